@@ -1,0 +1,87 @@
+// One rank of a running plan: its memory, and the execution of its programs.
+//
+// A Rank is made from a plan, the machine code beside it and a communicator; it allocates every region once, at
+// the sizes the plan says, and from then on only runs programs. It decides nothing: the order of instructions,
+// their streams and their addresses are the plan's. What to feed and when to stop is the business of runtime/train.
+//
+//   Rank rank;
+//   CLEAVE_TRY(Rank::create(plan, kernels, options, comm, &rank));
+//   memcpy(rank.portBytes(port, frame).data(), batch, ...);
+//   CLEAVE_TRY(rank.run(trainStep));
+#ifndef CLEAVE_RUNTIME_DEVICE_RANK_H
+#define CLEAVE_RUNTIME_DEVICE_RANK_H
+
+#include "cleave/model.h"
+#include "runtime/base/Status.h"
+#include "runtime/plan/Plan_generated.h"
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+namespace cleave::rt {
+
+class Communicator; // runtime/comm/Communicator.h
+class Device;       // runtime/device/Device.h
+class TraceSink;    // runtime/base/Trace.h: begin/end of an instruction on (rank, stream); may be null
+
+// A byte range owned by someone else.
+struct Bytes {
+  std::byte *data = nullptr;
+  size_t size = 0;
+};
+
+struct RankOptions {
+  int rank = 0;        // of `Communicator::size()`
+  int threads = 1;     // compute threads of this rank; the progress thread comes on top
+  TraceSink *trace = nullptr;
+};
+
+// What was really used, beside what the plan predicted.
+struct RankCounters {
+  size_t plannedBytes = 0;   // sum of regions
+  uint64_t bytesSent = 0;    // counted by the communicator where bytes move, since creation
+};
+
+class Rank {
+public:
+  Rank();
+  ~Rank();
+  Rank(Rank &&) noexcept;
+  Rank &operator=(Rank &&) noexcept;
+
+  // Allocates the regions (64-byte aligned, zeroed), checks hashes and that every kernel exists on the device.
+  // `plan` and `kernels` must outlive the rank.
+  static Status create(const fb::Plan &plan, const cleave_kernel_fn *kernels, const RankOptions &options,
+                       Communicator &comm, Rank *result);
+
+  // Runs one entry program to its end.
+  Status run(const fb::Program &program);
+
+  // The bytes of an input or output for micro-batch `frame`.
+  Bytes portBytes(const fb::Port &port, unsigned frame) const;
+  // The bytes of a state as this rank stores it (the whole, or its even cut).
+  Bytes stateBytes(const fb::State &state) const;
+  // The element range [first, first + count) of the whole state that this rank stores.
+  struct Range { uint64_t first, count; };
+  Range stateRange(const fb::State &state) const;
+
+  // This rank's coordinate on an axis of the mesh (row-major rank order, the last axis fastest).
+  unsigned coordinate(unsigned axis) const;
+
+  const fb::Plan &plan() const;
+  RankCounters counters() const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The program of that name; null when the plan has none.
+const fb::Program *findProgram(const fb::Plan &plan, std::string_view name);
+// The state of that name; null when the plan has none.
+const fb::State *findState(const fb::Plan &plan, std::string_view name);
+
+} // namespace cleave::rt
+
+#endif

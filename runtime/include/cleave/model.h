@@ -1,0 +1,36 @@
+/* The contract between a compiled artefact and the runtime: what the object file that `cleave compile` emits
+ * defines, and what the runtime expects to find. C, so that any linker and any language can carry it.
+ *
+ * `cleave compile gpt.onnx -o gpt --emit object` defines `const cleave_model cleave_model_gpt`. An executable also
+ * defines `const cleave_model *const cleave_main_model`, which the main program of libcleave_main.a reads. */
+#ifndef CLEAVE_MODEL_H
+#define CLEAVE_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CLEAVE_MODEL_ABI 1
+
+/* A generated kernel. `buffers` are the launch's buffers in plan order; iterations [begin, end) of the outermost
+ * loop are run, so that any split of [0, extent) over threads computes the same bits. */
+typedef void (*cleave_kernel_fn)(void *const *buffers, int64_t begin, int64_t end);
+
+typedef struct cleave_model {
+  uint32_t abi; /* CLEAVE_MODEL_ABI */
+  const char *name;
+  const void *plan; /* a Plan.fbs buffer, 64-byte aligned */
+  size_t plan_size;
+  const cleave_kernel_fn *kernels; /* one per entry of Plan.kernels; NULL where it is not `generated` */
+  const void *weights;             /* a safetensors image, 64-byte aligned; NULL when they lie beside the executable */
+  size_t weights_size;
+  const char *weights_file; /* "NAME.weights/model.safetensors", relative to the executable; NULL when embedded */
+} cleave_model;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
