@@ -14,11 +14,11 @@ enum class Code {
   Ok,
   InvalidArgument, // the user's option, file or data
   NotFound,
-  DataLoss,   // a file is damaged or incomplete
-  IoError,    // the operating system refused
-  PeerLost,   // another rank died or stopped answering
+  DataLoss, // a file is damaged or incomplete
+  IoError,  // the operating system refused
+  PeerLost, // another rank died or stopped answering
   OutOfMemory,
-  Internal    // a defect of Cleave
+  Internal // a defect of Cleave
 };
 
 class [[nodiscard]] Status {

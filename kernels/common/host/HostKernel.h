@@ -1,0 +1,43 @@
+// A kernel of Kernels.def on the host, bound to its parameters and a thread count.
+//
+//   std::unique_ptr<HostKernel> kernel;
+//   CLEAVE_TRY(makeHostKernel(args, threads, &kernel));   // once: checks parameters, builds library primitives
+//   CLEAVE_TRY(kernel->run(buffers));                     // often: allocates nothing above 4 KiB
+//
+// The compiler uses the same function to plan scratch: a kernel that cannot be made cannot be planned either, and
+// the bytes that bufferBytes() names are exactly the bytes that run() touches. An instance belongs to one launch
+// instruction: library memory objects are part of it, so it must not run on two threads at once.
+#ifndef CLEAVE_KERNELS_COMMON_HOST_HOSTKERNEL_H
+#define CLEAVE_KERNELS_COMMON_HOST_HOSTKERNEL_H
+
+#include "runtime/base/Status.h"
+#include "runtime/plan/KernelDefs.h"
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace cleave::rt {
+
+class HostKernel {
+public:
+  virtual ~HostKernel() = default;
+  // The bytes of each buffer, in the order of Kernels.def; planned scratch comes last where there is any.
+  virtual std::vector<size_t> bufferBytes() const = 0;
+  // Runs on the calling thread and its OpenMP team. Fails only on bad data (an index out of range).
+  virtual Status run(void *const *buffers) = 0;
+};
+
+using MakeHostKernel = Status (*)(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+
+// Makes the kernel that args.def() names.
+Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+
+// The planned scratch of a kernel: the size of its last buffer; 0 where it has none. `params` in the order of
+// Kernels.def (KernelParams::finish). Unknown kernels and unsupported parameters give a status.
+Status hostScratchBytes(std::string_view name, const std::vector<int64_t> &params, int threads, size_t *bytes);
+
+} // namespace cleave::rt
+
+#endif

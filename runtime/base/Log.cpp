@@ -1,0 +1,53 @@
+#include "runtime/base/Log.h"
+
+#include <cstdlib>
+#include <unistd.h>
+
+namespace cleave::rt {
+
+static const char *const kLevelNames[] = {"error", "warning", "info", "debug"};
+
+static LogLevel shownLevel() {
+  static const LogLevel level = [] {
+    std::string asked = envString("CLEAVE_LOG", "info");
+    for (int i = 0; i < 4; ++i)
+      if (asked == kLevelNames[i])
+        return static_cast<LogLevel>(i);
+    return LogLevel::Info;
+  }();
+  return level;
+}
+
+bool logEnabled(LogLevel level) { return level <= shownLevel(); }
+
+void log(LogLevel level, int rank, const std::string &message) {
+  if (!logEnabled(level))
+    return;
+  std::string line = "cleave";
+  if (rank >= 0)
+    line += "[" + std::to_string(rank) + "]";
+  line += ": ";
+  if (level != LogLevel::Info)
+    line += std::string(kLevelNames[static_cast<int>(level)]) + ": ";
+  line += message + "\n";
+  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+std::string envString(const char *name, const std::string &fallback) {
+  const char *value = std::getenv(name);
+  return value && *value ? value : fallback;
+}
+
+double envNumber(const char *name, double fallback) {
+  std::string text = envString(name);
+  if (text.empty())
+    return fallback;
+  char *end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  if (*end == '\0')
+    return value;
+  log(LogLevel::Warning, -1, std::string(name) + "='" + text + "' is not a number; it is ignored");
+  return fallback;
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,137 @@
+#include "runtime/plan/KernelDefs.h"
+
+#include "runtime/base/Hash.h"
+#include "runtime/plan/Names.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+
+// Windows and shapes of more dimensions than this are surely damage.
+static constexpr int64_t kMaxRank = 8;
+
+static KernelDef makeDef(fb::KernelKind kind, std::string_view name, std::string_view buffers,
+                         std::string_view params) {
+  KernelDef def{name, kind, {}, {}};
+  for (std::string_view buffer : splitNames(buffers)) {
+    size_t colon = buffer.find(':');
+    std::string_view access = buffer.substr(colon + 1);
+    def.buffers.push_back({buffer.substr(0, colon), access == "r"   ? fb::Access::read
+                                                    : access == "w" ? fb::Access::write
+                                                                    : fb::Access::read_write});
+  }
+  for (std::string_view param : splitNames(params)) {
+    bool isList = consumeEllipsis(param);
+    def.params.push_back({param, isList});
+  }
+  return def;
+}
+
+const std::vector<KernelDef> &kernelDefs() {
+  static const std::vector<KernelDef> table = {
+#define CLEAVE_KERNEL(Kind, name, buffers, params) makeDef(fb::KernelKind::Kind, #name, buffers, params),
+#include "runtime/plan/Kernels.def"
+  };
+  return table;
+}
+
+const KernelDef *findKernelDef(std::string_view name) {
+  auto found =
+      std::find_if(kernelDefs().begin(), kernelDefs().end(), [&](const KernelDef &def) { return def.name == name; });
+  return found == kernelDefs().end() ? nullptr : &*found;
+}
+
+uint64_t kernelSetHash() {
+  constexpr std::string_view definition =
+#define CLEAVE_KERNEL(Kind, name, buffers, params) #Kind "|" #name "|" buffers "|" params "\n"
+#include "runtime/plan/Kernels.def"
+      ;
+  return fnv1a(definition);
+}
+
+static Status badParams(const KernelDef &def, const std::string &what) {
+  return invalidArgument("kernel " + std::string(def.name) + ": " + what);
+}
+
+static Status checkRank(const KernelDef &def, int64_t rank) {
+  if (rank >= 1 && rank <= kMaxRank)
+    return Status::ok();
+  return badParams(def, "expected a rank of 1 to " + std::to_string(kMaxRank) + "; got: " + std::to_string(rank));
+}
+
+Status KernelArgs::read(const KernelDef &def, const int64_t *values, size_t count, KernelArgs *result) {
+  result->def_ = &def;
+  result->values_.clear();
+  size_t at = 0;
+  for (const KernelDef::ParamDef &param : def.params) {
+    size_t length = param.isList ? static_cast<size_t>((*result)["rank"]) : 1;
+    if (count - at < length)
+      return badParams(def, "the parameter list ends before " + std::string(param.name) + "; it has " +
+                                std::to_string(count) + " values");
+    result->values_[param.name].assign(values + at, values + at + length);
+    at += length;
+    if (param.name == "rank")
+      CLEAVE_TRY(checkRank(def, (*result)["rank"]));
+  }
+  if (at != count)
+    return badParams(def, "expected " + std::to_string(at) + " parameters; got: " + std::to_string(count));
+  return Status::ok();
+}
+
+int64_t KernelArgs::operator[](std::string_view name) const {
+  auto found = values_.find(name);
+  return found == values_.end() || found->second.empty() ? 0 : found->second.front();
+}
+
+const std::vector<int64_t> &KernelArgs::list(std::string_view name) const {
+  static const std::vector<int64_t> none;
+  auto found = values_.find(name);
+  return found == values_.end() ? none : found->second;
+}
+
+Status KernelParams::finish(std::vector<int64_t> *result) const {
+  result->clear();
+  auto rank = values_.find("rank");
+  size_t used = 0;
+  for (const KernelDef::ParamDef &param : def_.params) {
+    auto found = values_.find(std::string(param.name));
+    if (found == values_.end())
+      return badParams(def_, "the parameter " + std::string(param.name) + " is not set");
+    size_t length = param.isList ? static_cast<size_t>(rank->second.front()) : 1;
+    if (found->second.size() != length)
+      return badParams(def_, "the parameter " + std::string(param.name) + " takes " + std::to_string(length) +
+                                 " values; got: " + std::to_string(found->second.size()));
+    if (param.name == "rank")
+      CLEAVE_TRY(checkRank(def_, found->second.front()));
+    result->insert(result->end(), found->second.begin(), found->second.end());
+    ++used;
+  }
+  if (used == values_.size())
+    return Status::ok();
+  for (const auto &[name, values] : values_)
+    if (std::none_of(def_.params.begin(), def_.params.end(), [&, &key = name](const auto &p) { return p.name == key; }))
+      return badParams(def_, "there is no parameter " + name);
+  return Status::ok();
+}
+
+size_t dtypeSize(fb::DType dtype) {
+  switch (dtype) {
+  case fb::DType::f64:
+  case fb::DType::i64:
+    return 8;
+  case fb::DType::f32:
+  case fb::DType::i32:
+    return 4;
+  case fb::DType::f16:
+  case fb::DType::bf16:
+  case fb::DType::i16:
+    return 2;
+  case fb::DType::i8:
+  case fb::DType::u8:
+  case fb::DType::boolean:
+    return 1;
+  }
+  return 0;
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,50 @@
+#include "runtime/plan/Opcode.h"
+
+#include "runtime/base/Hash.h"
+#include "runtime/plan/Names.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+
+static OpcodeInfo makeInfo(Opcode opcode, std::string_view mnemonic, std::string_view buffers,
+                           std::string_view fields) {
+  OpcodeInfo info{opcode, mnemonic, splitNames(buffers), false, splitNames(fields)};
+  if (!info.buffers.empty())
+    info.anyBuffers = consumeEllipsis(info.buffers.back());
+  return info;
+}
+
+const std::vector<OpcodeInfo> &opcodes() {
+  static const std::vector<OpcodeInfo> table = {
+#define CLEAVE_INSTRUCTION(Name, mnemonic, buffers, fields) makeInfo(Opcode::Name, #mnemonic, buffers, fields),
+#include "runtime/plan/Instructions.def"
+  };
+  return table;
+}
+
+const OpcodeInfo *opcodeInfo(unsigned opcode) { return opcode < opcodes().size() ? &opcodes()[opcode] : nullptr; }
+
+const OpcodeInfo *opcodeInfo(std::string_view mnemonic) {
+  auto found = std::find_if(opcodes().begin(), opcodes().end(),
+                            [&](const OpcodeInfo &info) { return info.mnemonic == mnemonic; });
+  return found == opcodes().end() ? nullptr : &*found;
+}
+
+int fieldIndex(Opcode opcode, std::string_view name) {
+  const auto &fields = opcodes()[static_cast<size_t>(opcode)].fields;
+  auto found = std::find(fields.begin(), fields.end(), name);
+  return found == fields.end() ? -1 : static_cast<int>(found - fields.begin());
+}
+
+uint64_t instructionSetHash() {
+  constexpr std::string_view definition =
+#define CLEAVE_INSTRUCTION(Name, mnemonic, buffers, fields) #Name "|" #mnemonic "|" buffers "|" fields "\n"
+#include "runtime/plan/Instructions.def"
+      ;
+  return fnv1a(definition);
+}
+
+bool isCollective(Opcode opcode) { return fieldIndex(opcode, "group") >= 0 && fieldIndex(opcode, "algorithm") >= 0; }
+
+} // namespace cleave::rt
