@@ -1,0 +1,103 @@
+#ifndef CLEAVE_ATTRS_TD
+#define CLEAVE_ATTRS_TD
+
+include "dialects/Cleave/IR/CleaveDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Cleave_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::cleave";
+  let genSpecializedAttr = 0;
+}
+class Cleave_EnumAttr<EnumInfo info, string mnemonic> : EnumAttr<Cleave_Dialect, info, mnemonic>;
+
+def Cleave_Role : Cleave_Enum<"Role", "what a state is for", [
+  I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Buffer", 1, "buffer">,
+  I32EnumAttrCase<"Gradient", 2, "gradient">, I32EnumAttrCase<"Optimizer", 3, "optimizer">,
+  I32EnumAttrCase<"Scalar", 4, "scalar">, I32EnumAttrCase<"Constant", 5, "constant">,
+  I32EnumAttrCase<"Coordinate", 6, "coordinate">]>;
+def Cleave_RoleAttr : Cleave_EnumAttr<Cleave_Role, "role">;
+
+def Cleave_InitKind : Cleave_Enum<"InitKind", "how a state begins", [
+  I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Constant", 1, "constant">,
+  I32EnumAttrCase<"Weights", 2, "weights">, I32EnumAttrCase<"Coordinate", 3, "coordinate">]>;
+def Cleave_InitKindAttr : Cleave_EnumAttr<Cleave_InitKind, "init_kind">;
+
+def Cleave_ReduceKind : Cleave_Enum<"ReduceKind", "the combining function of a reduction", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">,
+  I32EnumAttrCase<"Product", 3, "product">]>;
+def Cleave_ReduceKindAttr : Cleave_EnumAttr<Cleave_ReduceKind, "reduce_kind">;
+
+def Cleave_Predicate : Cleave_Enum<"Predicate", "a comparison; on floating point all but `ne` are false for NaN", [
+  I32EnumAttrCase<"Eq", 0, "eq">, I32EnumAttrCase<"Ne", 1, "ne">, I32EnumAttrCase<"Lt", 2, "lt">,
+  I32EnumAttrCase<"Le", 3, "le">, I32EnumAttrCase<"Gt", 4, "gt">, I32EnumAttrCase<"Ge", 5, "ge">]>;
+def Cleave_PredicateAttr : Cleave_EnumAttr<Cleave_Predicate, "predicate">;
+
+class Cleave_Attr<string name, string attrMnemonic> : AttrDef<Cleave_Dialect, name> { let mnemonic = attrMnemonic; }
+
+def Cleave_MeshAttr : Cleave_Attr<"Mesh", "mesh"> {
+  let summary = "the named axes of the device mesh, slowest first";
+  let description = [{
+    Hangs on the module as `cleave.mesh`. Ranks are numbered row-major: the last axis is the fastest.
+    Example: `#cleave.mesh<["dp", "tp"], [2, 4]>` is 8 ranks.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names, ArrayRefParameter<"int64_t">:$sizes);
+  let assemblyFormat = "`<` `[` $names `]` `,` `[` $sizes `]` `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    // Size of the axis; 1 for an axis the mesh does not have.
+    int64_t getSize(::llvm::StringRef axis) const;
+    // Product of the sizes.
+    int64_t getNumRanks() const;
+    // Index of the axis, or -1.
+    int64_t getIndex(::llvm::StringRef axis) const;
+  }];
+}
+
+def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
+  let summary = "how a value lies on the mesh";
+  let description = [{
+    For every dimension the mesh axes that split it, slowest first; axes that occur nowhere hold copies. `partial` axes
+    hold unreduced terms: the value is their sum (or max, min) over those axes.
+    Example: `#cleave.sharding<[["dp"], []]>` splits dimension 0 of a matrix; `#cleave.sharding<[[], []], partial = ["dp"]>` is a weight
+    gradient before its all-reduce.
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$dims, OptionalParameter<"::mlir::ArrayAttr">:$partial,
+                        DefaultValuedParameter<"ReduceKind", "ReduceKind::Sum">:$kind);
+  let assemblyFormat = "`<` $dims (`,` `partial` `=` $partial^)? (`,` `kind` `=` $kind^)? `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static ShardingAttr replicated(::mlir::MLIRContext *context, int64_t rank);
+    bool isReplicated() const;
+    ::llvm::SmallVector<::llvm::StringRef> getDimAxes(int64_t dim) const;
+    ::llvm::SmallVector<::llvm::StringRef> getPartialAxes() const;
+    // The type one rank holds. Every split dimension must divide evenly (padding is made before, never here).
+    ::mlir::RankedTensorType getLocalType(::mlir::RankedTensorType global, MeshAttr mesh) const;
+  }];
+}
+
+def Cleave_InitAttr : Cleave_Attr<"Init", "init"> {
+  let summary = "how a tensor begins";
+  let description = [{
+    `#cleave.init<zeros>`, `#cleave.init<constant, value = 1.0>`, `#cleave.init<weights, source = "h.0.weight">` (a tensor of the
+    weights file), `#cleave.init<coordinate, source = "dp">` (the rank's coordinate on that axis).
+  }];
+  let parameters = (ins "InitKind":$kind, OptionalParameter<"::mlir::StringAttr">:$source,
+                        OptionalParameter<"::mlir::FloatAttr">:$value);
+  let assemblyFormat = "`<` $kind (`,` `source` `=` $source^)? (`,` `value` `=` $value^)? `>`";
+}
+
+def Cleave_SegmentAttr : Cleave_Attr<"Segment", "segment"> {
+  let summary = "one logical tensor inside a bucket";
+  let description = [{
+    A bucket state lays tensors end to end, each beginning on a multiple of 128 bytes. Example:
+    `#cleave.segment<"h.0.bias", tensor<768xf32>, offset = 1024, group = 1, init = #cleave.init<zeros>>`; `offset` counts elements. `aliases`
+    are further original names of the same tensor (tied weights).
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "::mlir::RankedTensorType":$type, "int64_t":$offset, "int64_t":$group,
+                        "InitAttr":$init, OptionalParameter<"::mlir::ArrayAttr">:$aliases);
+  let assemblyFormat = [{`<` $name `,` $type `,` `offset` `=` $offset `,` `group` `=` $group `,` `init` `=` $init
+                         (`,` `aliases` `=` $aliases^)? `>`}];
+}
+
+#endif

@@ -1,0 +1,80 @@
+// Matrix products and convolutions: the device library's work.
+#ifndef CLEAVE_CONTRACTIONOPS_TD
+#define CLEAVE_CONTRACTIONOPS_TD
+include "dialects/Cleave/IR/CleaveOpBase.td"
+
+def Cleave_MatmulOp : Cleave_ComputeOp<"matmul", [Cleave_Infer, Cleave_Differentiable, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
+  let summary = "matrix product over equal leading batch dimensions";
+  let description = [{
+    lhs is [batch..., m, k] (or [batch..., k, m] with transpose_lhs), rhs [batch..., k, n] (or [batch..., n, k] with transpose_rhs). One of the
+    operands may have rank 2 while the other has batch dimensions: it is then shared by all of them. f16 and bf16 accumulate in f32.
+    ```mlir
+    %0 = cleave.matmul %x, %w {transpose_rhs} : tensor<8x4xf32>, tensor<16x4xf32> -> tensor<8x16xf32>
+    ```
+  }];
+  let arguments = (ins Cleave_FloatTensor:$lhs, Cleave_FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+class Cleave_WindowOp<string mnemonic, list<Trait> traits = []>
+    : Cleave_ComputeOp<mnemonic, !listconcat([Cleave_Cost], traits), ["getComputeKind", "getKernelSpec"]> {
+  let hasVerifier = 1;
+}
+defvar Cleave_ConvAttrs = (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pad_low,
+                               DenseI64ArrayAttr:$pad_high, I64Attr:$groups);
+
+def Cleave_ConvolutionOp : Cleave_WindowOp<"convolution", [Cleave_Infer, Cleave_Differentiable]> {
+  let summary = "cross-correlation: input [n, ic, in...], filter [oc, ic/groups, kernel...], result [n, oc, out...]";
+  let description = [{
+    ```mlir
+    %0 = cleave.convolution %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>,
+      pad_high = array<i64: 1, 1>, groups = 1 : i64} : tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32> -> tensor<8x16x32x32xf32>
+    ```
+  }];
+  let arguments = !con((ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$filter), Cleave_ConvAttrs);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $filter attr-dict `:` type($input) `,` type($filter) `->` type($result)";
+}
+def Cleave_ConvolutionInputGradOp : Cleave_WindowOp<"convolution_input_grad"> {
+  let summary = "gradient of convolution with respect to its input, of the result's type";
+  let arguments = !con((ins Cleave_FloatTensor:$result_grad, Cleave_FloatTensor:$filter), Cleave_ConvAttrs);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$result_grad `,` $filter attr-dict `:` type($result_grad) `,` type($filter) `->` type($result)";
+}
+def Cleave_ConvolutionWeightGradOp : Cleave_WindowOp<"convolution_weight_grad"> {
+  let summary = "gradient of convolution with respect to its filter, of the result's type";
+  let arguments = !con((ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$result_grad), Cleave_ConvAttrs);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $result_grad attr-dict `:` type($input) `,` type($result_grad) `->` type($result)";
+}
+
+defvar Cleave_PoolAttrs = (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                               DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$pad_high);
+def Cleave_MaxPoolOp : Cleave_WindowOp<"max_pool", [Cleave_Infer, Cleave_Differentiable]> {
+  let summary = "maximum over windows of [n, c, in...]; padding never wins";
+  let description = "With ceil_mode, pad_high is enlarged at import.";
+  let arguments = !con((ins Cleave_FloatTensor:$input), Cleave_PoolAttrs);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+def Cleave_MaxPoolGradOp : Cleave_WindowOp<"max_pool_grad", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "gradient of max_pool: result_grad goes to the first maximum of each window";
+  let arguments = !con((ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$result_grad), Cleave_PoolAttrs);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$input `,` $result_grad attr-dict `:` type($input) `,` type($result_grad)";
+}
+def Cleave_AvgPoolOp : Cleave_WindowOp<"avg_pool", [Cleave_Infer, Cleave_Differentiable]> {
+  let summary = "mean over windows of [n, c, in...]";
+  let arguments = !con((ins Cleave_FloatTensor:$input, UnitAttr:$count_pad), Cleave_PoolAttrs);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+def Cleave_AvgPoolGradOp : Cleave_WindowOp<"avg_pool_grad"> {
+  let summary = "gradient of avg_pool, of the result's type";
+  let arguments = !con((ins Cleave_FloatTensor:$result_grad, UnitAttr:$count_pad), Cleave_PoolAttrs);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$result_grad attr-dict `:` type($result_grad) `->` type($result)";
+}
+#endif

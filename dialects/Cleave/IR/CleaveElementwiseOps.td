@@ -1,0 +1,98 @@
+// One result element from the operands' elements at the same index.
+#ifndef CLEAVE_ELEMENTWISEOPS_TD
+#define CLEAVE_ELEMENTWISEOPS_TD
+include "dialects/Cleave/IR/CleaveOpBase.td"
+
+class Cleave_UnaryOp<string mnemonic, string formula, Type type, list<Trait> traits = []>
+    : Cleave_ComputeOp<mnemonic, !listconcat([SameOperandsAndResultType, Cleave_DefaultCost], traits)> {
+  let summary = "element-wise " # formula;
+  let arguments = (ins type:$operand);
+  let results = (outs type:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+class Cleave_FloatUnaryOp<string mnemonic, string formula> : Cleave_UnaryOp<mnemonic, formula, Cleave_FloatTensor, [Cleave_Differentiable]>;
+
+def Cleave_NegOp : Cleave_UnaryOp<"neg", "-x", Cleave_Tensor, [Cleave_Differentiable]> { let hasFolder = 1; }
+def Cleave_AbsOp : Cleave_UnaryOp<"abs", "|x|; the gradient at 0 is 0", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_SignOp : Cleave_UnaryOp<"sign", "-1, 0 or 1", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_ExpOp : Cleave_FloatUnaryOp<"exp", "e^x">;
+def Cleave_LogOp : Cleave_FloatUnaryOp<"log", "natural logarithm">;
+def Cleave_SqrtOp : Cleave_FloatUnaryOp<"sqrt", "square root">;
+def Cleave_RsqrtOp : Cleave_FloatUnaryOp<"rsqrt", "1 / sqrt(x)">;
+def Cleave_TanhOp : Cleave_FloatUnaryOp<"tanh", "hyperbolic tangent">;
+def Cleave_ErfOp : Cleave_FloatUnaryOp<"erf", "error function">;
+def Cleave_SigmoidOp : Cleave_FloatUnaryOp<"sigmoid", "1 / (1 + e^-x)">;
+def Cleave_SinOp : Cleave_FloatUnaryOp<"sin", "sine">;
+def Cleave_CosOp : Cleave_FloatUnaryOp<"cos", "cosine">;
+def Cleave_FloorOp : Cleave_FloatUnaryOp<"floor", "largest integer not above x; gradient 0">;
+def Cleave_CeilOp : Cleave_FloatUnaryOp<"ceil", "smallest integer not below x; gradient 0">;
+def Cleave_RoundOp : Cleave_FloatUnaryOp<"round", "nearest integer, halves to even; gradient 0">;
+def Cleave_ReluOp : Cleave_FloatUnaryOp<"relu", "max(x, 0); the gradient at 0 is 0">;
+def Cleave_NotOp : Cleave_UnaryOp<"not", "logical negation", Cleave_BoolTensor>;
+
+class Cleave_BinaryOp<string mnemonic, string formula, Type type, list<Trait> traits = []>
+    : Cleave_ComputeOp<mnemonic, !listconcat([SameOperandsAndResultType, Cleave_DefaultCost], traits)> {
+  let summary = "element-wise " # formula;
+  let arguments = (ins type:$lhs, type:$rhs);
+  let results = (outs type:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+def Cleave_AddOp : Cleave_BinaryOp<"add", "a + b", Cleave_Tensor, [Commutative, Cleave_Differentiable]> { let hasFolder = 1; }
+def Cleave_SubOp : Cleave_BinaryOp<"sub", "a - b", Cleave_Tensor, [Cleave_Differentiable]> { let hasFolder = 1; }
+def Cleave_MulOp : Cleave_BinaryOp<"mul", "a * b", Cleave_Tensor, [Commutative, Cleave_Differentiable]> { let hasFolder = 1; }
+def Cleave_DivOp : Cleave_BinaryOp<"div", "a / b; integers truncate, division by zero gives 0", Cleave_Tensor, [Cleave_Differentiable]> { let hasFolder = 1; }
+def Cleave_PowOp : Cleave_BinaryOp<"pow", "a^b", Cleave_FloatTensor, [Cleave_Differentiable]>;
+def Cleave_MaxOp : Cleave_BinaryOp<"max", "the larger; NaN wins; the gradient goes to the first where equal", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_MinOp : Cleave_BinaryOp<"min", "the smaller; NaN wins; the gradient goes to the first where equal", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_RemOp : Cleave_BinaryOp<"rem", "remainder with the sign of a (C fmod, %)", Cleave_Tensor>;
+def Cleave_AndOp : Cleave_BinaryOp<"and", "logical or bitwise and", Cleave_IntTensor, [Commutative]>;
+def Cleave_OrOp : Cleave_BinaryOp<"or", "logical or bitwise or", Cleave_IntTensor, [Commutative]>;
+def Cleave_XorOp : Cleave_BinaryOp<"xor", "logical or bitwise exclusive or", Cleave_IntTensor, [Commutative]>;
+
+def Cleave_CompareOp : Cleave_ComputeOp<"compare", [SameTypeOperands, Cleave_Infer, Cleave_DefaultCost]> {
+  let summary = "element-wise comparison";
+  let description = "```mlir\n%0 = cleave.compare lt %a, %b : tensor<4xf32>\n```";
+  let arguments = (ins Cleave_PredicateAttr:$predicate, Cleave_Tensor:$lhs, Cleave_Tensor:$rhs);
+  let results = (outs Cleave_BoolTensor:$result);
+  let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
+}
+
+def Cleave_SelectOp : Cleave_ComputeOp<"select", [AllTypesMatch<["on_true", "on_false", "result"]>,
+    AllShapesMatch<["condition", "result"]>, Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
+  let summary = "element-wise choice between two values";
+  let description = "```mlir\n%0 = cleave.select %c, %a, %b : tensor<4xf32>\n```";
+  let arguments = (ins Cleave_BoolTensor:$condition, Cleave_Tensor:$on_true, Cleave_Tensor:$on_false);
+  let results = (outs Cleave_Tensor:$result);
+  let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` type($result)";
+}
+
+def Cleave_CastOp : Cleave_ComputeOp<"cast", [SameOperandsAndResultShape, Cleave_Differentiable, Cleave_DefaultCost]> {
+  let summary = "element-wise change of element type";
+  let description = [{
+    Floating point to integer truncates and saturates; to i1, non-zero is true; to a narrower float it rounds to nearest even.
+    ```mlir
+    %0 = cleave.cast %a : tensor<4xi64> -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins Cleave_Tensor:$operand);
+  let results = (outs Cleave_Tensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Cleave_RandomUniformOp : Cleave_ComputeOp<"random_uniform", [Cleave_DefaultCost, Cleave_Positional]> {
+  let summary = "uniform numbers in [0, 1) that depend on (seed, step, site) and the global element index alone";
+  let description = [{
+    Philox 4x32-10 (Salmon et al. 2011): key = seed, counter = (element index / 4, step, site), word index mod 4; the upper 24 bits become the
+    fraction. Recomputing it in the backward pass gives the same numbers, so masks are never stored. `global_shape` is the whole
+    tensor's shape and `origin`, when there, the global index of the first element made here.
+    ```mlir
+    %u = cleave.random_uniform %seed, %step {site = 3 : i64, global_shape = array<i64: 8, 4>} : tensor<i64>, tensor<i64> -> tensor<8x4xf32>
+    ```
+  }];
+  let arguments = (ins Cleave_ScalarI64:$seed, Cleave_ScalarI64:$step, Optional<Cleave_IntTensor>:$origin, I64Attr:$site,
+                       DenseI64ArrayAttr:$global_shape);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$seed `,` $step (`origin` $origin^ `:` type($origin))? attr-dict `:` type($seed) `,` type($step) `->` type($result)";
+}
+#endif

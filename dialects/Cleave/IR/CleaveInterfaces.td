@@ -1,0 +1,70 @@
+// The five things an op knows (DESIGN §2), as interfaces. The first, its result types, is upstream's
+// InferTypeOpInterface; the third, how it may be split, is upstream's shard::ShardingInterface with two
+// conventions of ours, see Rationale.md ("Indexing maps").
+#ifndef CLEAVE_INTERFACES_TD
+#define CLEAVE_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+// 2. Its gradient.
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::cleave";
+  let description = [{
+    Builds the vector-Jacobian product of the op out of other `cleave` ops. The rule may use the op's operands and
+    results; which of them the backward pass really keeps is decided later, by the residual choice.
+  }];
+  let methods = [InterfaceMethod<[{
+      Given the gradient of every result (null where it is zero), sets `operandGrads[i]` for every floating-point
+      operand that gets one. `operandGrads` comes sized and null. Fails, with a diagnostic, where the op has no
+      derivative for its attributes.
+    }],
+    "::llvm::LogicalResult", "buildVJP",
+    (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$resultGrads,
+         "::llvm::SmallVectorImpl<::mlir::Value> &":$operandGrads)>];
+}
+
+// 4. What it costs.
+def CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::cleave";
+  let description = "Floating-point operations, and compulsory bytes read and written, of one execution.";
+  let methods = [InterfaceMethod<"The cost of the op at its current types.", "::cleave::OpCost", "getCost", (ins), "",
+    "return ::cleave::elementwiseCost($_op);">];
+}
+
+// 5. How it is computed.
+def ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
+  let cppNamespace = "::cleave";
+  let description = [{
+    Says which of four ways computes the op, and gives that way's recipe:
+    - `View`: no work where the planner can alias (reshape); still has a linalg body for the other places;
+    - `Fusible`: `buildLinalg` gives linalg ops on tensors, which fuse with their neighbours;
+    - `Composite`: `decompose` gives fusible ops (softmax); sharding uses it too when a reduced dimension is split;
+    - `Kernel`: `getKernelSpec` names a kernel of runtime/plan/Kernels.def.
+  }];
+  let methods = [
+    InterfaceMethod<"Which way computes this op.", "::cleave::ComputeKind", "getComputeKind", (ins), "",
+      "return ::cleave::ComputeKind::Fusible;">,
+    InterfaceMethod<"View, Fusible: the op as linalg on tensors; `operands` replace the op's own.",
+      "::llvm::SmallVector<::mlir::Value>", "buildLinalg",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands), "", "return {};">,
+    InterfaceMethod<"Composite: the op as fusible cleave ops.", "::llvm::SmallVector<::mlir::Value>", "decompose",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands), "", "return {};">,
+    InterfaceMethod<[{Kernel: name and parameters. The kernel's buffers are the op's operands, then its results, then
+      scratch where Kernels.def has it.}], "::cleave::KernelSpec", "getKernelSpec", (ins), "", "return {};">,
+    InterfaceMethod<"The operand whose buffer result 0 may take over, if the kernel works in place.",
+      "std::optional<unsigned>", "getInPlaceOperand", (ins), "", "return std::nullopt;">
+  ];
+}
+
+// Ops whose elements depend on where they stand in the whole tensor (iota, random numbers).
+def PositionalOpInterface : OpInterface<"PositionalOpInterface"> {
+  let cppNamespace = "::cleave";
+  let description = "After partitioning, such an op makes a part of its tensor and must know where the part begins.";
+  let methods = [
+    InterfaceMethod<[{Replaces the op by one that makes the part of type `local` whose first element has the global
+      index `origin` (tensor<rank x i64>), and returns its result.}],
+      "::mlir::Value", "localize", (ins "::mlir::OpBuilder &":$builder, "::mlir::RankedTensorType":$local,
+                                        "::mlir::Value":$origin)>];
+}
+
+#endif

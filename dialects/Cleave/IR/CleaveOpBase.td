@@ -1,0 +1,34 @@
+// Base classes of the ops: what every computing op of the dialect declares.
+#ifndef CLEAVE_OPBASE_TD
+#define CLEAVE_OPBASE_TD
+
+include "dialects/Cleave/IR/CleaveAttrs.td"
+include "dialects/Cleave/IR/CleaveInterfaces.td"
+include "mlir/Dialect/Shard/Interfaces/ShardingInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Cleave_Op<string mnemonic, list<Trait> traits = []> : Op<Cleave_Dialect, mnemonic, traits>;
+
+def Cleave_Tensor : StaticShapeTensorOf<[AnyFloat, AnyInteger]>;
+def Cleave_FloatTensor : StaticShapeTensorOf<[AnyFloat]>;
+def Cleave_IntTensor : StaticShapeTensorOf<[AnyInteger]>;
+def Cleave_BoolTensor : StaticShapeTensorOf<[I1]>;
+def Cleave_ScalarI64 : StaticShapeTensorOf<[I64]>;
+
+// An op that computes: pure, infers its types, and answers sharding, cost and computation in its family's .cpp.
+class Cleave_ComputeOp<string mnemonic, list<Trait> traits = [],
+                       list<string> compute = ["getComputeKind", "buildLinalg"]>
+    : Cleave_Op<mnemonic, !listconcat([
+        Pure,
+        DeclareOpInterfaceMethods<ShardingInterface,
+          ["getLoopIteratorTypes", "getIndexingMaps", "getReductionLoopIteratorKinds"]>,
+        DeclareOpInterfaceMethods<ComputeOpInterface, compute>], traits)>;
+
+defvar Cleave_Differentiable = DeclareOpInterfaceMethods<DifferentiableOpInterface>;
+defvar Cleave_Infer = DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>;
+defvar Cleave_Cost = DeclareOpInterfaceMethods<CostOpInterface, ["getCost"]>;
+defvar Cleave_DefaultCost = DeclareOpInterfaceMethods<CostOpInterface>;
+defvar Cleave_Positional = DeclareOpInterfaceMethods<PositionalOpInterface>;
+
+#endif

@@ -1,0 +1,10 @@
+// The whole dialect; one file per op family.
+#ifndef CLEAVE_OPS_TD
+#define CLEAVE_OPS_TD
+include "dialects/Cleave/IR/CleaveStateOps.td"
+include "dialects/Cleave/IR/CleaveElementwiseOps.td"
+include "dialects/Cleave/IR/CleaveShapeOps.td"
+include "dialects/Cleave/IR/CleaveReductionOps.td"
+include "dialects/Cleave/IR/CleaveContractionOps.td"
+include "dialects/Cleave/IR/CleaveIndexingOps.td"
+#endif

@@ -1,0 +1,56 @@
+// Reductions, and the composites built around them.
+#ifndef CLEAVE_REDUCTIONOPS_TD
+#define CLEAVE_REDUCTIONOPS_TD
+include "dialects/Cleave/IR/CleaveOpBase.td"
+
+def Cleave_ReduceOp : Cleave_ComputeOp<"reduce", [Cleave_Infer, Cleave_Differentiable, Cleave_Cost]> {
+  let summary = "combines the elements along `dims`, which disappear";
+  let description = [{
+    f16 and bf16 are accumulated in f32. The gradient of max and min is split evenly among equal elements.
+    ```mlir
+    %0 = cleave.reduce sum %a, [1] : tensor<8x4xf32> -> tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins Cleave_ReduceKindAttr:$kind, Cleave_Tensor:$operand, DenseI64ArrayAttr:$dims);
+  let results = (outs Cleave_Tensor:$result);
+  let assemblyFormat = "$kind $operand `,` $dims attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Cleave_ArgMaxOp : Cleave_ComputeOp<"argmax", [Cleave_Infer, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
+  let summary = "index of the first maximum along `dim`, which disappears";
+  let description = "```mlir\n%0 = cleave.argmax %a, dim = 1 : tensor<8x4xf32> -> tensor<8xi64>\n```";
+  let arguments = (ins Cleave_Tensor:$operand, I64Attr:$dim);
+  let results = (outs Cleave_IntTensor:$result);
+  let assemblyFormat = "$operand `,` `dim` `=` $dim attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+class Cleave_SoftmaxBase<string mnemonic, string formula>
+    : Cleave_ComputeOp<mnemonic, [SameOperandsAndResultType, Cleave_Differentiable, Cleave_Cost], ["getComputeKind", "decompose"]> {
+  let summary = formula # " along one dimension";
+  let arguments = (ins Cleave_FloatTensor:$operand, I64Attr:$dim);
+  let results = (outs Cleave_FloatTensor:$result);
+  let assemblyFormat = "$operand `,` `dim` `=` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+def Cleave_SoftmaxOp : Cleave_SoftmaxBase<"softmax", "e^(x - max) / sum e^(x - max)">;
+def Cleave_LogSoftmaxOp : Cleave_SoftmaxBase<"log_softmax", "x - max - log sum e^(x - max)">;
+
+def Cleave_NormalizeOp : Cleave_ComputeOp<"normalize", [Cleave_Infer, Cleave_Differentiable, Cleave_Cost], ["getComputeKind", "decompose"]> {
+  let summary = "subtracts the mean and divides by the standard deviation over `dims`";
+  let description = [{
+    y = (x - mean) / sqrt(variance + epsilon), with the biased variance. Mean and variance, without `dims`, are results: running
+    statistics want them and the gradient uses them. Layer, group, instance and batch normalization are reshapes around this op; batch norm over `g` groups of samples
+    is a reshape to [g, n/g, c, ...] and dims [1, 3].
+    ```mlir
+    %y, %mean, %variance = cleave.normalize %x, [1], epsilon = 1.0e-5 : tensor<8x4xf32> -> tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins Cleave_FloatTensor:$operand, DenseI64ArrayAttr:$dims, F64Attr:$epsilon);
+  let results = (outs Cleave_FloatTensor:$result, Cleave_FloatTensor:$mean, Cleave_FloatTensor:$variance);
+  let assemblyFormat = "$operand `,` $dims `,` `epsilon` `=` $epsilon attr-dict `:` type($operand) `->` type(results)";
+  let hasVerifier = 1;
+}
+#endif

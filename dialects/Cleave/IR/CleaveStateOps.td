@@ -1,0 +1,101 @@
+// State and structure: what persists between programs, constants, and kernels formed of several ops.
+#ifndef CLEAVE_STATEOPS_TD
+#define CLEAVE_STATEOPS_TD
+include "dialects/Cleave/IR/CleaveOpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def Cleave_StateOp : Cleave_Op<"state", [Symbol]> {
+  let summary = "declares a tensor that persists between programs";
+  let description = [{
+    Parameters, buffers, gradients, optimizer state, scalars, large constants. `type` is the whole tensor. `segments` says which
+    logical tensors lie in it (one at offset 0 unless the state is a bucket). `storage` is the sharding in which it is kept, from the
+    sharded level on. `slot` tells optimizer states apart ("exp_avg").
+
+    ```mlir
+    cleave.state @w : tensor<128x64xf32> {role = #cleave.role<parameter>,
+      segments = [#cleave.segment<"fc.weight", tensor<128x64xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Cleave_Tensor>:$type, Cleave_RoleAttr:$role,
+                       TypedArrayAttrBase<Cleave_SegmentAttr, "segments">:$segments,
+                       OptionalAttr<StrAttr>:$slot, OptionalAttr<Cleave_ShardingAttr>:$storage,
+                       UnitAttr:$frozen);
+  let assemblyFormat = "$sym_name `:` $type attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() { return ::llvm::cast<::mlir::RankedTensorType>(getType()); }
+  }];
+}
+
+def Cleave_ReadOp : Cleave_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                                       DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "the value of a state at this point of the program";
+  let description = [{
+    In normal form every read of a state stands before every write of it in the same function. Before partitioning the result has
+    the state's type; after it, the type that one rank stores.
+    ```mlir
+    %w = cleave.read @w : tensor<128x64xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$state);
+  let results = (outs Cleave_Tensor:$result);
+  let assemblyFormat = "$state attr-dict `:` type($result)";
+}
+
+def Cleave_WriteOp : Cleave_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                                         DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "gives a state a new value";
+  let description = [{
+    At most one write of a state in a function.
+    ```mlir
+    cleave.write %new, @w : tensor<128x64xf32>
+    ```
+  }];
+  let arguments = (ins Cleave_Tensor:$value, FlatSymbolRefAttr:$state);
+  let assemblyFormat = "$value `,` $state attr-dict `:` type($value)";
+}
+
+def Cleave_ConstantOp : Cleave_Op<"constant", [ConstantLike, Pure, Cleave_Infer,
+    DeclareOpInterfaceMethods<ShardingInterface, ["getLoopIteratorTypes", "getIndexingMaps"]>,
+    DeclareOpInterfaceMethods<ComputeOpInterface, ["getComputeKind", "buildLinalg"]>, Cleave_DefaultCost]> {
+  let summary = "a small constant tensor";
+  let description = [{
+    Splats and tables that belong into code. Tensors above a few kB are states with role `constant`.
+    ```mlir
+    %0 = cleave.constant dense<1.0> : tensor<8x4xf32>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs Cleave_Tensor:$result);
+  let assemblyFormat = "attr-dict $value";
+  let hasFolder = 1;
+}
+
+def Cleave_KernelOp : Cleave_Op<"kernel", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "ops that are computed together, in one pass over memory";
+  let description = [{
+    Formed by `form-kernels` out of fusible ops, and compiled by the target's code generator. Operands are the group's inputs, results what it
+    leaves in memory.
+    ```mlir
+    %y = cleave.kernel ins(%a, %b : tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%x: tensor<4xf32>, %z: tensor<4xf32>):
+      %0 = cleave.add %x, %z : tensor<4xf32>
+      cleave.yield %0 : tensor<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Cleave_Tensor>:$inputs, OptionalAttr<StrAttr>:$label);
+  let results = (outs Variadic<Cleave_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{(`ins` `(` $inputs^ `:` type($inputs) `)`)? (`->` type($results)^)? attr-dict-with-keyword $body}];
+  let hasVerifier = 1;
+}
+
+def Cleave_YieldOp : Cleave_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"KernelOp">]> {
+  let summary = "the results of a kernel's body";
+  let arguments = (ins Variadic<Cleave_Tensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+#endif
