@@ -1,0 +1,49 @@
+// A file that appears whole or not at all: it is written aside as NAME.tmp-<pid>, flushed to the disk, and renamed.
+//
+//   AtomicFile file;
+//   CLEAVE_TRY(AtomicFile::create("y.npy", &file));
+//   CLEAVE_TRY(file.write(bytes, size));
+//   CLEAVE_TRY(file.commit());
+//
+// Without commit() (an error, a full disk) the file aside is removed and NAME stays as it was.
+#ifndef CLEAVE_RUNTIME_STATE_ATOMICFILE_H
+#define CLEAVE_RUNTIME_STATE_ATOMICFILE_H
+
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace cleave::rt {
+
+class AtomicFile {
+public:
+  AtomicFile() = default;
+  ~AtomicFile();
+  AtomicFile(const AtomicFile &) = delete;
+  AtomicFile &operator=(const AtomicFile &) = delete;
+
+  static Status create(const std::string &path, AtomicFile *result);
+  Status write(const void *data, size_t size);
+  Status commit();
+
+private:
+  void discard();
+
+  std::string path_, aside_;
+  int fd_ = -1;
+};
+
+// Writes `text` as the whole file, atomically.
+Status writeFileAtomically(const std::string &path, std::string_view text);
+// Makes the directory entries of `directory` durable: a rename counts only after it.
+Status syncDirectory(const std::string &directory);
+// "cannot open FILE: No such file or directory"; `error` is an errno value.
+Status fileError(const std::string &action, const std::string &path, int error);
+// The directory part of a path, "." when it has none.
+std::string parentDirectory(const std::string &path);
+
+} // namespace cleave::rt
+
+#endif

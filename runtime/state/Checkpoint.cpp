@@ -1,0 +1,129 @@
+#include "runtime/state/Checkpoint.h"
+
+#include "runtime/state/CheckpointSave.h"
+#include "runtime/state/Problems.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace cleave::rt {
+namespace {
+
+std::string label(const std::string &name, const std::string &slot) {
+  return slot.empty() ? "'" + name + "'" : "'" + name + "' (" + slot + ")";
+}
+
+} // namespace
+
+Status Checkpoint::open(const std::string &path, Checkpoint *result) {
+  Checkpoint checkpoint;
+  CLEAVE_TRY(resolveCheckpoint(path, &checkpoint.path_));
+  CLEAVE_TRY(readCheckpointIndex(checkpoint.path_ + "/" + kCheckpointIndexFile, &checkpoint.index_));
+  CLEAVE_TRY(checkpoint.openShards());
+  *result = std::move(checkpoint);
+  return Status::ok();
+}
+
+Status Checkpoint::openShards() {
+  for (const CheckpointTensor &tensor : index_.tensors) {
+    for (const CheckpointSlice &slice : tensor.slices) {
+      auto [shard, isNew] = shards_.try_emplace(slice.file);
+      if (isNew)
+        CLEAVE_TRY(SafeTensors::open(path_ + "/" + slice.file, &shard->second));
+      const TensorView *view = shard->second.find(slice.key);
+      if (!view)
+        return dataLoss(shard->second.origin() + " has no tensor '" + slice.key + "'");
+      if (view->type != tensor.type || view->bytes / elementSize(tensor.type) != slice.count)
+        return dataLoss(shard->second.origin() + ": tensor '" + slice.key + "' is " +
+                        toString(view->type, view->shape) + ", expected " + std::to_string(slice.count) +
+                        " elements of " + elementName(tensor.type));
+    }
+  }
+  return Status::ok();
+}
+
+void Checkpoint::read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, std::byte *target) const {
+  size_t width = elementSize(tensor.type);
+  for (const CheckpointSlice &slice : tensor.slices) {
+    uint64_t begin = std::max(first, slice.first), end = std::min(first + count, slice.first + slice.count);
+    if (begin >= end)
+      continue;
+    const std::byte *data = shards_.at(slice.file).find(slice.key)->data;
+    std::memcpy(target + (begin - first) * width, data + (begin - slice.first) * width, (end - begin) * width);
+  }
+}
+
+const std::byte *Checkpoint::contiguous(const CheckpointTensor &tensor) const {
+  if (tensor.slices.size() != 1)
+    return nullptr;
+  return shards_.at(tensor.slices[0].file).find(tensor.slices[0].key)->data;
+}
+
+Status Checkpoint::load(const RankStates &states) const {
+  struct Move {
+    const CheckpointTensor *tensor;
+    Overlap overlap;
+    std::byte *target;
+  };
+  std::vector<Move> moves;
+  std::set<const CheckpointTensor *> used;
+  Problems problems;
+  for (const StateView &view : states.states) {
+    if (!isSaved(*view.state))
+      continue;
+    ElementType type = elementType(view.state->dtype());
+    for (const LogicalSegment &segment : logicalSegments(*view.state)) {
+      std::string slot = checkpointSlot(*view.state);
+      const CheckpointTensor *tensor = index_.find(segment.name, slot);
+      if (!tensor) {
+        problems.missing(label(segment.name, slot));
+        continue;
+      }
+      used.insert(tensor);
+      if (tensor->type != type || tensor->shape != segment.shape)
+        problems.mismatch(label(segment.name, slot), toString(type, segment.shape),
+                          toString(tensor->type, tensor->shape));
+      else if (auto overlap = intersect(segment, view.range))
+        moves.push_back({tensor, *overlap, view.data + overlap->stored * elementSize(type)});
+    }
+  }
+  for (const CheckpointTensor &tensor : index_.tensors)
+    if (!used.count(&tensor))
+      problems.superfluous(label(tensor.name, tensor.slot));
+  CLEAVE_TRY(problems.status(path_ + " does not fit this model", /*superfluousFails=*/true));
+  for (const Move &move : moves)
+    read(*move.tensor, move.overlap.logical, move.overlap.count, move.target);
+  return Status::ok();
+}
+
+Status loadCheckpointTensors(const std::string &path, CheckpointTensors *result, bool optimizerState) {
+  auto checkpoint = std::make_shared<Checkpoint>();
+  CLEAVE_TRY(Checkpoint::open(path, checkpoint.get()));
+  result->position = checkpoint->index().position;
+  result->path = checkpoint->path();
+  for (const CheckpointTensor &tensor : checkpoint->index().tensors) {
+    if (tensor.role == "scalar" || (tensor.role == "optimizer" && !optimizerState))
+      continue;
+    uint64_t elements = 0;
+    countElements(tensor.shape, &elements);
+    TensorView view{tensor.name, tensor.type, tensor.shape, checkpoint->contiguous(tensor),
+                    elements * elementSize(tensor.type)};
+    if (!view.data) {
+      result->assembled.push_back(std::make_unique<std::byte[]>(view.bytes));
+      checkpoint->read(tensor, 0, elements, result->assembled.back().get());
+      view.data = result->assembled.back().get();
+    }
+    std::string suffix = tensor.slot.empty() ? "" : "#" + tensor.slot;
+    std::vector<std::string> names = tensor.aliases;
+    names.push_back(tensor.name);
+    for (const std::string &name : names) {
+      view.name = name + suffix;
+      result->byName[view.name] = view;
+    }
+  }
+  result->checkpoint = std::move(checkpoint);
+  return Status::ok();
+}
+
+} // namespace cleave::rt

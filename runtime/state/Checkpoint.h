@@ -1,0 +1,60 @@
+// A checkpoint that is read: into the states of any layout, or as whole logical tensors.
+//
+// The index is proved total and disjoint when it is opened, and every slice is checked against the shard that holds it;
+// filling a rank's states is then the intersection of its ranges with the slices, and touches only their pages.
+#ifndef CLEAVE_RUNTIME_STATE_CHECKPOINT_H
+#define CLEAVE_RUNTIME_STATE_CHECKPOINT_H
+
+#include "runtime/state/CheckpointIndex.h"
+#include "runtime/state/SafeTensors.h"
+
+#include <map>
+#include <memory>
+
+namespace cleave::rt {
+
+class Checkpoint {
+public:
+  // `path` is what resolveCheckpoint() accepts.
+  static Status open(const std::string &path, Checkpoint *result);
+
+  const CheckpointIndex &index() const { return index_; }
+  const std::string &path() const { return path_; }
+
+  // Fills every saved state of a rank, or reports all that is missing, superfluous or of another type or shape.
+  Status load(const RankStates &states) const;
+  // Copies elements [first, first + count) of a tensor of the index.
+  void read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, std::byte *target) const;
+  // The bytes of a whole tensor when it lies in one slice, else null.
+  const std::byte *contiguous(const CheckpointTensor &tensor) const;
+
+private:
+  Status openShards();
+
+  std::string path_;
+  CheckpointIndex index_;
+  std::map<std::string, SafeTensors> shards_;
+};
+
+// Whole logical tensors of a checkpoint: the values (slot "") of parameters and buffers, and, when asked, optimizer
+// state under "name#slot". Mapped where a tensor lies in one piece, assembled in memory where it was split. Aliases of
+// tied tensors are entries of their own that share the bytes.
+//
+//   CheckpointTensors tensors;
+//   CLEAVE_TRY(loadCheckpointTensors("ckpt", &tensors));
+//   const TensorView &w = tensors.byName.at("h.0.attn.weight");   // w.type, w.shape, w.data, w.bytes
+struct CheckpointTensors {
+  std::map<std::string, TensorView, std::less<>> byName;
+  TrainingPosition position;
+  std::string path;
+
+  // What the views point into.
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::vector<std::unique_ptr<std::byte[]>> assembled;
+};
+
+Status loadCheckpointTensors(const std::string &path, CheckpointTensors *result, bool optimizerState = false);
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,86 @@
+// The directory of checkpoints: which one is meant, and which ones go.
+#include "runtime/base/FileMapping.h"
+#include "runtime/state/AtomicFile.h"
+#include "runtime/state/CheckpointSave.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+namespace cleave::rt {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool isCheckpoint(const std::string &path) {
+  std::error_code error;
+  return fs::is_regular_file(path + "/" + kCheckpointIndexFile, error);
+}
+
+// Complete checkpoints by name, ascending; zero-padded numbers sort by step up to 10^8 steps, so length goes first.
+std::vector<std::string> listCheckpoints(const std::string &directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (name.rfind("step-", 0) == 0 && isCheckpoint(it->path().string()))
+      names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end(), [](const std::string &a, const std::string &b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  return names;
+}
+
+// The name in DIR/latest or DIR/best; empty when there is none, or it is not the plain name of a checkpoint.
+std::string readPointer(const std::string &directory, const char *pointer) {
+  FileMapping file;
+  if (!FileMapping::open(directory + "/" + pointer, &file).isOk())
+    return "";
+  std::string name(reinterpret_cast<const char *>(file.data()), std::min<size_t>(file.size(), 256));
+  while (!name.empty() && (name.back() == '\n' || name.back() == ' '))
+    name.pop_back();
+  return name.rfind("step-", 0) == 0 && name.find('/') == std::string::npos ? name : "";
+}
+
+} // namespace
+
+Status resolveCheckpoint(const std::string &path, std::string *result) {
+  if (isCheckpoint(path)) {
+    *result = path;
+    return Status::ok();
+  }
+  std::string latest = readPointer(path, "latest");
+  if (latest.empty() || !isCheckpoint(path + "/" + latest)) {
+    // A crash between the two renames of publish(): the newest complete one counts.
+    std::vector<std::string> names = listCheckpoints(path);
+    if (names.empty())
+      return notFound("no checkpoint in " + path + " (expected " + kCheckpointIndexFile + ", latest or step-*/)");
+    latest = names.back();
+  }
+  *result = path + "/" + latest;
+  return Status::ok();
+}
+
+Status pruneCheckpoints(const std::string &directory, unsigned keep) {
+  if (keep == 0)
+    return Status::ok();
+  std::vector<std::string> names = listCheckpoints(directory);
+  std::set<std::string> needed = {readPointer(directory, "latest"), readPointer(directory, "best")};
+  for (size_t i = 0; i + keep < names.size(); ++i) {
+    if (needed.count(names[i]))
+      continue;
+    // Moved out of sight first: a crash while files go never leaves half a checkpoint under its name.
+    std::string path = directory + "/" + names[i], hidden = directory + "/." + names[i] + ".old";
+    std::error_code error;
+    fs::remove_all(hidden, error);
+    fs::rename(path, hidden, error);
+    if (!error)
+      fs::remove_all(hidden, error);
+    if (error)
+      return fileError("remove", path, error.value());
+  }
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,121 @@
+#include "runtime/state/CheckpointIndex.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace cleave::rt {
+namespace {
+
+// "h.0.weight", "h.0.weight#exp_avg", and with "@first" when it is a part.
+std::string sliceKey(const LogicalSegment &segment, const std::string &slot, const Overlap &overlap) {
+  std::string key = segment.name;
+  if (!slot.empty())
+    key += "#" + slot;
+  if (overlap.count != segment.count)
+    key += "@" + std::to_string(overlap.logical);
+  return key;
+}
+
+// Whether this rank writes what it stores of a state: coordinate 0 on every axis that does not split it.
+bool ownsState(const fb::State &state, const std::vector<unsigned> &coordinates) {
+  for (unsigned axis = 0; axis < coordinates.size(); ++axis) {
+    const auto *split = state.split_axes();
+    bool isSplit = split && std::find(split->begin(), split->end(), axis) != split->end();
+    if (!isSplit && coordinates[axis] != 0)
+      return false;
+  }
+  return true;
+}
+
+CheckpointTensor describe(const fb::State &state, const LogicalSegment &segment) {
+  CheckpointTensor tensor;
+  tensor.name = segment.name;
+  tensor.slot = checkpointSlot(state);
+  tensor.role = fb::EnumNameRole(state.role());
+  tensor.type = elementType(state.dtype());
+  tensor.shape = segment.shape;
+  if (segment.segment && segment.segment->aliases())
+    for (const auto *alias : *segment.segment->aliases())
+      tensor.aliases.push_back(alias->str());
+  return tensor;
+}
+
+} // namespace
+
+const CheckpointTensor *CheckpointIndex::find(std::string_view name, std::string_view slot) const {
+  for (const CheckpointTensor &tensor : tensors)
+    if (tensor.name == name && tensor.slot == slot)
+      return &tensor;
+  return nullptr;
+}
+
+bool isSaved(const fb::State &state) {
+  switch (state.role()) {
+  case fb::Role::parameter:
+  case fb::Role::buffer:
+  case fb::Role::optimizer:
+  case fb::Role::scalar:
+    return true;
+  case fb::Role::gradient:
+  case fb::Role::constant:
+  case fb::Role::coordinate:
+    return false;
+  }
+  return false;
+}
+
+std::string checkpointSlot(const fb::State &state) {
+  return state.role() == fb::Role::optimizer && state.slot() ? state.slot()->str() : "";
+}
+
+std::string shardName(unsigned rank) {
+  char name[64];
+  std::snprintf(name, sizeof name, "rank-%05u.safetensors", rank);
+  return name;
+}
+
+std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsigned> &coordinates) {
+  std::vector<OwnedSlice> result;
+  for (size_t i = 0; plan.states() && i < plan.states()->size(); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    if (!isSaved(state) || !ownsState(state, coordinates))
+      continue;
+    Rank::Range range = storedRange(plan, state, coordinates);
+    for (LogicalSegment &segment : logicalSegments(state))
+      if (auto overlap = intersect(segment, range)) {
+        std::string key = sliceKey(segment, checkpointSlot(state), *overlap);
+        result.push_back({i, std::move(segment), *overlap, std::move(key)});
+      }
+  }
+  return result;
+}
+
+Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result) {
+  result->stateLayout = plan.state_layout();
+  std::map<std::pair<std::string, std::string>, size_t> places;
+  for (size_t i = 0; plan.states() && i < plan.states()->size(); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    if (!isSaved(state))
+      continue;
+    if (state.partial_axes() && state.partial_axes()->size() != 0)
+      return internal("state '" + state.name()->str() + "' holds partial sums and cannot be saved");
+    for (const LogicalSegment &segment : logicalSegments(state)) {
+      if (!places.emplace(std::pair(segment.name, checkpointSlot(state)), result->tensors.size()).second)
+        return internal("tensor '" + segment.name + "' lies in two states of the plan");
+      result->tensors.push_back(describe(state, segment));
+    }
+  }
+  for (unsigned rank = 0; rank < meshSize(plan); ++rank)
+    for (const OwnedSlice &slice : ownedSlices(plan, meshCoordinates(plan, rank))) {
+      const fb::State &state = *plan.states()->Get(slice.state);
+      CheckpointTensor &tensor = result->tensors[places[{slice.segment.name, checkpointSlot(state)}]];
+      tensor.slices.push_back({shardName(rank), slice.key, slice.overlap.logical, slice.overlap.count});
+    }
+  for (CheckpointTensor &tensor : result->tensors)
+    std::sort(tensor.slices.begin(), tensor.slices.end(),
+              [](const CheckpointSlice &a, const CheckpointSlice &b) { return a.first < b.first; });
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,76 @@
+// What a checkpoint says about itself: `checkpoint.json`.
+//
+// Tensors are logical: a name (the model's), a slot ("" for the value itself, "exp_avg", ... for optimizer state), a
+// shape, and the element slices that lie in the shards. Nothing of the layout that wrote them is left, so that any
+// layout can read them. 64-bit integers are kept exact.
+#ifndef CLEAVE_RUNTIME_STATE_CHECKPOINTINDEX_H
+#define CLEAVE_RUNTIME_STATE_CHECKPOINTINDEX_H
+
+#include "runtime/base/Status.h"
+#include "runtime/state/ElementType.h"
+#include "runtime/state/Layout.h"
+
+#include <string>
+#include <vector>
+
+namespace cleave::rt {
+
+// Elements [first, first + count) of a logical tensor are tensor `key` of `file`, in row-major order.
+struct CheckpointSlice {
+  std::string file, key;
+  uint64_t first = 0, count = 0;
+};
+
+struct CheckpointTensor {
+  std::string name, slot, role; // role: a name of fb::Role
+  ElementType type = ElementType::f32;
+  Shape shape;
+  std::vector<std::string> aliases;
+  std::vector<CheckpointSlice> slices; // ascending, total, disjoint
+};
+
+// Where training stood. `sample` counts the samples of the epoch already used by all ranks together, so that another
+// number of ranks continues at the same sample.
+struct TrainingPosition {
+  uint64_t step = 0, epoch = 0, sample = 0, seed = 0;
+  double bestLoss = 0; // of the evaluations so far; meaningful when hasBest
+  bool hasBest = false;
+  uint64_t stale = 0; // evaluations since the best one
+};
+
+struct CheckpointIndex {
+  std::string model;
+  uint64_t stateLayout = 0;
+  TrainingPosition position;
+  std::vector<CheckpointTensor> tensors;
+
+  const CheckpointTensor *find(std::string_view name, std::string_view slot) const;
+};
+
+constexpr const char *kCheckpointIndexFile = "checkpoint.json";
+
+// The index that ranks of this plan write together; derived from the plan alone, so that nothing has to be gathered.
+Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result);
+
+// The slices of one rank, with the state they come from; the same formula as makeCheckpointIndex. A slice that several
+// ranks store is given to the one at coordinate 0 of the axes on which it is replicated.
+struct OwnedSlice {
+  size_t state; // index into Plan.states
+  LogicalSegment segment;
+  Overlap overlap;
+  std::string key;
+};
+std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsigned> &coordinates);
+std::string shardName(unsigned rank);
+// The slot under which a state's tensors are saved: the optimizer's name for it, "" for the value itself.
+std::string checkpointSlot(const fb::State &state);
+// Parameters, buffers, optimizer state and scalars are saved; gradients, constants and coordinates are made anew.
+bool isSaved(const fb::State &state);
+
+Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index);
+// Reads and checks: names of files are plain, slices are total and disjoint.
+Status readCheckpointIndex(const std::string &path, CheckpointIndex *result);
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,141 @@
+// The JSON form of a checkpoint's index.
+#include "runtime/base/FileMapping.h"
+#include "runtime/state/AtomicFile.h"
+#include "runtime/state/CheckpointIndex.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace cleave::rt {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+ordered_json toJson(const CheckpointTensor &tensor) {
+  ordered_json slices = ordered_json::array();
+  for (const CheckpointSlice &slice : tensor.slices)
+    slices.push_back({{"file", slice.file}, {"key", slice.key}, {"first", slice.first}, {"count", slice.count}});
+  ordered_json result = {{"name", tensor.name},   {"slot", tensor.slot},
+                         {"role", tensor.role},   {"dtype", safetensorsName(tensor.type)},
+                         {"shape", tensor.shape}, {"slices", std::move(slices)}};
+  if (!tensor.aliases.empty())
+    result["aliases"] = tensor.aliases;
+  return result;
+}
+
+ordered_json toJson(const TrainingPosition &position) {
+  ordered_json result = {{"step", position.step},
+                         {"epoch", position.epoch},
+                         {"sample", position.sample},
+                         {"seed", position.seed},
+                         {"stale", position.stale}};
+  if (position.hasBest && std::isfinite(position.bestLoss))
+    result["best_loss"] = position.bestLoss;
+  return result;
+}
+
+void fromJson(const json &value, TrainingPosition *position) {
+  position->step = value.at("step").get<uint64_t>();
+  position->epoch = value.at("epoch").get<uint64_t>();
+  position->sample = value.at("sample").get<uint64_t>();
+  position->seed = value.at("seed").get<uint64_t>();
+  position->stale = value.at("stale").get<uint64_t>();
+  position->hasBest = value.contains("best_loss");
+  if (position->hasBest)
+    position->bestLoss = value.at("best_loss").get<double>();
+}
+
+// File names come from the index, which may be hostile: shards lie beside it and nowhere else.
+bool isPlainName(const std::string &name) {
+  return !name.empty() && name.find('/') == std::string::npos && name[0] != '.';
+}
+
+Status checkSlices(const CheckpointTensor &tensor) {
+  uint64_t elements = 0, covered = 0;
+  if (!countElements(tensor.shape, &elements))
+    return dataLoss("tensor '" + tensor.name + "' has the bad shape " + toString(tensor.shape));
+  for (const CheckpointSlice &slice : tensor.slices) {
+    if (!isPlainName(slice.file))
+      return dataLoss("tensor '" + tensor.name + "': '" + slice.file + "' is not the name of a file beside the index");
+    if (slice.first != covered || slice.count == 0 || slice.count > elements - covered)
+      return dataLoss("the slices of tensor '" + tensor.name + "' overlap or leave a gap at element " +
+                      std::to_string(covered));
+    covered += slice.count;
+  }
+  if (covered != elements)
+    return dataLoss("the slices of tensor '" + tensor.name + "' end at element " + std::to_string(covered) + " of " +
+                    std::to_string(elements));
+  return Status::ok();
+}
+
+Status fromJson(const json &value, CheckpointTensor *tensor) {
+  tensor->name = value.at("name").get<std::string>();
+  tensor->slot = value.at("slot").get<std::string>();
+  tensor->role = value.at("role").get<std::string>();
+  tensor->shape = value.at("shape").get<Shape>();
+  tensor->aliases = value.value("aliases", std::vector<std::string>{});
+  std::string type = value.at("dtype").get<std::string>();
+  if (!parseSafetensorsName(type, &tensor->type))
+    return dataLoss("tensor '" + tensor->name + "' has the unknown dtype " + type);
+  for (const json &slice : value.at("slices"))
+    tensor->slices.push_back({slice.at("file").get<std::string>(), slice.at("key").get<std::string>(),
+                              slice.at("first").get<uint64_t>(), slice.at("count").get<uint64_t>()});
+  return checkSlices(*tensor);
+}
+
+Status fromJson(const json &value, CheckpointIndex *index) {
+  if (int format = value.at("format").get<int>(); format != kFormat)
+    return invalidArgument("format " + std::to_string(format) + ", this program reads " + std::to_string(kFormat));
+  index->model = value.at("model").get<std::string>();
+  index->stateLayout = value.at("state_layout").get<uint64_t>();
+  fromJson(value.at("position"), &index->position);
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const json &entry : value.at("tensors")) {
+    CheckpointTensor tensor;
+    CLEAVE_TRY(fromJson(entry, &tensor));
+    if (!seen.emplace(tensor.name, tensor.slot).second)
+      return dataLoss("tensor '" + tensor.name + "' is there twice");
+    index->tensors.push_back(std::move(tensor));
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index) {
+  ordered_json tensors = ordered_json::array();
+  for (const CheckpointTensor &tensor : index.tensors)
+    tensors.push_back(toJson(tensor));
+  ordered_json document = {{"format", kFormat},
+                           {"model", index.model},
+                           {"state_layout", index.stateLayout},
+                           {"position", toJson(index.position)},
+                           {"tensors", std::move(tensors)}};
+  std::string text;
+  try {
+    text = document.dump(1) + "\n";
+  } catch (const json::exception &) {
+    return invalidArgument(path + ": a tensor's name is not valid UTF-8");
+  }
+  return writeFileAtomically(path, text);
+}
+
+Status readCheckpointIndex(const std::string &path, CheckpointIndex *result) {
+  FileMapping file;
+  CLEAVE_TRY(FileMapping::open(path, &file));
+  const char *text = reinterpret_cast<const char *>(file.data());
+  CheckpointIndex index;
+  try {
+    CLEAVE_TRY(fromJson(json::parse(text, text + file.size()), &index).in(path));
+  } catch (const json::exception &error) {
+    return dataLoss(path + " is not a checkpoint's index: " + error.what());
+  }
+  *result = std::move(index);
+  return Status::ok();
+}
+
+} // namespace cleave::rt

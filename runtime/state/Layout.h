@@ -1,0 +1,67 @@
+// Where logical tensors lie: the one place that knows how states, segments and ranks' ranges relate.
+//
+// A state is a row of elements; segments say which logical tensor lies where in it; a rank stores one range of it.
+// Everything that moves state (initial weights, checkpoints, other layouts) is the intersection of those two:
+//
+//   state     |---- w (6) ----|-- b (2) --|        segments w at 0, b at 6
+//   rank 1                |---------------|        stores elements [4, 8)
+//   overlap               | w[4..6)  at 0 | b[0..2) at 2
+#ifndef CLEAVE_RUNTIME_STATE_LAYOUT_H
+#define CLEAVE_RUNTIME_STATE_LAYOUT_H
+
+#include "runtime/device/Rank.h"
+#include "runtime/state/ElementType.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cleave::rt {
+
+// A state as one rank stores it.
+struct StateView {
+  const fb::State *state = nullptr;
+  Rank::Range range{};
+  std::byte *data = nullptr;
+};
+
+// All states of one rank.
+struct RankStates {
+  std::vector<unsigned> coordinates; // on Plan.axes
+  std::vector<StateView> states;
+};
+
+RankStates viewStates(const Rank &rank);
+
+// One logical tensor of a state. A state without a segment table is one tensor of the state's name.
+struct LogicalSegment {
+  std::string name;
+  Shape shape;
+  uint64_t offset = 0, count = 0; // elements of the whole state
+  const fb::Segment *segment = nullptr;
+};
+
+std::vector<LogicalSegment> logicalSegments(const fb::State &state);
+
+// `count` elements that a segment and a stored range have in common.
+struct Overlap {
+  uint64_t logical; // first one, in the logical tensor
+  uint64_t stored;  // first one, in the rank's bytes
+  uint64_t count;
+};
+
+std::optional<Overlap> intersect(const LogicalSegment &segment, Rank::Range range);
+
+// The number of ranks of the mesh, the coordinates of a rank (the last axis fastest), and the range of a state that the
+// rank at these coordinates stores.
+unsigned meshSize(const fb::Plan &plan);
+std::vector<unsigned> meshCoordinates(const fb::Plan &plan, unsigned rank);
+Rank::Range storedRange(const fb::Plan &plan, const fb::State &state, const std::vector<unsigned> &coordinates);
+// The linear coordinate on several axes, the first slowest, and the number of places there.
+unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes,
+                          const std::vector<unsigned> &coordinates);
+unsigned axesSize(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes);
+
+} // namespace cleave::rt
+
+#endif

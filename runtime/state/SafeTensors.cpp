@@ -1,0 +1,143 @@
+#include "runtime/state/SafeTensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace cleave::rt {
+namespace {
+
+using nlohmann::json;
+
+// Parses the header; JSON libraries keep one of two equal names silently, so they are looked for on the way.
+Status parseHeader(const char *begin, const char *end, json *result) {
+  std::set<std::string> names;
+  std::string duplicate;
+  auto watch = [&](int depth, json::parse_event_t event, json &parsed) {
+    if (event == json::parse_event_t::key && depth == 1 && !names.insert(parsed.get<std::string>()).second)
+      duplicate = parsed.get<std::string>();
+    return true;
+  };
+  try {
+    *result = json::parse(begin, end, watch);
+  } catch (const json::exception &) {
+    return dataLoss("the header is not valid JSON");
+  }
+  if (!duplicate.empty())
+    return dataLoss("tensor '" + duplicate + "' is there twice");
+  if (!result->is_object())
+    return dataLoss("the header is not a JSON object");
+  return Status::ok();
+}
+
+bool readUnsigned(const json &value, uint64_t *result) {
+  if (!value.is_number_unsigned())
+    return false;
+  *result = value.get<uint64_t>();
+  return true;
+}
+
+bool readShape(const json &entry, Shape *shape) {
+  auto list = entry.find("shape");
+  if (list == entry.end() || !list->is_array() || list->size() > 64)
+    return false;
+  for (const json &extent : *list) {
+    uint64_t value = 0;
+    if (!readUnsigned(extent, &value) || value > static_cast<uint64_t>(INT64_MAX))
+      return false;
+    shape->push_back(static_cast<int64_t>(value));
+  }
+  return true;
+}
+
+bool readOffsets(const json &entry, uint64_t *begin, uint64_t *end) {
+  auto list = entry.find("data_offsets");
+  return list != entry.end() && list->is_array() && list->size() == 2 && readUnsigned((*list)[0], begin) &&
+         readUnsigned((*list)[1], end);
+}
+
+Status readEntry(const json &entry, const std::byte *data, uint64_t dataBytes, TensorView *tensor) {
+  std::string where = "tensor '" + tensor->name + "': ";
+  auto type = entry.is_object() ? entry.find("dtype") : entry.end();
+  if (!entry.is_object() || type == entry.end() || !type->is_string())
+    return dataLoss(where + "no dtype");
+  if (!parseSafetensorsName(type->get<std::string>(), &tensor->type))
+    return invalidArgument(where + "unknown dtype " + type->get<std::string>());
+  uint64_t begin = 0, end = 0, elements = 0;
+  if (!readShape(entry, &tensor->shape) || !countElements(tensor->shape, &elements))
+    return dataLoss(where + "bad shape");
+  if (!readOffsets(entry, &begin, &end) || begin > end)
+    return dataLoss(where + "bad data_offsets");
+  if (end > dataBytes)
+    return dataLoss(where + "ends at byte " + std::to_string(end) + " of " + std::to_string(dataBytes) +
+                    "; the file is truncated or damaged");
+  uint64_t size = elementSize(tensor->type);
+  if (elements > UINT64_MAX / size || elements * size != end - begin)
+    return dataLoss(where + toString(tensor->type, tensor->shape) + " does not take the " +
+                    std::to_string(end - begin) + " bytes it has");
+  tensor->data = data + begin;
+  tensor->bytes = end - begin;
+  return Status::ok();
+}
+
+Status rejectOverlaps(const std::vector<TensorView> &sorted) {
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i - 1].data + sorted[i - 1].bytes > sorted[i].data)
+      return dataLoss("tensors '" + sorted[i - 1].name + "' and '" + sorted[i].name + "' overlap");
+  return Status::ok();
+}
+
+Status parseImage(const std::byte *image, size_t size, std::vector<TensorView> *tensors) {
+  uint64_t headerBytes = 0;
+  if (size < sizeof headerBytes)
+    return dataLoss("not a safetensors file: shorter than its 8-byte header size");
+  std::memcpy(&headerBytes, image, sizeof headerBytes);
+  if (headerBytes > SafeTensors::kMaxHeaderBytes)
+    return dataLoss("not a safetensors file: a header of " + std::to_string(headerBytes) + " bytes");
+  if (headerBytes > size - sizeof headerBytes)
+    return dataLoss("the header ends beyond the file; the file is truncated or damaged");
+  const char *text = reinterpret_cast<const char *>(image) + sizeof headerBytes;
+  json header;
+  CLEAVE_TRY(parseHeader(text, text + headerBytes, &header));
+  const std::byte *data = image + sizeof headerBytes + headerBytes;
+  for (const auto &[name, entry] : header.items()) {
+    if (name == "__metadata__")
+      continue;
+    TensorView tensor;
+    tensor.name = name;
+    CLEAVE_TRY(readEntry(entry, data, size - sizeof headerBytes - headerBytes, &tensor));
+    tensors->push_back(std::move(tensor));
+  }
+  std::sort(tensors->begin(), tensors->end(), [](const TensorView &a, const TensorView &b) {
+    return a.data != b.data ? a.data < b.data : a.bytes < b.bytes;
+  });
+  return rejectOverlaps(*tensors);
+}
+
+} // namespace
+
+Status SafeTensors::parse(const void *image, size_t size, const std::string &origin, SafeTensors *result) {
+  SafeTensors file;
+  file.origin_ = origin;
+  CLEAVE_TRY(parseImage(static_cast<const std::byte *>(image), size, &file.tensors_).in(origin));
+  for (size_t i = 0; i < file.tensors_.size(); ++i)
+    file.byName_[file.tensors_[i].name] = i;
+  *result = std::move(file);
+  return Status::ok();
+}
+
+Status SafeTensors::open(const std::string &path, SafeTensors *result) {
+  auto file = std::make_shared<FileMapping>();
+  CLEAVE_TRY(FileMapping::open(path, file.get()));
+  CLEAVE_TRY(parse(file->data(), file->size(), path, result));
+  result->file_ = std::move(file);
+  return Status::ok();
+}
+
+const TensorView *SafeTensors::find(std::string_view name) const {
+  auto found = byName_.find(name);
+  return found == byName_.end() ? nullptr : &tensors_[found->second];
+}
+
+} // namespace cleave::rt

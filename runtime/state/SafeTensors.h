@@ -1,0 +1,58 @@
+// The safetensors format: an 8-byte little-endian header size, a JSON header
+//   {"w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {...}}
+// and the bytes of the tensors. Files come from anywhere, so nothing in the header is believed: sizes, bounds,
+// overlaps and duplicate names are checked before a byte of data is touched. Holes between tensors are accepted
+// (writers align tensors with them).
+#ifndef CLEAVE_RUNTIME_STATE_SAFETENSORS_H
+#define CLEAVE_RUNTIME_STATE_SAFETENSORS_H
+
+#include "runtime/base/FileMapping.h"
+#include "runtime/base/Status.h"
+#include "runtime/state/ElementType.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cleave::rt {
+
+// A tensor whose bytes someone else owns. They may lie unaligned.
+struct TensorView {
+  std::string name;
+  ElementType type = ElementType::f32;
+  Shape shape;
+  const std::byte *data = nullptr;
+  size_t bytes = 0;
+};
+
+class SafeTensors {
+public:
+  // The largest header that is read, as in the reference implementation.
+  static constexpr uint64_t kMaxHeaderBytes = 100u << 20;
+
+  // Maps a file; the views live as long as this object or a copy of it.
+  static Status open(const std::string &path, SafeTensors *result);
+  // Reads an image in memory, which must outlive the views. `origin` names it in messages.
+  static Status parse(const void *image, size_t size, const std::string &origin, SafeTensors *result);
+
+  // In the order of the data.
+  const std::vector<TensorView> &tensors() const { return tensors_; }
+  const TensorView *find(std::string_view name) const;
+  const std::string &origin() const { return origin_; }
+
+private:
+  std::string origin_;
+  std::shared_ptr<const FileMapping> file_;
+  std::vector<TensorView> tensors_;
+  std::map<std::string, size_t, std::less<>> byName_;
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+// Streams the tensors into a new file that appears whole or not at all.
+Status writeSafeTensors(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata = {});
+
+} // namespace cleave::rt
+
+#endif

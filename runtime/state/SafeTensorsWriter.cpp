@@ -1,0 +1,46 @@
+#include "runtime/state/AtomicFile.h"
+#include "runtime/state/SafeTensors.h"
+
+#include <nlohmann/json.hpp>
+
+namespace cleave::rt {
+namespace {
+
+// The header, padded with spaces so that the data starts 64-byte aligned in a mapping.
+Status makeHeader(const std::vector<TensorView> &tensors, const Metadata &metadata, std::string *result) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty())
+    header["__metadata__"] = metadata;
+  uint64_t offset = 0;
+  for (const TensorView &tensor : tensors) {
+    header[tensor.name] = {{"dtype", safetensorsName(tensor.type)},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, offset + tensor.bytes}}};
+    offset += tensor.bytes;
+  }
+  try {
+    *result = header.dump();
+  } catch (const nlohmann::json::exception &) {
+    return invalidArgument("a tensor's name is not valid UTF-8");
+  }
+  while ((result->size() + sizeof(uint64_t)) % 64 != 0)
+    result->push_back(' ');
+  return Status::ok();
+}
+
+} // namespace
+
+Status writeSafeTensors(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata) {
+  std::string header;
+  CLEAVE_TRY(makeHeader(tensors, metadata, &header).in(path));
+  AtomicFile file;
+  CLEAVE_TRY(AtomicFile::create(path, &file));
+  uint64_t headerBytes = header.size();
+  CLEAVE_TRY(file.write(&headerBytes, sizeof headerBytes));
+  CLEAVE_TRY(file.write(header.data(), header.size()));
+  for (const TensorView &tensor : tensors)
+    CLEAVE_TRY(file.write(tensor.data, tensor.bytes));
+  return file.commit();
+}
+
+} // namespace cleave::rt

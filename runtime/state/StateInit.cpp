@@ -1,0 +1,61 @@
+#include "runtime/state/ElementValue.h"
+#include "runtime/state/WeightStore.h"
+
+#include <cstring>
+
+namespace cleave::rt {
+namespace {
+
+void fill(ElementType type, double value, std::byte *target, uint64_t count) {
+  size_t width = elementSize(type);
+  std::byte element[8];
+  storeElement(type, value, element);
+  for (uint64_t i = 0; i < count; ++i)
+    std::memcpy(target + i * width, element, width);
+}
+
+Status initializeSegment(const RankStates &rank, const StateView &view, const LogicalSegment &segment,
+                         const Overlap &overlap, const WeightStore &weights) {
+  ElementType type = elementType(view.state->dtype());
+  size_t width = elementSize(type);
+  std::byte *target = view.data + overlap.stored * width;
+  switch (segment.segment->init()) {
+  case fb::InitKind::zeros:
+    return Status::ok();
+  case fb::InitKind::constant:
+    fill(type, segment.segment->value(), target, overlap.count);
+    return Status::ok();
+  case fb::InitKind::coordinate: {
+    unsigned axis = segment.segment->axis();
+    if (axis >= rank.coordinates.size())
+      return internal("state '" + segment.name + "' wants axis " + std::to_string(axis) + " of a mesh with " +
+                      std::to_string(rank.coordinates.size()));
+    fill(type, rank.coordinates[axis], target, overlap.count);
+    return Status::ok();
+  }
+  case fb::InitKind::weights: {
+    const TensorView *tensor = weights.find(*view.state, segment);
+    if (!tensor || tensor->type != type || tensor->bytes < (overlap.logical + overlap.count) * width)
+      return invalidArgument("no initial value for '" + segment.name + "'");
+    std::memcpy(target, tensor->data + overlap.logical * width, overlap.count * width);
+    return Status::ok();
+  }
+  }
+  return internal("state '" + segment.name + "' has an unknown kind of initial value");
+}
+
+} // namespace
+
+Status initializeStates(const RankStates &rank, const WeightStore &weights) {
+  for (const StateView &view : rank.states) {
+    std::memset(view.data, 0, view.range.count * elementSize(elementType(view.state->dtype())));
+    for (const LogicalSegment &segment : logicalSegments(*view.state)) {
+      auto overlap = segment.segment ? intersect(segment, view.range) : std::nullopt;
+      if (overlap)
+        CLEAVE_TRY(initializeSegment(rank, view, segment, *overlap, weights));
+    }
+  }
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,127 @@
+#include "runtime/state/WeightStore.h"
+
+#include "runtime/state/CheckpointSave.h"
+#include "runtime/state/Problems.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+namespace cleave::rt {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Visits each segment that takes its initial value from the weights file.
+template <typename Visit> void forEachWeight(const fb::Plan &plan, Visit visit) {
+  if (!plan.states())
+    return;
+  for (const fb::State *state : *plan.states())
+    for (const LogicalSegment &segment : logicalSegments(*state))
+      if (segment.segment && segment.segment->init() == fb::InitKind::weights)
+        visit(*state, segment);
+}
+
+std::string sourceName(const LogicalSegment &segment) {
+  const auto *source = segment.segment ? segment.segment->source() : nullptr;
+  return source && source->size() != 0 ? source->str() : segment.name;
+}
+
+bool isConstant(const fb::State &state) { return state.role() == fb::Role::constant; }
+
+} // namespace
+
+Status WeightStore::open(const cleave_model &model, const std::string &directory, const std::string &replacement,
+                         WeightStore *result) {
+  WeightStore store;
+  if (model.weights) {
+    store.origin_ = "the weights inside the executable";
+    CLEAVE_TRY(SafeTensors::parse(model.weights, model.weights_size, store.origin_, &store.compiled_));
+  } else if (model.weights_file) {
+    store.origin_ = directory + "/" + model.weights_file;
+    Status opened = SafeTensors::open(store.origin_, &store.compiled_);
+    // A replacement may stand in for the whole file.
+    if (!opened.isOk() && replacement.empty())
+      return std::move(opened).in("the model's weights lie beside it");
+  }
+  if (!replacement.empty())
+    CLEAVE_TRY(store.replace(replacement).in("--weights"));
+  *result = std::move(store);
+  return Status::ok();
+}
+
+Status WeightStore::replace(const std::string &path) {
+  replacementOrigin_ = path;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    replacements_.emplace_back();
+    return SafeTensors::open(path, &replacements_.back());
+  }
+  std::string checkpoint;
+  if (resolveCheckpoint(path, &checkpoint).isOk())
+    return loadCheckpointTensors(checkpoint, &checkpoint_);
+  std::vector<std::string> files;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
+    if (it->path().extension() == ".safetensors")
+      files.push_back(it->path().string());
+  if (files.empty())
+    return notFound(path + " holds neither a checkpoint nor a .safetensors file");
+  std::sort(files.begin(), files.end());
+  for (const std::string &file : files) {
+    replacements_.emplace_back();
+    CLEAVE_TRY(SafeTensors::open(file, &replacements_.back()));
+  }
+  return Status::ok();
+}
+
+const TensorView *WeightStore::findReplacement(std::string_view name) const {
+  for (const SafeTensors &file : replacements_)
+    if (const TensorView *tensor = file.find(name))
+      return tensor;
+  auto found = checkpoint_.byName.find(name);
+  return found == checkpoint_.byName.end() ? nullptr : &found->second;
+}
+
+const TensorView *WeightStore::find(const fb::State &state, const LogicalSegment &segment) const {
+  const TensorView *tensor = nullptr;
+  if (!replacementOrigin_.empty()) {
+    tensor = findReplacement(segment.name);
+    if (!tensor)
+      tensor = findReplacement(sourceName(segment));
+    if (segment.segment && segment.segment->aliases())
+      for (const auto *alias : *segment.segment->aliases())
+        tensor = tensor ? tensor : findReplacement(alias->string_view());
+    if (tensor || !isConstant(state))
+      return tensor;
+  }
+  return compiled_.find(sourceName(segment));
+}
+
+Status WeightStore::check(const fb::Plan &plan) const {
+  Problems problems;
+  std::set<const TensorView *> used;
+  forEachWeight(plan, [&](const fb::State &state, const LogicalSegment &segment) {
+    ElementType type = elementType(state.dtype());
+    const TensorView *tensor = find(state, segment);
+    if (!tensor)
+      return problems.missing("'" + segment.name + "'");
+    used.insert(tensor);
+    if (tensor->type != type || tensor->shape != segment.shape)
+      problems.mismatch("'" + segment.name + "'", toString(type, segment.shape), toString(tensor->type, tensor->shape));
+  });
+  bool replaced = false;
+  auto note = [&](const TensorView &tensor) {
+    used.count(&tensor) ? void(replaced = true) : problems.superfluous("'" + tensor.name + "'");
+  };
+  for (const SafeTensors &file : replacements_)
+    for (const TensorView &tensor : file.tensors())
+      note(tensor);
+  for (const auto &[name, tensor] : checkpoint_.byName)
+    note(tensor);
+  std::string origin = replacementOrigin_.empty() ? origin_ : replacementOrigin_;
+  // A file of which nothing fits is a mistake; a few tensors more than the model has are not.
+  bool nothingFits = !replacementOrigin_.empty() && !replaced;
+  return problems.status(origin + " does not fit this model", nothingFits);
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,41 @@
+// The initial weights: the image inside the executable, the file beside it, or what the user gives instead.
+//
+// `--weights` may name a safetensors file, a directory of them, or a checkpoint (DIR with latest, or a step-* of it).
+// It replaces tensors by their logical names. Parameters and buffers must all be there; constants that it does not hold
+// (a causal mask, say) keep the compiled values.
+#ifndef CLEAVE_RUNTIME_STATE_WEIGHTSTORE_H
+#define CLEAVE_RUNTIME_STATE_WEIGHTSTORE_H
+
+#include "cleave/model.h"
+#include "runtime/state/Checkpoint.h"
+#include "runtime/state/Layout.h"
+
+namespace cleave::rt {
+
+class WeightStore {
+public:
+  // `directory` is where the executable lies; `replacement` is --weights, or empty.
+  static Status open(const cleave_model &model, const std::string &directory, const std::string &replacement,
+                     WeightStore *result);
+
+  // Checks that every tensor that the plan takes from weights is there with its type and shape; all problems at once.
+  Status check(const fb::Plan &plan) const;
+  // The tensor for a segment of a state; null when there is none.
+  const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
+
+private:
+  Status replace(const std::string &path);
+  const TensorView *findReplacement(std::string_view name) const;
+
+  std::string origin_, replacementOrigin_;
+  SafeTensors compiled_;
+  std::vector<SafeTensors> replacements_;
+  CheckpointTensors checkpoint_;
+};
+
+// Puts every state of a rank to its initial value. Padding is zero.
+Status initializeStates(const RankStates &states, const WeightStore &weights);
+
+} // namespace cleave::rt
+
+#endif
