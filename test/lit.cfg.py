@@ -1,0 +1,29 @@
+# lit configuration: tools of this build and of LLVM on the path, every program under a time and memory limit.
+import os
+import resource
+
+import lit.formats
+
+config.name = "Cleave"
+config.test_format = lit.formats.ShTest(True)
+config.suffixes = [".mlir", ".test"]
+config.test_source_root = os.path.join(config.cleave_source_dir, "test")
+config.test_exec_root = os.path.join(config.cleave_build_dir, "test", "lit-output")
+config.excludes = ["Inputs", "models"]
+
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(config.cleave_build_dir, "bin"), config.llvm_tools_dir, os.environ.get("PATH", "")]
+)
+# Open MPI refuses to run as root without being told twice; CI machines run as root.
+config.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
+config.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+
+if config.cleave_python:
+    config.available_features.add("python")
+config.substitutions.append(("%python", config.cleave_python))
+config.substitutions.append(("%source", config.cleave_source_dir))
+config.substitutions.append(("%build", config.cleave_build_dir))
+
+# A bad rewrite can eat all memory: no test process may take more than 12 GB of address space.
+limit = 12 << 30
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

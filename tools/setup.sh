@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 packages that Cleave builds with; does nothing where they are installed already.
+#   tools/setup.sh            what building and running needs
+#   tools/setup.sh --tests    also the Python environment of the tests (.venv, test/requirements.txt)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build_packages=(
+  build-essential cmake ninja-build ccache git ca-certificates
+  libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools lld-22 zlib1g-dev
+  protobuf-compiler libprotobuf-dev libonnx-dev
+  libflatbuffers-dev flatbuffers-compiler libdnnl-dev libopenmpi-dev openmpi-bin
+  libcli11-dev nlohmann-json3-dev
+)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv)
+
+packages=("${build_packages[@]}")
+[ "${1:-}" = "--tests" ] && packages+=("${test_packages[@]}")
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "setup: these packages are missing; install them as root:" >&2
+    echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  echo "== installing ${#missing[@]} Debian packages: ${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+if [ "${1:-}" = "--tests" ]; then
+  if ! .venv/bin/python -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
+    echo "== making .venv with test/requirements.txt"
+    python3 -m venv .venv
+    .venv/bin/pip install -q --disable-pip-version-check -r test/requirements.txt
+  fi
+fi
