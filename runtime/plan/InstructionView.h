@@ -1,0 +1,34 @@
+// An instruction with its fields by name. For binding and printing, not for the hot path.
+#ifndef CLEAVE_RUNTIME_PLAN_INSTRUCTIONVIEW_H
+#define CLEAVE_RUNTIME_PLAN_INSTRUCTIONVIEW_H
+
+#include "runtime/plan/Opcode.h"
+#include "runtime/plan/PlanReader.h"
+
+namespace cleave::rt {
+
+class InstructionView {
+public:
+  // The opcode must be known and the field count right (openPlan checks both).
+  explicit InstructionView(const fb::Instruction &instruction) : instruction_(instruction) {}
+
+  const OpcodeInfo &info() const { return *opcodeInfo(unsigned{instruction_.op()}); }
+  Opcode opcode() const { return static_cast<Opcode>(instruction_.op()); }
+  unsigned stream() const { return instruction_.stream(); }
+  size_t bufferCount() const { return lengthOf(instruction_.buffers()); }
+  const fb::Buffer &buffer(size_t i) const { return *instruction_.buffers()->Get(i); }
+  std::string_view note() const { return textOf(instruction_.note()); }
+
+  // The field of that name; 0 when the instruction has none.
+  int64_t operator[](std::string_view name) const {
+    int index = fieldIndex(opcode(), name);
+    return index < 0 ? 0 : instruction_.fields()->Get(index);
+  }
+
+private:
+  const fb::Instruction &instruction_;
+};
+
+} // namespace cleave::rt
+
+#endif

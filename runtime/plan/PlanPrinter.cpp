@@ -1,0 +1,207 @@
+#include "runtime/plan/PlanPrinter.h"
+
+#include "runtime/plan/InstructionView.h"
+
+#include <iomanip>
+#include <sstream>
+
+namespace cleave::rt {
+
+namespace {
+
+using Axes = flatbuffers::Vector<uint32_t>;
+
+std::string hex(uint64_t value) {
+  std::ostringstream text;
+  text << "0x" << std::hex << value;
+  return text.str();
+}
+
+// Quoted, with control characters and quotes escaped: names come from models.
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (unsigned char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    if (c < 0x20 || c == 0x7f)
+      result += "\\x" + hex(c).substr(2);
+    else
+      result += static_cast<char>(c);
+  }
+  return result + "\"";
+}
+
+class Printer {
+public:
+  explicit Printer(const fb::Plan &plan) : plan_(plan) {}
+
+  std::string print() {
+    header();
+    for (size_t i = 0; i < lengthOf(plan_.regions()); ++i)
+      region(*plan_.regions()->Get(i));
+    for (size_t i = 0; i < lengthOf(plan_.groups()); ++i)
+      out_ << "group " << i << axes(" over", plan_.groups()->Get(i)->axes()) << "\n";
+    for (size_t i = 0; i < lengthOf(plan_.param_groups()); ++i) {
+      const fb::ParamGroup &group = *plan_.param_groups()->Get(i);
+      out_ << "param_group " << quoted(textOf(group.name())) << " lr_scale " << group.lr_scale() << " weight_decay "
+           << group.weight_decay() << "\n";
+    }
+    for (size_t i = 0; i < lengthOf(plan_.states()); ++i)
+      state(*plan_.states()->Get(i));
+    for (size_t i = 0; i < lengthOf(plan_.kernels()); ++i)
+      kernel(i);
+    for (size_t i = 0; i < lengthOf(plan_.programs()); ++i)
+      program(*plan_.programs()->Get(i));
+    return out_.str();
+  }
+
+  std::string instruction(const fb::Instruction &encoded) {
+    InstructionView view(encoded);
+    out_ << view.info().mnemonic;
+    size_t fieldsPrinted = 0;
+    if (view.opcode() == Opcode::Launch) {
+      out_ << " " << kernelName(static_cast<size_t>(view["kernel"]));
+      fieldsPrinted = 1;
+    } else if (view.opcode() == Opcode::Call) {
+      out_ << " @" << textOf(plan_.programs()->Get(static_cast<unsigned>(view["program"]))->name());
+      fieldsPrinted = 1;
+    }
+    out_ << " stream " << textOf(plan_.streams()->Get(view.stream()));
+    for (size_t i = 0; i < view.bufferCount(); ++i)
+      buffer(view.buffer(i));
+    for (size_t i = fieldsPrinted; i < view.info().fields.size(); ++i)
+      field(view, view.info().fields[i]);
+    if (!view.note().empty())
+      out_ << " // " << quoted(view.note());
+    return out_.str();
+  }
+
+private:
+  void header() {
+    out_ << "plan format " << plan_.format() << " instruction_set " << hex(plan_.instruction_set()) << " kernel_set "
+         << hex(plan_.kernel_set()) << " state_layout " << hex(plan_.state_layout()) << "\n";
+    out_ << "target " << quoted(textOf(plan_.target())) << " threads " << plan_.threads() << "\n";
+    out_ << "batch " << plan_.batch() << " micro_batches " << plan_.micro_batches()
+         << axes(" data_axes", plan_.data_axes()) << "\n";
+    for (size_t i = 0; i < lengthOf(plan_.axes()); ++i)
+      out_ << "axis " << textOf(plan_.axes()->Get(i)->name()) << " " << plan_.axes()->Get(i)->size() << "\n";
+    out_ << "streams";
+    for (size_t i = 0; i < lengthOf(plan_.streams()); ++i)
+      out_ << " " << textOf(plan_.streams()->Get(i));
+    out_ << "\n";
+    for (size_t i = 0; i < lengthOf(plan_.properties()); ++i)
+      out_ << "property " << textOf(plan_.properties()->Get(i)->key()) << " "
+           << quoted(textOf(plan_.properties()->Get(i)->value())) << "\n";
+  }
+
+  void region(const fb::Region &region) {
+    out_ << "region " << textOf(region.name()) << " " << fb::EnumNameRegionKind(region.kind()) << " bytes "
+         << region.bytes() << " frames " << region.frames() << "\n";
+  }
+
+  void state(const fb::State &state) {
+    out_ << "state @" << textOf(state.name()) << " " << fb::EnumNameRole(state.role());
+    if (!textOf(state.slot()).empty())
+      out_ << " slot " << textOf(state.slot());
+    out_ << " " << fb::EnumNameDType(state.dtype()) << "[" << state.elements() << "] at " << regionName(state.region())
+         << "[" << hex(state.offset()) << "]" << axes(" split", state.split_axes())
+         << axes(" partial", state.partial_axes()) << "\n";
+    for (size_t i = 0; i < lengthOf(state.segments()); ++i)
+      segment(*state.segments()->Get(i));
+  }
+
+  void segment(const fb::Segment &segment) {
+    out_ << "  segment " << quoted(textOf(segment.name())) << " ";
+    shape(segment.shape());
+    out_ << " at " << segment.offset() << " group " << segment.group() << " init "
+         << fb::EnumNameInitKind(segment.init());
+    if (segment.init() == fb::InitKind::constant)
+      out_ << " " << segment.value();
+    if (segment.init() == fb::InitKind::coordinate)
+      out_ << " " << textOf(plan_.axes()->Get(segment.axis())->name());
+    if (!textOf(segment.source()).empty())
+      out_ << " from " << quoted(textOf(segment.source()));
+    for (size_t i = 0; i < lengthOf(segment.aliases()); ++i)
+      out_ << " alias " << quoted(textOf(segment.aliases()->Get(i)));
+    out_ << "\n";
+  }
+
+  void kernel(size_t index) {
+    const fb::Kernel &kernel = *plan_.kernels()->Get(index);
+    out_ << "kernel " << kernelName(index) << " " << fb::EnumNameKernelKind(kernel.kind());
+    if (kernel.kind() == fb::KernelKind::generated)
+      out_ << " extent " << kernel.extent();
+    out_ << " flops " << kernel.flops() << " bytes " << kernel.bytes() << " params ";
+    shape(kernel.params());
+    out_ << "\n";
+  }
+
+  void program(const fb::Program &program) {
+    out_ << "program @" << textOf(program.name()) << (program.entry() ? " entry" : "") << " events " << program.events()
+         << " {\n";
+    for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
+      port("input", *program.inputs()->Get(i));
+    for (size_t i = 0; i < lengthOf(program.outputs()); ++i)
+      port("output", *program.outputs()->Get(i));
+    for (size_t i = 0; i < lengthOf(program.instructions()); ++i)
+      out_ << "  " << printInstruction(plan_, *program.instructions()->Get(i)) << "\n";
+    out_ << "}\n";
+  }
+
+  void port(const char *what, const fb::Port &port) {
+    out_ << "  " << what << " %" << textOf(port.name()) << " " << fb::EnumNameDType(port.dtype());
+    shape(port.shape());
+    out_ << " at " << regionName(port.region()) << "[" << hex(port.offset()) << "]";
+    if (port.batch_dim() >= 0)
+      out_ << " batch_dim " << port.batch_dim() << axes(" split", port.split_axes());
+    out_ << "\n";
+  }
+
+  void buffer(const fb::Buffer &buffer) {
+    static const char *const modes[] = {"r", "w", "rw"};
+    out_ << " " << modes[static_cast<int>(buffer.access())] << " " << regionName(buffer.region()) << "["
+         << hex(buffer.offset()) << ":" << buffer.bytes() << "]";
+  }
+
+  void field(const InstructionView &view, std::string_view name) {
+    out_ << " " << name << " ";
+    if (name == "dtype")
+      out_ << fb::EnumNameDType(static_cast<fb::DType>(view[name]));
+    else if (name == "pattern")
+      out_ << hex(static_cast<uint64_t>(view[name]));
+    else
+      out_ << view[name];
+  }
+
+  template <typename Vector> void shape(const Vector *values) {
+    out_ << "[";
+    for (size_t i = 0; i < lengthOf(values); ++i)
+      out_ << (i ? "," : "") << values->Get(i);
+    out_ << "]";
+  }
+
+  std::string axes(const char *what, const Axes *indices) {
+    std::string text;
+    for (size_t i = 0; i < lengthOf(indices); ++i)
+      text += (i ? "," : std::string(what) + " ") + plan_.axes()->Get(indices->Get(i))->name()->str();
+    return text;
+  }
+
+  std::string_view regionName(unsigned index) const { return textOf(plan_.regions()->Get(index)->name()); }
+  std::string kernelName(size_t index) const {
+    return "@" + plan_.kernels()->Get(index)->name()->str() + "." + std::to_string(index);
+  }
+
+  const fb::Plan &plan_;
+  std::ostringstream out_;
+};
+
+} // namespace
+
+std::string printPlan(const fb::Plan &plan) { return Printer(plan).print(); }
+
+std::string printInstruction(const fb::Plan &plan, const fb::Instruction &instruction) {
+  return Printer(plan).instruction(instruction);
+}
+
+} // namespace cleave::rt

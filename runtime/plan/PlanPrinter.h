@@ -1,0 +1,24 @@
+// A plan as text: every line stands alone, so that two plans can be compared with diff.
+//
+//   program @train_step entry {
+//     input %tokens i64[2,64] in input[0x0] split dp on 0
+//     launch @matmul.3 stream compute r params[0x0:4096] r transient[0x40:1024] w transient[0x440:1024] // "h.0.fc"
+//     all_reduce stream reduce rw grads[0x0:8192] w comm[0x0:4096] group 0 dtype f32 reduction 0 algorithm 0 count 2048
+//   }
+#ifndef CLEAVE_RUNTIME_PLAN_PLANPRINTER_H
+#define CLEAVE_RUNTIME_PLAN_PLANPRINTER_H
+
+#include "runtime/plan/Plan_generated.h"
+
+#include <string>
+
+namespace cleave::rt {
+
+// The plan must have passed openPlan().
+std::string printPlan(const fb::Plan &plan);
+// One instruction, without a newline; messages of the runtime use it too.
+std::string printInstruction(const fb::Plan &plan, const fb::Instruction &instruction);
+
+} // namespace cleave::rt
+
+#endif

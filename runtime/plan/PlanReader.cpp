@@ -1,0 +1,65 @@
+#include "runtime/plan/PlanReader.h"
+
+#include "runtime/plan/Checks.h"
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Opcode.h"
+
+namespace cleave::rt {
+
+// Limits of the structural check; far above any real plan, low enough that hostile bytes end quickly.
+static constexpr flatbuffers::uoffset_t kMaxDepth = 16;
+static constexpr flatbuffers::uoffset_t kMaxTables = 1u << 25;
+
+static Status checkVersion(const fb::Plan &plan) {
+  const char *advice = "; compile the model again with the `cleave` of this runtime";
+  if (plan.format() != kPlanFormat)
+    return invalidArgument("the plan has format " + std::to_string(plan.format()) + ", this runtime reads format " +
+                           std::to_string(kPlanFormat) + advice);
+  if (plan.instruction_set() != instructionSetHash())
+    return invalidArgument(std::string("the plan was made for another instruction set than this runtime's") + advice);
+  if (plan.kernel_set() != kernelSetHash())
+    return invalidArgument(std::string("the plan was made for another kernel set than this runtime's") + advice);
+  return Status::ok();
+}
+
+Status openPlan(const void *bytes, size_t size, const fb::Plan **plan) {
+  *plan = nullptr;
+  if (!bytes || size < 16 || size > FLATBUFFERS_MAX_BUFFER_SIZE)
+    return badPlan("expected at least 16 bytes; got: " + std::to_string(size));
+  if (reinterpret_cast<uintptr_t>(bytes) % 8 != 0)
+    return invalidArgument("the plan's bytes must be aligned to 8 bytes");
+  auto *data = static_cast<const uint8_t *>(bytes);
+  if (!fb::PlanBufferHasIdentifier(data))
+    return badPlan(std::string("these bytes are not a plan; expected the identifier ") + fb::PlanIdentifier());
+  flatbuffers::Verifier verifier(data, size, kMaxDepth, kMaxTables);
+  if (!fb::VerifyPlanBuffer(verifier))
+    return badPlan("its tables point outside of its " + std::to_string(size) + " bytes");
+  const fb::Plan *opened = fb::GetPlan(data);
+  CLEAVE_TRY(checkVersion(*opened));
+  CLEAVE_TRY(checkMesh(*opened));
+  CLEAVE_TRY(checkStates(*opened));
+  CLEAVE_TRY(checkKernels(*opened));
+  CLEAVE_TRY(checkPrograms(*opened));
+  *plan = opened;
+  return Status::ok();
+}
+
+uint64_t meshSize(const fb::Plan &plan) {
+  uint64_t size = 1;
+  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
+    size *= plan.axes()->Get(i)->size();
+  return size;
+}
+
+uint64_t axesSize(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes) {
+  uint64_t size = 1;
+  for (size_t i = 0; i < lengthOf(axes); ++i)
+    size *= plan.axes()->Get(axes->Get(i))->size();
+  return size;
+}
+
+uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state) {
+  return state.elements() / axesSize(plan, state.split_axes()) * dtypeSize(state.dtype());
+}
+
+} // namespace cleave::rt

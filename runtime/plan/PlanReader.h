@@ -1,0 +1,40 @@
+// From bytes to a plan that can be trusted.
+//
+// A plan comes from a file, so it may be damaged or hostile. openPlan() proves everything that later code relies on:
+// every table lies inside the buffer, every index names something, every byte range lies inside its region, opcodes
+// and kernels are those of this build with the right number of fields and buffers, calls do not recurse, and an event
+// is recorded before it is waited for. What it does not prove is that the plan computes something sensible, nor that
+// ranks agree: that is `cleave verify`.
+#ifndef CLEAVE_RUNTIME_PLAN_PLANREADER_H
+#define CLEAVE_RUNTIME_PLAN_PLANREADER_H
+
+#include "runtime/base/Status.h"
+#include "runtime/plan/Plan_generated.h"
+
+#include <cstddef>
+#include <string_view>
+
+namespace cleave::rt {
+
+// `*plan` points into `bytes`, which must be aligned to 8 bytes and outlive it.
+Status openPlan(const void *bytes, size_t size, const fb::Plan **plan);
+
+// The ranks of the whole mesh.
+uint64_t meshSize(const fb::Plan &plan);
+// The ranks that differ only on `axes` (null: one).
+uint64_t axesSize(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes);
+// The bytes that one rank holds of a state.
+uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state);
+
+// Reduction kinds of the field `reduction`.
+enum class Reduction : int64_t { Sum = 0, Max = 1, Min = 2 };
+
+// The length of an optional vector.
+template <typename Vector> size_t lengthOf(const Vector *vector) { return vector ? vector->size() : 0; }
+inline std::string_view textOf(const flatbuffers::String *text) {
+  return text ? std::string_view(text->c_str(), text->size()) : std::string_view();
+}
+
+} // namespace cleave::rt
+
+#endif

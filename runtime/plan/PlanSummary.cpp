@@ -1,0 +1,110 @@
+#include "runtime/plan/PlanSummary.h"
+
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/KernelDefs.h"
+
+#include <optional>
+
+namespace cleave::rt {
+
+namespace {
+
+// Sums one program after those that it calls.
+class TrafficCounter {
+public:
+  explicit TrafficCounter(const fb::Plan &plan) : plan_(plan), done_(lengthOf(plan.programs())) {}
+
+  const ProgramSummary &count(size_t index) {
+    if (done_[index])
+      return *done_[index];
+    const fb::Program &program = *plan_.programs()->Get(index);
+    ProgramSummary sum;
+    sum.name = program.name()->str();
+    sum.entry = program.entry();
+    sum.instructions = lengthOf(program.instructions());
+    for (size_t i = 0; i < sum.instructions; ++i)
+      add(InstructionView(*program.instructions()->Get(i)), &sum);
+    done_[index] = std::move(sum);
+    return *done_[index];
+  }
+
+private:
+  void add(const InstructionView &view, ProgramSummary *sum) {
+    ++sum->executed;
+    if (view.opcode() == Opcode::Call)
+      addCall(count(static_cast<size_t>(view["program"])), static_cast<uint64_t>(view["times"]), sum);
+    else if (view.opcode() == Opcode::Launch)
+      sum->flops += plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]))->flops();
+    else if (isCollective(view.opcode()))
+      addCollective(view, sum);
+  }
+
+  void addCall(const ProgramSummary &callee, uint64_t times, ProgramSummary *sum) {
+    sum->executed += callee.executed * times;
+    sum->sentBytes += callee.sentBytes * times;
+    sum->flops += callee.flops * times;
+    for (const auto &[name, number] : callee.collectives)
+      sum->collectives[name] += number * times;
+    for (const auto &[group, bytes] : callee.sentByGroup)
+      sum->sentByGroup[group] += bytes * times;
+  }
+
+  void addCollective(const InstructionView &view, ProgramSummary *sum) {
+    const fb::Group &group = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
+    uint64_t ranks = axesSize(plan_, group.axes());
+    uint64_t chunk = static_cast<uint64_t>(view["count"]) / ranks * dtypeSize(static_cast<fb::DType>(view["dtype"]));
+    uint64_t phases = view.opcode() == Opcode::AllReduce ? 2 : 1; // reduce-scatter, then all-gather
+    uint64_t sent = phases * (ranks - 1) * chunk;
+    sum->sentBytes += sent;
+    sum->sentByGroup[groupName(group)] += sent;
+    ++sum->collectives[std::string(view.info().mnemonic)];
+  }
+
+  std::string groupName(const fb::Group &group) const {
+    std::string name;
+    for (size_t i = 0; i < lengthOf(group.axes()); ++i)
+      name += (i ? "," : "") + plan_.axes()->Get(group.axes()->Get(i))->name()->str();
+    return name;
+  }
+
+  const fb::Plan &plan_;
+  std::vector<std::optional<ProgramSummary>> done_;
+};
+
+uint64_t logicalElements(const fb::State &state) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < lengthOf(state.segments()); ++i) {
+    uint64_t elements = 1;
+    const auto *shape = state.segments()->Get(i)->shape();
+    for (size_t d = 0; d < lengthOf(shape); ++d)
+      elements *= static_cast<uint64_t>(shape->Get(d));
+    sum += elements;
+  }
+  return sum;
+}
+
+} // namespace
+
+PlanSummary summarize(const fb::Plan &plan) {
+  PlanSummary summary;
+  summary.ranks = meshSize(plan);
+  for (size_t i = 0; i < lengthOf(plan.regions()); ++i) {
+    const fb::Region &region = *plan.regions()->Get(i);
+    summary.bytesByKind[fb::EnumNameRegionKind(region.kind())] += region.bytes() * region.frames();
+    summary.totalBytes += region.bytes() * region.frames();
+  }
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    summary.bytesByRole[fb::EnumNameRole(state.role())] += stateShardBytes(plan, state);
+    if (state.role() == fb::Role::parameter)
+      summary.parameters += logicalElements(state);
+  }
+  for (size_t i = 0; i < lengthOf(plan.kernels()); ++i)
+    ++summary.kernels[fb::EnumNameKernelKind(plan.kernels()->Get(i)->kind())];
+  TrafficCounter counter(plan);
+  for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
+    summary.programs.push_back(counter.count(i));
+  return summary;
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,48 @@
+// What a plan will cost before anything runs: memory of one rank by kind and by role, and traffic of one rank.
+//
+// Both are exact. Memory is the sum of regions, since the runtime allocates nothing else. Traffic is counted from the
+// collectives, with calls multiplied out: in a group of N ranks a ring all-reduce of B bytes sends 2*(N-1)/N*B per
+// rank, a reduce-scatter or an all-gather (N-1)/N*B. The communicator counts the same bytes where they move.
+#ifndef CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
+#define CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
+
+#include "runtime/plan/Plan_generated.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cleave::rt {
+
+struct ProgramSummary {
+  std::string name;
+  bool entry = false;
+  uint64_t instructions = 0;                   // of the list itself
+  uint64_t executed = 0;                       // with calls multiplied out
+  uint64_t sentBytes = 0;                      // per rank and run
+  uint64_t flops = 0;                          // per rank and run, as the kernels declare
+  std::map<std::string, uint64_t> collectives; // mnemonic -> times per run
+  std::map<std::string, uint64_t> sentByGroup; // axes of the group ("dp,fsdp") -> bytes
+};
+
+struct PlanSummary {
+  uint64_t ranks = 1;
+  uint64_t totalBytes = 0;
+  std::map<std::string, uint64_t> bytesByKind; // RegionKind name -> bytes, all frames
+  std::map<std::string, uint64_t> bytesByRole; // Role name -> bytes of states on one rank
+  uint64_t parameters = 0;                     // elements of the whole model, padding excluded
+  std::map<std::string, uint64_t> kernels;     // KernelKind name -> number
+  std::vector<ProgramSummary> programs;
+};
+
+// The plan must have passed openPlan().
+PlanSummary summarize(const fb::Plan &plan);
+// As `cleave inspect` shows it.
+std::string printSummary(const fb::Plan &plan, const PlanSummary &summary);
+// As `cleave inspect --json` gives it: axes, streams, properties and the summary, pretty-printed.
+std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary);
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,233 @@
+#include "runtime/plan/Checks.h"
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/KernelDefs.h"
+
+#include <set>
+
+namespace cleave::rt {
+
+Status checkKernels(const fb::Plan &plan) {
+  for (size_t i = 0; i < lengthOf(plan.kernels()); ++i) {
+    const fb::Kernel &kernel = *plan.kernels()->Get(i);
+    std::string where = "kernel " + std::to_string(i) + " '" + kernel.name()->str() + "'";
+    if (kernel.kind() > fb::KernelKind::MAX || kernel.extent() > uint64_t{1} << 62)
+      return badPlan(where + " has no known kind or a wrong extent");
+    if (kernel.kind() == fb::KernelKind::generated)
+      continue;
+    const KernelDef *def = findKernelDef(textOf(kernel.name()));
+    if (!def || def->kind != kernel.kind())
+      return badPlan(where + " is not a kernel of this runtime");
+    KernelArgs args;
+    const int64_t *values = kernel.params() ? kernel.params()->data() : nullptr;
+    CLEAVE_TRY(KernelArgs::read(*def, values, lengthOf(kernel.params()), &args).in("the plan is damaged"));
+  }
+  return Status::ok();
+}
+
+namespace {
+
+// Checks the instructions of one program in list order.
+class ProgramChecker {
+public:
+  ProgramChecker(const fb::Plan &plan, const fb::Program &program)
+      : plan_(plan), program_(program), recorded_(program.events(), false) {}
+
+  Status check() {
+    CLEAVE_TRY(checkPorts(program_.inputs(), "input"));
+    CLEAVE_TRY(checkPorts(program_.outputs(), "output"));
+    for (size_t i = 0; i < lengthOf(program_.instructions()); ++i) {
+      where_ = "program '" + program_.name()->str() + "', instruction " + std::to_string(i);
+      CLEAVE_TRY(checkInstruction(*program_.instructions()->Get(i)));
+    }
+    return Status::ok();
+  }
+
+private:
+  using Ports = flatbuffers::Vector<flatbuffers::Offset<fb::Port>>;
+
+  Status checkPorts(const Ports *ports, const char *what) {
+    for (size_t i = 0; i < lengthOf(ports); ++i) {
+      const fb::Port &port = *ports->Get(i);
+      where_ = "program '" + program_.name()->str() + "', " + what + " '" + port.name()->str() + "'";
+      uint64_t bytes = 0;
+      if (dtypeSize(port.dtype()) == 0 || !shapeElements(port.shape(), &bytes) ||
+          !multiply(&bytes, dtypeSize(port.dtype())))
+        return bad("has no valid type");
+      if (port.region() >= lengthOf(plan_.regions()) ||
+          !fits(port.offset(), bytes, plan_.regions()->Get(port.region())->bytes()))
+        return bad("lies outside of its region");
+      if (port.batch_dim() < -1 || port.batch_dim() >= static_cast<int64_t>(lengthOf(port.shape())))
+        return bad("has batch dimension " + std::to_string(port.batch_dim()));
+      CLEAVE_TRY(checkAxes(plan_, port.split_axes(), where_));
+    }
+    return Status::ok();
+  }
+
+  Status checkInstruction(const fb::Instruction &instruction) {
+    const OpcodeInfo *info = opcodeInfo(instruction.op());
+    if (!info)
+      return bad("has the unknown opcode " + std::to_string(instruction.op()));
+    where_ += " (" + std::string(info->mnemonic) + ")";
+    if (instruction.stream() >= lengthOf(plan_.streams()))
+      return bad("is on stream " + std::to_string(instruction.stream()));
+    if (lengthOf(instruction.fields()) != info->fields.size())
+      return bad("expected " + std::to_string(info->fields.size()) +
+                 " fields; got: " + std::to_string(lengthOf(instruction.fields())));
+    if (!info->anyBuffers && lengthOf(instruction.buffers()) != info->buffers.size())
+      return bad("expected " + std::to_string(info->buffers.size()) +
+                 " buffers; got: " + std::to_string(lengthOf(instruction.buffers())));
+    for (size_t i = 0; i < lengthOf(instruction.buffers()); ++i)
+      CLEAVE_TRY(checkBuffer(*instruction.buffers()->Get(i)));
+    return checkMeaning(InstructionView(instruction));
+  }
+
+  Status checkBuffer(const fb::Buffer &buffer) {
+    if (buffer.region() < lengthOf(plan_.regions()) && buffer.access() <= fb::Access::MAX &&
+        fits(buffer.offset(), buffer.bytes(), plan_.regions()->Get(buffer.region())->bytes()))
+      return Status::ok();
+    return bad("has a buffer outside of its region");
+  }
+
+  Status checkMeaning(const InstructionView &view) {
+    switch (view.opcode()) {
+    case Opcode::Launch:
+      return checkLaunch(view);
+    case Opcode::Copy:
+      return checkCopy(view.buffer(0), view.buffer(1));
+    case Opcode::Fill:
+      return checkFill(view);
+    case Opcode::Record:
+    case Opcode::Wait:
+      return checkEvent(view);
+    case Opcode::Call:
+      return checkCall(view);
+    case Opcode::AllReduce:
+    case Opcode::ReduceScatter:
+    case Opcode::AllGather:
+      return checkCollective(view);
+    }
+    return Status::ok();
+  }
+
+  Status checkLaunch(const InstructionView &view) {
+    if (view["kernel"] < 0 || view["kernel"] >= static_cast<int64_t>(lengthOf(plan_.kernels())))
+      return bad("launches kernel " + std::to_string(view["kernel"]) + " of " +
+                 std::to_string(lengthOf(plan_.kernels())));
+    const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]));
+    if (kernel.kind() == fb::KernelKind::generated)
+      return Status::ok();
+    size_t expected = findKernelDef(textOf(kernel.name()))->buffers.size();
+    if (view.bufferCount() != expected)
+      return bad("kernel " + kernel.name()->str() + " takes " + std::to_string(expected) +
+                 " buffers; got: " + std::to_string(view.bufferCount()));
+    return Status::ok();
+  }
+
+  Status checkCopy(const fb::Buffer &target, const fb::Buffer &source) {
+    if (target.bytes() != source.bytes())
+      return bad("copies " + std::to_string(source.bytes()) + " bytes to " + std::to_string(target.bytes()));
+    if (target.region() == source.region() && target.offset() < source.offset() + source.bytes() &&
+        source.offset() < target.offset() + target.bytes())
+      return bad("copies between overlapping bytes");
+    return Status::ok();
+  }
+
+  Status checkFill(const InstructionView &view) {
+    int64_t width = view["width"];
+    if ((width != 1 && width != 2 && width != 4 && width != 8) || view.buffer(0).bytes() % width != 0 ||
+        view.buffer(0).offset() % width != 0)
+      return bad("fills " + std::to_string(view.buffer(0).bytes()) + " bytes by " + std::to_string(width));
+    return Status::ok();
+  }
+
+  Status checkEvent(const InstructionView &view) {
+    int64_t event = view["event"];
+    if (event < 0 || event >= static_cast<int64_t>(recorded_.size()))
+      return bad("names event " + std::to_string(event) + " of " + std::to_string(recorded_.size()));
+    bool isRecord = view.opcode() == Opcode::Record;
+    if (recorded_[event] == isRecord)
+      return bad("event " + std::to_string(event) + (isRecord ? " is recorded twice" : " is not recorded before"));
+    recorded_[event] = true;
+    return Status::ok();
+  }
+
+  Status checkCall(const InstructionView &view) {
+    if (view["program"] < 0 || view["program"] >= static_cast<int64_t>(lengthOf(plan_.programs())))
+      return bad("calls program " + std::to_string(view["program"]));
+    if (view["times"] < 0 || view["times"] > 1 << 20 || view["first_frame"] < 0 || view["first_frame"] > 1 << 20)
+      return bad("calls " + std::to_string(view["times"]) + " times from frame " + std::to_string(view["first_frame"]));
+    return Status::ok();
+  }
+
+  Status checkCollective(const InstructionView &view) {
+    if (view["group"] < 0 || view["group"] >= static_cast<int64_t>(lengthOf(plan_.groups())))
+      return bad("names group " + std::to_string(view["group"]));
+    size_t width = view["dtype"] < 0 || view["dtype"] > 255 ? 0 : dtypeSize(static_cast<fb::DType>(view["dtype"]));
+    if (width == 0)
+      return bad("has no known type");
+    if (view["algorithm"] != 0)
+      return bad("asks for algorithm " + std::to_string(view["algorithm"]) + "; only 0 (ring) is known");
+    uint64_t ranks = axesSize(plan_, plan_.groups()->Get(static_cast<unsigned>(view["group"]))->axes());
+    uint64_t bytes = static_cast<uint64_t>(view["count"]);
+    if (view["count"] < 0 || bytes % ranks != 0 || !multiply(&bytes, width))
+      return bad("its count " + std::to_string(view["count"]) + " is not a multiple of the group's " +
+                 std::to_string(ranks) + " ranks");
+    if (view.buffer(0).bytes() != bytes || view.buffer(0).offset() % width != 0)
+      return bad("its data must be " + std::to_string(bytes) + " aligned bytes");
+    if (view.opcode() == Opcode::AllGather)
+      return Status::ok();
+    if (view.buffer(1).bytes() < bytes / ranks || view.buffer(1).offset() % width != 0)
+      return bad("its staging must be at least " + std::to_string(bytes / ranks) + " aligned bytes");
+    if (view["reduction"] < 0 || view["reduction"] > static_cast<int64_t>(Reduction::Min))
+      return bad("asks for the unknown reduction " + std::to_string(view["reduction"]));
+    return Status::ok();
+  }
+
+  Status bad(const std::string &what) const { return badPlan(where_ + " " + what); }
+
+  const fb::Plan &plan_;
+  const fb::Program &program_;
+  std::vector<bool> recorded_;
+  std::string where_;
+};
+
+} // namespace
+
+// Depth-first over calls; a program met again while it is open calls itself.
+static Status checkRecursion(const fb::Plan &plan, size_t index, std::vector<char> &mark) {
+  constexpr char open = 1, done = 2;
+  const fb::Program &program = *plan.programs()->Get(index);
+  if (mark[index] == open)
+    return badPlan("program '" + program.name()->str() + "' calls itself");
+  if (mark[index] == done)
+    return Status::ok();
+  mark[index] = open;
+  for (size_t i = 0; i < lengthOf(program.instructions()); ++i) {
+    InstructionView view(*program.instructions()->Get(i));
+    if (view.opcode() == Opcode::Call)
+      CLEAVE_TRY(checkRecursion(plan, static_cast<size_t>(view["program"]), mark));
+  }
+  mark[index] = done;
+  return Status::ok();
+}
+
+Status checkPrograms(const fb::Plan &plan) {
+  size_t count = lengthOf(plan.programs());
+  if (count > 4096)
+    return badPlan("it has " + std::to_string(count) + " programs"); // bounds the recursion below
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < count; ++i) {
+    const fb::Program &program = *plan.programs()->Get(i);
+    if (!names.insert(textOf(program.name())).second)
+      return badPlan("there are two programs '" + program.name()->str() + "'");
+    if (program.events() > 1u << 24)
+      return badPlan("program '" + program.name()->str() + "' has " + std::to_string(program.events()) + " events");
+    CLEAVE_TRY(ProgramChecker(plan, program).check());
+  }
+  std::vector<char> mark(count, 0);
+  for (size_t i = 0; i < count; ++i)
+    CLEAVE_TRY(checkRecursion(plan, i, mark));
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,106 @@
+#include "runtime/plan/Checks.h"
+#include "runtime/plan/KernelDefs.h"
+
+#include <set>
+
+namespace cleave::rt {
+
+static constexpr uint64_t kMaxRanks = 1u << 20;
+static constexpr uint64_t kMaxBytes = uint64_t{1} << 50; // of one region over all frames
+
+bool shapeElements(const flatbuffers::Vector<int64_t> *shape, uint64_t *elements) {
+  *elements = 1;
+  for (size_t i = 0; i < lengthOf(shape); ++i)
+    if (shape->Get(i) < 0 || !multiply(elements, static_cast<uint64_t>(shape->Get(i))))
+      return false;
+  return true;
+}
+
+Status checkAxes(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes, const std::string &where) {
+  std::set<uint32_t> seen;
+  for (size_t i = 0; i < lengthOf(axes); ++i)
+    if (axes->Get(i) >= lengthOf(plan.axes()) || !seen.insert(axes->Get(i)).second)
+      return badPlan(where + " names mesh axis " + std::to_string(axes->Get(i)) + " wrongly; there are " +
+                     std::to_string(lengthOf(plan.axes())));
+  return Status::ok();
+}
+
+static Status checkRegions(const fb::Plan &plan) {
+  for (size_t i = 0; i < lengthOf(plan.regions()); ++i) {
+    const fb::Region &region = *plan.regions()->Get(i);
+    std::string where = "region '" + region.name()->str() + "'";
+    if (region.kind() > fb::RegionKind::MAX)
+      return badPlan(where + " has no known kind");
+    uint64_t total = region.bytes();
+    if (region.frames() == 0 || !multiply(&total, region.frames()) || total > kMaxBytes)
+      return badPlan(where + " has " + std::to_string(region.frames()) + " frames of " +
+                     std::to_string(region.bytes()) + " bytes");
+  }
+  return Status::ok();
+}
+
+Status checkMesh(const fb::Plan &plan) {
+  uint64_t ranks = 1;
+  for (size_t i = 0; i < lengthOf(plan.axes()); ++i) {
+    uint32_t size = plan.axes()->Get(i)->size();
+    if (size == 0 || !multiply(&ranks, size) || ranks > kMaxRanks)
+      return badPlan("mesh axis '" + plan.axes()->Get(i)->name()->str() + "' has size " + std::to_string(size));
+  }
+  for (size_t i = 0; i < lengthOf(plan.groups()); ++i)
+    CLEAVE_TRY(checkAxes(plan, plan.groups()->Get(i)->axes(), "group " + std::to_string(i)));
+  CLEAVE_TRY(checkAxes(plan, plan.data_axes(), "data_axes"));
+  if (lengthOf(plan.streams()) == 0 || plan.streams()->size() > 255)
+    return badPlan("it has " + std::to_string(lengthOf(plan.streams())) + " streams");
+  if (plan.threads() > 4096)
+    return badPlan("it is planned for " + std::to_string(plan.threads()) + " threads");
+  if (plan.micro_batches() == 0)
+    return badPlan("it has no micro-batch");
+  return checkRegions(plan);
+}
+
+static Status checkSegment(const fb::Plan &plan, const fb::State &state, const fb::Segment &segment) {
+  std::string where = "segment '" + segment.name()->str() + "' of state '" + state.name()->str() + "'";
+  uint64_t elements = 0;
+  if (!shapeElements(segment.shape(), &elements) || !fits(segment.offset(), elements, state.elements()))
+    return badPlan(where + " lies outside of the state");
+  if (segment.init() > fb::InitKind::MAX)
+    return badPlan(where + " has no known initial value");
+  if (segment.init() == fb::InitKind::coordinate && segment.axis() >= lengthOf(plan.axes()))
+    return badPlan(where + " starts as the coordinate on an axis that is not there");
+  if (segment.group() != 0 && segment.group() >= lengthOf(plan.param_groups()))
+    return badPlan(where + " is in parameter group " + std::to_string(segment.group()) + " of " +
+                   std::to_string(lengthOf(plan.param_groups())));
+  return Status::ok();
+}
+
+static Status checkState(const fb::Plan &plan, const fb::State &state) {
+  std::string where = "state '" + state.name()->str() + "'";
+  if (state.role() > fb::Role::MAX || dtypeSize(state.dtype()) == 0)
+    return badPlan(where + " has no known role or type");
+  CLEAVE_TRY(checkAxes(plan, state.split_axes(), where));
+  CLEAVE_TRY(checkAxes(plan, state.partial_axes(), where));
+  uint64_t ranks = axesSize(plan, state.split_axes());
+  if (state.elements() % ranks != 0)
+    return badPlan(where + " has " + std::to_string(state.elements()) + " elements, which " + std::to_string(ranks) +
+                   " ranks cannot share evenly");
+  uint64_t bytes = state.elements() / ranks;
+  if (state.region() >= lengthOf(plan.regions()) || !multiply(&bytes, dtypeSize(state.dtype())) ||
+      !fits(state.offset(), bytes, plan.regions()->Get(state.region())->bytes()))
+    return badPlan(where + " lies outside of its region");
+  for (size_t i = 0; i < lengthOf(state.segments()); ++i)
+    CLEAVE_TRY(checkSegment(plan, state, *state.segments()->Get(i)));
+  return Status::ok();
+}
+
+Status checkStates(const fb::Plan &plan) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    if (!names.insert(textOf(state.name())).second)
+      return badPlan("there are two states '" + state.name()->str() + "'");
+    CLEAVE_TRY(checkState(plan, state));
+  }
+  return Status::ok();
+}
+
+} // namespace cleave::rt

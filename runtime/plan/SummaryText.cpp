@@ -1,0 +1,95 @@
+// The two forms in which people and programs read a summary.
+#include "runtime/plan/PlanReader.h"
+#include "runtime/plan/PlanSummary.h"
+
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace cleave::rt {
+
+// "12345678 (11.8 MiB)"
+static std::string bytesText(uint64_t bytes) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024 && unit < 4; ++unit)
+    value /= 1024;
+  std::ostringstream text;
+  text << bytes;
+  if (unit)
+    text << " (" << std::fixed << std::setprecision(1) << value << " " << units[unit] << ")";
+  return text.str();
+}
+
+static std::string meshText(const fb::Plan &plan) {
+  std::string text;
+  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
+    text += (i ? "," : "") + plan.axes()->Get(i)->name()->str() + "=" + std::to_string(plan.axes()->Get(i)->size());
+  return text.empty() ? "one rank" : text;
+}
+
+static void printBytes(std::ostream &out, const char *title, const std::map<std::string, uint64_t> &bytes) {
+  out << title << "\n";
+  for (const auto &[name, number] : bytes)
+    out << "  " << std::left << std::setw(16) << name << bytesText(number) << "\n";
+}
+
+std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
+  std::ostringstream out;
+  out << "target " << textOf(plan.target()) << ", mesh " << meshText(plan) << ", " << summary.parameters
+      << " parameters, batch " << plan.batch() << " x " << plan.micro_batches() << " per rank\n";
+  printBytes(out, "memory of one rank", summary.bytesByKind);
+  out << "  " << std::left << std::setw(16) << "total" << bytesText(summary.totalBytes) << "\n";
+  printBytes(out, "state of one rank", summary.bytesByRole);
+  out << "programs\n";
+  for (const ProgramSummary &program : summary.programs) {
+    if (!program.entry)
+      continue;
+    out << "  " << program.name << ": " << program.executed << " instructions, " << program.flops << " flops, sends "
+        << bytesText(program.sentBytes) << " per rank";
+    for (const auto &[name, times] : program.collectives)
+      out << ", " << times << " " << name;
+    out << "\n";
+  }
+  return out.str();
+}
+
+static nlohmann::json programJson(const ProgramSummary &program) {
+  return {{"name", program.name},
+          {"entry", program.entry},
+          {"instructions", program.instructions},
+          {"executed", program.executed},
+          {"flops", program.flops},
+          {"sent_bytes", program.sentBytes},
+          {"sent_bytes_by_group", program.sentByGroup},
+          {"collectives", program.collectives}};
+}
+
+std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
+  nlohmann::json json = {{"target", std::string(textOf(plan.target()))},
+                         {"threads", plan.threads()},
+                         {"batch", plan.batch()},
+                         {"micro_batches", plan.micro_batches()},
+                         {"ranks", summary.ranks},
+                         {"parameters", summary.parameters},
+                         {"memory", {{"total", summary.totalBytes}, {"by_kind", summary.bytesByKind}}},
+                         {"state", summary.bytesByRole},
+                         {"kernels", summary.kernels}};
+  json["axes"] = nlohmann::json::array();
+  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
+    json["axes"].push_back({{"name", plan.axes()->Get(i)->name()->str()}, {"size", plan.axes()->Get(i)->size()}});
+  json["streams"] = nlohmann::json::array();
+  for (size_t i = 0; i < lengthOf(plan.streams()); ++i)
+    json["streams"].push_back(plan.streams()->Get(i)->str());
+  json["properties"] = nlohmann::json::object();
+  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
+    json["properties"][plan.properties()->Get(i)->key()->str()] = plan.properties()->Get(i)->value()->str();
+  json["programs"] = nlohmann::json::array();
+  for (const ProgramSummary &program : summary.programs)
+    json["programs"].push_back(programJson(program));
+  // Names come from models and may not be UTF-8.
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+} // namespace cleave::rt
