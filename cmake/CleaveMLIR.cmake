@@ -4,7 +4,10 @@
 # We link the shared MLIR and LLVM libraries only: mixing them with the static ones breaks plug-ins.
 
 set(MLIR_DIR /usr/lib/llvm-22/lib/cmake/mlir CACHE PATH "directory of MLIRConfig.cmake")
-find_package(MLIR 22 REQUIRED CONFIG)
+find_package(MLIR REQUIRED CONFIG) # MLIR's version file accepts exact versions only: the check follows
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "Cleave needs LLVM/MLIR 22; found ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}; set MLIR_DIR")
+endif()
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
