@@ -1,0 +1,71 @@
+// Reads the next global batch in the background while the ranks compute on this one.
+//
+// Two batches of fixed buffers are allocated once; the reader's thread fills one while the other is in use. Only the
+// parts of the ranks of this process are read.
+//
+//   const Batch *batch = reader.next();              // waits; the batch before it goes back to the reader
+//   batch->bytes(localRank, frame, input)
+#ifndef CLEAVE_RUNTIME_TRAIN_BATCHREADER_H
+#define CLEAVE_RUNTIME_TRAIN_BATCHREADER_H
+
+#include "runtime/train/DataSource.h"
+#include "runtime/train/Sampler.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace cleave::rt {
+
+// How a global batch is laid over data ranks, frames (micro-batches) and samples.
+struct BatchGeometry {
+  uint64_t samples = 1; // of one data rank and frame
+  unsigned frames = 1;
+  unsigned dataRanks = 1;
+  std::vector<unsigned> localDataRanks; // the data rank of each rank of this process
+
+  uint64_t globalBatch() const { return samples * frames * dataRanks; }
+};
+
+struct Batch {
+  uint64_t epoch = 0, position = 0;         // where it starts
+  uint64_t nextEpoch = 0, nextPosition = 0; // where the batch after it starts
+  std::vector<std::byte> storage;
+  std::vector<size_t> offsets; // of (rank, frame, input)
+  unsigned frames = 0, inputs = 0;
+
+  const std::byte *bytes(unsigned localRank, unsigned frame, unsigned input) const {
+    return storage.data() + offsets[(localRank * frames + frame) * inputs + input];
+  }
+};
+
+class BatchReader {
+public:
+  // Starts at (epoch, position). `sources`, one per input, must outlive the reader.
+  BatchReader(const std::vector<DataSource> &sources, const Sampler &sampler, const BatchGeometry &geometry,
+              uint64_t epoch, uint64_t position);
+  ~BatchReader();
+
+  const Batch *next();
+
+private:
+  void readAll();
+  void fill(Batch &batch) const;
+  void allocate(Batch &batch) const;
+
+  const std::vector<DataSource> &sources_;
+  Sampler sampler_;
+  BatchGeometry geometry_;
+  Batch batches_[2];
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t produced_ = 0, consumed_ = 0; // batches filled; batches given back
+  bool holding_ = false, stopping_ = false;
+  uint64_t epoch_, position_;
+  std::thread thread_;
+};
+
+} // namespace cleave::rt
+
+#endif

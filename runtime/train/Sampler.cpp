@@ -1,0 +1,52 @@
+#include "runtime/train/Sampler.h"
+
+#include "runtime/base/Philox.h"
+
+namespace cleave::rt {
+namespace {
+
+// Four rounds give a pseudo-random permutation (Luby & Rackoff 1988); two more for small halves.
+constexpr unsigned kRounds = 6;
+
+} // namespace
+
+Permutation::Permutation(uint64_t size, uint64_t seed, uint64_t epoch) : size_(size), seed_(seed), epoch_(epoch) {
+  halfBits_ = 1;
+  while (halfBits_ < 32 && (uint64_t(1) << (2 * halfBits_)) < size)
+    ++halfBits_;
+}
+
+uint64_t Permutation::encrypt(uint64_t value) const {
+  const uint64_t mask = (uint64_t(1) << halfBits_) - 1;
+  uint64_t left = value >> halfBits_, right = value & mask;
+  for (unsigned round = 0; round < kRounds; ++round) {
+    Philox4 bits = philox4x32(
+        {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)},
+        {static_cast<uint32_t>(right), round, static_cast<uint32_t>(epoch_), static_cast<uint32_t>(epoch_ >> 32)});
+    uint64_t next = left ^ (bits[0] & mask);
+    left = right;
+    right = next;
+  }
+  return left << halfBits_ | right;
+}
+
+uint64_t Permutation::operator()(uint64_t i) const {
+  // The network permutes a power of four below 4 * size: on average fewer than four walks.
+  do
+    i = encrypt(i);
+  while (i >= size_);
+  return i;
+}
+
+bool Sampler::hasBatch(uint64_t position) const {
+  if (position >= samples_)
+    return false;
+  return last_ == LastBatch::Pad || samples_ - position >= globalBatch_;
+}
+
+uint64_t Sampler::batchesPerEpoch() const {
+  uint64_t whole = samples_ / globalBatch_;
+  return whole + (last_ == LastBatch::Pad && samples_ % globalBatch_ != 0);
+}
+
+} // namespace cleave::rt
