@@ -42,14 +42,6 @@ std::optional<Overlap> intersect(const LogicalSegment &segment, Rank::Range rang
   return Overlap{first - segment.offset, first - range.first, end - first};
 }
 
-unsigned meshSize(const fb::Plan &plan) {
-  unsigned size = 1;
-  if (plan.axes())
-    for (const fb::Axis *axis : *plan.axes())
-      size *= std::max(1u, axis->size());
-  return size;
-}
-
 std::vector<unsigned> meshCoordinates(const fb::Plan &plan, unsigned rank) {
   std::vector<unsigned> coordinates(plan.axes() ? plan.axes()->size() : 0);
   for (size_t axis = coordinates.size(); axis-- > 0;) {
@@ -58,14 +50,6 @@ std::vector<unsigned> meshCoordinates(const fb::Plan &plan, unsigned rank) {
     rank /= size;
   }
   return coordinates;
-}
-
-unsigned axesSize(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes) {
-  unsigned size = 1;
-  if (axes)
-    for (uint32_t axis : *axes)
-      size *= std::max(1u, plan.axes()->Get(axis)->size());
-  return size;
 }
 
 unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes,

@@ -10,6 +10,7 @@
 #define CLEAVE_RUNTIME_STATE_LAYOUT_H
 
 #include "runtime/device/Rank.h"
+#include "runtime/plan/PlanReader.h"
 #include "runtime/state/ElementType.h"
 
 #include <optional>
@@ -52,15 +53,12 @@ struct Overlap {
 
 std::optional<Overlap> intersect(const LogicalSegment &segment, Rank::Range range);
 
-// The number of ranks of the mesh, the coordinates of a rank (the last axis fastest), and the range of a state that the
-// rank at these coordinates stores.
-unsigned meshSize(const fb::Plan &plan);
+// The coordinates of a rank (the last axis fastest), and the range of a state that the rank at these coordinates stores.
 std::vector<unsigned> meshCoordinates(const fb::Plan &plan, unsigned rank);
 Rank::Range storedRange(const fb::Plan &plan, const fb::State &state, const std::vector<unsigned> &coordinates);
-// The linear coordinate on several axes, the first slowest, and the number of places there.
+// The linear coordinate on several axes, the first slowest.
 unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes,
                           const std::vector<unsigned> &coordinates);
-unsigned axesSize(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes);
 
 } // namespace cleave::rt
 
