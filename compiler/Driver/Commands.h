@@ -1,0 +1,24 @@
+// The small commands of `cleave`: looking into artefacts, proving them, and bringing weights back to ONNX.
+#ifndef CLEAVE_COMPILER_DRIVER_COMMANDS_H
+#define CLEAVE_COMPILER_DRIVER_COMMANDS_H
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cleave {
+
+enum class InspectForm { Summary, Text, Json };
+
+// Prints what the artefact's plan needs and does.
+llvm::Error inspect(llvm::StringRef artefact, InspectForm form, llvm::raw_ostream &out);
+
+// Proves the plan over all ranks; prints one line, or fails with every finding.
+llvm::Error verify(llvm::StringRef artefact, llvm::raw_ostream &out);
+
+// Writes `model` with the weights of the checkpoint in place of its initializers.
+llvm::Error exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef model, llvm::StringRef output,
+                             llvm::raw_ostream &out);
+
+} // namespace cleave
+
+#endif

@@ -1,0 +1,21 @@
+#include "compiler/Driver/Compiler.h"
+
+#include "compiler/Codegen/Fusion/Passes.h"
+#include "compiler/Codegen/Host/HostCodegen.h"
+#include "compiler/Codegen/Host/ModelObject.h"
+#include "compiler/Driver/Batch.h"
+#include "compiler/Driver/Linker.h"
+#include "compiler/Driver/PhaseRunner.h"
+#include "compiler/Driver/WeightsImage.h"
+#include "compiler/Import/ONNX/Importer.h"
+#include "compiler/Planning/Passes.h"
+#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Sharding/Passes.h"
+#include "compiler/Support/Error.h"
+#include "compiler/Training/Passes.h"
+#include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/Transforms/Passes.h"
+#include "dialects/Plan/IR/Plan.h"
+
+using namespace cleave;

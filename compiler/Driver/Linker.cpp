@@ -1,0 +1,84 @@
+#include "compiler/Driver/Linker.h"
+
+#include "compiler/Support/Error.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+
+using namespace cleave;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+llvm::Expected<std::string> cleave::findRuntimeLibraries() {
+  llvm::SmallVector<std::string> tried;
+  auto holds = [&](llvm::StringRef root) {
+    llvm::SmallString<256> directory(root), archive(root);
+    path::append(directory, "lib");
+    path::append(archive, "lib", "libcleave_rt.a");
+    tried.push_back(directory.str().str());
+    return fs::exists(archive);
+  };
+  if (auto home = llvm::sys::Process::GetEnv("CLEAVE_HOME"); home && holds(*home))
+    return tried.back();
+  static int anchor;
+  std::string program = fs::getMainExecutable("cleave", &anchor);
+  if (holds(path::parent_path(path::parent_path(program))))
+    return tried.back();
+  return makeError("cannot find libcleave_rt.a in " + llvm::join(tried, " or ") +
+                   "; set CLEAVE_HOME to the folder of the installation that holds lib/");
+}
+
+namespace {
+
+// Runs a program quietly; on failure its own words follow the message.
+llvm::Error run(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> arguments) {
+  llvm::SmallString<128> log;
+  if (std::error_code code = fs::createTemporaryFile("cleave-link", "log", log))
+    return makeError("cannot make a temporary file: " + code.message());
+  std::string message;
+  std::optional<llvm::StringRef> redirects[] = {std::nullopt, log.str(), log.str()};
+  int result = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, 0, 0, &message);
+  if (auto words = llvm::MemoryBuffer::getFile(log); words && result != 0)
+    message += (*words)->getBuffer().rtrim();
+  fs::remove(log);
+  return result == 0 ? llvm::Error::success() : makeError("linking failed: " + message);
+}
+
+} // namespace
+
+llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> objects, llvm::StringRef output) {
+  auto compiler = llvm::sys::findProgramByName("c++");
+  if (!compiler)
+    return makeError("linking needs the C++ compiler driver 'c++', which is not on the path (Debian: apt-get install g++); "
+                     "--emit object needs none");
+  auto libraries = findRuntimeLibraries();
+  if (!libraries)
+    return libraries.takeError();
+
+  std::string partial = output.str() + ".partial";
+  std::string search = "-L" + *libraries, rpath = "-Wl,-rpath," + *libraries;
+  llvm::SmallVector<llvm::StringRef> arguments = {*compiler, "-o", partial};
+  if (kind == LinkKind::Shared)
+    arguments.push_back("-shared");
+  arguments.append(objects.begin(), objects.end());
+  arguments.push_back(search);
+  arguments.push_back(rpath);
+  if (kind == LinkKind::Executable)
+    arguments.push_back("-lcleave_main");
+  // The libraries cleave_rt needs; the same list as runtime/CMakeLists.txt links.
+  for (llvm::StringRef flag : {"-lcleave_rt", "-ldnnl", "-fopenmp", "-lz", "-ldl", "-lpthread", "-Wl,--gc-sections"})
+    arguments.push_back(flag);
+  if (llvm::Error error = run(*compiler, arguments)) {
+    fs::remove(partial);
+    return error;
+  }
+  if (std::error_code code = fs::rename(partial, output)) {
+    fs::remove(partial);
+    return makeError(output + ": cannot write: " + code.message());
+  }
+  return llvm::Error::success();
+}

@@ -1,0 +1,70 @@
+// What a compilation is asked for: one plain struct, filled by the command line (tools/cleave) or by a program.
+//
+// Texts are kept as the user typed them where a library below parses them (the optimizer, the target), so that each
+// grammar is written down once, beside what it describes.
+#ifndef CLEAVE_COMPILER_DRIVER_OPTIONS_H
+#define CLEAVE_COMPILER_DRIVER_OPTIONS_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cleave {
+
+enum class Phase {
+#define CLEAVE_PHASE(Name, name, description) Name,
+#include "compiler/Driver/Phases.def"
+};
+
+// The phase's command-line name.
+const char *phaseName(Phase phase);
+const char *phaseDescription(Phase phase);
+std::optional<Phase> parsePhase(const std::string &name);
+
+enum class Emit { Executable, Object, Shared, Plan, Mlir };
+
+struct CompileOptions {
+  std::string model;  // the ONNX file
+  std::string output; // -o; the model's stem when empty
+  Emit emit = Emit::Executable;
+
+  // Shapes and the mesh.
+  std::map<std::string, int64_t> dims;                  // --dim: symbolic dimensions
+  std::vector<std::pair<std::string, int64_t>> mesh;    // --mesh: axes, slowest first; empty is one rank
+  std::optional<int64_t> globalBatch;                   // --global-batch: derives the bound batch
+  std::string batchDim;                                 // --batch-dim: the symbol (or input:dim) that counts samples
+  int64_t microBatches = 1;
+
+  // Training; unused without `train`.
+  bool train = false;
+  std::string lossOutput;
+  std::string loss;                     // cross-entropy | nll | mse, for a graph without a loss
+  std::string optimizer = "adamw";      // KIND[,key=value...]
+  std::vector<std::string> paramGroups; // PATTERN:key=value[,...]
+  std::vector<std::string> freeze, buffers;
+  bool tie = false;
+  std::string lossAverage = "global";   // global | rank
+  std::string batchNorm = "local";      // local | sync
+  int64_t bucketBytes = 25ll << 20;
+
+  // Target and limits.
+  std::string target = "host";
+  std::optional<int64_t> memoryLimit; // bytes of planned memory per rank
+
+  // Looking inside, extending.
+  Phase stopAfter = Phase::Link;
+  std::string dumpPhases;                                      // a directory, or empty
+  std::vector<std::string> passPlugins;                        // --load-pass-plugin
+  std::vector<std::pair<Phase, std::string>> insertedPipelines; // --insert PHASE=PIPELINE: run when the phase is done
+
+  // Product of the mesh axes over which samples are split (dp, fsdp).
+  int64_t dataRanks() const;
+  int64_t ranks() const;
+};
+
+} // namespace cleave
+
+#endif

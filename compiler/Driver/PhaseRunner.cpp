@@ -1,0 +1,111 @@
+#include "compiler/Driver/PhaseRunner.h"
+
+#include "compiler/Support/Error.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Tools/Plugins/DialectPlugin.h"
+#include "mlir/Tools/Plugins/PassPlugin.h"
+
+using namespace cleave;
+
+namespace {
+
+// Gathers the errors (not the notes and remarks) that passes report while it lives.
+class ErrorCollector {
+public:
+  explicit ErrorCollector(mlir::MLIRContext *context)
+      : handler(context, [this](mlir::Diagnostic &diagnostic) { return collect(diagnostic); }) {}
+
+  // The first error with its notes, and how many more there were.
+  std::string summary() const {
+    if (errors.empty())
+      return "a pass failed without saying why";
+    std::string more = errors.size() > 1 ? llvm::formatv(" (and {0} more)", errors.size() - 1).str() : "";
+    return errors.front() + more;
+  }
+
+private:
+  mlir::LogicalResult collect(mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
+      return mlir::failure(); // others print as usual
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    if (!llvm::isa<mlir::UnknownLoc>(diagnostic.getLocation()))
+      stream << diagnostic.getLocation() << ": ";
+    stream << diagnostic.str();
+    for (mlir::Diagnostic &note : diagnostic.getNotes())
+      stream << "; " << note.str();
+    errors.push_back(text);
+    return mlir::success();
+  }
+
+  std::vector<std::string> errors;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+} // namespace
+
+llvm::Error PhaseRunner::addInserted(Phase phase, mlir::OpPassManager &manager) {
+  for (const auto &[at, pipeline] : options.insertedPipelines) {
+    if (at != phase)
+      continue;
+    std::string message;
+    llvm::raw_string_ostream stream(message);
+    if (mlir::failed(mlir::parsePassPipeline(pipeline, manager, stream)))
+      return makeError("--insert " + llvm::Twine(phaseName(phase)) + "=" + pipeline + ": " +
+                       llvm::StringRef(message).rtrim() + " (is the plug-in that has it loaded?)");
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error PhaseRunner::dump(Phase phase) {
+  if (options.dumpPhases.empty())
+    return llvm::Error::success();
+  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpPhases))
+    return makeError("--dump-phases " + options.dumpPhases + ": " + code.message());
+  llvm::SmallString<256> path(options.dumpPhases);
+  llvm::sys::path::append(path, llvm::formatv("{0}-{1}.mlir", static_cast<int>(phase), phaseName(phase)).str());
+  return writeModule(module, path);
+}
+
+llvm::Error PhaseRunner::run(Phase phase, const std::function<void(mlir::OpPassManager &)> &build) {
+  mlir::PassManager manager(module->getContext());
+  build(manager);
+  if (llvm::Error error = addInserted(phase, manager))
+    return error;
+  ErrorCollector errors(module->getContext());
+  if (mlir::failed(manager.run(module)))
+    return makeError(errors.summary());
+  finished = options.stopAfter == phase;
+  return dump(phase);
+}
+
+llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry) {
+  for (const std::string &path : options.passPlugins) {
+    auto passes = mlir::PassPlugin::load(path);
+    if (!passes)
+      return makeError("--load-pass-plugin " + path + ": " + llvm::toString(passes.takeError()));
+    passes->registerPassRegistryEntryCallbacks();
+    // A library may carry a dialect too; one that does not is no error.
+    if (auto dialect = mlir::DialectPlugin::load(path))
+      dialect->registerDialectRegistryCallbacks(registry);
+    else
+      llvm::consumeError(dialect.takeError());
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error cleave::writeModule(mlir::ModuleOp module, llvm::StringRef path) {
+  return llvm::handleErrors(llvm::writeToOutput(path,
+                                                [&](llvm::raw_ostream &out) {
+                                                  module.print(out);
+                                                  out << "\n";
+                                                  return llvm::Error::success();
+                                                }),
+                            [&](const llvm::ErrorInfoBase &info) { return makeError(path + ": " + info.message()); });
+}

@@ -1,0 +1,44 @@
+// Runs the pass pipeline of one phase after the other, with what a person needs to look inside: dumps, inserted
+// pipelines, and diagnostics gathered into one error.
+#ifndef CLEAVE_COMPILER_DRIVER_PHASERUNNER_H
+#define CLEAVE_COMPILER_DRIVER_PHASERUNNER_H
+
+#include "compiler/Driver/Options.h"
+
+#include "llvm/Support/Error.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <functional>
+#include <string>
+
+namespace cleave {
+
+class PhaseRunner {
+public:
+  PhaseRunner(mlir::ModuleOp module, const CompileOptions &options) : module(module), options(options) {}
+
+  // Runs the passes that `build` adds, then the user's pipelines for this point, then writes the dump.
+  llvm::Error run(Phase phase, const std::function<void(mlir::OpPassManager &)> &build);
+
+  // True when the phase just run was the last one asked for.
+  bool done() const { return finished; }
+
+private:
+  llvm::Error addInserted(Phase phase, mlir::OpPassManager &manager);
+  llvm::Error dump(Phase phase);
+
+  mlir::ModuleOp module;
+  const CompileOptions &options;
+  bool finished = false;
+};
+
+// Loads --load-pass-plugin libraries: their passes become known to --insert, their dialects to the context.
+llvm::Error loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry);
+
+// Writes a module as text, whole or not at all.
+llvm::Error writeModule(mlir::ModuleOp module, llvm::StringRef path);
+
+} // namespace cleave
+
+#endif

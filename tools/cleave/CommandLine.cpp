@@ -1,0 +1,257 @@
+// CLI11 reports by exceptions: this file is compiled with them, and none leaves it.
+#include "tools/cleave/CommandLine.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <fstream>
+
+namespace cleave {
+namespace {
+
+[[noreturn]] void fail(const std::string &option, const std::string &message) {
+  throw CLI::ValidationError(option, message);
+}
+
+// "name=value", value a positive integer.
+std::pair<std::string, int64_t> parseBinding(const std::string &option, const std::string &text) {
+  size_t equals = text.find('=');
+  char *end = nullptr;
+  errno = 0;
+  long long value = equals == std::string::npos ? 0 : std::strtoll(text.c_str() + equals + 1, &end, 10);
+  if (equals == 0 || !end || *end || end == text.c_str() + equals + 1 || errno || value <= 0)
+    fail(option, "expected NAME=N with N a positive integer, as in batch=8; got: " + text);
+  return {text.substr(0, equals), value};
+}
+
+// "25MiB", "256KiB", "1.5GiB", "4096".
+int64_t parseBytes(const std::string &option, const std::string &text) {
+  char *end = nullptr;
+  double number = std::strtod(text.c_str(), &end);
+  std::string unit = end;
+  double scale = unit.empty() || unit == "B" ? 1
+                 : unit == "KiB"             ? 1024.0
+                 : unit == "MiB"             ? 1048576.0
+                 : unit == "GiB"             ? 1073741824.0
+                                             : 0;
+  if (end == text.c_str() || scale == 0 || !(number > 0) || number * scale > 9e18)
+    fail(option, "expected a size such as 4096, 256KiB, 25MiB or 8GiB; got: " + text);
+  return static_cast<int64_t>(number * scale);
+}
+
+Emit parseEmit(const std::string &text) {
+  static const std::map<std::string, Emit> kinds = {{"executable", Emit::Executable}, {"object", Emit::Object},
+                                                    {"shared", Emit::Shared},         {"plan", Emit::Plan},
+                                                    {"mlir", Emit::Mlir}};
+  auto found = kinds.find(text);
+  if (found == kinds.end())
+    fail("--emit", "expected executable, object, shared, plan or mlir; got: " + text);
+  return found->second;
+}
+
+Phase parsePhaseOption(const std::string &option, const std::string &text) {
+  if (auto phase = parsePhase(text))
+    return *phase;
+  std::string names;
+  for (int i = 0; i <= static_cast<int>(Phase::Link); ++i)
+    names += std::string(i ? ", " : "") + phaseName(static_cast<Phase>(i));
+  fail(option, "expected a phase (" + names + "); got: " + text);
+}
+
+// The compile command's options as typed; turned into CompileOptions after parsing.
+struct CompileTexts {
+  std::vector<std::string> dims, mesh, inserts;
+  std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
+};
+
+void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
+  app.add_option("model", o.model, "the ONNX file")->required()->type_name("FILE");
+  app.add_option("-o,--output", o.output, "what to write (default: the model's name without .onnx)")->type_name("PATH");
+  app.add_option("--emit", t.emit, "executable | object | shared | plan | mlir")->type_name("KIND");
+  app.add_option("--dim", t.dims, "bind symbolic dimensions; the batch is that of one rank and micro-batch")
+      ->delimiter(',')->type_name("NAME=N");
+  app.add_option("--global-batch", o.globalBatch, "samples of one step over all ranks; derives the bound batch")
+      ->check(CLI::PositiveNumber)->type_name("N");
+  app.add_option("--batch-dim", o.batchDim, "the symbol that counts samples (default: dimension 0 of the inputs)")
+      ->type_name("NAME");
+  app.add_option("--mesh", t.mesh, "axes of the device mesh, slowest first")->delimiter(',')->type_name("AXIS=N");
+  app.add_option("--micro-batches", o.microBatches, "micro-batches accumulated in one step")
+      ->check(CLI::PositiveNumber)->type_name("N");
+
+  const char *training = "Training";
+  app.add_flag("--train", o.train, "compile a training step")->group(training);
+  app.add_option("--loss-output", o.lossOutput, "the graph output that is the loss")->group(training)->type_name("NAME");
+  app.add_option("--loss", o.loss, "add a loss to a graph without one")
+      ->check(CLI::IsMember({"cross-entropy", "nll", "mse"}))->group(training)->type_name("KIND");
+  app.add_option("--optimizer", o.optimizer, "sgd | adam | adamw | adadelta, with hyper-parameters")
+      ->group(training)->type_name("KIND[,k=v]")->capture_default_str();
+  app.add_option("--param-group", o.paramGroups, "own hyper-parameters for parameters by name")
+      ->group(training)->type_name("PATTERN:k=v");
+  app.add_option("--freeze", o.freeze, "parameters that stay as they are")->group(training)->type_name("PATTERN");
+  app.add_option("--buffers", o.buffers, "initializers that are state, not parameters")->group(training)->type_name("PATTERN");
+  app.add_flag("--tie", o.tie, "join parameters that are equal or transposed copies of each other")->group(training);
+  app.add_option("--loss-average", o.lossAverage, "global: by the global batch's count; rank: PyTorch DDP's mean of means")
+      ->check(CLI::IsMember({"global", "rank"}))->group(training)->capture_default_str();
+  app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'")
+      ->check(CLI::IsMember({"local", "sync"}))->group(training)->capture_default_str();
+  app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB)")->group(training)->type_name("BYTES");
+
+  const char *target = "Target";
+  app.add_option("--target", o.target, "host[:avx2|:avx512][,threads=N]")->group(target)->capture_default_str();
+  app.add_option("--memory-limit", t.memoryLimit, "planned bytes per rank that must suffice")->group(target)->type_name("BYTES");
+
+  const char *inside = "Looking inside";
+  app.add_option("--stop-after", t.stopAfter, "stop after a phase and write its MLIR to the output")->group(inside)->type_name("PHASE");
+  app.add_option("--dump-phases", o.dumpPhases, "write numbered MLIR files, one a phase")->group(inside)->type_name("DIR");
+  app.add_option("--load-pass-plugin", o.passPlugins, "a shared library with passes of yours")->group(inside)->type_name("FILE");
+  app.add_option("--insert", t.inserts, "run a pass pipeline when a phase is done")->group(inside)->type_name("PHASE=PIPELINE");
+}
+
+void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
+  for (const std::string &text : t.dims) {
+    auto [name, value] = parseBinding("--dim", text);
+    if (!o.dims.emplace(name, value).second)
+      fail("--dim", "dimension '" + name + "' is bound twice");
+  }
+  static const std::vector<std::string> axes = {"dp"};
+  for (const std::string &text : t.mesh) {
+    auto axis = parseBinding("--mesh", text);
+    if (std::find(axes.begin(), axes.end(), axis.first) == axes.end())
+      fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp");
+    for (const auto &other : o.mesh)
+      if (other.first == axis.first)
+        fail("--mesh", "axis '" + axis.first + "' is given twice");
+    o.mesh.push_back(axis);
+  }
+  if (o.ranks() > (1 << 20))
+    fail("--mesh", "more than 1048576 ranks");
+  o.emit = parseEmit(t.emit);
+  o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);
+  if (o.emit == Emit::Mlir && o.stopAfter == Phase::Link)
+    o.stopAfter = Phase::Plan;
+  if (!t.bucketSize.empty())
+    o.bucketBytes = parseBytes("--bucket-size", t.bucketSize);
+  if (!t.memoryLimit.empty())
+    o.memoryLimit = parseBytes("--memory-limit", t.memoryLimit);
+  for (const std::string &text : t.inserts) {
+    size_t equals = text.find('=');
+    if (equals == std::string::npos)
+      fail("--insert", "expected PHASE=PIPELINE, as in import=my-pass; got: " + text);
+    o.insertedPipelines.emplace_back(parsePhaseOption("--insert", text.substr(0, equals)), text.substr(equals + 1));
+  }
+  if (!o.train && (!o.lossOutput.empty() || !o.loss.empty()))
+    fail("--loss-output", "a loss needs --train");
+  if (!o.lossOutput.empty() && !o.loss.empty())
+    fail("--loss", "give either --loss-output (a loss the graph has) or --loss (one to add)");
+  if (o.train && o.lossOutput.empty() && o.loss.empty())
+    fail("--train", "name the loss: --loss-output NAME for an output of the graph, or --loss cross-entropy|nll|mse");
+  if (!o.train && o.microBatches != 1)
+    fail("--micro-batches", "micro-batches need --train");
+}
+
+// --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.
+std::vector<std::string> configArguments(const std::string &path) {
+  std::ifstream file(path);
+  if (!file)
+    fail("--config", "cannot read " + path);
+  nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    fail("--config", path + " is not a JSON object of options");
+  std::vector<std::string> arguments;
+  auto text = [](const nlohmann::json &v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
+  for (const auto &[key, value] : json.items()) {
+    if (value.is_boolean()) {
+      if (value.get<bool>())
+        arguments.push_back("--" + key);
+      continue;
+    }
+    for (const auto &one : value.is_array() ? value : nlohmann::json::array({value})) {
+      arguments.push_back("--" + key);
+      arguments.push_back(text(one));
+    }
+  }
+  return arguments;
+}
+
+// Replaces every "--config FILE" by the options in the file.
+std::vector<std::string> expandConfig(int argc, const char *const *argv) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument == "--config" && i + 1 < argc) {
+      auto more = configArguments(argv[++i]);
+      arguments.insert(arguments.end(), more.begin(), more.end());
+    } else if (argument.rfind("--config=", 0) == 0) {
+      auto more = configArguments(argument.substr(9));
+      arguments.insert(arguments.end(), more.begin(), more.end());
+    } else {
+      arguments.push_back(argument);
+    }
+  }
+  return arguments;
+}
+
+const char *footer = R"(Examples:
+  cleave compile model.onnx -o model --dim batch=8
+  cleave compile gpt.onnx -o gpt --train --loss-output loss --optimizer adamw --dim batch=16 --mesh dp=2
+  cleave inspect gpt        cleave verify gpt        cleave export ckpt --model gpt.onnx -o trained.onnx)";
+
+Request parse(int argc, const char *const *argv) {
+  CLI::App app{"Cleave compiles ONNX models into sharded execution plans, and proves what they need before they run."};
+  app.name("cleave");
+  app.footer(footer);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", CLEAVE_VERSION);
+
+  CompileOptions compile;
+  CompileTexts texts;
+  CLI::App *compileApp = app.add_subcommand("compile", "compile an ONNX model");
+  addCompileOptions(*compileApp, compile, texts);
+  std::string config; // expanded before parsing; listed here for --help
+  compileApp->add_option("--config", config, "read options from a JSON file, same keys")->type_name("FILE");
+
+  InspectRequest inspect;
+  CLI::App *inspectApp = app.add_subcommand("inspect", "what a compiled artefact needs and does: memory, traffic, instructions");
+  inspectApp->add_option("artefact", inspect.artefact, "executable, object, shared library or .plan")->required();
+  inspectApp->add_flag("--json", inspect.json, "for machines");
+  inspectApp->add_flag("--text", inspect.text, "every instruction of the plan");
+
+  VerifyRequest verify;
+  CLI::App *verifyApp = app.add_subcommand("verify", "prove over all ranks: no deadlock, no race, no read before write");
+  verifyApp->add_option("artefact", verify.artefact, "executable, object, shared library or .plan")->required();
+
+  ExportRequest exporting;
+  CLI::App *exportApp = app.add_subcommand("export", "write a checkpoint's weights back into the ONNX model");
+  exportApp->add_option("checkpoint", exporting.checkpoint, "a checkpoint directory")->required();
+  exportApp->add_option("--model", exporting.model, "the ONNX file that was compiled")->required()->type_name("FILE");
+  exportApp->add_option("-o,--output", exporting.output, "the ONNX file to write")->required()->type_name("FILE");
+
+  try {
+    std::vector<std::string> arguments = expandConfig(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());
+    app.parse(arguments);
+    if (*compileApp)
+      finishCompileOptions(compile, texts);
+  } catch (const CLI::CallForHelp &e) {
+    return Exit{app.exit(e)};
+  } catch (const CLI::CallForVersion &e) {
+    return Exit{app.exit(e)};
+  } catch (const CLI::Error &e) {
+    std::fprintf(stderr, "cleave: %s\n", e.what());
+    return Exit{2};
+  }
+  if (*compileApp)
+    return compile;
+  if (*inspectApp)
+    return inspect;
+  if (*verifyApp)
+    return verify;
+  return exporting;
+}
+
+} // namespace
+
+Request parseCommandLine(int argc, const char *const *argv) { return parse(argc, argv); }
+
+} // namespace cleave

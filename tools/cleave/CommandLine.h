@@ -1,0 +1,37 @@
+// The command line of `cleave`: parsed into plain requests, with every mistake told in one line.
+#ifndef CLEAVE_TOOLS_CLEAVE_COMMANDLINE_H
+#define CLEAVE_TOOLS_CLEAVE_COMMANDLINE_H
+
+#include "compiler/Driver/Options.h"
+
+#include <string>
+#include <variant>
+
+namespace cleave {
+
+struct InspectRequest {
+  std::string artefact;
+  bool json = false;
+  bool text = false; // the whole plan, instruction by instruction
+};
+struct VerifyRequest {
+  std::string artefact;
+};
+struct ExportRequest {
+  std::string checkpoint; // a checkpoint directory
+  std::string model;      // the ONNX file whose weights are replaced; empty: the one recorded at compile time
+  std::string output;
+};
+// Help was printed, or the command line was wrong: leave with this code.
+struct Exit {
+  int code;
+};
+
+using Request = std::variant<CompileOptions, InspectRequest, VerifyRequest, ExportRequest, Exit>;
+
+// Prints help to stdout and mistakes to stderr.
+Request parseCommandLine(int argc, const char *const *argv);
+
+} // namespace cleave
+
+#endif

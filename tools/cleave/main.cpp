@@ -1,0 +1,38 @@
+#include "compiler/Driver/Artefact.h"
+#include "compiler/Driver/Commands.h"
+#include "compiler/Driver/Compiler.h"
+#include "tools/cleave/CommandLine.h"
+
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace cleave;
+
+namespace {
+
+struct Runner {
+  llvm::Error operator()(const CompileOptions &options) const { return compile(options, llvm::errs()); }
+  llvm::Error operator()(const InspectRequest &request) const {
+    return inspect(request.artefact, request.json ? InspectForm::Json : request.text ? InspectForm::Text : InspectForm::Summary,
+                   llvm::outs());
+  }
+  llvm::Error operator()(const VerifyRequest &request) const { return verify(request.artefact, llvm::outs()); }
+  llvm::Error operator()(const ExportRequest &request) const {
+    return exportCheckpoint(request.checkpoint, request.model, request.output, llvm::outs());
+  }
+  llvm::Error operator()(const Exit &) const { return llvm::Error::success(); }
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  Request request = parseCommandLine(argc, argv);
+  if (const Exit *leave = std::get_if<Exit>(&request))
+    return leave->code;
+  if (llvm::Error error = std::visit(Runner{}, request)) {
+    llvm::errs() << "cleave: " << llvm::toString(std::move(error)) << "\n";
+    return 1;
+  }
+  return 0;
+}
