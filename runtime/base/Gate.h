@@ -1,0 +1,62 @@
+// A counter that only grows and that another thread can wait for: events, joins, rendezvous.
+//
+//   gate.open(7);                       // publishes everything written before
+//   gate.waitFor(7, [&] { return failed.load(); });
+//
+// Waiting spins for about a microsecond, since most waits are short, and then sleeps on a futex: ranks and their
+// progress threads often outnumber the cores, and a spinning thread would take the core of the one it waits for. A
+// condition variable was rejected: it needs a mutex per event, and every record would take it.
+#ifndef CLEAVE_RUNTIME_BASE_GATE_H
+#define CLEAVE_RUNTIME_BASE_GATE_H
+
+#include <atomic>
+#include <cstdint>
+
+namespace cleave::rt {
+
+class Gate {
+public:
+  uint32_t value() const { return value_.load(std::memory_order_acquire); }
+
+  // Raises the counter; wakes whoever waits.
+  void open(uint32_t value) {
+    value_.store(value, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) != 0)
+      wake();
+  }
+
+  // Returns true once the counter has reached `target`, false as soon as `giveUp()` is true; it is asked at least
+  // twenty times a second. Counters may wrap: the distance is what is compared.
+  template <typename GiveUp> bool waitFor(uint32_t target, GiveUp giveUp) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (reached(target))
+        return true;
+      pause();
+    }
+    while (!reached(target)) {
+      if (giveUp())
+        return false;
+      sleepUnless(target);
+    }
+    return true;
+  }
+
+private:
+  static constexpr int kSpins = 64;
+
+  bool reached(uint32_t target) const { return static_cast<int32_t>(value() - target) >= 0; }
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  void sleepUnless(uint32_t target); // at most 50 ms
+  void wake();
+
+  std::atomic<uint32_t> value_{0};
+  std::atomic<uint32_t> sleepers_{0};
+};
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,75 @@
+#include "runtime/comm/Communicator.h"
+
+#include "runtime/base/Log.h"
+#include "runtime/base/Trace.h"
+
+#include <ctime>
+
+namespace cleave::rt {
+
+Communicator::Communicator(int rank, int size)
+    : rank_(rank), size_(size), timeoutSeconds_(envNumber("CLEAVE_COMM_TIMEOUT_S", 300)),
+      delaySeconds_(envNumber("CLEAVE_COMM_DELAY_US", 0) * 1e-6),
+      bytesPerSecond_(envNumber("CLEAVE_COMM_BYTES_PER_S", 0)) {}
+
+Status Communicator::exchange(const Exchange &step) {
+  bool delayed = delaySeconds_ > 0 || bytesPerSecond_ > 0;
+  uint64_t begin = delayed ? TraceSink::now() : 0;
+  CLEAVE_TRY(doExchange(step));
+  if (step.to >= 0)
+    bytesSent_.fetch_add(step.sendBytes, std::memory_order_relaxed);
+  if (delayed)
+    stretch(begin, step.to >= 0 ? step.sendBytes : step.receiveBytes);
+  return Status::ok();
+}
+
+void Communicator::stretch(uint64_t beginNs, size_t bytes) const {
+  double seconds = delaySeconds_ + (bytesPerSecond_ > 0 ? static_cast<double>(bytes) / bytesPerSecond_ : 0);
+  uint64_t end = beginNs + static_cast<uint64_t>(seconds * 1e9);
+  timespec until{static_cast<time_t>(end / 1'000'000'000), static_cast<long>(end % 1'000'000'000)};
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
+  }
+}
+
+Status Communicator::send(int to, const void *data, size_t bytes, unsigned channel) {
+  Exchange step;
+  step.to = to;
+  step.sendData = data;
+  step.sendBytes = bytes;
+  step.channel = channel;
+  return exchange(step);
+}
+
+Status Communicator::receive(int from, void *data, size_t bytes, unsigned channel) {
+  Exchange step;
+  step.from = from;
+  step.receiveData = data;
+  step.receiveBytes = bytes;
+  step.channel = channel;
+  return exchange(step);
+}
+
+// Dissemination: after round k everybody has heard, through others, from 2^(k+1) ranks.
+Status Communicator::barrier() {
+  for (int distance = 1; distance < size_; distance *= 2) {
+    Exchange step;
+    step.to = (rank_ + distance) % size_;
+    step.from = (rank_ - distance + size_) % size_;
+    CLEAVE_TRY(exchange(step).in("barrier"));
+  }
+  return Status::ok();
+}
+
+// Along a binomial tree: in round k the ranks below 2^k (counted from the root) serve those 2^k above them.
+Status Communicator::broadcast(void *data, size_t bytes, int root) {
+  int place = (rank_ - root + size_) % size_;
+  for (int distance = 1; distance < size_; distance *= 2) {
+    if (place < distance && place + distance < size_)
+      CLEAVE_TRY(send((rank_ + distance) % size_, data, bytes).in("broadcast"));
+    else if (place >= distance && place < 2 * distance)
+      CLEAVE_TRY(receive((rank_ - distance + size_) % size_, data, bytes).in("broadcast"));
+  }
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,78 @@
+// How ranks talk: point-to-point exchange of bytes. Everything else is built on it once, for all transports.
+//
+// A transport implements one thing, doExchange(): send some bytes to one rank while receiving some from another. The
+// ring algorithms (Ring.h), the barrier and the broadcast are made of it, so the order of summation and the bytes
+// that move do not depend on the transport, and are counted at the single place where they move.
+//
+// A *channel* is an order of messages between two ranks: 0 belongs to the thread that runs the program, 1 to the
+// progress thread. Each thread meets its messages in the plan's order, so nothing else identifies them. One tag per
+// collective was rejected: it hides a plan whose ranks disagree, where a channel gives an error about sizes.
+//
+// For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S stretch every exchange; the
+// waiting thread sleeps, as it would for a slow network. CLEAVE_COMM_TIMEOUT_S (300) bounds every wait for a peer.
+#ifndef CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
+#define CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
+
+#include "runtime/base/Status.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace cleave::rt {
+
+constexpr unsigned kChannels = 2;
+
+// One step: `sendBytes` go to rank `to` while `receiveBytes` come from rank `from`; -1 where there is no such side.
+struct Exchange {
+  int to = -1;
+  const void *sendData = nullptr;
+  size_t sendBytes = 0;
+  int from = -1;
+  void *receiveData = nullptr;
+  size_t receiveBytes = 0;
+  unsigned channel = 0;
+};
+
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+  Communicator(const Communicator &) = delete;
+  Communicator &operator=(const Communicator &) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // Returns when both sides are done. The peer must post the same size.
+  Status exchange(const Exchange &step);
+  Status send(int to, const void *data, size_t bytes, unsigned channel = 0);
+  Status receive(int from, void *data, size_t bytes, unsigned channel = 0);
+  // Between steps, on the thread that runs programs.
+  Status barrier();
+  Status broadcast(void *data, size_t bytes, int root);
+
+  // Tells all other ranks that this one has failed; their pending and later calls return PeerLost with the reason.
+  virtual void abort(const Status &reason) = 0;
+  // Not ok when a rank has aborted; cheap.
+  virtual Status health() const = 0;
+  virtual const char *transport() const = 0;
+
+  // Payload bytes that left this rank, since creation.
+  uint64_t bytesSent() const { return bytesSent_.load(std::memory_order_relaxed); }
+
+protected:
+  Communicator(int rank, int size);
+  virtual Status doExchange(const Exchange &step) = 0;
+  double timeoutSeconds() const { return timeoutSeconds_; }
+
+private:
+  void stretch(uint64_t beginNs, size_t bytes) const;
+
+  int rank_, size_;
+  double timeoutSeconds_, delaySeconds_, bytesPerSecond_;
+  std::atomic<uint64_t> bytesSent_{0};
+};
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,22 @@
+// Ranks as processes started by mpirun or srun. MPI is in a module of its own that is opened only then, so that the
+// same executable runs where no MPI is installed.
+//
+// The module is libcleave_comm_mpi.so: at CLEAVE_MPI_MODULE, or beside the executable, in ../lib of it, or where the
+// dynamic linker looks.
+#ifndef CLEAVE_RUNTIME_COMM_MPICOMMUNICATOR_H
+#define CLEAVE_RUNTIME_COMM_MPICOMMUNICATOR_H
+
+#include "runtime/comm/Communicator.h"
+
+#include <memory>
+
+namespace cleave::rt {
+
+// Whether this process was started as one of several by mpirun or srun.
+bool startedUnderMpi();
+// Opens the module and joins the world; once per process. The result leaves it when destroyed.
+Status createMpiCommunicator(std::unique_ptr<Communicator> *result);
+
+} // namespace cleave::rt
+
+#endif

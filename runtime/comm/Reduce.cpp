@@ -1,0 +1,53 @@
+#include "runtime/comm/Reduce.h"
+
+#include "runtime/base/Half.h"
+
+namespace cleave::rt {
+
+template <typename T, typename Combine>
+static void combine(const std::byte *from, std::byte *into, size_t count, Combine op) {
+  using C = typename ComputeType<T>::type;
+  auto *source = reinterpret_cast<const T *>(from);
+  auto *target = reinterpret_cast<T *>(into);
+#pragma omp simd
+  for (size_t i = 0; i < count; ++i)
+    target[i] = static_cast<T>(op(static_cast<C>(source[i]), static_cast<C>(target[i])));
+}
+
+template <typename T>
+static Status reduceTyped(Reduction reduction, const std::byte *from, std::byte *into, size_t count) {
+  using C = typename ComputeType<T>::type;
+  switch (reduction) {
+  case Reduction::Sum:
+    combine<T>(from, into, count, [](C a, C b) { return static_cast<C>(a + b); });
+    return Status::ok();
+  case Reduction::Max:
+    combine<T>(from, into, count, [](C a, C b) { return a > b || a != a ? a : b; }); // NaN wins
+    return Status::ok();
+  case Reduction::Min:
+    combine<T>(from, into, count, [](C a, C b) { return a < b || a != a ? a : b; });
+    return Status::ok();
+  }
+  return internal("unknown reduction " + std::to_string(static_cast<int64_t>(reduction)));
+}
+
+Status reduceInto(fb::DType dtype, Reduction reduction, const std::byte *from, std::byte *into, size_t count) {
+  switch (dtype) {
+  case fb::DType::f32:
+    return reduceTyped<float>(reduction, from, into, count);
+  case fb::DType::f64:
+    return reduceTyped<double>(reduction, from, into, count);
+  case fb::DType::f16:
+    return reduceTyped<Float16>(reduction, from, into, count);
+  case fb::DType::bf16:
+    return reduceTyped<BFloat16>(reduction, from, into, count);
+  case fb::DType::i64:
+    return reduceTyped<int64_t>(reduction, from, into, count);
+  case fb::DType::i32:
+    return reduceTyped<int32_t>(reduction, from, into, count);
+  default:
+    return invalidArgument(std::string("cannot reduce elements of type ") + fb::EnumNameDType(dtype));
+  }
+}
+
+} // namespace cleave::rt

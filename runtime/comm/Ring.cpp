@@ -1,0 +1,61 @@
+#include "runtime/comm/Ring.h"
+
+#include "runtime/comm/Reduce.h"
+#include "runtime/plan/KernelDefs.h"
+
+namespace cleave::rt {
+
+namespace {
+
+// A rank's place in the ring, and its chunks.
+struct Ring {
+  Ring(const Group &group, const RingData &ring)
+      : ranks(group.size()), index(group.index), next(group.members[(index + 1) % ranks]),
+        previous(group.members[(index + ranks - 1) % ranks]), elements(ring.count / static_cast<size_t>(ranks)),
+        bytes(elements * dtypeSize(ring.dtype)), data(ring.data) {}
+
+  // `number` may lie up to 2N below zero.
+  std::byte *chunk(int number) const { return data + static_cast<size_t>((number + 2 * ranks) % ranks) * bytes; }
+
+  Exchange step(unsigned channel, const std::byte *outgoing, std::byte *incoming) const {
+    Exchange step;
+    step.to = next;
+    step.sendData = outgoing;
+    step.sendBytes = bytes;
+    step.from = previous;
+    step.receiveData = incoming;
+    step.receiveBytes = bytes;
+    step.channel = channel;
+    return step;
+  }
+
+  int ranks, index, next, previous;
+  size_t elements, bytes;
+  std::byte *data;
+};
+
+} // namespace
+
+Status ringReduceScatter(Communicator &comm, const Group &group, unsigned channel, const RingData &ringData) {
+  Ring ring(group, ringData);
+  for (int s = 0; s + 1 < ring.ranks; ++s) {
+    CLEAVE_TRY(comm.exchange(ring.step(channel, ring.chunk(ring.index - 1 - s), ringData.staging)));
+    CLEAVE_TRY(reduceInto(ringData.dtype, ringData.reduction, ringData.staging, ring.chunk(ring.index - 2 - s),
+                          ring.elements));
+  }
+  return Status::ok();
+}
+
+Status ringAllGather(Communicator &comm, const Group &group, unsigned channel, const RingData &ringData) {
+  Ring ring(group, ringData);
+  for (int s = 0; s + 1 < ring.ranks; ++s)
+    CLEAVE_TRY(comm.exchange(ring.step(channel, ring.chunk(ring.index - s), ring.chunk(ring.index - 1 - s))));
+  return Status::ok();
+}
+
+Status ringAllReduce(Communicator &comm, const Group &group, unsigned channel, const RingData &ring) {
+  CLEAVE_TRY(ringReduceScatter(comm, group, channel, ring));
+  return ringAllGather(comm, group, channel, ring);
+}
+
+} // namespace cleave::rt

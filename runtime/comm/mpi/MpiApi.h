@@ -1,0 +1,38 @@
+/* Between libcleave_rt and the module cleave_comm_mpi: plain C, so that executables neither link MPI nor export
+ * symbols. The module defines `const cleave_mpi_api *cleave_mpi(void)`. Functions return 0, or write a message. */
+#ifndef CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
+#define CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CLEAVE_MPI_ABI 1
+
+typedef struct cleave_mpi_exchange {
+  int to;
+  const void *send_data;
+  size_t send_bytes;
+  int from;
+  void *receive_data;
+  size_t receive_bytes;
+  int channel;
+  double timeout_seconds;
+} cleave_mpi_exchange;
+
+typedef struct cleave_mpi_api {
+  int abi;
+  int (*init)(int *rank, int *size, char *error, size_t error_size);
+  int (*exchange)(const cleave_mpi_exchange *step, char *error, size_t error_size);
+  void (*abort)(void);
+  void (*finalize)(void);
+} cleave_mpi_api;
+
+const cleave_mpi_api *cleave_mpi(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,132 @@
+// The only file that includes mpi.h: point-to-point exchange over MPI, behind the C table of MpiApi.h.
+#include "runtime/comm/mpi/MpiApi.h"
+
+#include <chrono>
+#include <cstdio>
+#include <mpi.h>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMaxMessage = size_t{1} << 30; // MPI counts are int
+
+MPI_Comm world = MPI_COMM_NULL; // our own, so that an embedding program's messages cannot mix with ours
+bool initialized = false;       // by us
+
+int fail(char *error, size_t size, const char *call, int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  std::snprintf(error, size, "%s failed: %s", call, text);
+  return 1;
+}
+
+int init(int *rank, int *size, char *error, size_t errorSize) {
+  int already = 0, provided = MPI_THREAD_SINGLE;
+  MPI_Initialized(&already);
+  if (already) {
+    MPI_Query_thread(&provided);
+  } else {
+    if (int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided))
+      return fail(error, errorSize, "MPI_Init_thread", code);
+    initialized = true;
+  }
+  if (provided < MPI_THREAD_MULTIPLE) {
+    std::snprintf(error, errorSize, "this MPI gives thread level %d; MPI_THREAD_MULTIPLE (%d) is needed", provided,
+                  MPI_THREAD_MULTIPLE);
+    return 1;
+  }
+  if (int code = MPI_Comm_dup(MPI_COMM_WORLD, &world))
+    return fail(error, errorSize, "MPI_Comm_dup", code);
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(world, rank);
+  MPI_Comm_size(world, size);
+  return 0;
+}
+
+// Posts both sides; at most two requests, since larger messages are cut by the caller.
+int post(const cleave_mpi_exchange &step, MPI_Request *requests, int *count, char *error, size_t errorSize) {
+  if (step.from >= 0)
+    if (int code = MPI_Irecv(step.receive_data, static_cast<int>(step.receive_bytes), MPI_BYTE, step.from, step.channel,
+                             world, &requests[(*count)++]))
+      return fail(error, errorSize, "MPI_Irecv", code);
+  if (step.to >= 0)
+    if (int code = MPI_Isend(step.send_data, static_cast<int>(step.send_bytes), MPI_BYTE, step.to, step.channel, world,
+                             &requests[(*count)++]))
+      return fail(error, errorSize, "MPI_Isend", code);
+  return 0;
+}
+
+// A short message is accepted by MPI without a word, so the received size is checked.
+int checkReceived(const cleave_mpi_exchange &step, MPI_Status *status, char *error, size_t errorSize) {
+  int received = 0;
+  MPI_Get_count(status, MPI_BYTE, &received);
+  if (step.from < 0 || static_cast<size_t>(received) == step.receive_bytes)
+    return 0;
+  std::snprintf(error, errorSize, "expected %zu bytes from rank %d; got: %d; the ranks' plans disagree",
+                step.receive_bytes, step.from, received);
+  return 1;
+}
+
+int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize) {
+  MPI_Request requests[2];
+  MPI_Status statuses[2];
+  int count = 0, done = 0;
+  if (post(step, requests, &count, error, errorSize))
+    return 1;
+  auto begin = Clock::now();
+  for (long polls = 0; !done; ++polls) {
+    if (int code = MPI_Testall(count, requests, &done, statuses))
+      return fail(error, errorSize, "MPI_Testall", code);
+    if (done || polls < 200)
+      continue;
+    // Ranks and progress threads often outnumber cores: leave the core to whoever computes.
+    std::this_thread::sleep_for(std::chrono::microseconds(polls < 2000 ? 5 : 50));
+    double waited = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (waited > step.timeout_seconds) {
+      std::snprintf(error, errorSize, "waited %.0f s for rank %d or %d; CLEAVE_COMM_TIMEOUT_S sets the limit", waited,
+                    step.from, step.to);
+      return 1;
+    }
+  }
+  return checkReceived(step, &statuses[0], error, errorSize);
+}
+
+int exchange(const cleave_mpi_exchange *whole, char *error, size_t errorSize) {
+  cleave_mpi_exchange rest = *whole;
+  do {
+    cleave_mpi_exchange piece = rest;
+    piece.send_bytes = rest.send_bytes < kMaxMessage ? rest.send_bytes : kMaxMessage;
+    piece.receive_bytes = rest.receive_bytes < kMaxMessage ? rest.receive_bytes : kMaxMessage;
+    if (exchangePiece(piece, error, errorSize))
+      return 1;
+    rest.send_data = static_cast<const char *>(rest.send_data) + piece.send_bytes;
+    rest.receive_data = static_cast<char *>(rest.receive_data) + piece.receive_bytes;
+    rest.send_bytes -= piece.send_bytes;
+    rest.receive_bytes -= piece.receive_bytes;
+    if (rest.send_bytes == 0)
+      rest.to = -1;
+    if (rest.receive_bytes == 0)
+      rest.from = -1;
+  } while (rest.to >= 0 || rest.from >= 0);
+  return 0;
+}
+
+void abortWorld() { MPI_Abort(MPI_COMM_WORLD, 1); }
+
+void finalize() {
+  if (world != MPI_COMM_NULL)
+    MPI_Comm_free(&world);
+  if (initialized)
+    MPI_Finalize();
+}
+
+} // namespace
+
+extern "C" const cleave_mpi_api *cleave_mpi(void) {
+  static const cleave_mpi_api api = {CLEAVE_MPI_ABI, init, exchange, abortWorld, finalize};
+  return &api;
+}
