@@ -13,6 +13,11 @@
 
 namespace cleave {
 
+// Upstream's ShardingInterface declares its methods on our ops with these unqualified names.
+using llvm::SmallVector;
+using mlir::AffineMap;
+using mlir::shard::ReductionKind;
+
 // Work of one execution. Flops count a multiply-add as two; transcendental functions count as one.
 struct OpCost {
   int64_t flops = 0;

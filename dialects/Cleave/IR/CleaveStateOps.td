@@ -76,7 +76,8 @@ def Cleave_KernelOp : Cleave_Op<"kernel", [IsolatedFromAbove, SingleBlockImplici
   let summary = "ops that are computed together, in one pass over memory";
   let description = [{
     Formed by `form-kernels` out of fusible ops, and compiled by the target's code generator. Operands are the group's inputs, results what it
-    leaves in memory.
+    leaves in memory. Kernels of equal `label` are equal and compiled once (`name-kernels`). `tied` says, for each result, the index of
+    the input whose buffer it takes over, or -1: its last reader being this kernel, the planner updates it in place.
     ```mlir
     %y = cleave.kernel ins(%a, %b : tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%x: tensor<4xf32>, %z: tensor<4xf32>):
@@ -85,7 +86,8 @@ def Cleave_KernelOp : Cleave_Op<"kernel", [IsolatedFromAbove, SingleBlockImplici
     }
     ```
   }];
-  let arguments = (ins Variadic<Cleave_Tensor>:$inputs, OptionalAttr<StrAttr>:$label);
+  let arguments = (ins Variadic<Cleave_Tensor>:$inputs, OptionalAttr<StrAttr>:$label,
+                       OptionalAttr<DenseI64ArrayAttr>:$tied);
   let results = (outs Variadic<Cleave_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{(`ins` `(` $inputs^ `:` type($inputs) `)`)? (`->` type($results)^)? attr-dict-with-keyword $body}];

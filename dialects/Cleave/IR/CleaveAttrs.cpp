@@ -1,0 +1,109 @@
+// Queries and verifiers of the mesh and of shardings.
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace cleave;
+using mlir::ArrayAttr;
+using mlir::StringAttr;
+
+//===----------------------------------------------------------------------===//
+// MeshAttr
+//===----------------------------------------------------------------------===//
+
+int64_t MeshAttr::getIndex(llvm::StringRef axis) const {
+  for (auto [index, name] : llvm::enumerate(getNames()))
+    if (name.getValue() == axis)
+      return index;
+  return -1;
+}
+
+int64_t MeshAttr::getSize(llvm::StringRef axis) const {
+  int64_t index = getIndex(axis);
+  return index < 0 ? 1 : getSizes()[index];
+}
+
+int64_t MeshAttr::getNumRanks() const {
+  int64_t ranks = 1;
+  for (int64_t size : getSizes())
+    ranks *= size;
+  return ranks;
+}
+
+mlir::LogicalResult MeshAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+                                     llvm::ArrayRef<StringAttr> names, llvm::ArrayRef<int64_t> sizes) {
+  if (names.size() != sizes.size())
+    return emitError() << "a mesh has one size for every axis; got: " << names.size() << " names and " << sizes.size()
+                       << " sizes";
+  llvm::StringSet<> seen;
+  for (auto [name, size] : llvm::zip_equal(names, sizes)) {
+    if (name.getValue().empty())
+      return emitError() << "a mesh axis must have a name; got: \"\"";
+    if (!seen.insert(name.getValue()).second)
+      return emitError() << "mesh axes have different names; got: " << name << " twice";
+    if (size < 1)
+      return emitError() << "a mesh axis has at least one rank; got: " << size << " for " << name;
+  }
+  return mlir::success();
+}
+
+//===----------------------------------------------------------------------===//
+// ShardingAttr
+//===----------------------------------------------------------------------===//
+
+static llvm::SmallVector<llvm::StringRef> axisNames(ArrayAttr axes) {
+  llvm::SmallVector<llvm::StringRef> names;
+  if (axes)
+    for (auto axis : axes.getAsRange<StringAttr>())
+      names.push_back(axis.getValue());
+  return names;
+}
+
+ShardingAttr ShardingAttr::replicated(mlir::MLIRContext *context, int64_t rank) {
+  llvm::SmallVector<mlir::Attribute> dims(rank, ArrayAttr::get(context, {}));
+  return get(context, ArrayAttr::get(context, dims), ArrayAttr(), ReduceKind::Sum);
+}
+
+bool ShardingAttr::isReplicated() const {
+  return getPartialAxes().empty() &&
+         llvm::all_of(getDims(), [](mlir::Attribute axes) { return llvm::cast<ArrayAttr>(axes).empty(); });
+}
+
+llvm::SmallVector<llvm::StringRef> ShardingAttr::getDimAxes(int64_t dim) const {
+  return axisNames(llvm::cast<ArrayAttr>(getDims()[dim]));
+}
+
+llvm::SmallVector<llvm::StringRef> ShardingAttr::getPartialAxes() const { return axisNames(getPartial()); }
+
+mlir::RankedTensorType ShardingAttr::getLocalType(mlir::RankedTensorType global, MeshAttr mesh) const {
+  llvm::SmallVector<int64_t> shape(global.getShape());
+  for (auto [dim, size] : llvm::enumerate(shape))
+    for (llvm::StringRef axis : getDimAxes(dim))
+      size /= mesh.getSize(axis);
+  return mlir::RankedTensorType::get(shape, global.getElementType());
+}
+
+// Each axis splits one dimension or is partial: a rank has one place in a value.
+static mlir::LogicalResult verifyAxes(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, mlir::Attribute list,
+                                      llvm::StringSet<> &seen) {
+  auto axes = llvm::dyn_cast<ArrayAttr>(list);
+  if (!axes)
+    return emitError() << "a sharding lists axis names for every dimension; got: " << list;
+  for (mlir::Attribute axis : axes) {
+    auto name = llvm::dyn_cast<StringAttr>(axis);
+    if (!name)
+      return emitError() << "a mesh axis is a string; got: " << axis;
+    if (!seen.insert(name.getValue()).second)
+      return emitError() << "a sharding uses each axis once; got: " << name << " twice";
+  }
+  return mlir::success();
+}
+
+mlir::LogicalResult ShardingAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, ArrayAttr dims,
+                                         ArrayAttr partial, ReduceKind kind) {
+  llvm::StringSet<> seen;
+  for (mlir::Attribute axes : dims)
+    if (mlir::failed(verifyAxes(emitError, axes, seen)))
+      return mlir::failure();
+  return partial ? verifyAxes(emitError, partial, seen) : mlir::success();
+}

@@ -1,0 +1,21 @@
+// The plain functions that several ops' interface answers share.
+#include "dialects/Cleave/IR/CleaveInterfaces.h"
+
+using namespace cleave;
+
+int64_t cleave::byteSize(mlir::Type type) {
+  auto tensor = llvm::cast<mlir::RankedTensorType>(type);
+  int64_t bits = tensor.getElementType().getIntOrFloatBitWidth();
+  return tensor.getNumElements() * ((bits + 7) / 8);
+}
+
+OpCost cleave::elementwiseCost(mlir::Operation *op) {
+  OpCost cost;
+  for (mlir::Type type : op->getOperandTypes())
+    cost.bytes += byteSize(type);
+  for (mlir::Type type : op->getResultTypes()) {
+    cost.bytes += byteSize(type);
+    cost.flops += llvm::cast<mlir::RankedTensorType>(type).getNumElements();
+  }
+  return cost;
+}

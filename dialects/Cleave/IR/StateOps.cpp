@@ -1,0 +1,1 @@
+#include "dialects/Cleave/IR/Cleave.h"
