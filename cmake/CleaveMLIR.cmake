@@ -1,6 +1,7 @@
 # Finds LLVM/MLIR 22 and gives two helpers that keep a folder's CMakeLists short:
 #   cleave_add_dialect(NAME Cleave TD CleaveOps.td [INTERFACES Foo.td ...])   in dialects/<Name>/IR
 #   cleave_add_library(NAME CleaveSharding SOURCES ... [PASSES Passes.td PASSES_NAME CleaveSharding] [LINK ...])
+# A dialect's library is SHARED: a plug-in that builds its ops must meet the very same type identities as the tool.
 # We link the shared MLIR and LLVM libraries only: mixing them with the static ones breaks plug-ins.
 
 set(MLIR_DIR /usr/lib/llvm-22/lib/cmake/mlir CACHE PATH "directory of MLIRConfig.cmake")
@@ -39,14 +40,18 @@ function(cleave_add_dialect)
 endfunction()
 
 function(cleave_add_library)
-  cmake_parse_arguments(A "" "NAME;PASSES;PASSES_NAME" "SOURCES;LINK;DEPENDS" ${ARGN})
+  cmake_parse_arguments(A "SHARED" "NAME;PASSES;PASSES_NAME" "SOURCES;LINK;DEPENDS" ${ARGN})
   if(A_PASSES)
     set(LLVM_TARGET_DEFINITIONS ${A_PASSES})
     mlir_tablegen(Passes.h.inc -gen-pass-decls -name ${A_PASSES_NAME})
     add_public_tablegen_target(${A_NAME}PassIncGen)
     set(generated ${A_NAME}PassIncGen)
   endif()
-  add_library(${A_NAME} STATIC ${A_SOURCES})
+  if(A_SHARED)
+    add_library(${A_NAME} SHARED ${A_SOURCES})
+  else()
+    add_library(${A_NAME} STATIC ${A_SOURCES})
+  endif()
   target_compile_options(${A_NAME} PRIVATE ${CLEAVE_COMPILER_FLAGS})
   target_link_libraries(${A_NAME} PUBLIC ${A_LINK} MLIR LLVM)
   if(generated OR A_DEPENDS)
