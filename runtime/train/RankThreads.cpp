@@ -1,0 +1,76 @@
+#include "runtime/train/RankThreads.h"
+
+#include <exception>
+#include <new>
+
+namespace cleave::rt {
+namespace {
+
+// No exception leaves a thread: what the library threw (memory, most likely) becomes a status.
+Status guarded(const std::function<Status(unsigned)> &work, unsigned index) {
+  try {
+    return work(index);
+  } catch (const std::bad_alloc &) {
+    return {Code::OutOfMemory, "out of memory"};
+  } catch (const std::exception &error) {
+    return internal(error.what());
+  }
+}
+
+} // namespace
+
+RankThreads::RankThreads(unsigned count, std::function<void(unsigned, const Status &)> onFailure)
+    : onFailure_(std::move(onFailure)), statuses_(count) {
+  for (unsigned i = 0; i < count; ++i)
+    threads_.emplace_back([this, i] { serve(i); });
+}
+
+RankThreads::~RankThreads() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread &thread : threads_)
+    thread.join();
+}
+
+Status RankThreads::run(const std::function<Status(unsigned)> &work) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  work_ = &work;
+  pending_ = static_cast<unsigned>(threads_.size());
+  ++round_;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return pending_ == 0; });
+  const Status *lost = nullptr;
+  for (const Status &status : statuses_) {
+    if (!status.isOk() && status.code() != Code::PeerLost)
+      return status;
+    if (!status.isOk() && !lost)
+      lost = &status;
+  }
+  return lost ? *lost : Status::ok();
+}
+
+void RankThreads::serve(unsigned index) {
+  for (uint64_t seen = 0;;) {
+    const std::function<Status(unsigned)> *work;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [&] { return stopping_ || round_ != seen; });
+      if (stopping_)
+        return;
+      seen = round_;
+      work = work_;
+    }
+    Status status = guarded(*work, index);
+    if (!status.isOk())
+      onFailure_(index, status);
+    std::lock_guard<std::mutex> lock(mutex_);
+    statuses_[index] = std::move(status);
+    if (--pending_ == 0)
+      changed_.notify_all();
+  }
+}
+
+} // namespace cleave::rt

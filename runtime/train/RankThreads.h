@@ -1,0 +1,41 @@
+// One lasting thread per local rank: OpenMP teams and caches stay with their rank, and a step starts no thread.
+#ifndef CLEAVE_RUNTIME_TRAIN_RANKTHREADS_H
+#define CLEAVE_RUNTIME_TRAIN_RANKTHREADS_H
+
+#include "runtime/base/Status.h"
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace cleave::rt {
+
+class RankThreads {
+public:
+  // `onFailure` is called on the thread whose work failed, before the others are joined.
+  RankThreads(unsigned count, std::function<void(unsigned, const Status &)> onFailure);
+  ~RankThreads();
+
+  // Runs `work(i)` on every thread i and waits for all. The status of the first rank that failed by itself; of a rank
+  // that only lost a peer when there is no other.
+  Status run(const std::function<Status(unsigned)> &work);
+
+private:
+  void serve(unsigned index);
+
+  std::function<void(unsigned, const Status &)> onFailure_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<Status(unsigned)> *work_ = nullptr;
+  std::vector<Status> statuses_;
+  uint64_t round_ = 0;
+  unsigned pending_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,180 @@
+#include "runtime/train/Session.h"
+
+#include "runtime/base/Trace.h"
+#include "runtime/comm/LocalWorld.h"
+#include "runtime/comm/MpiCommunicator.h"
+#include "runtime/plan/Opcode.h"
+#include "runtime/plan/PlanReader.h"
+#include "runtime/train/MemoryUsage.h"
+#include "runtime/train/RankThreads.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+
+// Members are destroyed from the last: threads first, then ranks, then what they talk through.
+struct Session::Impl {
+  const fb::Plan *plan = nullptr;
+  std::string name, tracePath;
+  std::unique_ptr<ChromeTrace> trace;
+  std::unique_ptr<LocalWorld> local;
+  std::unique_ptr<Communicator> mpi;
+  std::vector<Rank> ranks;
+  std::vector<RankStates> states;
+  std::unique_ptr<RankThreads> threads;
+  uint64_t residentBefore = 0;
+
+  unsigned worldRank(unsigned index) const { return mpi ? mpi->rank() : index; }
+  Communicator &communicator(unsigned index) { return mpi ? *mpi : local->communicator(static_cast<int>(index)); }
+  Status connect(unsigned requested);
+  Status makeRanks(const cleave_model &model, unsigned threadsPerRank);
+};
+
+namespace {
+
+std::string describeMesh(const fb::Plan &plan) {
+  std::string text;
+  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
+    text += (i ? "," : "") + plan.axes()->Get(i)->name()->str() + "=" + std::to_string(plan.axes()->Get(i)->size());
+  return text.empty() ? "one rank" : text;
+}
+
+} // namespace
+
+// Finds the other ranks: threads of this process, or processes of one MPI world.
+Status Session::Impl::connect(unsigned requested) {
+  uint64_t wanted = meshSize(*plan), given = requested ? requested : wanted;
+  if (startedUnderMpi()) {
+    CLEAVE_TRY(createMpiCommunicator(&mpi));
+    given = requested ? requested : static_cast<uint64_t>(mpi->size());
+    if (static_cast<uint64_t>(mpi->size()) != wanted)
+      return invalidArgument("started as " + std::to_string(mpi->size()) + " processes, but compiled for " +
+                             std::to_string(wanted) + " ranks (" + describeMesh(*plan) + "); use mpirun -n " +
+                             std::to_string(wanted));
+  }
+  if (given != wanted)
+    return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + std::to_string(wanted) + " (" +
+                           describeMesh(*plan) + ")");
+  if (!mpi)
+    local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
+  return Status::ok();
+}
+
+Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRank) {
+  unsigned count = mpi ? 1 : static_cast<unsigned>(local->size());
+  ranks.resize(count);
+  states.resize(count);
+  threads = std::make_unique<RankThreads>(count, [this](unsigned index, const Status &reason) {
+    if (reason.code() != Code::PeerLost)
+      communicator(index).abort(reason);
+  });
+  // On the rank's own thread, so that the pages it touches first are near it.
+  return threads->run([&](unsigned index) {
+    RankOptions options;
+    options.rank = static_cast<int>(worldRank(index));
+    options.threads = static_cast<int>(threadsPerRank ? threadsPerRank : std::max(1u, plan->threads()));
+    options.trace = trace.get();
+    CLEAVE_TRY(Rank::create(*plan, model.kernels, options, communicator(index), &ranks[index]));
+    states[index] = viewStates(ranks[index]);
+    return Status::ok();
+  });
+}
+
+Session::Session() = default;
+Session::~Session() = default;
+Session::Session(Session &&) noexcept = default;
+Session &Session::operator=(Session &&) noexcept = default;
+
+Status Session::open(const cleave_model &model, const SessionOptions &options, Session *result) {
+  if (model.abi != CLEAVE_MODEL_ABI)
+    return invalidArgument("the model has ABI " + std::to_string(model.abi) + ", this runtime " +
+                           std::to_string(CLEAVE_MODEL_ABI) + "; compile it again");
+  Session session;
+  session.impl_ = std::make_unique<Impl>();
+  Impl &impl = *session.impl_;
+  impl.residentBefore = memoryUsage().resident;
+  impl.name = model.name ? model.name : "model";
+  impl.tracePath = options.trace;
+  if (!options.trace.empty())
+    impl.trace = std::make_unique<ChromeTrace>();
+  CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
+  // Weights are checked before ranks are made: the cheap mistake is told first.
+  WeightStore weights;
+  CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights));
+  CLEAVE_TRY(weights.check(*impl.plan));
+  CLEAVE_TRY(impl.connect(options.ranks));
+  CLEAVE_TRY(impl.makeRanks(model, options.threads));
+  CLEAVE_TRY(impl.threads->run([&](unsigned index) { return initializeStates(impl.states[index], weights); }));
+  *result = std::move(session);
+  return Status::ok();
+}
+
+const fb::Plan &Session::plan() const { return *impl_->plan; }
+const std::string &Session::modelName() const { return impl_->name; }
+unsigned Session::localRanks() const { return static_cast<unsigned>(impl_->ranks.size()); }
+unsigned Session::worldRank(unsigned local) const { return impl_->worldRank(local); }
+Rank &Session::rank(unsigned local) { return impl_->ranks[local]; }
+const RankStates &Session::states(unsigned local) const { return impl_->states[local]; }
+bool Session::isLeader() const { return impl_->worldRank(0) == 0; }
+unsigned Session::dataRanks() const { return static_cast<unsigned>(axesSize(plan(), plan().data_axes())); }
+
+unsigned Session::dataRank(unsigned local) const {
+  return linearCoordinate(plan(), plan().data_axes(), impl_->states[local].coordinates);
+}
+
+Status Session::entry(const char *name, const fb::Program **program) const {
+  *program = findProgram(plan(), name);
+  if (*program)
+    return Status::ok();
+  bool trains = findProgram(plan(), "train_step") != nullptr;
+  if (std::string_view(name) == "infer")
+    return invalidArgument("this model holds no inference program");
+  return invalidArgument(trains ? "this model holds no program '" + std::string(name) + "'"
+                                : "this model was compiled for inference; compile it with --train");
+}
+
+Status Session::forEach(const RankFn &run) {
+  return impl_->threads->run([&](unsigned index) { return run(index, impl_->ranks[index]); });
+}
+
+Status Session::run(const fb::Program &program) {
+  return forEach([&](unsigned, Rank &rank) { return rank.run(program); });
+}
+
+Status Session::barrier() {
+  // Local ranks are joined by forEach() already.
+  return impl_->mpi ? impl_->mpi->barrier() : Status::ok();
+}
+
+uint64_t Session::bytesSent() { return impl_->ranks[0].counters().bytesSent; }
+
+Status Session::writeTrace() {
+  if (!impl_->trace)
+    return Status::ok();
+  // One file per process: each sees its own ranks.
+  std::string path = impl_->tracePath;
+  if (impl_->mpi && impl_->mpi->size() > 1)
+    path += "." + std::to_string(impl_->mpi->rank());
+  return impl_->trace->write(path);
+}
+
+std::string Session::memoryReport() {
+  uint64_t perRank = impl_->ranks[0].counters().plannedBytes, planned = perRank * localRanks();
+  uint64_t peak = memoryUsage().peak;
+  uint64_t measured = peak > impl_->residentBefore ? peak - impl_->residentBefore : 0;
+  return "memory: planned " + formatBytes(planned) + " (" + std::to_string(localRanks()) +
+         (localRanks() == 1 ? " rank x " : " ranks x ") + formatBytes(perRank) + "), measured peak " +
+         formatBytes(measured) + " above the start";
+}
+
+unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
+  int64_t frames = 1;
+  for (size_t i = 0; i < lengthOf(program.instructions()); ++i) {
+    const fb::Instruction &instruction = *program.instructions()->Get(i);
+    if (instruction.op() == static_cast<uint16_t>(Opcode::Call))
+      frames = std::max(frames, instruction.fields()->Get(2) + instruction.fields()->Get(1));
+  }
+  return static_cast<unsigned>(std::min<int64_t>(frames, std::max(1u, plan.micro_batches())));
+}
+
+} // namespace cleave::rt

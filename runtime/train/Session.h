@@ -1,0 +1,72 @@
+// A model that runs: its plan, its weights, and the ranks of this process, each on a thread of its own.
+//
+// Started alone, the process holds every rank of the mesh and they talk through memory; started by mpirun or srun it
+// holds one. Everything above (training, inference, the C API) is written once against forEach(), which runs a function
+// on all ranks of the process at the same time and joins them. When one fails, the others are told and return too.
+#ifndef CLEAVE_RUNTIME_TRAIN_SESSION_H
+#define CLEAVE_RUNTIME_TRAIN_SESSION_H
+
+#include "runtime/state/Layout.h"
+#include "runtime/state/WeightStore.h"
+
+#include <functional>
+#include <memory>
+
+namespace cleave::rt {
+
+struct SessionOptions {
+  unsigned ranks = 0;    // 0: the product of the mesh
+  unsigned threads = 0;  // per rank; 0: as the plan says
+  std::string directory; // where NAME.weights lies
+  std::string weights;   // replaces the compiled weights; empty: none
+  std::string trace;     // Chrome trace to write; empty: none
+};
+
+class Session {
+public:
+  Session();
+  ~Session();
+  Session(Session &&) noexcept;
+  Session &operator=(Session &&) noexcept;
+
+  // Checks the plan, makes the ranks and gives every state its initial value. `model` must outlive the session.
+  static Status open(const cleave_model &model, const SessionOptions &options, Session *result);
+
+  const fb::Plan &plan() const;
+  const std::string &modelName() const;
+  // The entry program of that name, or an error that says what the model was compiled for.
+  Status entry(const char *name, const fb::Program **program) const;
+
+  unsigned localRanks() const;
+  unsigned worldRank(unsigned local) const;
+  Rank &rank(unsigned local);
+  const RankStates &states(unsigned local) const;
+  // The place of a local rank among the data ranks, and their number.
+  unsigned dataRank(unsigned local) const;
+  unsigned dataRanks() const;
+  // Whether this process holds rank 0: it prints and writes what there is one of.
+  bool isLeader() const;
+
+  using RankFn = std::function<Status(unsigned local, Rank &rank)>;
+  Status forEach(const RankFn &run);
+  Status run(const fb::Program &program);
+  // Waits until all processes are here.
+  Status barrier();
+
+  // Payload bytes that rank 0 of this process has sent.
+  uint64_t bytesSent();
+  Status writeTrace();
+  // "memory: planned 12 MiB (2 ranks x 6 MiB), measured peak 14 MiB above the start"
+  std::string memoryReport();
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// How many frames of inputs one run of an entry program reads: one, or as many as it calls bodies for.
+unsigned inputFrames(const fb::Plan &plan, const fb::Program &program);
+
+} // namespace cleave::rt
+
+#endif
