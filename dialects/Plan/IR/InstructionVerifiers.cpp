@@ -1,0 +1,126 @@
+// Verifiers of the instructions. Whether a plan is free of races is not their business: see compiler/Planning/PlanVerifier.h.
+#include "dialects/Plan/IR/Plan.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+LogicalResult BufferAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr region, int64_t offset,
+                                 int64_t bytes, Access access) {
+  if (offset < 0 || bytes < 0)
+    return emitError() << "expected an offset and bytes that are not negative; got: " << bytes << " bytes at " << offset;
+  return success();
+}
+
+static LogicalResult verifyAccess(Operation *op, llvm::StringRef name, BufferAttr buffer, Access expected) {
+  if (buffer.getAccess() == expected)
+    return success();
+  return op->emitOpError("expected ") << name << " to be " << stringifyAccess(expected)
+                                      << "; got: " << stringifyAccess(buffer.getAccess());
+}
+
+LogicalResult LaunchOp::verify() { return success(); }
+
+LogicalResult CopyOp::verify() {
+  BufferAttr target = getTarget(), source = getSource();
+  if (failed(verifyAccess(*this, "target", target, Access::Write)) ||
+      failed(verifyAccess(*this, "source", source, Access::Read)))
+    return failure();
+  if (target.getBytes() != source.getBytes())
+    return emitOpError("expected equally many bytes; got: ") << target.getBytes() << " and " << source.getBytes();
+  if (target.getRegion() == source.getRegion() && target.getOffset() < source.getOffset() + source.getBytes() &&
+      source.getOffset() < target.getOffset() + target.getBytes())
+    return emitOpError("expected target and source not to overlap; got: ") << target << " and " << source;
+  return success();
+}
+
+LogicalResult FillOp::verify() {
+  if (failed(verifyAccess(*this, "target", getTarget(), Access::Write)))
+    return failure();
+  int64_t width = getWidth();
+  if ((width != 1 && width != 2 && width != 4 && width != 8) || getTarget().getBytes() % width != 0)
+    return emitOpError("expected a width of 1, 2, 4 or 8 that divides the bytes; got: ")
+           << width << " for " << getTarget().getBytes() << " bytes";
+  return success();
+}
+
+static LogicalResult verifyEvent(Operation *op, int64_t event) {
+  if (event >= 0)
+    return success();
+  return op->emitOpError("expected an event that is not negative; got: ") << event;
+}
+LogicalResult RecordOp::verify() { return verifyEvent(*this, getEvent()); }
+LogicalResult WaitOp::verify() { return verifyEvent(*this, getEvent()); }
+
+LogicalResult CallOp::verify() {
+  if (getTimes() < 0 || getFirstFrame() < 0)
+    return emitOpError("expected times and first_frame that are not negative; got: ")
+           << getTimes() << " and " << getFirstFrame();
+  return success();
+}
+
+static LogicalResult verifyData(Operation *op, BufferAttr data, Type dtype, int64_t count) {
+  if (failed(verifyAccess(op, "data", data, Access::ReadWrite)))
+    return failure();
+  if (!dtype.isIntOrFloat())
+    return op->emitOpError("expected an integer or float type; got: ") << dtype;
+  if (count < 0 || data.getBytes() != count * elementBytes(dtype))
+    return op->emitOpError("expected data of `count` elements; got: ") << data.getBytes() << " bytes for " << count;
+  return success();
+}
+template <typename Op> static LogicalResult verifyReducing(Op op) {
+  if (failed(verifyData(op, op.getData(), op.getDtype(), op.getCount())))
+    return failure();
+  return verifyAccess(op, "staging", op.getStaging(), Access::Write);
+}
+LogicalResult AllReduceOp::verify() { return verifyReducing(*this); }
+LogicalResult ReduceScatterOp::verify() { return verifyReducing(*this); }
+LogicalResult AllGatherOp::verify() { return verifyData(*this, getData(), getDtype(), getCount()); }
+
+template <typename Symbol, typename Op>
+static Symbol lookUp(Op op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, llvm::StringRef what) {
+  auto found = symbols.lookupNearestSymbolFrom<Symbol>(op->getParentOp(), name.getAttr());
+  if (!found)
+    op.emitOpError("expected a ") << what << "; got: " << name;
+  return found;
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return success(static_cast<bool>(lookUp<KernelOp>(*this, symbols, getKernelAttr(), "kernel")));
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto callee = lookUp<ProgramOp>(*this, symbols, getProgramAttr(), "program");
+  if (!callee)
+    return failure();
+  if (callee.getEntry())
+    return (emitOpError("expected a program that is not an entry; got: ") << getProgramAttr()).attachNote(callee.getLoc())
+           << "declared as entry here";
+  return success();
+}
+
+template <typename Op> static FailureOr<int64_t> groupRanks(Op op, SymbolTableCollection &symbols) {
+  auto group = lookUp<GroupOp>(op, symbols, op.getGroupAttr(), "group");
+  if (!group)
+    return failure();
+  int64_t ranks = ranksOnAxes(group, group.getAxes()).value_or(1);
+  if (static_cast<int64_t>(op.getCount()) % ranks != 0)
+    return op.emitOpError("expected a count that is a multiple of the group's ") << ranks << " ranks; got: " << op.getCount();
+  return ranks;
+}
+template <typename Op> static LogicalResult verifyStaging(Op op, SymbolTableCollection &symbols) {
+  FailureOr<int64_t> ranks = groupRanks(op, symbols);
+  if (failed(ranks))
+    return failure();
+  if (op.getStaging().getBytes() < op.getData().getBytes() / *ranks)
+    return op.emitOpError("expected staging of at least ")
+           << op.getData().getBytes() / *ranks << " bytes; got: " << op.getStaging().getBytes();
+  return success();
+}
+LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyStaging(*this, symbols); }
+LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyStaging(*this, symbols); }
+LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return success(succeeded(groupRanks(*this, symbols)));
+}
+
+} // namespace cleave::plan

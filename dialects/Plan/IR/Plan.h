@@ -1,0 +1,36 @@
+// The `plan` dialect: include this to build or match its ops.
+#ifndef CLEAVE_DIALECTS_PLAN_IR_PLAN_H
+#define CLEAVE_DIALECTS_PLAN_IR_PLAN_H
+
+#include "dialects/Plan/IR/InstructionTable.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/Plan/IR/PlanDialect.h.inc"
+#include "dialects/Plan/IR/PlanEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Plan/IR/PlanAttrs.h.inc"
+
+#include "dialects/Plan/IR/PlanInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Plan/IR/PlanOps.h.inc"
+
+namespace cleave::plan {
+
+// Bytes of an element as it lies in memory (i1 takes one).
+int64_t elementBytes(mlir::Type type);
+// Product of the sizes of the header's axes of these names; nullopt when one is not an axis.
+std::optional<int64_t> ranksOnAxes(mlir::Operation *from, mlir::ArrayAttr axes);
+
+} // namespace cleave::plan
+
+#endif

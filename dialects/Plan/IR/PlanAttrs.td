@@ -1,0 +1,84 @@
+#ifndef PLAN_ATTRS_TD
+#define PLAN_ATTRS_TD
+
+include "dialects/Plan/IR/PlanDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+// Upstream's I64Attr answers unsigned numbers.
+def Plan_I64 : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit signed integer"> {
+  let convertFromStorage = "$_self.getInt()";
+}
+
+// The cases of every enum carry the numbers of Plan.fbs; test/dialects/Plan compares them.
+class Plan_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::cleave::plan";
+  let genSpecializedAttr = 0;
+}
+class Plan_EnumAttr<EnumInfo info, string mnemonic> : EnumAttr<Plan_Dialect, info, mnemonic> {
+  let assemblyFormat = "$value";
+}
+
+def Plan_Access : Plan_Enum<"Access", "what an instruction does with a buffer", [
+  I32EnumAttrCase<"Read", 0, "read">, I32EnumAttrCase<"Write", 1, "write">, I32EnumAttrCase<"ReadWrite", 2, "read_write">]>;
+
+def Plan_RegionKind : Plan_Enum<"RegionKind", "what a region's bytes live for", [
+  I32EnumAttrCase<"Persistent", 0, "persistent">, I32EnumAttrCase<"Input", 1, "input">, I32EnumAttrCase<"Output", 2, "output">,
+  I32EnumAttrCase<"Residual", 3, "residual">, I32EnumAttrCase<"Transient", 4, "transient">,
+  I32EnumAttrCase<"Communication", 5, "communication">, I32EnumAttrCase<"Workspace", 6, "workspace">]>;
+def Plan_RegionKindAttr : Plan_EnumAttr<Plan_RegionKind, "region_kind">;
+
+def Plan_Role : Plan_Enum<"Role", "what a state is for", [
+  I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Buffer", 1, "buffer">,
+  I32EnumAttrCase<"Gradient", 2, "gradient">, I32EnumAttrCase<"Optimizer", 3, "optimizer">,
+  I32EnumAttrCase<"Scalar", 4, "scalar">, I32EnumAttrCase<"Constant", 5, "constant">,
+  I32EnumAttrCase<"Coordinate", 6, "coordinate">]>;
+def Plan_RoleAttr : Plan_EnumAttr<Plan_Role, "role">;
+
+def Plan_InitKind : Plan_Enum<"InitKind", "how a tensor begins", [
+  I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Constant", 1, "constant">,
+  I32EnumAttrCase<"Weights", 2, "weights">, I32EnumAttrCase<"Coordinate", 3, "coordinate">]>;
+
+def Plan_KernelKind : Plan_Enum<"KernelKind", "who implements a kernel", [
+  I32EnumAttrCase<"Generated", 0, "generated">, I32EnumAttrCase<"Library", 1, "library">,
+  I32EnumAttrCase<"Builtin", 2, "builtin">]>;
+def Plan_KernelKindAttr : Plan_EnumAttr<Plan_KernelKind, "kernel_kind">;
+
+def Plan_Reduction : Plan_Enum<"Reduction", "the combining function of a collective", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]>;
+def Plan_ReductionAttr : Plan_EnumAttr<Plan_Reduction, "reduction">;
+
+def Plan_Algorithm : Plan_Enum<"Algorithm", "how a collective moves its bytes", [I32EnumAttrCase<"Ring", 0, "ring">]>;
+def Plan_AlgorithmAttr : Plan_EnumAttr<Plan_Algorithm, "algorithm">;
+
+def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "a byte range of a region, and what is done with it";
+  let description = [{
+    Example: `#plan.buffer<"transient", 1024, 4096, read>` is bytes [1024, 5120) of region `@transient`, of the running call's frame
+    where the region has several.
+
+    **Constraints**
+    - offset and bytes are not negative.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$region, "int64_t":$offset, "int64_t":$bytes, "Access":$access);
+  let assemblyFormat = "`<` $region `,` $offset `,` $bytes `,` $access `>`";
+  let genVerifyDecl = 1;
+}
+
+def Plan_SegmentAttr : AttrDef<Plan_Dialect, "Segment"> {
+  let mnemonic = "segment";
+  let summary = "one logical tensor inside a state";
+  let description = [{
+    Example: `#plan.segment<"fc.bias", tensor<64xf32>, offset = 8192, group = 1, init = weights, source = "fc.bias">`. `offset` counts
+    elements; `axis` names the mesh axis of a coordinate; `aliases` are further names of the same tensor.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "::mlir::RankedTensorType":$type, "int64_t":$offset, "int64_t":$group,
+                        "InitKind":$init, OptionalParameter<"::mlir::StringAttr">:$source,
+                        OptionalParameter<"::mlir::FloatAttr">:$value, OptionalParameter<"::mlir::StringAttr">:$axis,
+                        OptionalParameter<"::mlir::ArrayAttr">:$aliases);
+  let assemblyFormat = [{`<` $name `,` $type `,` `offset` `=` $offset `,` `group` `=` $group `,` `init` `=` $init
+    (`,` `source` `=` $source^)? (`,` `value` `=` $value^)? (`,` `axis` `=` $axis^)? (`,` `aliases` `=` $aliases^)? `>`}];
+}
+
+#endif

@@ -1,0 +1,153 @@
+// Verifiers of the plan's tables: header, regions, groups, states, kernels, programs, ports.
+#include "dialects/Plan/IR/Plan.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+int64_t elementBytes(Type type) { return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8); }
+
+static HeaderOp findHeader(Operation *from) {
+  auto module = from->getParentOfType<ModuleOp>();
+  if (!module)
+    return nullptr;
+  auto headers = module.getOps<HeaderOp>();
+  return headers.empty() ? nullptr : *headers.begin();
+}
+
+std::optional<int64_t> ranksOnAxes(Operation *from, ArrayAttr axes) {
+  int64_t ranks = 1;
+  HeaderOp header = findHeader(from);
+  for (auto axis : axes ? axes.getAsRange<StringAttr>() : ArrayAttr::get(from->getContext(), {}).getAsRange<StringAttr>()) {
+    if (!header)
+      return std::nullopt;
+    auto *found = llvm::find(header.getAxes(), Attribute(axis));
+    if (found == header.getAxes().end())
+      return std::nullopt;
+    ranks *= header.getSizes()[found - header.getAxes().begin()];
+  }
+  return ranks;
+}
+
+// Checks that [offset, offset + bytes) lies in a frame of the region.
+static LogicalResult verifyPlace(Operation *op, llvm::StringRef region, int64_t offset, int64_t bytes) {
+  auto found = SymbolTable::lookupNearestSymbolFrom<RegionOp>(op, StringAttr::get(op->getContext(), region));
+  if (!found)
+    return op->emitOpError("expected a region; got: \"") << region << "\"";
+  if (offset < 0 || bytes > found.getBytes() || offset > found.getBytes() - bytes)
+    return op->emitOpError("expected to lie inside of region \"")
+           << region << "\" of " << found.getBytes() << " bytes; got: " << bytes << " bytes at " << offset;
+  return success();
+}
+
+LogicalResult HeaderOp::verify() {
+  if (getAxes().size() != getSizes().size())
+    return emitOpError("expected as many sizes as axes; got: ") << getSizes().size() << " for " << getAxes().size();
+  for (int64_t size : getSizes())
+    if (size <= 0)
+      return emitOpError("expected positive sizes; got: ") << size;
+  if (getStreams().empty())
+    return emitOpError("expected at least one stream; got: none");
+  if (getMicroBatches() <= 0)
+    return emitOpError("expected a positive number of micro-batches; got: ") << getMicroBatches();
+  if (ArrayAttr dataAxes = getDataAxesAttr())
+    for (Attribute axis : dataAxes)
+      if (!llvm::is_contained(getAxes(), axis))
+        return emitOpError("expected data axes to be axes; got: ") << axis;
+  return success();
+}
+
+LogicalResult RegionOp::verify() {
+  if (getBytes() < 0 || getFrames() <= 0)
+    return emitOpError("expected bytes that are not negative and at least one frame; got: ")
+           << getBytes() << " bytes, " << getFrames() << " frames";
+  return success();
+}
+
+LogicalResult GroupOp::verify() {
+  if (!ranksOnAxes(*this, getAxes()))
+    return emitOpError("expected axes of the header; got: ") << getAxes();
+  return success();
+}
+
+LogicalResult StateOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  if (type.getRank() != 1)
+    return emitOpError("expected a flat type; got: ") << type;
+  std::optional<int64_t> ranks = ranksOnAxes(*this, getSplitAxesAttr());
+  if (!ranks || type.getNumElements() % *ranks != 0)
+    return emitOpError("expected axes of the header that cut the state evenly; got: ") << getSplitAxesAttr();
+  for (auto segment : getSegments().getAsRange<SegmentAttr>())
+    if (segment.getOffset() < 0 || segment.getOffset() + segment.getType().getNumElements() > type.getNumElements())
+      return emitOpError("expected segments inside of the state; got: ") << segment;
+  return verifyPlace(*this, getRegion(), getOffset(), type.getNumElements() / *ranks * elementBytes(type.getElementType()));
+}
+
+LogicalResult KernelOp::verify() {
+  if (getExtent() <= 0)
+    return emitOpError("expected a positive extent; got: ") << getExtent();
+  if (getKind() == KernelKind::Generated && !getParams().empty())
+    return emitOpError("expected no parameters for a generated kernel; got: ") << getParams().size();
+  return success();
+}
+
+// Records come before waits and happen once.
+static LogicalResult verifyEvents(ProgramOp program) {
+  llvm::SmallVector<Operation *> recorded(std::min<int64_t>(program.getEvents(), 1 << 24), nullptr);
+  auto inRange = [&](int64_t event) { return event < static_cast<int64_t>(recorded.size()); };
+  for (Operation &op : program.getBody().front()) {
+    if (auto record = dyn_cast<RecordOp>(op)) {
+      if (!inRange(record.getEvent()))
+        return record.emitOpError("expected an event below ") << recorded.size() << "; got: " << record.getEvent();
+      Operation *&first = recorded[record.getEvent()];
+      if (first)
+        return (record.emitOpError("expected to record an event once; got: ") << record.getEvent()).attachNote(first->getLoc())
+               << "recorded here before";
+      first = record;
+    }
+    if (auto wait = dyn_cast<WaitOp>(op))
+      if (!inRange(wait.getEvent()) || !recorded[wait.getEvent()])
+        return wait.emitOpError("expected an event that is recorded before; got: ") << wait.getEvent();
+  }
+  return success();
+}
+
+LogicalResult ProgramOp::verify() {
+  if (getEvents() < 0)
+    return emitOpError("expected a number of events that is not negative; got: ") << getEvents();
+  HeaderOp header = findHeader(*this);
+  bool portsOver = false;
+  for (Operation &op : getBody().front()) {
+    if (isa<InputOp, OutputOp>(op)) {
+      if (portsOver)
+        return op.emitOpError("expected ports before instructions");
+      continue;
+    }
+    portsOver = true;
+    auto instruction = dyn_cast<InstructionOpInterface>(op);
+    if (!instruction)
+      return op.emitOpError("expected only ports and instructions in a program");
+    if (header && llvm::none_of(header.getStreams().getAsRange<StringAttr>(),
+                                [&](StringAttr name) { return name.getValue() == instruction.getStreamName(); }))
+      return op.emitOpError("expected a stream of the header; got: \"") << instruction.getStreamName() << "\"";
+  }
+  return verifyEvents(*this);
+}
+
+static LogicalResult verifyPort(Operation *op, RankedTensorType type, llvm::StringRef region, int64_t offset,
+                                int64_t batchDim) {
+  if (batchDim < -1 || batchDim >= type.getRank())
+    return op->emitOpError("expected a dimension or -1 as batch_dim; got: ") << batchDim;
+  return verifyPlace(op, region, offset, type.getNumElements() * elementBytes(type.getElementType()));
+}
+
+LogicalResult InputOp::verify() {
+  return verifyPort(*this, cast<RankedTensorType>(getType()), getRegion(), getOffset(), getBatchDim());
+}
+LogicalResult OutputOp::verify() {
+  return verifyPort(*this, cast<RankedTensorType>(getType()), getRegion(), getOffset(), getBatchDim());
+}
+
+} // namespace cleave::plan
