@@ -32,15 +32,15 @@ struct Bytes {
 };
 
 struct RankOptions {
-  int rank = 0;        // of `Communicator::size()`
-  int threads = 1;     // compute threads of this rank; the progress thread comes on top
+  int rank = 0;    // of `Communicator::size()`
+  int threads = 1; // compute threads of this rank; the progress thread comes on top
   TraceSink *trace = nullptr;
 };
 
 // What was really used, beside what the plan predicted.
 struct RankCounters {
-  size_t plannedBytes = 0;   // sum of regions
-  uint64_t bytesSent = 0;    // counted by the communicator where bytes move, since creation
+  size_t plannedBytes = 0; // sum of regions
+  uint64_t bytesSent = 0;  // counted by the communicator where bytes move, since creation
 };
 
 class Rank {
@@ -63,7 +63,9 @@ public:
   // The bytes of a state as this rank stores it (the whole, or its even cut).
   Bytes stateBytes(const fb::State &state) const;
   // The element range [first, first + count) of the whole state that this rank stores.
-  struct Range { uint64_t first, count; };
+  struct Range {
+    uint64_t first, count;
+  };
   Range stateRange(const fb::State &state) const;
 
   // This rank's coordinate on an axis of the mesh (row-major rank order, the last axis fastest).

@@ -1,0 +1,203 @@
+#include "runtime/device/BoundPlan.h"
+
+#include "runtime/plan/PlanPrinter.h"
+
+namespace cleave::rt {
+
+namespace {
+
+class Binder {
+public:
+  Binder(const BindRequest &request, BoundPlan &bound) : request_(request), plan_(request.plan), bound_(bound) {}
+
+  Status bind() {
+    CLEAVE_TRY(allocate());
+    makeGroups();
+    makeTracks();
+    bound_.programs.resize(lengthOf(plan_.programs()));
+    done_.resize(bound_.programs.size());
+    for (unsigned i = 0; i < bound_.programs.size(); ++i)
+      CLEAVE_TRY(bindProgram(i));
+    return Status::ok();
+  }
+
+private:
+  Status allocate() {
+    for (size_t i = 0; i < lengthOf(plan_.regions()); ++i) {
+      const fb::Region &region = *plan_.regions()->Get(i);
+      Address address;
+      address.bytes = address.stride = region.bytes();
+      address.frames = region.frames();
+      CLEAVE_TRY(request_.device.allocate(region.bytes() * region.frames(), &address.base)
+                     .in("region '" + region.name()->str() + "'"));
+      bound_.regions.push_back(address);
+    }
+    return Status::ok();
+  }
+
+  void makeGroups() {
+    std::vector<uint32_t> mesh;
+    for (size_t i = 0; i < lengthOf(plan_.axes()); ++i)
+      mesh.push_back(plan_.axes()->Get(i)->size());
+    for (size_t i = 0; i < lengthOf(plan_.groups()); ++i) {
+      const auto *axes = plan_.groups()->Get(i)->axes();
+      std::vector<uint32_t> indices;
+      for (size_t a = 0; a < lengthOf(axes); ++a)
+        indices.push_back(axes->Get(a));
+      bound_.groups.push_back(meshGroup(mesh, indices, request_.rank));
+    }
+  }
+
+  void makeTracks() {
+    for (size_t i = 0; i < lengthOf(plan_.streams()); ++i)
+      tracks_.push_back(request_.trace ? request_.trace->addTrack(request_.rank, plan_.streams()->Get(i)->str()) : 0);
+  }
+
+  // Callees first: whether they need both threads decides about the joins. openPlan() has excluded recursion.
+  Status bindProgram(unsigned index) {
+    if (done_[index])
+      return Status::ok();
+    done_[index] = true;
+    const fb::Program &program = *plan_.programs()->Get(index);
+    std::vector<unsigned> events(program.events());
+    for (unsigned &event : events)
+      event = request_.device.makeEvent();
+    for (unsigned i = 0; i < lengthOf(program.instructions()); ++i) {
+      InstructionView view(*program.instructions()->Get(i));
+      Status status = view.opcode() == Opcode::Call ? bindCall(index, i, view) : bindAction(index, i, view, events);
+      if (!status.isOk())
+        return std::move(status).in(describe(plan_, index, i));
+    }
+    return Status::ok();
+  }
+
+  Status bindCall(unsigned index, unsigned position, const InstructionView &view) {
+    BoundCall call;
+    call.callee = static_cast<unsigned>(view["program"]);
+    CLEAVE_TRY(bindProgram(call.callee));
+    call.times = static_cast<unsigned>(view["times"]);
+    call.firstFrame = static_cast<unsigned>(view["first_frame"]);
+    call.thread = request_.device.threadOf(view.stream());
+    BoundProgram &program = bound_.programs[index];
+    const BoundProgram &callee = bound_.programs[call.callee];
+    if (callee.uses[1 - call.thread])
+      CLEAVE_TRY(bindJoins(view.stream(), &call));
+    for (unsigned thread = 0; thread < kThreads; ++thread) {
+      if (!callee.uses[thread])
+        continue;
+      BoundInstruction bound;
+      bound.call = static_cast<int>(program.calls.size());
+      bound.index = position;
+      program.instructions[thread].push_back(std::move(bound));
+      program.uses[thread] = true;
+    }
+    // The calling thread takes part in the joins even when all the callee's work is the other thread's.
+    if (call.startRecord && !callee.uses[call.thread]) {
+      BoundInstruction bound;
+      bound.call = static_cast<int>(program.calls.size());
+      bound.index = position;
+      program.instructions[call.thread].push_back(std::move(bound));
+      program.uses[call.thread] = true;
+    }
+    program.calls.push_back(std::move(call));
+    return Status::ok();
+  }
+
+  Status bindJoins(unsigned stream, BoundCall *call) {
+    Device &device = request_.device;
+    unsigned start = device.makeEvent(), end = device.makeEvent();
+    CLEAVE_TRY(device.record(stream, start, &call->startRecord));
+    CLEAVE_TRY(device.wait(stream, start, &call->startWait));
+    CLEAVE_TRY(device.record(stream, end, &call->endRecord));
+    return device.wait(stream, end, &call->endWait);
+  }
+
+  Status bindAction(unsigned index, unsigned position, const InstructionView &view,
+                    const std::vector<unsigned> &events) {
+    BoundInstruction bound;
+    bound.index = position;
+    bound.track = tracks_[view.stream()];
+    bound.name = view.info().mnemonic.data(); // a literal: ends in a zero byte
+    CLEAVE_TRY(makeAction(view, events, &bound));
+    unsigned thread = request_.device.threadOf(view.stream());
+    bound_.programs[index].instructions[thread].push_back(std::move(bound));
+    bound_.programs[index].uses[thread] = true;
+    return Status::ok();
+  }
+
+  Status makeAction(const InstructionView &view, const std::vector<unsigned> &events, BoundInstruction *bound) {
+    Device &device = request_.device;
+    unsigned stream = view.stream();
+    switch (view.opcode()) {
+    case Opcode::Launch:
+      return launch(view, bound);
+    case Opcode::Copy:
+      return device.copy(stream, address(view.buffer(0)), address(view.buffer(1)), &bound->action);
+    case Opcode::Fill:
+      return device.fill(stream, address(view.buffer(0)), static_cast<uint64_t>(view["pattern"]),
+                         static_cast<unsigned>(view["width"]), &bound->action);
+    case Opcode::Record:
+      return device.record(stream, events[static_cast<size_t>(view["event"])], &bound->action);
+    case Opcode::Wait:
+      return device.wait(stream, events[static_cast<size_t>(view["event"])], &bound->action);
+    case Opcode::AllReduce:
+    case Opcode::ReduceScatter:
+    case Opcode::AllGather:
+      return collective(view, bound);
+    case Opcode::Call:
+      break; // bindCall
+    }
+    return internal("this instruction is not implemented");
+  }
+
+  Status launch(const InstructionView &view, BoundInstruction *bound) {
+    auto index = static_cast<unsigned>(view["kernel"]);
+    const fb::Kernel &kernel = *plan_.kernels()->Get(index);
+    bound->name = view.note().empty() ? kernel.name()->c_str() : view.note().data();
+    bool generated = kernel.kind() == fb::KernelKind::generated;
+    LaunchRequest request{kernel, generated && request_.kernels ? request_.kernels[index] : nullptr, {}, view.stream()};
+    for (size_t i = 0; i < view.bufferCount(); ++i)
+      request.operands.push_back(address(view.buffer(i)));
+    return request_.device.launch(request, &bound->action);
+  }
+
+  Status collective(const InstructionView &view, BoundInstruction *bound) {
+    CollectiveRequest request{view.opcode(),
+                              bound_.groups[static_cast<size_t>(view["group"])],
+                              request_.comm,
+                              address(view.buffer(0)),
+                              view.bufferCount() > 1 ? address(view.buffer(1)) : Address(),
+                              static_cast<size_t>(view["count"]),
+                              static_cast<fb::DType>(view["dtype"]),
+                              static_cast<Reduction>(view["reduction"]),
+                              view.stream()};
+    if (!view.note().empty())
+      bound->name = view.note().data();
+    return request_.device.collective(request, &bound->action);
+  }
+
+  Address address(const fb::Buffer &buffer) const {
+    Address address = bound_.regions[buffer.region()];
+    address.base += buffer.offset();
+    address.bytes = buffer.bytes();
+    return address;
+  }
+
+  const BindRequest &request_;
+  const fb::Plan &plan_;
+  BoundPlan &bound_;
+  std::vector<unsigned> tracks_;
+  std::vector<bool> done_;
+};
+
+} // namespace
+
+Status bindPlan(const BindRequest &request, BoundPlan *result) { return Binder(request, *result).bind(); }
+
+std::string describe(const fb::Plan &plan, unsigned program, unsigned instruction) {
+  const fb::Program &owner = *plan.programs()->Get(program);
+  return "program '" + owner.name()->str() + "', instruction " + std::to_string(instruction) + " (" +
+         printInstruction(plan, *owner.instructions()->Get(instruction)) + ")";
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,96 @@
+// What a device does for a rank: gives memory, and turns instructions into actions.
+//
+// When a rank is created, every instruction of its plan becomes an Action once: addresses resolved, library
+// primitives built. Running a program is then walking lists of actions. Whose thread runs an action is the device's
+// answer to threadOf(): a host *executes* on the thread that calls run(), so its compute stream is one thread and all
+// other streams a second one; a GPU *enqueues*, so that one thread serves all streams, and record and wait are events
+// of the driver.
+//
+// Rejected: one virtual `enqueueX(stream, ...)` per instruction kind. It would look up addresses, kernels and
+// parameters again at each step; an action is bound once and costs one indirect call.
+#ifndef CLEAVE_RUNTIME_DEVICE_DEVICE_H
+#define CLEAVE_RUNTIME_DEVICE_DEVICE_H
+
+#include "cleave/model.h"
+#include "runtime/base/Status.h"
+#include "runtime/comm/Ring.h"
+#include "runtime/plan/Opcode.h"
+#include "runtime/plan/Plan_generated.h"
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace cleave::rt {
+
+// A byte range of a region with frames: frame f of a call lies at base + (f mod frames) * stride.
+struct Address {
+  std::byte *base = nullptr;
+  size_t bytes = 0;
+  size_t stride = 0;
+  unsigned frames = 1;
+
+  std::byte *at(unsigned frame) const { return frames == 1 ? base : base + (frame % frames) * stride; }
+};
+
+// A bound instruction. run() allocates nothing above 4 KiB after its first call.
+class Action {
+public:
+  virtual ~Action() = default;
+  // `frame` is that of the running call; `run` counts the runs of the program this action belongs to, from 1.
+  virtual Status run(unsigned frame, uint32_t run) = 0;
+};
+using ActionPtr = std::unique_ptr<Action>;
+
+struct LaunchRequest {
+  const fb::Kernel &kernel;
+  cleave_kernel_fn function; // of a generated kernel; null otherwise
+  std::vector<Address> operands;
+  unsigned stream;
+};
+
+struct CollectiveRequest {
+  Opcode opcode;
+  const Group &group;
+  Communicator &comm;
+  Address data, staging;
+  size_t count;
+  fb::DType dtype;
+  Reduction reduction;
+  unsigned stream;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  // Zeroed memory, aligned to 64 bytes, that lives as long as the device.
+  virtual Status allocate(size_t bytes, std::byte **data) = 0;
+  // Which of the rank's threads runs the actions of a stream: 0 the caller of Rank::run, 1 the progress thread.
+  virtual unsigned threadOf(unsigned stream) const = 0;
+  // Called on each of the rank's threads before the first action of a run.
+  virtual void enterThread(unsigned thread) = 0;
+
+  virtual Status launch(const LaunchRequest &request, ActionPtr *action) = 0;
+  virtual Status copy(unsigned stream, Address target, Address source, ActionPtr *action) = 0;
+  virtual Status fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) = 0;
+  virtual Status collective(const CollectiveRequest &request, ActionPtr *action) = 0;
+  // A point of a program that its other streams can wait for; the number is passed to record() and wait().
+  virtual unsigned makeEvent() = 0;
+  virtual Status record(unsigned stream, unsigned event, ActionPtr *action) = 0;
+  virtual Status wait(unsigned stream, unsigned event, ActionPtr *action) = 0;
+};
+
+struct DeviceOptions {
+  int threads = 1;        // compute threads of the rank
+  int plannedThreads = 1; // those that scratch was planned for
+  // Set when any thread of the rank has failed: waits return then.
+  const std::atomic<bool> *failed = nullptr;
+};
+
+// Makes the device of Plan.target ("host:avx512" -> host).
+Status createDevice(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result);
+
+} // namespace cleave::rt
+
+#endif

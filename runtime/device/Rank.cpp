@@ -1,0 +1,118 @@
+#include "runtime/device/Rank.h"
+
+#include "runtime/comm/Communicator.h"
+#include "runtime/device/BoundPlan.h"
+#include "runtime/device/Executor.h"
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Opcode.h"
+
+namespace cleave::rt {
+
+struct Rank::Impl {
+  Impl(const fb::Plan &plan, Communicator &comm) : plan(plan), comm(comm) {}
+
+  const fb::Plan &plan;
+  Communicator &comm;
+  std::vector<unsigned> coordinates;
+  std::atomic<bool> failed{false};
+  std::unique_ptr<Device> device;
+  BoundPlan bound;
+  std::unique_ptr<Executor> executor; // last: its thread uses all of the above
+};
+
+Rank::Rank() = default;
+Rank::~Rank() = default;
+Rank::Rank(Rank &&) noexcept = default;
+Rank &Rank::operator=(Rank &&) noexcept = default;
+
+// openPlan() has checked the plan; these are the mistakes of a program that embeds the runtime.
+static Status checkRequest(const fb::Plan &plan, const RankOptions &options, const Communicator &comm) {
+  if (plan.instruction_set() != instructionSetHash() || plan.kernel_set() != kernelSetHash())
+    return invalidArgument("the plan was made for another runtime; compile the model again");
+  if (static_cast<uint64_t>(comm.size()) != meshSize(plan))
+    return invalidArgument("the plan is for " + std::to_string(meshSize(plan)) + " ranks; there are " +
+                           std::to_string(comm.size()) + "; start as many as the mesh has");
+  if (options.rank != comm.rank())
+    return invalidArgument("rank " + std::to_string(options.rank) + " was given the communicator of rank " +
+                           std::to_string(comm.rank()));
+  if (options.threads < 1 || options.threads > 4096)
+    return invalidArgument("expected 1 to 4096 threads per rank; got: " + std::to_string(options.threads));
+  return Status::ok();
+}
+
+Status Rank::create(const fb::Plan &plan, const cleave_kernel_fn *kernels, const RankOptions &options,
+                    Communicator &comm, Rank *result) {
+  CLEAVE_TRY(checkRequest(plan, options, comm));
+  auto impl = std::make_unique<Impl>(plan, comm);
+  std::vector<uint32_t> mesh;
+  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
+    mesh.push_back(plan.axes()->Get(i)->size());
+  impl->coordinates = meshCoordinates(mesh, options.rank);
+
+  DeviceOptions deviceOptions;
+  deviceOptions.threads = options.threads;
+  deviceOptions.plannedThreads = plan.threads() ? static_cast<int>(plan.threads()) : 1;
+  deviceOptions.failed = &impl->failed;
+  CLEAVE_TRY(createDevice(std::string(textOf(plan.target())), deviceOptions, &impl->device));
+  BindRequest request{plan, kernels, comm, *impl->device, options.trace, options.rank};
+  CLEAVE_TRY(bindPlan(request, &impl->bound));
+  impl->executor = std::make_unique<Executor>(plan, impl->bound, *impl->device, comm, options.trace, impl->failed);
+  result->impl_ = std::move(impl);
+  return Status::ok();
+}
+
+Status Rank::run(const fb::Program &program) {
+  for (size_t i = 0; i < lengthOf(impl_->plan.programs()); ++i)
+    if (impl_->plan.programs()->Get(i) == &program)
+      return impl_->executor->run(static_cast<unsigned>(i));
+  return internal("the program '" + program.name()->str() + "' is not of this rank's plan");
+}
+
+Bytes Rank::portBytes(const fb::Port &port, unsigned frame) const {
+  size_t bytes = dtypeSize(port.dtype());
+  for (size_t i = 0; i < lengthOf(port.shape()); ++i)
+    bytes *= static_cast<size_t>(port.shape()->Get(i));
+  return {impl_->bound.regions[port.region()].at(frame) + port.offset(), bytes};
+}
+
+Bytes Rank::stateBytes(const fb::State &state) const {
+  return {impl_->bound.regions[state.region()].base + state.offset(), stateShardBytes(impl_->plan, state)};
+}
+
+Rank::Range Rank::stateRange(const fb::State &state) const {
+  uint64_t index = 0; // the linear coordinate on the state's axes, first axis slowest
+  for (size_t i = 0; i < lengthOf(state.split_axes()); ++i) {
+    uint32_t axis = state.split_axes()->Get(i);
+    index = index * impl_->plan.axes()->Get(axis)->size() + impl_->coordinates[axis];
+  }
+  uint64_t count = state.elements() / axesSize(impl_->plan, state.split_axes());
+  return {index * count, count};
+}
+
+unsigned Rank::coordinate(unsigned axis) const { return impl_->coordinates[axis]; }
+
+const fb::Plan &Rank::plan() const { return impl_->plan; }
+
+RankCounters Rank::counters() const {
+  RankCounters counters;
+  for (const Address &region : impl_->bound.regions)
+    counters.plannedBytes += region.bytes * region.frames;
+  counters.bytesSent = impl_->comm.bytesSent();
+  return counters;
+}
+
+const fb::Program *findProgram(const fb::Plan &plan, std::string_view name) {
+  for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
+    if (textOf(plan.programs()->Get(i)->name()) == name)
+      return plan.programs()->Get(i);
+  return nullptr;
+}
+
+const fb::State *findState(const fb::Plan &plan, std::string_view name) {
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i)
+    if (textOf(plan.states()->Get(i)->name()) == name)
+      return plan.states()->Get(i);
+  return nullptr;
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,156 @@
+#include "runtime/device/host/HostDevice.h"
+
+#include "runtime/device/host/HostLaunch.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <omp.h>
+#include <sys/mman.h>
+
+namespace cleave::rt {
+
+HostDevice::~HostDevice() {
+  for (const Allocation &allocation : allocations_)
+    ::munmap(allocation.data, allocation.bytes);
+}
+
+// Pages come zeroed, aligned, and untouched ones cost nothing.
+Status HostDevice::allocate(size_t bytes, std::byte **data) {
+  size_t size = std::max<size_t>(bytes, 1);
+  void *memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return {Code::OutOfMemory, "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno)};
+  allocations_.push_back({memory, size});
+  *data = static_cast<std::byte *>(memory);
+  return Status::ok();
+}
+
+void HostDevice::enterThread(unsigned thread) { omp_set_num_threads(thread == 0 ? options_.threads : 1); }
+
+Status HostDevice::launch(const LaunchRequest &request, ActionPtr *action) {
+  if (request.kernel.kind() == fb::KernelKind::generated)
+    return bindGenerated(request, threadsOf(request.stream), action);
+  return bindNamed(request, std::min(threadsOf(request.stream), options_.plannedThreads), action);
+}
+
+namespace {
+
+class CopyAction : public Action {
+public:
+  CopyAction(Address target, Address source) : target_(target), source_(source) {}
+  Status run(unsigned frame, uint32_t) override {
+    std::memcpy(target_.at(frame), source_.at(frame), target_.bytes);
+    return Status::ok();
+  }
+
+private:
+  Address target_, source_;
+};
+
+class FillAction : public Action {
+public:
+  FillAction(Address target, uint64_t pattern, unsigned width) : target_(target), pattern_(pattern), width_(width) {}
+  Status run(unsigned frame, uint32_t) override {
+    std::byte *data = target_.at(frame);
+    switch (width_) {
+    case 1:
+      std::memset(data, static_cast<int>(pattern_ & 0xff), target_.bytes);
+      break;
+    case 2:
+      std::fill_n(reinterpret_cast<uint16_t *>(data), target_.bytes / 2, static_cast<uint16_t>(pattern_));
+      break;
+    case 4:
+      std::fill_n(reinterpret_cast<uint32_t *>(data), target_.bytes / 4, static_cast<uint32_t>(pattern_));
+      break;
+    default:
+      std::fill_n(reinterpret_cast<uint64_t *>(data), target_.bytes / 8, pattern_);
+    }
+    return Status::ok();
+  }
+
+private:
+  Address target_;
+  uint64_t pattern_;
+  unsigned width_;
+};
+
+class CollectiveAction : public Action {
+public:
+  CollectiveAction(const CollectiveRequest &request, unsigned channel) : request_(request), channel_(channel) {}
+  Status run(unsigned frame, uint32_t) override {
+    if (request_.group.size() == 1)
+      return Status::ok();
+    RingData ring{request_.data.at(frame), request_.staging.at(frame), request_.count, request_.dtype,
+                  request_.reduction};
+    if (request_.opcode == Opcode::AllReduce)
+      return ringAllReduce(request_.comm, request_.group, channel_, ring);
+    if (request_.opcode == Opcode::ReduceScatter)
+      return ringReduceScatter(request_.comm, request_.group, channel_, ring);
+    return ringAllGather(request_.comm, request_.group, channel_, ring);
+  }
+
+private:
+  CollectiveRequest request_;
+  unsigned channel_;
+};
+
+class RecordAction : public Action {
+public:
+  explicit RecordAction(Gate &gate) : gate_(gate) {}
+  Status run(unsigned, uint32_t run) override {
+    gate_.open(run);
+    return Status::ok();
+  }
+
+private:
+  Gate &gate_;
+};
+
+class WaitAction : public Action {
+public:
+  WaitAction(Gate &gate, const std::atomic<bool> &failed) : gate_(gate), failed_(failed) {}
+  Status run(unsigned, uint32_t run) override {
+    if (gate_.waitFor(run, [&] { return failed_.load(std::memory_order_relaxed); }))
+      return Status::ok();
+    return peerLost("another stream of this rank has failed");
+  }
+
+private:
+  Gate &gate_;
+  const std::atomic<bool> &failed_;
+};
+
+} // namespace
+
+Status HostDevice::copy(unsigned, Address target, Address source, ActionPtr *action) {
+  *action = std::make_unique<CopyAction>(target, source);
+  return Status::ok();
+}
+
+Status HostDevice::fill(unsigned, Address target, uint64_t pattern, unsigned width, ActionPtr *action) {
+  *action = std::make_unique<FillAction>(target, pattern, width);
+  return Status::ok();
+}
+
+Status HostDevice::collective(const CollectiveRequest &request, ActionPtr *action) {
+  *action = std::make_unique<CollectiveAction>(request, threadOf(request.stream));
+  return Status::ok();
+}
+
+unsigned HostDevice::makeEvent() {
+  events_.emplace_back();
+  return static_cast<unsigned>(events_.size() - 1);
+}
+
+Status HostDevice::record(unsigned, unsigned event, ActionPtr *action) {
+  *action = std::make_unique<RecordAction>(events_[event]);
+  return Status::ok();
+}
+
+Status HostDevice::wait(unsigned, unsigned event, ActionPtr *action) {
+  *action = std::make_unique<WaitAction>(events_[event], *options_.failed);
+  return Status::ok();
+}
+
+} // namespace cleave::rt

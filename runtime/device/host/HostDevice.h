@@ -1,0 +1,47 @@
+// The host as a device: actions compute on the calling thread and its OpenMP team.
+//
+// Stream 0 is the plan's compute stream and runs on the thread that calls Rank::run; all other streams share the
+// progress thread, in list order, which is a legal order of the whole program. Generated kernels are cut over the team
+// by their outermost loop, which changes no bit of the result; library kernels use the same team.
+#ifndef CLEAVE_RUNTIME_DEVICE_HOST_HOSTDEVICE_H
+#define CLEAVE_RUNTIME_DEVICE_HOST_HOSTDEVICE_H
+
+#include "runtime/base/Gate.h"
+#include "runtime/device/Device.h"
+
+#include <deque>
+
+namespace cleave::rt {
+
+class HostDevice : public Device {
+public:
+  explicit HostDevice(const DeviceOptions &options) : options_(options) {}
+  ~HostDevice() override;
+
+  Status allocate(size_t bytes, std::byte **data) override;
+  unsigned threadOf(unsigned stream) const override { return stream == 0 ? 0 : 1; }
+  void enterThread(unsigned thread) override;
+
+  Status launch(const LaunchRequest &request, ActionPtr *action) override;
+  Status copy(unsigned stream, Address target, Address source, ActionPtr *action) override;
+  Status fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) override;
+  Status collective(const CollectiveRequest &request, ActionPtr *action) override;
+  unsigned makeEvent() override;
+  Status record(unsigned stream, unsigned event, ActionPtr *action) override;
+  Status wait(unsigned stream, unsigned event, ActionPtr *action) override;
+
+private:
+  int threadsOf(unsigned stream) const { return threadOf(stream) == 0 ? options_.threads : 1; }
+
+  struct Allocation {
+    void *data;
+    size_t bytes;
+  };
+  DeviceOptions options_;
+  std::vector<Allocation> allocations_;
+  std::deque<Gate> events_; // a deque: gates cannot move
+};
+
+} // namespace cleave::rt
+
+#endif

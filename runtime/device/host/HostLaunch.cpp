@@ -1,0 +1,124 @@
+#include "runtime/device/host/HostLaunch.h"
+
+#include "kernels/common/host/HostKernel.h"
+
+#include <algorithm>
+#include <omp.h>
+
+namespace cleave::rt {
+
+namespace {
+
+// Below this much traffic, waking the team costs more than the kernel itself.
+constexpr uint64_t kSerialBytes = 32 << 10;
+
+// Operand pointers of one launch. They change from run to run only when a region has frames.
+class Operands {
+public:
+  explicit Operands(const std::vector<Address> &addresses) : addresses_(addresses), pointers_(addresses.size()) {
+    hasFrames_ = std::any_of(addresses.begin(), addresses.end(), [](const Address &a) { return a.frames > 1; });
+    resolve(0);
+  }
+  void *const *at(unsigned frame) {
+    if (hasFrames_)
+      resolve(frame);
+    return pointers_.data();
+  }
+
+private:
+  void resolve(unsigned frame) {
+    for (size_t i = 0; i < addresses_.size(); ++i)
+      pointers_[i] = addresses_[i].at(frame);
+  }
+
+  std::vector<Address> addresses_;
+  std::vector<void *> pointers_;
+  bool hasFrames_;
+};
+
+class GeneratedLaunch : public Action {
+public:
+  GeneratedLaunch(const LaunchRequest &request, int threads)
+      : function_(request.function), extent_(static_cast<int64_t>(request.kernel.extent())),
+        operands_(request.operands) {
+    bool small = request.kernel.bytes() != 0 && request.kernel.bytes() < kSerialBytes;
+    threads_ = small ? 1 : static_cast<int>(std::min<int64_t>(threads, std::max<int64_t>(extent_, 1)));
+  }
+
+  Status run(unsigned frame, uint32_t) override {
+    void *const *buffers = operands_.at(frame);
+    if (threads_ == 1) {
+      function_(buffers, 0, extent_);
+      return Status::ok();
+    }
+#pragma omp parallel num_threads(threads_)
+    {
+      // The team may be smaller than asked for.
+      __int128 count = omp_get_num_threads(), index = omp_get_thread_num();
+      auto begin = static_cast<int64_t>(extent_ * index / count);
+      auto end = static_cast<int64_t>(extent_ * (index + 1) / count);
+      if (begin < end)
+        function_(buffers, begin, end);
+    }
+    return Status::ok();
+  }
+
+private:
+  cleave_kernel_fn function_;
+  int64_t extent_;
+  int threads_;
+  Operands operands_;
+};
+
+class NamedLaunch : public Action {
+public:
+  NamedLaunch(std::unique_ptr<HostKernel> kernel, const std::vector<Address> &operands)
+      : kernel_(std::move(kernel)), operands_(operands) {}
+  Status run(unsigned frame, uint32_t) override { return kernel_->run(operands_.at(frame)); }
+
+private:
+  std::unique_ptr<HostKernel> kernel_;
+  Operands operands_;
+};
+
+Status checkSizes(const KernelDef &def, const HostKernel &kernel, const std::vector<Address> &operands, int threads) {
+  std::vector<size_t> needed = kernel.bufferBytes();
+  for (size_t i = 0; i < needed.size(); ++i) {
+    if (operands[i].bytes >= needed[i])
+      continue;
+    std::string message = "kernel " + std::string(def.name) + " touches " + std::to_string(needed[i]) + " bytes of '" +
+                          std::string(def.buffers[i].name) + "'; the plan gives it " +
+                          std::to_string(operands[i].bytes);
+    if (def.buffers[i].name == "scratch")
+      message += " (this machine's library needs more with " + std::to_string(threads) +
+                 " threads than was planned: use --threads of the plan, or compile for this machine)";
+    return invalidArgument(message);
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+Status bindGenerated(const LaunchRequest &request, int threads, ActionPtr *action) {
+  if (!request.function)
+    return notFound("the generated kernel '" + request.kernel.name()->str() +
+                    "' is not among the machine code that came with the plan");
+  *action = std::make_unique<GeneratedLaunch>(request, threads);
+  return Status::ok();
+}
+
+Status bindNamed(const LaunchRequest &request, int threads, ActionPtr *action) {
+  const KernelDef *def = findKernelDef(request.kernel.name()->string_view());
+  if (!def)
+    return notFound("there is no kernel '" + request.kernel.name()->str() + "' in this runtime");
+  const auto *params = request.kernel.params();
+  KernelArgs args;
+  CLEAVE_TRY(KernelArgs::read(*def, params ? params->data() : nullptr, lengthOf(params), &args));
+  std::unique_ptr<HostKernel> kernel;
+  CLEAVE_TRY(makeHostKernel(args, threads, &kernel));
+  CLEAVE_TRY(checkSizes(*def, *kernel, request.operands, threads));
+  *action = std::make_unique<NamedLaunch>(std::move(kernel), request.operands);
+  return Status::ok();
+}
+
+} // namespace cleave::rt
