@@ -2,17 +2,36 @@
 
 #include "kernels/common/host/Registry.h"
 
+#include <omp.h>
+
 namespace cleave::rt {
+
+namespace {
+
+// oneDNN plans for the OpenMP team of the thread that makes a primitive.
+class TeamSize {
+public:
+  explicit TeamSize(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  ~TeamSize() { omp_set_num_threads(before_); }
+
+private:
+  int before_;
+};
+
+} // namespace
 
 Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   MakeHostKernel make = findHostKernel(args.def().name);
   if (!make)
     return internal("kernel " + std::string(args.def().name) + " has no host implementation");
+  TeamSize team(threads);
   return make(args, threads, result).in("kernel " + std::string(args.def().name));
 }
 
 Status hostScratchBytes(std::string_view name, const std::vector<int64_t> &params, int threads, size_t *bytes) {
   *bytes = 0;
+  if (threads < 1)
+    return invalidArgument("expected at least one thread; got: " + std::to_string(threads));
   const KernelDef *def = findKernelDef(name);
   if (!def)
     return notFound("there is no kernel '" + std::string(name) + "' in Kernels.def");

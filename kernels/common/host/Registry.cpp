@@ -1,11 +1,29 @@
 #include "kernels/common/host/Registry.h"
 
+#include "kernels/convolution/host/Convolution.h"
+#include "kernels/indexing/host/Indexing.h"
+#include "kernels/matmul/host/Matmul.h"
+#include "kernels/pooling/host/Pooling.h"
+#include "kernels/reduction/host/Argmax.h"
+
 #include <utility>
 
 namespace cleave::rt {
 
 MakeHostKernel findHostKernel(std::string_view name) {
-  static const std::vector<std::pair<std::string_view, MakeHostKernel>> table = {};
+  static const std::vector<std::pair<std::string_view, MakeHostKernel>> table = {
+      {"matmul", makeMatmul},
+      {"convolution", makeConvolution},
+      {"convolution_input_grad", makeConvolutionInputGrad},
+      {"convolution_weight_grad", makeConvolutionWeightGrad},
+      {"max_pool", makeMaxPool},
+      {"max_pool_grad", makeMaxPoolGrad},
+      {"avg_pool", makeAvgPool},
+      {"avg_pool_grad", makeAvgPoolGrad},
+      {"take", makeTake},
+      {"put_add", makePutAdd},
+      {"argmax", makeArgmax},
+  };
   for (const auto &[known, make] : table)
     if (known == name)
       return make;

@@ -1,0 +1,113 @@
+#include "kernels/common/host/Dnnl.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+
+namespace {
+
+class DnnlKernel : public HostKernel {
+public:
+  DnnlKernel(std::vector<DnnlBinding> bindings, std::vector<DnnlStep> steps, std::vector<size_t> bytes)
+      : bindings_(std::move(bindings)), steps_(std::move(steps)), bytes_(std::move(bytes)),
+        addresses_(bindings_.size(), nullptr), stream_(DnnlBuilder::engine()) {}
+
+  std::vector<size_t> bufferBytes() const override { return bytes_; }
+
+  Status run(void *const *buffers) override {
+    return guardDnnl([&] {
+      for (size_t i = 0; i < bindings_.size(); ++i) {
+        void *address = static_cast<char *>(buffers[bindings_[i].buffer]) + bindings_[i].offset;
+        if (address != addresses_[i])
+          bindings_[i].memory.set_data_handle(addresses_[i] = address);
+      }
+      for (const DnnlStep &step : steps_)
+        step.primitive.execute(stream_, step.args);
+      return Status::ok(); // the CPU engine's stream is in order and synchronous
+    });
+  }
+
+private:
+  std::vector<DnnlBinding> bindings_;
+  std::vector<DnnlStep> steps_;
+  std::vector<size_t> bytes_;
+  std::vector<void *> addresses_;
+  dnnl::stream stream_;
+};
+
+constexpr size_t alignUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+} // namespace
+
+dnnl::engine &DnnlBuilder::engine() {
+  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::primitive_attr DnnlBuilder::attributes() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+dnnl::memory DnnlBuilder::bind(size_t buffer, size_t offset, const dnnl::memory::desc &desc) {
+  dnnl::memory memory(desc, engine(), DNNL_MEMORY_NONE);
+  bindings_.push_back({memory, buffer, offset});
+  return memory;
+}
+
+dnnl::memory DnnlBuilder::scratch(const dnnl::memory::desc &desc) {
+  size_t offset = scratchBytes_;
+  scratchBytes_ = alignUp(scratchBytes_ + desc.get_size());
+  return bind(scratchBuffer_, offset, desc);
+}
+
+DnnlStep DnnlBuilder::reorder(const dnnl::memory &from, const dnnl::memory &to) {
+  dnnl::reorder::primitive_desc desc(engine(), from.get_desc(), engine(), to.get_desc(), attributes());
+  DnnlStep step{dnnl::reorder(desc), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+  size_t bytes = desc.scratchpad_desc().get_size();
+  if (bytes) {
+    scratchpadBytes_ = std::max(scratchpadBytes_, bytes);
+    step.args[DNNL_ARG_SCRATCHPAD] = bind(scratchBuffer_, 0, desc.scratchpad_desc());
+    scratchpads_.push_back(bindings_.size() - 1);
+  }
+  return step;
+}
+
+dnnl::memory DnnlBuilder::input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted) {
+  dnnl::memory memory = operand(buffer, plain);
+  if (plain == wanted)
+    return memory;
+  dnnl::memory copy = scratch(wanted);
+  steps_.push_back(reorder(memory, copy));
+  return copy;
+}
+
+dnnl::memory DnnlBuilder::output(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted) {
+  dnnl::memory memory = operand(buffer, plain);
+  if (plain == wanted)
+    return memory;
+  dnnl::memory copy = scratch(wanted);
+  after_.push_back(reorder(copy, memory));
+  return copy;
+}
+
+void DnnlBuilder::step(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad) {
+  if (scratchpad.get_size()) {
+    scratchpadBytes_ = std::max(scratchpadBytes_, scratchpad.get_size());
+    args[DNNL_ARG_SCRATCHPAD] = bind(scratchBuffer_, 0, scratchpad);
+    scratchpads_.push_back(bindings_.size() - 1);
+  }
+  steps_.push_back({primitive, std::move(args)});
+  steps_.insert(steps_.end(), after_.begin(), after_.end());
+  after_.clear();
+}
+
+std::unique_ptr<HostKernel> DnnlBuilder::finish(std::vector<size_t> bufferBytes) {
+  for (size_t binding : scratchpads_)
+    bindings_[binding].offset = scratchBytes_;
+  bufferBytes.push_back(scratchBytes_ + alignUp(scratchpadBytes_));
+  return std::make_unique<DnnlKernel>(std::move(bindings_), std::move(steps_), std::move(bufferBytes));
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,77 @@
+// A kernel made of oneDNN primitives whose every byte of scratch is planned.
+//
+// The builder collects steps (primitives) and where their memories lie: in a buffer of the launch, or in scratch.
+// oneDNN's own scratchpads are in user mode and share one area at the end of scratch, since steps run one by one.
+//
+//   DnnlBuilder builder(threads, /*scratch=*/3);
+//   auto a = builder.operand(0, aDesc);
+//   auto x = builder.input(0, plainDesc, wantedDesc);     // reordered into scratch when they differ
+//   builder.step(dnnl::matmul(pd), {{DNNL_ARG_SRC, a}, ...}, pd.scratchpad_desc());
+//   *result = builder.finish(bufferBytes);
+//
+// oneDNN reports errors by exceptions; guardDnnl() is the one place where they become a Status.
+#ifndef CLEAVE_KERNELS_COMMON_HOST_DNNL_H
+#define CLEAVE_KERNELS_COMMON_HOST_DNNL_H
+
+#include "kernels/common/host/HostKernel.h"
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+
+namespace cleave::rt {
+
+using DnnlArgs = std::unordered_map<int, dnnl::memory>;
+
+struct DnnlStep {
+  dnnl::primitive primitive;
+  DnnlArgs args;
+};
+
+// A memory whose address is known at run time: `offset` bytes into a buffer of the launch.
+struct DnnlBinding {
+  dnnl::memory memory;
+  size_t buffer, offset;
+};
+
+class DnnlBuilder {
+public:
+  explicit DnnlBuilder(size_t scratchBuffer) : scratchBuffer_(scratchBuffer) {}
+
+  dnnl::memory operand(size_t buffer, const dnnl::memory::desc &desc) { return bind(buffer, 0, desc); }
+  // The buffer in the format a primitive wants; a reorder comes before (input) or after (output) the next step.
+  dnnl::memory input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
+  dnnl::memory output(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
+  void step(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
+  // `bufferBytes` without scratch, whose size is added.
+  std::unique_ptr<HostKernel> finish(std::vector<size_t> bufferBytes);
+
+  static dnnl::engine &engine();
+  // User-mode scratchpad.
+  static dnnl::primitive_attr attributes();
+
+private:
+  dnnl::memory bind(size_t buffer, size_t offset, const dnnl::memory::desc &desc);
+  dnnl::memory scratch(const dnnl::memory::desc &desc);
+  DnnlStep reorder(const dnnl::memory &from, const dnnl::memory &to);
+
+  size_t scratchBuffer_;
+  size_t scratchBytes_ = 0;    // of reordered copies
+  size_t scratchpadBytes_ = 0; // the largest of all steps
+  std::vector<DnnlBinding> bindings_;
+  std::vector<DnnlStep> steps_, after_;
+  std::vector<size_t> scratchpads_; // bindings whose offset is known at the end
+};
+
+// What oneDNN throws, as a status.
+template <typename Body> Status guardDnnl(Body body) {
+  try {
+    return body();
+  } catch (const dnnl::error &error) {
+    Code code = error.status == dnnl_out_of_memory ? Code::OutOfMemory : Code::InvalidArgument;
+    return {code, std::string("oneDNN: ") + error.what()};
+  }
+}
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,61 @@
+// The geometry of a pooling or convolution window, always in three spatial dimensions: lower ranks get leading
+// dimensions of size one, so that each kernel is written once.
+#ifndef CLEAVE_KERNELS_COMMON_HOST_WINDOW_H
+#define CLEAVE_KERNELS_COMMON_HOST_WINDOW_H
+
+#include "kernels/common/host/Types.h"
+
+#include <algorithm>
+#include <array>
+
+namespace cleave::rt {
+
+struct Window {
+  using Dims = std::array<int64_t, 3>;
+  Dims in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, padLow{}, padHigh{};
+
+  static Status read(const KernelArgs &args, Window *result);
+
+  int64_t inSize() const { return in[0] * in[1] * in[2]; }
+  int64_t outSize() const { return out[0] * out[1] * out[2]; }
+  int64_t kernelSize() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t inIndex(int64_t d, int64_t h, int64_t w) const { return (d * in[1] + h) * in[2] + w; }
+
+  // Input position of tap `k` of output `o` on one dimension; may lie in the padding.
+  int64_t position(int dim, int64_t o, int64_t k) const { return o * stride[dim] - padLow[dim] + k * dilation[dim]; }
+
+  // Taps [first, last) of output `o` that lie in [low, high).
+  struct Taps {
+    int64_t first, last;
+  };
+  Taps taps(int dim, int64_t o, int64_t low, int64_t high) const {
+    int64_t start = o * stride[dim] - padLow[dim], step = dilation[dim];
+    int64_t first = start >= low ? 0 : (low - start + step - 1) / step;
+    int64_t last = start >= high ? 0 : (high - start + step - 1) / step;
+    return {std::min(first, kernel[dim]), std::min(last, kernel[dim])};
+  }
+  Taps tapsInside(int dim, int64_t o) const { return taps(dim, o, 0, in[dim]); }
+
+  // Calls `visit(input index, kernel index)` for each tap of output (d, h, w) that is not padding, row-major.
+  template <typename Visit> void forEachTap(int64_t d, int64_t h, int64_t w, Visit visit) const {
+    Taps td = tapsInside(0, d), th = tapsInside(1, h), tw = tapsInside(2, w);
+    for (int64_t kd = td.first; kd < td.last; ++kd)
+      for (int64_t kh = th.first; kh < th.last; ++kh)
+        for (int64_t kw = tw.first; kw < tw.last; ++kw)
+          visit(inIndex(position(0, d, kd), position(1, h, kh), position(2, w, kw)),
+                (kd * kernel[1] + kh) * kernel[2] + kw);
+  }
+
+  // Calls `visit(d, h, w, output index)` for each output, row-major.
+  template <typename Visit> void forEachOutput(Visit visit) const {
+    int64_t index = 0;
+    for (int64_t d = 0; d < out[0]; ++d)
+      for (int64_t h = 0; h < out[1]; ++h)
+        for (int64_t w = 0; w < out[2]; ++w)
+          visit(d, h, w, index++);
+  }
+};
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,138 @@
+#include "kernels/convolution/host/Convolution.h"
+
+#include "kernels/common/host/Dnnl.h"
+
+namespace cleave::rt {
+
+Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
+  s->dtype = args.dtype();
+  s->n = args["n"];
+  s->ic = args["ic"];
+  s->oc = args["oc"];
+  s->groups = args["groups"];
+  CLEAVE_TRY(Window::read(args, &s->window));
+  if (s->groups < 1 || s->ic % s->groups != 0 || s->oc % s->groups != 0)
+    return invalidArgument(std::to_string(s->groups) + " groups do not divide " + std::to_string(s->ic) +
+                           " input and " + std::to_string(s->oc) + " output channels");
+  size_t unused = 0;
+  CLEAVE_TRY(countElements({s->n, s->ic, s->window.inSize()}, &unused));
+  CLEAVE_TRY(countElements({s->n, s->oc, s->window.outSize()}, &unused));
+  return countElements({s->oc, s->ic / s->groups, s->window.kernelSize()}, &unused);
+}
+
+namespace {
+
+using dnnl::memory;
+
+// What oneDNN wants to know, at the rank of the plan.
+struct DnnlConvolution {
+  DnnlConvolution(const KernelArgs &args, const ConvolutionShape &s) {
+    type = s.dtype == fb::DType::f32 ? memory::data_type::f32 : memory::data_type::bf16;
+    x = {s.n, s.ic};
+    y = {s.n, s.oc};
+    w = s.groups == 1 ? memory::dims{s.oc, s.ic} : memory::dims{s.groups, s.oc / s.groups, s.ic / s.groups};
+    append(&x, args.list("in"));
+    append(&y, args.list("out"));
+    append(&w, args.list("kernel"));
+    append(&stride, args.list("stride"));
+    append(&padLow, args.list("pad_low"));
+    append(&padHigh, args.list("pad_high"));
+    for (int64_t d : args.list("dilation"))
+      dilation.push_back(d - 1); // oneDNN counts the gaps
+  }
+
+  static void append(memory::dims *dims, const std::vector<int64_t> &values) {
+    dims->insert(dims->end(), values.begin(), values.end());
+  }
+
+  memory::desc plain(const memory::dims &dims) const {
+    memory::dims strides(dims.size(), 1);
+    for (size_t i = dims.size() - 1; i-- > 0;)
+      strides[i] = strides[i + 1] * dims[i + 1];
+    return {dims, type, strides};
+  }
+  memory::desc any(const memory::dims &dims) const { return {dims, type, memory::format_tag::any}; }
+
+  dnnl::convolution_forward::primitive_desc forward(dnnl::prop_kind kind) const {
+    dnnl::convolution_forward::desc desc(kind, dnnl::algorithm::convolution_direct, any(x), any(w), any(y), stride,
+                                         dilation, padLow, padHigh);
+    return {desc, DnnlBuilder::attributes(), DnnlBuilder::engine()};
+  }
+
+  memory::data_type type;
+  memory::dims x, y, w, stride, dilation, padLow, padHigh;
+};
+
+constexpr size_t kScratch = 3; // the fourth buffer of all three kernels
+
+std::unique_ptr<HostKernel> buildForward(const DnnlConvolution &c, std::vector<size_t> bytes) {
+  auto desc = c.forward(dnnl::prop_kind::forward_inference);
+  DnnlBuilder builder(kScratch);
+  DnnlArgs args = {{DNNL_ARG_SRC, builder.input(0, c.plain(c.x), desc.src_desc())},
+                   {DNNL_ARG_WEIGHTS, builder.input(1, c.plain(c.w), desc.weights_desc())},
+                   {DNNL_ARG_DST, builder.output(2, c.plain(c.y), desc.dst_desc())}};
+  builder.step(dnnl::convolution_forward(desc), args, desc.scratchpad_desc());
+  return builder.finish(std::move(bytes));
+}
+
+std::unique_ptr<HostKernel> buildInputGrad(const DnnlConvolution &c, std::vector<size_t> bytes) {
+  dnnl::convolution_backward_data::desc operation(dnnl::algorithm::convolution_direct, c.any(c.x), c.any(c.w),
+                                                  c.any(c.y), c.stride, c.dilation, c.padLow, c.padHigh);
+  dnnl::convolution_backward_data::primitive_desc desc(operation, DnnlBuilder::attributes(), DnnlBuilder::engine(),
+                                                       c.forward(dnnl::prop_kind::forward_training));
+  DnnlBuilder builder(kScratch);
+  DnnlArgs args = {{DNNL_ARG_DIFF_DST, builder.input(0, c.plain(c.y), desc.diff_dst_desc())},
+                   {DNNL_ARG_WEIGHTS, builder.input(1, c.plain(c.w), desc.weights_desc())},
+                   {DNNL_ARG_DIFF_SRC, builder.output(2, c.plain(c.x), desc.diff_src_desc())}};
+  builder.step(dnnl::convolution_backward_data(desc), args, desc.scratchpad_desc());
+  return builder.finish(std::move(bytes));
+}
+
+std::unique_ptr<HostKernel> buildWeightGrad(const DnnlConvolution &c, std::vector<size_t> bytes) {
+  dnnl::convolution_backward_weights::desc operation(dnnl::algorithm::convolution_direct, c.any(c.x), c.any(c.w),
+                                                     c.any(c.y), c.stride, c.dilation, c.padLow, c.padHigh);
+  dnnl::convolution_backward_weights::primitive_desc desc(operation, DnnlBuilder::attributes(), DnnlBuilder::engine(),
+                                                          c.forward(dnnl::prop_kind::forward_training));
+  DnnlBuilder builder(kScratch);
+  DnnlArgs args = {{DNNL_ARG_SRC, builder.input(0, c.plain(c.x), desc.src_desc())},
+                   {DNNL_ARG_DIFF_DST, builder.input(1, c.plain(c.y), desc.diff_dst_desc())},
+                   {DNNL_ARG_DIFF_WEIGHTS, builder.output(2, c.plain(c.w), desc.diff_weights_desc())}};
+  builder.step(dnnl::convolution_backward_weights(desc), args, desc.scratchpad_desc());
+  return builder.finish(std::move(bytes));
+}
+
+using Build = std::unique_ptr<HostKernel> (*)(const DnnlConvolution &, std::vector<size_t>);
+
+Status make(ConvolutionKind kind, const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  ConvolutionShape s;
+  CLEAVE_TRY(ConvolutionShape::read(args, &s));
+  static const Build builds[] = {buildForward, buildInputGrad, buildWeightGrad};
+  std::vector<size_t> bytes[] = {
+      {s.xBytes(), s.wBytes(), s.yBytes()}, {s.yBytes(), s.wBytes(), s.xBytes()}, {s.xBytes(), s.yBytes(), s.wBytes()}};
+  auto index = static_cast<size_t>(kind);
+  auto makeDnnl = [&] {
+    return guardDnnl([&] {
+      *result = builds[index](DnnlConvolution(args, s), bytes[index]);
+      return Status::ok();
+    });
+  };
+  if (s.dtype == fb::DType::f32)
+    return makeDnnl();
+  if (s.dtype == fb::DType::bf16 && makeDnnl().isOk())
+    return Status::ok();
+  return makeReferenceConvolution(kind, s, threads, result);
+}
+
+} // namespace
+
+Status makeConvolution(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  return make(ConvolutionKind::Forward, args, threads, result);
+}
+Status makeConvolutionInputGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  return make(ConvolutionKind::InputGrad, args, threads, result);
+}
+Status makeConvolutionWeightGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  return make(ConvolutionKind::WeightGrad, args, threads, result);
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,33 @@
+// Convolution and its two gradients on the host. Tensors are plain (NCHW, OIHW) at the interface; oneDNN may choose
+// other formats inside and reorders in planned scratch, because its plain-layout kernels are several times slower.
+#ifndef CLEAVE_KERNELS_CONVOLUTION_HOST_CONVOLUTION_H
+#define CLEAVE_KERNELS_CONVOLUTION_HOST_CONVOLUTION_H
+
+#include "kernels/common/host/HostKernel.h"
+#include "kernels/common/host/Window.h"
+
+namespace cleave::rt {
+
+struct ConvolutionShape {
+  fb::DType dtype;
+  int64_t n, ic, oc, groups;
+  Window window;
+
+  static Status read(const KernelArgs &args, ConvolutionShape *result);
+  size_t xBytes() const { return static_cast<size_t>(n * ic * window.inSize()) * dtypeSize(dtype); }
+  size_t yBytes() const { return static_cast<size_t>(n * oc * window.outSize()) * dtypeSize(dtype); }
+  size_t wBytes() const { return static_cast<size_t>(oc * (ic / groups) * window.kernelSize()) * dtypeSize(dtype); }
+};
+
+Status makeConvolution(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+Status makeConvolutionInputGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+Status makeConvolutionWeightGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+
+enum class ConvolutionKind { Forward, InputGrad, WeightGrad };
+// Direct loops, for the types oneDNN lacks (f64, f16, and bf16 on machines without it).
+Status makeReferenceConvolution(ConvolutionKind kind, const ConvolutionShape &shape, int threads,
+                                std::unique_ptr<HostKernel> *result);
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,63 @@
+#include "kernels/common/host/Types.h"
+#include "kernels/indexing/host/Indexing.h"
+
+#include <cstring>
+
+namespace cleave::rt {
+
+Status IndexShape::read(const KernelArgs &args, IndexShape *s) {
+  *s = {args["outer"], args["rows"], args["inner"], args["indices"]};
+  size_t unused = 0;
+  CLEAVE_TRY(countElements({s->outer, s->rows, s->inner}, &unused));
+  return countElements({s->outer, s->indices, s->inner}, &unused);
+}
+
+namespace {
+
+// Copies bytes, so one instance serves every element type.
+template <typename Index> class Take : public HostKernel {
+public:
+  Take(const IndexShape &shape, size_t elementBytes, int threads)
+      : s_(shape), elementBytes_(elementBytes), rowBytes_(static_cast<size_t>(s_.inner) * elementBytes),
+        threads_(threads) {}
+
+  std::vector<size_t> bufferBytes() const override {
+    return {s_.tableElements() * elementBytes_, static_cast<size_t>(s_.indices) * sizeof(Index),
+            s_.selectedElements() * elementBytes_};
+  }
+
+  Status run(void *const *buffers) override {
+    auto *x = static_cast<const char *>(buffers[0]);
+    auto *index = static_cast<const Index *>(buffers[1]);
+    auto *y = static_cast<char *>(buffers[2]);
+    CLEAVE_TRY(checkIndices(index, s_.indices, s_.rows));
+    bool parallel = s_.selectedElements() * elementBytes_ > kParallelBytes;
+#pragma omp parallel for collapse(2) num_threads(threads_) if (parallel)
+    for (int64_t o = 0; o < s_.outer; ++o)
+      for (int64_t i = 0; i < s_.indices; ++i)
+        std::memcpy(y + static_cast<size_t>(o * s_.indices + i) * rowBytes_,
+                    x + static_cast<size_t>(o * s_.rows + rowOf(index[i], s_.rows)) * rowBytes_, rowBytes_);
+    return Status::ok();
+  }
+
+private:
+  IndexShape s_;
+  size_t elementBytes_, rowBytes_;
+  int threads_;
+};
+
+} // namespace
+
+Status makeTake(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  IndexShape shape;
+  CLEAVE_TRY(IndexShape::read(args, &shape));
+  size_t elementBytes = dtypeSize(args.dtype());
+  if (elementBytes == 0)
+    return invalidArgument("unknown element type " + std::to_string(args["dtype"]));
+  return withIndex(args.dtype("index_dtype"), [&](auto type) -> Status {
+    *result = std::make_unique<Take<typename decltype(type)::type>>(shape, elementBytes, threads);
+    return Status::ok();
+  });
+}
+
+} // namespace cleave::rt

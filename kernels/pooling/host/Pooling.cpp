@@ -1,0 +1,189 @@
+#include "kernels/pooling/host/Pooling.h"
+
+#include "kernels/common/host/Window.h"
+
+#include <cmath>
+#include <limits>
+
+namespace cleave::rt {
+
+namespace {
+
+struct PoolShape {
+  int64_t planes = 0;
+  bool countPad = false;
+  Window window;
+
+  static Status read(const KernelArgs &args, PoolShape *s) {
+    CLEAVE_TRY(Window::read(args, &s->window));
+    size_t unused = 0;
+    CLEAVE_TRY(countElements({args["n"], args["c"], s->window.inSize()}, &unused));
+    CLEAVE_TRY(countElements({args["n"], args["c"], s->window.outSize()}, &unused));
+    s->planes = args["n"] * args["c"];
+    s->countPad = args["count_pad"] != 0;
+    return Status::ok();
+  }
+};
+
+// Each pool is a policy with plane(window, inputs..., output); the kernel around it shares out the planes.
+template <typename T> class PoolKernel : public HostKernel {
+public:
+  PoolKernel(const PoolShape &shape, int threads)
+      : shape_(shape), window_(shape.window), threads_(threads), in_(window_.inSize()), out_(window_.outSize()) {}
+
+protected:
+  using C = typename ComputeType<T>::type;
+
+  size_t inBytes() const { return static_cast<size_t>(shape_.planes * in_) * sizeof(T); }
+  size_t outBytes() const { return static_cast<size_t>(shape_.planes * out_) * sizeof(T); }
+
+  template <typename Plane> void forEachPlane(Plane plane) const {
+    bool parallel = shape_.planes * out_ * window_.kernelSize() > 4096;
+#pragma omp parallel for num_threads(threads_) if (parallel)
+    for (int64_t p = 0; p < shape_.planes; ++p)
+      plane(p);
+  }
+
+  // The input index of the window's first maximum; -1 when it lies in the padding altogether. A NaN wins.
+  int64_t firstMaximum(const T *x, int64_t d, int64_t h, int64_t w) const {
+    int64_t best = -1;
+    C maximum = -std::numeric_limits<C>::infinity();
+    window_.forEachTap(d, h, w, [&](int64_t i, int64_t) {
+      C value = static_cast<C>(x[i]);
+      if (best < 0 || value > maximum || (std::isnan(value) && !std::isnan(maximum))) {
+        best = i;
+        maximum = value;
+      }
+    });
+    return best;
+  }
+
+  // How many positions the mean divides by.
+  C divisor(int64_t d, int64_t h, int64_t w) const {
+    int64_t count = 1, at[3] = {d, h, w};
+    for (int dim = 0; dim < 3; ++dim) {
+      int64_t pad = shape_.countPad ? 1 : 0;
+      auto taps = window_.taps(dim, at[dim], -pad * window_.padLow[dim], window_.in[dim] + pad * window_.padHigh[dim]);
+      count *= std::max<int64_t>(taps.last - taps.first, 0);
+    }
+    return static_cast<C>(std::max<int64_t>(count, 1));
+  }
+
+  PoolShape shape_;
+  const Window &window_;
+  int threads_;
+  int64_t in_, out_;
+};
+
+template <typename T> class MaxPool : public PoolKernel<T> {
+  using C = typename PoolKernel<T>::C;
+
+public:
+  using PoolKernel<T>::PoolKernel;
+  std::vector<size_t> bufferBytes() const override { return {this->inBytes(), this->outBytes()}; }
+  Status run(void *const *buffers) override {
+    auto *x = static_cast<const T *>(buffers[0]);
+    auto *y = static_cast<T *>(buffers[1]);
+    this->forEachPlane([&](int64_t p) {
+      this->window_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
+        int64_t best = this->firstMaximum(x + p * this->in_, d, h, w);
+        y[p * this->out_ + o] =
+            best < 0 ? static_cast<T>(-std::numeric_limits<C>::infinity()) : x[p * this->in_ + best];
+      });
+    });
+    return Status::ok();
+  }
+};
+
+template <typename T> class MaxPoolGrad : public PoolKernel<T> {
+  using C = typename PoolKernel<T>::C;
+
+public:
+  using PoolKernel<T>::PoolKernel;
+  std::vector<size_t> bufferBytes() const override { return {this->inBytes(), this->outBytes(), this->inBytes()}; }
+  Status run(void *const *buffers) override {
+    auto *x = static_cast<const T *>(buffers[0]);
+    auto *dy = static_cast<const T *>(buffers[1]);
+    auto *dx = static_cast<T *>(buffers[2]);
+    this->forEachPlane([&](int64_t p) {
+      T *plane = dx + p * this->in_;
+      std::fill_n(plane, this->in_, static_cast<T>(0.0f));
+      this->window_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
+        int64_t best = this->firstMaximum(x + p * this->in_, d, h, w);
+        if (best >= 0)
+          plane[best] = static_cast<T>(static_cast<C>(plane[best]) + static_cast<C>(dy[p * this->out_ + o]));
+      });
+    });
+    return Status::ok();
+  }
+};
+
+template <typename T> class AvgPool : public PoolKernel<T> {
+  using C = typename PoolKernel<T>::C;
+
+public:
+  using PoolKernel<T>::PoolKernel;
+  std::vector<size_t> bufferBytes() const override { return {this->inBytes(), this->outBytes()}; }
+  Status run(void *const *buffers) override {
+    auto *x = static_cast<const T *>(buffers[0]);
+    auto *y = static_cast<T *>(buffers[1]);
+    this->forEachPlane([&](int64_t p) {
+      const T *plane = x + p * this->in_;
+      this->window_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
+        C sum = 0;
+        this->window_.forEachTap(d, h, w, [&](int64_t i, int64_t) { sum += static_cast<C>(plane[i]); });
+        y[p * this->out_ + o] = static_cast<T>(sum / this->divisor(d, h, w));
+      });
+    });
+    return Status::ok();
+  }
+};
+
+template <typename T> class AvgPoolGrad : public PoolKernel<T> {
+  using C = typename PoolKernel<T>::C;
+
+public:
+  using PoolKernel<T>::PoolKernel;
+  std::vector<size_t> bufferBytes() const override { return {this->outBytes(), this->inBytes()}; }
+  Status run(void *const *buffers) override {
+    auto *dy = static_cast<const T *>(buffers[0]);
+    auto *dx = static_cast<T *>(buffers[1]);
+    this->forEachPlane([&](int64_t p) {
+      T *plane = dx + p * this->in_;
+      std::fill_n(plane, this->in_, static_cast<T>(0.0f));
+      this->window_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
+        C share = static_cast<C>(dy[p * this->out_ + o]) / this->divisor(d, h, w);
+        this->window_.forEachTap(
+            d, h, w, [&](int64_t i, int64_t) { plane[i] = static_cast<T>(static_cast<C>(plane[i]) + share); });
+      });
+    });
+    return Status::ok();
+  }
+};
+
+template <template <typename> class Kernel>
+Status make(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  PoolShape shape;
+  CLEAVE_TRY(PoolShape::read(args, &shape));
+  return withFloat(args.dtype(), [&](auto type) -> Status {
+    *result = std::make_unique<Kernel<typename decltype(type)::type>>(shape, threads);
+    return Status::ok();
+  });
+}
+
+} // namespace
+
+Status makeMaxPool(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  return make<MaxPool>(args, threads, result);
+}
+Status makeMaxPoolGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  return make<MaxPoolGrad>(args, threads, result);
+}
+Status makeAvgPool(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  return make<AvgPool>(args, threads, result);
+}
+Status makeAvgPoolGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  return make<AvgPoolGrad>(args, threads, result);
+}
+
+} // namespace cleave::rt
