@@ -27,7 +27,7 @@ public:
   // Leader: makes DIR/latest (or DIR/best) name this checkpoint.
   Status point(const std::string &pointer) const;
 
-  const std::string &name() const { return name_; } // "step-00000100"
+  std::string path() const { return directory_ + "/" + name_; } // "DIR/step-00000100"
 
 private:
   std::string directory_, name_, aside_;

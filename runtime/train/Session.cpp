@@ -3,8 +3,7 @@
 #include "runtime/base/Trace.h"
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/comm/MpiCommunicator.h"
-#include "runtime/plan/Opcode.h"
-#include "runtime/plan/PlanReader.h"
+#include "runtime/plan/InstructionView.h"
 #include "runtime/train/MemoryUsage.h"
 #include "runtime/train/RankThreads.h"
 
@@ -146,6 +145,20 @@ Status Session::barrier() {
   return impl_->mpi ? impl_->mpi->barrier() : Status::ok();
 }
 
+Status Session::gather(std::byte *data, size_t size) {
+  if (!impl_->mpi)
+    return Status::ok();
+  if (impl_->mpi->rank() != 0)
+    return impl_->mpi->send(0, data, size);
+  std::vector<std::byte> part(size);
+  for (int peer = 1; peer < impl_->mpi->size(); ++peer) {
+    CLEAVE_TRY(impl_->mpi->receive(peer, part.data(), size));
+    for (size_t i = 0; i < size; ++i)
+      data[i] |= part[i];
+  }
+  return Status::ok();
+}
+
 uint64_t Session::bytesSent() { return impl_->ranks[0].counters().bytesSent; }
 
 Status Session::writeTrace() {
@@ -170,9 +183,9 @@ std::string Session::memoryReport() {
 unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
   int64_t frames = 1;
   for (size_t i = 0; i < lengthOf(program.instructions()); ++i) {
-    const fb::Instruction &instruction = *program.instructions()->Get(i);
-    if (instruction.op() == static_cast<uint16_t>(Opcode::Call))
-      frames = std::max(frames, instruction.fields()->Get(2) + instruction.fields()->Get(1));
+    InstructionView instruction(*program.instructions()->Get(i));
+    if (instruction.opcode() == Opcode::Call)
+      frames = std::max(frames, instruction["first_frame"] + instruction["times"]);
   }
   return static_cast<unsigned>(std::min<int64_t>(frames, std::max(1u, plan.micro_batches())));
 }

@@ -53,6 +53,9 @@ public:
   // Waits until all processes are here.
   Status barrier();
 
+  // Brings bytes together on the leader's process: each byte was written by one process, and is zero on the others.
+  Status gather(std::byte *data, size_t size);
+
   // Payload bytes that rank 0 of this process has sent.
   uint64_t bytesSent();
   Status writeTrace();

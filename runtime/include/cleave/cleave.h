@@ -1,0 +1,114 @@
+/* Cleave's C API: run and train a compiled model from any program.
+ *
+ *   extern const cleave_model cleave_model_mlp;           // defined by the object that `cleave compile` wrote
+ *   cleave_session *session;
+ *   if (cleave_session_create(&cleave_model_mlp, NULL, &session) != CLEAVE_OK)
+ *     die(cleave_last_error());
+ *   if (cleave_set_input(session, "infer", "x", x, sizeof x) == CLEAVE_OK && cleave_infer(session) == CLEAVE_OK)
+ *     status = cleave_get_output(session, "infer", "y", y, sizeof y);
+ *   cleave_session_destroy(session);
+ *
+ * Every call that can fail returns a cleave_code, which must be looked at; cleave_last_error() then says in one line
+ * what, where, and what to do. No exception leaves the library, and it never exits. A session is used by one thread at
+ * a time.
+ *
+ * Inputs and outputs are those of the *global* batch: the compiled batch x micro-batches x data ranks, rank by rank.
+ * All ranks of the mesh are threads of the process, unless it was started by mpirun or srun. */
+#ifndef CLEAVE_CLEAVE_H
+#define CLEAVE_CLEAVE_H
+
+#include "cleave/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define CLEAVE_MUST_USE __attribute__((warn_unused_result))
+#else
+#define CLEAVE_MUST_USE
+#endif
+
+typedef enum cleave_code {
+  CLEAVE_OK = 0,
+  CLEAVE_INVALID_ARGUMENT,
+  CLEAVE_NOT_FOUND,
+  CLEAVE_DATA_LOSS,
+  CLEAVE_IO_ERROR,
+  CLEAVE_PEER_LOST,
+  CLEAVE_OUT_OF_MEMORY,
+  CLEAVE_INTERNAL
+} cleave_code;
+
+typedef enum cleave_dtype {
+  CLEAVE_F32 = 0,
+  CLEAVE_F64,
+  CLEAVE_F16,
+  CLEAVE_BF16,
+  CLEAVE_I64,
+  CLEAVE_I32,
+  CLEAVE_I16,
+  CLEAVE_I8,
+  CLEAVE_U8,
+  CLEAVE_BOOL
+} cleave_dtype;
+
+typedef struct cleave_session cleave_session;
+
+/* Zero (or NULL) in any field means its default. */
+typedef struct cleave_options {
+  size_t struct_size;    /* sizeof(cleave_options): lets the struct grow */
+  uint32_t ranks;        /* the product of the mesh */
+  uint32_t threads;      /* compute threads per rank; as compiled */
+  const char *weights;   /* safetensors file, directory or checkpoint that replaces the compiled weights */
+  const char *directory; /* where NAME.weights lies; the executable's directory */
+} cleave_options;
+
+#define CLEAVE_MAX_DIMS 16
+
+/* An input or output, for the global batch. `name` lives as long as the session. */
+typedef struct cleave_tensor_info {
+  const char *name;
+  cleave_dtype dtype;
+  uint32_t rank;
+  int64_t shape[CLEAVE_MAX_DIMS];
+  size_t bytes;
+} cleave_tensor_info;
+
+/* The message of this thread's last call that failed. */
+const char *cleave_last_error(void);
+
+/* `model` must outlive the session. `options` may be NULL. */
+CLEAVE_MUST_USE cleave_code cleave_session_create(const cleave_model *model, const cleave_options *options,
+                                                  cleave_session **session);
+void cleave_session_destroy(cleave_session *session);
+
+/* `program` is "infer", "train_step" or "evaluate". Past the last index: CLEAVE_NOT_FOUND. */
+CLEAVE_MUST_USE cleave_code cleave_describe_input(cleave_session *session, const char *program, size_t index,
+                                                  cleave_tensor_info *info);
+CLEAVE_MUST_USE cleave_code cleave_describe_output(cleave_session *session, const char *program, size_t index,
+                                                   cleave_tensor_info *info);
+
+/* Copies in and out; `bytes` must be the tensor's size. Inputs stay until they are set again. */
+CLEAVE_MUST_USE cleave_code cleave_set_input(cleave_session *session, const char *program, const char *name,
+                                             const void *data, size_t bytes);
+CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const char *program, const char *name,
+                                              void *data, size_t bytes);
+
+CLEAVE_MUST_USE cleave_code cleave_infer(cleave_session *session);
+/* One optimizer step on the inputs of "train_step". `loss` (may be NULL) gets the loss before the update. */
+CLEAVE_MUST_USE cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss);
+/* The seed of dropout, used from the next step on. */
+CLEAVE_MUST_USE cleave_code cleave_set_seed(cleave_session *session, uint64_t seed);
+/* Steps done, those before a loaded checkpoint included. */
+uint64_t cleave_step_count(const cleave_session *session);
+
+/* Saves DIRECTORY/step-N and lets DIRECTORY/latest name it. */
+CLEAVE_MUST_USE cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory);
+/* Loads a checkpoint, or the latest of a directory of them. */
+CLEAVE_MUST_USE cleave_code cleave_load_checkpoint(cleave_session *session, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

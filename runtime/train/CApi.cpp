@@ -1,0 +1,208 @@
+// The C API over Session: statuses become codes, and nothing is thrown across it.
+#include "cleave/cleave.h"
+
+#include "runtime/train/GlobalTensor.h"
+#include "runtime/train/ScalarStates.h"
+#include "runtime/train/TrainCheckpoints.h"
+
+#include <climits>
+#include <exception>
+#include <limits>
+#include <unistd.h>
+
+using namespace cleave::rt;
+
+struct cleave_session {
+  Session session;
+  TrainingPosition position;
+  ScalarState lr, step, seed, clip, loss;
+};
+
+namespace {
+
+thread_local std::string lastError;
+
+cleave_code finish(const Status &status) {
+  if (status.isOk())
+    return CLEAVE_OK;
+  lastError = status.message();
+  return static_cast<cleave_code>(static_cast<int>(status.code()));
+}
+
+// Runs a call; what the library throws (memory) becomes a code.
+template <typename Call> cleave_code guard(Call call) {
+  try {
+    return finish(call());
+  } catch (const std::bad_alloc &) {
+    return CLEAVE_OUT_OF_MEMORY;
+  } catch (const std::exception &error) {
+    return finish(internal(error.what()));
+  }
+}
+
+Status checkArguments(const char *call, std::initializer_list<const void *> arguments) {
+  for (const void *argument : arguments)
+    if (!argument)
+      return invalidArgument(std::string(call) + ": an argument is NULL");
+  return Status::ok();
+}
+
+std::string executableDirectory() {
+  char path[PATH_MAX];
+  ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  std::string text(path, size > 0 ? static_cast<size_t>(size) : 0);
+  size_t slash = text.find_last_of('/');
+  return slash == std::string::npos ? "." : text.substr(0, slash);
+}
+
+SessionOptions toSessionOptions(const cleave_options *options) {
+  SessionOptions result;
+  result.directory = executableDirectory();
+  if (!options)
+    return result;
+  result.ranks = options->ranks;
+  result.threads = options->threads;
+  if (options->weights)
+    result.weights = options->weights;
+  if (options->directory)
+    result.directory = options->directory;
+  return result;
+}
+
+Status describePort(cleave_session *session, const char *program, size_t index, bool output, cleave_tensor_info *info) {
+  CLEAVE_TRY(checkArguments("cleave_describe", {session, program, info}));
+  GlobalTensor tensor;
+  CLEAVE_TRY(GlobalTensor::at(session->session, program, index, output, &tensor));
+  if (tensor.shape().size() > CLEAVE_MAX_DIMS)
+    return invalidArgument("'" + tensor.port().name()->str() + "' has more than 16 dimensions");
+  *info = {};
+  info->name = tensor.port().name()->c_str();
+  info->dtype = static_cast<cleave_dtype>(tensor.port().dtype());
+  info->rank = static_cast<uint32_t>(tensor.shape().size());
+  std::copy(tensor.shape().begin(), tensor.shape().end(), info->shape);
+  info->bytes = tensor.bytes();
+  return Status::ok();
+}
+
+Status findTensor(cleave_session *session, const char *program, const char *name, bool output, size_t bytes,
+                  GlobalTensor *tensor) {
+  CLEAVE_TRY(GlobalTensor::find(session->session, program, name, output, tensor));
+  if (bytes != tensor->bytes())
+    return invalidArgument("'" + std::string(name) + "' of the global batch is " +
+                           toString(elementType(tensor->port().dtype()), tensor->shape()) + ", " +
+                           std::to_string(tensor->bytes()) + " bytes; got " + std::to_string(bytes));
+  return Status::ok();
+}
+
+Status trainStep(cleave_session *session, double rate, double *loss) {
+  const cleave::rt::fb::Program *program = nullptr;
+  CLEAVE_TRY(session->session.entry("train_step", &program));
+  session->lr.set(rate);
+  session->step.setInteger(static_cast<int64_t>(session->position.step + 1));
+  session->seed.setInteger(static_cast<int64_t>(session->position.seed));
+  session->clip.set(std::numeric_limits<double>::infinity());
+  CLEAVE_TRY(session->session.run(*program));
+  ++session->position.step;
+  if (loss)
+    *loss = session->loss.get().value_or(std::numeric_limits<double>::quiet_NaN());
+  return Status::ok();
+}
+
+} // namespace
+
+extern "C" {
+
+const char *cleave_last_error(void) { return lastError.c_str(); }
+
+cleave_code cleave_session_create(const cleave_model *model, const cleave_options *options, cleave_session **session) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_session_create", {model, session}));
+    if (options && options->struct_size != sizeof(cleave_options))
+      return invalidArgument("cleave_session_create: options->struct_size is not sizeof(cleave_options)");
+    auto made = std::make_unique<cleave_session>();
+    CLEAVE_TRY(Session::open(*model, toSessionOptions(options), &made->session));
+    made->lr = ScalarState(made->session, "scalar.lr");
+    made->step = ScalarState(made->session, "scalar.step");
+    made->seed = ScalarState(made->session, "scalar.seed");
+    made->clip = ScalarState(made->session, "scalar.clip_norm");
+    made->loss = ScalarState(made->session, "scalar.loss");
+    *session = made.release();
+    return Status::ok();
+  });
+}
+
+void cleave_session_destroy(cleave_session *session) { delete session; }
+
+cleave_code cleave_describe_input(cleave_session *session, const char *program, size_t index,
+                                  cleave_tensor_info *info) {
+  return guard([&] { return describePort(session, program, index, /*output=*/false, info); });
+}
+
+cleave_code cleave_describe_output(cleave_session *session, const char *program, size_t index,
+                                   cleave_tensor_info *info) {
+  return guard([&] { return describePort(session, program, index, /*output=*/true, info); });
+}
+
+cleave_code cleave_set_input(cleave_session *session, const char *program, const char *name, const void *data,
+                             size_t bytes) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_set_input", {session, program, name, data}));
+    GlobalTensor tensor;
+    CLEAVE_TRY(findTensor(session, program, name, /*output=*/false, bytes, &tensor));
+    tensor.scatter(session->session, static_cast<const std::byte *>(data));
+    return Status::ok();
+  });
+}
+
+cleave_code cleave_get_output(cleave_session *session, const char *program, const char *name, void *data,
+                              size_t bytes) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_get_output", {session, program, name, data}));
+    GlobalTensor tensor;
+    CLEAVE_TRY(findTensor(session, program, name, /*output=*/true, bytes, &tensor));
+    tensor.gather(session->session, static_cast<std::byte *>(data));
+    return Status::ok();
+  });
+}
+
+cleave_code cleave_infer(cleave_session *session) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_infer", {session}));
+    const fb::Program *program = nullptr;
+    CLEAVE_TRY(session->session.entry("infer", &program));
+    return session->session.run(*program);
+  });
+}
+
+cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_train_step", {session}));
+    return trainStep(session, learning_rate, loss);
+  });
+}
+
+cleave_code cleave_set_seed(cleave_session *session, uint64_t seed) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_set_seed", {session}));
+    session->position.seed = seed;
+    return Status::ok();
+  });
+}
+
+uint64_t cleave_step_count(const cleave_session *session) { return session ? session->position.step : 0; }
+
+cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_save_checkpoint", {session, directory}));
+    return saveCheckpoint(session->session, directory, session->position, /*isBest=*/false, /*keep=*/0);
+  });
+}
+
+cleave_code cleave_load_checkpoint(cleave_session *session, const char *path) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_load_checkpoint", {session, path}));
+    return loadCheckpoint(session->session, path, &session->position);
+  });
+}
+
+} // extern "C"

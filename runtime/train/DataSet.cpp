@@ -1,0 +1,107 @@
+#include "runtime/train/DataSet.h"
+
+#include "runtime/train/NearestName.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cleave::rt {
+namespace {
+
+std::vector<std::string> inputNames(const fb::Program &program) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
+    names.push_back(program.inputs()->Get(i)->name()->str());
+  return names;
+}
+
+// One spec per input, in the order of the inputs.
+Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::string> &texts,
+                  std::vector<DataSpec> *result) {
+  std::vector<DataSpec> specs(names.size());
+  for (const std::string &text : texts) {
+    DataSpec spec;
+    CLEAVE_TRY(parseDataSpec(text, &spec));
+    auto found = std::find(names.begin(), names.end(), spec.input);
+    if (found == names.end()) {
+      std::string near = nearestName(spec.input, names);
+      return invalidArgument(
+          "the model has no input '" + spec.input + "'" +
+          (near.empty() ? "; its inputs are " + joinNames(names) : "; did you mean '" + near + "'?"));
+    }
+    DataSpec &place = specs[found - names.begin()];
+    if (!place.files.empty())
+      return invalidArgument("input '" + spec.input + "' is given twice");
+    place = std::move(spec);
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (specs[i].files.empty())
+      missing.push_back(names[i]);
+  if (!missing.empty())
+    return invalidArgument("no data for input " + joinNames(missing) + "; write " + missing[0] + "=FILE");
+  *result = std::move(specs);
+  return Status::ok();
+}
+
+} // namespace
+
+Status DataSet::open(const fb::Program &program, const std::vector<std::string> &texts, const char *option,
+                     DataSet *result) {
+  std::vector<DataSpec> specs;
+  CLEAVE_TRY(matchSpecs(inputNames(program), texts, &specs).in(option));
+  DataSet data;
+  data.sources.resize(specs.size());
+  bool batched = false;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    InputType type;
+    CLEAVE_TRY(inputType(*program.inputs()->Get(i), &type).in(option));
+    CLEAVE_TRY(DataSource::open(specs[i], type, &data.sources[i]).in(option));
+    if (!type.batched)
+      continue;
+    // Streams read at different shifts differ by a sample at the end; arrays must agree.
+    uint64_t samples = data.sources[i].samples();
+    if (batched && samples != data.samples && !specs[i].stream)
+      return invalidArgument(std::string(option) + ": input '" + type.name + "' has " + std::to_string(samples) +
+                             " samples, the inputs before it " + std::to_string(data.samples));
+    data.samples = batched ? std::min(data.samples, samples) : samples;
+    batched = true;
+  }
+  if (!batched)
+    data.samples = 1;
+  *result = std::move(data);
+  return Status::ok();
+}
+
+Status InputFeed::open(Session &session, const fb::Program &program, unsigned frames, const DataSet &data,
+                       uint64_t seed, bool shuffle, LastBatch last, uint64_t epoch, uint64_t position,
+                       const char *option, std::unique_ptr<InputFeed> *result) {
+  BatchGeometry geometry;
+  geometry.samples = std::max<uint64_t>(1, session.plan().batch());
+  geometry.frames = frames;
+  geometry.dataRanks = session.dataRanks();
+  for (unsigned local = 0; local < session.localRanks(); ++local)
+    geometry.localDataRanks.push_back(session.dataRank(local));
+  bool batched = std::any_of(data.sources.begin(), data.sources.end(),
+                             [](const DataSource &source) { return source.input().batched; });
+  // Without a batch dimension the one sample is every batch.
+  uint64_t globalBatch = batched ? geometry.globalBatch() : 1;
+  Sampler sampler(data.samples, globalBatch, seed, shuffle, last);
+  if (sampler.batchesPerEpoch() == 0)
+    return invalidArgument(std::string(option) + " has " + std::to_string(data.samples) +
+                           " samples, fewer than one global batch of " + std::to_string(globalBatch) +
+                           "; give more data, or --last-batch pad");
+  result->reset(new InputFeed(program, frames, sampler));
+  (*result)->reader_ = std::make_unique<BatchReader>(data.sources, sampler, geometry, epoch, position);
+  return Status::ok();
+}
+
+void InputFeed::fill(unsigned local, Rank &rank) const {
+  for (unsigned input = 0; input < lengthOf(program_.inputs()); ++input)
+    for (unsigned frame = 0; frame < frames_; ++frame) {
+      Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
+      std::memcpy(port.data, batch_->bytes(local, frame, input), port.size);
+    }
+}
+
+} // namespace cleave::rt

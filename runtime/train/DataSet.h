@@ -1,0 +1,49 @@
+// The data of all inputs of a program, and how they get to the ranks.
+#ifndef CLEAVE_RUNTIME_TRAIN_DATASET_H
+#define CLEAVE_RUNTIME_TRAIN_DATASET_H
+
+#include "runtime/train/BatchReader.h"
+#include "runtime/train/Session.h"
+
+namespace cleave::rt {
+
+// Sources in the order of a program's inputs; sample i of one belongs to sample i of the others.
+struct DataSet {
+  std::vector<DataSource> sources;
+  uint64_t samples = 0; // what all batched inputs have: the least of them
+
+  // `option` ("--data") is named in messages. Every input needs a spec, every spec an input.
+  static Status open(const fb::Program &program, const std::vector<std::string> &specs, const char *option,
+                     DataSet *result);
+};
+
+// Copies global batches into the frames of a program's inputs, on all local ranks.
+class InputFeed {
+public:
+  // Reads `data` (which must outlive the feed) from (epoch, position) on.
+  static Status open(Session &session, const fb::Program &program, unsigned frames, const DataSet &data, uint64_t seed,
+                     bool shuffle, LastBatch last, uint64_t epoch, uint64_t position, const char *option,
+                     std::unique_ptr<InputFeed> *result);
+
+  uint64_t globalBatch() const { return sampler_.globalBatch(); }
+  uint64_t batchesPerEpoch() const { return sampler_.batchesPerEpoch(); }
+  uint64_t samples() const { return sampler_.samples(); }
+  // Waits for the next global batch; it stays until the next call.
+  const Batch &advance() { return *(batch_ = reader_->next()); }
+  // Copies this rank's part of the current batch to its ports; called on the rank's thread.
+  void fill(unsigned local, Rank &rank) const;
+
+private:
+  InputFeed(const fb::Program &program, unsigned frames, const Sampler &sampler)
+      : program_(program), frames_(frames), sampler_(sampler) {}
+
+  const fb::Program &program_;
+  unsigned frames_;
+  Sampler sampler_;
+  std::unique_ptr<BatchReader> reader_;
+  const Batch *batch_ = nullptr;
+};
+
+} // namespace cleave::rt
+
+#endif

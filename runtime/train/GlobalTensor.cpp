@@ -1,0 +1,80 @@
+#include "runtime/train/GlobalTensor.h"
+
+#include "runtime/train/NearestName.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cleave::rt {
+namespace {
+
+const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *portsOf(const fb::Program &program, bool output) {
+  return output ? program.outputs() : program.inputs();
+}
+
+} // namespace
+
+void GlobalTensor::describe(Session &session, const fb::Program &program, const fb::Port &port) {
+  port_ = &port;
+  bool trains = textOf(program.name()) == "train_step";
+  frames_ = trains ? std::max(1u, session.plan().micro_batches()) : inputFrames(session.plan(), program);
+  if (port.shape())
+    shape_.assign(port.shape()->begin(), port.shape()->end());
+  if (port.batch_dim() == 0 && !shape_.empty())
+    shape_[0] *= int64_t{frames_} * session.dataRanks();
+  uint64_t elements = 0;
+  countElements(shape_, &elements);
+  bytes_ = elements * elementSize(elementType(port.dtype()));
+}
+
+Status GlobalTensor::find(Session &session, const char *programName, const char *name, bool output,
+                          GlobalTensor *result) {
+  const fb::Program *program = nullptr;
+  CLEAVE_TRY(session.entry(programName, &program));
+  std::vector<std::string> names;
+  for (size_t i = 0; i < lengthOf(portsOf(*program, output)); ++i) {
+    const fb::Port &port = *portsOf(*program, output)->Get(i);
+    names.push_back(port.name()->str());
+    if (names.back() == name) {
+      result->describe(session, *program, port);
+      return Status::ok();
+    }
+  }
+  return notFound(std::string(programName) + " has no " + (output ? "output '" : "input '") + name + "'; it has " +
+                  joinNames(names));
+}
+
+Status GlobalTensor::at(Session &session, const char *programName, size_t index, bool output, GlobalTensor *result) {
+  const fb::Program *program = nullptr;
+  CLEAVE_TRY(session.entry(programName, &program));
+  size_t count = lengthOf(portsOf(*program, output));
+  if (index >= count)
+    return notFound(std::string(programName) + " has " + std::to_string(count) + (output ? " outputs" : " inputs"));
+  result->describe(session, *program, *portsOf(*program, output)->Get(index));
+  return Status::ok();
+}
+
+size_t GlobalTensor::offset(Session &session, unsigned local, unsigned frame) const {
+  if (port_->batch_dim() < 0)
+    return 0;
+  size_t frameBytes = bytes_ / (frames_ * session.dataRanks());
+  return (session.dataRank(local) * frames_ + frame) * frameBytes;
+}
+
+void GlobalTensor::scatter(Session &session, const std::byte *data) const {
+  for (unsigned local = 0; local < session.localRanks(); ++local)
+    for (unsigned frame = 0; frame < frames_; ++frame) {
+      Bytes target = session.rank(local).portBytes(*port_, frame);
+      std::memcpy(target.data, data + offset(session, local, frame), target.size);
+    }
+}
+
+void GlobalTensor::gather(Session &session, std::byte *data) const {
+  for (unsigned local = 0; local < session.localRanks(); ++local)
+    for (unsigned frame = 0; frame < frames_; ++frame) {
+      Bytes source = session.rank(local).portBytes(*port_, frame);
+      std::memcpy(data + offset(session, local, frame), source.data, source.size);
+    }
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,149 @@
+#include "runtime/train/Inference.h"
+
+#include "runtime/train/NearestName.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cleave::rt {
+namespace {
+
+// One output that the user wants: where it comes from, and its bytes as they are gathered.
+struct Output {
+  const fb::Port *port = nullptr;
+  std::string path;
+  Shape shape;            // of all samples
+  size_t sampleBytes = 0; // of one sample; of the whole when the output has no batch dimension
+  std::vector<std::byte> bytes;
+};
+
+const fb::Port *findPort(const fb::Program &program, const std::string &name, std::vector<std::string> *names) {
+  const fb::Port *found = nullptr;
+  for (size_t i = 0; i < lengthOf(program.outputs()); ++i) {
+    const fb::Port *port = program.outputs()->Get(i);
+    names->push_back(port->name()->str());
+    if (names->back() == name)
+      found = port;
+  }
+  return found;
+}
+
+Status openOutput(const fb::Program &program, const std::string &text, uint64_t samples, Output *output) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return invalidArgument("'" + text + "': expected OUTPUT=FILE.npy");
+  std::string name = text.substr(0, equals);
+  std::vector<std::string> names;
+  output->port = findPort(program, name, &names);
+  if (!output->port) {
+    std::string near = nearestName(name, names);
+    return invalidArgument("the model has no output '" + name + "'" +
+                           (near.empty() ? "; its outputs are " + joinNames(names) : "; did you mean '" + near + "'?"));
+  }
+  output->path = text.substr(equals + 1);
+  if (output->port->batch_dim() > 0)
+    return invalidArgument("output '" + name + "' has its batch dimension at " +
+                           std::to_string(output->port->batch_dim()) + "; only 0 can be written");
+  if (const auto *shape = output->port->shape())
+    output->shape.assign(shape->begin(), shape->end());
+  uint64_t elements = 0;
+  countElements(output->shape, &elements);
+  ElementType type = elementType(output->port->dtype());
+  if (output->port->batch_dim() == 0) {
+    output->sampleBytes = elements / std::max<int64_t>(1, output->shape[0]) * elementSize(type);
+    output->shape[0] = static_cast<int64_t>(samples);
+    output->bytes.resize(samples * output->sampleBytes);
+  } else {
+    output->sampleBytes = elements * elementSize(type);
+    output->bytes.resize(output->sampleBytes);
+  }
+  return Status::ok();
+}
+
+class FileInference {
+public:
+  FileInference(Session &session, const fb::Program &program, const DataSet &data, std::vector<Output> &outputs)
+      : session_(session), program_(program), data_(data), outputs_(outputs),
+        batch_(std::max<uint64_t>(1, session.plan().batch())), frames_(inputFrames(session.plan(), program)) {}
+
+  Status run() {
+    uint64_t step = batch_ * frames_ * session_.dataRanks();
+    for (uint64_t first = 0; first < data_.samples; first += step)
+      CLEAVE_TRY(session_.forEach([&](unsigned local, Rank &rank) {
+        uint64_t mine = first + session_.dataRank(local) * frames_ * batch_;
+        fill(rank, mine);
+        CLEAVE_TRY(rank.run(program_));
+        collect(rank, mine);
+        return Status::ok();
+      }));
+    return Status::ok();
+  }
+
+private:
+  void fill(Rank &rank, uint64_t first) const {
+    for (size_t input = 0; input < data_.sources.size(); ++input) {
+      const DataSource &source = data_.sources[input];
+      for (unsigned frame = 0; frame < frames_; ++frame) {
+        std::byte *target = rank.portBytes(*program_.inputs()->Get(input), frame).data;
+        uint64_t count = source.input().batched ? batch_ : 1;
+        for (uint64_t i = 0; i < count; ++i)
+          source.read((first + frame * batch_ + i) % data_.samples, target + i * source.sampleBytes());
+      }
+    }
+  }
+
+  // Ranks write disjoint samples; of ranks that computed the same ones all write the same bytes, so only one may.
+  void collect(Rank &rank, uint64_t first) {
+    for (size_t axis = 0; axis < lengthOf(session_.plan().axes()); ++axis) {
+      const auto *data = session_.plan().data_axes();
+      bool isData = data && std::find(data->begin(), data->end(), axis) != data->end();
+      if (!isData && rank.coordinate(axis) != 0)
+        return;
+    }
+    for (Output &output : outputs_)
+      for (unsigned frame = 0; frame < frames_; ++frame) {
+        Bytes port = rank.portBytes(*output.port, frame);
+        uint64_t begin = first + frame * batch_;
+        if (output.port->batch_dim() < 0) {
+          if (begin == 0)
+            std::memcpy(output.bytes.data(), port.data, output.sampleBytes);
+        } else if (begin < data_.samples) {
+          uint64_t count = std::min(batch_, data_.samples - begin);
+          std::memcpy(output.bytes.data() + begin * output.sampleBytes, port.data, count * output.sampleBytes);
+        }
+      }
+  }
+
+  Session &session_;
+  const fb::Program &program_;
+  const DataSet &data_;
+  std::vector<Output> &outputs_;
+  uint64_t batch_;
+  unsigned frames_;
+};
+
+} // namespace
+
+Status inferFiles(Session &session, const std::vector<std::string> &inputs, const std::vector<std::string> &outputs) {
+  const fb::Program *program = nullptr;
+  CLEAVE_TRY(session.entry("infer", &program));
+  if (outputs.empty())
+    return invalidArgument("no --output is given; write --output NAME=FILE.npy");
+  DataSet data;
+  CLEAVE_TRY(DataSet::open(*program, inputs, "--input", &data));
+  std::vector<Output> wanted(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    CLEAVE_TRY(openOutput(*program, outputs[i], data.samples, &wanted[i]).in("--output"));
+  FileInference inference(session, *program, data, wanted);
+  CLEAVE_TRY(inference.run());
+  for (Output &output : wanted)
+    CLEAVE_TRY(session.gather(output.bytes.data(), output.bytes.size()));
+  if (!session.isLeader())
+    return Status::ok();
+  for (const Output &output : wanted)
+    CLEAVE_TRY(writeNpy(output.path, {output.path, elementType(output.port->dtype()), output.shape, output.bytes.data(),
+                                      output.bytes.size()}));
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,151 @@
+#include "runtime/train/TrainLoop.h"
+
+#include "runtime/train/MemoryUsage.h"
+#include "runtime/train/TrainCheckpoints.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace cleave::rt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string formatLoss(double loss) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.4f", loss);
+  return text;
+}
+
+std::string describe(const Evaluation &evaluation) {
+  std::string text = "val loss " + formatLoss(evaluation.loss);
+  if (evaluation.accuracy) {
+    char accuracy[40];
+    std::snprintf(accuracy, sizeof accuracy, "  accuracy %.2f%%", 100 * *evaluation.accuracy);
+    text += accuracy;
+  }
+  return text + "  (" + std::to_string(evaluation.samples) + " samples)";
+}
+
+} // namespace
+
+Status TrainLoop::run() {
+  printStart();
+  bool stop = position_.step >= total_;
+  if (stop && session_->isLeader())
+    std::printf("nothing to do: the checkpoint is at step %llu of %llu\n",
+                static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_));
+  while (!stop) {
+    StepMetrics metrics;
+    bool epochEnds = false;
+    CLEAVE_TRY(step(&metrics, &epochEnds).in("step " + std::to_string(position_.step + 1)));
+    CLEAVE_TRY(finishStep(&metrics, epochEnds, &stop));
+  }
+  progress_->finish();
+  if (!options_.save.empty() && savedStep_ != position_.step)
+    CLEAVE_TRY(save(false));
+  return Status::ok();
+}
+
+void TrainLoop::printStart() const {
+  if (!session_->isLeader())
+    return;
+  std::printf("training %s: %u data ranks, global batch %llu, %llu samples, %llu steps per epoch, %llu steps\n",
+              session_->modelName().c_str(), session_->dataRanks(),
+              static_cast<unsigned long long>(feed_->globalBatch()), static_cast<unsigned long long>(feed_->samples()),
+              static_cast<unsigned long long>(feed_->batchesPerEpoch()), static_cast<unsigned long long>(total_));
+  if (resumed_)
+    std::printf("resumed at step %llu\n", static_cast<unsigned long long>(position_.step));
+  std::fflush(stdout);
+}
+
+Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
+  auto begin = Clock::now();
+  const Batch &batch = feed_->advance();
+  double lr = schedule_.rate(lr_, position_.step, batch.epoch, total_);
+  writeScalars(lr);
+  CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
+    feed_->fill(local, rank);
+    return rank.run(*program_);
+  }));
+  double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  ++position_.step;
+  position_.epoch = batch.nextEpoch;
+  position_.sample = batch.nextPosition;
+  *epochEnds = batch.nextEpoch != batch.epoch;
+  metrics->step = position_.step;
+  metrics->lr = lr;
+  metrics->stepS = seconds;
+  if (tokensPerSample_ != 0)
+    metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
+  readResults(metrics);
+  // The first step warms caches up and says little about those to come.
+  smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;
+  return Status::ok();
+}
+
+void TrainLoop::writeScalars(double lr) {
+  lrState_.set(lr);
+  stepState_.setInteger(static_cast<int64_t>(position_.step + 1));
+  seedState_.setInteger(static_cast<int64_t>(position_.seed));
+  clipState_.set(options_.clipGradNorm.value_or(std::numeric_limits<double>::infinity()));
+}
+
+void TrainLoop::readResults(StepMetrics *metrics) {
+  metrics->loss = loss_.get().value_or(0);
+  metrics->gradNorm = gradNorm_.get();
+  metrics->lossScale = lossScale_.get();
+  if (std::optional<double> skipped = skipped_.get())
+    metrics->skipped = static_cast<uint64_t>(*skipped);
+  metrics->peakBytes = memoryUsage().peak;
+  uint64_t sent = session_->bytesSent();
+  metrics->commBytes = sent - sentBefore_;
+  sentBefore_ = sent;
+}
+
+Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
+  bool last = position_.step >= total_;
+  bool evaluates = options_.evalEvery ? position_.step % options_.evalEvery == 0 : epochEnds;
+  bool isBest = false;
+  double samplesPerS = static_cast<double>(feed_->globalBatch()) / smoothStep_;
+  progress_->step(*metrics, tokensPerSample_ != 0 ? samplesPerS * tokensPerSample_ : samplesPerS, smoothStep_);
+  if (evaluator_ && (evaluates || last))
+    CLEAVE_TRY(evaluate(metrics, &isBest));
+  CLEAVE_TRY(metricsFile_.write(*metrics));
+  CLEAVE_TRY(tensorboard_.write(*metrics));
+  *stop = last || (options_.patience != 0 && position_.stale >= options_.patience);
+  if (*stop && !last)
+    progress_->note("stopped early: no better loss in " + std::to_string(position_.stale) + " evaluations");
+  bool saves = options_.saveEvery != 0 && position_.step % options_.saveEvery == 0;
+  if (!options_.save.empty() && (saves || (isBest && options_.saveBest) || *stop))
+    return save(isBest && options_.saveBest);
+  return Status::ok();
+}
+
+Status TrainLoop::evaluate(StepMetrics *metrics, bool *isBest) {
+  Evaluation evaluation;
+  CLEAVE_TRY(evaluator_->run(&evaluation).in("evaluation"));
+  metrics->valLoss = evaluation.loss;
+  metrics->valAccuracy = evaluation.accuracy;
+  *isBest = std::isfinite(evaluation.loss) && (!position_.hasBest || evaluation.loss < position_.bestLoss);
+  position_.stale = *isBest ? 0 : position_.stale + 1;
+  if (*isBest) {
+    position_.hasBest = true;
+    position_.bestLoss = evaluation.loss;
+  }
+  sentBefore_ = session_->bytesSent();
+  progress_->note("step " + std::to_string(position_.step) + "  " + describe(evaluation) + (*isBest ? "  best" : ""));
+  return Status::ok();
+}
+
+Status TrainLoop::save(bool isBest) {
+  CLEAVE_TRY(saveCheckpoint(*session_, options_.save, position_, isBest, options_.keep).in("--save"));
+  savedStep_ = position_.step;
+  sentBefore_ = session_->bytesSent();
+  progress_->note("saved " + CheckpointSave(options_.save, position_.step).path());
+  return Status::ok();
+}
+
+} // namespace cleave::rt

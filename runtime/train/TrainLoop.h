@@ -1,0 +1,67 @@
+// The training of a model, from the first step (or a checkpoint) to the last.
+//
+// One step: the reader's next global batch is copied to the input frames, the host writes the step's scalars, every
+// rank runs `train_step`, and the results are read. What is not part of a step (evaluating, saving, stopping early)
+// happens between steps, decided by numbers that are equal on all ranks, so that processes never disagree.
+//
+//   TrainLoop loop;
+//   CLEAVE_TRY(TrainLoop::open(session, options, &loop));
+//   CLEAVE_TRY(loop.run());
+#ifndef CLEAVE_RUNTIME_TRAIN_TRAINLOOP_H
+#define CLEAVE_RUNTIME_TRAIN_TRAINLOOP_H
+
+#include "runtime/state/CheckpointIndex.h"
+#include "runtime/train/Evaluator.h"
+#include "runtime/train/Progress.h"
+#include "runtime/train/Schedule.h"
+#include "runtime/train/TensorBoard.h"
+#include "runtime/train/TrainOptions.h"
+
+namespace cleave::rt {
+
+class TrainLoop {
+public:
+  // `session` must outlive the loop. All options and files are checked here, before the first step.
+  static Status open(Session &session, const TrainOptions &options, TrainLoop *result);
+  Status run();
+
+  const TrainingPosition &position() const { return position_; }
+
+private:
+  Status openData();
+  Status resume();
+  Status openOutputs();
+  Status checkScalars();
+  void printStart() const;
+  Status step(StepMetrics *metrics, bool *epochEnds);
+  void writeScalars(double lr);
+  void readResults(StepMetrics *metrics);
+  Status evaluate(StepMetrics *metrics, bool *isBest);
+  Status save(bool isBest);
+  Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);
+
+  Session *session_ = nullptr;
+  TrainOptions options_;
+  const fb::Program *program_ = nullptr;
+  Schedule schedule_;
+  double lr_ = 0;
+  uint64_t total_ = 0;
+  double tokensPerSample_ = 0; // 0: the model's input is not tokens
+  std::unique_ptr<DataSet> data_;
+  std::unique_ptr<InputFeed> feed_;
+  std::optional<Evaluator> evaluator_;
+  TrainingPosition position_;
+  bool resumed_ = false;
+  uint64_t savedStep_ = 0;
+
+  ScalarState lrState_, stepState_, seedState_, clipState_, loss_, gradNorm_, lossScale_, skipped_;
+  std::unique_ptr<Progress> progress_;
+  MetricsFile metricsFile_;
+  TensorBoard tensorboard_;
+  double smoothStep_ = 0;
+  uint64_t sentBefore_ = 0;
+};
+
+} // namespace cleave::rt
+
+#endif

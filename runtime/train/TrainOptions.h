@@ -1,0 +1,39 @@
+// What a training run is asked to do: the options of `train` (DESIGN.md §6), with their defaults.
+#ifndef CLEAVE_RUNTIME_TRAIN_TRAINOPTIONS_H
+#define CLEAVE_RUNTIME_TRAIN_TRAINOPTIONS_H
+
+#include "runtime/train/Sampler.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cleave::rt {
+
+struct TrainOptions {
+  std::vector<std::string> data, valData; // see DataSpec.h
+  std::optional<uint64_t> epochs, steps;  // of the whole training, resumed parts included; default: one epoch
+  std::optional<uint64_t> seed;           // default: 0, or the checkpoint's
+  bool shuffle = true;
+  LastBatch lastBatch = LastBatch::Drop;
+
+  std::optional<double> lr;            // default: the model's property "lr", or 1e-3
+  std::string lrSchedule = "constant"; // see Schedule.h
+  std::optional<double> clipGradNorm;  // default: off
+
+  uint64_t evalEvery = 0; // steps; 0: at the end of each epoch
+  uint64_t patience = 0;  // evaluations without a better loss until training stops; 0: never
+
+  std::string save;       // directory; empty: nothing is saved
+  uint64_t saveEvery = 0; // steps; 0: at the end only
+  unsigned keep = 0;      // newest checkpoints kept; 0: all
+  bool saveBest = false;
+  std::string resume; // a checkpoint, or "auto": the latest of `save` if there is one
+
+  uint64_t logEvery = 10;
+  std::string metrics, tensorboard;
+};
+
+} // namespace cleave::rt
+
+#endif

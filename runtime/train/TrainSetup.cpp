@@ -1,0 +1,133 @@
+// What a training run needs before its first step: everything that can be wrong with options and files shows here.
+#include "runtime/plan/PlanReader.h"
+#include "runtime/state/CheckpointSave.h"
+#include "runtime/train/TrainCheckpoints.h"
+#include "runtime/train/TrainLoop.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+namespace {
+
+// Tokens per sample: the sequence length when an input is integer [batch, sequence]; 0 when there is none.
+double tokensPerSample(const fb::Program &program) {
+  if (lengthOf(program.inputs()) == 0)
+    return 0;
+  const fb::Port &port = *program.inputs()->Get(0);
+  bool integer = port.dtype() == fb::DType::i64 || port.dtype() == fb::DType::i32;
+  return integer && port.batch_dim() == 0 && lengthOf(port.shape()) == 2 ? static_cast<double>(port.shape()->Get(1))
+                                                                         : 0;
+}
+
+std::string findProperty(const fb::Plan &plan, std::string_view key) {
+  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
+    if (textOf(plan.properties()->Get(i)->key()) == key)
+      return plan.properties()->Get(i)->value()->str();
+  return "";
+}
+
+double defaultRate(const fb::Plan &plan) {
+  double rate = 0;
+  return parseReal(findProperty(plan, "lr"), &rate) && rate > 0 ? rate : 1e-3;
+}
+
+Status checkOptions(const TrainOptions &options) {
+  if (options.epochs && options.steps)
+    return invalidArgument("give --epochs or --steps, not both");
+  if (options.lr && !(*options.lr >= 0))
+    return invalidArgument("--lr must not be negative");
+  if (options.clipGradNorm && !(*options.clipGradNorm > 0))
+    return invalidArgument("--clip-grad-norm must be positive");
+  if (options.logEvery == 0)
+    return invalidArgument("--log-every must be at least 1");
+  bool validates = !options.valData.empty();
+  if (!validates && (options.evalEvery != 0 || options.patience != 0 || options.saveBest))
+    return invalidArgument("--eval-every, --patience and --save-best need --val-data");
+  if (options.save.empty() && (options.saveEvery != 0 || options.keep != 0 || options.saveBest))
+    return invalidArgument("--save-every, --keep and --save-best need --save DIR");
+  if (options.save.empty() && options.resume == "auto")
+    return invalidArgument("--resume auto needs --save DIR");
+  return Status::ok();
+}
+
+} // namespace
+
+Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop *result) {
+  TrainLoop loop;
+  loop.session_ = &session;
+  loop.options_ = options;
+  CLEAVE_TRY(session.entry("train_step", &loop.program_));
+  CLEAVE_TRY(checkOptions(options));
+  CLEAVE_TRY(parseSchedule(options.lrSchedule, &loop.schedule_).in("--lr-schedule"));
+  CLEAVE_TRY(loop.checkScalars());
+  CLEAVE_TRY(loop.resume());
+  CLEAVE_TRY(loop.openData());
+  CLEAVE_TRY(loop.openOutputs());
+  *result = std::move(loop);
+  return Status::ok();
+}
+
+Status TrainLoop::checkScalars() {
+  lrState_ = ScalarState(*session_, "scalar.lr");
+  stepState_ = ScalarState(*session_, "scalar.step");
+  seedState_ = ScalarState(*session_, "scalar.seed");
+  clipState_ = ScalarState(*session_, "scalar.clip_norm");
+  loss_ = ScalarState(*session_, "scalar.loss");
+  gradNorm_ = ScalarState(*session_, "scalar.grad_norm");
+  lossScale_ = ScalarState(*session_, "scalar.loss_scale");
+  skipped_ = ScalarState(*session_, "scalar.skipped");
+  lr_ = options_.lr.value_or(defaultRate(session_->plan()));
+  if (!loss_.exists())
+    return internal("the plan has no state scalar.loss");
+  if (options_.clipGradNorm && !clipState_.exists())
+    return invalidArgument("--clip-grad-norm: this model was compiled without gradient clipping (it has no "
+                           "scalar.clip_norm)");
+  return Status::ok();
+}
+
+Status TrainLoop::resume() {
+  position_.seed = options_.seed.value_or(0);
+  if (options_.resume.empty())
+    return Status::ok();
+  std::string path = options_.resume == "auto" ? options_.save : options_.resume;
+  std::string resolved;
+  Status found = resolveCheckpoint(path, &resolved);
+  if (options_.resume == "auto" && found.code() == Code::NotFound)
+    return Status::ok();
+  CLEAVE_TRY(std::move(found).in("--resume"));
+  CLEAVE_TRY(loadCheckpoint(*session_, resolved, &position_).in("--resume"));
+  if (options_.seed && *options_.seed != position_.seed)
+    return invalidArgument("--resume: the checkpoint was made with --seed " + std::to_string(position_.seed) +
+                           ", not " + std::to_string(*options_.seed));
+  resumed_ = true;
+  savedStep_ = position_.step;
+  return Status::ok();
+}
+
+Status TrainLoop::openData() {
+  const fb::Plan &plan = session_->plan();
+  data_ = std::make_unique<DataSet>();
+  CLEAVE_TRY(DataSet::open(*program_, options_.data, "--data", data_.get()));
+  unsigned frames = std::max(1u, plan.micro_batches());
+  CLEAVE_TRY(InputFeed::open(*session_, *program_, frames, *data_, position_.seed, options_.shuffle, options_.lastBatch,
+                             position_.epoch, position_.sample, "--data", &feed_));
+  total_ = options_.steps ? *options_.steps : options_.epochs.value_or(1) * feed_->batchesPerEpoch();
+  tokensPerSample_ = tokensPerSample(*program_);
+  if (options_.valData.empty())
+    return Status::ok();
+  evaluator_.emplace();
+  return Evaluator::open(*session_, options_.valData, "--val-data", options_.lastBatch, &*evaluator_);
+}
+
+Status TrainLoop::openOutputs() {
+  bool leader = session_->isLeader();
+  progress_ = std::make_unique<Progress>(total_, options_.logEvery, tokensPerSample_ != 0 ? "tokens" : "samples",
+                                         /*quiet=*/!leader);
+  if (leader && !options_.metrics.empty())
+    CLEAVE_TRY(metricsFile_.open(options_.metrics, resumed_).in("--metrics"));
+  if (leader && !options_.tensorboard.empty())
+    CLEAVE_TRY(tensorboard_.open(options_.tensorboard).in("--tensorboard"));
+  return Status::ok();
+}
+
+} // namespace cleave::rt
