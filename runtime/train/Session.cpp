@@ -97,6 +97,9 @@ Status Session::open(const cleave_model &model, const SessionOptions &options, S
   if (!options.trace.empty())
     impl.trace = std::make_unique<ChromeTrace>();
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
+  const fb::Program *wanted = nullptr;
+  if (!options.program.empty())
+    CLEAVE_TRY(session.entry(options.program.c_str(), &wanted));
   // Weights are checked before ranks are made: the cheap mistake is told first.
   WeightStore weights;
   CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights));

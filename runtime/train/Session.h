@@ -20,6 +20,7 @@ struct SessionOptions {
   std::string directory; // where NAME.weights lies
   std::string weights;   // replaces the compiled weights; empty: none
   std::string trace;     // Chrome trace to write; empty: none
+  std::string program;   // an entry program that must be there; empty: any
 };
 
 class Session {

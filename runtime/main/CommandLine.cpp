@@ -1,0 +1,205 @@
+#include "runtime/main/CommandLine.h"
+
+#include "runtime/train/NearestName.h"
+
+#include <CLI/CLI.hpp>
+
+namespace cleave::rt {
+namespace {
+
+void addSessionOptions(CLI::App &command, SessionOptions &session) {
+  command.add_option("--weights", session.weights,
+                     "Weights instead of the compiled ones: a safetensors file, a "
+                     "directory of them, or a checkpoint");
+  command.add_option("--ranks", session.ranks, "Ranks; must be the product of the mesh, which is the default");
+  command.add_option("--threads", session.threads, "Compute threads per rank [as compiled]");
+  command.add_option("--trace", session.trace, "Write a Chrome/Perfetto trace to this file");
+}
+
+// Options that may be given several times, each with one value: --data a=... --data b=...
+void addList(CLI::App &command, const char *name, std::vector<std::string> &list, const char *help) {
+  command.add_option(name, list, help)->allow_extra_args(false);
+}
+
+void addDataOptions(CLI::App &command, TrainOptions &train, const char *help) {
+  addList(command, "--data", train.data, help);
+  command
+      .add_option_function<std::string>(
+          "--last-batch",
+          [&train](const std::string &value) { train.lastBatch = value == "pad" ? LastBatch::Pad : LastBatch::Drop; },
+          "drop | pad: samples that fill no global batch are left out, or filled up with the first ones [drop]")
+      ->check(CLI::IsMember({"drop", "pad"}));
+}
+
+template <typename T>
+void addOptional(CLI::App &command, const char *name, std::optional<T> &target, const char *help) {
+  command.add_option_function<T>(
+      name, [&target](const T &value) { target = value; }, help);
+}
+
+void addTrain(CLI::App &command, Command &result) {
+  TrainOptions &train = result.train;
+  addDataOptions(command, train, "INPUT=FILE[,FILE...][,key=value...]: data of an input; once per input");
+  addList(command, "--val-data", train.valData, "Likewise, for evaluation");
+  addOptional(command, "--epochs", train.epochs, "Passes over the data [1]");
+  addOptional(command, "--steps", train.steps, "Steps, instead of --epochs");
+  addOptional(command, "--seed", train.seed, "Seed of shuffling and dropout [0]");
+  command.add_flag("--no-shuffle{false}", train.shuffle, "Take samples in their order");
+  addOptional(command, "--lr", train.lr, "Learning rate [the optimizer's, else 1e-3]");
+  command.add_option("--lr-schedule", train.lrSchedule,
+                     "constant | step,size=N|Nepoch,gamma=G | cosine[,warmup=N][,min=LR] | linear[,warmup=N][,min=LR]");
+  addOptional(command, "--clip-grad-norm", train.clipGradNorm, "Largest norm of all gradients together [off]");
+  command.add_option("--eval-every", train.evalEvery, "Steps between evaluations [each epoch]");
+  command.add_option("--save", train.save, "Directory of checkpoints");
+  command.add_option("--save-every", train.saveEvery, "Steps between checkpoints [the end only]");
+  command.add_option("--keep", train.keep, "Newest checkpoints to keep [all]");
+  command.add_flag("--save-best", train.saveBest, "Save whenever the validation loss is the best so far");
+  command.add_option("--patience", train.patience, "Stop after this many evaluations without a better loss [never]");
+  command.add_option("--resume", train.resume, "A checkpoint to go on from, or auto: the latest of --save, if any");
+  command.add_option("--log-every", train.logEvery, "Steps between lines of progress [10]");
+  command.add_option("--metrics", train.metrics, "Write one JSON object per step to this file");
+  command.add_option("--tensorboard", train.tensorboard, "Write TensorBoard events to this directory");
+  addSessionOptions(command, result.session);
+}
+
+void addGenerate(CLI::App &command, Command &result) {
+  GenerateOptions &generate = result.generate;
+  command.add_option("--input", generate.input, "The integer input [batch, context] [the only one]");
+  command.add_option("--output", generate.output, "The output [batch, context, 256] [the only one]");
+  command.add_option("--prompt", generate.prompt, "The text to go on from [a line's end]");
+  command.add_option("--bytes", generate.bytes, "Bytes to write [200]");
+  command.add_option("--temperature", generate.temperature, "0 takes the likeliest byte; 1 samples as predicted [0.8]");
+  command.add_option("--seed", generate.seed, "Seed of sampling [0]");
+  addSessionOptions(command, result.session);
+}
+
+std::vector<std::string> optionNames(const CLI::App &command) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+std::string suggestion(const std::string &typed, const std::vector<std::string> &names) {
+  std::string near = nearestName(typed, names);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
+Status unknownOption(const CLI::App &command, const std::string &typed) {
+  std::string name = typed.substr(0, typed.find('='));
+  bool isOption = name.size() > 1 && name[0] == '-';
+  std::string where = command.get_name() + ": ";
+  if (!isOption)
+    return invalidArgument(where + "'" + typed + "' belongs to no option; see " + command.get_name() + " --help");
+  std::string near = suggestion(name, optionNames(command));
+  return invalidArgument(where + "unknown option '" + name + "'" +
+                         (near.empty() ? "; see " + command.get_name() + " --help" : near));
+}
+
+struct Parser {
+  CLI::App app{"A model compiled by Cleave."};
+  CLI::App *infer, *train, *evaluate, *generate, *inspect;
+
+  Parser(const std::string &program, Command &result) {
+    app.name(program);
+    infer = app.add_subcommand("infer", "Run the model on arrays");
+    train = app.add_subcommand("train", "Train the model");
+    evaluate = app.add_subcommand("evaluate", "Loss and accuracy on data");
+    generate = app.add_subcommand("generate", "Write text with a byte-level language model");
+    inspect = app.add_subcommand("inspect", "What the plan holds: memory, traffic, instructions");
+    addList(*infer, "--input", result.inputs, "INPUT=FILE: the data of an input; once per input");
+    addList(*infer, "--output", result.outputs, "OUTPUT=FILE.npy: where an output goes");
+    addSessionOptions(*infer, result.session);
+    addTrain(*train, result);
+    addDataOptions(*evaluate, result.train, "INPUT=FILE[,...]: data of an input; once per input");
+    addSessionOptions(*evaluate, result.session);
+    addGenerate(*generate, result);
+    inspect->add_flag("--json", result.json, "As JSON");
+    app.require_subcommand(0, 1);
+    app.allow_extras();
+    for (CLI::App *command : app.get_subcommands({}))
+      command->allow_extras();
+    addExamples(program);
+  }
+
+  void addExamples(const std::string &program) {
+    std::string run = "  ./" + program;
+    app.footer("Examples:\n" + run + " infer --input x=batch.npy --output y=y.npy\n" + run +
+               " train --data x=images.npy,mean=0.1307,std=0.3081 --data label=labels.npy --epochs 3 --save ckpt\n" +
+               run + " inspect");
+    train->footer("Examples:\n" + run + " train --data x=x.npy --data label=y.npy --epochs 3 --lr 0.01\n" + run +
+                  " train --data tokens=text.bin:u8,window=64,shift=0 --data labels=text.bin:u8,window=64,shift=1 \\\n"
+                  "      --steps 200 --lr 3e-4 --lr-schedule cosine,warmup=20 --save ckpt --save-every 100 "
+                  "--resume auto");
+    infer->footer("Example:\n" + run + " infer --input x=batch.npy --output y=y.npy --weights ckpt");
+    evaluate->footer("Example:\n" + run + " evaluate --data x=x.npy --data label=y.npy --weights ckpt");
+    generate->footer("Example:\n" + run + " generate --prompt \"The license \" --bytes 200 --temperature 0.8 --seed 1");
+  }
+
+  // The subcommand on the command line; null when there is none.
+  CLI::App *chosen() const {
+    std::vector<CLI::App *> parsed = app.get_subcommands();
+    return parsed.empty() ? nullptr : parsed[0];
+  }
+
+  CommandKind kind() const {
+    const CLI::App *command = chosen();
+    return command == infer      ? CommandKind::Infer
+           : command == train    ? CommandKind::Train
+           : command == evaluate ? CommandKind::Evaluate
+           : command == generate ? CommandKind::Generate
+                                 : CommandKind::Inspect;
+  }
+};
+
+Status checkRest(const Parser &parser) {
+  CLI::App *command = parser.chosen();
+  std::vector<std::string> extras = parser.app.remaining();
+  if (!command) {
+    if (extras.empty())
+      return invalidArgument("no command; expected infer, train, evaluate, generate or inspect (see --help)");
+    if (extras[0][0] == '-')
+      return unknownOption(parser.app, extras[0]);
+    std::vector<std::string> names;
+    for (const CLI::App *sub : parser.app.get_subcommands([](const CLI::App *) { return true; }))
+      names.push_back(sub->get_name());
+    std::string near = suggestion(extras[0], names);
+    return invalidArgument("unknown command '" + extras[0] + "'" +
+                           (near.empty() ? "; expected " + joinNames(names) : near));
+  }
+  std::vector<std::string> rest = command->remaining();
+  rest.insert(rest.end(), extras.begin(), extras.end());
+  return rest.empty() ? Status::ok() : unknownOption(*command, rest[0]);
+}
+
+// CLI11 writes some messages over several lines; ours have one.
+std::string firstLine(std::string text) {
+  text.resize(std::min(text.find('\n'), text.size()));
+  return text;
+}
+
+} // namespace
+
+Status parseCommandLine(int argc, const char *const *argv, const std::string &program, Command *result) {
+  Command command;
+  try {
+    Parser parser(program, command);
+    try {
+      parser.app.parse(argc, argv);
+    } catch (const CLI::CallForHelp &) {
+      const CLI::App *sub = parser.chosen();
+      result->kind = CommandKind::Help;
+      result->help = sub ? sub->help(program) : parser.app.help();
+      return Status::ok();
+    }
+    CLEAVE_TRY(checkRest(parser));
+    command.kind = parser.kind();
+  } catch (const CLI::Error &error) {
+    return invalidArgument(firstLine(error.what()));
+  }
+  *result = std::move(command);
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,146 @@
+#include "runtime/main/Commands.h"
+
+#include "runtime/plan/PlanPrinter.h"
+#include "runtime/plan/PlanReader.h"
+#include "runtime/plan/PlanSummary.h"
+#include "runtime/train/Inference.h"
+#include "runtime/train/TrainLoop.h"
+
+#include <climits>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <unistd.h>
+
+namespace cleave::rt {
+namespace {
+
+std::string executablePath() {
+  char path[PATH_MAX];
+  ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  return std::string(path, size > 0 ? static_cast<size_t>(size) : 0);
+}
+
+Status inspect(const cleave_model &model, bool json) {
+  const fb::Plan *plan = nullptr;
+  CLEAVE_TRY(openPlan(model.plan, model.plan_size, &plan));
+  PlanSummary summary = summarize(*plan);
+  std::string text = json ? summaryJson(*plan, summary) : printSummary(*plan, summary) + "\n" + printPlan(*plan);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (!text.empty() && text.back() != '\n')
+    std::putchar('\n');
+  return Status::ok();
+}
+
+Status train(Session &session, const TrainOptions &options) {
+  TrainLoop loop;
+  CLEAVE_TRY(TrainLoop::open(session, options, &loop));
+  return loop.run();
+}
+
+Status evaluate(Session &session, const TrainOptions &options) {
+  Evaluator evaluator;
+  Evaluation evaluation;
+  CLEAVE_TRY(Evaluator::open(session, options.data, "--data", options.lastBatch, &evaluator));
+  CLEAVE_TRY(evaluator.run(&evaluation));
+  if (!session.isLeader())
+    return Status::ok();
+  std::printf("loss %.6f", evaluation.loss);
+  if (evaluation.accuracy)
+    std::printf("  accuracy %.2f%%", 100 * *evaluation.accuracy);
+  std::printf("  (%llu samples)\n", static_cast<unsigned long long>(evaluation.samples));
+  return Status::ok();
+}
+
+Status generateText(Session &session, const GenerateOptions &options) {
+  bool leader = session.isLeader();
+  auto show = [leader](char byte) {
+    if (!leader)
+      return;
+    std::putchar(byte);
+    std::fflush(stdout);
+  };
+  if (leader)
+    std::fwrite(options.prompt.data(), 1, options.prompt.size(), stdout);
+  CLEAVE_TRY(generate(session, options, show));
+  if (leader)
+    std::putchar('\n');
+  return Status::ok();
+}
+
+Status runOn(Session &session, const Command &command) {
+  switch (command.kind) {
+  case CommandKind::Infer:
+    return inferFiles(session, command.inputs, command.outputs);
+  case CommandKind::Train:
+    return train(session, command.train);
+  case CommandKind::Evaluate:
+    return evaluate(session, command.train);
+  case CommandKind::Generate:
+    return generateText(session, command.generate);
+  case CommandKind::Inspect:
+  case CommandKind::Help:
+    break;
+  }
+  return internal("a command without an implementation");
+}
+
+// The program that a command needs, asked for before memory is allocated and weights are read.
+const char *neededProgram(CommandKind kind) {
+  return kind == CommandKind::Train ? "train_step" : kind == CommandKind::Evaluate ? "evaluate" : "infer";
+}
+
+Status guardedRun(const cleave_model &model, const Command &command) {
+  try {
+    return runCommand(model, command);
+  } catch (const std::bad_alloc &) {
+    return {Code::OutOfMemory, "out of memory"};
+  } catch (const std::exception &error) {
+    return internal(error.what());
+  }
+}
+
+} // namespace
+
+Status runCommand(const cleave_model &model, const Command &command) {
+  if (command.kind == CommandKind::Help) {
+    std::fputs(command.help.c_str(), stdout);
+    return Status::ok();
+  }
+  if (command.kind == CommandKind::Inspect)
+    return inspect(model, command.json);
+  SessionOptions options = command.session;
+  std::string path = executablePath();
+  size_t slash = path.find_last_of('/');
+  options.directory = slash == std::string::npos ? "." : path.substr(0, slash);
+  options.program = neededProgram(command.kind);
+  Session session;
+  CLEAVE_TRY(Session::open(model, options, &session));
+  Status status = runOn(session, command);
+  // What was recorded up to a failure is what one wants to look at.
+  Status traced = session.writeTrace();
+  CLEAVE_TRY(std::move(status));
+  CLEAVE_TRY(std::move(traced).in("--trace"));
+  if (session.isLeader())
+    std::fprintf(stderr, "%s\n", session.memoryReport().c_str());
+  return Status::ok();
+}
+
+int runMain(int argc, const char *const *argv, const cleave_model &model) {
+  std::string name = model.name ? model.name : "model";
+  Command command;
+  Status status = parseCommandLine(argc, argv, name, &command);
+  int code = 2;
+  if (status.isOk()) {
+    status = guardedRun(model, command);
+    code = 1;
+  }
+  if (status.isOk() && std::fflush(stdout) == 0)
+    return 0;
+  std::string message = status.isOk() ? "cannot write to stdout" : status.message();
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s: error: %s\n", name.c_str(), message.c_str());
+  return status.isOk() ? 1 : code;
+}
+
+} // namespace cleave::rt
