@@ -15,13 +15,10 @@ def Cleave_MatmulOp : Cleave_ComputeOp<"matmul", [Cleave_Infer, Cleave_Different
   let arguments = (ins Cleave_FloatTensor:$lhs, Cleave_FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
-  let hasVerifier = 1;
 }
 
 class Cleave_WindowOp<string mnemonic, list<Trait> traits = []>
-    : Cleave_ComputeOp<mnemonic, !listconcat([Cleave_Cost], traits), ["getComputeKind", "getKernelSpec"]> {
-  let hasVerifier = 1;
-}
+    : Cleave_ComputeOp<mnemonic, !listconcat([Cleave_Cost], traits), ["getComputeKind", "getKernelSpec"]>;
 defvar Cleave_ConvAttrs = (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pad_low,
                                DenseI64ArrayAttr:$pad_high, I64Attr:$groups);
 
@@ -42,12 +39,14 @@ def Cleave_ConvolutionInputGradOp : Cleave_WindowOp<"convolution_input_grad"> {
   let arguments = !con((ins Cleave_FloatTensor:$result_grad, Cleave_FloatTensor:$filter), Cleave_ConvAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$result_grad `,` $filter attr-dict `:` type($result_grad) `,` type($filter) `->` type($result)";
+  let hasVerifier = 1;
 }
 def Cleave_ConvolutionWeightGradOp : Cleave_WindowOp<"convolution_weight_grad"> {
   let summary = "gradient of convolution with respect to its filter, of the result's type";
   let arguments = !con((ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$result_grad), Cleave_ConvAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$input `,` $result_grad attr-dict `:` type($input) `,` type($result_grad) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 defvar Cleave_PoolAttrs = (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
@@ -64,6 +63,7 @@ def Cleave_MaxPoolGradOp : Cleave_WindowOp<"max_pool_grad", [AllTypesMatch<["inp
   let arguments = !con((ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$result_grad), Cleave_PoolAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$input `,` $result_grad attr-dict `:` type($input) `,` type($result_grad)";
+  let hasVerifier = 1;
 }
 def Cleave_AvgPoolOp : Cleave_WindowOp<"avg_pool", [Cleave_Infer, Cleave_Differentiable]> {
   let summary = "mean over windows of [n, c, in...]";
@@ -76,5 +76,6 @@ def Cleave_AvgPoolGradOp : Cleave_WindowOp<"avg_pool_grad"> {
   let arguments = !con((ins Cleave_FloatTensor:$result_grad, UnitAttr:$count_pad), Cleave_PoolAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$result_grad attr-dict `:` type($result_grad) `->` type($result)";
+  let hasVerifier = 1;
 }
 #endif

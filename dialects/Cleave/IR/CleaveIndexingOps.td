@@ -14,7 +14,6 @@ def Cleave_TakeOp : Cleave_ComputeOp<"take", [Cleave_Infer, Cleave_Differentiabl
   let arguments = (ins Cleave_Tensor:$operand, Cleave_IntTensor:$indices, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand `,` $indices `,` `dim` `=` $dim attr-dict `:` type($operand) `,` type($indices) `->` type($result)";
-  let hasVerifier = 1;
 }
 def Cleave_PutAddOp : Cleave_ComputeOp<"put_add", [AllTypesMatch<["operand", "result"]>, Cleave_Infer, Cleave_Cost],
                                        ["getComputeKind", "getKernelSpec", "getInPlaceOperand"]> {

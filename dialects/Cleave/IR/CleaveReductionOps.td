@@ -42,7 +42,7 @@ def Cleave_NormalizeOp : Cleave_ComputeOp<"normalize", [Cleave_Infer, Cleave_Dif
   let summary = "subtracts the mean and divides by the standard deviation over `dims`";
   let description = [{
     y = (x - mean) / sqrt(variance + epsilon), with the biased variance. Mean and variance, without `dims`, are results: running
-    statistics want them and the gradient uses them. Layer, group, instance and batch normalization are reshapes around this op; batch norm over `g` groups of samples
+    statistics want them and the gradient uses them; of a half-precision operand they are f32. Layer, group, instance and batch normalization are reshapes around this op; batch norm over `g` groups of samples
     is a reshape to [g, n/g, c, ...] and dims [1, 3].
     ```mlir
     %y, %mean, %variance = cleave.normalize %x, [1], epsilon = 1.0e-5 : tensor<8x4xf32> -> tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>

@@ -1,0 +1,175 @@
+// cleave.matmul.
+#include "dialects/Cleave/IR/OpSupport.h"
+
+using namespace cleave;
+using llvm::ArrayRef;
+using mlir::ImplicitLocOpBuilder;
+using mlir::Value;
+using mlir::utils::IteratorType;
+
+namespace {
+// The sizes of a product; `rows` of an operand are the dimension before its last, as stored.
+struct MatmulSizes {
+  ArrayRef<int64_t> batch;
+  int64_t m, n, k, rhsK;
+};
+} // namespace
+
+static MatmulSizes sizesOf(ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs, bool transposeLhs, bool transposeRhs) {
+  MatmulSizes sizes;
+  sizes.batch = (lhs.size() >= rhs.size() ? lhs : rhs).drop_back(2);
+  sizes.m = lhs[lhs.size() - (transposeLhs ? 1 : 2)];
+  sizes.k = lhs[lhs.size() - (transposeLhs ? 2 : 1)];
+  sizes.rhsK = rhs[rhs.size() - (transposeRhs ? 1 : 2)];
+  sizes.n = rhs[rhs.size() - (transposeRhs ? 2 : 1)];
+  return sizes;
+}
+
+static MatmulSizes sizesOf(MatmulOp op) {
+  return sizesOf(shapeOf(op.getLhs()), shapeOf(op.getRhs()), op.getTransposeLhs(), op.getTransposeRhs());
+}
+
+// A rank-2 operand beside one with batch dimensions serves all batches.
+static bool isShared(Value operand, Value other) { return shapeOf(operand).size() == 2 && shapeOf(other).size() > 2; }
+
+llvm::LogicalResult MatmulOp::inferReturnTypes(mlir::MLIRContext *, std::optional<mlir::Location> location,
+                                               mlir::ValueRange operands, mlir::DictionaryAttr attributes,
+                                               mlir::OpaqueProperties properties, mlir::RegionRange regions,
+                                               llvm::SmallVectorImpl<mlir::Type> &types) {
+  Adaptor op(operands, attributes, properties, regions);
+  auto lhs = tensorTypeOf(op.getLhs()), rhs = tensorTypeOf(op.getRhs());
+  if (lhs.getElementType() != rhs.getElementType())
+    return mlir::emitOptionalError(location, "'cleave.matmul' op expects operands of one element type; got: ",
+                                   lhs.getElementType(), " and ", rhs.getElementType());
+  if (lhs.getRank() < 2 || rhs.getRank() < 2)
+    return mlir::emitOptionalError(location, "'cleave.matmul' op expects operands of rank 2 or more; got: ", lhs,
+                                   " and ", rhs);
+  MatmulSizes sizes = sizesOf(lhs.getShape(), rhs.getShape(), op.getTransposeLhs(), op.getTransposeRhs());
+  bool shared = lhs.getRank() == 2 || rhs.getRank() == 2;
+  if (!shared && lhs.getShape().drop_back(2) != rhs.getShape().drop_back(2))
+    return mlir::emitOptionalError(location, "'cleave.matmul' op expects equal batch dimensions; got: ", lhs, " and ",
+                                   rhs);
+  if (sizes.k != sizes.rhsK)
+    return mlir::emitOptionalError(location,
+                                   "'cleave.matmul' op expects the contracted dimensions to agree; got: ", sizes.k,
+                                   " of lhs and ", sizes.rhsK, " of rhs");
+  SmallVector<int64_t> shape(sizes.batch);
+  shape.append({sizes.m, sizes.n});
+  types.push_back(lhs.clone(shape));
+  return mlir::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+static Value matmul(ImplicitLocOpBuilder &builder, Value lhs, Value rhs, bool transposeLhs, bool transposeRhs) {
+  return MatmulOp::create(builder, lhs, rhs, transposeLhs, transposeRhs);
+}
+
+// [batch..., rows, columns] as [batch * rows, columns]; with `transposed` it is stored [batch..., columns, rows].
+static Value stackRows(ImplicitLocOpBuilder &builder, Value value, bool transposed) {
+  int64_t rank = tensorTypeOf(value).getRank();
+  if (transposed) {
+    SmallVector<int64_t> permutation = range(0, rank);
+    std::swap(permutation[rank - 1], permutation[rank - 2]);
+    value = TransposeOp::create(builder, value, permutation);
+  }
+  auto type = tensorTypeOf(value);
+  int64_t columns = type.getShape().back();
+  return ReshapeOp::create(builder, type.clone({product(type.getShape().drop_back()), columns}), value);
+}
+
+// The sum over batches of lhs^T rhs, transposed on demand, as one product: batches are stacked along the contracted
+// rows.
+static Value stackedProduct(ImplicitLocOpBuilder &builder, Value lhs, bool lhsTransposed, Value rhs, bool rhsTransposed,
+                            bool transposeResult) {
+  Value a = stackRows(builder, lhs, lhsTransposed), b = stackRows(builder, rhs, rhsTransposed);
+  return transposeResult ? matmul(builder, b, a, true, false) : matmul(builder, a, b, true, false);
+}
+
+// dA = dC op(B)^T, written so that the result lies as A does.
+static Value lhsGradient(ImplicitLocOpBuilder &builder, MatmulOp op, Value dc) {
+  Value b = op.getRhs();
+  if (isShared(op.getLhs(), b)) // sum over batch and n of dC[m, n] B[n, k]
+    return stackedProduct(builder, dc, true, b, !op.getTransposeRhs(), op.getTransposeLhs());
+  if (op.getTransposeLhs())
+    return matmul(builder, b, dc, op.getTransposeRhs(), true);
+  return matmul(builder, dc, b, false, !op.getTransposeRhs());
+}
+
+// dB = op(A)^T dC, written so that the result lies as B does.
+static Value rhsGradient(ImplicitLocOpBuilder &builder, MatmulOp op, Value dc) {
+  Value a = op.getLhs();
+  if (isShared(op.getRhs(), a)) // sum over batch and m of A[m, k] dC[m, n]
+    return stackedProduct(builder, a, op.getTransposeLhs(), dc, false, op.getTransposeRhs());
+  if (op.getTransposeRhs())
+    return matmul(builder, dc, a, true, op.getTransposeLhs());
+  return matmul(builder, a, dc, !op.getTransposeLhs(), false);
+}
+
+llvm::LogicalResult MatmulOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Value> resultGrads,
+                                       llvm::SmallVectorImpl<Value> &operandGrads) {
+  if (!resultGrads[0])
+    return mlir::success();
+  ImplicitLocOpBuilder builder(getLoc(), opBuilder);
+  operandGrads[0] = lhsGradient(builder, *this, resultGrads[0]);
+  operandGrads[1] = rhsGradient(builder, *this, resultGrads[0]);
+  return mlir::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops, cost, kernel
+//===----------------------------------------------------------------------===//
+
+// batch..., m, n, k
+SmallVector<IteratorType> MatmulOp::getLoopIteratorTypes() {
+  SmallVector<IteratorType> types(getType().getRank(), IteratorType::parallel);
+  types.push_back(IteratorType::reduction);
+  return types;
+}
+
+SmallVector<ReductionKind> MatmulOp::getReductionLoopIteratorKinds() { return {ReductionKind::Sum}; }
+
+SmallVector<AffineMap> MatmulOp::getIndexingMaps() {
+  int64_t batch = getType().getRank() - 2;
+  int64_t m = batch, n = batch + 1, k = batch + 2;
+  auto mapOf = [&](bool shared, int64_t row, int64_t column) {
+    SmallVector<int64_t> loops = range(0, shared ? 0 : batch);
+    loops.append({row, column});
+    return loopMap(getContext(), batch + 3, loops);
+  };
+  bool tl = getTransposeLhs(), tr = getTransposeRhs();
+  return {mapOf(isShared(getLhs(), getRhs()), tl ? k : m, tl ? m : k),
+          mapOf(isShared(getRhs(), getLhs()), tr ? n : k, tr ? k : n), mapOf(false, m, n)};
+}
+
+OpCost MatmulOp::getCost() {
+  MatmulSizes sizes = sizesOf(*this);
+  return costWithFlops(*this, 2 * product(sizes.batch) * sizes.m * sizes.n * sizes.k);
+}
+
+ComputeKind MatmulOp::getComputeKind() { return ComputeKind::Kernel; }
+
+KernelSpec MatmulOp::getKernelSpec() {
+  MatmulSizes sizes = sizesOf(*this);
+  int64_t batch = product(sizes.batch);
+  bool sharedLhs = isShared(getLhs(), getRhs()), sharedRhs = isShared(getRhs(), getLhs());
+  // [batch, m, k] against one matrix is [batch * m, k]: one large product instead of many small ones.
+  if (sharedRhs && !getTransposeLhs()) {
+    sizes.m *= batch;
+    batch = 1;
+  }
+  mlir::Type element = getType().getElementType();
+  return {"matmul",
+          {{"batch", {batch}},
+           {"batch_a", {sharedLhs ? 1 : batch}},
+           {"batch_b", {sharedRhs ? 1 : batch}},
+           {"m", {sizes.m}},
+           {"n", {sizes.n}},
+           {"k", {sizes.k}},
+           {"transpose_a", {getTransposeLhs()}},
+           {"transpose_b", {getTransposeRhs()}},
+           {"accumulate", {0}}},
+          {{"dtype", element}, {"out_dtype", element}}};
+}
