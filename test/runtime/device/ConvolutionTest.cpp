@@ -1,0 +1,129 @@
+// Convolutions, pools and their gradients against loops in float64 that share no code with the kernels.
+#include "test/runtime/device/KernelHarness.h"
+
+using namespace cleave::rt;
+using namespace cleave::rt::test;
+
+namespace {
+
+// Two spatial dimensions, which share kernel, stride, dilation and padding.
+struct Case {
+  int64_t n, ic, oc, groups, h, w, kernel, stride, dilation, padLow, padHigh;
+  int64_t outOf(int64_t in) const { return (in + padLow + padHigh - dilation * (kernel - 1) - 1) / stride + 1; }
+  int64_t oh() const { return outOf(h); }
+  int64_t ow() const { return outOf(w); }
+};
+
+const Case cases[] = {{2, 3, 8, 1, 9, 7, 3, 1, 1, 1, 1},    {1, 4, 6, 2, 8, 8, 3, 2, 1, 0, 1},
+                      {2, 16, 16, 1, 7, 7, 1, 1, 1, 0, 0},  {1, 6, 6, 6, 10, 5, 3, 1, 2, 2, 2},
+                      {3, 1, 32, 1, 12, 12, 5, 1, 1, 0, 0}, {1, 2, 3, 1, 6, 6, 2, 3, 1, 0, 2}};
+
+KernelParams windowParams(const char *name, const Case &c, fb::DType dtype) {
+  KernelParams params(*findKernelDef(name));
+  params.set("dtype", int64_t(dtype)).set("n", c.n).set("rank", 2).set("in", {c.h, c.w}).set("out", {c.oh(), c.ow()});
+  params.set("kernel", {c.kernel, c.kernel}).set("stride", {c.stride, c.stride});
+  params.set("dilation", {c.dilation, c.dilation}).set("pad_low", {c.padLow, c.padLow});
+  params.set("pad_high", {c.padHigh, c.padHigh});
+  return params;
+}
+
+// Calls visit(x index, w index, y index) for every product of the convolution.
+template <typename Visit> void forEachProduct(const Case &c, Visit visit) {
+  int64_t gi = c.ic / c.groups, go = c.oc / c.groups;
+  for (int64_t n = 0; n < c.n; ++n)
+    for (int64_t o = 0; o < c.oc; ++o)
+      for (int64_t y = 0; y < c.oh(); ++y)
+        for (int64_t x = 0; x < c.ow(); ++x)
+          for (int64_t i = 0; i < gi; ++i)
+            for (int64_t ky = 0; ky < c.kernel; ++ky)
+              for (int64_t kx = 0; kx < c.kernel; ++kx) {
+                int64_t h = y * c.stride - c.padLow + ky * c.dilation, w = x * c.stride - c.padLow + kx * c.dilation;
+                if (h < 0 || h >= c.h || w < 0 || w >= c.w)
+                  continue;
+                visit(static_cast<size_t>(((n * c.ic + o / go * gi + i) * c.h + h) * c.w + w),
+                      static_cast<size_t>(((o * gi + i) * c.kernel + ky) * c.kernel + kx),
+                      static_cast<size_t>(((n * c.oc + o) * c.oh() + y) * c.ow() + x));
+              }
+}
+
+TEST(Convolution, MatchesFloat64) {
+  for (fb::DType dtype : {fb::DType::f32, fb::DType::f64, fb::DType::bf16, fb::DType::f16})
+    for (const Case &c : cases)
+      for (int threads : {1, 2}) {
+        Values x = sine(static_cast<size_t>(c.n * c.ic * c.h * c.w), 1),
+               y(static_cast<size_t>(c.n * c.oc * c.oh() * c.ow()));
+        Values w = sine(static_cast<size_t>(c.oc * (c.ic / c.groups) * c.kernel * c.kernel), 2), dy = sine(y.size(), 3);
+        Values dx(x.size()), dw(w.size());
+        forEachProduct(c, [&](size_t xi, size_t wi, size_t yi) {
+          y[yi] += x[xi] * w[wi];
+          dx[xi] += dy[yi] * w[wi];
+          dw[wi] += dy[yi] * x[xi];
+        });
+        auto params = [&](const char *name) {
+          KernelParams p = windowParams(name, c, dtype);
+          return p.set("ic", c.ic).set("oc", c.oc).set("groups", c.groups);
+        };
+        double tolerance = 2 * toleranceOf(dtype);
+        std::string what = std::string(fb::EnumNameDType(dtype)) + " case " + std::to_string(&c - cases);
+        expectClose(runKernel("convolution", params("convolution"), {{dtype, x}, {dtype, w}, {dtype, Values(y.size())}},
+                              threads),
+                    y, tolerance, "y " + what);
+        expectClose(runKernel("convolution_input_grad", params("convolution_input_grad"),
+                              {{dtype, dy}, {dtype, w}, {dtype, Values(x.size())}}, threads),
+                    dx, tolerance, "dx " + what);
+        expectClose(runKernel("convolution_weight_grad", params("convolution_weight_grad"),
+                              {{dtype, x}, {dtype, dy}, {dtype, Values(w.size())}}, threads),
+                    dw, tolerance, "dw " + what);
+      }
+}
+
+TEST(Pooling, MatchesFloat64) {
+  for (fb::DType dtype : {fb::DType::f32, fb::DType::f64})
+    for (Case c : cases)
+      for (bool countPad : {false, true}) {
+        c.oc = c.groups = c.ic; // a pool visits what a depth-wise convolution does
+        Values x = sine(static_cast<size_t>(c.n * c.ic * c.h * c.w), 1);
+        x[0] = x[1]; // a tie
+        Values dy = sine(static_cast<size_t>(c.n * c.ic * c.oh() * c.ow()), 2);
+        Values most(dy.size(), -INFINITY), sum(dy.size()), count(dy.size()), dMax(x.size()), dAvg(x.size());
+        std::vector<size_t> best(dy.size());
+        forEachProduct(c, [&](size_t xi, size_t, size_t yi) {
+          sum[yi] += x[xi];
+          count[yi] += 1;
+          if (x[xi] > most[yi]) {
+            most[yi] = x[xi];
+            best[yi] = xi;
+          }
+        });
+        for (size_t i = 0; i < dy.size(); ++i)
+          if (countPad)
+            count[i] = static_cast<double>(c.kernel * c.kernel); // windows end inside the padding in all cases
+        forEachProduct(c, [&](size_t xi, size_t, size_t yi) { dAvg[xi] += dy[yi] / count[yi]; });
+        for (size_t i = 0; i < dy.size(); ++i) {
+          sum[i] /= std::max(count[i], 1.0);
+          if (most[i] > -INFINITY)
+            dMax[best[i]] += dy[i];
+        }
+        auto params = [&](const char *name, bool average) {
+          KernelParams p = windowParams(name, c, dtype);
+          p.set("c", c.ic);
+          return average ? p.set("count_pad", countPad) : p;
+        };
+        Values in(x.size()), out(dy.size());
+        expectClose(runKernel("avg_pool", params("avg_pool", true), {{dtype, x}, {dtype, out}}, 2), sum, 1e-5, "avg");
+        expectClose(runKernel("avg_pool_grad", params("avg_pool_grad", true), {{dtype, dy}, {dtype, in}}, 2), dAvg,
+                    1e-5, "avg grad");
+        Values pooled = runKernel("max_pool", params("max_pool", false), {{dtype, x}, {dtype, out}}, 2);
+        for (size_t i = 0; i < most.size(); ++i)
+          if (std::isfinite(most[i])) {
+            ASSERT_NEAR(pooled[i], most[i], 1e-6);
+          } else {
+            ASSERT_EQ(pooled[i], most[i]);
+          }
+        expectClose(
+            runKernel("max_pool_grad", params("max_pool_grad", false), {{dtype, x}, {dtype, dy}, {dtype, in}}, 2), dMax,
+            1e-5, "max grad");
+      }
+}
+
+} // namespace

@@ -1,0 +1,157 @@
+#include "runtime/plan/PlanReader.h"
+
+#include "runtime/plan/PlanPrinter.h"
+#include "runtime/plan/PlanSummary.h"
+#include "test/runtime/device/PlanBuilder.h"
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+using namespace cleave::rt;
+using cleave::rt::test::PlanBuilder;
+
+namespace {
+
+// One of everything: two axes, a state, a called program with a collective, a product.
+PlanBuilder makePlan() {
+  PlanBuilder b({{"dp", 2}, {"tp", 3}});
+  unsigned params = b.region("params", fb::RegionKind::persistent, 4096);
+  unsigned work = b.region("transient", fb::RegionKind::transient, 8192, 2);
+  auto &state = b.state("w", fb::DType::f32, 12, params);
+  state.split_axes = {1};
+  state.segments.push_back(std::make_unique<fb::SegmentT>());
+  state.segments[0]->name = "layer.\"weight\"";
+  state.segments[0]->shape = {2, 5};
+  int64_t dp = b.group({0});
+  KernelParams params1(*findKernelDef("matmul"));
+  for (const char *name : {"dtype", "out_dtype", "transpose_a", "transpose_b", "accumulate"})
+    params1.set(name, 0);
+  for (const char *name : {"batch", "batch_a", "batch_b", "m", "n", "k"})
+    params1.set(name, 1);
+  std::vector<int64_t> list;
+  EXPECT_TRUE(params1.finish(&list).isOk());
+  int64_t matmul = b.kernel(fb::KernelKind::library, "matmul", list);
+  b.plan.kernels[0]->flops = 2;
+  auto &step = b.program("train_step", 1);
+  b.add(step, Opcode::Launch, 0,
+        {b.buffer(params, 0, 4), b.buffer(params, 4, 4), b.buffer(work, 0, 4), b.buffer(work, 64, 64)}, {matmul},
+        "layer/MatMul");
+  b.add(step, Opcode::Record, 0, {}, {0});
+  b.add(step, Opcode::Wait, 1, {}, {0});
+  b.add(step, Opcode::Call, 0, {}, {1, 3, 0});
+  auto &micro = b.program("micro", 0, false);
+  b.add(micro, Opcode::AllReduce, 1, {b.buffer(work, 0, 400), b.buffer(work, 400, 200)},
+        {dp, int64_t(fb::DType::f32), 0, 0, 100}, "bucket.0");
+  return b;
+}
+
+template <typename Break> std::string refusal(Break breakIt) {
+  PlanBuilder b = makePlan();
+  breakIt(b.plan);
+  const fb::Plan *plan = nullptr;
+  Status status = b.tryOpen(&plan);
+  EXPECT_FALSE(status.isOk());
+  EXPECT_EQ(plan, nullptr);
+  return status.message();
+}
+
+void expectContains(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+TEST(PlanReader, OpensWhatIsRight) {
+  PlanBuilder b = makePlan();
+  const fb::Plan &plan = b.open();
+  EXPECT_EQ(meshSize(plan), 6u);
+  EXPECT_EQ(stateShardBytes(plan, *plan.states()->Get(0)), 16u);
+}
+
+TEST(PlanReader, NamesWhatIsWrong) {
+  expectContains(refusal([](fb::PlanT &p) { p.format = 99; }), "format 99");
+  expectContains(refusal([](fb::PlanT &p) { p.instruction_set ^= 1; }), "instruction set");
+  expectContains(refusal([](fb::PlanT &p) { p.kernel_set ^= 1; }), "kernel set");
+  expectContains(refusal([](fb::PlanT &p) { p.axes[0]->size = 0; }), "'dp' has size 0");
+  expectContains(refusal([](fb::PlanT &p) { p.regions[0]->bytes = ~0ull; }), "region 'params'");
+  expectContains(refusal([](fb::PlanT &p) { p.states[0]->elements = 13; }), "evenly");
+  expectContains(refusal([](fb::PlanT &p) { p.states[0]->offset = 4090; }), "outside of its region");
+  expectContains(refusal([](fb::PlanT &p) { p.states[0]->split_axes = {7}; }), "mesh axis 7");
+  expectContains(refusal([](fb::PlanT &p) { p.states[0]->segments[0]->shape = {-1}; }), "outside of the state");
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[0]->name = "mystery"; }), "'mystery'");
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[0]->params.pop_back(); }), "accumulate");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->op = 77; }), "opcode 77");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->stream = 9; }), "stream 9");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->fields = {}; }), "expected 1 fields");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->fields = {4}; }), "kernel 4");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->buffers.pop_back(); }), "4 buffers");
+  expectContains(refusal([](fb::PlanT &p) {
+                   p.programs[0]->instructions[0]->buffers[0] = fb::Buffer(~0ull, 4, 0, fb::Access::read);
+                 }),
+                 "outside of its region");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[2]->fields = {1}; }), "event 1");
+  expectContains(
+      refusal([](fb::PlanT &p) { p.programs[0]->instructions.erase(p.programs[0]->instructions.begin() + 1); }),
+      "not recorded before");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[3]->fields = {0, 1, 0}; }), "calls itself");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[1]->instructions[0]->fields[4] = 101; }), "multiple");
+  expectContains(refusal([](fb::PlanT &p) {
+                   p.programs[1]->instructions[0]->buffers[1] = fb::Buffer(400, 100, 1, fb::Access::write);
+                 }),
+                 "staging");
+}
+
+// Whatever the bytes are, there is an answer and no crash; what passes can be printed and summed up.
+TEST(PlanReader, SurvivesDamage) {
+  PlanBuilder b = makePlan();
+  const std::vector<uint64_t> good = b.pack();
+  std::mt19937 random(7);
+  const fb::Plan *plan = nullptr;
+  for (size_t size = 0; size + 8 < b.packedSize(); ++size) // the last bytes are padding
+    EXPECT_FALSE(openPlan(good.data(), size, &plan).isOk()) << size;
+  int passed = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<uint64_t> bad = good;
+    auto *bytes = reinterpret_cast<uint8_t *>(bad.data());
+    for (unsigned i = 0, edits = 1 + random() % 4; i < edits; ++i)
+      bytes[random() % b.packedSize()] = static_cast<uint8_t>(random() % 2 ? random() : 0xff);
+    if (openPlan(bad.data(), b.packedSize(), &plan).isOk()) {
+      ++passed;
+      EXPECT_FALSE(printPlan(*plan).empty());
+      EXPECT_FALSE(summaryJson(*plan, summarize(*plan)).empty());
+    }
+  }
+  EXPECT_GT(passed, 0); // a changed name is still a plan
+}
+
+TEST(PlanPrinter, PrintsEveryPart) {
+  PlanBuilder b = makePlan();
+  std::string text = printPlan(b.open());
+  expectContains(text, "axis dp 2\naxis tp 3\n");
+  expectContains(text, "region transient transient bytes 8192 frames 2\n");
+  expectContains(text, "state @w parameter f32[12] at params[0x0] split tp\n");
+  expectContains(text, "  segment \"layer.\\\"weight\\\"\" [2,5] at 0");
+  expectContains(text, "program @train_step entry events 1 {\n  launch @matmul.0 stream compute rw params[0x0:4] ");
+  expectContains(text, " // \"layer/MatMul\"\n  record stream compute event 0\n  wait stream reduce event 0\n"
+                       "  call @micro stream compute times 3 first_frame 0\n}\n");
+  expectContains(text, "  all_reduce stream reduce rw transient[0x0:400] rw transient[0x190:200] group 0 dtype f32 "
+                       "reduction 0 algorithm 0 count 100 // \"bucket.0\"\n");
+}
+
+TEST(PlanSummary, CountsMemoryAndTraffic) {
+  PlanBuilder b = makePlan();
+  const fb::Plan &plan = b.open();
+  PlanSummary summary = summarize(plan);
+  EXPECT_EQ(summary.totalBytes, 4096u + 2 * 8192u);
+  EXPECT_EQ(summary.bytesByKind["transient"], 2 * 8192u);
+  EXPECT_EQ(summary.bytesByRole["parameter"], 16u);
+  EXPECT_EQ(summary.parameters, 10u);
+  EXPECT_EQ(summary.programs[0].sentBytes, 3 * 400u); // 2*(2-1)/2 * 400 bytes, three times
+  EXPECT_EQ(summary.programs[0].sentByGroup["dp"], 3 * 400u);
+  EXPECT_EQ(summary.programs[0].collectives["all_reduce"], 3u);
+  EXPECT_EQ(summary.programs[0].flops, 2u);
+  auto json = nlohmann::json::parse(summaryJson(plan, summary));
+  EXPECT_EQ(json["programs"][0]["sent_bytes"], 1200);
+  EXPECT_EQ(json["memory"]["total"], 4096 + 2 * 8192);
+  expectContains(printSummary(plan, summary), "sends 1200 (1.2 KiB) per rank, 3 all_reduce");
+}
+
+} // namespace
