@@ -1,0 +1,207 @@
+#include "runtime/state/Checkpoint.h"
+#include "runtime/state/CheckpointSave.h"
+
+#include "test/runtime/TempDir.h"
+#include "test/runtime/state/PlanFixture.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace cleave::rt;
+using cleave::test::PlanFixture;
+using cleave::test::TempDir;
+
+namespace {
+
+// All ranks of a layout, filled with the tests' values.
+struct World {
+  explicit World(const PlanFixture &fixture) : fixture(fixture) {
+    for (unsigned rank = 0; rank < meshSize(fixture.plan()); ++rank)
+      ranks.push_back(fixture.rankStates(rank, storage));
+  }
+  void fill(int64_t step) {
+    for (RankStates &rank : ranks) {
+      PlanFixture::forEachElement(rank, [](float &element, float value) { element = value; });
+      std::memcpy(rank.states[3].data, &step, sizeof step);
+    }
+  }
+  int64_t step(unsigned rank) const {
+    int64_t value;
+    std::memcpy(&value, ranks[rank].states[3].data, sizeof value);
+    return value;
+  }
+  Status save(const std::string &directory, uint64_t step, int stages = 5) const {
+    CheckpointSave save(directory, step);
+    CheckpointIndex index;
+    index.model = "test";
+    index.position = {step, 2, 17, (uint64_t(1) << 63) + 5, 0.125, true, 1};
+    CLEAVE_TRY(makeCheckpointIndex(fixture.plan(), &index));
+    if (stages > 0)
+      CLEAVE_TRY(save.prepare());
+    for (unsigned rank = 0; stages > 1 && rank < (stages == 2 ? 1 : ranks.size()); ++rank)
+      CLEAVE_TRY(save.writeShard(fixture.plan(), rank, ranks[rank]));
+    if (stages > 3)
+      CLEAVE_TRY(save.publish(index));
+    return stages > 4 ? save.point("latest") : Status::ok();
+  }
+
+  const PlanFixture &fixture;
+  std::vector<std::vector<std::byte>> storage;
+  std::vector<RankStates> ranks;
+};
+
+struct Layout {
+  unsigned dp, fsdp;
+  bool splitParameters;
+};
+constexpr Layout kLayouts[] = {{1, 1, false}, {2, 1, false}, {1, 2, false}, {1, 3, true}, {2, 2, true}, {1, 7, true}};
+
+TEST(Checkpoint, RoundTripAcrossAllLayouts) {
+  for (const Layout &from : kLayouts) {
+    TempDir dir;
+    PlanFixture writer(from.dp, from.fsdp, from.splitParameters);
+    World source(writer);
+    source.fill(41);
+    Status saved = source.save(dir.path(), 41);
+    ASSERT_TRUE(saved.isOk()) << saved.message();
+    for (const Layout &to : kLayouts) {
+      PlanFixture reader(to.dp, to.fsdp, to.splitParameters);
+      World target(reader);
+      Checkpoint checkpoint;
+      ASSERT_TRUE(Checkpoint::open(dir.path(), &checkpoint).isOk());
+      EXPECT_EQ(checkpoint.index().position.seed, (uint64_t(1) << 63) + 5);
+      EXPECT_EQ(checkpoint.index().position.sample, 17u);
+      for (unsigned rank = 0; rank < target.ranks.size(); ++rank) {
+        Status loaded = checkpoint.load(target.ranks[rank]);
+        ASSERT_TRUE(loaded.isOk()) << loaded.message();
+        unsigned seen = 0;
+        PlanFixture::forEachElement(target.ranks[rank], [&](float element, float value) {
+          EXPECT_EQ(element, value);
+          ++seen;
+        });
+        // fsdp 7 puts ranks where padding alone lies; all others hold something.
+        EXPECT_TRUE(seen > 0 || to.fsdp == 7);
+        EXPECT_EQ(target.step(rank), 41);
+      }
+    }
+  }
+}
+
+TEST(Checkpoint, ReplicatedStateIsWrittenOnce) {
+  TempDir dir;
+  PlanFixture fixture(3, 1, false);
+  World world(fixture);
+  world.fill(1);
+  ASSERT_TRUE(world.save(dir.path(), 1).isOk());
+  EXPECT_TRUE(std::filesystem::exists(dir / "step-00000001/rank-00000.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "step-00000001/rank-00001.safetensors"));
+}
+
+TEST(Checkpoint, TensorsAreAssembledFromSlices) {
+  TempDir dir;
+  PlanFixture fixture(1, 3, true);
+  World world(fixture);
+  world.fill(7);
+  ASSERT_TRUE(world.save(dir.path(), 7).isOk());
+  CheckpointTensors tensors;
+  ASSERT_TRUE(loadCheckpointTensors(dir.path(), &tensors, /*optimizerState=*/true).isOk());
+  ASSERT_EQ(tensors.byName.size(), 4u);
+  for (const char *name : {"w", "b", "w#exp_avg", "b#exp_avg"}) {
+    const TensorView &view = tensors.byName.at(name);
+    EXPECT_EQ(view.shape, name[0] == 'w' ? (Shape{3, 5}) : Shape{3});
+    for (uint64_t i = 0; i < view.bytes / 4; ++i) {
+      float element;
+      std::memcpy(&element, view.data + 4 * i, 4);
+      EXPECT_EQ(element, PlanFixture::value(std::string(name, 1), name[1] ? "exp_avg" : "", i));
+    }
+  }
+}
+
+// A process that dies after any stage of saving step 2 leaves step 1 or step 2 whole.
+TEST(Checkpoint, CrashWhileSavingLeavesALoadableCheckpoint) {
+  PlanFixture fixture(1, 2, true);
+  for (int stages = 0; stages <= 5; ++stages) {
+    TempDir dir;
+    World world(fixture);
+    world.fill(1);
+    ASSERT_TRUE(world.save(dir.path(), 1).isOk());
+    world.fill(2);
+    pid_t child = ::fork();
+    if (child == 0)
+      ::_exit(world.save(dir.path(), 2, stages).isOk() ? 0 : 1);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_EQ(status, 0);
+    World reader(fixture);
+    Checkpoint checkpoint;
+    Status opened = Checkpoint::open(dir.path(), &checkpoint);
+    ASSERT_TRUE(opened.isOk()) << opened.message();
+    ASSERT_TRUE(checkpoint.load(reader.ranks[0]).isOk());
+    EXPECT_EQ(reader.step(0), stages == 5 ? 2 : 1);
+    // The next save of that step succeeds over what was left.
+    ASSERT_TRUE(world.save(dir.path(), 2).isOk());
+    ASSERT_TRUE(Checkpoint::open(dir.path(), &checkpoint).isOk());
+    EXPECT_EQ(checkpoint.index().position.step, 2u);
+  }
+}
+
+TEST(Checkpoint, AllMisfitsAreReportedAtOnce) {
+  TempDir dir;
+  PlanFixture fixture(1, 1, false);
+  World world(fixture);
+  ASSERT_TRUE(world.save(dir.path(), 1).isOk());
+  RankStates partial = world.ranks[0];
+  partial.states.erase(partial.states.begin() + 1); // the model lost its optimizer
+  Checkpoint checkpoint;
+  ASSERT_TRUE(Checkpoint::open(dir.path(), &checkpoint).isOk());
+  Status status = checkpoint.load(partial);
+  EXPECT_EQ(status.code(), Code::InvalidArgument);
+  EXPECT_NE(status.message().find("'w' (exp_avg), 'b' (exp_avg)"), std::string::npos) << status.message();
+}
+
+TEST(Checkpoint, HostileIndexIsRefused) {
+  TempDir dir;
+  auto slices = [&](const std::string &list) {
+    dir.write(
+        "checkpoint.json",
+        R"({"format":1,"model":"m","state_layout":0,"position":{"step":1,"epoch":0,"sample":0,"seed":0,"stale":0},)"
+        R"("tensors":[{"name":"w","slot":"","role":"parameter","dtype":"F32","shape":[4],"slices":[)" +
+            list + "]}]}");
+    Checkpoint checkpoint;
+    return Checkpoint::open(dir.path(), &checkpoint).message();
+  };
+  auto slice = [](const std::string &file, int first, int count) {
+    return R"({"file":")" + file + R"(","key":"w","first":)" + std::to_string(first) +
+           ",\"count\":" + std::to_string(count) + "}";
+  };
+  EXPECT_NE(slices(slice("../w", 0, 4)).find("not the name of a file"), std::string::npos);
+  EXPECT_NE(slices(slice("/etc/passwd", 0, 4)).find("not the name of a file"), std::string::npos);
+  EXPECT_NE(slices(slice("w", 0, 2) + "," + slice("w", 1, 3)).find("overlap or leave a gap"), std::string::npos);
+  EXPECT_NE(slices(slice("w", 0, 2) + "," + slice("w", 3, 1)).find("overlap or leave a gap"), std::string::npos);
+  EXPECT_NE(slices(slice("w", 0, 3)).find("end at element 3 of 4"), std::string::npos);
+  EXPECT_NE(slices(slice("w", 0, 5)).find("overlap or leave a gap"), std::string::npos);
+  EXPECT_NE(slices(slice("absent", 0, 4)).find("absent"), std::string::npos);
+  dir.write("checkpoint.json", "{\"format\":1");
+  Checkpoint checkpoint;
+  EXPECT_EQ(Checkpoint::open(dir.path(), &checkpoint).code(), Code::DataLoss);
+}
+
+TEST(Checkpoint, PruningKeepsNewestLatestAndBest) {
+  TempDir dir;
+  PlanFixture fixture(1, 1, false);
+  World world(fixture);
+  for (uint64_t step = 1; step <= 5; ++step) {
+    ASSERT_TRUE(world.save(dir.path(), step).isOk());
+    ASSERT_TRUE(step != 2 || CheckpointSave(dir.path(), step).point("best").isOk());
+    ASSERT_TRUE(pruneCheckpoints(dir.path(), 2).isOk());
+  }
+  auto exists = [&](const char *name) { return std::filesystem::exists(dir / name); };
+  EXPECT_FALSE(exists("step-00000001"));
+  EXPECT_TRUE(exists("step-00000002"));
+  EXPECT_FALSE(exists("step-00000003"));
+  EXPECT_TRUE(exists("step-00000004"));
+  EXPECT_TRUE(exists("step-00000005"));
+}
+
+} // namespace

@@ -1,0 +1,116 @@
+#include "runtime/state/WeightStore.h"
+
+#include "runtime/state/CheckpointSave.h"
+#include "test/runtime/TempDir.h"
+#include "test/runtime/state/PlanFixture.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+using namespace cleave::rt;
+using cleave::test::PlanFixture;
+using cleave::test::TempDir;
+
+namespace {
+
+std::vector<float> values(const std::string &name, size_t count) {
+  std::vector<float> result(count);
+  for (size_t i = 0; i < count; ++i)
+    result[i] = PlanFixture::value(name, "", i);
+  return result;
+}
+
+std::string writeWeights(const TempDir &dir, const std::string &file, const std::string &bias, Shape weightShape) {
+  std::vector<float> w = values("w", 15), b = values("b", 3);
+  Status status = writeSafeTensors(dir / file, {{"w", ElementType::f32, weightShape, (std::byte *)w.data(), 60},
+                                                {bias, ElementType::f32, {3}, (std::byte *)b.data(), 12}});
+  EXPECT_TRUE(status.isOk()) << status.message();
+  return dir / file;
+}
+
+cleave_model model(const char *weightsFile) {
+  cleave_model result{};
+  result.abi = CLEAVE_MODEL_ABI;
+  result.name = "test";
+  result.weights_file = weightsFile;
+  return result;
+}
+
+// A plan without the optimizer: its moment would ask for weights too in this fixture.
+Status openAndCheck(const TempDir &dir, const std::string &replacement, const fb::Plan &plan, WeightStore *store) {
+  CLEAVE_TRY(WeightStore::open(model("compiled.safetensors"), dir.path(), replacement, store));
+  return store->check(plan);
+}
+
+TEST(WeightStore, EachRankGetsItsPart) {
+  TempDir dir;
+  writeWeights(dir, "compiled.safetensors", "b", {3, 5});
+  PlanFixture fixture(1, 3, true);
+  WeightStore store;
+  Status status = openAndCheck(dir, "", fixture.plan(), &store);
+  ASSERT_TRUE(status.isOk()) << status.message();
+  for (unsigned rank = 0; rank < 3; ++rank) {
+    std::vector<std::vector<std::byte>> storage;
+    RankStates states = fixture.rankStates(rank, storage);
+    ASSERT_TRUE(initializeStates(states, store).isOk());
+    const StateView &view = states.states[0];
+    const auto *elements = reinterpret_cast<const float *>(view.data);
+    for (uint64_t i = 0; i < view.range.count; ++i) {
+      uint64_t at = view.range.first + i;
+      float expected = at < 15               ? PlanFixture::value("w", "", at)
+                       : at >= 16 && at < 19 ? PlanFixture::value("b", "", at - 16)
+                                             : 0;
+      EXPECT_EQ(elements[i], expected) << at;
+    }
+  }
+}
+
+TEST(WeightStore, MissingExtraAndWrongAreToldTogether) {
+  TempDir dir;
+  writeWeights(dir, "compiled.safetensors", "b", {3, 5});
+  std::string other = writeWeights(dir, "other.safetensors", "bias", {5, 3});
+  PlanFixture fixture(1, 1, false);
+  WeightStore store;
+  std::string message = openAndCheck(dir, other, fixture.plan(), &store).message();
+  EXPECT_NE(message.find("missing"), std::string::npos) << message;
+  EXPECT_NE(message.find("'w' (expected f32[3, 5], got f32[5, 3])"), std::string::npos) << message;
+  EXPECT_NE(message.find("not of this model (1): 'bias'"), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+}
+
+TEST(WeightStore, MissingFileIsNamed) {
+  TempDir dir;
+  WeightStore store;
+  Status status = WeightStore::open(model("NAME.weights/model.safetensors"), dir.path(), "", &store);
+  EXPECT_FALSE(status.isOk());
+  EXPECT_NE(status.message().find("NAME.weights/model.safetensors"), std::string::npos) << status.message();
+}
+
+TEST(WeightStore, ACheckpointReplacesWeights) {
+  TempDir dir;
+  writeWeights(dir, "compiled.safetensors", "b", {3, 5});
+  PlanFixture fixture(1, 2, true);
+  CheckpointSave save(dir / "ckpt", 9);
+  CheckpointIndex index;
+  ASSERT_TRUE(makeCheckpointIndex(fixture.plan(), &index).isOk());
+  ASSERT_TRUE(save.prepare().isOk());
+  std::vector<std::vector<std::byte>> storage;
+  for (unsigned rank = 0; rank < 2; ++rank) {
+    RankStates states = fixture.rankStates(rank, storage);
+    PlanFixture::forEachElement(states, [](float &element, float value) { element = -value; });
+    ASSERT_TRUE(save.writeShard(fixture.plan(), rank, states).isOk());
+  }
+  ASSERT_TRUE(save.publish(index).isOk());
+  ASSERT_TRUE(save.point("latest").isOk());
+  WeightStore store;
+  Status status = openAndCheck(dir, dir / "ckpt", fixture.plan(), &store);
+  ASSERT_TRUE(status.isOk()) << status.message();
+  PlanFixture whole(1, 1, false);
+  std::vector<std::vector<std::byte>> target;
+  RankStates states = whole.rankStates(0, target);
+  ASSERT_TRUE(initializeStates(states, store).isOk());
+  EXPECT_EQ(reinterpret_cast<float *>(states.states[0].data)[14], -PlanFixture::value("w", "", 14));
+  EXPECT_EQ(reinterpret_cast<float *>(states.states[0].data)[16], -PlanFixture::value("b", "", 0));
+}
+
+} // namespace

@@ -1,0 +1,278 @@
+#include "runtime/train/BatchReader.h"
+#include "runtime/train/DataSet.h"
+#include "runtime/train/Npy.h"
+#include "runtime/train/Npz.h"
+
+#include "test/runtime/TempDir.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace cleave::rt;
+using cleave::test::TempDir;
+
+namespace {
+
+template <typename T> std::string bytesOf(const std::vector<T> &values) {
+  return std::string(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T));
+}
+
+template <typename T> TensorView viewOf(ElementType type, Shape shape, const std::vector<T> &values) {
+  return {"", type, shape, reinterpret_cast<const std::byte *>(values.data()), values.size() * sizeof(T)};
+}
+
+DataSource openSource(const std::string &text, const InputType &type) {
+  DataSpec spec;
+  DataSource source;
+  Status status = parseDataSpec(text, &spec);
+  if (status.isOk())
+    status = DataSource::open(spec, type, &source);
+  EXPECT_TRUE(status.isOk()) << status.message();
+  return source;
+}
+
+std::string openError(const std::string &text, const InputType &type) {
+  DataSpec spec;
+  DataSource source;
+  Status status = parseDataSpec(text, &spec);
+  return status.isOk() ? DataSource::open(spec, type, &source).message() : status.message();
+}
+
+template <typename T> std::vector<T> read(const DataSource &source, uint64_t i) {
+  std::vector<T> values(source.sampleBytes() / sizeof(T));
+  source.read(i, reinterpret_cast<std::byte *>(values.data()));
+  return values;
+}
+
+TEST(Npy, RoundTrip) {
+  TempDir dir;
+  std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  ASSERT_TRUE(writeNpy(dir / "a.npy", viewOf(ElementType::f32, {3, 2}, values)).isOk());
+  DataSource source = openSource("x=" + (dir / "a.npy"), {"x", ElementType::f32, {2}, true});
+  EXPECT_EQ(source.samples(), 3u);
+  EXPECT_EQ(read<float>(source, 2), (std::vector<float>{5, 6}));
+}
+
+TEST(Npy, TruncatedAndForeignFilesAreRefused) {
+  TempDir dir;
+  std::vector<float> values = {1, 2, 3, 4};
+  ASSERT_TRUE(writeNpy(dir / "a.npy", viewOf(ElementType::f32, {4}, values)).isOk());
+  std::ifstream file(dir / "a.npy", std::ios::binary);
+  std::string whole((std::istreambuf_iterator<char>(file)), {});
+  TensorView view;
+  for (size_t size = 0; size < whole.size(); ++size)
+    EXPECT_FALSE(parseNpy(reinterpret_cast<const std::byte *>(whole.data()), size, "a", &view).isOk()) << size;
+  EXPECT_TRUE(parseNpy(reinterpret_cast<const std::byte *>(whole.data()), whole.size(), "a", &view).isOk());
+  std::string fortran = whole;
+  fortran.replace(fortran.find("False"), 5, "True ");
+  EXPECT_NE(parseNpy(reinterpret_cast<const std::byte *>(fortran.data()), fortran.size(), "a", &view)
+                .message()
+                .find("Fortran order"),
+            std::string::npos);
+}
+
+// Archives made by numpy.savez and numpy.savez_compressed; see Inputs/make_npz.py.
+TEST(Npz, StoredAndDeflated) {
+  for (const char *name : {"stored.npz", "deflated.npz"}) {
+    std::string path = std::string(CLEAVE_TEST_SOURCE_DIR) + "/runtime/train/Inputs/" + name;
+    DataSource x = openSource("x=" + path, {"x", ElementType::f32, {3}, true});
+    EXPECT_EQ(x.samples(), 50u);
+    EXPECT_EQ(read<float>(x, 49), (std::vector<float>{147, 148, 149}));
+    DataSource labels = openSource("l=" + path + ",key=labels", {"l", ElementType::i64, {}, true});
+    EXPECT_EQ(read<int64_t>(labels, 13), std::vector<int64_t>{3});
+    EXPECT_NE(openError("z=" + path, {"z", ElementType::f32, {3}, true}).find("no array 'z'; it has: x, labels"),
+              std::string::npos);
+  }
+}
+
+TEST(Npz, EveryTruncationAndFlippedByteIsSafe) {
+  TempDir dir;
+  std::ifstream file(std::string(CLEAVE_TEST_SOURCE_DIR) + "/runtime/train/Inputs/deflated.npz", std::ios::binary);
+  std::string whole((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_GT(whole.size(), 100u);
+  auto open = [&](const std::string &bytes) {
+    Npz archive;
+    TensorView view;
+    Status status = Npz::open(dir.write("a.npz", bytes), &archive);
+    return status.isOk() ? archive.array("x", &view) : status;
+  };
+  EXPECT_TRUE(open(whole).isOk());
+  for (size_t size = 0; size < whole.size(); size += 3)
+    EXPECT_FALSE(open(whole.substr(0, size)).isOk()) << size;
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
+    (void)open(damaged).isOk(); // must not crash; many bytes (dates, ids) do not matter
+  }
+}
+
+TEST(Stream, TokensAndLabelsLineUp) {
+  TempDir dir;
+  std::string text;
+  for (int i = 0; i < 20; ++i)
+    text.push_back(static_cast<char>(200 + i));
+  std::string file = dir.write("text.bin", text);
+  InputType type{"t", ElementType::i64, {4}, true};
+  DataSource tokens = openSource("t=" + file + ":u8,window=4,shift=0", type);
+  DataSource labels = openSource("t=" + file + ":u8,window=4,shift=1", type);
+  EXPECT_EQ(tokens.samples(), 5u);
+  EXPECT_EQ(labels.samples(), 4u);
+  EXPECT_EQ(read<int64_t>(tokens, 3), (std::vector<int64_t>{212, 213, 214, 215}));
+  EXPECT_EQ(read<int64_t>(labels, 3), (std::vector<int64_t>{213, 214, 215, 216}));
+  DataSource dense = openSource("t=" + file + ":u8,window=4,stride=1", type);
+  EXPECT_EQ(dense.samples(), 17u);
+}
+
+TEST(Stream, WindowsSpanFilesAndHeadersAreSkipped) {
+  TempDir dir;
+  std::vector<int32_t> header(256);
+  header[0] = 20240520;
+  header[1] = 1;
+  header[2] = 5;
+  std::string a = dir.write("a.bin", bytesOf(header) + bytesOf<uint16_t>({1, 2, 3, 4, 50000}));
+  std::string b = dir.write("b.bin", bytesOf<uint16_t>({6, 7, 8}));
+  DataSource source = openSource("t=" + a + ":u16," + b + ":u16,window=4", {"t", ElementType::i32, {4}, true});
+  EXPECT_EQ(source.samples(), 2u);
+  EXPECT_EQ(read<int32_t>(source, 1), (std::vector<int32_t>{50000, 6, 7, 8}));
+}
+
+TEST(Images, ArePutToMeanAndDeviation) {
+  TempDir dir;
+  std::vector<uint8_t> pixels = {0, 255, 51, 102};
+  ASSERT_TRUE(writeNpy(dir / "a.npy", viewOf(ElementType::u8, {1, 2, 2}, pixels)).isOk());
+  InputType type{"x", ElementType::f32, {2, 1, 2}, true};
+  DataSource source = openSource("x=" + (dir / "a.npy") + ",mean=0.5/0.1,std=0.5/0.2", type);
+  std::vector<float> expected = {-1, 1, 0.5f, 1.5f};
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_NEAR(read<float>(source, 0)[i], expected[i], 1e-6);
+}
+
+TEST(DataErrors, NameInputExpectedAndGot) {
+  TempDir dir;
+  std::vector<double> values(6);
+  ASSERT_TRUE(writeNpy(dir / "d.npy", viewOf(ElementType::f64, {3, 2}, values)).isOk());
+  std::string file = dir / "d.npy";
+  EXPECT_EQ(openError("x=" + file, {"x", ElementType::f32, {3}, true}),
+            "input 'x': " + file + ": expected f32[samples, 3], got f64[3, 2]");
+  EXPECT_EQ(openError("x=" + file, {"x", ElementType::f32, {2}, true}),
+            "input 'x': expected f32, got f64 in " + file + "; convert the file");
+  EXPECT_NE(openError("x=" + (dir / "none.npy"), {"x", ElementType::f32, {2}, true}).find("none.npy"),
+            std::string::npos);
+  EXPECT_EQ(openError("x=a.bin:u8", {"x", ElementType::i64, {4}, true}),
+            "'x=a.bin:u8': a flat stream needs window=N, the number of elements of a sample");
+  EXPECT_EQ(openError("x=a.npy,windw=3", {"x", ElementType::i64, {4}, true}),
+            "'x=a.npy,windw=3': unknown key 'windw'; expected one of window, shift, stride, key, mean, std");
+  EXPECT_EQ(openError("x", {"x", ElementType::i64, {4}, true}), "'x': expected INPUT=FILE[,FILE...][,key=value...]");
+}
+
+TEST(Permutation, IsOneForEverySizeSeedAndEpoch) {
+  for (uint64_t size : {1, 2, 3, 5, 16, 17, 1000, 4097}) {
+    Permutation a(size, 1, 0), b(size, 1, 1), c(size, 2, 0);
+    std::set<uint64_t> seen;
+    unsigned equalB = 0, equalC = 0;
+    for (uint64_t i = 0; i < size; ++i) {
+      ASSERT_LT(a(i), size);
+      seen.insert(a(i));
+      equalB += a(i) == b(i);
+      equalC += a(i) == c(i);
+    }
+    EXPECT_EQ(seen.size(), size);
+    if (size >= 1000) {
+      EXPECT_LT(equalB, size / 50);
+      EXPECT_LT(equalC, size / 50);
+    }
+  }
+}
+
+// What each rank of one process sees of an epoch, as sample numbers.
+struct Epochs {
+  Epochs(unsigned dataRanks, unsigned frames, uint64_t samples, uint64_t count, LastBatch last, uint64_t position = 0) {
+    for (uint64_t i = 0; i < count; ++i)
+      values.push_back(static_cast<int64_t>(i));
+    EXPECT_TRUE(writeNpy(dir / "i.npy", viewOf(ElementType::i64, {static_cast<int64_t>(count)}, values)).isOk());
+    sources.push_back(openSource("i=" + (dir / "i.npy"), {"i", ElementType::i64, {}, true}));
+    BatchGeometry geometry{samples, frames, dataRanks, {}};
+    for (unsigned rank = 0; rank < dataRanks; ++rank)
+      geometry.localDataRanks.push_back(rank);
+    this->geometry = geometry;
+    Sampler sampler(count, geometry.globalBatch(), 7, true, last);
+    batches = sampler.batchesPerEpoch();
+    reader = std::make_unique<BatchReader>(sources, sampler, geometry, 0, position);
+  }
+  // The samples of the next global batch, in the order of ranks and frames.
+  std::vector<int64_t> next() {
+    const Batch *batch = reader->next();
+    std::vector<int64_t> result;
+    for (unsigned rank = 0; rank < geometry.dataRanks; ++rank)
+      for (unsigned frame = 0; frame < geometry.frames; ++frame)
+        for (uint64_t i = 0; i < geometry.samples; ++i) {
+          int64_t value;
+          std::memcpy(&value, batch->bytes(rank, frame, 0) + 8 * i, 8);
+          result.push_back(value);
+        }
+    last = *batch;
+    return result;
+  }
+  TempDir dir;
+  std::vector<int64_t> values;
+  std::vector<DataSource> sources;
+  BatchGeometry geometry;
+  uint64_t batches;
+  Batch last;
+  std::unique_ptr<BatchReader> reader;
+};
+
+TEST(BatchReader, RanksAreDisjointAndCoverTheEpochExactly) {
+  for (unsigned dataRanks : {1, 2, 4}) {
+    Epochs run(dataRanks, 4 / dataRanks, 3, 24, LastBatch::Drop);
+    ASSERT_EQ(run.batches, 2u);
+    for (unsigned epoch = 0; epoch < 3; ++epoch) {
+      std::multiset<int64_t> seen;
+      for (uint64_t batch = 0; batch < run.batches; ++batch)
+        for (int64_t sample : run.next())
+          seen.insert(sample);
+      EXPECT_EQ(seen, std::multiset<int64_t>(run.values.begin(), run.values.end())) << epoch;
+      EXPECT_EQ(run.last.epoch, epoch);
+      EXPECT_EQ(run.last.nextEpoch, epoch + 1);
+    }
+  }
+}
+
+TEST(BatchReader, GlobalBatchesDoNotDependOnTheRanks) {
+  Epochs one(1, 4, 3, 50, LastBatch::Drop), two(2, 2, 3, 50, LastBatch::Drop), four(4, 1, 3, 50, LastBatch::Drop);
+  for (int batch = 0; batch < 10; ++batch) {
+    std::vector<int64_t> expected = one.next();
+    EXPECT_EQ(two.next(), expected);
+    EXPECT_EQ(four.next(), expected);
+  }
+}
+
+TEST(BatchReader, LastBatchDropsOrPads) {
+  Epochs drop(2, 1, 4, 21, LastBatch::Drop), pad(2, 1, 4, 21, LastBatch::Pad);
+  EXPECT_EQ(drop.batches, 2u);
+  ASSERT_EQ(pad.batches, 3u);
+  std::multiset<int64_t> seen;
+  std::vector<int64_t> first = pad.next();
+  for (int64_t sample : first)
+    seen.insert(sample);
+  for (int batch = 1; batch < 3; ++batch)
+    for (int64_t sample : pad.next())
+      seen.insert(sample);
+  for (int64_t sample = 0; sample < 21; ++sample)
+    EXPECT_GE(seen.count(sample), 1u);
+  EXPECT_EQ(seen.size(), 24u);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(seen.count(first[i]), 2u); // the padding is the epoch's first samples
+}
+
+TEST(BatchReader, ResumesAtAnyPosition) {
+  Epochs whole(2, 1, 4, 40, LastBatch::Drop), resumed(2, 1, 4, 40, LastBatch::Drop, 16);
+  whole.next();
+  whole.next();
+  EXPECT_EQ(whole.last.nextPosition, 16u);
+  for (int batch = 0; batch < 8; ++batch)
+    EXPECT_EQ(resumed.next(), whole.next());
+}
+
+} // namespace

@@ -1,0 +1,99 @@
+#include "runtime/train/Progress.h"
+#include "runtime/train/StepMetrics.h"
+#include "runtime/train/TensorBoard.h"
+
+#include "test/runtime/TempDir.h"
+
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace cleave::rt;
+
+namespace {
+
+std::string hex(const std::string &bytes) {
+  std::string text;
+  for (unsigned char byte : bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", byte);
+    text += digits;
+  }
+  return text;
+}
+
+TEST(Crc32c, KnownValues) {
+  // RFC 3720, B.4.
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
+  EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
+}
+
+TEST(TensorBoard, GoldenBytes) {
+  // The version event of wall time 0: as TensorFlow writes it, 24 bytes of data.
+  EXPECT_EQ(hex(encodeVersionEvent(0)), "0900000000000000001a0d627261696e2e4576656e743a32");
+  // Event{wall_time: 1, step: 300, summary{value{tag: "loss", simple_value: 0.5}}}
+  EXPECT_EQ(hex(encodeScalarEvent(1, 300, "loss", 0.5f)), "09000000000000f03f10ac022a0d0a0b0a046c6f7373150000003f");
+}
+
+TEST(TensorBoard, FilesAreRecordsWithGoodChecksums) {
+  cleave::test::TempDir dir;
+  {
+    TensorBoard board;
+    ASSERT_TRUE(board.open(dir / "tb").isOk());
+    StepMetrics metrics;
+    metrics.step = 3;
+    metrics.loss = 2.5;
+    metrics.lr = 0.1;
+    ASSERT_TRUE(board.write(metrics).isOk());
+  }
+  std::string path = std::filesystem::directory_iterator(dir / "tb")->path();
+  EXPECT_NE(path.find("events.out.tfevents."), std::string::npos);
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  unsigned records = 0;
+  for (size_t at = 0; at < text.size(); ++records) {
+    uint64_t length = 0;
+    uint32_t lengthCrc = 0, dataCrc = 0;
+    ASSERT_LE(at + 16, text.size());
+    std::memcpy(&length, &text[at], 8);
+    std::memcpy(&lengthCrc, &text[at + 8], 4);
+    ASSERT_LE(at + 16 + length, text.size());
+    std::memcpy(&dataCrc, &text[at + 12 + length], 4);
+    EXPECT_EQ(lengthCrc, maskedCrc32c(text.substr(at, 8)));
+    EXPECT_EQ(dataCrc, maskedCrc32c(text.substr(at + 12, length)));
+    at += 16 + length;
+  }
+  EXPECT_EQ(records, 3u); // version, loss, lr
+}
+
+TEST(Metrics, JsonLineHasTheDocumentedKeys) {
+  StepMetrics metrics;
+  metrics.step = 12;
+  metrics.loss = 0.1;
+  EXPECT_EQ(toJsonLine(metrics), R"({"step": 12, "loss": 0.10000000000000001})");
+  metrics.loss = std::nan("");
+  metrics.valLoss = 2;
+  metrics.valAccuracy = 0.5;
+  metrics.lr = 3;
+  metrics.gradNorm = 4;
+  metrics.tokensPerS = 5;
+  metrics.stepS = 6;
+  metrics.peakBytes = uint64_t(1) << 40;
+  metrics.commBytes = 7;
+  metrics.lossScale = 8;
+  metrics.skipped = 1;
+  EXPECT_EQ(toJsonLine(metrics),
+            R"({"step": 12, "loss": null, "val_loss": 2, "val_accuracy": 0.5, "lr": 3, "grad_norm": 4, )"
+            R"("tokens_per_s": 5, "step_s": 6, "peak_bytes": 1099511627776, "comm_bytes": 7, "loss_scale": 8, )"
+            R"("skipped": 1})");
+}
+
+TEST(Progress, Formats) {
+  EXPECT_EQ(formatDuration(12.4), "0:12");
+  EXPECT_EQ(formatDuration(3723), "1:02:03");
+  EXPECT_EQ(formatCount(18234), "18.2k");
+  EXPECT_EQ(formatCount(1.25e6), "1.25M");
+}
+
+} // namespace
