@@ -1,7 +1,8 @@
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Elementwise.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace cleave;
 

@@ -3,8 +3,31 @@
 #define CLEAVE_ELEMENTWISEOPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
 
+// All loops are parallel, all maps the identity; `buildScalar` computes one element from the operands' elements
+// (integers come signless, f16 and bf16 as they are).
+class Cleave_ElementwiseOp<string mnemonic, list<Trait> traits = []>
+    : Cleave_ComputeOp<mnemonic, !listconcat([Cleave_DefaultCost], traits)> {
+  let extraClassDeclaration = [{
+    ::mlir::Value buildScalar(::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange elements);
+  }];
+  let extraClassDefinition = [{
+    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() {
+      return ::cleave::elementwiseLoops(getOperation());
+    }
+    ::llvm::SmallVector<::mlir::AffineMap> $cppClass::getIndexingMaps() { return ::cleave::elementwiseMaps(getOperation()); }
+    ::llvm::SmallVector<::mlir::shard::ReductionKind> $cppClass::getReductionLoopIteratorKinds() { return {}; }
+    ::cleave::ComputeKind $cppClass::getComputeKind() { return ::cleave::ComputeKind::Fusible; }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::buildLinalg(::mlir::OpBuilder &builder, ::mlir::ValueRange operands) {
+      return {::cleave::elementwiseLinalg(getOperation(), builder, operands,
+        [&](::mlir::OpBuilder &b, ::mlir::Location loc, ::mlir::ValueRange elements) {
+          return buildScalar(b, loc, elements);
+        })};
+    }
+  }];
+}
+
 class Cleave_UnaryOp<string mnemonic, string formula, Type type, list<Trait> traits = []>
-    : Cleave_ComputeOp<mnemonic, !listconcat([SameOperandsAndResultType, Cleave_DefaultCost], traits)> {
+    : Cleave_ElementwiseOp<mnemonic, !listconcat([SameOperandsAndResultType], traits)> {
   let summary = "element-wise " # formula;
   let arguments = (ins type:$operand);
   let results = (outs type:$result);
@@ -31,7 +54,7 @@ def Cleave_ReluOp : Cleave_FloatUnaryOp<"relu", "max(x, 0); the gradient at 0 is
 def Cleave_NotOp : Cleave_UnaryOp<"not", "logical negation", Cleave_BoolTensor>;
 
 class Cleave_BinaryOp<string mnemonic, string formula, Type type, list<Trait> traits = []>
-    : Cleave_ComputeOp<mnemonic, !listconcat([SameOperandsAndResultType, Cleave_DefaultCost], traits)> {
+    : Cleave_ElementwiseOp<mnemonic, !listconcat([SameOperandsAndResultType], traits)> {
   let summary = "element-wise " # formula;
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
@@ -44,12 +67,12 @@ def Cleave_DivOp : Cleave_BinaryOp<"div", "a / b; integers truncate, division by
 def Cleave_PowOp : Cleave_BinaryOp<"pow", "a^b", Cleave_FloatTensor, [Cleave_Differentiable]>;
 def Cleave_MaxOp : Cleave_BinaryOp<"max", "the larger; NaN wins; the gradient goes to the first where equal", Cleave_Tensor, [Cleave_Differentiable]>;
 def Cleave_MinOp : Cleave_BinaryOp<"min", "the smaller; NaN wins; the gradient goes to the first where equal", Cleave_Tensor, [Cleave_Differentiable]>;
-def Cleave_RemOp : Cleave_BinaryOp<"rem", "remainder with the sign of a (C fmod, %)", Cleave_Tensor>;
+def Cleave_RemOp : Cleave_BinaryOp<"rem", "remainder with the sign of a (C fmod, %); an integer's by zero is 0", Cleave_Tensor>;
 def Cleave_AndOp : Cleave_BinaryOp<"and", "logical or bitwise and", Cleave_IntTensor, [Commutative]>;
 def Cleave_OrOp : Cleave_BinaryOp<"or", "logical or bitwise or", Cleave_IntTensor, [Commutative]>;
 def Cleave_XorOp : Cleave_BinaryOp<"xor", "logical or bitwise exclusive or", Cleave_IntTensor, [Commutative]>;
 
-def Cleave_CompareOp : Cleave_ComputeOp<"compare", [SameTypeOperands, Cleave_Infer, Cleave_DefaultCost]> {
+def Cleave_CompareOp : Cleave_ElementwiseOp<"compare", [SameTypeOperands, SameOperandsAndResultShape, Cleave_Infer]> {
   let summary = "element-wise comparison";
   let description = "```mlir\n%0 = cleave.compare lt %a, %b : tensor<4xf32>\n```";
   let arguments = (ins Cleave_PredicateAttr:$predicate, Cleave_Tensor:$lhs, Cleave_Tensor:$rhs);
@@ -57,16 +80,16 @@ def Cleave_CompareOp : Cleave_ComputeOp<"compare", [SameTypeOperands, Cleave_Inf
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
 }
 
-def Cleave_SelectOp : Cleave_ComputeOp<"select", [AllTypesMatch<["on_true", "on_false", "result"]>,
-    AllShapesMatch<["condition", "result"]>, Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
+def Cleave_SelectOp : Cleave_ElementwiseOp<"select", [AllTypesMatch<["on_true", "on_false", "result"]>,
+    AllShapesMatch<["condition", "result"]>, Cleave_Infer, Cleave_Differentiable]> {
   let summary = "element-wise choice between two values";
-  let description = "```mlir\n%0 = cleave.select %c, %a, %b : tensor<4xf32>\n```";
+  let description = "```mlir\n%0 = cleave.select %c, %a, %b : tensor<4xi1>, tensor<4xf32>\n```";
   let arguments = (ins Cleave_BoolTensor:$condition, Cleave_Tensor:$on_true, Cleave_Tensor:$on_false);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` type($result)";
 }
 
-def Cleave_CastOp : Cleave_ComputeOp<"cast", [SameOperandsAndResultShape, Cleave_Differentiable, Cleave_DefaultCost]> {
+def Cleave_CastOp : Cleave_ElementwiseOp<"cast", [SameOperandsAndResultShape, Cleave_Differentiable]> {
   let summary = "element-wise change of element type";
   let description = [{
     Floating point to integer truncates and saturates; to i1, non-zero is true; to a narrower float it rounds to nearest even.
@@ -83,8 +106,8 @@ def Cleave_CastOp : Cleave_ComputeOp<"cast", [SameOperandsAndResultShape, Cleave
 def Cleave_RandomUniformOp : Cleave_ComputeOp<"random_uniform", [Cleave_DefaultCost, Cleave_Positional]> {
   let summary = "uniform numbers in [0, 1) that depend on (seed, step, site) and the global element index alone";
   let description = [{
-    Philox 4x32-10 (Salmon et al. 2011): key = seed, counter = (element index / 4, step, site), word index mod 4; the upper 24 bits become the
-    fraction. Recomputing it in the backward pass gives the same numbers, so masks are never stored. `global_shape` is the whole
+    Philox 4x32-10 (Salmon et al. 2011): key = seed, counter words = (element index / 4 low, high, step, site), result word index mod 4; its
+    upper 24 bits (11 for f16, 8 for bf16: all that the type holds) become the fraction. Recomputing it in the backward pass gives the same numbers, so masks are never stored. `global_shape` is the whole
     tensor's shape and `origin`, when there, the global index of the first element made here.
     ```mlir
     %u = cleave.random_uniform %seed, %step {site = 3 : i64, global_shape = array<i64: 8, 4>} : tensor<i64>, tensor<i64> -> tensor<8x4xf32>
@@ -94,5 +117,6 @@ def Cleave_RandomUniformOp : Cleave_ComputeOp<"random_uniform", [Cleave_DefaultC
                        DenseI64ArrayAttr:$global_shape);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$seed `,` $step (`origin` $origin^ `:` type($origin))? attr-dict `:` type($seed) `,` type($step) `->` type($result)";
+  let hasVerifier = 1;
 }
 #endif

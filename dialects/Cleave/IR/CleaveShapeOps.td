@@ -68,7 +68,6 @@ def Cleave_PadOp : Cleave_ComputeOp<"pad", [Cleave_Infer, Cleave_Differentiable,
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior, F64Attr:$value);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand `,` $low `,` $high `,` $interior `,` `value` `=` $value attr-dict `:` type($operand) `->` type($result)";
-  let hasVerifier = 1;
 }
 
 def Cleave_IotaOp : Cleave_ComputeOp<"iota", [Cleave_DefaultCost, Cleave_Positional]> {

@@ -72,7 +72,7 @@ def Cleave_ConstantOp : Cleave_Op<"constant", [ConstantLike, Pure, Cleave_Infer,
   let hasFolder = 1;
 }
 
-def Cleave_KernelOp : Cleave_Op<"kernel", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
+def Cleave_KernelOp : Cleave_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "ops that are computed together, in one pass over memory";
   let description = [{
     Formed by `form-kernels` out of fusible ops, and compiled by the target's code generator. Operands are the group's inputs, results what it

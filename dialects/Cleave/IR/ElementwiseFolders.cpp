@@ -1,0 +1,138 @@
+// Folders of the elementwise ops: neutral elements, double negation, and small constants. `x * 0` is not folded for
+// floating point (0 * inf and 0 * NaN are NaN); `x + 0` is, which makes +0 of -0.
+#include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Folding.h"
+
+#include "mlir/Dialect/CommonFolders.h"
+#include "llvm/ADT/APSInt.h"
+
+using namespace cleave;
+using llvm::APFloat;
+using llvm::APInt;
+using mlir::Attribute;
+using mlir::OpFoldResult;
+
+static bool areFoldable(llvm::ArrayRef<Attribute> operands) {
+  return llvm::all_of(operands, [](Attribute operand) {
+    return isFoldable(llvm::dyn_cast_if_present<mlir::DenseElementsAttr>(operand));
+  });
+}
+
+template <typename FloatFn, typename IntFn>
+static Attribute foldBinary(llvm::ArrayRef<Attribute> operands, FloatFn onFloats, IntFn onInts) {
+  if (!areFoldable(operands))
+    return nullptr;
+  if (Attribute folded = mlir::constFoldBinaryOp<mlir::FloatAttr, APFloat, void>(operands, onFloats))
+    return folded;
+  return mlir::constFoldBinaryOp<mlir::IntegerAttr, APInt, void>(operands, onInts);
+}
+
+OpFoldResult NegOp::fold(FoldAdaptor adaptor) {
+  if (auto inner = getOperand().getDefiningOp<NegOp>())
+    return inner.getOperand();
+  if (!areFoldable(adaptor.getOperands()))
+    return nullptr;
+  if (Attribute folded = mlir::constFoldUnaryOp<mlir::FloatAttr, APFloat, void>(adaptor.getOperands(),
+                                                                                [](const APFloat &x) { return -x; }))
+    return folded;
+  return mlir::constFoldUnaryOp<mlir::IntegerAttr, APInt, void>(adaptor.getOperands(),
+                                                                [](const APInt &x) { return -x; });
+}
+
+OpFoldResult AddOp::fold(FoldAdaptor adaptor) {
+  if (isSplatOf(adaptor.getRhs(), 0))
+    return getLhs();
+  if (isSplatOf(adaptor.getLhs(), 0))
+    return getRhs();
+  return foldBinary(
+      adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a + b; },
+      [](const APInt &a, const APInt &b) { return a + b; });
+}
+
+OpFoldResult SubOp::fold(FoldAdaptor adaptor) {
+  if (isSplatOf(adaptor.getRhs(), 0))
+    return getLhs();
+  return foldBinary(
+      adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a - b; },
+      [](const APInt &a, const APInt &b) { return a - b; });
+}
+
+OpFoldResult MulOp::fold(FoldAdaptor adaptor) {
+  if (isSplatOf(adaptor.getRhs(), 1))
+    return getLhs();
+  if (isSplatOf(adaptor.getLhs(), 1))
+    return getRhs();
+  if (llvm::isa<mlir::IntegerType>(getResult().getType().getElementType()) && isSplatOf(adaptor.getRhs(), 0))
+    return adaptor.getRhs();
+  return foldBinary(
+      adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a * b; },
+      [](const APInt &a, const APInt &b) { return a * b; });
+}
+
+OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
+  if (isSplatOf(adaptor.getRhs(), 1))
+    return getLhs();
+  mlir::Type element = getResult().getType().getElementType();
+  bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
+  return foldBinary(
+      adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a / b; },
+      [&](const APInt &a, const APInt &b) {
+        if (b.isZero())
+          return b;
+        return isUnsigned ? a.udiv(b) : a.sdiv(b);
+      });
+}
+
+namespace {
+struct ElementKind {
+  mlir::Type type;
+  bool isFloat() const { return llvm::isa<mlir::FloatType>(type); }
+  bool isUnsigned() const { return type.isUnsignedInteger() || type.isInteger(1); }
+  unsigned width() const { return type.getIntOrFloatBitWidth(); }
+  const llvm::fltSemantics &semantics() const { return llvm::cast<mlir::FloatType>(type).getFloatSemantics(); }
+};
+} // namespace
+
+static APFloat toFloat(const APInt &x, ElementKind from, ElementKind to) {
+  APFloat converted(to.semantics());
+  converted.convertFromAPInt(x, !from.isUnsigned(), APFloat::rmNearestTiesToEven);
+  return converted;
+}
+// convertToInteger saturates and makes 0 of NaN, as the op does.
+static APInt toInt(const APFloat &x, ElementKind to) {
+  if (to.type.isInteger(1))
+    return APInt(1, !x.isZero());
+  llvm::APSInt converted(to.width(), to.isUnsigned());
+  bool exact;
+  x.convertToInteger(converted, APFloat::rmTowardZero, &exact);
+  return converted;
+}
+static APInt resized(const APInt &x, ElementKind from, ElementKind to) {
+  if (to.type.isInteger(1))
+    return APInt(1, !x.isZero());
+  return from.isUnsigned() ? x.zextOrTrunc(to.width()) : x.sextOrTrunc(to.width());
+}
+static APFloat rounded(APFloat x, ElementKind to) {
+  bool losesInfo;
+  x.convert(to.semantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return x;
+}
+
+OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
+  if (getOperand().getType() == getResult().getType())
+    return getOperand();
+  auto constant = llvm::dyn_cast_if_present<mlir::DenseElementsAttr>(adaptor.getOperand());
+  if (!isFoldable(constant))
+    return nullptr;
+  ElementKind from{getOperand().getType().getElementType()}, to{getResult().getType().getElementType()};
+  if (from.isFloat() && to.isFloat())
+    return llvm::cast<mlir::DenseFPElementsAttr>(constant).mapValues(
+        to.type, [&](const APFloat &x) { return rounded(x, to).bitcastToAPInt(); });
+  if (from.isFloat())
+    return llvm::cast<mlir::DenseFPElementsAttr>(constant).mapValues(to.type,
+                                                                     [&](const APFloat &x) { return toInt(x, to); });
+  auto ints = llvm::cast<mlir::DenseIntElementsAttr>(constant);
+  if (to.isFloat())
+    return ints.mapValues(to.type, [&](const APInt &x) { return toFloat(x, from, to).bitcastToAPInt(); });
+  return ints.mapValues(to.type, [&](const APInt &x) { return resized(x, from, to); });
+}

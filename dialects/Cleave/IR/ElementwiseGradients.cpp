@@ -1,0 +1,119 @@
+// Vector-Jacobian products of the elementwise ops, with PyTorch's conventions at kinks. A rule uses the result
+// instead of the operand where it can (exp, tanh, relu): one residual then serves both directions.
+#include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Elementwise.h"
+
+using namespace cleave;
+using mlir::OpBuilder;
+using mlir::Value;
+using Grads = llvm::SmallVectorImpl<Value>;
+
+// Every rule: nothing flows in, or the operands carry no gradient -> nothing flows out.
+static bool noGradient(Value operand, llvm::ArrayRef<Value> resultGrads) {
+  auto type = llvm::cast<mlir::RankedTensorType>(operand.getType());
+  return !resultGrads[0] || !llvm::isa<mlir::FloatType>(type.getElementType());
+}
+
+namespace {
+// Arithmetic on tensors that reads like the formula.
+struct Formula {
+  OpBuilder &b;
+  mlir::Location loc;
+  Value mul(Value x, Value y) { return MulOp::create(b, loc, x, y); }
+  Value mul(Value x, double y) { return mul(x, number(x, y)); }
+  Value add(Value x, Value y) { return AddOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) { return SubOp::create(b, loc, x, y); }
+  Value div(Value x, Value y) { return DivOp::create(b, loc, x, y); }
+  Value neg(Value x) { return NegOp::create(b, loc, x); }
+  Value number(Value like, double value) { return splat(b, loc, like.getType(), value); }
+  Value oneMinus(Value x) { return sub(number(x, 1), x); }
+  Value select(Value c, Value yes, Value no) { return SelectOp::create(b, loc, c, yes, no); }
+  Value compare(Predicate predicate, Value x, Value y) { return CompareOp::create(b, loc, predicate, x, y); }
+};
+} // namespace
+
+// The operand gradient of a one-operand op whose local derivative times the gradient is `PRODUCT`.
+#define CLEAVE_UNARY_VJP(OP, PRODUCT)                                                                                  \
+  mlir::LogicalResult OP::buildVJP(OpBuilder &builder, llvm::ArrayRef<Value> resultGrads, Grads &operandGrads) {       \
+    if (noGradient(getOperand(), resultGrads))                                                                         \
+      return mlir::success();                                                                                          \
+    Formula f{builder, getLoc()};                                                                                      \
+    Value g = resultGrads[0], x = getOperand(), y = getResult();                                                       \
+    (void)x, (void)y;                                                                                                  \
+    operandGrads[0] = PRODUCT;                                                                                         \
+    return mlir::success();                                                                                            \
+  }
+CLEAVE_UNARY_VJP(NegOp, f.neg(g))
+CLEAVE_UNARY_VJP(AbsOp, f.mul(g, SignOp::create(builder, getLoc(), x)))
+CLEAVE_UNARY_VJP(ExpOp, f.mul(g, y))
+CLEAVE_UNARY_VJP(LogOp, f.div(g, x))
+CLEAVE_UNARY_VJP(SqrtOp, f.div(g, f.mul(y, 2)))
+CLEAVE_UNARY_VJP(RsqrtOp, f.mul(f.mul(g, -0.5), f.mul(y, f.mul(y, y))))
+CLEAVE_UNARY_VJP(TanhOp, f.mul(g, f.oneMinus(f.mul(y, y))))
+CLEAVE_UNARY_VJP(ErfOp, f.mul(f.mul(g, 1.1283791670955126), ExpOp::create(builder, getLoc(), f.neg(f.mul(x, x)))))
+CLEAVE_UNARY_VJP(SigmoidOp, f.mul(g, f.mul(y, f.oneMinus(y))))
+CLEAVE_UNARY_VJP(SinOp, f.mul(g, CosOp::create(builder, getLoc(), x)))
+CLEAVE_UNARY_VJP(CosOp, f.neg(f.mul(g, SinOp::create(builder, getLoc(), x))))
+CLEAVE_UNARY_VJP(ReluOp, f.select(f.compare(Predicate::Le, y, f.number(y, 0)), f.number(g, 0), g))
+#undef CLEAVE_UNARY_VJP
+
+// Constant almost everywhere: the gradient is zero, which is said by giving none.
+#define CLEAVE_ZERO_VJP(OP)                                                                                            \
+  mlir::LogicalResult OP::buildVJP(OpBuilder &, llvm::ArrayRef<Value>, Grads &) { return mlir::success(); }
+CLEAVE_ZERO_VJP(SignOp)
+CLEAVE_ZERO_VJP(FloorOp)
+CLEAVE_ZERO_VJP(CeilOp)
+CLEAVE_ZERO_VJP(RoundOp)
+#undef CLEAVE_ZERO_VJP
+
+#define CLEAVE_BINARY_VJP(OP, LHS, RHS)                                                                                \
+  mlir::LogicalResult OP::buildVJP(OpBuilder &builder, llvm::ArrayRef<Value> resultGrads, Grads &operandGrads) {       \
+    if (noGradient(getLhs(), resultGrads))                                                                             \
+      return mlir::success();                                                                                          \
+    Formula f{builder, getLoc()};                                                                                      \
+    Value g = resultGrads[0], a = getLhs(), b = getRhs(), y = getResult();                                             \
+    (void)f, (void)a, (void)b, (void)y;                                                                                \
+    operandGrads[0] = LHS;                                                                                             \
+    operandGrads[1] = RHS;                                                                                             \
+    return mlir::success();                                                                                            \
+  }
+CLEAVE_BINARY_VJP(AddOp, g, g)
+CLEAVE_BINARY_VJP(SubOp, g, f.neg(g))
+CLEAVE_BINARY_VJP(MulOp, f.mul(g, b), f.mul(g, a))
+CLEAVE_BINARY_VJP(DivOp, f.div(g, b), f.neg(f.mul(g, f.div(y, b))))
+CLEAVE_BINARY_VJP(MaxOp, f.select(f.compare(Predicate::Ge, a, b), g, f.number(g, 0)),
+                  f.select(f.compare(Predicate::Ge, a, b), f.number(g, 0), g))
+CLEAVE_BINARY_VJP(MinOp, f.select(f.compare(Predicate::Le, a, b), g, f.number(g, 0)),
+                  f.select(f.compare(Predicate::Le, a, b), f.number(g, 0), g))
+#undef CLEAVE_BINARY_VJP
+
+// d/da = b a^(b-1), but 0 where b = 0; d/db = a^b log a, but 0 where a = 0 and b >= 0.
+mlir::LogicalResult PowOp::buildVJP(OpBuilder &builder, llvm::ArrayRef<Value> resultGrads, Grads &operandGrads) {
+  if (noGradient(getLhs(), resultGrads))
+    return mlir::success();
+  Formula f{builder, getLoc()};
+  Value g = resultGrads[0], a = getLhs(), b = getRhs(), zero = f.number(g, 0);
+  Value lower = PowOp::create(builder, getLoc(), a, f.sub(b, f.number(b, 1)));
+  operandGrads[0] = f.select(f.compare(Predicate::Eq, b, zero), zero, f.mul(g, f.mul(b, lower)));
+  Value isZero = AndOp::create(builder, getLoc(), f.compare(Predicate::Eq, a, zero), f.compare(Predicate::Ge, b, zero));
+  Value slope = f.mul(getResult(), LogOp::create(builder, getLoc(), a));
+  operandGrads[1] = f.select(isZero, zero, f.mul(g, slope));
+  return mlir::success();
+}
+
+mlir::LogicalResult SelectOp::buildVJP(OpBuilder &builder, llvm::ArrayRef<Value> resultGrads, Grads &operandGrads) {
+  if (noGradient(getOnTrue(), resultGrads))
+    return mlir::success();
+  Formula f{builder, getLoc()};
+  Value g = resultGrads[0], zero = f.number(g, 0);
+  operandGrads[1] = f.select(getCondition(), g, zero);
+  operandGrads[2] = f.select(getCondition(), zero, g);
+  return mlir::success();
+}
+
+mlir::LogicalResult CastOp::buildVJP(OpBuilder &builder, llvm::ArrayRef<Value> resultGrads, Grads &operandGrads) {
+  if (noGradient(getOperand(), resultGrads) || !llvm::isa<mlir::FloatType>(getResult().getType().getElementType()))
+    return mlir::success();
+  operandGrads[0] = CastOp::create(builder, getLoc(), getOperand().getType(), resultGrads[0]);
+  return mlir::success();
+}

@@ -1,0 +1,126 @@
+// Folders of the shape ops: identities, chains of the same op, and small constants.
+#include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Folding.h"
+
+using namespace cleave;
+using llvm::SmallVector;
+using mlir::DenseElementsAttr;
+using mlir::OpFoldResult;
+
+static DenseElementsAttr dense(mlir::Attribute attribute) {
+  return llvm::dyn_cast_if_present<DenseElementsAttr>(attribute);
+}
+
+static bool isIota(llvm::ArrayRef<int64_t> values) {
+  for (auto [i, value] : llvm::enumerate(values))
+    if (value != static_cast<int64_t>(i))
+      return false;
+  return true;
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
+  if (getOperand().getType() == getResult().getType())
+    return getOperand();
+  if (auto inner = getOperand().getDefiningOp<ReshapeOp>()) {
+    getOperandMutable().assign(inner.getOperand());
+    return getResult();
+  }
+  DenseElementsAttr constant = dense(adaptor.getOperand());
+  return isFoldable(constant) ? constant.reshape(getResult().getType()) : nullptr;
+}
+
+OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
+  if (isIota(getPermutation()))
+    return getOperand();
+  if (auto inner = getOperand().getDefiningOp<TransposeOp>()) {
+    SmallVector<int64_t> composed;
+    for (int64_t dim : getPermutation())
+      composed.push_back(inner.getPermutation()[dim]);
+    setPermutation(composed);
+    getOperandMutable().assign(inner.getOperand());
+    return getResult();
+  }
+  SmallVector<int64_t> strides = rowMajorStrides(getOperand().getType().getShape());
+  return gatherConstant(dense(adaptor.getOperand()), getResult().getType(), [&](llvm::ArrayRef<int64_t> index) {
+    int64_t source = 0;
+    for (auto [position, dim] : llvm::zip_equal(index, getPermutation()))
+      source += position * strides[dim];
+    return source;
+  });
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
+  if (getOperand().getType() == getResult().getType())
+    return getOperand();
+  if (auto inner = getOperand().getDefiningOp<BroadcastOp>()) {
+    SmallVector<int64_t> composed;
+    for (int64_t dim : inner.getDims())
+      composed.push_back(getDims()[dim]);
+    setDims(composed);
+    getOperandMutable().assign(inner.getOperand());
+    return getResult();
+  }
+  SmallVector<int64_t> strides = rowMajorStrides(getOperand().getType().getShape());
+  return gatherConstant(dense(adaptor.getOperand()), getResult().getType(), [&](llvm::ArrayRef<int64_t> index) {
+    int64_t source = 0;
+    for (auto [dim, stride] : llvm::zip_equal(getDims(), strides))
+      source += index[dim] * stride;
+    return source;
+  });
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
+  if (getOperand().getType() == getResult().getType())
+    return getOperand();
+  if (auto inner = getOperand().getDefiningOp<SliceOp>()) {
+    SmallVector<int64_t> starts, steps;
+    for (auto [start, step, innerStart, innerStep] :
+         llvm::zip_equal(getStarts(), getSteps(), inner.getStarts(), inner.getSteps())) {
+      starts.push_back(innerStart + start * innerStep);
+      steps.push_back(step * innerStep);
+    }
+    setStarts(starts);
+    setSteps(steps);
+    getOperandMutable().assign(inner.getOperand());
+    return getResult();
+  }
+  SmallVector<int64_t> strides = rowMajorStrides(getOperand().getType().getShape());
+  return gatherConstant(dense(adaptor.getOperand()), getResult().getType(), [&](llvm::ArrayRef<int64_t> index) {
+    int64_t source = 0;
+    for (auto [position, start, step, stride] : llvm::zip_equal(index, getStarts(), getSteps(), strides))
+      source += (start + position * step) * stride;
+    return source;
+  });
+}
+
+// Equal splats stay one splat; other constants are laid together element by element.
+OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
+  if (getNumOperands() == 1)
+    return getOperand(0);
+  auto type = getResult().getType();
+  SmallVector<DenseElementsAttr> parts;
+  for (mlir::Attribute operand : adaptor.getOperands()) {
+    if (!isFoldable(dense(operand)))
+      return nullptr;
+    parts.push_back(dense(operand));
+  }
+  auto splatValue = [](DenseElementsAttr part) { return part.getSplatValue<mlir::Attribute>(); };
+  if (llvm::all_of(parts, [&](auto part) {
+        return part.isSplat() && parts[0].isSplat() && splatValue(part) == splatValue(parts[0]);
+      }))
+    return DenseElementsAttr::get(type, splatValue(parts[0]));
+  if (type.getNumElements() > kMaxFoldedElements)
+    return nullptr;
+  // A block is what lies under one index of the dimensions before `dim`; blocks of the parts alternate.
+  SmallVector<mlir::Attribute> values;
+  int64_t blocks = 1;
+  for (int64_t size : type.getShape().take_front(getDim()))
+    blocks *= size;
+  for (int64_t block = 0; block < blocks; ++block)
+    for (DenseElementsAttr part : parts) {
+      auto elements = part.getValues<mlir::Attribute>();
+      int64_t count = part.getNumElements() / blocks;
+      values.append(elements.begin() + block * count, elements.begin() + (block + 1) * count);
+    }
+  return DenseElementsAttr::get(type, values);
+}
