@@ -176,7 +176,7 @@ private:
       return bad("its data must be " + std::to_string(bytes) + " aligned bytes");
     if (view.opcode() == Opcode::AllGather)
       return Status::ok();
-    if (view.buffer(1).bytes() < bytes / ranks || view.buffer(1).offset() % width != 0)
+    if (ranks > 1 && (view.buffer(1).bytes() < bytes / ranks || view.buffer(1).offset() % width != 0))
       return bad("its staging must be at least " + std::to_string(bytes / ranks) + " aligned bytes");
     if (view["reduction"] < 0 || view["reduction"] > static_cast<int64_t>(Reduction::Min))
       return bad("asks for the unknown reduction " + std::to_string(view["reduction"]));

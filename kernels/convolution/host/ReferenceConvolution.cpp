@@ -10,7 +10,7 @@ protected:
   using Sum = typename ComputeType<T>::type;
 
   ReferenceConvolution(const ConvolutionShape &shape, int threads)
-      : s_(shape), w_(shape.window), threads_(threads), in_(w_.inSize()), out_(w_.outSize()), taps_(w_.kernelSize()),
+      : s_(shape), threads_(threads), in_(w_.inSize()), out_(w_.outSize()), taps_(w_.kernelSize()),
         groupIn_(s_.ic / s_.groups), groupOut_(s_.oc / s_.groups) {}
 
   int64_t firstInput(int64_t outChannel) const { return outChannel / groupOut_ * groupIn_; }

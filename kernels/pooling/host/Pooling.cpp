@@ -29,7 +29,7 @@ struct PoolShape {
 template <typename T> class PoolKernel : public HostKernel {
 public:
   PoolKernel(const PoolShape &shape, int threads)
-      : shape_(shape), window_(shape.window), threads_(threads), in_(window_.inSize()), out_(window_.outSize()) {}
+      : shape_(shape), threads_(threads), in_(window_.inSize()), out_(window_.outSize()) {}
 
 protected:
   using C = typename ComputeType<T>::type;
@@ -70,7 +70,7 @@ protected:
   }
 
   PoolShape shape_;
-  const Window &window_;
+  const Window &window_ = shape_.window;
   int threads_;
   int64_t in_, out_;
 };
