@@ -52,8 +52,8 @@ Status Session::Impl::connect(unsigned requested) {
                              std::to_string(wanted));
   }
   if (given != wanted)
-    return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + std::to_string(wanted) + " (" +
-                           describeMesh(*plan) + ")");
+    return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + std::to_string(wanted) +
+                           " ranks (" + describeMesh(*plan) + ")");
   if (!mpi)
     local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
   return Status::ok();

@@ -1,0 +1,274 @@
+// The commands of an executable, run in this process on a model made by hand.
+#include "runtime/main/Commands.h"
+#include "runtime/state/Checkpoint.h"
+#include "runtime/train/DataSource.h"
+#include "runtime/train/Npy.h"
+
+#include "test/runtime/TempDir.h"
+#include "test/runtime/main/TinyModel.h"
+
+#include <numeric>
+
+using namespace cleave::rt;
+using namespace cleave::rt::test;
+using cleave::test::TempDir;
+
+namespace {
+
+struct Result {
+  int code;
+  std::string out, err;
+};
+
+Result runCommandLine(const TinyModel &model, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "tiny");
+  std::vector<const char *> argv;
+  for (const std::string &argument : arguments)
+    argv.push_back(argument.c_str());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  int code = runMain(static_cast<int>(argv.size()), argv.data(), model.model());
+  Result result{code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  return result;
+}
+
+std::string writeData(const TempDir &dir, const std::string &name, int64_t samples) {
+  std::vector<float> x(samples * kWidth);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>((i * 7919) % 101) / 10;
+  EXPECT_TRUE(
+      writeNpy(dir / name, {"", ElementType::f32, {samples, kWidth}, (std::byte *)x.data(), x.size() * 4}).isOk());
+  return dir / name;
+}
+
+std::string contents(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
+TEST(Train, LossFallsAndFilesAreWritten) {
+  TempDir dir;
+  TinyModel model(2);
+  std::string data = "x=" + writeData(dir, "x.npy", 41);
+  Result run = runCommandLine(model, {"train",
+                                      "--data",
+                                      data,
+                                      "--val-data",
+                                      data,
+                                      "--epochs",
+                                      "4",
+                                      "--lr",
+                                      "0.1",
+                                      "--metrics",
+                                      dir / "m.jsonl",
+                                      "--tensorboard",
+                                      dir / "tb",
+                                      "--trace",
+                                      dir / "t.json",
+                                      "--save",
+                                      dir / "ckpt",
+                                      "--save-best",
+                                      "--log-every",
+                                      "5"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("step 40/40"), std::string::npos) << run.out;
+  EXPECT_NE(run.err.find("memory: planned"), std::string::npos);
+  std::ifstream metrics(dir / "m.jsonl");
+  std::string line, last;
+  double first = 0, final = 0;
+  unsigned lines = 0;
+  for (; std::getline(metrics, line); last = line, ++lines)
+    if (lines == 0)
+      first = std::stod(line.substr(line.find("\"loss\": ") + 8));
+  final = std::stod(last.substr(last.find("\"loss\": ") + 8));
+  EXPECT_EQ(lines, 40u);
+  EXPECT_LT(final, first);
+  EXPECT_NE(last.find("\"val_loss\""), std::string::npos);
+  // 2 ranks, 8 floats: each sends 2 * (2-1)/2 * 32 bytes.
+  EXPECT_NE(last.find("\"comm_bytes\": 32"), std::string::npos) << last;
+  EXPECT_TRUE(std::filesystem::exists(dir / "t.json"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "ckpt/best"));
+}
+
+TEST(Train, ResumedIsBitwiseEqualToNotStopped) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 41);
+  auto train = [&](const char *name, const char *steps, unsigned ranks) {
+    TinyModel model(ranks);
+    Result run = runCommandLine(model, {"train", "--data", data, "--steps", steps, "--lr", "0.05", "--seed", "3",
+                                        "--save", dir / name, "--resume", "auto", "--metrics",
+                                        dir / (std::string(name) + ".jsonl"), "--lr-schedule", "cosine,warmup=5"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.out;
+  };
+  train("whole", "30", 2);
+  TinyModel model(2);
+  Result first =
+      runCommandLine(model, {"train", "--data", data, "--steps", "30", "--lr", "0.05", "--seed", "3", "--save",
+                             dir / "parts", "--save-every", "13", "--lr-schedule", "cosine,warmup=5"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  // As if it had been stopped after step 13.
+  for (const char *later : {"parts/step-00000026", "parts/step-00000030", "parts/latest"})
+    std::filesystem::remove_all(dir / later);
+  EXPECT_NE(train("parts", "30", 2).find("resumed at step 13"), std::string::npos);
+  EXPECT_EQ(contents(dir / "parts/step-00000030/rank-00000.safetensors"),
+            contents(dir / "whole/step-00000030/rank-00000.safetensors"));
+  EXPECT_EQ(contents(dir / "parts/step-00000030/checkpoint.json"),
+            contents(dir / "whole/step-00000030/checkpoint.json"));
+}
+
+TEST(Train, RanksShareTheGlobalBatch) {
+  // Data rank r of 2 holds places r*2 and r*2+1 of each global batch of 4; all sums are of the same samples.
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 8);
+  TinyModel model(4);
+  Result run = runCommandLine(model, {"train", "--data", data, "--steps", "1", "--lr", "1", "--save", dir / "c"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  CheckpointTensors tensors;
+  ASSERT_TRUE(loadCheckpointTensors(dir / "c", &tensors).isOk());
+  // One step of rate 1 without momentum history puts w on the mean of the whole batch.
+  DataSpec spec;
+  DataSource source;
+  ASSERT_TRUE(parseDataSpec(data, &spec).isOk());
+  ASSERT_TRUE(DataSource::open(spec, {"x", ElementType::f32, {kWidth}, true}, &source).isOk());
+  float mean[kWidth] = {}, sample[kWidth], w[kWidth];
+  for (uint64_t i = 0; i < 8; ++i) {
+    source.read(i, reinterpret_cast<std::byte *>(sample));
+    for (unsigned k = 0; k < kWidth; ++k)
+      mean[k] += sample[k] / 8;
+  }
+  std::memcpy(w, tensors.byName.at("w").data, sizeof w);
+  for (unsigned k = 0; k < kWidth; ++k)
+    EXPECT_NEAR(w[k], mean[k], 1e-5);
+}
+
+TEST(Train, StopsEarly) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 8);
+  TinyModel model(1);
+  Result run = runCommandLine(
+      model, {"train", "--data", data, "--val-data", data, "--epochs", "500", "--lr", "0", "--patience", "3"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("stopped early: no better loss in 3 evaluations"), std::string::npos) << run.out;
+}
+
+TEST(Infer, TailIsPaddedAndCut) {
+  TempDir dir;
+  TinyModel model(2, TinyKind::Inference);
+  Result run = runCommandLine(
+      model, {"infer", "--input", "x=" + writeData(dir, "x.npy", 7), "--output", "y=" + (dir / "y.npy")});
+  ASSERT_EQ(run.code, 0) << run.err;
+  std::string image = contents(dir / "y.npy"), input = contents(dir / "x.npy");
+  TensorView y, x;
+  ASSERT_TRUE(parseNpy((const std::byte *)image.data(), image.size(), "y", &y).isOk());
+  ASSERT_TRUE(parseNpy((const std::byte *)input.data(), input.size(), "x", &x).isOk());
+  ASSERT_EQ(y.shape, (Shape{7, kWidth}));
+  for (unsigned i = 0; i < 7 * kWidth; ++i)
+    EXPECT_EQ(reinterpret_cast<const float *>(y.data)[i],
+              reinterpret_cast<const float *>(x.data)[i] * static_cast<float>(i % kWidth + 1));
+}
+
+TEST(Infer, UsesATrainedCheckpoint) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 16);
+  ASSERT_EQ(runCommandLine(TinyModel(2), {"train", "--data", data, "--save", dir / "c"}).code, 0);
+  TinyModel model(1, TinyKind::Inference);
+  Result run =
+      runCommandLine(model, {"infer", "--input", data, "--output", "y=" + (dir / "y.npy"), "--weights", dir / "c"});
+  EXPECT_EQ(run.code, 0) << run.err;
+}
+
+TEST(Evaluate, PrintsTheMeanLoss) {
+  TempDir dir;
+  std::vector<float> x(8 * kWidth, 0.0f); // w = 1 2 3 4: sum of squares / 2 = 15
+  ASSERT_TRUE(writeNpy(dir / "x.npy", {"", ElementType::f32, {8, kWidth}, (std::byte *)x.data(), x.size() * 4}).isOk());
+  Result run = runCommandLine(TinyModel(2), {"evaluate", "--data", "x=" + (dir / "x.npy")});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out, "loss 15.000000  (8 samples)\n");
+}
+
+TEST(Generate, FollowsTheModelBeyondItsContext) {
+  Result run = runCommandLine(TinyModel(1, TinyKind::Text),
+                              {"generate", "--prompt", "ab", "--bytes", "12", "--temperature", "0"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out, "abcdefghijklmn\n");
+}
+
+TEST(Generate, RefusesOtherModels) {
+  Result ahead = runCommandLine(TinyModel(1, TinyKind::LookingAhead), {"generate"});
+  EXPECT_EQ(ahead.code, 1);
+  EXPECT_NE(ahead.err.find("not causal"), std::string::npos) << ahead.err;
+  Result numbers = runCommandLine(TinyModel(1), {"generate"});
+  EXPECT_EQ(numbers.code, 1);
+  EXPECT_NE(numbers.err.find("no integer input [batch, context]"), std::string::npos) << numbers.err;
+}
+
+struct Mistake {
+  std::vector<std::string> arguments;
+  int code;
+  std::string expected;
+};
+
+TEST(CommandLine, MistakesAreOneLine) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 8), other = "x=" + writeData(dir, "few.npy", 1);
+  std::vector<Mistake> mistakes = {
+      {{}, 2, "no command; expected infer, train"},
+      {{"trian"}, 2, "unknown command 'trian'; did you mean 'train'?"},
+      {{"frobnicate"}, 2, "expected infer, train, evaluate, generate, inspect"},
+      {{"train", "--lerning-rate", "1"}, 2, "train: unknown option '--lerning-rate'"},
+      {{"train", "--epoch", "1"}, 2, "unknown option '--epoch'; did you mean '--epochs'?"},
+      {{"train", "--epochs=1", "--save-evry=3"}, 2, "did you mean '--save-every'?"},
+      {{"train", "--steps", "many"}, 2, "steps"},
+      {{"train", "--last-batch", "keep"}, 2, "last-batch"},
+      {{"inspect", "--jason"}, 2, "did you mean '--json'?"},
+      {{"train"}, 1, "no data for input x"},
+      {{"train", "--data", "y=a.npy"}, 1, "the model has no input 'y'"},
+      {{"train", "--data", "x=" + (dir / "none.npy")}, 1, "none.npy"},
+      {{"train", "--data", other}, 1, "fewer than one global batch of 4"},
+      {{"train", "--data", data, "--epochs", "1", "--steps", "1"}, 1, "--epochs or --steps, not both"},
+      {{"train", "--data", data, "--lr-schedule", "cosin"}, 1, "'cosin' is not a schedule"},
+      {{"train", "--data", data, "--clip-grad-norm", "1"}, 1, "compiled without gradient clipping"},
+      {{"train", "--data", data, "--resume", dir / "nowhere"}, 1, "no checkpoint in"},
+      {{"train", "--data", data, "--ranks", "3"}, 1, "--ranks 3, but compiled for 2 ranks (dp=2)"},
+      {{"train", "--data", data, "--weights", dir / "x.npy"}, 1, "--weights"},
+      {{"train", "--data", data, "--save", "/proc/nothing"}, 1, "/proc/nothing"},
+      {{"infer", "--input", data}, 1, "no --output"},
+      {{"infer", "--input", data, "--output", "z=z.npy"}, 1, "no output 'z'; its outputs are y"},
+  };
+  TinyModel model(2);
+  for (const Mistake &mistake : mistakes) {
+    Result run = runCommandLine(model, mistake.arguments);
+    EXPECT_EQ(run.code, mistake.code) << run.err;
+    EXPECT_NE(run.err.find(mistake.expected), std::string::npos) << run.err;
+    EXPECT_EQ(run.err.rfind("tiny: error: ", 0), 0u) << run.err;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  }
+}
+
+TEST(CommandLine, InferencePlansDoNotTrain) {
+  Result run = runCommandLine(TinyModel(1, TinyKind::Inference), {"train", "--data", "x=a.npy"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_NE(run.err.find("was compiled for inference; compile it with --train"), std::string::npos) << run.err;
+}
+
+TEST(CommandLine, HelpHasExamples) {
+  for (const char *command : {"", "train", "infer", "evaluate", "generate"}) {
+    std::vector<std::string> arguments = {"--help"};
+    if (*command)
+      arguments.insert(arguments.begin(), command);
+    Result run = runCommandLine(TinyModel(1), arguments);
+    EXPECT_EQ(run.code, 0);
+    EXPECT_NE(run.out.find("Example"), std::string::npos) << command;
+  }
+}
+
+TEST(Inspect, PrintsPlanAndJson) {
+  Result text = runCommandLine(TinyModel(2), {"inspect"}), json = runCommandLine(TinyModel(2), {"inspect", "--json"});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_NE(text.out.find("all_reduce"), std::string::npos);
+  EXPECT_EQ(json.out[0], '{');
+}
+
+} // namespace
