@@ -1,21 +1,265 @@
 #include "compiler/Driver/Compiler.h"
 
-#include "compiler/Codegen/Fusion/Passes.h"
 #include "compiler/Codegen/Host/HostCodegen.h"
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/Linker.h"
+#include "compiler/Driver/Lowering.h"
 #include "compiler/Driver/PhaseRunner.h"
+#include "compiler/Driver/Target.h"
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
-#include "compiler/Planning/Passes.h"
-#include "compiler/Planning/PlanVerifier.h"
 #include "compiler/Planning/PlanWriter.h"
-#include "compiler/Sharding/Passes.h"
 #include "compiler/Support/Error.h"
-#include "compiler/Training/Passes.h"
 #include "dialects/Cleave/IR/Cleave.h"
-#include "dialects/Cleave/Transforms/Passes.h"
 #include "dialects/Plan/IR/Plan.h"
+#include "runtime/plan/PlanReader.h"
+#include "runtime/plan/PlanSummary.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/Path.h"
 
 using namespace cleave;
+
+namespace {
+
+// A C identifier made of the artefact's name: cleave_model_<name>.
+std::string identifierOf(llvm::StringRef output) {
+  std::string name = llvm::sys::path::stem(output).str();
+  for (char &c : name)
+    if (!llvm::isAlnum(c))
+      c = '_';
+  return name.empty() || llvm::isDigit(name.front()) ? "_" + name : name;
+}
+
+llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
+  auto write = [&](llvm::raw_ostream &out) {
+    out << bytes;
+    return llvm::Error::success();
+  };
+  return llvm::handleErrors(llvm::writeToOutput(path, write), [&](const llvm::ErrorInfoBase &info) {
+    return makeError(path + ": cannot write: " + info.message());
+  });
+}
+
+// Temporary object files, removed with it.
+class ObjectFiles {
+public:
+  ~ObjectFiles() {
+    for (const std::string &path : paths)
+      llvm::sys::fs::remove(path);
+  }
+  llvm::Error add(llvm::StringRef bytes) {
+    llvm::SmallString<128> path;
+    if (std::error_code code = llvm::sys::fs::createTemporaryFile("cleave", "o", path))
+      return makeError("cannot make a temporary file: " + code.message());
+    paths.push_back(path.str().str());
+    return writeFile(path, bytes);
+  }
+  llvm::ArrayRef<std::string> get() const { return paths; }
+
+private:
+  std::vector<std::string> paths;
+};
+
+class Compilation {
+public:
+  Compilation(const CompileOptions &options, llvm::raw_ostream &log) : options(options), log(log) {}
+  llvm::Error run();
+
+private:
+  llvm::Error makeContext();
+  llvm::Error import();
+  llvm::Error emit();
+  llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
+  llvm::Error writeHeader(llvm::StringRef name);
+  plan::PlanningOptions planningOptions();
+  std::string output() const;
+
+  const CompileOptions &options;
+  llvm::raw_ostream &log;
+  TargetDescription target;
+  std::unique_ptr<mlir::MLIRContext> context;
+  ImportedModel model;
+  mlir::OwningOpRef<mlir::ModuleOp> kernels; // kernels form
+};
+
+std::string Compilation::output() const {
+  if (!options.output.empty())
+    return options.output;
+  llvm::StringRef stem = llvm::sys::path::stem(options.model);
+  switch (options.emit) {
+  case Emit::Executable:
+    return stem.str();
+  case Emit::Object:
+    return (stem + ".o").str();
+  case Emit::Shared:
+    return ("lib" + stem + ".so").str();
+  case Emit::Plan:
+    return (stem + ".plan").str();
+  case Emit::Mlir:
+    return (stem + ".mlir").str();
+  }
+  return stem.str();
+}
+
+llvm::Error Compilation::makeContext() {
+  mlir::DialectRegistry registry;
+  registry.insert<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect>();
+  if (llvm::Error error = loadPlugins(options, registry))
+    return error;
+  context = std::make_unique<mlir::MLIRContext>(registry);
+  context->loadAllAvailableDialects();
+  return llvm::Error::success();
+}
+
+llvm::Error Compilation::import() {
+  ImportOptions import;
+  for (const auto &[name, size] : options.dims)
+    import.dims[name] = size;
+  import.train = options.train;
+  import.lossOutput = options.lossOutput;
+  import.loss = options.loss;
+  import.dataRanks = options.dataRanks();
+  import.batchNormGroups = options.batchNorm == "sync" ? 1 : options.dataRanks();
+  import.buffers = options.buffers;
+  import.freeze = options.freeze;
+  import.batchDim = options.batchDim;
+  if (options.globalBatch) {
+    auto bound = deriveBoundBatch(options);
+    if (!bound)
+      return bound.takeError();
+    import.dims[options.batchDim.empty() ? "batch" : options.batchDim] = *bound;
+  }
+  auto imported = importONNX(*context, options.model, import);
+  if (!imported)
+    return imported.takeError();
+  model = std::move(*imported);
+  for (const std::string &note : model.notes)
+    log << "note: " << note << "\n";
+
+  std::vector<mlir::Attribute> names;
+  std::vector<int64_t> sizes;
+  llvm::SmallVector<mlir::StringAttr> axes;
+  for (const auto &[name, size] : options.mesh) {
+    axes.push_back(mlir::StringAttr::get(context.get(), name));
+    sizes.push_back(size);
+  }
+  (*model.module)->setAttr("cleave.mesh", MeshAttr::get(context.get(), axes, sizes));
+  return llvm::Error::success();
+}
+
+plan::PlanningOptions Compilation::planningOptions() {
+  plan::PlanningOptions planning;
+  planning.target = target.name;
+  planning.threads = target.threads;
+  planning.scratch = hostScratch;
+  planning.extent = [](KernelOp kernel) { return static_cast<uint64_t>(kernelExtent(kernel).value_or(1)); };
+  planning.constants = [this](llvm::StringRef name, mlir::DenseElementsAttr value) { addConstant(model.weights, name, value); };
+  planning.properties["model"] = llvm::sys::path::filename(options.model).str();
+  if (options.train) {
+    planning.properties["optimizer"] = options.optimizer;
+    planning.properties["loss"] = options.loss.empty() ? options.lossOutput : options.loss;
+    planning.properties["loss-average"] = options.lossAverage;
+  }
+  return planning;
+}
+
+// The header beside an object or a shared library.
+llvm::Error Compilation::writeHeader(llvm::StringRef name) {
+  llvm::SmallString<256> path(output());
+  llvm::sys::path::replace_extension(path, "h");
+  std::string guard = "CLEAVE_MODEL_" + llvm::StringRef(name).upper() + "_H";
+  std::string text = "/* Written by `cleave compile`. */\n#ifndef " + guard + "\n#define " + guard +
+                     "\n#include \"cleave/model.h\"\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+                     "extern const cleave_model cleave_model_" + name.str() +
+                     ";\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
+  return writeFile(path, text);
+}
+
+llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes) {
+  std::string name = identifierOf(output());
+  HostCodegenOptions codegen;
+  codegen.prefix = "cleave_" + name + "_";
+  auto code = compileKernels(*kernels, target.host, codegen);
+  if (!code)
+    return code.takeError();
+  auto weights = writeWeights(model.weights, plan, output());
+  if (!weights)
+    return weights.takeError();
+
+  ModelObject data;
+  data.name = name;
+  data.plan = bytes;
+  data.isMain = options.emit == Emit::Executable;
+  data.weightsFile = weights->file;
+  if (weights->embedded)
+    data.weights = weights->embedded->getBuffer();
+  for (const rt::fb::Kernel *kernel : *plan.kernels())
+    data.kernels.push_back(kernel->kind() == rt::fb::KernelKind_generated ? codegen.prefix + kernel->name()->str() : "");
+  auto object = emitModelObject(data);
+  if (!object)
+    return object.takeError();
+
+  ObjectFiles files;
+  if (llvm::Error error = files.add(*object))
+    return error;
+  for (const std::string &one : code->objects)
+    if (llvm::Error error = files.add(one))
+      return error;
+  LinkKind kind = options.emit == Emit::Executable ? LinkKind::Executable
+                  : options.emit == Emit::Shared   ? LinkKind::Shared
+                                                   : LinkKind::Object;
+  if (llvm::Error error = linkArtefact(kind, files.get(), output()))
+    return error;
+  return options.emit == Emit::Executable ? llvm::Error::success() : writeHeader(name);
+}
+
+llvm::Error Compilation::emit() {
+  auto bytes = plan::writePlan(*model.module);
+  if (!bytes)
+    return bytes.takeError();
+  const rt::fb::Plan *plan = nullptr;
+  if (rt::Status status = rt::openPlan(bytes->data(), bytes->size(), &plan); !status.isOk())
+    return makeError("the compiler wrote a plan that the runtime refuses: " + status.message());
+
+  rt::PlanSummary summary = rt::summarize(*plan);
+  if (options.memoryLimit && summary.totalBytes > static_cast<uint64_t>(*options.memoryLimit))
+    return makeError("the plan needs " + llvm::Twine(summary.totalBytes) + " bytes on each rank, --memory-limit allows " +
+                     llvm::Twine(*options.memoryLimit) + "; its parts:\n" + rt::printSummary(*plan, summary) +
+                     "a smaller --dim batch, or more --micro-batches, would make it smaller");
+  log << rt::printSummary(*plan, summary);
+  return options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
+}
+
+llvm::Error Compilation::run() {
+  auto described = parseTarget(options.target);
+  if (!described)
+    return described.takeError();
+  target = *described;
+  if (llvm::Error error = makeContext())
+    return error;
+  if (llvm::Error error = import())
+    return error;
+  auto stopped = [&](Progress progress) { return progress == Progress::Stopped; };
+  auto lowered = lowerToKernels(*model.module, options);
+  if (!lowered)
+    return lowered.takeError();
+  if (stopped(*lowered))
+    return writeModule(*model.module, output());
+  // The plan level knows kernels by name only: their bodies stay behind for code generation.
+  kernels = mlir::cast<mlir::ModuleOp>((*model.module)->clone());
+  auto planned = lowerToPlan(*model.module, options, planningOptions());
+  if (!planned)
+    return planned.takeError();
+  if (stopped(*planned))
+    return writeModule(*model.module, output());
+  return emit();
+}
+
+} // namespace
+
+llvm::Error cleave::compile(const CompileOptions &options, llvm::raw_ostream &log) {
+  return Compilation(options, log).run();
+}

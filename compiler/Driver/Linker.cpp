@@ -55,23 +55,21 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
   if (!compiler)
     return makeError("linking needs the C++ compiler driver 'c++', which is not on the path (Debian: apt-get install g++); "
                      "--emit object needs none");
-  auto libraries = findRuntimeLibraries();
-  if (!libraries)
-    return libraries.takeError();
-
   std::string partial = output.str() + ".partial";
-  std::string search = "-L" + *libraries, rpath = "-Wl,-rpath," + *libraries;
-  llvm::SmallVector<llvm::StringRef> arguments = {*compiler, "-o", partial};
-  if (kind == LinkKind::Shared)
-    arguments.push_back("-shared");
-  arguments.append(objects.begin(), objects.end());
-  arguments.push_back(search);
-  arguments.push_back(rpath);
-  if (kind == LinkKind::Executable)
-    arguments.push_back("-lcleave_main");
-  // The libraries cleave_rt needs; the same list as runtime/CMakeLists.txt links.
-  for (llvm::StringRef flag : {"-lcleave_rt", "-ldnnl", "-fopenmp", "-lz", "-ldl", "-lpthread", "-Wl,--gc-sections"})
-    arguments.push_back(flag);
+  llvm::SmallVector<std::string> flags = {*compiler, "-o", partial};
+  flags.append(objects.begin(), objects.end());
+  if (kind == LinkKind::Object) {
+    flags.append({"-r", "-nostdlib"});
+  } else {
+    auto libraries = findRuntimeLibraries();
+    if (!libraries)
+      return libraries.takeError();
+    flags.append({"-L" + *libraries, "-Wl,-rpath," + *libraries, "-Wl,--gc-sections"});
+    flags.push_back(kind == LinkKind::Shared ? "-shared" : "-lcleave_main");
+    // What cleave_rt needs; the same list as runtime/CMakeLists.txt links.
+    flags.append({"-lcleave_rt", "-ldnnl", "-fopenmp", "-lz", "-ldl", "-lpthread"});
+  }
+  llvm::SmallVector<llvm::StringRef> arguments(flags.begin(), flags.end());
   if (llvm::Error error = run(*compiler, arguments)) {
     fs::remove(partial);
     return error;

@@ -2,8 +2,11 @@
 #ifndef CLEAVE_COMPILER_DRIVER_WEIGHTSIMAGE_H
 #define CLEAVE_COMPILER_DRIVER_WEIGHTSIMAGE_H
 
-#include "compiler/Import/ONNX/Importer.h"
+#include "compiler/Import/ONNX/Weights.h"
+#include "runtime/plan/Plan_generated.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace cleave {
@@ -11,12 +14,15 @@ namespace cleave {
 inline constexpr uint64_t embeddedWeightsLimit = 64ull << 20;
 
 struct WeightsImage {
-  std::unique_ptr<llvm::MemoryBuffer> embedded; // null when written beside the artefact
-  std::string file;                             // "NAME.weights/model.safetensors", relative to the artefact
+  std::unique_ptr<llvm::MemoryBuffer> embedded; // null when there are none, or they lie beside the artefact
+  std::string file;                             // "NAME.weights/model.safetensors", relative to the artefact; or empty
 };
 
-// Streams the weights that the plan needs. Above the limit, OUTPUT.weights/ is written.
-llvm::Expected<WeightsImage> writeWeights(const WeightMap &weights, llvm::StringRef output);
+// Gathers the weights that the plan begins with. Above the limit, OUTPUT.weights/ is written.
+llvm::Expected<WeightsImage> writeWeights(const WeightMap &weights, const rt::fb::Plan &plan, llvm::StringRef output);
+
+// Adds a constant of the program to the weights, under a name that planning made.
+void addConstant(WeightMap &weights, llvm::StringRef name, mlir::DenseElementsAttr value);
 
 } // namespace cleave
 

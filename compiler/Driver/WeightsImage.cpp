@@ -1,0 +1,118 @@
+#include "compiler/Driver/WeightsImage.h"
+
+#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Support/Error.h"
+#include "runtime/state/SafeTensors.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace cleave;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+namespace {
+
+llvm::Error toError(rt::Status status) {
+  return status.isOk() ? llvm::Error::success() : makeError(status.message());
+}
+
+llvm::Expected<rt::TensorView> viewOf(llvm::StringRef name, const WeightTensor &tensor) {
+  std::optional<rt::fb::DType> type = plan::wireType(tensor.type.getElementType());
+  if (!type)
+    return makeError("weight '" + name + "' has an element type that plans do not know");
+  rt::TensorView view;
+  view.name = name.str();
+  view.type = rt::elementType(*type);
+  view.shape.assign(tensor.type.getShape().begin(), tensor.type.getShape().end());
+  view.data = reinterpret_cast<const std::byte *>(tensor.bytes.data());
+  view.bytes = tensor.bytes.size();
+  return view;
+}
+
+// The tensors that segments of the plan's states begin with, each once.
+llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights, const rt::fb::Plan &plan) {
+  std::vector<rt::TensorView> views;
+  llvm::StringSet<> seen;
+  for (const rt::fb::State *state : *plan.states())
+    for (const rt::fb::Segment *segment : *state->segments()) {
+      if (segment->init() != rt::fb::InitKind_weights)
+        continue;
+      bool named = segment->source() && segment->source()->size();
+      llvm::StringRef name = named ? segment->source()->c_str() : segment->name()->c_str();
+      if (!seen.insert(name).second)
+        continue;
+      const WeightTensor *tensor = weights.find(name);
+      if (!tensor)
+        return makeError("state '" + llvm::StringRef(state->name()->c_str()) + "' begins as weight '" + name +
+                         "', which the model does not have");
+      auto view = viewOf(name, *tensor);
+      if (!view)
+        return view.takeError();
+      views.push_back(*view);
+    }
+  return views;
+}
+
+llvm::Expected<WeightsImage> writeBeside(const std::vector<rt::TensorView> &views, llvm::StringRef output) {
+  llvm::SmallString<256> directory(output);
+  directory += ".weights";
+  if (std::error_code code = fs::create_directories(directory))
+    return makeError(directory + ": " + code.message());
+  WeightsImage image;
+  image.file = (path::filename(directory) + "/model.safetensors").str();
+  if (llvm::Error error = toError(rt::writeSafeTensors((directory + "/model.safetensors").str(), views)))
+    return std::move(error);
+  return image;
+}
+
+llvm::Expected<WeightsImage> writeEmbedded(const std::vector<rt::TensorView> &views) {
+  llvm::SmallString<128> file;
+  if (std::error_code code = fs::createTemporaryFile("cleave-weights", "safetensors", file))
+    return makeError("cannot make a temporary file: " + code.message());
+  WeightsImage image;
+  llvm::Error error = toError(rt::writeSafeTensors(file.str().str(), views));
+  if (!error) {
+    auto bytes = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    if (bytes)
+      image.embedded = std::move(*bytes); // mapped: stays readable after the name is removed
+    else
+      error = makeError(file + ": " + bytes.getError().message());
+  }
+  fs::remove(file);
+  if (error)
+    return std::move(error);
+  return image;
+}
+
+} // namespace
+
+llvm::Expected<WeightsImage> cleave::writeWeights(const WeightMap &weights, const rt::fb::Plan &plan,
+                                                  llvm::StringRef output) {
+  auto views = usedWeights(weights, plan);
+  if (!views)
+    return views.takeError();
+  uint64_t bytes = 0;
+  for (const rt::TensorView &view : *views)
+    bytes += view.bytes;
+  if (views->empty())
+    return WeightsImage();
+  return bytes > embeddedWeightsLimit ? writeBeside(*views, output) : writeEmbedded(*views);
+}
+
+void cleave::addConstant(WeightMap &weights, llvm::StringRef name, mlir::DenseElementsAttr value) {
+  auto type = llvm::cast<mlir::RankedTensorType>(value.getType());
+  auto bytes = std::make_shared<std::vector<char>>();
+  if (type.getElementType().isInteger(1)) {
+    for (bool element : value.getValues<bool>())
+      bytes->push_back(element);
+  } else {
+    llvm::ArrayRef<char> raw = value.getRawData();
+    for (int64_t i = 0, copies = value.isSplat() ? type.getNumElements() : 1; i < copies; ++i)
+      bytes->insert(bytes->end(), raw.begin(), raw.end());
+  }
+  weights.own(bytes);
+  weights.insert(name, {type, *bytes});
+}

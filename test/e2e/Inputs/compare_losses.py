@@ -1,0 +1,51 @@
+"""Trains a compiled program on a recorded case and compares every step's loss with PyTorch in float64 (DESIGN section 8).
+
+  compare_losses.py CASE OPTIMIZER PROGRAM RECORDING.json [-- options of the program]
+
+The error at a step must not exceed max(1e-6, 2 e), e the largest error of PyTorch's own float32 run up to that step.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import training_cases
+
+
+def losses_of(program, case, rate, options, folder):
+    command = [program, "train", "--steps", str(training_cases.STEPS), "--lr", str(rate), "--no-shuffle", *options]
+    for name, array in training_cases.data(case).items():
+        path = folder / f"{name}.npy"
+        np.save(path, array)
+        command += ["--data", f"{name}={path}"]
+    metrics = folder / "metrics.jsonl"
+    command += ["--metrics", str(metrics)]
+    subprocess.run(command, check=True, timeout=900, stdout=subprocess.DEVNULL)
+    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+    return [row["loss"] for row in rows if "loss" in row]
+
+
+def main():
+    case, optimizer, program, recording, *options = sys.argv[1:]
+    record = json.loads(pathlib.Path(recording).read_text())[case][optimizer]
+    rate = training_cases.OPTIMIZERS[optimizer][1]
+    with tempfile.TemporaryDirectory() as folder:
+        ours = losses_of(program, case, rate, [o for o in options if o != "--"], pathlib.Path(folder))
+    if len(ours) != training_cases.STEPS:
+        sys.exit(f"{len(ours)} losses in the metrics, expected {training_cases.STEPS}")
+
+    own_error, worst = 0.0, 0.0
+    for step, (loss, exact, single) in enumerate(zip(ours, record["float64"], record["float32"]), 1):
+        own_error = max(own_error, abs(single - exact))
+        bound = max(1e-6, 2 * own_error)
+        worst = max(worst, abs(loss - exact) / bound)
+        if not abs(loss - exact) <= bound:
+            sys.exit(f"step {step}: loss {loss:.9f}, float64 {exact:.9f}, error {abs(loss - exact):.2e} above {bound:.2e}")
+    print(f"{case} {optimizer}: {len(ours)} losses, largest error {worst:.2f} of what is allowed; last loss {ours[-1]:.6f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""The training runs that are recorded with PyTorch and repeated by Cleave: models, batch sizes, data, optimizers."""
+import numpy as np
+
+STEPS = 20
+
+# model -> (ONNX file under the repository, global batch, learning rates, {input: (kind, per-sample shape, bound)})
+TOKENS64 = {"tokens": ("int", (64,), 256), "labels": ("int", (64,), 256)}
+CASES = {
+    "mlp": ("test/models/mlp-torchscript.onnx", 16, {"x": ("float", (64,), None), "labels": ("int", (), 10)}),
+    "mnist-cnn-no-dropout": ("test/models/mnist-cnn-no-dropout-torchscript.onnx", 8,
+                             {"x": ("float", (1, 28, 28), None), "labels": ("int", (), 10)}),
+    "resnet18": ("test/models/resnet18-torchscript.onnx", 4,
+                 {"x": ("float", (3, 64, 64), None), "labels": ("int", (), 1000)}),
+    "gpt-nano": ("examples/gpt-nano/gpt-nano.onnx", 4, TOKENS64),
+    "bert-tiny": ("test/models/bert-tiny-torchscript.onnx", 8,
+                  {"input_ids": ("int", (32,), 1000), "attention_mask": ("ones", (32,), None),
+                   "token_type_ids": ("int", (32,), 2), "labels": ("int", (), 2)}),
+}
+
+# name -> (Cleave's --optimizer, learning rate)
+OPTIMIZERS = {"sgd": ("sgd,momentum=0.9", 1e-2), "adamw": ("adamw,weight_decay=0.01", 1e-3)}
+
+
+def data(model):
+    """All samples of the run, in order: {input: array [STEPS * batch, ...]}. The first batch is repeated every fourth step, so that
+    the loss has something to learn."""
+    _, batch, inputs = CASES[model]
+    rng = np.random.default_rng(2024)
+    arrays = {}
+    for name, (kind, shape, bound) in inputs.items():
+        full = (4 * batch, *shape)
+        if kind == "float":
+            distinct = rng.standard_normal(full).astype(np.float32)
+        elif kind == "ones":
+            distinct = np.ones(full, np.int64)
+        else:
+            distinct = rng.integers(0, bound, full).astype(np.int64)
+        arrays[name] = np.concatenate([distinct] * (STEPS // 4))
+    return arrays
