@@ -1,0 +1,104 @@
+#include "runtime/base/FileMapping.h"
+#include "runtime/base/Gate.h"
+#include "runtime/base/Hash.h"
+#include "runtime/base/Philox.h"
+#include "runtime/base/Trace.h"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+using namespace cleave::rt;
+
+namespace {
+
+// The known answers that come with Random123.
+TEST(Philox, KnownAnswers) {
+  EXPECT_EQ(philox4x32({0, 0}, {0, 0, 0, 0}), (Philox4{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox4x32({~0u, ~0u}, {~0u, ~0u, ~0u, ~0u}), (Philox4{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox4x32({0xa4093822, 0x299f31d0}, {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}),
+            (Philox4{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Philox, NormalHasItsMoments) {
+  double sum = 0, squares = 0;
+  const uint32_t count = 20000;
+  for (uint32_t i = 0; i < count; ++i) {
+    Philox4 bits = philox4x32({1, 2}, {i, 0, 0, 0});
+    for (double value : philoxNormal(bits[0], bits[1])) {
+      sum += value;
+      squares += value * value;
+    }
+    EXPECT_LT(philoxUniform(bits[2]), 1.0f);
+  }
+  EXPECT_NEAR(sum / (2 * count), 0, 0.02);
+  EXPECT_NEAR(squares / (2 * count), 1, 0.03);
+}
+
+TEST(Hash, Fnv1aKnownAnswers) {
+  EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325ull);
+  EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8ull);
+}
+
+TEST(Gate, PassesMessagesBothWays) {
+  Gate ping, pong;
+  int shared = 0;
+  std::thread other([&] {
+    for (uint32_t i = 1; i <= 5000; ++i) {
+      ping.waitFor(i, [] { return false; });
+      ++shared;
+      pong.open(i);
+    }
+  });
+  for (uint32_t i = 1; i <= 5000; ++i) {
+    ++shared;
+    ping.open(i);
+    pong.waitFor(i, [] { return false; });
+  }
+  other.join();
+  EXPECT_EQ(shared, 10000);
+}
+
+TEST(Gate, GivesUpAndWraps) {
+  Gate gate;
+  EXPECT_FALSE(gate.waitFor(1, [] { return true; }));
+  gate.open(2);
+  EXPECT_TRUE(gate.waitFor(0xfffffff0u, [] { return true; })); // long ago, modulo 2^32
+}
+
+TEST(FileMapping, MapsAndNamesWhatFails) {
+  std::string path = testing::TempDir() + "cleave_mapping";
+  std::ofstream(path) << "hello";
+  FileMapping mapping;
+  ASSERT_TRUE(FileMapping::open(path, &mapping).isOk());
+  EXPECT_EQ(std::string(reinterpret_cast<const char *>(mapping.data()), mapping.size()), "hello");
+  FileMapping moved = std::move(mapping);
+  EXPECT_EQ(moved.size(), 5u);
+  Status missing = FileMapping::open(path + ".none", &moved);
+  EXPECT_EQ(missing.code(), Code::NotFound);
+  EXPECT_NE(missing.message().find("cleave_mapping.none"), std::string::npos);
+  EXPECT_EQ(FileMapping::open(testing::TempDir(), &moved).code(), Code::InvalidArgument);
+  std::remove(path.c_str());
+}
+
+TEST(ChromeTrace, IsBoundedAndEscapes) {
+  ChromeTrace trace(2);
+  unsigned track = trace.addTrack(3, "a \"stream\"");
+  for (int i = 0; i < 5; ++i)
+    trace.span(track, "x\\\n\"y", 1000, 3000);
+  EXPECT_EQ(trace.dropped(), 3u);
+  std::string path = testing::TempDir() + "cleave_base_trace.json";
+  ASSERT_TRUE(trace.write(path).isOk());
+  std::ifstream file(path);
+  auto json = nlohmann::json::parse(file);
+  EXPECT_EQ(json["otherData"]["dropped"], 3);
+  EXPECT_EQ(json["traceEvents"][1]["args"]["name"], "a \"stream\"");
+  EXPECT_EQ(json["traceEvents"][2]["name"], "x\\\"y");
+  EXPECT_EQ(json["traceEvents"][2]["dur"], 2.0);
+  EXPECT_FALSE(trace.write("/nonexistent/folder/trace.json").isOk());
+}
+
+} // namespace
