@@ -1,0 +1,46 @@
+// Passes over the `cleave` dialect alone: composites, the levels' normal forms, and the executable reference.
+#ifndef CLEAVE_TRANSFORMS_PASSES_TD
+#define CLEAVE_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DecomposeComposites : Pass<"decompose-composites", "::mlir::func::FuncOp"> {
+  let summary = "replace composite ops (softmax, log_softmax, normalize) by fusible ones";
+  let description = [{
+    Runs after autodiff, which wants the composites' own gradients, and before kernels are formed.
+    - Precondition: any level.
+    - Effect: every op whose compute kind is `Composite` is replaced by its `decompose`, repeatedly.
+    - Postcondition: no composite op is left in the function.
+  }];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
+def VerifyModel : Pass<"verify-model", "::mlir::ModuleOp"> {
+  let summary = "check the normal form of the model level";
+  let description = "Checks what Rationale.md says of **model**; changes nothing. Every broken rule is an error at its op.";
+}
+
+def VerifyStep : Pass<"verify-step", "::mlir::ModuleOp"> {
+  let summary = "check the normal form of the step level";
+  let description = "Checks what Rationale.md says of **step**; changes nothing. Every broken rule is an error at its op.";
+}
+
+def VerifyKernels : Pass<"verify-kernels", "::mlir::ModuleOp"> {
+  let summary = "check the last form before the plan: kernels, views, state and collectives only";
+  let description = "Checks what Rationale.md says of **kernels**; changes nothing. Every broken rule is an error at its op.";
+}
+
+def ConvertCleaveToLinalg : Pass<"convert-cleave-to-linalg", "::mlir::func::FuncOp"> {
+  let summary = "lower a function to linalg and scf on tensors: the executable reference";
+  let description = [{
+    An oracle for tests that shares nothing with the planned runtime: no fusion groups, no library, no buffer plan.
+    - Precondition: a function of `cleave` ops without state (`read`, `write`) and collectives.
+    - Effect: views and fusible ops become their `buildLinalg`, composites are decomposed first, kernel bodies are inlined, and ops of kind `Kernel`
+      become plain loops written from their kernel specification alone, as a device would have to.
+    - Postcondition: no `cleave` op is left. Fails, naming the op, where that cannot be had.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
+#endif

@@ -1,0 +1,94 @@
+#include "dialects/Cleave/Transforms/LevelChecks.h"
+#include "dialects/Cleave/Transforms/Passes.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_VERIFYKERNELS
+#include "dialects/Cleave/Transforms/Passes.h.inc"
+} // namespace cleave
+
+using namespace cleave;
+using llvm::LogicalResult;
+
+// What may stand in a function's body: see Rationale.md, "kernels".
+static LogicalResult checkBodyOp(mlir::Operation &op) {
+  if (mlir::isa<KernelOp, ConstantOp, ReadOp, WriteOp, mlir::func::ReturnOp>(op) ||
+      mlir::isa<mlir::shard::ShardDialect>(op.getDialect()))
+    return mlir::success();
+  auto compute = mlir::dyn_cast<ComputeOpInterface>(op);
+  if (!compute)
+    return op.emitOpError("has no way to be computed; expects kernels, views, state and collectives only");
+  switch (compute.getComputeKind()) {
+  case ComputeKind::View:
+  case ComputeKind::Kernel:
+    return mlir::success();
+  case ComputeKind::Fusible:
+    return op.emitOpError("is fusible and must be inside a cleave.kernel");
+  case ComputeKind::Composite:
+    return op.emitOpError("is composite and must be decomposed first");
+  }
+  llvm_unreachable("all kinds are above");
+}
+
+// Inside a kernel: what the code generator can fuse.
+static LogicalResult checkKernelOp(mlir::Operation &op) {
+  if (mlir::isa<YieldOp>(op))
+    return mlir::success();
+  auto compute = mlir::dyn_cast<ComputeOpInterface>(op);
+  if (compute && (compute.getComputeKind() == ComputeKind::View || compute.getComputeKind() == ComputeKind::Fusible))
+    return mlir::success();
+  return op.emitOpError("is neither fusible nor a view and must not be inside a cleave.kernel");
+}
+
+static LogicalResult checkOps(mlir::ModuleOp module) {
+  bool failed = false;
+  for (auto function : module.getOps<mlir::func::FuncOp>()) {
+    if (function.isDeclaration())
+      continue;
+    for (mlir::Operation &op : function.getBody().front()) {
+      failed |= mlir::failed(checkBodyOp(op));
+      if (auto kernel = mlir::dyn_cast<KernelOp>(op))
+        for (mlir::Operation &inner : kernel.getBody().front())
+          failed |= mlir::failed(checkKernelOp(inner));
+    }
+  }
+  return mlir::failure(failed);
+}
+
+// Upstream's collectives are pure; an instance number each keeps equal ones from being merged.
+static LogicalResult checkInstances(mlir::ModuleOp module) {
+  bool failed = false;
+  llvm::DenseMap<int64_t, mlir::Operation *> seen;
+  module.walk([&](mlir::Operation *op) {
+    if (!mlir::isa<mlir::shard::ShardDialect>(op->getDialect()) || !op->getParentOfType<mlir::func::FuncOp>())
+      return;
+    auto instance = op->getAttrOfType<mlir::IntegerAttr>("cleave.instance");
+    if (!instance) {
+      op->emitOpError("expects cleave.instance, a number of its own; got: none");
+      failed = true;
+      return;
+    }
+    auto [first, isNew] = seen.try_emplace(instance.getInt(), op);
+    if (isNew)
+      return;
+    auto error = op->emitOpError("expects a cleave.instance of its own; got: ") << instance.getInt() << " twice";
+    error.attachNote(first->second->getLoc()) << "the first op of this instance";
+    failed = true;
+  });
+  return mlir::failure(failed);
+}
+
+namespace {
+struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
+  void runOnOperation() override {
+    LogicalResult (*rules[])(mlir::ModuleOp) = {checkFunctions, checkOps, checkInstances, checkStateAccess};
+    bool failed = false;
+    for (auto rule : rules)
+      failed |= mlir::failed(rule(getOperation()));
+    if (failed)
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

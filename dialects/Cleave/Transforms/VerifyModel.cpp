@@ -1,0 +1,62 @@
+#include "dialects/Cleave/Transforms/LevelChecks.h"
+#include "dialects/Cleave/Transforms/Passes.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_VERIFYMODEL
+#include "dialects/Cleave/Transforms/Passes.h.inc"
+} // namespace cleave
+
+using namespace cleave;
+using llvm::LogicalResult;
+using mlir::func::FuncOp;
+
+// One function, @model, whose values are named.
+static LogicalResult checkModelFunction(mlir::ModuleOp module) {
+  bool failed = false, found = false;
+  for (FuncOp function : module.getOps<FuncOp>()) {
+    if (function.getName() != "model") {
+      function.emitOpError("does not belong to the model level, which has @model only; got: @") << function.getName();
+      failed = true;
+      continue;
+    }
+    found = true;
+    failed |= mlir::failed(checkPorts(function)) || mlir::failed(checkAllNamed(function));
+  }
+  if (!found)
+    return module.emitError("expects a function @model; got: none");
+  return mlir::failure(failed);
+}
+
+// States are what the model file has: no gradients, no optimizer, no coordinates; one tensor each.
+static LogicalResult checkModelStates(mlir::ModuleOp module) {
+  bool failed = false;
+  for (StateOp state : module.getOps<StateOp>()) {
+    Role role = state.getRole();
+    if (role != Role::Parameter && role != Role::Buffer && role != Role::Constant && role != Role::Scalar) {
+      state.emitOpError("expects role parameter, buffer, constant or scalar at the model level; got: ")
+          << stringifyRole(role);
+      failed = true;
+    }
+    if (state.getSegments().size() != 1) {
+      state.emitOpError("expects one segment at the model level; buckets are formed later; got: ")
+          << state.getSegments().size();
+      failed = true;
+    }
+  }
+  return mlir::failure(failed);
+}
+
+namespace {
+struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
+  void runOnOperation() override {
+    LogicalResult (*rules[])(mlir::ModuleOp) = {checkModelFunction, checkModelStates, checkFunctions, checkUnsharded,
+                                                checkStateAccess};
+    bool failed = mlir::failed(checkLevel(getOperation(), "model"));
+    for (auto rule : rules)
+      failed |= mlir::failed(rule(getOperation()));
+    if (failed)
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
