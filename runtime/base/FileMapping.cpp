@@ -20,6 +20,11 @@ FileMapping &FileMapping::operator=(FileMapping &&other) noexcept {
   return *this;
 }
 
+void FileMapping::dropPages() const {
+  if (data_)
+    ::madvise(const_cast<std::byte *>(data_), size_, MADV_DONTNEED);
+}
+
 void FileMapping::reset() {
   if (data_)
     ::munmap(const_cast<std::byte *>(data_), size_);

@@ -21,6 +21,9 @@ public:
 
   const std::byte *data() const { return data_; }
   size_t size() const { return size_; }
+  // Gives the pages that were read back to the page cache, so that they no longer count as this process's memory; reading
+  // them again only maps them again.
+  void dropPages() const;
 
 private:
   void reset();

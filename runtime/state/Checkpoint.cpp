@@ -54,6 +54,11 @@ void Checkpoint::read(const CheckpointTensor &tensor, uint64_t first, uint64_t c
   }
 }
 
+void Checkpoint::dropPages() const {
+  for (const auto &[name, shard] : shards_)
+    shard.dropPages();
+}
+
 const std::byte *Checkpoint::contiguous(const CheckpointTensor &tensor) const {
   if (tensor.slices.size() != 1)
     return nullptr;
@@ -92,8 +97,19 @@ Status Checkpoint::load(const RankStates &states) const {
     if (!used.count(&tensor))
       problems.superfluous(label(tensor.name, tensor.slot));
   CLEAVE_TRY(problems.status(path_ + " does not fit this model", /*superfluousFails=*/true));
-  for (const Move &move : moves)
-    read(*move.tensor, move.overlap.logical, move.overlap.count, move.target);
+  size_t readBytes = 0;
+  for (const Move &move : moves) {
+    size_t width = elementSize(move.tensor->type), chunk = kDropBytes / width;
+    for (uint64_t done = 0; done < move.overlap.count; done += chunk) {
+      read(*move.tensor, move.overlap.logical + done, std::min<uint64_t>(chunk, move.overlap.count - done),
+           move.target + done * width);
+      readBytes += std::min<uint64_t>(chunk, move.overlap.count - done) * width;
+      if (readBytes >= kDropBytes) {
+        dropPages();
+        readBytes = 0;
+      }
+    }
+  }
   return Status::ok();
 }
 

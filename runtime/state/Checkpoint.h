@@ -27,6 +27,8 @@ public:
   void read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, std::byte *target) const;
   // The bytes of a whole tensor when it lies in one slice, else null.
   const std::byte *contiguous(const CheckpointTensor &tensor) const;
+  // Gives back the pages that were read so far.
+  void dropPages() const;
 
 private:
   Status openShards();

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace cleave::rt {
 namespace {
@@ -133,6 +135,18 @@ Status SafeTensors::open(const std::string &path, SafeTensors *result) {
   CLEAVE_TRY(parse(file->data(), file->size(), path, result));
   result->file_ = std::move(file);
   return Status::ok();
+}
+
+void SafeTensors::dropPages() const {
+  if (file_)
+    return file_->dropPages();
+  // The image inside an executable: clean pages of its file. MADV_PAGEOUT never loses anything, whatever memory it is.
+  if (tensors_.empty())
+    return;
+  auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  uintptr_t begin = reinterpret_cast<uintptr_t>(tensors_.front().data) / page * page;
+  uintptr_t end = reinterpret_cast<uintptr_t>(tensors_.back().data + tensors_.back().bytes);
+  ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_PAGEOUT);
 }
 
 const TensorView *SafeTensors::find(std::string_view name) const {

@@ -26,6 +26,9 @@ struct TensorView {
   size_t bytes = 0;
 };
 
+// After so many bytes read from a mapping its pages are dropped, so that reading a file does not count as memory.
+constexpr size_t kDropBytes = 4u << 20;
+
 class SafeTensors {
 public:
   // The largest header that is read, as in the reference implementation.
@@ -40,6 +43,8 @@ public:
   const std::vector<TensorView> &tensors() const { return tensors_; }
   const TensorView *find(std::string_view name) const;
   const std::string &origin() const { return origin_; }
+  // As FileMapping::dropPages(). An image in memory is left to the kernel, which may write it out or not.
+  void dropPages() const;
 
 private:
   std::string origin_;

@@ -1,6 +1,7 @@
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/WeightStore.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cleave::rt {
@@ -12,6 +13,15 @@ void fill(ElementType type, double value, std::byte *target, uint64_t count) {
   storeElement(type, value, element);
   for (uint64_t i = 0; i < count; ++i)
     std::memcpy(target + i * width, element, width);
+}
+
+// Large weights are read piece by piece: otherwise the file counts as memory beside the state that it fills.
+void copyInPieces(std::byte *target, const std::byte *source, size_t bytes, const WeightStore &weights) {
+  for (size_t done = 0; done < bytes; done += kDropBytes) {
+    std::memcpy(target + done, source + done, std::min(kDropBytes, bytes - done));
+    if (bytes > kDropBytes)
+      weights.dropPages();
+  }
 }
 
 Status initializeSegment(const RankStates &rank, const StateView &view, const LogicalSegment &segment,
@@ -37,7 +47,7 @@ Status initializeSegment(const RankStates &rank, const StateView &view, const Lo
     const TensorView *tensor = weights.find(*view.state, segment);
     if (!tensor || tensor->type != type || tensor->bytes < (overlap.logical + overlap.count) * width)
       return invalidArgument("no initial value for '" + segment.name + "'");
-    std::memcpy(target, tensor->data + overlap.logical * width, overlap.count * width);
+    copyInPieces(target, tensor->data + overlap.logical * width, overlap.count * width, weights);
     return Status::ok();
   }
   }
@@ -47,12 +57,18 @@ Status initializeSegment(const RankStates &rank, const StateView &view, const Lo
 } // namespace
 
 Status initializeStates(const RankStates &rank, const WeightStore &weights) {
+  size_t readBytes = 0;
   for (const StateView &view : rank.states) {
     std::memset(view.data, 0, view.range.count * elementSize(elementType(view.state->dtype())));
     for (const LogicalSegment &segment : logicalSegments(*view.state)) {
       auto overlap = segment.segment ? intersect(segment, view.range) : std::nullopt;
       if (overlap)
         CLEAVE_TRY(initializeSegment(rank, view, segment, *overlap, weights));
+      readBytes += overlap ? overlap->count * elementSize(elementType(view.state->dtype())) : 0;
+      if (readBytes >= kDropBytes) {
+        weights.dropPages();
+        readBytes = 0;
+      }
     }
   }
   return Status::ok();

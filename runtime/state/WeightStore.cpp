@@ -97,6 +97,14 @@ const TensorView *WeightStore::find(const fb::State &state, const LogicalSegment
   return compiled_.find(sourceName(segment));
 }
 
+void WeightStore::dropPages() const {
+  compiled_.dropPages();
+  for (const SafeTensors &file : replacements_)
+    file.dropPages();
+  if (checkpoint_.checkpoint)
+    checkpoint_.checkpoint->dropPages();
+}
+
 Status WeightStore::check(const fb::Plan &plan) const {
   Problems problems;
   std::set<const TensorView *> used;

@@ -22,6 +22,8 @@ public:
   Status check(const fb::Plan &plan) const;
   // The tensor for a segment of a state; null when there is none.
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
+  // Gives back the pages that were read so far.
+  void dropPages() const;
 
 private:
   Status replace(const std::string &path);

@@ -59,6 +59,12 @@ void BatchReader::readAll() {
     batch.epoch = epoch_;
     batch.position = position_;
     fill(batch);
+    readBytes_ += batch.storage.size();
+    if (readBytes_ >= kDropBytes) {
+      for (const DataSource &source : sources_)
+        source.dropPages();
+      readBytes_ = 0;
+    }
     position_ += sampler_.globalBatch();
     bool more = sampler_.hasBatch(position_);
     batch.nextEpoch = more ? epoch_ : epoch_ + 1;

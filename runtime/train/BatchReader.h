@@ -63,6 +63,7 @@ private:
   uint64_t produced_ = 0, consumed_ = 0; // batches filled; batches given back
   bool holding_ = false, stopping_ = false;
   uint64_t epoch_, position_;
+  size_t readBytes_ = 0; // since pages were dropped
   std::thread thread_;
 };
 

@@ -77,7 +77,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
                        uint64_t seed, bool shuffle, LastBatch last, uint64_t epoch, uint64_t position,
                        const char *option, std::unique_ptr<InputFeed> *result) {
   BatchGeometry geometry;
-  geometry.samples = std::max<uint64_t>(1, session.plan().batch());
+  CLEAVE_TRY(programBatch(program, &geometry.samples));
   geometry.frames = frames;
   geometry.dataRanks = session.dataRanks();
   for (unsigned local = 0; local < session.localRanks(); ++local)

@@ -165,6 +165,15 @@ Status DataSource::chooseConversion(const DataSpec &spec) {
   return Status::ok();
 }
 
+void DataSource::dropPages() const {
+  for (const FileMapping &file : files_)
+    file.dropPages();
+  for (const SafeTensors &file : safetensors_)
+    file.dropPages();
+  for (const Npz &archive : archives_)
+    archive.dropPages();
+}
+
 void DataSource::read(uint64_t i, std::byte *target) const {
   uint64_t at = input_.batched ? shift_ + i * stride_ : 0, width = elementSize(type_);
   auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), at,

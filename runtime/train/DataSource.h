@@ -37,6 +37,8 @@ public:
   size_t sampleBytes() const { return sampleBytes_; }
   // Writes sample i (any i for an input without a batch dimension) as the port's type.
   void read(uint64_t i, std::byte *target) const;
+  // Gives back the pages that were read so far; unpacked archives stay.
+  void dropPages() const;
 
 private:
   struct Piece {

@@ -64,9 +64,10 @@ class FileInference {
 public:
   FileInference(Session &session, const fb::Program &program, const DataSet &data, std::vector<Output> &outputs)
       : session_(session), program_(program), data_(data), outputs_(outputs),
-        batch_(std::max<uint64_t>(1, session.plan().batch())), frames_(inputFrames(session.plan(), program)) {}
+        frames_(inputFrames(session.plan(), program)) {}
 
   Status run() {
+    CLEAVE_TRY(programBatch(program_, &batch_));
     uint64_t step = batch_ * frames_ * session_.dataRanks();
     for (uint64_t first = 0; first < data_.samples; first += step)
       CLEAVE_TRY(session_.forEach([&](unsigned local, Rank &rank) {
@@ -118,7 +119,7 @@ private:
   const fb::Program &program_;
   const DataSet &data_;
   std::vector<Output> &outputs_;
-  uint64_t batch_;
+  uint64_t batch_ = 1;
   unsigned frames_;
 };
 

@@ -17,6 +17,7 @@ public:
 
   // The array of that name ("x" for the member x.npy).
   Status array(const std::string &name, TensorView *view);
+  void dropPages() const { file_->dropPages(); }
   // The names of the arrays, in the archive's order.
   std::vector<std::string> names() const;
 

@@ -1,0 +1,20 @@
+#!/bin/sh
+# The same training on two threads and on two processes writes the same bytes; a wrong number of processes is told.
+#   mpi_equals_local.sh TINY_MAIN MPI_MODULE
+set -eu
+export CLEAVE_MPI_MODULE="$2" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+head -c 4096 /bin/sh > "$dir/x.bin"
+# 4 bytes a sample, as pixels.
+train="train --data x=$dir/x.bin:u8,window=4,mean=0,std=1 --steps 20 --lr 0.1 --seed 3"
+"$1" 2 $train --save "$dir/local" > "$dir/local.log"
+mpirun --oversubscribe -n 2 "$1" 2 $train --save "$dir/mpi" > "$dir/mpi.log"
+cmp "$dir/local/step-00000020/rank-00000.safetensors" "$dir/mpi/step-00000020/rank-00000.safetensors"
+cmp "$dir/local/step-00000020/checkpoint.json" "$dir/mpi/step-00000020/checkpoint.json"
+test "$(grep -c 'step 20/20' "$dir/mpi.log")" = 1 # only rank 0 talks
+"$1" 2 infer --input "x=$dir/x.bin:u8,window=4,mean=0,std=1" --output "y=$dir/local.npy"
+mpirun --oversubscribe -n 2 "$1" 2 infer --input "x=$dir/x.bin:u8,window=4,mean=0,std=1" --output "y=$dir/mpi.npy"
+cmp "$dir/local.npy" "$dir/mpi.npy"
+if mpirun --oversubscribe -n 3 "$1" 2 $train > "$dir/wrong.log" 2>&1; then exit 1; fi
+grep -q 'started as 3 processes, but compiled for 2 ranks (dp=2); use mpirun -n 2' "$dir/wrong.log"
