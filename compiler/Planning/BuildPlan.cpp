@@ -1,0 +1,148 @@
+#include "compiler/Planning/Allocator.h"
+#include "compiler/Planning/BuildPlan.h"
+#include "compiler/Planning/DraftBuilder.h"
+#include "compiler/Planning/Passes.h"
+#include "compiler/Planning/Schedule.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+#define GEN_PASS_DEF_BUILDPLAN
+#include "compiler/Planning/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringRef kStreamNames[kStreams] = {"compute", "reduce"};
+
+// Decides order and addresses, and returns the bytes of transient memory that this takes.
+uint64_t schedule(ProgramDraft &draft) {
+  hoistSteps(draft.steps);
+  draft.events = synchronize(draft.steps, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(draft.steps, draft.roots.size());
+  std::vector<AllocationRequest> requests;
+  std::vector<unsigned> requested;
+  for (unsigned root = 0; root < draft.roots.size(); ++root)
+    if (!draft.roots[root].fixed && !draft.roots[root].mergedInto && spans[root]) {
+      requests.push_back({draft.roots[root].bytes, kBufferAlignment, *spans[root]});
+      requested.push_back(root);
+    }
+  Allocation allocation = allocate(requests);
+  for (size_t i = 0; i < requested.size(); ++i)
+    draft.roots[requested[i]].fixed = allocation.offsets[i];
+  return allocation.peak;
+}
+
+// Writes a scheduled draft as a plan.program.
+class ProgramEmitter {
+public:
+  ProgramEmitter(OpBuilder &builder, Location loc, const ProgramDraft &draft) : builder(builder), loc(loc), draft(draft) {}
+
+  void emit() {
+    auto program = ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&program.getBody());
+    for (const PortDraft &port : draft.ports)
+      emitPort(port);
+    for (const Step &step : draft.steps)
+      emitStep(step);
+  }
+
+private:
+  void emitPort(const PortDraft &port) {
+    auto type = cast<RankedTensorType>(port.type);
+    StringRef region = regionName(port.isInput ? RegionKind::Input : RegionKind::Output);
+    if (port.isInput)
+      InputOp::create(builder, loc, port.name, type, region, port.offset, port.batchDim, port.splitAxes);
+    else
+      OutputOp::create(builder, loc, port.name, type, region, port.offset, port.batchDim, port.splitAxes);
+  }
+
+  Attribute bufferOf(const RootUse &touched) {
+    const Root &root = draft.roots[touched.root];
+    Access access = !touched.writes ? Access::Read : touched.reads ? Access::ReadWrite : Access::Write;
+    return BufferAttr::get(builder.getContext(), builder.getStringAttr(regionName(root.kind)),
+                           *root.fixed + touched.offset, touched.bytes, access);
+  }
+
+  void emitStep(const Step &step) {
+    if (step.kind == StepKind::Record)
+      return (void)RecordOp::create(builder, loc, step.event, kStreamNames[step.stream], StringAttr());
+    if (step.kind == StepKind::Wait)
+      return (void)WaitOp::create(builder, loc, step.event, kStreamNames[step.stream], StringAttr());
+    const InstructionDraft &instruction = draft.instructions[step.payload];
+    OperationState state(loc, ("plan." + instruction.mnemonic));
+    state.attributes = instruction.fields;
+    const InstructionDef &def = *findInstruction(instruction.mnemonic);
+    llvm::SmallVector<Attribute> buffers;
+    for (const RootUse &touched : step.uses)
+      buffers.push_back(bufferOf(touched));
+    if (def.anyBuffers)
+      state.addAttribute(def.buffers.back(), builder.getArrayAttr(buffers));
+    else
+      for (auto [name, buffer] : llvm::zip(def.buffers, buffers))
+        state.addAttribute(name, buffer);
+    state.addAttribute("stream", builder.getStringAttr(kStreamNames[step.stream]));
+    if (!instruction.note.empty())
+      state.addAttribute("note", builder.getStringAttr(instruction.note));
+    builder.create(state);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  const ProgramDraft &draft;
+};
+
+struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
+  using BuildPlanBase::BuildPlanBase;
+  explicit BuildPlan(const PlanningOptions &planning) : planning(planning) {
+    target = planning.target;
+    threads = planning.threads;
+  }
+
+  void runOnOperation() override {
+    planning.target = target;
+    planning.threads = threads;
+    ModuleOp module = getOperation();
+    ModulePlan plan(module, planning);
+    if (failed(plan.layOutStates()))
+      return signalPassFailure();
+    llvm::SmallVector<std::pair<Location, ProgramDraft>> drafts;
+    for (func::FuncOp function : module.getOps<func::FuncOp>()) {
+      FailureOr<ProgramDraft> draft = DraftBuilder(plan, function).build();
+      if (failed(draft))
+        return signalPassFailure();
+      plan.needRegion(RegionKind::Transient, schedule(*draft));
+      drafts.emplace_back(function.getLoc(), std::move(*draft));
+    }
+    eraseOtherDialects();
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    for (const auto &[loc, draft] : drafts)
+      ProgramEmitter(builder, loc, draft).emit();
+    plan.emitTables();
+    eraseAttributes();
+  }
+
+  void eraseOtherDialects() {
+    for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
+      if (!isa<PlanDialect>(op.getDialect()))
+        op.erase();
+  }
+  // What the levels above left on the module.
+  void eraseAttributes() {
+    llvm::SmallVector<StringAttr> names;
+    for (NamedAttribute attribute : getOperation()->getDiscardableAttrs())
+      if (attribute.getName().getValue().starts_with("cleave."))
+        names.push_back(attribute.getName());
+    for (StringAttr name : names)
+      getOperation()->removeDiscardableAttr(name);
+  }
+
+  PlanningOptions planning;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createBuildPlanWith(const PlanningOptions &options) { return std::make_unique<BuildPlan>(options); }
+
+} // namespace cleave::plan

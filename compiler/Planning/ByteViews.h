@@ -1,0 +1,49 @@
+// Which values are bytes of other values, and for how long a value's bytes are needed.
+#ifndef CLEAVE_COMPILER_PLANNING_BYTEVIEWS_H
+#define CLEAVE_COMPILER_PLANNING_BYTEVIEWS_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+namespace cleave::plan {
+
+// `part` is the bytes of `whole` from `offset` on.
+struct ByteView {
+  mlir::Value whole, part;
+  uint64_t offset;
+};
+
+// What a reshape, slice or concat says about bytes: one view, or one for each operand of a concat. Nothing when the op is no view
+// of bytes (another op, or a slice whose elements do not lie together).
+//
+//   %0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>      whole %a, part %0, offset 32
+//   %1 = cleave.concat %b, %c, dim = 0 : tensor<2xf32>, tensor<6xf32> -> tensor<8xf32>     whole %1, parts %b at 0, %c at 8
+llvm::SmallVector<ByteView> byteViews(mlir::Operation *op);
+
+// Families of values that may share bytes in one block: through views, and through states (all reads of a state between two
+// writes, and the value written before them). Conservative: members of a concat are one family though they do not overlap.
+class ValueFamilies {
+public:
+  explicit ValueFamilies(mlir::Block &block);
+
+  // The position in the block of the last op that uses a member; 0 when there is none.
+  size_t lastUse(mlir::Value value) const;
+  size_t position(mlir::Operation *op) const { return positions.lookup(op); }
+  bool related(mlir::Value a, mlir::Value b) const { return families.isEquivalent(a.getAsOpaquePointer(), b.getAsOpaquePointer()); }
+  // True when a member is read from a state or written to one.
+  bool touchesState(mlir::Value value) const { return stateful.lookup(leader(value)); }
+
+private:
+  void *leader(mlir::Value value) const;
+
+  llvm::EquivalenceClasses<void *> families;
+  llvm::DenseMap<mlir::Operation *, size_t> positions;
+  llvm::DenseMap<void *, size_t> lastUses;
+  llvm::DenseMap<void *, bool> stateful;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,59 @@
+// A program while it is planned: steps on streams that use byte ranges of *roots*, whose addresses are not decided yet.
+//
+// DraftBuilder makes it from a function, then plain algorithms refine it one after the other, each a function of its own header:
+//   hoistSteps     (Schedule.h)   collectives move up to right behind what they wait for
+//   synchronize    (Schedule.h)   events between streams
+//   liveSpans      (Liveness.h)   when a root's bytes are in use
+//   allocate       (Allocator.h)  offsets in a region
+// and PlanEmitter writes the result as ops of the plan dialect. No MLIR here, so that each is tested with a few lines.
+//
+// Example: a bucket that is reduced while the backward pass goes on.
+//   roots  r0 state @g, r1 transient, r2 staging
+//   steps  0 compute launch r1=w   1 compute launch r1=r r0=w   2 reduce all_reduce r0=rw r2=w   3 compute launch r0=r
+//   synchronize adds: record 0 behind step 1, wait 0 before step 2, record 1 behind it, wait 1 before step 3.
+#ifndef CLEAVE_COMPILER_PLANNING_DRAFT_H
+#define CLEAVE_COMPILER_PLANNING_DRAFT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cleave::plan {
+
+// A byte range of a root.
+struct RootUse {
+  unsigned root = 0;
+  uint64_t offset = 0, bytes = 0;
+  bool reads = false, writes = false;
+  bool scratch = false; // no data pass through these bytes from one step to another
+
+  bool conflictsWith(const RootUse &other) const {
+    return root == other.root && (writes || other.writes) && offset < other.offset + other.bytes &&
+           other.offset < offset + bytes;
+  }
+};
+
+enum class StepKind {
+  Work,    // uses its roots
+  Barrier, // a call: waits for every stream, and every stream waits for it
+  Record,  // of `event`
+  Wait     // for `event`
+};
+
+struct Step {
+  StepKind kind = StepKind::Work;
+  unsigned stream = 0;
+  std::vector<RootUse> uses;
+  bool early = false;  // hoistSteps may move it up
+  unsigned event = 0;  // Record, Wait
+  size_t payload = 0;  // what to emit; the maker's business
+};
+
+// Stream 0 is where programs start and end.
+inline constexpr unsigned kComputeStream = 0;
+inline constexpr unsigned kReduceStream = 1;
+inline constexpr unsigned kStreams = 2;
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,266 @@
+#include "compiler/Planning/DraftBuilder.h"
+
+#include "compiler/Planning/InPlace.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+DraftBuilder::DraftBuilder(ModulePlan &plan, func::FuncOp function)
+    : plan(plan), function(function), builder(function.getContext()), families(function.getBody().front()) {}
+
+FailureOr<ProgramDraft> DraftBuilder::build() {
+  draft.name = function.getSymName().str();
+  draft.entry = function->hasAttr("cleave.entry");
+  addInputs();
+  if (auto calls = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+    addCalls(calls);
+  for (Operation &op : function.getBody().front())
+    if (failed(visit(&op)))
+      return failure();
+  for (Step &step : draft.steps)
+    for (RootUse &touched : step.uses) {
+      Place place = draft.roots.resolve({touched.root, touched.offset});
+      touched.root = place.root;
+      touched.offset = place.offset;
+    }
+  return std::move(draft);
+}
+
+LogicalResult DraftBuilder::visit(Operation *op) {
+  if (isa<ConstantOp>(op))
+    return success(); // filled where it is used
+  if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty())
+    return visitViews(op, views);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](ReadOp read) { return visitRead(read); })
+      .Case([&](WriteOp write) { return visitWrite(write); })
+      .Case([&](cleave::KernelOp kernel) { return visitKernel(kernel); })
+      .Case([&](shard::AllReduceOp reduce) { return visitAllReduce(reduce); })
+      .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
+      .Default([&](Operation *other) -> LogicalResult {
+        auto compute = dyn_cast<ComputeOpInterface>(other);
+        if (compute && compute.getComputeKind() == ComputeKind::Kernel)
+          return visitLibrary(other);
+        return other->emitOpError("cannot be planned; expected the kernels form (kernels, library calls, contiguous views, "
+                                  "read, write, all-reduces)");
+      });
+}
+
+void DraftBuilder::addInputs() {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto name = function.getArgAttrOfType<StringAttr>(index, "cleave.name");
+    std::string text = name ? name.str() : "arg" + std::to_string(index);
+    uint64_t offset = plan.inputOffset(text, argument.getType());
+    places[argument] = {draft.roots.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0};
+    auto batchDim = function.getArgAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
+    auto sharding = function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding");
+    ArrayAttr split;
+    if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
+      split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));
+    if (draft.entry)
+      draft.ports.push_back({true, text, argument.getType(), offset, batchDim ? batchDim.getInt() : -1, split});
+  }
+}
+
+void DraftBuilder::addCalls(ArrayAttr calls) {
+  for (auto call : calls.getAsRange<DictionaryAttr>()) {
+    NamedAttrList fields;
+    fields.set("program", FlatSymbolRefAttr::get(call.getAs<StringAttr>("program")));
+    fields.set("times", call.get("times"));
+    fields.set("first_frame", call.get("first_frame"));
+    addStep(function, "call", {}, fields).kind = StepKind::Barrier;
+  }
+}
+
+LogicalResult DraftBuilder::visitRead(ReadOp read) {
+  std::optional<ModulePlan::StatePlace> state = plan.findState(read.getState());
+  if (!state || state->bytes != bytesOf(read.getResult().getType()))
+    return read.emitOpError("expected a state of as many bytes as its value; got: @")
+           << read.getState() << " as " << read.getResult().getType();
+  Place place{stateRoot(read.getState()), 0};
+  if (mustCopyRead(read)) {
+    Place copy = addFresh(state->bytes);
+    addCopy(read, copy, place, state->bytes);
+    place = copy;
+  }
+  places[read.getResult()] = place;
+  return success();
+}
+
+// The value is still used when its state has a new one.
+bool DraftBuilder::mustCopyRead(ReadOp read) {
+  for (Operation *op = read->getNextNode(); op; op = op->getNextNode())
+    if (auto write = dyn_cast<WriteOp>(op); write && write.getState() == read.getState())
+      return families.lastUse(read.getResult()) > families.position(write);
+  return false;
+}
+
+LogicalResult DraftBuilder::visitWrite(WriteOp write) {
+  std::optional<ModulePlan::StatePlace> state = plan.findState(write.getState());
+  if (!state || state->bytes != bytesOf(write.getValue().getType()))
+    return write.emitOpError("expected a state of as many bytes as its value; got: @")
+           << write.getState() << " for " << write.getValue().getType();
+  return moveTo(write.getValue(), {stateRoot(write.getState()), 0}, write);
+}
+
+LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) {
+  if (isa<ConcatOp>(op))
+    return visitConcat(op, views);
+  FailureOr<Place> whole = placeOf(views.front().whole);
+  if (failed(whole))
+    return failure();
+  places[views.front().part] = {whole->root, whole->offset + views.front().offset};
+  return success();
+}
+
+// Each operand is made where it belongs, when it can.
+LogicalResult DraftBuilder::visitConcat(Operation *op, ArrayRef<ByteView> views) {
+  Value result = op->getResult(0);
+  Place whole = addFresh(bytesOf(result.getType()));
+  places[result] = whole;
+  for (const ByteView &view : views)
+    if (failed(moveTo(view.part, {whole.root, view.offset}, op)))
+      return failure();
+  return success();
+}
+
+LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
+  FailureOr<Place> place = placeOf(value);
+  if (failed(place))
+    return failure();
+  uint64_t bytes = bytesOf(value.getType());
+  Place from = draft.roots.resolve(*place), to = draft.roots.resolve(target);
+  if (from.root == to.root && from.offset == to.offset)
+    return success();
+  bool free = draft.roots.isFreshWhole(from, bytes) && from.root != to.root;
+  if (free && (draft.roots.isFresh(to) || !usedSince(to.root, from.root))) {
+    draft.roots.merge(from, to);
+    return success();
+  }
+  addCopy(op, to, from, bytes);
+  return success();
+}
+
+// Whether a step uses `root` at or behind the first use of `since`: then the two cannot share bytes.
+bool DraftBuilder::usedSince(unsigned root, unsigned since) const {
+  bool begun = false;
+  for (const Step &step : draft.steps) {
+    auto uses = [&](unsigned wanted) {
+      return llvm::any_of(step.uses, [&](const RootUse &touched) {
+        return draft.roots.resolve({touched.root, touched.offset}).root == wanted;
+      });
+    };
+    begun = begun || uses(since);
+    if (begun && uses(root))
+      return true;
+  }
+  return false;
+}
+
+LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
+  FailureOr<FlatSymbolRefAttr> symbol = plan.generatedKernel(kernel);
+  llvm::SmallVector<Place> inputs, results;
+  for (Value input : kernel.getInputs()) {
+    FailureOr<Place> place = placeOf(input);
+    if (failed(place) || failed(symbol))
+      return failure();
+    inputs.push_back(*place);
+  }
+  if (failed(symbol))
+    return failure();
+  std::optional<ArrayRef<int64_t>> ties = kernel.getTied();
+  for (auto [index, result] : llvm::enumerate(kernel.getResults())) {
+    int64_t tie = ties ? (*ties)[index] : -1;
+    if (tie >= 0 && canFollowTie(kernel, tie, index, inputs)) {
+      results.push_back(inputs[tie]);
+    } else {
+      results.push_back(addFresh(bytesOf(result.getType())));
+      if (tie >= 0) { // the code updates its input: give it a copy
+        addCopy(kernel, results.back(), inputs[tie], bytesOf(result.getType()));
+        inputs[tie] = results.back();
+      }
+    }
+    places[result] = results.back();
+  }
+  std::vector<RootUse> uses;
+  for (auto [place, value] : llvm::zip(inputs, kernel.getInputs()))
+    uses.push_back(use(place, bytesOf(value.getType()), true, false));
+  for (auto [place, value] : llvm::zip(results, kernel.getResults()))
+    uses.push_back(use(place, bytesOf(value.getType()), false, true));
+  NamedAttrList fields;
+  fields.set("kernel", *symbol);
+  addStep(kernel, "launch", std::move(uses), fields);
+  return success();
+}
+
+bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, ArrayRef<Place> inputs) {
+  if (!mayTakeOver(kernel, kernel.getInputs()[input], kernel.getResults()[result], families))
+    return false;
+  Place place = draft.roots.resolve(inputs[input]);
+  uint64_t bytes = bytesOf(kernel.getInputs()[input].getType());
+  RootUse taken = use(place, bytes, true, true);
+  for (unsigned other = 0; other < inputs.size(); ++other) {
+    Place at = draft.roots.resolve(inputs[other]);
+    if (other != input && taken.conflictsWith(use(at, bytesOf(kernel.getInputs()[other].getType()), true, false)))
+      return false;
+  }
+  // Fixed bytes may be overwritten only where they are the state that the result is written to.
+  return draft.roots.isFresh(place) || kernel.getInputs()[input].getDefiningOp<ReadOp>();
+}
+
+LogicalResult DraftBuilder::visitLibrary(Operation *op) {
+  FailureOr<ModulePlan::LibraryKernel> kernel = plan.libraryKernel(op);
+  if (failed(kernel))
+    return failure();
+  std::vector<RootUse> uses;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Place> place = placeOf(operand);
+    if (failed(place))
+      return failure();
+    uses.push_back(use(*place, bytesOf(operand.getType()), true, false));
+  }
+  std::optional<unsigned> inPlace = cast<ComputeOpInterface>(op).getInPlaceOperand();
+  for (Value result : op->getResults()) {
+    bool takesOver = inPlace && result == op->getResult(0) && draft.roots.isFresh(places[op->getOperand(*inPlace)]) &&
+                     llvm::count(op->getOperands(), op->getOperand(*inPlace)) == 1 &&
+                     mayTakeOver(op, op->getOperand(*inPlace), result, families);
+    Place place = takesOver ? places[op->getOperand(*inPlace)] : addFresh(bytesOf(result.getType()));
+    places[result] = place;
+    uses.push_back(use(place, bytesOf(result.getType()), false, true));
+  }
+  if (kernel->scratch) {
+    uses.push_back(use({poolRoot(RegionKind::Workspace, *kernel->scratch), 0}, *kernel->scratch, false, true));
+    uses.back().scratch = true;
+  }
+  NamedAttrList fields;
+  fields.set("kernel", kernel->symbol);
+  addStep(op, "launch", std::move(uses), fields);
+  return success();
+}
+
+LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
+  uint64_t offset = 0;
+  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    auto name = function.getResultAttrOfType<StringAttr>(index, "cleave.name");
+    auto batchDim = function.getResultAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
+    auto sharding = function.getResultAttrOfType<ShardingAttr>(index, "cleave.sharding");
+    ArrayAttr split;
+    if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
+      split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));
+    uint64_t bytes = bytesOf(value.getType());
+    draft.ports.push_back({false, name ? name.str() : "result" + std::to_string(index), value.getType(), offset,
+                           batchDim ? batchDim.getInt() : -1, split});
+    Place port{draft.roots.add(RegionKind::Output, bytes, offset), 0};
+    if (failed(moveTo(value, port, op)))
+      return failure();
+    offset = llvm::alignTo(offset + bytes, kBufferAlignment);
+  }
+  plan.needRegion(RegionKind::Output, offset);
+  return success();
+}
+
+} // namespace cleave::plan

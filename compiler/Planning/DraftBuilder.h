@@ -1,0 +1,90 @@
+// A function in kernels form becomes a draft: values become byte ranges, ops become steps in program order.
+#ifndef CLEAVE_COMPILER_PLANNING_DRAFTBUILDER_H
+#define CLEAVE_COMPILER_PLANNING_DRAFTBUILDER_H
+
+#include "compiler/Planning/ByteViews.h"
+#include "compiler/Planning/ModulePlan.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+
+namespace cleave::plan {
+
+// What a step's payload refers to: the instruction without its buffers, stream and event.
+struct InstructionDraft {
+  std::string mnemonic;
+  mlir::NamedAttrList fields;
+  std::string note;
+};
+
+struct PortDraft {
+  bool isInput;
+  std::string name;
+  mlir::Type type;
+  uint64_t offset;
+  int64_t batchDim;
+  mlir::ArrayAttr splitAxes; // null: none
+};
+
+struct ProgramDraft {
+  std::string name;
+  bool entry = false;
+  std::vector<PortDraft> ports;
+  RootTable roots;
+  std::vector<Step> steps;
+  std::vector<InstructionDraft> instructions;
+  unsigned events = 0;
+};
+
+class DraftBuilder {
+public:
+  DraftBuilder(ModulePlan &plan, mlir::func::FuncOp function);
+  mlir::FailureOr<ProgramDraft> build();
+
+private:
+  // Ops.
+  mlir::LogicalResult visit(mlir::Operation *op);
+  mlir::LogicalResult visitRead(ReadOp read);
+  mlir::LogicalResult visitWrite(WriteOp write);
+  mlir::LogicalResult visitViews(mlir::Operation *op, llvm::ArrayRef<ByteView> views);
+  mlir::LogicalResult visitConcat(mlir::Operation *op, llvm::ArrayRef<ByteView> views);
+  mlir::LogicalResult visitKernel(cleave::KernelOp kernel);
+  mlir::LogicalResult visitLibrary(mlir::Operation *op);
+  mlir::LogicalResult visitAllReduce(mlir::shard::AllReduceOp op);
+  mlir::LogicalResult visitReturn(mlir::func::ReturnOp op);
+  void addCalls(mlir::ArrayAttr calls);
+  void addInputs();
+
+  // Values.
+  mlir::FailureOr<Place> placeOf(mlir::Value value); // constants are filled on first use
+  mlir::FailureOr<Place> materialize(ConstantOp constant);
+  Place addFresh(uint64_t bytes) { return {draft.roots.add(RegionKind::Transient, bytes), 0}; }
+  unsigned stateRoot(llvm::StringRef name);
+  unsigned poolRoot(RegionKind kind, uint64_t bytes); // staging, scratch: from the region's start
+  // Gives the value the bytes at `target`: by merging its root into it where nothing forbids, else by a copy.
+  mlir::LogicalResult moveTo(mlir::Value value, Place target, mlir::Operation *op);
+  bool usedSince(unsigned root, unsigned since) const;
+  bool mustCopyRead(ReadOp read);
+  bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Place> inputs);
+  bool canReduceInPlace(mlir::shard::AllReduceOp op, Place place, uint64_t bytes, uint64_t padded);
+
+  // Steps.
+  static RootUse use(Place place, uint64_t bytes, bool reads, bool writes) {
+    return {place.root, place.offset, bytes, reads, writes, false};
+  }
+  Step &addStep(mlir::Operation *op, llvm::StringRef mnemonic, std::vector<RootUse> uses, mlir::NamedAttrList fields = {});
+  Step &addCopy(mlir::Operation *op, Place target, Place source, uint64_t bytes);
+  Step &addFill(mlir::Operation *op, Place target, uint64_t bytes, int64_t pattern, int64_t width);
+
+  ModulePlan &plan;
+  mlir::func::FuncOp function;
+  mlir::Builder builder;
+  ValueFamilies families;
+  ProgramDraft draft;
+  llvm::DenseMap<mlir::Value, Place> places;
+  llvm::StringMap<unsigned> stateRoots;
+  std::map<RegionKind, unsigned> poolRoots;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,59 @@
+// One abstract run of an entry program under vector clocks; the engine of PlanVerifier.
+#ifndef CLEAVE_COMPILER_PLANNING_EXECUTION_H
+#define CLEAVE_COMPILER_PLANNING_EXECUTION_H
+
+#include "compiler/Planning/MemoryHistory.h"
+#include "compiler/Planning/PlanVerifier.h"
+
+namespace cleave::plan {
+
+class Execution {
+public:
+  Execution(const rt::fb::Plan &plan, std::vector<Finding> *findings);
+
+  // Runs the program in frame 0. A called program is run at most kMaxTimes times for each call: its third run meets what its
+  // second left, so that more would find nothing new.
+  void run(uint32_t program) { runProgram(program, 0); }
+  // Finds bytes of frame 0 that nothing has written.
+  void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);
+
+private:
+  static constexpr int64_t kMaxTimes = 3;
+  using Clock = std::vector<uint64_t>;
+
+  // What a call needs to know of the call it is in.
+  struct CallScope {
+    unsigned stream;
+    uint64_t tick;
+    InstructionRef ref;
+  };
+
+  void runProgram(uint32_t program, uint64_t frame, const CallScope *caller = nullptr);
+  void runCall(const rt::InstructionView &view, const Moment &moment);
+  void checkJoinedAtStart(const Moment &moment, const CallScope &caller);
+  void checkJoinedAtEnd(uint32_t program, const CallScope &caller);
+  void runAccesses(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
+  void checkAccessModes(const rt::InstructionView &view, const Moment &moment);
+  void checkOwnOverlaps(const rt::InstructionView &view, const Moment &moment);
+  void checkInsideState(const rt::fb::Buffer &buffer, const Moment &moment);
+  void checkRead(const rt::fb::Buffer &buffer, const Moment &moment, uint64_t frame);
+  void checkWrite(const rt::fb::Buffer &buffer, const Moment &moment, uint64_t frame);
+  void checkCollectiveOrder(const Moment &moment);
+
+  bool happensBefore(const Moment &earlier, const Moment &later) const {
+    return earlier.stream == later.stream || clocks_[later.stream][earlier.stream] >= earlier.tick;
+  }
+  MemoryHistory &history(unsigned region, uint64_t frame);
+  std::string text(InstructionRef ref) const { return describe(plan_, ref); }
+  void find(const char *rule, std::string text);
+
+  const rt::fb::Plan &plan_;
+  std::vector<Finding> *findings_;
+  std::vector<Clock> clocks_;                      // [stream][stream]
+  std::vector<std::optional<Moment>> collectives_; // the last one of every stream
+  std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,54 @@
+// Who last wrote and who has since read every byte of one frame of a region.
+//
+// Bytes with the same history share a cell; an access splits cells at its ends. So the history of a plan that uses whole
+// buffers has about as many cells as buffers, whatever their sizes.
+#ifndef CLEAVE_COMPILER_PLANNING_MEMORYHISTORY_H
+#define CLEAVE_COMPILER_PLANNING_MEMORYHISTORY_H
+
+#include "compiler/Planning/PlanText.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace cleave::plan {
+
+// One instruction at one point of the execution: the `tick`-th of its stream.
+struct Moment {
+  unsigned stream = 0;
+  uint64_t tick = 0;
+  InstructionRef ref;
+};
+
+class MemoryHistory {
+public:
+  struct Cell {
+    uint64_t end = 0;
+    bool initialized = false;
+    std::optional<Moment> writer;
+    std::vector<Moment> readers; // the last one of every stream since the write
+  };
+  using Cells = std::map<uint64_t, Cell>; // by first byte
+
+  MemoryHistory(uint64_t bytes, bool initialized) {
+    if (bytes != 0)
+      cells_[0] = {bytes, initialized, std::nullopt, {}};
+  }
+
+  // The cells that make up exactly [begin, end).
+  std::pair<Cells::iterator, Cells::iterator> range(uint64_t begin, uint64_t end) {
+    split(begin);
+    split(end);
+    return {cells_.lower_bound(begin), cells_.lower_bound(end)};
+  }
+  void recordRead(uint64_t begin, uint64_t end, const Moment &moment);
+  void recordWrite(uint64_t begin, uint64_t end, const Moment &moment);
+
+private:
+  void split(uint64_t at);
+  Cells cells_;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,84 @@
+#include "compiler/Planning/ModulePlan.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+llvm::StringRef regionName(RegionKind kind) { return stringifyRegionKind(kind); }
+uint64_t bytesOf(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return type.getNumElements() * elementBytes(type.getElementType());
+}
+
+ModulePlan::ModulePlan(ModuleOp module, const PlanningOptions &options)
+    : module(module), options(options), mesh(module->getAttrOfType<MeshAttr>("cleave.mesh")),
+      builder(OpBuilder::atBlockBegin(module.getBody())) {}
+
+ArrayAttr ModulePlan::axisNames(ArrayRef<StringRef> axes) { return builder.getStrArrayAttr(axes); }
+
+int64_t ModulePlan::ranksOn(ArrayRef<StringRef> axes) const {
+  int64_t ranks = 1;
+  for (StringRef axis : axes)
+    ranks *= mesh ? mesh.getSize(axis) : 1;
+  return ranks;
+}
+
+FlatSymbolRefAttr ModulePlan::group(ArrayRef<StringRef> axes) {
+  auto [known, isNew] = groups.try_emplace(std::vector<std::string>(axes.begin(), axes.end()), "");
+  if (isNew) {
+    known->second = "group." + llvm::join(axes, ".");
+    GroupOp::create(builder, module.getLoc(), known->second, axisNames(axes));
+  }
+  return FlatSymbolRefAttr::get(builder.getContext(), known->second);
+}
+
+uint64_t ModulePlan::inputOffset(StringRef name, Type type) {
+  std::string key = name.str();
+  llvm::raw_string_ostream(key) << " " << type;
+  uint64_t &end = regionBytes[static_cast<size_t>(RegionKind::Input)];
+  auto [known, isNew] = inputs.try_emplace(key, end);
+  if (isNew)
+    end = llvm::alignTo(end + bytesOf(type), kBufferAlignment);
+  return known->second;
+}
+
+// The micro-batches are the frames of the inputs.
+void ModulePlan::emitTables() {
+  auto count = module->getAttrOfType<IntegerAttr>("cleave.micro_batches");
+  int64_t microBatches = count ? count.getInt() : 1;
+  OpBuilder front = OpBuilder::atBlockBegin(module.getBody());
+  llvm::SmallVector<StringRef> axes;
+  llvm::SmallVector<int64_t> sizes;
+  if (mesh) {
+    for (StringAttr axis : mesh.getNames())
+      axes.push_back(axis.getValue());
+    sizes.append(mesh.getSizes().begin(), mesh.getSizes().end());
+  }
+  auto header = HeaderOp::create(front, module.getLoc(), options.target, options.threads, axisNames(axes), sizes,
+                                 front.getStrArrayAttr({"compute", "reduce"}), /*data_axes=*/ArrayAttr(), microBatches,
+                                 /*batch=*/0, /*options=*/DictionaryAttr(), /*param_groups=*/ArrayAttr());
+  llvm::SmallVector<NamedAttribute> properties;
+  for (const auto &[key, value] : options.properties)
+    properties.push_back(front.getNamedAttr(key, front.getStringAttr(value)));
+  if (!properties.empty())
+    header.setOptionsAttr(front.getDictionaryAttr(properties));
+  if (auto groups = module->getAttrOfType<ArrayAttr>("cleave.param_groups"))
+    header.setParamGroupsAttr(groups);
+  for (auto input : module.getOps<ProgramOp>())
+    for (auto port : input.getOps<InputOp>())
+      if (port.getBatchDim() >= 0 && header.getBatch() == 0) {
+        header.setBatch(cast<RankedTensorType>(port.getType()).getDimSize(port.getBatchDim()));
+        header.setDataAxesAttr(port.getSplitAxesAttr());
+      }
+  for (size_t i = 0; i < regionBytes.size(); ++i) {
+    auto kind = static_cast<RegionKind>(i);
+    int64_t frames = kind == RegionKind::Input ? microBatches : 1;
+    if (regionBytes[i] != 0)
+      RegionOp::create(front, module.getLoc(), regionName(kind), kind, llvm::alignTo(regionBytes[i], kBufferAlignment), frames);
+  }
+}
+
+} // namespace cleave::plan

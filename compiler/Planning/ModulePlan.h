@@ -1,0 +1,87 @@
+// What all programs of a plan share while it is built: where states and ports lie, the tables of kernels and groups, the
+// sizes of regions. It adds the corresponding ops of the plan dialect as it learns of them.
+#ifndef CLEAVE_COMPILER_PLANNING_MODULEPLAN_H
+#define CLEAVE_COMPILER_PLANNING_MODULEPLAN_H
+
+#include "compiler/Planning/Pipeline.h"
+#include "compiler/Planning/RootTable.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <array>
+
+namespace cleave::plan {
+
+// Buffers begin on multiples of these.
+inline constexpr uint64_t kBufferAlignment = 64;
+inline constexpr uint64_t kStateAlignment = 128;
+
+// The name of the one region of a kind.
+llvm::StringRef regionName(RegionKind kind);
+// Bytes of a tensor in memory.
+uint64_t bytesOf(mlir::Type tensor);
+
+class ModulePlan {
+public:
+  // Ops of the plan are put in front of `module`'s others.
+  ModulePlan(mlir::ModuleOp module, const PlanningOptions &options);
+
+  // Gives every cleave.state its place. Diagnoses storage that the wire format cannot express.
+  mlir::LogicalResult layOutStates();
+  // A root's worth of facts about a state that has a place.
+  struct StatePlace {
+    uint64_t offset, bytes;
+  };
+  std::optional<StatePlace> findState(llvm::StringRef name) const;
+  // True when a later program may read what this one leaves in the state: an entry reads it before it writes it.
+  bool survives(llvm::StringRef state);
+
+  // The place of the input of that name and type in a frame; inputs of two programs share it.
+  uint64_t inputOffset(llvm::StringRef name, mlir::Type type);
+  // A constant that lies in memory as a state, under a new name.
+  mlir::FailureOr<StatePlace> addConstant(mlir::DenseElementsAttr value, mlir::Location loc);
+
+  // Symbols of table entries, made on first use.
+  mlir::FailureOr<mlir::FlatSymbolRefAttr> generatedKernel(cleave::KernelOp kernel);
+  struct LibraryKernel {
+    mlir::FlatSymbolRefAttr symbol;
+    std::optional<uint64_t> scratch; // bytes, where the kernel has a scratch buffer
+  };
+  mlir::FailureOr<LibraryKernel> libraryKernel(mlir::Operation *op);
+  // The group of ranks that differ on these axes of the mesh, and how many they are.
+  mlir::FlatSymbolRefAttr group(llvm::ArrayRef<llvm::StringRef> axes);
+  int64_t ranksOn(llvm::ArrayRef<llvm::StringRef> axes) const;
+  MeshAttr getMesh() const { return mesh; }
+
+  // A region must have at least that many bytes.
+  void needRegion(RegionKind kind, uint64_t bytes) {
+    uint64_t &size = regionBytes[static_cast<size_t>(kind)];
+    size = std::max(size, bytes);
+  }
+  // Header and regions, when all programs are known.
+  void emitTables();
+
+private:
+  mlir::LogicalResult addState(cleave::StateOp state);
+  mlir::FlatSymbolRefAttr addKernel(KernelKind kind, llvm::StringRef name, llvm::ArrayRef<int64_t> params, uint64_t extent,
+                                    OpCost cost, mlir::Location loc);
+  mlir::FailureOr<std::vector<int64_t>> encodeParams(mlir::Operation *op, const KernelSpec &spec);
+  mlir::ArrayAttr axisNames(llvm::ArrayRef<llvm::StringRef> axes);
+
+  mlir::ModuleOp module;
+  const PlanningOptions &options;
+  MeshAttr mesh;
+  mlir::OpBuilder builder;
+  llvm::StringMap<StatePlace> states;
+  llvm::StringMap<bool> surviving;
+  llvm::StringMap<uint64_t> inputs;
+  std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
+  std::map<std::vector<std::string>, std::string> groups;
+  std::array<uint64_t, getMaxEnumValForRegionKind() + 1> regionBytes{};
+  int64_t constantCount = 0;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,24 @@
+#include "compiler/Planning/Pipeline.h"
+
+#include "compiler/Planning/BuildPlan.h"
+#include "compiler/Planning/Passes.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &options) {
+  // First, so that everything below sees a whole program and values cross from forward to backward as values.
+  manager.addPass(createFlattenPrograms());
+  // Order, events and addresses in one pass: each decides what the next can do, and none is a form worth printing.
+  manager.addPass(createBuildPlanWith(options));
+  // Last: a plan that could hang or race never leaves the compiler.
+  manager.addPass(createVerifyPlan());
+}
+
+void registerPlanningPipeline() {
+  PassPipelineRegistration<>("planning-pipeline", "kernels form to verified plan form",
+                             [](OpPassManager &manager) { buildPlanningPipeline(manager, {}); });
+}
+
+} // namespace cleave::plan

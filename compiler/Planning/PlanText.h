@@ -1,0 +1,35 @@
+// How findings name an instruction: `train_step[12] all_reduce on reduce ("bucket 0")`.
+#ifndef CLEAVE_COMPILER_PLANNING_PLANTEXT_H
+#define CLEAVE_COMPILER_PLANNING_PLANTEXT_H
+
+#include "runtime/plan/InstructionView.h"
+
+#include <string>
+
+namespace cleave::plan {
+
+// An instruction of a plan, by place.
+struct InstructionRef {
+  uint32_t program = 0;
+  uint32_t index = 0;
+};
+
+inline rt::InstructionView viewOf(const rt::fb::Plan &plan, InstructionRef ref) {
+  return rt::InstructionView(*plan.programs()->Get(ref.program)->instructions()->Get(ref.index));
+}
+
+inline std::string describe(const rt::fb::Plan &plan, InstructionRef ref) {
+  rt::InstructionView view = viewOf(plan, ref);
+  std::string text = plan.programs()->Get(ref.program)->name()->str() + "[" + std::to_string(ref.index) + "] " +
+                     std::string(view.info().mnemonic) + " on " + plan.streams()->Get(view.stream())->str();
+  return view.note().empty() ? text : text + " (\"" + std::string(view.note()) + "\")";
+}
+
+// `transient[64, 128)`
+inline std::string describeBytes(const rt::fb::Plan &plan, unsigned region, uint64_t begin, uint64_t end) {
+  return plan.regions()->Get(region)->name()->str() + "[" + std::to_string(begin) + ", " + std::to_string(end) + ")";
+}
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,84 @@
+#include "compiler/Planning/PlanVerifier.h"
+
+#include "compiler/Planning/Execution.h"
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/PlanReader.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+// Named byte ranges of one region that must not overlap.
+namespace {
+struct Place {
+  std::string name;
+  unsigned region;
+  uint64_t begin, end;
+};
+} // namespace
+
+static void findOverlaps(std::vector<Place> places, const char *rule, std::vector<Finding> *findings) {
+  std::sort(places.begin(), places.end(), [](const Place &a, const Place &b) {
+    return std::tie(a.region, a.begin, a.end) < std::tie(b.region, b.begin, b.end);
+  });
+  for (size_t i = 1; i < places.size(); ++i)
+    if (places[i].region == places[i - 1].region && places[i].begin < places[i - 1].end)
+      findings->push_back({rule, places[i - 1].name + " and " + places[i].name + " share bytes"});
+}
+
+static void checkStatePlaces(const fb::Plan &plan, std::vector<Finding> *findings) {
+  std::vector<Place> places;
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    places.push_back({"state '" + state.name()->str() + "'", state.region(), state.offset(),
+                      state.offset() + stateShardBytes(plan, state)});
+  }
+  findOverlaps(std::move(places), "state", findings);
+}
+
+static uint64_t portBytes(const fb::Port &port) {
+  uint64_t bytes = dtypeSize(port.dtype());
+  for (size_t i = 0; i < lengthOf(port.shape()); ++i)
+    bytes *= static_cast<uint64_t>(port.shape()->Get(i));
+  return bytes;
+}
+
+static void checkPortPlaces(const fb::Plan &plan, const fb::Program &program, std::vector<Finding> *findings) {
+  std::vector<Place> places;
+  auto add = [&](const auto *ports, const char *what) {
+    for (size_t i = 0; i < lengthOf(ports); ++i) {
+      const fb::Port &port = *ports->Get(i);
+      places.push_back({std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str(), port.region(),
+                        port.offset(), port.offset() + portBytes(port)});
+    }
+  };
+  add(program.inputs(), "input");
+  add(program.outputs(), "output");
+  findOverlaps(std::move(places), "port", findings);
+}
+
+std::vector<Finding> verifyPlan(const fb::Plan &plan) {
+  std::vector<Finding> findings;
+  checkStatePlaces(plan, &findings);
+  for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
+    const fb::Program &program = *plan.programs()->Get(i);
+    if (!program.entry())
+      continue;
+    checkPortPlaces(plan, program, &findings);
+    Execution execution(plan, &findings);
+    execution.run(i);
+    for (size_t output = 0; output < lengthOf(program.outputs()); ++output) {
+      const fb::Port &port = *program.outputs()->Get(output);
+      execution.expectWritten(port.region(), port.offset(), port.offset() + portBytes(port),
+                              "output '" + port.name()->str() + "' of " + program.name()->str());
+    }
+  }
+  std::vector<Finding> hangs = verifyKinds({&plan});
+  findings.insert(findings.end(), hangs.begin(), hangs.end());
+  return findings;
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,60 @@
+// The roots of one program, and what became of them: a root can be merged into another, as part of it.
+//
+// A value has a Place, (root, offset). The operands of a concat are made in roots of their own; when the concat is met, these are
+// merged into its root, so that they are produced in place. Likewise a value that is written to a state, or returned.
+#ifndef CLEAVE_COMPILER_PLANNING_ROOTTABLE_H
+#define CLEAVE_COMPILER_PLANNING_ROOTTABLE_H
+
+#include "compiler/Planning/Draft.h"
+#include "dialects/Plan/IR/Plan.h"
+
+#include <optional>
+
+namespace cleave::plan {
+
+struct Place {
+  unsigned root = 0;
+  uint64_t offset = 0;
+};
+
+struct Root {
+  RegionKind kind;
+  uint64_t bytes;
+  std::optional<uint64_t> fixed; // the offset in the region, when it is decided; else the root is fresh
+  std::optional<Place> mergedInto;
+};
+
+class RootTable {
+public:
+  unsigned add(RegionKind kind, uint64_t bytes, std::optional<uint64_t> fixed = std::nullopt) {
+    roots.push_back({kind, bytes, fixed, std::nullopt});
+    return roots.size() - 1;
+  }
+
+  Place resolve(Place place) const {
+    while (roots[place.root].mergedInto) {
+      place.offset += roots[place.root].mergedInto->offset;
+      place.root = roots[place.root].mergedInto->root;
+    }
+    return place;
+  }
+  // Fresh: nobody has said yet where it lies.
+  bool isFresh(Place place) const { return !roots[resolve(place).root].fixed; }
+  // The place is a fresh root from its first byte to its last.
+  bool isFreshWhole(Place place, uint64_t bytes) const {
+    Place at = resolve(place);
+    return !roots[at.root].fixed && at.offset == 0 && roots[at.root].bytes == bytes;
+  }
+  void merge(Place part, Place whole) { roots[resolve(part).root].mergedInto = resolve(whole); }
+
+  Root &operator[](unsigned root) { return roots[root]; }
+  const Root &operator[](unsigned root) const { return roots[root]; }
+  size_t size() const { return roots.size(); }
+
+private:
+  std::vector<Root> roots;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,108 @@
+// States and constants of a ModulePlan: where they lie, and their entries in the plan.
+#include "compiler/Planning/ModulePlan.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+static SegmentAttr convertSegment(cleave::SegmentAttr segment) {
+  InitAttr init = segment.getInit();
+  StringAttr source = init.getSource(), axis;
+  if (init.getKind() == cleave::InitKind::Coordinate)
+    std::swap(source, axis);
+  return SegmentAttr::get(segment.getContext(), segment.getName(), segment.getType(), segment.getOffset(),
+                          segment.getGroup(), static_cast<InitKind>(init.getKind()), source, init.getValue(), axis,
+                          segment.getAliases());
+}
+
+LogicalResult ModulePlan::layOutStates() {
+  for (cleave::StateOp state : llvm::make_early_inc_range(module.getOps<cleave::StateOp>()))
+    if (failed(addState(state)))
+      return failure();
+  return success();
+}
+
+// The wire format cuts a state evenly in row-major order, which is what a split of the first dimension does.
+LogicalResult ModulePlan::addState(cleave::StateOp state) {
+  RankedTensorType type = state.getTensorType();
+  llvm::SmallVector<StringRef> split, partial;
+  if (auto storage = state.getStorage()) {
+    partial = storage->getPartialAxes();
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      llvm::SmallVector<StringRef> axes = storage->getDimAxes(dim);
+      if (dim > 0 && !axes.empty())
+        return state.emitError("expected a state to be stored split on dimension 0 only; got: ") << *storage;
+      split.append(axes.begin(), axes.end());
+    }
+  }
+  int64_t elements = type.getNumElements(), ranks = ranksOn(split);
+  if (elements % ranks != 0)
+    return state.emitError("expected a number of elements that the ranks of its storage share evenly; got: ")
+           << elements << " over " << ranks;
+  uint64_t &end = regionBytes[static_cast<size_t>(RegionKind::Persistent)];
+  StatePlace place{end, static_cast<uint64_t>(elements / ranks * elementBytes(type.getElementType()))};
+  end = llvm::alignTo(end + place.bytes, kStateAlignment);
+  states[state.getSymName()] = place;
+
+  llvm::SmallVector<Attribute> segments;
+  for (auto segment : state.getSegments().getAsRange<cleave::SegmentAttr>())
+    segments.push_back(convertSegment(segment));
+  plan::StateOp::create(builder, state.getLoc(), state.getSymName(),
+                        RankedTensorType::get({elements}, type.getElementType()), static_cast<Role>(state.getRole()),
+                        regionName(RegionKind::Persistent), place.offset, builder.getArrayAttr(segments),
+                        state.getSlotAttr(), split.empty() ? ArrayAttr() : axisNames(split),
+                        partial.empty() ? ArrayAttr() : axisNames(partial));
+  return success();
+}
+
+std::optional<ModulePlan::StatePlace> ModulePlan::findState(StringRef name) const {
+  auto found = states.find(name);
+  return found == states.end() ? std::nullopt : std::optional<StatePlace>(found->second);
+}
+
+FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr value, Location loc) {
+  if (!options.constants)
+    return emitError(loc, "a constant is left outside of kernels, and the weights cannot take it");
+  std::string name = "constant.kernel." + std::to_string(constantCount++);
+  auto type = cast<RankedTensorType>(value.getType());
+  uint64_t &end = regionBytes[static_cast<size_t>(RegionKind::Persistent)];
+  StatePlace place{end, bytesOf(type)};
+  end = llvm::alignTo(end + place.bytes, kStateAlignment);
+  auto segment = SegmentAttr::get(builder.getContext(), builder.getStringAttr(name), type, 0, 0, InitKind::Weights,
+                                  StringAttr(), FloatAttr(), StringAttr(), ArrayAttr());
+  plan::StateOp::create(builder, loc, name, RankedTensorType::get({type.getNumElements()}, type.getElementType()),
+                        Role::Constant, regionName(RegionKind::Persistent), place.offset,
+                        builder.getArrayAttr({Attribute(segment)}), StringAttr(), ArrayAttr(), ArrayAttr());
+  options.constants(name, value);
+  states[name] = place;
+  return place;
+}
+
+// 1: the first access of the state in the program is a read; 0: a write; -1: there is none.
+static int firstAccess(ModuleOp module, func::FuncOp function, StringRef state) {
+  if (auto calls = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+    for (auto call : calls.getAsRange<DictionaryAttr>())
+      if (auto callee = module.lookupSymbol<func::FuncOp>(call.getAs<StringAttr>("program")))
+        if (int access = firstAccess(module, callee, state); access >= 0)
+          return access;
+  for (Operation &op : function.getBody().front()) {
+    if (auto read = dyn_cast<ReadOp>(op); read && read.getState() == state)
+      return 1;
+    if (auto write = dyn_cast<WriteOp>(op); write && write.getState() == state)
+      return 0;
+  }
+  return -1;
+}
+
+bool ModulePlan::survives(StringRef state) {
+  auto [known, isNew] = surviving.try_emplace(state, false);
+  if (isNew)
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr("cleave.entry") && firstAccess(module, function, state) == 1)
+        known->second = true;
+  return known->second;
+}
+
+} // namespace cleave::plan
