@@ -1,0 +1,29 @@
+// Classification accuracy, found in the graph of a cross-entropy.
+//
+// A cross-entropy over class scores picks, for every sample, the label's entry of a log_softmax; in `cleave` that is a
+// select (or a product with a mask) governed by `compare eq` of an iota along the class dimension with the spread
+// labels:
+//
+//   %hit = compare eq %iota, %labels_spread       %picked = select %hit, %log_softmax, %zero
+//
+// What log_softmax was taken of are the scores; their argmax is the prediction. A label counts if it is a class and if
+// no mask in the loss's count says otherwise (ignore_index).
+#ifndef CLEAVE_COMPILER_TRAINING_ACCURACY_H
+#define CLEAVE_COMPILER_TRAINING_ACCURACY_H
+
+#include "mlir/IR/Builders.h"
+
+#include <optional>
+
+namespace cleave {
+
+struct AccuracySums {
+  mlir::Value correct, predictions; // f32 scalars
+};
+
+// Builds the two sums for the loss (sum, count); nothing where the loss has another form.
+std::optional<AccuracySums> buildAccuracy(mlir::OpBuilder &builder, mlir::Value lossSum, mlir::Value lossCount);
+
+} // namespace cleave
+
+#endif

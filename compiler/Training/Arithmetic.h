@@ -1,0 +1,63 @@
+// Writing tensor arithmetic down without its noise: every function builds one op (or none) at the builder's place.
+//
+//   Arithmetic a(builder, loc);
+//   Value unbiased = a.div(a.cast(m, f64), a.sub(a.scalar(f64, 1), a.pow(beta, step)));
+#ifndef CLEAVE_COMPILER_TRAINING_ARITHMETIC_H
+#define CLEAVE_COMPILER_TRAINING_ARITHMETIC_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+namespace cleave {
+
+class Arithmetic {
+public:
+  using Value = mlir::Value;
+
+  Arithmetic(mlir::OpBuilder &builder, mlir::Location loc) : b(builder), loc(loc) {}
+
+  Value splat(mlir::RankedTensorType type, double value);
+  Value scalar(mlir::Type elementType, double value) {
+    return splat(mlir::RankedTensorType::get({}, elementType), value);
+  }
+
+  Value add(Value x, Value y) { return AddOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) { return SubOp::create(b, loc, x, y); }
+  Value mul(Value x, Value y) { return MulOp::create(b, loc, x, y); }
+  Value div(Value x, Value y) { return DivOp::create(b, loc, x, y); }
+  Value pow(Value x, Value y) { return PowOp::create(b, loc, x, y); }
+  Value min(Value x, Value y) { return MinOp::create(b, loc, x, y); }
+  Value neg(Value x) { return NegOp::create(b, loc, x); }
+  Value sqrt(Value x) { return SqrtOp::create(b, loc, x); }
+  Value compare(Predicate predicate, Value x, Value y) { return CompareOp::create(b, loc, predicate, x, y); }
+  Value select(Value condition, Value x, Value y) { return SelectOp::create(b, loc, condition, x, y); }
+  Value mask(Value x, Value y) { return AndOp::create(b, loc, x, y); }
+
+  // x times / plus a number; x itself for 1 and 0.
+  Value scale(Value x, double factor);
+  Value shift(Value x, double term);
+  // Element type changed; x itself where it has that type.
+  Value cast(Value x, mlir::Type elementType);
+  // The scalar x repeated to that shape, in that element type.
+  Value spread(Value x, mlir::RankedTensorType type);
+  Value spread(Value x, Value like) { return spread(x, llvm::cast<mlir::RankedTensorType>(like.getType())); }
+  Value reshape(Value x, llvm::ArrayRef<int64_t> shape);
+  // Elements [start, start + size) of a vector.
+  Value slice(Value x, int64_t start, int64_t size);
+  // Sum over all dimensions.
+  Value sum(Value x);
+
+private:
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+};
+
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+
+// The type in which values of that type are summed and updated: f32 at least.
+mlir::Type accumulationType(mlir::Type elementType);
+
+} // namespace cleave
+
+#endif

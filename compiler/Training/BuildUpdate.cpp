@@ -1,0 +1,169 @@
+#include "compiler/Training/Diagnose.h"
+#include "compiler/Training/Optimizers.h"
+#include "compiler/Training/Passes.h"
+#include "compiler/Training/States.h"
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_BUILDUPDATE
+#include "compiler/Training/Passes.h.inc"
+
+namespace {
+
+struct GroupConstants {
+  double lrScale = 1, weightDecay = 0;
+};
+
+// The module's group table with the optimizer's weight decay where a group has none of its own; written back, so that
+// the plan tells what was used.
+SmallVector<GroupConstants> resolveGroups(ModuleOp module, const OptimizerOptions &optimizer) {
+  Builder builder(module.getContext());
+  SmallVector<GroupConstants> groups;
+  SmallVector<Attribute> table;
+  auto declared = module->getAttrOfType<ArrayAttr>("cleave.param_groups");
+  if (!declared)
+    return {{1, optimizer.weightDecay}};
+  for (auto row : declared.getAsRange<DictionaryAttr>()) {
+    NamedAttrList entries(row);
+    if (!entries.get("weight_decay"))
+      entries.set("weight_decay", builder.getF64FloatAttr(optimizer.weightDecay));
+    groups.push_back({cast<FloatAttr>(entries.get("lr_scale")).getValueAsDouble(),
+                      cast<FloatAttr>(entries.get("weight_decay")).getValueAsDouble()});
+    table.push_back(entries.getDictionary(module.getContext()));
+  }
+  module->setAttr("cleave.param_groups", builder.getArrayAttr(table));
+  return groups;
+}
+
+class UpdateBuilder {
+public:
+  UpdateBuilder(ModuleOp module, OpBuilder &builder, const OptimizerRule &rule, ArrayRef<GroupConstants> groups)
+      : module(module), builder(builder), a(builder, module.getLoc()), rule(rule), groups(groups) {}
+
+  void build(ArrayRef<StateOp> gradientStates, LossAverage average) {
+    Value lossSum = readScalar("scalar.loss_sum"), lossCount = readScalar("scalar.loss_count");
+    Value count = average == LossAverage::Global ? lossCount : Value();
+    SmallVector<Value> gradients;
+    for (StateOp state : gradientStates)
+      gradients.push_back(a.cast(read(state), accumulationType(state.getTensorType().getElementType())));
+    Value norm = buildNorm(gradients, count);
+    Value factor = buildFactor(norm, count);
+    for (auto [state, gradient] : llvm::zip_equal(gradientStates, gradients))
+      updateOne(state, a.mul(gradient, a.spread(factor, gradient)));
+    writeResult("scalar.grad_norm", norm);
+    writeResult("scalar.loss", a.div(lossSum, lossCount));
+  }
+
+private:
+  // The 2-norm of all gradients together, after the division by `count`.
+  Value buildNorm(ArrayRef<Value> gradients, Value count) {
+    Value squares;
+    for (Value gradient : gradients) {
+      Value term = a.sum(a.mul(gradient, gradient));
+      squares = squares ? a.add(squares, a.cast(term, tensorType(squares).getElementType())) : term;
+    }
+    Value norm = a.sqrt(squares);
+    return count ? a.div(norm, a.spread(count, norm)) : norm;
+  }
+
+  // What every gradient is multiplied by: 1 / count, and torch.nn.utils.clip_grad_norm_'s
+  // min(1, clip_norm / (norm + 1e-6)); a clip_norm of +inf gives 1.
+  Value buildFactor(Value norm, Value count) {
+    Value limit = a.spread(readScalar("scalar.clip_norm", builder.getF32Type()), norm);
+    Value one = a.splat(tensorType(norm), 1);
+    Value clip = a.min(a.div(limit, a.shift(norm, 1e-6)), one);
+    return count ? a.div(clip, a.spread(count, clip)) : clip;
+  }
+
+  void updateOne(StateOp gradientState, Value gradient) {
+    StateOp parameter = getParameterOf(module, gradientState);
+    Type type = tensorType(gradient).getElementType();
+    UpdateValues values;
+    values.param = a.cast(read(parameter), type);
+    values.grad = gradient;
+    SmallVector<StateOp> slots;
+    for (StringRef slot : rule.getSlots()) {
+      slots.push_back(addState(module, (parameter.getSymName() + "." + slot).str(),
+                               parameter.getTensorType().clone(type), Role::Optimizer, slotSegments(parameter, type),
+                               slot));
+      values.slots.push_back(read(slots.back()));
+    }
+    rule.build(a, buildScalars(parameter), values);
+    write(parameter, a.cast(values.param, parameter.getTensorType().getElementType()));
+    for (auto [slot, value] : llvm::zip_equal(slots, values.slots))
+      write(slot, value);
+  }
+
+  // The parameter's segments, beginning at zero, in the type in which the optimizer computes.
+  ArrayAttr slotSegments(StateOp parameter, Type type) {
+    SmallVector<Attribute> segments;
+    for (auto s : zeroedSegments(parameter.getSegments()).getAsRange<SegmentAttr>())
+      segments.push_back(SegmentAttr::get(s.getContext(), s.getName(), s.getType().clone(type), s.getOffset(),
+                                          s.getGroup(), s.getInit(), s.getAliases()));
+    return builder.getArrayAttr(segments);
+  }
+
+  StepScalars buildScalars(StateOp parameter) {
+    int64_t group = cast<SegmentAttr>(parameter.getSegments()[0]).getGroup();
+    GroupConstants constants = group < static_cast<int64_t>(groups.size()) ? groups[group] : groups.front();
+    Type f64 = builder.getF64Type();
+    if (!lr) {
+      lr = a.cast(readScalar("scalar.lr", builder.getF32Type()), f64);
+      step = a.cast(readScalar("scalar.step", builder.getI64Type()), f64);
+    }
+    return {a.scale(lr, constants.lrScale), step, constants.weightDecay};
+  }
+
+  Value read(StateOp state) { return readState(builder, state.getLoc(), state); }
+  void write(StateOp state, Value value) { WriteOp::create(builder, state.getLoc(), value, state.getSymName()); }
+  Value readScalar(StringRef name, Type type = {}) {
+    return read(getScalar(module, name, type ? type : builder.getF32Type()));
+  }
+  void writeResult(StringRef name, Value value) {
+    write(getScalar(module, name, builder.getF32Type()), a.cast(value, builder.getF32Type()));
+  }
+
+  ModuleOp module;
+  OpBuilder &builder;
+  Arithmetic a;
+  const OptimizerRule &rule;
+  ArrayRef<GroupConstants> groups;
+  Value lr, step; // read once, f64
+};
+
+class BuildUpdatePass : public impl::BuildUpdateBase<BuildUpdatePass> {
+public:
+  using BuildUpdateBase::BuildUpdateBase;
+
+private:
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto options = orDiagnose(module, parseOptimizer(optimizer));
+    auto average = orDiagnose(module, parseLossAverage(lossAverage));
+    if (failed(options) || failed(average))
+      return signalPassFailure();
+    SmallVector<StateOp> gradients;
+    for (auto state : module.getOps<StateOp>())
+      if (state.getRole() == Role::Gradient)
+        gradients.push_back(state);
+    for (StateOp state : gradients)
+      if (!getParameterOf(module, state)) {
+        state.emitError("a gradient state is named after its parameter, NAME.grad; there is no state of that name");
+        return signalPassFailure();
+      }
+    if (gradients.empty()) {
+      module.emitError("expected gradient states; differentiate makes them");
+      return signalPassFailure();
+    }
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    auto update = func::FuncOp::create(builder, module.getLoc(), "update", builder.getFunctionType({}, {}));
+    builder.setInsertionPointToEnd(update.addEntryBlock());
+    std::unique_ptr<OptimizerRule> rule = getOptimizerRule(*options);
+    SmallVector<GroupConstants> groups = resolveGroups(module, *options);
+    UpdateBuilder(module, builder, *rule, groups).build(gradients, *average);
+    func::ReturnOp::create(builder, module.getLoc());
+  }
+};
+} // namespace
+} // namespace cleave

@@ -1,0 +1,180 @@
+#include "compiler/Training/LossSplitting.h"
+
+#include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/States.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace cleave {
+
+namespace {
+
+std::optional<double> getConstant(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  auto elements = dyn_cast<DenseElementsAttr>(Attribute(constant.getValue()));
+  if (!elements || !elements.isSplat())
+    return std::nullopt;
+  if (isa<FloatType>(elements.getElementType()))
+    return elements.getSplatValue<APFloat>().convertToDouble();
+  return static_cast<double>(elements.getSplatValue<APInt>().getSExtValue());
+}
+
+bool isSingle(Value value) { return tensorType(value).getNumElements() == 1; }
+
+// Walks from the loss towards its sum, gathering the constant factor and at most one divisor.
+class Peeler {
+public:
+  std::optional<LossParts> peel(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getKind() == ReduceKind::Sum && isSingle(value))
+        return finish(reduce);
+      Value next = isSingle(value) ? step(op) : Value();
+      if (!next)
+        return std::nullopt;
+      value = next;
+    }
+    return std::nullopt;
+  }
+
+private:
+  std::optional<LossParts> finish(ReduceOp reduce) {
+    parts.sum = reduce.getResult();
+    parts.elements = tensorType(reduce.getOperand()).getNumElements();
+    return parts;
+  }
+
+  Value step(Operation *op) {
+    if (auto neg = dyn_cast<NegOp>(op)) {
+      parts.factor = -parts.factor;
+      return neg.getOperand();
+    }
+    if (auto reshape = dyn_cast<ReshapeOp>(op))
+      return reshape.getOperand();
+    if (auto cast = dyn_cast<CastOp>(op); cast && isa<FloatType>(getElementTypeOrSelf(cast.getOperand().getType())))
+      return cast.getOperand();
+    if (auto mul = dyn_cast<MulOp>(op))
+      return stepMul(mul);
+    if (auto div = dyn_cast<DivOp>(op))
+      return stepDiv(div);
+    return nullptr;
+  }
+
+  Value stepMul(MulOp mul) {
+    if (auto factor = getConstant(mul.getRhs())) {
+      parts.factor *= *factor;
+      return mul.getLhs();
+    }
+    if (auto factor = getConstant(mul.getLhs())) {
+      parts.factor *= *factor;
+      return mul.getRhs();
+    }
+    return nullptr;
+  }
+
+  Value stepDiv(DivOp div) {
+    if (auto divisor = getConstant(div.getRhs())) {
+      parts.factor /= *divisor;
+      return div.getLhs();
+    }
+    if (parts.divisor || dependsOnParameter(div.getRhs()))
+      return nullptr;
+    parts.divisor = div.getRhs();
+    return div.getLhs();
+  }
+
+  LossParts parts;
+};
+
+// The one reduction behind a scalar, through casts and reshapes.
+ReduceOp getReduction(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      return reduce.getKind() == ReduceKind::Sum && isSingle(value) ? reduce : ReduceOp();
+    if (!isa<CastOp, ReshapeOp>(op))
+      return nullptr;
+    value = op->getOperand(0);
+  }
+  return nullptr;
+}
+
+// The scalar `value` as a vector: its reduction over each rank's part of the first dimension.
+Value splitOverRanks(OpBuilder &builder, Value value, int64_t ranks, std::string &reason) {
+  Arithmetic a(builder, value.getLoc());
+  ReduceOp reduce = getReduction(value);
+  if (!reduce) {
+    reason = "a rank's part can only be taken of a sum over elements";
+    return nullptr;
+  }
+  RankedTensorType type = tensorType(reduce.getOperand());
+  if (type.getRank() == 0 || type.getDimSize(0) % ranks != 0) {
+    reason = "dimension 0 of the summed tensor does not divide by " + std::to_string(ranks) + " data ranks";
+    return nullptr;
+  }
+  SmallVector<int64_t> shape = {ranks, type.getDimSize(0) / ranks};
+  llvm::append_range(shape, type.getShape().drop_front());
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(1, shape.size()));
+  return ReduceOp::create(builder, value.getLoc(), ReduceKind::Sum, a.reshape(reduce.getOperand(), shape), dims);
+}
+
+// factor * n where n is the integer that makes it 1 or -1, if it is one: then the division was a mean's.
+std::pair<double, double> undoMean(double factor, int64_t elements) {
+  double whole = std::round(1 / std::fabs(factor));
+  if (whole >= 1 && std::fabs(std::fabs(factor) * whole - 1) < 1e-6)
+    return {std::copysign(1.0, factor), whole};
+  return {factor * static_cast<double>(elements), static_cast<double>(elements)};
+}
+
+} // namespace
+
+bool dependsOnParameter(Value value) {
+  SmallVector<Value> stack = {value};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value current = stack.pop_back_val();
+    Operation *op = current.getDefiningOp();
+    if (!op || !seen.insert(current).second)
+      continue;
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      StateOp state = lookupState(op->getParentOfType<ModuleOp>(), read.getState());
+      if (state && state.getRole() == Role::Parameter)
+        return true;
+    }
+    llvm::append_range(stack, op->getOperands());
+  }
+  return false;
+}
+
+std::optional<LossParts> recognizeLoss(Value loss) { return Peeler().peel(loss); }
+
+std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, int64_t ranks, std::string &reason) {
+  Arithmetic a(builder, parts.sum.getLoc());
+  Type type = accumulationType(tensorType(parts.sum).getElementType());
+  auto [factor, count] = parts.divisor ? std::pair(parts.factor, 1.0) : undoMean(parts.factor, parts.elements);
+  auto take = [&](Value value) -> Value {
+    value = ranks > 1 ? splitOverRanks(builder, value, ranks, reason) : a.reshape(value, {});
+    return value ? a.cast(value, type) : value;
+  };
+  LossSplit split;
+  split.sum = take(parts.sum);
+  if (!split.sum)
+    return std::nullopt;
+  split.sum = factor == -1 ? a.neg(split.sum) : a.scale(split.sum, factor);
+  split.count =
+      parts.divisor ? take(parts.divisor) : a.splat(tensorType(split.sum), count / static_cast<double>(ranks));
+  return split.count ? std::optional(split) : std::nullopt;
+}
+
+LossSplit splitWholeLoss(OpBuilder &builder, Value loss, int64_t batch) {
+  Arithmetic a(builder, loss.getLoc());
+  Value scalar = a.reshape(loss, {});
+  scalar = a.cast(scalar, accumulationType(tensorType(scalar).getElementType()));
+  return {a.scale(scalar, static_cast<double>(batch)), a.splat(tensorType(scalar), static_cast<double>(batch))};
+}
+
+} // namespace cleave

@@ -1,0 +1,48 @@
+// A loss as (sum, count), found in the graph of its value.
+//
+// The mathematics of a step must not depend on how its samples are dealt out, so a mean cannot stay a mean: the mean of
+// means is another number when counts differ (ignored labels). We look for
+//
+//   loss = factor * reduce_sum(x) / count          with a count that no parameter reaches
+//
+// through negations, casts, reshapes of scalars and constant factors: the sum is (factor * n) * reduce_sum(x), the
+// count n * count, where n undoes a constant divisor such as 1/512 exactly. Rejected: asking the importer, which knows
+// which ONNX operator a loss was, but not the losses written in primitives.
+#ifndef CLEAVE_COMPILER_TRAINING_LOSSSPLITTING_H
+#define CLEAVE_COMPILER_TRAINING_LOSSSPLITTING_H
+
+#include "mlir/IR/Builders.h"
+
+#include <optional>
+
+namespace cleave {
+
+// loss = factor * sum / (divisor or 1), all scalars; `sum` is the result of a `reduce sum` over `elements` elements.
+struct LossParts {
+  mlir::Value sum;
+  mlir::Value divisor; // null: none but the constant in `factor`
+  double factor = 1;
+  int64_t elements = 1;
+};
+
+// What the loss consists of; nothing where it has another form (a sum of losses, a maximum, ...).
+std::optional<LossParts> recognizeLoss(mlir::Value loss);
+
+struct LossSplit {
+  mlir::Value sum, count; // of one float type; with `ranks` > 1 vectors of that length
+};
+
+// Builds (sum, count). `ranks` > 1 gives each rank's own: the reduced tensors' first dimension is cut into that many
+// parts. Nothing, with `reason` set, where a tensor cannot be cut so.
+std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &parts, int64_t ranks,
+                                   std::string &reason);
+
+// (loss * batch, batch) for a loss of any form.
+LossSplit splitWholeLoss(mlir::OpBuilder &builder, mlir::Value loss, int64_t batch);
+
+// True if a read of a parameter reaches the value.
+bool dependsOnParameter(mlir::Value value);
+
+} // namespace cleave
+
+#endif

@@ -1,0 +1,113 @@
+// Model level to step level (dialects/Cleave/IR/Rationale.md says what holds at both). Pipeline.h puts the passes in order.
+#ifndef CLEAVE_TRAINING_PASSES
+#define CLEAVE_TRAINING_PASSES
+include "mlir/Pass/PassBase.td"
+
+def BuildInference : Pass<"build-inference", "::mlir::ModuleOp"> {
+  let summary = "turns @model into @infer";
+  let description = [{
+    Before: model level, no loss needed. After: step level; @infer has @model's inputs and outputs and nothing else: no write to
+    state (running statistics belong to training), no @model.eval (which replaces @model where import made one).
+  }];
+}
+
+def TieParameters : Pass<"tie-parameters", "::mlir::ModuleOp"> {
+  let summary = "makes parameters one that are meant to be the same tensor";
+  let description = [{
+    For every pair "kept=tied" of original names, reads of the tied parameter become reads of the kept one, transposed where a matrix's
+    shape says so. The tied name becomes an alias of the kept segment; its state disappears.
+  }];
+  let options = [ListOption<"pairs", "pairs", "std::string", "original names, KEPT=TIED">];
+}
+
+def AssignParameterGroups : Pass<"assign-parameter-groups", "::mlir::ModuleOp"> {
+  let summary = "marks frozen parameters and numbers the parameter groups";
+  let description = [{
+    Patterns are globs over original names. Sets `frozen` on states, `group` in segments, and the module's `cleave.param_groups`, a list of
+    {name, lr_scale[, weight_decay]}. A pattern that matches nothing is an error: it is a typing mistake.
+  }];
+  let options = [ListOption<"freeze", "freeze", "std::string", "patterns of parameters without a gradient">,
+                 Option<"groups", "groups", "std::string", "", "groups between `;`: PATTERN[|PATTERN]:key=value[,key=value]">];
+}
+
+def SplitLoss : Pass<"split-loss", "::mlir::ModuleOp"> {
+  let summary = "writes the loss as a sum and a count";
+  let description = [{
+    Before: @model (and @model.eval) have a scalar result with `cleave.loss`. After: @model's results are the sum and the count alone
+    (`cleave.loss_sum`, `cleave.loss_count`); in @model.eval they stand beside the other results. With loss-average=rank and R data ranks, @model's sum and
+    count are vectors of R: one entry a rank's samples. What LossSplitting cannot take apart becomes (loss * batch, batch), with a remark.
+  }];
+  let options = [Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">,
+                 Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks that the samples are split over">];
+}
+
+def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
+  let summary = "lets random numbers count samples over all micro-batches";
+  let description = [{
+    With M micro-batches, random_uniform of @model begins at row scalar.micro * rows, and @model counts scalar.micro. So the numbers of a sample do not depend
+    on the split into micro-batches. Without micro-batches nothing changes.
+  }];
+  let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
+}
+
+def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+  let summary = "appends the backward pass to @model, which becomes @c0";
+  let description = [{
+    Before: @model with results (sum, count). After: @c0 with one more argument, the gradient of the sum (`cleave.seed`), and no result: it adds sum and count to
+    scalar.loss_sum and scalar.loss_count, and the gradient of each parameter @w that has one to the state @w.grad. Ops that use
+    the seed, directly or not, are the backward pass; `choose-residuals` cuts there.
+
+    The walk is in reverse topological order over the ops that a trainable parameter reaches; contributions to one value are added in
+    the order of that walk: the last user's first. The pass knows no op but `read`, whose transpose is the gradient itself.
+  }];
+  let options = [Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">,
+                 Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
+}
+
+def FormBuckets : Pass<"form-buckets", "::mlir::ModuleOp"> {
+  let summary = "lays gradients, and their parameters, end to end in buckets";
+  let description = [{
+    Gradient states of one element type and parameter group, in the order in which @c0 completes them, become buckets (Buckets.h says which). Reads
+    become slice and reshape of the bucket's one read, writes become one concat. Parameters with a gradient get buckets of the same segments; all
+    others stay single states.
+  }];
+  let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "a bucket is closed when it reaches this size">,
+                 Option<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576", "the same for the first bucket of a kind">,
+                 Option<"dataRanks", "data-ranks", "int64_t", "1", "buckets are padded to a multiple of this times 32 elements">];
+}
+
+def BuildUpdate : Pass<"build-update", "::mlir::ModuleOp"> {
+  let summary = "builds @update: the optimizer on flat tensors";
+  let description = [{
+    One update a gradient state, all of them with the same division by the loss's count (loss-average=global) and the same clipping factor. Reads
+    scalar.lr, scalar.step, scalar.clip_norm; writes scalar.loss, scalar.grad_norm. Optimizer states get the parameter's segments.
+  }];
+  let options = [Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "KIND[,key=value...]">,
+                 Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">];
+}
+
+def BuildEvaluate : Pass<"build-evaluate", "::mlir::ModuleOp"> {
+  let summary = "turns @model.eval into @evaluate";
+  let description = [{
+    @evaluate adds the loss's sum and count to scalar.eval_loss_sum and scalar.eval_count. Where the loss is a cross-entropy over class scores (log_softmax,
+    chosen from by comparing labels with an iota), it also adds scalar.eval_correct and scalar.eval_predictions.
+  }];
+}
+
+def ChooseResiduals : Pass<"choose-residuals", "::mlir::ModuleOp"> {
+  let summary = "cuts @c0 into @c0.fwd and @c0.bwd";
+  let description = [{
+    The values that cross are the minimum cut of ResidualChoice.h: bytes kept between the passes are least, where cheap ops may be computed
+    again and inputs and states cost nothing. The backward pass computes again what it needs just before its first use.
+  }];
+}
+
+def SpecializeMicroBatches : Pass<"specialize-micro-batches", "::mlir::ModuleOp"> {
+  let summary = "lets the first micro-batch begin its sums at zero";
+  let description = [{
+    With one micro-batch, @c0.fwd and @c0.bwd no longer read their accumulators. With more, @c0.fwd.first and @c0.bwd.first are such copies. The
+    module is then at the step level.
+  }];
+  let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
+}
+#endif

@@ -1,0 +1,129 @@
+#include "compiler/Training/Pipeline.h"
+
+#include "compiler/Training/Passes.h"
+
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+namespace {
+
+AssignParameterGroupsOptions groupOptions(const TrainingOptions &options) {
+  AssignParameterGroupsOptions result;
+  result.freeze.assign(options.freeze.begin(), options.freeze.end());
+  result.groups = llvm::join(llvm::map_range(options.groups, printParamGroup), ";");
+  return result;
+}
+
+void addCleanup(OpPassManager &manager) {
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+} // namespace
+
+void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &options) {
+  std::string average = lossAverageName(options.lossAverage).str();
+  // Which parameters there are must stand before anything is said about them.
+  if (!options.tie.empty())
+    manager.addPass(createTieParameters({llvm::SmallVector<std::string>(options.tie.begin(), options.tie.end())}));
+  // Freezing decides what is differentiated; groups decide which gradients may share a bucket.
+  manager.addPass(createAssignParameterGroups(groupOptions(options)));
+  // Sum and count are what is differentiated and accumulated, and both training and evaluation want them.
+  manager.addPass(createSplitLoss({average, options.dataRanks}));
+  // Before differentiation, so that the backward pass, where it makes the numbers again, has the same origins.
+  manager.addPass(createShiftRandomOrigins({options.microBatches}));
+  // One graph of both passes is what all later choices are made on.
+  manager.addPass(createDifferentiate({average, options.microBatches}));
+  // Gradient rules mention forward values again and leave zeros: equal ones are merged before values are counted, and
+  // only then the order in which gradients are completed is the final one.
+  addCleanup(manager);
+  // On the joint graph, so that parameters are slices of buckets in the forward pass and (recomputed) in the backward
+  // pass.
+  manager.addPass(createFormBuckets({options.bucketBytes, options.firstBucketBytes, options.dataRanks}));
+  // After buckets: it works on the states as they are stored.
+  manager.addPass(createBuildUpdate({printOptimizer(options.optimizer), average}));
+  manager.addPass(createBuildEvaluate());
+  // After buckets too: reads of states are free to repeat, and the cut must see that.
+  manager.addPass(createChooseResiduals());
+  // Last, since the variants differ from their original in nothing but the accumulators' reads.
+  manager.addPass(createSpecializeMicroBatches({options.microBatches}));
+  // Seeds of ones, unit factors and equal scalars of the buckets' updates.
+  addCleanup(manager);
+}
+
+void buildInferencePipeline(OpPassManager &manager) {
+  manager.addPass(createBuildInference());
+  // Without writes and losses much of the graph may be dead.
+  addCleanup(manager);
+}
+
+namespace {
+// The command line's options of training, as pipeline options.
+struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
+  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("KIND[,key=value...]"), llvm::cl::init("adamw")};
+  Option<std::string> groups{*this, "groups", llvm::cl::desc("parameter groups, between `;`")};
+  ListOption<std::string> freeze{*this, "freeze", llvm::cl::desc("patterns of frozen parameters")};
+  ListOption<std::string> tie{*this, "tie", llvm::cl::desc("KEPT=TIED")};
+  Option<std::string> lossAverage{*this, "loss-average", llvm::cl::desc("global | rank"), llvm::cl::init("global")};
+  Option<int64_t> microBatches{*this, "micro-batches", llvm::cl::desc("micro-batches of a step"), llvm::cl::init(1)};
+  Option<int64_t> dataRanks{*this, "data-ranks", llvm::cl::desc("ranks with different samples"), llvm::cl::init(1)};
+  Option<int64_t> bucketBytes{*this, "bucket-bytes", llvm::cl::desc("cap of a bucket"), llvm::cl::init(25 << 20)};
+  Option<int64_t> firstBucketBytes{*this, "first-bucket-bytes", llvm::cl::desc("cap of the first bucket"),
+                                   llvm::cl::init(1 << 20)};
+};
+
+llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
+  TrainingOptions options;
+  auto optimizer = parseOptimizer(from.optimizer);
+  if (!optimizer)
+    return optimizer.takeError();
+  auto average = parseLossAverage(from.lossAverage);
+  if (!average)
+    return average.takeError();
+  options.optimizer = *optimizer;
+  options.lossAverage = *average;
+  for (llvm::StringRef text : llvm::split(llvm::StringRef(from.groups), ';')) {
+    if (text.empty())
+      continue;
+    auto group = parseParamGroup(text);
+    if (!group)
+      return group.takeError();
+    options.groups.push_back(*group);
+  }
+  options.freeze.assign(from.freeze.begin(), from.freeze.end());
+  options.tie.assign(from.tie.begin(), from.tie.end());
+  options.microBatches = from.microBatches;
+  options.dataRanks = from.dataRanks;
+  options.bucketBytes = from.bucketBytes;
+  options.firstBucketBytes = from.firstBucketBytes;
+  return options;
+}
+
+// A pipeline builder of the registry reports through a handler: texts are checked there and not by the passes.
+LogicalResult buildFromText(OpPassManager &manager, StringRef text, function_ref<LogicalResult(const Twine &)> error) {
+  PipelineOptions parsed;
+  if (failed(parsed.parseFromString(text)))
+    return failure();
+  auto options = toTrainingOptions(parsed);
+  if (!options)
+    return error(toString(options.takeError()));
+  buildTrainingPipeline(manager, *options);
+  return success();
+}
+} // namespace
+
+void registerTraining() {
+  registerCleaveTrainingPasses();
+  registerPassPipeline("training-pipeline", "model level to step level, for training", buildFromText,
+                       [](function_ref<void(const mlir::detail::PassOptions &)> visit) { visit(PipelineOptions()); });
+  PassPipelineRegistration<>("inference-pipeline", "model level to step level, for inference", buildInferencePipeline);
+}
+
+} // namespace cleave

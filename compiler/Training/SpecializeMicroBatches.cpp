@@ -1,0 +1,76 @@
+#include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/Passes.h"
+#include "compiler/Training/States.h"
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_SPECIALIZEMICROBATCHES
+#include "compiler/Training/Passes.h.inc"
+
+namespace {
+
+// Folds what a zero goes into: parts of it are zeros, and adding it is nothing. (Only here is x + 0 = x wanted for
+// floating point: an accumulator's first term is the term itself.)
+void foldZero(Value zero) {
+  for (Operation *user : llvm::make_early_inc_range(zero.getUsers())) {
+    OpBuilder builder(user);
+    if (auto add = dyn_cast<AddOp>(user)) {
+      add.replaceAllUsesWith(add.getLhs() == zero ? add.getRhs() : add.getLhs());
+      add.erase();
+    } else if (isa<SliceOp, ReshapeOp>(user)) {
+      Value part = Arithmetic(builder, user->getLoc()).splat(tensorType(user->getResult(0)), 0);
+      user->getResult(0).replaceAllUsesWith(part);
+      user->erase();
+      foldZero(part);
+    }
+  }
+  if (zero.use_empty())
+    zero.getDefiningOp()->erase();
+}
+
+void beginAtZero(ModuleOp module, func::FuncOp function) {
+  for (ReadOp read : llvm::make_early_inc_range(function.getBody().front().getOps<ReadOp>())) {
+    if (!isAccumulator(lookupState(module, read.getState())))
+      continue;
+    OpBuilder builder(read);
+    Value zero = Arithmetic(builder, read.getLoc()).splat(tensorType(read.getResult()), 0);
+    read.replaceAllUsesWith(zero);
+    read.erase();
+    foldZero(zero);
+  }
+}
+
+class SpecializeMicroBatchesPass : public impl::SpecializeMicroBatchesBase<SpecializeMicroBatchesPass> {
+public:
+  using SpecializeMicroBatchesBase::SpecializeMicroBatchesBase;
+
+private:
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (microBatches < 1) {
+      module.emitError("a step has at least one micro-batch; got: ") << microBatches;
+      return signalPassFailure();
+    }
+    for (StringRef name : {"c0.fwd", "c0.bwd"}) {
+      func::FuncOp function = lookupFunction(module, name);
+      if (!function) {
+        module.emitError("expected a function @") << name << "; choose-residuals makes it";
+        return signalPassFailure();
+      }
+      beginAtZero(module, microBatches == 1 ? function : cloneFirst(function));
+    }
+    Builder builder(&getContext());
+    module->setAttr("cleave.level", builder.getStringAttr("step"));
+    module->setAttr("cleave.micro_batches", builder.getI64IntegerAttr(microBatches));
+  }
+
+  func::FuncOp cloneFirst(func::FuncOp function) {
+    OpBuilder builder(function);
+    auto first = cast<func::FuncOp>(builder.clone(*function));
+    first.setName((function.getSymName() + ".first").str());
+    return first;
+  }
+};
+} // namespace
+} // namespace cleave

@@ -1,0 +1,108 @@
+#include "compiler/Training/Diagnose.h"
+#include "compiler/Training/LossSplitting.h"
+#include "compiler/Training/Passes.h"
+#include "compiler/Training/States.h"
+#include "compiler/Training/TrainingOptions.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_SPLITLOSS
+#include "compiler/Training/Passes.h.inc"
+
+namespace {
+
+// The result that carries `cleave.loss`, or an error at the function.
+FailureOr<unsigned> findLoss(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    if (!function.getResultAttr(i, "cleave.loss"))
+      continue;
+    auto type = cast<RankedTensorType>(function.getResultTypes()[i]);
+    if (type.getNumElements() == 1 && isa<FloatType>(type.getElementType()))
+      return i;
+    return function.emitError("the loss is one floating-point number; got: ") << type;
+  }
+  return function.emitError("training needs a loss: no result of @")
+         << function.getSymName() << " carries 'cleave.loss'; name it with --loss-output";
+}
+
+// The size of the batch dimension; 1 where no input has one.
+int64_t getBatch(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto dim = function.getArgAttrOfType<IntegerAttr>(i, "cleave.batch_dim"))
+      return cast<RankedTensorType>(function.getArgumentTypes()[i]).getDimSize(dim.getInt());
+  return 1;
+}
+
+// Gives the function the results `values`, the last two of them sum and count.
+void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsigned> kept, LossSplit split) {
+  OpBuilder builder(terminator);
+  SmallVector<Value> values;
+  SmallVector<Attribute> attrs;
+  for (unsigned i : kept) {
+    values.push_back(terminator.getOperand(i));
+    attrs.push_back(function.getResultAttrDict(i) ? function.getResultAttrDict(i) : builder.getDictionaryAttr({}));
+  }
+  llvm::append_values(values, split.sum, split.count);
+  for (StringRef name : {"cleave.loss_sum", "cleave.loss_count"})
+    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(name, builder.getUnitAttr())));
+  terminator.getOperandsMutable().assign(values);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(values).getTypes()));
+  function.setAllResultAttrs(attrs);
+}
+
+class SplitLossPass : public impl::SplitLossBase<SplitLossPass> {
+public:
+  using SplitLossBase::SplitLossBase;
+
+private:
+  void runOnOperation() override {
+    auto average = orDiagnose(getOperation(), parseLossAverage(lossAverage));
+    if (failed(average))
+      return signalPassFailure();
+    func::FuncOp model = lookupFunction(getOperation(), "model");
+    if (!model) {
+      getOperation().emitError("expected a function @model; import makes it");
+      return signalPassFailure();
+    }
+    if (failed(split(model, *average == LossAverage::Rank ? dataRanks : 1, /*keepOthers=*/false)))
+      return signalPassFailure();
+    if (func::FuncOp evaluation = lookupFunction(getOperation(), "model.eval"))
+      if (failed(split(evaluation, 1, /*keepOthers=*/true)))
+        return signalPassFailure();
+  }
+
+  LogicalResult split(func::FuncOp function, int64_t ranks, bool keepOthers) {
+    FailureOr<unsigned> index = findLoss(function);
+    if (failed(index))
+      return failure();
+    auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
+    OpBuilder builder(terminator);
+    Value loss = terminator.getOperand(*index);
+    FailureOr<LossSplit> split = splitValue(builder, loss, getBatch(function), ranks);
+    if (failed(split))
+      return failure();
+    SmallVector<unsigned> kept;
+    for (unsigned i = 0; keepOthers && i < function.getNumResults(); ++i)
+      if (i != *index)
+        kept.push_back(i);
+    setResults(function, terminator, kept, *split);
+    return success();
+  }
+
+  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, int64_t batch, int64_t ranks) {
+    std::string reason = "it is not a sum divided by a count";
+    if (std::optional<LossParts> parts = recognizeLoss(loss))
+      if (std::optional<LossSplit> split = splitLoss(builder, *parts, ranks, reason))
+        return *split;
+    if (ranks > 1)
+      return emitError(loss.getLoc(), "the loss cannot be averaged per rank: ")
+             << reason << "; use loss-average=global";
+    emitRemark(loss.getLoc(), "the loss is counted as a whole, ") << batch << " samples each time: " << reason;
+    return splitWholeLoss(builder, loss, batch);
+  }
+};
+} // namespace
+} // namespace cleave

@@ -1,0 +1,75 @@
+#include "compiler/Training/States.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+StateOp lookupState(ModuleOp module, StringRef name) { return module.lookupSymbol<StateOp>(name); }
+func::FuncOp lookupFunction(ModuleOp module, StringRef name) { return module.lookupSymbol<func::FuncOp>(name); }
+
+StateOp addState(ModuleOp module, StringRef name, RankedTensorType type, Role role, ArrayAttr segments,
+                 StringRef slot) {
+  OpBuilder builder(module.getContext());
+  builder.setInsertionPointToStart(module.getBody());
+  for (Operation &op : *module.getBody())
+    if (isa<StateOp>(op))
+      builder.setInsertionPointAfter(&op);
+  StringAttr slotAttr = slot.empty() ? StringAttr() : builder.getStringAttr(slot);
+  return StateOp::create(builder, module.getLoc(), builder.getStringAttr(name), TypeAttr::get(type),
+                         RoleAttr::get(module.getContext(), role), segments, slotAttr, ShardingAttr(), UnitAttr());
+}
+
+StateOp getScalar(ModuleOp module, StringRef name, Type elementType) {
+  if (StateOp state = lookupState(module, name))
+    return state;
+  MLIRContext *context = module.getContext();
+  auto type = RankedTensorType::get({}, elementType);
+  auto init = InitAttr::get(context, InitKind::Zeros, {}, {});
+  auto segment = SegmentAttr::get(context, StringAttr::get(context, name), type, 0, 0, init, {});
+  return addState(module, name, type, Role::Scalar, ArrayAttr::get(context, {segment}));
+}
+
+SegmentAttr onlySegment(StateOp state) { return cast<SegmentAttr>(state.getSegments()[0]); }
+
+ArrayAttr zeroedSegments(ArrayAttr segments) {
+  MLIRContext *context = segments.getContext();
+  auto init = InitAttr::get(context, InitKind::Zeros, {}, {});
+  SmallVector<Attribute> zeroed;
+  for (auto segment : segments.getAsRange<SegmentAttr>())
+    zeroed.push_back(SegmentAttr::get(context, segment.getName(), segment.getType(), segment.getOffset(),
+                                      segment.getGroup(), init, segment.getAliases()));
+  return ArrayAttr::get(context, zeroed);
+}
+
+Value readState(OpBuilder &builder, Location loc, StateOp state) {
+  return ReadOp::create(builder, loc, state.getTensorType(), state.getSymName());
+}
+
+void mergeReads(func::FuncOp function) {
+  llvm::StringMap<ReadOp> first;
+  for (ReadOp read : llvm::make_early_inc_range(function.getBody().front().getOps<ReadOp>())) {
+    auto [entry, isNew] = first.try_emplace(read.getState(), read);
+    if (isNew)
+      continue;
+    read.replaceAllUsesWith(entry->second.getResult());
+    read.erase();
+  }
+}
+
+std::string gradientName(StringRef parameter) { return (parameter + ".grad").str(); }
+
+StateOp getParameterOf(ModuleOp module, StateOp gradient) {
+  StringRef name = gradient.getSymName();
+  return name.consume_back(".grad") ? lookupState(module, name) : StateOp();
+}
+
+bool isAccumulator(StateOp state) {
+  if (state.getRole() == Role::Gradient)
+    return true;
+  StringRef name = state.getSymName();
+  return name == "scalar.loss_sum" || name == "scalar.loss_count" || name == "scalar.micro";
+}
+
+} // namespace cleave

@@ -1,0 +1,47 @@
+// Declaring and finding states. The training passes are the only ones that add states after import.
+#ifndef CLEAVE_COMPILER_TRAINING_STATES_H
+#define CLEAVE_COMPILER_TRAINING_STATES_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace cleave {
+
+// The state of that name, or null.
+StateOp lookupState(mlir::ModuleOp module, llvm::StringRef name);
+
+// Declares a state behind the ones that are there.
+StateOp addState(mlir::ModuleOp module, llvm::StringRef name, mlir::RankedTensorType type, Role role,
+                 mlir::ArrayAttr segments, llvm::StringRef slot = "");
+
+// The scalar `name` (role scalar, zero at first), declared if it is missing.
+StateOp getScalar(mlir::ModuleOp module, llvm::StringRef name, mlir::Type elementType);
+
+// The segment of a state that is no bucket.
+SegmentAttr onlySegment(StateOp state);
+
+// The same segments with every tensor beginning at zero: how gradients and optimizer states begin.
+mlir::ArrayAttr zeroedSegments(mlir::ArrayAttr segments);
+
+// The state's value at the builder's position.
+mlir::Value readState(mlir::OpBuilder &builder, mlir::Location loc, StateOp state);
+
+// All reads of a state in a function become its first one. (Reads stand before the write, so they are equal.)
+void mergeReads(mlir::func::FuncOp function);
+
+// The function of that name, or null.
+mlir::func::FuncOp lookupFunction(mlir::ModuleOp module, llvm::StringRef name);
+
+// "w.grad" for "w".
+std::string gradientName(llvm::StringRef parameter);
+// The parameter state that a gradient state belongs to.
+StateOp getParameterOf(mlir::ModuleOp module, StateOp gradient);
+
+// True for states that add up over the micro-batches of one step, and so begin each step at zero: gradients, the
+// training loss's sum and count, the micro-batch counter.
+bool isAccumulator(StateOp state);
+
+} // namespace cleave
+
+#endif

@@ -1,0 +1,81 @@
+// What training is asked for, once, for the whole lowering from the model level to the step level.
+//
+// Passes have the same things as pass options, in the texts that a user types (`adamw,weight_decay=0.1`,
+// `*.bias:weight_decay=0`), so that every pass can be run alone by cleave-opt; the two parsers and printers below are
+// the only place that knows those texts.
+#ifndef CLEAVE_COMPILER_TRAINING_TRAININGOPTIONS_H
+#define CLEAVE_COMPILER_TRAINING_TRAININGOPTIONS_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cleave {
+
+enum class OptimizerKind { Sgd, Adam, AdamW, Adadelta };
+
+// The optimizer and its constants, by PyTorch's names and with PyTorch's defaults. The learning rate is not here: it is
+// the state `scalar.lr`, which the host writes before each step.
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::AdamW;
+  double momentum = 0;    // sgd
+  double dampening = 0;   // sgd
+  bool nesterov = false;  // sgd
+  double beta1 = 0.9;     // adam, adamw
+  double beta2 = 0.999;   // adam, adamw
+  double rho = 0.9;       // adadelta
+  double eps = 1e-8;      // adam, adamw; adadelta has 1e-6
+  double weightDecay = 0; // all; adamw has 1e-2
+};
+
+// Parameters whose original name matches one of the patterns (shell globs; `*` matches dots too). Group 0 is what no
+// pattern names; option i of the list becomes group i + 1, and the first one that matches wins.
+struct ParamGroupOptions {
+  std::vector<std::string> patterns;
+  double lrScale = 1;                // the group's learning rate is scalar.lr times this
+  std::optional<double> weightDecay; // the optimizer's where it is not given
+};
+
+enum class LossAverage {
+  Global, // one mean over all samples of the step: (sum of sums) / (sum of counts)
+  Rank    // the mean over data ranks and micro-batches of their own means, as PyTorch's DDP has it
+};
+
+// What the backward pass may compute again instead of keeping. More levels are to come ("blocks", "all").
+enum class Recompute { None };
+
+struct TrainingOptions {
+  OptimizerOptions optimizer;
+  std::vector<ParamGroupOptions> groups;
+  std::vector<std::string> freeze; // globs over original names: parameters that get no gradient
+  std::vector<std::string> tie; // "name=name": the second parameter becomes the first (transposed where shapes say so)
+  LossAverage lossAverage = LossAverage::Global;
+  int64_t microBatches = 1; // accumulated before one update
+  int64_t dataRanks = 1;    // ranks that the samples are split over: buckets are padded to a multiple of it
+  int64_t bucketBytes = 25 << 20;
+  int64_t firstBucketBytes = 1 << 20; // the first bucket is small, so that communication starts early
+  Recompute recompute = Recompute::None;
+};
+
+// KIND[,key=value...], for example "sgd,momentum=0.9,nesterov=true". Keys are the fields' PyTorch names
+// (momentum, dampening, nesterov, beta1, beta2, rho, eps, weight_decay).
+llvm::Expected<OptimizerOptions> parseOptimizer(llvm::StringRef text);
+std::string printOptimizer(const OptimizerOptions &options);
+llvm::StringRef optimizerName(OptimizerKind kind);
+
+// PATTERN[|PATTERN...]:key=value[,key=value...] with keys `lr_scale` and `weight_decay`, for example
+// "*.bias|*.norm.*:weight_decay=0".
+llvm::Expected<ParamGroupOptions> parseParamGroup(llvm::StringRef text);
+std::string printParamGroup(const ParamGroupOptions &group);
+
+// "global" or "rank".
+llvm::Expected<LossAverage> parseLossAverage(llvm::StringRef text);
+llvm::StringRef lossAverageName(LossAverage average);
+
+} // namespace cleave
+
+#endif
