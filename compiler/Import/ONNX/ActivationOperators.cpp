@@ -1,0 +1,148 @@
+// Activation functions, composed of a few primitives each.
+#include "compiler/Import/ONNX/OperatorTable.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+
+namespace {
+
+// A handler of a function x -> y that wants a floating-point input.
+template <Value (*function)(OpContext &, Value)> LogicalResult importFunction(OpContext &op) {
+  if (failed(op.expectFloat(op.value(0))))
+    return failure();
+  return op.result(function(op, op.value(0)));
+}
+
+Value relu(OpContext &op, Value x) { return op.emit.unary<ReluOp>(x); }
+Value sigmoid(OpContext &op, Value x) { return op.emit.unary<SigmoidOp>(x); }
+
+// x where x > 0, else `negative`.
+Value wherePositive(Emitter &emit, Value x, Value positive, Value negative) {
+  return emit.select(emit.compare(Predicate::Gt, x, 0.0), positive, negative);
+}
+
+Value leakyRelu(OpContext &op, Value x) {
+  return wherePositive(op.emit, x, x, op.emit.mul(x, op.floatAttr("alpha", 0.01)));
+}
+
+Value thresholdedRelu(OpContext &op, Value x) {
+  Value keep = op.emit.compare(Predicate::Gt, x, op.floatAttr("alpha", 1.0));
+  return op.emit.select(keep, x, op.emit.splat(0, typeOf(x)));
+}
+
+// alpha (e^min(x, 0) - 1): the exponent is clamped, so that the branch not taken has a finite gradient.
+Value negativeElu(Emitter &emit, Value x, double alpha) {
+  Value clamped = emit.binary<MinOp>(x, 0.0);
+  return emit.mul(emit.add(emit.unary<ExpOp>(clamped), -1.0), alpha);
+}
+
+Value elu(OpContext &op, Value x) {
+  return wherePositive(op.emit, x, x, negativeElu(op.emit, x, op.floatAttr("alpha", 1.0)));
+}
+
+Value selu(OpContext &op, Value x) {
+  double alpha = op.floatAttr("alpha", 1.67326319217681884765625),
+         gamma = op.floatAttr("gamma", 1.05070102214813232421875);
+  return op.emit.mul(wherePositive(op.emit, x, x, negativeElu(op.emit, x, alpha)), gamma);
+}
+
+// max(0, x) + alpha (e^(min(x, 0) / alpha) - 1)
+Value celu(OpContext &op, Value x) {
+  double alpha = op.floatAttr("alpha", 1.0);
+  Value scaled = op.emit.div(x, alpha);
+  return op.emit.add(relu(op, x), negativeElu(op.emit, scaled, alpha));
+}
+
+Value clampUnit(Emitter &emit, Value x) { return emit.binary<MinOp>(emit.binary<MaxOp>(x, 0.0), 1.0); }
+
+Value hardSigmoid(OpContext &op, Value x) {
+  Value line = op.emit.add(op.emit.mul(x, op.floatAttr("alpha", 0.2)), op.floatAttr("beta", 0.5));
+  return clampUnit(op.emit, line);
+}
+
+Value hardSwish(OpContext &op, Value x) {
+  return op.emit.mul(x, clampUnit(op.emit, op.emit.add(op.emit.mul(x, 1.0 / 6), 0.5)));
+}
+
+// max(x, 0) + log(1 + e^-|x|): does not overflow.
+Value softplus(OpContext &op, Value x) {
+  Value decay = op.emit.unary<ExpOp>(op.emit.neg(op.emit.unary<AbsOp>(x)));
+  return op.emit.add(relu(op, x), op.emit.unary<LogOp>(op.emit.add(decay, 1.0)));
+}
+
+Value softsign(OpContext &op, Value x) { return op.emit.div(x, op.emit.add(op.emit.unary<AbsOp>(x), 1.0)); }
+Value mish(OpContext &op, Value x) { return op.emit.mul(x, op.emit.unary<TanhOp>(softplus(op, x))); }
+Value swish(OpContext &op, Value x) { return op.emit.mul(x, sigmoid(op, op.emit.mul(x, op.floatAttr("alpha", 1.0)))); }
+
+Value gelu(OpContext &op, Value x) {
+  Emitter &emit = op.emit;
+  Value inner;
+  if (op.stringAttr("approximate", "none") == "tanh") {
+    Value cube = emit.mul(emit.mul(emit.mul(x, x), x), 0.044715);
+    inner = emit.unary<TanhOp>(emit.mul(emit.add(x, cube), 0.7978845608028654)); // sqrt(2 / pi)
+  } else {
+    inner = emit.unary<ErfOp>(emit.mul(x, 0.7071067811865476)); // sqrt(1 / 2)
+  }
+  return emit.mul(emit.mul(x, 0.5), emit.add(inner, 1.0));
+}
+
+Value shrink(OpContext &op, Value x) {
+  double bias = op.floatAttr("bias", 0), lambda = op.floatAttr("lambd", 0.5);
+  Value zero = op.emit.splat(0, typeOf(x));
+  Value low = op.emit.select(op.emit.compare(Predicate::Lt, x, -lambda), op.emit.add(x, bias), zero);
+  return op.emit.select(op.emit.compare(Predicate::Gt, x, lambda), op.emit.add(x, -bias), low);
+}
+
+LogicalResult importPRelu(OpContext &op) {
+  Value x = op.value(0), slope = op.value(1);
+  if (failed(op.expectFloat(x)) || failed(op.expectBroadcast({x, slope})))
+    return failure();
+  return op.result(wherePositive(op.emit, x, x, op.emit.mul(x, slope)));
+}
+
+template <bool logarithm> LogicalResult importSoftmax(OpContext &op) {
+  Value x = op.value(0);
+  auto dim = op.axis(op.intAttr("axis", -1), rankOf(x));
+  if (failed(dim) || failed(op.expectFloat(x)))
+    return failure();
+  return op.result(logarithm ? op.emit.logSoftmax(x, *dim) : op.emit.softmax(x, *dim));
+}
+
+// One at the first maximum, else zero.
+LogicalResult importHardmax(OpContext &op) {
+  Value x = op.value(0);
+  auto dim = op.axis(op.intAttr("axis", -1), rankOf(x));
+  if (failed(dim))
+    return failure();
+  auto indexType = typeOf(x).clone(reducedShape(shapeOf(x), {*dim}, false)).clone(op.emit.i64());
+  Value best = op.emit.make<ArgMaxOp>(indexType, x, op.emit.builder.getI64IntegerAttr(*dim));
+  best = op.emit.broadcastTo(op.emit.reshape(best, reducedShape(shapeOf(x), {*dim}, true)), shapeOf(x));
+  Value classes = op.emit.iota(*dim, typeOf(x).clone(op.emit.i64()));
+  return op.result(op.emit.cast(op.emit.compare(Predicate::Eq, classes, best), elementOf(x)));
+}
+
+} // namespace
+
+void cleave::onnx_import::addActivationOperators(OperatorTable &table) {
+  table.add("Relu", 13, importFunction<relu>, 1, 1);
+  table.add("Sigmoid", 13, importFunction<sigmoid>, 1, 1);
+  table.add("LeakyRelu", 13, importFunction<leakyRelu>, 1, 1);
+  table.add("ThresholdedRelu", 13, importFunction<thresholdedRelu>, 1, 1);
+  table.add("Elu", 13, importFunction<elu>, 1, 1);
+  table.add("Selu", 13, importFunction<selu>, 1, 1);
+  table.add("Celu", 13, importFunction<celu>, 1, 1);
+  table.add("HardSigmoid", 13, importFunction<hardSigmoid>, 1, 1);
+  table.add("HardSwish", 14, importFunction<hardSwish>, 1, 1);
+  table.add("Softplus", 13, importFunction<softplus>, 1, 1);
+  table.add("Softsign", 13, importFunction<softsign>, 1, 1);
+  table.add("Mish", 18, importFunction<mish>, 1, 1);
+  table.add("Swish", 24, importFunction<swish>, 1, 1);
+  table.add("Gelu", 20, importFunction<gelu>, 1, 1);
+  table.add("Shrink", 13, importFunction<shrink>, 1, 1);
+  table.add("PRelu", 13, importPRelu, 2, 2);
+  table.add("Softmax", 13, importSoftmax<false>, 1, 1);
+  table.add("LogSoftmax", 13, importSoftmax<true>, 1, 1);
+  table.add("Hardmax", 13, importHardmax, 1, 1);
+}

@@ -1,0 +1,32 @@
+// Large tensors that the graph computes from constants or holds in Constant nodes: states of role `constant`, each
+// stored once.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_CONSTANTPOOL_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_CONSTANTPOOL_H
+
+#include "compiler/Import/ONNX/Literal.h"
+#include "compiler/Import/ONNX/Weights.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+#include <map>
+
+namespace cleave::onnx_import {
+
+class ConstantPool {
+public:
+  ConstantPool(mlir::SymbolTable &symbols, WeightMap &weights) : symbols_(symbols), weights_(weights) {}
+
+  // Too large for a `cleave.constant`.
+  static bool isLarge(const Literal &literal);
+  // The symbol of the state that holds it.
+  std::string stateOf(const Literal &literal);
+
+private:
+  mlir::SymbolTable &symbols_;
+  WeightMap &weights_;
+  std::map<std::pair<const void *, std::string>, std::string> known_; // (type, bytes) -> symbol
+};
+
+} // namespace cleave::onnx_import
+
+#endif

@@ -1,0 +1,62 @@
+#include "compiler/Import/ONNX/Duplicates.h"
+#include "compiler/Import/ONNX/Support.h"
+
+#include <cstring>
+#include <map>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+
+static bool isRepeated(llvm::ArrayRef<char> bytes, size_t width) {
+  return bytes.size() < 2 * width || std::memcmp(bytes.data(), bytes.data() + width, bytes.size() - width) == 0;
+}
+
+// Independent of the order of elements, so that a transpose has the same.
+static uint64_t fingerprint(llvm::ArrayRef<char> bytes, size_t width) {
+  uint64_t sum = 0;
+  for (size_t at = 0; at + width <= bytes.size(); at += width) {
+    uint64_t element = 0;
+    std::memcpy(&element, bytes.data() + at, width);
+    element *= 0x9e3779b97f4a7c15u;
+    sum += element ^ (element >> 29);
+  }
+  return sum;
+}
+
+static bool isTranspose(const WeightTensor &a, const WeightTensor &b, size_t width) {
+  if (a.type.getRank() != 2 || b.type.getRank() != 2 || a.type.getDimSize(0) != b.type.getDimSize(1) ||
+      a.type.getDimSize(1) != b.type.getDimSize(0))
+    return false;
+  size_t rows = size_t(a.type.getDimSize(0)), columns = size_t(a.type.getDimSize(1));
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = 0; j < columns; ++j)
+      if (std::memcmp(a.bytes.data() + (i * columns + j) * width, b.bytes.data() + (j * rows + i) * width, width) != 0)
+        return false;
+  return true;
+}
+
+void cleave::onnx_import::noteDuplicates(const WeightMap &weights, llvm::ArrayRef<std::string> parameters,
+                                         std::vector<std::string> &notes) {
+  std::map<std::pair<uint64_t, size_t>, std::vector<std::string>> seen; // (fingerprint, bytes) -> names
+  for (const std::string &name : parameters) {
+    const WeightTensor *tensor = weights.find(name);
+    if (!tensor)
+      continue;
+    size_t width = size_t(elementBytes(tensor->type.getElementType()));
+    if (isRepeated(tensor->bytes, width))
+      continue;
+    auto &others = seen[{fingerprint(tensor->bytes, width), tensor->bytes.size()}];
+    for (const std::string &other : others) {
+      const WeightTensor &first = *weights.find(other);
+      bool equal = first.type == tensor->type && first.bytes == tensor->bytes;
+      if (!equal &&
+          !(first.type.getElementType() == tensor->type.getElementType() && isTranspose(first, *tensor, width)))
+        continue;
+      notes.push_back("parameters " + quote(other) + " and " + quote(name) +
+                      (equal ? " are equal" : " are transposes of each other") +
+                      "; if they are one tied weight, give --tie '" + other + "=" + name + "'");
+      break;
+    }
+    others.push_back(name);
+  }
+}

@@ -1,0 +1,268 @@
+// Arithmetic, one element at a time. Known operands are evaluated.
+#include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/OperatorTable.h"
+
+#include <cmath>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+
+namespace {
+
+// Wrapping integer arithmetic: the operands come from the file.
+int64_t wrap(uint64_t value) { return int64_t(value); }
+int64_t safeDiv(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? wrap(-uint64_t(a)) : a / b; }
+int64_t safeRem(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+// A binary operator: the op that computes it, and its values on known operands.
+struct Add {
+  using Op = AddOp;
+  static double real(double a, double b) { return a + b; }
+  static int64_t integer(int64_t a, int64_t b) { return wrap(uint64_t(a) + uint64_t(b)); }
+};
+struct Sub {
+  using Op = SubOp;
+  static double real(double a, double b) { return a - b; }
+  static int64_t integer(int64_t a, int64_t b) { return wrap(uint64_t(a) - uint64_t(b)); }
+};
+struct Mul {
+  using Op = MulOp;
+  static double real(double a, double b) { return a * b; }
+  static int64_t integer(int64_t a, int64_t b) { return wrap(uint64_t(a) * uint64_t(b)); }
+};
+struct Div {
+  using Op = DivOp;
+  static double real(double a, double b) { return a / b; }
+  static int64_t integer(int64_t a, int64_t b) { return safeDiv(a, b); }
+};
+struct Max {
+  using Op = MaxOp;
+  static double real(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+  static int64_t integer(int64_t a, int64_t b) { return std::max(a, b); }
+};
+struct Min {
+  using Op = MinOp;
+  static double real(double a, double b) { return std::isnan(a) || a < b ? a : b; }
+  static int64_t integer(int64_t a, int64_t b) { return std::min(a, b); }
+};
+
+template <typename F> LogicalResult importBinary(OpContext &op) {
+  if (op.literal(0) && op.literal(1) && op.literal(0)->element() == op.literal(1)->element())
+    if (auto known = mapLiterals(*op.literal(0), *op.literal(1), op.literal(0)->element(), F::real, F::integer))
+      return op.result(std::move(*known));
+  if (failed(op.expectBroadcast({op.value(0), op.value(1)})))
+    return failure();
+  return op.result(op.emit.binary<typename F::Op>(op.value(0), op.value(1)));
+}
+
+// Any number of operands, combined from left to right.
+template <typename F> LogicalResult importVariadic(OpContext &op) {
+  if (op.numInputs() == 2)
+    return importBinary<F>(op);
+  llvm::SmallVector<Value> values = op.values();
+  if (failed(op.expectBroadcast(values)))
+    return failure();
+  Value result = values[0];
+  for (Value value : llvm::drop_begin(values))
+    result = op.emit.binary<typename F::Op>(result, value);
+  return op.result(result);
+}
+
+LogicalResult importMean(OpContext &op) {
+  if (failed(op.expectFloat(op.value(0))) || failed(op.expectBroadcast(op.values())))
+    return failure();
+  Value sum = op.value(0);
+  for (Value value : llvm::drop_begin(op.values()))
+    sum = op.emit.add(sum, value);
+  return op.result(op.emit.div(sum, double(op.numInputs())));
+}
+
+LogicalResult importMod(OpContext &op) {
+  bool fmod = op.intAttr("fmod", 0) != 0;
+  auto floorMod = [](int64_t a, int64_t b) {
+    int64_t rest = safeRem(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  };
+  if (op.literal(0) && op.literal(1) && op.literal(0)->element() == op.literal(1)->element())
+    if (auto known = mapLiterals(
+            *op.literal(0), *op.literal(1), op.literal(0)->element(),
+            [](double a, double b) { return std::fmod(a, b); },
+            [&](int64_t a, int64_t b) { return fmod ? safeRem(a, b) : floorMod(a, b); }))
+      return op.result(std::move(*known));
+  Value a = op.value(0), b = op.value(1);
+  if (failed(op.expectBroadcast({a, b})))
+    return failure();
+  Value rest = op.emit.binary<RemOp>(a, b);
+  if (fmod || isFloat(a))
+    return op.result(rest);
+  // The remainder takes the divisor's sign: add the divisor where signs differ.
+  b = op.emit.broadcastTo(b, shapeOf(rest));
+  Value differ =
+      op.emit.binary<XorOp>(op.emit.compare(Predicate::Lt, rest, 0.0), op.emit.compare(Predicate::Lt, b, 0.0));
+  Value fix = op.emit.binary<AndOp>(differ, op.emit.compare(Predicate::Ne, rest, 0.0));
+  return op.result(op.emit.select(fix, op.emit.add(rest, b), rest));
+}
+
+// Powers whose gradient is simpler, and defined for negative bases.
+Value emitKnownPower(Emitter &emit, Value base, double exponent) {
+  if (exponent == 1)
+    return base;
+  if (exponent == 0.5)
+    return emit.unary<SqrtOp>(base);
+  if (exponent == -0.5)
+    return emit.unary<RsqrtOp>(base);
+  if (exponent == -1)
+    return emit.div(emit.splat(1, typeOf(base)), base);
+  if (exponent == 2 || exponent == 3 || exponent == 4) {
+    Value square = emit.mul(base, base);
+    return exponent == 2 ? square : emit.mul(square, exponent == 3 ? base : square);
+  }
+  return nullptr;
+}
+
+LogicalResult importPow(OpContext &op) {
+  const Literal *a = op.literal(0), *b = op.literal(1);
+  if (a && b)
+    if (auto known = mapLiterals(
+            a->isFloat() ? *a : a->withElement(op.emit.builder.getF64Type()),
+            a->isFloat() ? *b : b->withElement(op.emit.builder.getF64Type()), a->element(),
+            [](double x, double y) { return std::pow(x, y); }, [](int64_t, int64_t) { return int64_t(0); }))
+      return op.result(std::move(*known));
+  Value base = op.value(0);
+  if (b && b->numElements() == 1 && broadcastShapes(shapeOf(base), b->shape()) == Shape(shapeOf(base)))
+    if (Value result = emitKnownPower(op.emit, base, b->asReal(0)))
+      return op.result(result);
+  Value exponent = op.emit.cast(op.value(1), elementOf(base));
+  if (failed(op.expectFloat(base)) || failed(op.expectBroadcast({base, exponent})))
+    return failure();
+  return op.result(op.emit.binary<PowOp>(base, exponent));
+}
+
+// A unary operator: its op, and its value on a known operand.
+struct Neg {
+  using Op = NegOp;
+  static double real(double a) { return -a; }
+  static int64_t integer(int64_t a) { return wrap(-uint64_t(a)); }
+};
+struct Abs {
+  using Op = AbsOp;
+  static double real(double a) { return std::fabs(a); }
+  static int64_t integer(int64_t a) { return a < 0 ? wrap(-uint64_t(a)) : a; }
+};
+struct Sign {
+  using Op = SignOp;
+  static double real(double a) { return a > 0 ? 1 : a < 0 ? -1 : a; }
+  static int64_t integer(int64_t a) { return a > 0 ? 1 : a < 0 ? -1 : 0; }
+};
+template <typename OpTy, double (*function)(double)> struct Real {
+  using Op = OpTy;
+  static double real(double a) { return function(a); }
+  static int64_t integer(int64_t a) { return a; }
+};
+using Exp = Real<ExpOp, std::exp>;
+using Log = Real<LogOp, std::log>;
+using Sqrt = Real<SqrtOp, std::sqrt>;
+using Tanh = Real<TanhOp, std::tanh>;
+using Erf = Real<ErfOp, std::erf>;
+using Sin = Real<SinOp, std::sin>;
+using Cos = Real<CosOp, std::cos>;
+using Floor = Real<FloorOp, std::floor>;
+using Ceil = Real<CeilOp, std::ceil>;
+using Round = Real<RoundOp, std::nearbyint>;
+
+template <typename F> LogicalResult importUnary(OpContext &op) {
+  constexpr bool real = !std::is_same_v<F, Neg> && !std::is_same_v<F, Abs> && !std::is_same_v<F, Sign>;
+  if (const Literal *a = op.literal(0); a && (a->isFloat() || !real))
+    if (auto known = mapLiterals(
+            *a, *a, a->element(), [](double x, double) { return F::real(x); },
+            [](int64_t x, int64_t) { return F::integer(x); }))
+      return op.result(std::move(*known));
+  if (real && failed(op.expectFloat(op.value(0))))
+    return failure();
+  return op.result(op.emit.unary<typename F::Op>(op.value(0)));
+}
+
+LogicalResult importReciprocal(OpContext &op) {
+  if (failed(op.expectFloat(op.value(0))))
+    return failure();
+  return op.result(op.emit.div(op.emit.splat(1, typeOf(op.value(0))), op.value(0)));
+}
+
+LogicalResult importTan(OpContext &op) {
+  if (failed(op.expectFloat(op.value(0))))
+    return failure();
+  return op.result(op.emit.div(op.emit.unary<SinOp>(op.value(0)), op.emit.unary<CosOp>(op.value(0))));
+}
+
+// (e^x +- e^-x) / 2
+template <typename Combine> LogicalResult importHyperbolic(OpContext &op) {
+  if (failed(op.expectFloat(op.value(0))))
+    return failure();
+  Value up = op.emit.unary<ExpOp>(op.value(0)), down = op.emit.unary<ExpOp>(op.emit.neg(op.value(0)));
+  return op.result(op.emit.mul(op.emit.binary<Combine>(up, down), 0.5));
+}
+
+LogicalResult castTo(OpContext &op, mlir::Type element) {
+  if (const Literal *a = op.literal(0); a && (a->isSplat() || a->numElements() <= Literal::kMaxElements))
+    return op.result(a->withElement(element));
+  return op.result(op.emit.cast(op.value(0), element));
+}
+
+LogicalResult importCast(OpContext &op) {
+  int64_t to = op.intAttr("to", 0);
+  mlir::Type element = elementTypeOf(op.emit.context(), int(to));
+  if (!element)
+    return op.fail("cast to the element type " + dataTypeName(int(to)) + " is not supported");
+  return castTo(op, element);
+}
+
+LogicalResult importCastLike(OpContext &op) { return castTo(op, elementOf(op.value(1))); }
+
+LogicalResult importClip(OpContext &op) {
+  Value result = op.value(0);
+  for (size_t i : {1, 2}) {
+    if (!op.has(i))
+      continue;
+    if (failed(op.expectBroadcast({result, op.value(i)})))
+      return failure();
+    result = i == 1 ? op.emit.binary<MaxOp>(result, op.value(i)) : op.emit.binary<MinOp>(result, op.value(i));
+  }
+  return op.result(result);
+}
+
+} // namespace
+
+void cleave::onnx_import::addElementwiseOperators(OperatorTable &table) {
+  table.add("Add", 13, importBinary<Add>, 2, 2);
+  table.add("Sub", 13, importBinary<Sub>, 2, 2);
+  table.add("Mul", 13, importBinary<Mul>, 2, 2);
+  table.add("Div", 13, importBinary<Div>, 2, 2);
+  table.add("Max", 13, importVariadic<Max>, 1, kVariadic);
+  table.add("Min", 13, importVariadic<Min>, 1, kVariadic);
+  table.add("Sum", 13, importVariadic<Add>, 1, kVariadic);
+  table.add("Mean", 13, importMean, 1, kVariadic);
+  table.add("Mod", 13, importMod, 2, 2);
+  table.add("Pow", 13, importPow, 2, 2);
+  table.add("Neg", 13, importUnary<Neg>, 1, 1);
+  table.add("Abs", 13, importUnary<Abs>, 1, 1);
+  table.add("Sign", 13, importUnary<Sign>, 1, 1);
+  table.add("Exp", 13, importUnary<Exp>, 1, 1);
+  table.add("Log", 13, importUnary<Log>, 1, 1);
+  table.add("Sqrt", 13, importUnary<Sqrt>, 1, 1);
+  table.add("Tanh", 13, importUnary<Tanh>, 1, 1);
+  table.add("Erf", 13, importUnary<Erf>, 1, 1);
+  table.add("Sin", 13, importUnary<Sin>, 1, 1);
+  table.add("Cos", 13, importUnary<Cos>, 1, 1);
+  table.add("Tan", 13, importTan, 1, 1);
+  table.add("Sinh", 13, importHyperbolic<SubOp>, 1, 1);
+  table.add("Cosh", 13, importHyperbolic<AddOp>, 1, 1);
+  table.add("Floor", 13, importUnary<Floor>, 1, 1);
+  table.add("Ceil", 13, importUnary<Ceil>, 1, 1);
+  table.add("Round", 13, importUnary<Round>, 1, 1);
+  table.add("Reciprocal", 13, importReciprocal, 1, 1);
+  table.add("Cast", 13, importCast, 1, 1);
+  table.add("CastLike", 15, importCastLike, 2, 2);
+  table.add("Clip", 13, importClip, 1, 3);
+}

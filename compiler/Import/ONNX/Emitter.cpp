@@ -1,0 +1,183 @@
+#include "compiler/Import/ONNX/Emitter.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+
+std::optional<Shape> cleave::onnx_import::broadcastShapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
+  Shape result(std::max(a.size(), b.size()), 1);
+  for (size_t i = 0; i < result.size(); ++i) {
+    int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1, y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1)
+      return std::nullopt;
+    result[result.size() - 1 - i] = x == 1 ? y : x;
+  }
+  if (!countElements(result))
+    return std::nullopt;
+  return result;
+}
+
+Shape cleave::onnx_import::reducedShape(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims, bool keepDims) {
+  Shape result;
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    if (!llvm::is_contained(dims, int64_t(dim)))
+      result.push_back(size);
+    else if (keepDims)
+      result.push_back(1);
+  }
+  return result;
+}
+
+void Emitter::alignShapes(Value &a, Value &b) {
+  if (shapeOf(a) == shapeOf(b))
+    return;
+  Shape shape = *broadcastShapes(shapeOf(a), shapeOf(b));
+  a = broadcastTo(a, shape);
+  b = broadcastTo(b, shape);
+}
+
+Value Emitter::compare(Predicate predicate, Value a, Value b) {
+  alignShapes(a, b);
+  return make<CompareOp>(typeOf(a).clone(builder.getI1Type()), predicate, a, b);
+}
+
+Value Emitter::select(Value condition, Value onTrue, Value onFalse) {
+  Shape shape = *broadcastShapes(shapeOf(onTrue), shapeOf(onFalse));
+  shape = *broadcastShapes(shape, shapeOf(condition));
+  onTrue = broadcastTo(onTrue, shape);
+  return make<SelectOp>(onTrue.getType(), broadcastTo(condition, shape), onTrue, broadcastTo(onFalse, shape));
+}
+
+Value Emitter::cast(Value a, mlir::Type element) {
+  return elementOf(a) == element ? a : make<CastOp>(typeOf(a).clone(element), a);
+}
+
+Value Emitter::literal(const Literal &value) { return make<ConstantOp>(value.type(), value.attribute()); }
+
+Value Emitter::splat(double value, RankedTensorType type) {
+  Literal constant(type.getElementType(), type.getShape());
+  constant.push(value);
+  return literal(constant);
+}
+
+Value Emitter::reshape(Value a, llvm::ArrayRef<int64_t> shape) {
+  return shapeOf(a) == shape ? a : make<ReshapeOp>(typeOf(a).clone(shape), a);
+}
+
+Value Emitter::transpose(Value a, llvm::ArrayRef<int64_t> permutation) {
+  if (llvm::is_sorted(permutation))
+    return a;
+  Shape shape;
+  for (int64_t dim : permutation)
+    shape.push_back(shapeOf(a)[dim]);
+  return make<TransposeOp>(typeOf(a).clone(shape), a, builder.getDenseI64ArrayAttr(permutation));
+}
+
+Value Emitter::broadcastDims(Value a, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims) {
+  return shapeOf(a) == shape ? a : make<BroadcastOp>(typeOf(a).clone(shape), a, builder.getDenseI64ArrayAttr(dims));
+}
+
+Value Emitter::broadcastTo(Value a, llvm::ArrayRef<int64_t> shape) {
+  if (shapeOf(a) == shape)
+    return a;
+  // A splat is made in the shape that is wanted.
+  if (auto constant = a.getDefiningOp<ConstantOp>())
+    if (auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(constant.getValue()); dense && dense.isSplat())
+      return make<ConstantOp>(typeOf(a).clone(shape), dense.resizeSplat(typeOf(a).clone(shape)));
+  int64_t offset = int64_t(shape.size()) - rankOf(a);
+  Shape kept, dims;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(a)))
+    if (size != 1 || shape[dim + offset] == 1) {
+      kept.push_back(size);
+      dims.push_back(int64_t(dim) + offset);
+    }
+  return broadcastDims(reshape(a, kept), shape, dims);
+}
+
+Value Emitter::slice(Value a, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> sizes,
+                     llvm::ArrayRef<int64_t> steps) {
+  if (shapeOf(a) == sizes)
+    return a;
+  return make<SliceOp>(typeOf(a).clone(sizes), a, builder.getDenseI64ArrayAttr(starts),
+                       builder.getDenseI64ArrayAttr(sizes), builder.getDenseI64ArrayAttr(steps));
+}
+
+Value Emitter::sliceDim(Value a, int64_t dim, int64_t start, int64_t size) {
+  Shape starts(rankOf(a), 0), sizes(shapeOf(a)), steps(rankOf(a), 1);
+  starts[dim] = start, sizes[dim] = size;
+  return slice(a, starts, sizes, steps);
+}
+
+Value Emitter::concat(llvm::ArrayRef<Value> parts, int64_t dim) {
+  if (parts.size() == 1)
+    return parts[0];
+  Shape shape(shapeOf(parts[0]));
+  shape[dim] = 0;
+  for (Value part : parts)
+    shape[dim] += shapeOf(part)[dim];
+  return make<ConcatOp>(typeOf(parts[0]).clone(shape), parts, builder.getI64IntegerAttr(dim));
+}
+
+Value Emitter::pad(Value a, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high, double value) {
+  Shape shape(shapeOf(a));
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    shape[dim] += low[dim] + high[dim];
+  if (shape == shapeOf(a))
+    return a;
+  return make<PadOp>(typeOf(a).clone(shape), a, builder.getDenseI64ArrayAttr(low), builder.getDenseI64ArrayAttr(high),
+                     builder.getDenseI64ArrayAttr(Shape(shape.size(), 0)), builder.getF64FloatAttr(value));
+}
+
+Value Emitter::iota(int64_t dim, RankedTensorType type) {
+  return make<IotaOp>(type, builder.getI64IntegerAttr(dim), Value());
+}
+
+Value Emitter::reduce(ReduceKind kind, Value a, llvm::ArrayRef<int64_t> dims, bool keepDims) {
+  Shape result = reducedShape(shapeOf(a), dims, keepDims);
+  if (dims.empty())
+    return a;
+  auto type = typeOf(a).clone(reducedShape(shapeOf(a), dims, false));
+  return reshape(make<ReduceOp>(type, kind, a, builder.getDenseI64ArrayAttr(dims)), result);
+}
+
+Value Emitter::mean(Value a, llvm::ArrayRef<int64_t> dims, bool keepDims) {
+  double count = 1;
+  for (int64_t dim : dims)
+    count *= double(shapeOf(a)[dim]);
+  return div(reduce(ReduceKind::Sum, a, dims, keepDims), count);
+}
+
+// Takes the operand of a transpose that only swaps the two last dimensions.
+static Value peelTranspose(Value a, bool &transposed) {
+  auto op = a.getDefiningOp<TransposeOp>();
+  if (!op || rankOf(a) < 2)
+    return a;
+  llvm::SmallVector<int64_t> swap(rankOf(a));
+  std::iota(swap.begin(), swap.end(), 0);
+  std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
+  if (op.getPermutation() != llvm::ArrayRef<int64_t>(swap))
+    return a;
+  transposed = !transposed;
+  return op.getOperand();
+}
+
+Value Emitter::matmul(Value a, Value b, bool transposeA, bool transposeB) {
+  a = peelTranspose(a, transposeA);
+  b = peelTranspose(b, transposeB);
+  llvm::ArrayRef<int64_t> x = shapeOf(a), y = shapeOf(b);
+  Shape shape(rankOf(a) >= rankOf(b) ? x.drop_back(2) : y.drop_back(2));
+  shape.push_back(transposeA ? x.back() : x[x.size() - 2]);
+  shape.push_back(transposeB ? y[y.size() - 2] : y.back());
+  auto op = MatmulOp::create(builder, loc, typeOf(a).clone(shape), a, b, transposeA, transposeB);
+  return op.getResult();
+}
+
+Emitter::Normalized Emitter::normalize(Value a, llvm::ArrayRef<int64_t> dims, double epsilon) {
+  auto statistics = typeOf(a).clone(reducedShape(shapeOf(a), dims, false));
+  auto op = NormalizeOp::create(builder, loc, a.getType(), statistics, statistics, a,
+                                builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(epsilon));
+  return {op.getResult(), op.getMean(), op.getVariance()};
+}

@@ -1,0 +1,36 @@
+// The nodes of a model in an order in which they can be computed, with model-local functions inlined.
+//
+// Names are checked here once: every name is defined once, every used name is defined, no node depends on itself. Later
+// steps trust it.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_FLATGRAPH_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_FLATGRAPH_H
+
+#include "compiler/Import/ONNX/ModelFile.h"
+
+#include <deque>
+
+namespace cleave::onnx_import {
+
+struct FlatNode {
+  const onnx::NodeProto *proto;
+  int64_t opset; // of the node's domain; 0 where the file does not import it
+
+  // "node 'fc1' (Gemm)"; an unnamed node goes by its first output.
+  std::string describe() const;
+  std::string shortName() const;
+};
+
+struct FlatGraph {
+  std::vector<FlatNode> nodes;
+  std::deque<onnx::NodeProto> inlined; // storage of the nodes that stem from functions
+};
+
+llvm::Expected<FlatGraph> flattenGraph(const ModelFile &file);
+
+// Appends the graph's nodes to `graph` with calls of model-local functions replaced by their bodies. A function that
+// calls itself, or calls nested deeper than 32, or more than a million nodes are errors.
+llvm::Error inlineFunctions(const ModelFile &file, FlatGraph &graph);
+
+} // namespace cleave::onnx_import
+
+#endif

@@ -1,0 +1,34 @@
+// Imports the nodes into one function: `@model` or `@model.eval`.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_FUNCTIONIMPORTER_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_FUNCTIONIMPORTER_H
+
+#include "compiler/Import/ONNX/Initializers.h"
+#include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/Signature.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace cleave::onnx_import {
+
+// What all functions of one import share.
+struct ImportJob {
+  const ModelFile &file;
+  const FlatGraph &graph;
+  const Signature &signature;
+  const NamedSlots &tensors;
+  const ImportOptions &options;
+  mlir::SymbolTable &symbols;
+  ConstantPool &constants;
+  std::vector<std::string> &notes;
+  ErrorList &errors;
+};
+
+// Adds every node whose operator is not known to `errors`: one line an operator, with its count and first nodes.
+void reportUnknownOperators(const FlatGraph &graph, ErrorList &errors);
+
+// Errors are added to the job's; the function is then incomplete.
+mlir::func::FuncOp importFunction(const ImportJob &job, llvm::StringRef symbol, const Mode &mode);
+
+} // namespace cleave::onnx_import
+
+#endif

@@ -1,0 +1,313 @@
+// Operators that pick elements: Slice, Split, Gather and its relatives, Pad, Trilu, OneHot, CumSum.
+#include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/Slicing.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+using llvm::FailureOr;
+
+namespace {
+
+llvm::ArrayRef<int64_t> inputShape(OpContext &op) {
+  return op.literal(0) ? op.literal(0)->shape() : shapeOf(op.value(0));
+}
+
+LogicalResult importSlice(OpContext &op) {
+  Shape shape(inputShape(op));
+  auto starts = op.ints("starts", 1), ends = op.ints("ends", 2), given = op.ints("axes", 3),
+       steps = op.ints("steps", 4);
+  if (failed(starts) || failed(ends) || failed(given) || failed(steps))
+    return failure();
+  Shape from = **starts, to = **ends;
+  Shape dims = *given ? **given : Shape(llvm::to_vector(llvm::seq<int64_t>(0, int64_t(from.size()))));
+  Shape by = *steps ? **steps : Shape(from.size(), 1);
+  if (to.size() != from.size() || dims.size() != from.size() || by.size() != from.size())
+    return op.fail("starts, ends, axes and steps must have equal lengths");
+  Shape begin(shape.size(), 0), size = shape, step(shape.size(), 1);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    auto dim = op.axis(dims[i], int64_t(shape.size()));
+    if (failed(dim))
+      return failure();
+    if (by[i] == 0)
+      return op.fail("step 0 is not allowed");
+    DimSlice one = sliceDim(shape[*dim], from[i], to[i], by[i]);
+    begin[*dim] = one.start, size[*dim] = one.size, step[*dim] = one.step;
+  }
+  if (op.literal(0))
+    if (auto known = sliceLiteral(*op.literal(0), begin, size, step))
+      return op.result(std::move(*known));
+  if (llvm::any_of(step, [](int64_t s) { return s < 0; }))
+    return op.fail("negative steps are supported for values known at compile time only");
+  return op.result(op.emit.slice(op.value(0), begin, size, step));
+}
+
+// Sizes of the parts along a dimension of this size.
+FailureOr<Shape> splitSizes(OpContext &op, int64_t size) {
+  auto given = op.ints("split", 1);
+  if (failed(given))
+    return failure();
+  if (*given) {
+    auto total = int64_t(0);
+    for (int64_t part : **given)
+      if (part < 0 || llvm::AddOverflow(total, part, total))
+        return op.fail("split sizes must not be negative; got " + formatShape(**given));
+    if (total != size || (*given)->size() != op.numOutputs())
+      return op.fail("split sizes " + formatShape(**given) + " must be one an output and add up to " +
+                     llvm::Twine(size));
+    return **given;
+  }
+  int64_t count = op.intAttr("num_outputs", int64_t(op.numOutputs()));
+  if (count < 1 || count != int64_t(op.numOutputs()))
+    return op.fail("`num_outputs` must be the number of outputs, " + llvm::Twine(op.numOutputs()));
+  int64_t chunk = (size + count - 1) / count;
+  Shape sizes;
+  for (int64_t at = 0; int64_t(sizes.size()) < count; at += chunk)
+    sizes.push_back(std::clamp<int64_t>(size - at, 0, chunk));
+  return sizes;
+}
+
+LogicalResult importSplit(OpContext &op) {
+  Shape shape(inputShape(op));
+  auto dim = op.axis(op.intAttr("axis", 0), int64_t(shape.size()));
+  if (failed(dim))
+    return failure();
+  auto sizes = splitSizes(op, shape[*dim]);
+  if (failed(sizes))
+    return failure();
+  Shape start(shape.size(), 0), part = shape;
+  for (auto [i, size] : llvm::enumerate(*sizes)) {
+    part[*dim] = size;
+    std::optional<Literal> known;
+    if (op.literal(0))
+      known = sliceLiteral(*op.literal(0), start, part, Shape(shape.size(), 1));
+    op.define(i, known ? Slot::literal(std::move(*known))
+                       : Slot::computed(op.emit.sliceDim(op.value(0), *dim, start[*dim], size)));
+    start[*dim] += size;
+  }
+  return success();
+}
+
+LogicalResult importGather(OpContext &op) {
+  Shape shape(inputShape(op));
+  auto dim = op.axis(op.intAttr("axis", 0), int64_t(shape.size()));
+  if (failed(dim))
+    return failure();
+  const Literal *indices = op.literal(1);
+  if (op.literal(0) && indices && !indices->isFloat())
+    if (auto known = takeLiteral(*op.literal(0), *indices, *dim))
+      return op.result(std::move(*known));
+  Value table = op.value(0);
+  // One known index is a slice, whose gradient needs no scatter.
+  if (indices && !indices->isFloat() && indices->numElements() == 1) {
+    int64_t index = indices->asInt(0), size = shape[*dim];
+    if (index < -size || index >= size)
+      return op.fail("index " + llvm::Twine(index) + " is outside of dimension " + llvm::Twine(*dim) + " of size " +
+                     llvm::Twine(size));
+    Shape result(llvm::ArrayRef<int64_t>(shape).take_front(*dim));
+    result.append(indices->shape().begin(), indices->shape().end());
+    result.append(shape.begin() + *dim + 1, shape.end());
+    return op.result(op.emit.reshape(op.emit.sliceDim(table, *dim, index < 0 ? index + size : index, 1), result));
+  }
+  Value rows = op.value(1);
+  if (isFloat(rows))
+    return op.fail("indices must be integers");
+  Shape result(llvm::ArrayRef<int64_t>(shape).take_front(*dim));
+  result.append(shapeOf(rows).begin(), shapeOf(rows).end());
+  result.append(shape.begin() + *dim + 1, shape.end());
+  if (!countElements(result))
+    return op.fail("the result " + formatShape(result) + " is too large");
+  return op.result(
+      op.emit.make<TakeOp>(typeOf(table).clone(result), table, rows, op.emit.builder.getI64IntegerAttr(*dim)));
+}
+
+// result[..., i, ...] = data[..., index[..., i, ...], ...]: compared with every position of the dimension, which is
+// fine for the class dimension of a loss and too much for long ones.
+LogicalResult importGatherElements(OpContext &op) {
+  Value data = op.value(0), indices = op.value(1);
+  if (rankOf(indices) != rankOf(data) || isFloat(indices))
+    return op.fail("indices must be integers of the data's rank");
+  auto dim = op.axis(op.intAttr("axis", 0), rankOf(data));
+  if (failed(dim))
+    return failure();
+  Shape kept(shapeOf(indices)), rows(shapeOf(data));
+  rows[*dim] = kept[*dim];
+  if (rows != kept)
+    return op.fail("indices " + formatShape(kept) + " must have the data's sizes beside dimension " +
+                   llvm::Twine(*dim) + "; got data of shape " + formatShape(shapeOf(data)));
+  int64_t size = shapeOf(data)[*dim], count = kept[*dim];
+  constexpr int64_t limit = int64_t(1) << 32;
+  // Shape [..., count, size, ...]: `dim` holds the indices, `dim + 1` the positions.
+  Shape all = kept;
+  all.insert(all.begin() + *dim + 1, size);
+  auto total = countElements(all);
+  if (!total || *total > limit)
+    return op.fail("gathering " + llvm::Twine(count) + " of " + llvm::Twine(size) +
+                   " elements compares too many pairs");
+  Shape indexDims, dataDims;
+  for (int64_t i = 0; i < rankOf(data); ++i) {
+    indexDims.push_back(i <= *dim ? i : i + 1);
+    dataDims.push_back(i < *dim ? i : i + 1);
+  }
+  Value wanted = op.emit.cast(indices, op.emit.i64());
+  wanted = op.emit.select(op.emit.compare(Predicate::Lt, wanted, 0.0), op.emit.add(wanted, double(size)), wanted);
+  wanted = op.emit.broadcastDims(wanted, all, indexDims);
+  Value position = op.emit.iota(*dim + 1, RankedTensorType::get(all, op.emit.i64()));
+  Value spread = op.emit.broadcastDims(data, all, dataDims);
+  Value picked =
+      op.emit.select(op.emit.compare(Predicate::Eq, position, wanted), spread, op.emit.splat(0, typeOf(spread)));
+  return op.result(op.emit.reduce(ReduceKind::Sum, picked, {*dim + 1}));
+}
+
+// Pads on both sides of one dimension by copies of the edge, or by the mirrored inside.
+Value padDim(Emitter &emit, Value x, int64_t dim, int64_t low, int64_t high, bool reflect) {
+  int64_t size = shapeOf(x)[dim];
+  llvm::SmallVector<Value> parts;
+  for (int64_t i = low; i > 0; --i)
+    parts.push_back(emit.sliceDim(x, dim, reflect ? i : 0, 1));
+  parts.push_back(x);
+  for (int64_t i = 1; i <= high; ++i)
+    parts.push_back(emit.sliceDim(x, dim, reflect ? size - 1 - i : size - 1, 1));
+  return emit.concat(parts, dim);
+}
+
+LogicalResult importPad(OpContext &op) {
+  Value x = op.value(0);
+  auto pads = op.ints("pads", 1), given = op.ints("axes", 3);
+  auto value = op.number("value", 2);
+  if (failed(pads) || failed(given) || failed(value))
+    return failure();
+  Shape dims = *given ? **given : Shape(llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x))));
+  if ((*pads)->size() != 2 * dims.size())
+    return op.fail("`pads` must have two numbers for each of " + llvm::Twine(dims.size()) + " dimensions");
+  Shape low(rankOf(x), 0), high(rankOf(x), 0), size(shapeOf(x));
+  std::string mode = op.stringAttr("mode", "constant");
+  for (size_t i = 0; i < dims.size(); ++i) {
+    auto dim = op.axis(dims[i], rankOf(x));
+    if (failed(dim))
+      return failure();
+    low[*dim] = (**pads)[i], high[*dim] = (**pads)[i + dims.size()];
+    constexpr int64_t limit = int64_t(1) << 30;
+    if (std::abs(low[*dim]) > limit || std::abs(high[*dim]) > limit || size[*dim] + low[*dim] + high[*dim] < 0 ||
+        (mode != "constant" && (low[*dim] > 64 || high[*dim] > 64 || size[*dim] == 0)))
+      return op.fail("pads " + formatShape(**pads) + " do not fit shape " + formatShape(shapeOf(x)));
+    if (mode == "reflect" && std::max(low[*dim], high[*dim]) >= size[*dim])
+      return op.fail("reflecting pads must be smaller than the dimension");
+  }
+  // Negative pads cut.
+  Shape starts(rankOf(x), 0);
+  for (size_t i = 0; i < low.size(); ++i) {
+    starts[i] = std::min(std::max<int64_t>(-low[i], 0), size[i]);
+    size[i] = std::max<int64_t>(size[i] - std::max<int64_t>(-low[i], 0) - std::max<int64_t>(-high[i], 0), 0);
+    low[i] = std::max<int64_t>(low[i], 0), high[i] = std::max<int64_t>(high[i], 0);
+  }
+  x = op.emit.slice(x, starts, size, Shape(size.size(), 1));
+  if (mode == "constant")
+    return op.result(op.emit.pad(x, low, high, value->value_or(0)));
+  if (mode != "edge" && mode != "reflect")
+    return op.fail("mode " + quote(mode) + " is not supported; expected constant, edge or reflect");
+  for (int64_t dim = 0; dim < rankOf(x); ++dim)
+    x = padDim(op.emit, x, dim, low[dim], high[dim], mode == "reflect");
+  return op.result(x);
+}
+
+LogicalResult importTrilu(OpContext &op) {
+  auto k = op.number("k", 1);
+  if (failed(k))
+    return failure();
+  llvm::ArrayRef<int64_t> shape = inputShape(op);
+  int64_t rank = int64_t(shape.size());
+  if (rank < 2)
+    return op.fail("expected an input of rank 2 or more; got shape " + formatShape(shape));
+  bool upper = op.intAttr("upper", 1) != 0;
+  int64_t shift = int64_t(std::clamp(k->value_or(0), -1e15, 1e15));
+  auto keeps = [&](int64_t row, int64_t column) { return upper ? column >= row + shift : column <= row + shift; };
+  if (const Literal *a = op.literal(0)) {
+    Literal zero = Literal::ofInts(a->element(), {}, {0});
+    Literal mask(op.emit.builder.getI1Type(), shape.take_back(2));
+    bool small = *countElements(shape) <= Literal::kMaxElements;
+    for (int64_t i = 0; small && i < mask.shape()[0]; ++i)
+      for (int64_t j = 0; j < mask.shape()[1]; ++j)
+        mask.push(int64_t(keeps(i, j)));
+    if (small)
+      if (auto known = selectLiteral(mask, *a, zero))
+        return op.result(std::move(*known));
+  }
+  auto indices = RankedTensorType::get(shape, op.emit.i64());
+  Value row = op.emit.add(op.emit.iota(rank - 2, indices), double(shift)), column = op.emit.iota(rank - 1, indices);
+  Value keep = op.emit.compare(upper ? Predicate::Ge : Predicate::Le, column, row);
+  return op.result(op.emit.select(keep, op.value(0), op.emit.splat(0, typeOf(op.value(0)))));
+}
+
+LogicalResult importOneHot(OpContext &op) {
+  Value indices = op.emit.cast(op.value(0), op.emit.i64()), values = op.value(2);
+  auto depth = op.number("depth", 1);
+  if (failed(depth) || failed(op.expectRank(values, 1, 1)))
+    return failure();
+  auto dim = op.axis(op.intAttr("axis", -1), rankOf(indices), /*inclusive=*/true);
+  if (failed(dim))
+    return failure();
+  int64_t size = int64_t(depth->value_or(0));
+  Shape all(shapeOf(indices)), dims;
+  all.insert(all.begin() + *dim, size);
+  if (size < 1 || !countElements(all) || shapeOf(values)[0] != 2)
+    return op.fail("expected a depth of at least 1 and two values (off, on)");
+  for (int64_t i = 0; i < rankOf(indices); ++i)
+    dims.push_back(i < *dim ? i : i + 1);
+  indices = op.emit.select(op.emit.compare(Predicate::Lt, indices, 0.0), op.emit.add(indices, double(size)), indices);
+  Value hot = op.emit.compare(Predicate::Eq, op.emit.iota(*dim, RankedTensorType::get(all, op.emit.i64())),
+                              op.emit.broadcastDims(indices, all, dims));
+  Value off = op.emit.reshape(op.emit.sliceDim(values, 0, 0, 1), {}),
+        on = op.emit.reshape(op.emit.sliceDim(values, 0, 1, 1), {});
+  return op.result(op.emit.select(hot, on, off));
+}
+
+// A product with a triangle of ones: n^2 work, so for short dimensions.
+LogicalResult importCumSum(OpContext &op) {
+  Value x = op.value(0);
+  auto axis = op.number("axis", 1);
+  if (failed(axis) || failed(op.expectFloat(x)))
+    return failure();
+  auto dim = op.axis(int64_t(axis->value_or(0)), rankOf(x));
+  if (failed(dim))
+    return failure();
+  int64_t size = shapeOf(x)[*dim];
+  if (size > 4096)
+    return op.fail("a running sum over " + llvm::Twine(size) + " elements is not supported; at most 4096");
+  bool exclusive = op.intAttr("exclusive", 0) != 0, reverse = op.intAttr("reverse", 0) != 0;
+  auto square = RankedTensorType::get({size, size}, op.emit.i64());
+  Value from = op.emit.iota(0, square), to = op.emit.iota(1, square);
+  Predicate predicate = exclusive ? Predicate::Lt : Predicate::Le;
+  Value counted = reverse ? op.emit.compare(predicate, to, from) : op.emit.compare(predicate, from, to);
+  Shape permutation;
+  for (int64_t i = 0; i < rankOf(x); ++i)
+    if (i != *dim)
+      permutation.push_back(i);
+  permutation.push_back(*dim);
+  Shape inverse(permutation.size());
+  for (auto [i, p] : llvm::enumerate(permutation))
+    inverse[p] = int64_t(i);
+  Value rows = op.emit.transpose(x, permutation);
+  Shape moved(shapeOf(rows));
+  int64_t count = *countElements(moved) / std::max<int64_t>(size, 1);
+  rows = op.emit.matmul(op.emit.reshape(rows, {count, size}), op.emit.cast(counted, elementOf(x)));
+  return op.result(op.emit.transpose(op.emit.reshape(rows, moved), inverse));
+}
+
+} // namespace
+
+void cleave::onnx_import::addIndexingOperators(OperatorTable &table) {
+  table.add("Slice", 13, importSlice, 3, 5);
+  table.add("Split", 13, importSplit, 1, 2);
+  table.add("Gather", 13, importGather, 2, 2);
+  table.add("GatherElements", 13, importGatherElements, 2, 2);
+  table.add("Pad", 13, importPad, 2, 4);
+  table.add("Trilu", 14, importTrilu, 1, 2);
+  table.add("OneHot", 13, importOneHot, 3, 3);
+  table.add("CumSum", 14, importCumSum, 2, 2);
+}

@@ -1,0 +1,26 @@
+// Initializers become what the model level has for them.
+//
+//   floating point                                  -> state, role parameter (buffer for batch-norm statistics and
+//   --buffers) floating point, one number, exporter's own name -> literal (`val_12`: a constant of the code, not a
+//   parameter) integers, at most 4 KiB                         -> literal integers, more -> state, role constant
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_INITIALIZERS_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_INITIALIZERS_H
+
+#include "compiler/Import/ONNX/Environment.h"
+#include "compiler/Import/ONNX/FlatGraph.h"
+#include "compiler/Import/ONNX/Importer.h"
+#include "compiler/Import/ONNX/TensorReader.h"
+
+namespace cleave::onnx_import {
+
+// What the graph's named tensors are, before any function is imported.
+using NamedSlots = std::vector<std::pair<std::string, Slot>>;
+
+// Declares states in `module` and enters their bytes into `weights`. Errors are collected.
+NamedSlots importInitializers(const ModelFile &file, const FlatGraph &graph, const ImportOptions &options,
+                              TensorReader &reader, mlir::SymbolTable &symbols, WeightMap &weights,
+                              std::vector<std::string> &notes, ErrorList &errors);
+
+} // namespace cleave::onnx_import
+
+#endif

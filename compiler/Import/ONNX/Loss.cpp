@@ -1,0 +1,79 @@
+#include "compiler/Import/ONNX/Loss.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+
+static int64_t classDim(int64_t rank) { return rank <= 3 ? rank - 1 : 1; }
+
+mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions, ErrorList &errors) {
+  if (!llvm::isa<mlir::FloatType>(predictions.getElementType())) {
+    errors.add("--loss " + kind + " needs a floating-point first output");
+    return nullptr;
+  }
+  if (kind == "mse")
+    return predictions;
+  if (kind != "cross-entropy" && kind != "nll") {
+    errors.add("--loss " + quote(kind) + " is not known; expected cross-entropy, nll or mse");
+    return nullptr;
+  }
+  if (predictions.getRank() < 2) {
+    errors.add("--loss " + kind + " needs a first output of rank 2 or more; got shape " +
+               formatShape(predictions.getShape()));
+    return nullptr;
+  }
+  return RankedTensorType::get(reducedShape(predictions.getShape(), {classDim(predictions.getRank())}, false),
+                               mlir::IntegerType::get(predictions.getContext(), 64));
+}
+
+static Shape allDims(Value value) { return Shape(llvm::to_vector(llvm::seq<int64_t>(0, rankOf(value)))); }
+
+Value cleave::onnx_import::emitPickedLoss(Emitter &emit, Value logProbabilities, Value labels, int64_t dim) {
+  auto type = typeOf(logProbabilities);
+  Shape others;
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    if (i != dim)
+      others.push_back(i);
+  Value classes = emit.iota(dim, type.clone(emit.i64()));
+  Value wanted = emit.broadcastDims(emit.cast(labels, emit.i64()), type.getShape(), others);
+  Value picked = emit.select(emit.compare(Predicate::Eq, classes, wanted), logProbabilities, emit.splat(0, type));
+  return emit.neg(emit.reduce(ReduceKind::Sum, picked, {dim}));
+}
+
+Value cleave::onnx_import::emitLoss(Emitter &emit, llvm::StringRef kind, Value predictions, Value labels) {
+  if (kind == "mse") {
+    Value difference = emit.sub(predictions, labels);
+    return emit.mean(emit.mul(difference, difference), allDims(difference));
+  }
+  int64_t dim = classDim(rankOf(predictions));
+  Value logs = kind == "cross-entropy" ? emit.logSoftmax(predictions, dim) : predictions;
+  Value losses = emitPickedLoss(emit, logs, labels, dim);
+  return emit.mean(losses, allDims(losses));
+}
+
+static bool isScalarFloat(Value value) { return isFloat(value) && typeOf(value).getNumElements() == 1; }
+
+std::optional<size_t> cleave::onnx_import::findLoss(const onnx::GraphProto &graph, llvm::ArrayRef<Value> results,
+                                                    llvm::StringRef name, ErrorList &errors) {
+  std::optional<size_t> found;
+  size_t scalars = 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    bool added = i >= size_t(graph.output_size()); // by --loss
+    llvm::StringRef output = added ? "loss" : llvm::StringRef(graph.output(int(i)).name());
+    if (output == (name.empty() ? "loss" : name)) {
+      if (isScalarFloat(results[i]))
+        return i;
+      errors.add("the loss output " + quote(output) + " must be one floating-point number; got shape " +
+                 formatShape(shapeOf(results[i])));
+      return std::nullopt;
+    }
+    if (isScalarFloat(results[i]) && ++scalars == 1)
+      found = i;
+  }
+  if (name.empty() && scalars == 1)
+    return found;
+  errors.add(name.empty()
+                 ? std::string("training needs a loss, and no output is one; give --loss-output NAME, or --loss "
+                               "cross-entropy|nll|mse to add one")
+                 : "the loss output " + quote(name) + " is not an output of the model");
+  return std::nullopt;
+}

@@ -1,0 +1,153 @@
+#include "compiler/Import/ONNX/OpContext.h"
+
+using namespace cleave::onnx_import;
+using llvm::failure;
+using llvm::FailureOr;
+
+bool OpContext::has(size_t i) const { return i < numInputs() && !node_.proto->input(int(i)).empty(); }
+
+Value OpContext::value(size_t i) { return has(i) ? environment_.value(node_.proto->input(int(i))) : Value(); }
+
+llvm::SmallVector<Value> OpContext::values() {
+  llvm::SmallVector<Value> values;
+  for (size_t i = 0; i < numInputs(); ++i)
+    if (has(i))
+      values.push_back(value(i));
+  return values;
+}
+
+const Literal *OpContext::literal(size_t i) {
+  return has(i) ? environment_.slot(node_.proto->input(int(i))).known.get() : nullptr;
+}
+
+const std::vector<Slot> *OpContext::sequence(size_t i) {
+  if (!has(i))
+    return nullptr;
+  Slot &slot = environment_.slot(node_.proto->input(int(i)));
+  return slot.kind == Slot::Kind::Sequence ? &slot.elements : nullptr;
+}
+
+llvm::StringRef OpContext::state(size_t i) {
+  return has(i) ? llvm::StringRef(environment_.slot(node_.proto->input(int(i))).symbol) : "";
+}
+
+const onnx::AttributeProto *OpContext::attribute(llvm::StringRef name) const {
+  for (const auto &attribute : node_.proto->attribute())
+    if (attribute.name() == name)
+      return &attribute;
+  return nullptr;
+}
+
+int64_t OpContext::intAttr(llvm::StringRef name, int64_t otherwise) const {
+  const onnx::AttributeProto *found = attribute(name);
+  return found && found->has_i() ? found->i() : otherwise;
+}
+
+double OpContext::floatAttr(llvm::StringRef name, double otherwise) const {
+  const onnx::AttributeProto *found = attribute(name);
+  return found && found->has_f() ? double(found->f()) : otherwise;
+}
+
+std::string OpContext::stringAttr(llvm::StringRef name, llvm::StringRef otherwise) const {
+  const onnx::AttributeProto *found = attribute(name);
+  return found && found->has_s() ? found->s() : otherwise.str();
+}
+
+std::optional<Shape> OpContext::intsAttr(llvm::StringRef name) const {
+  const onnx::AttributeProto *found = attribute(name);
+  if (!found || (found->ints_size() == 0 && found->type() != onnx::AttributeProto::INTS))
+    return std::nullopt;
+  return Shape(found->ints().begin(), found->ints().end());
+}
+
+FailureOr<std::optional<Shape>> OpContext::ints(llvm::StringRef name, size_t i) {
+  if (auto attribute = intsAttr(name))
+    return attribute;
+  if (!has(i))
+    return std::optional<Shape>();
+  const Literal *known = literal(i);
+  if (!known || known->isFloat() || known->rank() > 1 || known->numElements() > 1024)
+    return fail("`" + name + "` (input " + llvm::Twine(i) +
+                ") must be an integer vector known at compile time; got a value computed from the model's inputs");
+  return std::optional<Shape>(Shape(llvm::ArrayRef<int64_t>(known->ints())));
+}
+
+FailureOr<std::optional<double>> OpContext::number(llvm::StringRef name, size_t i) {
+  if (const onnx::AttributeProto *found = attribute(name); found && (found->has_f() || found->has_i()))
+    return std::optional<double>(found->has_f() ? double(found->f()) : double(found->i()));
+  if (!has(i))
+    return std::optional<double>();
+  const Literal *known = literal(i);
+  if (!known || known->numElements() != 1)
+    return fail("`" + name + "` (input " + llvm::Twine(i) + ") must be one number known at compile time");
+  return std::optional<double>(known->asReal(0));
+}
+
+LogicalResult OpContext::result(size_t i, Value value) {
+  if (!countElements(shapeOf(value)))
+    return fail("its result of shape " + formatShape(shapeOf(value)) + " has more than 2^40 elements");
+  define(i, Slot::computed(value));
+  return success();
+}
+
+LogicalResult OpContext::result(Literal literal) {
+  define(0, Slot::literal(std::move(literal)));
+  return success();
+}
+
+void OpContext::define(size_t i, Slot slot) {
+  if (wants(i))
+    environment_.define(node_.proto->output(int(i)), std::move(slot));
+}
+
+LogicalResult OpContext::fail(const llvm::Twine &reason) {
+  errors_.add(describe() + ": " + reason);
+  return failure();
+}
+
+FailureOr<int64_t> OpContext::axis(int64_t axis, int64_t rank, bool inclusive) {
+  int64_t end = rank + (inclusive ? 1 : 0);
+  if (axis < -rank - (inclusive ? 1 : 0) || axis >= end)
+    return fail("axis " + llvm::Twine(axis) + " does not exist in a tensor of rank " + llvm::Twine(rank));
+  return axis < 0 ? axis + end : axis;
+}
+
+FailureOr<Shape> OpContext::axes(llvm::ArrayRef<int64_t> axes, int64_t rank) {
+  Shape result;
+  for (int64_t given : axes) {
+    auto dim = axis(given, rank);
+    if (failed(dim))
+      return failure();
+    if (llvm::is_contained(result, *dim))
+      return fail("axis " + llvm::Twine(*dim) + " is given twice");
+    result.push_back(*dim);
+  }
+  llvm::sort(result);
+  return result;
+}
+
+FailureOr<Shape> OpContext::commonShape(llvm::ArrayRef<Value> values) {
+  Shape shape;
+  for (Value value : values) {
+    if (elementOf(value) != elementOf(values[0]))
+      return fail("inputs have different element types");
+    auto common = broadcastShapes(shape, shapeOf(value));
+    if (!common)
+      return fail("shapes " + formatShape(shape) + " and " + formatShape(shapeOf(value)) +
+                  " do not broadcast; if one of them holds the batch size of the export, export with a dynamic batch");
+    shape = *common;
+  }
+  return shape;
+}
+
+LogicalResult OpContext::expectFloat(Value value) {
+  return isFloat(value) ? success() : fail("expected a floating-point input; got an integer one");
+}
+
+LogicalResult OpContext::expectRank(Value value, int64_t low, int64_t high) {
+  int64_t rank = rankOf(value);
+  if (rank >= low && rank <= high)
+    return success();
+  return fail("expected an input of rank " + llvm::Twine(low) + (low == high ? "" : " to " + llvm::Twine(high).str()) +
+              "; got shape " + formatShape(shapeOf(value)));
+}

@@ -1,0 +1,98 @@
+// What a handler sees of the node that it imports: inputs, attributes, results; and how it fails.
+//
+// Example, the whole handler of ONNX Sqrt:
+//   LogicalResult importSqrt(OpContext &op) { return op.result(op.emit.unary<SqrtOp>(op.value(0))); }
+// Required inputs are there when a handler is called (the table says how many); their values are tensors.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPCONTEXT_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_OPCONTEXT_H
+
+#include "compiler/Import/ONNX/Environment.h"
+#include "compiler/Import/ONNX/FlatGraph.h"
+
+namespace cleave::onnx_import {
+
+using llvm::LogicalResult;
+using llvm::success;
+
+// Facts about the import that handlers depend on.
+struct Mode {
+  bool training = false;
+  int64_t batchNormGroups = 1;
+};
+
+class OpContext {
+public:
+  OpContext(const FlatNode &node, Environment &environment, Emitter &emit, const Mode &mode, ErrorList &errors,
+            std::vector<std::string> &notes, int64_t &nextSite)
+      : emit(emit), mode(mode), node_(node), environment_(environment), errors_(errors), notes_(notes),
+        nextSite_(nextSite) {}
+
+  Emitter &emit;
+  const Mode &mode;
+
+  llvm::StringRef name() const { return node_.proto->op_type(); }
+  int64_t opset() const { return node_.opset; }
+  std::string describe() const { return node_.describe(); }
+
+  // Inputs.
+  size_t numInputs() const { return size_t(node_.proto->input_size()); }
+  bool has(size_t i) const;
+  llvm::StringRef inputName(size_t i) const { return node_.proto->input(int(i)); }
+  Value value(size_t i);
+  llvm::SmallVector<Value> values();
+  // Null when the input's value is not known at import.
+  const Literal *literal(size_t i);
+  // The elements of a sequence input; null when it is a tensor. Valid until a result is defined.
+  const std::vector<Slot> *sequence(size_t i);
+  // The symbol of the state that the input is; empty when it is none.
+  llvm::StringRef state(size_t i);
+  Environment &environment() { return environment_; }
+
+  // Attributes; the default when the node has none of that name and type.
+  const onnx::AttributeProto *attribute(llvm::StringRef name) const;
+  int64_t intAttr(llvm::StringRef name, int64_t otherwise) const;
+  double floatAttr(llvm::StringRef name, double otherwise) const;
+  std::string stringAttr(llvm::StringRef name, llvm::StringRef otherwise) const;
+  std::optional<Shape> intsAttr(llvm::StringRef name) const;
+  // Integers that are an attribute in old opsets and input `i` in new ones. Fails when the input is not known at
+  // import.
+  llvm::FailureOr<std::optional<Shape>> ints(llvm::StringRef name, size_t i);
+  // The same for one number.
+  llvm::FailureOr<std::optional<double>> number(llvm::StringRef name, size_t i);
+
+  // Results.
+  size_t numOutputs() const { return size_t(node_.proto->output_size()); }
+  bool wants(size_t i) const { return i < numOutputs() && !node_.proto->output(int(i)).empty(); }
+  llvm::StringRef outputName(size_t i) const { return node_.proto->output(int(i)); }
+  LogicalResult result(Value value) { return result(0, value); }
+  LogicalResult result(size_t i, Value value);
+  LogicalResult result(Literal literal);
+  void define(size_t i, Slot slot);
+
+  // Failure, with the reason: "node 'a' (Reshape): <reason>".
+  LogicalResult fail(const llvm::Twine &reason);
+  void note(const llvm::Twine &text) { notes_.push_back(text.str()); }
+  // A number for the next random op; the same in every import of the same file.
+  int64_t takeSite() { return nextSite_++; }
+
+  // Checks that handlers share; each fails with a message.
+  // -1 counts from the end. `axis` may be rank itself when `inclusive`.
+  llvm::FailureOr<int64_t> axis(int64_t axis, int64_t rank, bool inclusive = false);
+  llvm::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
+  // The shape to which all broadcast; their element types must be equal.
+  llvm::FailureOr<Shape> commonShape(llvm::ArrayRef<Value> values);
+  LogicalResult expectBroadcast(llvm::ArrayRef<Value> values) { return commonShape(values); }
+  LogicalResult expectFloat(Value value);
+  LogicalResult expectRank(Value value, int64_t low, int64_t high);
+
+private:
+  const FlatNode &node_;
+  Environment &environment_;
+  ErrorList &errors_;
+  std::vector<std::string> &notes_;
+  int64_t &nextSite_;
+};
+
+} // namespace cleave::onnx_import
+
+#endif

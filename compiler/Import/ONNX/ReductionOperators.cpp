@@ -1,0 +1,117 @@
+// Reductions, ArgMax and ArgMin. The axes are an attribute before opset 18 (13 for ReduceSum) and an input since.
+#include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/OperatorTable.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+using llvm::FailureOr;
+
+namespace {
+
+struct Axes {
+  Shape dims;
+  bool keep;
+};
+
+FailureOr<Axes> reducedAxes(OpContext &op, int64_t rank) {
+  auto given = op.ints("axes", 1);
+  if (failed(given))
+    return failure();
+  bool keep = op.intAttr("keepdims", 1) != 0;
+  if (*given && !(*given)->empty()) {
+    auto dims = op.axes(**given, rank);
+    return failed(dims) ? FailureOr<Axes>(failure()) : FailureOr<Axes>(Axes{*dims, keep});
+  }
+  if (op.intAttr("noop_with_empty_axes", 0) != 0)
+    return Axes{{}, keep};
+  return Axes{Shape(llvm::to_vector(llvm::seq<int64_t>(0, rank))), keep};
+}
+
+// Value on two known elements, where the reduction is exactly the fold of them.
+template <ReduceKind kind, typename T> T combine(T a, T b) {
+  using U = std::conditional_t<std::is_same_v<T, double>, double, uint64_t>;
+  switch (kind) {
+  case ReduceKind::Sum:
+    return T(U(a) + U(b));
+  case ReduceKind::Product:
+    return T(U(a) * U(b));
+  case ReduceKind::Max:
+    return std::max(a, b);
+  case ReduceKind::Min:
+    return std::min(a, b);
+  }
+  return a;
+}
+
+template <ReduceKind kind> LogicalResult importReduce(OpContext &op) {
+  const Literal *known = op.literal(0);
+  auto axes = reducedAxes(op, known ? known->rank() : rankOf(op.value(0)));
+  if (failed(axes))
+    return failure();
+  if (known)
+    if (auto value = reduceLiteral(*known, axes->dims, axes->keep, combine<kind, double>, combine<kind, int64_t>))
+      return op.result(std::move(*value));
+  return op.result(op.emit.reduce(kind, op.value(0), axes->dims, axes->keep));
+}
+
+// Reductions with work before and after: `function` gets the input and the axes.
+template <Value (*function)(Emitter &, Value, const Axes &)> LogicalResult importComposed(OpContext &op) {
+  auto axes = reducedAxes(op, rankOf(op.value(0)));
+  if (failed(axes) || failed(op.expectFloat(op.value(0))))
+    return failure();
+  return op.result(function(op.emit, op.value(0), *axes));
+}
+
+Value sum(Emitter &emit, Value x, const Axes &axes) { return emit.reduce(ReduceKind::Sum, x, axes.dims, axes.keep); }
+Value mean(Emitter &emit, Value x, const Axes &axes) { return emit.mean(x, axes.dims, axes.keep); }
+Value sumSquare(Emitter &emit, Value x, const Axes &axes) { return sum(emit, emit.mul(x, x), axes); }
+Value l1(Emitter &emit, Value x, const Axes &axes) { return sum(emit, emit.unary<AbsOp>(x), axes); }
+Value l2(Emitter &emit, Value x, const Axes &axes) { return emit.unary<SqrtOp>(sumSquare(emit, x, axes)); }
+Value logSum(Emitter &emit, Value x, const Axes &axes) { return emit.unary<LogOp>(sum(emit, x, axes)); }
+
+// max + log sum e^(x - max): does not overflow.
+Value logSumExp(Emitter &emit, Value x, const Axes &axes) {
+  Value largest = emit.reduce(ReduceKind::Max, x, axes.dims, /*keepDims=*/true);
+  Value total = emit.reduce(ReduceKind::Sum, emit.unary<ExpOp>(emit.sub(x, largest)), axes.dims, true);
+  Value result = emit.add(emit.unary<LogOp>(total), largest);
+  return emit.reshape(result, reducedShape(shapeOf(x), axes.dims, axes.keep));
+}
+
+template <bool smallest> LogicalResult importArg(OpContext &op) {
+  Value x = op.value(0);
+  auto dim = op.axis(op.intAttr("axis", 0), rankOf(x));
+  if (failed(dim))
+    return failure();
+  if (op.intAttr("select_last_index", 0) != 0)
+    return op.fail("`select_last_index` is not supported");
+  if (smallest)
+    x = op.emit.neg(x);
+  auto type = RankedTensorType::get(reducedShape(shapeOf(x), {*dim}, false), op.emit.i64());
+  Value index = op.emit.make<ArgMaxOp>(type, x, op.emit.builder.getI64IntegerAttr(*dim));
+  bool keep = op.intAttr("keepdims", 1) != 0;
+  return op.result(op.emit.reshape(index, reducedShape(shapeOf(x), {*dim}, keep)));
+}
+
+} // namespace
+
+void cleave::onnx_import::addReductionOperators(OperatorTable &table) {
+  auto add = [&](llvm::StringRef name, Handler handler) {
+    bool inputFirst = name == "ReduceSum";
+    table.add(name, 13, handler, 1, inputFirst ? 2 : 1);
+    table.add(name, 18, handler, 1, 2);
+  };
+  add("ReduceSum", importReduce<ReduceKind::Sum>);
+  add("ReduceMax", importReduce<ReduceKind::Max>);
+  add("ReduceMin", importReduce<ReduceKind::Min>);
+  add("ReduceProd", importReduce<ReduceKind::Product>);
+  add("ReduceMean", importComposed<mean>);
+  add("ReduceSumSquare", importComposed<sumSquare>);
+  add("ReduceL1", importComposed<l1>);
+  add("ReduceL2", importComposed<l2>);
+  add("ReduceLogSum", importComposed<logSum>);
+  add("ReduceLogSumExp", importComposed<logSumExp>);
+  table.add("ArgMax", 13, importArg<false>, 1, 1);
+  table.add("ArgMin", 13, importArg<true>, 1, 1);
+}

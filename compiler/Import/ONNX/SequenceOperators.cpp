@@ -1,0 +1,119 @@
+// Sequences exist only inside the importer: PyTorch's exporter splits a tensor into one and takes the parts out again.
+#include "compiler/Import/ONNX/OperatorTable.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+using llvm::FailureOr;
+
+namespace {
+
+// Sizes of the parts: one number is the size of each, a vector lists them.
+FailureOr<Shape> partSizes(OpContext &op, int64_t size) {
+  if (!op.has(1))
+    return Shape(size, 1);
+  const Literal *split = op.literal(1);
+  if (!split || split->isFloat() || split->rank() > 1 || split->numElements() > 4096)
+    return op.fail("`split` must be known at compile time");
+  Shape sizes;
+  if (split->rank() == 0) {
+    int64_t chunk = split->asInt(0);
+    if (chunk < 1 || size / chunk > 4096)
+      return op.fail("parts of " + llvm::Twine(chunk) + " elements do not divide a dimension of " + llvm::Twine(size));
+    for (int64_t at = 0; at < size; at += chunk)
+      sizes.push_back(std::min(chunk, size - at));
+    return sizes;
+  }
+  int64_t total = 0;
+  for (int64_t part : split->ints()) {
+    if (part < 0 || part > size)
+      return op.fail("part sizes must lie between 0 and " + llvm::Twine(size));
+    sizes.push_back(part);
+    total += part;
+  }
+  if (total != size)
+    return op.fail("part sizes " + formatShape(sizes) + " must add up to " + llvm::Twine(size));
+  return sizes;
+}
+
+LogicalResult importSplitToSequence(OpContext &op) {
+  Value x = op.value(0);
+  auto dim = op.axis(op.intAttr("axis", 0), rankOf(x));
+  if (failed(dim))
+    return failure();
+  if (!op.has(1) && shapeOf(x)[*dim] > 4096)
+    return op.fail("a dimension of " + llvm::Twine(shapeOf(x)[*dim]) + " gives too many parts");
+  auto sizes = partSizes(op, shapeOf(x)[*dim]);
+  if (failed(sizes))
+    return failure();
+  bool drop = !op.has(1) && op.intAttr("keepdims", 1) == 0;
+  Slot sequence;
+  sequence.kind = Slot::Kind::Sequence;
+  int64_t start = 0;
+  for (int64_t size : *sizes) {
+    Value part = op.emit.sliceDim(x, *dim, start, size);
+    if (drop)
+      part = op.emit.reshape(part, reducedShape(shapeOf(x), {*dim}, false));
+    sequence.elements.push_back(Slot::computed(part));
+    start += size;
+  }
+  op.define(0, std::move(sequence));
+  return success();
+}
+
+LogicalResult importSequenceConstruct(OpContext &op) {
+  Slot sequence;
+  sequence.kind = Slot::Kind::Sequence;
+  for (size_t i = 0; i < op.numInputs(); ++i)
+    sequence.elements.push_back(op.environment().slot(op.inputName(i)));
+  op.define(0, std::move(sequence));
+  return success();
+}
+
+LogicalResult importSequenceAt(OpContext &op) {
+  const std::vector<Slot> *elements = op.sequence(0);
+  const Literal *position = op.literal(1);
+  if (!elements || !position || position->numElements() != 1)
+    return op.fail("expected a sequence and a position known at compile time");
+  int64_t at = position->asInt(0), size = int64_t(elements->size());
+  if (at < -size || at >= size)
+    return op.fail("position " + llvm::Twine(at) + " is outside of a sequence of " + llvm::Twine(size));
+  Slot slot = (*elements)[size_t(at < 0 ? at + size : at)]; // a copy: define() may move the table
+  op.define(0, std::move(slot));
+  return success();
+}
+
+LogicalResult importSequenceLength(OpContext &op) {
+  const std::vector<Slot> *elements = op.sequence(0);
+  if (!elements)
+    return op.fail("expected a sequence");
+  return op.result(Literal::ofInts(op.emit.i64(), {}, {int64_t(elements->size())}));
+}
+
+LogicalResult importConcatFromSequence(OpContext &op) {
+  const std::vector<Slot> *elements = op.sequence(0);
+  if (!elements || elements->empty() || op.intAttr("new_axis", 0) != 0)
+    return op.fail("expected a sequence that is not empty, and no `new_axis`");
+  llvm::SmallVector<Value> parts;
+  for (Slot element : *elements)
+    parts.push_back(op.environment().materialize(element));
+  auto dim = op.axis(op.intAttr("axis", 0), rankOf(parts[0]));
+  if (failed(dim))
+    return failure();
+  for (Value part : parts)
+    if (elementOf(part) != elementOf(parts[0]) ||
+        reducedShape(shapeOf(part), {*dim}, true) != reducedShape(shapeOf(parts[0]), {*dim}, true))
+      return op.fail("the sequence's tensors do not fit together");
+  return op.result(op.emit.concat(parts, *dim));
+}
+
+} // namespace
+
+void cleave::onnx_import::addSequenceOperators(OperatorTable &table) {
+  table.add("SplitToSequence", 13, importSplitToSequence, 1, 2);
+  table.add("SequenceConstruct", 13, importSequenceConstruct, 1, kVariadic);
+  table.add("SequenceAt", 13, importSequenceAt, 2, 2, /*takesSequence=*/true);
+  table.add("SequenceLength", 13, importSequenceLength, 1, 1, /*takesSequence=*/true);
+  table.add("ConcatFromSequence", 13, importConcatFromSequence, 1, 1, /*takesSequence=*/true);
+}

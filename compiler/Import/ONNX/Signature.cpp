@@ -1,0 +1,136 @@
+#include "compiler/Import/ONNX/Signature.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <set>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+
+namespace {
+
+using Dimension = onnx::TensorShapeProto::Dimension;
+
+class Binder {
+public:
+  Binder(mlir::MLIRContext *context, const ModelFile &file, const ImportOptions &options, ErrorList &errors)
+      : context_(context), graph_(file.proto.graph()), options_(options), errors_(errors) {}
+
+  Signature run() {
+    llvm::StringSet<> initializers;
+    for (const auto &tensor : graph_.initializer())
+      initializers.insert(tensor.name());
+    std::vector<const onnx::ValueInfoProto *> inputs;
+    for (const auto &input : graph_.input())
+      if (!initializers.contains(input.name())) // otherwise a default value, which we keep
+        inputs.push_back(&input);
+    findBatch(inputs);
+    for (const auto *input : inputs)
+      bindInput(*input);
+    reportUnbound();
+    return std::move(signature_);
+  }
+
+private:
+  // The name under which --dim binds the dimension; empty where it is fixed.
+  static std::string symbolOf(const onnx::ValueInfoProto &input, int dim) {
+    const Dimension &dimension = input.type().tensor_type().shape().dim(dim);
+    if (dimension.has_dim_value())
+      return "";
+    return dimension.dim_param().empty() ? input.name() + ":" + std::to_string(dim) : dimension.dim_param();
+  }
+
+  void findBatch(llvm::ArrayRef<const onnx::ValueInfoProto *> inputs) {
+    signature_.batchSymbol = options_.batchDim;
+    for (const auto *input : inputs)
+      if (signature_.batchSymbol.empty() && input->type().tensor_type().shape().dim_size() > 0)
+        signature_.batchSymbol = symbolOf(*input, 0);
+    if (auto it = options_.dims.find(signature_.batchSymbol); it != options_.dims.end())
+      signature_.globalBatch = it->second * options_.dataRanks;
+    if (signature_.batchSymbol.empty() && options_.dataRanks > 1)
+      errors_.add("no input has a symbolic dimension 0, so the batch cannot be spread over " +
+                  llvm::Twine(options_.dataRanks) + " data ranks; export the model with a dynamic batch dimension");
+  }
+
+  void bindInput(const onnx::ValueInfoProto &input) {
+    if (!input.type().has_tensor_type() || !input.type().tensor_type().has_shape())
+      return errors_.add("input " + quote(input.name()) + " must be a tensor of known rank");
+    const auto &declared = input.type().tensor_type();
+    mlir::Type element = elementTypeOf(context_, declared.elem_type());
+    if (!element)
+      return errors_.add("input " + quote(input.name()) + " has the element type " +
+                         dataTypeName(declared.elem_type()) + ", which is not supported");
+    Port port{input.name(), nullptr, std::nullopt};
+    llvm::SmallVector<int64_t> shape;
+    for (int dim = 0; dim < declared.shape().dim_size(); ++dim) {
+      auto size = bindDim(input, dim);
+      if (!size)
+        return;
+      std::string symbol = symbolOf(input, dim);
+      if (!symbol.empty() && symbol == signature_.batchSymbol && !port.batchDim)
+        port.batchDim = dim;
+      shape.push_back(*size);
+    }
+    if (!countElements(shape))
+      return errors_.add("input " + quote(input.name()) + " has the shape " + formatShape(shape) +
+                         ", which is negative somewhere or has more than 2^40 elements");
+    port.type = mlir::RankedTensorType::get(shape, element);
+    signature_.inputs.push_back(std::move(port));
+  }
+
+  std::optional<int64_t> bindDim(const onnx::ValueInfoProto &input, int dim) {
+    std::string symbol = symbolOf(input, dim);
+    if (symbol.empty())
+      return input.type().tensor_type().shape().dim(dim).dim_value();
+    auto it = options_.dims.find(symbol);
+    if (it == options_.dims.end()) // an anonymous name is accepted beside the symbol
+      it = options_.dims.find(input.name() + ":" + std::to_string(dim));
+    if (it == options_.dims.end()) {
+      unbound_.insert(symbol);
+      return std::nullopt;
+    }
+    int64_t scale = symbol == signature_.batchSymbol ? options_.dataRanks : 1, size;
+    if (it->second < 1 || scale < 1 || llvm::MulOverflow(it->second, scale, size)) {
+      errors_.add("--dim " + symbol + "=" + llvm::Twine(it->second) + " must be at least 1");
+      return std::nullopt;
+    }
+    return size;
+  }
+
+  void reportUnbound() {
+    if (unbound_.empty())
+      return;
+    std::vector<std::string> names(unbound_.begin(), unbound_.end());
+    errors_.add("the dimensions " + llvm::join(names, ", ") + " are not bound; give --dim " + llvm::join(names, "=N,") +
+                "=N");
+  }
+
+  mlir::MLIRContext *context_;
+  const onnx::GraphProto &graph_;
+  const ImportOptions &options_;
+  ErrorList &errors_;
+  Signature signature_;
+  std::set<std::string> unbound_;
+};
+
+} // namespace
+
+std::optional<int64_t> Signature::batchDimOf(const onnx::ValueInfoProto &output, mlir::RankedTensorType type) const {
+  if (batchSymbol.empty())
+    return std::nullopt;
+  const auto &shape = output.type().tensor_type().shape();
+  if (shape.dim_size() == type.getRank())
+    for (int dim = 0; dim < shape.dim_size(); ++dim)
+      if (shape.dim(dim).dim_param() == batchSymbol)
+        return dim;
+  if (type.getRank() > 0 && type.getDimSize(0) == globalBatch)
+    return 0;
+  return std::nullopt;
+}
+
+Signature cleave::onnx_import::bindSignature(mlir::MLIRContext *context, const ModelFile &file,
+                                             const ImportOptions &options, ErrorList &errors) {
+  return Binder(context, file, options, errors).run();
+}

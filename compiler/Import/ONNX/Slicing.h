@@ -1,0 +1,30 @@
+// ONNX's slice bounds, which count from the end, clamp and run backwards, as plain starts, sizes and steps.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_SLICING_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_SLICING_H
+
+#include "compiler/Import/ONNX/Literal.h"
+
+namespace cleave::onnx_import {
+
+struct DimSlice {
+  int64_t start = 0, size = 0, step = 1; // step may be negative: start is then the last element taken
+};
+
+// As Python's `range(size)[start:end:step]`; `step` is not 0.
+inline DimSlice sliceDim(int64_t size, int64_t start, int64_t end, int64_t step) {
+  int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+  auto clamp = [&](int64_t at) {
+    if (at < 0)
+      at = at < -size ? -1 : at + size; // no overflow for the smallest integer
+    return std::clamp(at, low, high);
+  };
+  start = start < -size ? (step > 0 ? 0 : -1) : clamp(start);
+  end = end < -size ? low : clamp(end);
+  int64_t distance = step > 0 ? end - start : start - end;
+  uint64_t stride = step > 0 ? uint64_t(step) : -uint64_t(step);
+  return {start, distance <= 0 ? 0 : int64_t((uint64_t(distance) + stride - 1) / stride), step};
+}
+
+} // namespace cleave::onnx_import
+
+#endif

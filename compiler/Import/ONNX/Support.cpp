@@ -1,0 +1,111 @@
+#include "compiler/Import/ONNX/Support.h"
+#include "compiler/Import/ONNX/Proto.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace cleave::onnx_import;
+
+llvm::Error ErrorList::take() {
+  if (lines_.empty())
+    return llvm::Error::success();
+  constexpr size_t limit = 20;
+  std::vector<std::string> shown(lines_.begin(), lines_.begin() + std::min(limit, lines_.size()));
+  if (lines_.size() > limit)
+    shown.push_back("and " + std::to_string(lines_.size() - limit) + " more errors");
+  lines_.clear();
+  return makeError(llvm::join(shown, "\n"));
+}
+
+std::optional<int64_t> cleave::onnx_import::countElements(llvm::ArrayRef<int64_t> shape) {
+  if (llvm::any_of(shape, [](int64_t size) { return size < 0; }))
+    return std::nullopt;
+  if (llvm::is_contained(shape, 0))
+    return 0;
+  int64_t count = 1;
+  for (int64_t size : shape)
+    if (llvm::MulOverflow(count, size, count) || count > kMaxElements)
+      return std::nullopt;
+  return count;
+}
+
+bool cleave::onnx_import::matchesPattern(llvm::StringRef pattern, llvm::StringRef name) {
+  // Greedy with one point of return: the last `*` takes one character more after each mismatch.
+  size_t p = 0, n = 0, star = llvm::StringRef::npos, resume = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] != '*' && pattern[p] == name[n]))) {
+      ++p, ++n;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++, resume = n;
+    } else if (star != llvm::StringRef::npos) {
+      p = star + 1, n = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*')
+    ++p;
+  return p == pattern.size();
+}
+
+bool cleave::onnx_import::matchesAny(llvm::ArrayRef<std::string> patterns, llvm::StringRef name) {
+  return llvm::any_of(patterns, [&](const std::string &pattern) { return matchesPattern(pattern, name); });
+}
+
+std::string cleave::onnx_import::formatShape(llvm::ArrayRef<int64_t> shape) {
+  return "[" + llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }), ", ") + "]";
+}
+
+std::string cleave::onnx_import::quote(llvm::StringRef name) {
+  std::string text = "'";
+  for (char c : name.take_front(80))
+    text += llvm::isPrint(c) ? c : '?';
+  return text + (name.size() > 80 ? "...'" : "'");
+}
+
+mlir::Type cleave::onnx_import::elementTypeOf(mlir::MLIRContext *context, int dataType) {
+  auto integer = [&](unsigned width, bool isUnsigned = false) -> mlir::Type {
+    return mlir::IntegerType::get(context, width,
+                                  isUnsigned ? mlir::IntegerType::Unsigned : mlir::IntegerType::Signless);
+  };
+  switch (dataType) {
+  case onnx::TensorProto::FLOAT:
+    return mlir::Float32Type::get(context);
+  case onnx::TensorProto::DOUBLE:
+    return mlir::Float64Type::get(context);
+  case onnx::TensorProto::FLOAT16:
+    return mlir::Float16Type::get(context);
+  case onnx::TensorProto::BFLOAT16:
+    return mlir::BFloat16Type::get(context);
+  case onnx::TensorProto::INT64:
+    return integer(64);
+  case onnx::TensorProto::INT32:
+    return integer(32);
+  case onnx::TensorProto::INT16:
+    return integer(16);
+  case onnx::TensorProto::INT8:
+    return integer(8);
+  case onnx::TensorProto::UINT8:
+    return integer(8, /*isUnsigned=*/true);
+  case onnx::TensorProto::BOOL:
+    return integer(1);
+  default:
+    return nullptr;
+  }
+}
+
+std::string cleave::onnx_import::dataTypeName(int dataType) {
+  static const char *const names[] = {"UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
+                                      "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
+                                      "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
+                                      "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
+                                      "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1"};
+  bool known = dataType >= 0 && dataType < int(std::size(names));
+  return std::string(known ? names[dataType] : "unknown") + " (" + std::to_string(dataType) + ")";
+}
+
+int64_t cleave::onnx_import::elementBytes(mlir::Type element) {
+  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}

@@ -1,0 +1,78 @@
+#include "compiler/Import/ONNX/TensorReader.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+
+static llvm::Error wrongCount(int64_t actual, int64_t expected, llvm::StringRef what) {
+  return makeError("it has " + llvm::Twine(actual) + " " + what + "; its shape and type take " + llvm::Twine(expected));
+}
+
+// Low `width` bytes of every element, as they would lie in raw_data.
+template <typename Field> static void encode(const Field &field, int64_t width, std::string &out) {
+  for (auto value : field)
+    out.append(reinterpret_cast<const char *>(&value), size_t(width));
+}
+
+llvm::Expected<llvm::ArrayRef<char>> TensorReader::typedField(const onnx::TensorProto &tensor, int64_t count,
+                                                              int64_t width) {
+  auto bytes = std::make_shared<std::string>();
+  int64_t stored = 0;
+  switch (tensor.data_type()) {
+  case onnx::TensorProto::FLOAT:
+    stored = tensor.float_data_size();
+    encode(tensor.float_data(), width, *bytes);
+    break;
+  case onnx::TensorProto::DOUBLE:
+    stored = tensor.double_data_size();
+    encode(tensor.double_data(), width, *bytes);
+    break;
+  case onnx::TensorProto::INT64:
+    stored = tensor.int64_data_size();
+    encode(tensor.int64_data(), width, *bytes);
+    break;
+  default: // all narrow types share int32_data, 16-bit floats as their bits
+    stored = tensor.int32_data_size();
+    encode(tensor.int32_data(), width, *bytes);
+  }
+  if (stored != count)
+    return wrongCount(stored, count, "elements");
+  storage_.push_back(bytes);
+  return llvm::ArrayRef<char>(bytes->data(), bytes->size());
+}
+
+llvm::Expected<WeightTensor> TensorReader::read(const onnx::TensorProto &tensor) {
+  mlir::Type element = elementTypeOf(context_, tensor.data_type());
+  if (!element)
+    return makeError("its element type " + dataTypeName(tensor.data_type()) +
+                     " is not supported; expected FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8 to INT64, UINT8 or BOOL");
+  Shape shape(tensor.dims().begin(), tensor.dims().end());
+  auto count = countElements(shape);
+  if (!count)
+    return makeError("its shape " + formatShape(shape) + " is negative somewhere or has more than 2^40 elements");
+  if (tensor.has_segment())
+    return makeError("it is stored in segments, which are not read; save it whole");
+  int64_t width = elementBytes(element), size = *count * width;
+  auto type = mlir::RankedTensorType::get(shape, element);
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+    auto bytes = external_.find(tensor, size);
+    if (!bytes)
+      return bytes.takeError();
+    return WeightTensor{type, *bytes};
+  }
+  if (tensor.has_raw_data()) {
+    if (int64_t(tensor.raw_data().size()) != size)
+      return wrongCount(int64_t(tensor.raw_data().size()), size, "bytes");
+    return WeightTensor{type, llvm::ArrayRef<char>(tensor.raw_data().data(), tensor.raw_data().size())};
+  }
+  auto bytes = typedField(tensor, *count, width);
+  if (!bytes)
+    return bytes.takeError();
+  return WeightTensor{type, *bytes};
+}
+
+llvm::Expected<Literal> TensorReader::readLiteral(const onnx::TensorProto &tensor) {
+  auto weight = read(tensor);
+  if (!weight)
+    return weight.takeError();
+  return Literal::fromBytes(weight->type, weight->bytes);
+}

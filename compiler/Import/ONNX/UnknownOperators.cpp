@@ -1,0 +1,44 @@
+#include "compiler/Import/ONNX/FunctionImporter.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace cleave::onnx_import;
+
+// What the user can do about it.
+static std::string remedy(const FlatNode &node, OperatorTable::Lookup lookup) {
+  using Lookup = OperatorTable::Lookup;
+  if (lookup == Lookup::UnknownDomain)
+    return "operators of domain " + quote(node.proto->domain()) +
+           " are not read; export with standard operators, or add a model-local function for it";
+  if (lookup == Lookup::NewerThanOpset)
+    return "it needs opset " + std::to_string(OperatorTable::get().firstVersion(node.proto->op_type())) +
+           " or newer, the file says " + std::to_string(node.opset) + "; export with a newer opset_version";
+  if (node.proto->op_type() == "If" || node.proto->op_type() == "Loop" || node.proto->op_type() == "Scan")
+    return "control flow cannot be compiled into a static plan; export with fixed shapes and without data-dependent "
+           "branches";
+  return "rewrite the model without it, or write a handler in compiler/Import/ONNX";
+}
+
+void cleave::onnx_import::reportUnknownOperators(const FlatGraph &graph, ErrorList &errors) {
+  struct Finding {
+    std::vector<std::string> nodes;
+    size_t count = 0;
+    std::string remedy;
+  };
+  std::map<std::string, Finding> findings;
+  for (const FlatNode &node : graph.nodes) {
+    const OperatorEntry *entry;
+    auto lookup = OperatorTable::get().find(node, entry);
+    if (lookup == OperatorTable::Lookup::Found)
+      continue;
+    llvm::StringRef domain = canonicalDomain(node.proto->domain());
+    Finding &finding = findings[(domain.empty() ? "" : domain + "::").str() + node.proto->op_type()];
+    if (++finding.count <= 3)
+      finding.nodes.push_back(node.shortName());
+    finding.remedy = remedy(node, lookup);
+  }
+  for (auto &[name, finding] : findings)
+    errors.add("operator " + quote(name) + " (" + llvm::Twine(finding.count) +
+               (finding.count == 1 ? " node" : " nodes") + ": " + llvm::join(finding.nodes, ", ") +
+               (finding.count > 3 ? ", ..." : "") + ") is not supported: " + finding.remedy);
+}

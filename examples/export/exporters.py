@@ -1,0 +1,34 @@
+"""The two supported ways to export a PyTorch model so that Cleave can train it.
+
+What matters in both: the loss is an output of the graph, dropout and batch norm are kept (training form), parameters are neither
+folded nor renamed, and dimension 0 is the symbol `batch`, so that the compiler can bind it (`--dim batch=8`).
+"""
+import torch
+
+
+def export_torchscript(model, inputs, outputs, path, opset=17):
+    """The TorchScript exporter. `training` keeps Dropout and BatchNormalization, `do_constant_folding=False` keeps the parameters as
+    they are named in the module."""
+    model.train()
+    dynamic = {name: {0: "batch"} for name, value in inputs.items() if value.dim()}
+    torch.onnx.export(model, tuple(inputs.values()), path, dynamo=False, opset_version=opset,
+                      input_names=list(inputs), output_names=outputs, dynamic_axes=dynamic,
+                      training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, keep_initializers_as_inputs=False)
+
+
+def export_dynamo(model, inputs, outputs, path, opset=18):
+    """The torch.export based exporter, with the model in training mode, which keeps Dropout (Cleave puts BatchNormalization into training
+    form itself). `optimize=False` keeps the exporter from folding weights and from naming constants like parameters."""
+    model.train()
+    batch = torch.export.Dim("batch", min=2)
+    shapes = {name: {0: batch} if value.dim() else None for name, value in inputs.items()}
+    torch.onnx.export(model, tuple(inputs.values()), path, dynamo=True, opset_version=opset, input_names=list(inputs),
+                      output_names=outputs, dynamic_shapes=shapes, optimize=False, external_data=False, verbose=False)
+
+
+def export_dynamo_newest(model, inputs, outputs, path):
+    """Opset 23 has Attention and Gelu as operators of their own."""
+    export_dynamo(model, inputs, outputs, path, opset=23)
+
+
+EXPORTERS = {"torchscript": export_torchscript, "dynamo": export_dynamo, "dynamo23": export_dynamo_newest}

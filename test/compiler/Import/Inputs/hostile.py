@@ -1,0 +1,393 @@
+#!/usr/bin/env python3
+"""Hostile and damaged models: hostile.py IMPORTER SCRATCH. Each must end with exit code 1 and one line that says what is wrong."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+importer, scratch = sys.argv[1], pathlib.Path(sys.argv[2])
+shutil.rmtree(scratch, ignore_errors=True)
+scratch.mkdir(parents=True)
+CASES = []
+
+
+def case(expected):
+    def register(function):
+        CASES.append((function.__name__, function, expected))
+        return function
+    return register
+
+
+def value(name, shape, kind=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def model(nodes, inputs=None, outputs=None, initializers=(), functions=(), opset=17):
+    inputs = [value("x", [2, 2])] if inputs is None else inputs
+    outputs = [value("y", [2, 2])] if outputs is None else outputs
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(initializers))
+    domains = [helper.make_opsetid("", opset)] + [helper.make_opsetid("local", 1)] * bool(functions)
+    return helper.make_model(graph, opset_imports=domains, functions=list(functions))
+
+
+def node(op="Relu", inputs=("x",), outputs=("y",), **attributes):
+    return helper.make_node(op, list(inputs), list(outputs), name="n_" + outputs[0], **attributes)
+
+
+def weight(name="w", shape=(2, 2)):
+    return onnx.numpy_helper.from_array(np.ones(shape, np.float32), name)
+
+
+def external(location, offset=None, length=None, shape=(2, 2)):
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)
+    for key, entry in (("location", location), ("offset", offset), ("length", length)):
+        if entry is not None:
+            tensor.external_data.add(key=key, value=str(entry))
+    return model([node("Add", ("x", "w"))], initializers=[tensor])
+
+
+(scratch / "good.bin").write_bytes(b"\0" * 16)
+(scratch / "linked.bin").write_bytes(b"\0" * 16)
+os.link(scratch / "linked.bin", scratch / "second-name.bin")
+os.symlink("good.bin", scratch / "soft.bin")
+(scratch / "folder").mkdir()
+os.symlink("folder", scratch / "soft-folder")
+(scratch / "folder" / "w.bin").write_bytes(b"\0" * 16)
+os.mkfifo(scratch / "pipe.bin")
+
+
+@case("the file is empty")
+def empty():
+    return b""
+
+
+@case("not a whole ONNX model")
+def garbage():
+    return bytes(range(256)) * 4
+
+
+@case("not a whole ONNX model")
+def truncated():
+    return model([node()], initializers=[weight(shape=(16, 16))]).SerializeToString()[:-200]
+
+
+@case("has no graph")
+def no_graph():
+    return onnx.ModelProto(ir_version=8, opset_import=[helper.make_opsetid("", 17)])
+
+
+@case("has no outputs")
+def no_outputs():
+    return model([node()], outputs=[])
+
+
+@case("imports no operator set")
+def no_opset():
+    result = model([node()])
+    del result.opset_import[:]
+    return result
+
+
+@case("13 or newer is needed")
+def old_opset():
+    return model([node()], opset=9)
+
+
+@case("a cycle")
+def cycle():
+    return model([node("Add", ("x", "b"), ("a",)), node("Relu", ("a",), ("b",)), node("Relu", ("b",), ("y",))])
+
+
+@case("reads 'nowhere', which nothing defines")
+def undefined():
+    return model([node("Add", ("x", "nowhere"))])
+
+
+@case("defines 'y', which is defined already")
+def duplicate_output():
+    return model([node(), node()])
+
+
+@case("initializer 'w' is defined twice")
+def duplicate_initializer():
+    return model([node("Add", ("x", "w"))], initializers=[weight(), weight()])
+
+
+@case("input 'x' is declared twice")
+def duplicate_input():
+    return model([node()], inputs=[value("x", [2, 2]), value("x", [2, 2])])
+
+
+@case("output 'z' is defined by no node")
+def missing_output():
+    return model([node()], outputs=[value("z", [2, 2])])
+
+
+@case("calls itself")
+def recursive_function():
+    body = helper.make_function("local", "f", ["a"], ["b"], [helper.make_node("f", ["a"], ["b"], domain="local")],
+                                [helper.make_opsetid("local", 1)])
+    return model([helper.make_node("f", ["x"], ["y"], domain="local")], functions=[body])
+
+
+@case("more than 1000000 nodes")
+def exploding_functions():
+    functions, domains = [], [helper.make_opsetid("local", 1), helper.make_opsetid("", 17)]
+    for level in range(24):
+        inner = ("Relu", "") if level == 0 else (f"f{level - 1}", "local")
+        nodes = [helper.make_node(inner[0], ["a"], ["t"], domain=inner[1]), helper.make_node(inner[0], ["t"], ["b"], domain=inner[1])]
+        functions.append(helper.make_function("local", f"f{level}", ["a"], ["b"], nodes, domains))
+    return model([helper.make_node("f23", ["x"], ["y"], domain="local")], functions=functions)
+
+
+@case("deeper than 32")
+def deep_functions():
+    functions, domains = [], [helper.make_opsetid("local", 1), helper.make_opsetid("", 17)]
+    for level in range(64):
+        inner = ("Relu", "") if level == 0 else (f"f{level - 1}", "local")
+        functions.append(helper.make_function("local", f"f{level}", ["a"], ["b"],
+                                              [helper.make_node(inner[0], ["a"], ["b"], domain=inner[1])], domains))
+    return model([helper.make_node("f63", ["x"], ["y"], domain="local")], functions=functions)
+
+
+@case("negative somewhere or has more than 2^40 elements")
+def negative_dimension():
+    return model([node("Add", ("x", "w"))], initializers=[TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[-2, 2])])
+
+
+@case("negative somewhere or has more than 2^40 elements")
+def huge_dimensions():
+    return model([node("Add", ("x", "w"))],
+                 initializers=[TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2**62, 2**62, 4])])
+
+
+@case("negative somewhere or has more than 2^40 elements")
+def huge_input():
+    return model([node()], inputs=[value("x", [2**62, 16])])
+
+
+@case("its shape and type take 16")
+def short_raw_data():
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2, 2], raw_data=b"123")
+    return model([node("Add", ("x", "w"))], initializers=[tensor])
+
+
+@case("its shape and type take 4")
+def short_float_data():
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2, 2], float_data=[1.0])
+    return model([node("Add", ("x", "w"))], initializers=[tensor])
+
+
+@case("element type STRING (8)")
+def string_weight():
+    return model([node("Add", ("x", "w"))], initializers=[TensorProto(name="w", data_type=TensorProto.STRING, dims=[1])])
+
+
+@case("element type unknown (12345)")
+def unknown_type():
+    return model([node("Add", ("x", "w"))], initializers=[TensorProto(name="w", data_type=12345, dims=[1])])
+
+
+@case("leads out of the model's directory")
+def parent_location():
+    return external("../good.bin")
+
+
+@case("leads out of the model's directory")
+def hidden_parent_location():
+    return external("folder/../../good.bin")
+
+
+@case("must be a relative path")
+def absolute_location():
+    return external("/etc/passwd")
+
+
+@case("must be a relative path")
+def empty_location():
+    return external("")
+
+
+@case("symbolic link")
+def symbolic_link():
+    return external("soft.bin")
+
+
+@case("symbolic link")
+def symbolic_link_folder():
+    return external("soft-folder/w.bin")
+
+
+@case("hard links")
+def hard_link():
+    return external("linked.bin")
+
+
+@case("not a regular file")
+def named_pipe():
+    return external("pipe.bin")
+
+
+@case("not a regular file")
+def directory_location():
+    return external("folder")
+
+
+@case("cannot be opened")
+def missing_file():
+    return external("absent.bin")
+
+
+@case("has 16 bytes")
+def offset_beyond():
+    return external("good.bin", offset=8, length=16)
+
+
+@case("has 16 bytes")
+def offset_overflow():
+    return external("good.bin", offset=2**64 - 8, length=16)
+
+
+@case("have length 9223372036854775807")
+def length_huge():
+    return external("good.bin", offset=0, length=2**63 - 1)
+
+
+@case("must be a non-negative integer")
+def offset_negative():
+    return external("good.bin", offset=-16)
+
+
+@case("must be a non-negative integer")
+def offset_text():
+    return external("good.bin", offset="ten")
+
+
+@case("expected a floating-point input")
+def wrong_type():
+    return model([node("Exp")], inputs=[value("x", [2, 2], TensorProto.INT64)])
+
+
+@case("do not broadcast")
+def wrong_shapes():
+    return model([node("Add", ("x", "w"))], initializers=[weight(shape=(3, 5))])
+
+
+@case("input 1 is missing")
+def missing_input():
+    return model([node("Add", ("x",))])
+
+
+@case("at most 1 inputs")
+def surplus_inputs():
+    return model([node("Relu", ("x", "x"))])
+
+
+@case("operator 'Loop'")
+def control_flow():
+    return model([node("Loop", ("x", "x", "x"))])
+
+
+@case("operator 'com.example::Gadget' (2 nodes")
+def foreign_domain():
+    return model([helper.make_node("Gadget", ["x"], ["a"], domain="com.example"),
+                  helper.make_node("Gadget", ["a"], ["y"], domain="com.example")])
+
+
+@case("needs opset 20 or newer, the file says 17")
+def newer_operator():
+    return model([node("Gelu")])
+
+
+@case("too large")
+def huge_constant_of_shape():
+    shape = helper.make_tensor("s", TensorProto.INT64, [2], [2**40, 2**40])
+    return model([node("Constant", (), ("s",), value=shape), node("ConstantOfShape", ("s",))])
+
+
+@case("more than 65536 elements")
+def huge_range():
+    numbers = [helper.make_tensor(n, TensorProto.INT64, [], [v]) for n, v in (("a", 0), ("b", 2**62), ("c", 1))]
+    return model([node("Range", ("a", "b", "c"))], initializers=numbers)
+
+
+@case("cannot expand")
+def huge_expand():
+    shape = helper.make_tensor("s", TensorProto.INT64, [4], [2**40, 2**30, 2, 2])
+    return model([node("Expand", ("x", "s"))], initializers=[shape])
+
+
+@case("must not be negative or huge")
+def huge_tile():
+    repeats = helper.make_tensor("s", TensorProto.INT64, [2], [2**62, 4])
+    return model([node("Tile", ("x", "s"))], initializers=[repeats])
+
+
+@case("do not fit shape")
+def huge_pad():
+    pads = helper.make_tensor("s", TensorProto.INT64, [4], [2**62, 2**62, 2**62, 2**62])
+    return model([node("Pad", ("x", "s"))], initializers=[pads])
+
+
+@case("must be at least 1")
+def zero_stride():
+    return model([node("MaxPool", kernel_shape=[2, 2], strides=[0, 1])], inputs=[value("x", [1, 1, 4, 4])])
+
+
+@case("does not exist in a tensor of rank 2")
+def wild_axis():
+    return model([node("Softmax", axis=2**62)])
+
+
+@case("cannot reshape")
+def baked_batch():
+    shape = helper.make_tensor("s", TensorProto.INT64, [2], [1, 8])
+    return model([node("Reshape", ("x", "s"))], initializers=[shape])
+
+
+@case("is no permutation")
+def wild_permutation():
+    return model([node("Transpose", perm=[0, 7])])
+
+
+@case("must be known at compile time")
+def data_dependent_shape():
+    cast = node("Cast", ("x",), ("s",), to=TensorProto.INT64)
+    return model([cast, node("Reshape", ("x", "s"))])
+
+
+@case("must divide the")
+def wild_blocksize():
+    return model([node("DepthToSpace", blocksize=2**40)], inputs=[value("x", [1, 4, 4, 4])])
+
+
+@case("are not bound; give --dim")
+def unbound():
+    return model([node()], inputs=[value("x", ["batch", None])])
+
+
+@case("is not supported: expected letters")
+def wild_einsum():
+    return model([node("Einsum", equation="ii...->\x7f")])
+
+
+def run(name, make, expected):
+    data = make()
+    path = scratch / (name + ".onnx")
+    path.write_bytes(data if isinstance(data, bytes) else data.SerializeToString())
+    result = subprocess.run([importer, str(path)], capture_output=True, text=True, errors="replace", timeout=60)
+    lines = result.stderr.strip().splitlines()
+    ok = result.returncode == 1 and len(lines) == 1 and lines[0].startswith("error: ") and expected in lines[0]
+    if not ok:
+        print(f"FAILED {name}: exit {result.returncode}, expected {expected!r}, got:\n  " + "\n  ".join(lines[:5] or ["nothing"]))
+    return ok
+
+
+failures = [name for name, make, expected in CASES if not run(name, make, expected)]
+print(f"{len(CASES) - len(failures)} of {len(CASES)} hostile models refused")
+sys.exit(bool(failures))
