@@ -1,0 +1,30 @@
+// RUN: cleave-opt %s -build-update="optimizer=sgd,momentum=0.9,weight_decay=0.1" | FileCheck %s
+// RUN: cleave-opt %s -build-update="optimizer=adam loss-average=rank" | FileCheck %s --check-prefix=RANK
+// RUN: not cleave-opt %s -build-update="optimizer=adagrad" 2>&1 | FileCheck %s --check-prefix=BAD
+
+// BAD: unknown optimizer 'adagrad'; expected sgd, adam, adamw or adadelta
+cleave.state @v : tensor<3xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"net.bias", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+cleave.state @v.grad : tensor<3xf32> {role = #cleave.role<gradient>, slot = "grad", segments = [
+  #cleave.segment<"net.bias", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+
+// CHECK: cleave.state @v.momentum_buffer : tensor<3xf32> {role = #cleave.role<optimizer>{{.*}}"net.bias"{{.*}}slot = "momentum_buffer"
+// CHECK-LABEL: func @update
+// CHECK: %[[COUNT:.*]] = cleave.read @scalar.loss_count
+// CHECK: %[[G:.*]] = cleave.read @v.grad
+// CHECK: %[[SQ:.*]] = cleave.mul %[[G]], %[[G]]
+// CHECK: cleave.reduce sum %[[SQ]], [0]
+// CHECK: %[[NORM:.*]] = cleave.div %{{.*}}, %[[COUNT]]
+// CHECK: cleave.read @scalar.clip_norm
+// CHECK: cleave.min
+// CHECK-DAG: cleave.write %{{.*}}, @v :
+// CHECK-DAG: cleave.write %{{.*}}, @v.momentum_buffer
+// CHECK-DAG: cleave.write %[[NORM]], @scalar.grad_norm
+// CHECK-DAG: cleave.write %{{.*}}, @scalar.loss :
+
+// With rank averages the gradients are means already: the count divides the reported loss alone.
+// RANK-LABEL: func @update
+// RANK: %[[COUNT:.*]] = cleave.read @scalar.loss_count
+// RANK-NOT: %[[COUNT]]
+// RANK: cleave.write %{{.*}}, @scalar.grad_norm
+// RANK: cleave.div %{{.*}}, %[[COUNT]]

@@ -1,0 +1,54 @@
+// RUN: cleave-opt %s -split-input-file -differentiate -verify-diagnostics | FileCheck %s
+
+cleave.state @w : tensor<4x3xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"net.w", tensor<4x3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+cleave.state @v : tensor<3xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"net.bias", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+cleave.state @frozen : tensor<3xf32> {role = #cleave.role<parameter>, frozen, segments = [
+  #cleave.segment<"frozen", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+
+// @v is not used, @frozen is frozen: neither has a gradient.
+// CHECK-NOT: @v.grad
+// CHECK-NOT: @frozen.grad
+// CHECK: cleave.state @w.grad : tensor<4x3xf32> {role = #cleave.role<gradient>
+// CHECK-SAME: slot = "grad"
+// CHECK-NOT: @v.grad
+// CHECK-NOT: @frozen.grad
+// CHECK-LABEL: func @c0
+// CHECK-SAME: %[[SEED:.*]]: tensor<f32> {cleave.seed})
+// CHECK-DAG: %[[OLD:.*]] = cleave.read @w.grad
+// CHECK-DAG: cleave.write %{{.*}}, @scalar.loss_sum
+// CHECK-DAG: cleave.write %{{.*}}, @scalar.loss_count
+// CHECK: %[[B:.*]] = cleave.broadcast %[[SEED]]
+// CHECK: cleave.write %{{.*}}, @w.grad
+// CHECK: return{{$}}
+func.func @model(%x: tensor<4x3xf32> {cleave.name = "x"}) -> (tensor<f32> {cleave.loss_sum}, tensor<f32> {cleave.loss_count}) {
+  %w = cleave.read @w : tensor<4x3xf32>
+  %v = cleave.read @v : tensor<3xf32>
+  %f = cleave.read @frozen : tensor<3xf32>
+  %b = cleave.broadcast %f, [1] : tensor<3xf32> -> tensor<4x3xf32>
+  %0 = cleave.mul %w, %x : tensor<4x3xf32>
+  %1 = cleave.mul %0, %b : tensor<4x3xf32>
+  %s = cleave.reduce sum %1, [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  %n = cleave.constant dense<12.0> : tensor<f32>
+  return %s, %n : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+cleave.state @v : tensor<3xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"net.bias", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+func.func @model() -> (tensor<f32> {cleave.loss_sum}, tensor<f32> {cleave.loss_count}) {
+  %v = cleave.read @v : tensor<3xf32>
+  // expected-error @+1 {{a parameter's gradient passes here, and 'cleave.rem' has no derivative}}
+  %r = cleave.rem %v, %v : tensor<3xf32>
+  %s = cleave.reduce sum %r, [0] : tensor<3xf32> -> tensor<f32>
+  return %s, %s : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{no parameter has a gradient}}
+func.func @model(%x: tensor<f32>) -> (tensor<f32> {cleave.loss_sum}, tensor<f32> {cleave.loss_count}) {
+  return %x, %x : tensor<f32>, tensor<f32>
+}

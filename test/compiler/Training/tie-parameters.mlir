@@ -1,0 +1,20 @@
+// RUN: cleave-opt %s -tie-parameters="pairs=net.w=head" | FileCheck %s
+// RUN: not cleave-opt %s -tie-parameters="pairs=net.w=net.bias" 2>&1 | FileCheck %s --check-prefix=SHAPE
+// RUN: not cleave-opt %s -tie-parameters="pairs=net.w=tail" 2>&1 | FileCheck %s --check-prefix=NAME
+
+// SHAPE: tied parameters have equal or transposed shapes; got: 'tensor<4x3xf32>' and 'tensor<3xf32>'
+// NAME: cannot tie 'net.w=tail'{{.*}}there is no 'tail'
+// CHECK: cleave.state @w : {{.*}}aliases = ["head"]
+// CHECK-NOT: @head
+cleave.state @w : tensor<4x3xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"net.w", tensor<4x3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+cleave.state @v : tensor<3xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"net.bias", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+cleave.state @head : tensor<3x4xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"head", tensor<3x4xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+// CHECK: %[[W:.*]] = cleave.read @w
+// CHECK: cleave.transpose %[[W]], [1, 0]
+func.func @model() -> tensor<3x4xf32> {
+  %h = cleave.read @head : tensor<3x4xf32>
+  return %h : tensor<3x4xf32>
+}
