@@ -16,7 +16,7 @@ def Cleave_Role : Cleave_Enum<"Role", "what a state is for", [
   I32EnumAttrCase<"Gradient", 2, "gradient">, I32EnumAttrCase<"Optimizer", 3, "optimizer">,
   I32EnumAttrCase<"Scalar", 4, "scalar">, I32EnumAttrCase<"Constant", 5, "constant">,
   I32EnumAttrCase<"Coordinate", 6, "coordinate">]>;
-def Cleave_RoleAttr : Cleave_EnumAttr<Cleave_Role, "role">;
+def Cleave_RoleAttr : Cleave_EnumAttr<Cleave_Role, "role"> { let assemblyFormat = "`<` $value `>`"; }
 
 def Cleave_InitKind : Cleave_Enum<"InitKind", "how a state begins", [
   I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Constant", 1, "constant">,

@@ -56,13 +56,14 @@ def ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
   ];
 }
 
-// Ops whose elements depend on where they stand in the whole tensor (iota, random numbers).
+// Ops that must change to make a part of their tensor: their elements depend on where they stand in the whole (iota, random
+// numbers), or their attributes tell sizes (slice).
 def PositionalOpInterface : OpInterface<"PositionalOpInterface"> {
   let cppNamespace = "::cleave";
   let description = "After partitioning, such an op makes a part of its tensor and must know where the part begins.";
   let methods = [
-    InterfaceMethod<[{Replaces the op by one that makes the part of type `local` whose first element has the global
-      index `origin` (tensor<rank x i64>), and returns its result.}],
+    InterfaceMethod<[{Builds the op that makes the part of type `local` whose first element has the index `origin` (tensor<rank x i64>) in
+      this op's result, and returns its result. Operands are the op's own: those of a split slice are local already.}],
       "::mlir::Value", "localize", (ins "::mlir::OpBuilder &":$builder, "::mlir::RankedTensorType":$local,
                                         "::mlir::Value":$origin)>];
 }

@@ -37,7 +37,7 @@ def Cleave_BroadcastOp : Cleave_ComputeOp<"broadcast", [Cleave_Differentiable, C
   let hasFolder = 1;
 }
 
-def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
+def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost, Cleave_Positional]> {
   let summary = "elements start, start + step, ... of every dimension, `size` of them";
   let description = "Steps are positive.\n```mlir\n%0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>\n```";
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$steps);
@@ -49,10 +49,10 @@ def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentia
 
 def Cleave_ConcatOp : Cleave_ComputeOp<"concat", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
   let summary = "tensors laid end to end along one dimension";
-  let description = "```mlir\n%0 = cleave.concat %a, %b, dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>\n```";
+  let description = "```mlir\n%0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>\n```";
   let arguments = (ins Variadic<Cleave_Tensor>:$operands, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);
-  let assemblyFormat = "$operands `,` `dim` `=` $dim attr-dict `:` type($operands) `->` type($result)";
+  let assemblyFormat = "$operands `dim` `=` $dim attr-dict `:` type($operands) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }

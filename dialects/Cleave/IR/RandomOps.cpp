@@ -50,7 +50,10 @@ llvm::SmallVector<AffineMap> RandomUniformOp::getIndexingMaps() {
 
 ComputeKind RandomUniformOp::getComputeKind() { return ComputeKind::Fusible; }
 
+// A part of a part begins at the sum of both origins.
 Value RandomUniformOp::localize(OpBuilder &builder, mlir::RankedTensorType local, Value origin) {
+  if (getOrigin())
+    origin = AddOp::create(builder, getLoc(), getOrigin(), origin);
   return RandomUniformOp::create(builder, getLoc(), local, getSeed(), getStep(), origin, getSiteAttr(),
                                  getGlobalShapeAttr());
 }

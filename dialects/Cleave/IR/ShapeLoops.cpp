@@ -153,6 +153,14 @@ SmallVector<AffineMap> IotaOp::getIndexingMaps() {
   return maps;
 }
 
+// A part of a part begins at the sum of both origins.
 mlir::Value IotaOp::localize(mlir::OpBuilder &builder, mlir::RankedTensorType local, mlir::Value origin) {
+  if (getOrigin())
+    origin = AddOp::create(builder, getLoc(), getOrigin(), origin);
   return IotaOp::create(builder, getLoc(), local, getDimAttr(), origin);
+}
+
+// Only dimensions taken whole are split; their sizes become the part's.
+mlir::Value SliceOp::localize(mlir::OpBuilder &builder, mlir::RankedTensorType local, mlir::Value) {
+  return SliceOp::create(builder, getLoc(), local, getOperand(), getStarts(), local.getShape(), getSteps());
 }

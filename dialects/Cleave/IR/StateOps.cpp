@@ -116,3 +116,6 @@ LogicalResult KernelOp::verify() {
       return emitOpError("tied names an input, or is -1; got: ") << input;
   return success();
 }
+
+// What the parser adds to a body without a terminator.
+void YieldOp::build(mlir::OpBuilder &, mlir::OperationState &) {}

@@ -1,0 +1,84 @@
+// assign-shardings: runs the propagation and writes its answers into the IR.
+#include "compiler/Sharding/Passes.h"
+#include "compiler/Sharding/Propagation.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_ASSIGNSHARDINGS
+#include "compiler/Sharding/Passes.h.inc"
+} // namespace cleave
+
+using namespace cleave;
+using mlir::Attribute;
+
+// Replaces composites by their parts, whose loops can be split.
+static llvm::LogicalResult decomposeAll(llvm::ArrayRef<mlir::Operation *> composites) {
+  for (mlir::Operation *op : composites) {
+    mlir::OpBuilder builder(op);
+    auto parts = llvm::cast<ComputeOpInterface>(op).decompose(builder, op->getOperands());
+    if (parts.size() != op->getNumResults())
+      return op->emitOpError("cannot be split along its reduced dimension, and does not decompose");
+    op->replaceAllUsesWith(parts);
+    op->erase();
+  }
+  return mlir::success();
+}
+
+static void annotateOps(mlir::ModuleOp module, const Propagation &shardings) {
+  mlir::Builder builder(module.getContext());
+  module.walk([&](mlir::Operation *op) {
+    if (!op->getParentOfType<mlir::func::FuncOp>())
+      return;
+    llvm::SmallVector<Attribute> made, used;
+    for (mlir::Value result : op->getResults())
+      made.push_back(shardings.getMade(result));
+    for (mlir::OpOperand &operand : op->getOpOperands())
+      used.push_back(shardings.getUsed(operand));
+    if (!made.empty())
+      op->setAttr("cleave.sharding", builder.getArrayAttr(made));
+    if (!used.empty())
+      op->setAttr("cleave.uses", builder.getArrayAttr(used));
+  });
+}
+
+static void annotatePorts(mlir::func::FuncOp function, const Propagation &shardings) {
+  for (mlir::BlockArgument argument : function.getArguments())
+    function.setArgAttr(argument.getArgNumber(), "cleave.sharding", shardings.getMade(argument));
+  for (mlir::OpOperand &result : function.getBody().front().getTerminator()->getOpOperands())
+    function.setResultAttr(result.getOperandNumber(), "cleave.sharding", shardings.getUsed(result));
+}
+
+namespace {
+struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
+  using AssignShardingsBase::AssignShardingsBase;
+
+  void runOnOperation() override {
+    mlir::ModuleOp module = getOperation();
+    auto mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
+    if (!mesh) {
+      module.emitError("assign-shardings needs the module's cleave.mesh; got: none");
+      return signalPassFailure();
+    }
+    llvm::SmallVector<std::string> axes(dataAxes.begin(), dataAxes.end());
+    if (axes.empty())
+      axes = {"dp", "fsdp"};
+    while (true) {
+      Propagation shardings(module, mesh, axes);
+      if (mlir::failed(shardings.run()))
+        return signalPassFailure();
+      if (shardings.getBlockedComposites().empty())
+        return annotate(shardings);
+      if (mlir::failed(decomposeAll(shardings.getBlockedComposites())))
+        return signalPassFailure();
+    }
+  }
+
+  void annotate(const Propagation &shardings) {
+    annotateOps(getOperation(), shardings);
+    for (auto function : getOperation().getOps<mlir::func::FuncOp>())
+      if (!function.isDeclaration())
+        annotatePorts(function, shardings);
+    for (auto state : getOperation().getOps<StateOp>())
+      state.setStorageAttr(shardings.getStorage(state));
+  }
+};
+} // namespace

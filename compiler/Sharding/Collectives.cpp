@@ -1,0 +1,100 @@
+#include "compiler/Sharding/Collectives.h"
+
+#include "dialects/Cleave/IR/Elementwise.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace cleave;
+using mlir::Location;
+using mlir::OpBuilder;
+using mlir::RankedTensorType;
+using mlir::Value;
+namespace shard = mlir::shard;
+
+Collectives::Collectives(mlir::ModuleOp module, MeshAttr mesh) : module(module), mesh(mesh) {
+  if (mesh.getNumRanks() == 1 || module.lookupSymbol(kGrid))
+    return;
+  auto builder = OpBuilder::atBlockBegin(module.getBody());
+  shard::GridOp::create(builder, module.getLoc(), kGrid, mesh.getSizes());
+}
+
+static shard::ReductionKind reductionKind(ReduceKind kind) {
+  switch (kind) {
+  case ReduceKind::Sum:
+    return shard::ReductionKind::Sum;
+  case ReduceKind::Max:
+    return shard::ReductionKind::Max;
+  case ReduceKind::Min:
+    return shard::ReductionKind::Min;
+  case ReduceKind::Product:
+    return shard::ReductionKind::Product;
+  }
+  return shard::ReductionKind::Sum;
+}
+
+mlir::Operation *Collectives::build(OpBuilder &builder, Location loc, const ReshardStep &step, Value input,
+                                    RankedTensorType result) {
+  llvm::SmallVector<shard::GridAxis> axes;
+  for (llvm::StringRef axis : step.axes)
+    axes.push_back(mesh.getIndex(axis));
+  llvm::APInt dim(64, step.dim), concatDim(64, step.concatDim);
+  switch (step.kind) {
+  case ReshardKind::AllReduce:
+    return shard::AllReduceOp::create(builder, loc, result, kGrid, axes, input, reductionKind(step.reduction));
+  case ReshardKind::ReduceScatter:
+    return shard::ReduceScatterOp::create(builder, loc, result, kGrid, axes, input, reductionKind(step.reduction), dim);
+  case ReshardKind::AllGather:
+    return shard::AllGatherOp::create(builder, loc, result, kGrid, axes, input, dim);
+  case ReshardKind::AllSlice:
+    return shard::AllSliceOp::create(builder, loc, mlir::Type(result), input, llvm::StringRef(kGrid), axes, step.dim);
+  case ReshardKind::AllToAll:
+    return shard::AllToAllOp::create(builder, loc, result, kGrid, axes, input, dim, concatDim);
+  }
+  return nullptr;
+}
+
+llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Value value, RankedTensorType type,
+                                            ShardingAttr made, ShardingAttr used, const llvm::Twine &reason) {
+  auto steps = planReshard(made, used);
+  if (mlir::failed(steps))
+    return mlir::emitError(loc, "no collective leads from ") << made << " to " << used << ", needed for " << reason;
+  for (const ReshardStep &step : *steps) {
+    mlir::Operation *collective = build(builder, loc, step, value, step.result.getLocalType(type, mesh));
+    collective->setAttr("cleave.instance", builder.getI64IntegerAttr(nextInstance++));
+    collective->setAttr("cleave.reason", builder.getStringAttr(reason));
+    value = collective->getResult(0);
+  }
+  return value;
+}
+
+Value Collectives::coordinate(OpBuilder &builder, Location loc, llvm::StringRef axis) {
+  std::string name = ("coordinate." + axis).str();
+  auto scalar = RankedTensorType::get({}, builder.getI64Type());
+  if (!module.lookupSymbol(name)) {
+    auto top = OpBuilder::atBlockBegin(module.getBody());
+    auto init = InitAttr::get(module.getContext(), InitKind::Coordinate, builder.getStringAttr(axis), nullptr);
+    auto segment =
+        SegmentAttr::get(module.getContext(), builder.getStringAttr(name), scalar, 0, 0, init, mlir::ArrayAttr());
+    StateOp::create(top, module.getLoc(), builder.getStringAttr(name), mlir::TypeAttr::get(scalar),
+                    RoleAttr::get(module.getContext(), Role::Coordinate), builder.getArrayAttr(segment),
+                    mlir::StringAttr(), ShardingAttr::replicated(module.getContext(), 0), mlir::UnitAttr());
+  }
+  return ReadOp::create(builder, loc, scalar, llvm::StringRef(name));
+}
+
+// (c_a * size(b) + c_b) * local size, for a dimension split over a and b.
+Value Collectives::origin(OpBuilder &builder, Location loc, ShardingAttr sharding, RankedTensorType local) {
+  auto scalar = RankedTensorType::get({}, builder.getI64Type()),
+       single = RankedTensorType::get({1}, builder.getI64Type());
+  llvm::SmallVector<Value> parts;
+  for (int64_t dim = 0; dim < local.getRank(); ++dim) {
+    Value block = splat(builder, loc, scalar, 0);
+    for (llvm::StringRef axis : sharding.getDimAxes(dim)) {
+      Value size = splat(builder, loc, scalar, mesh.getSize(axis));
+      block = AddOp::create(builder, loc, MulOp::create(builder, loc, block, size), coordinate(builder, loc, axis));
+    }
+    Value first = MulOp::create(builder, loc, block, splat(builder, loc, scalar, local.getDimSize(dim)));
+    parts.push_back(ReshapeOp::create(builder, loc, single, first));
+  }
+  return ConcatOp::create(builder, loc, parts, 0);
+}

@@ -1,0 +1,172 @@
+// partition: the program of one rank. A value's local form is made by the same op on local operands; everything that
+// crosses ranks is the difference of `cleave.uses` and `cleave.sharding`.
+#include "compiler/Sharding/Collectives.h"
+#include "compiler/Sharding/Linearity.h"
+#include "compiler/Sharding/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_PARTITION
+#include "compiler/Sharding/Passes.h.inc"
+} // namespace cleave
+
+using namespace cleave;
+using llvm::LogicalResult;
+using mlir::failure;
+using mlir::OpBuilder;
+using mlir::RankedTensorType;
+using mlir::success;
+using mlir::Value;
+using mlir::func::FuncOp;
+
+static ShardingAttr shardingAt(mlir::Operation *op, llvm::StringRef name, unsigned index) {
+  auto list = op->getAttrOfType<mlir::ArrayAttr>(name);
+  return list && index < list.size() ? llvm::dyn_cast<ShardingAttr>(list[index]) : ShardingAttr();
+}
+
+static std::string axesText(ShardingAttr sharding) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  sharding.getDims().print(stream);
+  if (!sharding.getPartialAxes().empty())
+    stream << " partial over " << llvm::join(sharding.getPartialAxes(), ", ");
+  return text;
+}
+
+namespace {
+class FunctionPartitioner {
+public:
+  FunctionPartitioner(FuncOp function, MeshAttr mesh, Collectives &collectives)
+      : function(function), mesh(mesh), collectives(collectives), builder(function.getContext()) {}
+
+  LogicalResult run() {
+    mlir::Block &body = function.getBody().front();
+    for (mlir::BlockArgument argument : body.getArguments()) {
+      auto sharding = function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), "cleave.sharding");
+      if (!sharding)
+        return function.emitError("partition needs cleave.sharding on every argument; run assign-shardings first");
+      made[argument] = sharding;
+    }
+    // Global ops stay until the end: later ops ask them for types.
+    llvm::SmallVector<mlir::Operation *> globals;
+    for (mlir::Operation &op : body)
+      globals.push_back(&op);
+    for (mlir::BlockArgument argument : body.getArguments())
+      locals.map(argument, body.addArgument(localType(argument), argument.getLoc()));
+    for (mlir::Operation *op : globals)
+      if (mlir::failed(partition(op)))
+        return failure();
+    for (mlir::Operation *op : llvm::reverse(globals))
+      op->erase();
+    body.eraseArguments(0, body.getNumArguments() / 2);
+    auto results = body.getTerminator()->getOperandTypes();
+    function.setType(builder.getFunctionType(body.getArgumentTypes(), results));
+    return success();
+  }
+
+private:
+  RankedTensorType localType(Value value) {
+    return made[value].getLocalType(llvm::cast<RankedTensorType>(value.getType()), mesh);
+  }
+
+  LogicalResult partition(mlir::Operation *op) {
+    builder.setInsertionPoint(op);
+    llvm::SmallVector<Value> operands;
+    for (mlir::OpOperand &operand : op->getOpOperands()) {
+      auto local = localOperand(operand);
+      if (mlir::failed(local))
+        return failure();
+      operands.push_back(*local);
+    }
+    for (auto [index, result] : llvm::enumerate(op->getResults())) {
+      made[result] = shardingAt(op, "cleave.sharding", index);
+      if (!made[result])
+        return op->emitOpError("has no cleave.sharding for result ") << index << "; run assign-shardings first";
+    }
+    if (op->getNumResults() == 1 && partitionSplat(op))
+      return success();
+    mlir::Operation *local = op->clone();
+    builder.insert(local);
+    local->setOperands(operands);
+    local->removeAttr("cleave.sharding");
+    local->removeAttr("cleave.uses");
+    for (auto [whole, part] : llvm::zip_equal(op->getResults(), local->getResults()))
+      part.setType(localType(whole));
+    locals.map(op->getResults(), local->getResults());
+    localize(op, local);
+    return success();
+  }
+
+  // The operand as this op uses it; each form of a value is made once.
+  llvm::FailureOr<Value> localOperand(mlir::OpOperand &operand) {
+    Value value = operand.get();
+    ShardingAttr used = shardingAt(operand.getOwner(), "cleave.uses", operand.getOperandNumber());
+    if (!used)
+      return operand.getOwner()->emitOpError("has no cleave.uses for operand ")
+             << operand.getOperandNumber() << "; run assign-shardings first";
+    if (used == made[value] || (isZero(value) && used.getDims() == made[value].getDims()))
+      return locals.lookup(value);
+    Value &form = forms[{value, used}];
+    if (form)
+      return form;
+    std::string reason = "made " + axesText(made[value]) + ", used " + axesText(used) + " by " +
+                         operand.getOwner()->getName().getStringRef().str() + " in @" + function.getName().str();
+    auto local = collectives.reshard(builder, value.getLoc(), locals.lookup(value),
+                                     llvm::cast<RankedTensorType>(value.getType()), made[value], used, reason);
+    if (mlir::failed(local))
+      return failure();
+    return form = *local;
+  }
+
+  bool partitionSplat(mlir::Operation *op) {
+    mlir::DenseElementsAttr constant;
+    if (!mlir::matchPattern(op, mlir::m_Constant(&constant)) || !constant.isSplat())
+      return false;
+    auto part = mlir::DenseElementsAttr::get(localType(op->getResult(0)), constant.getSplatValue<mlir::Attribute>());
+    locals.map(op->getResult(0), ConstantOp::create(builder, op->getLoc(), part).getResult());
+    return true;
+  }
+
+  void localize(mlir::Operation *op, mlir::Operation *local) {
+    auto positional = llvm::dyn_cast<PositionalOpInterface>(local);
+    if (!positional || local->getResult(0).getType() == op->getResult(0).getType())
+      return;
+    Value whole = op->getResult(0);
+    RankedTensorType type = localType(whole);
+    Value origin = collectives.origin(builder, op->getLoc(), made[whole], type);
+    // The clone's own type is local already; the op that it stands for makes a part of the whole.
+    Value part = positional.localize(builder, type, origin);
+    locals.map(whole, part);
+    local->erase();
+  }
+
+  FuncOp function;
+  MeshAttr mesh;
+  Collectives &collectives;
+  OpBuilder builder;
+  mlir::IRMapping locals;
+  llvm::DenseMap<Value, ShardingAttr> made;
+  llvm::DenseMap<std::pair<Value, mlir::Attribute>, Value> forms;
+};
+
+struct Partition : cleave::impl::PartitionBase<Partition> {
+  using PartitionBase::PartitionBase;
+
+  void runOnOperation() override {
+    mlir::ModuleOp module = getOperation();
+    auto mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
+    if (!mesh) {
+      module.emitError("partition needs the module's cleave.mesh; got: none");
+      return signalPassFailure();
+    }
+    Collectives collectives(module, mesh);
+    for (FuncOp function : llvm::to_vector(module.getOps<FuncOp>()))
+      if (!function.isDeclaration() && mlir::failed(FunctionPartitioner(function, mesh, collectives).run()))
+        return signalPassFailure();
+    module->setAttr("cleave.level", mlir::StringAttr::get(&getContext(), "sharded"));
+  }
+};
+} // namespace

@@ -1,0 +1,10 @@
+#include "compiler/Sharding/Pipeline.h"
+#include "compiler/Sharding/Passes.h"
+
+void cleave::buildShardingPipeline(mlir::OpPassManager &manager, const ShardingOptions &options) {
+  AssignShardingsOptions assign;
+  assign.dataAxes.assign(options.dataAxes.begin(), options.dataAxes.end());
+  manager.addPass(createAssignShardings(assign)); // decides on the whole module: states tie its functions together
+  manager.addPass(createPartition());             // needs all decisions, changes all types at once
+  manager.addPass(createVerifySharded());
+}

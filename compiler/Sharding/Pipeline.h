@@ -1,0 +1,18 @@
+// Step level to sharded level.
+#ifndef CLEAVE_COMPILER_SHARDING_PIPELINE_H
+#define CLEAVE_COMPILER_SHARDING_PIPELINE_H
+
+#include "mlir/Pass/PassManager.h"
+
+namespace cleave {
+
+struct ShardingOptions {
+  // Mesh axes that split the batch, slowest first; empty: those of dp and fsdp that the mesh has.
+  llvm::SmallVector<std::string> dataAxes;
+};
+
+void buildShardingPipeline(mlir::OpPassManager &manager, const ShardingOptions &options = {});
+
+} // namespace cleave
+
+#endif

@@ -1,0 +1,300 @@
+#include "compiler/Sharding/Propagation.h"
+#include "compiler/Sharding/Linearity.h"
+#include "compiler/Sharding/LoopSharding.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace cleave;
+using llvm::LogicalResult;
+using llvm::SmallVector;
+using mlir::failure;
+using mlir::success;
+using mlir::Value;
+using mlir::func::FuncOp;
+
+static mlir::RankedTensorType tensorType(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+
+ShardingAttr cleave::resolved(ShardingAttr sharding) {
+  return ShardingAttr::get(sharding.getContext(), sharding.getDims(), mlir::ArrayAttr(), ReduceKind::Sum);
+}
+
+Propagation::Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes)
+    : module(module), mesh(mesh) {
+  for (const std::string &axis : dataAxes)
+    if (mesh.getSize(axis) > 1)
+      this->dataAxes.push_back(mlir::StringAttr::get(module.getContext(), axis));
+}
+
+ShardingAttr Propagation::whole(mlir::Type type) {
+  return ShardingAttr::replicated(type.getContext(), llvm::cast<mlir::RankedTensorType>(type).getRank());
+}
+
+LogicalResult Propagation::run() {
+  findAccumulators();
+  do {
+    made.clear();
+    used.clear();
+    blocked.clear();
+    if (mlir::failed(propagate()))
+      return failure();
+  } while (blocked.empty() && !settleStorage());
+  return success();
+}
+
+LogicalResult Propagation::propagate() {
+  // Forward functions stand before the backward functions that take their results.
+  for (FuncOp function : module.getOps<FuncOp>()) {
+    if (function.isDeclaration())
+      continue;
+    if (mlir::failed(setArguments(function)))
+      return failure();
+    forward(function);
+    if (mlir::failed(setReturn(function)))
+      return failure();
+    backward(function);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Fixed points
+//===----------------------------------------------------------------------===//
+
+llvm::FailureOr<ShardingAttr> Propagation::portSharding(FuncOp function, mlir::Type type, mlir::Attribute batchDim,
+                                                        const llvm::Twine &what) {
+  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+  if (!tensor)
+    return function.emitError("expected ranked tensors at the ports of @") << function.getName() << "; got: " << type;
+  auto dim = llvm::dyn_cast_if_present<mlir::IntegerAttr>(batchDim);
+  if (!dim || dataAxes.empty())
+    return whole(type);
+  if (dim.getInt() < 0 || dim.getInt() >= tensor.getRank())
+    return function.emitError("cleave.batch_dim of ") << what << " is not one of its dimensions; got: " << dim.getInt();
+  int64_t ranks = 1;
+  for (mlir::Attribute axis : dataAxes)
+    ranks *= mesh.getSize(llvm::cast<mlir::StringAttr>(axis).getValue());
+  if (tensor.getDimSize(dim.getInt()) % ranks != 0)
+    return function.emitError("cannot split ")
+           << what << " of @" << function.getName() << " evenly: dimension " << dim.getInt() << " of " << tensor
+           << " over " << ranks << " data ranks; bind a batch that is a multiple of " << ranks;
+  mlir::Builder builder(module.getContext());
+  SmallVector<mlir::Attribute> dims(tensor.getRank(), builder.getArrayAttr({}));
+  dims[dim.getInt()] = builder.getArrayAttr(dataAxes);
+  return ShardingAttr::get(module.getContext(), builder.getArrayAttr(dims), mlir::ArrayAttr(), ReduceKind::Sum);
+}
+
+// "c0.bwd.first" takes its residuals from "c0.fwd.first", or from "c0.fwd" where there is no such function.
+static FuncOp forwardOf(FuncOp backward) {
+  std::string name = backward.getName().str();
+  size_t at = name.find(".bwd");
+  if (at == std::string::npos)
+    return nullptr;
+  name.replace(at, 4, ".fwd");
+  auto module = backward->getParentOfType<mlir::ModuleOp>();
+  if (FuncOp forward = module.lookupSymbol<FuncOp>(name))
+    return forward;
+  return module.lookupSymbol<FuncOp>(name.substr(0, at + 4));
+}
+
+LogicalResult Propagation::setArguments(FuncOp function) {
+  for (mlir::BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual")) {
+      FuncOp forward = forwardOf(function);
+      auto *terminator = forward ? forward.getBody().front().getTerminator() : nullptr;
+      if (!terminator || residual.getInt() < 0 || residual.getInt() >= terminator->getNumOperands() ||
+          !used.contains(&terminator->getOpOperand(residual.getInt())))
+        return function.emitError("argument ")
+               << index << " is residual " << residual.getInt()
+               << ", which no forward function before this one returns; expected @<chunk>.fwd before @<chunk>.bwd";
+      made[argument] = used.lookup(&terminator->getOpOperand(residual.getInt()));
+      continue;
+    }
+    auto sharding = portSharding(function, argument.getType(), function.getArgAttr(index, "cleave.batch_dim"),
+                                 "argument " + llvm::Twine(index));
+    if (mlir::failed(sharding))
+      return failure();
+    made[argument] = *sharding;
+  }
+  return success();
+}
+
+LogicalResult Propagation::setReturn(FuncOp function) {
+  for (mlir::OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    bool isNamed = function.getResultAttr(index, "cleave.name") != nullptr;
+    if (!isNamed) { // a residual stays as it is made
+      used[&operand] = resolved(made.lookup(operand.get()));
+      continue;
+    }
+    auto sharding = portSharding(function, operand.get().getType(), function.getResultAttr(index, "cleave.batch_dim"),
+                                 "result " + llvm::Twine(index));
+    if (mlir::failed(sharding))
+      return failure();
+    used[&operand] = *sharding;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+void Propagation::forward(FuncOp function) {
+  for (mlir::Operation &op : function.getBody().front().without_terminator())
+    forwardOp(&op);
+}
+
+void Propagation::forwardOp(mlir::Operation *op) {
+  if (auto read = llvm::dyn_cast<ReadOp>(op)) {
+    made[read.getResult()] = storage.lookup(module.lookupSymbol(read.getState()));
+    return;
+  }
+  if (auto write = llvm::dyn_cast<WriteOp>(op)) {
+    used[&op->getOpOperand(0)] = storage.lookup(module.lookupSymbol(write.getState()));
+    return;
+  }
+  if (passPartial(op))
+    return;
+  SmallVector<ShardingAttr> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(resolved(made.lookup(operand)));
+  setLoops(op, operands);
+}
+
+// A linear op of partial terms (and zeros) gives a partial result, unless it makes more bytes than it takes.
+bool Propagation::passPartial(mlir::Operation *op) {
+  ShardingAttr partial;
+  int64_t taken = 0;
+  for (Value operand : op->getOperands()) {
+    ShardingAttr sharding = made.lookup(operand);
+    if (!sharding.getPartialAxes().empty())
+      partial = partial ? partial : sharding;
+    taken += byteSize(operand.getType());
+  }
+  if (!partial || partial.getKind() != ReduceKind::Sum || op->getNumResults() != 1 ||
+      byteSize(op->getResult(0).getType()) > taken || !isLinear(op))
+    return false;
+  LoopSharding loops(op, mesh);
+  for (mlir::OpOperand &operand : op->getOpOperands()) {
+    ShardingAttr sharding = made.lookup(operand.get());
+    bool isSameTerm = sharding.getPartial() == partial.getPartial() && sharding.getKind() == ReduceKind::Sum;
+    if (!isSameTerm && !isZero(operand.get()))
+      return false;
+    if (isSameTerm && !loops.propose(operand.getOperandNumber(), resolved(sharding), false))
+      return false;
+  }
+  auto withPartial = [&](ShardingAttr dims) {
+    return ShardingAttr::get(dims.getContext(), dims.getDims(), partial.getPartial(), ReduceKind::Sum);
+  };
+  for (mlir::OpOperand &operand : op->getOpOperands()) {
+    ShardingAttr sharding = loops.getOperand(operand.getOperandNumber());
+    used[&operand] = isZero(operand.get()) ? sharding : withPartial(sharding);
+  }
+  made[op->getResult(0)] = withPartial(loops.getResult(0));
+  return true;
+}
+
+// Operands that are dearest to move propose first; who comes too late is resharded.
+void Propagation::setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands) {
+  LoopSharding loops(op, mesh);
+  auto order = llvm::to_vector(llvm::seq<unsigned>(0, operands.size()));
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) {
+    return byteSize(op->getOperand(a).getType()) > byteSize(op->getOperand(b).getType());
+  });
+  auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
+  bool isComposite = compute && compute.getComputeKind() == ComputeKind::Composite;
+  for (unsigned index : order)
+    if (!loops.propose(index, operands[index]) && isComposite && loops.isWholeDimSplit(index, operands[index]) &&
+        !llvm::is_contained(blocked, op))
+      blocked.push_back(op);
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    used[&operand] = loops.getOperand(operand.getOperandNumber());
+  for (auto [index, result] : llvm::enumerate(op->getResults()))
+    made[result] = loops.getResult(index);
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+void Propagation::backward(FuncOp function) {
+  for (mlir::Operation &op : llvm::reverse(function.getBody().front().without_terminator()))
+    refine(&op);
+}
+
+static bool isTable(mlir::Operation *op) {
+  mlir::DenseElementsAttr constant;
+  return op->hasTrait<mlir::OpTrait::ConstantLike>() &&
+         !(mlir::matchPattern(op, mlir::m_Constant(&constant)) && constant.isSplat());
+}
+
+// Makes a whole value split where every user wants the same split and no operand has to be moved for it.
+void Propagation::refine(mlir::Operation *op) {
+  if (op->getNumResults() != 1 || !llvm::isa<mlir::shard::ShardingInterface>(op) || isTable(op))
+    return;
+  Value result = op->getResult(0);
+  if (!made.lookup(result).isReplicated() || result.use_empty())
+    return;
+  ShardingAttr wanted = used.lookup(&*result.use_begin());
+  for (mlir::OpOperand &use : result.getUses())
+    if (used.lookup(&use) != wanted)
+      return;
+  if (wanted.isReplicated() || !wanted.getPartialAxes().empty())
+    return;
+  LoopSharding loops(op, mesh);
+  if (!loops.propose(op->getNumOperands(), wanted, /*allowReduction=*/false) || loops.getResult(0) != wanted)
+    return;
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (!made.lookup(operand.get()).isReplicated())
+      return;
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    used[&operand] = loops.getOperand(operand.getOperandNumber());
+  made[result] = wanted;
+}
+
+//===----------------------------------------------------------------------===//
+// Storage
+//===----------------------------------------------------------------------===//
+
+// Begins with every state whole, and every accumulator partial over the data axes.
+void Propagation::findAccumulators() {
+  llvm::DenseMap<mlir::Operation *, llvm::SmallPtrSet<mlir::Operation *, 2>> readers, writers;
+  module.walk([&](mlir::Operation *op) {
+    if (auto read = llvm::dyn_cast<ReadOp>(op))
+      readers[module.lookupSymbol(read.getState())].insert(op->getParentOfType<FuncOp>());
+    if (auto write = llvm::dyn_cast<WriteOp>(op))
+      writers[module.lookupSymbol(write.getState())].insert(op->getParentOfType<FuncOp>());
+  });
+  mlir::Builder builder(module.getContext());
+  for (StateOp state : module.getOps<StateOp>()) {
+    storage[state] = whole(state.getTensorType());
+    bool isFloat = llvm::isa<mlir::FloatType>(state.getTensorType().getElementType());
+    bool isTransient = state.getRole() == Role::Gradient || state.getRole() == Role::Scalar;
+    bool isReadElsewhere =
+        llvm::any_of(readers[state], [&](mlir::Operation *function) { return !writers[state].contains(function); });
+    if (!isFloat || !isTransient || writers[state].empty() || !isReadElsewhere || dataAxes.empty())
+      continue;
+    storage[state] = ShardingAttr::get(module.getContext(), storage[state].getDims(), builder.getArrayAttr(dataAxes),
+                                       ReduceKind::Sum);
+    demotions[state] = 0;
+  }
+}
+
+// Is every accumulator stored as it is written? Otherwise the guess changes: first to what is written, then to whole.
+bool Propagation::settleStorage() {
+  bool isSettled = true;
+  module.walk([&](WriteOp write) {
+    mlir::Operation *state = module.lookupSymbol(write.getState());
+    ShardingAttr written = made.lookup(write.getValue());
+    if (!demotions.contains(state) || written == storage[state] || isZero(write.getValue()))
+      return;
+    if (storage[state].isReplicated())
+      return;
+    bool isFirst = demotions[state]++ == 0;
+    storage[state] = isFirst && written.getPartialAxes().empty() ? written : whole(write.getValue().getType());
+    isSettled = false;
+  });
+  return isSettled;
+}

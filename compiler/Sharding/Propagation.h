@@ -1,0 +1,71 @@
+// Decides the sharding of every value of a module: where it is made, and in which form each op uses it.
+//
+// Fixed points are the function arguments and results (`cleave.batch_dim` is split over the data axes), and the storage
+// of states. From there:
+//   1. forward: an op takes the splits of its operands where its loops allow; of operands that disagree, the one stays
+//   that costs
+//      most to move. A split contraction makes a partial result; a partial value passes linear ops (Linearity.h) and is
+//      resolved before all others;
+//   2. backward: a whole value that every user wants split in the same way is made split, if that moves nothing:
+//      broadcasts, random numbers, splat constants.
+// Storage: states are whole, but for *accumulators* (floating-point states that one function writes and another only
+// reads: gradients, the loss's sum): these are kept as they are written, partial or split. So each gradient bucket is
+// reduced once, where the update reads it.
+//
+// Example, `dp`: x [["dp"], []], w whole -> matmul [["dp"], []]; w's gradient contracts the split dimension: partial
+// over "dp"; @g is written partial; @update uses it whole: one all_reduce.
+#ifndef CLEAVE_COMPILER_SHARDING_PROPAGATION_H
+#define CLEAVE_COMPILER_SHARDING_PROPAGATION_H
+
+#include "compiler/Sharding/ReshardPlanner.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace cleave {
+
+class Propagation {
+public:
+  Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes);
+
+  // Fails with a diagnostic where a fixed point cannot be met.
+  llvm::LogicalResult run();
+
+  ShardingAttr getMade(mlir::Value value) const { return made.lookup(value); }
+  ShardingAttr getUsed(mlir::OpOperand &operand) const { return used.lookup(&operand); }
+  ShardingAttr getStorage(StateOp state) const { return storage.lookup(state); }
+  // Composites of which a reduced dimension came in split: decompose these and run again.
+  llvm::ArrayRef<mlir::Operation *> getBlockedComposites() const { return blocked; }
+
+private:
+  llvm::LogicalResult propagate();
+  llvm::LogicalResult setArguments(mlir::func::FuncOp function);
+  llvm::FailureOr<ShardingAttr> portSharding(mlir::func::FuncOp function, mlir::Type type, mlir::Attribute batchDim,
+                                             const llvm::Twine &what);
+  void forward(mlir::func::FuncOp function);
+  void forwardOp(mlir::Operation *op);
+  bool passPartial(mlir::Operation *op);
+  void setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands);
+  llvm::LogicalResult setReturn(mlir::func::FuncOp function);
+  void backward(mlir::func::FuncOp function);
+  void refine(mlir::Operation *op);
+  void findAccumulators();
+  bool settleStorage();
+  static ShardingAttr whole(mlir::Type type);
+
+  mlir::ModuleOp module;
+  MeshAttr mesh;
+  llvm::SmallVector<mlir::Attribute> dataAxes;
+  llvm::DenseMap<mlir::Value, ShardingAttr> made;
+  llvm::DenseMap<mlir::OpOperand *, ShardingAttr> used;
+  llvm::DenseMap<mlir::Operation *, ShardingAttr> storage;
+  llvm::DenseMap<mlir::Operation *, unsigned> demotions; // of accumulators
+  llvm::SmallVector<mlir::Operation *> blocked;
+};
+
+// `sharding` without partial axes: what a non-linear use needs.
+ShardingAttr resolved(ShardingAttr sharding);
+
+} // namespace cleave
+
+#endif

@@ -1,0 +1,155 @@
+#include "compiler/Sharding/ReshardPlanner.h"
+
+using namespace cleave;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using llvm::StringRef;
+using Axes = SmallVector<StringRef>;
+
+namespace {
+// The state of the walk from `made` to `used`.
+class Planner {
+public:
+  Planner(ShardingAttr made, ShardingAttr used) : context(made.getContext()), kind(made.getKind()) {
+    for (int64_t dim = 0, rank = made.getDims().size(); dim < rank; ++dim) {
+      current.push_back(made.getDimAxes(dim));
+      target.push_back(used.getDimAxes(dim));
+    }
+    partial = made.getPartialAxes();
+    keptPartial = used.getPartialAxes();
+  }
+
+  llvm::FailureOr<SmallVector<ReshardStep>> run() {
+    if (llvm::any_of(keptPartial, [&](StringRef axis) { return !llvm::is_contained(partial, axis); }))
+      return mlir::failure();
+    while (appendAxis() || reduceRest() || gatherSuffix())
+      ;
+    return std::move(steps);
+  }
+
+private:
+  static size_t commonPrefix(const Axes &a, const Axes &b) {
+    size_t length = 0;
+    while (length < a.size() && length < b.size() && a[length] == b[length])
+      ++length;
+    return length;
+  }
+  bool isReady(size_t dim) const { return commonPrefix(current[dim], target[dim]) == current[dim].size(); }
+  // The dimension whose last axis is `axis` and must go, or -1.
+  int64_t dimToGiveUp(StringRef axis) const {
+    for (size_t dim = 0; dim < current.size(); ++dim)
+      if (!isReady(dim) && current[dim].back() == axis)
+        return dim;
+    return -1;
+  }
+  bool isSplitting(StringRef axis) const {
+    return llvm::any_of(current, [&](const Axes &axes) { return llvm::is_contained(axes, axis); });
+  }
+
+  // Brings one dimension one axis nearer to its target, by whatever frees the axis.
+  bool appendAxis() {
+    for (size_t dim = 0; dim < current.size(); ++dim) {
+      if (!isReady(dim) || current[dim].size() == target[dim].size())
+        continue;
+      StringRef axis = target[dim][current[dim].size()];
+      if (llvm::is_contained(partial, axis)) {
+        llvm::erase(partial, axis);
+        current[dim].push_back(axis);
+        return emit(ReshardKind::ReduceScatter, {axis}, dim);
+      }
+      if (int64_t from = dimToGiveUp(axis); from >= 0) {
+        current[from].pop_back();
+        current[dim].push_back(axis);
+        return emit(ReshardKind::AllToAll, {axis}, dim, from);
+      }
+      if (!isSplitting(axis)) {
+        current[dim].push_back(axis);
+        return emit(ReshardKind::AllSlice, {axis}, dim);
+      }
+    }
+    return false;
+  }
+
+  // Reduces, in one step, over every partial axis that will not be scattered.
+  bool reduceRest() {
+    Axes reduced;
+    for (StringRef axis : partial)
+      if (!llvm::is_contained(keptPartial, axis) &&
+          llvm::none_of(target, [&](const Axes &axes) { return llvm::is_contained(axes, axis); }))
+        reduced.push_back(axis);
+    if (reduced.empty())
+      return false;
+    llvm::erase_if(partial, [&](StringRef axis) { return llvm::is_contained(reduced, axis); });
+    return emit(ReshardKind::AllReduce, reduced);
+  }
+
+  bool gatherSuffix() {
+    for (size_t dim = 0; dim < current.size(); ++dim) {
+      if (isReady(dim))
+        continue;
+      size_t kept = commonPrefix(current[dim], target[dim]);
+      Axes gathered(current[dim].begin() + kept, current[dim].end());
+      current[dim].truncate(kept);
+      return emit(ReshardKind::AllGather, gathered, dim);
+    }
+    return false;
+  }
+
+  bool emit(ReshardKind step, Axes axes, int64_t dim = -1, int64_t concatDim = -1) {
+    mlir::Builder builder(context);
+    SmallVector<mlir::Attribute> dims;
+    for (const Axes &dimAxes : current)
+      dims.push_back(builder.getStrArrayAttr(dimAxes));
+    auto rest = partial.empty() ? mlir::ArrayAttr() : builder.getStrArrayAttr(partial);
+    auto result = ShardingAttr::get(context, builder.getArrayAttr(dims), rest, rest ? kind : ReduceKind::Sum);
+    steps.push_back({step, std::move(axes), dim, concatDim, kind, result});
+    return true;
+  }
+
+  mlir::MLIRContext *context;
+  ReduceKind kind;
+  SmallVector<Axes> current, target;
+  Axes partial, keptPartial;
+  SmallVector<ReshardStep> steps;
+};
+} // namespace
+
+llvm::FailureOr<SmallVector<ReshardStep>> cleave::planReshard(ShardingAttr made, ShardingAttr used) {
+  if (made == used)
+    return SmallVector<ReshardStep>();
+  if (made.getDims().size() != used.getDims().size())
+    return mlir::failure();
+  if (!used.getPartialAxes().empty() && made.getKind() != used.getKind())
+    return mlir::failure();
+  return Planner(made, used).run();
+}
+
+int64_t cleave::reshardBytes(ArrayRef<ReshardStep> steps, ShardingAttr made, mlir::RankedTensorType type,
+                             MeshAttr mesh) {
+  int64_t sent = 0;
+  ShardingAttr before = made;
+  for (const ReshardStep &step : steps) {
+    int64_t ranks = 1;
+    for (StringRef axis : step.axes)
+      ranks *= mesh.getSize(axis);
+    int64_t input = byteSize(before.getLocalType(type, mesh)), output = byteSize(step.result.getLocalType(type, mesh));
+    switch (step.kind) {
+    case ReshardKind::AllReduce:
+      sent += 2 * input / ranks * (ranks - 1);
+      break;
+    case ReshardKind::ReduceScatter:
+      sent += output * (ranks - 1);
+      break;
+    case ReshardKind::AllGather:
+      sent += input * (ranks - 1);
+      break;
+    case ReshardKind::AllToAll:
+      sent += input / ranks * (ranks - 1);
+      break;
+    case ReshardKind::AllSlice:
+      break;
+    }
+    before = step.result;
+  }
+  return sent;
+}

@@ -1,0 +1,87 @@
+// verify-sharded: see Passes.td. Reports everything that is wrong, not the first thing only.
+#include "compiler/Sharding/Collectives.h"
+#include "compiler/Sharding/Passes.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_VERIFYSHARDED
+#include "compiler/Sharding/Passes.h.inc"
+} // namespace cleave
+
+using namespace cleave;
+using mlir::func::FuncOp;
+
+namespace {
+struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
+  using VerifyShardedBase::VerifyShardedBase;
+
+  void runOnOperation() override {
+    mlir::ModuleOp module = getOperation();
+    mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
+    auto level = module->getAttrOfType<mlir::StringAttr>("cleave.level");
+    if (!mesh || !level || level.getValue() != "sharded") {
+      module.emitError("expected cleave.level = \"sharded\" and a cleave.mesh; got: ") << module->getAttrDictionary();
+      return signalPassFailure();
+    }
+    checkGrid();
+    module.walk([&](mlir::Operation *op) { check(op); });
+    if (isWrong)
+      signalPassFailure();
+  }
+
+  template <typename Op> mlir::InFlightDiagnostic error(Op op) {
+    isWrong = true;
+    return op->emitError();
+  }
+
+  void checkGrid() {
+    auto grid = getOperation().lookupSymbol<mlir::shard::GridOp>(Collectives::kGrid);
+    if (mesh.getNumRanks() > 1 && (!grid || grid.getShape() != mesh.getSizes()))
+      error(getOperation()) << "expected shard.grid @mesh of the shape of " << mesh;
+  }
+
+  void check(mlir::Operation *op) {
+    if (auto state = llvm::dyn_cast<StateOp>(op); state && !state.getStorage())
+      error(op) << "state @" << state.getSymName() << " has no storage";
+    if (auto function = llvm::dyn_cast<FuncOp>(op))
+      checkPorts(function);
+    if (auto read = llvm::dyn_cast<ReadOp>(op))
+      checkAccess(op, read.getState(), read.getResult().getType());
+    if (auto write = llvm::dyn_cast<WriteOp>(op))
+      checkAccess(op, write.getState(), write.getValue().getType());
+    if (op->hasAttr("cleave.uses") || op->hasAttr("cleave.sharding"))
+      error(op) << "is left over from assign-shardings";
+    if (llvm::isa<mlir::shard::ShardDialect>(op->getDialect()) && op->getParentOfType<FuncOp>())
+      checkCollective(op);
+  }
+
+  void checkPorts(FuncOp function) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (!function.getArgAttrOfType<ShardingAttr>(i, "cleave.sharding"))
+        error(function) << "argument " << i << " has no cleave.sharding";
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (!function.getResultAttrOfType<ShardingAttr>(i, "cleave.sharding"))
+        error(function) << "result " << i << " has no cleave.sharding";
+  }
+
+  void checkAccess(mlir::Operation *op, llvm::StringRef name, mlir::Type type) {
+    auto state = getOperation().lookupSymbol<StateOp>(name);
+    if (!state || !state.getStorage())
+      return; // told already
+    auto stored = state.getStorage()->getLocalType(state.getTensorType(), mesh);
+    if (type != stored)
+      error(op) << "state @" << name << " is stored as " << stored << "; got: " << type;
+  }
+
+  void checkCollective(mlir::Operation *op) {
+    auto instance = op->getAttrOfType<mlir::IntegerAttr>("cleave.instance");
+    if (!instance || !op->hasAttr("cleave.reason"))
+      error(op) << "a collective has cleave.instance and cleave.reason";
+    else if (!instances.insert(instance.getInt()).second)
+      error(op) << "collectives have instances of their own; got: " << instance.getInt() << " twice";
+  }
+
+  MeshAttr mesh;
+  llvm::DenseSet<int64_t> instances;
+  bool isWrong = false;
+};
+} // namespace

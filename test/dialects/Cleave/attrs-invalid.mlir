@@ -1,0 +1,32 @@
+// RUN: cleave-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{a mesh has one size for every axis; got: 2 names and 1 sizes}}
+module attributes {cleave.mesh = #cleave.mesh<["dp", "tp"], [2]>} {}
+
+// -----
+// expected-error @+1 {{a mesh axis must have a name}}
+module attributes {cleave.mesh = #cleave.mesh<[""], [2]>} {}
+
+// -----
+// expected-error @+1 {{mesh axes have different names; got: "dp" twice}}
+module attributes {cleave.mesh = #cleave.mesh<["dp", "dp"], [2, 2]>} {}
+
+// -----
+// expected-error @+1 {{a mesh axis has at least one rank; got: 0 for "dp"}}
+module attributes {cleave.mesh = #cleave.mesh<["dp"], [0]>} {}
+
+// -----
+// expected-error @+1 {{a sharding uses each axis once; got: "dp" twice}}
+module attributes {s = #cleave.sharding<[["dp"], ["dp"]]>} {}
+
+// -----
+// expected-error @+1 {{a sharding uses each axis once; got: "dp" twice}}
+module attributes {s = #cleave.sharding<[["dp"]], partial = ["dp"]>} {}
+
+// -----
+// expected-error @+1 {{a sharding lists axis names for every dimension; got: "dp"}}
+module attributes {s = #cleave.sharding<["dp"]>} {}
+
+// -----
+// expected-error @+1 {{a mesh axis is a string; got: 1 : i64}}
+module attributes {s = #cleave.sharding<[[1]]>} {}
