@@ -15,7 +15,7 @@ cleave.state @frozen : tensor<3xf32> {role = #cleave.role<parameter>, frozen, se
 // CHECK-NOT: @v.grad
 // CHECK-NOT: @frozen.grad
 // CHECK-LABEL: func @c0
-// CHECK-SAME: %[[SEED:.*]]: tensor<f32> {cleave.seed})
+// CHECK-SAME: %[[SEED:[a-z0-9]+]]: tensor<f32> {cleave.seed})
 // CHECK-DAG: %[[OLD:.*]] = cleave.read @w.grad
 // CHECK-DAG: cleave.write %{{.*}}, @scalar.loss_sum
 // CHECK-DAG: cleave.write %{{.*}}, @scalar.loss_count

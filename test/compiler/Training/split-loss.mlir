@@ -3,8 +3,9 @@
 // A mean over a constant number of elements: the division is undone.
 // CHECK-LABEL: func @model
 // CHECK-SAME: -> (tensor<f32> {cleave.loss_sum}, tensor<f32> {cleave.loss_count})
-// CHECK: %[[N:.*]] = cleave.constant dense<1.200000e+01>
 // CHECK: %[[S:.*]] = cleave.reduce sum %arg0, [0, 1]
+// CHECK: cleave.div
+// CHECK: %[[N:.*]] = cleave.constant dense<1.200000e+01>
 // CHECK: return %[[S]], %[[N]]
 func.func @model(%x: tensor<4x3xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<4x3xf32>, tensor<f32> {cleave.loss}) {
   %n = cleave.constant dense<12.0> : tensor<f32>

@@ -1,6 +1,6 @@
 // RUN: cleave-opt %s -training-pipeline="optimizer=adamw data-ranks=2 micro-batches=2" | FileCheck %s
 // RUN: cleave-opt %s -training-pipeline="optimizer=adamw" | FileCheck %s --check-prefix=ONE
-// RUN: cleave-opt %s -split-loss -differentiate -form-buckets="bucket-bytes=64 first-bucket-bytes=64 data-ranks=2" | FileCheck %s --check-prefix=BUCKETS
+// RUN: cleave-opt %s -split-loss -differentiate -form-buckets="bucket-bytes=65 first-bucket-bytes=64 data-ranks=2" | FileCheck %s --check-prefix=BUCKETS
 // RUN: cleave-opt %s -split-loss -differentiate -form-buckets -build-update -build-evaluate -choose-residuals -specialize-micro-batches="micro-batches=2" | FileCheck %s --check-prefix=PASSES
 
 // A classifier of two layers, all the way. In the backward pass fc2.weight's gradient comes first, so it lies first in the bucket;
