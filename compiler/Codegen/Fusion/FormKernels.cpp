@@ -1,0 +1,147 @@
+#include "compiler/Codegen/Fusion/Grouping.h"
+#include "compiler/Codegen/Fusion/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "compiler/Codegen/Fusion/Passes.h.inc"
+} // namespace cleave
+
+using namespace mlir;
+using namespace cleave;
+
+// Ops that a cheap producer may consist of; more are not worth computing again.
+static constexpr size_t kMaxClonedOps = 12;
+
+// The values outside of a chain of cheap ops that it reads.
+static void collectLeaves(Value value, const DenseSet<Operation *> &cheap, llvm::SetVector<Value> &leaves,
+                          llvm::SetVector<Operation *> &ops) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !cheap.contains(op)) {
+    leaves.insert(value);
+    return;
+  }
+  if (ops.insert(op))
+    for (Value operand : op->getOperands())
+      collectLeaves(operand, cheap, leaves, ops);
+}
+
+// An op is cheap when what it reads, cheap producers looked through, is at most half of what it makes: computing it again then
+// costs less memory traffic than reading it.
+static DenseSet<Operation *> findCheapOps(Block &block) {
+  DenseSet<Operation *> cheap;
+  for (Operation &op : block) {
+    if (!isFusible(&op) || op.getNumResults() != 1)
+      continue;
+    llvm::SetVector<Value> leaves;
+    llvm::SetVector<Operation *> ops;
+    for (Value operand : op.getOperands())
+      collectLeaves(operand, cheap, leaves, ops);
+    int64_t bytes = 0;
+    for (Value leaf : leaves)
+      bytes += byteSize(leaf.getType());
+    bool isConstant = op.hasTrait<OpTrait::ConstantLike>();
+    if (isConstant || (ops.size() < kMaxClonedOps && 2 * bytes <= byteSize(op.getResult(0).getType())))
+      cheap.insert(&op);
+  }
+  return cheap;
+}
+
+// Gives every fusible reader of a cheap op its own copy; readers come first, so that chains are copied whole.
+static void cloneCheapOps(Block &block) {
+  DenseSet<Operation *> cheap = findCheapOps(block);
+  SmallVector<Operation *> ops = llvm::map_to_vector(block, [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops)) {
+    if (!cheap.contains(op))
+      continue;
+    llvm::SetVector<Operation *> readers;
+    for (Operation *user : op->getUsers())
+      if (isFusible(user))
+        readers.insert(user);
+    bool shared = readers.size() > 1 || llvm::any_of(op->getUsers(), [](Operation *user) { return !isFusible(user); });
+    if (!shared)
+      continue;
+    for (Operation *reader : readers) {
+      OpBuilder builder(reader);
+      Operation *clone = builder.clone(*op);
+      reader->replaceUsesOfWith(op->getResult(0), clone->getResult(0));
+    }
+    if (op->use_empty())
+      op->erase();
+  }
+}
+
+// Equal ops inside a kernel (cheap producers cloned for two readers of one group) become one.
+static void mergeEqualOps(Block &body) {
+  llvm::DenseMap<llvm::hash_code, SmallVector<Operation *>> seen;
+  for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+    llvm::hash_code hash = OperationEquivalence::computeHash(
+        &op, OperationEquivalence::directHashValue, OperationEquivalence::ignoreHashValue,
+        OperationEquivalence::IgnoreLocations);
+    SmallVector<Operation *> &candidates = seen[hash];
+    Operation **equal = llvm::find_if(candidates, [&](Operation *other) {
+      return OperationEquivalence::isEquivalentTo(&op, other, OperationEquivalence::exactValueMatch, nullptr,
+                                                  OperationEquivalence::IgnoreLocations);
+    });
+    if (equal == candidates.end()) {
+      candidates.push_back(&op);
+      continue;
+    }
+    op.replaceAllUsesWith(*equal);
+    op.erase();
+  }
+}
+
+static void outline(const Group &group) {
+  SmallVector<Value> inputs = groupInputs(group), outputs = groupOutputs(group);
+  OpBuilder builder(group.place);
+  SmallVector<Type> types = llvm::map_to_vector(outputs, [](Value value) { return value.getType(); });
+  SmallVector<Location> locations = llvm::map_to_vector(group.ops, [](Operation *op) { return op->getLoc(); });
+  auto kernel = KernelOp::create(builder, FusedLoc::get(builder.getContext(), locations), types, inputs,
+                                 /*label=*/nullptr, /*tied=*/nullptr);
+  Block *body = builder.createBlock(&kernel.getBody());
+  IRMapping mapping;
+  for (Value input : inputs)
+    mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+  for (Operation *op : group.ops)
+    builder.clone(*op, mapping);
+  YieldOp::create(builder, kernel.getLoc(),
+                  llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); }));
+  for (auto [output, result] : llvm::zip(outputs, kernel.getResults()))
+    output.replaceAllUsesWith(result);
+  mergeEqualOps(*body);
+}
+
+// A group is worth a kernel unless it is constants that nothing but kernels and library calls read.
+static bool isConstantGroup(const Group &group) {
+  return llvm::all_of(group.ops, [](Operation *op) { return op->hasTrait<OpTrait::ConstantLike>(); });
+}
+
+namespace {
+struct FormKernels : cleave::impl::FormKernelsBase<FormKernels> {
+  void runOnOperation() override {
+    for (Block &block : getOperation().getBody()) {
+      for (Operation &op : block)
+        if (auto compute = dyn_cast<ComputeOpInterface>(op); compute && compute.getComputeKind() == ComputeKind::Composite) {
+          op.emitError("form-kernels comes after decompose-composites; got: ") << op.getName();
+          return signalPassFailure();
+        }
+      for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
+        if (isa<WriteOp>(op))
+          op.moveBefore(block.getTerminator());
+      cloneCheapOps(block);
+      std::vector<Group> groups = groupOps(block);
+      llvm::erase_if(groups, isConstantGroup);
+      for (const Group &group : groups)
+        outline(group);
+      for (const Group &group : llvm::reverse(groups))
+        for (Operation *op : llvm::reverse(group.ops))
+          op->erase();
+    }
+  }
+};
+} // namespace

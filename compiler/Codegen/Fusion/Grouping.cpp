@@ -1,0 +1,204 @@
+#include "compiler/Codegen/Fusion/Grouping.h"
+
+#include "compiler/Codegen/Fusion/IterationSpace.h"
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace cleave;
+
+// Kernels beyond this size compile slowly and gain nothing.
+static constexpr size_t kMaxOps = 96;
+
+bool cleave::isContiguousView(Operation *op) {
+  if (isa<ReshapeOp>(op))
+    return true;
+  auto onesBefore = [](ArrayRef<int64_t> shape, int64_t dim) {
+    return llvm::all_of(shape.take_front(dim), [](int64_t size) { return size == 1; });
+  };
+  if (auto concat = dyn_cast<ConcatOp>(op))
+    return onesBefore(concat.getResult().getType().getShape(), concat.getDim());
+  auto slice = dyn_cast<SliceOp>(op);
+  if (!slice || llvm::any_of(slice.getSteps(), [](int64_t step) { return step != 1; }))
+    return false;
+  int64_t dim = slice.getSizes().size();
+  while (dim > 0 && slice.getSizes()[dim - 1] == slice.getOperand().getType().getDimSize(dim - 1))
+    --dim;
+  return dim == 0 || onesBefore(slice.getSizes(), dim - 1);
+}
+
+bool cleave::isFusible(Operation *op) {
+  auto compute = dyn_cast<ComputeOpInterface>(op);
+  if (!compute)
+    return false;
+  ComputeKind kind = compute.getComputeKind();
+  return kind == ComputeKind::Fusible || (kind == ComputeKind::View && !isContiguousView(op));
+}
+
+SmallVector<Value> cleave::groupOutputs(const Group &group) {
+  llvm::SmallPtrSet<Operation *, 16> members(group.ops.begin(), group.ops.end());
+  SmallVector<Value> outputs;
+  for (Operation *op : group.ops)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+        outputs.push_back(result);
+  return outputs;
+}
+
+SmallVector<Value> cleave::groupInputs(const Group &group) {
+  llvm::SmallPtrSet<Operation *, 16> members(group.ops.begin(), group.ops.end());
+  llvm::SetVector<Value> inputs;
+  for (Operation *op : group.ops)
+    for (Value operand : op->getOperands())
+      if (!operand.getDefiningOp() || !members.contains(operand.getDefiningOp()))
+        inputs.insert(operand);
+  return inputs.takeVector();
+}
+
+namespace {
+
+class Grouper {
+public:
+  explicit Grouper(Block &block) : block(block) {}
+  std::vector<Group> run();
+
+private:
+  struct Node {
+    SmallVector<unsigned> ops; // positions in the block, ascending
+    unsigned place;
+  };
+  unsigned nodeOf(Operation *op) { return owner.lookup(op); }
+  bool contains(unsigned node, Operation *op) { return owner.contains(op) && nodeOf(op) == node; }
+  unsigned placeOf(Operation *op) { return owner.contains(op) ? nodes[nodeOf(op)].place : positions.lookup(op); }
+  void mergeProducers(unsigned node);
+  void mergeSiblings();
+  bool tryMerge(unsigned a, unsigned b);
+  std::optional<unsigned> placeFor(unsigned earlier, unsigned later);
+  bool haveSpace(ArrayRef<unsigned> ops);
+  Group toGroup(const Node &node);
+
+  Block &block;
+  std::vector<Operation *> ops;
+  DenseMap<Operation *, unsigned> positions;
+  DenseMap<Operation *, unsigned> owner; // of fusible ops
+  DenseMap<Operation *, LoopNest> nests;
+  std::vector<Node> nodes;
+};
+
+} // namespace
+
+// Where the union can stand, if anywhere.
+std::optional<unsigned> Grouper::placeFor(unsigned earlier, unsigned later) {
+  unsigned front = nodes[earlier].place, back = nodes[later].place;
+  bool movesDown = true, movesUp = true;
+  for (unsigned position : nodes[earlier].ops)
+    for (Operation *user : ops[position]->getUsers())
+      if (Operation *inBlock = block.findAncestorOpInBlock(*user))
+        movesDown &= contains(earlier, inBlock) || contains(later, inBlock) || placeOf(inBlock) > back;
+  for (unsigned position : nodes[later].ops)
+    for (Value operand : ops[position]->getOperands())
+      if (Operation *producer = operand.getDefiningOp(); producer && producer->getBlock() == &block)
+        movesUp &= contains(earlier, producer) || contains(later, producer) || placeOf(producer) < front;
+  if (movesDown)
+    return back;
+  return movesUp ? std::optional(front) : std::nullopt;
+}
+
+Group Grouper::toGroup(const Node &node) {
+  Group group;
+  for (unsigned position : node.ops)
+    group.ops.push_back(ops[position]);
+  group.place = ops[node.place];
+  return group;
+}
+
+bool Grouper::haveSpace(ArrayRef<unsigned> members) {
+  Group group;
+  SmallVector<LoopNest> loops;
+  for (unsigned position : members) {
+    group.ops.push_back(ops[position]);
+    loops.push_back(nests.lookup(ops[position]));
+  }
+  return IterationSpace::find(loops, groupOutputs(group)).has_value();
+}
+
+bool Grouper::tryMerge(unsigned a, unsigned b) {
+  if (nodes[a].place > nodes[b].place)
+    std::swap(a, b);
+  if (nodes[a].ops.size() + nodes[b].ops.size() > kMaxOps)
+    return false;
+  std::optional<unsigned> place = placeFor(a, b);
+  if (!place)
+    return false;
+  SmallVector<unsigned> members;
+  std::merge(nodes[a].ops.begin(), nodes[a].ops.end(), nodes[b].ops.begin(), nodes[b].ops.end(),
+             std::back_inserter(members));
+  if (!haveSpace(members))
+    return false;
+  for (unsigned position : nodes[a].ops)
+    owner[ops[position]] = b;
+  nodes[a].ops.clear();
+  nodes[b] = {std::move(members), *place};
+  return true;
+}
+
+void Grouper::mergeProducers(unsigned node) {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    Group group = toGroup(nodes[node]);
+    for (Value input : groupInputs(group)) {
+      Operation *producer = input.getDefiningOp();
+      if (!producer || !owner.contains(producer) || nodeOf(producer) == node)
+        continue;
+      Operation *member = group.ops.front();
+      changed |= tryMerge(nodeOf(producer), node);
+      node = nodeOf(member);
+    }
+  }
+}
+
+void Grouper::mergeSiblings() {
+  auto tryReaders = [&](Value value) {
+    SmallVector<unsigned> readers;
+    for (Operation *user : value.getUsers())
+      if (owner.contains(user))
+        readers.push_back(positions.lookup(user));
+    llvm::sort(readers);
+    for (size_t i = 1; i < readers.size(); ++i) {
+      unsigned first = nodeOf(ops[readers[i - 1]]), second = nodeOf(ops[readers[i]]);
+      if (first != second)
+        tryMerge(first, second);
+    }
+  };
+  for (Value argument : block.getArguments())
+    tryReaders(argument);
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      tryReaders(result);
+}
+
+std::vector<Group> Grouper::run() {
+  for (Operation &op : block) {
+    positions[&op] = ops.size();
+    ops.push_back(&op);
+  }
+  for (Operation *op : ops) {
+    if (!isFusible(op))
+      continue;
+    nests[op] = LoopNest::of(op);
+    owner[op] = nodes.size();
+    nodes.push_back({{positions.lookup(op)}, positions.lookup(op)});
+    mergeProducers(nodes.size() - 1);
+  }
+  mergeSiblings();
+  llvm::erase_if(nodes, [](const Node &node) { return node.ops.empty(); });
+  llvm::sort(nodes, [](const Node &a, const Node &b) { return a.place < b.place; });
+  std::vector<Group> groups;
+  for (const Node &node : nodes)
+    groups.push_back(toGroup(node));
+  return groups;
+}
+
+std::vector<Group> cleave::groupOps(Block &block) { return Grouper(block).run(); }

@@ -1,0 +1,278 @@
+#include "compiler/Codegen/Fusion/IterationSpace.h"
+
+#include "dialects/Cleave/IR/CleaveInterfaces.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace cleave;
+
+LoopNest LoopNest::of(Operation *op) {
+  LoopNest nest;
+  nest.op = op;
+  nest.values.append(op->operand_begin(), op->operand_end());
+  nest.values.append(op->result_begin(), op->result_end());
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
+    nest.maps = linalgOp.getIndexingMapsArray();
+    for (OpOperand &init : linalgOp.getDpsInitsMutable())
+      if (linalgOp.getNumDpsInits() == op->getNumResults())
+        nest.maps.push_back(linalgOp.getMatchingIndexingMap(&init));
+    nest.iterators = linalgOp.getIteratorTypesArray();
+  } else if (auto sharded = dyn_cast<shard::ShardingInterface>(op)) {
+    nest.maps = sharded.getIndexingMaps();
+    nest.iterators = sharded.getLoopIteratorTypes();
+  } else if (isa<UnrealizedConversionCastOp, tensor::BitcastOp>(op) && op->getNumOperands() == 1) {
+    // Between signed and signless element types.
+    auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    int64_t rank = type ? type.getRank() : 0;
+    nest.maps.assign(2, AffineMap::getMultiDimIdentityMap(rank, op->getContext()));
+    nest.iterators.assign(rank, utils::IteratorType::parallel);
+  }
+  if (nest.maps.size() != nest.values.size()) {
+    nest.maps.clear();
+    nest.iterators.clear();
+  }
+  return nest;
+}
+
+namespace cleave {
+
+// Union-find over value dimensions and loops; each node knows its size (-1: not known yet).
+class SpaceFinder {
+public:
+  SpaceFinder(ArrayRef<LoopNest> nests, ArrayRef<Value> outputs) : nests(nests), outputs(outputs) {}
+  // The broken rule, or an empty text.
+  std::string run(IterationSpace &space);
+
+private:
+  unsigned makeNode(int64_t size) {
+    parents.push_back(parents.size());
+    sizes.push_back(size);
+    return parents.size() - 1;
+  }
+  unsigned find(unsigned node) {
+    while (parents[node] != node)
+      node = parents[node] = parents[parents[node]];
+    return node;
+  }
+  bool unite(unsigned a, unsigned b) {
+    a = find(a), b = find(b);
+    if (sizes[a] >= 0 && sizes[b] >= 0 && sizes[a] != sizes[b])
+      return false;
+    parents[b] = a;
+    sizes[a] = std::max(sizes[a], sizes[b]);
+    return true;
+  }
+  ArrayRef<unsigned> nodesOf(Value value);
+  void unify(const LoopNest &nest);
+  bool isOpaque(const LoopNest &nest, unsigned valueIndex);
+  void findReductions(IterationSpace &space);
+  std::string chooseDims(IterationSpace &space);
+  std::string checkReductions(IterationSpace &space);
+  std::string checkOutputs(IterationSpace &space);
+  std::string checkDependents(IterationSpace &space);
+  int dimOf(unsigned node) {
+    unsigned root = find(node);
+    if (sizes[root] == 1)
+      return IterationSpace::kUnit;
+    auto found = dimOfRoot.find(root);
+    return found == dimOfRoot.end() ? IterationSpace::kOther : found->second;
+  }
+  SmallVector<int> dimsOf(ArrayRef<unsigned> nodes) {
+    return llvm::map_to_vector(nodes, [&](unsigned node) { return dimOf(node); });
+  }
+
+  ArrayRef<LoopNest> nests;
+  ArrayRef<Value> outputs;
+  SmallVector<unsigned> parents;
+  SmallVector<int64_t> sizes;
+  DenseMap<Value, SmallVector<unsigned>> valueNodes;
+  DenseMap<Operation *, SmallVector<unsigned>> loopNodes;
+  DenseMap<unsigned, int> dimOfRoot;
+  SmallVector<const LoopNest *> reductions;
+};
+
+} // namespace cleave
+
+ArrayRef<unsigned> SpaceFinder::nodesOf(Value value) {
+  auto [entry, inserted] = valueNodes.try_emplace(value);
+  if (inserted)
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      for (int64_t size : type.getShape())
+        entry->second.push_back(makeNode(size));
+  return entry->second;
+}
+
+void SpaceFinder::unify(const LoopNest &nest) {
+  SmallVector<unsigned> loops;
+  for (size_t i = 0; i < nest.iterators.size(); ++i)
+    loops.push_back(makeNode(-1));
+  for (Value value : nest.values)
+    nodesOf(value);
+  for (auto [value, map] : llvm::zip(nest.values, nest.maps))
+    for (auto [node, expr] : llvm::zip(nodesOf(value), map.getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        unite(loops[dim.getPosition()], node);
+  loopNodes[nest.op] = loops;
+}
+
+// Whether some element of the operand is read at another index than that of the result.
+bool SpaceFinder::isOpaque(const LoopNest &nest, unsigned valueIndex) {
+  if (nest.maps.empty())
+    return true;
+  ArrayRef<unsigned> nodes = nodesOf(nest.values[valueIndex]);
+  if (nest.maps[valueIndex].getNumResults() != nodes.size())
+    return true;
+  for (auto [node, expr] : llvm::zip(nodes, nest.maps[valueIndex].getResults())) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    bool same = dim && find(loopNodes[nest.op][dim.getPosition()]) == find(node);
+    if (!same && sizes[find(node)] != 1)
+      return true;
+  }
+  return false;
+}
+
+void SpaceFinder::findReductions(IterationSpace &space) {
+  for (const LoopNest &nest : nests) {
+    bool reduces = false;
+    for (auto [loop, iterator] : llvm::zip(loopNodes[nest.op], nest.iterators))
+      reduces |= iterator == utils::IteratorType::reduction && sizes[find(loop)] > 1;
+    if (reduces) {
+      space.reductions[nest.op] = reductions.size();
+      reductions.push_back(&nest);
+    }
+    int level = 0;
+    for (Value operand : nest.op->getOperands())
+      level = std::max(level, space.levels.lookup(operand));
+    for (Value result : nest.op->getResults())
+      space.levels[result] = level + (reduces ? 1 : 0);
+  }
+}
+
+// The dimensions come in the order of the first output that has them all, else in that of the first reduction's loops.
+std::string SpaceFinder::chooseDims(IterationSpace &space) {
+  llvm::DenseSet<unsigned> reduced;
+  SmallVector<unsigned> roots;
+  auto add = [&](ArrayRef<unsigned> nodes) {
+    for (unsigned node : nodes)
+      if (sizes[find(node)] != 1)
+        roots.push_back(find(node));
+  };
+  if (!reductions.empty()) {
+    add(loopNodes[reductions[0]->op]);
+    for (auto [loop, iterator] : llvm::zip(loopNodes[reductions[0]->op], reductions[0]->iterators))
+      if (iterator == utils::IteratorType::reduction)
+        reduced.insert(find(loop));
+  }
+  llvm::DenseSet<unsigned> wanted(roots.begin(), roots.end());
+  for (Value output : outputs) {
+    SmallVector<unsigned> own;
+    std::swap(own, roots);
+    add(nodesOf(output));
+    std::swap(own, roots);
+    llvm::DenseSet<unsigned> set(own.begin(), own.end());
+    bool full = reductions.empty() || (set.size() == wanted.size() && llvm::all_of(own, [&](unsigned root) {
+                                         return wanted.contains(root);
+                                       }));
+    if (full) {
+      roots = own;
+      break;
+    }
+  }
+  for (unsigned root : roots) {
+    if (!dimOfRoot.try_emplace(root, space.dims.size()).second)
+      return "two dimensions of one value are walked by the same loop";
+    space.dims.push_back({sizes[root], reduced.contains(root)});
+  }
+  return {};
+}
+
+std::string SpaceFinder::checkReductions(IterationSpace &space) {
+  for (const LoopNest *nest : reductions) {
+    SmallVector<int> seen(space.dims.size(), 0);
+    for (auto [loop, iterator] : llvm::zip(loopNodes[nest->op], nest->iterators)) {
+      int dim = dimOf(loop);
+      if (dim == IterationSpace::kUnit)
+        continue;
+      if (dim == IterationSpace::kOther || seen[dim]++)
+        return "the reductions run over different dimensions";
+      if (space.dims[dim].reduced != (iterator == utils::IteratorType::reduction))
+        return "the reductions reduce different dimensions";
+    }
+    if (llvm::is_contained(seen, 0))
+      return "the reductions run over different dimensions";
+  }
+  return {};
+}
+
+std::string SpaceFinder::checkOutputs(IterationSpace &space) {
+  for (Value output : outputs) {
+    SmallVector<int> seen(space.dims.size(), 0);
+    bool reducedSeen = false;
+    for (int dim : dimsOf(nodesOf(output))) {
+      if (dim == IterationSpace::kUnit)
+        continue;
+      if (dim == IterationSpace::kOther || seen[dim]++)
+        return "an output has dimensions outside the group's space, or one twice";
+      reducedSeen |= space.dims[dim].reduced;
+    }
+    for (size_t dim = 0; dim < seen.size(); ++dim)
+      if (!seen[dim] && (!space.dims[dim].reduced || reducedSeen))
+        return "an output lacks a dimension of the group's space";
+  }
+  return {};
+}
+
+std::string SpaceFinder::checkDependents(IterationSpace &space) {
+  for (const LoopNest &nest : nests)
+    for (unsigned i = 0; i < nest.op->getNumOperands(); ++i) {
+      if (space.getLevel(nest.values[i]) == 0)
+        continue;
+      if (isOpaque(nest, i) || llvm::is_contained(dimsOf(nodesOf(nest.values[i])), IterationSpace::kOther))
+        return "a reduced value is read at an index other than the current one";
+    }
+  return {};
+}
+
+std::string SpaceFinder::run(IterationSpace &space) {
+  for (const LoopNest &nest : nests)
+    unify(nest);
+  findReductions(space);
+  if (std::string why = chooseDims(space); !why.empty())
+    return why;
+  for (auto check : {&SpaceFinder::checkReductions, &SpaceFinder::checkOutputs, &SpaceFinder::checkDependents})
+    if (std::string why = (this->*check)(space); !why.empty())
+      return why;
+  for (auto &[value, nodes] : valueNodes)
+    space.valueDims[value] = dimsOf(nodes);
+  for (auto &[op, nodes] : loopNodes)
+    space.loopDims[op] = dimsOf(nodes);
+  return {};
+}
+
+std::optional<IterationSpace> IterationSpace::find(ArrayRef<LoopNest> nests, ArrayRef<Value> outputs,
+                                                   std::string *why) {
+  IterationSpace space;
+  std::string reason = SpaceFinder(nests, outputs).run(space);
+  if (reason.empty())
+    return space;
+  if (why)
+    *why = reason;
+  return std::nullopt;
+}
+
+SmallVector<int> IterationSpace::dimsOf(Value value) const { return valueDims.lookup(value); }
+SmallVector<int> IterationSpace::loopsOf(Operation *op) const { return loopDims.lookup(op); }
+
+bool IterationSpace::isFull(Value value) const {
+  SmallVector<int> seen(dims.size(), 0);
+  for (int dim : dimsOf(value)) {
+    if (dim == kUnit)
+      continue;
+    if (dim == kOther || seen[dim]++)
+      return false;
+  }
+  return !llvm::is_contained(seen, 0);
+}

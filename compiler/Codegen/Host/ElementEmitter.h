@@ -1,0 +1,107 @@
+// Emits single elements of a kernel's tensors, on demand: the element of a linalg op's result at an index is its body, on
+// the operands' elements at the mapped indices, down to loads of the kernel's inputs. Fusion is nothing else.
+//
+// Numbers narrower than f32 are loaded, computed and kept as f32, and rounded where they are stored or cast. i1 is a byte
+// (0 or 1) in memory.
+#ifndef CLEAVE_COMPILER_CODEGEN_HOST_ELEMENTEMITTER_H
+#define CLEAVE_COMPILER_CODEGEN_HOST_ELEMENTEMITTER_H
+
+#include "compiler/Codegen/Host/KernelGraph.h"
+#include "compiler/Codegen/Host/Scopes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace cleave {
+
+// The type in which elements of `type` are computed, and in which they lie in memory.
+mlir::Type computeType(mlir::Type type);
+mlir::Type storageType(mlir::Type type);
+
+class ElementEmitter {
+public:
+  using Indices = llvm::SmallVector<Element>;
+  // Memory that holds a tensor: indexed by the current iteration of `dims`, less `origins` where there are any.
+  struct Buffer {
+    mlir::Value memref;
+    mlir::Type elementType;
+    llvm::SmallVector<int> dims;
+    Indices origins;
+  };
+
+  ElementEmitter(const KernelGraph &graph, Scopes &scopes, mlir::ModuleOp module);
+
+  // The element of `tensor` (an index per dimension of the view) or, for `current`, at the current iteration.
+  Element pull(mlir::Value tensor, llvm::ArrayRef<Element> indices);
+  Element pullCurrent(mlir::Value tensor) { return pull(tensor, currentIndices(tensor)); }
+  // The new accumulators of a reduction, from its operands at the current iteration and the old ones.
+  llvm::SmallVector<Element> reduce(mlir::Operation *op, llvm::ArrayRef<Element> accumulators);
+  // The accumulators' first values.
+  Element pullInit(mlir::Operation *op, unsigned number);
+
+  // The current index of a loop; whole arrays and finished sums that stand for tensors from now on.
+  void setIndex(int dim, Element index) { loopIndices[dim] = index; }
+  void setBuffer(mlir::Value tensor, Buffer buffer) { buffers[tensor] = std::move(buffer); }
+  void setValue(mlir::Value tensor, Element element) { values[tensor] = element; }
+  void setInput(mlir::Value argument, mlir::Value memref) { inputs[argument] = memref; }
+
+  Element load(const Buffer &buffer);
+  void store(const Buffer &buffer, Element element);
+  Indices currentIndices(mlir::Value tensor);
+  Element constantIndex(int64_t value);
+  // Folds where it can.
+  template <typename Op> Element binary(Element a, Element b) {
+    unsigned depth = std::max(a.depth, b.depth);
+    return {scopes.at(depth).createOrFold<Op>(location, a.value, b.value), depth};
+  }
+  mlir::Location getLocation() const { return location; }
+  bool hasFailed() const { return failed; }
+
+private:
+  // A linalg body being evaluated: its loops' indices, and what is known of its values.
+  struct Body {
+    mlir::linalg::GenericOp op;
+    Indices loops;
+    llvm::DenseMap<mlir::Value, Element> known;
+    llvm::DenseSet<mlir::Value> accumulated; // depends on an accumulator: may be reassociated
+  };
+  Element evaluate(mlir::Value value, Body &body);
+  Element evaluateOp(mlir::Operation *op, unsigned result, Body &body);
+  Element cloneOp(mlir::Operation *op, unsigned result, llvm::ArrayRef<Element> operands, bool reassociate);
+  Element convertFloat(mlir::Operation *op, Element operand);
+  Element constant(mlir::TypedAttr value);
+  Element pullGeneric(mlir::linalg::GenericOp op, unsigned result, llvm::ArrayRef<Element> indices);
+  Element pullConstant(mlir::Value tensor, mlir::DenseElementsAttr table, llvm::ArrayRef<Element> indices);
+  Element pullInput(mlir::Value memref, mlir::Type elementType, llvm::ArrayRef<Element> indices);
+  // Ops that move elements: slices, pads, concatenations, reshapes (MovedElements.cpp), on indices of the full type.
+  Element pullMoved(mlir::Operation *op, llvm::ArrayRef<Element> full);
+  Element pullSlice(mlir::tensor::ExtractSliceOp op, llvm::ArrayRef<Element> full);
+  Element pullInserted(mlir::tensor::InsertSliceOp op, llvm::ArrayRef<Element> full);
+  Element pullPadded(mlir::tensor::PadOp op, llvm::ArrayRef<Element> full);
+  Element pullConcat(mlir::tensor::ConcatOp op, llvm::ArrayRef<Element> full);
+  Element pullFull(mlir::Value tensor, llvm::ArrayRef<Element> full);
+  Indices fullIndices(mlir::Value tensor, llvm::ArrayRef<Element> indices);
+  Element isBetween(Element index, int64_t low, int64_t high, Element condition);
+  Element clamp(Element index, int64_t low, int64_t high);
+  Element select(Element condition, Element a, Element b);
+  Indices operandIndices(mlir::Operation *op, unsigned operand, Body &body);
+  Element evaluateExpr(mlir::AffineExpr expr, llvm::ArrayRef<Element> loops);
+  Element fail(mlir::Operation *op, llvm::Twine message);
+  bool isCurrent(mlir::Value tensor, llvm::ArrayRef<Element> indices);
+
+  const KernelGraph &graph;
+  Scopes &scopes;
+  mlir::ModuleOp module;
+  mlir::Location location;
+  llvm::DenseMap<mlir::Operation *, const LoopNest *> nests;
+  Indices loopIndices;
+  llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::DenseMap<mlir::Value, Element> values;
+  llvm::DenseMap<mlir::Value, mlir::Value> inputs;
+  std::map<int64_t, mlir::Value> indexConstants;
+  bool failed = false;
+};
+
+} // namespace cleave
+
+#endif

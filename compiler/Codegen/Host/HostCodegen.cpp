@@ -1,0 +1,196 @@
+#include "compiler/Codegen/Host/HostCodegen.h"
+
+#include "compiler/Codegen/Host/LoopEmitter.h"
+#include "compiler/Codegen/Host/LowerToLLVM.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/IRBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include <thread>
+
+using namespace mlir;
+using namespace cleave;
+
+FailureOr<int64_t> cleave::kernelExtent(KernelOp kernel) {
+  kernel.getContext()->loadDialect<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect,
+                                   math::MathDialect, func::FuncDialect>();
+  FailureOr<KernelGraph> graph = KernelGraph::build(kernel);
+  if (failed(graph))
+    return failure();
+  return LoopForm::choose(*graph).extent;
+}
+
+namespace {
+
+// One worker's share: compiled in a context of its own, so that workers share nothing.
+class Worker {
+public:
+  Worker(const HostTarget &target, const HostCodegenOptions &options) : target(target), options(options) {}
+  // Kernels as text: label and op.
+  void add(StringRef label, StringRef text) { kernels.push_back({label.str(), text.str()}); }
+  void run();
+  std::string error, object;
+
+private:
+  struct Entry {
+    std::string symbol;
+    SmallVector<unsigned> buffers;
+  };
+  LogicalResult emit(MLIRContext &context, ModuleOp module);
+  llvm::Error translate(ModuleOp module);
+  void addEntry(llvm::Module &module, const Entry &entry);
+
+  const HostTarget &target;
+  const HostCodegenOptions &options;
+  std::vector<std::pair<std::string, std::string>> kernels;
+  std::vector<Entry> entries;
+};
+
+} // namespace
+
+static std::string bodyName(StringRef symbol) { return (symbol + ".body").str(); }
+
+LogicalResult Worker::emit(MLIRContext &context, ModuleOp module) {
+  for (auto &[label, text] : kernels) {
+    OwningOpRef<ModuleOp> parsed = parseSourceString<ModuleOp>(text, &context);
+    if (!parsed)
+      return failure();
+    KernelOp kernel;
+    parsed->walk([&](KernelOp op) { kernel = op; });
+    FailureOr<KernelGraph> graph = KernelGraph::build(kernel);
+    if (failed(graph))
+      return failure();
+    Entry entry{options.prefix + label, {}};
+    if (failed(emitLoops(*graph, bodyName(entry.symbol), module, entry.buffers)))
+      return failure();
+    entries.push_back(std::move(entry));
+  }
+  return lowerToLLVMDialect(module);
+}
+
+// void symbol(void *const *buffers, int64_t begin, int64_t end): loads the pointers and calls the body.
+void Worker::addEntry(llvm::Module &module, const Entry &entry) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::Type *pointer = llvm::PointerType::getUnqual(context), *i64 = llvm::Type::getInt64Ty(context);
+  auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, i64, i64}, false);
+  auto *function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, entry.symbol, module);
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", function));
+  SmallVector<llvm::Value *> arguments;
+  for (unsigned buffer : entry.buffers)
+    arguments.push_back(builder.CreateLoad(pointer, builder.CreateConstGEP1_64(pointer, function->getArg(0), buffer)));
+  arguments.push_back(function->getArg(1));
+  arguments.push_back(function->getArg(2));
+  llvm::Function *body = module.getFunction(bodyName(entry.symbol));
+  builder.CreateCall(body, arguments);
+  builder.CreateRetVoid();
+  body->setLinkage(llvm::GlobalValue::InternalLinkage);
+  // Inlined, its noalias arguments would become metadata, which later passes may drop.
+  body->addFnAttr(llvm::Attribute::NoInline);
+}
+
+llvm::Error Worker::translate(ModuleOp module) {
+  auto machine = makeTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  if (!code)
+    return llvm::createStringError("the kernels have no LLVM IR");
+  code->setTargetTriple((*machine)->getTargetTriple());
+  code->setDataLayout((*machine)->createDataLayout());
+  for (const Entry &entry : entries)
+    addEntry(*code, entry);
+  for (llvm::Function &function : *code) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    function.addFnAttr("target-features", target.features);
+    function.addFnAttr("prefer-vector-width", std::to_string(target.vectorWidth));
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  optimize(*code, **machine);
+  auto bytes = emitMachineCode(*code, **machine,
+                               options.emitAssembly ? llvm::CodeGenFileType::AssemblyFile
+                                                    : llvm::CodeGenFileType::ObjectFile);
+  if (!bytes)
+    return bytes.takeError();
+  object = std::move(*bytes);
+  return llvm::Error::success();
+}
+
+void Worker::run() {
+  DialectRegistry registry;
+  registerHostCodegen(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (error.empty())
+      error = diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  if (failed(emit(context, *module))) {
+    if (error.empty())
+      error = "a kernel could not be lowered";
+    return;
+  }
+  error.clear();
+  if (llvm::Error failure = translate(*module))
+    error = llvm::toString(std::move(failure));
+}
+
+// The kernel as a module of its own: its inputs are arguments of a function around it.
+static std::string isolate(KernelOp kernel) {
+  OpBuilder builder(kernel.getContext());
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
+  builder.setInsertionPointToEnd(module->getBody());
+  auto type = builder.getFunctionType(kernel.getInputs().getTypes(), {});
+  auto function = func::FuncOp::create(builder, kernel.getLoc(), "kernel", type);
+  builder.setInsertionPointToEnd(function.addEntryBlock());
+  IRMapping mapping;
+  for (auto [input, argument] : llvm::zip(kernel.getInputs(), function.getArguments()))
+    mapping.map(input, argument);
+  builder.clone(*kernel, mapping);
+  func::ReturnOp::create(builder, kernel.getLoc());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream, OpPrintingFlags().useLocalScope());
+  return text;
+}
+
+llvm::Expected<HostObjects> cleave::compileKernels(ModuleOp module, const HostTarget &target,
+                                                   const HostCodegenOptions &options) {
+  unsigned count = std::max(1u, options.threads);
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (unsigned i = 0; i < count; ++i)
+    workers.push_back(std::make_unique<Worker>(target, options));
+  llvm::StringSet<> seen;
+  unsigned position = 0;
+  module.walk([&](KernelOp kernel) {
+    std::string label = kernel.getLabel() ? kernel.getLabel()->str() : "k" + std::to_string(position);
+    ++position;
+    if (seen.insert(label).second)
+      workers[(seen.size() - 1) % count]->add(label, isolate(kernel));
+  });
+  workers.resize(std::min<size_t>(count, std::max<size_t>(1, seen.size())));
+  std::vector<std::thread> threads;
+  for (auto &worker : workers)
+    threads.emplace_back([&worker] { worker->run(); });
+  for (std::thread &thread : threads)
+    thread.join();
+  HostObjects result;
+  for (auto &worker : workers) {
+    if (!worker->error.empty())
+      return llvm::createStringError("kernel code generation: %s", worker->error.c_str());
+    result.objects.push_back(std::move(worker->object));
+  }
+  return result;
+}

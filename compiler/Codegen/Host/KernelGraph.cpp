@@ -1,0 +1,192 @@
+#include "compiler/Codegen/Host/KernelGraph.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace cleave;
+
+// Named linalg ops become generic ones, so that the emitter meets one form only.
+static void generalize(func::FuncOp function) {
+  SmallVector<linalg::LinalgOp> named;
+  function.walk([&](linalg::LinalgOp op) {
+    if (!isa<linalg::GenericOp>(op))
+      named.push_back(op);
+  });
+  IRRewriter rewriter(function.getContext());
+  for (linalg::LinalgOp op : named) {
+    rewriter.setInsertionPoint(op);
+    (void)linalg::generalizeNamedOp(rewriter, op);
+  }
+}
+
+// Erases ops without users, last first: what remains is what the results need.
+static void eraseUnused(func::FuncOp function) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (!op.hasTrait<OpTrait::IsTerminator>() && op.use_empty())
+      op.erase();
+}
+
+LogicalResult KernelGraph::lowerBody(KernelOp kernel) {
+  OpBuilder builder(kernel.getContext());
+  module = ModuleOp::create(kernel.getLoc());
+  builder.setInsertionPointToEnd(module->getBody());
+  auto type = builder.getFunctionType(kernel.getInputs().getTypes(), kernel.getResultTypes());
+  function = func::FuncOp::create(builder, kernel.getLoc(), "kernel", type);
+  Block *block = function.addEntryBlock();
+  builder.setInsertionPointToEnd(block);
+
+  IRMapping mapping;
+  Block &body = kernel.getBody().front();
+  mapping.map(body.getArguments(), block->getArguments());
+  for (Operation &op : body.without_terminator()) {
+    auto compute = dyn_cast<ComputeOpInterface>(op);
+    if (!compute) {
+      builder.clone(op, mapping);
+      continue;
+    }
+    ComputeKind kind = compute.getComputeKind();
+    if (kind != ComputeKind::Fusible && kind != ComputeKind::View)
+      return op.emitError("only fusible ops and views can be compiled into a kernel; run decompose-composites first");
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(mapping.lookup(operand));
+    SmallVector<Value> results = compute.buildLinalg(builder, operands);
+    if (results.size() != op.getNumResults())
+      return op.emitError("has no linalg form");
+    mapping.map(op.getResults(), ArrayRef<Value>(results));
+  }
+  SmallVector<Value> yielded;
+  for (Value value : body.getTerminator()->getOperands())
+    yielded.push_back(mapping.lookup(value));
+  func::ReturnOp::create(builder, kernel.getLoc(), yielded);
+  generalize(function);
+  eraseUnused(function);
+  return success();
+}
+
+FailureOr<KernelGraph> KernelGraph::build(KernelOp kernel) {
+  KernelGraph graph;
+  if (failed(graph.lowerBody(kernel)))
+    return failure();
+  SmallVector<Value> outputs(graph.getResults());
+  for (Operation &op : graph.function.getBody().front().without_terminator())
+    graph.nests.push_back(LoopNest::of(&op));
+  std::string why;
+  std::optional<IterationSpace> space = IterationSpace::find(graph.nests, outputs, &why);
+  if (!space)
+    return kernel.emitError("the kernel's ops share no iteration space: ") << why;
+  graph.space = std::move(*space);
+  graph.ties.assign(kernel.getNumResults(), -1);
+  if (auto tied = kernel.getTied())
+    graph.ties.assign(tied->begin(), tied->end());
+  graph.joinDims();
+  return graph;
+}
+
+// Whether some op asks for its position in a loop over `dim` or over its successor.
+bool KernelGraph::readsIndex(int dim) const {
+  for (const LoopNest &nest : nests) {
+    SmallVector<int> loops = space.loopsOf(nest.op);
+    WalkResult result = nest.op->walk([&](linalg::IndexOp index) {
+      int loop = loops[index.getDim()];
+      return loop == dim || loop == dim + 1 ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return true;
+  }
+  return false;
+}
+
+static bool touches(ArrayRef<int> loops, int dim) {
+  return llvm::is_contained(loops, dim) || llvm::is_contained(loops, dim + 1);
+}
+
+// Whether `dim` and `dim + 1` occur in `loops` only as neighbours in this order.
+static bool areNeighbours(ArrayRef<int> loops, int dim) {
+  SmallVector<int> used;
+  llvm::copy_if(loops, std::back_inserter(used), [](int loop) { return loop != IterationSpace::kUnit; });
+  for (size_t i = 0; i < used.size(); ++i) {
+    bool lonelyFirst = used[i] == dim && (i + 1 == used.size() || used[i + 1] != dim + 1);
+    bool lonelySecond = used[i] == dim + 1 && (i == 0 || used[i - 1] != dim);
+    if (lonelyFirst || lonelySecond)
+      return false;
+  }
+  return true;
+}
+
+// Whether every element that `nest` touches has the two dimensions as neighbours, walked by the loops themselves.
+static bool allowsJoin(const LoopNest &nest, const IterationSpace &space, int dim) {
+  if (nest.maps.empty())
+    return nest.op->getNumOperands() == 0 ||
+           llvm::none_of(nest.values, [&](Value value) { return touches(space.dimsOf(value), dim); });
+  for (auto [value, map] : llvm::zip(nest.values, nest.maps)) {
+    SmallVector<int> loops = space.dimsOf(value);
+    if (!areNeighbours(loops, dim))
+      return false;
+    for (auto [loop, expr] : llvm::zip(loops, map.getResults()))
+      if (!isa<AffineDimExpr>(expr) && (loop == dim || loop == dim + 1 || !isa<AffineConstantExpr>(expr)))
+        return false;
+  }
+  bool extracted = false;
+  nest.op->walk([&](tensor::ExtractOp op) { extracted |= touches(space.dimsOf(op.getTensor()), dim); });
+  return !extracted;
+}
+
+bool KernelGraph::canJoin(int dim) const {
+  ArrayRef<IterationSpace::Dim> all = space.getDims();
+  if (all[dim].reduced != all[dim + 1].reduced || readsIndex(dim))
+    return false;
+  for (Value result : getResults())
+    if (!areNeighbours(space.dimsOf(result), dim))
+      return false;
+  return llvm::all_of(nests, [&](const LoopNest &nest) { return allowsJoin(nest, space, dim); });
+}
+
+void KernelGraph::joinDims() {
+  ArrayRef<IterationSpace::Dim> all = space.getDims();
+  for (size_t dim = 0; dim < all.size(); ++dim) {
+    joined.push_back(dim > 0 && canJoin(dim - 1));
+    if (joined.back())
+      dims.back().size *= all[dim].size;
+    else
+      dims.push_back(all[dim]);
+    newIndex.push_back(dims.size() - 1);
+  }
+}
+
+SmallVector<unsigned> KernelGraph::leadersOf(Value value) const {
+  SmallVector<unsigned> leaders;
+  for (auto [position, dim] : llvm::enumerate(space.dimsOf(value)))
+    if (dim != IterationSpace::kUnit && (dim == IterationSpace::kOther || !joined[dim]))
+      leaders.push_back(position);
+  return leaders;
+}
+
+SmallVector<int> KernelGraph::dimsOf(Value value) const {
+  SmallVector<int> own = space.dimsOf(value), result;
+  for (unsigned leader : leadersOf(value))
+    result.push_back(own[leader] == IterationSpace::kOther ? own[leader] : newIndex[own[leader]]);
+  return result;
+}
+
+SmallVector<int64_t> KernelGraph::shapeOf(Value value) const {
+  SmallVector<int64_t> shape;
+  SmallVector<int> loops = dimsOf(value);
+  for (auto [leader, loop] : llvm::zip(leadersOf(value), loops))
+    shape.push_back(loop == IterationSpace::kOther ? cast<RankedTensorType>(value.getType()).getDimSize(leader)
+                                                   : dims[loop].size);
+  return shape;
+}
+
+int KernelGraph::loopOf(Operation *op, unsigned position) const {
+  int loop = space.loopsOf(op)[position];
+  if (loop < 0)
+    return loop;
+  return joined[loop] ? IterationSpace::kUnit : newIndex[loop];
+}

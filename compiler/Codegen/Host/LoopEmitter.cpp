@@ -1,0 +1,315 @@
+#include "compiler/Codegen/Host/LoopEmitter.h"
+
+#include "compiler/Codegen/Host/ElementEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace cleave;
+
+namespace {
+
+class LoopEmitter {
+public:
+  LoopEmitter(const KernelGraph &graph, const LoopForm &form, func::FuncOp function, ModuleOp module)
+      : graph(graph), form(form), function(function), scopes(&function.getBody().front()),
+        elements(graph, scopes, module), location(function.getLoc()) {}
+
+  LogicalResult run(const StagePlan &plan, ArrayRef<Value> results);
+
+private:
+  using Elements = SmallVector<Element>;
+  using LoopBody = llvm::function_ref<Elements(ArrayRef<Element> carried)>;
+  using Buffer = ElementEmitter::Buffer;
+
+  void openOuter();
+  void setBlock(const LoopForm::Block &block, Element number, Element &begin, Element &end);
+  Elements forLoop(Element begin, Element end, ArrayRef<Element> inits, llvm::function_ref<Elements(Element, ArrayRef<Element>)> body);
+  Elements overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body);
+  void overBlocks(llvm::function_ref<void()> body);
+  Element iteration(int dim, Element index) {
+    elements.setIndex(dim, index);
+    return index;
+  }
+  void emitStage(const Stage &stage);
+  void reduceInRegisters(const Stage &stage);
+  void reduceInBlock(const Stage &stage);
+  void storeResults(ArrayRef<unsigned> numbers);
+  void storeRows(const Stage &stage);
+  void makeRowBuffers(const Stage &stage);
+  Buffer makeBuffer(Type tensorElement, ArrayRef<int> dims);
+
+  const KernelGraph &graph;
+  const LoopForm &form;
+  func::FuncOp function;
+  Scopes scopes;
+  ElementEmitter elements;
+  Location location;
+  std::vector<Buffer> resultBuffers;
+  DenseMap<Value, Buffer> rowBuffers;
+  Element blockBegin, blockEnd, turnedBegin, turnedEnd;
+};
+
+} // namespace
+
+static Type elementTypeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+LoopEmitter::Elements LoopEmitter::forLoop(Element begin, Element end, ArrayRef<Element> inits,
+                                           llvm::function_ref<Elements(Element, ArrayRef<Element>)> body) {
+  unsigned depth = scopes.getDepth();
+  Value step = elements.constantIndex(1).value;
+  SmallVector<Value> initValues = llvm::map_to_vector(inits, [](Element init) { return init.value; });
+  auto loop = scf::ForOp::create(scopes.at(depth), location, begin.value, end.value, step, initValues);
+  scopes.open(loop, loop.getBody());
+  Elements carried;
+  for (Value argument : loop.getRegionIterArgs())
+    carried.push_back({argument, depth + 1});
+  Elements yielded = body({loop.getInductionVar(), depth + 1}, carried);
+  if (!inits.empty())
+    scf::YieldOp::create(scopes.at(depth + 1), location,
+                         llvm::map_to_vector(yielded, [](Element element) { return element.value; }));
+  scopes.close();
+  Elements results;
+  for (Value value : loop.getResults())
+    results.push_back({value, depth});
+  return results;
+}
+
+LoopEmitter::Elements LoopEmitter::overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body) {
+  if (position == form.reduced.size())
+    return body(carried);
+  int dim = form.reduced[position];
+  return forLoop(elements.constantIndex(0), elements.constantIndex(graph.getDims()[dim].size), carried,
+                 [&](Element index, ArrayRef<Element> inner) {
+                   iteration(dim, index);
+                   return overReduced(position + 1, inner, body);
+                 });
+}
+
+// The loops over one block of the parallel dimensions; a single iteration where there is none.
+void LoopEmitter::overBlocks(llvm::function_ref<void()> body) {
+  auto inner = [&] {
+    if (!form.block)
+      return body();
+    forLoop(blockBegin, blockEnd, {}, [&](Element index, ArrayRef<Element>) {
+      iteration(form.block.dim, index);
+      body();
+      return Elements();
+    });
+  };
+  if (!form.turned)
+    return inner();
+  forLoop(turnedBegin, turnedEnd, {}, [&](Element index, ArrayRef<Element>) {
+    iteration(form.turned.dim, index);
+    inner();
+    return Elements();
+  });
+}
+
+void LoopEmitter::setBlock(const LoopForm::Block &block, Element number, Element &begin, Element &end) {
+  begin = elements.binary<arith::MulIOp>(number, elements.constantIndex(block.length));
+  end = elements.binary<arith::AddIOp>(begin, elements.constantIndex(block.length));
+  if (block.size % block.length != 0)
+    end = elements.binary<arith::MinSIOp>(end, elements.constantIndex(block.size));
+  if (block.count() == 1)
+    begin = elements.constantIndex(0), end = elements.constantIndex(block.size);
+}
+
+// Opens the loop over [begin, end) and takes its index apart, the block's number being its fastest part.
+void LoopEmitter::openOuter() {
+  unsigned count = function.getNumArguments();
+  auto loop = scf::ForOp::create(scopes.at(0), location, function.getArgument(count - 2),
+                                 function.getArgument(count - 1), elements.constantIndex(1).value);
+  scopes.open(loop, loop.getBody());
+  Element rest{loop.getInductionVar(), 1};
+  int64_t remaining = form.extent;
+  auto take = [&](int64_t size) {
+    if (size == 1)
+      return elements.constantIndex(0);
+    Element divisor = elements.constantIndex(size), index = rest;
+    remaining /= size;
+    if (remaining > 1) {
+      index = elements.binary<arith::RemUIOp>(rest, divisor);
+      rest = elements.binary<arith::DivUIOp>(rest, divisor);
+    }
+    return index;
+  };
+  if (form.block)
+    setBlock(form.block, take(form.block.count()), blockBegin, blockEnd);
+  if (form.turned)
+    setBlock(form.turned, take(form.turned.count()), turnedBegin, turnedEnd);
+  for (int dim : llvm::reverse(form.outer))
+    iteration(dim, take(graph.getDims()[dim].size));
+}
+
+// An array on the stack along the given loops.
+LoopEmitter::Buffer LoopEmitter::makeBuffer(Type tensorElement, ArrayRef<int> dims) {
+  Buffer buffer;
+  buffer.elementType = computeType(tensorElement);
+  SmallVector<int64_t> shape;
+  for (int dim : dims) {
+    bool blocked = dim == form.block.dim;
+    shape.push_back(blocked ? form.block.length : graph.getDims()[dim].size);
+    buffer.dims.push_back(dim);
+    buffer.origins.push_back(blocked ? blockBegin : elements.constantIndex(0));
+  }
+  OpBuilder &builder = scopes.at(0);
+  builder.setInsertionPointToStart(&function.getBody().front());
+  buffer.memref = memref::AllocaOp::create(builder, location, MemRefType::get(shape, storageType(buffer.elementType)),
+                                           builder.getI64IntegerAttr(64));
+  return buffer;
+}
+
+// All is computed before anything is stored: a tied result overwrites what others still read.
+void LoopEmitter::storeResults(ArrayRef<unsigned> numbers) {
+  Elements pulled;
+  for (unsigned number : numbers)
+    pulled.push_back(elements.pullCurrent(graph.getResults()[number]));
+  for (auto [number, element] : llvm::zip(numbers, pulled))
+    elements.store(resultBuffers[number], element);
+}
+
+void LoopEmitter::storeRows(const Stage &stage) {
+  for (Value value : stage.rowBuffers)
+    elements.store(rowBuffers[value], elements.pullCurrent(value));
+}
+
+void LoopEmitter::makeRowBuffers(const Stage &stage) {
+  SmallVector<int> dims(form.reduced);
+  if (form.block)
+    dims.push_back(form.block.dim);
+  for (Value value : stage.rowBuffers)
+    rowBuffers[value] = makeBuffer(elementTypeOf(value), dims);
+}
+
+void LoopEmitter::reduceInRegisters(const Stage &stage) {
+  Elements inits;
+  for (Operation *op : stage.reductions)
+    for (unsigned i = 0; i < op->getNumResults(); ++i)
+      inits.push_back(elements.pullInit(op, i));
+  Elements sums = overReduced(0, inits, [&](ArrayRef<Element> carried) {
+    Elements next;
+    for (Operation *op : stage.reductions) {
+      next.append(elements.reduce(op, carried.take_front(op->getNumResults())));
+      carried = carried.drop_front(op->getNumResults());
+    }
+    storeRows(stage);
+    overBlocks([&] { storeResults(stage.fullResults); });
+    return next;
+  });
+  unsigned position = 0;
+  for (Operation *op : stage.reductions)
+    for (Value result : op->getResults())
+      elements.setValue(result, sums[position++]);
+  storeResults(stage.outerResults);
+}
+
+void LoopEmitter::reduceInBlock(const Stage &stage) {
+  std::vector<std::pair<Operation *, std::vector<Buffer>>> sums;
+  for (Operation *op : stage.reductions) {
+    sums.push_back({op, {}});
+    for (Value result : op->getResults())
+      sums.back().second.push_back(makeBuffer(elementTypeOf(result), {form.block.dim}));
+  }
+  if (!sums.empty())
+    overBlocks([&] {
+      for (auto &[op, buffers] : sums)
+        for (auto [i, buffer] : llvm::enumerate(buffers))
+          elements.store(buffer, elements.pullInit(op, i));
+    });
+  if (!sums.empty() || !stage.fullResults.empty())
+    overReduced(0, {}, [&](ArrayRef<Element>) {
+      overBlocks([&] {
+        for (auto &[op, buffers] : sums) {
+          Elements old;
+          for (const Buffer &buffer : buffers)
+            old.push_back(elements.load(buffer));
+          for (auto [i, element] : llvm::enumerate(elements.reduce(op, old)))
+            elements.store(buffers[i], element);
+        }
+        storeRows(stage);
+        storeResults(stage.fullResults);
+      });
+      return Elements();
+    });
+  for (auto &[op, buffers] : sums)
+    for (auto [i, buffer] : llvm::enumerate(buffers))
+      elements.setBuffer(op->getResult(i), buffer);
+  for (Value value : stage.blockValues) {
+    Buffer buffer = makeBuffer(elementTypeOf(value), {form.block.dim});
+    overBlocks([&] { elements.store(buffer, elements.pullCurrent(value)); });
+    elements.setBuffer(value, buffer);
+  }
+  if (!stage.outerResults.empty())
+    overBlocks([&] { storeResults(stage.outerResults); });
+}
+
+void LoopEmitter::emitStage(const Stage &stage) {
+  makeRowBuffers(stage);
+  if (form.accumulatesInBlock())
+    reduceInBlock(stage);
+  else if (stage.reductions.empty() && stage.fullResults.empty())
+    storeResults(stage.outerResults);
+  else
+    reduceInRegisters(stage);
+  for (Value value : stage.rowBuffers)
+    elements.setBuffer(value, rowBuffers[value]);
+  for (unsigned number : stage.fullResults)
+    if (graph.getSpace().hasReductions())
+      elements.setBuffer(graph.getResults()[number], resultBuffers[number]);
+}
+
+LogicalResult LoopEmitter::run(const StagePlan &plan, ArrayRef<Value> results) {
+  for (auto [input, memref] : llvm::zip(graph.getInputs(), function.getArguments()))
+    elements.setInput(input, memref);
+  for (auto [value, memref] : llvm::zip(graph.getResults(), results))
+    resultBuffers.push_back({memref, elementTypeOf(value), graph.dimsOf(value), {}});
+  openOuter();
+  for (const Stage &stage : plan.stages)
+    emitStage(stage);
+  scopes.close();
+  func::ReturnOp::create(scopes.at(0), location);
+  return failure(elements.hasFailed());
+}
+
+static MemRefType memoryOf(const KernelGraph &graph, Value tensor) {
+  return MemRefType::get(graph.shapeOf(tensor), storageType(elementTypeOf(tensor)));
+}
+
+LogicalResult cleave::emitLoops(const KernelGraph &graph, StringRef name, ModuleOp module,
+                                SmallVectorImpl<unsigned> &buffers) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  SmallVector<Type> types;
+  for (auto [index, input] : llvm::enumerate(graph.getInputs())) {
+    types.push_back(memoryOf(graph, input));
+    buffers.push_back(index);
+  }
+  SmallVector<unsigned> argumentOf;
+  for (auto [index, result] : llvm::enumerate(graph.getResults())) {
+    int64_t tied = graph.getTies()[index];
+    argumentOf.push_back(tied >= 0 ? tied : types.size());
+    if (tied >= 0) {
+      if (types[tied] != memoryOf(graph, result))
+        return graph.getFunction().emitError("a tied result must be laid out as its input");
+      continue;
+    }
+    buffers.push_back(graph.getInputs().size() + index);
+    types.push_back(memoryOf(graph, result));
+  }
+  types.append(2, builder.getIndexType());
+  auto function = func::FuncOp::create(builder, module.getLoc(), name, builder.getFunctionType(types, {}));
+  Block *entry = function.addEntryBlock();
+  for (unsigned argument = 0; argument + 2 < types.size(); ++argument) {
+    function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+    function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
+  }
+  LoopForm form = LoopForm::choose(graph);
+  SmallVector<Value> results;
+  for (unsigned argument : argumentOf)
+    results.push_back(entry->getArgument(argument));
+  return LoopEmitter(graph, form, function, module).run(StagePlan::make(graph, form), results);
+}

@@ -1,0 +1,53 @@
+#include "compiler/Codegen/Host/LoopForm.h"
+
+using namespace mlir;
+using namespace cleave;
+
+namespace {
+// A flat elementwise block: long enough that the loop around it costs nothing, short enough to balance threads.
+constexpr int64_t kFlatBlock = 4096;
+// Columns that one thread sums at a time: eight cache lines of f32, whose accumulators stay in the first-level cache.
+constexpr int64_t kColumnBlock = 128;
+// Sides of a transposed tile.
+constexpr int64_t kTurnedBlock = 16, kTurnedLength = 64;
+} // namespace
+
+// The parallel loop, other than `last`, along which most bytes of the kernel's inputs are contiguous; -1 for none.
+static int findTurned(const KernelGraph &graph, int last) {
+  llvm::SmallVector<int64_t> elements(graph.getDims().size(), 0);
+  for (Value input : graph.getInputs()) {
+    SmallVector<int> dims = graph.dimsOf(input);
+    if (!dims.empty() && dims.back() >= 0 && llvm::is_contained(dims, last))
+      elements[dims.back()] += cast<RankedTensorType>(input.getType()).getNumElements();
+  }
+  int best = -1;
+  for (size_t dim = 0; dim < elements.size(); ++dim)
+    if (int(dim) != last && elements[dim] > 0 && (best < 0 || elements[dim] > elements[best]))
+      best = dim;
+  return best;
+}
+
+LoopForm LoopForm::choose(const KernelGraph &graph) {
+  LoopForm form;
+  ArrayRef<IterationSpace::Dim> dims = graph.getDims();
+  for (auto [dim, info] : llvm::enumerate(dims))
+    (info.reduced ? form.reduced : form.outer).push_back(dim);
+  if (!dims.empty() && !dims.back().reduced) {
+    int last = form.outer.pop_back_val();
+    int64_t length = form.reduced.empty() ? kFlatBlock : kColumnBlock;
+    if (form.reduced.empty())
+      if (int turned = findTurned(graph, last); turned >= 0) {
+        llvm::erase(form.outer, turned);
+        form.turned = {turned, dims[turned].size, std::min(dims[turned].size, kTurnedBlock)};
+        length = kTurnedLength;
+      }
+    form.block = {last, dims[last].size, std::min(dims[last].size, length)};
+  }
+  for (int dim : form.outer)
+    form.extent *= dims[dim].size;
+  if (form.block)
+    form.extent *= form.block.count();
+  if (form.turned)
+    form.extent *= form.turned.count();
+  return form;
+}

@@ -1,0 +1,102 @@
+#include "compiler/Codegen/Host/ModelObject.h"
+
+#include "compiler/Codegen/Host/LowerToLLVM.h"
+#include "runtime/include/cleave/model.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DerivedTypes.h"
+
+using namespace cleave;
+using llvm::Constant;
+using llvm::GlobalVariable;
+
+namespace {
+
+// Builds the constants of one module; the struct's fields follow cleave_model.
+class ObjectBuilder {
+public:
+  explicit ObjectBuilder(llvm::Module &module)
+      : module(module), context(module.getContext()), pointer(llvm::PointerType::getUnqual(context)),
+        size(llvm::Type::getInt64Ty(context)) {}
+
+  void build(const ModelObject &model);
+
+private:
+  Constant *null() { return llvm::ConstantPointerNull::get(pointer); }
+  GlobalVariable *define(Constant *value, llvm::Twine name, llvm::GlobalValue::LinkageTypes linkage) {
+    return new GlobalVariable(module, value->getType(), /*isConstant=*/true, linkage, value, name);
+  }
+  Constant *bytes(llvm::StringRef data, llvm::Twine name);
+  Constant *text(llvm::StringRef value, llvm::Twine name) {
+    return define(llvm::ConstantDataArray::getString(context, value), name, GlobalVariable::PrivateLinkage);
+  }
+  Constant *kernelTable(llvm::ArrayRef<std::string> symbols);
+
+  llvm::Module &module;
+  llvm::LLVMContext &context;
+  llvm::PointerType *pointer;
+  llvm::IntegerType *size;
+};
+
+} // namespace
+
+Constant *ObjectBuilder::bytes(llvm::StringRef data, llvm::Twine name) {
+  if (data.empty())
+    return null();
+  GlobalVariable *global = define(llvm::ConstantDataArray::getString(context, data, /*AddNull=*/false), name,
+                                  GlobalVariable::PrivateLinkage);
+  global->setAlignment(llvm::Align(64));
+  global->setCodeModel(llvm::CodeModel::Large);
+  return global;
+}
+
+Constant *ObjectBuilder::kernelTable(llvm::ArrayRef<std::string> symbols) {
+  if (symbols.empty())
+    return null();
+  auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, size, size}, false);
+  llvm::SmallVector<Constant *> entries;
+  for (const std::string &symbol : symbols)
+    entries.push_back(symbol.empty() ? null()
+                                     : llvm::cast<Constant>(module.getOrInsertFunction(symbol, type).getCallee()));
+  auto *array = llvm::ConstantArray::get(llvm::ArrayType::get(pointer, entries.size()), entries);
+  return define(array, "kernels", GlobalVariable::PrivateLinkage);
+}
+
+void ObjectBuilder::build(const ModelObject &model) {
+  auto number = [&](size_t value) { return llvm::ConstantInt::get(size, value); };
+  Constant *fields[] = {
+      llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), CLEAVE_MODEL_ABI),
+      text(model.name, "name"),
+      bytes(model.plan, "plan"),
+      number(model.plan.size()),
+      kernelTable(model.kernels),
+      bytes(model.weights, "weights"),
+      number(model.weights.size()),
+      model.weightsFile.empty() ? null() : text(model.weightsFile, "weights_file"),
+  };
+  GlobalVariable *object = define(llvm::ConstantStruct::getAnon(fields), "cleave_model_" + model.name,
+                                  GlobalVariable::ExternalLinkage);
+  if (model.isMain)
+    define(object, "cleave_main_model", GlobalVariable::ExternalLinkage);
+}
+
+llvm::Expected<std::string> cleave::emitModelObject(const ModelObject &model) {
+  bool identifier = !model.name.empty();
+  for (char c : model.name)
+    identifier &= llvm::isAlnum(c) || c == '_';
+  if (!identifier)
+    return llvm::createStringError("a model's name becomes part of a C symbol: letters, digits and '_'; got: '%s'",
+                                   model.name.c_str());
+  auto target = HostTarget::parse("host:generic");
+  if (!target)
+    return target.takeError();
+  auto machine = makeTargetMachine(*target);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  llvm::Module module("cleave_model_" + model.name, context);
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  ObjectBuilder(module).build(model);
+  return emitMachineCode(module, **machine);
+}

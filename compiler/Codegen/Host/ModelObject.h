@@ -1,0 +1,32 @@
+// The data object of a compiled model: what runtime/include/cleave/model.h promises to find, as an object file.
+//
+// The plan and the weights are constants aligned to 64 bytes; the table of kernels refers to the symbols that
+// compileKernels() defines. Weights go into a large-data section, so that 64 MiB of them do not push other data out of reach
+// of 32-bit offsets.
+#ifndef CLEAVE_COMPILER_CODEGEN_HOST_MODELOBJECT_H
+#define CLEAVE_COMPILER_CODEGEN_HOST_MODELOBJECT_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace cleave {
+
+struct ModelObject {
+  std::string name; // cleave_model_<name>: a C identifier
+  llvm::StringRef plan;
+  std::vector<std::string> kernels; // symbols in the order of Plan.kernels; empty where a kernel is not generated
+  llvm::StringRef weights;          // a safetensors image, or empty
+  std::string weightsFile;          // where it lies beside the executable, or empty
+  bool isMain = false;              // defines cleave_main_model too
+};
+
+// The bytes of the object file.
+llvm::Expected<std::string> emitModelObject(const ModelObject &model);
+
+} // namespace cleave
+
+#endif

@@ -1,0 +1,72 @@
+// Compiles a function of cleave ops as the driver would (decompose, form-kernels, name-kernels, compileKernels), links it and
+// runs its kernels in order, so that results can be compared with plain loops.
+//
+//   FunctionRunner runner("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { ... }");
+//   ASSERT_EQ(runner.getError(), "");
+//   Bytes y = runner.run({toBytes(x)})[0];
+#ifndef CLEAVE_TEST_COMPILER_CODEGEN_FUNCTIONRUNNER_H
+#define CLEAVE_TEST_COMPILER_CODEGEN_FUNCTIONRUNNER_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+#include "runtime/include/cleave/model.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cleave::test {
+
+using Bytes = std::vector<char>;
+
+template <typename T> Bytes toBytes(const std::vector<T> &values) {
+  Bytes bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+template <typename T> std::vector<T> fromBytes(const Bytes &bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+class FunctionRunner {
+public:
+  explicit FunctionRunner(const std::string &text, const std::string &target = "host");
+  ~FunctionRunner();
+
+  const std::string &getError() const { return error; }
+  size_t getNumKernels() const { return kernels.size(); }
+  int64_t getExtent(size_t kernel) const { return kernels[kernel].extent; }
+  // Undefined symbols of the code, space-separated.
+  const std::string &getUndefined() const { return undefined; }
+  // Runs with every kernel's iterations cut into `pieces`, the last piece first.
+  std::vector<Bytes> run(const std::vector<Bytes> &inputs, int64_t pieces = 1);
+  // Inputs, then the results of the last run.
+  void *bufferOf(size_t kernel, size_t index) { return kernels[kernel].buffers[index]; }
+  // Runs kernel 0 on buffers of the caller's.
+  void runKernel(void *const *buffers) { kernels[0].function(buffers, 0, kernels[0].extent); }
+
+private:
+  struct Kernel {
+    KernelOp op;
+    cleave_kernel_fn function;
+    int64_t extent;
+    std::vector<void *> buffers;
+  };
+  bool compile(const std::string &text, const std::string &target);
+  bool link(const std::vector<std::string> &objects);
+  void *bufferFor(mlir::Value value);
+
+  std::string error, undefined;
+  std::unique_ptr<mlir::MLIRContext> context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<Kernel> kernels;
+  llvm::DenseMap<mlir::Value, std::shared_ptr<void>> memory;
+  void *library = nullptr;
+};
+
+} // namespace cleave::test
+
+#endif

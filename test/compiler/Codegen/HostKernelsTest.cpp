@@ -1,0 +1,406 @@
+// Generated host kernels against plain loops in double.
+#include "test/compiler/Codegen/FunctionRunner.h"
+
+#include "runtime/base/Philox.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+using namespace cleave::test;
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+static Floats randomFloats(size_t count, unsigned seed, float low = -3, float high = 3) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> distribution(low, high);
+  Floats values(count);
+  for (float &value : values)
+    value = distribution(generator);
+  return values;
+}
+
+// |actual - expected| <= tolerance * max(|expected|, scale)
+static void expectNear(const Floats &actual, const Doubles &expected, double tolerance, double scale = 1e-3) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i)
+    ASSERT_LE(std::abs(actual[i] - expected[i]), tolerance * std::max(std::abs(expected[i]), scale))
+        << "at " << i << ": " << actual[i] << " instead of " << expected[i];
+}
+
+// Runs whole and in pieces: the bits must agree.
+static std::vector<Bytes> runWholeAndSplit(FunctionRunner &runner, const std::vector<Bytes> &inputs) {
+  std::vector<Bytes> whole = runner.run(inputs);
+  for (int64_t pieces : {2, 3, 7})
+    EXPECT_EQ(whole, runner.run(inputs, pieces)) << pieces << " pieces";
+  return whole;
+}
+
+static void expectNoLibm(const FunctionRunner &runner) {
+  std::string rest = runner.getUndefined();
+  for (const char *allowed : {"memcpy ", "memset ", "memmove "})
+    if (size_t at = rest.find(allowed); at != std::string::npos)
+      rest.erase(at, std::string(allowed).size());
+  EXPECT_EQ(rest, "");
+}
+
+TEST(HostKernels, GeluOfBiasedInput) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<37x192xf32>, %b: tensor<192xf32>) -> tensor<37x192xf32> {
+      %half = cleave.constant dense<0.5> : tensor<37x192xf32>
+      %one = cleave.constant dense<1.0> : tensor<37x192xf32>
+      %r = cleave.constant dense<0.70710678118> : tensor<37x192xf32>
+      %bb = cleave.broadcast %b, [1] : tensor<192xf32> -> tensor<37x192xf32>
+      %0 = cleave.add %x, %bb : tensor<37x192xf32>
+      %1 = cleave.mul %0, %r : tensor<37x192xf32>
+      %2 = cleave.erf %1 : tensor<37x192xf32>
+      %3 = cleave.add %2, %one : tensor<37x192xf32>
+      %4 = cleave.mul %0, %half : tensor<37x192xf32>
+      %5 = cleave.mul %4, %3 : tensor<37x192xf32>
+      return %5 : tensor<37x192xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getNumKernels(), 1u);
+  EXPECT_EQ(runner.getExtent(0), 37);
+  expectNoLibm(runner);
+  Floats x = randomFloats(37 * 192, 1), b = randomFloats(192, 2);
+  Doubles expected;
+  for (size_t i = 0; i < x.size(); ++i) {
+    double v = double(x[i]) + b[i % 192];
+    expected.push_back(0.5 * v * (1 + std::erf(v * 0.70710678118)));
+  }
+  // 1 + erf cancels for negative v: the error is relative to v, not to the result.
+  expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x), toBytes(b)})[0]), expected, 3e-6, 1.0);
+}
+
+static void checkSoftmax(bool log, int64_t rows, int64_t columns) {
+  std::string type = "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "xf32>";
+  FunctionRunner runner("func.func @f(%x: " + type + ") -> " + type + " {\n %0 = cleave." +
+                        (log ? "log_softmax" : "softmax") + " %x, dim = 1 : " + type + "\n return %0 : " + type + "\n}");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getNumKernels(), 1u);
+  EXPECT_EQ(runner.getExtent(0), rows);
+  expectNoLibm(runner);
+  Floats x = randomFloats(rows * columns, 3, -20, 20);
+  Doubles expected(x.size());
+  for (int64_t row = 0; row < rows; ++row) {
+    const float *in = &x[row * columns];
+    double top = *std::max_element(in, in + columns), sum = 0;
+    for (int64_t c = 0; c < columns; ++c)
+      sum += std::exp(in[c] - top);
+    for (int64_t c = 0; c < columns; ++c)
+      expected[row * columns + c] = log ? in[c] - top - std::log(sum) : std::exp(in[c] - top) / sum;
+  }
+  expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), expected, 2e-6, log ? 1.0 : 1e-12);
+}
+TEST(HostKernels, Softmax) { checkSoftmax(false, 13, 257); }
+TEST(HostKernels, SoftmaxOfRowsBeyondTheRowBuffer) { checkSoftmax(false, 2, 100003); }
+TEST(HostKernels, LogSoftmax) { checkSoftmax(true, 9, 1000); }
+
+TEST(HostKernels, NormalizeRows) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<21x96xf32>, %g: tensor<96xf32>) -> (tensor<21x96xf32>, tensor<21xf32>, tensor<21xf32>) {
+      %y, %m, %v = cleave.normalize %x, [1], epsilon = 1.0e-5 : tensor<21x96xf32> -> tensor<21x96xf32>, tensor<21xf32>, tensor<21xf32>
+      %gg = cleave.broadcast %g, [1] : tensor<96xf32> -> tensor<21x96xf32>
+      %z = cleave.mul %y, %gg : tensor<21x96xf32>
+      return %z, %m, %v : tensor<21x96xf32>, tensor<21xf32>, tensor<21xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getNumKernels(), 1u);
+  expectNoLibm(runner);
+  Floats x = randomFloats(21 * 96, 4), g = randomFloats(96, 5);
+  Doubles y, means, variances;
+  for (int row = 0; row < 21; ++row) {
+    double mean = 0, variance = 0;
+    for (int c = 0; c < 96; ++c)
+      mean += x[row * 96 + c] / 96.0;
+    for (int c = 0; c < 96; ++c)
+      variance += std::pow(x[row * 96 + c] - mean, 2) / 96;
+    for (int c = 0; c < 96; ++c)
+      y.push_back((x[row * 96 + c] - mean) / std::sqrt(variance + 1e-5) * g[c]);
+    means.push_back(mean);
+    variances.push_back(variance);
+  }
+  std::vector<Bytes> results = runWholeAndSplit(runner, {toBytes(x), toBytes(g)});
+  expectNear(fromBytes<float>(results[0]), y, 1e-5, 1.0);
+  expectNear(fromBytes<float>(results[1]), means, 1e-5, 1.0);
+  expectNear(fromBytes<float>(results[2]), variances, 1e-5, 1.0);
+}
+
+// Batch norm over n and hw of [n, c, hw]: the inner reduced dimension is contiguous, channels are the extent.
+TEST(HostKernels, BatchNormReductions) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<1x6x5x49xf32>) -> (tensor<1x6x5x49xf32>, tensor<1x5xf32>, tensor<1x5xf32>) {
+      %y, %m, %v = cleave.normalize %x, [1, 3], epsilon = 1.0e-5 : tensor<1x6x5x49xf32> -> tensor<1x6x5x49xf32>, tensor<1x5xf32>, tensor<1x5xf32>
+      return %y, %m, %v : tensor<1x6x5x49xf32>, tensor<1x5xf32>, tensor<1x5xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getNumKernels(), 1u);
+  EXPECT_EQ(runner.getExtent(0), 5);
+  Floats x = randomFloats(6 * 5 * 49, 6);
+  Doubles y(x.size()), means, variances;
+  for (int c = 0; c < 5; ++c) {
+    double mean = 0, variance = 0;
+    auto each = [&](const std::function<void(size_t)> &body) {
+      for (int n = 0; n < 6; ++n)
+        for (int i = 0; i < 49; ++i)
+          body((n * 5 + c) * 49 + i);
+    };
+    each([&](size_t i) { mean += x[i] / 294.0; });
+    each([&](size_t i) { variance += std::pow(x[i] - mean, 2) / 294; });
+    each([&](size_t i) { y[i] = (x[i] - mean) / std::sqrt(variance + 1e-5); });
+    means.push_back(mean);
+    variances.push_back(variance);
+  }
+  std::vector<Bytes> results = runWholeAndSplit(runner, {toBytes(x)});
+  expectNear(fromBytes<float>(results[0]), y, 1e-5, 1.0);
+  expectNear(fromBytes<float>(results[1]), means, 1e-5, 1.0);
+  expectNear(fromBytes<float>(results[2]), variances, 1e-5, 1.0);
+}
+
+// Normalization over leading dimensions: accumulators are arrays along the columns, several stages.
+TEST(HostKernels, NormalizeColumns) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<31x300xf32>) -> (tensor<31x300xf32>, tensor<300xf32>, tensor<300xf32>) {
+      %y, %m, %v = cleave.normalize %x, [0], epsilon = 1.0e-5 : tensor<31x300xf32> -> tensor<31x300xf32>, tensor<300xf32>, tensor<300xf32>
+      return %y, %m, %v : tensor<31x300xf32>, tensor<300xf32>, tensor<300xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getNumKernels(), 1u);
+  EXPECT_EQ(runner.getExtent(0), 3);
+  Floats x = randomFloats(31 * 300, 7);
+  Doubles y(x.size());
+  for (int c = 0; c < 300; ++c) {
+    double mean = 0, variance = 0;
+    for (int r = 0; r < 31; ++r)
+      mean += x[r * 300 + c] / 31.0;
+    for (int r = 0; r < 31; ++r)
+      variance += std::pow(x[r * 300 + c] - mean, 2) / 31;
+    for (int r = 0; r < 31; ++r)
+      y[r * 300 + c] = (x[r * 300 + c] - mean) / std::sqrt(variance + 1e-5);
+  }
+  expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), y, 1e-5, 1.0);
+}
+
+TEST(HostKernels, ColumnSumOfProduct) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<4x50x200xf32>, %y: tensor<4x50x200xf32>) -> (tensor<200xf32>, tensor<200xf32>) {
+      %0 = cleave.mul %x, %y : tensor<4x50x200xf32>
+      %1 = cleave.reduce sum %0, [0, 1] : tensor<4x50x200xf32> -> tensor<200xf32>
+      %2 = cleave.reduce sum %y, [0, 1] : tensor<4x50x200xf32> -> tensor<200xf32>
+      return %1, %2 : tensor<200xf32>, tensor<200xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getNumKernels(), 1u) << "siblings that read the same values are one kernel";
+  Floats x = randomFloats(40000, 8), y = randomFloats(40000, 9);
+  Doubles products(200, 0), sums(200, 0);
+  for (int i = 0; i < 40000; ++i) {
+    products[i % 200] += double(x[i]) * y[i];
+    sums[i % 200] += y[i];
+  }
+  std::vector<Bytes> results = runWholeAndSplit(runner, {toBytes(x), toBytes(y)});
+  expectNear(fromBytes<float>(results[0]), products, 1e-5, 20);
+  expectNear(fromBytes<float>(results[1]), sums, 1e-5, 20);
+}
+
+TEST(HostKernels, SumOfAllIsOneIteration) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<64x1000xf32>) -> tensor<f32> {
+      %0 = cleave.mul %x, %x : tensor<64x1000xf32>
+      %1 = cleave.reduce sum %0, [0, 1] : tensor<64x1000xf32> -> tensor<f32>
+      %2 = cleave.sqrt %1 : tensor<f32>
+      return %2 : tensor<f32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getExtent(0), 1);
+  Floats x = randomFloats(64000, 10);
+  double sum = 0;
+  for (float v : x)
+    sum += double(v) * v;
+  expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), {std::sqrt(sum)}, 1e-5);
+}
+
+// Parameters and moments are updated in place: results have no buffers of their own.
+TEST(HostKernels, AdamInPlace) {
+  FunctionRunner runner(R"(
+    func.func @f(%p: tensor<10007xf32>, %m: tensor<10007xf32>, %v: tensor<10007xf32>, %g: tensor<10007xf32>, %lr: tensor<f32>)
+        -> (tensor<10007xf32>, tensor<10007xf32>, tensor<10007xf32>) {
+      %0:3 = cleave.kernel ins(%p, %m, %v, %g, %lr : tensor<10007xf32>, tensor<10007xf32>, tensor<10007xf32>, tensor<10007xf32>, tensor<f32>)
+        -> tensor<10007xf32>, tensor<10007xf32>, tensor<10007xf32> attributes {tied = array<i64: 0, 1, 2>} {
+      ^bb0(%p0: tensor<10007xf32>, %m0: tensor<10007xf32>, %v0: tensor<10007xf32>, %g0: tensor<10007xf32>, %lr0: tensor<f32>):
+        %b1 = cleave.constant dense<0.9> : tensor<10007xf32>
+        %c1 = cleave.constant dense<0.1> : tensor<10007xf32>
+        %b2 = cleave.constant dense<0.95> : tensor<10007xf32>
+        %c2 = cleave.constant dense<0.05> : tensor<10007xf32>
+        %e = cleave.constant dense<1.0e-8> : tensor<10007xf32>
+        %lr1 = cleave.broadcast %lr0, [] : tensor<f32> -> tensor<10007xf32>
+        %m1 = cleave.mul %m0, %b1 : tensor<10007xf32>
+        %m2 = cleave.mul %g0, %c1 : tensor<10007xf32>
+        %m3 = cleave.add %m1, %m2 : tensor<10007xf32>
+        %gg = cleave.mul %g0, %g0 : tensor<10007xf32>
+        %v1 = cleave.mul %v0, %b2 : tensor<10007xf32>
+        %v2 = cleave.mul %gg, %c2 : tensor<10007xf32>
+        %v3 = cleave.add %v1, %v2 : tensor<10007xf32>
+        %s = cleave.sqrt %v3 : tensor<10007xf32>
+        %d = cleave.add %s, %e : tensor<10007xf32>
+        %q = cleave.div %m3, %d : tensor<10007xf32>
+        %u = cleave.mul %q, %lr1 : tensor<10007xf32>
+        %p1 = cleave.sub %p0, %u : tensor<10007xf32>
+        cleave.yield %p1, %m3, %v3 : tensor<10007xf32>, tensor<10007xf32>, tensor<10007xf32>
+      }
+      return %0#0, %0#1, %0#2 : tensor<10007xf32>, tensor<10007xf32>, tensor<10007xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getExtent(0), 3);
+  expectNoLibm(runner);
+  size_t n = 10007;
+  Floats p = randomFloats(n, 11), m = randomFloats(n, 12), v = randomFloats(n, 13, 0, 1), g = randomFloats(n, 14);
+  Doubles p1, m1, v1;
+  for (size_t i = 0; i < n; ++i) {
+    m1.push_back(m[i] * 0.9 + g[i] * 0.1);
+    v1.push_back(v[i] * 0.95 + double(g[i]) * g[i] * 0.05);
+    p1.push_back(p[i] - 0.01f * m1[i] / (std::sqrt(v1[i]) + 1e-8));
+  }
+  auto results = runWholeAndSplit(runner, {toBytes(p), toBytes(m), toBytes(v), toBytes(g), toBytes(Floats{0.01f})});
+  expectNear(fromBytes<float>(results[0]), p1, 1e-6, 1.0);
+  expectNear(fromBytes<float>(results[1]), m1, 1e-6, 1.0);
+  expectNear(fromBytes<float>(results[2]), v1, 1e-6, 1.0);
+}
+
+TEST(HostKernels, TransposeMovesEveryElement) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<3x70x130xf32>) -> tensor<3x130x70xf32> {
+      %0 = cleave.transpose %x, [0, 2, 1] : tensor<3x70x130xf32> -> tensor<3x130x70xf32>
+      return %0 : tensor<3x130x70xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  Floats x = randomFloats(3 * 70 * 130, 15), y = fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]);
+  for (int b = 0; b < 3; ++b)
+    for (int i = 0; i < 70; ++i)
+      for (int j = 0; j < 130; ++j)
+        ASSERT_EQ(y[(b * 130 + j) * 70 + i], x[(b * 70 + i) * 130 + j]);
+}
+
+// The loss of every row by comparing an iota with the label: nothing of the rows' size is stored.
+TEST(HostKernels, MaskedCrossEntropyRows) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<11x257xf32>, %t: tensor<11xi64>) -> tensor<11xf32> {
+      %l = cleave.log_softmax %x, dim = 1 : tensor<11x257xf32>
+      %i = cleave.iota dim = 1 : tensor<11x257xi64>
+      %tt = cleave.broadcast %t, [0] : tensor<11xi64> -> tensor<11x257xi64>
+      %hit = cleave.compare eq %i, %tt : tensor<11x257xi64>
+      %zero = cleave.constant dense<0.0> : tensor<11x257xf32>
+      %picked = cleave.select %hit, %l, %zero : tensor<11x257xi1>, tensor<11x257xf32>
+      %sum = cleave.reduce sum %picked, [1] : tensor<11x257xf32> -> tensor<11xf32>
+      %loss = cleave.neg %sum : tensor<11xf32>
+      return %loss : tensor<11xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  EXPECT_EQ(runner.getNumKernels(), 1u);
+  Floats x = randomFloats(11 * 257, 16);
+  std::vector<int64_t> labels = {0, 256, -100, 3, 100, 99, 17, 1, 2, 255, 128}; // -100: ignored, loss 0
+  Doubles expected;
+  for (int row = 0; row < 11; ++row) {
+    double sum = 0;
+    for (int c = 0; c < 257; ++c)
+      sum += std::exp(double(x[row * 257 + c]));
+    expected.push_back(labels[row] < 0 ? 0 : std::log(sum) - x[row * 257 + labels[row]]);
+  }
+  expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x), toBytes(labels)})[0]), expected, 2e-6, 1.0);
+}
+
+TEST(HostKernels, PhiloxIsTheRuntimes) {
+  FunctionRunner runner(R"(
+    func.func @f(%seed: tensor<i64>, %step: tensor<i64>) -> tensor<9x33xf32> {
+      %u = cleave.random_uniform %seed, %step {site = 3 : i64, global_shape = array<i64: 9, 33>} : tensor<i64>, tensor<i64> -> tensor<9x33xf32>
+      return %u : tensor<9x33xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  std::vector<int64_t> seed = {0x123456789abcdef}, step = {42};
+  Floats u = fromBytes<float>(runWholeAndSplit(runner, {toBytes(seed), toBytes(step)})[0]);
+  for (uint32_t i = 0; i < u.size(); ++i) {
+    cleave::rt::Philox2 key = {uint32_t(seed[0]), uint32_t(uint64_t(seed[0]) >> 32)};
+    ASSERT_EQ(u[i], cleave::rt::philoxUniform(cleave::rt::philox4x32(key, {i / 4, 0, 42, 3})[i % 4])) << i;
+  }
+}
+
+TEST(HostKernels, NarrowTypesAreComputedInF32) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<100xbf16>, %b: tensor<100xui8>) -> (tensor<100xbf16>, tensor<100xi1>, tensor<100xui8>) {
+      %0 = cleave.mul %x, %x : tensor<100xbf16>
+      %1 = cleave.compare gt %0, %x : tensor<100xbf16>
+      return %0, %1, %b : tensor<100xbf16>, tensor<100xi1>, tensor<100xui8>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  std::vector<uint16_t> x;
+  Floats values;
+  for (int i = 0; i < 100; ++i) {
+    float value = (i - 50) * 0.0625f;
+    uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    x.push_back(bits >> 16); // exact: seven bits are enough
+    values.push_back(value);
+  }
+  auto results = runWholeAndSplit(runner, {toBytes(x), Bytes(100, 'b')});
+  auto squares = fromBytes<uint16_t>(results[0]);
+  for (int i = 0; i < 100; ++i) {
+    uint32_t bits = uint32_t(squares[i]) << 16;
+    float square;
+    std::memcpy(&square, &bits, 4);
+    EXPECT_NEAR(square, values[i] * values[i], values[i] * values[i] / 256) << i;
+    EXPECT_EQ(results[1][i], square > values[i]) << i;
+  }
+}
+
+// A slice and a concatenation along the last dimension are read through.
+TEST(HostKernels, StridedSliceAndConcat) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<5x12xf32>) -> tensor<5x12xf32> {
+      %a = cleave.slice %x, [0, 0], [5, 4], [1, 1] : tensor<5x12xf32> -> tensor<5x4xf32>
+      %b = cleave.slice %x, [0, 4], [5, 8], [1, 1] : tensor<5x12xf32> -> tensor<5x8xf32>
+      %n = cleave.neg %a : tensor<5x4xf32>
+      %c = cleave.concat %b, %n, dim = 1 : tensor<5x8xf32>, tensor<5x4xf32> -> tensor<5x12xf32>
+      return %c : tensor<5x12xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  Floats x = randomFloats(60, 17), y = fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]);
+  for (int r = 0; r < 5; ++r)
+    for (int c = 0; c < 12; ++c)
+      ASSERT_EQ(y[r * 12 + c], c < 8 ? x[r * 12 + 4 + c] : -x[r * 12 + c - 8]);
+}
+
+TEST(HostKernels, PadWithInterior) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<3x4xf32>) -> tensor<8x5xf32> {
+      %0 = cleave.pad %x, [2, 0], [1, 1], [1, 0], value = 7.0 : tensor<3x4xf32> -> tensor<8x5xf32>
+      return %0 : tensor<8x5xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  Floats x = randomFloats(12, 18), y = fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]);
+  for (int r = 0; r < 8; ++r)
+    for (int c = 0; c < 5; ++c) {
+      bool inside = r >= 2 && r < 7 && (r - 2) % 2 == 0 && c < 4;
+      ASSERT_EQ(y[r * 5 + c], inside ? x[(r - 2) / 2 * 4 + c] : 7.0f) << r << ' ' << c;
+    }
+}
+
+TEST(HostKernels, PortableTargetsCompileTheSame) {
+  for (const char *target : {"host:generic", "host:avx2"}) {
+    FunctionRunner runner(R"(
+      func.func @f(%x: tensor<1000xf32>) -> tensor<1000xf32> {
+        %0 = cleave.tanh %x : tensor<1000xf32>
+        return %0 : tensor<1000xf32>
+      })", target);
+    ASSERT_EQ(runner.getError(), "");
+    expectNoLibm(runner);
+    Floats x = randomFloats(1000, 19, -10, 10);
+    Doubles expected;
+    for (float v : x)
+      expected.push_back(std::tanh(double(v)));
+    expectNear(fromBytes<float>(runner.run({toBytes(x)})[0]), expected, 1e-6);
+  }
+  FunctionRunner wrong("func.func @f() { return }", "host:z80");
+  EXPECT_NE(wrong.getError().find("expected host, host:generic"), std::string::npos) << wrong.getError();
+}

@@ -1,0 +1,83 @@
+// RUN: cleave-opt %s -pass-pipeline='builtin.module(func.func(form-kernels))' -split-input-file | FileCheck %s
+
+// An elementwise chain, its broadcast and its constant are one kernel; the matrix product stays.
+// CHECK-LABEL: func.func @chain
+// CHECK-SAME:  (%[[X:.*]]: tensor<8x4xf32>, %[[W:.*]]: tensor<4x4xf32>, %[[B:.*]]: tensor<4xf32>)
+// CHECK:       %[[M:.*]] = cleave.matmul %[[X]], %[[W]]
+// CHECK-NEXT:  %[[K:.*]] = cleave.kernel ins(%[[M]], %[[B]]
+// CHECK-DAG:   cleave.broadcast
+// CHECK-DAG:   cleave.constant
+// CHECK:       cleave.max
+// CHECK-NEXT:  cleave.yield
+// CHECK-NEXT:  }
+// CHECK-NEXT:  return %[[K]]
+func.func @chain(%x: tensor<8x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
+  %zero = cleave.constant dense<0.0> : tensor<8x4xf32>
+  %bb = cleave.broadcast %b, [1] : tensor<4xf32> -> tensor<8x4xf32>
+  %m = cleave.matmul %x, %w : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+  %s = cleave.add %m, %bb : tensor<8x4xf32>
+  %r = cleave.max %s, %zero : tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}
+
+// -----
+
+// Reductions over different dimensions do not share a space: the row sums and the column sums are two kernels.
+// CHECK-LABEL: func.func @rows_and_columns
+// CHECK-COUNT-2: cleave.kernel
+// CHECK-NOT:     cleave.kernel
+func.func @rows_and_columns(%x: tensor<8x4xf32>) -> (tensor<8xf32>, tensor<4xf32>) {
+  %r = cleave.reduce sum %x, [1] : tensor<8x4xf32> -> tensor<8xf32>
+  %c = cleave.reduce sum %x, [0] : tensor<8x4xf32> -> tensor<4xf32>
+  return %r, %c : tensor<8xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Two groups around a matrix product may not become one: that would be a cycle.
+// CHECK-LABEL: func.func @no_cycle
+// CHECK:       %[[E:.*]] = cleave.kernel ins(%{{.*}} : tensor<4x4xf32>)
+// CHECK:       cleave.exp
+// CHECK:       %[[M:.*]] = cleave.matmul %[[E]], %[[E]]
+// CHECK:       cleave.kernel ins(%[[E]], %[[M]]
+func.func @no_cycle(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %e = cleave.exp %x : tensor<4x4xf32>
+  %m = cleave.matmul %e, %e : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %s = cleave.add %e, %m : tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+
+// -----
+
+// Bucket members are addresses: contiguous slices, reshapes and flat concatenations stay outside.
+// CHECK-LABEL: func.func @buckets
+// CHECK:       cleave.slice
+// CHECK-NEXT:  cleave.reshape
+// CHECK-NEXT:  cleave.kernel
+// CHECK:       cleave.reshape
+// CHECK-NEXT:  cleave.concat
+func.func @buckets(%f: tensor<64xf32>) -> tensor<64xf32> {
+  %a = cleave.slice %f, [0], [32], [1] : tensor<64xf32> -> tensor<32xf32>
+  %m = cleave.reshape %a : tensor<32xf32> -> tensor<8x4xf32>
+  %n = cleave.neg %m : tensor<8x4xf32>
+  %r = cleave.reshape %n : tensor<8x4xf32> -> tensor<32xf32>
+  %c = cleave.concat %r, %r dim = 0 : tensor<32xf32>, tensor<32xf32> -> tensor<64xf32>
+  return %c : tensor<64xf32>
+}
+
+// -----
+
+// The mask is computed again in both kernels rather than stored.
+// CHECK-LABEL: func.func @cheap_producers
+// CHECK:       cleave.kernel
+// CHECK:       cleave.random_uniform
+// CHECK:       cleave.matmul
+// CHECK:       cleave.kernel
+// CHECK:       cleave.random_uniform
+func.func @cheap_producers(%x: tensor<4x4xf32>, %seed: tensor<i64>, %step: tensor<i64>) -> tensor<4x4xf32> {
+  %u = cleave.random_uniform %seed, %step {site = 0 : i64, global_shape = array<i64: 4, 4>} : tensor<i64>, tensor<i64> -> tensor<4x4xf32>
+  %a = cleave.mul %x, %u : tensor<4x4xf32>
+  %m = cleave.matmul %a, %x : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %b = cleave.mul %m, %u : tensor<4x4xf32>
+  return %b : tensor<4x4xf32>
+}
