@@ -10,16 +10,17 @@ using namespace cleave;
 using llvm::LogicalResult;
 using mlir::func::FuncOp;
 
-// One function, @model, whose values are named.
+// One function, @model, and for training its evaluation form @model.eval; their values are named.
 static LogicalResult checkModelFunction(mlir::ModuleOp module) {
   bool failed = false, found = false;
   for (FuncOp function : module.getOps<FuncOp>()) {
-    if (function.getName() != "model") {
-      function.emitOpError("does not belong to the model level, which has @model only; got: @") << function.getName();
+    if (function.getName() != "model" && function.getName() != "model.eval") {
+      function.emitOpError("does not belong to the model level, which has @model and @model.eval only; got: @")
+          << function.getName();
       failed = true;
       continue;
     }
-    found = true;
+    found |= function.getName() == "model";
     failed |= mlir::failed(checkPorts(function)) || mlir::failed(checkAllNamed(function));
   }
   if (!found)

@@ -35,6 +35,7 @@ static LogicalResult checkFunctionSet(mlir::ModuleOp module) {
   bool failed = false, chunks = false;
   for (FuncOp function : module.getOps<FuncOp>()) {
     StringRef name = function.getName();
+    name.consume_back(".first"); // the first micro-batch's variant
     failed |= mlir::failed(checkPorts(function));
     StringRef forward = chunkOf(name, ".fwd"), backward = chunkOf(name, ".bwd");
     StringRef chunk = forward.empty() ? backward : forward;
