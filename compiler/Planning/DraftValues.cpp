@@ -51,7 +51,7 @@ unsigned DraftBuilder::poolRoot(RegionKind kind, uint64_t bytes) {
   auto known = poolRoots.find(kind);
   if (known == poolRoots.end())
     known = poolRoots.emplace(kind, draft.roots.add(kind, bytes, /*fixed=*/0)).first;
-  plan.needRegion(kind, bytes);
+  plan.needRegion(kind, std::max<uint64_t>(bytes, 1)); // it must exist
   return known->second;
 }
 
@@ -159,6 +159,7 @@ LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
   staging.scratch = true;
   Step &step = addStep(op, "all_reduce", {use(data, padded, true, true), staging}, fields);
   step.stream = kReduceStream;
+  plan.needReduceStream();
   step.early = true;
   return success();
 }

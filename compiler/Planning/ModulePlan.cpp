@@ -58,7 +58,7 @@ void ModulePlan::emitTables() {
     sizes.append(mesh.getSizes().begin(), mesh.getSizes().end());
   }
   auto header = HeaderOp::create(front, module.getLoc(), options.target, options.threads, axisNames(axes), sizes,
-                                 front.getStrArrayAttr({"compute", "reduce"}), /*data_axes=*/ArrayAttr(), microBatches,
+                                 usesReduceStream ? front.getStrArrayAttr({"compute", "reduce"}) : front.getStrArrayAttr({"compute"}), /*data_axes=*/ArrayAttr(), microBatches,
                                  /*batch=*/0, /*options=*/DictionaryAttr(), /*param_groups=*/ArrayAttr());
   llvm::SmallVector<NamedAttribute> properties;
   for (const auto &[key, value] : options.properties)

@@ -59,6 +59,7 @@ public:
     uint64_t &size = regionBytes[static_cast<size_t>(kind)];
     size = std::max(size, bytes);
   }
+  void needReduceStream() { usesReduceStream = true; }
   // Header and regions, when all programs are known.
   void emitTables();
 
@@ -80,6 +81,7 @@ private:
   std::map<std::vector<std::string>, std::string> groups;
   std::array<uint64_t, getMaxEnumValForRegionKind() + 1> regionBytes{};
   int64_t constantCount = 0;
+  bool usesReduceStream = false;
 };
 
 } // namespace cleave::plan

@@ -1,0 +1,244 @@
+// A good plan, and what the verifier finds when one thing in it is wrong.
+#include "compiler/Planning/PlanVerifier.h"
+
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Opcode.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace cleave::plan {
+namespace {
+
+namespace fb = rt::fb;
+using rt::Opcode;
+
+constexpr uint16_t kState = 0, kInput = 1, kTransient = 2, kStaging = 3;
+constexpr uint8_t kCompute = 0, kReduce = 1;
+
+fb::Buffer buffer(uint16_t region, uint64_t offset, uint64_t bytes, fb::Access access) { return {offset, bytes, region, access}; }
+
+std::unique_ptr<fb::InstructionT> make(Opcode op, uint8_t stream, std::vector<fb::Buffer> buffers, std::vector<int64_t> fields) {
+  auto result = std::make_unique<fb::InstructionT>();
+  result->op = static_cast<uint16_t>(op);
+  result->stream = stream;
+  result->buffers = std::move(buffers);
+  result->fields = std::move(fields);
+  return result;
+}
+
+// Backward makes two gradients, each is reduced beside what follows, the update reads both:
+//   0 copy t <- input     1 launch g1 <- t    2 record 0    3 wait 0 (reduce)    4 all_reduce g1    5 record 1
+//   6 launch g2 <- t      7 record 2          8 wait 2 (reduce)    9 all_reduce g2   10 record 3
+//   11 wait 3             12 launch w <- g1, g2
+fb::PlanT goodPlan() {
+  fb::PlanT plan;
+  auto axis = std::make_unique<fb::AxisT>();
+  axis->name = "dp";
+  axis->size = 2;
+  plan.axes.push_back(std::move(axis));
+  plan.streams = {"compute", "reduce"};
+  auto region = [&](const char *name, fb::RegionKind kind, uint64_t bytes) {
+    plan.regions.push_back(std::make_unique<fb::RegionT>());
+    plan.regions.back()->name = name;
+    plan.regions.back()->kind = kind;
+    plan.regions.back()->bytes = bytes;
+    plan.regions.back()->frames = 1;
+  };
+  region("persistent", fb::RegionKind::persistent, 384);
+  region("input", fb::RegionKind::input, 64);
+  region("transient", fb::RegionKind::transient, 128);
+  region("communication", fb::RegionKind::communication, 64);
+  for (int i = 0; i < 3; ++i) {
+    plan.states.push_back(std::make_unique<fb::StateT>());
+    plan.states.back()->name = std::string("state") + std::to_string(i);
+    plan.states.back()->elements = 16;
+    plan.states.back()->region = kState;
+    plan.states.back()->offset = 128 * i;
+  }
+  plan.kernels.push_back(std::make_unique<fb::KernelT>());
+  plan.kernels.back()->name = "k";
+  plan.kernels.push_back(std::make_unique<fb::KernelT>());
+  plan.kernels.back()->name = "argmax";
+  plan.kernels.back()->kind = fb::KernelKind::builtin;
+  plan.groups.push_back(std::make_unique<fb::GroupT>());
+  plan.groups.back()->axes = {0};
+  plan.programs.push_back(std::make_unique<fb::ProgramT>());
+  fb::ProgramT &program = *plan.programs.back();
+  program.name = "train_step";
+  program.entry = true;
+  program.events = 8;
+  auto add = [&](auto instruction) { program.instructions.push_back(std::move(instruction)); };
+  auto read = fb::Access::read, write = fb::Access::write, both = fb::Access::read_write;
+  auto reduce = [&](uint64_t at) {
+    return make(Opcode::AllReduce, kReduce, {buffer(kState, at, 64, both), buffer(kStaging, 0, 32, write)}, {0, 0, 0, 0, 16});
+  };
+  add(make(Opcode::Copy, kCompute, {buffer(kTransient, 0, 64, write), buffer(kInput, 0, 64, read)}, {}));
+  add(make(Opcode::Launch, kCompute, {buffer(kTransient, 0, 64, read), buffer(kState, 128, 64, write)}, {0}));
+  add(make(Opcode::Record, kCompute, {}, {0}));
+  add(make(Opcode::Wait, kReduce, {}, {0}));
+  add(reduce(128));
+  add(make(Opcode::Record, kReduce, {}, {1}));
+  add(make(Opcode::Launch, kCompute, {buffer(kTransient, 0, 64, read), buffer(kState, 256, 64, write)}, {0}));
+  add(make(Opcode::Record, kCompute, {}, {2}));
+  add(make(Opcode::Wait, kReduce, {}, {2}));
+  add(reduce(256));
+  add(make(Opcode::Record, kReduce, {}, {3}));
+  add(make(Opcode::Wait, kCompute, {}, {3}));
+  add(make(Opcode::Launch, kCompute,
+           {buffer(kState, 128, 64, read), buffer(kState, 256, 64, read), buffer(kState, 0, 64, write)}, {0}));
+  return plan;
+}
+
+class Packed {
+public:
+  explicit Packed(const fb::PlanT &plan) { fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, &plan)); }
+  const fb::Plan &get() const { return *fb::GetPlan(builder.GetBufferPointer()); }
+
+private:
+  flatbuffers::FlatBufferBuilder builder;
+};
+
+std::vector<Finding> verifyMutated(const std::function<void(fb::PlanT &, fb::ProgramT &)> &mutate) {
+  fb::PlanT plan = goodPlan();
+  mutate(plan, *plan.programs[0]);
+  return verifyPlan(Packed(plan).get());
+}
+
+// A finding of that rule that names all of the instructions.
+void expectFinding(const std::vector<Finding> &findings, const std::string &rule, const std::vector<std::string> &names) {
+  std::string all;
+  for (const Finding &finding : findings) {
+    all += finding.rule + ": " + finding.text + "\n";
+    bool namesAll = finding.rule == rule;
+    for (const std::string &name : names)
+      namesAll = namesAll && finding.text.find(name) != std::string::npos;
+    if (namesAll)
+      return;
+  }
+  ADD_FAILURE() << "no finding of rule " << rule << " that names all; got:\n" << all;
+}
+
+void drop(fb::ProgramT &program, size_t index) { program.instructions.erase(program.instructions.begin() + index); }
+
+TEST(PlanVerifier, AcceptsAGoodPlan) {
+  for (const Finding &finding : verifyPlan(Packed(goodPlan()).get()))
+    ADD_FAILURE() << finding.rule << ": " << finding.text;
+}
+
+TEST(PlanVerifier, FindsAMissingWaitBeforeACollective) {
+  expectFinding(verifyMutated([](auto &, auto &p) { drop(p, 3); }), "race", {"[3] all_reduce on reduce", "[1] launch on compute"});
+}
+
+TEST(PlanVerifier, FindsAMissingWaitBeforeTheUpdate) {
+  expectFinding(verifyMutated([](auto &, auto &p) { drop(p, 11); }), "race", {"[11] launch on compute", "[9] all_reduce on reduce"});
+}
+
+TEST(PlanVerifier, FindsAnOverwriteWhileAnotherStreamReads) {
+  // The second gradient goes where the first one is being reduced.
+  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[6]->buffers[1] = buffer(kState, 128, 64, fb::Access::write); }),
+                "race", {"[6] launch on compute", "[4] all_reduce on reduce"});
+}
+
+TEST(PlanVerifier, FindsAReadOfWhatNobodyWrote) {
+  expectFinding(verifyMutated([](auto &, auto &p) { drop(p, 0); }), "uninitialized", {"[0] launch on compute", "transient[0, 64)"});
+}
+
+TEST(PlanVerifier, FindsBytesBetweenStates) {
+  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[1]->buffers[1] = buffer(kState, 160, 64, fb::Access::write); }),
+                "state", {"[1] launch", "persistent[160, 224)"});
+}
+
+TEST(PlanVerifier, FindsStatesThatShareBytes) {
+  expectFinding(verifyMutated([](auto &plan, auto &) { plan.states[1]->offset = 32; }), "state", {"state0", "state1"});
+}
+
+TEST(PlanVerifier, FindsOverlappingOperands) {
+  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[12]->buffers[2] = buffer(kState, 160, 64, fb::Access::write); }),
+                "overlap", {"[12] launch"});
+}
+
+TEST(PlanVerifier, FindsAnAccessAgainstTheKernelsDefinition) {
+  expectFinding(verifyMutated([](auto &, auto &p) {
+                  p.instructions[1]->fields[0] = 1; // argmax: reads, writes
+                  p.instructions[1]->buffers[1] = buffer(kState, 128, 64, fb::Access::read);
+                }),
+                "access", {"[1] launch", "buffer 1"});
+}
+
+TEST(PlanVerifier, FindsUnorderedCollectives) {
+  // The second all-reduce moves to the compute stream, where nothing orders it behind the first.
+  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[9]->stream = kCompute; }), "collective-order",
+                {"[9] all_reduce on compute", "[4] all_reduce on reduce"});
+}
+
+TEST(PlanVerifier, FindsAWaitForAnEventThatComesLater) {
+  std::vector<Finding> findings = verifyMutated([](auto &, auto &p) { std::swap(p.instructions[2], p.instructions[3]); });
+  expectFinding(findings, "event", {"[2] wait on reduce"});
+}
+
+TEST(PlanVerifier, FindsAnEventRecordedTwice) {
+  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[7]->fields[0] = 0; }), "event",
+                {"[7] record on compute", "[2] record on compute"});
+}
+
+TEST(PlanVerifier, FindsStreamsThatWaitForEachOther) {
+  // compute waits for the end of a collective before it records what that collective waits for.
+  std::vector<Finding> findings = verifyMutated([](auto &, auto &p) {
+    auto wait = std::move(p.instructions[11]);
+    wait->fields[0] = 1;
+    drop(p, 11);
+    p.instructions.insert(p.instructions.begin() + 2, std::move(wait));
+  });
+  expectFinding(findings, "deadlock", {"wait for each other"});
+}
+
+TEST(PlanVerifier, FindsAnEventThatNothingRecords) {
+  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[11]->fields[0] = 7; }), "deadlock", {"[11] wait on compute"});
+}
+
+TEST(PlanVerifier, FindsAnOutputThatNothingWrites) {
+  expectFinding(verifyMutated([](auto &, auto &p) {
+                  p.outputs.push_back(std::make_unique<fb::PortT>());
+                  p.outputs.back()->name = "y";
+                  p.outputs.back()->shape = {4};
+                  p.outputs.back()->region = kTransient;
+                  p.outputs.back()->offset = 64;
+                }),
+                "port", {"output 'y'"});
+}
+
+TEST(PlanVerifier, FindsWorkThatOutlivesItsCall) {
+  expectFinding(verifyMutated([](auto &plan, auto &p) {
+                  auto body = std::make_unique<fb::ProgramT>();
+                  body->name = "micro";
+                  body->events = 8;
+                  body->instructions = std::move(p.instructions);
+                  body->instructions.resize(11); // without the wait for the last collective
+                  p.instructions.clear();
+                  plan.programs.push_back(std::move(body));
+                  plan.programs[0]->instructions.push_back(make(Opcode::Call, kCompute, {}, {1, 1, 0}));
+                }),
+                "join", {"micro[9] all_reduce on reduce", "train_step[0] call"});
+}
+
+std::vector<Finding> verifyTwoKinds(const std::function<void(fb::ProgramT &)> &mutate) {
+  fb::PlanT other = goodPlan();
+  mutate(*other.programs[0]);
+  Packed a(goodPlan()), b(other);
+  return verifyKinds({&a.get(), &b.get()});
+}
+
+TEST(PlanVerifier, AcceptsEqualKinds) { EXPECT_TRUE(verifyTwoKinds([](auto &) {}).empty()); }
+
+TEST(PlanVerifier, FindsKindsThatMeetDifferentCollectives) {
+  expectFinding(verifyTwoKinds([](auto &p) { p.instructions[9]->fields[4] = 8; }), "collective-match", {"[9] all_reduce", "differs"});
+}
+
+TEST(PlanVerifier, FindsACollectiveThatOneKindLacks) {
+  expectFinding(verifyTwoKinds([](auto &p) { drop(p, 9); }), "collective-match", {"[9] all_reduce", "met by nothing", "[4] all_reduce"});
+}
+
+} // namespace
+} // namespace cleave::plan

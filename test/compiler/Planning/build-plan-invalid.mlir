@@ -1,0 +1,35 @@
+// RUN: cleave-opt %s --build-plan --split-input-file --verify-diagnostics
+
+func.func @infer(%x: tensor<8x4xf32> {cleave.name = "x"}) -> tensor<8x4xf32> attributes {cleave.entry} {
+  // expected-error @+1 {{'cleave.exp' op cannot be planned; expected the kernels form}}
+  %0 = cleave.exp %x : tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+func.func @infer(%x: tensor<8x4xf32> {cleave.name = "x"}) -> tensor<8x4xf32> attributes {cleave.entry} {
+  // expected-error @+1 {{expected a kernel with a label; got: none}}
+  %0 = cleave.kernel ins(%x : tensor<8x4xf32>) -> tensor<8x4xf32> {
+  ^bb0(%a: tensor<8x4xf32>):
+    %1 = cleave.exp %a : tensor<8x4xf32>
+    cleave.yield %1 : tensor<8x4xf32>
+  }
+  return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+func.func @infer(%x: tensor<8x4xf32> {cleave.name = "x"}) -> tensor<8x2xf32> attributes {cleave.entry} {
+  // expected-error @+1 {{cannot be planned; expected the kernels form}}
+  %0 = cleave.slice %x, [0, 1], [8, 2], [1, 1] : tensor<8x4xf32> -> tensor<8x2xf32>
+  return %0 : tensor<8x2xf32>
+}
+
+// -----
+
+func.func @infer() -> tensor<2xf32> attributes {cleave.entry} {
+  // expected-error @+1 {{a constant is left outside of kernels, and the weights cannot take it}}
+  %0 = cleave.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
