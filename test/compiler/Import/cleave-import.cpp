@@ -10,7 +10,8 @@ namespace cl = llvm::cl;
 static cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("MODEL.onnx"));
 static cl::list<std::string> dims("dim", cl::CommaSeparated, cl::desc("SYMBOL=N or INPUT:INDEX=N"));
 static cl::list<std::string> buffers("buffers", cl::CommaSeparated), freeze("freeze", cl::CommaSeparated);
-static cl::opt<bool> train("train"), locations("locations"), quiet("quiet", cl::desc("no module"));
+static cl::opt<bool> train("train"), generic("generic"), quiet("quiet", cl::desc("no module"));
+static cl::opt<std::string> weightsFile("weights-file", cl::desc("write all weights' bytes, end to end, in listed order"));
 static cl::opt<bool> printWeights("weights", cl::desc("list the weights")), printNotes("notes");
 static cl::opt<std::string> lossOutput("loss-output"), loss("loss"), batchDim("batch-dim");
 static cl::opt<int64_t> dataRanks("data-ranks", cl::init(1)), groups("batch-norm-groups", cl::init(1));
@@ -48,10 +49,16 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (!quiet)
-    model->module->print(llvm::outs(), mlir::OpPrintingFlags().enableDebugInfo(locations, locations));
+    model->module->print(llvm::outs(), generic ? mlir::OpPrintingFlags().printGenericOpForm() : mlir::OpPrintingFlags());
   for (const auto &[name, tensor] : model->weights)
     if (printWeights)
       llvm::outs() << "weight " << name << " " << tensor.type << " " << tensor.bytes.size() << " bytes\n";
+  if (!weightsFile.empty()) {
+    std::error_code code;
+    llvm::raw_fd_ostream out(weightsFile, code);
+    for (const auto &[name, tensor] : model->weights)
+      out.write(tensor.bytes.data(), tensor.bytes.size());
+  }
   for (const std::string &note : model->notes)
     if (printNotes)
       llvm::outs() << "note: " << note << "\n";
