@@ -1,5 +1,5 @@
-// RUN: cleave-opt %s -training-pipeline="optimizer=adamw data-ranks=2 micro-batches=2" | FileCheck %s
-// RUN: cleave-opt %s -training-pipeline="optimizer=adamw" | FileCheck %s --check-prefix=ONE
+// RUN: cleave-opt %s -verify-model -training-pipeline="optimizer=adamw data-ranks=2 micro-batches=2" -verify-step | FileCheck %s
+// RUN: cleave-opt %s -training-pipeline="optimizer=adamw" -verify-step | FileCheck %s --check-prefix=ONE
 // RUN: cleave-opt %s -split-loss -differentiate -form-buckets="bucket-bytes=65 first-bucket-bytes=64 data-ranks=2" | FileCheck %s --check-prefix=BUCKETS
 // RUN: cleave-opt %s -split-loss -differentiate -form-buckets -build-update -build-evaluate -choose-residuals -specialize-micro-batches="micro-batches=2" | FileCheck %s --check-prefix=PASSES
 
