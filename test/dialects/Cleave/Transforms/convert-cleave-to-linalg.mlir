@@ -1,0 +1,26 @@
+// RUN: cleave-opt %s -split-input-file -pass-pipeline='builtin.module(func.func(convert-cleave-to-linalg))' -verify-diagnostics | FileCheck %s
+
+// Kernel ops become loops, fusible ops linalg, kernels are opened.
+// CHECK-LABEL: func.func @all
+// CHECK-NOT: cleave.
+// CHECK: scf.for
+// CHECK: linalg.generic
+func.func @all(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> tensor<2x4xf32> {
+  %0 = cleave.matmul %x, %w : tensor<2x3xf32>, tensor<3x4xf32> -> tensor<2x4xf32>
+  %1 = cleave.softmax %0, dim = 1 : tensor<2x4xf32>
+  %2 = cleave.kernel ins(%1 : tensor<2x4xf32>) -> tensor<2x4xf32> {
+  ^bb0(%a: tensor<2x4xf32>):
+    %3 = cleave.exp %a : tensor<2x4xf32>
+    cleave.yield %3 : tensor<2x4xf32>
+  }
+  return %2 : tensor<2x4xf32>
+}
+
+// -----
+
+cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+func.func @state() -> tensor<4xf32> {
+  // expected-error @below {{cannot be lowered to linalg: the reference has neither state nor collectives}}
+  %0 = cleave.read @w : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

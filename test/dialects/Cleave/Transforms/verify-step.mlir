@@ -1,0 +1,56 @@
+// RUN: cleave-opt %s -split-input-file -verify-step -verify-diagnostics
+
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 2 : i64} {
+  func.func @c0.fwd(%x: tensor<4xf32> {cleave.name = "x"}) -> tensor<4xf32> {
+    %0 = cleave.exp %x : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+  func.func @c0.bwd(%r: tensor<4xf32> {cleave.residual = 0 : i64}, %x: tensor<4xf32> {cleave.name = "x"}) {
+    return
+  }
+  func.func @update() {
+    return
+  }
+}
+
+// -----
+
+// expected-error @below {{expects cleave.micro_batches of at least 1; got: none}}
+// expected-error @below {{expects @infer, or @c0.fwd and @c0.bwd; got: neither}}
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  // expected-error @below {{expects one of @infer, @cN.fwd, @cN.bwd, @update, @evaluate; got: @other}}
+  func.func @other() {
+    return
+  }
+  // expected-error @below {{expects type 'tensor<i64>'; got: 'tensor<f32>'}}
+  cleave.state @scalar.step : tensor<f32> {role = #cleave.role<scalar>, segments = [#cleave.segment<"s", tensor<f32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  // expected-error @below {{expects role scalar exactly for names that begin with "scalar."; got: scalar}}
+  cleave.state @loss : tensor<f32> {role = #cleave.role<scalar>, segments = [#cleave.segment<"l", tensor<f32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+}
+
+// -----
+
+// expected-error @below {{expects @update beside the chunks of a training step; got: none}}
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
+  // expected-error @below {{expects its counterpart @c1.bwd; got: none}}
+  func.func @c1.fwd() {
+    return
+  }
+}
+
+// -----
+
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
+  func.func @update() {
+    return
+  }
+  func.func @c0.fwd(%x: tensor<4xf32> {cleave.name = "x"}) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+  // expected-error @below {{expects either cleave.residual or cleave.name on every argument; got: neither on argument 0}}
+  // expected-error @below {{expects a result of @c0.fwd as cleave.residual of argument 1; got: 1 of 1}}
+  // expected-error @below {{expects argument 2 to have the type of the residual it names, 'tensor<4xf32>'; got: 'tensor<2xf32>'}}
+  func.func @c0.bwd(%a: tensor<4xf32>, %b: tensor<4xf32> {cleave.residual = 1 : i64}, %c: tensor<2xf32> {cleave.residual = 0 : i64}) {
+    return
+  }
+}

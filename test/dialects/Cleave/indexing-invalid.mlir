@@ -1,0 +1,33 @@
+// RUN: cleave-opt %s -split-input-file -verify-diagnostics
+
+func.func @dim(%x: tensor<4x3xf32>, %i: tensor<2xi64>) {
+  // expected-error @below {{'cleave.take' op expects dim in [0, 2), the operand's dimensions; got: 2}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.take %x, %i, dim = 2 : tensor<4x3xf32>, tensor<2xi64> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @indices(%x: tensor<4x3xf32>, %i: tensor<2xi8>) {
+  // expected-error @below {{'cleave.take' op expects i32 or i64 indices; got: 'i8'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.take %x, %i, dim = 0 : tensor<4x3xf32>, tensor<2xi8> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @updates(%x: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<3x2xf32>) {
+  // expected-error @below {{expects updates of type 'tensor<2x3xf32>', the slices that the indices name; got: 'tensor<3x2xf32>'}}
+  %0 = cleave.put_add %x, %i, %u, dim = 0 : tensor<4x3xf32>, tensor<2xi64>, tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @numbers(%x: tensor<4xi1>, %i: tensor<2xi64>, %u: tensor<2xi1>) {
+  // expected-error @below {{adds numbers, cast i1 first; got: 'tensor<4xi1>'}}
+  %0 = cleave.put_add %x, %i, %u, dim = 0 : tensor<4xi1>, tensor<2xi64>, tensor<2xi1>
+  return
+}
