@@ -21,7 +21,7 @@ TEST(Allocator, KeepsTheLivingApartAndAligned) {
 
 TEST(Allocator, TakesTheSmallestGapThatFits) {
   // Three long-lived buffers leave a gap of 256 and one of 128 bytes when 1 and 3 die; the small one goes into the small gap.
-  Allocation got = allocate({{640, 64, {0, 9}}, {256, 64, {0, 4}}, {192, 64, {0, 9}}, {128, 64, {0, 4}}, {64, 64, {0, 9}}, {100, 64, {5, 9}}});
+  Allocation got = allocate({{640, 64, {0, 9}}, {256, 64, {0, 4}}, {192, 64, {0, 9}}, {128, 64, {0, 4}}, {104, 64, {0, 9}}, {100, 64, {5, 9}}});
   EXPECT_EQ(got.offsets[5], got.offsets[3]);
 }
 

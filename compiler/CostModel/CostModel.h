@@ -1,0 +1,32 @@
+// How long things take, as plain formulas with their step and byte counts written down. No passes, no MLIR: `inspect` and list
+// scheduling use them alike.
+//
+// Ring collectives over N ranks of B bytes (Patarasuk & Yuan 2009), each of latency a per step and b bytes per second:
+//   all-reduce      2(N-1) steps of B/N bytes     2(N-1)·a + 2(N-1)/N · B/b
+//   reduce-scatter   (N-1) steps of B/N bytes      (N-1)·a +  (N-1)/N · B/b      (all-gather likewise)
+// A kernel is bound by its arithmetic or its traffic, whichever is slower (Williams et al. 2009, "Roofline").
+#ifndef CLEAVE_COMPILER_COSTMODEL_COSTMODEL_H
+#define CLEAVE_COMPILER_COSTMODEL_COSTMODEL_H
+
+#include <cstdint>
+
+namespace cleave {
+
+enum class RingCollective { AllReduce, ReduceScatter, AllGather };
+
+struct Machine {
+  double flopsPerSecond = 1e11;      // of one rank
+  double bytesPerSecond = 1e10;      // of its memory
+  double launchSeconds = 1e-6;       // from one kernel to the next
+  double linkBytesPerSecond = 5e9;   // to a neighbour in the ring
+  double linkSeconds = 1e-5;         // latency of one step
+};
+
+// Bytes that each rank sends; exact, `count` divides evenly by construction of the plan.
+uint64_t ringSentBytes(RingCollective kind, uint64_t bytes, uint64_t ranks);
+double ringSeconds(RingCollective kind, uint64_t bytes, uint64_t ranks, const Machine &machine);
+double kernelSeconds(uint64_t flops, uint64_t bytes, const Machine &machine);
+
+} // namespace cleave
+
+#endif

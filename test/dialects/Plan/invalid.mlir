@@ -1,0 +1,195 @@
+// RUN: cleave-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{expected as many sizes as axes; got: 2 for 1}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2, 2] streams = ["compute"]
+
+// -----
+
+// expected-error @+1 {{expected positive sizes; got: 0}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [0] streams = ["compute"]
+
+// -----
+
+// expected-error @+1 {{expected at least one stream}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = []
+
+// -----
+
+// expected-error @+1 {{expected a positive number of micro-batches; got: 0}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {micro_batches = 0 : i64}
+
+// -----
+
+// expected-error @+1 {{expected data axes to be axes; got: "tp"}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {data_axes = ["tp"]}
+
+// -----
+
+// expected-error @+1 {{at least one frame; got: 8 bytes, 0 frames}}
+plan.region @r transient bytes = 8 frames = 0
+
+// -----
+
+// expected-error @+1 {{expected axes of the header; got: ["tp"]}}
+plan.group @g axes = ["tp"]
+
+// -----
+
+// expected-error @+1 {{expected a flat type; got: 'tensor<4x4xf32>'}}
+plan.state @w : tensor<4x4xf32> parameter in "persistent" at 0 segments = []
+
+// -----
+
+// expected-error @+1 {{expected a region; got: "persistent"}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = []
+
+// -----
+
+plan.region @persistent persistent bytes = 64 frames = 1
+// expected-error @+1 {{expected to lie inside of region "persistent" of 64 bytes; got: 64 bytes at 64}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 64 segments = []
+
+// -----
+
+plan.region @persistent persistent bytes = 64 frames = 1
+// expected-error @+1 {{expected segments inside of the state}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [#plan.segment<"w", tensor<4x4xf32>, offset = 1, group = 0, init = zeros>]
+
+// -----
+
+// expected-error @+1 {{expected a positive extent; got: 0}}
+plan.kernel @k generated "k" params = [] {extent = 0 : i64}
+
+// -----
+
+// expected-error @+1 {{expected no parameters for a generated kernel; got: 1}}
+plan.kernel @k generated "k" params = [1]
+
+// -----
+
+plan.program @p events = 1 {
+  // expected-error @+1 {{expected an event below 1; got: 1}}
+  plan.record 1 on "compute"
+}
+
+// -----
+
+plan.program @p events = 1 {
+  // expected-note @+1 {{recorded here before}}
+  plan.record 0 on "compute"
+  // expected-error @+1 {{expected to record an event once; got: 0}}
+  plan.record 0 on "compute"
+}
+
+// -----
+
+plan.program @p events = 1 {
+  // expected-error @+1 {{expected an event that is recorded before; got: 0}}
+  plan.wait 0 on "compute"
+}
+
+// -----
+
+plan.region @input input bytes = 64 frames = 1
+plan.program @p events = 1 {
+  plan.record 0 on "compute"
+  // expected-error @+1 {{expected ports before instructions}}
+  plan.input "x" : tensor<4xf32> in "input" at 0
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
+plan.program @p events = 1 {
+  // expected-error @+1 {{expected a stream of the header; got: "copy"}}
+  plan.record 0 on "copy"
+}
+
+// -----
+
+plan.region @input input bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected a dimension or -1 as batch_dim; got: 1}}
+  plan.input "x" : tensor<4xf32> in "input" at 0 {batch_dim = 1 : i64}
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected a kernel; got: @k}}
+  plan.launch @k [] on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected target to be write; got: read}}
+  plan.copy #plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 64, 64, read> on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected equally many bytes; got: 64 and 32}}
+  plan.copy #plan.buffer<"t", 0, 64, write>, #plan.buffer<"t", 64, 32, read> on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected target and source not to overlap}}
+  plan.copy #plan.buffer<"t", 0, 64, write>, #plan.buffer<"t", 32, 64, read> on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected a width of 1, 2, 4 or 8 that divides the bytes; got: 3 for 64 bytes}}
+  plan.fill #plan.buffer<"t", 0, 64, write> pattern = 0 width = 3 on "compute"
+}
+
+// -----
+
+plan.program @q entry events = 0 { // expected-note {{declared as entry here}}
+}
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected a program that is not an entry; got: @q}}
+  plan.call @q times = 1 first_frame = 0 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected times and first_frame that are not negative; got: -1 and 0}}
+  plan.call @p times = -1 first_frame = 0 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [3] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected a count that is a multiple of the group's 3 ranks; got: 16}}
+  plan.all_gather #plan.buffer<"t", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected staging of at least 32 bytes; got: 16}}
+  plan.all_reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 16, write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected data of `count` elements; got: 64 bytes for 8}}
+  plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 16, write> group @dp dtype f32 ring count = 8 on "compute"
+}
+
+// -----
+
+// expected-error @+1 {{expected an offset and bytes that are not negative; got: 64 bytes at -1}}
+"plan.fill"() {target = #plan.buffer<"t", -1, 64, write>} : () -> ()
