@@ -192,6 +192,30 @@ TEST(StepNumerics, MicroBatchesAddUpToTheWholeBatch) {
   }
 }
 
+// loss-average=rank: the mean of the two ranks' own means, whose counts differ (2 and 3 labels).
+TEST(StepNumerics, RankAverageIsTheMeanOfTheRanksMeans) {
+  StepRunner both(mlp(6), "optimizer=sgd loss-average=rank data-ranks=2"), one(mlp(3), "optimizer=sgd");
+  ASSERT_TRUE(both.ok() && one.ok());
+  for (StepRunner *runner : {&both, &one}) {
+    runner->set("w1", randomArray(15, 2));
+    runner->set("b1", randomArray(5, 3));
+    runner->set("w2", randomArray(20, 4));
+  }
+  both.accumulate({{kX, kLabels}});
+  Array expected(15);
+  for (size_t rank : {0, 1}) {
+    one.accumulate({{Array(kX.begin() + rank * 9, kX.begin() + rank * 9 + 9),
+                     Array(kLabels.begin() + rank * 3, kLabels.begin() + rank * 3 + 3)}});
+    Array gradient = one.get("w1", ".grad");
+    for (size_t i = 0; i < gradient.size(); ++i)
+      expected[i] += gradient[i] / one.scalar("loss_count") / 2;
+  }
+  Array got = both.get("w1", ".grad");
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], expected[i], 1e-12) << "w1[" << i << "]";
+  EXPECT_EQ(both.scalar("loss_count"), 5);
+}
+
 TEST(StepNumerics, UpdatesAreAsPyTorchRecordedThem) {
   std::ifstream file(CLEAVE_TEST_SOURCE_DIR "/compiler/Training/optimizers.json");
   ASSERT_TRUE(file) << "record_optimizers.py writes it";
