@@ -116,6 +116,8 @@ llvm::Error Worker::translate(ModuleOp module) {
     function.addFnAttr("prefer-vector-width", std::to_string(target.vectorWidth));
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
+  if (!target.hasFma)
+    splitFusedMultiplyAdds(*code);
   optimize(*code, **machine);
   auto bytes = emitMachineCode(*code, **machine,
                                options.emitAssembly ? llvm::CodeGenFileType::AssemblyFile

@@ -27,6 +27,7 @@ HostTarget HostTarget::detect() {
   target.cpu = isX86() ? "x86-64" : llvm::sys::getHostCPUName().str();
   target.features = llvm::join(present, ",");
   target.vectorWidth = isX86() ? widthOf(features) : 128;
+  target.hasFma = !isX86() || features.lookup("fma");
   return target;
 }
 
@@ -35,11 +36,11 @@ llvm::Expected<HostTarget> HostTarget::parse(llvm::StringRef text) {
   if (kind == "host" && text == "host")
     return detect();
   if (kind == "host" && level == "generic")
-    return HostTarget{isX86() ? "x86-64" : "generic", "", 128};
+    return HostTarget{isX86() ? "x86-64" : "generic", "", 128, !isX86()};
   if (kind == "host" && isX86() && level == "avx2")
-    return HostTarget{"x86-64-v3", "", 256};
+    return HostTarget{"x86-64-v3", "", 256, true};
   if (kind == "host" && isX86() && level == "avx512")
-    return HostTarget{"x86-64-v4", "", 512};
+    return HostTarget{"x86-64-v4", "", 512, true};
   return llvm::createStringError("unknown target '%s'; expected host, host:generic, host:avx2 or host:avx512",
                                  text.str().c_str());
 }

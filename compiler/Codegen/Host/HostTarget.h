@@ -18,6 +18,7 @@ struct HostTarget {
   std::string cpu;        // LLVM's name: scheduling model and baseline
   std::string features;   // "+avx512f,+fma,…", added to the baseline
   unsigned vectorWidth;   // bits
+  bool hasFma;            // otherwise a fused multiply-add would be a call of the C library
 
   static HostTarget detect();
   static llvm::Expected<HostTarget> parse(llvm::StringRef text);

@@ -19,6 +19,8 @@ void registerHostCodegen(mlir::DialectRegistry &registry);
 mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module);
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const HostTarget &target);
+// Lets multiply-adds round twice, for processors that cannot fuse them.
+void splitFusedMultiplyAdds(llvm::Module &module);
 // Optimizes with O3, vectorizers included.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 // The bytes of an object file, or of assembly for debugging.

@@ -1,6 +1,9 @@
 // LowerToLLVM.h, second half: LLVM's own pipeline.
 #include "compiler/Codegen/Host/LowerToLLVM.h"
 
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -29,6 +32,21 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> cleave::makeTargetMachine(c
   if (!machine)
     return llvm::createStringError("no machine code for processor '%s'", target.cpu.c_str());
   return machine;
+}
+
+void cleave::splitFusedMultiplyAdds(llvm::Module &module) {
+  llvm::SmallVector<llvm::IntrinsicInst *> fused;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+          call && call->getIntrinsicID() == llvm::Intrinsic::fma)
+        fused.push_back(call);
+  for (llvm::IntrinsicInst *call : fused) {
+    llvm::IRBuilder<> builder(call);
+    llvm::Value *product = builder.CreateFMul(call->getArgOperand(0), call->getArgOperand(1));
+    call->replaceAllUsesWith(builder.CreateFAdd(product, call->getArgOperand(2)));
+    call->eraseFromParent();
+  }
 }
 
 void cleave::optimize(llvm::Module &module, llvm::TargetMachine &machine) {

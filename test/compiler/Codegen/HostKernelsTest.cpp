@@ -361,7 +361,7 @@ TEST(HostKernels, StridedSliceAndConcat) {
       %a = cleave.slice %x, [0, 0], [5, 4], [1, 1] : tensor<5x12xf32> -> tensor<5x4xf32>
       %b = cleave.slice %x, [0, 4], [5, 8], [1, 1] : tensor<5x12xf32> -> tensor<5x8xf32>
       %n = cleave.neg %a : tensor<5x4xf32>
-      %c = cleave.concat %b, %n, dim = 1 : tensor<5x8xf32>, tensor<5x4xf32> -> tensor<5x12xf32>
+      %c = cleave.concat %b, %n dim = 1 : tensor<5x8xf32>, tensor<5x4xf32> -> tensor<5x12xf32>
       return %c : tensor<5x12xf32>
     })");
   ASSERT_EQ(runner.getError(), "");

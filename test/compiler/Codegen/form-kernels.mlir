@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @chain
 // CHECK-SAME:  (%[[X:.*]]: tensor<8x4xf32>, %[[W:.*]]: tensor<4x4xf32>, %[[B:.*]]: tensor<4xf32>)
 // CHECK:       %[[M:.*]] = cleave.matmul %[[X]], %[[W]]
-// CHECK-NEXT:  %[[K:.*]] = cleave.kernel ins(%[[M]], %[[B]]
+// CHECK-NEXT:  %[[K:.*]] = cleave.kernel ins(%[[B]], %[[M]]
 // CHECK-DAG:   cleave.broadcast
 // CHECK-DAG:   cleave.constant
 // CHECK:       cleave.max
