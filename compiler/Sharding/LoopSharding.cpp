@@ -1,4 +1,5 @@
 #include "compiler/Sharding/LoopSharding.h"
+#include "compiler/Sharding/Linearity.h"
 
 #include "llvm/ADT/SmallSet.h"
 
@@ -95,11 +96,15 @@ std::optional<ReduceKind> LoopSharding::reductionOf(int64_t loop) const {
   }
 }
 
-bool LoopSharding::isWholeDimSplit(unsigned index, ShardingAttr sharding) const {
-  for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim)
-    if (!sharding.getDimAxes(dim).empty() && (maps.empty() || loopOf(maps[index].getResult(dim)) < 0))
-      return true;
-  return false;
+// Every rank would add an operand that the loop does not walk (put_add's first), unless it is zero.
+bool LoopSharding::isSummedAlone(int64_t loop) const {
+  for (unsigned i = 0; i < numOperands; ++i) {
+    bool isWalked = llvm::any_of(maps[i].getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
+    bool isFloat = llvm::isa<mlir::FloatType>(valueType(op, i).getElementType());
+    if (isFloat && !isWalked && !isZero(op->getOperand(i)))
+      return false;
+  }
+  return true;
 }
 
 bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowReduction) {
@@ -109,7 +114,7 @@ bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowRedu
     if (dimAxes.empty())
       continue;
     int64_t loop = maps.empty() ? -1 : loopOf(maps[index].getResult(dim));
-    if (loop < 0 || (isReduction(loop) && !allowReduction))
+    if (loop < 0 || (isReduction(loop) && !(allowReduction && isSummedAlone(loop))))
       return false;
     if (!proposed[loop].empty() && proposed[loop] != dimAxes)
       return false;

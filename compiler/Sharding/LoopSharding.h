@@ -20,13 +20,12 @@ public:
 
   ShardingAttr getOperand(unsigned index) const { return valueSharding(index, false); }
   ShardingAttr getResult(unsigned index) const { return valueSharding(index + numOperands, true); }
-  // Does a dimension of this value that cannot be split stop `sharding`?
-  bool isWholeDimSplit(unsigned index, ShardingAttr sharding) const;
 
 private:
   // The loop that may split a dimension: a plain loop, or the first of a compound; -1 where none may.
   int64_t loopOf(mlir::AffineExpr expr) const;
   bool isFirstEverywhere(int64_t loop) const;
+  bool isSummedAlone(int64_t loop) const;
   int64_t loopSize(int64_t loop) const;
   ShardingAttr valueSharding(unsigned index, bool isResult) const;
   // How the parts of a split reduction are combined; none for a kind that collectives do not have.

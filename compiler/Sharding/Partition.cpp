@@ -54,14 +54,15 @@ public:
     llvm::SmallVector<mlir::Operation *> globals;
     for (mlir::Operation &op : body)
       globals.push_back(&op);
-    for (mlir::BlockArgument argument : body.getArguments())
+    auto arguments = llvm::to_vector(body.getArguments());
+    for (mlir::BlockArgument argument : arguments)
       locals.map(argument, body.addArgument(localType(argument), argument.getLoc()));
     for (mlir::Operation *op : globals)
       if (mlir::failed(partition(op)))
         return failure();
     for (mlir::Operation *op : llvm::reverse(globals))
       op->erase();
-    body.eraseArguments(0, body.getNumArguments() / 2);
+    body.eraseArguments(0, arguments.size());
     auto results = body.getTerminator()->getOperandTypes();
     function.setType(builder.getFunctionType(body.getArgumentTypes(), results));
     return success();

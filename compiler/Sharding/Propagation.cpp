@@ -13,8 +13,6 @@ using mlir::success;
 using mlir::Value;
 using mlir::func::FuncOp;
 
-static mlir::RankedTensorType tensorType(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
-
 ShardingAttr cleave::resolved(ShardingAttr sharding) {
   return ShardingAttr::get(sharding.getContext(), sharding.getDims(), mlir::ArrayAttr(), ReduceKind::Sum);
 }
@@ -42,11 +40,19 @@ LogicalResult Propagation::run() {
   return success();
 }
 
+static bool takesResiduals(FuncOp function) {
+  return llvm::any_of(llvm::seq<unsigned>(0, function.getNumArguments()),
+                      [&](unsigned i) { return function.getArgAttr(i, "cleave.residual") != nullptr; });
+}
+
 LogicalResult Propagation::propagate() {
-  // Forward functions stand before the backward functions that take their results.
-  for (FuncOp function : module.getOps<FuncOp>()) {
-    if (function.isDeclaration())
-      continue;
+  SmallVector<FuncOp> functions;
+  for (FuncOp function : module.getOps<FuncOp>())
+    if (!function.isDeclaration())
+      functions.push_back(function);
+  // Backward functions after the forward functions whose results they take.
+  llvm::stable_sort(functions, [](FuncOp a, FuncOp b) { return !takesResiduals(a) && takesResiduals(b); });
+  for (FuncOp function : functions) {
     if (mlir::failed(setArguments(function)))
       return failure();
     forward(function);
@@ -107,7 +113,7 @@ LogicalResult Propagation::setArguments(FuncOp function) {
           !used.contains(&terminator->getOpOperand(residual.getInt())))
         return function.emitError("argument ")
                << index << " is residual " << residual.getInt()
-               << ", which no forward function before this one returns; expected @<chunk>.fwd before @<chunk>.bwd";
+               << ", which no forward function returns; expected @<chunk>.fwd to return it to @<chunk>.bwd";
       made[argument] = used.lookup(&terminator->getOpOperand(residual.getInt()));
       continue;
     }
@@ -206,8 +212,8 @@ void Propagation::setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> ope
   auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
   bool isComposite = compute && compute.getComputeKind() == ComputeKind::Composite;
   for (unsigned index : order)
-    if (!loops.propose(index, operands[index]) && isComposite && loops.isWholeDimSplit(index, operands[index]) &&
-        !llvm::is_contained(blocked, op))
+    if (!loops.propose(index, operands[index]) && isComposite && !llvm::is_contained(blocked, op) &&
+        !LoopSharding(op, mesh).propose(index, operands[index]))
       blocked.push_back(op);
   for (mlir::OpOperand &operand : op->getOpOperands())
     used[&operand] = loops.getOperand(operand.getOperandNumber());

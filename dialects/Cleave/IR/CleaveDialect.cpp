@@ -9,6 +9,30 @@ using namespace cleave;
 #include "dialects/Cleave/IR/CleaveDialect.cpp.inc"
 #include "dialects/Cleave/IR/CleaveEnums.cpp.inc"
 
+// `, source = "w"` and `, value = 1.0`, both optional. Two optional groups of a declarative format that both begin with
+// a comma cannot be told apart.
+static mlir::ParseResult parseInitFields(mlir::AsmParser &parser, mlir::StringAttr &source, mlir::FloatAttr &value) {
+  while (mlir::succeeded(parser.parseOptionalComma())) {
+    bool isSource = mlir::succeeded(parser.parseOptionalKeyword("source"));
+    if (!isSource && parser.parseKeyword("value", " or `source`"))
+      return mlir::failure();
+    if (parser.parseEqual())
+      return mlir::failure();
+    if (isSource ? parser.parseAttribute(source) : parser.parseAttribute(value))
+      return mlir::failure();
+  }
+  return mlir::success();
+}
+
+static void printInitFields(mlir::AsmPrinter &printer, mlir::StringAttr source, mlir::FloatAttr value) {
+  if (source)
+    printer << ", source = " << source;
+  if (value) {
+    printer << ", value = ";
+    printer.printAttribute(value);
+  }
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Cleave/IR/CleaveAttrs.cpp.inc"
 

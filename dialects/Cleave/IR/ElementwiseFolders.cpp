@@ -18,12 +18,17 @@ static bool areFoldable(llvm::ArrayRef<Attribute> operands) {
   });
 }
 
+// The upstream folders read elements as the attribute they are told, without a check.
+static bool isFloatConstant(Attribute operand) {
+  return llvm::isa<mlir::FloatType>(llvm::cast<mlir::DenseElementsAttr>(operand).getElementType());
+}
+
 template <typename FloatFn, typename IntFn>
 static Attribute foldBinary(llvm::ArrayRef<Attribute> operands, FloatFn onFloats, IntFn onInts) {
   if (!areFoldable(operands))
     return nullptr;
-  if (Attribute folded = mlir::constFoldBinaryOp<mlir::FloatAttr, APFloat, void>(operands, onFloats))
-    return folded;
+  if (isFloatConstant(operands[0]))
+    return mlir::constFoldBinaryOp<mlir::FloatAttr, APFloat, void>(operands, onFloats);
   return mlir::constFoldBinaryOp<mlir::IntegerAttr, APInt, void>(operands, onInts);
 }
 
@@ -32,9 +37,9 @@ OpFoldResult NegOp::fold(FoldAdaptor adaptor) {
     return inner.getOperand();
   if (!areFoldable(adaptor.getOperands()))
     return nullptr;
-  if (Attribute folded = mlir::constFoldUnaryOp<mlir::FloatAttr, APFloat, void>(adaptor.getOperands(),
-                                                                                [](const APFloat &x) { return -x; }))
-    return folded;
+  if (isFloatConstant(adaptor.getOperand()))
+    return mlir::constFoldUnaryOp<mlir::FloatAttr, APFloat, void>(adaptor.getOperands(),
+                                                                  [](const APFloat &x) { return -x; });
   return mlir::constFoldUnaryOp<mlir::IntegerAttr, APInt, void>(adaptor.getOperands(),
                                                                 [](const APInt &x) { return -x; });
 }

@@ -127,6 +127,8 @@ LogicalResult ConcatOp::verify() {
   auto result = getResult().getType();
   for (mlir::Value operand : getOperands()) {
     RankedTensorType type = tensorType(operand);
+    if (type.getRank() != result.getRank())
+      return emitOpError("operands have the result's rank; got: ") << type << " -> " << result;
     for (int64_t dim = 0; dim < result.getRank(); ++dim)
       if (dim != static_cast<int64_t>(getDim()) && type.getDimSize(dim) != result.getDimSize(dim))
         return emitOpError("operands differ in dimension ") << getDim() << " only; got: " << type << " -> " << result;

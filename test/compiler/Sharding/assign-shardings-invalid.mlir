@@ -21,7 +21,7 @@ module attributes {cleave.mesh = #cleave.mesh<["dp"], [2]>} {
 
 // -----
 module attributes {cleave.mesh = #cleave.mesh<["dp"], [2]>} {
-  // expected-error @+1 {{argument 0 is residual 1, which no forward function before this one returns}}
+  // expected-error @+1 {{argument 0 is residual 1, which no forward function returns}}
   func.func @c0.bwd(%x: tensor<8x4xf32> {cleave.residual = 1 : i64}) {
     return
   }

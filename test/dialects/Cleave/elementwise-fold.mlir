@@ -45,7 +45,18 @@ func.func @constants() -> (tensor<2xf32>, tensor<3xi8>, tensor<2xi64>) {
   return %0, %1, %2 : tensor<2xf32>, tensor<3xi8>, tensor<2xi64>
 }
 
-// 4097 elements stay code.
+// CHECK-LABEL: func @integer_splats
+// CHECK-DAG: cleave.constant dense<42> : tensor<4xi64>
+// CHECK-DAG: cleave.constant dense<-6> : tensor<4xi64>
+func.func @integer_splats() -> (tensor<4xi64>, tensor<4xi64>) {
+  %a = cleave.constant dense<6> : tensor<4xi64>
+  %b = cleave.constant dense<7> : tensor<4xi64>
+  %0 = cleave.mul %a, %b : tensor<4xi64>
+  %1 = cleave.neg %a : tensor<4xi64>
+  return %0, %1 : tensor<4xi64>, tensor<4xi64>
+}
+
+// 4098 elements stay code.
 // CHECK-LABEL: func @too_big
 // CHECK: cleave.broadcast
 func.func @too_big() -> tensor<4098xf32> {

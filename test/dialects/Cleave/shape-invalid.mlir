@@ -81,8 +81,7 @@ func.func @f(%a: tensor<2x4xf32>) {
 
 // -----
 func.func @f(%a: tensor<2x4xf32>, %b: tensor<2xf32>) {
-  // expected-error @+2 {{failed to infer returned types}}
-  // expected-error @+1 {{operands have equal ranks}}
+  // expected-error @+1 {{operands have the result's rank; got: 'tensor<2xf32>' -> 'tensor<4x4xf32>'}}
   %0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<2xf32> -> tensor<4x4xf32>
   return
 }
