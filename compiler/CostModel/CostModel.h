@@ -1,5 +1,5 @@
-// How long things take, as plain formulas with their step and byte counts written down. No passes, no MLIR: `inspect` and list
-// scheduling use them alike.
+// How long things take, as plain formulas with their step and byte counts written down. No passes, no MLIR: `inspect`
+// and list scheduling use them alike.
 //
 // Ring collectives over N ranks of B bytes (Patarasuk & Yuan 2009), each of latency a per step and b bytes per second:
 //   all-reduce      2(N-1) steps of B/N bytes     2(N-1)·a + 2(N-1)/N · B/b
@@ -15,11 +15,11 @@ namespace cleave {
 enum class RingCollective { AllReduce, ReduceScatter, AllGather };
 
 struct Machine {
-  double flopsPerSecond = 1e11;      // of one rank
-  double bytesPerSecond = 1e10;      // of its memory
-  double launchSeconds = 1e-6;       // from one kernel to the next
-  double linkBytesPerSecond = 5e9;   // to a neighbour in the ring
-  double linkSeconds = 1e-5;         // latency of one step
+  double flopsPerSecond = 1e11;    // of one rank
+  double bytesPerSecond = 1e10;    // of its memory
+  double launchSeconds = 1e-6;     // from one kernel to the next
+  double linkBytesPerSecond = 5e9; // to a neighbour in the ring
+  double linkSeconds = 1e-5;       // latency of one step
 };
 
 // Bytes that each rank sends; exact, `count` divides evenly by construction of the plan.

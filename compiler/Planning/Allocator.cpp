@@ -15,7 +15,8 @@ struct Placed {
 };
 } // namespace
 
-// The start of the smallest gap that holds the request; behind everything when there is none. `placed` is sorted by begin.
+// The start of the smallest gap that holds the request; behind everything when there is none. `placed` is sorted by
+// begin.
 static uint64_t bestFit(const std::vector<Placed> &placed, const AllocationRequest &request) {
   uint64_t best = 0, bestGap = std::numeric_limits<uint64_t>::max(), free = 0;
   bool found = false;
@@ -36,7 +37,8 @@ static uint64_t bestFit(const std::vector<Placed> &placed, const AllocationReque
 Allocation allocate(const std::vector<AllocationRequest> &requests) {
   std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return requests[a].bytes > requests[b].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return requests[a].bytes > requests[b].bytes; });
 
   Allocation result;
   result.offsets.resize(requests.size());

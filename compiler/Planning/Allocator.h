@@ -1,8 +1,8 @@
 // Offsets for buffers that live at different times.
 //
-// Greedy by size, best fit (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference"): the largest
-// buffer first, into the smallest gap between those placed buffers that live at the same time. Rejected: first come, first
-// placed, which fragments when a large buffer comes late; exact solvers, which are slow for a few percent.
+// Greedy by size, best fit (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference"): the
+// largest buffer first, into the smallest gap between those placed buffers that live at the same time. Rejected: first
+// come, first placed, which fragments when a large buffer comes late; exact solvers, which are slow for a few percent.
 #ifndef CLEAVE_COMPILER_PLANNING_ALLOCATOR_H
 #define CLEAVE_COMPILER_PLANNING_ALLOCATOR_H
 

@@ -1,5 +1,5 @@
-#include "compiler/Planning/Allocator.h"
 #include "compiler/Planning/BuildPlan.h"
+#include "compiler/Planning/Allocator.h"
 #include "compiler/Planning/DraftBuilder.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Schedule.h"
@@ -36,7 +36,8 @@ uint64_t schedule(ProgramDraft &draft) {
 // Writes a scheduled draft as a plan.program.
 class ProgramEmitter {
 public:
-  ProgramEmitter(OpBuilder &builder, Location loc, const ProgramDraft &draft) : builder(builder), loc(loc), draft(draft) {}
+  ProgramEmitter(OpBuilder &builder, Location loc, const ProgramDraft &draft)
+      : builder(builder), loc(loc), draft(draft) {}
 
   void emit() {
     auto program = ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events);
@@ -143,6 +144,8 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
 
 } // namespace
 
-std::unique_ptr<Pass> createBuildPlanWith(const PlanningOptions &options) { return std::make_unique<BuildPlan>(options); }
+std::unique_ptr<Pass> createBuildPlanWith(const PlanningOptions &options) {
+  return std::make_unique<BuildPlan>(options);
+}
 
 } // namespace cleave::plan

@@ -15,15 +15,17 @@ struct ByteView {
   uint64_t offset;
 };
 
-// What a reshape, slice or concat says about bytes: one view, or one for each operand of a concat. Nothing when the op is no view
-// of bytes (another op, or a slice whose elements do not lie together).
+// What a reshape, slice or concat says about bytes: one view, or one for each operand of a concat. Nothing when the op
+// is no view of bytes (another op, or a slice whose elements do not lie together).
 //
 //   %0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>      whole %a, part %0, offset 32
-//   %1 = cleave.concat %b, %c, dim = 0 : tensor<2xf32>, tensor<6xf32> -> tensor<8xf32>     whole %1, parts %b at 0, %c at 8
+//   %1 = cleave.concat %b, %c, dim = 0 : tensor<2xf32>, tensor<6xf32> -> tensor<8xf32>     whole %1, parts %b at 0, %c
+//   at 8
 llvm::SmallVector<ByteView> byteViews(mlir::Operation *op);
 
-// Families of values that may share bytes in one block: through views, and through states (all reads of a state between two
-// writes, and the value written before them). Conservative: members of a concat are one family though they do not overlap.
+// Families of values that may share bytes in one block: through views, and through states (all reads of a state between
+// two writes, and the value written before them). Conservative: members of a concat are one family though they do not
+// overlap.
 class ValueFamilies {
 public:
   explicit ValueFamilies(mlir::Block &block);
@@ -31,7 +33,9 @@ public:
   // The position in the block of the last op that uses a member; 0 when there is none.
   size_t lastUse(mlir::Value value) const;
   size_t position(mlir::Operation *op) const { return positions.lookup(op); }
-  bool related(mlir::Value a, mlir::Value b) const { return families.isEquivalent(a.getAsOpaquePointer(), b.getAsOpaquePointer()); }
+  bool related(mlir::Value a, mlir::Value b) const {
+    return families.isEquivalent(a.getAsOpaquePointer(), b.getAsOpaquePointer());
+  }
   // True when a member is read from a state or written to one.
   bool touchesState(mlir::Value value) const { return stateful.lookup(leader(value)); }
 

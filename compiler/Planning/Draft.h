@@ -1,6 +1,7 @@
 // A program while it is planned: steps on streams that use byte ranges of *roots*, whose addresses are not decided yet.
 //
-// DraftBuilder makes it from a function, then plain algorithms refine it one after the other, each a function of its own header:
+// DraftBuilder makes it from a function, then plain algorithms refine it one after the other, each a function of its
+// own header:
 //   hoistSteps     (Schedule.h)   collectives move up to right behind what they wait for
 //   synchronize    (Schedule.h)   events between streams
 //   liveSpans      (Liveness.h)   when a root's bytes are in use
@@ -44,9 +45,9 @@ struct Step {
   StepKind kind = StepKind::Work;
   unsigned stream = 0;
   std::vector<RootUse> uses;
-  bool early = false;  // hoistSteps may move it up
-  unsigned event = 0;  // Record, Wait
-  size_t payload = 0;  // what to emit; the maker's business
+  bool early = false; // hoistSteps may move it up
+  unsigned event = 0; // Record, Wait
+  size_t payload = 0; // what to emit; the maker's business
 };
 
 // Stream 0 is where programs start and end.

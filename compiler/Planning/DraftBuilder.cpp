@@ -44,8 +44,9 @@ LogicalResult DraftBuilder::visit(Operation *op) {
         auto compute = dyn_cast<ComputeOpInterface>(other);
         if (compute && compute.getComputeKind() == ComputeKind::Kernel)
           return visitLibrary(other);
-        return other->emitOpError("cannot be planned; expected the kernels form (kernels, library calls, contiguous views, "
-                                  "read, write, all-reduces)");
+        return other->emitOpError(
+            "cannot be planned; expected the kernels form (kernels, library calls, contiguous views, "
+            "read, write, all-reduces)");
       });
 }
 

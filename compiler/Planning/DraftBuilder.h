@@ -71,7 +71,8 @@ private:
   static RootUse use(Place place, uint64_t bytes, bool reads, bool writes) {
     return {place.root, place.offset, bytes, reads, writes, false};
   }
-  Step &addStep(mlir::Operation *op, llvm::StringRef mnemonic, std::vector<RootUse> uses, mlir::NamedAttrList fields = {});
+  Step &addStep(mlir::Operation *op, llvm::StringRef mnemonic, std::vector<RootUse> uses,
+                mlir::NamedAttrList fields = {});
   Step &addCopy(mlir::Operation *op, Place target, Place source, uint64_t bytes);
   Step &addFill(mlir::Operation *op, Place target, uint64_t bytes, int64_t pattern, int64_t width);
 

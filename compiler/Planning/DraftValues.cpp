@@ -99,7 +99,8 @@ static FailureOr<Reduction> convertReduction(shard::AllReduceOp op) {
   case shard::ReductionKind::Min:
     return Reduction::Min;
   default:
-    return op.emitOpError("expected a reduction by sum, max or min; got: ") << shard::stringifyReductionKind(op.getReduction());
+    return op.emitOpError("expected a reduction by sum, max or min; got: ")
+           << shard::stringifyReductionKind(op.getReduction());
   }
 }
 
@@ -108,7 +109,8 @@ bool DraftBuilder::canReduceInPlace(shard::AllReduceOp op, Place place, uint64_t
     return false;
   if (draft.roots.isFresh(place))
     return bytes == padded || draft.roots.isFreshWhole(place, bytes);
-  // A state's own bytes, when no program reads the unreduced value again (gradients: the next step begins with a write).
+  // A state's own bytes, when no program reads the unreduced value again (gradients: the next step begins with a
+  // write).
   auto read = op.getInput().getDefiningOp<ReadOp>();
   if (!read || bytes != padded || plan.survives(read.getState()))
     return false;

@@ -134,7 +134,8 @@ static std::vector<fb::Access> expectedAccess(const fb::Plan &plan, const Instru
   std::vector<fb::Access> modes;
   if (view.opcode() == Opcode::Launch) {
     const fb::Kernel &kernel = *plan.kernels()->Get(static_cast<unsigned>(view["kernel"]));
-    if (const KernelDef *def = kernel.kind() == fb::KernelKind::generated ? nullptr : findKernelDef(textOf(kernel.name())))
+    if (const KernelDef *def =
+            kernel.kind() == fb::KernelKind::generated ? nullptr : findKernelDef(textOf(kernel.name())))
       for (const KernelDef::BufferDef &buffer : def->buffers)
         modes.push_back(buffer.access);
     return modes;
@@ -172,9 +173,9 @@ void Execution::checkOwnOverlaps(const InstructionView &view, const Moment &mome
         continue;
       bool same = a.offset() == b.offset() && a.bytes() == b.bytes() && writes(a.access()) != writes(b.access());
       if (!inPlace || !same)
-        find("overlap", text(moment.ref) + ": its buffers " + std::to_string(i) + " and " + std::to_string(j) +
-                            " overlap in " + describeBytes(plan_, a.region(), std::max(a.offset(), b.offset()),
-                                                           std::min(endOf(a), endOf(b))));
+        find("overlap",
+             text(moment.ref) + ": its buffers " + std::to_string(i) + " and " + std::to_string(j) + " overlap in " +
+                 describeBytes(plan_, a.region(), std::max(a.offset(), b.offset()), std::min(endOf(a), endOf(b))));
     }
 }
 

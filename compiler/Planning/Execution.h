@@ -11,8 +11,8 @@ class Execution {
 public:
   Execution(const rt::fb::Plan &plan, std::vector<Finding> *findings);
 
-  // Runs the program in frame 0. A called program is run at most kMaxTimes times for each call: its third run meets what its
-  // second left, so that more would find nothing new.
+  // Runs the program in frame 0. A called program is run at most kMaxTimes times for each call: its third run meets
+  // what its second left, so that more would find nothing new.
   void run(uint32_t program) { runProgram(program, 0); }
   // Finds bytes of frame 0 that nothing has written.
   void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);

@@ -63,25 +63,26 @@ private:
     if (index.getInt() < 0 || index.getInt() >= static_cast<int64_t>(residuals.size()) ||
         residuals[index.getInt()].getType() != argument.getType())
       return function.emitError("expected argument ")
-             << argument.getArgNumber() << " to be a residual of the forward function; got: residual " << index.getInt();
+             << argument.getArgNumber() << " to be a residual of the forward function; got: residual "
+             << index.getInt();
     return residuals[index.getInt()];
   }
 
   FailureOr<Value> input(func::FuncOp function, BlockArgument argument) {
     auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name");
     if (!name)
-      return function.emitError("expected argument ") << argument.getArgNumber() << " to have cleave.name or cleave.residual";
+      return function.emitError("expected argument ")
+             << argument.getArgNumber() << " to have cleave.name or cleave.residual";
     auto [known, isNew] = inputs.insert({name, Value()});
     if (isNew) {
       unsigned index = result.getNumArguments();
       known->second = result.getBody().front().addArgument(argument.getType(), argument.getLoc());
-      result.setFunctionType(
-          FunctionType::get(result.getContext(), result.getBody().front().getArgumentTypes(), {}));
+      result.setFunctionType(FunctionType::get(result.getContext(), result.getBody().front().getArgumentTypes(), {}));
       result.setArgAttrs(index, function.getArgAttrDict(argument.getArgNumber()));
     }
     if (known->second.getType() != argument.getType())
-      return function.emitError("expected input ") << name << " to have one type; got: " << argument.getType() << " and "
-                                                   << known->second.getType();
+      return function.emitError("expected input ")
+             << name << " to have one type; got: " << argument.getType() << " and " << known->second.getType();
     return known->second;
   }
 
@@ -152,9 +153,10 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
     Builder builder(&getContext());
     llvm::SmallVector<Attribute> calls;
     auto call = [&](StringRef program, int64_t times, int64_t frame) {
-      calls.push_back(builder.getDictionaryAttr({builder.getNamedAttr("program", builder.getStringAttr(program)),
-                                                 builder.getNamedAttr("times", builder.getI64IntegerAttr(times)),
-                                                 builder.getNamedAttr("first_frame", builder.getI64IntegerAttr(frame))}));
+      calls.push_back(
+          builder.getDictionaryAttr({builder.getNamedAttr("program", builder.getStringAttr(program)),
+                                     builder.getNamedAttr("times", builder.getI64IntegerAttr(times)),
+                                     builder.getNamedAttr("first_frame", builder.getI64IntegerAttr(frame))}));
     };
     call("micro.first", 1, 0);
     if (count > 2)

@@ -64,9 +64,8 @@ llvm::SmallVector<int64_t> chooseTies(cleave::KernelOp kernel, const ValueFamili
     int64_t tie = -1;
     for (unsigned input = 0; input < kernel.getInputs().size() && tie < 0; ++input) {
       Value value = kernel.getInputs()[input];
-      bool alone = llvm::count_if(kernel.getInputs(), [&](Value other) {
-                     return other == value || families.related(other, value);
-                   }) == 1;
+      bool alone = llvm::count_if(kernel.getInputs(),
+                                  [&](Value other) { return other == value || families.related(other, value); }) == 1;
       if (alone && !llvm::is_contained(ties, input) && mayTakeOver(kernel, value, result, families) &&
           isElementwiseIn(kernel, input))
         tie = input;

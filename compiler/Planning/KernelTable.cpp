@@ -7,8 +7,6 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-
-
 FlatSymbolRefAttr ModulePlan::addKernel(KernelKind kind, StringRef name, ArrayRef<int64_t> params, uint64_t extent,
                                         OpCost cost, Location loc) {
   auto [known, isNew] = kernels.try_emplace({name.str(), params.vec()}, "");
@@ -69,7 +67,8 @@ FailureOr<ModulePlan::LibraryKernel> ModulePlan::libraryKernel(Operation *op) {
   const rt::KernelDef &def = *rt::findKernelDef({spec.name.data(), spec.name.size()});
   auto kind = def.kind == rt::fb::KernelKind::library ? KernelKind::Library : KernelKind::Builtin;
   auto cost = dyn_cast<CostOpInterface>(op);
-  LibraryKernel kernel{addKernel(kind, spec.name, *params, 1, cost ? cost.getCost() : OpCost(), op->getLoc()), std::nullopt};
+  LibraryKernel kernel{addKernel(kind, spec.name, *params, 1, cost ? cost.getCost() : OpCost(), op->getLoc()),
+                       std::nullopt};
   if (!def.hasScratch())
     return kernel;
   kernel.scratch = 0;

@@ -19,8 +19,8 @@ struct Step {
   InstructionRef ref;
 };
 
-// The wait-for graph of one entry program over all kinds. An edge a -> b says that b starts after a; collectives that meet are one
-// node, since under rendezvous none ends before all have begun.
+// The wait-for graph of one entry program over all kinds. An edge a -> b says that b starts after a; collectives that
+// meet are one node, since under rendezvous none ends before all have begun.
 class WaitGraph {
 public:
   WaitGraph(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings)
@@ -109,7 +109,8 @@ void WaitGraph::matchCollectives() {
   for (size_t kind = 1; kind < kinds_.size(); ++kind)
     for (const auto &[group, got] : met_[kind])
       if (!got.empty() && !met_[0].count(group))
-        findings_->push_back({"collective-match", text(got.front()) + " over " + group + " is met by no collective of the first kind"});
+        findings_->push_back(
+            {"collective-match", text(got.front()) + " over " + group + " is met by no collective of the first kind"});
 }
 
 void WaitGraph::matchSequence(const std::string &group, const std::vector<size_t> &expected,
@@ -187,7 +188,8 @@ std::vector<Finding> verifyKinds(const std::vector<const fb::Plan *> &kinds) {
       if (same < lengthOf(kinds[kind]->programs()))
         graph.add(kind, same);
       else
-        findings.push_back({"collective-match", "kind " + std::to_string(kind) + " has no program " + program.name()->str()});
+        findings.push_back(
+            {"collective-match", "kind " + std::to_string(kind) + " has no program " + program.name()->str()});
     }
     graph.check();
   }

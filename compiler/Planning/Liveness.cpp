@@ -21,7 +21,8 @@ static size_t lastJoinBefore(const std::vector<Step> &steps, size_t at) {
   return 0;
 }
 
-// The position where the first stream waits for an event that the stream of `at` records behind it; the end when it never does.
+// The position where the first stream waits for an event that the stream of `at` records behind it; the end when it
+// never does.
 static size_t nextJoinAfter(const std::vector<Step> &steps, size_t at) {
   std::map<unsigned, bool> behind;
   for (size_t i = at + 1; i < steps.size(); ++i) {

@@ -1,10 +1,10 @@
 // When the bytes of a root are in use, in positions of the issue order.
 //
-// On one stream, from its first use to its last. A use on another stream begins when that stream last waited for the first
-// stream, and ends when the first stream next waits for it: in between nobody knows how far it is.
+// On one stream, from its first use to its last. A use on another stream begins when that stream last waited for the
+// first stream, and ends when the first stream next waits for it: in between nobody knows how far it is.
 //
-//   0 compute w A   1 compute record 0   2 reduce wait 0   3 reduce rw A   4 reduce record 1   5 compute …   6 compute wait 1
-//   span of A: [0, 6]; step 5 must not reuse its bytes
+//   0 compute w A   1 compute record 0   2 reduce wait 0   3 reduce rw A   4 reduce record 1   5 compute …   6 compute
+//   wait 1 span of A: [0, 6]; step 5 must not reuse its bytes
 //
 // Rejected: spans by list position alone (they are right only for one stream).
 #ifndef CLEAVE_COMPILER_PLANNING_LIVENESS_H

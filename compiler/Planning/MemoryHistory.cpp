@@ -20,7 +20,8 @@ void MemoryHistory::recordRead(uint64_t begin, uint64_t end, const Moment &momen
   auto [first, last] = range(begin, end);
   for (auto cell = first; cell != last; ++cell) {
     std::vector<Moment> &readers = cell->second.readers;
-    auto same = std::find_if(readers.begin(), readers.end(), [&](const Moment &m) { return m.stream == moment.stream; });
+    auto same =
+        std::find_if(readers.begin(), readers.end(), [&](const Moment &m) { return m.stream == moment.stream; });
     if (same == readers.end())
       readers.push_back(moment);
     else

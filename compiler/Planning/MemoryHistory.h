@@ -1,7 +1,7 @@
 // Who last wrote and who has since read every byte of one frame of a region.
 //
-// Bytes with the same history share a cell; an access splits cells at its ends. So the history of a plan that uses whole
-// buffers has about as many cells as buffers, whatever their sizes.
+// Bytes with the same history share a cell; an access splits cells at its ends. So the history of a plan that uses
+// whole buffers has about as many cells as buffers, whatever their sizes.
 #ifndef CLEAVE_COMPILER_PLANNING_MEMORYHISTORY_H
 #define CLEAVE_COMPILER_PLANNING_MEMORYHISTORY_H
 

@@ -58,7 +58,9 @@ void ModulePlan::emitTables() {
     sizes.append(mesh.getSizes().begin(), mesh.getSizes().end());
   }
   auto header = HeaderOp::create(front, module.getLoc(), options.target, options.threads, axisNames(axes), sizes,
-                                 usesReduceStream ? front.getStrArrayAttr({"compute", "reduce"}) : front.getStrArrayAttr({"compute"}), /*data_axes=*/ArrayAttr(), microBatches,
+                                 usesReduceStream ? front.getStrArrayAttr({"compute", "reduce"})
+                                                  : front.getStrArrayAttr({"compute"}),
+                                 /*data_axes=*/ArrayAttr(), microBatches,
                                  /*batch=*/0, /*options=*/DictionaryAttr(), /*param_groups=*/ArrayAttr());
   llvm::SmallVector<NamedAttribute> properties;
   for (const auto &[key, value] : options.properties)
@@ -77,7 +79,8 @@ void ModulePlan::emitTables() {
     auto kind = static_cast<RegionKind>(i);
     int64_t frames = kind == RegionKind::Input ? microBatches : 1;
     if (regionBytes[i] != 0)
-      RegionOp::create(front, module.getLoc(), regionName(kind), kind, llvm::alignTo(regionBytes[i], kBufferAlignment), frames);
+      RegionOp::create(front, module.getLoc(), regionName(kind), kind, llvm::alignTo(regionBytes[i], kBufferAlignment),
+                       frames);
   }
 }
 

@@ -1,5 +1,5 @@
-// What all programs of a plan share while it is built: where states and ports lie, the tables of kernels and groups, the
-// sizes of regions. It adds the corresponding ops of the plan dialect as it learns of them.
+// What all programs of a plan share while it is built: where states and ports lie, the tables of kernels and groups,
+// the sizes of regions. It adds the corresponding ops of the plan dialect as it learns of them.
 #ifndef CLEAVE_COMPILER_PLANNING_MODULEPLAN_H
 #define CLEAVE_COMPILER_PLANNING_MODULEPLAN_H
 
@@ -65,8 +65,8 @@ public:
 
 private:
   mlir::LogicalResult addState(cleave::StateOp state);
-  mlir::FlatSymbolRefAttr addKernel(KernelKind kind, llvm::StringRef name, llvm::ArrayRef<int64_t> params, uint64_t extent,
-                                    OpCost cost, mlir::Location loc);
+  mlir::FlatSymbolRefAttr addKernel(KernelKind kind, llvm::StringRef name, llvm::ArrayRef<int64_t> params,
+                                    uint64_t extent, OpCost cost, mlir::Location loc);
   mlir::FailureOr<std::vector<int64_t>> encodeParams(mlir::Operation *op, const KernelSpec &spec);
   mlir::ArrayAttr axisNames(llvm::ArrayRef<llvm::StringRef> axes);
 

@@ -14,12 +14,14 @@
 
 namespace cleave::plan {
 
-// Bytes of scratch that a kernel of Kernels.def wants for these parameters; asked for kernels that have a buffer `scratch`.
+// Bytes of scratch that a kernel of Kernels.def wants for these parameters; asked for kernels that have a buffer
+// `scratch`.
 using ScratchSizer =
     std::function<llvm::Expected<uint64_t>(llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t threads)>;
 // Iterations of a generated kernel's outermost loop.
 using KernelExtent = std::function<uint64_t(cleave::KernelOp)>;
-// Takes a constant that code generation left outside of kernels; it becomes a state that begins as the weight of that name.
+// Takes a constant that code generation left outside of kernels; it becomes a state that begins as the weight of that
+// name.
 using ConstantSink = std::function<void(llvm::StringRef name, mlir::DenseElementsAttr value)>;
 
 struct PlanningOptions {
@@ -32,7 +34,8 @@ struct PlanningOptions {
   std::map<std::string, std::string> properties;
 };
 
-// Kernels form to verified plan form. `plan-in-place` is not part of it: it stands before code generation names the kernels.
+// Kernels form to verified plan form. `plan-in-place` is not part of it: it stands before code generation names the
+// kernels.
 void buildPlanningPipeline(mlir::OpPassManager &manager, const PlanningOptions &options);
 
 // Registers `planning-pipeline`; the passes are registered by registerPlanningPasses() of Passes.h.

@@ -1,12 +1,12 @@
 // Proves that a plan neither hangs, nor races, nor reads what nobody wrote: `cleave verify`.
 //
-// Works on the wire format alone, so that what is proved is what runs. A plan is one program for all ranks of a kind, hence
-// nothing here enumerates ranks: coordinates enter addresses only, never which instruction is met, so that all ranks of a kind
-// agree by construction, and only kinds must be compared with each other (verifyKinds).
+// Works on the wire format alone, so that what is proved is what runs. A plan is one program for all ranks of a kind,
+// hence nothing here enumerates ranks: coordinates enter addresses only, never which instruction is met, so that all
+// ranks of a kind agree by construction, and only kinds must be compared with each other (verifyKinds).
 //
-// The proof is an execution with vector clocks. Every stream counts its instructions; clock[s][t] is how far stream t is
-// known to be when stream s stands where it stands; record saves a clock, wait takes the maximum with it. An access to a byte is
-// safe when the clock of its stream has passed the accesses it conflicts with:
+// The proof is an execution with vector clocks. Every stream counts its instructions; clock[s][t] is how far stream t
+// is known to be when stream s stands where it stands; record saves a clock, wait takes the maximum with it. An access
+// to a byte is safe when the clock of its stream has passed the accesses it conflicts with:
 //
 //   compute: launch w A; record 0        reduce: wait 0; all_reduce A     clock[reduce][compute] = 1: safe
 //   compute: launch r A                  no wait for reduce: "reads A while ... may still write it"
@@ -32,8 +32,8 @@ struct Finding {
 // All findings in one plan, which must have passed rt::openPlan().
 std::vector<Finding> verifyPlan(const rt::fb::Plan &plan);
 
-// The findings between kinds of ranks: every collective is met by the same one, in order, type, count and group, and the
-// wait-for graph over all kinds has no cycle when collectives wait for each other.
+// The findings between kinds of ranks: every collective is met by the same one, in order, type, count and group, and
+// the wait-for graph over all kinds has no cycle when collectives wait for each other.
 std::vector<Finding> verifyKinds(const std::vector<const rt::fb::Plan *> &kinds);
 
 } // namespace cleave::plan

@@ -117,7 +117,8 @@ void PlanWriter::writeOptions(HeaderOp header) {
         plan.properties.back()->value = text.str();
       }
   ArrayAttr groups = header.getParamGroupsAttr();
-  for (auto group : groups ? llvm::to_vector(groups.getAsRange<DictionaryAttr>()) : llvm::SmallVector<DictionaryAttr>()) {
+  for (auto group :
+       groups ? llvm::to_vector(groups.getAsRange<DictionaryAttr>()) : llvm::SmallVector<DictionaryAttr>()) {
     auto number = [&](StringRef key, double otherwise) {
       auto value = group.getAs<FloatAttr>(key);
       return value ? value.getValueAsDouble() : otherwise;

@@ -2,9 +2,9 @@
 //
 //   llvm::Expected<std::string> bytes = writePlan(module);   // a Plan.fbs buffer, header and hashes included
 //
-// One generic loop serializes instructions: InstructionOpInterface gives buffers and fields in the order of Instructions.def,
-// and a field's attribute says how it becomes a number (an integer, an enum, a type, or a symbol: its index in the table of
-// its kind).
+// One generic loop serializes instructions: InstructionOpInterface gives buffers and fields in the order of
+// Instructions.def, and a field's attribute says how it becomes a number (an integer, an enum, a type, or a symbol: its
+// index in the table of its kind).
 #ifndef CLEAVE_COMPILER_PLANNING_PLANWRITER_H
 #define CLEAVE_COMPILER_PLANNING_PLANWRITER_H
 

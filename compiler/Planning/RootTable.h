@@ -1,7 +1,8 @@
 // The roots of one program, and what became of them: a root can be merged into another, as part of it.
 //
-// A value has a Place, (root, offset). The operands of a concat are made in roots of their own; when the concat is met, these are
-// merged into its root, so that they are produced in place. Likewise a value that is written to a state, or returned.
+// A value has a Place, (root, offset). The operands of a concat are made in roots of their own; when the concat is met,
+// these are merged into its root, so that they are produced in place. Likewise a value that is written to a state, or
+// returned.
 #ifndef CLEAVE_COMPILER_PLANNING_ROOTTABLE_H
 #define CLEAVE_COMPILER_PLANNING_ROOTTABLE_H
 

@@ -6,16 +6,17 @@
 
 namespace cleave::plan {
 
-// Moves every step marked `early` up to right behind the last step that it conflicts with, and behind the early steps that
-// already stand there.
+// Moves every step marked `early` up to right behind the last step that it conflicts with, and behind the early steps
+// that already stand there.
 //
-// So the all-reduce of a bucket is issued when the backward pass has written the bucket, and the rest of the backward pass runs
-// beside it. List scheduling over the cost model can replace this; the greedy rule is optimal while one stream reduces.
+// So the all-reduce of a bucket is issued when the backward pass has written the bucket, and the rest of the backward
+// pass runs beside it. List scheduling over the cost model can replace this; the greedy rule is optimal while one
+// stream reduces.
 void hoistSteps(std::vector<Step> &steps);
 
-// Adds records and waits so that conflicting steps of different streams are ordered as listed, every stream starts behind the
-// program's start and the first stream ends behind all others' ends. A wait whose order is already known from other waits is
-// not added (vector clocks, as in PlanVerifier.h). Returns the number of events.
+// Adds records and waits so that conflicting steps of different streams are ordered as listed, every stream starts
+// behind the program's start and the first stream ends behind all others' ends. A wait whose order is already known
+// from other waits is not added (vector clocks, as in PlanVerifier.h). Returns the number of events.
 unsigned synchronize(std::vector<Step> &steps, unsigned streams);
 
 } // namespace cleave::plan

@@ -1,5 +1,5 @@
-// The identity of a plan's states: which logical tensors there are, not where they lie. Checkpoints hold logical tensors, so that
-// two plans of equal hash can exchange them whatever their mesh.
+// The identity of a plan's states: which logical tensors there are, not where they lie. Checkpoints hold logical
+// tensors, so that two plans of equal hash can exchange them whatever their mesh.
 #ifndef CLEAVE_COMPILER_PLANNING_STATEHASH_H
 #define CLEAVE_COMPILER_PLANNING_STATEHASH_H
 

@@ -1,4 +1,5 @@
-// Verifiers of the instructions. Whether a plan is free of races is not their business: see compiler/Planning/PlanVerifier.h.
+// Verifiers of the instructions. Whether a plan is free of races is not their business: see
+// compiler/Planning/PlanVerifier.h.
 #include "dialects/Plan/IR/Plan.h"
 
 using namespace mlir;
@@ -8,7 +9,8 @@ namespace cleave::plan {
 LogicalResult BufferAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr region, int64_t offset,
                                  int64_t bytes, Access access) {
   if (offset < 0 || bytes < 0)
-    return emitError() << "expected an offset and bytes that are not negative; got: " << bytes << " bytes at " << offset;
+    return emitError() << "expected an offset and bytes that are not negative; got: " << bytes << " bytes at "
+                       << offset;
   return success();
 }
 
@@ -94,7 +96,8 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!callee)
     return failure();
   if (callee.getEntry())
-    return (emitOpError("expected a program that is not an entry; got: ") << getProgramAttr()).attachNote(callee.getLoc())
+    return (emitOpError("expected a program that is not an entry; got: ") << getProgramAttr())
+               .attachNote(callee.getLoc())
            << "declared as entry here";
   return success();
 }
@@ -105,7 +108,8 @@ template <typename Op> static FailureOr<int64_t> groupRanks(Op op, SymbolTableCo
     return failure();
   int64_t ranks = ranksOnAxes(group, group.getAxes()).value_or(1);
   if (static_cast<int64_t>(op.getCount()) % ranks != 0)
-    return op.emitOpError("expected a count that is a multiple of the group's ") << ranks << " ranks; got: " << op.getCount();
+    return op.emitOpError("expected a count that is a multiple of the group's ")
+           << ranks << " ranks; got: " << op.getCount();
   return ranks;
 }
 template <typename Op> static LogicalResult verifyStaging(Op op, SymbolTableCollection &symbols) {
@@ -118,7 +122,9 @@ template <typename Op> static LogicalResult verifyStaging(Op op, SymbolTableColl
   return success();
 }
 LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyStaging(*this, symbols); }
-LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyStaging(*this, symbols); }
+LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyStaging(*this, symbols);
+}
 LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success(succeeded(groupRanks(*this, symbols)));
 }

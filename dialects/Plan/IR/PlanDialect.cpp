@@ -1,7 +1,7 @@
 #include "dialects/Plan/IR/Plan.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace cleave::plan;
 

@@ -20,7 +20,8 @@ static HeaderOp findHeader(Operation *from) {
 std::optional<int64_t> ranksOnAxes(Operation *from, ArrayAttr axes) {
   int64_t ranks = 1;
   HeaderOp header = findHeader(from);
-  for (auto axis : axes ? axes.getAsRange<StringAttr>() : ArrayAttr::get(from->getContext(), {}).getAsRange<StringAttr>()) {
+  for (auto axis :
+       axes ? axes.getAsRange<StringAttr>() : ArrayAttr::get(from->getContext(), {}).getAsRange<StringAttr>()) {
     if (!header)
       return std::nullopt;
     auto *found = llvm::find(header.getAxes(), Attribute(axis));
@@ -82,7 +83,8 @@ LogicalResult StateOp::verify() {
   for (auto segment : getSegments().getAsRange<SegmentAttr>())
     if (segment.getOffset() < 0 || segment.getOffset() + segment.getType().getNumElements() > type.getNumElements())
       return emitOpError("expected segments inside of the state; got: ") << segment;
-  return verifyPlace(*this, getRegion(), getOffset(), type.getNumElements() / *ranks * elementBytes(type.getElementType()));
+  return verifyPlace(*this, getRegion(), getOffset(),
+                     type.getNumElements() / *ranks * elementBytes(type.getElementType()));
 }
 
 LogicalResult KernelOp::verify() {
@@ -103,7 +105,8 @@ static LogicalResult verifyEvents(ProgramOp program) {
         return record.emitOpError("expected an event below ") << recorded.size() << "; got: " << record.getEvent();
       Operation *&first = recorded[record.getEvent()];
       if (first)
-        return (record.emitOpError("expected to record an event once; got: ") << record.getEvent()).attachNote(first->getLoc())
+        return (record.emitOpError("expected to record an event once; got: ") << record.getEvent())
+                   .attachNote(first->getLoc())
                << "recorded here before";
       first = record;
     }

@@ -20,8 +20,14 @@ TEST(Allocator, KeepsTheLivingApartAndAligned) {
 }
 
 TEST(Allocator, TakesTheSmallestGapThatFits) {
-  // Three long-lived buffers leave a gap of 256 and one of 128 bytes when 1 and 3 die; the small one goes into the small gap.
-  Allocation got = allocate({{640, 64, {0, 9}}, {256, 64, {0, 4}}, {192, 64, {0, 9}}, {128, 64, {0, 4}}, {104, 64, {0, 9}}, {100, 64, {5, 9}}});
+  // Three long-lived buffers leave a gap of 256 and one of 128 bytes when 1 and 3 die; the small one goes into the
+  // small gap.
+  Allocation got = allocate({{640, 64, {0, 9}},
+                             {256, 64, {0, 4}},
+                             {192, 64, {0, 9}},
+                             {128, 64, {0, 4}},
+                             {104, 64, {0, 9}},
+                             {100, 64, {5, 9}}});
   EXPECT_EQ(got.offsets[5], got.offsets[3]);
 }
 
@@ -43,7 +49,8 @@ TEST(Allocator, NeverOverlapsInSpaceAndTime) {
   for (size_t a = 0; a < requests.size(); ++a)
     for (size_t b = a + 1; b < requests.size(); ++b)
       if (requests[a].span.overlaps(requests[b].span))
-        EXPECT_TRUE(got.offsets[a] + requests[a].bytes <= got.offsets[b] || got.offsets[b] + requests[b].bytes <= got.offsets[a]);
+        EXPECT_TRUE(got.offsets[a] + requests[a].bytes <= got.offsets[b] ||
+                    got.offsets[b] + requests[b].bytes <= got.offsets[a]);
   EXPECT_LE(got.peak, most * 5 / 4) << "a quarter above the lower bound is too much";
 }
 

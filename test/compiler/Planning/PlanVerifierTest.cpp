@@ -17,9 +17,12 @@ using rt::Opcode;
 constexpr uint16_t kState = 0, kInput = 1, kTransient = 2, kStaging = 3;
 constexpr uint8_t kCompute = 0, kReduce = 1;
 
-fb::Buffer buffer(uint16_t region, uint64_t offset, uint64_t bytes, fb::Access access) { return {offset, bytes, region, access}; }
+fb::Buffer buffer(uint16_t region, uint64_t offset, uint64_t bytes, fb::Access access) {
+  return {offset, bytes, region, access};
+}
 
-std::unique_ptr<fb::InstructionT> make(Opcode op, uint8_t stream, std::vector<fb::Buffer> buffers, std::vector<int64_t> fields) {
+std::unique_ptr<fb::InstructionT> make(Opcode op, uint8_t stream, std::vector<fb::Buffer> buffers,
+                                       std::vector<int64_t> fields) {
   auto result = std::make_unique<fb::InstructionT>();
   result->op = static_cast<uint16_t>(op);
   result->stream = stream;
@@ -72,7 +75,8 @@ fb::PlanT goodPlan() {
   auto add = [&](auto instruction) { program.instructions.push_back(std::move(instruction)); };
   auto read = fb::Access::read, write = fb::Access::write, both = fb::Access::read_write;
   auto reduce = [&](uint64_t at) {
-    return make(Opcode::AllReduce, kReduce, {buffer(kState, at, 64, both), buffer(kStaging, 0, 32, write)}, {0, 0, 0, 0, 16});
+    return make(Opcode::AllReduce, kReduce, {buffer(kState, at, 64, both), buffer(kStaging, 0, 32, write)},
+                {0, 0, 0, 0, 16});
   };
   add(make(Opcode::Copy, kCompute, {buffer(kTransient, 0, 64, write), buffer(kInput, 0, 64, read)}, {}));
   add(make(Opcode::Launch, kCompute, {buffer(kTransient, 0, 64, read), buffer(kState, 128, 64, write)}, {0}));
@@ -107,7 +111,8 @@ std::vector<Finding> verifyMutated(const std::function<void(fb::PlanT &, fb::Pro
 }
 
 // A finding of that rule that names all of the instructions.
-void expectFinding(const std::vector<Finding> &findings, const std::string &rule, const std::vector<std::string> &names) {
+void expectFinding(const std::vector<Finding> &findings, const std::string &rule,
+                   const std::vector<std::string> &names) {
   std::string all;
   for (const Finding &finding : findings) {
     all += finding.rule + ": " + finding.text + "\n";
@@ -128,25 +133,32 @@ TEST(PlanVerifier, AcceptsAGoodPlan) {
 }
 
 TEST(PlanVerifier, FindsAMissingWaitBeforeACollective) {
-  expectFinding(verifyMutated([](auto &, auto &p) { drop(p, 3); }), "race", {"[3] all_reduce on reduce", "[1] launch on compute"});
+  expectFinding(verifyMutated([](auto &, auto &p) { drop(p, 3); }), "race",
+                {"[3] all_reduce on reduce", "[1] launch on compute"});
 }
 
 TEST(PlanVerifier, FindsAMissingWaitBeforeTheUpdate) {
-  expectFinding(verifyMutated([](auto &, auto &p) { drop(p, 11); }), "race", {"[11] launch on compute", "[9] all_reduce on reduce"});
+  expectFinding(verifyMutated([](auto &, auto &p) { drop(p, 11); }), "race",
+                {"[11] launch on compute", "[9] all_reduce on reduce"});
 }
 
 TEST(PlanVerifier, FindsAnOverwriteWhileAnotherStreamReads) {
   // The second gradient goes where the first one is being reduced.
-  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[6]->buffers[1] = buffer(kState, 128, 64, fb::Access::write); }),
+  expectFinding(verifyMutated([](auto &, auto &p) {
+                  p.instructions[6]->buffers[1] = buffer(kState, 128, 64, fb::Access::write);
+                }),
                 "race", {"[6] launch on compute", "[4] all_reduce on reduce"});
 }
 
 TEST(PlanVerifier, FindsAReadOfWhatNobodyWrote) {
-  expectFinding(verifyMutated([](auto &, auto &p) { drop(p, 0); }), "uninitialized", {"[0] launch on compute", "transient[0, 64)"});
+  expectFinding(verifyMutated([](auto &, auto &p) { drop(p, 0); }), "uninitialized",
+                {"[0] launch on compute", "transient[0, 64)"});
 }
 
 TEST(PlanVerifier, FindsBytesBetweenStates) {
-  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[1]->buffers[1] = buffer(kState, 160, 64, fb::Access::write); }),
+  expectFinding(verifyMutated([](auto &, auto &p) {
+                  p.instructions[1]->buffers[1] = buffer(kState, 160, 64, fb::Access::write);
+                }),
                 "state", {"[1] launch", "persistent[160, 224)"});
 }
 
@@ -155,7 +167,9 @@ TEST(PlanVerifier, FindsStatesThatShareBytes) {
 }
 
 TEST(PlanVerifier, FindsOverlappingOperands) {
-  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[12]->buffers[2] = buffer(kState, 160, 64, fb::Access::write); }),
+  expectFinding(verifyMutated([](auto &, auto &p) {
+                  p.instructions[12]->buffers[2] = buffer(kState, 160, 64, fb::Access::write);
+                }),
                 "overlap", {"[12] launch"});
 }
 
@@ -174,7 +188,8 @@ TEST(PlanVerifier, FindsUnorderedCollectives) {
 }
 
 TEST(PlanVerifier, FindsAWaitForAnEventThatComesLater) {
-  std::vector<Finding> findings = verifyMutated([](auto &, auto &p) { std::swap(p.instructions[2], p.instructions[3]); });
+  std::vector<Finding> findings =
+      verifyMutated([](auto &, auto &p) { std::swap(p.instructions[2], p.instructions[3]); });
   expectFinding(findings, "event", {"[2] wait on reduce"});
 }
 
@@ -195,7 +210,8 @@ TEST(PlanVerifier, FindsStreamsThatWaitForEachOther) {
 }
 
 TEST(PlanVerifier, FindsAnEventThatNothingRecords) {
-  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[11]->fields[0] = 7; }), "deadlock", {"[11] wait on compute"});
+  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[11]->fields[0] = 7; }), "deadlock",
+                {"[11] wait on compute"});
 }
 
 TEST(PlanVerifier, FindsAnOutputThatNothingWrites) {
@@ -230,14 +246,18 @@ std::vector<Finding> verifyTwoKinds(const std::function<void(fb::ProgramT &)> &m
   return verifyKinds({&a.get(), &b.get()});
 }
 
-TEST(PlanVerifier, AcceptsEqualKinds) { EXPECT_TRUE(verifyTwoKinds([](auto &) {}).empty()); }
+TEST(PlanVerifier, AcceptsEqualKinds) {
+  EXPECT_TRUE(verifyTwoKinds([](auto &) {}).empty());
+}
 
 TEST(PlanVerifier, FindsKindsThatMeetDifferentCollectives) {
-  expectFinding(verifyTwoKinds([](auto &p) { p.instructions[9]->fields[4] = 8; }), "collective-match", {"[9] all_reduce", "differs"});
+  expectFinding(verifyTwoKinds([](auto &p) { p.instructions[9]->fields[4] = 8; }), "collective-match",
+                {"[9] all_reduce", "differs"});
 }
 
 TEST(PlanVerifier, FindsACollectiveThatOneKindLacks) {
-  expectFinding(verifyTwoKinds([](auto &p) { drop(p, 9); }), "collective-match", {"[9] all_reduce", "met by nothing", "[4] all_reduce"});
+  expectFinding(verifyTwoKinds([](auto &p) { drop(p, 9); }), "collective-match",
+                {"[9] all_reduce", "met by nothing", "[4] all_reduce"});
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-#include "compiler/Planning/Liveness.h"
 #include "compiler/Planning/Schedule.h"
+#include "compiler/Planning/Liveness.h"
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,8 @@ TEST(Schedule, LaterWaitsCoverEarlierOnes) {
 }
 
 TEST(Liveness, AnotherStreamHoldsBytesUntilItIsJoined) {
-  std::vector<Step> steps = {work(0, {writes(0)}, 0), work(1, {updates(0)}, 1), work(0, {writes(1)}, 2), work(0, {reads(2)}, 3)};
+  std::vector<Step> steps = {work(0, {writes(0)}, 0), work(1, {updates(0)}, 1), work(0, {writes(1)}, 2),
+                             work(0, {reads(2)}, 3)};
   synchronize(steps, kStreams); // c0 c!0 r?0 r1 r!1 c2 c3 c?1
   std::vector<std::optional<Span>> spans = liveSpans(steps, 4);
   ASSERT_TRUE(spans[0] && spans[1]);

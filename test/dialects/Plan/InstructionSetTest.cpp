@@ -1,8 +1,8 @@
 // The dialect and runtime/plan/Instructions.def say the same; lists what is missing on either side.
 #include "dialects/Plan/IR/Plan.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <gtest/gtest.h>
 
