@@ -62,7 +62,7 @@ llvm::LogicalResult SoftmaxOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Val
   int64_t dim = getDim();
   Value y = widen(builder, getResult()), dy = widen(builder, resultGrads[0]);
   Value dot = reduceSum(builder, MulOp::create(builder, dy, y), dim);
-  Value dx = MulOp::create(builder, y, AddOp::create(builder, dy, repeat(builder, dot, y, dim)));
+  Value dx = MulOp::create(builder, y, SubOp::create(builder, dy, repeat(builder, dot, y, dim)));
   operandGrads[0] = castTo(builder, dx, getType().getElementType());
   return mlir::success();
 }
