@@ -25,7 +25,7 @@ module attributes {cleave.level = "model"} {
   func.func @model(%x: tensor<4xf32>) -> tensor<4xf32> {
     return %x : tensor<4xf32>
   }
-  // expected-error @below {{does not belong to the model level, which has @model only; got: @other}}
+  // expected-error @below {{does not belong to the model level, which has @model and @model.eval only; got: @other}}
   func.func @other() {
     return
   }
