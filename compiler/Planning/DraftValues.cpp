@@ -137,8 +137,14 @@ LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
   }
   int64_t ranks = plan.ranksOn(axes), count = llvm::alignTo(std::max<int64_t>(type.getNumElements(), 1), ranks);
   places[op.getResult()] = *place;
-  if (ranks == 1)
+  if (ranks == 1) {
+    // The same value twice: it needs bytes of its own only where the operand is used again.
+    if (families.lastUse(op.getInput()) != families.position(op)) {
+      places[op.getResult()] = addFresh(bytesOf(type));
+      addCopy(op, places[op.getResult()], *place, bytesOf(type));
+    }
     return success();
+  }
   uint64_t width = elementBytes(type.getElementType()), bytes = bytesOf(type), padded = count * width;
   Place data = *place;
   if (!canReduceInPlace(op, data, bytes, padded)) {

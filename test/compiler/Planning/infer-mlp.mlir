@@ -1,4 +1,5 @@
 // RUN: cleave-opt %s --planning-pipeline | FileCheck %s
+// RUN: cleave-opt %s --flatten-programs --build-plan --verify-plan | FileCheck %s
 
 // An MLP in kernels form. The activations alternate between two places; the result is made in the output's place; the view costs
 // nothing; the batch and what splits it are in the header.
