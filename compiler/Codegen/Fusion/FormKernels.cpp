@@ -30,8 +30,8 @@ static void collectLeaves(Value value, const DenseSet<Operation *> &cheap, llvm:
       collectLeaves(operand, cheap, leaves, ops);
 }
 
-// An op is cheap when what it reads, cheap producers looked through, is at most half of what it makes: computing it again then
-// costs less memory traffic than reading it.
+// An op is cheap when what it reads, cheap producers looked through, is at most half of what it makes: computing it
+// again then costs less memory traffic than reading it.
 static DenseSet<Operation *> findCheapOps(Block &block) {
   DenseSet<Operation *> cheap;
   for (Operation &op : block) {
@@ -79,9 +79,9 @@ static void cloneCheapOps(Block &block) {
 static void mergeEqualOps(Block &body) {
   llvm::DenseMap<llvm::hash_code, SmallVector<Operation *>> seen;
   for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
-    llvm::hash_code hash = OperationEquivalence::computeHash(
-        &op, OperationEquivalence::directHashValue, OperationEquivalence::ignoreHashValue,
-        OperationEquivalence::IgnoreLocations);
+    llvm::hash_code hash =
+        OperationEquivalence::computeHash(&op, OperationEquivalence::directHashValue,
+                                          OperationEquivalence::ignoreHashValue, OperationEquivalence::IgnoreLocations);
     SmallVector<Operation *> &candidates = seen[hash];
     Operation **equal = llvm::find_if(candidates, [&](Operation *other) {
       return OperationEquivalence::isEquivalentTo(&op, other, OperationEquivalence::exactValueMatch, nullptr,
@@ -126,13 +126,14 @@ struct FormKernels : cleave::impl::FormKernelsBase<FormKernels> {
   void runOnOperation() override {
     for (Block &block : getOperation().getBody()) {
       for (Operation &op : block)
-        if (auto compute = dyn_cast<ComputeOpInterface>(op); compute && compute.getComputeKind() == ComputeKind::Composite) {
+        if (auto compute = dyn_cast<ComputeOpInterface>(op);
+            compute && compute.getComputeKind() == ComputeKind::Composite) {
           op.emitError("form-kernels comes after decompose-composites; got: ") << op.getName();
           return signalPassFailure();
         }
-      for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
-        if (isa<WriteOp>(op))
-          op.moveBefore(block.getTerminator());
+      // Gathered first: a moved write would be met again at the end.
+      for (WriteOp write : llvm::to_vector(block.getOps<WriteOp>()))
+        write->moveBefore(block.getTerminator());
       cloneCheapOps(block);
       std::vector<Group> groups = groupOps(block);
       llvm::erase_if(groups, isConstantGroup);
