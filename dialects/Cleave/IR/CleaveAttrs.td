@@ -84,7 +84,7 @@ def Cleave_InitAttr : Cleave_Attr<"Init", "init"> {
   }];
   let parameters = (ins "InitKind":$kind, OptionalParameter<"::mlir::StringAttr">:$source,
                         OptionalParameter<"::mlir::FloatAttr">:$value);
-  let assemblyFormat = "`<` $kind custom<InitFields>($source, $value) `>`";
+  let assemblyFormat = "`<` $kind `` custom<InitFields>($source, $value) `>`";
 }
 
 def Cleave_SegmentAttr : Cleave_Attr<"Segment", "segment"> {
