@@ -93,6 +93,18 @@ LogicalResult importSplit(OpContext &op) {
   return success();
 }
 
+// The first of integers that count up by one and lie within the dimension.
+std::optional<int64_t> firstOfRun(const Literal &indices, int64_t size) {
+  int64_t count = indices.numElements();
+  if (indices.isFloat() || count == 0 || count > size)
+    return std::nullopt;
+  int64_t first = indices.asInt(0);
+  for (int64_t i = 0; i < count; ++i)
+    if (indices.asInt(i) != first + i)
+      return std::nullopt;
+  return first >= 0 && first <= size - count ? std::optional<int64_t>(first) : std::nullopt;
+}
+
 LogicalResult importGather(OpContext &op) {
   Shape shape(inputShape(op));
   auto dim = op.axis(op.intAttr("axis", 0), int64_t(shape.size()));
@@ -114,6 +126,9 @@ LogicalResult importGather(OpContext &op) {
     result.append(shape.begin() + *dim + 1, shape.end());
     return op.result(op.emit.reshape(op.emit.sliceDim(table, *dim, index < 0 ? index + size : index, 1), result));
   }
+  // So are known indices that count up by one: positions 0, 1, ... of an embedding.
+  if (auto first = indices && indices->rank() == 1 ? firstOfRun(*indices, shape[*dim]) : std::nullopt)
+    return op.result(op.emit.sliceDim(table, *dim, *first, indices->numElements()));
   Value rows = op.value(1);
   if (isFloat(rows))
     return op.fail("indices must be integers");

@@ -89,7 +89,10 @@ LogicalResult importLpNormalization(OpContext &op) {
     return op.fail("`p` must be 1 or 2");
   Value terms = p == 1 ? op.emit.unary<AbsOp>(x) : op.emit.mul(x, x);
   Value norm = op.emit.reduce(ReduceKind::Sum, terms, {*dim}, /*keepDims=*/true);
-  return op.result(op.emit.div(x, p == 1 ? norm : op.emit.unary<SqrtOp>(norm)));
+  norm = p == 1 ? norm : op.emit.unary<SqrtOp>(norm);
+  // A vector of zeros stays one.
+  Value zero = op.emit.compare(Predicate::Eq, norm, 0.0);
+  return op.result(op.emit.select(zero, op.emit.splat(0, typeOf(x)), op.emit.div(x, norm)));
 }
 
 LogicalResult importMeanVarianceNormalization(OpContext &op) {

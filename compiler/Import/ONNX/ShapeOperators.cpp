@@ -65,7 +65,9 @@ LogicalResult importReshape(OpContext &op) {
 
 LogicalResult importFlatten(OpContext &op) {
   llvm::ArrayRef<int64_t> shape = inputShape(op);
-  auto axis = op.axis(op.intAttr("axis", 1), int64_t(shape.size()), /*inclusive=*/true);
+  // The rank itself is an axis too: everything then goes into the rows.
+  int64_t rank = int64_t(shape.size()), given = op.intAttr("axis", 1);
+  auto axis = given == rank ? FailureOr<int64_t>(rank) : op.axis(given, rank);
   if (failed(axis))
     return failure();
   return reshapeTo(op, {*countElements(shape.take_front(*axis)), *countElements(shape.drop_front(*axis))});

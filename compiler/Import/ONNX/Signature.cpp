@@ -64,15 +64,17 @@ private:
                          dataTypeName(declared.elem_type()) + ", which is not supported");
     Port port{input.name(), nullptr, std::nullopt};
     llvm::SmallVector<int64_t> shape;
+    bool bound = true;
     for (int dim = 0; dim < declared.shape().dim_size(); ++dim) {
       auto size = bindDim(input, dim);
-      if (!size)
-        return;
       std::string symbol = symbolOf(input, dim);
       if (!symbol.empty() && symbol == signature_.batchSymbol && !port.batchDim)
         port.batchDim = dim;
-      shape.push_back(*size);
+      bound &= size.has_value(); // go on: all that are missing are reported
+      shape.push_back(size.value_or(1));
     }
+    if (!bound)
+      return;
     if (!countElements(shape))
       return errors_.add("input " + quote(input.name()) + " has the shape " + formatShape(shape) +
                          ", which is negative somewhere or has more than 2^40 elements");

@@ -23,5 +23,8 @@ std::string cleave::onnx_import::declareState(mlir::SymbolTable &symbols, llvm::
   auto state = StateOp::create(builder, builder.getUnknownLoc(), builder.getStringAttr(sanitize(name)),
                                mlir::TypeAttr::get(type), RoleAttr::get(context, role), builder.getArrayAttr({segment}),
                                /*slot=*/{}, /*storage=*/{}, frozen ? builder.getUnitAttr() : mlir::UnitAttr());
-  return symbols.insert(state).getValue().str(); // renamed where the symbol was taken
+  // States stand before functions. A symbol that is taken is renamed.
+  mlir::Block &body = *llvm::cast<mlir::ModuleOp>(symbols.getOp()).getBody();
+  auto first = llvm::find_if(body, [](mlir::Operation &op) { return llvm::isa<mlir::func::FuncOp>(op); });
+  return symbols.insert(state, first).getValue().str();
 }

@@ -11,7 +11,8 @@ static cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("MODEL.
 static cl::list<std::string> dims("dim", cl::CommaSeparated, cl::desc("SYMBOL=N or INPUT:INDEX=N"));
 static cl::list<std::string> buffers("buffers", cl::CommaSeparated), freeze("freeze", cl::CommaSeparated);
 static cl::opt<bool> train("train"), generic("generic"), quiet("quiet", cl::desc("no module"));
-static cl::opt<std::string> weightsFile("weights-file", cl::desc("write all weights' bytes, end to end, in listed order"));
+static cl::opt<std::string> weightsFile("weights-file",
+                                        cl::desc("write all weights' bytes, end to end, in listed order"));
 static cl::opt<bool> printWeights("weights", cl::desc("list the weights")), printNotes("notes");
 static cl::opt<std::string> lossOutput("loss-output"), loss("loss"), batchDim("batch-dim");
 static cl::opt<int64_t> dataRanks("data-ranks", cl::init(1)), groups("batch-norm-groups", cl::init(1));
@@ -49,7 +50,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (!quiet)
-    model->module->print(llvm::outs(), generic ? mlir::OpPrintingFlags().printGenericOpForm() : mlir::OpPrintingFlags());
+    model->module->print(llvm::outs(),
+                         generic ? mlir::OpPrintingFlags().printGenericOpForm() : mlir::OpPrintingFlags());
   for (const auto &[name, tensor] : model->weights)
     if (printWeights)
       llvm::outs() << "weight " << name << " " << tensor.type << " " << tensor.bytes.size() << " bytes\n";

@@ -5,10 +5,11 @@ import re
 import subprocess
 import tempfile
 
+import ml_dtypes  # comes with onnx
 import numpy as np
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i64": np.int64, "i32": np.int32, "i16": np.int16,
-          "i8": np.int8, "ui8": np.uint8, "i1": np.bool_}
+          "bf16": ml_dtypes.bfloat16, "i8": np.int8, "ui8": np.uint8, "i1": np.bool_}
 OPERATION = re.compile(r'\s*(?:(%\w+)(?::\d+)? = )?"([\w.]+)"\((.*?)\)(?: <\{(.*)\}>)?(?: \{.*\})? : \((.*?)\) -> (.*)$')
 erf = np.vectorize(math.erf, otypes=[np.float64])
 
@@ -35,8 +36,9 @@ def parse_dense(text):
         if word.startswith("0x"):
             return np.frombuffer(int(word, 16).to_bytes(width, "little"), dtype)[0]
         return dtype(word)
-    return np.broadcast_to(np.array([number(w) for w in words], dtype), shape) if len(words) == 1 else \
-        np.array([number(w) for w in words], dtype).reshape(shape)
+    if len(words) == 1:
+        return np.full(shape, number(words[0]), dtype)
+    return np.array([number(w) for w in words], dtype).reshape(shape)
 
 
 def integers(attributes, key):
@@ -45,7 +47,8 @@ def integers(attributes, key):
 
 
 def scalar(attributes, key):
-    return float(re.search(rf"\b{key} = ([-+.\w]+) : ", attributes).group(1))
+    word = re.search(rf"\b{key} = ([-+.\w]+) : ", attributes).group(1)
+    return float(np.uint64(int(word, 16)).view(np.float64)) if word.startswith("0x") else float(word)
 
 
 def flag(attributes, key):
@@ -103,6 +106,14 @@ def divide(a, b):
     return np.where(b == 0, 0, np.trunc(a / np.where(b == 0, 1, b))).astype(a.dtype)
 
 
+def reduce(x, attributes, dtype):
+    kind, dims = enum(attributes, "kind"), tuple(integers(attributes, "dims"))
+    if kind in ("sum", "product"):
+        return (np.sum if kind == "sum" else np.prod)(x, dims, dtype=dtype)
+    neutral = {"initial": -np.inf if kind == "max" else np.inf} if dtype is not np.bool_ and np.dtype(dtype).kind == "f" else {}
+    return (np.max if kind == "max" else np.min)(x, dims, **neutral)
+
+
 def cast(x, dtype):
     return x != 0 if dtype is np.bool_ else x.astype(dtype)
 
@@ -113,7 +124,6 @@ UNARY = {"neg": np.negative, "abs": np.abs, "sign": np.sign, "exp": np.exp, "log
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": divide, "pow": np.power, "max": np.maximum, "min": np.minimum,
           "rem": np.fmod, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
-REDUCE = {"sum": np.sum, "max": np.max, "min": np.min, "product": np.prod}
 
 
 def compute(name, operands, attributes, shape, dtype):
@@ -152,9 +162,7 @@ def compute(name, operands, attributes, shape, dtype):
     if name == "take":
         return np.take(x, operands[1], int(scalar(attributes, "dim")))
     if name == "reduce":
-        return REDUCE[enum(attributes, "kind")](x, tuple(integers(attributes, "dims")), dtype=dtype) \
-            if enum(attributes, "kind") in ("sum", "product") else \
-            REDUCE[enum(attributes, "kind")](x, tuple(integers(attributes, "dims")))
+        return reduce(x, attributes, dtype)
     if name == "argmax":
         return np.argmax(x, int(scalar(attributes, "dim")))
     if name in ("softmax", "log_softmax"):
