@@ -1,13 +1,13 @@
 // Which ops of a block are computed together.
 //
-// Groups are numbered by the position of the op at which the group will stand. The invariant, kept by every merge, is that a
-// group stands after all that it reads and before all that reads it: two groups merge at the later one's place when everybody
-// who reads the earlier one stands behind that, or at the earlier one's place when the later one reads nothing made in
-// between. No cycle can arise, and a merge costs only a look at the direct neighbours.
+// Groups are numbered by the position of the op at which the group will stand. The invariant, kept by every merge, is
+// that a group stands after all that it reads and before all that reads it: two groups merge at the later one's place
+// when everybody who reads the earlier one stands behind that, or at the earlier one's place when the later one reads
+// nothing made in between. No cycle can arise, and a merge costs only a look at the direct neighbours.
 //
-// Order: each op, in program order, first tries the groups of its operands (producers), again whenever one was taken in. Then
-// groups that read the same value are tried (siblings: the column sums of a layer norm's backward pass). A merge is kept when
-// the union has an iteration space (IterationSpace.h).
+// Order: each op, in program order, first tries the groups of its operands (producers), again whenever one was taken
+// in. Then groups that read the same value are tried (siblings: the column sums of a layer norm's backward pass). A
+// merge is kept when the union has an iteration space (IterationSpace.h).
 #ifndef CLEAVE_COMPILER_CODEGEN_FUSION_GROUPING_H
 #define CLEAVE_COMPILER_CODEGEN_FUSION_GROUPING_H
 

@@ -173,9 +173,8 @@ std::string SpaceFinder::chooseDims(IterationSpace &space) {
     add(nodesOf(output));
     std::swap(own, roots);
     llvm::DenseSet<unsigned> set(own.begin(), own.end());
-    bool full = reductions.empty() || (set.size() == wanted.size() && llvm::all_of(own, [&](unsigned root) {
-                                         return wanted.contains(root);
-                                       }));
+    bool full = reductions.empty() || (set.size() == wanted.size() &&
+                                       llvm::all_of(own, [&](unsigned root) { return wanted.contains(root); }));
     if (full) {
       roots = own;
       break;

@@ -50,7 +50,8 @@ public:
     bool reduced;
   };
 
-  // `nests` in topological order; `outputs` are the values that leave the group. On failure `why` says which rule broke.
+  // `nests` in topological order; `outputs` are the values that leave the group. On failure `why` says which rule
+  // broke.
   static std::optional<IterationSpace> find(llvm::ArrayRef<LoopNest> nests, llvm::ArrayRef<mlir::Value> outputs,
                                             std::string *why = nullptr);
 

@@ -10,7 +10,8 @@ namespace cleave {
 using namespace mlir;
 using namespace cleave;
 
-// The kernel printed by itself: its body is isolated, so values are numbered from its own start, and inputs have no names.
+// The kernel printed by itself: its body is isolated, so values are numbered from its own start, and inputs have no
+// names.
 static std::string textOf(KernelOp kernel) {
   kernel.removeLabelAttr();
   std::string text;

@@ -1,8 +1,8 @@
-// Emits single elements of a kernel's tensors, on demand: the element of a linalg op's result at an index is its body, on
-// the operands' elements at the mapped indices, down to loads of the kernel's inputs. Fusion is nothing else.
+// Emits single elements of a kernel's tensors, on demand: the element of a linalg op's result at an index is its body,
+// on the operands' elements at the mapped indices, down to loads of the kernel's inputs. Fusion is nothing else.
 //
-// Numbers narrower than f32 are loaded, computed and kept as f32, and rounded where they are stored or cast. i1 is a byte
-// (0 or 1) in memory.
+// Numbers narrower than f32 are loaded, computed and kept as f32, and rounded where they are stored or cast. i1 is a
+// byte (0 or 1) in memory.
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_ELEMENTEMITTER_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_ELEMENTEMITTER_H
 

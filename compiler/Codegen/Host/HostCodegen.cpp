@@ -3,8 +3,6 @@
 #include "compiler/Codegen/Host/LoopEmitter.h"
 #include "compiler/Codegen/Host/LowerToLLVM.h"
 
-#include "llvm/ADT/StringSet.h"
-#include "llvm/IR/IRBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -13,6 +11,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/IRBuilder.h"
 
 #include <thread>
 
@@ -20,8 +20,9 @@ using namespace mlir;
 using namespace cleave;
 
 FailureOr<int64_t> cleave::kernelExtent(KernelOp kernel) {
-  kernel.getContext()->loadDialect<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect,
-                                   math::MathDialect, func::FuncDialect>();
+  kernel.getContext()
+      ->loadDialect<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect, math::MathDialect,
+                    func::FuncDialect>();
   FailureOr<KernelGraph> graph = KernelGraph::build(kernel);
   if (failed(graph))
     return failure();
@@ -119,9 +120,8 @@ llvm::Error Worker::translate(ModuleOp module) {
   if (!target.hasFma)
     splitFusedMultiplyAdds(*code);
   optimize(*code, **machine);
-  auto bytes = emitMachineCode(*code, **machine,
-                               options.emitAssembly ? llvm::CodeGenFileType::AssemblyFile
-                                                    : llvm::CodeGenFileType::ObjectFile);
+  auto bytes = emitMachineCode(
+      *code, **machine, options.emitAssembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile);
   if (!bytes)
     return bytes.takeError();
   object = std::move(*bytes);

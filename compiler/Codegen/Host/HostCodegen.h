@@ -6,8 +6,8 @@
 //   Expected<HostObjects> code = compileKernels(module, *target, options);
 //   // code->objects: object files that define gpt_k0, gpt_k1, … (model.h, cleave_kernel_fn)
 //
-// A kernel without label is called by its place in the module. Buffers are inputs, then results; all start on 64 bytes. A
-// tied result has no buffer of its own: the entry is ignored, the input's is updated in place.
+// A kernel without label is called by its place in the module. Buffers are inputs, then results; all start on 64 bytes.
+// A tied result has no buffer of its own: the entry is ignored, the input's is updated in place.
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_HOSTCODEGEN_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_HOSTCODEGEN_H
 
@@ -31,8 +31,8 @@ struct HostObjects {
   std::vector<std::string> objects; // bytes of object files
 };
 
-// Iterations of the kernel's outermost loop, any split of which over threads gives the same bits; see LoopForm.h. 1 for a
-// reduction to a scalar. Fails, with a diagnostic, where the kernel cannot be compiled.
+// Iterations of the kernel's outermost loop, any split of which over threads gives the same bits; see LoopForm.h. 1 for
+// a reduction to a scalar. Fails, with a diagnostic, where the kernel cannot be compiled.
 mlir::FailureOr<int64_t> kernelExtent(KernelOp kernel);
 
 // Errors carry the first diagnostic's text.

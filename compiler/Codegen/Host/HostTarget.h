@@ -1,8 +1,7 @@
 // The processor that code is generated for.
 //
-//   "host"          the one that compiles: features from CPUID, not from its name (names are guessed wrong on virtual machines)
-//   "host:avx2"     x86-64-v3: any x86 server since 2013
-//   "host:avx512"   x86-64-v4: AVX-512 F, BW, CD, DQ, VL
+//   "host"          the one that compiles: features from CPUID, not from its name (names are guessed wrong on virtual
+//   machines) "host:avx2"     x86-64-v3: any x86 server since 2013 "host:avx512"   x86-64-v4: AVX-512 F, BW, CD, DQ, VL
 //   "host:generic"  the architecture's baseline
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_HOSTTARGET_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_HOSTTARGET_H
@@ -15,10 +14,10 @@
 namespace cleave {
 
 struct HostTarget {
-  std::string cpu;        // LLVM's name: scheduling model and baseline
-  std::string features;   // "+avx512f,+fma,…", added to the baseline
-  unsigned vectorWidth;   // bits
-  bool hasFma;            // otherwise a fused multiply-add would be a call of the C library
+  std::string cpu;      // LLVM's name: scheduling model and baseline
+  std::string features; // "+avx512f,+fma,…", added to the baseline
+  unsigned vectorWidth; // bits
+  bool hasFma;          // otherwise a fused multiply-add would be a call of the C library
 
   static HostTarget detect();
   static llvm::Expected<HostTarget> parse(llvm::StringRef text);

@@ -1,8 +1,8 @@
 // A kernel's body as linalg on tensors, with the iteration space its ops share and a simplified view of every shape.
 //
 // The view drops dimensions of size 1 and joins neighbours that are always walked together: add of tensor<8x16x768xf32>
-// values becomes one loop over 98304 elements, with a bias of 768 two loops of 128 and 768. Buffers are plain pointers, so
-// a view costs nothing.
+// values becomes one loop over 98304 elements, with a bias of 768 two loops of 128 and 768. Buffers are plain pointers,
+// so a view costs nothing.
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_KERNELGRAPH_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_KERNELGRAPH_H
 
@@ -34,8 +34,8 @@ public:
   llvm::SmallVector<int> dimsOf(mlir::Value value) const;
   // Which dimensions of the value's own type lead a dimension of its view (a joined dimension is led by its first).
   llvm::SmallVector<unsigned> leadersOf(mlir::Value value) const;
-  // The remaining loop that loop `position` of a linalg op became: IterationSpace::kUnit when it is gone (size 1, or the
-  // inner part of a joined one), kOther when it is none of the space's.
+  // The remaining loop that loop `position` of a linalg op became: IterationSpace::kUnit when it is gone (size 1, or
+  // the inner part of a joined one), kOther when it is none of the space's.
   int loopOf(mlir::Operation *op, unsigned position) const;
   bool isFull(mlir::Value value) const { return space.isFull(value); }
 

@@ -28,7 +28,8 @@ private:
 
   void openOuter();
   void setBlock(const LoopForm::Block &block, Element number, Element &begin, Element &end);
-  Elements forLoop(Element begin, Element end, ArrayRef<Element> inits, llvm::function_ref<Elements(Element, ArrayRef<Element>)> body);
+  Elements forLoop(Element begin, Element end, ArrayRef<Element> inits,
+                   llvm::function_ref<Elements(Element, ArrayRef<Element>)> body);
   Elements overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body);
   void overBlocks(llvm::function_ref<void()> body);
   Element iteration(int dim, Element index) {

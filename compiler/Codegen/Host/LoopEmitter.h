@@ -10,8 +10,8 @@
 
 namespace cleave {
 
-// Adds function `name` to `module`. A tied result has no argument of its own. `buffers` receives, for each argument that
-// is a buffer, its place among the kernel's inputs and results.
+// Adds function `name` to `module`. A tied result has no argument of its own. `buffers` receives, for each argument
+// that is a buffer, its place among the kernel's inputs and results.
 mlir::LogicalResult emitLoops(const KernelGraph &graph, llvm::StringRef name, mlir::ModuleOp module,
                               llvm::SmallVectorImpl<unsigned> &buffers);
 

@@ -4,9 +4,9 @@
 
 #include "compiler/Codegen/Host/HostTarget.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
-#include "mlir/IR/BuiltinOps.h"
 
 #include <memory>
 
@@ -15,7 +15,8 @@ namespace cleave {
 // Dialects and translations that lowerToLLVM needs in the context of its module.
 void registerHostCodegen(mlir::DialectRegistry &registry);
 
-// Lowers functions over memrefs (LoopEmitter.h) to functions over pointers, with polynomials for transcendental functions.
+// Lowers functions over memrefs (LoopEmitter.h) to functions over pointers, with polynomials for transcendental
+// functions.
 mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module);
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const HostTarget &target);

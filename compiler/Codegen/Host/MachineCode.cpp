@@ -27,8 +27,9 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> cleave::makeTargetMachine(c
     return llvm::createStringError("no code generator for %s: %s", triple.str().c_str(), error.c_str());
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(triple, target.cpu, target.features, options,
+                                                                          llvm::Reloc::PIC_, std::nullopt,
+                                                                          llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
     return llvm::createStringError("no machine code for processor '%s'", target.cpu.c_str());
   return machine;

@@ -74,8 +74,8 @@ void ObjectBuilder::build(const ModelObject &model) {
       number(model.weights.size()),
       model.weightsFile.empty() ? null() : text(model.weightsFile, "weights_file"),
   };
-  GlobalVariable *object = define(llvm::ConstantStruct::getAnon(fields), "cleave_model_" + model.name,
-                                  GlobalVariable::ExternalLinkage);
+  GlobalVariable *object =
+      define(llvm::ConstantStruct::getAnon(fields), "cleave_model_" + model.name, GlobalVariable::ExternalLinkage);
   if (model.isMain)
     define(object, "cleave_main_model", GlobalVariable::ExternalLinkage);
 }

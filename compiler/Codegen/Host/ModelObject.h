@@ -1,8 +1,8 @@
 // The data object of a compiled model: what runtime/include/cleave/model.h promises to find, as an object file.
 //
 // The plan and the weights are constants aligned to 64 bytes; the table of kernels refers to the symbols that
-// compileKernels() defines. Weights go into a large-data section, so that 64 MiB of them do not push other data out of reach
-// of 32-bit offsets.
+// compileKernels() defines. Weights go into a large-data section, so that 64 MiB of them do not push other data out of
+// reach of 32-bit offsets.
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_MODELOBJECT_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_MODELOBJECT_H
 

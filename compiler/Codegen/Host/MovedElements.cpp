@@ -82,8 +82,7 @@ Element ElementEmitter::pullSlice(tensor::ExtractSliceOp op, ArrayRef<Element> f
     return fail(op, "only slices of equal rank and constant offsets can be compiled");
   Indices source;
   for (auto [index, offset, stride] : llvm::zip(full, op.getStaticOffsets(), op.getStaticStrides()))
-    source.push_back(
-        binary<arith::AddIOp>(binary<arith::MulIOp>(index, constantIndex(stride)), constantIndex(offset)));
+    source.push_back(binary<arith::AddIOp>(binary<arith::MulIOp>(index, constantIndex(stride)), constantIndex(offset)));
   return pullFull(op.getSource(), source);
 }
 

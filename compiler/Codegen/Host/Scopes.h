@@ -1,5 +1,5 @@
-// Where code of a loop nest is placed: every value is emitted in the outermost loop that knows all it depends on, so that
-// nothing invariant stays in an inner loop, and is emitted there once.
+// Where code of a loop nest is placed: every value is emitted in the outermost loop that knows all it depends on, so
+// that nothing invariant stays in an inner loop, and is emitted there once.
 //
 //   Scopes scopes(entryBlock);
 //   scopes.open(loop, loop.getBody());        // depth 1

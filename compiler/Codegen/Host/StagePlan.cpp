@@ -132,7 +132,8 @@ void Planner::chooseBlockValues() {
     if (!value || space.isReduction(nest.op) || space.getLevel(value) == 0 || !isOuter(value))
       continue;
     bool readInside = llvm::any_of(value.getUsers(), [&](Operation *user) {
-      return space.isReduction(user) || llvm::any_of(user->getResults(), [&](Value result) { return !isOuter(result); });
+      return space.isReduction(user) ||
+             llvm::any_of(user->getResults(), [&](Value result) { return !isOuter(result); });
     });
     if (readInside)
       plan.stages[space.getLevel(value) - 1].blockValues.push_back(value);

@@ -1,7 +1,8 @@
 // Which pass over the reduced loops computes what.
 //
-// Stage k computes the reductions whose operands depend on k earlier reductions, and stores the results that do. Softmax
-// has three: max; sum of exponentials; quotient. What an earlier stage computed at the same index is found again
+// Stage k computes the reductions whose operands depend on k earlier reductions, and stores the results that do.
+// Softmax has three: max; sum of exponentials; quotient. What an earlier stage computed at the same index is found
+// again
 //  - in the result's buffer, when it was stored there;
 //  - in a row buffer on the stack, when it is costly (a transcendental function) and rows are short enough;
 //  - by computing it again from the inputs, otherwise.
@@ -16,9 +17,9 @@ namespace cleave {
 
 struct Stage {
   llvm::SmallVector<mlir::Operation *> reductions;
-  llvm::SmallVector<unsigned> fullResults;   // result numbers, stored inside the stage's loops
-  llvm::SmallVector<unsigned> outerResults;  // results without reduced dimensions, stored after them
-  llvm::SmallVector<mlir::Value> rowBuffers; // values kept for later stages
+  llvm::SmallVector<unsigned> fullResults;    // result numbers, stored inside the stage's loops
+  llvm::SmallVector<unsigned> outerResults;   // results without reduced dimensions, stored after them
+  llvm::SmallVector<mlir::Value> rowBuffers;  // values kept for later stages
   llvm::SmallVector<mlir::Value> blockValues; // values without reduced dimensions that later stages read (block form)
 };
 

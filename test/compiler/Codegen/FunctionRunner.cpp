@@ -148,3 +148,17 @@ std::vector<Bytes> FunctionRunner::run(const std::vector<Bytes> &inputs, int64_t
   }
   return results;
 }
+
+void FunctionRunner::runKernel(const std::vector<void *> &buffers) {
+  Kernel &kernel = kernels[0];
+  func::FuncOp function = *module->getOps<func::FuncOp>().begin();
+  kernel.buffers.clear();
+  for (Value input : kernel.op.getInputs())
+    kernel.buffers.push_back(buffers[cast<BlockArgument>(input).getArgNumber()]);
+  for (Value result : kernel.op.getResults()) {
+    auto returned = function.getBody().front().getTerminator()->getOperands();
+    kernel.buffers.push_back(
+        buffers[function.getNumArguments() + std::distance(returned.begin(), llvm::find(returned, result))]);
+  }
+  kernel.function(kernel.buffers.data(), 0, kernel.extent);
+}

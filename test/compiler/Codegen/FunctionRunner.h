@@ -1,5 +1,5 @@
-// Compiles a function of cleave ops as the driver would (decompose, form-kernels, name-kernels, compileKernels), links it and
-// runs its kernels in order, so that results can be compared with plain loops.
+// Compiles a function of cleave ops as the driver would (decompose, form-kernels, name-kernels, compileKernels), links
+// it and runs its kernels in order, so that results can be compared with plain loops.
 //
 //   FunctionRunner runner("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { ... }");
 //   ASSERT_EQ(runner.getError(), "");
@@ -43,10 +43,8 @@ public:
   const std::string &getUndefined() const { return undefined; }
   // Runs with every kernel's iterations cut into `pieces`, the last piece first.
   std::vector<Bytes> run(const std::vector<Bytes> &inputs, int64_t pieces = 1);
-  // Inputs, then the results of the last run.
-  void *bufferOf(size_t kernel, size_t index) { return kernels[kernel].buffers[index]; }
-  // Runs kernel 0 on buffers of the caller's.
-  void runKernel(void *const *buffers) { kernels[0].function(buffers, 0, kernels[0].extent); }
+  // Runs the only kernel of a function on buffers of the caller's: the function's inputs, then its results.
+  void runKernel(const std::vector<void *> &buffers);
 
 private:
   struct Kernel {

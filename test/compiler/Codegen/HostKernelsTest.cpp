@@ -78,7 +78,8 @@ TEST(HostKernels, GeluOfBiasedInput) {
 static void checkSoftmax(bool log, int64_t rows, int64_t columns) {
   std::string type = "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "xf32>";
   FunctionRunner runner("func.func @f(%x: " + type + ") -> " + type + " {\n %0 = cleave." +
-                        (log ? "log_softmax" : "softmax") + " %x, dim = 1 : " + type + "\n return %0 : " + type + "\n}");
+                        (log ? "log_softmax" : "softmax") + " %x, dim = 1 : " + type + "\n return %0 : " + type +
+                        "\n}");
   ASSERT_EQ(runner.getError(), "");
   EXPECT_EQ(runner.getNumKernels(), 1u);
   EXPECT_EQ(runner.getExtent(0), rows);
@@ -269,6 +270,37 @@ TEST(HostKernels, AdamInPlace) {
   expectNear(fromBytes<float>(results[2]), v1, 1e-6, 1.0);
 }
 
+// The input is overwritten by a result of the first stage and still read by the second: the store must wait.
+TEST(HostKernels, TiedInputIsReadByLaterStages) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<6x40xf32>, %z: tensor<6x40xf32>) -> (tensor<6x40xf32>, tensor<6x40xf32>) {
+      %0:2 = cleave.kernel ins(%x, %z : tensor<6x40xf32>, tensor<6x40xf32>) -> tensor<6x40xf32>, tensor<6x40xf32>
+        attributes {tied = array<i64: 0, -1>} {
+      ^bb0(%x0: tensor<6x40xf32>, %z0: tensor<6x40xf32>):
+        %n = cleave.neg %x0 : tensor<6x40xf32>
+        %s = cleave.reduce sum %z0, [1] : tensor<6x40xf32> -> tensor<6xf32>
+        %b = cleave.broadcast %s, [0] : tensor<6xf32> -> tensor<6x40xf32>
+        %q = cleave.mul %x0, %b : tensor<6x40xf32>
+        %p = cleave.add %q, %z0 : tensor<6x40xf32>
+        cleave.yield %n, %p : tensor<6x40xf32>, tensor<6x40xf32>
+      }
+      return %0#0, %0#1 : tensor<6x40xf32>, tensor<6x40xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  Floats x = randomFloats(240, 20), z = randomFloats(240, 21);
+  Doubles negated, scaled;
+  for (int i = 0; i < 240; ++i) {
+    double sum = 0;
+    for (int c = 0; c < 40; ++c)
+      sum += z[i / 40 * 40 + c];
+    negated.push_back(-x[i]);
+    scaled.push_back(x[i] * sum + z[i]);
+  }
+  auto results = runWholeAndSplit(runner, {toBytes(x), toBytes(z)});
+  expectNear(fromBytes<float>(results[0]), negated, 0);
+  expectNear(fromBytes<float>(results[1]), scaled, 1e-5, 10);
+}
+
 TEST(HostKernels, TransposeMovesEveryElement) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<3x70x130xf32>) -> tensor<3x130x70xf32> {
@@ -392,7 +424,8 @@ TEST(HostKernels, PortableTargetsCompileTheSame) {
       func.func @f(%x: tensor<1000xf32>) -> tensor<1000xf32> {
         %0 = cleave.tanh %x : tensor<1000xf32>
         return %0 : tensor<1000xf32>
-      })", target);
+      })",
+                          target);
     ASSERT_EQ(runner.getError(), "");
     expectNoLibm(runner);
     Floats x = randomFloats(1000, 19, -10, 10);
