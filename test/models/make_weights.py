@@ -4,9 +4,9 @@
 Without models, all below this folder. With an output directory, graphs are copied beside their weights. The numbers depend on tensor names
 and the seed alone, so that the exports of both exporters share them. Scales are those of usual initializations: activations neither
 vanish nor explode."""
+import argparse
 import pathlib
 import shutil
-import sys
 import zlib
 
 import numpy as np
@@ -55,10 +55,12 @@ def make(path, folder):
 
 
 def main():
-    out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    models = [pathlib.Path(p) for p in sys.argv[2:]] or sorted(here.glob("*/*.onnx"))
-    for path in models:
-        make(path, out / path.parent.name if out else path.parent)
+    parser = argparse.ArgumentParser(description="Makes the external weights of test models from a seed.")
+    parser.add_argument("output", nargs="?", type=pathlib.Path, help="folder for graphs and weights (default: beside the graphs)")
+    parser.add_argument("models", nargs="*", type=pathlib.Path, help="MODEL.onnx (default: all below this script's folder)")
+    arguments = parser.parse_args()
+    for path in arguments.models or sorted(here.glob("*/*.onnx")):
+        make(path, arguments.output / path.parent.name if arguments.output else path.parent)
 
 
 if __name__ == "__main__":
