@@ -1,5 +1,6 @@
 #include "compiler/Driver/Artefact.h"
 
+#include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Support/Error.h"
 #include "runtime/plan/PlanReader.h"
 

@@ -11,9 +11,6 @@
 
 namespace cleave {
 
-// The ELF section in which objects carry their plan.
-inline constexpr const char *planSection = "cleave_plan";
-
 // A checked plan and the bytes it lies in.
 class Artefact {
 public:

@@ -16,6 +16,7 @@
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Path.h"
@@ -197,7 +198,7 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   if (weights->embedded)
     data.weights = weights->embedded->getBuffer();
   for (const rt::fb::Kernel *kernel : *plan.kernels())
-    data.kernels.push_back(kernel->kind() == rt::fb::KernelKind_generated ? codegen.prefix + kernel->name()->str() : "");
+    data.kernels.push_back(kernel->kind() == rt::fb::KernelKind::generated ? codegen.prefix + kernel->name()->str() : "");
   auto object = emitModelObject(data);
   if (!object)
     return object.takeError();

@@ -4,14 +4,15 @@
 // file would meet protobuf's 2 GiB bound, so that tensors then go to OUTPUT.data as ONNX external data.
 
 #include "compiler/Driver/Commands.h"
+#include "compiler/Import/ONNX/Proto.h"
 #include "compiler/Support/Error.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/state/Checkpoint.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 
 #include <fstream>
-#include <onnx/onnx_pb.h>
 
 using namespace cleave;
 

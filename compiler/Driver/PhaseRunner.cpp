@@ -39,7 +39,8 @@ private:
       stream << diagnostic.getLocation() << ": ";
     stream << diagnostic.str();
     for (mlir::Diagnostic &note : diagnostic.getNotes())
-      stream << "; " << note.str();
+      if (std::string words = note.str(); words.find('\n') == std::string::npos) // not a whole function's text
+        stream << "; " << words;
     errors.push_back(text);
     return mlir::success();
   }
@@ -90,7 +91,7 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
     auto passes = mlir::PassPlugin::load(path);
     if (!passes)
       return makeError("--load-pass-plugin " + path + ": " + llvm::toString(passes.takeError()));
-    passes->registerPassRegistryEntryCallbacks();
+    passes->registerPassRegistryCallbacks();
     // A library may carry a dialect too; one that does not is no error.
     if (auto dialect = mlir::DialectPlugin::load(path))
       dialect->registerDialectRegistryCallbacks(registry);

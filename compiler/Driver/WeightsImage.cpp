@@ -38,7 +38,7 @@ llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights
   llvm::StringSet<> seen;
   for (const rt::fb::State *state : *plan.states())
     for (const rt::fb::Segment *segment : *state->segments()) {
-      if (segment->init() != rt::fb::InitKind_weights)
+      if (segment->init() != rt::fb::InitKind::weights)
         continue;
       bool named = segment->source() && segment->source()->size();
       llvm::StringRef name = named ? segment->source()->c_str() : segment->name()->c_str();

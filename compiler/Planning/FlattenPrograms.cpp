@@ -25,7 +25,6 @@ public:
     Block &block = result.getBody().front();
     OpBuilder builder = OpBuilder::atBlockEnd(&block);
     func::ReturnOp::create(builder, module.getLoc());
-    result.setFunctionType(builder.getFunctionType(block.getArgumentTypes(), {}));
     return result;
   }
 
@@ -76,9 +75,10 @@ private:
     auto [known, isNew] = inputs.insert({name, Value()});
     if (isNew) {
       unsigned index = result.getNumArguments();
-      known->second = result.getBody().front().addArgument(argument.getType(), argument.getLoc());
-      result.setFunctionType(FunctionType::get(result.getContext(), result.getBody().front().getArgumentTypes(), {}));
-      result.setArgAttrs(index, function.getArgAttrDict(argument.getArgNumber()));
+      if (failed(result.insertArgument(index, argument.getType(), function.getArgAttrDict(argument.getArgNumber()),
+                                       argument.getLoc())))
+        return failure();
+      known->second = result.getArgument(index);
     }
     if (known->second.getType() != argument.getType())
       return function.emitError("expected input ")

@@ -26,7 +26,7 @@ private:
   GlobalVariable *define(Constant *value, llvm::Twine name, llvm::GlobalValue::LinkageTypes linkage) {
     return new GlobalVariable(module, value->getType(), /*isConstant=*/true, linkage, value, name);
   }
-  Constant *bytes(llvm::StringRef data, llvm::Twine name);
+  Constant *bytes(llvm::StringRef data, llvm::Twine name, llvm::StringRef section = {});
   Constant *text(llvm::StringRef value, llvm::Twine name) {
     return define(llvm::ConstantDataArray::getString(context, value), name, GlobalVariable::PrivateLinkage);
   }
@@ -40,12 +40,14 @@ private:
 
 } // namespace
 
-Constant *ObjectBuilder::bytes(llvm::StringRef data, llvm::Twine name) {
+Constant *ObjectBuilder::bytes(llvm::StringRef data, llvm::Twine name, llvm::StringRef section) {
   if (data.empty())
     return null();
   GlobalVariable *global = define(llvm::ConstantDataArray::getString(context, data, /*AddNull=*/false), name,
                                   GlobalVariable::PrivateLinkage);
   global->setAlignment(llvm::Align(64));
+  if (!section.empty())
+    global->setSection(section);
   global->setCodeModel(llvm::CodeModel::Large);
   return global;
 }
@@ -67,7 +69,7 @@ void ObjectBuilder::build(const ModelObject &model) {
   Constant *fields[] = {
       llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), CLEAVE_MODEL_ABI),
       text(model.name, "name"),
-      bytes(model.plan, "plan"),
+      bytes(model.plan, "plan", planSection),
       number(model.plan.size()),
       kernelTable(model.kernels),
       bytes(model.weights, "weights"),

@@ -15,6 +15,9 @@
 
 namespace cleave {
 
+// The section of the plan's bytes, by which `cleave inspect` and `cleave verify` find them in any artefact.
+inline constexpr const char *planSection = "cleave_plan";
+
 struct ModelObject {
   std::string name; // cleave_model_<name>: a C identifier
   llvm::StringRef plan;

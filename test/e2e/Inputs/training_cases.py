@@ -6,13 +6,13 @@ STEPS = 20
 # model -> (ONNX file under the repository, global batch, learning rates, {input: (kind, per-sample shape, bound)})
 TOKENS64 = {"tokens": ("int", (64,), 256), "labels": ("int", (64,), 256)}
 CASES = {
-    "mlp": ("test/models/mlp-torchscript.onnx", 16, {"x": ("float", (64,), None), "labels": ("int", (), 10)}),
-    "mnist-cnn-no-dropout": ("test/models/mnist-cnn-no-dropout-torchscript.onnx", 8,
+    "mlp": ("test/models/mlp/mlp.torchscript.onnx", 16, {"x": ("float", (64,), None), "labels": ("int", (), 10)}),
+    "mnist-cnn-no-dropout": ("test/models/mnist-cnn-no-dropout/mnist-cnn-no-dropout.torchscript.onnx", 8,
                              {"x": ("float", (1, 28, 28), None), "labels": ("int", (), 10)}),
-    "resnet18": ("test/models/resnet18-torchscript.onnx", 4,
+    "resnet18": ("test/models/resnet18/resnet18.torchscript.onnx", 4,
                  {"x": ("float", (3, 64, 64), None), "labels": ("int", (), 1000)}),
     "gpt-nano": ("examples/gpt-nano/gpt-nano.onnx", 4, TOKENS64),
-    "bert-tiny": ("test/models/bert-tiny-torchscript.onnx", 8,
+    "bert-tiny": ("test/models/bert-tiny/bert-tiny.torchscript.onnx", 8,
                   {"input_ids": ("int", (32,), 1000), "attention_mask": ("ones", (32,), None),
                    "token_type_ids": ("int", (32,), 2), "labels": ("int", (), 2)}),
 }
