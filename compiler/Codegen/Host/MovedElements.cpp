@@ -77,12 +77,17 @@ Element ElementEmitter::isBetween(Element index, int64_t low, int64_t high, Elem
   return condition.value ? binary<arith::AndIOp>(condition, inside) : inside;
 }
 
+// Dimensions that the slice drops (of size 1) are read at their offset.
 Element ElementEmitter::pullSlice(tensor::ExtractSliceOp op, ArrayRef<Element> full) {
-  if (op.getSourceType().getRank() != op.getType().getRank() || !op.getOffsets().empty() || !op.getStrides().empty())
-    return fail(op, "only slices of equal rank and constant offsets can be compiled");
+  if (!op.getOffsets().empty() || !op.getStrides().empty())
+    return fail(op, "only slices with constant offsets can be compiled");
+  llvm::SmallBitVector dropped = op.getDroppedDims();
   Indices source;
-  for (auto [index, offset, stride] : llvm::zip(full, op.getStaticOffsets(), op.getStaticStrides()))
+  size_t next = 0;
+  for (auto [dim, offset, stride] : llvm::enumerate(op.getStaticOffsets(), op.getStaticStrides())) {
+    Element index = dropped.test(dim) ? constantIndex(0) : full[next++];
     source.push_back(binary<arith::AddIOp>(binary<arith::MulIOp>(index, constantIndex(stride)), constantIndex(offset)));
+  }
   return pullFull(op.getSource(), source);
 }
 
