@@ -1,5 +1,6 @@
 #include "compiler/Driver/PhaseRunner.h"
 
+#include "compiler/Import/Registry/OperatorRegistry.h"
 #include "compiler/Support/Error.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -97,6 +98,8 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
       dialect->registerDialectRegistryCallbacks(registry);
     else
       llvm::consumeError(dialect.takeError());
+    if (llvm::Error error = checkRegistrations())
+      return makeError("--load-pass-plugin " + path + ": " + llvm::toString(std::move(error)));
   }
   return llvm::Error::success();
 }

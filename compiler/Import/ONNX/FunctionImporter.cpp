@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/FunctionImporter.h"
+#include "compiler/Import/ONNX/CustomOperators.h"
 #include "compiler/Import/ONNX/Loss.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -56,14 +57,15 @@ private:
   // Failure without a message: the node depends on one that failed, or its operator is not known; both are reported
   // already.
   LogicalResult importNode(const FlatNode &node) {
-    const OperatorEntry *entry;
-    if (OperatorTable::get().find(node, entry) != OperatorTable::Lookup::Found)
+    const CustomOperator *custom = findCustomOperator(node);
+    const OperatorEntry *entry = nullptr;
+    if (!custom && OperatorTable::get().find(node, entry) != OperatorTable::Lookup::Found)
       return failure();
     emit_.loc = mlir::NameLoc::get(emit_.builder.getStringAttr(node.describe()));
     OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
-    if (failed(checkInputs(node, *entry, op)))
+    if (failed(checkInputs(node, custom ? OperatorEntry{nullptr, custom->minInputs, custom->maxInputs} : *entry, op)))
       return failure();
-    return entry->handler(op);
+    return custom ? importCustomNode(*custom, op) : entry->handler(op);
   }
 
   LogicalResult checkInputs(const FlatNode &node, const OperatorEntry &entry, OpContext &op) {

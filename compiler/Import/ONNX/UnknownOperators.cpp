@@ -1,3 +1,4 @@
+#include "compiler/Import/ONNX/CustomOperators.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -7,9 +8,13 @@ using namespace cleave::onnx_import;
 // What the user can do about it.
 static std::string remedy(const FlatNode &node, OperatorTable::Lookup lookup) {
   using Lookup = OperatorTable::Lookup;
+  if (auto since = cleave::firstOperatorVersion(canonicalDomain(node.proto->domain()), node.proto->op_type()))
+    return "the plug-in that has it reads version " + std::to_string(*since) + " or newer of its domain, the file says " +
+           std::to_string(node.opset);
   if (lookup == Lookup::UnknownDomain)
     return "operators of domain " + quote(node.proto->domain()) +
-           " are not read; export with standard operators, or add a model-local function for it";
+           " are not read; export with standard operators, add a model-local function for it, or "
+           "load a plug-in that registers it (examples/custom-op)";
   if (lookup == Lookup::NewerThanOpset)
     return "it needs opset " + std::to_string(OperatorTable::get().firstVersion(node.proto->op_type())) +
            " or newer, the file says " + std::to_string(node.opset) + "; export with a newer opset_version";
@@ -29,7 +34,7 @@ void cleave::onnx_import::reportUnknownOperators(const FlatGraph &graph, ErrorLi
   for (const FlatNode &node : graph.nodes) {
     const OperatorEntry *entry;
     auto lookup = OperatorTable::get().find(node, entry);
-    if (lookup == OperatorTable::Lookup::Found)
+    if (lookup == OperatorTable::Lookup::Found || findCustomOperator(node))
       continue;
     llvm::StringRef domain = canonicalDomain(node.proto->domain());
     Finding &finding = findings[(domain.empty() ? "" : domain + "::").str() + node.proto->op_type()];

@@ -82,7 +82,7 @@ struct ConvertCleaveToLinalg : impl::ConvertCleaveToLinalgBase<ConvertCleaveToLi
     while (true) {
       llvm::SmallVector<mlir::Operation *> ops;
       getOperation().walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation *op) {
-        if (!mlir::isa_and_present<CleaveDialect>(op->getDialect()))
+        if (!mlir::isa_and_present<CleaveDialect>(op->getDialect()) && !mlir::isa<ComputeOpInterface>(op))
           return mlir::WalkResult::advance();
         ops.push_back(op);
         return mlir::WalkResult::skip();
