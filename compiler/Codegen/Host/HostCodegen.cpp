@@ -34,7 +34,8 @@ namespace {
 // One worker's share: compiled in a context of its own, so that workers share nothing.
 class Worker {
 public:
-  Worker(const HostTarget &target, const HostCodegenOptions &options) : target(target), options(options) {}
+  Worker(const HostTarget &target, const HostCodegenOptions &options, const DialectRegistry &dialects)
+      : target(target), options(options), dialects(dialects) {}
   // Kernels as text: label and op.
   void add(StringRef label, StringRef text) { kernels.push_back({label.str(), text.str()}); }
   void run();
@@ -51,6 +52,7 @@ private:
 
   const HostTarget &target;
   const HostCodegenOptions &options;
+  const DialectRegistry &dialects; // of the module: a plug-in's ops may be among the kernels
   std::vector<std::pair<std::string, std::string>> kernels;
   std::vector<Entry> entries;
 };
@@ -133,6 +135,7 @@ void Worker::run() {
   registerHostCodegen(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
+  context.appendDialectRegistry(dialects);
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (error.empty())
       error = diagnostic.str();
@@ -173,7 +176,7 @@ llvm::Expected<HostObjects> cleave::compileKernels(ModuleOp module, const HostTa
   unsigned count = std::max(1u, options.threads);
   std::vector<std::unique_ptr<Worker>> workers;
   for (unsigned i = 0; i < count; ++i)
-    workers.push_back(std::make_unique<Worker>(target, options));
+    workers.push_back(std::make_unique<Worker>(target, options, module.getContext()->getDialectRegistry()));
   llvm::StringSet<> seen;
   unsigned position = 0;
   module.walk([&](KernelOp kernel) {
