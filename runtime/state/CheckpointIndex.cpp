@@ -50,13 +50,16 @@ const CheckpointTensor *CheckpointIndex::find(std::string_view name, std::string
   return nullptr;
 }
 
+static bool isPartial(const fb::State &state) { return state.partial_axes() && state.partial_axes()->size() != 0; }
+
 bool isSaved(const fb::State &state) {
   switch (state.role()) {
   case fb::Role::parameter:
   case fb::Role::buffer:
   case fb::Role::optimizer:
-  case fb::Role::scalar:
     return true;
+  case fb::Role::scalar: // a partial one sums up within a step
+    return !isPartial(state);
   case fb::Role::gradient:
   case fb::Role::constant:
   case fb::Role::coordinate:
@@ -98,7 +101,7 @@ Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result) {
     const fb::State &state = *plan.states()->Get(i);
     if (!isSaved(state))
       continue;
-    if (state.partial_axes() && state.partial_axes()->size() != 0)
+    if (isPartial(state))
       return internal("state '" + state.name()->str() + "' holds partial sums and cannot be saved");
     for (const LogicalSegment &segment : logicalSegments(state)) {
       if (!places.emplace(std::pair(segment.name, checkpointSlot(state)), result->tensors.size()).second)

@@ -64,7 +64,8 @@ std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsi
 std::string shardName(unsigned rank);
 // The slot under which a state's tensors are saved: the optimizer's name for it, "" for the value itself.
 std::string checkpointSlot(const fb::State &state);
-// Parameters, buffers, optimizer state and scalars are saved; gradients, constants and coordinates are made anew.
+// Parameters, buffers, optimizer state and scalars are saved; gradients, constants, coordinates and the sums of one
+// step are made anew.
 bool isSaved(const fb::State &state);
 
 Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index);
