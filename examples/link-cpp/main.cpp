@@ -24,7 +24,7 @@ std::string shapeOf(const cleave_tensor_info &tensor) {
   std::string text;
   for (uint32_t i = 0; i < tensor.rank; ++i)
     text += (i ? "x" : "") + std::to_string(tensor.shape[i]);
-  return text;
+  return text.empty() ? "scalar" : text;
 }
 
 } // namespace
