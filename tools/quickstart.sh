@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 say() { printf '\n== %s\n' "$*"; }
-run() { printf '$ %s\n' "$*"; "$@"; }
+run() { printf '$'; printf ' %q' "$@"; echo; "$@"; }
 
 tools/setup.sh
 say "building the compiler and the runtime (build/)"
@@ -35,8 +35,7 @@ say "compiling for training on two data-parallel ranks"
 run cleave compile "$model" -o "$out/gpt" --train --loss-output loss --optimizer adamw,weight_decay=0.1 \
   --dim batch=16 --mesh dp=2
 
-say "what the plan says before anything runs"
-run cleave inspect "$out/gpt"
+say "the proof, before anything runs"
 run cleave verify "$out/gpt"
 
 say "training"
@@ -44,7 +43,7 @@ rm -rf "$out/ckpt"
 run "$out/gpt" train \
   --data "tokens=$out/train.bin:u8,window=64,shift=0" --data "labels=$out/train.bin:u8,window=64,shift=1" \
   --val-data "tokens=$out/val.bin:u8,window=64,shift=0" --val-data "labels=$out/val.bin:u8,window=64,shift=1" \
-  --steps 500 --lr 1e-3 --lr-schedule cosine,warmup=20 --clip-grad-norm 1 --eval-every 100 --log-every 20 \
+  --steps 1000 --lr 1e-3 --lr-schedule cosine,warmup=20 --clip-grad-norm 1 --eval-every 200 --log-every 100 \
   --save "$out/ckpt"
 
 say "back to ONNX, and inference on the export"

@@ -12,7 +12,7 @@ build_packages=(
   libflatbuffers-dev flatbuffers-compiler libdnnl-dev libopenmpi-dev openmpi-bin
   libcli11-dev nlohmann-json3-dev
 )
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-psutil python3-venv)
 
 packages=("${build_packages[@]}")
 [ "${1:-}" = "--tests" ] && packages+=("${test_packages[@]}")
