@@ -197,8 +197,10 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   data.weightsFile = weights->file;
   if (weights->embedded)
     data.weights = weights->embedded->getBuffer();
-  for (const rt::fb::Kernel *kernel : *plan.kernels())
+  for (size_t i = 0, count = plan.kernels() ? plan.kernels()->size() : 0; i < count; ++i) {
+    const rt::fb::Kernel *kernel = plan.kernels()->Get(i);
     data.kernels.push_back(kernel->kind() == rt::fb::KernelKind::generated ? codegen.prefix + kernel->name()->str() : "");
+  }
   auto object = emitModelObject(data);
   if (!object)
     return object.takeError();

@@ -36,6 +36,8 @@ llvm::Expected<rt::TensorView> viewOf(llvm::StringRef name, const WeightTensor &
 llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights, const rt::fb::Plan &plan) {
   std::vector<rt::TensorView> views;
   llvm::StringSet<> seen;
+  if (!plan.states()) // a model without weights
+    return views;
   for (const rt::fb::State *state : *plan.states())
     for (const rt::fb::Segment *segment : *state->segments()) {
       if (segment->init() != rt::fb::InitKind::weights)
