@@ -33,9 +33,10 @@ LogicalResult emitInference(OpContext &op, const Inputs &in, double epsilon) {
   return op.result(emit.add(y, spread(in.bias)));
 }
 
-// new = momentum * running + (1 - momentum) * batch. With several groups the batch's statistic is the mean over them.
+// new = momentum * running + (1 - momentum) * batch. With several groups it is the first group's statistic that counts:
+// PyTorch's DDP broadcasts the buffers of rank 0 before each step.
 Value updated(Emitter &emit, Value running, Value perGroup, double momentum) {
-  Value batch = emit.mean(perGroup, {0});
+  Value batch = emit.reshape(emit.sliceDim(perGroup, 0, 0, 1), shapeOf(running));
   return emit.add(emit.mul(running, momentum), emit.mul(batch, 1 - momentum));
 }
 
