@@ -32,8 +32,8 @@ std::string mistakeIn(const CustomOperator &entry) {
   if (entry.name.empty() || !entry.import)
     return "expected a name and a handler";
   if (entry.minInputs > entry.maxInputs)
-    return "expected at least as many inputs at most (got: " + std::to_string(entry.maxInputs) + ") as at least (" +
-           std::to_string(entry.minInputs) + ")";
+    return "takes at least " + std::to_string(entry.minInputs) + " inputs and at most " +
+           std::to_string(entry.maxInputs) + "; expected a range";
   return "";
 }
 
