@@ -24,10 +24,10 @@ if(CLEAVE_BUILD_COMPILER)
     target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                                $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}> $<INSTALL_INTERFACE:include>)
   endforeach()
-  foreach(folder dialects/Cleave/IR dialects/Plan/IR compiler/Import/Registry runtime/plan)
-    install(DIRECTORY ${folder}/ DESTINATION include/${folder}
-            FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.def" PATTERN "*.fbs")
+  foreach(folder dialects/Cleave/IR dialects/Plan/IR compiler/Import/Registry)
+    install(DIRECTORY ${folder}/ DESTINATION include/${folder} FILES_MATCHING PATTERN "*.h" PATTERN "*.td")
   endforeach()
+  install(DIRECTORY runtime/plan/ DESTINATION include/runtime/plan FILES_MATCHING PATTERN "*.def")
   foreach(folder dialects/Cleave/IR dialects/Plan/IR)
     install(DIRECTORY ${CMAKE_BINARY_DIR}/${folder}/ DESTINATION include/${folder}
             FILES_MATCHING PATTERN "*.inc" PATTERN CMakeFiles EXCLUDE)
