@@ -2,14 +2,34 @@
 #ifndef CLEAVE_COMPILER_PLANNING_INPLACE_H
 #define CLEAVE_COMPILER_PLANNING_INPLACE_H
 
+#include "compiler/Codegen/Fusion/IterationSpace.h"
 #include "compiler/Planning/ByteViews.h"
+
+#include <optional>
 
 namespace cleave::plan {
 
-// True when element i of input `input` is read for element i of results alone: on every path from it to a result, all
-// ops index operand and result by the same map, so that no reduction, broadcast or transpose reads it. Only then may a
-// result overwrite the input while the kernel runs, in any order of elements and on any number of threads.
-bool isElementwiseIn(cleave::KernelOp kernel, unsigned input);
+// When a result may overwrite an input while the kernel runs, on any number of threads: the kernel walks one iteration
+// space (Fusion/IterationSpace.h), and reads the input nowhere but at the index at which the result is stored.
+//
+//   %d = mul %dy, %g        %dy is read at (r, c) for %d and for the sum alike, so %d may take over its bytes
+//   %b = reduce sum %d, [0]
+//   %t = transpose %d       with this, %dy would be read at (r, c) when its bytes at (c, r) are overwritten
+//
+// Reductions are finished before their results are read, and code generators store such results in their last pass over
+// the reduced loops: softmax may overwrite its input. Rejected: asking that no reduction reads the input, which doubled
+// the largest buffers of a backward pass (the gradient of an activation, whose column sum is the bias' gradient).
+class InPlaceRule {
+public:
+  explicit InPlaceRule(cleave::KernelOp kernel);
+
+  bool allows(unsigned input, unsigned result) const;
+
+private:
+  mlir::Block &body;
+  llvm::SmallVector<LoopNest> nests;
+  std::optional<IterationSpace> space;
+};
 
 // One entry a result: the input that it takes over, or -1. `families` are those of the kernel's block.
 llvm::SmallVector<int64_t> chooseTies(cleave::KernelOp kernel, const ValueFamilies &families);

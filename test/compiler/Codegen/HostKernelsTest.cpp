@@ -301,6 +301,65 @@ TEST(HostKernels, TiedInputIsReadByLaterStages) {
   expectNear(fromBytes<float>(results[1]), scaled, 1e-5, 10);
 }
 
+// A row's reduction reads what the last pass overwrites: softmax in its input's buffer.
+TEST(HostKernels, SoftmaxOverwritesItsInput) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<6x40xf32>) -> tensor<6x40xf32> {
+      %0 = cleave.kernel ins(%x : tensor<6x40xf32>) -> tensor<6x40xf32> attributes {tied = array<i64: 0>} {
+      ^bb0(%x0: tensor<6x40xf32>):
+        %m = cleave.reduce max %x0, [1] : tensor<6x40xf32> -> tensor<6xf32>
+        %mb = cleave.broadcast %m, [0] : tensor<6xf32> -> tensor<6x40xf32>
+        %d = cleave.sub %x0, %mb : tensor<6x40xf32>
+        %e = cleave.exp %d : tensor<6x40xf32>
+        %s = cleave.reduce sum %e, [1] : tensor<6x40xf32> -> tensor<6xf32>
+        %sb = cleave.broadcast %s, [0] : tensor<6xf32> -> tensor<6x40xf32>
+        %q = cleave.div %e, %sb : tensor<6x40xf32>
+        cleave.yield %q : tensor<6x40xf32>
+      }
+      return %0 : tensor<6x40xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  Floats x = randomFloats(240, 30);
+  Doubles expected;
+  for (int i = 0; i < 240; ++i) {
+    double sum = 0;
+    for (int c = 0; c < 40; ++c)
+      sum += std::exp(double(x[i / 40 * 40 + c]));
+    expected.push_back(std::exp(double(x[i])) / sum);
+  }
+  expectNear(fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]), expected, 1e-6, 1.0);
+}
+
+// The gradient of an activation: two results take over both inputs, which the column sum reads too.
+TEST(HostKernels, ColumnSumReadsTiedInputs) {
+  FunctionRunner runner(R"(
+    func.func @f(%x: tensor<37x130xf32>, %dy: tensor<37x130xf32>)
+        -> (tensor<37x130xf32>, tensor<37x130xf32>, tensor<130xf32>) {
+      %0:3 = cleave.kernel ins(%x, %dy : tensor<37x130xf32>, tensor<37x130xf32>)
+        -> tensor<37x130xf32>, tensor<37x130xf32>, tensor<130xf32> attributes {tied = array<i64: 0, 1, -1>} {
+      ^bb0(%a: tensor<37x130xf32>, %b: tensor<37x130xf32>):
+        %t = cleave.tanh %a : tensor<37x130xf32>
+        %p = cleave.mul %b, %a : tensor<37x130xf32>
+        %d = cleave.mul %p, %t : tensor<37x130xf32>
+        %s = cleave.reduce sum %d, [0] : tensor<37x130xf32> -> tensor<130xf32>
+        cleave.yield %t, %d, %s : tensor<37x130xf32>, tensor<37x130xf32>, tensor<130xf32>
+      }
+      return %0#0, %0#1, %0#2 : tensor<37x130xf32>, tensor<37x130xf32>, tensor<130xf32>
+    })");
+  ASSERT_EQ(runner.getError(), "");
+  Floats x = randomFloats(37 * 130, 31), dy = randomFloats(37 * 130, 32);
+  Doubles activation, gradient, sums(130);
+  for (size_t i = 0; i < x.size(); ++i) {
+    activation.push_back(std::tanh(double(x[i])));
+    gradient.push_back(double(dy[i]) * x[i] * activation.back());
+    sums[i % 130] += gradient.back();
+  }
+  auto results = runWholeAndSplit(runner, {toBytes(x), toBytes(dy)});
+  expectNear(fromBytes<float>(results[0]), activation, 1e-5, 1.0);
+  expectNear(fromBytes<float>(results[1]), gradient, 1e-5, 1.0);
+  expectNear(fromBytes<float>(results[2]), sums, 1e-5, 10.0);
+}
+
 TEST(HostKernels, TransposeMovesEveryElement) {
   FunctionRunner runner(R"(
     func.func @f(%x: tensor<3x70x130xf32>) -> tensor<3x130x70xf32> {
