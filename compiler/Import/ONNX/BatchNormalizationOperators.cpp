@@ -33,10 +33,18 @@ LogicalResult emitInference(OpContext &op, const Inputs &in, double epsilon) {
   return op.result(emit.add(y, spread(in.bias)));
 }
 
-// new = momentum * running + (1 - momentum) * batch. With several groups it is the first group's statistic that counts:
+// The first group's statistic, as a sum over all: a slice of a split dimension would gather, and a sum is an
+// all-reduce.
+Value ofFirstGroup(Emitter &emit, Value perGroup) {
+  Value group = emit.iota(0, RankedTensorType::get(shapeOf(perGroup), emit.i64()));
+  Value first = emit.compare(Predicate::Eq, group, 0.0);
+  return emit.reduce(ReduceKind::Sum, emit.select(first, perGroup, emit.splat(0.0, typeOf(perGroup))), {0});
+}
+
+// new = momentum * running + (1 - momentum) * batch. With several groups it is the first one's statistic that counts:
 // PyTorch's DDP broadcasts the buffers of rank 0 before each step.
 Value updated(Emitter &emit, Value running, Value perGroup, double momentum) {
-  Value batch = emit.reshape(emit.sliceDim(perGroup, 0, 0, 1), shapeOf(running));
+  Value batch = shapeOf(perGroup)[0] == 1 ? emit.reshape(perGroup, shapeOf(running)) : ofFirstGroup(emit, perGroup);
   return emit.add(emit.mul(running, momentum), emit.mul(batch, 1 - momentum));
 }
 
