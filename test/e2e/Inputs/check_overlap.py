@@ -1,0 +1,42 @@
+"""Reads a plan's text: while a bucket is reduced, the backward pass goes on, and only the update waits for it.
+
+  cleave inspect PROGRAM --text | check_overlap.py BUCKETS
+
+Every gradient all-reduce but the last must have compute launches between its issue and the compute stream's wait for it,
+and none may be waited for before the last one is issued.
+"""
+import re
+import sys
+
+
+def train_step(text):
+    """The instruction lines of program train_step."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if re.match(r"(entry )?program .*train_step", line))
+    end = next((i for i in range(start + 1, len(lines)) if not lines[i].startswith(" ")), len(lines))
+    return [line.strip() for line in lines[start + 1:end]]
+
+
+def main():
+    lines = train_step(sys.stdin.read())
+    issued = {}  # event recorded behind an all-reduce -> position of the all-reduce
+    for i, line in enumerate(lines):
+        if line.startswith("all_reduce") and int(line.split()[-1]) > 1024:
+            event = next(l for l in lines[i + 1:] if l.startswith("record stream reduce")).split()[-1]
+            issued[event] = i
+    waits = {line.split()[-1]: i for i, line in enumerate(lines) if line.startswith("wait stream compute")}
+    if len(issued) < int(sys.argv[1]):
+        sys.exit(f"{len(issued)} gradient all-reduces, expected at least {sys.argv[1]}")
+    last = max(issued.values())
+    for event, start in issued.items():
+        end = waits.get(event)
+        if end is None or end < last:
+            sys.exit(f"the compute stream waits for the all-reduce of line {start} before the last one is issued")
+        launches = sum("stream compute" in line and line.startswith("launch") for line in lines[start:end])
+        if start != last and not launches:
+            sys.exit(f"nothing is computed while the all-reduce of line {start} runs")
+    print(f"{len(issued)} gradient all-reduces, each beside the rest of the backward pass")
+
+
+if __name__ == "__main__":
+    main()
