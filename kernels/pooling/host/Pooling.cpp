@@ -1,9 +1,6 @@
 #include "kernels/pooling/host/Pooling.h"
 
-#include "kernels/common/host/Window.h"
-
-#include <cmath>
-#include <limits>
+#include "kernels/pooling/host/WindowMaxima.h"
 
 namespace cleave::rt {
 
@@ -44,20 +41,6 @@ protected:
       plane(p);
   }
 
-  // The input index of the window's first maximum; -1 when it lies in the padding altogether. A NaN wins.
-  int64_t firstMaximum(const T *x, int64_t d, int64_t h, int64_t w) const {
-    int64_t best = -1;
-    C maximum = -std::numeric_limits<C>::infinity();
-    window_.forEachTap(d, h, w, [&](int64_t i, int64_t) {
-      C value = static_cast<C>(x[i]);
-      if (best < 0 || value > maximum || (std::isnan(value) && !std::isnan(maximum))) {
-        best = i;
-        maximum = value;
-      }
-    });
-    return best;
-  }
-
   // How many positions the mean divides by.
   C divisor(int64_t d, int64_t h, int64_t w) const {
     int64_t count = 1, at[3] = {d, h, w};
@@ -79,27 +62,30 @@ template <typename T> class MaxPool : public PoolKernel<T> {
   using C = typename PoolKernel<T>::C;
 
 public:
-  using PoolKernel<T>::PoolKernel;
+  MaxPool(const PoolShape &shape, int threads) : PoolKernel<T>(shape, threads), maxima_(shape.window) {}
   std::vector<size_t> bufferBytes() const override { return {this->inBytes(), this->outBytes()}; }
   Status run(void *const *buffers) override {
     auto *x = static_cast<const T *>(buffers[0]);
     auto *y = static_cast<T *>(buffers[1]);
     this->forEachPlane([&](int64_t p) {
-      this->window_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
-        int64_t best = this->firstMaximum(x + p * this->in_, d, h, w);
-        y[p * this->out_ + o] =
-            best < 0 ? static_cast<T>(-std::numeric_limits<C>::infinity()) : x[p * this->in_ + best];
+      T *next = y + p * this->out_;
+      maxima_.forEachRun(x + p * this->in_, [&](const MaximaRun<C> &run) {
+        for (int64_t i = 0; i < run.count; ++i)
+          *next++ = static_cast<T>(run.value[i]);
       });
     });
     return Status::ok();
   }
+
+private:
+  WindowMaxima<T> maxima_;
 };
 
 template <typename T> class MaxPoolGrad : public PoolKernel<T> {
   using C = typename PoolKernel<T>::C;
 
 public:
-  using PoolKernel<T>::PoolKernel;
+  MaxPoolGrad(const PoolShape &shape, int threads) : PoolKernel<T>(shape, threads), maxima_(shape.window) {}
   std::vector<size_t> bufferBytes() const override { return {this->inBytes(), this->outBytes(), this->inBytes()}; }
   Status run(void *const *buffers) override {
     auto *x = static_cast<const T *>(buffers[0]);
@@ -107,15 +93,22 @@ public:
     auto *dx = static_cast<T *>(buffers[2]);
     this->forEachPlane([&](int64_t p) {
       T *plane = dx + p * this->in_;
+      const T *next = dy + p * this->out_;
       std::fill_n(plane, this->in_, static_cast<T>(0.0f));
-      this->window_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
-        int64_t best = this->firstMaximum(x + p * this->in_, d, h, w);
-        if (best >= 0)
-          plane[best] = static_cast<T>(static_cast<C>(plane[best]) + static_cast<C>(dy[p * this->out_ + o]));
+      maxima_.forEachRun(x + p * this->in_, [&](const MaximaRun<C> &run) {
+        for (int64_t i = 0; i < run.count; ++i, ++next) {
+          if (run.tap[i] < 0)
+            continue;
+          T &target = plane[maxima_.inIndex(run, i)];
+          target = static_cast<T>(static_cast<C>(target) + static_cast<C>(*next));
+        }
       });
     });
     return Status::ok();
   }
+
+private:
+  WindowMaxima<T> maxima_;
 };
 
 template <typename T> class AvgPool : public PoolKernel<T> {
