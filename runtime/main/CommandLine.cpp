@@ -179,6 +179,17 @@ std::string firstLine(std::string text) {
   return text;
 }
 
+// "Could not convert: --lr = abc" says neither what was typed nor what would do.
+std::string conversionMessage(const std::string &text) {
+  size_t option = text.find("--"), equals = text.find(" = ", option);
+  if (option == std::string::npos || equals == std::string::npos)
+    return firstLine(text);
+  bool real = text.compare(option, 4, "--lr") == 0 || text.compare(option, 6, "--clip") == 0 ||
+              text.compare(option, 6, "--temp") == 0;
+  return text.substr(option, equals - option) + ": expected " + (real ? "a number" : "a whole number from 0") +
+         "; got: " + firstLine(text.substr(equals + 3));
+}
+
 } // namespace
 
 Status parseCommandLine(int argc, const char *const *argv, const std::string &program, Command *result) {
@@ -195,6 +206,12 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
     }
     CLEAVE_TRY(checkRest(parser));
     command.kind = parser.kind();
+  } catch (const CLI::ConversionError &error) {
+    return invalidArgument(conversionMessage(error.what()));
+  } catch (const CLI::ArgumentMismatch &error) {
+    std::string text = firstLine(error.what());
+    bool twice = text.find("At Most 1 required") != std::string::npos;
+    return invalidArgument(twice ? text.substr(0, text.find(':')) + " is given more than once" : text);
   } catch (const CLI::Error &error) {
     return invalidArgument(firstLine(error.what()));
   }

@@ -7,6 +7,7 @@
 #include "runtime/train/TrainLoop.h"
 
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -54,14 +55,16 @@ Status evaluate(Session &session, const TrainOptions &options) {
 
 Status generateText(Session &session, const GenerateOptions &options) {
   bool leader = session.isLeader();
-  auto show = [leader](char byte) {
+  bool begun = false;
+  auto show = [&](char byte) {
     if (!leader)
       return;
+    if (!begun) // the prompt comes out only where generating can go on from it
+      std::fwrite(options.prompt.data(), 1, options.prompt.size(), stdout);
+    begun = true;
     std::putchar(byte);
     std::fflush(stdout);
   };
-  if (leader)
-    std::fwrite(options.prompt.data(), 1, options.prompt.size(), stdout);
   CLEAVE_TRY(generate(session, options, show));
   if (leader)
     std::putchar('\n');
@@ -127,6 +130,8 @@ Status runCommand(const cleave_model &model, const Command &command) {
 }
 
 int runMain(int argc, const char *const *argv, const cleave_model &model) {
+  // A file beyond the size limit (ulimit -f) is then an error of write() as a full disk is, with a message.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::string name = model.name ? model.name : "model";
   Command command;
   Status status = parseCommandLine(argc, argv, name, &command);
@@ -135,7 +140,8 @@ int runMain(int argc, const char *const *argv, const cleave_model &model) {
     status = guardedRun(model, command);
     code = 1;
   }
-  if (status.isOk() && std::fflush(stdout) == 0)
+  // A failed write inside fwrite() leaves nothing to flush, only the mark.
+  if (status.isOk() && std::fflush(stdout) == 0 && !std::ferror(stdout))
     return 0;
   std::string message = status.isOk() ? "cannot write to stdout" : status.message();
   std::fflush(stdout);

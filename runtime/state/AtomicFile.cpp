@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace cleave::rt {
@@ -25,6 +26,11 @@ void AtomicFile::discard() {
 
 Status AtomicFile::create(const std::string &path, AtomicFile *result) {
   result->discard();
+  // A rename would put a plain file in the place of a device (/dev/stdout) or of a link to one.
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return S_ISDIR(info.st_mode) ? fileError("write", path, EISDIR)
+                                 : ioError("cannot write " + path + ": expected a regular file or a new name");
   result->path_ = path;
   result->aside_ = path + ".tmp-" + std::to_string(::getpid());
   result->fd_ = ::open(result->aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

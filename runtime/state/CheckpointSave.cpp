@@ -26,11 +26,23 @@ std::string stepName(uint64_t step) {
 CheckpointSave::CheckpointSave(std::string directory, uint64_t step)
     : directory_(std::move(directory)), name_(stepName(step)), aside_(directory_ + "/." + name_ + ".tmp") {}
 
-Status CheckpointSave::prepare() const {
+static Status makeDirectory(const std::string &directory) {
   std::error_code error;
-  fs::create_directories(directory_, error);
-  if (error)
-    return failed("create", directory_, error);
+  fs::create_directories(directory, error);
+  if (!error && !fs::is_directory(directory, error))
+    error = std::make_error_code(std::errc::not_a_directory);
+  return error ? failed("create", directory, error) : Status::ok();
+}
+
+Status CheckpointSave::probe(const std::string &directory) {
+  CLEAVE_TRY(makeDirectory(directory));
+  AtomicFile file; // never committed: its name goes with it
+  return AtomicFile::create(directory + "/.probe", &file);
+}
+
+Status CheckpointSave::prepare() const {
+  CLEAVE_TRY(makeDirectory(directory_));
+  std::error_code error;
   fs::remove_all(aside_, error);
   if (error)
     return failed("remove", aside_, error);

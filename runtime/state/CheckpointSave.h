@@ -18,6 +18,8 @@ class CheckpointSave {
 public:
   CheckpointSave(std::string directory, uint64_t step);
 
+  // Makes DIR and tries to write there, so that a mistake in its name shows before training.
+  static Status probe(const std::string &directory);
   // Leader: makes DIR and an empty directory aside.
   Status prepare() const;
   // The slices that this rank owns; no file when it owns none.

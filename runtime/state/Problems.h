@@ -5,6 +5,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ public:
     mismatched_.push_back(tensor + " (expected " + expected + ", got " + got + ")");
   }
 
-  // One line that names all of them. Superfluous tensors alone are an error only where the caller says so.
+  // One line that counts them and names the first. Superfluous tensors alone are an error only where the caller says
+  // so.
   Status status(const std::string &what, bool superfluousFails) const {
     if (missing_.empty() && mismatched_.empty() && (superfluous_.empty() || !superfluousFails))
       return Status::ok();
@@ -34,8 +36,11 @@ private:
     if (names.empty())
       return;
     *text += (text->empty() ? "" : "; ") + std::string(title) + " (" + std::to_string(names.size()) + "): ";
-    for (size_t i = 0; i < names.size(); ++i)
+    constexpr size_t kShown = 8; // another model's checkpoint differs in hundreds
+    for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
       *text += (i ? ", " : "") + names[i];
+    if (names.size() > kShown)
+      *text += ", ...";
   }
 
   std::vector<std::string> missing_, superfluous_, mismatched_;

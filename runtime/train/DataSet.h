@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_TRAIN_DATASET_H
 
 #include "runtime/train/BatchReader.h"
+#include "runtime/train/LabelRange.h"
 #include "runtime/train/Session.h"
 
 namespace cleave::rt {
@@ -30,16 +31,18 @@ public:
   uint64_t samples() const { return sampler_.samples(); }
   // Waits for the next global batch; it stays until the next call.
   const Batch &advance() { return *(batch_ = reader_->next()); }
-  // Copies this rank's part of the current batch to its ports; called on the rank's thread.
-  void fill(unsigned local, Rank &rank) const;
+  // Copies this rank's part of the current batch to its ports; called on the rank's thread. Fails where a label is none
+  // of the classes: a loss computed from it would be zero, and training would go on with it.
+  Status fill(unsigned local, Rank &rank) const;
 
 private:
-  InputFeed(const fb::Program &program, unsigned frames, const Sampler &sampler)
-      : program_(program), frames_(frames), sampler_(sampler) {}
+  InputFeed(const fb::Program &program, unsigned frames, const Sampler &sampler, std::vector<LabelRange> ranges)
+      : program_(program), frames_(frames), sampler_(sampler), ranges_(std::move(ranges)) {}
 
   const fb::Program &program_;
   unsigned frames_;
   Sampler sampler_;
+  std::vector<LabelRange> ranges_; // by input
   std::unique_ptr<BatchReader> reader_;
   const Batch *batch_ = nullptr;
 };

@@ -27,7 +27,7 @@ Status Evaluator::run(Evaluation *result) {
   for (uint64_t batch = 0; batch < feed_->batchesPerEpoch(); ++batch) {
     feed_->advance();
     CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
-      feed_->fill(local, rank);
+      CLEAVE_TRY(feed_->fill(local, rank));
       return rank.run(*program_);
     }));
   }

@@ -4,6 +4,7 @@
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/comm/MpiCommunicator.h"
 #include "runtime/plan/InstructionView.h"
+#include "runtime/state/AtomicFile.h"
 #include "runtime/train/MemoryUsage.h"
 #include "runtime/train/RankThreads.h"
 
@@ -94,8 +95,11 @@ Status Session::open(const cleave_model &model, const SessionOptions &options, S
   impl.residentBefore = memoryUsage().resident;
   impl.name = model.name ? model.name : "model";
   impl.tracePath = options.trace;
-  if (!options.trace.empty())
+  if (!options.trace.empty()) {
+    AtomicFile probe; // a mistake in its name shows now, not after the run
+    CLEAVE_TRY(AtomicFile::create(options.trace, &probe).in("--trace"));
     impl.trace = std::make_unique<ChromeTrace>();
+  }
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
   const fb::Program *wanted = nullptr;
   if (!options.program.empty())

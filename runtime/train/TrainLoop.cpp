@@ -40,7 +40,8 @@ Status TrainLoop::run() {
   while (!stop) {
     StepMetrics metrics;
     bool epochEnds = false;
-    CLEAVE_TRY(step(&metrics, &epochEnds).in("step " + std::to_string(position_.step + 1)));
+    std::string place = "step " + std::to_string(position_.step + 1);
+    CLEAVE_TRY(step(&metrics, &epochEnds).in(place));
     CLEAVE_TRY(finishStep(&metrics, epochEnds, &stop));
   }
   progress_->finish();
@@ -67,7 +68,7 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   double lr = schedule_.rate(lr_, position_.step, batch.epoch, total_);
   writeScalars(lr);
   CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
-    feed_->fill(local, rank);
+    CLEAVE_TRY(feed_->fill(local, rank));
     return rank.run(*program_);
   }));
   double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -81,6 +82,10 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   if (tokensPerSample_ != 0)
     metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
   readResults(metrics);
+  // With a loss scale the step was skipped and the scale falls; without one every parameter is lost from here on.
+  if (!std::isfinite(metrics->loss) && !metrics->lossScale)
+    return dataLoss("the loss is " + std::string(std::isnan(metrics->loss) ? "not a number" : "infinite") +
+                    "; give a smaller --lr or --clip-grad-norm, and look for such values in --data");
   // The first step warms caches up and says little about those to come.
   smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;
   return Status::ok();

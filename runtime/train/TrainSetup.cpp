@@ -5,6 +5,7 @@
 #include "runtime/train/TrainLoop.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cleave::rt {
 namespace {
@@ -34,10 +35,11 @@ double defaultRate(const fb::Plan &plan) {
 Status checkOptions(const TrainOptions &options) {
   if (options.epochs && options.steps)
     return invalidArgument("give --epochs or --steps, not both");
-  if (options.lr && !(*options.lr >= 0))
-    return invalidArgument("--lr must not be negative");
+  if (options.lr && !(*options.lr >= 0 && std::isfinite(*options.lr)))
+    return invalidArgument("--lr: expected a finite number from 0; got: " + std::to_string(*options.lr));
   if (options.clipGradNorm && !(*options.clipGradNorm > 0))
-    return invalidArgument("--clip-grad-norm must be positive");
+    return invalidArgument("--clip-grad-norm: expected a positive number; got: " +
+                           std::to_string(*options.clipGradNorm));
   if (options.logEvery == 0)
     return invalidArgument("--log-every must be at least 1");
   bool validates = !options.valData.empty();
@@ -125,6 +127,9 @@ Status TrainLoop::openOutputs() {
                                          /*quiet=*/!leader);
   if (leader && !options_.metrics.empty())
     CLEAVE_TRY(metricsFile_.open(options_.metrics, resumed_).in("--metrics"));
+  // Whether checkpoints can be written is asked before an hour of training, not after it.
+  if (leader && !options_.save.empty())
+    CLEAVE_TRY(CheckpointSave::probe(options_.save).in("--save"));
   if (leader && !options_.tensorboard.empty())
     CLEAVE_TRY(tensorboard_.open(options_.tensorboard).in("--tensorboard"));
   return Status::ok();
