@@ -72,6 +72,8 @@ public:
 private:
   llvm::Error makeContext();
   llvm::Error import();
+  llvm::Error checkOutput() const;
+  void noteLabels();
   llvm::Error emit();
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
   llvm::Error writeHeader(llvm::StringRef name);
@@ -83,6 +85,7 @@ private:
   TargetDescription target;
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
+  std::map<std::string, std::string> labels; // properties of the plan
   mlir::OwningOpRef<mlir::ModuleOp> kernels; // kernels form
 };
 
@@ -103,6 +106,23 @@ std::string Compilation::output() const {
     return (stem + ".mlir").str();
   }
   return stem.str();
+}
+
+// Whether the output can be written is asked before minutes of compilation, not after them.
+llvm::Error Compilation::checkOutput() const {
+  std::string path = output();
+  llvm::StringRef directory = llvm::sys::path::parent_path(path);
+  if (directory.empty())
+    directory = ".";
+  if (llvm::sys::path::filename(path) == "." || llvm::sys::fs::is_directory(path))
+    return makeError("-o " + path + ": is a directory; name the file to write");
+  if (!llvm::sys::fs::is_directory(directory))
+    return makeError("-o " + path + ": there is no directory '" + directory + "'; make it first");
+  if (llvm::sys::fs::access(directory, llvm::sys::fs::AccessMode::Write))
+    return makeError("-o " + path + ": the directory '" + directory + "' cannot be written to");
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
+    return makeError("-o " + path + ": is neither a regular file nor a new name");
+  return llvm::Error::success();
 }
 
 llvm::Error Compilation::makeContext() {
@@ -140,6 +160,7 @@ llvm::Error Compilation::import() {
   for (const std::string &note : model.notes)
     log << "note: " << note << "\n";
 
+  noteLabels();
   std::vector<mlir::Attribute> names;
   std::vector<int64_t> sizes;
   llvm::SmallVector<mlir::StringAttr> axes;
@@ -151,13 +172,31 @@ llvm::Error Compilation::import() {
   return llvm::Error::success();
 }
 
+// What the importer knows of labels (compiler/Import/ONNX/Loss.h), for the runtime (runtime/train/LabelRange.h).
+void Compilation::noteLabels() {
+  for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      auto range = function.getArgAttrOfType<mlir::ArrayAttr>(i, "cleave.labels");
+      auto name = function.getArgAttrOfType<mlir::StringAttr>(i, "cleave.name");
+      if (!range || !name)
+        continue;
+      std::string text;
+      for (auto number : range.getAsRange<mlir::IntegerAttr>())
+        text += (text.empty() ? "" : ",") + std::to_string(number.getInt());
+      labels["labels." + name.str()] = text;
+    }
+}
+
 plan::PlanningOptions Compilation::planningOptions() {
   plan::PlanningOptions planning;
   planning.target = target.name;
   planning.threads = target.threads;
   planning.scratch = hostScratch;
   planning.extent = [](KernelOp kernel) { return static_cast<uint64_t>(kernelExtent(kernel).value_or(1)); };
-  planning.constants = [this](llvm::StringRef name, mlir::DenseElementsAttr value) { addConstant(model.weights, name, value); };
+  planning.constants = [this](llvm::StringRef name, mlir::DenseElementsAttr value) {
+    addConstant(model.weights, name, value);
+  };
+  planning.properties.insert(labels.begin(), labels.end());
   planning.properties["model"] = llvm::sys::path::filename(options.model).str();
   if (options.train) {
     planning.properties["optimizer"] = options.optimizer;
@@ -174,8 +213,8 @@ llvm::Error Compilation::writeHeader(llvm::StringRef name) {
   std::string guard = "CLEAVE_MODEL_" + llvm::StringRef(name).upper() + "_H";
   std::string text = "/* Written by `cleave compile`. */\n#ifndef " + guard + "\n#define " + guard +
                      "\n#include \"cleave/model.h\"\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-                     "extern const cleave_model cleave_model_" + name.str() +
-                     ";\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
+                     "extern const cleave_model cleave_model_" +
+                     name.str() + ";\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
   return writeFile(path, text);
 }
 
@@ -199,7 +238,8 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
     data.weights = weights->embedded->getBuffer();
   for (size_t i = 0, count = plan.kernels() ? plan.kernels()->size() : 0; i < count; ++i) {
     const rt::fb::Kernel *kernel = plan.kernels()->Get(i);
-    data.kernels.push_back(kernel->kind() == rt::fb::KernelKind::generated ? codegen.prefix + kernel->name()->str() : "");
+    data.kernels.push_back(kernel->kind() == rt::fb::KernelKind::generated ? codegen.prefix + kernel->name()->str()
+                                                                           : "");
   }
   auto object = emitModelObject(data);
   if (!object)
@@ -228,11 +268,11 @@ llvm::Error Compilation::emit() {
     return makeError("the compiler wrote a plan that the runtime refuses: " + status.message());
 
   rt::PlanSummary summary = rt::summarize(*plan);
-  if (options.memoryLimit && summary.totalBytes > static_cast<uint64_t>(*options.memoryLimit))
-    return makeError("the plan needs " + llvm::Twine(summary.totalBytes) + " bytes on each rank, --memory-limit allows " +
-                     llvm::Twine(*options.memoryLimit) + "; its parts:\n" + rt::printSummary(*plan, summary) +
-                     "a smaller --dim batch, or more --micro-batches, would make it smaller");
   log << rt::printSummary(*plan, summary);
+  if (options.memoryLimit && summary.totalBytes > static_cast<uint64_t>(*options.memoryLimit))
+    return makeError("--memory-limit allows " + llvm::Twine(*options.memoryLimit) + " bytes, the plan needs " +
+                     llvm::Twine(summary.totalBytes) +
+                     " on each rank; a smaller --dim batch, or more --micro-batches, would make it smaller");
   return options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
 }
 
@@ -241,6 +281,8 @@ llvm::Error Compilation::run() {
   if (!described)
     return described.takeError();
   target = *described;
+  if (llvm::Error error = checkOutput())
+    return error;
   if (llvm::Error error = makeContext())
     return error;
   if (llvm::Error error = import())

@@ -44,7 +44,7 @@ llvm::Error run(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> argumen
   std::optional<llvm::StringRef> redirects[] = {std::nullopt, log.str(), log.str()};
   int result = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, 0, 0, &message);
   if (auto words = llvm::MemoryBuffer::getFile(log); words && result != 0)
-    message += (*words)->getBuffer().rtrim();
+    message += (*words)->getBuffer().split('\n').first; // the rest repeats it
   fs::remove(log);
   return result == 0 ? llvm::Error::success() : makeError("linking failed: " + message);
 }
@@ -54,8 +54,9 @@ llvm::Error run(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> argumen
 llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> objects, llvm::StringRef output) {
   auto compiler = llvm::sys::findProgramByName("c++");
   if (!compiler)
-    return makeError("linking needs the C++ compiler driver 'c++', which is not on the path (Debian: apt-get install g++); "
-                     "--emit object needs none");
+    return makeError(
+        "linking needs the C++ compiler driver 'c++', which is not on the path (Debian: apt-get install g++); "
+        "--emit object needs none");
   std::string partial = output.str() + ".partial";
   llvm::SmallVector<std::string> flags = {*compiler, "-o", partial};
   flags.append(objects.begin(), objects.end());

@@ -3,14 +3,14 @@
 #include "compiler/Import/Registry/OperatorRegistry.h"
 #include "compiler/Support/Error.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Path.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
 
 using namespace cleave;
 
@@ -58,9 +58,14 @@ llvm::Error PhaseRunner::addInserted(Phase phase, mlir::OpPassManager &manager) 
       continue;
     std::string message;
     llvm::raw_string_ostream stream(message);
-    if (mlir::failed(mlir::parsePassPipeline(pipeline, manager, stream)))
-      return makeError("--insert " + llvm::Twine(phaseName(phase)) + "=" + pipeline + ": " +
-                       llvm::StringRef(message).rtrim() + " (is the plug-in that has it loaded?)");
+    if (mlir::failed(mlir::parsePassPipeline(pipeline, manager, stream))) {
+      // MLIR draws a caret under the text on further lines; the first one says it.
+      llvm::StringRef said = llvm::StringRef(message).split('\n').first;
+      if (size_t error = said.find("error: "); error != llvm::StringRef::npos)
+        said = said.drop_front(error + llvm::StringRef("error: ").size());
+      return makeError("--insert " + llvm::Twine(phaseName(phase)) + "=" + pipeline + ": " + said +
+                       " (is the plug-in that has it loaded?)");
+    }
   }
   return llvm::Error::success();
 }
@@ -88,28 +93,36 @@ llvm::Error PhaseRunner::run(Phase phase, const std::function<void(mlir::OpPassM
 }
 
 llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry) {
-  for (const std::string &path : options.passPlugins) {
-    auto passes = mlir::PassPlugin::load(path);
+  for (const std::string &given : options.passPlugins) {
+    // A name without a slash would be looked for among the system's libraries.
+    llvm::SmallString<256> path(given);
+    llvm::sys::fs::make_absolute(path);
+    if (!llvm::sys::fs::exists(path))
+      return makeError("--load-pass-plugin " + given + ": no such file");
+    auto passes = mlir::PassPlugin::load(path.str().str());
     if (!passes)
-      return makeError("--load-pass-plugin " + path + ": " + llvm::toString(passes.takeError()));
+      return makeError("--load-pass-plugin " + given +
+                       ": not a library of passes: " + llvm::toString(passes.takeError()));
     passes->registerPassRegistryCallbacks();
     // A library may carry a dialect too; one that does not is no error.
-    if (auto dialect = mlir::DialectPlugin::load(path))
+    if (auto dialect = mlir::DialectPlugin::load(path.str().str()))
       dialect->registerDialectRegistryCallbacks(registry);
     else
       llvm::consumeError(dialect.takeError());
     if (llvm::Error error = checkRegistrations())
-      return makeError("--load-pass-plugin " + path + ": " + llvm::toString(std::move(error)));
+      return makeError("--load-pass-plugin " + given + ": " + llvm::toString(std::move(error)));
   }
   return llvm::Error::success();
 }
 
 llvm::Error cleave::writeModule(mlir::ModuleOp module, llvm::StringRef path) {
-  return llvm::handleErrors(llvm::writeToOutput(path,
-                                                [&](llvm::raw_ostream &out) {
-                                                  module.print(out);
-                                                  out << "\n";
-                                                  return llvm::Error::success();
-                                                }),
-                            [&](const llvm::ErrorInfoBase &info) { return makeError(path + ": " + info.message()); });
+  return llvm::handleErrors(
+      llvm::writeToOutput(path,
+                          [&](llvm::raw_ostream &out) {
+                            module.print(out);
+                            out << "\n";
+                            return llvm::Error::success();
+                          }),
+      [&](const llvm::FileError &info) { return makeError(path + ": " + info.messageWithoutFileInfo()); },
+      [&](const llvm::ErrorInfoBase &info) { return makeError(path + ": " + info.message()); });
 }

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 
 namespace cleave {
@@ -72,12 +74,12 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--dim", t.dims, "bind symbolic dimensions; the batch is that of one rank and micro-batch")
       ->delimiter(',')->type_name("NAME=N");
   app.add_option("--global-batch", o.globalBatch, "samples of one step over all ranks; derives the bound batch")
-      ->check(CLI::PositiveNumber)->type_name("N");
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))->type_name("N");
   app.add_option("--batch-dim", o.batchDim, "the symbol that counts samples (default: dimension 0 of the inputs)")
       ->type_name("NAME");
   app.add_option("--mesh", t.mesh, "axes of the device mesh, slowest first")->delimiter(',')->type_name("AXIS=N");
   app.add_option("--micro-batches", o.microBatches, "micro-batches accumulated in one step")
-      ->check(CLI::PositiveNumber)->type_name("N");
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))->type_name("N");
 
   const char *training = "Training";
   app.add_flag("--train", o.train, "compile a training step")->group(training);
@@ -136,10 +138,15 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
     o.memoryLimit = parseBytes("--memory-limit", t.memoryLimit);
   for (const std::string &text : t.inserts) {
     size_t equals = text.find('=');
-    if (equals == std::string::npos)
+    if (equals == std::string::npos || equals + 1 == text.size())
       fail("--insert", "expected PHASE=PIPELINE, as in import=my-pass; got: " + text);
-    o.insertedPipelines.emplace_back(parsePhaseOption("--insert", text.substr(0, equals)), text.substr(equals + 1));
+    Phase phase = parsePhaseOption("--insert", text.substr(0, equals));
+    if (phase > Phase::Plan)
+      fail("--insert", "after '" + text.substr(0, equals) + "' nothing is left that a pass could work on; the last phase is plan");
+    o.insertedPipelines.emplace_back(phase, text.substr(equals + 1));
   }
+  if (o.globalBatch && o.dims.count(o.batchDim.empty() ? "batch" : o.batchDim))
+    fail("--global-batch", "it derives the batch dimension; leave --dim " + (o.batchDim.empty() ? "batch" : o.batchDim) + " away");
   if (!o.train && (!o.lossOutput.empty() || !o.loss.empty()))
     fail("--loss-output", "a loss needs --train");
   if (!o.lossOutput.empty() && !o.loss.empty())
@@ -153,7 +160,8 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
 // --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.
 std::vector<std::string> configArguments(const std::string &path) {
   std::ifstream file(path);
-  if (!file)
+  // Reading a directory throws from inside the stream, opening it does not fail.
+  if (!file || std::filesystem::is_directory(path))
     fail("--config", "cannot read " + path);
   nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
@@ -161,6 +169,10 @@ std::vector<std::string> configArguments(const std::string &path) {
   std::vector<std::string> arguments;
   auto text = [](const nlohmann::json &v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
   for (const auto &[key, value] : json.items()) {
+    if (key == "config")
+      fail("--config", path + ": a configuration cannot name another one");
+    if (value.is_object() || value.is_null())
+      fail("--config", path + ": '" + key + "' must be a text, a number, a boolean or a list of them");
     if (value.is_boolean()) {
       if (value.get<bool>())
         arguments.push_back("--" + key);
@@ -237,8 +249,8 @@ Request parse(int argc, const char *const *argv) {
     return Exit{app.exit(e)};
   } catch (const CLI::CallForVersion &e) {
     return Exit{app.exit(e)};
-  } catch (const CLI::Error &e) {
-    std::fprintf(stderr, "cleave: %s\n", e.what());
+  } catch (const std::exception &e) { // CLI11's own, and what streams and allocations throw
+    std::fprintf(stderr, "cleave: %s\n", std::string(e.what(), std::strcspn(e.what(), "\n")).c_str());
     return Exit{2};
   }
   if (*compileApp)

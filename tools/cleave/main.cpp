@@ -6,6 +6,8 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
+
 using namespace cleave;
 
 namespace {
@@ -27,6 +29,7 @@ struct Runner {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit is then an error with a message, as a full disk is
   Request request = parseCommandLine(argc, argv);
   if (const Exit *leave = std::get_if<Exit>(&request))
     return leave->code;

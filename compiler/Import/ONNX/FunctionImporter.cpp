@@ -129,6 +129,11 @@ private:
     mlir::Builder &builder = emit_.builder;
     std::string name = job_.options.lossOutput;
     if (!job_.options.loss.empty()) {
+      for (const auto &input : job_.file.proto.graph().input())
+        if (input.name() == "labels")
+          return job_.errors.add(
+              "--loss adds an input 'labels', and the model has one already; if it computes its loss, "
+              "give --loss-output NAME instead");
       mlir::Type labels = labelsTypeFor(job_.options.loss, typeOf(results[0]), job_.errors);
       if (!labels)
         return;

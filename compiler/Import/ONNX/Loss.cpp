@@ -27,6 +27,24 @@ mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensor
 
 static Shape allDims(Value value) { return Shape(llvm::to_vector(llvm::seq<int64_t>(0, rankOf(value)))); }
 
+void cleave::onnx_import::noteLabels(Value labels, int64_t classes, std::optional<int64_t> ignored) {
+  // Every label stays one through these.
+  while (mlir::Operation *op = labels.getDefiningOp()) {
+    if (!llvm::isa<CastOp, ReshapeOp, TransposeOp>(op))
+      return;
+    labels = op->getOperand(0);
+  }
+  auto argument = llvm::cast<mlir::BlockArgument>(labels);
+  auto function = llvm::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
+  if (!function || isFloat(labels))
+    return;
+  llvm::SmallVector<int64_t> range = {classes};
+  if (ignored)
+    range.push_back(*ignored);
+  function.setArgAttr(argument.getArgNumber(), "cleave.labels",
+                      mlir::Builder(function.getContext()).getI64ArrayAttr(range));
+}
+
 Value cleave::onnx_import::emitPickedLoss(Emitter &emit, Value logProbabilities, Value labels, int64_t dim) {
   auto type = typeOf(logProbabilities);
   Shape others;
@@ -46,6 +64,7 @@ Value cleave::onnx_import::emitLoss(Emitter &emit, llvm::StringRef kind, Value p
   }
   int64_t dim = classDim(rankOf(predictions));
   Value logs = kind == "cross-entropy" ? emit.logSoftmax(predictions, dim) : predictions;
+  noteLabels(labels, shapeOf(predictions)[dim], std::nullopt);
   Value losses = emitPickedLoss(emit, logs, labels, dim);
   return emit.mean(losses, allDims(losses));
 }

@@ -60,6 +60,8 @@ LogicalResult reduceLoss(OpContext &op, Value losses, Value weights) {
 
 LogicalResult importLoss(OpContext &op, Value logs) {
   Value labels = op.value(1);
+  const auto *ignore = op.attribute("ignore_index");
+  noteLabels(labels, shapeOf(logs)[1], ignore ? std::optional<int64_t>(ignore->i()) : std::nullopt);
   auto weights = labelWeights(op, logs, labels);
   if (failed(weights))
     return failure();

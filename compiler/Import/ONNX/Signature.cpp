@@ -30,6 +30,7 @@ public:
     for (const auto *input : inputs)
       bindInput(*input);
     reportUnbound();
+    reportUnknown();
     return std::move(signature_);
   }
 
@@ -86,6 +87,8 @@ private:
     std::string symbol = symbolOf(input, dim);
     if (symbol.empty())
       return input.type().tensor_type().shape().dim(dim).dim_value();
+    symbols_.insert(symbol);
+    known_.insert({symbol, input.name() + ":" + std::to_string(dim)});
     auto it = options_.dims.find(symbol);
     if (it == options_.dims.end()) // an anonymous name is accepted beside the symbol
       it = options_.dims.find(input.name() + ":" + std::to_string(dim));
@@ -109,12 +112,21 @@ private:
                 "=N");
   }
 
+  // A --dim that binds nothing is a slip of the pen; left alone, the user would believe that it took effect.
+  void reportUnknown() {
+    for (const auto &entry : options_.dims)
+      if (!known_.count(entry.getKey().str()))
+        errors_.add("--dim " + entry.getKey() + ": the model has no such dimension; it has: " +
+                    (symbols_.empty() ? "none that is symbolic" : llvm::join(symbols_, ", ")));
+  }
+
   mlir::MLIRContext *context_;
   const onnx::GraphProto &graph_;
   const ImportOptions &options_;
   ErrorList &errors_;
   Signature signature_;
   std::set<std::string> unbound_;
+  std::set<std::string> symbols_, known_; // symbols; they and the anonymous names
 };
 
 } // namespace
