@@ -1,0 +1,33 @@
+// Well-formed protobufs with wrong content, for cleave-import-fuzz.
+#ifndef CLEAVE_TEST_COMPILER_IMPORT_MODELMUTATOR_H
+#define CLEAVE_TEST_COMPILER_IMPORT_MODELMUTATOR_H
+
+#include "compiler/Import/ONNX/Proto.h"
+
+#include <random>
+
+namespace cleave::fuzz {
+
+class Random {
+public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  size_t below(size_t bound) { return bound ? engine_() % bound : 0; }
+  template <typename List> const auto &pick(const List &list) { return list[below(std::size(list))]; }
+  int64_t integer(); // mostly small, sometimes at a border of some type
+
+private:
+  std::mt19937_64 engine_;
+};
+
+// External data become zeros in the file; false where that would be more than a few MB.
+bool embedWeights(onnx::ModelProto &model);
+
+// A graph of one operator of the importer's table, or two chained; inputs and attributes are random.
+onnx::ModelProto randomOperator(Random &random);
+
+// Changes a few fields anywhere: values, elements removed, doubled or exchanged, names and operators replaced.
+void mutate(onnx::ModelProto &model, Random &random);
+
+} // namespace cleave::fuzz
+
+#endif
