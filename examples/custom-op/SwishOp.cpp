@@ -9,8 +9,7 @@ using namespace mlir;
 using example::SwishOp;
 
 // With s = sigmoid(beta x) and y = x s:  dy/dx = s + beta x s (1 - s) = s + beta y (1 - s).
-LogicalResult SwishOp::buildVJP(OpBuilder &builder, ArrayRef<Value> resultGrads,
-                                SmallVectorImpl<Value> &operandGrads) {
+LogicalResult SwishOp::buildVJP(OpBuilder &builder, ArrayRef<Value> resultGrads, SmallVectorImpl<Value> &operandGrads) {
   if (!resultGrads[0])
     return success();
   Location loc = getLoc();

@@ -46,8 +46,8 @@ struct FoldScales : OpRewritePattern<cleave::MulOp> {
     if (!inner)
       return rewriter.notifyMatchFailure(op, "not a product of a product with two constants");
     auto type = cast<RankedTensorType>(op.getType());
-    auto scale = cleave::ConstantOp::create(rewriter, op.getLoc(),
-                                            DenseElementsAttr::get(type, outer->second * inner->second));
+    auto scale =
+        cleave::ConstantOp::create(rewriter, op.getLoc(), DenseElementsAttr::get(type, outer->second * inner->second));
     rewriter.replaceOpWithNewOp<cleave::MulOp>(op, type, inner->first, scale);
     return success();
   }

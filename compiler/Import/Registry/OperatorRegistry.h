@@ -5,8 +5,8 @@
 // questions of dialects/Cleave/IR/CleaveInterfaces.h (complete example: examples/custom-op). A model-local function of
 // the same domain and name goes first.
 //
-// When it is called: `registerOperator` from the plug-in's registration callbacks, that is, once, before any import. The
-// handler once for every node of the operator and every imported function: once for inference, twice for training
+// When it is called: `registerOperator` from the plug-in's registration callbacks, that is, once, before any import.
+// The handler once for every node of the operator and every imported function: once for inference, twice for training
 // (`@model`, then `@model.eval`). Nodes come in the graph's order, on one thread. A handler keeps no state.
 //
 // What holds then: required inputs are there, every input is a ranked tensor of static shape, and the builder stands
