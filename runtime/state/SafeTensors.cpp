@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <link.h>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sys/mman.h>
@@ -117,6 +118,27 @@ Status parseImage(const std::byte *image, size_t size, std::vector<TensorView> *
   return rejectOverlaps(*tensors);
 }
 
+// Whether the bytes come from a segment of the program or of a library that nobody can have changed, so that dropped
+// pages are read from its file again. MADV_PAGEOUT, safe for any memory, leaves pages that are not yet on disk, as
+// those of a program that was linked a moment ago are.
+bool isInReadOnlySegment(uintptr_t begin, uintptr_t end) {
+  struct Search {
+    uintptr_t begin, end;
+  } search{begin, end};
+  auto visit = [](dl_phdr_info *object, size_t, void *data) -> int {
+    const Search &wanted = *static_cast<const Search *>(data);
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const ElfW(Phdr) &segment = object->dlpi_phdr[i];
+      uintptr_t first = object->dlpi_addr + segment.p_vaddr;
+      if (segment.p_type == PT_LOAD && !(segment.p_flags & PF_W) && first <= wanted.begin &&
+          wanted.end <= first + segment.p_filesz)
+        return 1;
+    }
+    return 0;
+  };
+  return ::dl_iterate_phdr(visit, &search) == 1;
+}
+
 } // namespace
 
 Status SafeTensors::parse(const void *image, size_t size, const std::string &origin, SafeTensors *result) {
@@ -140,13 +162,14 @@ Status SafeTensors::open(const std::string &path, SafeTensors *result) {
 void SafeTensors::dropPages() const {
   if (file_)
     return file_->dropPages();
-  // The image inside an executable: clean pages of its file. MADV_PAGEOUT never loses anything, whatever memory it is.
   if (tensors_.empty())
     return;
+  // Whole pages of the image only: what lies beside it is somebody else's.
   auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  uintptr_t begin = reinterpret_cast<uintptr_t>(tensors_.front().data) / page * page;
-  uintptr_t end = reinterpret_cast<uintptr_t>(tensors_.back().data + tensors_.back().bytes);
-  ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_PAGEOUT);
+  uintptr_t begin = (reinterpret_cast<uintptr_t>(tensors_.front().data) + page - 1) / page * page;
+  uintptr_t end = reinterpret_cast<uintptr_t>(tensors_.back().data + tensors_.back().bytes) / page * page;
+  if (begin < end && isInReadOnlySegment(begin, end))
+    ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
 const TensorView *SafeTensors::find(std::string_view name) const {

@@ -43,7 +43,7 @@ public:
   const std::vector<TensorView> &tensors() const { return tensors_; }
   const TensorView *find(std::string_view name) const;
   const std::string &origin() const { return origin_; }
-  // As FileMapping::dropPages(). An image in memory is left to the kernel, which may write it out or not.
+  // As FileMapping::dropPages(), for files and for images inside the program; other memory is left alone.
   void dropPages() const;
 
 private:
