@@ -142,7 +142,8 @@ LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
     draft.roots.merge(from, to);
     return success();
   }
-  addCopy(op, to, from, bytes);
+  // Early, so that a bucket that is reduced in place waits for its value's copy into another one, and for no more.
+  addCopy(op, to, from, bytes).early = isa<ConcatOp>(op);
   return success();
 }
 

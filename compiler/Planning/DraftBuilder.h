@@ -65,6 +65,7 @@ private:
   bool usedSince(unsigned root, unsigned since) const;
   bool mustCopyRead(ReadOp read);
   bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Place> inputs);
+  bool isLastUseOf(unsigned root, mlir::Operation *op) const;
   bool canReduceInPlace(mlir::shard::AllReduceOp op, Place place, uint64_t bytes, uint64_t padded);
 
   // Steps.

@@ -104,8 +104,20 @@ static FailureOr<Reduction> convertReduction(shard::AllReduceOp op) {
   }
 }
 
+// Whether no value that lies in the root by now, results of `op` aside, is used behind `op`. Exact where families are
+// not: two buckets that share a gradient (residual branches that end in batch norms have one bias gradient) are one
+// family.
+bool DraftBuilder::isLastUseOf(unsigned root, Operation *op) const {
+  for (const auto &[value, place] : places)
+    if (value.getDefiningOp() != op && draft.roots.resolve(place).root == root)
+      for (Operation *user : value.getUsers())
+        if (user->getBlock() == op->getBlock() && op->isBeforeInBlock(user))
+          return false;
+  return true;
+}
+
 bool DraftBuilder::canReduceInPlace(shard::AllReduceOp op, Place place, uint64_t bytes, uint64_t padded) {
-  if (families.lastUse(op.getInput()) != families.position(op))
+  if (!isLastUseOf(draft.roots.resolve(place).root, op))
     return false;
   if (draft.roots.isFresh(place))
     return bytes == padded || draft.roots.isFreshWhole(place, bytes);
