@@ -15,6 +15,7 @@
 #include "dialects/Plan/IR/Plan.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/state/AtomicFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -34,14 +35,10 @@ std::string identifierOf(llvm::StringRef output) {
   return name.empty() || llvm::isDigit(name.front()) ? "_" + name : name;
 }
 
+// llvm::writeToOutput would end the program where the disk is full.
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
-  auto write = [&](llvm::raw_ostream &out) {
-    out << bytes;
-    return llvm::Error::success();
-  };
-  return llvm::handleErrors(llvm::writeToOutput(path, write), [&](const llvm::ErrorInfoBase &info) {
-    return makeError(path + ": cannot write: " + info.message());
-  });
+  rt::Status status = rt::writeFileAtomically(path.str(), {bytes.data(), bytes.size()});
+  return status.isOk() ? llvm::Error::success() : makeError(status.message());
 }
 
 // Temporary object files, removed with it.

@@ -2,6 +2,7 @@
 
 #include "compiler/Import/Registry/OperatorRegistry.h"
 #include "compiler/Support/Error.h"
+#include "runtime/state/AtomicFile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -116,13 +117,10 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
 }
 
 llvm::Error cleave::writeModule(mlir::ModuleOp module, llvm::StringRef path) {
-  return llvm::handleErrors(
-      llvm::writeToOutput(path,
-                          [&](llvm::raw_ostream &out) {
-                            module.print(out);
-                            out << "\n";
-                            return llvm::Error::success();
-                          }),
-      [&](const llvm::FileError &info) { return makeError(path + ": " + info.messageWithoutFileInfo()); },
-      [&](const llvm::ErrorInfoBase &info) { return makeError(path + ": " + info.message()); });
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out);
+  out << "\n";
+  rt::Status status = rt::writeFileAtomically(path.str(), text);
+  return status.isOk() ? llvm::Error::success() : makeError(status.message());
 }

@@ -67,7 +67,17 @@ Status CheckpointSave::writeShard(const fb::Plan &plan, unsigned rank, const Ran
   return tensors.empty() ? Status::ok() : writeSafeTensors(aside_ + "/" + shardName(rank), tensors);
 }
 
+void CheckpointSave::discard() const {
+  std::error_code error; // what made the save fail is what the user is told
+  fs::remove_all(aside_, error);
+}
+
 Status CheckpointSave::publish(const CheckpointIndex &index) const {
+  // A part appears whole or not at all (AtomicFile), so that one that is there is complete.
+  for (const CheckpointTensor &tensor : index.tensors)
+    for (const auto &slice : tensor.slices)
+      if (std::error_code error; !fs::exists(aside_ + "/" + slice.file, error))
+        return ioError("another process could not write " + slice.file + "; its message says why");
   CLEAVE_TRY(writeCheckpointIndex(aside_ + "/" + kCheckpointIndexFile, index));
   std::string target = directory_ + "/" + name_, replaced = directory_ + "/." + name_ + ".old";
   std::error_code error;

@@ -24,7 +24,9 @@ public:
   Status prepare() const;
   // The slices that this rank owns; no file when it owns none.
   Status writeShard(const fb::Plan &plan, unsigned rank, const RankStates &states) const;
-  // Leader: writes the index and gives the directory its name.
+  // Leader: removes the directory aside, after a failure.
+  void discard() const;
+  // Leader: writes the index and gives the directory its name. Fails where another process could not write its part.
   Status publish(const CheckpointIndex &index) const;
   // Leader: makes DIR/latest (or DIR/best) name this checkpoint.
   Status point(const std::string &pointer) const;

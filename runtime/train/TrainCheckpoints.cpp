@@ -4,6 +4,23 @@
 
 namespace cleave::rt {
 
+namespace {
+
+Status publish(Session &session, const CheckpointSave &save, const std::string &directory,
+               const TrainingPosition &position, bool isBest, unsigned keep) {
+  CheckpointIndex index;
+  index.model = session.modelName();
+  index.position = position;
+  CLEAVE_TRY(makeCheckpointIndex(session.plan(), &index));
+  CLEAVE_TRY(save.publish(index));
+  CLEAVE_TRY(save.point("latest"));
+  if (isBest)
+    CLEAVE_TRY(save.point("best"));
+  return pruneCheckpoints(directory, keep);
+}
+
+} // namespace
+
 Status saveCheckpoint(Session &session, const std::string &directory, const TrainingPosition &position, bool isBest,
                       unsigned keep) {
   CheckpointSave save(directory, position.step);
@@ -15,18 +32,11 @@ Status saveCheckpoint(Session &session, const std::string &directory, const Trai
       return save.writeShard(session.plan(), session.worldRank(local), session.states(local));
     });
   CLEAVE_TRY(session.barrier());
+  if (status.isOk() && session.isLeader())
+    status = publish(session, save, directory, position, isBest, keep);
+  if (!status.isOk() && session.isLeader())
+    save.discard();
   CLEAVE_TRY(std::move(status));
-  if (session.isLeader()) {
-    CheckpointIndex index;
-    index.model = session.modelName();
-    index.position = position;
-    CLEAVE_TRY(makeCheckpointIndex(session.plan(), &index));
-    CLEAVE_TRY(save.publish(index));
-    CLEAVE_TRY(save.point("latest"));
-    if (isBest)
-      CLEAVE_TRY(save.point("best"));
-    CLEAVE_TRY(pruneCheckpoints(directory, keep));
-  }
   return session.barrier();
 }
 
