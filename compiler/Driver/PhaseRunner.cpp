@@ -121,6 +121,10 @@ llvm::Error cleave::writeModule(mlir::ModuleOp module, llvm::StringRef path) {
   llvm::raw_string_ostream out(text);
   module.print(out);
   out << "\n";
+  if (path == "-") {
+    llvm::outs() << text;
+    return llvm::Error::success();
+  }
   rt::Status status = rt::writeFileAtomically(path.str(), text);
   return status.isOk() ? llvm::Error::success() : makeError(status.message());
 }
