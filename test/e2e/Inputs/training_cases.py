@@ -11,6 +11,9 @@ CASES = {
                              {"x": ("float", (1, 28, 28), None), "labels": ("int", (), 10)}),
     "resnet18": ("test/models/resnet18/resnet18.torchscript.onnx", 4,
                  {"x": ("float", (3, 64, 64), None), "labels": ("int", (), 1000)}),
+    # as PyTorch's DDP: each rank normalizes its own half of the batch
+    "resnet18-ddp": ("test/models/resnet18/resnet18.torchscript.onnx", 4,
+                     {"x": ("float", (3, 64, 64), None), "labels": ("int", (), 1000)}),
     "gpt-nano": ("examples/gpt-nano/gpt-nano.onnx", 4, TOKENS64),
     "bert-tiny": ("test/models/bert-tiny/bert-tiny.torchscript.onnx", 8,
                   {"input_ids": ("int", (32,), 1000), "attention_mask": ("ones", (32,), None),
@@ -19,6 +22,18 @@ CASES = {
 
 # name -> (Cleave's --optimizer, learning rate)
 OPTIMIZERS = {"sgd": ("sgd,momentum=0.9", 1e-2), "adamw": ("adamw,weight_decay=0.01", 1e-3)}
+
+# A ReLU or a maximum whose inputs differ by less than rounding may go either way, which changes a gradient by 1e-3 of itself: in
+# ResNet-18 about one of a step's 500,000 does. The smaller the rate, the longer it takes until such a step shows in the loss.
+RATES = {("mnist-cnn-no-dropout", "adamw"): 1e-4, ("resnet18", "sgd"): 1e-4, ("resnet18", "adamw"): 1e-5,
+         ("resnet18-ddp", "sgd"): 1e-4, ("resnet18-ddp", "adamw"): 1e-5}
+
+# Groups of a batch's samples that go through the model apart, the first one's running statistics staying.
+GROUPS = {"resnet18-ddp": 2}
+
+
+def rate(case, optimizer):
+    return RATES.get((case, optimizer), OPTIMIZERS[optimizer][1])
 
 
 def data(model):
