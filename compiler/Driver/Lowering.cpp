@@ -63,7 +63,7 @@ llvm::Expected<Progress> runPhases(mlir::ModuleOp module, const CompileOptions &
   PhaseRunner runner(module, options);
   for (const auto &[phase, build] : phases) {
     if (llvm::Error error = runner.run(phase, build))
-      return std::move(error);
+      return error;
     if (runner.done())
       return Progress::Stopped;
   }

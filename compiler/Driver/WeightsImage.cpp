@@ -66,7 +66,7 @@ llvm::Expected<WeightsImage> writeBeside(const std::vector<rt::TensorView> &view
   WeightsImage image;
   image.file = (path::filename(directory) + "/model.safetensors").str();
   if (llvm::Error error = toError(rt::writeSafeTensors((directory + "/model.safetensors").str(), views)))
-    return std::move(error);
+    return error;
   return image;
 }
 
@@ -85,7 +85,7 @@ llvm::Expected<WeightsImage> writeEmbedded(const std::vector<rt::TensorView> &vi
   }
   fs::remove(file);
   if (error)
-    return std::move(error);
+    return error;
   return image;
 }
 
