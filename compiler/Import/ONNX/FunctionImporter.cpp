@@ -74,7 +74,7 @@ private:
                      llvm::Twine(op.numInputs()));
     for (size_t i = 0; i < std::max(entry.minInputs, op.numInputs()); ++i) {
       if (!op.has(i)) {
-        if (i < entry.minInputs)
+        if (i < entry.minInputs || entry.maxInputs == kVariadic) // only a place of its own can be left out
           return op.fail("input " + llvm::Twine(i) + " is missing");
         continue;
       }

@@ -101,8 +101,8 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 // CHECK-NEXT: plan.launch @matmul
 // CHECK-NEXT: plan.launch @matmul
 //      One half is made where it belongs, the other is part of something else.
-// CHECK-NEXT: plan.launch @half {{.*}}#plan.buffer<"persistent", 163840, 32768, write>
 // CHECK-NEXT: plan.copy <"persistent", 131072, 32768, write>
+// CHECK-NEXT: plan.launch @half {{.*}}#plan.buffer<"persistent", 163840, 32768, write>
 // CHECK: plan.all_reduce sum <"persistent", 131072, 65536, read_write>
 //      The update waits for its own bucket only.
 // CHECK: plan.wait [[R2]] on "compute"

@@ -16,16 +16,15 @@ def check(model, folder):
                               capture_output=True, text=True, timeout=300)
     if compiled.returncode:
         return compiled.stderr.strip().splitlines()[-1]
-    twin = model.with_name(model.name + ".inference.onnx")
-    compared = subprocess.run([sys.executable, str(HERE / "compare_onnxruntime.py"), str(twin if twin.exists() else model),
-                               str(program), "--dim", "batch=2", *BOUNDS], capture_output=True, text=True, timeout=300)
+    compared = subprocess.run([sys.executable, str(HERE / "compare_onnxruntime.py"), str(model), str(program),
+                               "--dim", "batch=2", *BOUNDS], capture_output=True, text=True, timeout=300)
     print(model.name, "; ".join(compared.stdout.splitlines()))
     return None if compared.returncode == 0 else compared.stderr.strip().splitlines()[-1]
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    models = [m for m in sorted(folder.glob("*/*.onnx")) if not m.name.endswith(".inference.onnx")]
+    models = sorted(folder.glob("*/*.onnx"))
     if not models:
         sys.exit(f"no models below {folder}")
     failures = {model.name: failure for model in models if (failure := check(model, folder))}
