@@ -65,3 +65,11 @@ func.func @normalize_epsilon(%x: tensor<8xf32>) {
   %0:3 = cleave.normalize %x, [0], epsilon = -1.0 : tensor<8xf32> -> tensor<8xf32>, tensor<f32>, tensor<f32>
   return
 }
+
+// -----
+
+func.func @log_softmax(%a: tensor<8x4xf32>) {
+  // expected-error @+1 {{expects dim in [0, 2), the operand's dimensions; got: 2}}
+  %0 = "cleave.log_softmax"(%a) <{dim = 2 : i64}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return
+}

@@ -193,3 +193,11 @@ plan.program @p events = 0 {
 
 // expected-error @+1 {{expected an offset and bytes that are not negative; got: 64 bytes at -1}}
 "plan.fill"() {target = #plan.buffer<"t", -1, 64, write>} : () -> ()
+
+// -----
+
+plan.region @output output bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected a dimension or -1 as batch_dim; got: 1}}
+  plan.output "y" : tensor<4xf32> in "output" at 0 {batch_dim = 1 : i64}
+}
