@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 say() { printf '\n== %s\n' "$*"; }
-run() { printf '$'; printf ' %q' "$@"; echo; "$@"; }
+run() { printf '$ %s\n' "$*"; "$@"; }
 
 tools/setup.sh
 say "building the compiler and the runtime (build/)"

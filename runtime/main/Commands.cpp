@@ -125,6 +125,7 @@ Status runCommand(const cleave_model &model, const Command &command) {
   CLEAVE_TRY(std::move(status));
   CLEAVE_TRY(std::move(traced).in("--trace"));
   if (session.isLeader())
+    std::fflush(stdout); // what the command printed stands before it
     std::fprintf(stderr, "%s\n", session.memoryReport().c_str());
   return Status::ok();
 }
