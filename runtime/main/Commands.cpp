@@ -124,9 +124,10 @@ Status runCommand(const cleave_model &model, const Command &command) {
   Status traced = session.writeTrace();
   CLEAVE_TRY(std::move(status));
   CLEAVE_TRY(std::move(traced).in("--trace"));
-  if (session.isLeader())
+  if (session.isLeader()) {
     std::fflush(stdout); // what the command printed stands before it
     std::fprintf(stderr, "%s\n", session.memoryReport().c_str());
+  }
   return Status::ok();
 }
 
