@@ -12,14 +12,14 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 
 import common  # noqa: F401  (puts examples/export and test/e2e/Inputs on the path)
-import export
 import training_cases
+from record_losses import MODELS
 
 
 def worker(rank, name, batch, steps, ranks, threads, mode, results):
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    module, _, _ = export.MODELS[name]()
+    module, _, _ = MODELS[name]()
     module.train()
     if ranks > 1:
         os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
@@ -55,9 +55,11 @@ def main():
                for rank in range(ranks)]
     for process in workers:
         process.start()
-    print(results.get(timeout=900))
     for process in workers:
         process.join()
+    if any(process.exitcode for process in workers):
+        sys.exit("a worker failed")
+    print(results.get())
 
 
 if __name__ == "__main__":
