@@ -33,6 +33,7 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options) {
     return average.takeError();
   training.lossAverage = *average;
   training.freeze = options.freeze;
+  training.tie = options.tie;
   training.microBatches = options.microBatches;
   training.dataRanks = options.dataRanks();
   training.bucketBytes = options.bucketBytes;

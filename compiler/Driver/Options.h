@@ -45,7 +45,7 @@ struct CompileOptions {
   std::string optimizer = "adamw";      // KIND[,key=value...]
   std::vector<std::string> paramGroups; // PATTERN:key=value[,...]
   std::vector<std::string> freeze, buffers;
-  bool tie = false;
+  std::vector<std::string> tie;         // NAME=NAME: the second parameter becomes the first
   std::string lossAverage = "global";   // global | rank
   std::string batchNorm = "local";      // local | sync
   int64_t bucketBytes = 25ll << 20;

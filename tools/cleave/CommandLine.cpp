@@ -92,7 +92,8 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(training)->type_name("PATTERN:k=v");
   app.add_option("--freeze", o.freeze, "parameters that stay as they are")->group(training)->type_name("PATTERN");
   app.add_option("--buffers", o.buffers, "initializers that are state, not parameters")->group(training)->type_name("PATTERN");
-  app.add_flag("--tie", o.tie, "join parameters that are equal or transposed copies of each other")->group(training);
+  app.add_option("--tie", o.tie, "join two equal or transposed parameters; compile reports such pairs")
+      ->group(training)->type_name("NAME=NAME");
   app.add_option("--loss-average", o.lossAverage, "global: by the global batch's count; rank: PyTorch DDP's mean of means")
       ->check(CLI::IsMember({"global", "rank"}))->group(training)->capture_default_str();
   app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'")
