@@ -133,6 +133,8 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
   o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);
   if (o.emit == Emit::Mlir && o.stopAfter == Phase::Link)
     o.stopAfter = Phase::Plan;
+  if (o.stopAfter == Phase::Emit) // what that phase makes is the object
+    o.emit = Emit::Object;
   if (!t.bucketSize.empty())
     o.bucketBytes = parseBytes("--bucket-size", t.bucketSize);
   if (!t.memoryLimit.empty())
