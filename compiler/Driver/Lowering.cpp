@@ -4,6 +4,8 @@
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Sharding/Pipeline.h"
+#include "compiler/Sharding/StateStorage.h"
+#include "compiler/Support/Bytes.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Training/Pipeline.h"
 #include "compiler/Training/TrainingOptions.h"
@@ -16,7 +18,44 @@ using namespace cleave;
 
 namespace {
 
-llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options) {
+// How states are stored: the strategy counts where the mesh has an axis to split over.
+llvm::Expected<StatePolicy> statePolicy(const CompileOptions &options) {
+  StatePolicy policy;
+  auto strategy = parseFsdpStrategy(options.axisSize("fsdp") > 1 ? options.fsdpStrategy : "no-shard");
+  if (!strategy)
+    return makeError("--fsdp-strategy: " + llvm::toString(strategy.takeError()));
+  auto sync = parseGradSync(options.gradSync, *strategy);
+  if (!sync)
+    return makeError("--grad-sync: " + llvm::toString(sync.takeError()));
+  return StatePolicy{*strategy, *sync};
+}
+
+ShardingOptions shardingOptions(const CompileOptions &options, const StatePolicy &policy) {
+  ShardingOptions sharding;
+  sharding.fsdpStrategy = printFsdpStrategy(policy.strategy);
+  sharding.gradSync = printGradSync(policy.gradSync);
+  return sharding;
+}
+
+// Units are what is gathered: they are of no use where parameters are whole.
+llvm::Error setUnits(const CompileOptions &options, const StatePolicy &policy, TrainingOptions &training) {
+  training.packFrozen = splitsParameters(policy.strategy);
+  training.syncEvery = policy.gradSync == GradSync::Every;
+  if (!splitsParameters(policy.strategy))
+    return llvm::Error::success();
+  llvm::StringRef units = options.fsdpUnits;
+  if (units.consume_front("size=")) {
+    auto bytes = parseByteSize(units);
+    if (!bytes)
+      return makeError("--fsdp-units: " + llvm::toString(bytes.takeError()));
+    training.bucketBytes = training.firstBucketBytes = *bytes;
+  } else {
+    training.units = units.str();
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, const StatePolicy &policy) {
   TrainingOptions training;
   auto optimizer = parseOptimizer(options.optimizer);
   if (!optimizer)
@@ -38,6 +77,8 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options) {
   training.dataRanks = options.dataRanks();
   training.bucketBytes = options.bucketBytes;
   training.firstBucketBytes = std::min(training.firstBucketBytes, options.bucketBytes);
+  if (llvm::Error error = setUnits(options, policy, training))
+    return error;
   return training;
 }
 
@@ -52,7 +93,8 @@ void addFusion(mlir::OpPassManager &manager) {
   manager.addNestedPass<mlir::func::FuncOp>(createDecomposeComposites());
   addCleanUp(manager);
   manager.addNestedPass<mlir::func::FuncOp>(createFormKernels());
-  // Which results overwrite an input must be known before kernels are named: it is part of what makes two of them equal.
+  // Which results overwrite an input must be known before kernels are named: it is part of what makes two of them
+  // equal.
   manager.addNestedPass<mlir::func::FuncOp>(plan::createPlanInPlace());
   manager.addPass(createNameKernels());
   manager.addPass(createVerifyKernels());
@@ -74,7 +116,10 @@ llvm::Expected<Progress> runPhases(mlir::ModuleOp module, const CompileOptions &
 } // namespace
 
 llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const CompileOptions &options) {
-  auto training = trainingOptions(options);
+  auto policy = statePolicy(options);
+  if (!policy)
+    return policy.takeError();
+  auto training = trainingOptions(options, *policy);
   if (!training)
     return training.takeError();
   return runPhases(module, options,
@@ -93,8 +138,8 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        manager.addPass(createVerifyStep());
                      }},
                     {Phase::Shard,
-                     [](mlir::OpPassManager &manager) {
-                       buildShardingPipeline(manager);
+                     [&](mlir::OpPassManager &manager) {
+                       buildShardingPipeline(manager, shardingOptions(options, *policy));
                        addCleanUp(manager);
                      }},
                     {Phase::Fuse, addFusion}});

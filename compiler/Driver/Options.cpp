@@ -30,12 +30,13 @@ int64_t CompileOptions::ranks() const {
   return product;
 }
 
-int64_t CompileOptions::dataRanks() const {
-  int64_t product = 1;
+int64_t CompileOptions::axisSize(const std::string &axis) const {
   for (const auto &[name, size] : mesh)
-    if (name == "dp" || name == "fsdp")
-      product *= size;
-  return product;
+    if (name == axis)
+      return size;
+  return 1;
 }
+
+int64_t CompileOptions::dataRanks() const { return axisSize("dp") * axisSize("fsdp"); }
 
 } // namespace cleave

@@ -49,6 +49,9 @@ struct CompileOptions {
   std::string lossAverage = "global";   // global | rank
   std::string batchNorm = "local";      // local | sync
   int64_t bucketBytes = 25ll << 20;
+  std::string fsdpStrategy = "full-shard"; // which states the axis fsdp splits (compiler/Sharding/StateStorage.h)
+  std::string fsdpUnits = "auto";          // auto | size=N | pattern=P: what is gathered together
+  std::string gradSync;                    // every | last micro-batch; every where gradients are split, if empty
 
   // Target and limits.
   std::string target = "host";
@@ -62,6 +65,7 @@ struct CompileOptions {
 
   // Product of the mesh axes over which samples are split (dp, fsdp).
   int64_t dataRanks() const;
+  int64_t axisSize(const std::string &axis) const; // 1 where the mesh has no such axis
   int64_t ranks() const;
 };
 

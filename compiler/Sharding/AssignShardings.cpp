@@ -58,11 +58,16 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
       module.emitError("assign-shardings needs the module's cleave.mesh; got: none");
       return signalPassFailure();
     }
+    auto policy = parsePolicy();
+    if (!policy) {
+      module.emitError("assign-shardings: ") << llvm::toString(policy.takeError());
+      return signalPassFailure();
+    }
     llvm::SmallVector<std::string> axes(dataAxes.begin(), dataAxes.end());
     if (axes.empty())
       axes = {"dp", "fsdp"};
     while (true) {
-      Propagation shardings(module, mesh, axes);
+      Propagation shardings(module, mesh, axes, *policy);
       if (mlir::failed(shardings.run()))
         return signalPassFailure();
       if (shardings.getBlockedComposites().empty())
@@ -70,6 +75,16 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
       if (mlir::failed(decomposeAll(shardings.getBlockedComposites())))
         return signalPassFailure();
     }
+  }
+
+  llvm::Expected<StatePolicy> parsePolicy() {
+    auto strategy = parseFsdpStrategy(fsdpStrategy);
+    if (!strategy)
+      return strategy.takeError();
+    auto sync = parseGradSync(gradSync, *strategy);
+    if (!sync)
+      return sync.takeError();
+    return StatePolicy{*strategy, *sync};
   }
 
   void annotate(const Propagation &shardings) {

@@ -10,7 +10,11 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     it takes its operands; arguments and results of functions have `cleave.sharding`; states have `storage`. Types are still global. Composites
     that normalize over a split dimension are decomposed.
   }];
-  let options = [ListOption<"dataAxes", "data-axes", "std::string", "mesh axes that split the batch, slowest first; dp and fsdp without it">];
+  let options = [ListOption<"dataAxes", "data-axes", "std::string", "mesh axes that split the batch, slowest first; dp and fsdp without it">,
+                 Option<"fsdpStrategy", "fsdp-strategy", "std::string", "\"no-shard\"",
+                        "which states the fsdp axis splits (StateStorage.h)">,
+                 Option<"gradSync", "grad-sync", "std::string", "\"\"",
+                        "every | last micro-batch; without it every where gradients are split">];
 }
 
 def Partition : Pass<"partition", "::mlir::ModuleOp"> {

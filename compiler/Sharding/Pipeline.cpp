@@ -4,6 +4,8 @@
 void cleave::buildShardingPipeline(mlir::OpPassManager &manager, const ShardingOptions &options) {
   AssignShardingsOptions assign;
   assign.dataAxes.assign(options.dataAxes.begin(), options.dataAxes.end());
+  assign.fsdpStrategy = options.fsdpStrategy;
+  assign.gradSync = options.gradSync;
   manager.addPass(createAssignShardings(assign)); // decides on the whole module: states tie its functions together
   manager.addPass(createPartition());             // needs all decisions, changes all types at once
   manager.addPass(createVerifySharded());

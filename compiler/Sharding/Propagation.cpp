@@ -17,8 +17,9 @@ ShardingAttr cleave::resolved(ShardingAttr sharding) {
   return ShardingAttr::get(sharding.getContext(), sharding.getDims(), mlir::ArrayAttr(), ReduceKind::Sum);
 }
 
-Propagation::Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes)
-    : module(module), mesh(mesh) {
+Propagation::Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes,
+                         const StatePolicy &policy)
+    : module(module), mesh(mesh), policy(policy) {
   for (const std::string &axis : dataAxes)
     if (mesh.getSize(axis) > 1)
       this->dataAxes.push_back(mlir::StringAttr::get(module.getContext(), axis));
@@ -29,10 +30,11 @@ ShardingAttr Propagation::whole(mlir::Type type) {
 }
 
 LogicalResult Propagation::run() {
-  findAccumulators();
+  initStorage();
   do {
     made.clear();
     used.clear();
+    wishes.clear();
     blocked.clear();
     if (mlir::failed(propagate()))
       return failure();
@@ -55,6 +57,7 @@ LogicalResult Propagation::propagate() {
   for (FuncOp function : functions) {
     if (mlir::failed(setArguments(function)))
       return failure();
+    collectWishes(function);
     forward(function);
     if (mlir::failed(setReturn(function)))
       return failure();
@@ -144,6 +147,62 @@ LogicalResult Propagation::setReturn(FuncOp function) {
 }
 
 //===----------------------------------------------------------------------===//
+// Between storage and use
+//===----------------------------------------------------------------------===//
+
+// A function with arguments is one of samples: there the data axes split samples.
+static bool isOfSamples(FuncOp function) { return function.getNumArguments() > 0; }
+
+static bool isSplit(ShardingAttr sharding) {
+  return llvm::any_of(llvm::seq<int64_t>(0, sharding.getDims().size()),
+                      [&](int64_t dim) { return !sharding.getDimAxes(dim).empty(); });
+}
+
+// What is written to a split state wishes to be split so, and in @update also what it is computed of.
+void Propagation::collectWishes(FuncOp function) {
+  for (mlir::Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
+    if (auto write = llvm::dyn_cast<WriteOp>(op)) {
+      ShardingAttr stored = storage.lookup(module.lookupSymbol(write.getState()));
+      if (isSplit(stored))
+        wishes.try_emplace(write.getValue(), stored);
+    } else if (!isOfSamples(function)) {
+      wishOperands(&op);
+    }
+  }
+}
+
+void Propagation::wishOperands(mlir::Operation *op) {
+  if (op->getNumResults() != 1 || !wishes.contains(op->getResult(0)))
+    return;
+  LoopSharding loops(op, mesh);
+  if (!loops.propose(op->getNumOperands(), resolved(wishes.lookup(op->getResult(0))), /*allowReduction=*/false))
+    return;
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (ShardingAttr sharding = loops.getOperand(operand.getOperandNumber()); isSplit(sharding))
+      wishes.try_emplace(operand.get(), sharding);
+}
+
+// The form in which a value comes to an op that takes no partial values: without the data axes of its storage in a
+// function of samples; reduced, to the split that it wishes.
+ShardingAttr Propagation::offered(Value value) {
+  ShardingAttr sharding = made.lookup(value);
+  auto read = value.getDefiningOp<ReadOp>();
+  if (read && isOfSamples(read->getParentOfType<FuncOp>())) {
+    mlir::Builder builder(module.getContext());
+    SmallVector<mlir::Attribute> dims;
+    for (auto axes : sharding.getDims().getAsRange<mlir::ArrayAttr>())
+      dims.push_back(builder.getArrayAttr(llvm::to_vector(
+          llvm::make_filter_range(axes, [&](mlir::Attribute axis) { return !llvm::is_contained(dataAxes, axis); }))));
+    sharding =
+        ShardingAttr::get(module.getContext(), builder.getArrayAttr(dims), sharding.getPartial(), sharding.getKind());
+  }
+  ShardingAttr wish = sharding.getPartialAxes().empty() ? ShardingAttr() : wishes.lookup(value);
+  if (wish && mlir::succeeded(planReshard(sharding, resolved(wish))))
+    return resolved(wish);
+  return resolved(sharding);
+}
+
+//===----------------------------------------------------------------------===//
 // Forward
 //===----------------------------------------------------------------------===//
 
@@ -161,11 +220,11 @@ void Propagation::forwardOp(mlir::Operation *op) {
     used[&op->getOpOperand(0)] = storage.lookup(module.lookupSymbol(write.getState()));
     return;
   }
-  if (passPartial(op))
+  if (passPartial(op) || passWished(op))
     return;
   SmallVector<ShardingAttr> operands;
   for (Value operand : op->getOperands())
-    operands.push_back(resolved(made.lookup(operand)));
+    operands.push_back(offered(operand));
   setLoops(op, operands);
 }
 
@@ -199,6 +258,30 @@ bool Propagation::passPartial(mlir::Operation *op) {
     used[&operand] = isZero(operand.get()) ? sharding : withPartial(sharding);
   }
   made[op->getResult(0)] = withPartial(loops.getResult(0));
+  return true;
+}
+
+// A linear op of values that are partial in different ways, on the way to a split state: each operand is brought to the
+// state's form, so that an accumulator adds reduced parts. Example: add(read @g, dw) where @g is [["fsdp"]] and dw
+// partial over "fsdp": dw is reduced and scattered, the sum is a rank's part.
+bool Propagation::passWished(mlir::Operation *op) {
+  ShardingAttr wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : ShardingAttr();
+  auto isPartial = [&](Value operand) { return !made.lookup(operand).getPartialAxes().empty(); };
+  if (!wish || llvm::none_of(op->getOperands(), isPartial) || !isLinear(op))
+    return false;
+  LoopSharding loops(op, mesh);
+  if (!loops.propose(op->getNumOperands(), resolved(wish), /*allowReduction=*/false))
+    return false;
+  auto formOf = [&](unsigned index) {
+    ShardingAttr dims = loops.getOperand(index);
+    return ShardingAttr::get(dims.getContext(), dims.getDims(), wish.getPartial(), wish.getKind());
+  };
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (mlir::failed(planReshard(made.lookup(operand.get()), formOf(operand.getOperandNumber()))))
+      return false;
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    used[&operand] = formOf(operand.getOperandNumber());
+  made[op->getResult(0)] = wish;
   return true;
 }
 
@@ -264,8 +347,8 @@ void Propagation::refine(mlir::Operation *op) {
 // Storage
 //===----------------------------------------------------------------------===//
 
-// Begins with every state whole, and every accumulator partial over the data axes.
-void Propagation::findAccumulators() {
+// Begins with the storage that the policy wants, and every other accumulator partial over the data axes.
+void Propagation::initStorage() {
   llvm::DenseMap<mlir::Operation *, llvm::SmallPtrSet<mlir::Operation *, 2>> readers, writers;
   module.walk([&](mlir::Operation *op) {
     if (auto read = llvm::dyn_cast<ReadOp>(op))
@@ -275,31 +358,38 @@ void Propagation::findAccumulators() {
   });
   mlir::Builder builder(module.getContext());
   for (StateOp state : module.getOps<StateOp>()) {
-    storage[state] = whole(state.getTensorType());
     bool isFloat = llvm::isa<mlir::FloatType>(state.getTensorType().getElementType());
     bool isTransient = state.getRole() == Role::Gradient || state.getRole() == Role::Scalar;
     bool isReadElsewhere =
         llvm::any_of(readers[state], [&](mlir::Operation *function) { return !writers[state].contains(function); });
-    if (!isFloat || !isTransient || writers[state].empty() || !isReadElsewhere || dataAxes.empty())
+    bool isAccumulator = isFloat && isTransient && !writers[state].empty() && isReadElsewhere && !dataAxes.empty();
+    storage[state] = wantedStorage(state, mesh, policy, isAccumulator ? dataAxes : llvm::ArrayRef<mlir::Attribute>());
+    if (!isAccumulator)
       continue;
-    storage[state] = ShardingAttr::get(module.getContext(), storage[state].getDims(), builder.getArrayAttr(dataAxes),
-                                       ReduceKind::Sum);
+    if (state.getRole() == Role::Scalar)
+      storage[state] = ShardingAttr::get(module.getContext(), storage[state].getDims(), builder.getArrayAttr(dataAxes),
+                                         ReduceKind::Sum);
     demotions[state] = 0;
   }
 }
 
-// Is every accumulator stored as it is written? Otherwise the guess changes: first to what is written, then to whole.
+// Is every accumulator stored in a form that what is written can take? Otherwise the guess changes: first to what is
+// written (in the split that is wanted), then to whole.
 bool Propagation::settleStorage() {
   bool isSettled = true;
   module.walk([&](WriteOp write) {
     mlir::Operation *state = module.lookupSymbol(write.getState());
-    ShardingAttr written = made.lookup(write.getValue());
-    if (!demotions.contains(state) || written == storage[state] || isZero(write.getValue()))
-      return;
-    if (storage[state].isReplicated())
+    ShardingAttr written = made.lookup(write.getValue()), stored = storage[state];
+    bool isReachable = isSplit(stored) ? mlir::succeeded(planReshard(written, stored)) : written == stored;
+    if (!demotions.contains(state) || isReachable || isZero(write.getValue()) || stored.isReplicated())
       return;
     bool isFirst = demotions[state]++ == 0;
-    storage[state] = isFirst && written.getPartialAxes().empty() ? written : whole(write.getValue().getType());
+    if (isFirst && isSplit(stored))
+      storage[state] = resolved(stored);
+    else if (isFirst && written.getPartialAxes().empty())
+      storage[state] = written;
+    else
+      storage[state] = whole(write.getValue().getType());
     isSettled = false;
   });
   return isSettled;

@@ -8,16 +8,24 @@
 //      resolved before all others;
 //   2. backward: a whole value that every user wants split in the same way is made split, if that moves nothing:
 //      broadcasts, random numbers, splat constants.
-// Storage: states are whole, but for *accumulators* (floating-point states that one function writes and another only
-// reads: gradients, the loss's sum): these are kept as they are written, partial or split. So each gradient bucket is
-// reduced once, where the update reads it.
+// Storage: StateStorage.h says how parameters, gradients and optimizer states are to be stored. Other states are whole,
+// but for *accumulators* (floating-point states that one function writes and another only reads: the loss's sum), which
+// are kept as they are written, partial or split.
 //
-// Example, `dp`: x [["dp"], []], w whole -> matmul [["dp"], []]; w's gradient contracts the split dimension: partial
-// over "dp"; @g is written partial; @update uses it whole: one all_reduce.
+// Between storage and use two rules stand:
+//   - in a function of samples (one with arguments) the data axes split samples: what is stored split over them is
+//     gathered where it is read. In @update nothing else uses these axes, and the arithmetic stays split as its states;
+//   - a partial value that ends up in a split state is reduced to that split (a reduce_scatter), not to the whole.
+//
+// Examples. `dp`: x [["dp"], []], w whole -> matmul [["dp"], []]; w's gradient contracts the split dimension: partial
+// over "dp"; @g is written partial; @update uses it whole: one all_reduce. `fsdp`, all split: @w is read [["fsdp"]] and
+// used [[]]: an all_gather in each function; its gradient is written [["fsdp"]]: a reduce_scatter; @update moves
+// nothing.
 #ifndef CLEAVE_COMPILER_SHARDING_PROPAGATION_H
 #define CLEAVE_COMPILER_SHARDING_PROPAGATION_H
 
 #include "compiler/Sharding/ReshardPlanner.h"
+#include "compiler/Sharding/StateStorage.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -26,7 +34,7 @@ namespace cleave {
 
 class Propagation {
 public:
-  Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes);
+  Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes, const StatePolicy &policy);
 
   // Fails with a diagnostic where a fixed point cannot be met.
   llvm::LogicalResult run();
@@ -42,22 +50,28 @@ private:
   llvm::LogicalResult setArguments(mlir::func::FuncOp function);
   llvm::FailureOr<ShardingAttr> portSharding(mlir::func::FuncOp function, mlir::Type type, mlir::Attribute batchDim,
                                              const llvm::Twine &what);
+  void collectWishes(mlir::func::FuncOp function);
+  void wishOperands(mlir::Operation *op);
+  ShardingAttr offered(mlir::Value value);
   void forward(mlir::func::FuncOp function);
   void forwardOp(mlir::Operation *op);
   bool passPartial(mlir::Operation *op);
+  bool passWished(mlir::Operation *op);
   void setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands);
   llvm::LogicalResult setReturn(mlir::func::FuncOp function);
   void backward(mlir::func::FuncOp function);
   void refine(mlir::Operation *op);
-  void findAccumulators();
+  void initStorage();
   bool settleStorage();
   static ShardingAttr whole(mlir::Type type);
 
   mlir::ModuleOp module;
   MeshAttr mesh;
+  StatePolicy policy;
   llvm::SmallVector<mlir::Attribute> dataAxes;
   llvm::DenseMap<mlir::Value, ShardingAttr> made;
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> used;
+  llvm::DenseMap<mlir::Value, ShardingAttr> wishes; // the split state that a value ends up in
   llvm::DenseMap<mlir::Operation *, ShardingAttr> storage;
   llvm::DenseMap<mlir::Operation *, unsigned> demotions; // of accumulators
   llvm::SmallVector<mlir::Operation *> blocked;

@@ -36,6 +36,7 @@ StateOp declareBucket(ModuleOp module, StringRef name, const Bucket &bucket, Arr
   auto type = RankedTensorType::get({bucket.elements}, first.getTensorType().getElementType());
   StateOp result = addState(module, name, type, first.getRole(), ArrayAttr::get(module.getContext(), segments),
                             first.getSlot().value_or(""));
+  result.setFrozen(first.getFrozen());
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
     StateOp state = member;
     places[state.getSymName()] = {result, offset, state.getTensorType()};
@@ -46,7 +47,10 @@ StateOp declareBucket(ModuleOp module, StringRef name, const Bucket &bucket, Arr
 // Turns a function's reads and writes of former states into those of their buckets.
 class FunctionPacker {
 public:
-  FunctionPacker(func::FuncOp function, const Places &places) : block(function.getBody().front()), places(places) {}
+  // `sumsWhole`: an accumulator's terms are laid end to end and added at once, which is how they can be reduced at
+  // once; otherwise each is added where it lies, which needs no second tensor of the bucket's size.
+  FunctionPacker(func::FuncOp function, const Places &places, bool sumsWhole)
+      : block(function.getBody().front()), places(places), sumsWhole(sumsWhole) {}
 
   LogicalResult pack() {
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -86,6 +90,7 @@ private:
              << bucket.getSymName() << " has " << bucket.getSegments().size() << " members; got: " << members.size();
     SmallVector<WriteOp> ordered(members);
     llvm::sort(ordered, [&](WriteOp a, WriteOp b) { return offsetOf(a) < offsetOf(b); });
+    Value old = sumsWhole ? oldSum(bucket, ordered) : Value();
     WriteOp last = members.back();
     OpBuilder builder(last);
     Arithmetic a(builder, bucket.getLoc());
@@ -99,22 +104,43 @@ private:
     for (WriteOp write : ordered) {
       fillTo(offsetOf(write));
       int64_t size = tensorType(write.getValue()).getNumElements();
-      pieces.push_back(a.reshape(write.getValue(), {size}));
+      pieces.push_back(a.reshape(old ? termOf(write, old) : write.getValue(), {size}));
       end = offsetOf(write) + size;
     }
     fillTo(bucket.getTensorType().getNumElements());
     Value whole = pieces.size() == 1 ? pieces[0]
                                      : ConcatOp::create(builder, bucket.getLoc(), pieces, builder.getI64IntegerAttr(0));
-    WriteOp::create(builder, bucket.getLoc(), whole, bucket.getSymName());
+    WriteOp::create(builder, bucket.getLoc(), old ? a.add(old, whole) : whole, bucket.getSymName());
     for (WriteOp write : members)
       write.erase();
     return success();
+  }
+
+  // What `write` adds to its part of `old`; null where it is no such sum.
+  static Value termOf(WriteOp write, Value old) {
+    auto sum = write.getValue().getDefiningOp<AddOp>();
+    for (int i = 0; sum && i < 2; ++i) {
+      Value part = sum.getOperand(i);
+      if (auto reshape = part.getDefiningOp<ReshapeOp>())
+        part = reshape.getOperand();
+      if (auto slice = part.getDefiningOp<SliceOp>(); slice && slice.getOperand() == old)
+        return sum.getOperand(1 - i);
+    }
+    return {};
+  }
+
+  // The bucket's read, if every write is a sum onto its own part of it.
+  Value oldSum(StateOp bucket, ArrayRef<WriteOp> members) {
+    Value old = reads.lookup(bucket);
+    bool isSum = old && llvm::all_of(members, [&](WriteOp write) { return termOf(write, old) != nullptr; });
+    return isSum ? old : Value();
   }
 
   int64_t offsetOf(WriteOp write) const { return places.find(write.getState())->second.offset; }
 
   Block &block;
   const Places &places;
+  bool sumsWhole;
   llvm::MapVector<Operation *, Value> reads;
   llvm::MapVector<StateOp, SmallVector<WriteOp>> writes;
 };
@@ -132,30 +158,33 @@ private:
       return signalPassFailure();
     }
     SmallVector<StateOp> gradients = gradientsInOrder(joint);
-    Places places;
-    SmallVector<StateOp> packed;
-    std::vector<Bucket> buckets = formBuckets(describe(gradients), {bucketBytes, firstBucketBytes, dataRanks});
-    for (auto [index, bucket] : llvm::enumerate(buckets))
-      declare("bucket" + std::to_string(index), bucket, gradients, places, packed);
+    SmallVector<StateOp> trained =
+        llvm::map_to_vector(gradients, [&](StateOp gradient) { return getParameterOf(getOperation(), gradient); });
+    for (auto [index, bucket] : llvm::enumerate(form(trained, gradients))) {
+      std::string name = "bucket" + std::to_string(index);
+      declare(name, bucket, trained);
+      declare(gradientName(name), bucket, gradients);
+    }
+    SmallVector<StateOp> frozen = packFrozen ? frozenParameters() : SmallVector<StateOp>();
+    for (auto [index, bucket] : llvm::enumerate(form(frozen, frozen)))
+      declare("frozen" + std::to_string(index), bucket, frozen);
     for (auto function : module.getOps<func::FuncOp>())
-      if (failed(FunctionPacker(function, places).pack()))
+      if (failed(FunctionPacker(function, places, sumsWhole).pack()))
         return signalPassFailure();
     for (StateOp state : packed)
       state.erase();
   }
 
-  // Parameter and gradient buckets of one set of members.
-  void declare(const std::string &name, const Bucket &bucket, ArrayRef<StateOp> gradients, Places &places,
-               SmallVectorImpl<StateOp> &packed) {
-    SmallVector<StateOp> members, parameters;
-    for (size_t index : bucket.members) {
-      members.push_back(gradients[index]);
-      parameters.push_back(getParameterOf(getOperation(), gradients[index]));
-    }
-    declareBucket(getOperation(), name, bucket, parameters, places);
-    declareBucket(getOperation(), gradientName(name), bucket, members, places);
+  void declare(const std::string &name, const Bucket &bucket, ArrayRef<StateOp> states) {
+    SmallVector<StateOp> members = llvm::map_to_vector(bucket.members, [&](size_t index) { return states[index]; });
+    declareBucket(getOperation(), name, bucket, members, places);
     llvm::append_range(packed, members);
-    llvm::append_range(packed, parameters);
+  }
+
+  SmallVector<StateOp> frozenParameters() {
+    return llvm::to_vector(llvm::make_filter_range(getOperation().getOps<StateOp>(), [](StateOp state) {
+      return state.getRole() == Role::Parameter && state.getFrozen();
+    }));
   }
 
   SmallVector<StateOp> gradientsInOrder(func::FuncOp joint) {
@@ -166,16 +195,31 @@ private:
     return gradients;
   }
 
-  std::vector<BucketMember> describe(ArrayRef<StateOp> gradients) {
-    llvm::MapVector<std::pair<Type, int64_t>, unsigned> kinds;
+  // Buckets of equally many parameters and gradients (or of the same frozen parameters twice). Where parameters have
+  // units, a unit's members of one kind are one bucket, whatever their size.
+  std::vector<Bucket> form(ArrayRef<StateOp> parameters, ArrayRef<StateOp> gradients) {
+    llvm::MapVector<std::tuple<Type, Type, int64_t, int64_t>, unsigned> kinds;
     std::vector<BucketMember> members;
-    for (StateOp state : gradients) {
+    bool hasUnits = false;
+    for (auto [parameter, gradient] : llvm::zip_equal(parameters, gradients)) {
+      StateOp state = gradient, weight = parameter;
       Type element = state.getTensorType().getElementType();
-      unsigned kind = kinds.try_emplace({element, onlySegment(state).getGroup()}, kinds.size()).first->second;
+      auto unit = weight->getAttrOfType<IntegerAttr>(kUnitAttr);
+      hasUnits |= unit != nullptr;
+      unsigned kind = kinds
+                          .try_emplace({weight.getTensorType().getElementType(), element, onlySegment(state).getGroup(),
+                                        unit ? unit.getInt() : -1},
+                                       kinds.size())
+                          .first->second;
       members.push_back({state.getTensorType().getNumElements(), element.getIntOrFloatBitWidth() / 8, kind});
     }
-    return members;
+    int64_t unlimited = std::numeric_limits<int64_t>::max();
+    return formBuckets(members,
+                       {hasUnits ? unlimited : bucketBytes, hasUnits ? unlimited : firstBucketBytes, dataRanks});
   }
+
+  Places places;
+  SmallVector<StateOp> packed;
 };
 } // namespace
 } // namespace cleave

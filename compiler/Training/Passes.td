@@ -69,11 +69,25 @@ def FormBuckets : Pass<"form-buckets", "::mlir::ModuleOp"> {
   let description = [{
     Gradient states of one element type and parameter group, in the order in which @c0 completes them, become buckets (Buckets.h says which). Reads
     become slice and reshape of the bucket's one read, writes become one concat. Parameters with a gradient get buckets of the same segments; all
-    others stay single states.
+    others stay single states, but for frozen parameters with `pack-frozen`. Where assign-units has numbered parameters, buckets are units:
+    each holds all members of its unit of one kind.
   }];
   let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "a bucket is closed when it reaches this size">,
                  Option<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576", "the same for the first bucket of a kind">,
-                 Option<"dataRanks", "data-ranks", "int64_t", "1", "buckets are padded to a multiple of this times 32 elements">];
+                 Option<"dataRanks", "data-ranks", "int64_t", "1", "buckets are padded to a multiple of this times 32 elements">,
+                 Option<"packFrozen", "pack-frozen", "bool", "false", "frozen parameters get buckets too: they are stored split">,
+                 Option<"sumsWhole", "sums-whole", "bool", "false", "add to gradient buckets whole: they are reduced in every micro-batch">];
+}
+
+def AssignUnits : Pass<"assign-units", "::mlir::ModuleOp"> {
+  let summary = "numbers the parameters that are gathered together";
+  let description = [{
+    Sets `cleave.unit` on states of parameters; what belongs to no unit of its own is the outer unit, number 0. `auto`: a unit is a block of find-blocks, and
+    parameters of several blocks are in the outer unit. `pattern=P[|P...]`: a unit is what stands behind one name that begins as P does, component by component
+    (`*` is one component): with `blocks.*`, blocks.0.fc.weight and blocks.0.fc.bias belong together. A pattern that no name begins with is an error. Without units,
+    form-buckets closes buckets by size.
+  }];
+  let options = [Option<"units", "units", "std::string", "\"auto\"", "auto | pattern=P[|P...]">];
 }
 
 def BuildUpdate : Pass<"build-update", "::mlir::ModuleOp"> {

@@ -44,9 +44,13 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   // Gradient rules mention forward values again and leave zeros: equal ones are merged before values are counted, and
   // only then the order in which gradients are completed is the final one.
   addCleanup(manager);
+  // Before buckets: a unit is one.
+  if (!options.units.empty())
+    manager.addPass(createAssignUnits({options.units}));
   // On the joint graph, so that parameters are slices of buckets in the forward pass and (recomputed) in the backward
   // pass.
-  manager.addPass(createFormBuckets({options.bucketBytes, options.firstBucketBytes, options.dataRanks}));
+  manager.addPass(createFormBuckets({options.bucketBytes, options.firstBucketBytes, options.dataRanks,
+                                     options.packFrozen, options.syncEvery && options.microBatches > 1}));
   // After buckets: it works on the states as they are stored.
   manager.addPass(createBuildUpdate({printOptimizer(options.optimizer), average}));
   manager.addPass(createBuildEvaluate());
@@ -77,6 +81,10 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   Option<int64_t> bucketBytes{*this, "bucket-bytes", llvm::cl::desc("cap of a bucket"), llvm::cl::init(25 << 20)};
   Option<int64_t> firstBucketBytes{*this, "first-bucket-bytes", llvm::cl::desc("cap of the first bucket"),
                                    llvm::cl::init(1 << 20)};
+  Option<std::string> units{*this, "units", llvm::cl::desc("auto | pattern=P: buckets are units")};
+  Option<bool> packFrozen{*this, "pack-frozen", llvm::cl::desc("frozen parameters get buckets"), llvm::cl::init(false)};
+  Option<bool> syncEvery{*this, "sync-every", llvm::cl::desc("gradients are reduced in every micro-batch"),
+                         llvm::cl::init(false)};
 };
 
 llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
@@ -103,6 +111,9 @@ llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
   options.dataRanks = from.dataRanks;
   options.bucketBytes = from.bucketBytes;
   options.firstBucketBytes = from.firstBucketBytes;
+  options.units = from.units;
+  options.packFrozen = from.packFrozen;
+  options.syncEvery = from.syncEvery;
   return options;
 }
 

@@ -38,6 +38,9 @@ std::string gradientName(llvm::StringRef parameter);
 // The parameter state that a gradient state belongs to.
 StateOp getParameterOf(mlir::ModuleOp module, StateOp gradient);
 
+// On the state of a parameter: the number of the unit that it is gathered with (assign-units).
+inline constexpr llvm::StringLiteral kUnitAttr = "cleave.unit";
+
 // True for states that add up over the micro-batches of one step, and so begin each step at zero: gradients, the
 // training loss's sum and count, the micro-batch counter.
 bool isAccumulator(StateOp state);

@@ -59,6 +59,10 @@ struct TrainingOptions {
   int64_t bucketBytes = 25 << 20;
   int64_t firstBucketBytes = 1 << 20; // the first bucket is small, so that communication starts early
   Recompute recompute = Recompute::None;
+  // Where parameters are stored split (compiler/Sharding/StateStorage.h).
+  std::string units;        // "auto" or "pattern=...": buckets are units that are gathered together; empty: by size
+  bool packFrozen = false;  // frozen parameters are stored split too
+  bool syncEvery = false;   // gradients are reduced in every micro-batch
 };
 
 // KIND[,key=value...], for example "sgd,momentum=0.9,nesterov=true". Keys are the fields' PyTorch names

@@ -1,6 +1,8 @@
 // CLI11 reports by exceptions: this file is compiled with them, and none leaves it.
 #include "tools/cleave/CommandLine.h"
 
+#include "compiler/Support/Bytes.h"
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -27,19 +29,11 @@ std::pair<std::string, int64_t> parseBinding(const std::string &option, const st
   return {text.substr(0, equals), value};
 }
 
-// "25MiB", "256KiB", "1.5GiB", "4096".
 int64_t parseBytes(const std::string &option, const std::string &text) {
-  char *end = nullptr;
-  double number = std::strtod(text.c_str(), &end);
-  std::string unit = end;
-  double scale = unit.empty() || unit == "B" ? 1
-                 : unit == "KiB"             ? 1024.0
-                 : unit == "MiB"             ? 1048576.0
-                 : unit == "GiB"             ? 1073741824.0
-                                             : 0;
-  if (end == text.c_str() || scale == 0 || !(number > 0) || number * scale > 9e18)
-    fail(option, "expected a size such as 4096, 256KiB, 25MiB or 8GiB; got: " + text);
-  return static_cast<int64_t>(number * scale);
+  auto bytes = parseByteSize(text);
+  if (!bytes)
+    fail(option, llvm::toString(bytes.takeError()));
+  return *bytes;
 }
 
 Emit parseEmit(const std::string &text) {
@@ -65,6 +59,7 @@ Phase parsePhaseOption(const std::string &option, const std::string &text) {
 struct CompileTexts {
   std::vector<std::string> dims, mesh, inserts;
   std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
+  CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
 };
 
 void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
@@ -100,6 +95,15 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->check(CLI::IsMember({"local", "sync"}))->group(training)->capture_default_str();
   app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB)")->group(training)->type_name("BYTES");
 
+  const char *sharding = "Sharded state (axis fsdp)";
+  t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share: parameters, gradients, optimizer state")
+      ->check(CLI::IsMember({"full-shard", "shard-grad-op", "zero-1", "zero-2", "zero-3", "no-shard"}))
+      ->group(sharding)->type_name("NAME")->capture_default_str();
+  t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits, "parameters gathered together: auto (repeated blocks) | size=BYTES | pattern=P[|P]")
+      ->group(sharding)->type_name("POLICY")->capture_default_str();
+  app.add_option("--grad-sync", o.gradSync, "reduce gradients in every micro-batch or the last (default: every where they are split)")
+      ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
+
   const char *target = "Target";
   app.add_option("--target", o.target, "host[:avx2|:avx512][,threads=N]")->group(target)->capture_default_str();
   app.add_option("--memory-limit", t.memoryLimit, "planned bytes per rank that must suffice")->group(target)->type_name("BYTES");
@@ -111,17 +115,34 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--insert", t.inserts, "run a pass pipeline when a phase is done")->group(inside)->type_name("PHASE=PIPELINE");
 }
 
+// Requests that contradict each other.
+void checkSharding(const CompileOptions &o, const CompileTexts &t) {
+  bool isGiven = t.fsdpStrategy->count() > 0, hasUnits = t.fsdpUnits->count() > 0;
+  bool hasAxis = std::any_of(o.mesh.begin(), o.mesh.end(), [](const auto &axis) { return axis.first == "fsdp"; });
+  if ((isGiven || hasUnits) && !hasAxis)
+    fail(isGiven ? "--fsdp-strategy" : "--fsdp-units", "there is no axis to split over; give one, as in --mesh fsdp=2");
+  if ((isGiven || hasUnits || hasAxis || !o.gradSync.empty()) && !o.train)
+    fail(!o.gradSync.empty() ? "--grad-sync" : hasAxis ? "--mesh" : "--fsdp-strategy",
+         "sharded state needs --train; inference runs over --mesh dp=N");
+  bool isGathered = o.fsdpStrategy == "full-shard" || o.fsdpStrategy == "zero-3" || o.fsdpStrategy == "shard-grad-op";
+  if (hasUnits && !isGathered)
+    fail("--fsdp-units", "units are gathered, and " + o.fsdpStrategy +
+                             " keeps parameters whole; use full-shard or shard-grad-op, or --bucket-size for gradients");
+  if (hasUnits && o.fsdpUnits != "auto" && o.fsdpUnits.rfind("size=", 0) != 0 && o.fsdpUnits.rfind("pattern=", 0) != 0)
+    fail("--fsdp-units", "expected auto, size=BYTES or pattern=P[|P]; got: " + o.fsdpUnits);
+}
+
 void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
   for (const std::string &text : t.dims) {
     auto [name, value] = parseBinding("--dim", text);
     if (!o.dims.emplace(name, value).second)
       fail("--dim", "dimension '" + name + "' is bound twice");
   }
-  static const std::vector<std::string> axes = {"dp"};
+  static const std::vector<std::string> axes = {"dp", "fsdp"};
   for (const std::string &text : t.mesh) {
     auto axis = parseBinding("--mesh", text);
     if (std::find(axes.begin(), axes.end(), axis.first) == axes.end())
-      fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp");
+      fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp, fsdp");
     for (const auto &other : o.mesh)
       if (other.first == axis.first)
         fail("--mesh", "axis '" + axis.first + "' is given twice");
@@ -129,6 +150,7 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
   }
   if (o.ranks() > (1 << 20))
     fail("--mesh", "more than 1048576 ranks");
+  checkSharding(o, t);
   o.emit = parseEmit(t.emit);
   o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);
   if (o.emit == Emit::Mlir && o.stopAfter == Phase::Link)

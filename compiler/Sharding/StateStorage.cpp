@@ -1,0 +1,66 @@
+#include "compiler/Sharding/StateStorage.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace cleave;
+using mlir::Attribute;
+
+static constexpr llvm::StringLiteral kShardAxis = "fsdp";
+
+// By FsdpStrategy's numbers.
+static constexpr llvm::StringLiteral kStrategies[] = {"no-shard", "zero-1", "zero-2", "shard-grad-op", "full-shard"};
+
+llvm::StringRef cleave::printFsdpStrategy(FsdpStrategy strategy) { return kStrategies[static_cast<int>(strategy)]; }
+llvm::StringRef cleave::printGradSync(GradSync sync) { return sync == GradSync::Every ? "every" : "last"; }
+
+llvm::Expected<FsdpStrategy> cleave::parseFsdpStrategy(llvm::StringRef text) {
+  if (text == "zero-3")
+    return FsdpStrategy::FullShard;
+  if (auto found = llvm::find(kStrategies, text); found != std::end(kStrategies))
+    return static_cast<FsdpStrategy>(found - std::begin(kStrategies));
+  return llvm::createStringError("expected full-shard, shard-grad-op, zero-1, zero-2, zero-3 or no-shard; got: " +
+                                 text);
+}
+
+llvm::Expected<GradSync> cleave::parseGradSync(llvm::StringRef text, FsdpStrategy strategy) {
+  if (text.empty())
+    return splitsGradients(strategy) ? GradSync::Every : GradSync::Last;
+  if (text == "last")
+    return GradSync::Last;
+  if (text == "every")
+    return GradSync::Every;
+  return llvm::createStringError("expected every or last; got: " + text);
+}
+
+static bool isSplit(Role role, const StatePolicy &policy) {
+  switch (role) {
+  case Role::Parameter:
+    return splitsParameters(policy.strategy);
+  case Role::Optimizer:
+    return splitsOptimizer(policy.strategy);
+  case Role::Gradient: // what waits for the last micro-batch is each rank's own sum, and whole
+    return splitsGradients(policy.strategy) && policy.gradSync == GradSync::Every;
+  default:
+    return false;
+  }
+}
+
+ShardingAttr cleave::wantedStorage(StateOp state, MeshAttr mesh, const StatePolicy &policy,
+                                   llvm::ArrayRef<Attribute> dataAxes) {
+  mlir::Builder builder(state.getContext());
+  mlir::RankedTensorType type = state.getTensorType();
+  int64_t parts = mesh.getSize(kShardAxis);
+  bool isShared = isSplit(state.getRole(), policy) && parts > 1 && type.getRank() > 0 && type.getDimSize(0) > 0 &&
+                  type.getDimSize(0) % parts == 0;
+  llvm::SmallVector<Attribute> dims(type.getRank(), builder.getArrayAttr({}));
+  if (isShared)
+    dims[0] = builder.getStrArrayAttr({kShardAxis});
+
+  llvm::SmallVector<Attribute> partial;
+  if (state.getRole() == Role::Gradient && (policy.gradSync == GradSync::Last || isShared))
+    for (Attribute axis : dataAxes)
+      if (!isShared || llvm::cast<mlir::StringAttr>(axis).getValue() != kShardAxis)
+        partial.push_back(axis);
+  return ShardingAttr::get(state.getContext(), builder.getArrayAttr(dims),
+                           partial.empty() ? mlir::ArrayAttr() : builder.getArrayAttr(partial), ReduceKind::Sum);
+}

@@ -1,0 +1,56 @@
+// How each kind of state is stored over the `fsdp` axis, and what that makes of one state: the whole of ZeRO.
+//
+// A strategy is three answers, one a kind of state; gathers and reduce-scatters then follow from the difference of
+// stored and used (Propagation.h). After Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
+// Parameter Models" (2020), and Zhao et al., "PyTorch FSDP" (2023):
+//
+//   strategy        parameters  gradients  optimizer   gathered parameters
+//   no-shard        whole       whole      whole       none (DDP)
+//   zero-1          whole       partial    split       none: the updated parameters are gathered once
+//   zero-2          whole       split      split       none, as zero-1
+//   shard-grad-op   split       split      split       kept from forward to backward
+//   full-shard      split       split      split       freed behind each use; zero-3 is another name
+//
+// `partial` gradients are each rank's own sum, whole in size: they are reduced once, where the update reads them. With
+// `--grad-sync every` they are reduced in every micro-batch instead, and stored reduced.
+//
+// Rejected: a pass for each strategy that inserts its collectives. It would have to know what autodiff, accumulation
+// and buckets do; and hybrid forms (`dp` x `fsdp`) would be further passes.
+#ifndef CLEAVE_COMPILER_SHARDING_STATESTORAGE_H
+#define CLEAVE_COMPILER_SHARDING_STATESTORAGE_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "llvm/Support/Error.h"
+
+namespace cleave {
+
+enum class FsdpStrategy { NoShard, Zero1, Zero2, ShardGradOp, FullShard };
+enum class GradSync { Last, Every };
+
+struct StatePolicy {
+  FsdpStrategy strategy = FsdpStrategy::FullShard;
+  GradSync gradSync = GradSync::Every;
+};
+
+// "full-shard" (or "zero-3"), "shard-grad-op", "zero-1", "zero-2", "no-shard".
+llvm::Expected<FsdpStrategy> parseFsdpStrategy(llvm::StringRef text);
+// "last" or "every"; empty: every where gradients are stored split.
+llvm::Expected<GradSync> parseGradSync(llvm::StringRef text, FsdpStrategy strategy);
+
+llvm::StringRef printFsdpStrategy(FsdpStrategy strategy);
+llvm::StringRef printGradSync(GradSync sync);
+
+inline bool splitsParameters(FsdpStrategy s) { return s >= FsdpStrategy::ShardGradOp; }
+inline bool splitsGradients(FsdpStrategy s) { return s >= FsdpStrategy::Zero2; }
+inline bool splitsOptimizer(FsdpStrategy s) { return s >= FsdpStrategy::Zero1; }
+
+// The storage that the policy wants for a state: dimension 0 split over `fsdp` where the strategy says so and the ranks
+// share it evenly (buckets are padded so that they do). Gradients are partial over those of `dataAxes` that nothing has
+// reduced yet; every other state is whole.
+ShardingAttr wantedStorage(StateOp state, MeshAttr mesh, const StatePolicy &policy,
+                           llvm::ArrayRef<mlir::Attribute> dataAxes);
+
+} // namespace cleave
+
+#endif
