@@ -87,8 +87,11 @@ private:
       if (!made[result])
         return op->emitOpError("has no cleave.sharding for result ") << index << "; run assign-shardings first";
     }
-    if (op->getNumResults() == 1 && partitionSplat(op))
-      return success();
+    if (op->getNumResults() == 1)
+      if (Value splat = splatForm(op->getResult(0), made[op->getResult(0)])) {
+        locals.map(op->getResult(0), splat);
+        return success();
+      }
     mlir::Operation *local = op->clone();
     builder.insert(local);
     local->setOperands(operands);
@@ -111,7 +114,7 @@ private:
     if (used == made[value] || (isZero(value) && used.getDims() == made[value].getDims()))
       return locals.lookup(value);
     Value &form = forms[{value, used}];
-    if (form)
+    if (form || (form = splatForm(value, used)))
       return form;
     std::string reason = "made " + axesText(made[value]) + ", used " + axesText(used) + " by " +
                          operand.getOwner()->getName().getStringRef().str() + " in @" + function.getName().str();
@@ -122,13 +125,17 @@ private:
     return form = *local;
   }
 
-  bool partitionSplat(mlir::Operation *op) {
+  // Every part of a splat is a splat: it is made anew where it is used in another form, as happens when one constant
+  // serves a split value and a whole one of the same global shape.
+  Value splatForm(Value value, ShardingAttr sharding) {
     mlir::DenseElementsAttr constant;
-    if (!mlir::matchPattern(op, mlir::m_Constant(&constant)) || !constant.isSplat())
-      return false;
-    auto part = mlir::DenseElementsAttr::get(localType(op->getResult(0)), constant.getSplatValue<mlir::Attribute>());
-    locals.map(op->getResult(0), ConstantOp::create(builder, op->getLoc(), part).getResult());
-    return true;
+    if (!mlir::matchPattern(value, mlir::m_Constant(&constant)) || !constant.isSplat())
+      return {};
+    if (!sharding.getPartialAxes().empty() && !isZero(value))
+      return {}; // parts that add up to it are not equal to it
+    auto type = sharding.getLocalType(llvm::cast<RankedTensorType>(value.getType()), mesh);
+    auto part = mlir::DenseElementsAttr::get(type, constant.getSplatValue<mlir::Attribute>());
+    return ConstantOp::create(builder, value.getLoc(), part).getResult();
   }
 
   void localize(mlir::Operation *op, mlir::Operation *local) {
