@@ -17,11 +17,12 @@ namespace path = llvm::sys::path;
 llvm::Expected<std::string> cleave::findRuntimeLibraries() {
   llvm::SmallVector<std::string> tried;
   auto holds = [&](llvm::StringRef root) {
-    llvm::SmallString<256> directory(root), archive(root);
+    llvm::SmallString<256> directory(root), archive(root), needs(root);
     path::append(directory, "lib");
     path::append(archive, "lib", "libcleave_rt.a");
+    path::append(needs, "lib", "cleave_rt.link");
     tried.push_back(directory.str().str());
-    return fs::exists(archive);
+    return fs::exists(archive) && fs::exists(needs);
   };
   if (auto home = llvm::sys::Process::GetEnv("CLEAVE_HOME"); home && holds(*home))
     return tried.back();
@@ -29,7 +30,7 @@ llvm::Expected<std::string> cleave::findRuntimeLibraries() {
   std::string program = fs::getMainExecutable("cleave", &anchor);
   if (holds(path::parent_path(path::parent_path(program))))
     return tried.back();
-  return makeError("cannot find libcleave_rt.a in " + llvm::join(tried, " or ") +
+  return makeError("cannot find libcleave_rt.a and cleave_rt.link in " + llvm::join(tried, " or ") +
                    "; set CLEAVE_HOME to the folder of the installation that holds lib/");
 }
 
@@ -68,8 +69,7 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
       return libraries.takeError();
     flags.append({"-L" + *libraries, "-Wl,-rpath," + *libraries, "-Wl,--gc-sections"});
     flags.push_back(kind == LinkKind::Shared ? "-shared" : "-lcleave_main");
-    // What cleave_rt needs; the same list as runtime/CMakeLists.txt links.
-    flags.append({"-lcleave_rt", "-ldnnl", "-fopenmp", "-lz", "-ldl", "-lpthread"});
+    flags.push_back("@" + *libraries + "/cleave_rt.link"); // the runtime, and what it was built to need
   }
   llvm::SmallVector<llvm::StringRef> arguments(flags.begin(), flags.end());
   if (llvm::Error error = run(*compiler, arguments)) {
