@@ -50,7 +50,16 @@ class Bert(nn.Module):
         return logits, F.cross_entropy(logits, labels)
 
 
+def example(model, vocabulary, tokens):
+    inputs = {"input_ids": torch.randint(0, vocabulary, (2, tokens)), "attention_mask": torch.ones(2, tokens, dtype=torch.long),
+              "token_type_ids": torch.zeros(2, tokens, dtype=torch.long), "labels": torch.randint(0, 2, (2,))}
+    return model, inputs, ["logits", "loss"]
+
+
 def bert_tiny():
-    inputs = {"input_ids": torch.randint(0, 1000, (2, 32)), "attention_mask": torch.ones(2, 32, dtype=torch.long),
-              "token_type_ids": torch.zeros(2, 32, dtype=torch.long), "labels": torch.randint(0, 2, (2,))}
-    return Bert(), inputs, ["logits", "loss"]
+    return example(Bert(), 1000, 32)
+
+
+def bert_base():
+    """The published size: 110 million parameters."""
+    return example(Bert(vocabulary=30522, positions=512, width=768, layers=12, heads=12), 30522, 128)
