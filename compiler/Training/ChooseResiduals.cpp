@@ -1,4 +1,5 @@
 #include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/JointFunction.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/ResidualChoice.h"
 #include "compiler/Training/States.h"
@@ -6,7 +7,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -15,39 +15,6 @@ namespace cleave {
 #include "compiler/Training/Passes.h.inc"
 
 namespace {
-
-// @c0 seen as two halves: what uses the seed is the backward pass, the rest the forward pass.
-struct JointFunction {
-  mutable func::FuncOp function; // a handle: MLIR has no const ops
-  BlockArgument seed;
-  llvm::DenseSet<Operation *> backward;
-  llvm::StringSet<> writtenForward;
-
-  JointFunction() = default;
-  explicit JointFunction(func::FuncOp joint) : function(joint) {
-    for (BlockArgument arg : joint.getArguments())
-      if (joint.getArgAttr(arg.getArgNumber(), "cleave.seed"))
-        seed = arg;
-    for (Operation &op : joint.getBody().front().without_terminator())
-      if (llvm::any_of(op.getOperands(), [&](Value v) { return isBackward(v); }))
-        backward.insert(&op);
-      else if (auto write = dyn_cast<WriteOp>(op))
-        writtenForward.insert(write.getState());
-  }
-
-  bool isBackward(Value value) const {
-    return value == seed || (value.getDefiningOp() && backward.contains(value.getDefiningOp()));
-  }
-
-  // There in the backward pass without being kept: inputs, constants, and states that the forward pass leaves alone.
-  bool isFree(Value value) const {
-    Operation *op = value.getDefiningOp();
-    if (!op || op->hasTrait<OpTrait::ConstantLike>())
-      return true;
-    auto read = dyn_cast<ReadOp>(op);
-    return read && !writtenForward.contains(read.getState());
-  }
-};
 
 // Reductions to a quarter of the elements or fewer are cheap to keep, and cost a pass over their operand to repeat.
 bool isShrinking(Operation *op) {
@@ -213,6 +180,9 @@ class ChooseResidualsPass : public impl::ChooseResidualsBase<ChooseResidualsPass
     SmallVector<Value> residuals;
     for (int index : chooseResiduals(forward.graph))
       residuals.push_back(forward.index.getArrayRef()[index].first);
+    // Marks have done their work: what is equal shall be merged again, in whichever block it stands.
+    for (Operation &op : function.getBody().front())
+      op.removeAttr("cleave.block");
     buildForward(joint, residuals);
     BackwardBuilder(joint, residuals).build();
     function.erase();

@@ -64,6 +64,19 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
                  Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
 }
 
+def FindBlocks : Pass<"find-blocks", "::mlir::ModuleOp"> {
+  let summary = "numbers the model's repeated blocks, found by structure";
+  let description = [{
+    Looks at the forward half of @c0 (before differentiation, or for inference: @model, @infer) by Blocks.h. Ops that are made of parameters
+    and inputs and that the loss or a result depends on are what blocks are cut from; masks, weights and random numbers go with their users, running
+    statistics with what they are made of.
+
+    After: ops of block N carry `cleave.block = N : i64`, those of no block (embedding, head, loss; constants of several blocks) nothing;
+    `choose-residuals` takes the attribute away again. A parameter's state carries the attribute where all ops that read it are in that block: one that
+    two blocks share, or a block and the embedding, has none, it belongs to the whole. The module carries their number, `cleave.blocks`. Nothing else changes.
+  }];
+}
+
 def FormBuckets : Pass<"form-buckets", "::mlir::ModuleOp"> {
   let summary = "lays gradients, and their parameters, end to end in buckets";
   let description = [{

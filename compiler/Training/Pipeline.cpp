@@ -44,6 +44,8 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   // Gradient rules mention forward values again and leave zeros: equal ones are merged before values are counted, and
   // only then the order in which gradients are completed is the final one.
   addCleanup(manager);
+  // Before units and buckets, which follow blocks, and behind the clean-up, which would merge less of what is marked apart.
+  manager.addPass(createFindBlocks());
   // Before buckets: a unit is one.
   if (!options.units.empty())
     manager.addPass(createAssignUnits({options.units}));

@@ -1,0 +1,33 @@
+// A function seen as two halves: ops that use the seed (the gradient of the loss's sum), directly or not, are the
+// backward pass, the rest the forward pass. A function without a seed is all forward.
+#ifndef CLEAVE_COMPILER_TRAINING_JOINTFUNCTION_H
+#define CLEAVE_COMPILER_TRAINING_JOINTFUNCTION_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace cleave {
+
+struct JointFunction {
+  mutable mlir::func::FuncOp function; // a handle: MLIR has no const ops
+  mlir::BlockArgument seed;            // null: there is no backward pass
+  llvm::DenseSet<mlir::Operation *> backward;
+  llvm::StringSet<> writtenForward;
+
+  JointFunction() = default;
+  explicit JointFunction(mlir::func::FuncOp joint);
+
+  bool isBackward(mlir::Value value) const {
+    return (seed && value == seed) || (value.getDefiningOp() && backward.contains(value.getDefiningOp()));
+  }
+
+  // There in the backward pass without being kept: inputs, constants, and states that the forward pass leaves alone.
+  bool isFree(mlir::Value value) const;
+};
+
+} // namespace cleave
+
+#endif
