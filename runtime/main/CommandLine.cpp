@@ -1,5 +1,6 @@
 #include "runtime/main/CommandLine.h"
 
+#include "runtime/train/DataSpec.h"
 #include "runtime/train/NearestName.h"
 
 #include <CLI/CLI.hpp>
@@ -7,12 +8,29 @@
 namespace cleave::rt {
 namespace {
 
+// CLI11 converts by strtoull, which makes 2^64 - 1 of "-1" and 8 of "010".
+void takeWholeNumber(CLI::Option *option) {
+  option->transform(CLI::Validator(
+      [](std::string &text) -> std::string {
+        uint64_t value = 0;
+        if (!parseUnsigned(text, &value))
+          return "expected a whole number from 0; got: " + text;
+        text = std::to_string(value);
+        return "";
+      },
+      ""));
+}
+
+template <typename T> void addCount(CLI::App &command, const char *name, T &target, const char *help) {
+  takeWholeNumber(command.add_option(name, target, help));
+}
+
 void addSessionOptions(CLI::App &command, SessionOptions &session) {
   command.add_option("--weights", session.weights,
                      "Weights instead of the compiled ones: a safetensors file, a "
                      "directory of them, or a checkpoint");
-  command.add_option("--ranks", session.ranks, "Ranks; must be the product of the mesh, which is the default");
-  command.add_option("--threads", session.threads, "Compute threads per rank [as compiled]");
+  addCount(command, "--ranks", session.ranks, "Ranks; must be the product of the mesh, which is the default");
+  addCount(command, "--threads", session.threads, "Compute threads per rank [as compiled]");
   command.add_option("--trace", session.trace, "Write a Chrome/Perfetto trace to this file");
 }
 
@@ -33,8 +51,10 @@ void addDataOptions(CLI::App &command, TrainOptions &train, const char *help) {
 
 template <typename T>
 void addOptional(CLI::App &command, const char *name, std::optional<T> &target, const char *help) {
-  command.add_option_function<T>(
+  CLI::Option *option = command.add_option_function<T>(
       name, [&target](const T &value) { target = value; }, help);
+  if constexpr (std::is_integral_v<T>)
+    takeWholeNumber(option);
 }
 
 void addTrain(CLI::App &command, Command &result) {
@@ -49,14 +69,14 @@ void addTrain(CLI::App &command, Command &result) {
   command.add_option("--lr-schedule", train.lrSchedule,
                      "constant | step,size=N|Nepoch,gamma=G | cosine[,warmup=N][,min=LR] | linear[,warmup=N][,min=LR]");
   addOptional(command, "--clip-grad-norm", train.clipGradNorm, "Largest norm of all gradients together [off]");
-  command.add_option("--eval-every", train.evalEvery, "Steps between evaluations [each epoch]");
+  addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations [each epoch]");
   command.add_option("--save", train.save, "Directory of checkpoints");
-  command.add_option("--save-every", train.saveEvery, "Steps between checkpoints [the end only]");
-  command.add_option("--keep", train.keep, "Newest checkpoints to keep [all]");
+  addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints [the end only]");
+  addCount(command, "--keep", train.keep, "Newest checkpoints to keep [all]");
   command.add_flag("--save-best", train.saveBest, "Save whenever the validation loss is the best so far");
-  command.add_option("--patience", train.patience, "Stop after this many evaluations without a better loss [never]");
+  addCount(command, "--patience", train.patience, "Stop after this many evaluations without a better loss [never]");
   command.add_option("--resume", train.resume, "A checkpoint to go on from, or auto: the latest of --save, if any");
-  command.add_option("--log-every", train.logEvery, "Steps between lines of progress [10]");
+  addCount(command, "--log-every", train.logEvery, "Steps between lines of progress [10]");
   command.add_option("--metrics", train.metrics, "Write one JSON object per step to this file");
   command.add_option("--tensorboard", train.tensorboard, "Write TensorBoard events to this directory");
   addSessionOptions(command, result.session);
@@ -67,9 +87,9 @@ void addGenerate(CLI::App &command, Command &result) {
   command.add_option("--input", generate.input, "The integer input [batch, context] [the only one]");
   command.add_option("--output", generate.output, "The output [batch, context, 256] [the only one]");
   command.add_option("--prompt", generate.prompt, "The text to go on from [a line's end]");
-  command.add_option("--bytes", generate.bytes, "Bytes to write [200]");
+  addCount(command, "--bytes", generate.bytes, "Bytes to write [200]");
   command.add_option("--temperature", generate.temperature, "0 takes the likeliest byte; 1 samples as predicted [0.8]");
-  command.add_option("--seed", generate.seed, "Seed of sampling [0]");
+  addCount(command, "--seed", generate.seed, "Seed of sampling [0]");
   addSessionOptions(command, result.session);
 }
 

@@ -122,8 +122,13 @@ Status runCommand(const cleave_model &model, const Command &command) {
   Status status = runOn(session, command);
   // What was recorded up to a failure is what one wants to look at.
   Status traced = session.writeTrace();
-  CLEAVE_TRY(std::move(status));
-  CLEAVE_TRY(std::move(traced).in("--trace"));
+  if (status.isOk())
+    status = std::move(traced).in("--trace");
+  if (!status.isOk()) {
+    std::fflush(stdout); // an abort writes nothing more
+    session.abandon(status);
+    return status;
+  }
   if (session.isLeader()) {
     std::fflush(stdout); // what the command printed stands before it
     std::fprintf(stderr, "%s\n", session.memoryReport().c_str());

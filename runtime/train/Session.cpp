@@ -152,6 +152,11 @@ Status Session::barrier() {
   return impl_->mpi ? impl_->mpi->barrier() : Status::ok();
 }
 
+void Session::abandon(const Status &reason) {
+  if (impl_->mpi && impl_->mpi->size() > 1)
+    impl_->mpi->abort(reason);
+}
+
 Status Session::gather(std::byte *data, size_t size) {
   if (!impl_->mpi)
     return Status::ok();

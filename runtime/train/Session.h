@@ -53,6 +53,9 @@ public:
   Status run(const fb::Program &program);
   // Waits until all processes are here.
   Status barrier();
+  // Ends the other processes of an MPI world, and this one, with the reason. For an error that this process may have
+  // met alone: the others would wait for it until CLEAVE_COMM_TIMEOUT_S is over, and MPI_Finalize here for them.
+  void abandon(const Status &reason);
 
   // Brings bytes together on the leader's process: each byte was written by one process, and is zero on the others.
   Status gather(std::byte *data, size_t size);

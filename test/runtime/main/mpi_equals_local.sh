@@ -18,3 +18,8 @@ mpirun --oversubscribe -n 2 "$1" 2 infer --input "x=$dir/x.bin:u8,window=4,mean=
 cmp "$dir/local.npy" "$dir/mpi.npy"
 if mpirun --oversubscribe -n 3 "$1" 2 $train > "$dir/wrong.log" 2>&1; then exit 1; fi
 grep -q 'started as 3 processes, but compiled for 2 ranks (dp=2); use mpirun -n 2' "$dir/wrong.log"
+# What only the leader can see stops everybody at once: nobody waits for a process that has given up.
+code=0
+timeout 60 mpirun --oversubscribe -n 2 "$1" 2 $train --metrics "$dir/nowhere/m.jsonl" > "$dir/alone.log" 2>&1 || code=$?
+test "$code" != 0 && test "$code" != 124
+grep -q 'nowhere/m.jsonl: No such file or directory' "$dir/alone.log"
