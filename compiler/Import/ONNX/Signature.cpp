@@ -48,8 +48,10 @@ private:
     for (const auto *input : inputs)
       if (signature_.batchSymbol.empty() && input->type().tensor_type().shape().dim_size() > 0)
         signature_.batchSymbol = symbolOf(*input, 0);
-    if (auto it = options_.dims.find(signature_.batchSymbol); it != options_.dims.end())
-      signature_.globalBatch = it->second * options_.dataRanks;
+    // A product that does not fit is reported where the dimension is bound.
+    auto it = options_.dims.find(signature_.batchSymbol);
+    if (it != options_.dims.end() && llvm::MulOverflow(it->second, options_.dataRanks, signature_.globalBatch))
+      signature_.globalBatch = 0;
     if (signature_.batchSymbol.empty() && options_.dataRanks > 1)
       errors_.add("no input has a symbolic dimension 0, so the batch cannot be spread over " +
                   llvm::Twine(options_.dataRanks) + " data ranks; export the model with a dynamic batch dimension");
@@ -98,7 +100,8 @@ private:
     }
     int64_t scale = symbol == signature_.batchSymbol ? options_.dataRanks : 1, size;
     if (it->second < 1 || scale < 1 || llvm::MulOverflow(it->second, scale, size)) {
-      errors_.add("--dim " + symbol + "=" + llvm::Twine(it->second) + " must be at least 1");
+      errors_.add("--dim " + symbol + "=" + llvm::Twine(it->second) +
+                  (it->second < 1 ? " must be at least 1" : " is too large"));
       return std::nullopt;
     }
     return size;

@@ -1,6 +1,6 @@
 // Well-formed protobufs with wrong content, for cleave-import-fuzz.
-#ifndef CLEAVE_TEST_COMPILER_IMPORT_MODELMUTATOR_H
-#define CLEAVE_TEST_COMPILER_IMPORT_MODELMUTATOR_H
+#ifndef CLEAVE_TEST_COMPILER_IMPORT_FUZZ_MODELMUTATOR_H
+#define CLEAVE_TEST_COMPILER_IMPORT_FUZZ_MODELMUTATOR_H
 
 #include "compiler/Import/ONNX/Proto.h"
 
@@ -19,7 +19,7 @@ private:
   std::mt19937_64 engine_;
 };
 
-// External data become zeros in the file; false where that would be more than a few MB.
+// External data become zeros in the file; false where that would be more than a MB.
 bool embedWeights(onnx::ModelProto &model);
 
 // A graph of one operator of the importer's table, or two chained; inputs and attributes are random.

@@ -1,4 +1,4 @@
-#include "test/compiler/Import/ModelMutator.h"
+#include "test/compiler/Import/fuzz/ModelMutator.h"
 
 #include "compiler/Import/ONNX/OperatorTable.h"
 
@@ -18,7 +18,7 @@ int64_t Random::integer() {
 
 namespace {
 
-constexpr int64_t kMaxEmbedded = 8 << 20;
+constexpr int64_t kMaxEmbedded = 1 << 20;
 constexpr int kFloat = onnx::TensorProto::FLOAT, kInt64 = onnx::TensorProto::INT64;
 const int kTypes[] = {kFloat,
                       kFloat,
@@ -233,8 +233,11 @@ bool fuzz::embedWeights(onnx::ModelProto &model) {
     if (tensor.data_location() != onnx::TensorProto::EXTERNAL)
       continue;
     int64_t bytes = tensor.data_type() == kInt64 || tensor.data_type() == onnx::TensorProto::DOUBLE ? 8 : 4;
-    for (int64_t size : tensor.dims())
-      bytes *= size;
+    for (int64_t size : tensor.dims()) {
+      if (size < 0 || size > kMaxEmbedded)
+        return false;
+      bytes = std::min(bytes * size, kMaxEmbedded + 1);
+    }
     if ((total += bytes) > kMaxEmbedded)
       return false;
     tensor.clear_external_data();
