@@ -148,8 +148,12 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
         fail("--mesh", "axis '" + axis.first + "' is given twice");
     o.mesh.push_back(axis);
   }
-  if (o.ranks() > (1 << 20))
-    fail("--mesh", "more than 1048576 ranks");
+  constexpr int64_t kMaxRanks = 1 << 20;
+  int64_t room = kMaxRanks; // the product itself could overflow
+  for (const auto &axis : o.mesh)
+    room /= axis.second;
+  if (room == 0)
+    fail("--mesh", "more than " + std::to_string(kMaxRanks) + " ranks");
   checkSharding(o, t);
   o.emit = parseEmit(t.emit);
   o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);
@@ -180,6 +184,28 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
     fail("--train", "name the loss: --loss-output NAME for an output of the graph, or --loss cross-entropy|nll|mse");
   if (!o.train && o.microBatches != 1)
     fail("--micro-batches", "micro-batches need --train");
+}
+
+// Without --train nothing would read them.
+void checkTrainingOptions(const CLI::App &app, const CompileOptions &o) {
+  for (const CLI::Option *option : app.get_options())
+    if (!o.train && option->count() > 0 && option->get_group() == "Training" && option->get_name() != "--loss-output" &&
+        option->get_name() != "--loss")
+      fail(option->get_name(), "belongs to training; give --train too");
+}
+
+// CLI11 says "A subcommand is required" to a mistyped one.
+void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments) {
+  std::string names;
+  bool isKnown = false;
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; })) {
+    names += (names.empty() ? "" : ", ") + command->get_name();
+    isKnown |= !arguments.empty() && arguments[0] == command->get_name();
+  }
+  if (arguments.empty())
+    throw CLI::RuntimeError("no command; expected " + names + " (see cleave --help)", 2);
+  if (!isKnown && arguments[0].rfind('-', 0) != 0)
+    throw CLI::RuntimeError("unknown command '" + arguments[0] + "'; expected " + names, 2);
 }
 
 // --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.
@@ -266,10 +292,13 @@ Request parse(int argc, const char *const *argv) {
 
   try {
     std::vector<std::string> arguments = expandConfig(argc, argv);
+    checkCommand(app, arguments);
     std::reverse(arguments.begin(), arguments.end());
     app.parse(arguments);
-    if (*compileApp)
+    if (*compileApp) {
       finishCompileOptions(compile, texts);
+      checkTrainingOptions(*compileApp, compile);
+    }
   } catch (const CLI::CallForHelp &e) {
     return Exit{app.exit(e)};
   } catch (const CLI::CallForVersion &e) {

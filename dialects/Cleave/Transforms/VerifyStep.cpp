@@ -106,7 +106,7 @@ static LogicalResult checkScalars(mlir::ModuleOp module) {
     if (!named)
       continue;
     auto *context = module.getContext();
-    bool counts = state.getSymName() == "scalar.step" || state.getSymName() == "scalar.seed";
+    bool counts = llvm::is_contained({"scalar.step", "scalar.seed", "scalar.micro"}, state.getSymName());
     mlir::Type element = counts ? mlir::Type(mlir::IntegerType::get(context, 64)) : mlir::Float32Type::get(context);
     auto expected = mlir::RankedTensorType::get({}, element);
     if (state.getTensorType() != expected) {
