@@ -45,9 +45,11 @@ def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
   let summary = "lets random numbers count samples over all micro-batches";
   let description = [{
     With M micro-batches, random_uniform of @model begins at row scalar.micro * rows, and @model counts scalar.micro. So the numbers of a sample do not depend
-    on the split into micro-batches. Without micro-batches nothing changes.
+    on the split into micro-batches. With R data ranks the rows are those of one rank: in the global batch a rank's micro-batches lie together, so
+    tensor<R*rows x ..> is drawn as tensor<R x rows x ..> of global shape [R, M*rows, ..]. Without micro-batches nothing changes.
   }];
-  let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
+  let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">,
+                 Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks with different samples">];
 }
 
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {

@@ -38,7 +38,7 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   // Sum and count are what is differentiated and accumulated, and both training and evaluation want them.
   manager.addPass(createSplitLoss({average, options.dataRanks}));
   // Before differentiation, so that the backward pass, where it makes the numbers again, has the same origins.
-  manager.addPass(createShiftRandomOrigins({options.microBatches}));
+  manager.addPass(createShiftRandomOrigins({options.microBatches, options.dataRanks}));
   // One graph of both passes is what all later choices are made on.
   manager.addPass(createDifferentiate({average, options.microBatches}));
   // Gradient rules mention forward values again and leave zeros: equal ones are merged before values are counted, and

@@ -10,14 +10,18 @@ namespace cleave {
 
 namespace {
 
-// [micro * rows, 0, ...]: where the micro-batch's tensor begins in the whole step's.
-Value buildOrigin(OpBuilder &builder, Location loc, Value micro, RankedTensorType type) {
+// [0, ..., 0, micro * rows, 0, ...], the rows at `dim`: where the micro-batch's tensor begins in the whole step's.
+Value buildOrigin(OpBuilder &builder, Location loc, Value micro, RankedTensorType type, int64_t dim) {
   Arithmetic a(builder, loc);
-  Value first = a.reshape(a.scale(micro, static_cast<double>(type.getDimSize(0))), {1});
-  if (type.getRank() == 1)
-    return first;
-  Value rest = a.splat(RankedTensorType::get({type.getRank() - 1}, builder.getI64Type()), 0);
-  return ConcatOp::create(builder, loc, ValueRange{first, rest}, builder.getI64IntegerAttr(0));
+  SmallVector<Value> parts;
+  auto addZeros = [&](int64_t count) {
+    if (count > 0)
+      parts.push_back(a.splat(RankedTensorType::get({count}, builder.getI64Type()), 0));
+  };
+  addZeros(dim);
+  parts.push_back(a.reshape(a.scale(micro, static_cast<double>(type.getDimSize(dim))), {1}));
+  addZeros(type.getRank() - dim - 1);
+  return parts.size() == 1 ? parts[0] : ConcatOp::create(builder, loc, parts, builder.getI64IntegerAttr(0));
 }
 
 class ShiftRandomOriginsPass : public impl::ShiftRandomOriginsBase<ShiftRandomOriginsPass> {
@@ -42,16 +46,27 @@ private:
     WriteOp::create(builder, model.getLoc(), Arithmetic(builder, model.getLoc()).shift(micro, 1), counter.getSymName());
   }
 
+  // A rank's samples of all micro-batches lie together in the global batch, so its rows get a dimension of their own.
   void shift(RandomUniformOp op, Value micro) {
     OpBuilder builder(op);
     RankedTensorType type = tensorType(op.getResult());
-    Value origin = buildOrigin(builder, op.getLoc(), micro, type);
+    SmallVector<int64_t> shape(type.getShape()), whole(op.getGlobalShape());
+    bool hasRanks = dataRanks > 1 && !op.getOrigin() && shape[0] % dataRanks == 0;
+    if (hasRanks) {
+      shape[0] = whole[0] = shape[0] / dataRanks;
+      shape.insert(shape.begin(), dataRanks);
+      whole.insert(whole.begin(), dataRanks);
+    }
+    int64_t rows = hasRanks ? 1 : 0;
+    auto part = type.clone(shape);
+    Value origin = buildOrigin(builder, op.getLoc(), micro, part, rows);
     if (op.getOrigin())
       origin = AddOp::create(builder, op.getLoc(), op.getOrigin(), origin);
-    SmallVector<int64_t> whole(op.getGlobalShape());
-    whole[0] *= microBatches;
-    op.getOriginMutable().assign(origin);
-    op.setGlobalShape(whole);
+    whole[rows] *= microBatches;
+    Value numbers = RandomUniformOp::create(builder, op.getLoc(), part, op.getSeed(), op.getStep(), origin,
+                                            op.getSiteAttr(), builder.getDenseI64ArrayAttr(whole));
+    op.replaceAllUsesWith(Arithmetic(builder, op.getLoc()).reshape(numbers, type.getShape()));
+    op.erase();
   }
 };
 } // namespace
