@@ -24,6 +24,7 @@ config.substitutions.append(("%python", config.cleave_python))
 config.substitutions.append(("%source", config.cleave_source_dir))
 config.substitutions.append(("%build", config.cleave_build_dir))
 
-# A bad rewrite can eat all memory: no test process may take more than 12 GB of address space.
-limit = 12 << 30
-resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+# A bad rewrite can eat all memory: no test process may take more than 12 GB of address space. Sanitizers map terabytes.
+if not config.cleave_sanitizer:
+    limit = 12 << 30
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
