@@ -193,6 +193,11 @@ plan::PlanningOptions Compilation::planningOptions() {
   planning.constants = [this](llvm::StringRef name, mlir::DenseElementsAttr value) {
     addConstant(model.weights, name, value);
   };
+  planning.prefetch.forward = options.forwardPrefetch;
+  planning.prefetch.backward =
+      plan::parseBackwardPrefetch(options.backwardPrefetch).value_or(plan::BackwardPrefetch::Pre);
+  planning.prefetch.inFlight = static_cast<unsigned>(options.gathersInFlight);
+  planning.shareGathers = options.fsdpStrategy == "shard-grad-op";
   planning.properties.insert(labels.begin(), labels.end());
   planning.properties["model"] = llvm::sys::path::filename(options.model).str();
   if (options.train) {

@@ -32,10 +32,10 @@ struct CompileOptions {
   Emit emit = Emit::Executable;
 
   // Shapes and the mesh.
-  std::map<std::string, int64_t> dims;                  // --dim: symbolic dimensions
-  std::vector<std::pair<std::string, int64_t>> mesh;    // --mesh: axes, slowest first; empty is one rank
-  std::optional<int64_t> globalBatch;                   // --global-batch: derives the bound batch
-  std::string batchDim;                                 // --batch-dim: the symbol (or input:dim) that counts samples
+  std::map<std::string, int64_t> dims;               // --dim: symbolic dimensions
+  std::vector<std::pair<std::string, int64_t>> mesh; // --mesh: axes, slowest first; empty is one rank
+  std::optional<int64_t> globalBatch;                // --global-batch: derives the bound batch
+  std::string batchDim;                              // --batch-dim: the symbol (or input:dim) that counts samples
   int64_t microBatches = 1;
 
   // Training; unused without `train`.
@@ -45,12 +45,15 @@ struct CompileOptions {
   std::string optimizer = "adamw";      // KIND[,key=value...]
   std::vector<std::string> paramGroups; // PATTERN:key=value[,...]
   std::vector<std::string> freeze, buffers;
-  std::vector<std::string> tie;         // NAME=NAME: the second parameter becomes the first
-  std::string lossAverage = "global";   // global | rank
-  std::string batchNorm = "local";      // local | sync
+  std::vector<std::string> tie;       // NAME=NAME: the second parameter becomes the first
+  std::string lossAverage = "global"; // global | rank
+  std::string batchNorm = "local";    // local | sync
   int64_t bucketBytes = 25ll << 20;
   std::string fsdpStrategy = "full-shard"; // which states the axis fsdp splits (compiler/Sharding/StateStorage.h)
   std::string fsdpUnits = "auto";          // auto | size=N | pattern=P: what is gathered together
+  bool forwardPrefetch = true;             // --forward-prefetch on|off
+  std::string backwardPrefetch = "pre";    // pre | post | none
+  int64_t gathersInFlight = 2;             // gathered units in memory at a time (compiler/Planning/Prefetch.h)
   std::string gradSync;                    // every | last micro-batch; every where gradients are split, if empty
 
   // Target and limits.
@@ -59,8 +62,8 @@ struct CompileOptions {
 
   // Looking inside, extending.
   Phase stopAfter = Phase::Link;
-  std::string dumpPhases;                                      // a directory, or empty
-  std::vector<std::string> passPlugins;                        // --load-pass-plugin
+  std::string dumpPhases;                                       // a directory, or empty
+  std::vector<std::string> passPlugins;                         // --load-pass-plugin
   std::vector<std::pair<Phase, std::string>> insertedPipelines; // --insert PHASE=PIPELINE: run when the phase is done
 
   // Product of the mesh axes over which samples are split (dp, fsdp).

@@ -4,6 +4,8 @@
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Schedule.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace cleave::plan {
@@ -13,17 +15,51 @@ namespace cleave::plan {
 
 namespace {
 
-constexpr llvm::StringRef kStreamNames[kStreams] = {"compute", "reduce"};
+// One unreduced buffer is filled while another is reduced.
+constexpr unsigned kReductionsInFlight = 2;
+
+std::vector<char> isFree(const RootTable &roots) {
+  std::vector<char> result(roots.size(), 0);
+  for (unsigned root = 0; root < roots.size(); ++root)
+    result[root] = !roots[root].fixed && !roots[root].mergedInto;
+  return result;
+}
+
+// The most bytes that the roots of each kind have in use at the same time.
+void measurePeaks(ProgramDraft &draft, const std::vector<char> &free, const std::vector<std::optional<Span>> &spans) {
+  std::vector<const char *> kind(draft.roots.size(), "activation");
+  for (unsigned root : draft.unreduced)
+    kind[root] = "unreduced";
+  for (unsigned root : draft.gathered)
+    kind[root] = "gathered";
+  std::map<std::string, std::map<size_t, int64_t>> changes; // kind -> position -> bytes that come or go
+  for (unsigned root = 0; root < draft.roots.size(); ++root)
+    if (free[root] && spans[root]) {
+      auto bytes = static_cast<int64_t>(llvm::alignTo(draft.roots[root].bytes, kBufferAlignment));
+      changes[kind[root]][spans[root]->first] += bytes;
+      changes[kind[root]][spans[root]->last + 1] -= bytes;
+    }
+  for (const auto &[name, list] : changes) {
+    int64_t now = 0, most = 0;
+    for (auto [position, change] : list)
+      most = std::max(most, now += change);
+    draft.peaks[name] = static_cast<uint64_t>(most);
+  }
+}
 
 // Decides order and addresses, and returns the bytes of transient memory that this takes.
-uint64_t schedule(ProgramDraft &draft) {
+uint64_t schedule(ProgramDraft &draft, const PrefetchOptions &prefetch) {
+  std::vector<char> free = isFree(draft.roots);
   hoistSteps(draft.steps);
+  prefetchGathers(draft.steps, draft.gathers, prefetch);
+  boundReductions(draft.steps, free, kReductionsInFlight);
   draft.events = synchronize(draft.steps, kStreams);
   std::vector<std::optional<Span>> spans = liveSpans(draft.steps, draft.roots.size());
+  measurePeaks(draft, free, spans);
   std::vector<AllocationRequest> requests;
   std::vector<unsigned> requested;
   for (unsigned root = 0; root < draft.roots.size(); ++root)
-    if (!draft.roots[root].fixed && !draft.roots[root].mergedInto && spans[root]) {
+    if (free[root] && spans[root]) {
       requests.push_back({draft.roots[root].bytes, kBufferAlignment, *spans[root]});
       requested.push_back(root);
     }
@@ -40,7 +76,11 @@ public:
       : builder(builder), loc(loc), draft(draft) {}
 
   void emit() {
-    auto program = ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events);
+    llvm::SmallVector<NamedAttribute> peaks;
+    for (const auto &[kind, bytes] : draft.peaks)
+      peaks.push_back(builder.getNamedAttr(kind, builder.getI64IntegerAttr(bytes)));
+    auto program = ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events,
+                                     peaks.empty() ? DictionaryAttr() : builder.getDictionaryAttr(peaks));
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&program.getBody());
     for (const PortDraft &port : draft.ports)
@@ -62,8 +102,9 @@ private:
   Attribute bufferOf(const RootUse &touched) {
     const Root &root = draft.roots[touched.root];
     Access access = !touched.writes ? Access::Read : touched.reads ? Access::ReadWrite : Access::Write;
-    return BufferAttr::get(builder.getContext(), builder.getStringAttr(regionName(root.kind)),
-                           *root.fixed + touched.offset, touched.bytes, access);
+    return BufferAttr::get(
+        builder.getContext(), builder.getStringAttr(regionName(root.kind)), *root.fixed + touched.offset, touched.bytes,
+        access, touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(), touched.share.stride);
   }
 
   void emitStep(const Step &step) {
@@ -99,21 +140,29 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
   explicit BuildPlan(const PlanningOptions &planning) : planning(planning) {
     target = planning.target;
     threads = planning.threads;
+    forwardPrefetch = planning.prefetch.forward;
+    backwardPrefetch = planning.prefetch.backward;
+    gathersInFlight = planning.prefetch.inFlight;
   }
 
   void runOnOperation() override {
     planning.target = target;
     planning.threads = threads;
+    planning.prefetch = {forwardPrefetch, backwardPrefetch, gathersInFlight};
+    if (gathersInFlight == 0) {
+      getOperation().emitError("expected at least one gather in flight; got: 0");
+      return signalPassFailure();
+    }
     ModuleOp module = getOperation();
     ModulePlan plan(module, planning);
     if (failed(plan.layOutStates()))
       return signalPassFailure();
-    llvm::SmallVector<std::pair<Location, ProgramDraft>> drafts;
+    std::vector<std::pair<Location, ProgramDraft>> drafts;
     for (func::FuncOp function : module.getOps<func::FuncOp>()) {
       FailureOr<ProgramDraft> draft = DraftBuilder(plan, function).build();
       if (failed(draft))
         return signalPassFailure();
-      plan.needRegion(RegionKind::Transient, schedule(*draft));
+      plan.needRegion(RegionKind::Transient, schedule(*draft, planning.prefetch));
       drafts.emplace_back(function.getLoc(), std::move(*draft));
     }
     eraseOtherDialects();

@@ -1,5 +1,6 @@
 #include "compiler/Planning/ByteViews.h"
 
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -45,6 +46,24 @@ llvm::SmallVector<ByteView> byteViews(Operation *op) {
   return {};
 }
 
+ReadOp readBehind(Value value) {
+  if (auto slice = value.getDefiningOp<shard::AllSliceOp>())
+    value = slice.getInput();
+  return value.getDefiningOp<ReadOp>();
+}
+
+WriteOp writeAhead(Value value) {
+  for (Operation *user : value.getUsers()) {
+    if (auto write = dyn_cast<WriteOp>(user))
+      return write;
+    if (auto gather = dyn_cast<shard::AllGatherOp>(user))
+      for (Operation *next : gather.getResult().getUsers())
+        if (auto write = dyn_cast<WriteOp>(next))
+          return write;
+  }
+  return nullptr;
+}
+
 void *ValueFamilies::leader(Value value) const {
   auto found = families.findLeader(value.getAsOpaquePointer());
   return found == families.member_end() ? value.getAsOpaquePointer() : *found;
@@ -59,6 +78,10 @@ ValueFamilies::ValueFamilies(Block &block) {
     positions[&op] = position++;
     for (const ByteView &view : byteViews(&op))
       join(view.whole, view.part);
+    if (auto slice = dyn_cast<shard::AllSliceOp>(op))
+      join(slice.getInput(), slice.getResult());
+    if (auto gather = dyn_cast<shard::AllGatherOp>(op); gather && writeAhead(gather.getResult()))
+      join(gather.getInput(), gather.getResult());
     if (auto read = dyn_cast<ReadOp>(op)) {
       auto [known, isNew] = content.try_emplace(read.getState(), read.getResult());
       if (!isNew)

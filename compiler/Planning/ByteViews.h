@@ -23,6 +23,11 @@ struct ByteView {
 //   at 8
 llvm::SmallVector<ByteView> byteViews(mlir::Operation *op);
 
+// The read that made the value, or of which the value is this rank's part; null when there is none.
+ReadOp readBehind(mlir::Value value);
+// The write that takes the value, or what is gathered from it.
+WriteOp writeAhead(mlir::Value value);
+
 // Families of values that may share bytes in one block: through views, and through states (all reads of a state between
 // two writes, and the value written before them). Conservative: members of a concat are one family though they do not
 // overlap.

@@ -2,7 +2,9 @@
 //
 // DraftBuilder makes it from a function, then plain algorithms refine it one after the other, each a function of its
 // own header:
-//   hoistSteps     (Schedule.h)   collectives move up to right behind what they wait for
+//   hoistSteps     (Schedule.h)   reductions move up to right behind what they wait for
+//   prefetchGathers(Prefetch.h)   gathers move up by a bounded distance
+//   boundReductions(Prefetch.h)   unreduced buffers are freed in time
 //   synchronize    (Schedule.h)   events between streams
 //   liveSpans      (Liveness.h)   when a root's bytes are in use
 //   allocate       (Allocator.h)  offsets in a region
@@ -17,9 +19,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace cleave::plan {
+
+// Which part of a range a rank means: the i-th of `ranks` parts that begin `stride` bytes apart, i being its index in a
+// group. Group 0 is no group: the same bytes on every rank.
+struct Share {
+  unsigned group = 0, ranks = 1;
+  uint64_t stride = 0;
+
+  explicit operator bool() const { return group != 0; }
+  bool operator==(const Share &other) const { return group == other.group && stride == other.stride; }
+};
 
 // A byte range of a root.
 struct RootUse {
@@ -27,10 +40,12 @@ struct RootUse {
   uint64_t offset = 0, bytes = 0;
   bool reads = false, writes = false;
   bool scratch = false; // no data pass through these bytes from one step to another
+  Share share = {};
 
+  // Behind the bytes of the last rank's share: any rank's may be meant.
+  uint64_t end() const { return offset + bytes + (share.ranks - 1) * share.stride; }
   bool conflictsWith(const RootUse &other) const {
-    return root == other.root && (writes || other.writes) && offset < other.offset + other.bytes &&
-           other.offset < offset + bytes;
+    return root == other.root && (writes || other.writes) && offset < other.end() && other.offset < end();
   }
 };
 
@@ -47,13 +62,18 @@ struct Step {
   std::vector<RootUse> uses;
   bool early = false; // hoistSteps may move it up
   unsigned event = 0; // Record, Wait
-  size_t payload = 0; // what to emit; the maker's business
+  size_t payload = 0; // what to emit; the maker's business, but no two steps have the same
+  // The number of the gather that this step is part of; steps of one gather stand together.
+  std::optional<unsigned> gather = {};
+  // Payloads of steps listed before that must be done before this one starts, though no bytes say so.
+  std::vector<size_t> after = {};
 };
 
 // Stream 0 is where programs start and end.
 inline constexpr unsigned kComputeStream = 0;
 inline constexpr unsigned kReduceStream = 1;
-inline constexpr unsigned kStreams = 2;
+inline constexpr unsigned kGatherStream = 2;
+inline constexpr unsigned kStreams = 3;
 
 } // namespace cleave::plan
 

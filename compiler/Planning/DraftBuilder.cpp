@@ -22,10 +22,12 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
       return failure();
   for (Step &step : draft.steps)
     for (RootUse &touched : step.uses) {
-      Place place = draft.roots.resolve({touched.root, touched.offset});
+      Place place = draft.roots.resolve({touched.root, touched.offset, touched.share});
       touched.root = place.root;
       touched.offset = place.offset;
+      touched.share = place.share;
     }
+  classify();
   return std::move(draft);
 }
 
@@ -39,6 +41,9 @@ LogicalResult DraftBuilder::visit(Operation *op) {
       .Case([&](WriteOp write) { return visitWrite(write); })
       .Case([&](cleave::KernelOp kernel) { return visitKernel(kernel); })
       .Case([&](shard::AllReduceOp reduce) { return visitAllReduce(reduce); })
+      .Case([&](shard::ReduceScatterOp scatter) { return visitReduceScatter(scatter); })
+      .Case([&](shard::AllGatherOp gather) { return visitAllGather(gather); })
+      .Case([&](shard::AllSliceOp slice) { return visitAllSlice(slice); })
       .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
       .Default([&](Operation *other) -> LogicalResult {
         auto compute = dyn_cast<ComputeOpInterface>(other);
@@ -46,7 +51,7 @@ LogicalResult DraftBuilder::visit(Operation *op) {
           return visitLibrary(other);
         return other->emitOpError(
             "cannot be planned; expected the kernels form (kernels, library calls, contiguous views, "
-            "read, write, all-reduces)");
+            "read, write, and the collectives all_reduce, reduce_scatter, all_gather, all_slice)");
       });
 }
 
@@ -114,7 +119,7 @@ LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) 
   FailureOr<Place> whole = placeOf(views.front().whole);
   if (failed(whole))
     return failure();
-  places[views.front().part] = {whole->root, whole->offset + views.front().offset};
+  places[views.front().part] = {whole->root, whole->offset + views.front().offset, whole->share};
   return success();
 }
 
@@ -135,15 +140,20 @@ LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
     return failure();
   uint64_t bytes = bytesOf(value.getType());
   Place from = draft.roots.resolve(*place), to = draft.roots.resolve(target);
-  if (from.root == to.root && from.offset == to.offset)
+  if (from.root == to.root && from.offset == to.offset && from.share == to.share)
     return success();
-  bool free = draft.roots.isFreshWhole(from, bytes) && from.root != to.root;
+  bool free = draft.roots.isFreshWhole(from, bytes) && from.root != to.root && draft.roots.canMerge(from, to);
   if (free && (draft.roots.isFresh(to) || !usedSince(to.root, from.root))) {
     draft.roots.merge(from, to);
     return success();
   }
   // Early, so that a bucket that is reduced in place waits for its value's copy into another one, and for no more.
-  addCopy(op, to, from, bytes).early = isa<ConcatOp>(op);
+  Step &copy = addCopy(op, to, from, bytes);
+  copy.early = isa<ConcatOp>(op);
+  if (isReducedPart(value)) { // so that the unreduced bytes around it are free soon
+    copy.stream = kReduceStream;
+    copy.early = true;
+  }
   return success();
 }
 
@@ -153,7 +163,7 @@ bool DraftBuilder::usedSince(unsigned root, unsigned since) const {
   for (const Step &step : draft.steps) {
     auto uses = [&](unsigned wanted) {
       return llvm::any_of(step.uses, [&](const RootUse &touched) {
-        return draft.roots.resolve({touched.root, touched.offset}).root == wanted;
+        return draft.roots.resolve({touched.root, touched.offset, {}}).root == wanted;
       });
     };
     begun = begun || uses(since);
@@ -195,7 +205,11 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
     uses.push_back(use(place, bytesOf(value.getType()), false, true));
   NamedAttrList fields;
   fields.set("kernel", *symbol);
-  addStep(kernel, "launch", std::move(uses), fields);
+  Step &step = addStep(kernel, "launch", std::move(uses), fields);
+  if (accumulatesReduced(kernel)) {
+    step.stream = kReduceStream;
+    step.early = true;
+  }
   return success();
 }
 
@@ -211,7 +225,7 @@ bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigne
       return false;
   }
   // Fixed bytes may be overwritten only where they are the state that the result is written to.
-  return draft.roots.isFresh(place) || kernel.getInputs()[input].getDefiningOp<ReadOp>();
+  return draft.roots.isFresh(place) || readBehind(kernel.getInputs()[input]);
 }
 
 LogicalResult DraftBuilder::visitLibrary(Operation *op) {

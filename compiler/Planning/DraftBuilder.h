@@ -4,6 +4,7 @@
 
 #include "compiler/Planning/ByteViews.h"
 #include "compiler/Planning/ModulePlan.h"
+#include "compiler/Planning/Prefetch.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
@@ -32,6 +33,10 @@ struct ProgramDraft {
   RootTable roots;
   std::vector<Step> steps;
   std::vector<InstructionDraft> instructions;
+  std::vector<Gather> gathers;
+  std::vector<mlir::FlatSymbolRefAttr> groups; // by Share::group - 1
+  std::vector<unsigned> gathered, unreduced;   // roots that gathers fill, and that reductions are about
+  std::map<std::string, uint64_t> peaks;       // kind -> transient bytes
   unsigned events = 0;
 };
 
@@ -50,6 +55,9 @@ private:
   mlir::LogicalResult visitKernel(cleave::KernelOp kernel);
   mlir::LogicalResult visitLibrary(mlir::Operation *op);
   mlir::LogicalResult visitAllReduce(mlir::shard::AllReduceOp op);
+  mlir::LogicalResult visitReduceScatter(mlir::shard::ReduceScatterOp op);
+  mlir::LogicalResult visitAllGather(mlir::shard::AllGatherOp op);
+  mlir::LogicalResult visitAllSlice(mlir::shard::AllSliceOp op);
   mlir::LogicalResult visitReturn(mlir::func::ReturnOp op);
   void addCalls(mlir::ArrayAttr calls);
   void addInputs();
@@ -66,11 +74,30 @@ private:
   bool mustCopyRead(ReadOp read);
   bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Place> inputs);
   bool isLastUseOf(unsigned root, mlir::Operation *op) const;
-  bool canReduceInPlace(mlir::shard::AllReduceOp op, Place place, uint64_t bytes, uint64_t padded);
+  bool canReduceInPlace(mlir::Operation *op, Place place, uint64_t bytes, uint64_t padded);
+  bool isReducedPart(mlir::Value value) const;
+  bool accumulatesReduced(cleave::KernelOp kernel) const;
+  bool canGatherInPlace(mlir::shard::AllGatherOp op, Place part, Share share, uint64_t bytes);
+  void classify();
+
+  // Collectives: what is common to them.
+  struct Extent {
+    llvm::SmallVector<llvm::StringRef> axes;
+    int64_t ranks = 1;
+    unsigned group = 0;           // number in draft.groups + 1
+    uint64_t part = 0, whole = 0; // bytes of one rank's part, and of all together
+  };
+  mlir::FailureOr<Extent> extentOf(mlir::Operation *op, llvm::ArrayRef<int16_t> gridAxes, mlir::Value whole,
+                                   mlir::Value part, int64_t dim);
+  void passThrough(mlir::Operation *op, Place place);
+  Place reducible(mlir::Operation *op, Place place, uint64_t bytes, uint64_t padded);
+  mlir::NamedAttrList ringFields(mlir::Operation *op, const Extent &extent, mlir::Type element, int64_t count);
+  mlir::LogicalResult addReduction(mlir::Operation *op, llvm::StringRef mnemonic, mlir::shard::ReductionKind kind,
+                                   const Extent &extent, Place data, uint64_t bytes, mlir::Type element);
 
   // Steps.
   static RootUse use(Place place, uint64_t bytes, bool reads, bool writes) {
-    return {place.root, place.offset, bytes, reads, writes, false};
+    return {place.root, place.offset, bytes, reads, writes, false, place.share};
   }
   Step &addStep(mlir::Operation *op, llvm::StringRef mnemonic, std::vector<RootUse> uses,
                 mlir::NamedAttrList fields = {});

@@ -11,14 +11,17 @@ using namespace rt;
 
 static bool reads(fb::Access access) { return access != fb::Access::write; }
 static bool writes(fb::Access access) { return access != fb::Access::read; }
-static bool overlap(const fb::Buffer &a, const fb::Buffer &b) {
-  return a.region() == b.region() && a.offset() < b.offset() + b.bytes() && b.offset() < a.offset() + a.bytes();
+static AxisMask maskOf(const flatbuffers::Vector<uint32_t> *axes) {
+  AxisMask mask = 0;
+  for (size_t i = 0; i < lengthOf(axes); ++i)
+    mask |= AxisMask{1} << (axes->Get(i) % 64);
+  return mask;
 }
-static uint64_t endOf(const fb::Buffer &buffer) { return buffer.offset() + buffer.bytes(); }
 
 Execution::Execution(const fb::Plan &plan, std::vector<Finding> *findings)
-    : plan_(plan), findings_(findings), clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)),
-      collectives_(plan.streams()->size()) {}
+    : plan_(plan), findings_(findings), clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)) {}
+
+AxisMask Execution::axesOf(unsigned group) const { return maskOf(plan_.groups()->Get(group)->axes()); }
 
 void Execution::find(const char *rule, std::string text) {
   auto same = [&](const Finding &finding) { return finding.rule == rule && finding.text == text; };
@@ -29,7 +32,36 @@ void Execution::find(const char *rule, std::string text) {
 MemoryHistory &Execution::history(unsigned region, uint64_t frame) {
   const fb::Region &info = *plan_.regions()->Get(region);
   bool initialized = info.kind() == fb::RegionKind::persistent || info.kind() == fb::RegionKind::input;
-  return histories_.try_emplace({region, frame % info.frames()}, info.bytes(), initialized).first->second;
+  auto [known, isNew] = histories_.try_emplace({region, frame % info.frames()}, info.bytes(), initialized);
+  if (isNew)
+    setVarying(region, known->second);
+  return known->second;
+}
+
+static void addVarying(MemoryHistory &memory, uint64_t offset, uint64_t bytes, AxisMask varies) {
+  auto [first, last] = memory.range(offset, offset + bytes);
+  for (auto cell = first; cell != last; ++cell)
+    cell->second.varies |= varies;
+}
+
+// States begin as they are declared, inputs as they are fed.
+void Execution::setVarying(unsigned region, MemoryHistory &memory) const {
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    if (state.region() != region)
+      continue;
+    AxisMask varies = maskOf(state.split_axes()) | maskOf(state.partial_axes());
+    for (size_t s = 0; s < lengthOf(state.segments()); ++s)
+      if (state.segments()->Get(s)->init() == fb::InitKind::coordinate)
+        varies |= AxisMask{1} << (state.segments()->Get(s)->axis() % 64);
+    addVarying(memory, state.offset(), stateShardBytes(plan_, state), varies);
+  }
+  for (size_t i = 0; i < lengthOf(plan_.programs()); ++i) {
+    const auto *ports = plan_.programs()->Get(i)->inputs();
+    for (size_t p = 0; p < lengthOf(ports); ++p)
+      if (ports->Get(p)->region() == region)
+        addVarying(memory, ports->Get(p)->offset(), portBytes(*ports->Get(p)), maskOf(ports->Get(p)->split_axes()));
+  }
 }
 
 void Execution::runProgram(uint32_t program, uint64_t frame, const CallScope *caller) {
@@ -64,8 +96,6 @@ void Execution::runProgram(uint32_t program, uint64_t frame, const CallScope *ca
       runCall(view, moment);
     else
       runAccesses(view, moment, frame);
-    if (isCollective(view.opcode()))
-      checkCollectiveOrder(moment);
   }
   if (caller)
     checkJoinedAtEnd(program, *caller);
@@ -102,11 +132,24 @@ void Execution::checkJoinedAtEnd(uint32_t program, const CallScope &caller) {
   }
 }
 
+// This rank's share of a collective's data.
+static ShareRange ownShare(const fb::Plan &plan, const InstructionView &view) {
+  auto group = static_cast<unsigned>(view["group"]);
+  const fb::Buffer &data = view.buffer(0);
+  uint64_t bytes = data.bytes() / axesSize(plan, plan.groups()->Get(group)->axes());
+  return {group + 1, bytes, data.offset(), data.offset() + bytes, 0};
+}
+
+// What must have been written of a buffer that is read: a gather reads the rank's own share of its data.
+static ShareRange neededShare(const fb::Plan &plan, const InstructionView &view, const fb::Buffer &buffer) {
+  if (view.opcode() == Opcode::AllGather && buffer.share_of() == 0)
+    return ownShare(plan, view);
+  return {buffer.share_of(), buffer.stride(), buffer.offset(), buffer.offset() + buffer.bytes(), 0};
+}
+
 void Execution::runAccesses(const InstructionView &view, const Moment &moment, uint64_t frame) {
   checkAccessModes(view, moment);
   checkOwnOverlaps(view, moment);
-  // An all-gather reads one rank's share only, which of them depends on the rank.
-  bool readsData = view.opcode() != Opcode::AllGather;
   auto forEach = [&](auto &&use) {
     for (size_t i = 0; i < view.bufferCount(); ++i)
       if (view.buffer(i).bytes() != 0)
@@ -114,19 +157,86 @@ void Execution::runAccesses(const InstructionView &view, const Moment &moment, u
   };
   forEach([&](const fb::Buffer &buffer) {
     checkInsideState(buffer, moment);
-    if (reads(buffer.access()) && readsData)
-      checkRead(buffer, moment, frame);
+    if (reads(buffer.access()))
+      checkRead(buffer, neededShare(plan_, view, buffer), moment, frame);
     if (writes(buffer.access()))
       checkWrite(buffer, moment, frame);
   });
   forEach([&](const fb::Buffer &buffer) {
     if (reads(buffer.access()))
-      history(buffer.region(), frame).recordRead(buffer.offset(), endOf(buffer), moment);
+      history(buffer.region(), frame).recordRead(buffer.offset(), bufferEnd(plan_, buffer), moment);
   });
-  forEach([&](const fb::Buffer &buffer) {
-    if (writes(buffer.access()))
-      history(buffer.region(), frame).recordWrite(buffer.offset(), endOf(buffer), moment);
-  });
+  recordWrites(view, moment, frame);
+}
+
+// Whether the shares of the same group make up all that is needed.
+static bool covers(std::vector<ShareRange> shares, const ShareRange &needed) {
+  std::sort(shares.begin(), shares.end(), [](auto &a, auto &b) { return a.begin < b.begin; });
+  uint64_t at = needed.begin;
+  for (const ShareRange &share : shares)
+    if (share.group == needed.group && share.stride == needed.stride && share.begin <= at)
+      at = std::max(at, share.end);
+  return needed.group != 0 && at >= needed.end;
+}
+
+// The axes along which what is needed of a cell may differ: other shares of it do not matter.
+static AxisMask variesOf(const MemoryHistory::Cell &cell, const ShareRange &needed) {
+  if (!covers(cell.shares, needed))
+    return cell.varies;
+  AxisMask varies = 0;
+  for (const ShareRange &share : cell.shares)
+    if (share.group == needed.group && share.stride == needed.stride && share.begin < needed.end &&
+        needed.begin < share.end)
+      varies |= share.varies;
+  return varies;
+}
+
+// Which axes the values that an instruction writes may differ along: those of what it reads, but for collectives, whose
+// sense is to change that.
+AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame) {
+  AxisMask varies = 0;
+  for (size_t i = 0; i < view.bufferCount(); ++i) {
+    const fb::Buffer &buffer = view.buffer(i);
+    if (!reads(buffer.access()) || buffer.bytes() == 0)
+      continue;
+    if (buffer.share_of() != 0)
+      varies |= axesOf(buffer.share_of() - 1u);
+    auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), bufferEnd(plan_, buffer));
+    for (auto cell = first; cell != last; ++cell)
+      varies |= variesOf(cell->second, neededShare(plan_, view, buffer));
+  }
+  if (!isCollective(view.opcode()))
+    return varies;
+  AxisMask group = axesOf(static_cast<unsigned>(view["group"]));
+  return view.opcode() == Opcode::ReduceScatter ? varies | group : varies & ~group;
+}
+
+void Execution::recordWrites(const InstructionView &view, const Moment &moment, uint64_t frame) {
+  AxisMask varies = variesAfter(view, frame);
+  for (size_t i = 0; i < view.bufferCount(); ++i) {
+    const fb::Buffer &buffer = view.buffer(i);
+    if (!writes(buffer.access()) || buffer.bytes() == 0)
+      continue;
+    MemoryHistory &memory = history(buffer.region(), frame);
+    uint64_t end = bufferEnd(plan_, buffer);
+    if (buffer.share_of() != 0) {
+      ShareRange share{buffer.share_of(), buffer.stride(), buffer.offset(), buffer.offset() + buffer.bytes(),
+                       varies | axesOf(buffer.share_of() - 1u)};
+      memory.recordShareWrite(buffer.offset(), end, moment, share);
+      continue;
+    }
+    memory.recordWrite(buffer.offset(), end, moment, varies);
+    if (view.opcode() != Opcode::ReduceScatter || i != 0)
+      continue;
+    // The rest holds partial sums that mean nothing.
+    auto [first, last] = memory.range(buffer.offset(), end);
+    for (auto cell = first; cell != last; ++cell) {
+      cell->second.initialized = false;
+      ShareRange share = ownShare(plan_, view);
+      share.varies = varies;
+      cell->second.shares = {share};
+    }
+  }
 }
 
 // The access modes that an instruction's meaning demands; empty where any will do.
@@ -169,13 +279,15 @@ void Execution::checkOwnOverlaps(const InstructionView &view, const Moment &mome
   for (size_t i = 0; i < view.bufferCount(); ++i)
     for (size_t j = i + 1; j < view.bufferCount(); ++j) {
       const fb::Buffer &a = view.buffer(i), &b = view.buffer(j);
-      if (!overlap(a, b) || (!writes(a.access()) && !writes(b.access())))
+      if (!buffersOverlap(plan_, a, b) || (!writes(a.access()) && !writes(b.access())))
         continue;
-      bool same = a.offset() == b.offset() && a.bytes() == b.bytes() && writes(a.access()) != writes(b.access());
+      bool same = a.offset() == b.offset() && a.bytes() == b.bytes() && a.share_of() == b.share_of() &&
+                  a.stride() == b.stride() && writes(a.access()) != writes(b.access());
       if (!inPlace || !same)
-        find("overlap",
-             text(moment.ref) + ": its buffers " + std::to_string(i) + " and " + std::to_string(j) + " overlap in " +
-                 describeBytes(plan_, a.region(), std::max(a.offset(), b.offset()), std::min(endOf(a), endOf(b))));
+        find("overlap", text(moment.ref) + ": its buffers " + std::to_string(i) + " and " + std::to_string(j) +
+                            " overlap in " +
+                            describeBytes(plan_, a.region(), std::max(a.offset(), b.offset()),
+                                          std::min(bufferEnd(plan_, a), bufferEnd(plan_, b))));
     }
 }
 
@@ -185,27 +297,37 @@ void Execution::checkInsideState(const fb::Buffer &buffer, const Moment &moment)
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     if (state.region() == buffer.region() && state.offset() <= buffer.offset() &&
-        endOf(buffer) <= state.offset() + stateShardBytes(plan_, state))
+        bufferEnd(plan_, buffer) <= state.offset() + stateShardBytes(plan_, state))
       return;
   }
-  find("state", text(moment.ref) + " uses " + describeBytes(plan_, buffer.region(), buffer.offset(), endOf(buffer)) +
+  find("state", text(moment.ref) + " uses " +
+                    describeBytes(plan_, buffer.region(), buffer.offset(), bufferEnd(plan_, buffer)) +
                     ", which lies in no single state");
 }
 
-void Execution::checkRead(const fb::Buffer &buffer, const Moment &moment, uint64_t frame) {
-  auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), endOf(buffer));
+void Execution::checkInitialized(const fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
+                                 const ShareRange &needed, const Moment &moment) {
+  if (cell.second.initialized || covers(cell.second.shares, needed))
+    return;
+  const char *what = cell.second.shares.empty() ? ", which nothing has written"
+                                                : ", of which only one rank's share is written, and not the one needed";
+  find("uninitialized",
+       text(moment.ref) + " reads " + describeBytes(plan_, buffer.region(), cell.first, cell.second.end) + what);
+}
+
+void Execution::checkRead(const fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, uint64_t frame) {
+  auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), bufferEnd(plan_, buffer));
   for (auto cell = first; cell != last; ++cell) {
     std::string bytes = describeBytes(plan_, buffer.region(), cell->first, cell->second.end);
-    if (!cell->second.initialized)
-      find("uninitialized", text(moment.ref) + " reads " + bytes + ", which nothing has written");
-    else if (cell->second.writer && !happensBefore(*cell->second.writer, moment))
+    checkInitialized(buffer, *cell, needed, moment);
+    if (cell->second.writer && !happensBefore(*cell->second.writer, moment))
       find("race", text(moment.ref) + " reads " + bytes + " while " + text(cell->second.writer->ref) +
                        " may still write it; no event orders them");
   }
 }
 
 void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, uint64_t frame) {
-  auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), endOf(buffer));
+  auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), bufferEnd(plan_, buffer));
   for (auto cell = first; cell != last; ++cell) {
     std::string bytes = describeBytes(plan_, buffer.region(), cell->first, cell->second.end);
     if (cell->second.writer && !happensBefore(*cell->second.writer, moment))
@@ -218,12 +340,25 @@ void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, uint6
   }
 }
 
-void Execution::checkCollectiveOrder(const Moment &moment) {
-  for (const std::optional<Moment> &other : collectives_)
-    if (other && !happensBefore(*other, moment))
-      find("collective-order", text(moment.ref) + " and " + text(other->ref) +
-                                   " have no order; ranks that meet them in different orders hang");
-  collectives_[moment.stream] = moment;
+void Execution::expectReplicasEqual() {
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    AxisMask allowed = maskOf(state.split_axes()) | maskOf(state.partial_axes());
+    auto [first, last] =
+        history(state.region(), 0).range(state.offset(), state.offset() + stateShardBytes(plan_, state));
+    for (auto cell = first; cell != last; ++cell) {
+      AxisMask differs = cell->second.varies & ~allowed;
+      if (!cell->second.writer || differs == 0)
+        continue;
+      uint32_t axis = 0;
+      while ((differs >> axis & 1) == 0)
+        ++axis;
+      find("replica", "state '" + state.name()->str() + "' is the same on all ranks of axis '" +
+                          plan_.axes()->Get(axis)->name()->str() + "', but " + text(cell->second.writer->ref) +
+                          " may write different values to it");
+      break;
+    }
+  }
 }
 
 void Execution::expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what) {

@@ -14,6 +14,9 @@ public:
   // Runs the program in frame 0. A called program is run at most kMaxTimes times for each call: its third run meets
   // what its second left, so that more would find nothing new.
   void run(uint32_t program) { runProgram(program, 0); }
+  // Finds states that ranks hold whole and may now hold differently: replicas (tied weights, the parameters of
+  // data-parallel ranks) must stay equal. States begin as they are declared, so that this holds after every run.
+  void expectReplicasEqual();
   // Finds bytes of frame 0 that nothing has written.
   void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);
 
@@ -35,10 +38,15 @@ private:
   void runAccesses(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
   void checkAccessModes(const rt::InstructionView &view, const Moment &moment);
   void checkOwnOverlaps(const rt::InstructionView &view, const Moment &moment);
+  void checkInitialized(const rt::fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
+                        const ShareRange &needed, const Moment &moment);
   void checkInsideState(const rt::fb::Buffer &buffer, const Moment &moment);
-  void checkRead(const rt::fb::Buffer &buffer, const Moment &moment, uint64_t frame);
+  void checkRead(const rt::fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, uint64_t frame);
   void checkWrite(const rt::fb::Buffer &buffer, const Moment &moment, uint64_t frame);
-  void checkCollectiveOrder(const Moment &moment);
+  void recordWrites(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
+  AxisMask variesAfter(const rt::InstructionView &view, uint64_t frame);
+  AxisMask axesOf(unsigned group) const;
+  void setVarying(unsigned region, MemoryHistory &memory) const;
 
   bool happensBefore(const Moment &earlier, const Moment &later) const {
     return earlier.stream == later.stream || clocks_[later.stream][earlier.stream] >= earlier.tick;
@@ -49,8 +57,7 @@ private:
 
   const rt::fb::Plan &plan_;
   std::vector<Finding> *findings_;
-  std::vector<Clock> clocks_;                      // [stream][stream]
-  std::vector<std::optional<Moment>> collectives_; // the last one of every stream
+  std::vector<Clock> clocks_; // [stream][stream]
   std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;
 };
 

@@ -1,5 +1,6 @@
 #include "compiler/Planning/Passes.h"
 
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -46,8 +47,13 @@ public:
       mapping.map(argument, *value);
     }
     OpBuilder builder = OpBuilder::atBlockEnd(&result.getBody().front());
-    for (Operation &op : function.getBody().front().without_terminator())
-      builder.clone(op, mapping);
+    bool isBackward = function.getName().contains(".bwd");
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      Operation *copy = builder.clone(op, mapping);
+      // Which of the prefetch options is meant can no longer be seen when both are one body.
+      if (isBackward && isa<shard::ShardDialect>(op.getDialect()))
+        copy->setAttr("cleave.backward", builder.getUnitAttr());
+    }
     residuals.clear();
     for (Value value : function.getBody().front().getTerminator()->getOperands())
       residuals.push_back(mapping.lookup(value));

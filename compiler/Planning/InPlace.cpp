@@ -46,18 +46,11 @@ bool InPlaceRule::allows(unsigned input, unsigned result) const {
   return true;
 }
 
-static WriteOp writeOf(Value result) {
-  for (Operation *user : result.getUsers())
-    if (auto write = dyn_cast<WriteOp>(user))
-      return write;
-  return nullptr;
-}
-
 bool mayTakeOver(Operation *kernel, Value input, Value result, const ValueFamilies &families) {
   if (input.getType() != result.getType() || families.lastUse(input) != families.position(kernel))
     return false;
-  WriteOp write = writeOf(result);
-  auto read = input.getDefiningOp<ReadOp>();
+  WriteOp write = writeAhead(result);
+  ReadOp read = readBehind(input);
   if (write || families.touchesState(input))
     return write && read && write.getState() == read.getState();
   if (auto argument = dyn_cast<BlockArgument>(input)) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace cleave::plan {
 
@@ -27,7 +28,8 @@ public:
       : kinds_(kinds), findings_(findings), met_(kinds.size()) {}
 
   void add(size_t kind, uint32_t program) {
-    std::vector<int64_t> last(kinds_[kind]->streams()->size(), -1);
+    Last last;
+    last.ofStream.assign(kinds_[kind]->streams()->size(), -1);
     expand(kind, program, last);
   }
   void check() {
@@ -39,7 +41,12 @@ private:
   static constexpr size_t kMaxSteps = 1u << 22;
   static constexpr int64_t kMaxTimes = 3; // as in Execution: calls repeat the same sequence
 
-  void expand(size_t kind, uint32_t program, std::vector<int64_t> &last);
+  // The last step of every stream, of all streams that may share a progress thread, and the last collective.
+  struct Last {
+    std::vector<int64_t> ofStream;
+    int64_t beside = -1, collective = -1;
+  };
+  void expand(size_t kind, uint32_t program, Last &last);
   void edge(int64_t from, size_t to) {
     if (from >= 0)
       edges_.push_back({static_cast<size_t>(from), to});
@@ -63,7 +70,9 @@ private:
   std::vector<size_t> merged_;
 };
 
-void WaitGraph::expand(size_t kind, uint32_t program, std::vector<int64_t> &last) {
+// Collectives of different streams have communicators of their own, but ranks issue them in list order, and a device
+// may run all streams but the first on one thread: that order must be one over all kinds, so it is part of the graph.
+void WaitGraph::expand(size_t kind, uint32_t program, Last &last) {
   const auto *instructions = kinds_[kind]->programs()->Get(program)->instructions();
   std::map<int64_t, size_t> recorded;
   std::vector<std::pair<int64_t, size_t>> waits;
@@ -71,8 +80,11 @@ void WaitGraph::expand(size_t kind, uint32_t program, std::vector<int64_t> &last
     InstructionView view(*instructions->Get(i));
     size_t step = steps_.size();
     steps_.push_back({kind, {program, i}});
-    edge(last[view.stream()], step);
-    last[view.stream()] = static_cast<int64_t>(step);
+    edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(step)), step);
+    if (view.stream() != 0)
+      edge(std::exchange(last.beside, static_cast<int64_t>(step)), step);
+    if (isCollective(view.opcode()))
+      edge(std::exchange(last.collective, static_cast<int64_t>(step)), step);
     if (view.opcode() == Opcode::Record)
       recorded.emplace(view["event"], step);
     else if (view.opcode() == Opcode::Wait)

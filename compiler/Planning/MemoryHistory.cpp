@@ -29,12 +29,28 @@ void MemoryHistory::recordRead(uint64_t begin, uint64_t end, const Moment &momen
   }
 }
 
-void MemoryHistory::recordWrite(uint64_t begin, uint64_t end, const Moment &moment) {
+void MemoryHistory::recordWrite(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies) {
   auto [first, last] = range(begin, end);
   if (first == last)
     return;
   cells_.erase(first, last);
-  cells_[begin] = {end, true, moment, {}};
+  cells_[begin] = {end, true, {}, varies, moment, {}};
+}
+
+void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share) {
+  auto same = [&](const ShareRange &other) {
+    return other.group == share.group && other.stride == share.stride && other.begin == share.begin &&
+           other.end == share.end;
+  };
+  auto [first, last] = range(begin, end);
+  for (auto cell = first; cell != last; ++cell) {
+    cell->second.varies |= share.varies; // the other ranks' bytes stay
+    cell->second.writer = moment;
+    cell->second.readers.clear();
+    std::vector<ShareRange> &shares = cell->second.shares;
+    shares.erase(std::remove_if(shares.begin(), shares.end(), same), shares.end());
+    shares.push_back(share);
+  }
 }
 
 } // namespace cleave::plan

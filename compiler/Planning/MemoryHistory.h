@@ -1,5 +1,8 @@
 // Who last wrote and who has since read every byte of one frame of a region.
 //
+// It also knows, for each byte, on which axes of the mesh its value may differ between ranks, and where only the rank's
+// share of it is known to be written.
+//
 // Bytes with the same history share a cell; an access splits cells at its ends. So the history of a plan that uses
 // whole buffers has about as many cells as buffers, whatever their sizes.
 #ifndef CLEAVE_COMPILER_PLANNING_MEMORYHISTORY_H
@@ -20,11 +23,22 @@ struct Moment {
   InstructionRef ref;
 };
 
+using AxisMask = uint64_t; // bit a: axis a of the mesh
+
+// The rank's share of a range: group number + 1, as in fb::Buffer, and the first rank's bytes.
+struct ShareRange {
+  unsigned group = 0;
+  uint64_t stride = 0, begin = 0, end = 0;
+  AxisMask varies = 0;
+};
+
 class MemoryHistory {
 public:
   struct Cell {
     uint64_t end = 0;
     bool initialized = false;
+    std::vector<ShareRange> shares; // what has been written of it alone since it was written whole
+    AxisMask varies = 0;            // the axes along which ranks may hold different values
     std::optional<Moment> writer;
     std::vector<Moment> readers; // the last one of every stream since the write
   };
@@ -32,7 +46,7 @@ public:
 
   MemoryHistory(uint64_t bytes, bool initialized) {
     if (bytes != 0)
-      cells_[0] = {bytes, initialized, std::nullopt, {}};
+      cells_[0] = {bytes, initialized, {}, 0, std::nullopt, {}};
   }
 
   // The cells that make up exactly [begin, end).
@@ -42,7 +56,9 @@ public:
     return {cells_.lower_bound(begin), cells_.lower_bound(end)};
   }
   void recordRead(uint64_t begin, uint64_t end, const Moment &moment);
-  void recordWrite(uint64_t begin, uint64_t end, const Moment &moment);
+  void recordWrite(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies);
+  // Of the rank's share alone; [begin, end) is what any rank's may be.
+  void recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share);
 
 private:
   void split(uint64_t at);

@@ -57,9 +57,12 @@ void ModulePlan::emitTables() {
       axes.push_back(axis.getValue());
     sizes.append(mesh.getSizes().begin(), mesh.getSizes().end());
   }
+  llvm::SmallVector<StringRef> streams;
+  for (unsigned stream = 0; stream < kStreams; ++stream)
+    if (usesStream[stream])
+      streams.push_back(kStreamNames[stream]);
   auto header = HeaderOp::create(front, module.getLoc(), options.target, options.threads, axisNames(axes), sizes,
-                                 usesReduceStream ? front.getStrArrayAttr({"compute", "reduce"})
-                                                  : front.getStrArrayAttr({"compute"}),
+                                 axisNames(streams),
                                  /*data_axes=*/ArrayAttr(), microBatches,
                                  /*batch=*/0, /*options=*/DictionaryAttr(), /*param_groups=*/ArrayAttr());
   llvm::SmallVector<NamedAttribute> properties;

@@ -17,6 +17,8 @@ namespace cleave::plan {
 inline constexpr uint64_t kBufferAlignment = 64;
 inline constexpr uint64_t kStateAlignment = 128;
 
+inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{"compute", "reduce", "gather"};
+
 // The name of the one region of a kind.
 llvm::StringRef regionName(RegionKind kind);
 // Bytes of a tensor in memory.
@@ -59,7 +61,10 @@ public:
     uint64_t &size = regionBytes[static_cast<size_t>(kind)];
     size = std::max(size, bytes);
   }
-  void needReduceStream() { usesReduceStream = true; }
+  void needStream(unsigned stream) { usesStream[stream] = true; }
+  // The role of a cleave.state.
+  Role roleOf(llvm::StringRef state) const { return roles.lookup(state); }
+  const PlanningOptions &getOptions() const { return options; }
   // Header and regions, when all programs are known.
   void emitTables();
 
@@ -75,13 +80,14 @@ private:
   MeshAttr mesh;
   mlir::OpBuilder builder;
   llvm::StringMap<StatePlace> states;
+  llvm::StringMap<Role> roles;
   llvm::StringMap<bool> surviving;
   llvm::StringMap<uint64_t> inputs;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
   std::map<std::vector<std::string>, std::string> groups;
   std::array<uint64_t, getMaxEnumValForRegionKind() + 1> regionBytes{};
   int64_t constantCount = 0;
-  bool usesReduceStream = false;
+  std::array<bool, kStreams> usesStream{true};
 };
 
 } // namespace cleave::plan

@@ -17,8 +17,27 @@ def FlattenPrograms : Pass<"flatten-programs", "::mlir::ModuleOp"> {
   let description = [{
     Before: @infer, or @c0.fwd, @c0.bwd, @update (and @evaluate); with more than one micro-batch also @c0.fwd.first and @c0.bwd.first.
     After: entries (`cleave.entry`) @infer, @train_step, @evaluate. With one micro-batch @train_step is forward, backward and update in
-    one body. With M it only calls (`cleave.calls`): @micro.first once, @micro M - 2 times, @micro.last once, each in its own frame of the
+    one body, in which the collectives of the backward pass carry `cleave.backward`. With M it only calls (`cleave.calls`): @micro.first once, @micro M - 2 times, @micro.last once, each in its own frame of the
     inputs; @micro.last ends with the update, so that its collectives overlap the last backward pass.
+  }];
+}
+
+def ShareGathers : Pass<"share-gathers", "::mlir::func::FuncOp"> {
+  let summary = "keeps a gathered part for all of a program's uses";
+  let description = [{
+    Before: flattened programs. After: of the all_gathers of one program that gather the same (the same operand, or the same ops of reads that
+    see the same write) the first is left, and its buffer lives until the last use of any.
+
+    This is the difference of shard-grad-op and full-shard: one body holds forward and backward, so that a unit's parameters are kept from one to the
+    other. It is a choice between traffic (2/3) and memory (the whole model), so it has a pass of its own: CSE would take it wherever it runs, since
+    the shard dialect's collectives are pure, and is kept from it by `cleave.instance`, which this pass alone overlooks.
+
+    ```mlir
+    %0 = cleave.read @w : tensor<8xf32>
+    %1 = shard.all_gather %0 ... {cleave.instance = 0 : i64}                    // forward
+    %2 = cleave.read @w : tensor<8xf32>
+    %3 = shard.all_gather %2 ... {cleave.backward, cleave.instance = 7 : i64}   // goes away, its users take %1
+    ```
   }];
 }
 
@@ -26,10 +45,19 @@ def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
   let summary = "decides order, streams, events and addresses";
   let description = [{
     Before: kernels form, flattened. After: plan form, nothing of the other dialects is left. The compute stream keeps program order;
-    collectives go to stream `reduce`, right behind what they wait for.
+    reductions go to stream `reduce`, right behind what they wait for; gathers go to stream `gather`, those of stored parts at a bounded
+    distance before their use (Prefetch.h).
   }];
   let options = [Option<"target", "target", "std::string", "\"host\"", "target written into the header">,
-                 Option<"threads", "threads", "int64_t", "1", "compute threads of a rank">];
+                 Option<"threads", "threads", "int64_t", "1", "compute threads of a rank">,
+                 Option<"forwardPrefetch", "forward-prefetch", "bool", "true", "issue a unit's gather before the unit before it computes">,
+                 Option<"backwardPrefetch", "backward-prefetch", "::cleave::plan::BackwardPrefetch",
+                        "::cleave::plan::BackwardPrefetch::Pre", "when the backward pass issues the next unit's gather",
+                        [{::llvm::cl::values(
+                          clEnumValN(::cleave::plan::BackwardPrefetch::Pre, "pre", "before this unit computes and is reduced"),
+                          clEnumValN(::cleave::plan::BackwardPrefetch::Post, "post", "when this unit has computed"),
+                          clEnumValN(::cleave::plan::BackwardPrefetch::None, "none", "at its first use"))}]>,
+                 Option<"gathersInFlight", "gathers-in-flight", "unsigned", "2", "gathered units in memory at a time">];
   let dependentDialects = ["::cleave::plan::PlanDialect"];
 }
 

@@ -10,6 +10,9 @@ namespace cleave::plan {
 void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &options) {
   // First, so that everything below sees a whole program and values cross from forward to backward as values.
   manager.addPass(createFlattenPrograms());
+  // Behind that pass: only in one body can forward and backward share what is gathered.
+  if (options.shareGathers)
+    manager.addNestedPass<func::FuncOp>(createShareGathers());
   // Order, events and addresses in one pass: each decides what the next can do, and none is a form worth printing.
   manager.addPass(createBuildPlanWith(options));
   // Last: a plan that could hang or race never leaves the compiler.

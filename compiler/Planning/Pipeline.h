@@ -2,6 +2,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_PIPELINE_H
 #define CLEAVE_COMPILER_PLANNING_PIPELINE_H
 
+#include "compiler/Planning/Prefetch.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -30,6 +31,8 @@ struct PlanningOptions {
   ScratchSizer scratch;   // null: kernels get no scratch
   KernelExtent extent;    // null: 1
   ConstantSink constants; // null: such constants are an error
+  PrefetchOptions prefetch;
+  bool shareGathers = false; // keep gathered parts from forward to backward (shard-grad-op)
   // Shown by `cleave inspect`: the optimizer, the loss output, the options asked for.
   std::map<std::string, std::string> properties;
 };

@@ -39,13 +39,6 @@ static void checkStatePlaces(const fb::Plan &plan, std::vector<Finding> *finding
   findOverlaps(std::move(places), "state", findings);
 }
 
-static uint64_t portBytes(const fb::Port &port) {
-  uint64_t bytes = dtypeSize(port.dtype());
-  for (size_t i = 0; i < lengthOf(port.shape()); ++i)
-    bytes *= static_cast<uint64_t>(port.shape()->Get(i));
-  return bytes;
-}
-
 static void checkPortPlaces(const fb::Plan &plan, const fb::Program &program, std::vector<Finding> *findings) {
   std::vector<Place> places;
   auto add = [&](const auto *ports, const char *what) {

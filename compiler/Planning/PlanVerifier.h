@@ -24,8 +24,8 @@ namespace cleave::plan {
 
 // A rule that does not hold, and the instructions (program, index, opcode, stream, note) it fails for.
 struct Finding {
-  std::string rule; // "race", "uninitialized", "overlap", "access", "event", "join", "collective-order",
-                    // "collective-match", "deadlock", "state", "port"
+  std::string rule; // "race", "uninitialized", "overlap", "access", "event", "join", "collective-match",
+                    // "deadlock", "state", "port", "replica"
   std::string text;
 };
 

@@ -221,6 +221,13 @@ LogicalResult PlanWriter::writeProgram(ProgramOp program, fb::ProgramT &result) 
   result.name = program.getSymName().str();
   result.entry = program.getEntry();
   result.events = program.getEvents();
+  if (DictionaryAttr peaks = program.getPeaksAttr())
+    for (NamedAttribute peak : peaks)
+      if (auto bytes = dyn_cast<IntegerAttr>(peak.getValue())) {
+        result.peaks.push_back(std::make_unique<fb::PeakT>());
+        result.peaks.back()->kind = peak.getName().str();
+        result.peaks.back()->bytes = bytes.getInt();
+      }
   for (Operation &op : program.getBody().front()) {
     LogicalResult status = success();
     if (auto input = dyn_cast<InputOp>(op)) {
@@ -264,8 +271,14 @@ LogicalResult PlanWriter::writeInstruction(InstructionOpInterface op, fb::Instru
     auto region = regions.find(buffer.getRegion());
     if (region == regions.end())
       return op->emitOpError("expected a region; got: ") << buffer.getRegion();
+    uint16_t shareOf = 0;
+    if (FlatSymbolRefAttr group = buffer.getGroup()) {
+      if (!module.lookupSymbol<GroupOp>(group.getAttr()) || !indices.count(group.getValue()))
+        return op->emitOpError("expected a group; got: ") << group;
+      shareOf = indices.lookup(group.getValue()) + 1;
+    }
     result.buffers.emplace_back(buffer.getOffset(), buffer.getBytes(), region->second,
-                                static_cast<fb::Access>(buffer.getAccess()));
+                                static_cast<fb::Access>(buffer.getAccess()), shareOf, buffer.getStride());
   }
   for (Attribute field : op.getInstructionFields()) {
     FailureOr<int64_t> value = encodeField(op, field);

@@ -16,6 +16,7 @@ namespace cleave::plan {
 struct Place {
   unsigned root = 0;
   uint64_t offset = 0;
+  Share share = {}; // the rank's part of what begins at `offset`
 };
 
 struct Root {
@@ -23,19 +24,23 @@ struct Root {
   uint64_t bytes;
   std::optional<uint64_t> fixed; // the offset in the region, when it is decided; else the root is fresh
   std::optional<Place> mergedInto;
+  bool isCut = false; // a place in it is a share
 };
 
 class RootTable {
 public:
   unsigned add(RegionKind kind, uint64_t bytes, std::optional<uint64_t> fixed = std::nullopt) {
-    roots.push_back({kind, bytes, fixed, std::nullopt});
+    roots.push_back({kind, bytes, fixed, std::nullopt, false});
     return roots.size() - 1;
   }
 
   Place resolve(Place place) const {
     while (roots[place.root].mergedInto) {
-      place.offset += roots[place.root].mergedInto->offset;
-      place.root = roots[place.root].mergedInto->root;
+      const Place &whole = *roots[place.root].mergedInto;
+      place.offset += whole.offset;
+      place.root = whole.root;
+      if (whole.share)
+        place.share = whole.share; // see canMerge
     }
     return place;
   }
@@ -44,9 +49,25 @@ public:
   // The place is a fresh root from its first byte to its last.
   bool isFreshWhole(Place place, uint64_t bytes) const {
     Place at = resolve(place);
-    return !roots[at.root].fixed && at.offset == 0 && roots[at.root].bytes == bytes;
+    return !roots[at.root].fixed && !at.share && at.offset == 0 && roots[at.root].bytes == bytes;
   }
-  void merge(Place part, Place whole) { roots[resolve(part).root].mergedInto = resolve(whole); }
+  // A share of a share has no address: the wire format knows one group a buffer.
+  bool canMerge(Place part, Place whole) const { return !resolve(whole).share || !roots[resolve(part).root].isCut; }
+  void merge(Place part, Place whole) {
+    unsigned root = resolve(part).root;
+    Place target = resolve(whole);
+    roots[target.root].isCut |= roots[root].isCut;
+    roots[root].mergedInto = target;
+  }
+  // The rank's share of what begins at `whole`; none where that is a share already.
+  std::optional<Place> cut(Place whole, Share share) {
+    Place at = resolve(whole);
+    if (at.share)
+      return std::nullopt;
+    roots[at.root].isCut = true;
+    at.share = share;
+    return at;
+  }
 
   Root &operator[](unsigned root) { return roots[root]; }
   const Root &operator[](unsigned root) const { return roots[root]; }

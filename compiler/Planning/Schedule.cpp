@@ -1,13 +1,14 @@
 #include "compiler/Planning/Schedule.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace cleave::plan {
 
-// Whether the order of two steps matters; scratch orders nothing but streams that share it.
-static bool conflict(const Step &a, const Step &b, bool countScratch) {
+bool conflict(const Step &a, const Step &b, bool countScratch) {
   if (a.kind == StepKind::Barrier || b.kind == StepKind::Barrier)
     return true;
   for (const RootUse &use : a.uses)
@@ -51,8 +52,9 @@ private:
   void advance(size_t at);
 
   const std::vector<Step> &steps_;
-  std::vector<Clock> known_;   // of each stream, as it stands
-  std::vector<Clock> clockAt_; // right behind each step
+  std::map<size_t, size_t> positionOf_; // of a payload
+  std::vector<Clock> known_;            // of each stream, as it stands
+  std::vector<Clock> clockAt_;          // right behind each step
   std::vector<uint64_t> ordinal_;
   std::map<int64_t, unsigned> recordOf_; // step -> event recorded behind it
   struct Wait {
@@ -77,12 +79,19 @@ void Synchronizer::waitForConflicts(size_t at) {
   for (size_t earlier = at; earlier-- > 0;)
     if (steps_[earlier].stream != steps_[at].stream && conflict(steps_[earlier], steps_[at], /*countScratch=*/true))
       waitFor(steps_[at].stream, at, static_cast<int64_t>(earlier));
+  std::set<size_t, std::greater<>> named;
+  for (size_t payload : steps_[at].after)
+    if (auto earlier = positionOf_.find(payload); earlier != positionOf_.end())
+      named.insert(earlier->second);
+  for (size_t earlier : named)
+    waitFor(steps_[at].stream, at, static_cast<int64_t>(earlier));
 }
 
 void Synchronizer::advance(size_t at) {
   unsigned stream = steps_[at].stream;
   known_[stream][stream] = ++ordinal_[stream];
   clockAt_[at] = known_[stream];
+  positionOf_[steps_[at].payload] = at;
 }
 
 unsigned Synchronizer::run() {

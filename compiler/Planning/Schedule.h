@@ -14,9 +14,13 @@ namespace cleave::plan {
 // stream reduces.
 void hoistSteps(std::vector<Step> &steps);
 
-// Adds records and waits so that conflicting steps of different streams are ordered as listed, every stream starts
-// behind the program's start and the first stream ends behind all others' ends. A wait whose order is already known
-// from other waits is not added (vector clocks, as in PlanVerifier.h). Returns the number of events.
+// Whether the order of two steps matters. Scratch orders nothing but streams that share it.
+bool conflict(const Step &a, const Step &b, bool countScratch);
+
+// Adds records and waits so that steps of different streams that conflict, or are named by `after`, are ordered as
+// listed, every stream starts behind the program's start and the first stream ends behind all others' ends. A wait
+// whose order is already known from other waits is not added (vector clocks, as in PlanVerifier.h). Returns the number
+// of events.
 unsigned synchronize(std::vector<Step> &steps, unsigned streams);
 
 } // namespace cleave::plan

@@ -45,6 +45,7 @@ LogicalResult ModulePlan::addState(cleave::StateOp state) {
   StatePlace place{end, static_cast<uint64_t>(elements / ranks * elementBytes(type.getElementType()))};
   end = llvm::alignTo(end + place.bytes, kStateAlignment);
   states[state.getSymName()] = place;
+  roles[state.getSymName()] = static_cast<Role>(state.getRole());
 
   llvm::SmallVector<Attribute> segments;
   for (auto segment : state.getSegments().getAsRange<cleave::SegmentAttr>())

@@ -4,9 +4,11 @@
 // ring algorithms (Ring.h), the barrier and the broadcast are made of it, so the order of summation and the bytes
 // that move do not depend on the transport, and are counted at the single place where they move.
 //
-// A *channel* is an order of messages between two ranks: 0 belongs to the thread that runs the program, 1 to the
-// progress thread. Each thread meets its messages in the plan's order, so nothing else identifies them. One tag per
-// collective was rejected: it hides a plan whose ranks disagree, where a channel gives an error about sizes.
+// A *channel* is an order of messages between two ranks: each thread of a rank has one, 0 the thread that runs the
+// program, the others the progress threads. Each thread meets its messages in the plan's order, so nothing else
+// identifies them, and collectives of different channels (an FSDP gather and a reduction) may be under way at the same
+// time, in any order. One tag per collective was rejected: it hides a plan whose ranks disagree, where a channel gives
+// an error about sizes.
 //
 // For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S stretch every exchange; the
 // waiting thread sleeps, as it would for a slow network. CLEAVE_COMM_TIMEOUT_S (300) bounds every wait for a peer.
@@ -21,7 +23,7 @@
 
 namespace cleave::rt {
 
-constexpr unsigned kChannels = 2;
+constexpr unsigned kChannels = 4;
 
 // One step: `sendBytes` go to rank `to` while `receiveBytes` come from rank `from`; -1 where there is no such side.
 struct Exchange {

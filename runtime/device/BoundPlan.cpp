@@ -80,10 +80,15 @@ private:
     call.thread = request_.device.threadOf(view.stream());
     BoundProgram &program = bound_.programs[index];
     const BoundProgram &callee = bound_.programs[call.callee];
-    if (callee.uses[1 - call.thread])
-      CLEAVE_TRY(bindJoins(view.stream(), &call));
+    bool isJoined = false;
+    for (unsigned thread = 0; thread < kThreads; ++thread)
+      if (thread != call.thread && callee.uses[thread]) {
+        CLEAVE_TRY(bindJoin(view.stream(), &call.joins[thread]));
+        isJoined = true;
+      }
     for (unsigned thread = 0; thread < kThreads; ++thread) {
-      if (!callee.uses[thread])
+      // The calling thread takes part in the joins even when it has no work in the callee.
+      if (!callee.uses[thread] && !(thread == call.thread && isJoined))
         continue;
       BoundInstruction bound;
       bound.call = static_cast<int>(program.calls.size());
@@ -91,25 +96,17 @@ private:
       program.instructions[thread].push_back(std::move(bound));
       program.uses[thread] = true;
     }
-    // The calling thread takes part in the joins even when all the callee's work is the other thread's.
-    if (call.startRecord && !callee.uses[call.thread]) {
-      BoundInstruction bound;
-      bound.call = static_cast<int>(program.calls.size());
-      bound.index = position;
-      program.instructions[call.thread].push_back(std::move(bound));
-      program.uses[call.thread] = true;
-    }
     program.calls.push_back(std::move(call));
     return Status::ok();
   }
 
-  Status bindJoins(unsigned stream, BoundCall *call) {
+  Status bindJoin(unsigned stream, BoundCall::Join *join) {
     Device &device = request_.device;
     unsigned start = device.makeEvent(), end = device.makeEvent();
-    CLEAVE_TRY(device.record(stream, start, &call->startRecord));
-    CLEAVE_TRY(device.wait(stream, start, &call->startWait));
-    CLEAVE_TRY(device.record(stream, end, &call->endRecord));
-    return device.wait(stream, end, &call->endWait);
+    CLEAVE_TRY(device.record(stream, start, &join->startRecord));
+    CLEAVE_TRY(device.wait(stream, start, &join->startWait));
+    CLEAVE_TRY(device.record(stream, end, &join->endRecord));
+    return device.wait(stream, end, &join->endWait);
   }
 
   Status bindAction(unsigned index, unsigned position, const InstructionView &view,
@@ -179,6 +176,8 @@ private:
   Address address(const fb::Buffer &buffer) const {
     Address address = bound_.regions[buffer.region()];
     address.base += buffer.offset();
+    if (buffer.share_of() != 0)
+      address.base += static_cast<size_t>(bound_.groups[buffer.share_of() - 1u].index) * buffer.stride();
     address.bytes = buffer.bytes();
     return address;
   }

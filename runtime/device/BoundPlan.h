@@ -1,7 +1,7 @@
 // A plan with every instruction resolved: for each program and each thread of the rank, the actions to run in order.
 //
 // Calls are resolved here too. A callee's streams start and end joined to the stream of the call; between threads this
-// takes two events, which are made only when the other thread has anything to do in the callee.
+// takes events, which are made only for threads that have anything to do in the callee.
 #ifndef CLEAVE_RUNTIME_DEVICE_BOUNDPLAN_H
 #define CLEAVE_RUNTIME_DEVICE_BOUNDPLAN_H
 
@@ -14,7 +14,9 @@
 
 namespace cleave::rt {
 
-constexpr unsigned kThreads = 2; // of a rank: the caller of Rank::run, and the progress thread
+// Of a rank: the caller of Rank::run, and progress threads, each of which serves a stream that communicates (or what
+// streams there are beyond).
+constexpr unsigned kThreads = kChannels;
 
 struct BoundInstruction {
   ActionPtr action;           // null for a call
@@ -25,18 +27,22 @@ struct BoundInstruction {
 };
 
 struct BoundCall {
+  // How the calling thread starts one that takes part in the callee, and waits for its end.
+  struct Join {
+    ActionPtr startRecord, startWait, endRecord, endWait; // null for a thread that has nothing to do
+  };
   unsigned callee = 0;
   unsigned times = 0, firstFrame = 0;
-  unsigned thread = 0;                                  // of the stream of the call
-  ActionPtr startRecord, startWait, endRecord, endWait; // null when the callee needs one thread only
-  uint32_t runs[kThreads] = {};                         // how often each thread has run the callee here
+  unsigned thread = 0; // of the stream of the call
+  Join joins[kThreads];
+  uint32_t runs[kThreads] = {}; // how often each thread has run the callee here
 };
 
 struct BoundProgram {
   std::vector<BoundInstruction> instructions[kThreads];
   std::vector<BoundCall> calls;
   bool uses[kThreads] = {};     // whether the thread has anything to do, callees included
-  uint32_t runs[kThreads] = {}; // counted by each thread for itself; both count the same
+  uint32_t runs[kThreads] = {}; // counted by each thread for itself; all count the same
 };
 
 struct BoundPlan {

@@ -2,8 +2,8 @@
 //
 // When a rank is created, every instruction of its plan becomes an Action once: addresses resolved, library
 // primitives built. Running a program is then walking lists of actions. Whose thread runs an action is the device's
-// answer to threadOf(): a host *executes* on the thread that calls run(), so its compute stream is one thread and all
-// other streams a second one; a GPU *enqueues*, so that one thread serves all streams, and record and wait are events
+// answer to threadOf(): a host *executes* on the thread that calls run(), so its compute stream is one thread and each
+// other stream one more; a GPU *enqueues*, so that one thread serves all streams, and record and wait are events
 // of the driver.
 //
 // Rejected: one virtual `enqueueX(stream, ...)` per instruction kind. It would look up addresses, kernels and
@@ -66,7 +66,7 @@ public:
 
   // Zeroed memory, aligned to 64 bytes, that lives as long as the device.
   virtual Status allocate(size_t bytes, std::byte **data) = 0;
-  // Which of the rank's threads runs the actions of a stream: 0 the caller of Rank::run, 1 the progress thread.
+  // Which of the rank's threads runs the actions of a stream: 0 the caller of Rank::run, others progress threads.
   virtual unsigned threadOf(unsigned stream) const = 0;
   // Called on each of the rank's threads before the first action of a run.
   virtual void enterThread(unsigned thread) = 0;

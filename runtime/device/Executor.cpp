@@ -5,31 +5,35 @@ namespace cleave::rt {
 Executor::Executor(const fb::Plan &plan, BoundPlan &bound, Device &device, Communicator &comm, TraceSink *trace,
                    std::atomic<bool> &failed)
     : plan_(plan), bound_(bound), device_(device), comm_(comm), trace_(trace), failed_(failed) {
-  bool needed = false;
-  for (const BoundProgram &program : bound_.programs)
-    needed |= program.uses[1];
-  if (needed)
-    progress_ = std::thread([this] { progressLoop(); });
+  for (unsigned thread = 1; thread < kThreads; ++thread)
+    for (const BoundProgram &program : bound_.programs)
+      if (program.uses[thread] && !progress_[thread].thread.joinable())
+        progress_[thread].thread = std::thread([this, thread] { progressLoop(thread); });
 }
 
 Executor::~Executor() {
-  if (!progress_.joinable())
-    return;
-  command_ = kStop;
-  posted_.open(++commands_);
-  progress_.join();
+  for (Progress &progress : progress_)
+    if (progress.thread.joinable()) {
+      post(progress, kStop);
+      progress.thread.join();
+    }
+}
+
+void Executor::post(Progress &progress, unsigned command) {
+  progress.command = command;
+  progress.posted.open(++progress.commands);
 }
 
 Status Executor::run(unsigned program) {
   if (!failed_) {
-    bool both = bound_.programs[program].uses[1];
-    if (both) {
-      command_ = program;
-      posted_.open(++commands_);
-    }
+    const bool *uses = bound_.programs[program].uses;
+    for (unsigned thread = 1; thread < kThreads; ++thread)
+      if (uses[thread])
+        post(progress_[thread], program);
     walkEntry(0, program);
-    if (both)
-      finished_.waitFor(commands_, [] { return false; }); // an error there ends it too
+    for (unsigned thread = 1; thread < kThreads; ++thread)
+      if (uses[thread]) // an error there ends it too
+        progress_[thread].finished.waitFor(progress_[thread].commands, [] { return false; });
   }
   if (!failed_)
     return Status::ok();
@@ -37,13 +41,14 @@ Status Executor::run(unsigned program) {
   return firstError_;
 }
 
-void Executor::progressLoop() {
+void Executor::progressLoop(unsigned thread) {
+  Progress &progress = progress_[thread];
   for (uint32_t next = 1;; ++next) {
-    posted_.waitFor(next, [] { return false; });
-    if (command_ == kStop)
+    progress.posted.waitFor(next, [] { return false; });
+    if (progress.command == kStop)
       return;
-    walkEntry(1, command_);
-    finished_.open(next);
+    walkEntry(thread, progress.command);
+    progress.finished.open(next);
   }
 }
 
@@ -53,7 +58,7 @@ void Executor::walkEntry(unsigned thread, unsigned program) {
     fail(status);
 }
 
-// The first error is kept; the other thread and the other ranks are told, so that nobody waits for this one.
+// The first error is kept; the other threads and the other ranks are told, so that nobody waits for this one.
 void Executor::fail(const Status &status) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -88,15 +93,18 @@ Status Executor::execute(BoundInstruction &instruction, unsigned frame, uint32_t
 
 Status Executor::call(unsigned thread, BoundCall &call) {
   bool isCaller = thread == call.thread;
-  bool joined = call.startRecord != nullptr;
+  auto joinEach = [&](ActionPtr BoundCall::Join::*callers, ActionPtr BoundCall::Join::*others, uint32_t run) {
+    for (unsigned other = 0; other < kThreads; ++other)
+      if (BoundCall::Join &join = call.joins[other]; (isCaller || other == thread) && join.startRecord)
+        CLEAVE_TRY((join.*(isCaller ? callers : others))->run(0, run));
+    return Status::ok();
+  };
   for (unsigned i = 0; i < call.times; ++i) {
     uint32_t run = ++call.runs[thread];
-    if (joined)
-      CLEAVE_TRY((isCaller ? call.startRecord : call.startWait)->run(0, run));
+    CLEAVE_TRY(joinEach(&BoundCall::Join::startRecord, &BoundCall::Join::startWait, run));
     if (bound_.programs[call.callee].uses[thread])
       CLEAVE_TRY(walk(thread, call.callee, call.firstFrame + i));
-    if (joined)
-      CLEAVE_TRY((isCaller ? call.endWait : call.endRecord)->run(0, run));
+    CLEAVE_TRY(joinEach(&BoundCall::Join::endWait, &BoundCall::Join::endRecord, run));
   }
   return Status::ok();
 }

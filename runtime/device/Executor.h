@@ -1,7 +1,8 @@
-// Runs bound programs: the thread of the caller and one progress thread walk their lists of actions side by side.
+// Runs bound programs: the thread of the caller and the progress threads walk their lists of actions side by side.
 //
-// The threads meet only in events, in the joins of calls, and at the end of an entry program. The progress thread
-// sleeps between programs and is not woken for a program that has no work for it.
+// The threads meet only in events, in the joins of calls, and at the end of an entry program. A progress thread sleeps
+// between programs and is not woken for a program that has no work for it; there are as many as the plan has streams
+// for.
 #ifndef CLEAVE_RUNTIME_DEVICE_EXECUTOR_H
 #define CLEAVE_RUNTIME_DEVICE_EXECUTOR_H
 
@@ -24,7 +25,17 @@ public:
   Status run(unsigned program);
 
 private:
-  void progressLoop();
+  // A thread beside the caller's. Command n is in `command` once `posted` has reached n.
+  struct Progress {
+    unsigned command = kStop;
+    uint32_t commands = 0;
+    Gate posted, finished;
+    std::thread thread;
+  };
+  static constexpr unsigned kStop = ~0u;
+
+  void progressLoop(unsigned thread);
+  void post(Progress &progress, unsigned command);
   void walkEntry(unsigned thread, unsigned program);
   Status walk(unsigned thread, unsigned program, unsigned frame);
   Status call(unsigned thread, BoundCall &call);
@@ -40,12 +51,7 @@ private:
   std::mutex mutex_; // firstError_
   Status firstError_;
 
-  // Commands to the progress thread: command n is in command_ once posted_ has reached n.
-  static constexpr unsigned kStop = ~0u;
-  unsigned command_ = kStop;
-  uint32_t commands_ = 0;
-  Gate posted_, finished_;
-  std::thread progress_;
+  Progress progress_[kThreads]; // the caller's is not used
 };
 
 } // namespace cleave::rt

@@ -33,7 +33,7 @@ struct Bytes {
 
 struct RankOptions {
   int rank = 0;    // of `Communicator::size()`
-  int threads = 1; // compute threads of this rank; the progress thread comes on top
+  int threads = 1; // compute threads of this rank; progress threads come on top
   TraceSink *trace = nullptr;
 };
 

@@ -160,7 +160,10 @@ private:
   void buffer(const fb::Buffer &buffer) {
     static const char *const modes[] = {"r", "w", "rw"};
     out_ << " " << modes[static_cast<int>(buffer.access())] << " " << regionName(buffer.region()) << "["
-         << hex(buffer.offset()) << ":" << buffer.bytes() << "]";
+         << hex(buffer.offset());
+    if (buffer.share_of() != 0)
+      out_ << "+group" << buffer.share_of() - 1u << "*" << hex(buffer.stride());
+    out_ << ":" << buffer.bytes() << "]";
   }
 
   void field(const InstructionView &view, std::string_view name) {

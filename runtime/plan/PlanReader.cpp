@@ -58,6 +58,22 @@ uint64_t axesSize(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axe
   return size;
 }
 
+uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer) {
+  uint64_t end = buffer.offset() + buffer.bytes();
+  if (buffer.share_of() != 0)
+    end += (axesSize(plan, plan.groups()->Get(buffer.share_of() - 1u)->axes()) - 1) * buffer.stride();
+  return end;
+}
+
+bool buffersOverlap(const fb::Plan &plan, const fb::Buffer &a, const fb::Buffer &b) {
+  if (a.region() != b.region())
+    return false;
+  bool alike = a.share_of() == b.share_of() && a.stride() == b.stride();
+  uint64_t endOfA = alike ? a.offset() + a.bytes() : bufferEnd(plan, a);
+  uint64_t endOfB = alike ? b.offset() + b.bytes() : bufferEnd(plan, b);
+  return a.offset() < endOfB && b.offset() < endOfA;
+}
+
 uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state) {
   return state.elements() / axesSize(plan, state.split_axes()) * dtypeSize(state.dtype());
 }

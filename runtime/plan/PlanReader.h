@@ -26,6 +26,11 @@ uint64_t axesSize(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axe
 // The bytes that one rank holds of a state.
 uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state);
 
+// The first byte behind those that a buffer may be on any rank of its group; shares end where the last one does.
+uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer);
+// Whether two buffers may share bytes. Shares of one group and stride lie apart alike on every rank.
+bool buffersOverlap(const fb::Plan &plan, const fb::Buffer &a, const fb::Buffer &b);
+
 // Reduction kinds of the field `reduction`.
 enum class Reduction : int64_t { Sum = 0, Max = 1, Min = 2 };
 

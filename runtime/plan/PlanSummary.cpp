@@ -3,6 +3,7 @@
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace cleave::rt {
@@ -22,6 +23,8 @@ public:
     sum.name = program.name()->str();
     sum.entry = program.entry();
     sum.instructions = lengthOf(program.instructions());
+    for (size_t i = 0; i < lengthOf(program.peaks()); ++i)
+      sum.peaks[program.peaks()->Get(i)->kind()->str()] = program.peaks()->Get(i)->bytes();
     for (size_t i = 0; i < sum.instructions; ++i)
       add(InstructionView(*program.instructions()->Get(i)), &sum);
     done_[index] = std::move(sum);
@@ -47,6 +50,10 @@ private:
       sum->collectives[name] += number * times;
     for (const auto &[group, bytes] : callee.sentByGroup)
       sum->sentByGroup[group] += bytes * times;
+    for (const auto &[kind, bytes] : callee.sentByKind)
+      sum->sentByKind[kind] += bytes * times;
+    for (const auto &[kind, bytes] : callee.peaks) // calls follow each other
+      sum->peaks[kind] = std::max(sum->peaks[kind], bytes);
   }
 
   void addCollective(const InstructionView &view, ProgramSummary *sum) {
@@ -57,6 +64,7 @@ private:
     uint64_t sent = phases * (ranks - 1) * chunk;
     sum->sentBytes += sent;
     sum->sentByGroup[groupName(group)] += sent;
+    sum->sentByKind[std::string(view.info().mnemonic)] += sent;
     ++sum->collectives[std::string(view.info().mnemonic)];
   }
 
@@ -96,6 +104,7 @@ PlanSummary summarize(const fb::Plan &plan) {
   for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
     summary.bytesByRole[fb::EnumNameRole(state.role())] += stateShardBytes(plan, state);
+    summary.wholeByRole[fb::EnumNameRole(state.role())] += state.elements() * dtypeSize(state.dtype());
     if (state.role() == fb::Role::parameter)
       summary.parameters += logicalElements(state);
   }

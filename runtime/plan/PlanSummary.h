@@ -24,6 +24,9 @@ struct ProgramSummary {
   uint64_t flops = 0;                          // per rank and run, as the kernels declare
   std::map<std::string, uint64_t> collectives; // mnemonic -> times per run
   std::map<std::string, uint64_t> sentByGroup; // axes of the group ("dp,fsdp") -> bytes
+  std::map<std::string, uint64_t> sentByKind;  // mnemonic -> bytes
+  // Kind of value (gathered, unreduced, activation) -> the most transient bytes in use at one time, callees included.
+  std::map<std::string, uint64_t> peaks;
 };
 
 struct PlanSummary {
@@ -31,6 +34,7 @@ struct PlanSummary {
   uint64_t totalBytes = 0;
   std::map<std::string, uint64_t> bytesByKind; // RegionKind name -> bytes, all frames
   std::map<std::string, uint64_t> bytesByRole; // Role name -> bytes of states on one rank
+  std::map<std::string, uint64_t> wholeByRole; // the same, were nothing split
   uint64_t parameters = 0;                     // elements of the whole model, padding excluded
   std::map<std::string, uint64_t> kernels;     // KernelKind name -> number
   std::vector<ProgramSummary> programs;

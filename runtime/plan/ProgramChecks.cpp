@@ -82,10 +82,21 @@ private:
   }
 
   Status checkBuffer(const fb::Buffer &buffer) {
-    if (buffer.region() < lengthOf(plan_.regions()) && buffer.access() <= fb::Access::MAX &&
-        fits(buffer.offset(), buffer.bytes(), plan_.regions()->Get(buffer.region())->bytes()))
-      return Status::ok();
-    return bad("has a buffer outside of its region");
+    if (buffer.region() >= lengthOf(plan_.regions()) || buffer.access() > fb::Access::MAX)
+      return bad("has a buffer in no region, or with no known access");
+    if (buffer.share_of() > lengthOf(plan_.groups()))
+      return bad("has a share of group " + std::to_string(buffer.share_of() - 1));
+    uint64_t end = 0, size = plan_.regions()->Get(buffer.region())->bytes();
+    if (buffer.share_of() != 0)
+      end = axesSize(plan_, plan_.groups()->Get(buffer.share_of() - 1u)->axes()) - 1;
+    if (!multiply(&end, buffer.stride()) || __builtin_add_overflow(end, buffer.bytes(), &end) ||
+        !fits(buffer.offset(), end, size))
+      return bad("has a buffer outside of its region");
+    // What lies apart on one rank must lie apart on all: shares do not reach into each other.
+    if (buffer.share_of() != 0 && buffer.bytes() > buffer.stride())
+      return bad("has shares of " + std::to_string(buffer.bytes()) + " bytes every " + std::to_string(buffer.stride()) +
+                 " bytes");
+    return Status::ok();
   }
 
   Status checkMeaning(const InstructionView &view) {
@@ -126,8 +137,7 @@ private:
   Status checkCopy(const fb::Buffer &target, const fb::Buffer &source) {
     if (target.bytes() != source.bytes())
       return bad("copies " + std::to_string(source.bytes()) + " bytes to " + std::to_string(target.bytes()));
-    if (target.region() == source.region() && target.offset() < source.offset() + source.bytes() &&
-        source.offset() < target.offset() + target.bytes())
+    if (buffersOverlap(plan_, target, source))
       return bad("copies between overlapping bytes");
     return Status::ok();
   }
@@ -135,7 +145,7 @@ private:
   Status checkFill(const InstructionView &view) {
     int64_t width = view["width"];
     if ((width != 1 && width != 2 && width != 4 && width != 8) || view.buffer(0).bytes() % width != 0 ||
-        view.buffer(0).offset() % width != 0)
+        view.buffer(0).offset() % width != 0 || view.buffer(0).stride() % width != 0)
       return bad("fills " + std::to_string(view.buffer(0).bytes()) + " bytes by " + std::to_string(width));
     return Status::ok();
   }
@@ -172,7 +182,7 @@ private:
     if (view["count"] < 0 || bytes % ranks != 0 || !multiply(&bytes, width))
       return bad("its count " + std::to_string(view["count"]) + " is not a multiple of the group's " +
                  std::to_string(ranks) + " ranks");
-    if (view.buffer(0).bytes() != bytes || view.buffer(0).offset() % width != 0)
+    if (view.buffer(0).bytes() != bytes || view.buffer(0).offset() % width != 0 || view.buffer(0).stride() % width != 0)
       return bad("its data must be " + std::to_string(bytes) + " aligned bytes");
     if (view.opcode() == Opcode::AllGather)
       return Status::ok();

@@ -35,13 +35,37 @@ static void printBytes(std::ostream &out, const char *title, const std::map<std:
     out << "  " << std::left << std::setw(16) << name << bytesText(number) << "\n";
 }
 
+// "parameter 1024 (1.0 KiB) of 2048 (2.0 KiB)" where ranks hold parts.
+static void printStates(std::ostream &out, const PlanSummary &summary) {
+  out << "state of one rank\n";
+  for (const auto &[role, bytes] : summary.bytesByRole) {
+    out << "  " << std::left << std::setw(16) << role << bytesText(bytes);
+    if (uint64_t whole = summary.wholeByRole.at(role); whole != bytes)
+      out << " of " << bytesText(whole);
+    out << "\n";
+  }
+}
+
+// One line below the program's: only where there is something to tell apart.
+static void printParts(std::ostream &out, const char *what, const std::map<std::string, uint64_t> &bytes) {
+  if (bytes.size() < 2)
+    return;
+  out << "    " << what;
+  const char *separator = " ";
+  for (const auto &[name, number] : bytes) {
+    out << separator << name << " " << bytesText(number);
+    separator = ", ";
+  }
+  out << "\n";
+}
+
 std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
   std::ostringstream out;
   out << "target " << textOf(plan.target()) << ", mesh " << meshText(plan) << ", " << summary.parameters
       << " parameters, batch " << plan.batch() << " x " << plan.micro_batches() << " per rank\n";
   printBytes(out, "memory of one rank", summary.bytesByKind);
   out << "  " << std::left << std::setw(16) << "total" << bytesText(summary.totalBytes) << "\n";
-  printBytes(out, "state of one rank", summary.bytesByRole);
+  printStates(out, summary);
   out << "programs\n";
   for (const ProgramSummary &program : summary.programs) {
     if (!program.entry)
@@ -51,6 +75,9 @@ std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
     for (const auto &[name, times] : program.collectives)
       out << ", " << times << " " << name;
     out << "\n";
+    printParts(out, "sends", program.sentByKind);
+    if (program.peaks.count("gathered"))
+      printParts(out, "holds at most", program.peaks);
   }
   return out.str();
 }
@@ -63,6 +90,8 @@ static nlohmann::json programJson(const ProgramSummary &program) {
           {"flops", program.flops},
           {"sent_bytes", program.sentBytes},
           {"sent_bytes_by_group", program.sentByGroup},
+          {"sent_bytes_by_collective", program.sentByKind},
+          {"peak_bytes", program.peaks},
           {"collectives", program.collectives}};
 }
 
@@ -75,6 +104,7 @@ std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
                          {"parameters", summary.parameters},
                          {"memory", {{"total", summary.totalBytes}, {"by_kind", summary.bytesByKind}}},
                          {"state", summary.bytesByRole},
+                         {"state_whole", summary.wholeByRole},
                          {"kernels", summary.kernels}};
   json["axes"] = nlohmann::json::array();
   for (size_t i = 0; i < lengthOf(plan.axes()); ++i)

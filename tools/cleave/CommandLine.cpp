@@ -59,6 +59,8 @@ Phase parsePhaseOption(const std::string &option, const std::string &text) {
 struct CompileTexts {
   std::vector<std::string> dims, mesh, inserts;
   std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
+  std::string forwardPrefetch = "on";
+  std::vector<CLI::Option *> prefetch; // options about gathers
   CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
 };
 
@@ -101,6 +103,13 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(sharding)->type_name("NAME")->capture_default_str();
   t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits, "parameters gathered together: auto (repeated blocks) | size=BYTES | pattern=P[|P]")
       ->group(sharding)->type_name("POLICY")->capture_default_str();
+  t.prefetch = {
+      app.add_option("--forward-prefetch", t.forwardPrefetch, "gather the next unit before this one computes")
+          ->check(CLI::IsMember({"on", "off"}))->group(sharding)->capture_default_str(),
+      app.add_option("--backward-prefetch", o.backwardPrefetch, "pre: gather the next unit before this one's backward; post: behind it")
+          ->check(CLI::IsMember({"pre", "post", "none"}))->group(sharding)->capture_default_str(),
+      app.add_option("--gathers-in-flight", o.gathersInFlight, "gathered units in memory at a time: the one in use and those ahead")
+          ->check(CLI::Range(int64_t(1), int64_t(1) << 16))->group(sharding)->type_name("N")->capture_default_str()};
   app.add_option("--grad-sync", o.gradSync, "reduce gradients in every micro-batch or the last (default: every where they are split)")
       ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
 
@@ -128,6 +137,11 @@ void checkSharding(const CompileOptions &o, const CompileTexts &t) {
   if (hasUnits && !isGathered)
     fail("--fsdp-units", "units are gathered, and " + o.fsdpStrategy +
                              " keeps parameters whole; use full-shard or shard-grad-op, or --bucket-size for gradients");
+  for (CLI::Option *option : t.prefetch)
+    if (option->count() > 0 && (!hasAxis || !isGathered))
+      fail(option->get_name(), hasAxis ? "nothing is gathered ahead: " + o.fsdpStrategy +
+                                             " keeps parameters whole; use full-shard or shard-grad-op"
+                                       : "there is nothing to gather; give an axis to split over, as in --mesh fsdp=2");
   if (hasUnits && o.fsdpUnits != "auto" && o.fsdpUnits.rfind("size=", 0) != 0 && o.fsdpUnits.rfind("pattern=", 0) != 0)
     fail("--fsdp-units", "expected auto, size=BYTES or pattern=P[|P]; got: " + o.fsdpUnits);
 }
@@ -155,6 +169,7 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
   if (room == 0)
     fail("--mesh", "more than " + std::to_string(kMaxRanks) + " ranks");
   checkSharding(o, t);
+  o.forwardPrefetch = t.forwardPrefetch == "on";
   o.emit = parseEmit(t.emit);
   o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);
   if (o.emit == Emit::Mlir && o.stopAfter == Phase::Link)

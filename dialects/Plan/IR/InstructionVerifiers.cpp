@@ -7,10 +7,12 @@ using namespace mlir;
 namespace cleave::plan {
 
 LogicalResult BufferAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr region, int64_t offset,
-                                 int64_t bytes, Access access) {
+                                 int64_t bytes, Access access, FlatSymbolRefAttr group, int64_t stride) {
   if (offset < 0 || bytes < 0)
     return emitError() << "expected an offset and bytes that are not negative; got: " << bytes << " bytes at "
                        << offset;
+  if (group ? stride < bytes : stride != 0)
+    return emitError() << "expected shares that do not overlap; got: " << bytes << " bytes every " << stride;
   return success();
 }
 
@@ -30,7 +32,9 @@ LogicalResult CopyOp::verify() {
     return failure();
   if (target.getBytes() != source.getBytes())
     return emitOpError("expected equally many bytes; got: ") << target.getBytes() << " and " << source.getBytes();
-  if (target.getRegion() == source.getRegion() && target.getOffset() < source.getOffset() + source.getBytes() &&
+  // Which bytes of different kinds of shares meet depends on the rank's group: openPlan() knows.
+  bool alike = target.getGroup() == source.getGroup() && target.getStride() == source.getStride();
+  if (alike && target.getRegion() == source.getRegion() && target.getOffset() < source.getOffset() + source.getBytes() &&
       source.getOffset() < target.getOffset() + target.getBytes())
     return emitOpError("expected target and source not to overlap; got: ") << target << " and " << source;
   return success();

@@ -56,13 +56,16 @@ def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
   let summary = "a byte range of a region, and what is done with it";
   let description = [{
     Example: `#plan.buffer<"transient", 1024, 4096, read>` is bytes [1024, 5120) of region `@transient`, of the running call's frame
-    where the region has several.
+    where the region has several. A *share* lies where the rank's coordinates say, `stride` bytes behind that of the rank before it in the
+    group: `#plan.buffer<"transient", 1024, 512, write, share of @group.fsdp by 512>`.
 
     **Constraints**
-    - offset and bytes are not negative.
+    - offset and bytes are not negative;
+    - the shares of two ranks do not overlap.
   }];
-  let parameters = (ins "::mlir::StringAttr":$region, "int64_t":$offset, "int64_t":$bytes, "Access":$access);
-  let assemblyFormat = "`<` $region `,` $offset `,` $bytes `,` $access `>`";
+  let parameters = (ins "::mlir::StringAttr":$region, "int64_t":$offset, "int64_t":$bytes, "Access":$access,
+                        OptionalParameter<"::mlir::FlatSymbolRefAttr">:$group, DefaultValuedParameter<"int64_t", "0">:$stride);
+  let assemblyFormat = "`<` $region `,` $offset `,` $bytes `,` $access (`,` `share` `of` $group^ `by` $stride)? `>`";
   let genVerifyDecl = 1;
 }
 

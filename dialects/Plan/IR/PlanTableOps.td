@@ -110,7 +110,8 @@ def Plan_KernelOp : Plan_Symbol<"kernel"> {
 def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, SingleBlock]> {
   let summary = "instructions in issue order";
   let description = [{
-    Ports first, then instructions. An entry is started by the runtime; other programs are called.
+    Ports first, then instructions. An entry is started by the runtime; other programs are called. `peaks` says how many transient bytes
+    each kind of value takes at most at the same time.
 
     ```mlir
     plan.program @micro events = 0 {
@@ -122,7 +123,7 @@ def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, Si
     - ports stand before instructions, and nothing else is in the body;
     - streams are streams of the header.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$entry, Plan_I64:$events);
+  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$entry, Plan_I64:$events, OptionalAttr<DictionaryAttr>:$peaks);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{$sym_name (`entry` $entry^)? `events` `=` custom<I64>($events) attr-dict-with-keyword $body}];
   let hasVerifier = 1;

@@ -1,8 +1,9 @@
 // The host as a device: actions compute on the calling thread and its OpenMP team.
 //
-// Stream 0 is the plan's compute stream and runs on the thread that calls Rank::run; all other streams share the
-// progress thread, in list order, which is a legal order of the whole program. Generated kernels are cut over the team
-// by their outermost loop, which changes no bit of the result; library kernels use the same team.
+// Stream 0 is the plan's compute stream and runs on the thread that calls Rank::run; each other stream has a progress
+// thread, and a communication channel, of its own, so that a gather waits for no reduction. Streams beyond the threads
+// share the last one, in list order, which is a legal order of the whole program. Generated kernels are cut over the
+// team by their outermost loop, which changes no bit of the result; library kernels use the same team.
 #ifndef CLEAVE_RUNTIME_DEVICE_HOST_HOSTDEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_HOST_HOSTDEVICE_H
 
@@ -19,7 +20,7 @@ public:
   ~HostDevice() override;
 
   Status allocate(size_t bytes, std::byte **data) override;
-  unsigned threadOf(unsigned stream) const override { return stream == 0 ? 0 : 1; }
+  unsigned threadOf(unsigned stream) const override { return stream < kChannels ? stream : kChannels - 1; }
   void enterThread(unsigned thread) override;
 
   Status launch(const LaunchRequest &request, ActionPtr *action) override;

@@ -15,10 +15,10 @@ namespace fb = rt::fb;
 using rt::Opcode;
 
 constexpr uint16_t kState = 0, kInput = 1, kTransient = 2, kStaging = 3;
-constexpr uint8_t kCompute = 0, kReduce = 1;
+constexpr uint8_t kCompute = 0, kReduce = 1, kGather = 2;
 
 fb::Buffer buffer(uint16_t region, uint64_t offset, uint64_t bytes, fb::Access access) {
-  return {offset, bytes, region, access};
+  return {offset, bytes, region, access, 0, 0};
 }
 
 std::unique_ptr<fb::InstructionT> make(Opcode op, uint8_t stream, std::vector<fb::Buffer> buffers,
@@ -181,10 +181,70 @@ TEST(PlanVerifier, FindsAnAccessAgainstTheKernelsDefinition) {
                 "access", {"[1] launch", "buffer 1"});
 }
 
-TEST(PlanVerifier, FindsUnorderedCollectives) {
-  // The second all-reduce moves to the compute stream, where nothing orders it behind the first.
-  expectFinding(verifyMutated([](auto &, auto &p) { p.instructions[9]->stream = kCompute; }), "collective-order",
-                {"[9] all_reduce on compute", "[4] all_reduce on reduce"});
+// A gather stream beside the others: the rank's share is copied to its place, gathered, and used.
+//   13 copy t[share] <- w   14 all_gather t   15 record 4   16 wait 4 (compute)   17 launch state1 <- t
+void addGather(fb::PlanT &plan, fb::ProgramT &program) {
+  plan.streams.push_back("gather");
+  plan.regions[kTransient]->bytes = 256;
+  fb::Buffer share(128, 32, kTransient, fb::Access::write, 1, 32);
+  auto add = [&](auto instruction) { program.instructions.push_back(std::move(instruction)); };
+  add(make(Opcode::Record, kCompute, {}, {4}));
+  add(make(Opcode::Wait, kGather, {}, {4}));
+  add(make(Opcode::Copy, kGather, {share, buffer(kState, 256, 32, fb::Access::read)}, {}));
+  add(make(Opcode::AllGather, kGather, {buffer(kTransient, 128, 64, fb::Access::read_write)}, {0, 0, 0, 16}));
+  add(make(Opcode::Record, kGather, {}, {5}));
+  add(make(Opcode::Wait, kCompute, {}, {5}));
+  add(make(Opcode::Launch, kCompute,
+           {buffer(kTransient, 128, 64, fb::Access::read), buffer(kState, 128, 64, fb::Access::write)}, {0}));
+}
+
+TEST(PlanVerifier, AcceptsAGather) {
+  for (const Finding &finding : verifyMutated(addGather))
+    ADD_FAILURE() << finding.rule << ": " << finding.text;
+}
+
+TEST(PlanVerifier, FindsAGatherWithoutItsOwnShare) {
+  expectFinding(verifyMutated([](auto &plan, auto &p) {
+                  addGather(plan, p);
+                  drop(p, 15);
+                }),
+                "uninitialized", {"[15] all_gather on gather", "transient[128, 192)"});
+}
+
+TEST(PlanVerifier, FindsAShareOfAnotherWidth) {
+  expectFinding(verifyMutated([](auto &plan, auto &p) {
+                  addGather(plan, p);
+                  p.instructions[15]->buffers[0] = fb::Buffer(128, 16, kTransient, fb::Access::write, 1, 16);
+                  p.instructions[15]->buffers[1] = buffer(kState, 256, 16, fb::Access::read);
+                }),
+                "uninitialized", {"[16] all_gather", "not the one needed"});
+}
+
+TEST(PlanVerifier, FindsAReadOfWhatIsNotGatheredYet) {
+  expectFinding(verifyMutated([](auto &plan, auto &p) {
+                  addGather(plan, p);
+                  drop(p, 18);
+                }),
+                "race", {"[18] launch on compute", "[16] all_gather on gather"});
+}
+
+TEST(PlanVerifier, FindsAReadBeyondTheOwnShareOfAReduction) {
+  // Behind a reduce-scatter only the rank's share holds the sum.
+  std::vector<Finding> findings =
+      verifyMutated([](auto &, auto &p) { p.instructions[4]->op = static_cast<uint16_t>(Opcode::ReduceScatter); });
+  expectFinding(findings, "uninitialized", {"[12] launch", "persistent[128, 192)", "one rank's share"});
+}
+
+TEST(PlanVerifier, AcceptsCollectivesOfTwoStreamsSideBySide) {
+  EXPECT_TRUE(verifyMutated([](auto &plan, auto &p) {
+                plan.streams.push_back("gather");
+                p.instructions[9]->stream = kGather;
+                p.instructions[8]->stream = kGather;
+                p.instructions[10]->stream = kGather;
+                p.instructions[9]->buffers[1] = buffer(kStaging, 32, 32, fb::Access::write);
+                // The update must now wait for both streams.
+                p.instructions.insert(p.instructions.begin() + 11, make(Opcode::Wait, kCompute, {}, {1}));
+              }).empty());
 }
 
 TEST(PlanVerifier, FindsAWaitForAnEventThatComesLater) {
@@ -253,6 +313,27 @@ TEST(PlanVerifier, AcceptsEqualKinds) {
 TEST(PlanVerifier, FindsKindsThatMeetDifferentCollectives) {
   expectFinding(verifyTwoKinds([](auto &p) { p.instructions[9]->fields[4] = 8; }), "collective-match",
                 {"[9] all_reduce", "differs"});
+}
+
+TEST(PlanVerifier, FindsKindsThatIssueCollectivesOfTwoGroupsInTwoOrders) {
+  // Two groups on two streams: each kind's order is legal, together they hang a device that issues in list order.
+  auto twoGroups = [](bool swapped) {
+    fb::PlanT plan = goodPlan();
+    plan.groups.push_back(std::make_unique<fb::GroupT>());
+    plan.streams.push_back("gather");
+    fb::ProgramT &program = *plan.programs[0];
+    program.instructions.clear();
+    auto collective = [&](uint8_t stream, int64_t group, uint64_t at) {
+      program.instructions.push_back(
+          make(Opcode::AllGather, stream, {buffer(kState, at, 64, fb::Access::read_write)}, {group, 0, 0, 16}));
+    };
+    collective(swapped ? kGather : kReduce, swapped ? 1 : 0, swapped ? 256 : 128);
+    collective(swapped ? kReduce : kGather, swapped ? 0 : 1, swapped ? 128 : 256);
+    return plan;
+  };
+  Packed a(twoGroups(false)), b(twoGroups(true)), c(twoGroups(false));
+  EXPECT_TRUE(verifyKinds({&a.get(), &c.get()}).empty());
+  expectFinding(verifyKinds({&a.get(), &b.get()}), "deadlock", {"all_gather", "wait for each other"});
 }
 
 TEST(PlanVerifier, FindsACollectiveThatOneKindLacks) {

@@ -33,3 +33,25 @@ func.func @infer() -> tensor<2xf32> attributes {cleave.entry} {
   %0 = cleave.constant dense<[1.0, 2.0]> : tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+module attributes {cleave.mesh = #cleave.mesh<["tp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  func.func @infer(%x: tensor<8x4xf32> {cleave.name = "x"}) -> tensor<8x8xf32> attributes {cleave.entry} {
+    // expected-error @+1 {{expected parts whose bytes lie together, along the outermost dimension; got: dimension 1 of 'tensor<8x8xf32>'}}
+    %0 = shard.all_gather %x on @mesh grid_axes = [0] gather_axis = 1 : tensor<8x4xf32> -> tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>
+  }
+}
+
+// -----
+
+module attributes {cleave.mesh = #cleave.mesh<["tp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  func.func @infer(%x: tensor<8x4xf32> {cleave.name = "x"}) -> tensor<4x8xf32> attributes {cleave.entry} {
+    // expected-error @+1 {{cannot be planned; expected the kernels form}}
+    %0 = shard.all_to_all %x on @mesh grid_axes = [0] split_axis = 0 concat_axis = 1 : tensor<8x4xf32> -> tensor<4x8xf32>
+    return %0 : tensor<4x8xf32>
+  }
+}

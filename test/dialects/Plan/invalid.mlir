@@ -201,3 +201,15 @@ plan.program @p events = 0 {
   // expected-error @+1 {{expected a dimension or -1 as batch_dim; got: 1}}
   plan.output "y" : tensor<4xf32> in "output" at 0 {batch_dim = 1 : i64}
 }
+
+// -----
+
+// expected-error @+1 {{expected shares that do not overlap; got: 64 bytes every 32}}
+"plan.fill"() {target = #plan.buffer<"t", 0, 64, write, share of @dp by 32>} : () -> ()
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected target and source not to overlap}}
+  plan.copy #plan.buffer<"t", 0, 64, write, share of @dp by 64>, #plan.buffer<"t", 32, 64, read, share of @dp by 64> on "compute"
+}

@@ -44,6 +44,8 @@ plan.program @train_step entry events = 1 {
   // CHECK: plan.reduce_scatter max
   plan.reduce_scatter max #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
     group @dp dtype f32 ring count = 16 on "reduce"
+  // CHECK: plan.copy <"transient", 64, 32, write, share of @dp by 32>, <"transient", 0, 32, read> on "compute"
+  plan.copy #plan.buffer<"transient", 64, 32, write, share of @dp by 32>, #plan.buffer<"transient", 0, 32, read> on "compute"
   // CHECK: plan.all_gather <"persistent", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "reduce"
   plan.all_gather #plan.buffer<"persistent", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "reduce"
   // CHECK: plan.call @micro times = 2 first_frame = 1 on "compute"

@@ -4,8 +4,10 @@
 #include "runtime/comm/Ring.h"
 #include "runtime/plan/KernelDefs.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 namespace cleave::rt::test {
 
@@ -75,12 +77,13 @@ std::string allReduce(Communicator &comm, const Group &group, size_t perRank, fb
   return "";
 }
 
-std::string reduceScatter(Communicator &comm, const Group &group, size_t perRank) {
+std::string reduceScatter(Communicator &comm, const Group &group, size_t perRank, unsigned channel = 0) {
   auto r = ringed<double>(comm, group, perRank, fb::DType::f64);
   uint64_t before = comm.bytesSent();
-  if (Status s = ringReduceScatter(comm, group, 0, r.ring); !s.isOk())
+  if (Status s = ringReduceScatter(comm, group, channel, r.ring); !s.isOk())
     return s.message();
-  if (comm.bytesSent() - before != static_cast<uint64_t>(group.size() - 1) * perRank * 8)
+  // Counted for all channels: exact where this is the only one.
+  if (channel == 0 && comm.bytesSent() - before != static_cast<uint64_t>(group.size() - 1) * perRank * 8)
     return "reduce_scatter sent " + std::to_string(comm.bytesSent() - before) + " bytes";
   size_t first = static_cast<size_t>(group.index) * perRank;
   for (size_t i = first; i < first + perRank; ++i) {
@@ -93,9 +96,9 @@ std::string reduceScatter(Communicator &comm, const Group &group, size_t perRank
   return "";
 }
 
-std::string allGather(Communicator &comm, const Group &group, size_t perRank) {
+std::string allGather(Communicator &comm, const Group &group, size_t perRank, unsigned channel = 1) {
   auto r = ringed<double>(comm, group, perRank, fb::DType::f64);
-  if (Status s = ringAllGather(comm, group, 1, r.ring); !s.isOk())
+  if (Status s = ringAllGather(comm, group, channel, r.ring); !s.isOk())
     return s.message();
   for (size_t i = 0; i < r.data.size(); ++i) {
     double exact = static_cast<float>(element(group.members[i / perRank], i));
@@ -137,6 +140,29 @@ std::string broadcast(Communicator &comm) {
   return "";
 }
 
+// Every thread of a rank has a channel, and collectives of different channels are under way at the same time: here
+// ranks begin them in different orders, so that each channel has to move while the others wait.
+std::string concurrently(Communicator &comm, const Group &group) {
+  std::string errors[kChannels];
+  auto begin = [&](unsigned channel) {
+    unsigned late = (channel + static_cast<unsigned>(comm.rank())) % kChannels;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2 * late));
+    for (size_t perRank : {1, 300, 7, 50000})
+      if (errors[channel].empty())
+        errors[channel] =
+            channel % 2 ? allGather(comm, group, perRank, channel) : reduceScatter(comm, group, perRank, channel);
+  };
+  std::vector<std::thread> threads;
+  for (unsigned channel = 1; channel < kChannels; ++channel)
+    threads.emplace_back(begin, channel);
+  for (std::thread &thread : threads)
+    thread.join();
+  std::string all;
+  for (const std::string &error : errors)
+    all += error;
+  return all;
+}
+
 Group everybody(Communicator &comm) { return meshGroup({static_cast<uint32_t>(comm.size())}, {0}, comm.rank()); }
 
 } // namespace
@@ -169,13 +195,14 @@ std::vector<ConformanceCheck> conformanceChecks(int ranks) {
   }
   checks.push_back({"reductions", [](Communicator &c) { return reductions(c, everybody(c)); }});
   checks.push_back({"broadcast", broadcast});
+  checks.push_back({"concurrent channels", [](Communicator &c) { return concurrently(c, everybody(c)); }});
   for (std::vector<uint32_t> mesh : {std::vector<uint32_t>{2, 2}, {2, 3}})
     if (static_cast<int>(mesh[0] * mesh[1]) == ranks)
       for (std::vector<uint32_t> axes : {std::vector<uint32_t>{0}, {1}, {0, 1}, {1, 0}})
         checks.push_back({"groups", [=](Communicator &c) {
                             Group group = meshGroup(mesh, axes, c.rank());
                             std::string error = allReduce<float>(c, group, 11, fb::DType::f32, 1e-6);
-                            return error.empty() ? allGather(c, group, 3) : error;
+                            return error.empty() ? concurrently(c, group) : error;
                           }});
   return checks;
 }

@@ -80,7 +80,7 @@ public:
 
   static fb::Buffer buffer(unsigned region, uint64_t offset, uint64_t bytes,
                            fb::Access access = fb::Access::read_write) {
-    return fb::Buffer(offset, bytes, static_cast<uint16_t>(region), access);
+    return fb::Buffer(offset, bytes, static_cast<uint16_t>(region), access, 0, 0);
   }
 
   static void add(fb::ProgramT &program, Opcode opcode, unsigned stream, std::vector<fb::Buffer> buffers,

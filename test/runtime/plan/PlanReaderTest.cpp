@@ -84,7 +84,7 @@ TEST(PlanReader, NamesWhatIsWrong) {
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->fields = {4}; }), "kernel 4");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->buffers.pop_back(); }), "4 buffers");
   expectContains(refusal([](fb::PlanT &p) {
-                   p.programs[0]->instructions[0]->buffers[0] = fb::Buffer(~0ull, 4, 0, fb::Access::read);
+                   p.programs[0]->instructions[0]->buffers[0] = fb::Buffer(~0ull, 4, 0, fb::Access::read, 0, 0);
                  }),
                  "outside of its region");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[2]->fields = {1}; }), "event 1");
@@ -94,7 +94,7 @@ TEST(PlanReader, NamesWhatIsWrong) {
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[3]->fields = {0, 1, 0}; }), "calls itself");
   expectContains(refusal([](fb::PlanT &p) { p.programs[1]->instructions[0]->fields[4] = 101; }), "multiple");
   expectContains(refusal([](fb::PlanT &p) {
-                   p.programs[1]->instructions[0]->buffers[1] = fb::Buffer(400, 100, 1, fb::Access::write);
+                   p.programs[1]->instructions[0]->buffers[1] = fb::Buffer(400, 100, 1, fb::Access::write, 0, 0);
                  }),
                  "staging");
 }

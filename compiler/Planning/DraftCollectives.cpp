@@ -1,0 +1,303 @@
+// DraftBuilder's collectives: where their data lie, with padding, and on which streams they and what follows them are.
+//
+//   all_gather      the own part is put at its place in the whole, the others come around it
+//   reduce_scatter  in place where the unreduced value is not used again; the result is this rank's share of its bytes
+//   all_slice       no step at all: the rank's share of the operand's bytes
+//
+// A part's place in the whole depends on the rank's coordinates and is written as a share (Draft.h): coordinates enter
+// addresses only. The bytes of a part must lie together, as they do along the outermost dimension (flat buckets);
+// others are an error, which names the dimension.
+#include "compiler/Planning/DraftBuilder.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+static FailureOr<Reduction> convertReduction(Operation *op, shard::ReductionKind kind) {
+  switch (kind) {
+  case shard::ReductionKind::Sum:
+    return Reduction::Sum;
+  case shard::ReductionKind::Max:
+    return Reduction::Max;
+  case shard::ReductionKind::Min:
+    return Reduction::Min;
+  default:
+    return op->emitOpError("expected a reduction by sum, max or min; got: ") << shard::stringifyReductionKind(kind);
+  }
+}
+
+// The parts of a tensor along `dim` lie one behind the other.
+static bool isOutermost(RankedTensorType type, int64_t dim) {
+  return llvm::all_of(type.getShape().take_front(dim), [](int64_t size) { return size == 1; });
+}
+
+FailureOr<DraftBuilder::Extent> DraftBuilder::extentOf(Operation *op, ArrayRef<int16_t> gridAxes, Value whole,
+                                                       Value part, int64_t dim) {
+  Extent extent;
+  for (int16_t axis : gridAxes) {
+    if (!plan.getMesh() || axis < 0 || axis >= static_cast<int64_t>(plan.getMesh().getNames().size()))
+      return op->emitOpError("expected axes of cleave.mesh; got: ") << axis;
+    extent.axes.push_back(plan.getMesh().getNames()[axis].getValue());
+  }
+  extent.ranks = plan.ranksOn(extent.axes);
+  auto wholeType = dyn_cast<RankedTensorType>(whole.getType()), partType = dyn_cast<RankedTensorType>(part.getType());
+  if (!wholeType || !partType || wholeType.getElementType() != partType.getElementType())
+    return op->emitOpError("expected ranked tensors of one element type; got: ")
+           << whole.getType() << " and " << part.getType();
+  extent.whole = bytesOf(wholeType);
+  extent.part = bytesOf(partType);
+  if (dim >= 0 && extent.part * extent.ranks != extent.whole)
+    return op->emitOpError("expected parts that ")
+           << extent.ranks << " ranks have evenly; got: " << partType << " of " << wholeType;
+  if (dim >= 0 && (dim >= wholeType.getRank() || !isOutermost(wholeType, dim)))
+    return op->emitOpError("expected parts whose bytes lie together, along the outermost dimension; got: dimension ")
+           << dim << " of " << wholeType;
+  if (extent.ranks == 1)
+    return extent;
+  FlatSymbolRefAttr symbol = plan.group(extent.axes);
+  auto known = llvm::find(draft.groups, symbol);
+  if (known == draft.groups.end())
+    known = draft.groups.insert(known, symbol);
+  extent.group = known - draft.groups.begin() + 1;
+  return extent;
+}
+
+// On one rank a collective gives the same value again: it needs bytes of its own only where the operand is used again.
+void DraftBuilder::passThrough(Operation *op, Place place) {
+  Value operand = op->getOperand(0), result = op->getResult(0);
+  places[result] = place;
+  if (families.lastUse(operand) != families.position(op)) {
+    places[result] = addFresh(bytesOf(result.getType()));
+    addCopy(op, places[result], place, bytesOf(result.getType()));
+  }
+}
+
+NamedAttrList DraftBuilder::ringFields(Operation *op, const Extent &extent, Type element, int64_t count) {
+  NamedAttrList fields;
+  fields.set("group", draft.groups[extent.group - 1]);
+  fields.set("dtype", TypeAttr::get(element));
+  fields.set("algorithm", AlgorithmAttr::get(op->getContext(), Algorithm::Ring));
+  fields.set("count", builder.getI64IntegerAttr(count));
+  return fields;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+// Whether no value that lies in the root by now, results of `op` aside, is used behind `op`. Exact where families are
+// not: two buckets that share a gradient (residual branches that end in batch norms have one bias gradient) are one
+// family.
+bool DraftBuilder::isLastUseOf(unsigned root, Operation *op) const {
+  for (const auto &[value, place] : places)
+    if (value.getDefiningOp() != op && draft.roots.resolve(place).root == root)
+      for (Operation *user : value.getUsers())
+        if (user->getBlock() == op->getBlock() && op->isBeforeInBlock(user))
+          return false;
+  return true;
+}
+
+bool DraftBuilder::canReduceInPlace(Operation *op, Place place, uint64_t bytes, uint64_t padded) {
+  if (!isLastUseOf(draft.roots.resolve(place).root, op))
+    return false;
+  if (draft.roots.isFresh(place))
+    return bytes == padded || draft.roots.isFreshWhole(place, bytes);
+  // A state's own bytes, when no program reads the unreduced value again (gradients: the next step begins with a
+  // write).
+  auto read = op->getOperand(0).getDefiningOp<ReadOp>();
+  if (!read || bytes != padded || plan.survives(read.getState()))
+    return false;
+  for (Operation *later = op->getNextNode(); later; later = later->getNextNode())
+    if (auto again = dyn_cast<ReadOp>(later); again && again.getState() == read.getState())
+      return false;
+  return true;
+}
+
+// Where the value is reduced: its own bytes, or a copy; padded with zeros.
+Place DraftBuilder::reducible(Operation *op, Place place, uint64_t bytes, uint64_t padded) {
+  Place data = place;
+  if (!canReduceInPlace(op, data, bytes, padded)) {
+    data = addFresh(padded);
+    addCopy(op, data, place, bytes).early = true;
+  } else if (bytes != padded) {
+    draft.roots[data.root].bytes = padded;
+  }
+  if (bytes != padded)
+    addFill(op, {data.root, data.offset + bytes, {}}, padded - bytes, 0,
+            elementBytes(cast<RankedTensorType>(op->getOperand(0).getType()).getElementType()))
+        .early = true;
+  return data;
+}
+
+LogicalResult DraftBuilder::addReduction(Operation *op, StringRef mnemonic, shard::ReductionKind kind,
+                                         const Extent &extent, Place data, uint64_t bytes, Type element) {
+  FailureOr<Reduction> reduction = convertReduction(op, kind);
+  if (failed(reduction))
+    return failure();
+  NamedAttrList fields = ringFields(op, extent, element, bytes / elementBytes(element));
+  fields.set("reduction", ReductionAttr::get(op->getContext(), *reduction));
+  uint64_t share = bytes / extent.ranks;
+  RootUse staging = use({poolRoot(RegionKind::Communication, share), 0, {}}, share, false, true);
+  staging.scratch = true;
+  Step &step = addStep(op, mnemonic, {use(data, bytes, true, true), staging}, fields);
+  step.stream = kReduceStream;
+  plan.needStream(kReduceStream);
+  step.early = true;
+  draft.unreduced.push_back(data.root);
+  return success();
+}
+
+// The ring cuts the data into as many equal shares as there are ranks: a scalar is padded with zeros up to that.
+LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
+  FailureOr<Place> place = placeOf(op.getInput());
+  FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
+  if (failed(place) || failed(extent))
+    return failure();
+  if (op.getInput().getType() != op.getResult().getType())
+    return op.emitOpError("expected to keep the type; got: ")
+           << op.getInput().getType() << " and " << op.getResult().getType();
+  if (extent->ranks == 1)
+    return passThrough(op, *place), success();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t count = llvm::alignTo(std::max<int64_t>(type.getNumElements(), 1), extent->ranks);
+  uint64_t bytes = bytesOf(type), padded = count * elementBytes(type.getElementType());
+  Place data = reducible(op, *place, bytes, padded);
+  places[op.getResult()] = data;
+  return addReduction(op, "all_reduce", op.getReduction(), *extent, data, padded, type.getElementType());
+}
+
+LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
+  FailureOr<Place> place = placeOf(op.getInput());
+  FailureOr<Extent> extent =
+      extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), op.getScatterAxis().getSExtValue());
+  if (failed(place) || failed(extent))
+    return failure();
+  if (extent->ranks == 1)
+    return passThrough(op, *place), success();
+  Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
+  Place data = reducible(op, *place, extent->whole, extent->whole);
+  std::optional<Place> part = draft.roots.cut(data, share);
+  if (!part) { // a share of a share
+    data = addFresh(extent->whole);
+    addCopy(op, data, *place, extent->whole).early = true;
+    part = draft.roots.cut(data, share);
+  }
+  places[op.getResult()] = *part;
+  return addReduction(op, "reduce_scatter", op.getReduction(), *extent, data, extent->whole,
+                      cast<RankedTensorType>(op.getInput().getType()).getElementType());
+}
+
+// A share of bytes that a collective of the reduce stream has reduced.
+bool DraftBuilder::isReducedPart(Value value) const {
+  while (value.getDefiningOp<ReshapeOp>())
+    value = value.getDefiningOp()->getOperand(0);
+  if (!isa_and_nonnull<shard::ReduceScatterOp, shard::AllReduceOp>(value.getDefiningOp()))
+    return false;
+  auto place = places.find(value);
+  return place != places.end() && draft.roots.resolve(place->second).share;
+}
+
+// A kernel that only adds reduced parts to gradients runs where they are reduced: on the compute stream it would hold
+// up what comes next, or, if it came late, keep the unreduced buffer until then.
+bool DraftBuilder::accumulatesReduced(cleave::KernelOp kernel) const {
+  auto isAccumulated = [&](Value result) {
+    return llvm::all_of(result.getUsers(), [&](Operation *user) {
+      auto write = dyn_cast<WriteOp>(user);
+      return write && plan.roleOf(write.getState()) == Role::Gradient;
+    });
+  };
+  return llvm::any_of(kernel.getInputs(), [&](Value input) { return isReducedPart(input); }) &&
+         llvm::all_of(kernel.getResults(), isAccumulated);
+}
+
+//===----------------------------------------------------------------------===//
+// Gathers
+//===----------------------------------------------------------------------===//
+
+// Whether the whole may be gathered around the part that lies at its place in it: nothing else that lies there is used
+// again, and where it is a state, the whole is what the state becomes.
+bool DraftBuilder::canGatherInPlace(shard::AllGatherOp op, Place part, Share share, uint64_t bytes) {
+  if (!(part.share == share) || part.offset + bytes > draft.roots[part.root].bytes || !isLastUseOf(part.root, op))
+    return false;
+  if (draft.roots.isFresh(part))
+    return true;
+  WriteOp write = writeAhead(op.getResult());
+  return write && stateRoot(write.getState()) == part.root && part.offset == 0 && draft.roots[part.root].bytes == bytes;
+}
+
+LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
+  FailureOr<Place> part = placeOf(op.getInput());
+  FailureOr<Extent> extent =
+      extentOf(op, op.getGridAxes(), op.getResult(), op.getInput(), op.getGatherAxis().getSExtValue());
+  if (failed(part) || failed(extent))
+    return failure();
+  if (extent->ranks == 1)
+    return passThrough(op, *part), success();
+  Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
+  // Of a state's part: can be issued at any time before it is used.
+  std::optional<unsigned> number;
+  if (readBehind(op.getInput())) {
+    number = draft.gathers.size();
+    draft.gathers.push_back({op->hasAttr("cleave.backward")});
+  }
+  auto finish = [&](Step &step) {
+    step.stream = kGatherStream;
+    step.gather = number;
+    step.early = true;
+  };
+  Place data{part->root, part->offset, {}};
+  if (!canGatherInPlace(op, *part, share, extent->whole)) {
+    data = addFresh(extent->whole);
+    Place own = *draft.roots.cut(data, share);
+    if (draft.roots.isFreshWhole(*part, extent->part) && draft.roots.canMerge(*part, own) &&
+        isLastUseOf(part->root, op))
+      draft.roots.merge(*part, own);
+    else
+      finish(addCopy(op, own, *part, extent->part));
+  }
+  places[op.getResult()] = data;
+  auto element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  finish(addStep(op, "all_gather", {use(data, extent->whole, true, true)},
+                 ringFields(op, *extent, element, extent->whole / elementBytes(element))));
+  plan.needStream(kGatherStream);
+  draft.gathered.push_back(data.root);
+  return success();
+}
+
+LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
+  FailureOr<Place> whole = placeOf(op.getInput());
+  FailureOr<Extent> extent =
+      extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), op.getSliceAxis().getSExtValue());
+  if (failed(whole) || failed(extent))
+    return failure();
+  places[op.getResult()] = *whole;
+  if (extent->ranks == 1)
+    return success();
+  Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
+  std::optional<Place> part = draft.roots.cut(*whole, share);
+  if (!part) { // a share of a share
+    Place copy = addFresh(extent->whole);
+    addCopy(op, copy, *whole, extent->whole);
+    part = draft.roots.cut(copy, share);
+  }
+  places[op.getResult()] = *part;
+  return success();
+}
+
+// What the roots hold is told apart when all of them are known: one may have been merged into a state since.
+void DraftBuilder::classify() {
+  auto settle = [&](std::vector<unsigned> &roots) {
+    for (unsigned &root : roots)
+      root = draft.roots.resolve({root, 0, {}}).root;
+  };
+  settle(draft.gathered);
+  settle(draft.unreduced);
+  // A gather that fills a state is no prefetch: it belongs where its input is made.
+  for (Step &step : draft.steps)
+    if (step.gather && draft.roots[step.uses.front().root].fixed)
+      step.gather.reset();
+  for (Step &step : draft.steps)
+    step.early = step.early && !step.gather;
+}
+
+} // namespace cleave::plan

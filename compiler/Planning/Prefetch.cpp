@@ -1,0 +1,177 @@
+#include "compiler/Planning/Prefetch.h"
+
+#include "compiler/Planning/Schedule.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace cleave::plan {
+
+namespace {
+
+// Positions are those in the list of steps without gathers: `p` means in front of step p.
+struct Unit {
+  std::vector<Step> steps; // the last one fills the buffer, its first use
+  bool backward = false;
+  size_t earliest = 0; // behind what its input waits for
+  size_t first = 0;    // the first step that must come behind it
+  size_t last = 0;     // the last one that uses what it gathers
+  size_t issue = 0;
+  bool resident = false;
+};
+
+class Prefetcher {
+public:
+  Prefetcher(std::vector<Step> &steps, const std::vector<Gather> &gathers, const PrefetchOptions &options)
+      : steps_(steps), options_(options), units_(gathers.size()) {
+    for (size_t i = 0; i < gathers.size(); ++i)
+      units_[i].backward = gathers[i].backward;
+  }
+
+  void run() {
+    takeOut();
+    std::stable_sort(units_.begin(), units_.end(), [](const Unit &a, const Unit &b) { return a.first < b.first; });
+    for (size_t k = 0; k + bound() < units_.size(); ++k)
+      units_[k].resident = units_[k].last >= units_[k + bound()].first;
+    choosePositions();
+    putBack();
+  }
+
+private:
+  size_t bound() const { return std::max(1u, options_.inFlight); }
+
+  void takeOut();
+  void findUses(Unit &unit, size_t position);
+  size_t wanted(size_t k) const;
+  void choosePositions();
+  void waitForEnd(Unit &unit, const Unit &done);
+  void putBack();
+
+  std::vector<Step> &steps_;
+  const PrefetchOptions &options_;
+  std::vector<Unit> units_;
+};
+
+void Prefetcher::takeOut() {
+  std::vector<Step> rest;
+  std::vector<size_t> position(units_.size(), 0); // where each one stood
+  for (Step &step : steps_) {
+    if (!step.gather) {
+      rest.push_back(std::move(step));
+      continue;
+    }
+    position[*step.gather] = rest.size();
+    units_[*step.gather].steps.push_back(std::move(step));
+  }
+  steps_ = std::move(rest);
+  for (size_t i = 0; i < units_.size(); ++i)
+    findUses(units_[i], position[i]);
+  units_.erase(std::remove_if(units_.begin(), units_.end(), [](const Unit &unit) { return unit.steps.empty(); }),
+               units_.end());
+}
+
+void Prefetcher::findUses(Unit &unit, size_t position) {
+  auto meets = [&](size_t at) {
+    return std::any_of(unit.steps.begin(), unit.steps.end(),
+                       [&](const Step &step) { return conflict(steps_[at], step, /*countScratch=*/false); });
+  };
+  Step filling;
+  filling.uses = {unit.steps.back().uses.front()};
+  for (unit.earliest = position; unit.earliest > 0 && !meets(unit.earliest - 1);)
+    --unit.earliest;
+  unit.first = unit.last = position;
+  bool found = false;
+  for (size_t at = position; at < steps_.size(); ++at)
+    if (meets(at)) {
+      unit.first = found ? unit.first : at;
+      found = true;
+      // A step that only changes what was gathered ends nothing: it must come behind, no more.
+      unit.last = conflict(steps_[at], filling, false) ? at : std::max(unit.last, unit.first);
+    }
+}
+
+// Where the options want it, the bound aside.
+size_t Prefetcher::wanted(size_t k) const {
+  const Unit &unit = units_[k];
+  size_t ahead = bound() - 1;
+  bool none = unit.backward ? options_.backward == BackwardPrefetch::None : !options_.forward;
+  if (none || ahead == 0)
+    return unit.first;
+  if (k < ahead)
+    return unit.earliest;
+  const Unit &before = units_[k - ahead];
+  return unit.backward && options_.backward == BackwardPrefetch::Post ? before.last + 1 : before.first;
+}
+
+void Prefetcher::waitForEnd(Unit &unit, const Unit &done) {
+  unit.issue = std::max(unit.issue, done.last + 1);
+  if (done.last < steps_.size())
+    unit.steps.front().after.push_back(steps_[done.last].payload);
+}
+
+// The bound can always be met: a unit that is not resident is done before the first use of the N-th after it.
+void Prefetcher::choosePositions() {
+  std::vector<const Unit *> counted;
+  size_t previous = 0;
+  for (size_t k = 0; k < units_.size(); ++k) {
+    Unit &unit = units_[k];
+    unit.issue = std::max({std::min(wanted(k), unit.first), unit.earliest, previous});
+    if (!unit.resident) {
+      if (counted.size() >= bound())
+        waitForEnd(unit, *counted[counted.size() - bound()]);
+      counted.push_back(&unit);
+    }
+    previous = unit.issue;
+  }
+}
+
+void Prefetcher::putBack() {
+  std::vector<Step> result;
+  std::optional<size_t> lastCompute;
+  size_t k = 0;
+  for (size_t at = 0; at <= steps_.size(); ++at) {
+    for (; k < units_.size() && units_[k].issue == at; ++k)
+      for (Step &step : units_[k].steps) {
+        if (lastCompute)
+          step.after.push_back(*lastCompute);
+        result.push_back(std::move(step));
+      }
+    if (at == steps_.size())
+      break;
+    if (steps_[at].stream == kComputeStream)
+      lastCompute = steps_[at].payload;
+    result.push_back(std::move(steps_[at]));
+  }
+  steps_ = std::move(result);
+}
+
+} // namespace
+
+void prefetchGathers(std::vector<Step> &steps, const std::vector<Gather> &gathers, const PrefetchOptions &options) {
+  if (!gathers.empty())
+    Prefetcher(steps, gathers, options).run();
+}
+
+void boundReductions(std::vector<Step> &steps, const std::vector<char> &bounded, unsigned inFlight) {
+  struct Buffer {
+    std::optional<size_t> begin; // the first step that fills it
+    size_t end = 0;
+  };
+  std::vector<Buffer> buffers(bounded.size());
+  for (size_t at = 0; at < steps.size(); ++at)
+    for (const RootUse &use : steps[at].uses)
+      if (bounded[use.root]) {
+        buffers[use.root].begin = buffers[use.root].begin.value_or(at);
+        buffers[use.root].end = at;
+      }
+  std::vector<Buffer> inOrder;
+  for (const Buffer &buffer : buffers)
+    if (buffer.begin && steps[*buffer.begin].stream == kComputeStream && steps[buffer.end].stream == kReduceStream)
+      inOrder.push_back(buffer);
+  std::sort(inOrder.begin(), inOrder.end(), [](const Buffer &a, const Buffer &b) { return *a.begin < *b.begin; });
+  for (size_t i = inFlight; i < inOrder.size(); ++i)
+    if (inOrder[i - inFlight].end < *inOrder[i].begin)
+      steps[*inOrder[i].begin].after.push_back(steps[inOrder[i - inFlight].end].payload);
+}
+
+} // namespace cleave::plan

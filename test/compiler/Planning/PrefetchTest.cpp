@@ -1,0 +1,265 @@
+// Where gathers are issued, and that no program has more of them in flight than it may.
+#include "compiler/Planning/Prefetch.h"
+#include "compiler/Planning/Liveness.h"
+#include "compiler/Planning/Schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+
+namespace cleave::plan {
+namespace {
+
+RootUse use(unsigned root, bool reads, bool writes) { return {root, 0, 64, reads, writes}; }
+
+// A step program whose root of unit u is u, and of its stored part 100 + u.
+class Program {
+public:
+  void gather(unsigned unit, bool backward = false) {
+    add(kGatherStream, {use(unit, false, true), use(100 + unit, true, false)}).gather = gathers.size();
+    add(kGatherStream, {use(unit, true, true)}).gather = gathers.size();
+    gathers.push_back({backward});
+    unitOf.push_back(unit);
+  }
+  void compute(std::vector<unsigned> units) {
+    std::vector<RootUse> uses;
+    for (unsigned unit : units)
+      uses.push_back(use(unit, true, false));
+    add(kComputeStream, std::move(uses));
+  }
+  Step &add(unsigned stream, std::vector<RootUse> uses) {
+    Step step;
+    step.stream = stream;
+    step.uses = std::move(uses);
+    step.payload = steps.size();
+    steps.push_back(std::move(step));
+    return steps.back();
+  }
+
+  std::vector<Step> steps;
+  std::vector<Gather> gathers;
+  std::vector<unsigned> unitOf; // of a gather
+};
+
+// "G0 c G1 c": gathers by unit, and what is computed by the units that it uses.
+std::string text(const Program &program) {
+  std::string result;
+  std::optional<unsigned> last;
+  for (const Step &step : program.steps) {
+    if (step.gather && step.gather == last)
+      continue;
+    last = step.gather;
+    result += result.empty() ? "" : " ";
+    if (step.gather) {
+      result += "G" + std::to_string(program.unitOf[*step.gather]);
+      continue;
+    }
+    result += step.stream == kReduceStream ? "r" : "c";
+    for (const RootUse &touched : step.uses)
+      result += std::to_string(touched.root);
+  }
+  return result;
+}
+
+// Three units forward, and backward in the opposite order with gathers of their own (3, 4, 5), each reduced.
+Program stepOfThreeUnits() {
+  Program program;
+  for (unsigned unit : {0u, 1u, 2u}) {
+    program.gather(unit);
+    program.compute({unit});
+  }
+  for (unsigned unit : {3u, 4u, 5u}) {
+    program.gather(unit, /*backward=*/true);
+    program.compute({unit});
+    program.add(kReduceStream, {use(50 + unit, true, true)});
+  }
+  return program;
+}
+
+std::string prefetched(Program program, const PrefetchOptions &options) {
+  prefetchGathers(program.steps, program.gathers, options);
+  return text(program);
+}
+
+TEST(Prefetch, IssuesTheNextGatherBeforeThisUnitComputes) {
+  EXPECT_EQ(prefetched(stepOfThreeUnits(), {true, BackwardPrefetch::Pre, 2}),
+            "G0 G1 c0 G2 c1 G3 c2 G4 c3 r53 G5 c4 r54 c5 r55");
+}
+
+TEST(Prefetch, PostIssuesItBehindTheUnit) {
+  EXPECT_EQ(prefetched(stepOfThreeUnits(), {true, BackwardPrefetch::Post, 2}),
+            "G0 G1 c0 G2 c1 c2 G3 c3 G4 r53 c4 G5 r54 c5 r55");
+}
+
+TEST(Prefetch, NoneIssuesItAtItsUse) {
+  EXPECT_EQ(prefetched(stepOfThreeUnits(), {false, BackwardPrefetch::None, 2}),
+            "G0 c0 G1 c1 G2 c2 G3 c3 r53 G4 c4 r54 G5 c5 r55");
+}
+
+TEST(Prefetch, OneInFlightIsNoPrefetch) {
+  EXPECT_EQ(prefetched(stepOfThreeUnits(), {true, BackwardPrefetch::Pre, 1}),
+            prefetched(stepOfThreeUnits(), {false, BackwardPrefetch::None, 2}));
+}
+
+TEST(Prefetch, MoreInFlightReachesFurther) {
+  EXPECT_EQ(prefetched(stepOfThreeUnits(), {true, BackwardPrefetch::Pre, 3}),
+            "G0 G1 G2 c0 G3 c1 G4 c2 G5 c3 r53 c4 r54 c5 r55");
+}
+
+TEST(Prefetch, WaitsForTheStateThatItGathers) {
+  Program program;
+  program.gather(0);
+  program.compute({0});
+  program.add(kComputeStream, {use(101, false, true)}); // the update of unit 1
+  program.gather(1);
+  program.compute({1});
+  EXPECT_EQ(prefetched(program, {}), "G0 c0 c101 G1 c1");
+}
+
+TEST(Prefetch, AUnitThatStaysDoesNotStopTheOthers) {
+  Program program; // unit 0 is used first and last
+  for (unsigned unit : {0u, 1u, 2u, 3u}) {
+    program.gather(unit);
+    program.compute({unit});
+  }
+  program.compute({0});
+  EXPECT_EQ(prefetched(program, {}), "G0 G1 c0 G2 c1 G3 c2 c3 c0");
+}
+
+TEST(Prefetch, UnreducedBuffersEndInTime) {
+  Program program; // three buckets: each is filled, then reduced
+  for (unsigned bucket : {0u, 1u, 2u}) {
+    program.add(kComputeStream, {use(bucket, false, true)});
+    program.add(kReduceStream, {use(bucket, true, true)});
+  }
+  boundReductions(program.steps, {1, 1, 1}, 2);
+  EXPECT_TRUE(program.steps[2].after.empty());
+  EXPECT_EQ(program.steps[4].after, std::vector<size_t>{1}); // the third is begun when the first is reduced
+  synchronize(program.steps, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(program.steps, 3);
+  EXPECT_FALSE(spans[0]->overlaps(*spans[2]));
+  EXPECT_TRUE(spans[1]->overlaps(*spans[2]));
+}
+
+//===----------------------------------------------------------------------===//
+// Random programs
+//===----------------------------------------------------------------------===//
+
+struct Life {
+  size_t issue = 0, first = 0, last = 0;
+};
+
+// By position in the program's list: where each gather is issued, the first step that must come behind it, its last
+// use.
+std::map<unsigned, Life> lives(const Program &program) {
+  std::map<unsigned, Life> result;
+  for (size_t at = program.steps.size(); at-- > 0;)
+    if (program.steps[at].gather)
+      result[*program.steps[at].gather].issue = at;
+  for (size_t at = 0; at < program.steps.size(); ++at) {
+    if (program.steps[at].gather || program.steps[at].kind != StepKind::Work)
+      continue;
+    for (auto &[gather, life] : result)
+      for (const RootUse &touched : program.steps[at].uses)
+        if (touched.root == program.unitOf[gather] ||
+            (touched.root == 100 + program.unitOf[gather] && at > life.issue)) {
+          life.first = life.first == 0 ? at : life.first;
+          life.last = touched.root < 100 ? at : std::max(life.last, life.first);
+        }
+  }
+  return result;
+}
+
+// Gathers that the program needs beside the N next ones, whatever the order.
+std::vector<char> residents(const Program &program, unsigned inFlight) {
+  std::map<unsigned, Life> life = lives(program);
+  std::vector<unsigned> order;
+  for (const auto &entry : life)
+    order.push_back(entry.first);
+  std::sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return life[a].first < life[b].first; });
+  std::vector<char> result(program.gathers.size(), 0);
+  for (size_t i = 0; i + inFlight < order.size(); ++i)
+    result[order[i]] = life[order[i]].last >= life[order[i + inFlight]].first;
+  return result;
+}
+
+Program randomProgram(std::mt19937 &rng) {
+  auto pick = [&](unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(rng); };
+  Program program;
+  program.compute({});
+  unsigned units = 1 + pick(8);
+  std::vector<unsigned> known;
+  for (unsigned unit = 0; unit < units; ++unit) {
+    program.gather(unit, pick(2));
+    known.push_back(unit);
+    program.compute({unit});
+    for (unsigned more = pick(3); more > 0; --more)
+      program.compute({known[pick(4) ? known.size() - 1 : pick(known.size())]});
+    if (pick(3) == 0)
+      program.add(kReduceStream, {use(60 + pick(3), true, true)});
+    if (pick(6) == 0)
+      program.add(kComputeStream, {use(100 + pick(units), true, true)}); // writes a stored part
+  }
+  return program;
+}
+
+TEST(Prefetch, NeverExceedsTheBound) {
+  std::mt19937 rng(7);
+  for (int round = 0; round < 2000; ++round) {
+    Program program = randomProgram(rng);
+    auto backward = static_cast<BackwardPrefetch>(rng() % 3);
+    PrefetchOptions options{rng() % 2 == 0, backward, 1 + static_cast<unsigned>(rng() % 3)};
+    std::vector<char> resident = residents(program, options.inFlight);
+    std::string before = text(program);
+    size_t count = program.steps.size();
+    prefetchGathers(program.steps, program.gathers, options);
+    ASSERT_EQ(program.steps.size(), count);
+    std::string context = before + "  ->  " + text(program);
+    for (const auto &entry : lives(program))
+      ASSERT_LT(entry.second.issue, entry.second.first) << context;
+
+    // In memory, at any moment: spans know streams and events.
+    synchronize(program.steps, kStreams);
+    std::vector<std::optional<Span>> spans = liveSpans(program.steps, 200);
+    for (size_t at = 0; at < program.steps.size(); ++at) {
+      unsigned inFlight = 0;
+      for (size_t gather = 0; gather < program.gathers.size(); ++gather) {
+        const std::optional<Span> &span = spans[program.unitOf[gather]];
+        inFlight += !resident[gather] && span->first < at && at <= span->last;
+      }
+      ASSERT_LE(inFlight, options.inFlight) << context << " at " << at;
+    }
+  }
+}
+
+TEST(Prefetch, KeepsTheOrderOfEverythingElse) {
+  std::mt19937 rng(8);
+  for (int round = 0; round < 500; ++round) {
+    Program program = randomProgram(rng);
+    auto others = [&] {
+      std::vector<size_t> payloads;
+      for (const Step &step : program.steps)
+        if (!step.gather)
+          payloads.push_back(step.payload);
+      return payloads;
+    };
+    std::vector<size_t> before = others();
+    std::vector<Step> original = program.steps;
+    prefetchGathers(program.steps, program.gathers, {});
+    EXPECT_EQ(others(), before);
+    // No two steps that conflict have changed places.
+    std::vector<size_t> position(original.size());
+    for (size_t at = 0; at < program.steps.size(); ++at)
+      position[program.steps[at].payload] = at;
+    for (size_t a = 0; a < original.size(); ++a)
+      for (size_t b = a + 1; b < original.size(); ++b)
+        if (conflict(original[a], original[b], true))
+          ASSERT_LT(position[a], position[b]);
+  }
+}
+
+} // namespace
+} // namespace cleave::plan
