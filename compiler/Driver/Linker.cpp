@@ -68,7 +68,11 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
     if (!libraries)
       return libraries.takeError();
     flags.append({"-L" + *libraries, "-Wl,-rpath," + *libraries, "-Wl,--gc-sections"});
-    flags.push_back(kind == LinkKind::Shared ? "-shared" : "-lcleave_main");
+    // The C API lies in one member of libcleave_rt.a, which nothing in a shared library's own objects refers to.
+    if (kind == LinkKind::Shared)
+      flags.append({"-shared", "-Wl,-u,cleave_session_create"});
+    else
+      flags.push_back("-lcleave_main");
     flags.push_back("@" + *libraries + "/cleave_rt.link"); // the runtime, and what it was built to need
   }
   llvm::SmallVector<llvm::StringRef> arguments(flags.begin(), flags.end());

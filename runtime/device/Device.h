@@ -68,8 +68,10 @@ public:
   virtual Status allocate(size_t bytes, std::byte **data) = 0;
   // Which of the rank's threads runs the actions of a stream: 0 the caller of Rank::run, others progress threads.
   virtual unsigned threadOf(unsigned stream) const = 0;
-  // Called on each of the rank's threads before the first action of a run.
+  // Called on each of the rank's threads before the first action of a run and after its last: the first thread is the
+  // user's, and finds its settings as they were.
   virtual void enterThread(unsigned thread) = 0;
+  virtual void leaveThread(unsigned thread) = 0;
 
   virtual Status launch(const LaunchRequest &request, ActionPtr *action) = 0;
   virtual Status copy(unsigned stream, Address target, Address source, ActionPtr *action) = 0;

@@ -56,6 +56,7 @@ void Executor::walkEntry(unsigned thread, unsigned program) {
   device_.enterThread(thread);
   if (Status status = walk(thread, program, 0); !status.isOk())
     fail(status);
+  device_.leaveThread(thread);
 }
 
 // The first error is kept; the other threads and the other ranks are told, so that nobody waits for this one.

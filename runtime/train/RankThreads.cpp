@@ -21,7 +21,7 @@ Status guarded(const std::function<Status(unsigned)> &work, unsigned index) {
 
 RankThreads::RankThreads(unsigned count, std::function<void(unsigned, const Status &)> onFailure)
     : onFailure_(std::move(onFailure)), statuses_(count) {
-  for (unsigned i = 0; i < count; ++i)
+  for (unsigned i = 1; i < count; ++i)
     threads_.emplace_back([this, i] { serve(i); });
 }
 
@@ -38,9 +38,12 @@ RankThreads::~RankThreads() {
 Status RankThreads::run(const std::function<Status(unsigned)> &work) {
   std::unique_lock<std::mutex> lock(mutex_);
   work_ = &work;
-  pending_ = static_cast<unsigned>(threads_.size());
+  pending_ = static_cast<unsigned>(statuses_.size());
   ++round_;
+  lock.unlock();
   changed_.notify_all();
+  finish(0, guarded(work, 0));
+  lock.lock();
   changed_.wait(lock, [this] { return pending_ == 0; });
   const Status *lost = nullptr;
   for (const Status &status : statuses_) {
@@ -63,14 +66,17 @@ void RankThreads::serve(unsigned index) {
       seen = round_;
       work = work_;
     }
-    Status status = guarded(*work, index);
-    if (!status.isOk())
-      onFailure_(index, status);
-    std::lock_guard<std::mutex> lock(mutex_);
-    statuses_[index] = std::move(status);
-    if (--pending_ == 0)
-      changed_.notify_all();
+    finish(index, guarded(*work, index));
   }
+}
+
+void RankThreads::finish(unsigned index, Status status) {
+  if (!status.isOk())
+    onFailure_(index, status);
+  std::lock_guard<std::mutex> lock(mutex_);
+  statuses_[index] = std::move(status);
+  if (--pending_ == 0)
+    changed_.notify_all();
 }
 
 } // namespace cleave::rt

@@ -1,4 +1,5 @@
-// One lasting thread per local rank: OpenMP teams and caches stay with their rank, and a step starts no thread.
+// One lasting thread per local rank: OpenMP teams and caches stay with their rank, and a step starts no thread. Rank 0
+// works on the thread that calls run(): a single rank then hands nothing over, which is most of a small model's latency.
 #ifndef CLEAVE_RUNTIME_TRAIN_RANKTHREADS_H
 #define CLEAVE_RUNTIME_TRAIN_RANKTHREADS_H
 
@@ -18,12 +19,13 @@ public:
   RankThreads(unsigned count, std::function<void(unsigned, const Status &)> onFailure);
   ~RankThreads();
 
-  // Runs `work(i)` on every thread i and waits for all. The status of the first rank that failed by itself; of a rank
+  // Runs `work(i)` for every rank i, each on its thread, and waits for all. The status of the first rank that failed by itself; of a rank
   // that only lost a peer when there is no other.
   Status run(const std::function<Status(unsigned)> &work);
 
 private:
   void serve(unsigned index);
+  void finish(unsigned index, Status status);
 
   std::function<void(unsigned, const Status &)> onFailure_;
   std::mutex mutex_;
@@ -33,7 +35,7 @@ private:
   uint64_t round_ = 0;
   unsigned pending_ = 0;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> threads_; // of ranks 1 and up
 };
 
 } // namespace cleave::rt

@@ -9,7 +9,18 @@ import tempfile
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "examples" / "export"), str(ROOT / "test" / "e2e" / "Inputs")]
+sys.path[:0] = [str(ROOT / "examples" / "export"), str(ROOT / "test" / "e2e" / "Inputs"), str(ROOT / "test" / "models")]
+
+import make_weights  # noqa: E402  (test/models/make_weights.py)
+
+
+def model_with_weights(name, folder):
+    """The path of a test model's graph, its weights made below `folder`; gpt-nano, whose graph has its own, stays where it is."""
+    if name == "gpt-nano":
+        return ROOT / "examples" / "gpt-nano" / "gpt-nano.onnx"
+    file = f"{name}.torchscript.onnx"
+    make_weights.make(ROOT / "test" / "models" / name / file, pathlib.Path(folder) / "models")
+    return pathlib.Path(folder) / "models" / file
 
 
 def compile_model(model, output, *options):

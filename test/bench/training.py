@@ -23,9 +23,9 @@ def torch_seconds(name, mode):
 
 
 def measure(name, folder):
-    model, _, inputs = training_cases.CASES[name]
+    _, _, inputs = training_cases.CASES[name]
     program = folder / name
-    common.compile_model(common.ROOT / model, program, "--train", "--loss-output", "loss", "--optimizer", "adamw",
+    common.compile_model(common.model_with_weights(name, folder), program, "--train", "--loss-output", "loss", "--optimizer", "adamw",
                          "--dim", f"batch={BATCH[name]}", "--mesh", f"dp={RANKS}", "--target", f"host,threads={THREADS}")
     arrays = common.make_arrays(inputs, BATCH[name] * RANKS * STEPS)
     ours, theirs = [], {"eager": [], "compile": []}

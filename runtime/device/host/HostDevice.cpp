@@ -26,7 +26,12 @@ Status HostDevice::allocate(size_t bytes, std::byte **data) {
   return Status::ok();
 }
 
-void HostDevice::enterThread(unsigned thread) { omp_set_num_threads(thread == 0 ? options_.threads : 1); }
+void HostDevice::enterThread(unsigned thread) {
+  teamBefore_[thread] = omp_get_max_threads();
+  omp_set_num_threads(thread == 0 ? options_.threads : 1);
+}
+
+void HostDevice::leaveThread(unsigned thread) { omp_set_num_threads(teamBefore_[thread]); }
 
 Status HostDevice::launch(const LaunchRequest &request, ActionPtr *action) {
   if (request.kernel.kind() == fb::KernelKind::generated)

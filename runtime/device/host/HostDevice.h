@@ -22,6 +22,7 @@ public:
   Status allocate(size_t bytes, std::byte **data) override;
   unsigned threadOf(unsigned stream) const override { return stream < kChannels ? stream : kChannels - 1; }
   void enterThread(unsigned thread) override;
+  void leaveThread(unsigned thread) override;
 
   Status launch(const LaunchRequest &request, ActionPtr *action) override;
   Status copy(unsigned stream, Address target, Address source, ActionPtr *action) override;
@@ -39,6 +40,7 @@ private:
     size_t bytes;
   };
   DeviceOptions options_;
+  int teamBefore_[2] = {1, 1}; // of each thread, outside of runs
   std::vector<Allocation> allocations_;
   std::deque<Gate> events_; // a deque: gates cannot move
 };

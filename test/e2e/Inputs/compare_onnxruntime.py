@@ -28,7 +28,7 @@ def bindings(texts):
     return {name: int(value) for name, value in (text.split("=") for text in texts)}
 
 
-def inference_session(path):
+def inference_session(path, options=None):
     """The model in inference form: exports in training form would drop out, and normalize by the batch's statistics."""
     model = onnx.load(path)
     for node in model.graph.node:
@@ -39,7 +39,7 @@ def inference_session(path):
             for attribute in node.attribute:
                 if attribute.name == "training_mode":
                     attribute.i = 0
-    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def make_inputs(session, dims, high, seed):
