@@ -189,6 +189,7 @@ plan::PlanningOptions Compilation::planningOptions() {
   planning.target = target.name;
   planning.threads = target.threads;
   planning.scratch = hostScratch;
+  planning.packed = hostPacked;
   planning.extent = [](KernelOp kernel) { return static_cast<uint64_t>(kernelExtent(kernel).value_or(1)); };
   planning.constants = [this](llvm::StringRef name, mlir::DenseElementsAttr value) {
     addConstant(model.weights, name, value);

@@ -31,3 +31,11 @@ llvm::Expected<uint64_t> cleave::hostScratch(llvm::StringRef kernel, llvm::Array
     return makeError(status.message());
   return bytes;
 }
+
+llvm::Expected<uint64_t> cleave::hostPacked(llvm::StringRef packer, llvm::ArrayRef<int64_t> params, int64_t threads) {
+  size_t bytes = 0;
+  rt::Status status = rt::hostPackedBytes(packer.str(), params.vec(), static_cast<int>(threads), &bytes);
+  if (!status.isOk())
+    return makeError(status.message());
+  return bytes;
+}

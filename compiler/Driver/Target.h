@@ -19,8 +19,11 @@ struct TargetDescription {
 
 llvm::Expected<TargetDescription> parseTarget(llvm::StringRef text);
 
+// What PlanningOptions asks of the host device.
 // Scratch that a library kernel of runtime/plan/Kernels.def wants on the host device.
 llvm::Expected<uint64_t> hostScratch(llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t threads);
+// Room for a buffer that the kernel `packer` rewrites into the library's own format; 0 where that is the plain one.
+llvm::Expected<uint64_t> hostPacked(llvm::StringRef packer, llvm::ArrayRef<int64_t> params, int64_t threads);
 
 } // namespace cleave
 

@@ -1,6 +1,7 @@
 #include "compiler/Planning/BuildPlan.h"
 #include "compiler/Planning/Allocator.h"
 #include "compiler/Planning/DraftBuilder.h"
+#include "compiler/Planning/InitProgram.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Schedule.h"
 
@@ -164,6 +165,13 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
         return signalPassFailure();
       plan.needRegion(RegionKind::Transient, schedule(*draft, planning.prefetch));
       drafts.emplace_back(function.getLoc(), std::move(*draft));
+    }
+    if (!plan.getPackedStates().empty()) {
+      FailureOr<ProgramDraft> init = draftInit(plan, module.getLoc());
+      if (failed(init))
+        return signalPassFailure();
+      plan.needRegion(RegionKind::Transient, schedule(*init, planning.prefetch));
+      drafts.emplace_back(module.getLoc(), std::move(*init));
     }
     eraseOtherDialects();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());

@@ -1,6 +1,5 @@
 // The kernel table of a ModulePlan.
 #include "compiler/Planning/ModulePlan.h"
-#include "compiler/Planning/PlanWriter.h"
 #include "runtime/plan/KernelDefs.h"
 
 using namespace mlir;
@@ -40,42 +39,37 @@ FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel
   return addKernel(KernelKind::Generated, *kernel.getLabel(), {}, extent, costOf(kernel), kernel.getLoc());
 }
 
-FailureOr<std::vector<int64_t>> ModulePlan::encodeParams(Operation *op, const KernelSpec &spec) {
-  const rt::KernelDef *def = rt::findKernelDef({spec.name.data(), spec.name.size()});
-  if (!def)
-    return op->emitOpError("expected a kernel of runtime/plan/Kernels.def; got: ") << spec.name;
-  rt::KernelParams params(*def);
-  for (const auto &[name, values] : spec.params)
-    params.set({name.data(), name.size()}, std::vector<int64_t>(values.begin(), values.end()));
-  for (const auto &[name, type] : spec.types) {
-    std::optional<rt::fb::DType> dtype = wireType(type);
-    if (!dtype)
-      return op->emitOpError("expected an element type that plans know; got: ") << type;
-    params.set({name.data(), name.size()}, static_cast<int64_t>(*dtype));
-  }
-  std::vector<int64_t> list;
-  if (rt::Status status = params.finish(&list); !status.isOk())
-    return op->emitOpError(status.message());
-  return list;
-}
-
 FailureOr<ModulePlan::LibraryKernel> ModulePlan::libraryKernel(Operation *op) {
-  KernelSpec spec = cast<ComputeOpInterface>(op).getKernelSpec();
-  FailureOr<std::vector<int64_t>> params = encodeParams(op, spec);
+  std::optional<unsigned> packedOperand;
+  for (OpOperand &operand : op->getOpOperands())
+    if (findPacked(operand.get()))
+      packedOperand = operand.getOperandNumber();
+  FailureOr<std::vector<int64_t>> params = encodeParams(op, packedOperand);
   if (failed(params))
     return failure();
-  const rt::KernelDef &def = *rt::findKernelDef({spec.name.data(), spec.name.size()});
-  auto kind = def.kind == rt::fb::KernelKind::library ? KernelKind::Library : KernelKind::Builtin;
   auto cost = dyn_cast<CostOpInterface>(op);
-  LibraryKernel kernel{addKernel(kind, spec.name, *params, 1, cost ? cost.getCost() : OpCost(), op->getLoc()),
-                       std::nullopt};
+  return addLibraryKernel(cast<ComputeOpInterface>(op).getKernelSpec().name, *params, cost ? cost.getCost() : OpCost(),
+                          op->getLoc());
+}
+
+FailureOr<ModulePlan::LibraryKernel> ModulePlan::packKernel(const PackedState &state, uint64_t bytes, Location loc) {
+  OpCost cost;
+  cost.bytes = 2 * bytes;
+  return addLibraryKernel(state.packer, state.params, cost, loc);
+}
+
+FailureOr<ModulePlan::LibraryKernel> ModulePlan::addLibraryKernel(StringRef name, ArrayRef<int64_t> params, OpCost cost,
+                                                                  Location loc) {
+  const rt::KernelDef &def = *rt::findKernelDef({name.data(), name.size()});
+  auto kind = def.kind == rt::fb::KernelKind::library ? KernelKind::Library : KernelKind::Builtin;
+  LibraryKernel kernel{addKernel(kind, name, params, 1, cost, loc), std::nullopt};
   if (!def.hasScratch())
     return kernel;
   kernel.scratch = 0;
   if (options.scratch) {
-    llvm::Expected<uint64_t> bytes = options.scratch(spec.name, *params, options.threads);
+    llvm::Expected<uint64_t> bytes = options.scratch(name, params, options.threads);
     if (!bytes)
-      return op->emitOpError("cannot be planned: ") << llvm::toString(bytes.takeError());
+      return emitError(loc) << "'" << name << "' cannot be planned: " << llvm::toString(bytes.takeError());
     kernel.scratch = *bytes;
   }
   return kernel;

@@ -3,6 +3,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_MODULEPLAN_H
 #define CLEAVE_COMPILER_PLANNING_MODULEPLAN_H
 
+#include "compiler/Planning/PackedStates.h"
 #include "compiler/Planning/Pipeline.h"
 #include "compiler/Planning/RootTable.h"
 
@@ -36,6 +37,9 @@ public:
     uint64_t offset, bytes;
   };
   std::optional<StatePlace> findState(llvm::StringRef name) const;
+  // How a value read from a state was packed; null when it is plain.
+  const PackedState *findPacked(mlir::Value value) const;
+  const llvm::StringMap<PackedState> &getPackedStates() const { return packed; }
   // True when a later program may read what this one leaves in the state: an entry reads it before it writes it.
   bool survives(llvm::StringRef state);
 
@@ -51,6 +55,7 @@ public:
     std::optional<uint64_t> scratch; // bytes, where the kernel has a scratch buffer
   };
   mlir::FailureOr<LibraryKernel> libraryKernel(mlir::Operation *op);
+  mlir::FailureOr<LibraryKernel> packKernel(const PackedState &state, uint64_t bytes, mlir::Location loc);
   // The group of ranks that differ on these axes of the mesh, and how many they are.
   mlir::FlatSymbolRefAttr group(llvm::ArrayRef<llvm::StringRef> axes);
   int64_t ranksOn(llvm::ArrayRef<llvm::StringRef> axes) const;
@@ -72,7 +77,8 @@ private:
   mlir::LogicalResult addState(cleave::StateOp state);
   mlir::FlatSymbolRefAttr addKernel(KernelKind kind, llvm::StringRef name, llvm::ArrayRef<int64_t> params,
                                     uint64_t extent, OpCost cost, mlir::Location loc);
-  mlir::FailureOr<std::vector<int64_t>> encodeParams(mlir::Operation *op, const KernelSpec &spec);
+  mlir::FailureOr<LibraryKernel> addLibraryKernel(llvm::StringRef name, llvm::ArrayRef<int64_t> params, OpCost cost,
+                                                  mlir::Location loc);
   mlir::ArrayAttr axisNames(llvm::ArrayRef<llvm::StringRef> axes);
 
   mlir::ModuleOp module;
@@ -81,6 +87,7 @@ private:
   mlir::OpBuilder builder;
   llvm::StringMap<StatePlace> states;
   llvm::StringMap<Role> roles;
+  llvm::StringMap<PackedState> packed;
   llvm::StringMap<bool> surviving;
   llvm::StringMap<uint64_t> inputs;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;

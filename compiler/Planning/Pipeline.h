@@ -19,6 +19,10 @@ namespace cleave::plan {
 // `scratch`.
 using ScratchSizer =
     std::function<llvm::Expected<uint64_t>(llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t threads)>;
+// Bytes that a kernel NAME_pack_B of Kernels.def needs for B, in the library's format and in the plain one; 0 where
+// these are the same.
+using PackedSizer =
+    std::function<llvm::Expected<uint64_t>(llvm::StringRef packer, llvm::ArrayRef<int64_t> params, int64_t threads)>;
 // Iterations of a generated kernel's outermost loop.
 using KernelExtent = std::function<uint64_t(cleave::KernelOp)>;
 // Takes a constant that code generation left outside of kernels; it becomes a state that begins as the weight of that
@@ -29,6 +33,7 @@ struct PlanningOptions {
   std::string target = "host";
   int64_t threads = 1;
   ScratchSizer scratch;   // null: kernels get no scratch
+  PackedSizer packed;     // null: weights stay as they are
   KernelExtent extent;    // null: 1
   ConstantSink constants; // null: such constants are an error
   PrefetchOptions prefetch;

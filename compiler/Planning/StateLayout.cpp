@@ -18,6 +18,10 @@ static SegmentAttr convertSegment(cleave::SegmentAttr segment) {
 }
 
 LogicalResult ModulePlan::layOutStates() {
+  FailureOr<llvm::StringMap<PackedState>> found = findPackedStates(module, options);
+  if (failed(found))
+    return failure();
+  packed = std::move(*found);
   for (cleave::StateOp state : llvm::make_early_inc_range(module.getOps<cleave::StateOp>()))
     if (failed(addState(state)))
       return failure();
@@ -61,6 +65,12 @@ LogicalResult ModulePlan::addState(cleave::StateOp state) {
 std::optional<ModulePlan::StatePlace> ModulePlan::findState(StringRef name) const {
   auto found = states.find(name);
   return found == states.end() ? std::nullopt : std::optional<StatePlace>(found->second);
+}
+
+const PackedState *ModulePlan::findPacked(Value value) const {
+  auto read = value.getDefiningOp<ReadOp>();
+  auto found = read ? packed.find(read.getState()) : packed.end();
+  return found == packed.end() ? nullptr : &found->second;
 }
 
 FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr value, Location loc) {

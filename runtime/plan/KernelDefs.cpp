@@ -89,6 +89,12 @@ const std::vector<int64_t> &KernelArgs::list(std::string_view name) const {
   return found == values_.end() ? none : found->second;
 }
 
+KernelParams::KernelParams(const KernelDef &def) : def_(def) {
+  for (const KernelDef::ParamDef &param : def.params)
+    if (param.name.rfind("packed_", 0) == 0)
+      set(param.name, 0);
+}
+
 Status KernelParams::finish(std::vector<int64_t> *result) const {
   result->clear();
   auto rank = values_.find("rank");

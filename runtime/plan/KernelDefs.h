@@ -70,7 +70,7 @@ private:
 // Builds the flat list by name.
 class KernelParams {
 public:
-  explicit KernelParams(const KernelDef &def) : def_(def) {}
+  explicit KernelParams(const KernelDef &def); // `packed_B` is 0 until it is set
   KernelParams &set(std::string_view name, int64_t value) { return set(name, std::vector<int64_t>{value}); }
   KernelParams &set(std::string_view name, std::vector<int64_t> values) {
     values_[std::string(name)] = std::move(values);

@@ -111,6 +111,7 @@ Status Session::open(const cleave_model &model, const SessionOptions &options, S
   CLEAVE_TRY(impl.connect(options.ranks));
   CLEAVE_TRY(impl.makeRanks(model, options.threads));
   CLEAVE_TRY(impl.threads->run([&](unsigned index) { return initializeStates(impl.states[index], weights); }));
+  CLEAVE_TRY(session.finishLoading());
   *result = std::move(session);
   return Status::ok();
 }
@@ -145,6 +146,11 @@ Status Session::forEach(const RankFn &run) {
 
 Status Session::run(const fb::Program &program) {
   return forEach([&](unsigned, Rank &rank) { return rank.run(program); });
+}
+
+Status Session::finishLoading() {
+  const fb::Program *init = findProgram(plan(), "init");
+  return init ? run(*init) : Status::ok();
 }
 
 Status Session::barrier() {

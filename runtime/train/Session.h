@@ -50,6 +50,8 @@ public:
 
   using RankFn = std::function<Status(unsigned local, Rank &rank)>;
   Status forEach(const RankFn &run);
+  // After states were loaded: runs the plan's entry program `init`, where it has one (it packs weights).
+  Status finishLoading();
   Status run(const fb::Program &program);
   // Waits until all processes are here.
   Status barrier();

@@ -23,6 +23,8 @@ Status publish(Session &session, const CheckpointSave &save, const std::string &
 
 Status saveCheckpoint(Session &session, const std::string &directory, const TrainingPosition &position, bool isBest,
                       unsigned keep) {
+  const fb::Program *step = nullptr;
+  CLEAVE_TRY(session.entry("train_step", &step)); // weights for inference are packed, and as they were loaded
   CheckpointSave save(directory, position.step);
   // A leader that fails (a full disk) must not leave the other processes waiting: everybody goes through the barriers.
   Status status = session.isLeader() ? save.prepare() : Status::ok();
@@ -44,6 +46,7 @@ Status loadCheckpoint(Session &session, const std::string &path, TrainingPositio
   Checkpoint checkpoint;
   CLEAVE_TRY(Checkpoint::open(path, &checkpoint));
   CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) { return checkpoint.load(session.states(local)); }));
+  CLEAVE_TRY(session.finishLoading());
   *position = checkpoint.index().position;
   return Status::ok();
 }

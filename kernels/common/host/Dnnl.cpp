@@ -92,6 +92,13 @@ dnnl::memory DnnlBuilder::output(size_t buffer, const dnnl::memory::desc &plain,
   return copy;
 }
 
+void DnnlBuilder::repack(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted) {
+  if (plain == wanted)
+    return;
+  dnnl::memory copy = input(buffer, plain, wanted);
+  steps_.push_back(reorder(copy, operand(buffer, wanted)));
+}
+
 void DnnlBuilder::step(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad) {
   if (scratchpad.get_size()) {
     scratchpadBytes_ = std::max(scratchpadBytes_, scratchpad.get_size());

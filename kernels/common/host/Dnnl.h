@@ -41,6 +41,8 @@ public:
   // The buffer in the format a primitive wants; a reorder comes before (input) or after (output) the next step.
   dnnl::memory input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
   dnnl::memory output(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
+  // The buffer itself goes from one format to the other, by way of scratch.
+  void repack(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
   void step(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
   // `bufferBytes` without scratch, whose size is added.
   std::unique_ptr<HostKernel> finish(std::vector<size_t> bufferBytes);

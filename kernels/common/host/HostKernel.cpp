@@ -28,8 +28,9 @@ Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostK
   return make(args, threads, result).in("kernel " + std::string(args.def().name));
 }
 
-Status hostScratchBytes(std::string_view name, const std::vector<int64_t> &params, int threads, size_t *bytes) {
-  *bytes = 0;
+// Makes a kernel for its sizes alone.
+static Status bufferBytes(std::string_view name, const std::vector<int64_t> &params, int threads,
+                          std::vector<size_t> *bytes) {
   if (threads < 1)
     return invalidArgument("expected at least one thread; got: " + std::to_string(threads));
   const KernelDef *def = findKernelDef(name);
@@ -39,8 +40,23 @@ Status hostScratchBytes(std::string_view name, const std::vector<int64_t> &param
   CLEAVE_TRY(KernelArgs::read(*def, params, &args));
   std::unique_ptr<HostKernel> kernel;
   CLEAVE_TRY(makeHostKernel(args, threads, &kernel));
-  if (def->hasScratch())
-    *bytes = kernel->bufferBytes().back();
+  *bytes = kernel->bufferBytes();
+  return Status::ok();
+}
+
+Status hostScratchBytes(std::string_view name, const std::vector<int64_t> &params, int threads, size_t *bytes) {
+  *bytes = 0;
+  std::vector<size_t> all;
+  CLEAVE_TRY(bufferBytes(name, params, threads, &all));
+  if (findKernelDef(name)->hasScratch())
+    *bytes = all.back();
+  return Status::ok();
+}
+
+Status hostPackedBytes(std::string_view packer, const std::vector<int64_t> &params, int threads, size_t *bytes) {
+  std::vector<size_t> all;
+  CLEAVE_TRY(bufferBytes(packer, params, threads, &all));
+  *bytes = all.back() ? all.front() : 0; // without scratch there is nothing to do
   return Status::ok();
 }
 

@@ -38,6 +38,10 @@ Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostK
 // Kernels.def (KernelParams::finish). Unknown kernels and unsupported parameters give a status.
 Status hostScratchBytes(std::string_view name, const std::vector<int64_t> &params, int threads, size_t *bytes);
 
+// The bytes of a buffer that `packer` (NAME_pack_B of Kernels.def) rewrites in place: room for either format. 0 when
+// the kernel wants the plain one.
+Status hostPackedBytes(std::string_view packer, const std::vector<int64_t> &params, int threads, size_t *bytes);
+
 } // namespace cleave::rt
 
 #endif

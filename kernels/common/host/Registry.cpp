@@ -13,7 +13,9 @@ namespace cleave::rt {
 MakeHostKernel findHostKernel(std::string_view name) {
   static const std::vector<std::pair<std::string_view, MakeHostKernel>> table = {
       {"matmul", makeMatmul},
+      {"matmul_pack_b", makeMatmulPack},
       {"convolution", makeConvolution},
+      {"convolution_pack_w", makeConvolutionPack},
       {"convolution_input_grad", makeConvolutionInputGrad},
       {"convolution_weight_grad", makeConvolutionWeightGrad},
       {"max_pool", makeMaxPool},

@@ -2,6 +2,8 @@
 
 #include "kernels/common/host/Dnnl.h"
 
+#include <algorithm>
+
 namespace cleave::rt {
 
 Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
@@ -10,6 +12,7 @@ Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
   s->ic = args["ic"];
   s->oc = args["oc"];
   s->groups = args["groups"];
+  s->packedWeights = args["packed_w"] != 0;
   CLEAVE_TRY(Window::read(args, &s->window));
   if (s->groups < 1 || s->ic % s->groups != 0 || s->oc % s->groups != 0)
     return invalidArgument(std::to_string(s->groups) + " groups do not divide " + std::to_string(s->ic) +
@@ -28,6 +31,7 @@ using dnnl::memory;
 struct DnnlConvolution {
   DnnlConvolution(const KernelArgs &args, const ConvolutionShape &s) {
     type = s.dtype == fb::DType::f32 ? memory::data_type::f32 : memory::data_type::bf16;
+    packedWeights = s.packedWeights;
     x = {s.n, s.ic};
     y = {s.n, s.oc};
     w = s.groups == 1 ? memory::dims{s.oc, s.ic} : memory::dims{s.groups, s.oc / s.groups, s.ic / s.groups};
@@ -60,6 +64,7 @@ struct DnnlConvolution {
   }
 
   memory::data_type type;
+  bool packedWeights;
   memory::dims x, y, w, stride, dilation, padLow, padHigh;
 };
 
@@ -68,11 +73,23 @@ constexpr size_t kScratch = 3; // the fourth buffer of all three kernels
 std::unique_ptr<HostKernel> buildForward(const DnnlConvolution &c, std::vector<size_t> bytes) {
   auto desc = c.forward(dnnl::prop_kind::forward_inference);
   DnnlBuilder builder(kScratch);
+  if (c.packedWeights)
+    bytes[1] = desc.weights_desc().get_size();
+  auto weights =
+      c.packedWeights ? builder.operand(1, desc.weights_desc()) : builder.input(1, c.plain(c.w), desc.weights_desc());
   DnnlArgs args = {{DNNL_ARG_SRC, builder.input(0, c.plain(c.x), desc.src_desc())},
-                   {DNNL_ARG_WEIGHTS, builder.input(1, c.plain(c.w), desc.weights_desc())},
+                   {DNNL_ARG_WEIGHTS, weights},
                    {DNNL_ARG_DST, builder.output(2, c.plain(c.y), desc.dst_desc())}};
   builder.step(dnnl::convolution_forward(desc), args, desc.scratchpad_desc());
   return builder.finish(std::move(bytes));
+}
+
+// The weights that buildForward() wants.
+std::unique_ptr<HostKernel> buildPack(const DnnlConvolution &c, std::vector<size_t> bytes) {
+  auto wanted = c.forward(dnnl::prop_kind::forward_inference).weights_desc();
+  DnnlBuilder builder(/*scratchBuffer=*/1);
+  builder.repack(0, c.plain(c.w), wanted);
+  return builder.finish({std::max(bytes[1], wanted.get_size())});
 }
 
 std::unique_ptr<HostKernel> buildInputGrad(const DnnlConvolution &c, std::vector<size_t> bytes) {
@@ -103,12 +120,23 @@ std::unique_ptr<HostKernel> buildWeightGrad(const DnnlConvolution &c, std::vecto
 
 using Build = std::unique_ptr<HostKernel> (*)(const DnnlConvolution &, std::vector<size_t>);
 
+// Formats are those of oneDNN: where a reference kernel computes there is nothing to pack, and the kernel does nothing.
+Status makeReference(ConvolutionKind kind, const ConvolutionShape &s, int threads,
+                     std::unique_ptr<HostKernel> *result) {
+  if (kind != ConvolutionKind::Pack)
+    return makeReferenceConvolution(kind, s, threads, result);
+  *result = DnnlBuilder(/*scratchBuffer=*/1).finish({s.wBytes()});
+  return Status::ok();
+}
+
 Status make(ConvolutionKind kind, const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   ConvolutionShape s;
   CLEAVE_TRY(ConvolutionShape::read(args, &s));
-  static const Build builds[] = {buildForward, buildInputGrad, buildWeightGrad};
-  std::vector<size_t> bytes[] = {
-      {s.xBytes(), s.wBytes(), s.yBytes()}, {s.yBytes(), s.wBytes(), s.xBytes()}, {s.xBytes(), s.yBytes(), s.wBytes()}};
+  static const Build builds[] = {buildForward, buildInputGrad, buildWeightGrad, buildPack};
+  std::vector<size_t> bytes[] = {{s.xBytes(), s.wBytes(), s.yBytes()},
+                                 {s.yBytes(), s.wBytes(), s.xBytes()},
+                                 {s.xBytes(), s.yBytes(), s.wBytes()},
+                                 {s.xBytes(), s.wBytes(), s.yBytes()}};
   auto index = static_cast<size_t>(kind);
   auto makeDnnl = [&] {
     return guardDnnl([&] {
@@ -120,13 +148,16 @@ Status make(ConvolutionKind kind, const KernelArgs &args, int threads, std::uniq
     return makeDnnl();
   if (s.dtype == fb::DType::bf16 && makeDnnl().isOk())
     return Status::ok();
-  return makeReferenceConvolution(kind, s, threads, result);
+  return makeReference(kind, s, threads, result);
 }
 
 } // namespace
 
 Status makeConvolution(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   return make(ConvolutionKind::Forward, args, threads, result);
+}
+Status makeConvolutionPack(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  return make(ConvolutionKind::Pack, args, threads, result);
 }
 Status makeConvolutionInputGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   return make(ConvolutionKind::InputGrad, args, threads, result);

@@ -11,6 +11,7 @@ namespace cleave::rt {
 struct ConvolutionShape {
   fb::DType dtype;
   int64_t n, ic, oc, groups;
+  bool packedWeights; // of the forward kernel
   Window window;
 
   static Status read(const KernelArgs &args, ConvolutionShape *result);
@@ -20,10 +21,11 @@ struct ConvolutionShape {
 };
 
 Status makeConvolution(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+Status makeConvolutionPack(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makeConvolutionInputGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makeConvolutionWeightGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
-enum class ConvolutionKind { Forward, InputGrad, WeightGrad };
+enum class ConvolutionKind { Forward, InputGrad, WeightGrad, Pack };
 // Direct loops, for the types oneDNN lacks (f64, f16, and bf16 on machines without it).
 Status makeReferenceConvolution(ConvolutionKind kind, const ConvolutionShape &shape, int threads,
                                 std::unique_ptr<HostKernel> *result);

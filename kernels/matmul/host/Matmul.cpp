@@ -3,6 +3,8 @@
 #include "kernels/common/host/Dnnl.h"
 #include "kernels/common/host/Types.h"
 
+#include <algorithm>
+
 namespace cleave::rt {
 
 Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
@@ -15,6 +17,7 @@ Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
         args["transpose_a"] != 0,
         args["transpose_b"] != 0,
         args["accumulate"] != 0,
+        args["packed_b"] != 0,
         args.dtype(),
         args.dtype("out_dtype")};
   size_t unused = 0;
@@ -46,30 +49,59 @@ static dnnl::memory::desc matrices(int64_t batch, int64_t rows, int64_t columns,
   return {{batch, rows, columns}, type, strides};
 }
 
-static Status makeDnnlMatmul(MatmulShape s, std::unique_ptr<HostKernel> *result) {
-  std::vector<size_t> bytes = s.operandBytes();
-  // A shared right operand makes one tall multiplication: many rows use the machine better than many batches.
-  if (s.batchB == 1 && s.batchA == s.batch && !s.transposeA) {
-    s.m *= s.batch;
-    s.batch = s.batchA = 1;
+namespace {
+
+struct DnnlMatmul {
+  explicit DnnlMatmul(MatmulShape s) {
+    // A shared right operand makes one tall multiplication: many rows use the machine better than many batches.
+    if (s.batchB == 1 && s.batchA == s.batch && !s.transposeA) {
+      s.m *= s.batch;
+      s.batch = s.batchA = 1;
+    }
+    a = matrices(s.batchA, s.m, s.k, s.transposeA, s.dtype);
+    b = matrices(s.batchB, s.k, s.n, s.transposeB, s.dtype);
+    c = matrices(s.batch, s.m, s.n, false, s.outDtype);
+    if (s.accumulate) {
+      dnnl::post_ops sum;
+      sum.append_sum(1.0f);
+      attributes.set_post_ops(sum);
+    }
+    auto wanted = b;
+    if (s.packedB)
+      wanted = {b.dims(), b.data_type(), dnnl::memory::format_tag::any};
+    desc = {dnnl::matmul::desc(a, wanted, c), attributes, DnnlBuilder::engine()};
   }
-  auto a = matrices(s.batchA, s.m, s.k, s.transposeA, s.dtype);
-  auto b = matrices(s.batchB, s.k, s.n, s.transposeB, s.dtype);
-  auto c = matrices(s.batch, s.m, s.n, false, s.outDtype);
+
+  dnnl::memory::desc a, b, c; // b as it is stored unless it is packed
   dnnl::primitive_attr attributes = DnnlBuilder::attributes();
-  if (s.accumulate) {
-    dnnl::post_ops sum;
-    sum.append_sum(1.0f);
-    attributes.set_post_ops(sum);
-  }
+  dnnl::matmul::primitive_desc desc;
+};
+
+} // namespace
+
+static Status makeDnnlMatmul(const MatmulShape &s, std::unique_ptr<HostKernel> *result) {
   return guardDnnl([&] {
-    dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(a, b, c), attributes, DnnlBuilder::engine());
+    DnnlMatmul matmul(s);
+    std::vector<size_t> bytes = s.operandBytes();
+    if (s.packedB)
+      bytes[1] = matmul.desc.weights_desc().get_size();
     DnnlBuilder builder(/*scratchBuffer=*/3);
-    DnnlArgs args = {{DNNL_ARG_SRC, builder.operand(0, a)},
-                     {DNNL_ARG_WEIGHTS, builder.operand(1, b)},
-                     {DNNL_ARG_DST, builder.operand(2, c)}};
-    builder.step(dnnl::matmul(desc), args, desc.scratchpad_desc());
-    *result = builder.finish(bytes);
+    DnnlArgs args = {{DNNL_ARG_SRC, builder.operand(0, matmul.a)},
+                     {DNNL_ARG_WEIGHTS, builder.operand(1, matmul.desc.weights_desc())},
+                     {DNNL_ARG_DST, builder.operand(2, matmul.c)}};
+    builder.step(dnnl::matmul(matmul.desc), args, matmul.desc.scratchpad_desc());
+    *result = builder.finish(std::move(bytes));
+    return Status::ok();
+  });
+}
+
+static Status makeDnnlPack(const MatmulShape &s, std::unique_ptr<HostKernel> *result) {
+  return guardDnnl([&] {
+    DnnlMatmul matmul(s);
+    auto wanted = matmul.desc.weights_desc();
+    DnnlBuilder builder(/*scratchBuffer=*/1);
+    builder.repack(0, matmul.b, wanted);
+    *result = builder.finish({std::max(s.operandBytes()[1], wanted.get_size())});
     return Status::ok();
   });
 }
@@ -83,6 +115,19 @@ Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKerne
   if (shape.dtype == fb::DType::bf16 && makeDnnlMatmul(shape, result).isOk())
     return Status::ok();
   return makeReferenceMatmul(shape, threads, result);
+}
+
+Status makeMatmulPack(const KernelArgs &args, int, std::unique_ptr<HostKernel> *result) {
+  MatmulShape shape;
+  CLEAVE_TRY(MatmulShape::read(args, &shape));
+  shape.packedB = true;
+  if (shape.dtype == fb::DType::f32)
+    return makeDnnlPack(shape, result);
+  if (shape.dtype == fb::DType::bf16 && makeDnnlPack(shape, result).isOk())
+    return Status::ok();
+  // The reference kernel reads plain operands: there is nothing to do.
+  *result = DnnlBuilder(/*scratchBuffer=*/1).finish({shape.operandBytes()[1]});
+  return Status::ok();
 }
 
 } // namespace cleave::rt

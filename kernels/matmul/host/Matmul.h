@@ -9,7 +9,7 @@ namespace cleave::rt {
 // The parameters of Kernels.def, checked.
 struct MatmulShape {
   int64_t batch, batchA, batchB, m, n, k;
-  bool transposeA, transposeB, accumulate;
+  bool transposeA, transposeB, accumulate, packedB;
   fb::DType dtype, outDtype;
 
   static Status read(const KernelArgs &args, MatmulShape *result);
@@ -17,6 +17,7 @@ struct MatmulShape {
 };
 
 Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+Status makeMatmulPack(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 // f64 and f16, and bf16 where the machine has no instructions for it. Sums in f64 for f64, otherwise in f32.
 Status makeReferenceMatmul(const MatmulShape &shape, int threads, std::unique_ptr<HostKernel> *result);
 

@@ -1,5 +1,6 @@
 #include "kernels/pooling/host/Pooling.h"
 
+#include "kernels/pooling/host/RowMaxima.h"
 #include "kernels/pooling/host/WindowMaxima.h"
 
 namespace cleave::rt {
@@ -62,13 +63,16 @@ template <typename T> class MaxPool : public PoolKernel<T> {
   using C = typename PoolKernel<T>::C;
 
 public:
-  MaxPool(const PoolShape &shape, int threads) : PoolKernel<T>(shape, threads), maxima_(shape.window) {}
+  MaxPool(const PoolShape &shape, int threads)
+      : PoolKernel<T>(shape, threads), rows_(shape.window), maxima_(shape.window) {}
   std::vector<size_t> bufferBytes() const override { return {this->inBytes(), this->outBytes()}; }
   Status run(void *const *buffers) override {
     auto *x = static_cast<const T *>(buffers[0]);
     auto *y = static_cast<T *>(buffers[1]);
     this->forEachPlane([&](int64_t p) {
       T *next = y + p * this->out_;
+      if (rows_.fits())
+        return rows_.plane(x + p * this->in_, next);
       maxima_.forEachRun(x + p * this->in_, [&](const MaximaRun<C> &run) {
         for (int64_t i = 0; i < run.count; ++i)
           *next++ = static_cast<T>(run.value[i]);
@@ -78,6 +82,7 @@ public:
   }
 
 private:
+  RowMaxima<T> rows_;
   WindowMaxima<T> maxima_;
 };
 

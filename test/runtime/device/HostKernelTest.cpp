@@ -62,8 +62,8 @@ TEST(Matmul, MatchesFloat64) {
 
 TEST(Matmul, RefusesWhatIsWrong) {
   size_t bytes = 0;
-  //                        dtype out batch a b m n k ta tb acc
-  std::vector<int64_t> good = {0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 0};
+  //                        dtype out batch a b m n k ta tb acc packed
+  std::vector<int64_t> good = {0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 0, 0};
   EXPECT_TRUE(hostScratchBytes("matmul", good, 1, &bytes).isOk());
   for (auto [position, value] :
        {std::pair<int, int64_t>{0, 4}, {0, 99}, {1, 1}, {3, 5}, {5, 0}, {6, -1}, {7, 1ll << 60}}) {
