@@ -151,5 +151,10 @@ def gpt2_sdpa():
     return GPT(layers=2, width=64, context=32, spelling="sdpa", dropout=0.1), tokens(32), ["logits", "loss"]
 
 
+def gpt_25m():
+    """25.4 million parameters: what benchmarks of sharded training take where gpt-nano is too small."""
+    return GPT(layers=8, heads=8, width=512, context=128, spelling="sdpa"), tokens(128), ["logits", "loss"]
+
+
 def gpt2_hf():
     return HFGPT(), tokens(32), ["logits", "loss"]
