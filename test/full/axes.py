@@ -17,6 +17,13 @@ LAYOUTS = {
     "dp2": ["--mesh", "dp=2"],
     "dp4": ["--mesh", "dp=4"],
     "dp2-micro2": ["--mesh", "dp=2", "--micro-batches", "2"],
+    "zero-1": ["--mesh", "fsdp=2", "--fsdp-strategy", "zero-1"],
+    "zero-2": ["--mesh", "fsdp=2", "--fsdp-strategy", "zero-2"],
+    "fsdp2": ["--mesh", "fsdp=2"],
+    "fsdp4": ["--mesh", "fsdp=4"],
+    "shard-grad-op": ["--mesh", "fsdp=2", "--fsdp-strategy", "shard-grad-op"],
+    "dp2-fsdp2": ["--mesh", "dp=2,fsdp=2"],
+    "fsdp2-micro2": ["--mesh", "fsdp=2", "--micro-batches", "2"],
 }
 OPTIMIZERS = {name: option for name, (option, _) in training_cases.OPTIMIZERS.items()}
 PRECISIONS = {"f32": []}

@@ -173,6 +173,7 @@ TEST(Rank, ReducesOverRanks) {
     EXPECT_TRUE(status.isOk()) << status.message();
 }
 
+// The fastest of some steps: what else the machine does only adds to the others.
 double secondsOfStep(bool overlap) {
   PlanBuilder b = makeReducePlan(overlap);
   const fb::Plan &plan = b.open();
@@ -180,14 +181,19 @@ double secondsOfStep(bool overlap) {
   ::setenv("CLEAVE_COMM_DELAY_US", "10000", 1); // two exchanges a step: 20 ms
   LocalWorld world(2);
   ::unsetenv("CLEAVE_COMM_DELAY_US");
-  auto begin = std::chrono::steady_clock::now();
+  double fastest = 1e9;
   for (const Status &status : onRanks(plan, kernels, world, [&](Rank &rank) {
-         for (int i = 0; i < 5; ++i)
+         for (int i = 0; i < 20; ++i) {
+           auto begin = std::chrono::steady_clock::now();
            CLEAVE_TRY(rank.run(*findProgram(plan, "train_step")));
+           double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+           if (rank.coordinate(0) == 0)
+             fastest = std::min(fastest, seconds);
+         }
          return Status::ok();
        }))
     EXPECT_TRUE(status.isOk()) << status.message();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / 5;
+  return fastest;
 }
 
 TEST(Rank, OverlapsCommunicationWithCompute) {
