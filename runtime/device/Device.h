@@ -68,8 +68,8 @@ public:
   virtual Status allocate(size_t bytes, std::byte **data) = 0;
   // Which of the rank's threads runs the actions of a stream: 0 the caller of Rank::run, others progress threads.
   virtual unsigned threadOf(unsigned stream) const = 0;
-  // Called on each of the rank's threads before the first action of a run and after its last: the first thread is the
-  // user's, and finds its settings as they were.
+  // Called on each of the rank's threads before the first action of a run and after its last: thread 0 is the user's,
+  // and finds its settings as they were.
   virtual void enterThread(unsigned thread) = 0;
   virtual void leaveThread(unsigned thread) = 0;
 

@@ -27,11 +27,15 @@ Status HostDevice::allocate(size_t bytes, std::byte **data) {
 }
 
 void HostDevice::enterThread(unsigned thread) {
-  teamBefore_[thread] = omp_get_max_threads();
+  if (thread == 0)
+    teamBefore_ = omp_get_max_threads();
   omp_set_num_threads(thread == 0 ? options_.threads : 1);
 }
 
-void HostDevice::leaveThread(unsigned thread) { omp_set_num_threads(teamBefore_[thread]); }
+void HostDevice::leaveThread(unsigned thread) {
+  if (thread == 0)
+    omp_set_num_threads(teamBefore_);
+}
 
 Status HostDevice::launch(const LaunchRequest &request, ActionPtr *action) {
   if (request.kernel.kind() == fb::KernelKind::generated)

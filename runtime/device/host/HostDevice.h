@@ -40,7 +40,7 @@ private:
     size_t bytes;
   };
   DeviceOptions options_;
-  int teamBefore_[2] = {1, 1}; // of each thread, outside of runs
+  int teamBefore_ = 1; // of the first thread, outside of runs
   std::vector<Allocation> allocations_;
   std::deque<Gate> events_; // a deque: gates cannot move
 };
