@@ -1,7 +1,9 @@
 """Reads a plan's text: while a bucket is reduced, the backward pass goes on, and only the update waits for it.
 
   cleave inspect PROGRAM --text | check_overlap.py BUCKETS
+  cleave inspect PROGRAM --text | check_overlap.py gathers COUNT
 
+With `gathers`: at least COUNT units are gathered while others compute.
 Every gradient all-reduce but the last must have compute launches between its issue and the compute stream's wait for it,
 and none may be waited for before the last one is issued.
 """
@@ -17,8 +19,28 @@ def train_step(text):
     return [line.strip() for line in lines[start + 1:end]]
 
 
+def launches_between(lines, start, end):
+    return sum("stream compute" in line and line.startswith("launch") for line in lines[start:end])
+
+
+def check_gathers(lines, expected):
+    """Launches of the compute stream between a gather's issue and the compute stream's wait for it."""
+    waits = {line.split()[-1]: i for i, line in enumerate(lines) if line.startswith("wait stream compute")}
+    beside = []
+    for i, line in enumerate(lines):
+        if line.startswith("all_gather"):
+            event = next(l for l in lines[i + 1:] if l.startswith("record stream gather")).split()[-1]
+            beside.append(launches_between(lines, i, waits[event]))
+    overlapped = sum(count > 0 for count in beside)
+    print(f"{overlapped} of {len(beside)} gathers have compute beside them; launches: {beside}")
+    if overlapped < expected:
+        sys.exit(f"expected {expected}")
+
+
 def main():
     lines = train_step(sys.stdin.read())
+    if sys.argv[1] == "gathers":
+        return check_gathers(lines, int(sys.argv[2]))
     issued = {}  # event recorded behind an all-reduce -> position of the all-reduce
     for i, line in enumerate(lines):
         if line.startswith("all_reduce") and int(line.split()[-1]) > 1024:
@@ -32,7 +54,7 @@ def main():
         end = waits.get(event)
         if end is None or end < last:
             sys.exit(f"the compute stream waits for the all-reduce of line {start} before the last one is issued")
-        launches = sum("stream compute" in line and line.startswith("launch") for line in lines[start:end])
+        launches = launches_between(lines, start, end)
         if start != last and not launches:
             sys.exit(f"nothing is computed while the all-reduce of line {start} runs")
     print(f"{len(issued)} gradient all-reduces, each beside the rest of the backward pass")
