@@ -5,6 +5,7 @@
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/Linker.h"
 #include "compiler/Driver/Lowering.h"
+#include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Driver/Target.h"
 #include "compiler/Driver/WeightsImage.h"
@@ -272,10 +273,8 @@ llvm::Error Compilation::emit() {
 
   rt::PlanSummary summary = rt::summarize(*plan);
   log << rt::printSummary(*plan, summary);
-  if (options.memoryLimit && summary.totalBytes > static_cast<uint64_t>(*options.memoryLimit))
-    return makeError("--memory-limit allows " + llvm::Twine(*options.memoryLimit) + " bytes, the plan needs " +
-                     llvm::Twine(summary.totalBytes) +
-                     " on each rank; a smaller --dim batch, or more --micro-batches, would make it smaller");
+  if (llvm::Error error = checkMemoryLimit(summary, options))
+    return error;
   return options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
 }
 
@@ -298,7 +297,15 @@ llvm::Error Compilation::run() {
     return writeModule(*model.module, output());
   // The plan level knows kernels by name only: their bodies stay behind for code generation.
   kernels = mlir::cast<mlir::ModuleOp>((*model.module)->clone());
-  auto planned = lowerToPlan(*model.module, options, planningOptions());
+  CompileOptions chosen = options;
+  auto recompute = chooseRecompute(*kernels, options, planningOptions(), log);
+  if (!recompute)
+    return recompute.takeError();
+  chosen.recompute = *recompute;
+  plan::PlanningOptions planning = planningOptions();
+  if (options.train)
+    planning.properties["recompute"] = *recompute;
+  auto planned = lowerToPlan(*model.module, chosen, planning);
   if (!planned)
     return planned.takeError();
   if (stopped(*planned))

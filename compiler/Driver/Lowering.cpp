@@ -7,6 +7,7 @@
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
 #include "compiler/Support/Error.h"
+#include "compiler/Training/Passes.h"
 #include "compiler/Training/Pipeline.h"
 #include "compiler/Training/TrainingOptions.h"
 #include "dialects/Cleave/Transforms/Passes.h"
@@ -148,6 +149,9 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
 llvm::Expected<Progress> cleave::lowerToPlan(mlir::ModuleOp module, const CompileOptions &options,
                                              const plan::PlanningOptions &planning) {
   return runPhases(module, options, {{Phase::Plan, [&](mlir::OpPassManager &manager) {
+                                        // Before the programs are flattened, where forward and backward are apart;
+                                        // behind everything that merges equal ops or forms kernels.
+                                        manager.addPass(createRecomputeBlocks({options.recompute}));
                                         plan::buildPlanningPipeline(manager, planning);
                                       }}});
 }

@@ -3,6 +3,7 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/ResidualChoice.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/BlockMarks.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -64,7 +65,7 @@ private:
   int add(Value value, const JointFunction &joint) {
     int number = static_cast<int>(graph.values.size());
     index[value] = number;
-    graph.values.push_back({byteSize(value.getType()), joint.isFree(value), false});
+    graph.values.push_back({byteSize(value.getType()), joint.isFree(value), false, false});
     return number;
   }
 };
@@ -180,10 +181,11 @@ class ChooseResidualsPass : public impl::ChooseResidualsBase<ChooseResidualsPass
     SmallVector<Value> residuals;
     for (int index : chooseResiduals(forward.graph))
       residuals.push_back(forward.index.getArrayRef()[index].first);
-    // Marks have done their work: what is equal shall be merged again, in whichever block it stands.
-    for (Operation &op : function.getBody().front())
-      op.removeAttr("cleave.block");
     buildForward(joint, residuals);
+    // The forward pass keeps the marks of its blocks, for recompute-blocks; what of it is in the backward pass has
+    // none.
+    for (Operation &op : function.getBody().front())
+      setBlockMark(&op, std::nullopt);
     BackwardBuilder(joint, residuals).build();
     function.erase();
   }

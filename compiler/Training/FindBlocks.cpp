@@ -2,6 +2,7 @@
 #include "compiler/Training/JointFunction.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/BlockMarks.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
@@ -243,10 +244,7 @@ private:
   }
 
   static void setBlock(Operation *op, int64_t block) {
-    if (block >= 0)
-      op->setAttr("cleave.block", Builder(op->getContext()).getI64IntegerAttr(block));
-    else
-      op->removeAttr("cleave.block");
+    setBlockMark(op, block >= 0 ? std::optional(block) : std::nullopt);
   }
 
   llvm::DenseMap<Operation *, int64_t> blockOf;

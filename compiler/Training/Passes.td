@@ -74,7 +74,7 @@ def FindBlocks : Pass<"find-blocks", "::mlir::ModuleOp"> {
     statistics with what they are made of.
 
     After: ops of block N carry `cleave.block = N : i64`, those of no block (embedding, head, loss; constants of several blocks) nothing;
-    `choose-residuals` takes the attribute away again. A parameter's state carries the attribute where all ops that read it are in that block: one that
+    in the forward functions it stays, down to kernels form. A parameter's state carries the attribute where all ops that read it are in that block: one that
     two blocks share, or a block and the embedding, has none, it belongs to the whole. The module carries their number, `cleave.blocks`. Nothing else changes.
   }];
 }
@@ -129,6 +129,16 @@ def ChooseResiduals : Pass<"choose-residuals", "::mlir::ModuleOp"> {
     The values that cross are the minimum cut of ResidualChoice.h: bytes kept between the passes are least, where cheap ops may be computed
     again and inputs and states cost nothing. The backward pass computes again what it needs just before its first use.
   }];
+}
+
+def RecomputeBlocks : Pass<"recompute-blocks", "::mlir::ModuleOp"> {
+  let summary = "keeps less for the backward pass, which runs kernels of chosen blocks again";
+  let description = [{
+    Before: kernels form; kernels and library calls of the forward functions carry `cleave.block`. After: residuals are a minimum cut (ResidualChoice.h) in which all that is inside
+    a chosen block may run again, and what leaves it may not; @c0.bwd (and the first micro-batch's) runs the forward pass's own kernels again, right before the first use of
+    what they make (Replay.h). Writes are never repeated, and what depends on a state that the forward pass writes is kept. With `none` nothing changes.
+  }];
+  let options = [Option<"recompute", "recompute", "std::string", "\"none\"", "none | blocks | every=N | first=N | segments=N (Recompute.h)">];
 }
 
 def SpecializeMicroBatches : Pass<"specialize-micro-batches", "::mlir::ModuleOp"> {

@@ -51,7 +51,7 @@ std::vector<int> chooseResiduals(const ResidualGraph &graph) {
     for (int result : op.results) {
       if (graph.values[result].free)
         continue;
-      if (!op.recomputable)
+      if (!op.recomputable || graph.values[result].anchored)
         cut.addEdge(source, in(result), MinCut::kInfinite);
       else
         for (int operand : op.operands)

@@ -23,8 +23,9 @@ namespace cleave {
 struct ResidualGraph {
   struct Value {
     int64_t bytes = 0;
-    bool free = false;   // there in the backward pass anyway
-    bool needed = false; // an operand of an op of the backward pass
+    bool free = false;     // there in the backward pass anyway
+    bool needed = false;   // an operand of an op of the backward pass
+    bool anchored = false; // must not be computed again, though its op may run twice: what leaves a block
   };
   struct Op {
     std::vector<int> operands, results; // indices of values

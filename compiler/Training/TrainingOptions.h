@@ -45,9 +45,6 @@ enum class LossAverage {
   Rank    // the mean over data ranks and micro-batches of their own means, as PyTorch's DDP has it
 };
 
-// What the backward pass may compute again instead of keeping. More levels are to come ("blocks", "all").
-enum class Recompute { None };
-
 struct TrainingOptions {
   OptimizerOptions optimizer;
   std::vector<ParamGroupOptions> groups;
@@ -58,7 +55,6 @@ struct TrainingOptions {
   int64_t dataRanks = 1;    // ranks that the samples are split over: buckets are padded to a multiple of it
   int64_t bucketBytes = 25 << 20;
   int64_t firstBucketBytes = 1 << 20; // the first bucket is small, so that communication starts early
-  Recompute recompute = Recompute::None;
   // Where parameters are stored split (compiler/Sharding/StateStorage.h).
   std::string units;        // "auto" or "pattern=...": buckets are units that are gathered together; empty: by size
   bool packFrozen = false;  // frozen parameters are stored split too

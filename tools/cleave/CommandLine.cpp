@@ -2,6 +2,7 @@
 #include "tools/cleave/CommandLine.h"
 
 #include "compiler/Support/Bytes.h"
+#include "compiler/Training/Recompute.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -96,6 +97,10 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'")
       ->check(CLI::IsMember({"local", "sync"}))->group(training)->capture_default_str();
   app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB)")->group(training)->type_name("BYTES");
+
+  app.add_option("--recompute", o.recompute, "computed again for the backward pass: none | blocks | every=N (every N-th block) | first=N |\n"
+                 "segments=N (N blocks at a time) | auto (the cheapest that fits --memory-limit)")
+      ->group(training)->type_name("WHAT")->capture_default_str();
 
   const char *sharding = "Sharded state (axis fsdp)";
   t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share: parameters, gradients, optimizer state")
@@ -197,6 +202,12 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
     fail("--loss", "give either --loss-output (a loss the graph has) or --loss (one to add)");
   if (o.train && o.lossOutput.empty() && o.loss.empty())
     fail("--train", "name the loss: --loss-output NAME for an output of the graph, or --loss cross-entropy|nll|mse");
+  if (auto recompute = parseRecompute(o.recompute); !recompute)
+    fail("--recompute", llvm::toString(recompute.takeError()));
+  if (!o.train && o.recompute != "none")
+    fail("--recompute", "only training keeps values for a backward pass; it needs --train");
+  if (o.recompute == "auto" && !o.memoryLimit)
+    fail("--recompute", "auto looks for what fits a limit; give --memory-limit BYTES, or one of none, blocks, every=N, first=N, segments=N");
   if (!o.train && o.microBatches != 1)
     fail("--micro-batches", "micro-batches need --train");
 }

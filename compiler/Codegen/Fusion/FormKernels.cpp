@@ -1,5 +1,6 @@
 #include "compiler/Codegen/Fusion/Grouping.h"
 #include "compiler/Codegen/Fusion/Passes.h"
+#include "dialects/Cleave/IR/BlockMarks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -107,8 +108,9 @@ static void outline(const Group &group) {
   IRMapping mapping;
   for (Value input : inputs)
     mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+  setBlockMark(kernel, group.block);
   for (Operation *op : group.ops)
-    builder.clone(*op, mapping);
+    setBlockMark(builder.clone(*op, mapping), std::nullopt);
   YieldOp::create(builder, kernel.getLoc(),
                   llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); }));
   for (auto [output, result] : llvm::zip(outputs, kernel.getResults()))

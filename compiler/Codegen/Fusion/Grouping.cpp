@@ -1,6 +1,7 @@
 #include "compiler/Codegen/Fusion/Grouping.h"
 
 #include "compiler/Codegen/Fusion/IterationSpace.h"
+#include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -67,6 +68,7 @@ private:
   struct Node {
     SmallVector<unsigned> ops; // positions in the block, ascending
     unsigned place;
+    std::optional<int64_t> block; // of its ops, where they have one
   };
   unsigned nodeOf(Operation *op) { return owner.lookup(op); }
   bool contains(unsigned node, Operation *op) { return owner.contains(op) && nodeOf(op) == node; }
@@ -110,6 +112,7 @@ Group Grouper::toGroup(const Node &node) {
   for (unsigned position : node.ops)
     group.ops.push_back(ops[position]);
   group.place = ops[node.place];
+  group.block = node.block;
   return group;
 }
 
@@ -128,6 +131,10 @@ bool Grouper::tryMerge(unsigned a, unsigned b) {
     std::swap(a, b);
   if (nodes[a].ops.size() + nodes[b].ops.size() > kMaxOps)
     return false;
+  // Blocks stay apart, with recomputation or without, so that it repeats the very kernels that ran before.
+  std::optional<int64_t> blockOfA = nodes[a].block, blockOfB = nodes[b].block;
+  if (blockOfA && blockOfB && *blockOfA != *blockOfB)
+    return false;
   std::optional<unsigned> place = placeFor(a, b);
   if (!place)
     return false;
@@ -139,7 +146,7 @@ bool Grouper::tryMerge(unsigned a, unsigned b) {
   for (unsigned position : nodes[a].ops)
     owner[ops[position]] = b;
   nodes[a].ops.clear();
-  nodes[b] = {std::move(members), *place};
+  nodes[b] = {std::move(members), *place, blockOfA ? blockOfA : blockOfB};
   return true;
 }
 
@@ -189,7 +196,7 @@ std::vector<Group> Grouper::run() {
       continue;
     nests[op] = LoopNest::of(op);
     owner[op] = nodes.size();
-    nodes.push_back({{positions.lookup(op)}, positions.lookup(op)});
+    nodes.push_back({{positions.lookup(op)}, positions.lookup(op), getBlockMark(op)});
     mergeProducers(nodes.size() - 1);
   }
   mergeSiblings();

@@ -15,6 +15,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <optional>
+
 namespace cleave {
 
 // Ops that a kernel may hold: fusible ones, and views whose elements do not lie together.
@@ -25,6 +27,7 @@ bool isContiguousView(mlir::Operation *op);
 struct Group {
   llvm::SmallVector<mlir::Operation *> ops; // in program order
   mlir::Operation *place = nullptr;         // where it will stand
+  std::optional<int64_t> block; // that its ops are in (BlockMarks.h); ops of two blocks are never in one group
 };
 
 // Groups of more than zero ops, in the order of their places.

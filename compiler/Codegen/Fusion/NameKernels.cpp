@@ -1,4 +1,5 @@
 #include "compiler/Codegen/Fusion/Passes.h"
+#include "dialects/Cleave/IR/BlockMarks.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -14,9 +15,12 @@ using namespace cleave;
 // names.
 static std::string textOf(KernelOp kernel) {
   kernel.removeLabelAttr();
+  std::optional<int64_t> block = getBlockMark(kernel);
+  setBlockMark(kernel, std::nullopt); // where it stands is no part of what it does
   std::string text;
   llvm::raw_string_ostream stream(text);
   kernel->print(stream, OpPrintingFlags().useLocalScope());
+  setBlockMark(kernel, block);
   return text;
 }
 

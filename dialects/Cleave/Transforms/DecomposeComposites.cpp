@@ -1,3 +1,4 @@
+#include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
 namespace cleave {
@@ -21,11 +22,16 @@ struct DecomposeComposites : impl::DecomposeCompositesBase<DecomposeComposites> 
         return;
       for (ComputeOpInterface op : composites) {
         mlir::OpBuilder builder(op);
+        mlir::Operation *before = op->getPrevNode();
         SmallVector<mlir::Value> values = op.decompose(builder, op->getOperands());
         if (values.size() != op->getNumResults()) {
           op.emitOpError("says that it is composite but has no decomposition");
           return signalPassFailure();
         }
+        // The parts belong where the whole does.
+        for (mlir::Operation *part = before ? before->getNextNode() : &op->getBlock()->front(); part != op;
+             part = part->getNextNode())
+          setBlockMark(part, getBlockMark(op));
         op->replaceAllUsesWith(values);
         op->erase();
       }

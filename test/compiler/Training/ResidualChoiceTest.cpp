@@ -18,11 +18,11 @@ struct GraphBuilder {
   ResidualGraph graph;
 
   int input(int64_t bytes) {
-    graph.values.push_back({bytes, true, false});
+    graph.values.push_back({bytes, true, false, false});
     return static_cast<int>(graph.values.size()) - 1;
   }
   int op(std::vector<int> operands, int64_t bytes, bool recomputable) {
-    graph.values.push_back({bytes, false, false});
+    graph.values.push_back({bytes, false, false, false});
     int result = static_cast<int>(graph.values.size()) - 1;
     graph.ops.push_back({std::move(operands), {result}, recomputable});
     return result;
@@ -115,9 +115,29 @@ TEST(ResidualChoice, AFewBytesAreNotWorthALongChain) {
   EXPECT_EQ(chooseResiduals(b.graph), Kept{value});
 }
 
+// A block's result is kept although all could be computed again from the input; what is inside the block is not.
+TEST(ResidualChoice, AnAnchorIsNotComputedAgain) {
+  GraphBuilder b;
+  int boundary = b.cheap({b.cheap({b.input(64)}, 4096)}, 4096);
+  b.graph.values[boundary].anchored = true;
+  int inside = b.cheap({boundary}, 8192);
+  b.need(inside);
+  b.need(b.cheap({inside}, 8192));
+  EXPECT_EQ(chooseResiduals(b.graph), Kept{boundary});
+}
+
+TEST(ResidualChoice, BehindAnAnchorTheSmallerValueIsKept) {
+  GraphBuilder b;
+  int boundary = b.cheap({b.input(64)}, 4096);
+  b.graph.values[boundary].anchored = true;
+  int small = b.cheap({boundary}, 128);
+  b.need(b.cheap({small}, 8192));
+  EXPECT_EQ(chooseResiduals(b.graph), Kept{small});
+}
+
 TEST(ResidualChoice, ResultsOfOneOpAreKeptEachForItself) {
   ResidualGraph graph;
-  graph.values = {{4096, false, false}, {64, false, true}, {4096, false, false}};
+  graph.values = {{4096, false, false, false}, {64, false, true, false}, {4096, false, false, false}};
   graph.ops = {{{}, {0, 1, 2}, false}};
   EXPECT_EQ(chooseResiduals(graph), Kept{1});
 }

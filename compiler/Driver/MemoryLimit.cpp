@@ -1,0 +1,174 @@
+#include "compiler/Driver/MemoryLimit.h"
+
+#include "compiler/Driver/Lowering.h"
+#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Support/Error.h"
+#include "compiler/Training/Recompute.h"
+#include "runtime/plan/PlanReader.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace cleave;
+
+namespace {
+
+std::string sizeText(uint64_t bytes) {
+  return bytes < (1u << 20) ? llvm::formatv("{0:F1} KiB", static_cast<double>(bytes) / 1024).str()
+                            : llvm::formatv("{0:F1} MiB", static_cast<double>(bytes) / (1 << 20)).str();
+}
+
+uint64_t bytesOf(const std::map<std::string, uint64_t> &table, llvm::StringRef name) {
+  auto found = table.find(name.str());
+  return found == table.end() ? 0 : found->second;
+}
+
+// The three largest of what lies in memory: states by role, everything else by kind of region.
+std::string largestParts(const rt::PlanSummary &summary) {
+  std::vector<std::pair<uint64_t, std::string>> parts;
+  for (const auto &[kind, bytes] : summary.bytesByKind)
+    if (kind != "persistent")
+      parts.emplace_back(bytes, kind);
+  for (const auto &[role, bytes] : summary.bytesByRole)
+    parts.emplace_back(bytes, role);
+  llvm::sort(parts, std::greater<>());
+  std::string text;
+  for (size_t i = 0; i < parts.size() && i < 3; ++i)
+    text += (i ? ", " : "") + parts[i].second + " " + sizeText(parts[i].first);
+  return text;
+}
+
+// Ranks over which parameters, gradients and optimizer state must be split for the rest to fit; 0 if that cannot help.
+uint64_t shardsThatFit(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit) {
+  uint64_t state = 0;
+  for (llvm::StringRef role : {"parameter", "gradient", "optimizer"})
+    state += bytesOf(summary.bytesByRole, role);
+  uint64_t rest = summary.totalBytes - std::min(state, summary.totalBytes);
+  // Beside its shards a rank has the gathered parameters, and the gradients before they are reduced.
+  uint64_t gathered = bytesOf(summary.bytesByRole, "parameter") / 2;
+  for (uint64_t ranks = 2; options.train && ranks <= 1024; ranks *= 2)
+    if (rest + gathered + state / ranks <= limit)
+      return ranks;
+  return 0;
+}
+
+std::string remedies(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit) {
+  std::vector<std::string> ways;
+  if (options.train && options.recompute == "none")
+    ways.push_back("--recompute auto");
+  if (uint64_t ranks = options.axisSize("fsdp") > 1 ? 0 : shardsThatFit(summary, options, limit))
+    ways.push_back("--mesh fsdp=" + std::to_string(ranks));
+  ways.push_back("a smaller --dim batch");
+  if (options.train)
+    ways.push_back(options.microBatches > 1 ? "more --micro-batches" : "--micro-batches 2 with half the batch");
+  std::string text;
+  for (size_t i = 0; i < ways.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < ways.size() ? ", " : " or ") + ways[i];
+  return text;
+}
+
+// Plans with a value of --recompute, on a copy.
+class Trials {
+public:
+  Trials(mlir::ModuleOp kernels, const CompileOptions &options, const plan::PlanningOptions &planning)
+      : kernels(kernels), options(options), planning(planning), limit(*options.memoryLimit) {
+    // Nothing of a trial may be left behind: neither dumps nor constants among the weights.
+    this->options.dumpPhases.clear();
+    this->options.stopAfter = Phase::Link;
+    this->planning.constants = [](llvm::StringRef, mlir::DenseElementsAttr) {};
+  }
+
+  // True if its plan fits; errors are kept for later.
+  bool fits(const Recompute &choice) {
+    llvm::Expected<uint64_t> bytes = plan(choice);
+    if (!bytes) {
+      error = llvm::joinErrors(std::move(error), bytes.takeError());
+      return false;
+    }
+    lastBytes = *bytes;
+    if (*bytes < leastBytes) {
+      leastBytes = *bytes;
+      least = choice;
+    }
+    return *bytes <= limit;
+  }
+
+  llvm::Error takeError() { return std::move(error); }
+
+  uint64_t lastBytes = 0, leastBytes = UINT64_MAX;
+  Recompute least;
+
+private:
+  llvm::Expected<uint64_t> plan(const Recompute &choice) {
+    mlir::OwningOpRef<mlir::ModuleOp> copy = kernels.clone();
+    options.recompute = printRecompute(choice);
+    auto planned = lowerToPlan(*copy, options, planning);
+    if (!planned)
+      return planned.takeError();
+    auto bytes = plan::writePlan(*copy);
+    if (!bytes)
+      return bytes.takeError();
+    const rt::fb::Plan *opened = nullptr;
+    if (rt::Status status = rt::openPlan(bytes->data(), bytes->size(), &opened); !status.isOk())
+      return makeError(status.message());
+    return rt::summarize(*opened).totalBytes;
+  }
+
+  mlir::ModuleOp kernels;
+  CompileOptions options;
+  plan::PlanningOptions planning;
+  uint64_t limit;
+  llvm::Error error = llvm::Error::success();
+};
+
+// The value that fits, or the one that needs least.
+Recompute search(Trials &trials, int64_t blocks) {
+  if (trials.fits({}) || blocks == 0)
+    return {};
+  // The last block's backward pass begins soon: to compute it again often needs more than to keep it.
+  int64_t enough = 0;
+  for (int64_t count : {blocks - 1, blocks})
+    if (count > 0 && enough == 0 && trials.fits({RecomputeKind::First, count}))
+      enough = count;
+  if (enough > 0) {
+    int64_t tooFew = 0;
+    while (enough - tooFew > 1) {
+      int64_t middle = tooFew + (enough - tooFew) / 2;
+      (trials.fits({RecomputeKind::First, middle}) ? enough : tooFew) = middle;
+    }
+    return {RecomputeKind::First, enough};
+  }
+  uint64_t before = UINT64_MAX;
+  for (int64_t length = 2; 2 * length <= blocks && trials.lastBytes < before; ++length) {
+    before = trials.lastBytes;
+    if (trials.fits({RecomputeKind::Segments, length}))
+      return {RecomputeKind::Segments, length};
+  }
+  return trials.least;
+}
+
+} // namespace
+
+llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &summary, const CompileOptions &options) {
+  if (!options.memoryLimit || summary.totalBytes <= static_cast<uint64_t>(*options.memoryLimit))
+    return llvm::Error::success();
+  auto limit = static_cast<uint64_t>(*options.memoryLimit);
+  return makeError("--memory-limit allows " + llvm::Twine(limit) + " bytes, the plan needs " +
+                   llvm::Twine(summary.totalBytes) + " on each rank (largest: " + largestParts(summary) +
+                   "); what makes it smaller: " + remedies(summary, options, limit));
+}
+
+llvm::Expected<std::string> cleave::chooseRecompute(mlir::ModuleOp kernels, const CompileOptions &options,
+                                                    const plan::PlanningOptions &planning, llvm::raw_ostream &log) {
+  if (options.recompute != "auto")
+    return options.recompute;
+  auto blocks = kernels->getAttrOfType<mlir::IntegerAttr>("cleave.blocks");
+  Trials trials(kernels, options, planning);
+  std::string chosen = printRecompute(search(trials, blocks ? blocks.getInt() : 0));
+  if (llvm::Error error = trials.takeError())
+    return error;
+  log << "recompute: " << chosen << " (auto";
+  if (blocks)
+    log << ", the model has " << blocks.getInt() << " blocks";
+  log << ")\n";
+  return chosen;
+}

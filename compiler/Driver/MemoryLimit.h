@@ -1,0 +1,28 @@
+// --memory-limit: what the plan needs against what it may, and the search of --recompute auto for a plan that fits.
+#ifndef CLEAVE_COMPILER_DRIVER_MEMORYLIMIT_H
+#define CLEAVE_COMPILER_DRIVER_MEMORYLIMIT_H
+
+#include "compiler/Driver/Options.h"
+#include "compiler/Planning/Pipeline.h"
+#include "runtime/plan/PlanSummary.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cleave {
+
+// An error that names the plan's largest parts and what would make it fit, if it needs more than the limit.
+llvm::Error checkMemoryLimit(const rt::PlanSummary &summary, const CompileOptions &options);
+
+// The value of --recompute to plan with: as given, or for `auto` the cheapest whose plan fits the limit; where none
+// does, the one that needs least. `kernels` (in kernels form) is planned once for each value tried and left as it is:
+// first `none`, then the first N blocks by bisection, and where that is not enough, segments of two, three, ...
+// blocks. More blocks run again cost more time and need less memory; longer segments keep less between blocks, and
+// more while one of them is computed again.
+llvm::Expected<std::string> chooseRecompute(mlir::ModuleOp kernels, const CompileOptions &options,
+                                            const plan::PlanningOptions &planning, llvm::raw_ostream &log);
+
+} // namespace cleave
+
+#endif

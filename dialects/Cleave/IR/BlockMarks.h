@@ -1,0 +1,31 @@
+// `cleave.block = N : i64` says that an op, a kernel or a parameter's state belongs to the N-th repeated block of the
+// model (compiler/Training/Blocks.h). It is a mark and no semantics: passes that copy ops copy it, passes that make ops
+// anew may lose it, and then recomputation keeps more than it need.
+#ifndef CLEAVE_DIALECTS_CLEAVE_IR_BLOCKMARKS_H
+#define CLEAVE_DIALECTS_CLEAVE_IR_BLOCKMARKS_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+
+#include <optional>
+
+namespace cleave {
+
+inline constexpr llvm::StringLiteral kBlockAttr = "cleave.block";
+
+inline std::optional<int64_t> getBlockMark(mlir::Operation *op) {
+  auto mark = op->getAttrOfType<mlir::IntegerAttr>(kBlockAttr);
+  return mark ? std::optional(mark.getInt()) : std::nullopt;
+}
+
+inline void setBlockMark(mlir::Operation *op, std::optional<int64_t> block) {
+  if (block)
+    op->setAttr(kBlockAttr, mlir::IntegerAttr::get(mlir::IntegerType::get(op->getContext(), 64), *block));
+  else
+    op->removeAttr(kBlockAttr);
+}
+
+} // namespace cleave
+
+#endif
