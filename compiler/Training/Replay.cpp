@@ -104,10 +104,12 @@ private:
   }
 
   Operation *findEqual(Operation *op) {
+    // Marks and instance numbers say where an op stands, not what it does.
     auto plain = [](Operation *one) {
-      NamedAttrList attributes(one->getAttrDictionary());
-      for (StringRef name : {StringRef(kInstanceAttr), StringRef("cleave.reason"), StringRef(kBlockAttr)})
-        attributes.erase(name);
+      NamedAttrList attributes;
+      for (NamedAttribute attribute : one->getAttrs())
+        if (!attribute.getName().getValue().starts_with("cleave."))
+          attributes.push_back(attribute);
       return attributes.getDictionary(one->getContext());
     };
     for (Operation *other : known.lookup(op->getName()))
