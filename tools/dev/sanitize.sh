@@ -23,7 +23,7 @@ say() { printf '== %s: %s\n' "$kind" "$*"; }
 # are inlined into our objects, so that ASan must not listen to them. Open MPI never frees what its modules hold, and its own
 # locks are none that ThreadSanitizer would pass.
 export ASAN_OPTIONS=abort_on_error=1:allow_user_poisoning=0 UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1
-export TSAN_OPTIONS=halt_on_error=1:abort_on_error=1
+export TSAN_OPTIONS=halt_on_error=1:abort_on_error=1:ignore_noninstrumented_modules=1 # oneDNN, libgomp
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 without_leaks() { ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 "$@"; }
 
