@@ -8,6 +8,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <optional>
+
 using namespace mlir;
 using namespace cleave;
 
@@ -25,12 +27,27 @@ private:
   using Elements = SmallVector<Element>;
   using LoopBody = llvm::function_ref<Elements(ArrayRef<Element> carried)>;
   using Buffer = ElementEmitter::Buffer;
+  // What happens around each of a sum's chains (LoopForm.h): accumulators that begin one, and the totals with what it
+  // gave.
+  struct Chains {
+    llvm::function_ref<Elements(ArrayRef<Element> totals)> begin;
+    llvm::function_ref<Elements(ArrayRef<Element> totals, ArrayRef<Element> chain)> end;
+  };
+  // A reduction's accumulators along the block; the totals are f64, of chains' sums only.
+  struct Column {
+    Buffer sum;
+    std::optional<Buffer> total;
+  };
 
   void openOuter();
   void setBlock(const LoopForm::Block &block, Element number, Element &begin, Element &end);
   Elements forLoop(Element begin, Element end, ArrayRef<Element> inits,
                    llvm::function_ref<Elements(Element, ArrayRef<Element>)> body);
-  Elements overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body);
+  Elements overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body, const Chains *chains = nullptr);
+  Elements overChains(unsigned position, ArrayRef<Element> totals, LoopBody body, const Chains &chains);
+  Element widened(Element element);
+  Element narrowed(Element element);
+  Element zero();
   void overBlocks(llvm::function_ref<void()> body);
   Element iteration(int dim, Element index) {
     elements.setIndex(dim, index);
@@ -39,6 +56,8 @@ private:
   void emitStage(const Stage &stage);
   void reduceInRegisters(const Stage &stage);
   void reduceInBlock(const Stage &stage);
+  void reduceColumns(const Stage &stage, MutableArrayRef<Column> columns);
+  void stepColumns(const Stage &stage, ArrayRef<Column> columns);
   void storeResults(ArrayRef<unsigned> numbers);
   void storeRows(const Stage &stage);
   void makeRowBuffers(const Stage &stage);
@@ -56,6 +75,13 @@ private:
 };
 
 } // namespace
+
+// Whether result `number` is its accumulator plus something that does not depend on it.
+static bool isSumInF32(linalg::GenericOp op, unsigned number) {
+  Value accumulator = op.getRegionOutputArgs()[number];
+  auto add = op.getBody()->getTerminator()->getOperand(number).getDefiningOp<arith::AddFOp>();
+  return add && add.getType().isF32() && accumulator.hasOneUse() && llvm::is_contained(add->getOperands(), accumulator);
+}
 
 static Type elementTypeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
@@ -80,15 +106,48 @@ LoopEmitter::Elements LoopEmitter::forLoop(Element begin, Element end, ArrayRef<
   return results;
 }
 
-LoopEmitter::Elements LoopEmitter::overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body) {
+LoopEmitter::Elements LoopEmitter::overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body,
+                                               const Chains *chains) {
   if (position == form.reduced.size())
     return body(carried);
   int dim = form.reduced[position];
+  if (chains && dim == form.chain.dim)
+    return overChains(position, carried, body, *chains);
   return forLoop(elements.constantIndex(0), elements.constantIndex(graph.getDims()[dim].size), carried,
                  [&](Element index, ArrayRef<Element> inner) {
                    iteration(dim, index);
-                   return overReduced(position + 1, inner, body);
+                   return overReduced(position + 1, inner, body, chains);
                  });
+}
+
+// The loop over chains, and in it those of one chain.
+LoopEmitter::Elements LoopEmitter::overChains(unsigned position, ArrayRef<Element> totals, LoopBody body,
+                                              const Chains &chains) {
+  return forLoop(elements.constantIndex(0), elements.constantIndex(form.chain.count()), totals,
+                 [&](Element number, ArrayRef<Element> old) {
+                   Element begin, end;
+                   setBlock(form.chain, number, begin, end);
+                   Elements sums = forLoop(begin, end, chains.begin(old), [&](Element index, ArrayRef<Element> inner) {
+                     iteration(form.chain.dim, index);
+                     return overReduced(position + 1, inner, body);
+                   });
+                   return chains.end(old, sums);
+                 });
+}
+
+Element LoopEmitter::widened(Element element) {
+  OpBuilder &builder = scopes.at(element.depth);
+  return {arith::ExtFOp::create(builder, location, builder.getF64Type(), element.value), element.depth};
+}
+
+Element LoopEmitter::narrowed(Element element) {
+  OpBuilder &builder = scopes.at(element.depth);
+  return {arith::TruncFOp::create(builder, location, builder.getF32Type(), element.value), element.depth};
+}
+
+Element LoopEmitter::zero() {
+  OpBuilder &builder = scopes.at(0);
+  return {arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(0.0f)), 0};
 }
 
 // The loops over one block of the parallel dimensions; a single iteration where there is none.
@@ -187,12 +246,35 @@ void LoopEmitter::makeRowBuffers(const Stage &stage) {
     rowBuffers[value] = makeBuffer(elementTypeOf(value), dims);
 }
 
+// Which of a stage's results are f32 sums of more than one chain.
+static SmallVector<bool> findChained(const Stage &stage, const LoopForm &form) {
+  SmallVector<bool> chained;
+  for (Operation *op : stage.reductions)
+    for (unsigned i = 0; i < op->getNumResults(); ++i)
+      chained.push_back(form.chain && isSumInF32(cast<linalg::GenericOp>(op), i));
+  return chained;
+}
+
 void LoopEmitter::reduceInRegisters(const Stage &stage) {
+  SmallVector<bool> chained = findChained(stage, form);
+  auto forChained = [&](Elements all, llvm::function_ref<Element(unsigned)> replace) {
+    for (unsigned i = 0; i < all.size(); ++i)
+      if (chained[i])
+        all[i] = replace(i);
+    return all;
+  };
+  auto begin = [&](ArrayRef<Element> totals) { return forChained(Elements(totals), [&](unsigned) { return zero(); }); };
+  auto end = [&](ArrayRef<Element> totals, ArrayRef<Element> chain) {
+    return forChained(Elements(chain),
+                      [&](unsigned i) { return elements.binary<arith::AddFOp>(totals[i], widened(chain[i])); });
+  };
+  Chains chains{begin, end};
   Elements inits;
   for (Operation *op : stage.reductions)
     for (unsigned i = 0; i < op->getNumResults(); ++i)
       inits.push_back(elements.pullInit(op, i));
-  Elements sums = overReduced(0, inits, [&](ArrayRef<Element> carried) {
+  inits = forChained(inits, [&](unsigned i) { return widened(inits[i]); });
+  auto body = [&](ArrayRef<Element> carried) {
     Elements next;
     for (Operation *op : stage.reductions) {
       next.append(elements.reduce(op, carried.take_front(op->getNumResults())));
@@ -201,7 +283,9 @@ void LoopEmitter::reduceInRegisters(const Stage &stage) {
     storeRows(stage);
     overBlocks([&] { storeResults(stage.fullResults); });
     return next;
-  });
+  };
+  Elements sums = overReduced(0, inits, body, llvm::is_contained(chained, true) ? &chains : nullptr);
+  sums = forChained(sums, [&](unsigned i) { return narrowed(sums[i]); });
   unsigned position = 0;
   for (Operation *op : stage.reductions)
     for (Value result : op->getResults())
@@ -209,37 +293,76 @@ void LoopEmitter::reduceInRegisters(const Stage &stage) {
   storeResults(stage.outerResults);
 }
 
-void LoopEmitter::reduceInBlock(const Stage &stage) {
-  std::vector<std::pair<Operation *, std::vector<Buffer>>> sums;
-  for (Operation *op : stage.reductions) {
-    sums.push_back({op, {}});
-    for (Value result : op->getResults())
-      sums.back().second.push_back(makeBuffer(elementTypeOf(result), {form.block.dim}));
-  }
-  if (!sums.empty())
-    overBlocks([&] {
-      for (auto &[op, buffers] : sums)
-        for (auto [i, buffer] : llvm::enumerate(buffers))
-          elements.store(buffer, elements.pullInit(op, i));
-    });
-  if (!sums.empty() || !stage.fullResults.empty())
-    overReduced(0, {}, [&](ArrayRef<Element>) {
+// One iteration of the reduced loops, for all columns of the block.
+void LoopEmitter::stepColumns(const Stage &stage, ArrayRef<Column> columns) {
+  overBlocks([&] {
+    ArrayRef<Column> rest = columns;
+    for (Operation *op : stage.reductions) {
+      Elements old;
+      for (const Column &column : rest.take_front(op->getNumResults()))
+        old.push_back(elements.load(column.sum));
+      for (auto [column, element] : llvm::zip(rest, elements.reduce(op, old)))
+        elements.store(column.sum, element);
+      rest = rest.drop_front(op->getNumResults());
+    }
+    storeRows(stage);
+    storeResults(stage.fullResults);
+  });
+}
+
+void LoopEmitter::reduceColumns(const Stage &stage, MutableArrayRef<Column> columns) {
+  bool hasChains = llvm::any_of(columns, [](const Column &column) { return column.total.has_value(); });
+  auto forTotals = [&](llvm::function_ref<void(Column &)> visit) {
+    if (hasChains)
       overBlocks([&] {
-        for (auto &[op, buffers] : sums) {
-          Elements old;
-          for (const Buffer &buffer : buffers)
-            old.push_back(elements.load(buffer));
-          for (auto [i, element] : llvm::enumerate(elements.reduce(op, old)))
-            elements.store(buffers[i], element);
-        }
-        storeRows(stage);
-        storeResults(stage.fullResults);
+        for (Column &column : columns)
+          if (column.total)
+            visit(column);
       });
-      return Elements();
+    return Elements();
+  };
+  auto begin = [&](ArrayRef<Element>) {
+    return forTotals([&](Column &column) { elements.store(column.sum, zero()); });
+  };
+  auto end = [&](ArrayRef<Element>, ArrayRef<Element>) {
+    return forTotals([&](Column &column) {
+      Element chain = widened(elements.load(column.sum));
+      elements.store(*column.total, elements.binary<arith::AddFOp>(elements.load(*column.total), chain));
     });
-  for (auto &[op, buffers] : sums)
-    for (auto [i, buffer] : llvm::enumerate(buffers))
-      elements.setBuffer(op->getResult(i), buffer);
+  };
+  Chains chains{begin, end};
+  forTotals([&](Column &column) { elements.store(*column.total, widened(elements.load(column.sum))); });
+  auto body = [&](ArrayRef<Element>) {
+    stepColumns(stage, columns);
+    return Elements();
+  };
+  overReduced(0, {}, body, hasChains ? &chains : nullptr);
+  forTotals([&](Column &column) { elements.store(column.sum, narrowed(elements.load(*column.total))); });
+}
+
+void LoopEmitter::reduceInBlock(const Stage &stage) {
+  SmallVector<bool> chained = findChained(stage, form);
+  std::vector<Column> columns;
+  for (Operation *op : stage.reductions)
+    for (Value result : op->getResults()) {
+      Column column{makeBuffer(elementTypeOf(result), {form.block.dim}), {}};
+      if (chained[columns.size()])
+        column.total = makeBuffer(Float64Type::get(result.getContext()), {form.block.dim});
+      columns.push_back(column);
+    }
+  if (!columns.empty())
+    overBlocks([&] {
+      ArrayRef<Column> rest = columns;
+      for (Operation *op : stage.reductions)
+        for (unsigned i = 0; i < op->getNumResults(); ++i, rest = rest.drop_front())
+          elements.store(rest.front().sum, elements.pullInit(op, i));
+    });
+  if (!columns.empty() || !stage.fullResults.empty())
+    reduceColumns(stage, columns);
+  unsigned position = 0;
+  for (Operation *op : stage.reductions)
+    for (Value result : op->getResults())
+      elements.setBuffer(result, columns[position++].sum);
   for (Value value : stage.blockValues) {
     Buffer buffer = makeBuffer(elementTypeOf(value), {form.block.dim});
     overBlocks([&] { elements.store(buffer, elements.pullCurrent(value)); });

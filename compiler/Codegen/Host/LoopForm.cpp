@@ -1,5 +1,7 @@
 #include "compiler/Codegen/Host/LoopForm.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace cleave;
 
@@ -10,6 +12,8 @@ constexpr int64_t kFlatBlock = 4096;
 constexpr int64_t kColumnBlock = 128;
 // Sides of a transposed tile.
 constexpr int64_t kTurnedBlock = 16, kTurnedLength = 64;
+// Terms of a sum's chain: in a vectorized loop, whose lanes share them; in a short one; in a column's accumulator.
+constexpr int64_t kVectorChain = 4096, kShortChain = 256, kColumnChain = 128;
 } // namespace
 
 // The parallel loop, other than `last`, along which most bytes of the kernel's inputs are contiguous; -1 for none.
@@ -25,6 +29,27 @@ static int findTurned(const KernelGraph &graph, int last) {
     if (int(dim) != last && elements[dim] > 0 && (best < 0 || elements[dim] > elements[best]))
       best = dim;
   return best;
+}
+
+static LoopForm::Block chooseChain(const LoopForm &form, ArrayRef<IterationSpace::Dim> dims) {
+  if (form.reduced.empty())
+    return {};
+  int64_t innermost = dims[form.reduced.back()].size, longest = form.block ? kColumnChain : kShortChain, inside = 1;
+  bool vectorized = !form.block && innermost >= kShortChain;
+  if (vectorized) // a chain for each run of the loop: what is left over after its last whole vector is added one by one
+    longest = std::min(innermost, kVectorChain);
+  for (int dim : llvm::reverse(form.reduced)) {
+    int64_t size = dims[dim].size;
+    if (inside * size > longest) {
+      int64_t length = std::max<int64_t>(longest / inside, 1), count = llvm::divideCeil(size, length);
+      length = llvm::divideCeil(size, count);
+      if (vectorized && inside == 1)
+        length = llvm::alignTo(length, 64);
+      return {dim, size, length};
+    }
+    inside *= size;
+  }
+  return {};
 }
 
 LoopForm LoopForm::choose(const KernelGraph &graph) {
@@ -43,6 +68,7 @@ LoopForm LoopForm::choose(const KernelGraph &graph) {
       }
     form.block = {last, dims[last].size, std::min(dims[last].size, length)};
   }
+  form.chain = chooseChain(form, dims);
   for (int dim : form.outer)
     form.extent *= dims[dim].size;
   if (form.block)

@@ -37,7 +37,9 @@ class DnnlBuilder {
 public:
   explicit DnnlBuilder(size_t scratchBuffer) : scratchBuffer_(scratchBuffer) {}
 
-  dnnl::memory operand(size_t buffer, const dnnl::memory::desc &desc) { return bind(buffer, 0, desc); }
+  dnnl::memory operand(size_t buffer, const dnnl::memory::desc &desc, size_t offset = 0) {
+    return bind(buffer, offset, desc);
+  }
   // The buffer in the format a primitive wants; a reorder comes before (input) or after (output) the next step.
   dnnl::memory input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
   dnnl::memory output(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
