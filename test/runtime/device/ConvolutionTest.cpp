@@ -77,6 +77,27 @@ TEST(Convolution, MatchesFloat64) {
       }
 }
 
+// One chain of 256 * 9 f32 additions would be off by 5e-7 of the result's norm.
+TEST(Convolution, ManyChannelsRoundLittle) {
+  fb::DType f32 = fb::DType::f32;
+  Case c{2, 256, 32, 1, 4, 4, 3, 1, 1, 1, 1};
+  Values x = noise(static_cast<size_t>(c.n * c.ic * c.h * c.w), 1), w = noise(static_cast<size_t>(c.oc * c.ic * 9), 2);
+  Values y(static_cast<size_t>(c.n * c.oc * c.oh() * c.ow())), dy = noise(y.size(), 3), dx(x.size()), dw(w.size());
+  forEachProduct(c, [&](size_t xi, size_t wi, size_t yi) {
+    y[yi] += x[xi] * w[wi];
+    dx[xi] += dy[yi] * w[wi];
+    dw[wi] += dy[yi] * x[xi];
+  });
+  auto run = [&](const char *name, const Values &a, const Values &b, const Values &result) {
+    KernelParams p = windowParams(name, c, f32);
+    p.set("ic", c.ic).set("oc", c.oc).set("groups", c.groups);
+    return runKernel(name, p, {{f32, a}, {f32, b}, {f32, Values(result.size())}}, 1);
+  };
+  EXPECT_LE(relativeError(run("convolution", x, w, y), y), 3e-7);
+  EXPECT_LE(relativeError(run("convolution_input_grad", dy, w, dx), dx), 3e-7);
+  EXPECT_LE(relativeError(run("convolution_weight_grad", x, dy, dw), dw), 3e-7);
+}
+
 TEST(Pooling, MatchesFloat64) {
   for (fb::DType dtype : {fb::DType::f32, fb::DType::f64})
     for (Case c : cases)

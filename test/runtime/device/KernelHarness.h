@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <random>
 
 namespace cleave::rt::test {
 
@@ -20,6 +21,26 @@ inline Values sine(size_t count, double seed) {
   for (size_t i = 0; i < count; ++i)
     values[i] = std::sin(seed + 1.7 * static_cast<double>(i));
   return values;
+}
+
+// Normal numbers that f32 holds exactly.
+inline Values noise(size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  Values values(count);
+  for (double &value : values)
+    value = static_cast<double>(normal(generator));
+  return values;
+}
+
+// Of the norms.
+inline double relativeError(const Values &got, const Values &expected) {
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    error += (got[i] - expected[i]) * (got[i] - expected[i]);
+    norm += expected[i] * expected[i];
+  }
+  return std::sqrt(error / norm);
 }
 
 inline void store(fb::DType dtype, const Values &values, void *target) {
