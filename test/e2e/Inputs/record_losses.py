@@ -1,17 +1,19 @@
-"""Records the losses of training_cases.py with PyTorch, once in float64 and four times in float32, into losses.json beside this script.
+"""Records the losses of training_cases.py with PyTorch, once in float64 and several times in float32, into losses.json beside this script.
 
-Needs torch 2.13; run it only to record again: record_losses.py [CASE...]. Weights are those of the ONNX files, so
+Needs torch 2.13; run it only to record again: record_losses.py [CASE[/OPTIMIZER]...]. Weights are those of the ONNX files, so
 test/models/make_weights.py must have run.
 """
 import json
 import pathlib
 import sys
+import tempfile
 
 import numpy as np
 import onnx
 import onnx.numpy_helper
 import torch
 
+import permuted_sums
 import running_statistics
 import training_cases
 
@@ -24,8 +26,8 @@ import model as gpt_nano  # noqa: E402  (examples/gpt-nano/model.py)
 
 MODELS = {**export.MODELS, "gpt-nano": lambda: (gpt_nano.GPTNano(), None, None)}
 
-# Float32 runs of a case; see compare_losses.py.
-ORDERS = 4
+# Float32 runs of a case, with sums in different orders; see compare_losses.py.
+ORDERS = 6
 
 OPTIMIZERS = {
     "sgd": lambda parameters, rate: torch.optim.SGD(parameters, lr=rate, momentum=0.9),
@@ -45,10 +47,12 @@ def load_weights(module, path):
 
 
 def arrays_of(case, order):
-    """The case's data; each batch's samples permuted by `order` as a seed, 0 leaves them."""
+    """The case's data; each batch's samples (DDP: each rank's) permuted by `order` as a seed, 0 leaves them."""
     _, batch, _ = training_cases.CASES[case]
     rng = np.random.default_rng(order)
-    picks = [i * batch + (rng.permutation(batch) if order else np.arange(batch)) for i in range(training_cases.STEPS)]
+    size = batch // training_cases.GROUPS.get(case, 1)
+    picks = [start + (rng.permutation(size) if order else np.arange(size))
+             for start in range(0, training_cases.STEPS * batch, size)]
     return [torch.from_numpy(array[np.concatenate(picks)]) for array in training_cases.data(case).values()]
 
 
@@ -63,41 +67,97 @@ def loss_of(module, inputs, groups):
     return total
 
 
-def run(case, optimizer, kind, order=0):
-    """The losses, and the running statistics at the end."""
-    path, batch, _ = training_cases.CASES[case]
+def module_of(case, kind):
     module, _, _ = MODELS[case.removesuffix("-ddp")]()
-    load_weights(module, ROOT / path)
+    load_weights(module, ROOT / training_cases.CASES[case][0])
     for part in module.modules():
         if isinstance(part, torch.nn.Dropout):
             part.p = 0.0
-    module.to(kind).train()
-    step = OPTIMIZERS[optimizer](module.parameters(), training_cases.rate(case, optimizer))
+    return module.to(kind).train()
+
+
+def step_of(module, case, optimizer):
+    return OPTIMIZERS[optimizer](module.parameters(), training_cases.rate(case, optimizer))
+
+
+def batches_of(case, kind, order=0):
+    """The inputs of every step."""
+    batch = training_cases.CASES[case][1]
     arrays = [a.to(kind) if a.is_floating_point() else a for a in arrays_of(case, order)]
+    return [[a[i * batch:(i + 1) * batch] for a in arrays] for i in range(training_cases.STEPS)]
+
+
+def buffers_of(module):
+    return {name: running_statistics.summary(value) for name, value in module.named_buffers() if "running" in name}
+
+
+def run(case, optimizer, kind, order=0):
+    """The losses, and the running statistics at the end."""
+    module = module_of(case, kind)
+    step = step_of(module, case, optimizer)
     losses = []
-    for i in range(training_cases.STEPS):
-        loss = loss_of(module, [a[i * batch:(i + 1) * batch] for a in arrays], training_cases.GROUPS.get(case, 1))
+    with permuted_sums.PermutedSums(order):
+        for inputs in batches_of(case, kind, order):
+            loss = loss_of(module, inputs, training_cases.GROUPS.get(case, 1))
+            step.zero_grad()
+            loss.backward()
+            step.step()
+            losses.append(float(loss.detach()))
+    return losses, buffers_of(module)
+
+
+def run_rank(rank, ranks, case, optimizer, folder):
+    """One process of DistributedDataParallel over Gloo."""
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=ranks)
+    module = module_of(case, torch.float64)
+    parallel = torch.nn.parallel.DistributedDataParallel(module)
+    step = step_of(module, case, optimizer)
+    losses = []
+    for inputs in batches_of(case, torch.float64):
+        loss = parallel(*(a.chunk(ranks)[rank] for a in inputs))[-1]
         step.zero_grad()
         loss.backward()
         step.step()
-        losses.append(float(loss.detach()))
-    buffers = {name: running_statistics.summary(value) for name, value in module.named_buffers() if "running" in name}
+        mean = loss.detach() / ranks
+        torch.distributed.all_reduce(mean)
+        losses.append(float(mean))
+    if rank == 0:
+        pathlib.Path(folder, "result.json").write_text(json.dumps([losses, buffers_of(module)]))
+    torch.distributed.destroy_process_group()
+
+
+def run_ddp(case, optimizer):
+    """In float64 by real DDP; it must agree with groups in one process, as which the float32 runs are made."""
+    ranks = training_cases.GROUPS[case]
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(run_rank, (ranks, case, optimizer, folder), nprocs=ranks)
+        losses, buffers = json.loads(pathlib.Path(folder, "result.json").read_text())
+    worst = max(abs(a - b) for a, b in zip(losses, run(case, optimizer, torch.float64)[0], strict=True))
+    print(f"{case} {optimizer}: DDP and groups in one process differ by {worst:.1e}")
+    if not worst <= 1e-9:
+        sys.exit("groups in one process are not what DDP does")
     return losses, buffers
 
 
 def record_of(case, optimizer):
-    losses, buffers = run(case, optimizer, torch.float64)
-    singles = [run(case, optimizer, torch.float32, order)[0] for order in range(ORDERS)]
-    return {"float64": losses, "float32": singles, "running_statistics": buffers}
+    losses, buffers = run_ddp(case, optimizer) if case in training_cases.GROUPS else run(case, optimizer, torch.float64)
+    singles = [run(case, optimizer, torch.float32, order) for order in range(ORDERS)]
+    record = {"float64": losses, "float32": [single for single, _ in singles], "running_statistics": buffers}
+    if buffers:
+        record["running_statistics_error"] = max(running_statistics.largest_error(buffers, other) for _, other in singles)
+    return record
 
 
 def main():
     path = HERE / "losses.json"
     record = json.loads(path.read_text()) if path.exists() else {}
     for case in sys.argv[1:] or training_cases.CASES:
-        record[case] = {optimizer: record_of(case, optimizer) for optimizer in OPTIMIZERS}
-        print(case, {o: r["float64"][-1] for o, r in record[case].items()})
-        path.write_text(json.dumps(record, indent=1) + "\n")
+        case, _, optimizer = case.partition("/")
+        for one in [optimizer] if optimizer else OPTIMIZERS:
+            record.setdefault(case, {})[one] = record_of(case, one)
+            print(case, one, record[case][one]["float64"][-1], flush=True)
+            path.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":
