@@ -16,7 +16,7 @@ Status Communicator::exchange(const Exchange &step) {
   bool delayed = delaySeconds_ > 0 || bytesPerSecond_ > 0;
   uint64_t begin = delayed ? TraceSink::now() : 0;
   CLEAVE_TRY(doExchange(step));
-  if (step.to >= 0)
+  if (step.to >= 0 && step.channel != kCheckpointChannel)
     bytesSent_.fetch_add(step.sendBytes, std::memory_order_relaxed);
   if (delayed)
     stretch(begin, step.to >= 0 ? step.sendBytes : step.receiveBytes);
@@ -57,6 +57,26 @@ Status Communicator::barrier() {
     step.from = (rank_ - distance + size_) % size_;
     CLEAVE_TRY(exchange(step).in("barrier"));
   }
+  return Status::ok();
+}
+
+// The barrier's rounds with what has been heard so far; hearing of a rank twice changes nothing.
+Status Communicator::agree(bool mine, bool *all, unsigned channel) {
+  char failed = !mine;
+  for (int distance = 1; distance < size_; distance *= 2) {
+    char said = failed, heard = 0;
+    Exchange step;
+    step.to = (rank_ + distance) % size_;
+    step.sendData = &said;
+    step.sendBytes = 1;
+    step.from = (rank_ - distance + size_) % size_;
+    step.receiveData = &heard;
+    step.receiveBytes = 1;
+    step.channel = channel;
+    CLEAVE_TRY(exchange(step).in("agreement"));
+    failed |= heard;
+  }
+  *all = !failed;
   return Status::ok();
 }
 

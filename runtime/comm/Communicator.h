@@ -5,13 +5,14 @@
 // that move do not depend on the transport, and are counted at the single place where they move.
 //
 // A *channel* is an order of messages between two ranks: each thread of a rank has one, 0 the thread that runs the
-// program, the others the progress threads. Each thread meets its messages in the plan's order, so nothing else
-// identifies them, and collectives of different channels (an FSDP gather and a reduction) may be under way at the same
-// time, in any order. One tag per collective was rejected: it hides a plan whose ranks disagree, where a channel gives
-// an error about sizes.
+// program, the next ones the progress threads, and one belongs to that which writes checkpoints (its bytes are not counted:
+// plans say nothing of them). Each thread meets its messages in the plan's order, so nothing else identifies them, and
+// collectives of different channels (an FSDP gather and a reduction) may be under way at the same time, in any order.
+// One tag per collective was rejected: it hides a plan whose ranks disagree, where a channel gives an error about sizes.
 //
 // For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S stretch every exchange; the
-// waiting thread sleeps, as it would for a slow network. CLEAVE_COMM_TIMEOUT_S (300) bounds every wait for a peer.
+// waiting thread sleeps, as it would for a slow network. CLEAVE_COMM_TIMEOUT_S (300) bounds every wait for a peer;
+// PeerMonitor.h finds lost processes sooner.
 #ifndef CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
 #define CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
 
@@ -23,7 +24,9 @@
 
 namespace cleave::rt {
 
-constexpr unsigned kChannels = 4;
+constexpr unsigned kChannels = 4; // of the threads that run programs
+constexpr unsigned kCheckpointChannel = kChannels;
+constexpr unsigned kAllChannels = kChannels + 1;
 
 // One step: `sendBytes` go to rank `to` while `receiveBytes` come from rank `from`; -1 where there is no such side.
 struct Exchange {
@@ -52,6 +55,8 @@ public:
   // Between steps, on the thread that runs programs.
   Status barrier();
   Status broadcast(void *data, size_t bytes, int root);
+  // A barrier that tells everybody whether all ranks came with `mine` set.
+  Status agree(bool mine, bool *all, unsigned channel = 0);
 
   // Tells all other ranks that this one has failed; their pending and later calls return PeerLost with the reason.
   virtual void abort(const Status &reason) = 0;

@@ -22,10 +22,10 @@ struct alignas(64) Mailbox {
 } // namespace
 
 struct LocalWorld::Shared {
-  explicit Shared(int ranks) : size(ranks), boxes(static_cast<size_t>(ranks) * ranks * kChannels) {}
+  explicit Shared(int ranks) : size(ranks), boxes(static_cast<size_t>(ranks) * ranks * kAllChannels) {}
 
   Mailbox &box(int from, int to, unsigned channel) {
-    return boxes[(static_cast<size_t>(from) * size + to) * kChannels + channel];
+    return boxes[(static_cast<size_t>(from) * size + to) * kAllChannels + channel];
   }
 
   int size;

@@ -1,6 +1,7 @@
 #include "runtime/comm/MpiCommunicator.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/comm/PeerMonitor.h"
 #include "runtime/comm/mpi/MpiApi.h"
 
 #include <climits>
@@ -15,23 +16,48 @@ namespace {
 
 constexpr const char *kModule = "libcleave_comm_mpi.so";
 
+constexpr int kBeatChannel = kAllChannels;
+constexpr double kForever = 1e9; // the monitor has limits of its own
+
 class MpiCommunicator : public Communicator {
 public:
   MpiCommunicator(const cleave_mpi_api &api, int rank, int size) : Communicator(rank, size), api_(api) {}
-  ~MpiCommunicator() override { api_.finalize(); }
+
+  // A world in which somebody is lost cannot be left in order: the launcher clears it away.
+  ~MpiCommunicator() override {
+    if (monitor_)
+      monitor_->stop();
+    if (!monitor_ || !monitor_->failed())
+      api_.finalize();
+  }
+
+  // Learns who the others are.
+  Status start() {
+    std::vector<PeerIdentity> peers(static_cast<size_t>(size()));
+    PeerIdentity self = PeerIdentity::self();
+    char error[256] = "";
+    if (api_.all_gather(&self, sizeof self, peers.data(), error, sizeof(error)) != 0)
+      return peerLost(std::string("joining the other ranks: ") + error);
+    if (size() > 1)
+      monitor_ =
+          std::make_unique<PeerMonitor>(rank(), std::move(peers),
+                                        [this](const PeerMonitor::Beat *out, PeerMonitor::Beat *in,
+                                               const std::function<bool()> &giveUp) { return beat(out, in, giveUp); });
+    return Status::ok();
+  }
 
   const char *transport() const override { return "mpi"; }
 
-  // MPI has no way to hand a reason to the others: it is logged here, and the launcher ends the other processes.
-  void abort(const Status &reason) override {
-    log(LogLevel::Error, rank(), reason.message() + "; all ranks are stopped");
-    api_.abort();
+  void abort(const Status &) override {
+    if (monitor_)
+      monitor_->fail();
   }
 
-  Status health() const override { return Status::ok(); }
+  Status health() const override { return monitor_ && monitor_->failed() ? monitor_->reason() : Status::ok(); }
 
 protected:
   Status doExchange(const Exchange &step) override {
+    CLEAVE_TRY(health());
     cleave_mpi_exchange call = {step.to,
                                 step.sendData,
                                 step.sendBytes,
@@ -39,15 +65,44 @@ protected:
                                 step.receiveData,
                                 step.receiveBytes,
                                 static_cast<int>(step.channel),
-                                timeoutSeconds()};
+                                timeoutSeconds(),
+                                0,
+                                [](void *self) -> int {
+                                  const auto &monitor = static_cast<MpiCommunicator *>(self)->monitor_;
+                                  return monitor && monitor->failed();
+                                },
+                                this};
     char error[256] = "";
-    if (api_.exchange(&call, error, sizeof(error)) == 0)
+    switch (api_.exchange(&call, error, sizeof(error))) {
+    case 0:
       return Status::ok();
-    return peerLost("rank " + std::to_string(rank()) + ": " + error);
+    case CLEAVE_MPI_GAVE_UP:
+      return health();
+    default:
+      return peerLost("rank " + std::to_string(rank()) + ": " + error);
+    }
   }
 
 private:
+  bool beat(const PeerMonitor::Beat *out, PeerMonitor::Beat *in, const std::function<bool()> &giveUp) {
+    cleave_mpi_exchange call = {
+        out ? (rank() + 1) % size() : -1,
+        out,
+        sizeof(PeerMonitor::Beat),
+        in ? (rank() + size() - 1) % size() : -1,
+        in,
+        sizeof(PeerMonitor::Beat),
+        kBeatChannel,
+        kForever,
+        /*poll_us=*/20000,
+        [](void *context) -> int { return (*static_cast<const std::function<bool()> *>(context))(); },
+        const_cast<std::function<bool()> *>(&giveUp)};
+    char error[256] = "";
+    return api_.exchange(&call, error, sizeof(error)) == 0;
+  }
+
   const cleave_mpi_api &api_;
+  std::unique_ptr<PeerMonitor> monitor_;
 };
 
 std::vector<std::string> modulePlaces() {
@@ -103,7 +158,9 @@ Status createMpiCommunicator(std::unique_ptr<Communicator> *result) {
   if (api->init(&rank, &size, error, sizeof(error)) != 0)
     return ioError(error);
   created = true;
-  *result = std::make_unique<MpiCommunicator>(*api, rank, size);
+  auto communicator = std::make_unique<MpiCommunicator>(*api, rank, size);
+  CLEAVE_TRY(communicator->start());
+  *result = std::move(communicator);
   return Status::ok();
 }
 

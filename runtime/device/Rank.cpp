@@ -75,6 +75,11 @@ Bytes Rank::portBytes(const fb::Port &port, unsigned frame) const {
   return {impl_->bound.regions[port.region()].at(frame) + port.offset(), bytes};
 }
 
+Bytes Rank::regionBytes(unsigned region) const {
+  const Address &address = impl_->bound.regions[region];
+  return {address.base, address.bytes};
+}
+
 Bytes Rank::stateBytes(const fb::State &state) const {
   return {impl_->bound.regions[state.region()].base + state.offset(), stateShardBytes(impl_->plan, state)};
 }

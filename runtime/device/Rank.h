@@ -60,6 +60,8 @@ public:
 
   // The bytes of an input or output for micro-batch `frame`.
   Bytes portBytes(const fb::Port &port, unsigned frame) const;
+  // A whole region; of frame 0 where it has several.
+  Bytes regionBytes(unsigned region) const;
   // The bytes of a state as this rank stores it (the whole, or its even cut).
   Bytes stateBytes(const fb::State &state) const;
   // The element range [first, first + count) of the whole state that this rank stores.

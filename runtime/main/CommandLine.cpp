@@ -39,16 +39,6 @@ void addList(CLI::App &command, const char *name, std::vector<std::string> &list
   command.add_option(name, list, help)->allow_extra_args(false);
 }
 
-void addDataOptions(CLI::App &command, TrainOptions &train, const char *help) {
-  addList(command, "--data", train.data, help);
-  command
-      .add_option_function<std::string>(
-          "--last-batch",
-          [&train](const std::string &value) { train.lastBatch = value == "pad" ? LastBatch::Pad : LastBatch::Drop; },
-          "drop | pad: samples that fill no global batch are left out, or filled up with the first ones [drop]")
-      ->check(CLI::IsMember({"drop", "pad"}));
-}
-
 template <typename T>
 void addOptional(CLI::App &command, const char *name, std::optional<T> &target, const char *help) {
   CLI::Option *option = command.add_option_function<T>(
@@ -59,8 +49,14 @@ void addOptional(CLI::App &command, const char *name, std::optional<T> &target, 
 
 void addTrain(CLI::App &command, Command &result) {
   TrainOptions &train = result.train;
-  addDataOptions(command, train, "INPUT=FILE[,FILE...][,key=value...]: data of an input; once per input");
-  addList(command, "--val-data", train.valData, "Likewise, for evaluation");
+  addList(command, "--data", train.data, "INPUT=FILE[,FILE...][,key=value...]: data of an input; once per input");
+  command
+      .add_option_function<std::string>(
+          "--last-batch",
+          [&train](const std::string &value) { train.lastBatch = value == "pad" ? LastBatch::Pad : LastBatch::Drop; },
+          "drop | pad: samples that fill no global batch are left out, or filled up with the first ones [drop]")
+      ->check(CLI::IsMember({"drop", "pad"}));
+  addList(command, "--val-data", train.valData, "Likewise, for evaluation: each sample counts once");
   addOptional(command, "--epochs", train.epochs, "Passes over the data [1]");
   addOptional(command, "--steps", train.steps, "Steps, instead of --epochs");
   addOptional(command, "--seed", train.seed, "Seed of shuffling and dropout [0]");
@@ -75,6 +71,17 @@ void addTrain(CLI::App &command, Command &result) {
   addCount(command, "--keep", train.keep, "Newest checkpoints to keep [all]");
   command.add_flag("--save-best", train.saveBest, "Save whenever the validation loss is the best so far");
   addCount(command, "--patience", train.patience, "Stop after this many evaluations without a better loss [never]");
+  command
+      .add_option_function<std::string>(
+          "--checkpoint",
+          [&train](const std::string &value) {
+            train.checkpoint = value == "full" ? CheckpointForm::Full : CheckpointForm::Sharded;
+          },
+          "sharded | full: each rank writes a file with its part, or all is in one file [sharded]")
+      ->check(CLI::IsMember({"sharded", "full"}));
+  command.add_flag_function(
+      "--save-async,!--no-save-async", [&train](int64_t count) { train.saveAsync = count > 0; },
+      "Save in the background [where the model was compiled with --save-async]");
   command.add_option("--resume", train.resume, "A checkpoint to go on from, or auto: the latest of --save, if any");
   addCount(command, "--log-every", train.logEvery, "Steps between lines of progress [10]");
   command.add_option("--metrics", train.metrics, "Write one JSON object per step to this file");
@@ -132,7 +139,7 @@ struct Parser {
     addList(*infer, "--output", result.outputs, "OUTPUT=FILE.npy: where an output goes");
     addSessionOptions(*infer, result.session);
     addTrain(*train, result);
-    addDataOptions(*evaluate, result.train, "INPUT=FILE[,...]: data of an input; once per input");
+    addList(*evaluate, "--data", result.train.data, "INPUT=FILE[,...]: data of an input; once per input");
     addSessionOptions(*evaluate, result.session);
     addGenerate(*generate, result);
     inspect->add_flag("--json", result.json, "As JSON");

@@ -1,5 +1,7 @@
 #include "runtime/main/Commands.h"
 
+#include "runtime/base/Termination.h"
+#include "runtime/comm/MpiCommunicator.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
@@ -42,7 +44,7 @@ Status train(Session &session, const TrainOptions &options) {
 Status evaluate(Session &session, const TrainOptions &options) {
   Evaluator evaluator;
   Evaluation evaluation;
-  CLEAVE_TRY(Evaluator::open(session, options.data, "--data", options.lastBatch, &evaluator));
+  CLEAVE_TRY(Evaluator::open(session, options.data, "--data", &evaluator));
   CLEAVE_TRY(evaluator.run(&evaluation));
   if (!session.isLeader())
     return Status::ok();
@@ -125,7 +127,6 @@ Status runCommand(const cleave_model &model, const Command &command) {
   if (status.isOk())
     status = std::move(traced).in("--trace");
   if (!status.isOk()) {
-    std::fflush(stdout); // an abort writes nothing more
     session.abandon(status);
     return status;
   }
@@ -137,6 +138,8 @@ Status runCommand(const cleave_model &model, const Command &command) {
 }
 
 int runMain(int argc, const char *const *argv, const cleave_model &model) {
+  if (startedUnderMpi())
+    noteTermination();
   // A file beyond the size limit (ulimit -f) is then an error of write() as a full disk is, with a message.
   std::signal(SIGXFSZ, SIG_IGN);
   std::string name = model.name ? model.name : "model";

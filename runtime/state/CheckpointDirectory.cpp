@@ -4,8 +4,12 @@
 #include "runtime/state/CheckpointSave.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
 #include <set>
+#include <sys/file.h>
+#include <unistd.h>
 
 namespace cleave::rt {
 namespace {
@@ -71,7 +75,7 @@ Status pruneCheckpoints(const std::string &directory, unsigned keep) {
     if (needed.count(names[i]))
       continue;
     // Moved out of sight first: a crash while files go never leaves half a checkpoint under its name.
-    std::string path = directory + "/" + names[i], hidden = directory + "/." + names[i] + ".old";
+    std::string path = directory + "/" + names[i], hidden = directory + "/." + names[i] + ".tmp";
     std::error_code error;
     fs::remove_all(hidden, error);
     fs::rename(path, hidden, error);
@@ -80,6 +84,60 @@ Status pruneCheckpoints(const std::string &directory, unsigned keep) {
     if (error)
       return fileError("remove", path, error.value());
   }
+  return Status::ok();
+}
+
+// "step-00000100" of ".step-00000100.tmp"; empty when it is not such a name.
+static std::string hiddenCheckpoint(const std::string &name, std::string_view suffix) {
+  constexpr std::string_view kPrefix = ".step-";
+  if (name.size() <= kPrefix.size() + suffix.size() || name.compare(0, kPrefix.size(), kPrefix) != 0 ||
+      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
+    return "";
+  std::string step = name.substr(1, name.size() - 1 - suffix.size());
+  bool digits = step.find_first_not_of("0123456789", kPrefix.size() - 1) == std::string::npos;
+  return digits ? step : "";
+}
+
+// "latest.tmp-4242": what AtomicFile leaves when it is killed.
+static bool isHalfPointer(const std::string &name) {
+  for (std::string_view begin : {"latest.tmp-", "best.tmp-", ".probe.tmp-"})
+    if (name.size() > begin.size() && name.compare(0, begin.size(), begin) == 0 &&
+        name.find_first_not_of("0123456789", begin.size()) == std::string::npos)
+      return true;
+  return false;
+}
+
+Status recoverCheckpoints(const std::string &directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
+    names.push_back(it->path().filename().string());
+  for (const std::string &name : names) {
+    std::string path = directory + "/" + name, replaced = hiddenCheckpoint(name, ".old");
+    error.clear();
+    if (!replaced.empty() && !isCheckpoint(directory + "/" + replaced) && isCheckpoint(path))
+      fs::rename(path, directory + "/" + replaced, error); // killed between two renames
+    else if (!replaced.empty() || !hiddenCheckpoint(name, ".tmp").empty() || isHalfPointer(name))
+      fs::remove_all(path, error);
+    if (error)
+      return fileError("remove", path, error.value());
+  }
+  return Status::ok();
+}
+
+CheckpointLock::~CheckpointLock() {
+  if (fd_ >= 0)
+    ::close(fd_);
+}
+
+Status CheckpointLock::take(const std::string &directory, CheckpointLock *result) {
+  CheckpointLock lock;
+  lock.fd_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock.fd_ < 0)
+    return fileError("open", directory, errno);
+  if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return invalidArgument("another process is saving into " + directory + "; give another directory, or end it first");
+  *result = std::move(lock);
   return Status::ok();
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/state/CheckpointIndex.h"
 
+#include "runtime/plan/SavedState.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -7,14 +9,15 @@
 namespace cleave::rt {
 namespace {
 
-// "h.0.weight", "h.0.weight#exp_avg", and with "@first" when it is a part.
+// "h.0.weight", "h.0.weight#exp_avg"
+std::string tensorKey(const std::string &name, const std::string &slot) {
+  return slot.empty() ? name : name + "#" + slot;
+}
+
+// The same with "@first" when it is a part.
 std::string sliceKey(const LogicalSegment &segment, const std::string &slot, const Overlap &overlap) {
-  std::string key = segment.name;
-  if (!slot.empty())
-    key += "#" + slot;
-  if (overlap.count != segment.count)
-    key += "@" + std::to_string(overlap.logical);
-  return key;
+  bool isPart = overlap.count != segment.count;
+  return tensorKey(segment.name, slot) + (isPart ? "@" + std::to_string(overlap.logical) : "");
 }
 
 // Whether this rank writes what it stores of a state: coordinate 0 on every axis that does not split it.
@@ -52,21 +55,7 @@ const CheckpointTensor *CheckpointIndex::find(std::string_view name, std::string
 
 static bool isPartial(const fb::State &state) { return state.partial_axes() && state.partial_axes()->size() != 0; }
 
-bool isSaved(const fb::State &state) {
-  switch (state.role()) {
-  case fb::Role::parameter:
-  case fb::Role::buffer:
-  case fb::Role::optimizer:
-    return true;
-  case fb::Role::scalar: // a partial one sums up within a step
-    return !isPartial(state);
-  case fb::Role::gradient:
-  case fb::Role::constant:
-  case fb::Role::coordinate:
-    return false;
-  }
-  return false;
-}
+bool isSaved(const fb::State &state) { return isSaved(state.role(), isPartial(state)); }
 
 std::string checkpointSlot(const fb::State &state) {
   return state.role() == fb::Role::optimizer && state.slot() ? state.slot()->str() : "";
@@ -113,12 +102,23 @@ Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result) {
     for (const OwnedSlice &slice : ownedSlices(plan, meshCoordinates(plan, rank))) {
       const fb::State &state = *plan.states()->Get(slice.state);
       CheckpointTensor &tensor = result->tensors[places[{slice.segment.name, checkpointSlot(state)}]];
-      tensor.slices.push_back({shardName(rank), slice.key, slice.overlap.logical, slice.overlap.count});
+      tensor.slices.push_back({shardName(rank), slice.key, slice.overlap.logical, slice.overlap.count, rank});
     }
   for (CheckpointTensor &tensor : result->tensors)
     std::sort(tensor.slices.begin(), tensor.slices.end(),
               [](const CheckpointSlice &a, const CheckpointSlice &b) { return a.first < b.first; });
   return Status::ok();
+}
+
+CheckpointIndex fullIndex(CheckpointIndex sharded) {
+  for (CheckpointTensor &tensor : sharded.tensors) {
+    uint64_t elements = 0;
+    countElements(tensor.shape, &elements);
+    tensor.slices.clear();
+    if (elements != 0)
+      tensor.slices.push_back({kFullCheckpointFile, tensorKey(tensor.name, tensor.slot), 0, elements});
+  }
+  return sharded;
 }
 
 } // namespace cleave::rt

@@ -19,7 +19,11 @@ namespace cleave::rt {
 struct CheckpointSlice {
   std::string file, key;
   uint64_t first = 0, count = 0;
+  unsigned rank = 0; // that stores it, while it is saved; not in the file
 };
+
+// Sharded: each rank writes a file with what it stores. Full: the first rank writes all tensors, whole, into one.
+enum class CheckpointForm { Sharded, Full };
 
 struct CheckpointTensor {
   std::string name, slot, role; // role: a name of fb::Role
@@ -48,9 +52,12 @@ struct CheckpointIndex {
 };
 
 constexpr const char *kCheckpointIndexFile = "checkpoint.json";
+constexpr const char *kFullCheckpointFile = "model.safetensors";
 
 // The index that ranks of this plan write together; derived from the plan alone, so that nothing has to be gathered.
 Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result);
+// The same tensors in one file.
+CheckpointIndex fullIndex(CheckpointIndex sharded);
 
 // The slices of one rank, with the state they come from; the same formula as makeCheckpointIndex. A slice that several
 // ranks store is given to the one at coordinate 0 of the axes on which it is replicated.
@@ -64,8 +71,7 @@ std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsi
 std::string shardName(unsigned rank);
 // The slot under which a state's tensors are saved: the optimizer's name for it, "" for the value itself.
 std::string checkpointSlot(const fb::State &state);
-// Parameters, buffers, optimizer state and scalars are saved; gradients, constants, coordinates and the sums of one
-// step are made anew.
+// The rule of plan/SavedState.h.
 bool isSaved(const fb::State &state);
 
 Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index);

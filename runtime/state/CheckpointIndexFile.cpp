@@ -83,7 +83,7 @@ Status fromJson(const json &value, CheckpointTensor *tensor) {
     return dataLoss("tensor '" + tensor->name + "' has the unknown dtype " + type);
   for (const json &slice : value.at("slices"))
     tensor->slices.push_back({slice.at("file").get<std::string>(), slice.at("key").get<std::string>(),
-                              slice.at("first").get<uint64_t>(), slice.at("count").get<uint64_t>()});
+                              slice.at("first").get<uint64_t>(), slice.at("count").get<uint64_t>(), 0});
   return checkSlices(*tensor);
 }
 

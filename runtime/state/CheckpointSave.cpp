@@ -3,7 +3,9 @@
 #include "runtime/state/AtomicFile.h"
 #include "runtime/state/SafeTensors.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 
 namespace cleave::rt {
@@ -15,10 +17,36 @@ Status failed(const std::string &action, const std::string &path, const std::err
   return fileError(action, path, error.value());
 }
 
+// "DIR/.step-00000100.old" for "DIR/step-00000100"
+std::string hiddenName(const std::string &path, const char *suffix) {
+  fs::path whole(path);
+  return (whole.parent_path() / ("." + whole.filename().string() + suffix)).string();
+}
+
 std::string stepName(uint64_t step) {
   char name[40];
   std::snprintf(name, sizeof name, "step-%08llu", static_cast<unsigned long long>(step));
   return name;
+}
+
+// Gives a directory its name. One that is there (of an earlier run) changes places with it in one step, so that no
+// moment is without a checkpoint of that name.
+Status moveInto(const std::string &aside, const std::string &target) {
+  if (::rename(aside.c_str(), target.c_str()) == 0)
+    return Status::ok();
+  if ((errno == ENOTEMPTY || errno == EEXIST) &&
+      ::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0)
+    return Status::ok();
+  if (errno != EINVAL && errno != ENOSYS)
+    return fileError("write", target, errno);
+  // The file system cannot exchange: a crash between these two is mended by recoverCheckpoints().
+  std::string replaced = hiddenName(target, ".old");
+  std::error_code error;
+  fs::remove_all(replaced, error);
+  if (::rename(target.c_str(), replaced.c_str()) != 0 || ::rename(aside.c_str(), target.c_str()) != 0)
+    return fileError("replace", target, errno);
+  fs::remove_all(replaced, error);
+  return Status::ok();
 }
 
 } // namespace
@@ -67,6 +95,23 @@ Status CheckpointSave::writeShard(const fb::Plan &plan, unsigned rank, const Ran
   return tensors.empty() ? Status::ok() : writeSafeTensors(aside_ + "/" + shardName(rank), tensors);
 }
 
+Status CheckpointSave::writeFull(const CheckpointIndex &sharded, const VisitSlice &visit) const {
+  std::vector<TensorView> tensors;
+  for (const CheckpointTensor &tensor : fullIndex(sharded).tensors) {
+    uint64_t elements = 0;
+    countElements(tensor.shape, &elements);
+    std::string key = tensor.slices.empty() ? tensor.name : tensor.slices[0].key;
+    tensors.push_back({key, tensor.type, tensor.shape, nullptr, elements * elementSize(tensor.type)});
+  }
+  SafeTensorsFile file;
+  CLEAVE_TRY(file.create(aside_ + "/" + kFullCheckpointFile, tensors));
+  Append append = [&file](const std::byte *data, size_t bytes) { return file.append(data, bytes); };
+  for (const CheckpointTensor &tensor : sharded.tensors)
+    for (const CheckpointSlice &slice : tensor.slices)
+      CLEAVE_TRY(visit(tensor, slice, append));
+  return file.commit();
+}
+
 void CheckpointSave::discard() const {
   std::error_code error; // what made the save fail is what the user is told
   fs::remove_all(aside_, error);
@@ -79,20 +124,11 @@ Status CheckpointSave::publish(const CheckpointIndex &index) const {
       if (std::error_code error; !fs::exists(aside_ + "/" + slice.file, error))
         return ioError("another process could not write " + slice.file + "; its message says why");
   CLEAVE_TRY(writeCheckpointIndex(aside_ + "/" + kCheckpointIndexFile, index));
-  std::string target = directory_ + "/" + name_, replaced = directory_ + "/." + name_ + ".old";
   std::error_code error;
-  // A directory cannot be renamed onto a full one: an equal step of an earlier run is moved away first.
-  fs::remove_all(replaced, error);
-  if (fs::exists(target, error))
-    fs::rename(target, replaced, error);
-  if (error)
-    return failed("replace", target, error);
-  fs::rename(aside_, target, error);
-  if (error)
-    return failed("write", target, error);
+  CLEAVE_TRY(moveInto(aside_, directory_ + "/" + name_));
   CLEAVE_TRY(syncDirectory(directory_));
-  fs::remove_all(replaced, error);
-  return Status::ok();
+  fs::remove_all(aside_, error); // what it replaced
+  return error ? failed("remove", aside_, error) : Status::ok();
 }
 
 Status CheckpointSave::point(const std::string &pointer) const {

@@ -2,15 +2,18 @@
 //
 //   DIR/latest               "step-00000100", replaced by rename
 //   DIR/best                 likewise, for the best validation loss
-//   DIR/step-00000100/       rank-00000.safetensors ..., checkpoint.json; appears whole, by rename
-//   DIR/.step-00000200.tmp/  being written, or left by a crash; the next save of that step starts it afresh
+//   DIR/step-00000100/       rank-00000.safetensors ... (or model.safetensors), checkpoint.json; appears whole, by
+//   rename DIR/.step-00000200.tmp/  being written, or left by a crash; recoverCheckpoints() removes it
 //
-// Every process calls writeShard() for its ranks; one, the leader, does the rest. Between prepare(), the shards and
-// publish() all processes must meet (Communicator's barrier); with ranks as threads the caller's join is enough.
+// Every process calls writeShard() for its ranks, or takes part in writing the full file (train/CheckpointWriter.h);
+// one, the leader, does the rest. Between prepare(), the parts and publish() all processes must agree that all is well
+// so far.
 #ifndef CLEAVE_RUNTIME_STATE_CHECKPOINTSAVE_H
 #define CLEAVE_RUNTIME_STATE_CHECKPOINTSAVE_H
 
 #include "runtime/state/CheckpointIndex.h"
+
+#include <functional>
 
 namespace cleave::rt {
 
@@ -24,6 +27,11 @@ public:
   Status prepare() const;
   // The slices that this rank owns; no file when it owns none.
   Status writeShard(const fb::Plan &plan, unsigned rank, const RankStates &states) const;
+  // Leader: one file with all tensors, brought piece by piece in the order of the sharded index. `visit` calls
+  // `append` for each piece of a slice.
+  using Append = std::function<Status(const std::byte *data, size_t bytes)>;
+  using VisitSlice = std::function<Status(const CheckpointTensor &, const CheckpointSlice &, const Append &append)>;
+  Status writeFull(const CheckpointIndex &sharded, const VisitSlice &visit) const;
   // Leader: removes the directory aside, after a failure.
   void discard() const;
   // Leader: writes the index and gives the directory its name. Fails where another process could not write its part.
@@ -42,6 +50,28 @@ Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
 // The checkpoint that the user means by a path: itself, what its `latest` names, or the newest one in it.
 Status resolveCheckpoint(const std::string &path, std::string *result);
+
+// Puts a directory right that a killed process has left: removes what was being written or removed. Nothing that is
+// not ours is touched; a directory that does not exist is right.
+Status recoverCheckpoints(const std::string &directory);
+
+// Keeps other processes from saving into the same directory, until it goes or the process dies. Nothing is written for
+// it. File systems without locks are let pass.
+class CheckpointLock {
+public:
+  CheckpointLock() = default;
+  ~CheckpointLock();
+  CheckpointLock(CheckpointLock &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  CheckpointLock &operator=(CheckpointLock &&other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+
+  static Status take(const std::string &directory, CheckpointLock *result);
+
+private:
+  int fd_ = -1;
+};
 
 } // namespace cleave::rt
 

@@ -8,6 +8,7 @@
 
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Status.h"
+#include "runtime/state/AtomicFile.h"
 #include "runtime/state/ElementType.h"
 
 #include <map>
@@ -55,7 +56,23 @@ private:
 
 using Metadata = std::map<std::string, std::string>;
 
-// Streams the tensors into a new file that appears whole or not at all.
+// A new file whose tensors come one after the other, in pieces; it appears whole, by commit(), or not at all.
+//
+//   SafeTensorsFile file;
+//   CLEAVE_TRY(file.create("w.safetensors", tensors));        // their names, types, shapes and sizes; no data
+//   for (each tensor, in that order) CLEAVE_TRY(file.append(piece, bytes));
+//   CLEAVE_TRY(file.commit());
+class SafeTensorsFile {
+public:
+  Status create(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata = {});
+  Status append(const void *data, size_t bytes) { return file_.write(data, bytes); }
+  Status commit() { return file_.commit(); }
+
+private:
+  AtomicFile file_;
+};
+
+// Writes tensors that are in memory.
 Status writeSafeTensors(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata = {});
 
 } // namespace cleave::rt

@@ -1,4 +1,3 @@
-#include "runtime/state/AtomicFile.h"
 #include "runtime/state/SafeTensors.h"
 
 #include <nlohmann/json.hpp>
@@ -13,6 +12,8 @@ Status makeHeader(const std::vector<TensorView> &tensors, const Metadata &metada
     header["__metadata__"] = metadata;
   uint64_t offset = 0;
   for (const TensorView &tensor : tensors) {
+    if (header.contains(tensor.name))
+      return invalidArgument("two tensors are named '" + tensor.name + "'");
     header[tensor.name] = {{"dtype", safetensorsName(tensor.type)},
                            {"shape", tensor.shape},
                            {"data_offsets", {offset, offset + tensor.bytes}}};
@@ -30,16 +31,21 @@ Status makeHeader(const std::vector<TensorView> &tensors, const Metadata &metada
 
 } // namespace
 
-Status writeSafeTensors(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata) {
+Status SafeTensorsFile::create(const std::string &path, const std::vector<TensorView> &tensors,
+                               const Metadata &metadata) {
   std::string header;
   CLEAVE_TRY(makeHeader(tensors, metadata, &header).in(path));
-  AtomicFile file;
-  CLEAVE_TRY(AtomicFile::create(path, &file));
+  CLEAVE_TRY(AtomicFile::create(path, &file_));
   uint64_t headerBytes = header.size();
-  CLEAVE_TRY(file.write(&headerBytes, sizeof headerBytes));
-  CLEAVE_TRY(file.write(header.data(), header.size()));
+  CLEAVE_TRY(append(&headerBytes, sizeof headerBytes));
+  return append(header.data(), header.size());
+}
+
+Status writeSafeTensors(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata) {
+  SafeTensorsFile file;
+  CLEAVE_TRY(file.create(path, tensors, metadata));
   for (const TensorView &tensor : tensors)
-    CLEAVE_TRY(file.write(tensor.data, tensor.bytes));
+    CLEAVE_TRY(file.append(tensor.data, tensor.bytes));
   return file.commit();
 }
 

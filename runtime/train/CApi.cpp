@@ -1,11 +1,13 @@
 // The C API over Session: statuses become codes, and nothing is thrown across it.
 #include "cleave/cleave.h"
 
+#include "runtime/train/Evaluator.h"
 #include "runtime/train/GlobalTensor.h"
 #include "runtime/train/ScalarStates.h"
 #include "runtime/train/TrainCheckpoints.h"
 
 #include <climits>
+#include <cmath>
 #include <exception>
 #include <limits>
 #include <unistd.h>
@@ -16,6 +18,7 @@ struct cleave_session {
   Session session;
   TrainingPosition position;
   ScalarState lr, step, seed, clip, loss;
+  double clipNorm = std::numeric_limits<double>::infinity();
 };
 
 namespace {
@@ -100,11 +103,36 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   session->lr.set(rate);
   session->step.setInteger(static_cast<int64_t>(session->position.step + 1));
   session->seed.setInteger(static_cast<int64_t>(session->position.seed));
-  session->clip.set(std::numeric_limits<double>::infinity());
+  session->clip.set(session->clipNorm);
   CLEAVE_TRY(session->session.run(*program));
   ++session->position.step;
   if (loss)
     *loss = session->loss.get().value_or(std::numeric_limits<double>::quiet_NaN());
+  return Status::ok();
+}
+
+Status evaluate(cleave_session *session, cleave_evaluation *sums) {
+  if (sums->struct_size != sizeof *sums)
+    return invalidArgument("cleave_evaluate: sums->struct_size is not sizeof(cleave_evaluation)");
+  const cleave::rt::fb::Program *program = nullptr;
+  CLEAVE_TRY(session->session.entry("evaluate", &program));
+  EvaluationScalars scalars;
+  CLEAVE_TRY(EvaluationScalars::open(session->session, &scalars));
+  scalars.clear();
+  CLEAVE_TRY(session->session.run(*program));
+  EvaluationSums read = scalars.read();
+  *sums = {sizeof *sums, read.loss, read.count, read.correct, read.predictions};
+  return Status::ok();
+}
+
+Status setClipNorm(cleave_session *session, double norm) {
+  if (norm < 0 || std::isnan(norm))
+    return invalidArgument("cleave_set_clip_norm: expected a positive norm, or 0 for none; got " +
+                           std::to_string(norm));
+  if (norm > 0 && !session->clip.exists())
+    return invalidArgument("cleave_set_clip_norm: this model was compiled without gradient clipping (it has no "
+                           "scalar.clip_norm)");
+  session->clipNorm = norm > 0 ? norm : std::numeric_limits<double>::infinity();
   return Status::ok();
 }
 
@@ -189,12 +217,29 @@ cleave_code cleave_set_seed(cleave_session *session, uint64_t seed) {
   });
 }
 
+cleave_code cleave_set_clip_norm(cleave_session *session, double norm) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_set_clip_norm", {session}));
+    return setClipNorm(session, norm);
+  });
+}
+
+cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums) {
+  return guard([&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_evaluate", {session, sums}));
+    return evaluate(session, sums);
+  });
+}
+
 uint64_t cleave_step_count(const cleave_session *session) { return session ? session->position.step : 0; }
 
 cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory) {
   return guard([&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_save_checkpoint", {session, directory}));
-    return saveCheckpoint(session->session, directory, session->position, /*isBest=*/false, /*keep=*/0);
+    SaveRequest request;
+    request.directory = directory;
+    request.position = session->position;
+    return writeCheckpoint(session->session, liveStates(session->session), request);
   });
 }
 

@@ -91,7 +91,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
     return invalidArgument(std::string(option) + " has " + std::to_string(data.samples) +
                            " samples, fewer than one global batch of " + std::to_string(globalBatch) +
                            "; give more data, or --last-batch pad");
-  result->reset(new InputFeed(program, frames, sampler, labelRanges(session.plan(), program)));
+  result->reset(new InputFeed(program, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
   (*result)->reader_ = std::make_unique<BatchReader>(data.sources, sampler, geometry, epoch, position);
   return Status::ok();
 }
@@ -101,7 +101,8 @@ Status InputFeed::fill(unsigned local, Rank &rank) const {
     for (unsigned frame = 0; frame < frames_; ++frame) {
       Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
       std::memcpy(port.data, batch_->bytes(local, frame, input), port.size);
-      CLEAVE_TRY(ranges_[input].check(*program_.inputs()->Get(input), port));
+      for (const IndexRange &range : ranges_[input])
+        CLEAVE_TRY(range.check(*program_.inputs()->Get(input), port));
     }
   return Status::ok();
 }

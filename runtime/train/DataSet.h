@@ -3,7 +3,7 @@
 #define CLEAVE_RUNTIME_TRAIN_DATASET_H
 
 #include "runtime/train/BatchReader.h"
-#include "runtime/train/LabelRange.h"
+#include "runtime/train/IndexRange.h"
 #include "runtime/train/Session.h"
 
 namespace cleave::rt {
@@ -29,20 +29,22 @@ public:
   uint64_t globalBatch() const { return sampler_.globalBatch(); }
   uint64_t batchesPerEpoch() const { return sampler_.batchesPerEpoch(); }
   uint64_t samples() const { return sampler_.samples(); }
+  uint64_t tail() const { return sampler_.tail(); }
   // Waits for the next global batch; it stays until the next call.
   const Batch &advance() { return *(batch_ = reader_->next()); }
-  // Copies this rank's part of the current batch to its ports; called on the rank's thread. Fails where a label is none
-  // of the classes: a loss computed from it would be zero, and training would go on with it.
+  // Copies this rank's part of the current batch to its ports; called on the rank's thread. Fails where a number
+  // is no label or index that the model knows: a loss computed from it could be zero, and training would go on.
   Status fill(unsigned local, Rank &rank) const;
 
 private:
-  InputFeed(const fb::Program &program, unsigned frames, const Sampler &sampler, std::vector<LabelRange> ranges)
+  InputFeed(const fb::Program &program, unsigned frames, const Sampler &sampler,
+            std::vector<std::vector<IndexRange>> ranges)
       : program_(program), frames_(frames), sampler_(sampler), ranges_(std::move(ranges)) {}
 
   const fb::Program &program_;
   unsigned frames_;
   Sampler sampler_;
-  std::vector<LabelRange> ranges_; // by input
+  std::vector<std::vector<IndexRange>> ranges_; // by input
   std::unique_ptr<BatchReader> reader_;
   const Batch *batch_ = nullptr;
 };

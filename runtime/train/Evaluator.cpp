@@ -2,40 +2,71 @@
 
 namespace cleave::rt {
 
-Status Evaluator::open(Session &session, const std::vector<std::string> &specs, const char *option, LastBatch last,
-                       Evaluator *result) {
+void EvaluationSums::add(const EvaluationSums &other, double times) {
+  loss += times * other.loss;
+  count += times * other.count;
+  correct += times * other.correct;
+  predictions += times * other.predictions;
+}
+
+Status EvaluationScalars::open(Session &session, EvaluationScalars *result) {
+  result->loss_ = ScalarState(session, "scalar.eval_loss_sum");
+  result->count_ = ScalarState(session, "scalar.eval_count");
+  result->correct_ = ScalarState(session, "scalar.eval_correct");
+  result->predictions_ = ScalarState(session, "scalar.eval_predictions");
+  if (!result->loss_.exists() || !result->count_.exists())
+    return internal("the program 'evaluate' has no scalar.eval_loss_sum and scalar.eval_count");
+  return Status::ok();
+}
+
+void EvaluationScalars::clear() const {
+  for (const ScalarState *scalar : {&loss_, &count_, &correct_, &predictions_})
+    scalar->set(0);
+}
+
+EvaluationSums EvaluationScalars::read() const {
+  return {loss_.get().value_or(0), count_.get().value_or(0), correct_.get().value_or(0),
+          predictions_.get().value_or(0)};
+}
+
+Status Evaluator::open(Session &session, const std::vector<std::string> &specs, const char *option, Evaluator *result) {
   Evaluator evaluator;
   evaluator.session_ = &session;
   CLEAVE_TRY(session.entry("evaluate", &evaluator.program_));
   evaluator.data_ = std::make_unique<DataSet>();
   CLEAVE_TRY(DataSet::open(*evaluator.program_, specs, option, evaluator.data_.get()));
   CLEAVE_TRY(InputFeed::open(session, *evaluator.program_, inputFrames(session.plan(), *evaluator.program_),
-                             *evaluator.data_, /*seed=*/0, /*shuffle=*/false, last, 0, 0, option, &evaluator.feed_));
-  evaluator.lossSum_ = ScalarState(session, "scalar.eval_loss_sum");
-  evaluator.count_ = ScalarState(session, "scalar.eval_count");
-  evaluator.correct_ = ScalarState(session, "scalar.eval_correct");
-  evaluator.predictions_ = ScalarState(session, "scalar.eval_predictions");
-  if (!evaluator.lossSum_.exists() || !evaluator.count_.exists())
-    return internal("the program 'evaluate' has no scalar.eval_loss_sum and scalar.eval_count");
+                             *evaluator.data_, /*seed=*/0, /*shuffle=*/false, LastBatch::Measure, 0, 0, option,
+                             &evaluator.feed_));
+  CLEAVE_TRY(EvaluationScalars::open(session, &evaluator.scalars_));
   *result = std::move(evaluator);
   return Status::ok();
 }
 
+Status Evaluator::runBatch(EvaluationSums *sums) {
+  scalars_.clear();
+  feed_->advance();
+  CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
+    CLEAVE_TRY(feed_->fill(local, rank));
+    return rank.run(*program_);
+  }));
+  *sums = scalars_.read();
+  return Status::ok();
+}
+
 Status Evaluator::run(Evaluation *result) {
-  for (const ScalarState *scalar : {&lossSum_, &count_, &correct_, &predictions_})
-    scalar->set(0);
-  for (uint64_t batch = 0; batch < feed_->batchesPerEpoch(); ++batch) {
-    feed_->advance();
-    CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
-      CLEAVE_TRY(feed_->fill(local, rank));
-      return rank.run(*program_);
-    }));
+  EvaluationSums total, batch;
+  uint64_t tail = feed_->tail(), batches = feed_->batchesPerEpoch();
+  for (uint64_t i = 0; i < batches; ++i) {
+    CLEAVE_TRY(runBatch(&batch));
+    bool isFilling = tail != 0 && i + 1 == batches;
+    double filled = static_cast<double>(feed_->globalBatch() - tail) / static_cast<double>(feed_->globalBatch());
+    total.add(batch, isFilling ? -filled : 1);
   }
-  result->samples = feed_->batchesPerEpoch() * feed_->globalBatch();
-  result->loss = *lossSum_.get() / *count_.get();
-  std::optional<double> correct = correct_.get(), predictions = predictions_.get();
-  if (correct && predictions && *predictions > 0)
-    result->accuracy = *correct / *predictions;
+  result->samples = feed_->samples();
+  result->loss = total.loss / total.count;
+  if (scalars_.hasAccuracy() && total.predictions > 0)
+    result->accuracy = total.correct / total.predictions;
   return Status::ok();
 }
 

@@ -1,7 +1,13 @@
 // A pass over the validation data with the program `evaluate`: mean loss, and accuracy where the model has classes.
 //
-// The program adds each batch to scalar.eval_*, already summed over ranks; the host zeroes them before a pass. With
-// --last-batch drop the samples beyond the last whole global batch are left out, with pad some count twice.
+// The program adds a batch to scalar.eval_*, summed over ranks; the host takes the sums after each batch and adds them
+// in double. Every sample counts once, whatever the batch: with T samples left for a batch of G, the last two batches
+// are those T and G - T copies of the last sample, and G copies of it. The sums of the second tell what a copy adds:
+//
+//   sum of the T = sum of the first - (G - T) / G * sum of the second
+//
+// That holds for every model whose evaluation treats samples alone, as it must for a batch size not to matter.
+// Rejected: a mask over samples inside the program, which a loss written by primitives has no place for.
 #ifndef CLEAVE_RUNTIME_TRAIN_EVALUATOR_H
 #define CLEAVE_RUNTIME_TRAIN_EVALUATOR_H
 
@@ -16,18 +22,38 @@ struct Evaluation {
   uint64_t samples = 0;
 };
 
+// What the program adds up: of the losses, of what they are divided by, of predictions that are right, of predictions.
+struct EvaluationSums {
+  double loss = 0, count = 0, correct = 0, predictions = 0;
+
+  void add(const EvaluationSums &other, double times = 1);
+};
+
+// The program's scalars.
+class EvaluationScalars {
+public:
+  static Status open(Session &session, EvaluationScalars *result);
+  void clear() const;
+  EvaluationSums read() const;
+  bool hasAccuracy() const { return correct_.exists() && predictions_.exists(); }
+
+private:
+  ScalarState loss_, count_, correct_, predictions_;
+};
+
 class Evaluator {
 public:
-  static Status open(Session &session, const std::vector<std::string> &specs, const char *option, LastBatch last,
-                     Evaluator *result);
+  static Status open(Session &session, const std::vector<std::string> &specs, const char *option, Evaluator *result);
   Status run(Evaluation *result);
 
 private:
+  Status runBatch(EvaluationSums *sums);
+
   Session *session_ = nullptr;
   const fb::Program *program_ = nullptr;
   std::unique_ptr<DataSet> data_;
   std::unique_ptr<InputFeed> feed_;
-  ScalarState lossSum_, count_, correct_, predictions_;
+  EvaluationScalars scalars_;
 };
 
 } // namespace cleave::rt

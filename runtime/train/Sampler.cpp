@@ -38,15 +38,18 @@ uint64_t Permutation::operator()(uint64_t i) const {
   return i;
 }
 
+// A position need not be a multiple of the batch: a checkpoint may come from another number of ranks.
 bool Sampler::hasBatch(uint64_t position) const {
-  if (position >= samples_)
-    return false;
-  return last_ == LastBatch::Pad || samples_ - position >= globalBatch_;
+  if (last_ == LastBatch::Measure)
+    return position / globalBatch_ < batchesPerEpoch();
+  return position < samples_ && (last_ == LastBatch::Pad || samples_ - position >= globalBatch_);
 }
 
 uint64_t Sampler::batchesPerEpoch() const {
   uint64_t whole = samples_ / globalBatch_;
-  return whole + (last_ == LastBatch::Pad && samples_ % globalBatch_ != 0);
+  if (last_ == LastBatch::Drop || tail() == 0)
+    return whole;
+  return whole + (last_ == LastBatch::Measure ? 2 : 1);
 }
 
 } // namespace cleave::rt

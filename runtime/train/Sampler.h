@@ -9,6 +9,7 @@
 #ifndef CLEAVE_RUNTIME_TRAIN_SAMPLER_H
 #define CLEAVE_RUNTIME_TRAIN_SAMPLER_H
 
+#include <algorithm>
 #include <cstdint>
 
 namespace cleave::rt {
@@ -25,7 +26,9 @@ private:
 };
 
 // What becomes of the samples left when no whole global batch is: dropped, or padded with the epoch's first ones.
-enum class LastBatch { Drop, Pad };
+// Measure is for sums over samples that must count each once: the batch is filled with copies of the last sample, and
+// another batch of copies alone follows, whose sums tell what the filling has added (Evaluator.h).
+enum class LastBatch { Drop, Pad, Measure };
 
 class Sampler {
 public:
@@ -35,13 +38,15 @@ public:
   // Whether a global batch starts at this position.
   bool hasBatch(uint64_t position) const;
   uint64_t batchesPerEpoch() const;
+  // Samples beyond the last whole global batch.
+  uint64_t tail() const { return samples_ % globalBatch_; }
   uint64_t globalBatch() const { return globalBatch_; }
   uint64_t samples() const { return samples_; }
   Permutation order(uint64_t epoch) const { return {samples_, seed_, epoch}; }
   // The sample at a place of the epoch that `order` belongs to.
   uint64_t sample(const Permutation &order, uint64_t place) const {
-    uint64_t wrapped = place % samples_;
-    return shuffle_ ? order(wrapped) : wrapped;
+    uint64_t inside = last_ == LastBatch::Measure ? std::min(place, samples_ - 1) : place % samples_;
+    return shuffle_ ? order(inside) : inside;
   }
 
 private:

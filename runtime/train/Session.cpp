@@ -159,8 +159,19 @@ Status Session::barrier() {
 }
 
 void Session::abandon(const Status &reason) {
-  if (impl_->mpi && impl_->mpi->size() > 1)
+  if (impl_->mpi)
     impl_->mpi->abort(reason);
+}
+
+Communicator *Session::processes() const { return impl_->mpi.get(); }
+
+Status Session::agree(Status mine, const char *what, unsigned channel) {
+  bool all = true;
+  if (impl_->mpi)
+    CLEAVE_TRY(impl_->mpi->agree(mine.isOk(), &all, channel));
+  if (mine.isOk() && !all)
+    return peerLost(std::string("another process could not ") + what + "; its message says why");
+  return mine;
 }
 
 Status Session::gather(std::byte *data, size_t size) {

@@ -55,9 +55,14 @@ public:
   Status run(const fb::Program &program);
   // Waits until all processes are here.
   Status barrier();
-  // Ends the other processes of an MPI world, and this one, with the reason. For an error that this process may have
-  // met alone: the others would wait for it until CLEAVE_COMM_TIMEOUT_S is over, and MPI_Finalize here for them.
+  // Tells the other processes of an MPI world that this one gives up; they end with an error, too. For an error that it
+  // may have met alone: the others would wait for it until CLEAVE_COMM_TIMEOUT_S is over. The caller tells the reason.
   void abandon(const Status &reason);
+  // What processes talk through, one rank each; null where this one holds all ranks.
+  Communicator *processes() const;
+  // All processes meet and learn whether one of them has failed. Its own failure comes back to it, that of another as
+  // PeerLost: `what` it could not do.
+  Status agree(Status mine, const char *what, unsigned channel = 0);
 
   // Brings bytes together on the leader's process: each byte was written by one process, and is zero on the others.
   Status gather(std::byte *data, size_t size);

@@ -1,4 +1,4 @@
-// Checkpoints of a running training: all ranks write their parts, the leader the rest.
+// Checkpoints of a session: all processes write their parts, the leader the rest.
 #ifndef CLEAVE_RUNTIME_TRAIN_TRAINCHECKPOINTS_H
 #define CLEAVE_RUNTIME_TRAIN_TRAINCHECKPOINTS_H
 
@@ -7,9 +7,22 @@
 
 namespace cleave::rt {
 
-// Saves the states of all ranks as DIR/step-*, lets `latest` (and `best`) name it, and removes old ones.
-Status saveCheckpoint(Session &session, const std::string &directory, const TrainingPosition &position, bool isBest,
-                      unsigned keep);
+struct SaveRequest {
+  std::string directory;
+  CheckpointForm form = CheckpointForm::Sharded;
+  TrainingPosition position;
+  bool isBest = false;
+  unsigned keep = 0; // newest checkpoints that stay; 0: all
+};
+
+// Saves states as DIR/step-*, lets `latest` (and `best`) name it, and removes old ones. `states` are those of the local
+// ranks, or a copy of them; all processes come with the same request, on a channel that nobody else uses meanwhile.
+// They all return an error when one of them cannot write.
+Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, const SaveRequest &request,
+                       unsigned channel = 0);
+
+// The states of the local ranks as they are now.
+std::vector<RankStates> liveStates(const Session &session);
 
 // Fills the states of all ranks from the checkpoint that `path` names.
 Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position);

@@ -1,7 +1,6 @@
 #include "runtime/train/TrainLoop.h"
 
 #include "runtime/train/MemoryUsage.h"
-#include "runtime/train/TrainCheckpoints.h"
 
 #include <chrono>
 #include <cmath>
@@ -45,8 +44,12 @@ Status TrainLoop::run() {
     CLEAVE_TRY(finishStep(&metrics, epochEnds, &stop));
   }
   progress_->finish();
-  if (!options_.save.empty() && savedStep_ != position_.step)
+  if (!saver_)
+    return Status::ok();
+  if (savedStep_ != position_.step)
     CLEAVE_TRY(save(false));
+  CLEAVE_TRY(saver_->finish().in("--save"));
+  noteSaved();
   return Status::ok();
 }
 
@@ -124,7 +127,10 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   if (*stop && !last)
     progress_->note("stopped early: no better loss in " + std::to_string(position_.stale) + " evaluations");
   bool saves = options_.saveEvery != 0 && position_.step % options_.saveEvery == 0;
-  if (!options_.save.empty() && (saves || (isBest && options_.saveBest) || *stop))
+  if (saver_)
+    CLEAVE_TRY(saver_->poll().in("--save"));
+  noteSaved();
+  if (saver_ && (saves || (isBest && options_.saveBest) || *stop))
     return save(isBest && options_.saveBest);
   return Status::ok();
 }
@@ -146,11 +152,19 @@ Status TrainLoop::evaluate(StepMetrics *metrics, bool *isBest) {
 }
 
 Status TrainLoop::save(bool isBest) {
-  CLEAVE_TRY(saveCheckpoint(*session_, options_.save, position_, isBest, options_.keep).in("--save"));
+  SaveRequest request{options_.save, options_.checkpoint, position_, isBest, options_.keep};
+  CLEAVE_TRY(saver_->save(std::move(request)).in("--save"));
   savedStep_ = position_.step;
   sentBefore_ = session_->bytesSent();
-  progress_->note("saved " + CheckpointSave(options_.save, position_.step).path());
+  noteSaved();
   return Status::ok();
+}
+
+void TrainLoop::noteSaved() {
+  if (!saver_)
+    return;
+  for (const std::string &path : saver_->takeSaved())
+    progress_->note("saved " + path);
 }
 
 } // namespace cleave::rt

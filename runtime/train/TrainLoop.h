@@ -10,7 +10,7 @@
 #ifndef CLEAVE_RUNTIME_TRAIN_TRAINLOOP_H
 #define CLEAVE_RUNTIME_TRAIN_TRAINLOOP_H
 
-#include "runtime/state/CheckpointIndex.h"
+#include "runtime/train/CheckpointSaver.h"
 #include "runtime/train/Evaluator.h"
 #include "runtime/train/Progress.h"
 #include "runtime/train/Schedule.h"
@@ -29,6 +29,7 @@ public:
 
 private:
   Status openData();
+  Status openSave();
   Status resume();
   Status openOutputs();
   Status checkScalars();
@@ -38,6 +39,7 @@ private:
   void readResults(StepMetrics *metrics);
   Status evaluate(StepMetrics *metrics, bool *isBest);
   Status save(bool isBest);
+  void noteSaved();
   Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);
 
   Session *session_ = nullptr;
@@ -53,6 +55,8 @@ private:
   TrainingPosition position_;
   bool resumed_ = false;
   uint64_t savedStep_ = 0;
+  CheckpointLock saveLock_;
+  std::unique_ptr<CheckpointSaver> saver_;
 
   ScalarState lrState_, stepState_, seedState_, clipState_, loss_, gradNorm_, lossScale_, skipped_;
   std::unique_ptr<Progress> progress_;

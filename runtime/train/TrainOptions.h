@@ -2,6 +2,7 @@
 #ifndef CLEAVE_RUNTIME_TRAIN_TRAINOPTIONS_H
 #define CLEAVE_RUNTIME_TRAIN_TRAINOPTIONS_H
 
+#include "runtime/state/CheckpointIndex.h"
 #include "runtime/train/Sampler.h"
 
 #include <optional>
@@ -28,7 +29,9 @@ struct TrainOptions {
   uint64_t saveEvery = 0; // steps; 0: at the end only
   unsigned keep = 0;      // newest checkpoints kept; 0: all
   bool saveBest = false;
-  std::string resume; // a checkpoint, or "auto": the latest of `save` if there is one
+  CheckpointForm checkpoint = CheckpointForm::Sharded;
+  std::optional<bool> saveAsync; // default: where the model has a snapshot
+  std::string resume;            // a checkpoint, or "auto": the latest of `save` if there is one
 
   uint64_t logEvery = 10;
   std::string metrics, tensorboard;

@@ -1,11 +1,10 @@
 // What a training run needs before its first step: everything that can be wrong with options and files shows here.
 #include "runtime/plan/PlanReader.h"
-#include "runtime/state/CheckpointSave.h"
-#include "runtime/train/TrainCheckpoints.h"
 #include "runtime/train/TrainLoop.h"
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace cleave::rt {
 namespace {
@@ -45,8 +44,10 @@ Status checkOptions(const TrainOptions &options) {
   bool validates = !options.valData.empty();
   if (!validates && (options.evalEvery != 0 || options.patience != 0 || options.saveBest))
     return invalidArgument("--eval-every, --patience and --save-best need --val-data");
-  if (options.save.empty() && (options.saveEvery != 0 || options.keep != 0 || options.saveBest))
-    return invalidArgument("--save-every, --keep and --save-best need --save DIR");
+  bool details = options.saveEvery != 0 || options.keep != 0 || options.saveBest || options.saveAsync.value_or(false) ||
+                 options.checkpoint != CheckpointForm::Sharded;
+  if (options.save.empty() && details)
+    return invalidArgument("--save-every, --keep, --save-best, --save-async and --checkpoint need --save DIR");
   if (options.save.empty() && options.resume == "auto")
     return invalidArgument("--resume auto needs --save DIR");
   return Status::ok();
@@ -62,6 +63,7 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   CLEAVE_TRY(checkOptions(options));
   CLEAVE_TRY(parseSchedule(options.lrSchedule, &loop.schedule_).in("--lr-schedule"));
   CLEAVE_TRY(loop.checkScalars());
+  CLEAVE_TRY(loop.openSave().in("--save"));
   CLEAVE_TRY(loop.resume());
   CLEAVE_TRY(loop.openData());
   CLEAVE_TRY(loop.openOutputs());
@@ -87,6 +89,24 @@ Status TrainLoop::checkScalars() {
   return Status::ok();
 }
 
+// Whether checkpoints can be written is asked before an hour of training, not after it.
+Status TrainLoop::openSave() {
+  if (options_.save.empty())
+    return Status::ok();
+  Status status;
+  if (session_->isLeader()) {
+    status = CheckpointSave::probe(options_.save);
+    if (status.isOk())
+      status = CheckpointLock::take(options_.save, &saveLock_);
+    if (status.isOk())
+      status = recoverCheckpoints(options_.save);
+  }
+  CLEAVE_TRY(session_->agree(std::move(status), "open the directory"));
+  saver_ = std::make_unique<CheckpointSaver>();
+  bool async = options_.saveAsync.value_or(findProgram(session_->plan(), "snapshot") != nullptr);
+  return CheckpointSaver::open(*session_, async, saver_.get());
+}
+
 Status TrainLoop::resume() {
   position_.seed = options_.seed.value_or(0);
   if (options_.resume.empty())
@@ -102,7 +122,10 @@ Status TrainLoop::resume() {
     return invalidArgument("--resume: the checkpoint was made with --seed " + std::to_string(position_.seed) +
                            ", not " + std::to_string(*options_.seed));
   resumed_ = true;
-  savedStep_ = position_.step;
+  // Another directory's checkpoint is not yet one of --save.
+  std::error_code error;
+  if (!options_.save.empty() && std::filesystem::equivalent(parentDirectory(resolved), options_.save, error))
+    savedStep_ = position_.step;
   return Status::ok();
 }
 
@@ -118,7 +141,7 @@ Status TrainLoop::openData() {
   if (options_.valData.empty())
     return Status::ok();
   evaluator_.emplace();
-  return Evaluator::open(*session_, options_.valData, "--val-data", options_.lastBatch, &*evaluator_);
+  return Evaluator::open(*session_, options_.valData, "--val-data", &*evaluator_);
 }
 
 Status TrainLoop::openOutputs() {
@@ -127,9 +150,6 @@ Status TrainLoop::openOutputs() {
                                          /*quiet=*/!leader);
   if (leader && !options_.metrics.empty())
     CLEAVE_TRY(metricsFile_.open(options_.metrics, resumed_).in("--metrics"));
-  // Whether checkpoints can be written is asked before an hour of training, not after it.
-  if (leader && !options_.save.empty())
-    CLEAVE_TRY(CheckpointSave::probe(options_.save).in("--save"));
   if (leader && !options_.tensorboard.empty())
     CLEAVE_TRY(tensorboard_.open(options_.tensorboard).in("--tensorboard"));
   return Status::ok();

@@ -1,5 +1,6 @@
 /* Between libcleave_rt and the module cleave_comm_mpi: plain C, so that executables neither link MPI nor export
- * symbols. The module defines `const cleave_mpi_api *cleave_mpi(void)`. Functions return 0, or write a message. */
+ * symbols. The module defines `const cleave_mpi_api *cleave_mpi(void)`. Functions return 0, or write a message. An
+ * exchange that `give_up` (may be NULL; asked at each poll) ends returns CLEAVE_MPI_GAVE_UP. */
 #ifndef CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
 #define CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
 
@@ -9,7 +10,8 @@
 extern "C" {
 #endif
 
-#define CLEAVE_MPI_ABI 1
+#define CLEAVE_MPI_ABI 2
+#define CLEAVE_MPI_GAVE_UP 2
 
 typedef struct cleave_mpi_exchange {
   int to;
@@ -20,13 +22,17 @@ typedef struct cleave_mpi_exchange {
   size_t receive_bytes;
   int channel;
   double timeout_seconds;
+  int poll_us; /* sleep between polls after the first ones; 0: short */
+  int (*give_up)(void *context);
+  void *context;
 } cleave_mpi_exchange;
 
 typedef struct cleave_mpi_api {
   int abi;
   int (*init)(int *rank, int *size, char *error, size_t error_size);
   int (*exchange)(const cleave_mpi_exchange *step, char *error, size_t error_size);
-  void (*abort)(void);
+  /* `bytes` of every rank, side by side in `all`; called by one thread at a time, with nothing else under way. */
+  int (*all_gather)(const void *mine, size_t bytes, void *all, char *error, size_t error_size);
   void (*finalize)(void);
 } cleave_mpi_api;
 

@@ -71,6 +71,16 @@ int checkReceived(const cleave_mpi_exchange &step, MPI_Status *status, char *err
   return 1;
 }
 
+// Nothing may be written into the caller's buffers after it has given up. A send cannot be taken back, only forgotten.
+void withdraw(MPI_Request *requests, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (requests[i] == MPI_REQUEST_NULL)
+      continue;
+    MPI_Cancel(&requests[i]);
+    MPI_Request_free(&requests[i]);
+  }
+}
+
 int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize) {
   MPI_Request requests[2];
   MPI_Status statuses[2];
@@ -78,17 +88,23 @@ int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize
   if (post(step, requests, &count, error, errorSize))
     return 1;
   auto begin = Clock::now();
+  long spins = step.poll_us ? 1 : 200;
   for (long polls = 0; !done; ++polls) {
     if (int code = MPI_Testall(count, requests, &done, statuses))
       return fail(error, errorSize, "MPI_Testall", code);
-    if (done || polls < 200)
+    if (done || polls < spins)
       continue;
+    if (step.give_up && step.give_up(step.context)) {
+      withdraw(requests, count);
+      return CLEAVE_MPI_GAVE_UP;
+    }
     // Ranks and progress threads often outnumber cores: leave the core to whoever computes.
-    std::this_thread::sleep_for(std::chrono::microseconds(polls < 2000 ? 5 : 50));
+    std::this_thread::sleep_for(std::chrono::microseconds(step.poll_us ? step.poll_us : polls < 2000 ? 5 : 50));
     double waited = std::chrono::duration<double>(Clock::now() - begin).count();
     if (waited > step.timeout_seconds) {
       std::snprintf(error, errorSize, "waited %.0f s for rank %d or %d; CLEAVE_COMM_TIMEOUT_S sets the limit", waited,
                     step.from, step.to);
+      withdraw(requests, count);
       return 1;
     }
   }
@@ -101,8 +117,8 @@ int exchange(const cleave_mpi_exchange *whole, char *error, size_t errorSize) {
     cleave_mpi_exchange piece = rest;
     piece.send_bytes = rest.send_bytes < kMaxMessage ? rest.send_bytes : kMaxMessage;
     piece.receive_bytes = rest.receive_bytes < kMaxMessage ? rest.receive_bytes : kMaxMessage;
-    if (exchangePiece(piece, error, errorSize))
-      return 1;
+    if (int failed = exchangePiece(piece, error, errorSize))
+      return failed;
     rest.send_data = static_cast<const char *>(rest.send_data) + piece.send_bytes;
     rest.receive_data = static_cast<char *>(rest.receive_data) + piece.receive_bytes;
     rest.send_bytes -= piece.send_bytes;
@@ -115,7 +131,12 @@ int exchange(const cleave_mpi_exchange *whole, char *error, size_t errorSize) {
   return 0;
 }
 
-void abortWorld() { MPI_Abort(MPI_COMM_WORLD, 1); }
+int allGather(const void *mine, size_t bytes, void *all, char *error, size_t errorSize) {
+  int count = static_cast<int>(bytes);
+  if (int code = MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, world))
+    return fail(error, errorSize, "MPI_Allgather", code);
+  return 0;
+}
 
 void finalize() {
   if (world != MPI_COMM_NULL)
@@ -127,6 +148,6 @@ void finalize() {
 } // namespace
 
 extern "C" const cleave_mpi_api *cleave_mpi(void) {
-  static const cleave_mpi_api api = {CLEAVE_MPI_ABI, init, exchange, abortWorld, finalize};
+  static const cleave_mpi_api api = {CLEAVE_MPI_ABI, init, exchange, allGather, finalize};
   return &api;
 }

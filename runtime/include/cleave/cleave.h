@@ -98,6 +98,21 @@ CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const cha
 CLEAVE_MUST_USE cleave_code cleave_infer(cleave_session *session);
 /* One optimizer step on the inputs of "train_step". `loss` (may be NULL) gets the loss before the update. */
 CLEAVE_MUST_USE cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss);
+/* The largest norm of all gradients together, used from the next step on: larger ones are scaled down to it. 0: off,
+ * which is the default. */
+CLEAVE_MUST_USE cleave_code cleave_set_clip_norm(cleave_session *session, double norm);
+
+/* Sums over one global batch; add those of several batches up to get the mean loss, loss_sum / count, and the
+ * accuracy, correct / predictions. The latter two are 0 where the model's loss knows no classes. */
+typedef struct cleave_evaluation {
+  size_t struct_size; /* sizeof(cleave_evaluation) */
+  double loss_sum, count;
+  double correct, predictions;
+} cleave_evaluation;
+
+/* Evaluates the inputs of "evaluate" with the state as it is, which stays: dropout off, running statistics used. */
+CLEAVE_MUST_USE cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums);
+
 /* The seed of dropout, used from the next step on. */
 CLEAVE_MUST_USE cleave_code cleave_set_seed(cleave_session *session, uint64_t seed);
 /* Steps done, those before a loaded checkpoint included. */

@@ -16,6 +16,7 @@ int run_c_api(const cleave_model *model, const char *directory) {
   cleave_session *session = NULL;
   cleave_options options = {sizeof(cleave_options), 0, 1, NULL, NULL};
   cleave_tensor_info info;
+  cleave_evaluation sums = {0, 0, 0, 0, 0};
   float x[16], y[16];
   double first = 0, loss = 0;
   int i;
@@ -41,6 +42,18 @@ int run_c_api(const cleave_model *model, const char *directory) {
   CHECK(cleave_train_step(session, 0.1, &first) == CLEAVE_OK);
   CHECK(first == loss); /* bitwise */
   CHECK(cleave_load_checkpoint(session, "/nonexistent") == CLEAVE_NOT_FOUND);
+  CHECK(cleave_set_input(session, "evaluate", "x", x, sizeof x) == CLEAVE_OK);
+  CHECK(cleave_evaluate(session, &sums) == CLEAVE_INVALID_ARGUMENT); /* struct_size */
+  sums.struct_size = sizeof sums;
+  CHECK(cleave_evaluate(session, &sums) == CLEAVE_OK && sums.count == 4);
+  first = sums.loss_sum;
+  CHECK(cleave_evaluate(session, &sums) == CLEAVE_OK && sums.loss_sum == first); /* sums begin at 0 each time */
+  CHECK(cleave_train_step(session, 0, &loss) == CLEAVE_OK);
+  CHECK(fabs(first / 4 - loss) < 1e-6 * fabs(loss)); /* the same loss as that of the step, on the same inputs */
+  CHECK(cleave_set_clip_norm(session, -1) == CLEAVE_INVALID_ARGUMENT);
+  CHECK(cleave_set_clip_norm(session, 1) == CLEAVE_INVALID_ARGUMENT); /* this model has none */
+  CHECK(strstr(cleave_last_error(), "compiled without gradient clipping") != NULL);
+  CHECK(cleave_set_clip_norm(session, 0) == CLEAVE_OK);
   cleave_session_destroy(session);
   CHECK(cleave_session_create(model, NULL, &session) == CLEAVE_OK);
   CHECK(cleave_set_input(session, "infer", "x", x, sizeof x) == CLEAVE_OK);

@@ -1,6 +1,7 @@
 // The commands of an executable, run in this process on a model made by hand.
 #include "runtime/main/Commands.h"
 #include "runtime/state/Checkpoint.h"
+#include "runtime/state/CheckpointSave.h"
 #include "runtime/train/DataSource.h"
 #include "runtime/train/Npy.h"
 
@@ -143,6 +144,71 @@ TEST(Train, RanksShareTheGlobalBatch) {
     EXPECT_NEAR(w[k], mean[k], 1e-5);
 }
 
+// The mean of |x - w|^2 / 2 over samples, with the w of weights 1 2 3 4.
+double meanLoss(const std::string &path) {
+  std::string image = contents(path);
+  TensorView x;
+  EXPECT_TRUE(parseNpy((const std::byte *)image.data(), image.size(), "x", &x).isOk());
+  double sum = 0;
+  for (int64_t i = 0; i < x.shape[0] * kWidth; ++i) {
+    float value;
+    std::memcpy(&value, x.data + 4 * i, 4);
+    double difference = static_cast<double>(i % kWidth + 1) - value;
+    sum += difference * difference / 2;
+  }
+  return sum / static_cast<double>(x.shape[0]);
+}
+
+TEST(Evaluate, EverySampleCountsOnce) {
+  TempDir dir;
+  for (int64_t samples : {8, 9, 13, 3, 1})
+    for (unsigned ranks : {1, 2, 4}) {
+      TinyModel model(ranks);
+      std::string data = writeData(dir, "x.npy", samples);
+      Result run = runCommandLine(model, {"evaluate", "--data", "x=" + data});
+      ASSERT_EQ(run.code, 0) << run.err;
+      EXPECT_NE(run.out.find("(" + std::to_string(samples) + " samples)"), std::string::npos) << run.out;
+      double expected = meanLoss(data), got = std::stod(run.out.substr(5));
+      EXPECT_NEAR(got, expected, 1e-5 * expected) << samples << " samples on " << ranks << " ranks";
+    }
+}
+
+TEST(Train, OneFileOrOneForEachRank) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 41);
+  auto train = [&](const char *name, const char *form, const char *steps) {
+    TinyModel model(2);
+    Result run = runCommandLine(model, {"train", "--data", data, "--steps", steps, "--lr", "0.05", "--save", dir / name,
+                                        "--checkpoint", form, "--resume", "auto"});
+    EXPECT_EQ(run.code, 0) << run.err;
+  };
+  train("sharded", "sharded", "20");
+  train("full", "full", "9");
+  train("full", "full", "20");
+  EXPECT_TRUE(std::filesystem::exists(dir / "full/step-00000020/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "full/step-00000020/rank-00000.safetensors"));
+  CheckpointTensors sharded, full;
+  ASSERT_TRUE(loadCheckpointTensors(dir / "sharded", &sharded, true).isOk());
+  ASSERT_TRUE(loadCheckpointTensors(dir / "full", &full, true).isOk());
+  ASSERT_EQ(full.byName.size(), sharded.byName.size());
+  for (const auto &[name, tensor] : sharded.byName)
+    EXPECT_EQ(std::memcmp(full.byName.at(name).data, tensor.data, tensor.bytes), 0) << name;
+}
+
+TEST(Train, CleansWhatAKilledRunLeft) {
+  TempDir dir;
+  TinyModel model(1);
+  std::string data = "x=" + writeData(dir, "x.npy", 41);
+  std::filesystem::create_directories(dir / "c/.step-00000007.tmp");
+  Result run = runCommandLine(model, {"train", "--data", data, "--steps", "2", "--save", dir / "c"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_FALSE(std::filesystem::exists(dir / "c/.step-00000007.tmp"));
+  CheckpointLock lock;
+  ASSERT_TRUE(CheckpointLock::take(dir / "c", &lock).isOk());
+  Result second = runCommandLine(model, {"train", "--data", data, "--steps", "2", "--save", dir / "c"});
+  EXPECT_NE(second.err.find("--save: another process is saving into"), std::string::npos) << second.err;
+}
+
 TEST(Train, StopsEarly) {
   TempDir dir;
   std::string data = "x=" + writeData(dir, "x.npy", 8);
@@ -227,6 +293,9 @@ TEST(CommandLine, MistakesAreOneLine) {
       {{"train", "--keep", "0x10"}, 2, "--keep: expected a whole number from 0; got: 0x10"},
       {{"generate", "--bytes", "-5"}, 2, "--bytes: expected a whole number from 0; got: -5"},
       {{"train", "--last-batch", "keep"}, 2, "last-batch"},
+      {{"train", "--checkpoint", "whole"}, 2, "checkpoint"},
+      {{"train", "--data", data, "--checkpoint", "full"}, 1, "need --save DIR"},
+      {{"train", "--data", data, "--save", dir / "c", "--save-async"}, 1, "compile it with --save-async"},
       {{"inspect", "--jason"}, 2, "did you mean '--json'?"},
       {{"train"}, 1, "no data for input x"},
       {{"train", "--data", "y=a.npy"}, 1, "the model has no input 'y'"},

@@ -9,7 +9,7 @@ namespace {
 using Access = fb::Access;
 
 // Where things lie in the state region, in bytes.
-constexpr uint64_t kW = 0, kM = 64, kScalars = 128;
+constexpr uint64_t kW = 0, kM = 64, kScalars = 128, kTable = 512;
 enum Scalar { Lr, Loss, EvalSum, EvalCount, GradNorm };
 constexpr uint64_t scalarOffset(unsigned scalar) { return kScalars + 64 * scalar; }
 
@@ -65,8 +65,10 @@ template <bool LooksAhead> void predict(void *const *buffers, int64_t, int64_t) 
 
 std::string makeWeights() {
   cleave::test::TempDir dir;
-  float w[] = {1, 2, 3, 4};
-  EXPECT_TRUE(writeSafeTensors(dir / "w", {{"w", ElementType::f32, {4}, (std::byte *)w, sizeof w}}).isOk());
+  float w[] = {1, 2, 3, 4}, table[] = {10, 11, 12, 13, 14, 15, 16, 17};
+  EXPECT_TRUE(writeSafeTensors(dir / "w", {{"w", ElementType::f32, {4}, (std::byte *)w, sizeof w},
+                                           {"table", ElementType::f32, {8}, (std::byte *)table, sizeof table}})
+                  .isOk());
   std::ifstream file(dir / "w", std::ios::binary);
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
@@ -112,6 +114,10 @@ void TinyModel::addStates() {
   fb::StateT &momentum = add("w.momentum", fb::Role::optimizer, kWidth, kM);
   momentum.slot = "momentum";
   momentum.segments[0]->name = "w";
+  // No program uses it: it is there to lie in parts, one on each rank.
+  fb::StateT &table = add("table", fb::Role::buffer, 8, kTable);
+  table.segments[0]->init = fb::InitKind::weights;
+  table.split_axes = {0};
   const char *scalars[] = {"scalar.lr", "scalar.loss", "scalar.eval_loss_sum", "scalar.eval_count"};
   for (unsigned i = 0; i < 4; ++i)
     add(scalars[i], fb::Role::scalar, 1, scalarOffset(i));

@@ -13,6 +13,14 @@ mpirun --oversubscribe -n 2 "$1" 2 $train --save "$dir/mpi" > "$dir/mpi.log"
 cmp "$dir/local/step-00000020/rank-00000.safetensors" "$dir/mpi/step-00000020/rank-00000.safetensors"
 cmp "$dir/local/step-00000020/checkpoint.json" "$dir/mpi/step-00000020/checkpoint.json"
 test "$(grep -c 'step 20/20' "$dir/mpi.log")" = 1 # only rank 0 talks
+mpirun --oversubscribe -n 2 "$1" 2 $train --save "$dir/full" --checkpoint full > "$dir/full.log"
+"$1" 2 $train --save "$dir/localfull" --checkpoint full > "$dir/localfull.log"
+cmp "$dir/full/step-00000020/model.safetensors" "$dir/localfull/step-00000020/model.safetensors"
+# A leader that cannot write: every process ends, nobody waits.
+code=0
+timeout 60 mpirun --oversubscribe -n 2 "$1" 2 $train --save /proc/no > "$dir/no.log" 2>&1 || code=$?
+test "$code" != 0 && test "$code" != 124
+grep -q 'error: --save: cannot create /proc/no' "$dir/no.log"
 "$1" 2 infer --input "x=$dir/x.bin:u8,window=4,mean=0,std=1" --output "y=$dir/local.npy"
 mpirun --oversubscribe -n 2 "$1" 2 infer --input "x=$dir/x.bin:u8,window=4,mean=0,std=1" --output "y=$dir/mpi.npy"
 cmp "$dir/local.npy" "$dir/mpi.npy"

@@ -46,6 +46,30 @@ struct World {
     return stages > 4 ? save.point("latest") : Status::ok();
   }
 
+  Status saveFull(const std::string &directory, uint64_t step) const {
+    CheckpointSave save(directory, step);
+    CheckpointIndex index;
+    index.position.step = step;
+    CLEAVE_TRY(makeCheckpointIndex(fixture.plan(), &index));
+    CLEAVE_TRY(save.prepare());
+    CLEAVE_TRY(save.writeFull(index,
+                              [&](const CheckpointTensor &tensor, const CheckpointSlice &slice,
+                                  const CheckpointSave::Append &append) -> Status {
+                                for (const OwnedSlice &owned :
+                                     ownedSlices(fixture.plan(), ranks[slice.rank].coordinates))
+                                  if (owned.key == slice.key) {
+                                    size_t width = elementSize(tensor.type), bytes = slice.count * width;
+                                    const std::byte *data =
+                                        ranks[slice.rank].states[owned.state].data + owned.overlap.stored * width;
+                                    CLEAVE_TRY(append(data, bytes / 2)); // in pieces
+                                    return append(data + bytes / 2, bytes - bytes / 2);
+                                  }
+                                return internal("rank " + std::to_string(slice.rank) + " does not own " + slice.key);
+                              }));
+    CLEAVE_TRY(save.publish(fullIndex(index)));
+    return save.point("latest");
+  }
+
   const PlanFixture &fixture;
   std::vector<std::vector<std::byte>> storage;
   std::vector<RankStates> ranks;
@@ -57,21 +81,30 @@ struct Layout {
 };
 constexpr Layout kLayouts[] = {{1, 1, false}, {2, 1, false}, {1, 2, false}, {1, 3, true}, {2, 2, true}, {1, 7, true}};
 
-TEST(Checkpoint, RoundTripAcrossAllLayouts) {
+class AllLayouts : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Checkpoint, AllLayouts, testing::Values(false, true),
+                         [](const auto &info) { return info.param ? "Full" : "Sharded"; });
+
+TEST_P(AllLayouts, RoundTrip) {
+  bool full = GetParam();
   for (const Layout &from : kLayouts) {
     TempDir dir;
     PlanFixture writer(from.dp, from.fsdp, from.splitParameters);
     World source(writer);
     source.fill(41);
-    Status saved = source.save(dir.path(), 41);
+    Status saved = full ? source.saveFull(dir.path(), 41) : source.save(dir.path(), 41);
     ASSERT_TRUE(saved.isOk()) << saved.message();
+    EXPECT_EQ(full, std::filesystem::exists(dir / "step-00000041/model.safetensors"));
+    EXPECT_NE(full, std::filesystem::exists(dir / "step-00000041/rank-00000.safetensors"));
     for (const Layout &to : kLayouts) {
       PlanFixture reader(to.dp, to.fsdp, to.splitParameters);
       World target(reader);
       Checkpoint checkpoint;
       ASSERT_TRUE(Checkpoint::open(dir.path(), &checkpoint).isOk());
-      EXPECT_EQ(checkpoint.index().position.seed, (uint64_t(1) << 63) + 5);
-      EXPECT_EQ(checkpoint.index().position.sample, 17u);
+      if (!full) {
+        EXPECT_EQ(checkpoint.index().position.seed, (uint64_t(1) << 63) + 5);
+        EXPECT_EQ(checkpoint.index().position.sample, 17u);
+      }
       for (unsigned rank = 0; rank < target.ranks.size(); ++rank) {
         Status loaded = checkpoint.load(target.ranks[rank]);
         ASSERT_TRUE(loaded.isOk()) << loaded.message();
@@ -144,6 +177,45 @@ TEST(Checkpoint, CrashWhileSavingLeavesALoadableCheckpoint) {
     ASSERT_TRUE(Checkpoint::open(dir.path(), &checkpoint).isOk());
     EXPECT_EQ(checkpoint.index().position.step, 2u);
   }
+}
+
+TEST(Checkpoint, WhatAKilledProcessLeftIsPutRight) {
+  TempDir dir;
+  PlanFixture fixture(1, 2, true);
+  World world(fixture);
+  world.fill(1);
+  ASSERT_TRUE(world.save(dir.path(), 1).isOk());
+  ASSERT_TRUE(world.save(dir.path(), 2).isOk());
+  ASSERT_TRUE(world.save(dir.path(), 3, 2).isOk()); // one of two parts
+  auto exists = [&](const char *name) { return std::filesystem::exists(dir / name); };
+  ASSERT_TRUE(exists(".step-00000003.tmp"));
+  // Between the two renames of a file system that cannot exchange; after them; while it was removed.
+  std::filesystem::rename(dir / "step-00000002", dir / ".step-00000002.old");
+  std::filesystem::create_directory(dir / ".step-00000001.old");
+  dir.write("latest.tmp-4242", "step-");
+  dir.write(".step-notes.tmp", "mine");
+  dir.write("latest.tmp-mine", "mine");
+  ASSERT_TRUE(recoverCheckpoints(dir.path()).isOk());
+  EXPECT_FALSE(exists(".step-00000003.tmp"));
+  EXPECT_FALSE(exists(".step-00000001.old"));
+  EXPECT_FALSE(exists(".step-00000002.old"));
+  EXPECT_FALSE(exists("latest.tmp-4242"));
+  EXPECT_TRUE(exists(".step-notes.tmp") && exists("latest.tmp-mine"));
+  EXPECT_TRUE(exists("step-00000001"));
+  Checkpoint checkpoint;
+  ASSERT_TRUE(Checkpoint::open(dir.path(), &checkpoint).isOk());
+  EXPECT_EQ(checkpoint.index().position.step, 2u);
+  EXPECT_TRUE(recoverCheckpoints(dir / "absent").isOk());
+}
+
+TEST(Checkpoint, OneProcessSavesIntoADirectory) {
+  TempDir dir;
+  CheckpointLock first, second;
+  ASSERT_TRUE(CheckpointLock::take(dir.path(), &first).isOk());
+  Status status = CheckpointLock::take(dir.path(), &second);
+  EXPECT_NE(status.message().find("another process is saving into"), std::string::npos) << status.message();
+  first = CheckpointLock();
+  EXPECT_TRUE(CheckpointLock::take(dir.path(), &second).isOk());
 }
 
 TEST(Checkpoint, AllMisfitsAreReportedAtOnce) {

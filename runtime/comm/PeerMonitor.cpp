@@ -1,0 +1,176 @@
+#include "runtime/comm/PeerMonitor.h"
+
+#include "runtime/base/Hash.h"
+#include "runtime/base/Log.h"
+#include "runtime/base/Termination.h"
+#include "runtime/base/Trace.h"
+
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <fstream>
+#include <unistd.h>
+
+namespace cleave::rt {
+namespace {
+
+constexpr std::chrono::milliseconds kPeriod{250};
+constexpr double kLookSeconds = 0.1;
+// After SIGTERM: how long a peer that the launcher has seen dying may take to disappear.
+constexpr double kGraceSeconds = 0.3;
+
+double now() { return static_cast<double>(TraceSink::now()) * 1e-9; }
+
+std::string nameOf(int rank) { return "rank " + std::to_string(rank); }
+
+} // namespace
+
+PeerIdentity PeerIdentity::self() {
+  // Processes see each other under these numbers when they share a kernel and a process namespace.
+  std::string boot, space(PATH_MAX, '\0');
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  ssize_t size = ::readlink("/proc/self/ns/pid", space.data(), space.size());
+  space.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  return {fnv1a(boot + " " + space), ::getpid()};
+}
+
+PeerMonitor::PeerMonitor(int rank, std::vector<PeerIdentity> peers, ExchangeBeats exchange)
+    : rank_(rank), peers_(std::move(peers)), exchange_(std::move(exchange)),
+      limitSeconds_(envNumber("CLEAVE_COMM_HEARTBEAT_S", 60)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+PeerMonitor::~PeerMonitor() { stop(); }
+
+Status PeerMonitor::reason() const {
+  reported_ = true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peerLost(text_);
+}
+
+void PeerMonitor::lose(int rank, std::string text, Kind kind) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (failed_)
+    return;
+  news_ = {kind, rank};
+  text_ = std::move(text);
+  failed_ = true;
+  changed_.notify_all();
+}
+
+void PeerMonitor::fail() {
+  reported_ = true; // by whoever has failed
+  lose(rank_, "this rank has failed", Failed);
+}
+
+void PeerMonitor::stop() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable())
+    thread_.join();
+}
+
+int PeerMonitor::findDead() const {
+  for (size_t peer = 0; peer < peers_.size(); ++peer)
+    if (peers_[peer].machine == peers_[static_cast<size_t>(rank_)].machine &&
+        ::kill(static_cast<pid_t>(peers_[peer].process), 0) != 0 && errno == ESRCH)
+      return static_cast<int>(peer);
+  return -1;
+}
+
+// Looks around; true when there is nothing to wait for any more.
+bool PeerMonitor::look() {
+  double time = now();
+  if (failed_ || time - lookedAt_ < kLookSeconds)
+    return failed_;
+  lookedAt_ = time;
+  if (int dead = findDead(); dead >= 0)
+    lose(dead, nameOf(dead) + " (process " + std::to_string(peers_[static_cast<size_t>(dead)].process) +
+                   ") has died; its own messages, or those of its machine, say why");
+  else if (limitSeconds_ > 0 && time - heardAt_ > limitSeconds_) {
+    int before = (rank_ + static_cast<int>(peers_.size()) - 1) % static_cast<int>(peers_.size());
+    lose(before, nameOf(before) + " has not answered for " + std::to_string(static_cast<int>(limitSeconds_)) +
+                     " s: it is stopped, or its machine is lost; CLEAVE_COMM_HEARTBEAT_S sets the limit");
+  } else if (terminationNoted()) {
+    terminatedAt_ = terminatedAt_ == 0 ? time : terminatedAt_;
+    if (time - terminatedAt_ > kGraceSeconds)
+      lose(rank_, "stopped by SIGTERM: a rank on another machine is lost, or somebody ends this run", Failed);
+  }
+  return failed_;
+}
+
+void PeerMonitor::hear(const Beat &beat, bool *hearsFrom) {
+  heardAt_ = now();
+  if (beat.kind == Leaving)
+    *hearsFrom = false;
+  else if (beat.kind == Lost)
+    lose(beat.rank, nameOf(beat.rank) + " is lost, as another rank has seen", Lost);
+  else if (beat.kind == Failed)
+    lose(beat.rank, nameOf(beat.rank) + " has failed; its message says why", Failed);
+}
+
+void PeerMonitor::exchangeBeat(bool *hearsFrom, bool *speaksTo) {
+  bool leaves = stopping_;
+  Beat mine{leaves ? Leaving : Alive, rank_}, theirs{Alive, -1};
+  if (!*hearsFrom)
+    heardAt_ = now();
+  if (!exchange_(*speaksTo ? &mine : nullptr, *hearsFrom ? &theirs : nullptr, [this] { return look(); }))
+    return;
+  if (*hearsFrom)
+    hear(theirs, hearsFrom);
+  if (leaves)
+    *speaksTo = false;
+}
+
+void PeerMonitor::run() {
+  bool hearsFrom = peers_.size() > 1 && limitSeconds_ > 0, speaksTo = hearsFrom;
+  heardAt_ = now();
+  while (!failed_ && (hearsFrom || speaksTo || !stopping_)) {
+    if (hearsFrom || speaksTo)
+      exchangeBeat(&hearsFrom, &speaksTo);
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!stopping_)
+      changed_.wait_for(lock, kPeriod, [this] { return stopping_ || failed_; });
+    lock.unlock();
+    look();
+  }
+  if (!failed_)
+    return;
+  if (speaksTo)
+    passOn();
+  insist();
+}
+
+// The news go to the next process, unless they are about it.
+void PeerMonitor::passOn() {
+  Beat news;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    news = news_;
+  }
+  if (news.rank == (rank_ + 1) % static_cast<int>(peers_.size()))
+    return;
+  double begin = now();
+  exchange_(&news, nullptr, [&] { return now() - begin > 1; });
+  // Who leaves at once would be found dead by those who have not heard the news yet, and be taken for the cause.
+  std::this_thread::sleep_for(kPeriod);
+}
+
+// The thread that runs the plan finds the failure at its next exchange. One that computes for long, or waits for
+// something else, would leave the user without a word when the launcher kills it: so the word is said here.
+void PeerMonitor::insist() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_for(lock, std::chrono::milliseconds(500), [this] { return stopping_.load(); });
+  if (!reported_)
+    log(LogLevel::Error, rank_, text_);
+  if (!terminationNoted() || changed_.wait_for(lock, std::chrono::seconds(5), [this] { return stopping_.load(); }))
+    return;
+  std::signal(SIGTERM, SIG_DFL); // who asked for an end gets it
+  std::raise(SIGTERM);
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,29 @@
+// Which states a checkpoint holds. The compiler plans the snapshot of exactly these, so the rule stands here once.
+#ifndef CLEAVE_RUNTIME_PLAN_SAVEDSTATE_H
+#define CLEAVE_RUNTIME_PLAN_SAVEDSTATE_H
+
+#include "runtime/plan/Plan_generated.h"
+
+namespace cleave::rt {
+
+// Parameters, buffers, optimizer state and scalars are saved; gradients, constants and coordinates are made anew, and
+// so are the sums within one step (partial scalars).
+inline bool isSaved(fb::Role role, bool isPartial) {
+  switch (role) {
+  case fb::Role::parameter:
+  case fb::Role::buffer:
+  case fb::Role::optimizer:
+    return true;
+  case fb::Role::scalar:
+    return !isPartial;
+  case fb::Role::gradient:
+  case fb::Role::constant:
+  case fb::Role::coordinate:
+    return false;
+  }
+  return false;
+}
+
+} // namespace cleave::rt
+
+#endif

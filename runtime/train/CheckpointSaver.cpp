@@ -1,0 +1,102 @@
+#include "runtime/train/CheckpointSaver.h"
+
+#include "runtime/comm/Communicator.h"
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/PlanReader.h"
+
+#include <exception>
+
+namespace cleave::rt {
+namespace {
+
+Status written(Session &session, const std::vector<RankStates> &states, const SaveRequest &request) {
+  try {
+    return writeCheckpoint(session, states, request, kCheckpointChannel);
+  } catch (const std::bad_alloc &) {
+    return {Code::OutOfMemory, "out of memory"};
+  } catch (const std::exception &error) {
+    return internal(error.what());
+  }
+}
+
+// Where a copy of `snapshot` puts bytes [offset, offset + bytes) of a region.
+const fb::Buffer *copyTarget(const fb::Program &snapshot, const fb::State &state, uint64_t bytes) {
+  for (size_t i = 0; i < lengthOf(snapshot.instructions()); ++i) {
+    InstructionView view(*snapshot.instructions()->Get(i));
+    if (view.opcode() != Opcode::Copy)
+      continue;
+    const fb::Buffer &source = view.buffer(1);
+    if (source.region() == state.region() && source.offset() == state.offset() && source.bytes() == bytes)
+      return &view.buffer(0);
+  }
+  return nullptr;
+}
+
+} // namespace
+
+Status snapshotStates(const RankStates &live, const Rank &rank, const fb::Program &snapshot, RankStates *result) {
+  *result = live;
+  for (StateView &view : result->states) {
+    uint64_t bytes = rank.stateBytes(*view.state).size;
+    if (!isSaved(*view.state) || bytes == 0)
+      continue;
+    const fb::Buffer *target = copyTarget(snapshot, *view.state, bytes);
+    if (!target)
+      return internal("the plan's snapshot lacks the state '" + view.state->name()->str() + "'");
+    view.data = rank.regionBytes(target->region()).data + target->offset();
+  }
+  return Status::ok();
+}
+
+CheckpointSaver::~CheckpointSaver() {
+  if (thread_.joinable())
+    thread_.join();
+}
+
+Status CheckpointSaver::open(Session &session, bool async, CheckpointSaver *result) {
+  result->session_ = &session;
+  result->states_ = liveStates(session);
+  if (!async)
+    return Status::ok();
+  result->snapshot_ = findProgram(session.plan(), "snapshot");
+  if (!result->snapshot_)
+    return invalidArgument("--save-async: this model has no memory for a snapshot; compile it with --save-async");
+  for (unsigned local = 0; local < session.localRanks(); ++local)
+    CLEAVE_TRY(snapshotStates(session.states(local), session.rank(local), *result->snapshot_, &result->states_[local]));
+  return Status::ok();
+}
+
+Status CheckpointSaver::save(SaveRequest request) {
+  CLEAVE_TRY(finish());
+  request_ = std::move(request);
+  if (!snapshot_) {
+    CLEAVE_TRY(writeCheckpoint(*session_, states_, request_));
+    saved_.push_back(CheckpointSave(request_.directory, request_.position.step).path());
+    return Status::ok();
+  }
+  CLEAVE_TRY(session_->run(*snapshot_));
+  done_ = false;
+  thread_ = std::thread([this] {
+    status_ = written(*session_, states_, request_);
+    done_ = true;
+  });
+  return Status::ok();
+}
+
+Status CheckpointSaver::poll() {
+  bool alone = !session_ || !session_->processes();
+  return alone && done_ ? finish() : Status::ok();
+}
+
+Status CheckpointSaver::finish() {
+  if (!thread_.joinable())
+    return Status::ok();
+  thread_.join();
+  done_ = false;
+  CLEAVE_TRY(
+      std::exchange(status_, Status::ok()).in("the checkpoint of step " + std::to_string(request_.position.step)));
+  saved_.push_back(CheckpointSave(request_.directory, request_.position.step).path());
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,57 @@
+#include "runtime/train/IndexRange.h"
+
+#include "runtime/plan/PlanReader.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace cleave::rt {
+
+IndexRange::IndexRange(const char *text, bool isLabel) : isLabel_(isLabel) {
+  char *next = nullptr;
+  end_ = std::strtoll(text, &next, 10);
+  first_ = isLabel ? 0 : -end_;
+  while (*next == ',')
+    others_.push_back(std::strtoll(next + 1, &next, 10));
+}
+
+std::string IndexRange::expected() const {
+  std::string text = std::to_string(first_) + " to " + std::to_string(end_ - 1);
+  for (int64_t other : others_)
+    text += ", or " + std::to_string(other) + (isLabel_ ? " (not counted)" : "");
+  return text;
+}
+
+template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes bytes) const {
+  const T *values = reinterpret_cast<const T *>(bytes.data);
+  for (size_t i = 0; i < bytes.size / sizeof(T); ++i) {
+    int64_t value = values[i];
+    if ((value >= first_ && value < end_) || std::find(others_.begin(), others_.end(), value) != others_.end())
+      continue;
+    return invalidArgument("input '" + port.name()->str() + "' holds the " + (isLabel_ ? "label " : "index ") +
+                           std::to_string(value) + "; expected " + expected());
+  }
+  return Status::ok();
+}
+
+Status IndexRange::check(const fb::Port &port, Bytes bytes) const {
+  if (port.dtype() == fb::DType::i64)
+    return checkAll<int64_t>(port, bytes);
+  return port.dtype() == fb::DType::i32 ? checkAll<int32_t>(port, bytes) : Status::ok();
+}
+
+std::vector<std::vector<IndexRange>> IndexRange::ofInputs(const fb::Plan &plan, const fb::Program &program) {
+  std::vector<std::vector<IndexRange>> ranges(lengthOf(program.inputs()));
+  for (size_t input = 0; input < ranges.size(); ++input) {
+    std::string name = program.inputs()->Get(input)->name()->str();
+    for (size_t i = 0; i < lengthOf(plan.properties()); ++i) {
+      const fb::Property &property = *plan.properties()->Get(i);
+      bool isLabel = textOf(property.key()) == "labels." + name;
+      if (isLabel || textOf(property.key()) == "indices." + name)
+        ranges[input].push_back(IndexRange(property.value()->c_str(), isLabel));
+    }
+  }
+  return ranges;
+}
+
+} // namespace cleave::rt

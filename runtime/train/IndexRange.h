@@ -1,0 +1,35 @@
+// Which numbers an integer input may hold. The compiler knows it from the operators that use them, and writes
+// properties of the plan:
+//
+//   labels.NAME   "10" for classes 0 to 9, "10,-100" where -100 means that a sample is not to be counted
+//   indices.NAME  "10" for positions -10 to 9 (negative ones count from the end), likewise with other numbers allowed
+#ifndef CLEAVE_RUNTIME_TRAIN_INDEXRANGE_H
+#define CLEAVE_RUNTIME_TRAIN_INDEXRANGE_H
+
+#include "runtime/device/Rank.h"
+
+#include <vector>
+
+namespace cleave::rt {
+
+class IndexRange {
+public:
+  // The ranges of each input of the program; all of them hold.
+  static std::vector<std::vector<IndexRange>> ofInputs(const fb::Plan &plan, const fb::Program &program);
+
+  // The bytes are those of the input's port: i64 or i32 (others are not checked).
+  Status check(const fb::Port &port, Bytes bytes) const;
+
+private:
+  IndexRange(const char *text, bool isLabel);
+  template <typename T> Status checkAll(const fb::Port &port, Bytes bytes) const;
+  std::string expected() const;
+
+  bool isLabel_;
+  int64_t first_ = 0, end_ = 0;
+  std::vector<int64_t> others_;
+};
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,56 @@
+"""Whether checkpoints hold the same tensors to the last bit, whatever their layout: names, slots, types, shapes and values.
+
+  compare_checkpoints.py FIRST OTHER...     each a checkpoint, or a directory with `latest`
+"""
+import json
+import pathlib
+import sys
+
+import numpy as np
+
+SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+
+
+def read_shard(path):
+    """key -> bytes, read here from the format's definition, not by the code under test."""
+    image = path.read_bytes()
+    size = int.from_bytes(image[:8], "little")
+    header = json.loads(image[8:8 + size])
+    header.pop("__metadata__", None)
+    return {key: image[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]] for key, entry in header.items()}
+
+
+def read(path):
+    path = pathlib.Path(path)
+    if (path / "latest").exists():
+        path = path / (path / "latest").read_text().strip()
+    index = json.loads((path / "checkpoint.json").read_text())
+    shards, tensors = {}, {}
+    for tensor in index["tensors"]:
+        width = SIZES[tensor["dtype"]]
+        data = np.zeros(int(np.prod(tensor["shape"], dtype=np.int64)) * width, np.uint8)
+        for part in tensor["slices"]:
+            shard = shards.setdefault(part["file"], None) or read_shard(path / part["file"])
+            shards[part["file"]] = shard
+            first = part["first"] * width
+            data[first:first + part["count"] * width] = np.frombuffer(shard[part["key"]], np.uint8)
+        tensors[tensor["name"], tensor["slot"]] = (tensor["dtype"], tuple(tensor["shape"]), data.tobytes())
+    return tensors, index["position"]
+
+
+def main():
+    first, position = read(sys.argv[1])
+    for other in sys.argv[2:]:
+        tensors, at = read(other)
+        if at != position:
+            sys.exit(f"{other} stands at {at}, {sys.argv[1]} at {position}")
+        if tensors.keys() != first.keys():
+            sys.exit(f"{other}: {sorted(first.keys() ^ tensors.keys())} are in one checkpoint only")
+        for key, value in first.items():
+            if tensors[key] != value:
+                sys.exit(f"{other}: {key} differs")
+    print(f"{len(sys.argv) - 1} checkpoints: {len(first)} tensors equal")
+
+
+if __name__ == "__main__":
+    main()

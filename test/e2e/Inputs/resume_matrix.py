@@ -1,0 +1,64 @@
+"""Trains a model in every layout, lets every layout load every other's checkpoint, in one file or several, and save it again.
+
+  resume_matrix.py MODEL FOLDER
+"""
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+import compare_checkpoints
+import training_cases
+
+CASE = "mlp"
+LAYOUTS = {
+    "one": "",
+    "dp2": "--mesh dp=2",
+    "dp4": "--mesh dp=4 --bucket-size 4KiB",
+    "zero1": "--mesh fsdp=2 --fsdp-strategy zero-1",
+    "zero2": "--mesh fsdp=4 --fsdp-strategy zero-2",
+    "grad": "--mesh fsdp=2 --fsdp-strategy shard-grad-op",
+    "full2": "--mesh fsdp=2",
+    "full4": "--mesh fsdp=4 --fsdp-units size=4KiB",
+    "hybrid": "--mesh dp=2,fsdp=2",
+}
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        sys.exit(f"{command}: {done.stderr}")
+
+
+def main():
+    model, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    data = []
+    for name, array in training_cases.data(CASE).items():
+        np.save(folder / f"{name}.npy", array)
+        data += ["--data", f"{name}={folder / name}.npy"]
+    for name, options in LAYOUTS.items():
+        run("cleave", "compile", model, "-o", folder / name, "--train", "--loss-output", "loss", "--global-batch", "16",
+            "--optimizer", "adamw", *options.split())
+        for form in ("sharded", "full"):
+            run(folder / name, "train", *data, "--steps", "3", "--seed", "5", "--save", folder / f"{name}.{form}", "--checkpoint", form)
+    pairs = 0
+    for source in LAYOUTS:
+        expected = compare_checkpoints.read(folder / f"{source}.sharded")
+        if compare_checkpoints.read(folder / f"{source}.full") != expected:
+            sys.exit(f"{source}: one file and several differ")
+        for target in LAYOUTS:
+            for number, form in enumerate(("sharded", "full")):
+                if source == target:
+                    continue
+                again = folder / f"{source}.{target}.{form}"
+                run(folder / target, "train", *data, "--steps", "3", "--resume", folder / f"{source}.{form}", "--save", again,
+                    "--checkpoint", ("full", "sharded")[number])
+                if compare_checkpoints.read(again) != expected:
+                    sys.exit(f"{target} does not give back what {source} has saved ({form})")
+                pairs += 1
+    print(f"{len(LAYOUTS)} layouts, {pairs} pairs: equal")
+
+
+if __name__ == "__main__":
+    main()
