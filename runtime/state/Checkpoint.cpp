@@ -82,7 +82,8 @@ Status Checkpoint::load(const RankStates &states) const {
       std::string slot = checkpointSlot(*view.state);
       const CheckpointTensor *tensor = index_.find(segment.name, slot);
       if (!tensor) {
-        problems.missing(label(segment.name, slot));
+        if (view.state->role() != fb::Role::scalar)
+          problems.missing(label(segment.name, slot));
         continue;
       }
       used.insert(tensor);
@@ -94,7 +95,7 @@ Status Checkpoint::load(const RankStates &states) const {
     }
   }
   for (const CheckpointTensor &tensor : index_.tensors)
-    if (!used.count(&tensor))
+    if (!used.count(&tensor) && tensor.role != "scalar")
       problems.superfluous(label(tensor.name, tensor.slot));
   CLEAVE_TRY(problems.status(path_ + " does not fit this model", /*superfluousFails=*/true));
   size_t readBytes = 0;

@@ -21,7 +21,8 @@ public:
   const CheckpointIndex &index() const { return index_; }
   const std::string &path() const { return path_; }
 
-  // Fills every saved state of a rank, or reports all that is missing, superfluous or of another type or shape.
+  // Fills every saved state of a rank, or reports all that is missing, superfluous or of another type or shape. Scalars
+  // are what layouts may differ in (sums within a step are partial on several ranks): one that is missing stays as it is.
   Status load(const RankStates &states) const;
   // Copies elements [first, first + count) of a tensor of the index.
   void read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, std::byte *target) const;
