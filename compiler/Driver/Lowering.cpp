@@ -72,6 +72,14 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, c
   if (!average)
     return average.takeError();
   training.lossAverage = *average;
+  auto precision = parsePrecision(options.precision);
+  if (!precision)
+    return makeError("--precision: " + llvm::toString(precision.takeError()));
+  auto lossScale = parseLossScale(options.lossScale);
+  if (!lossScale)
+    return makeError("--loss-scale: " + llvm::toString(lossScale.takeError()));
+  training.precision = *precision;
+  training.lossScale = *lossScale;
   training.freeze = options.freeze;
   training.tie = options.tie;
   training.microBatches = options.microBatches;
@@ -134,7 +142,7 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        if (options.train)
                          buildTrainingPipeline(manager, *training);
                        else
-                         buildInferencePipeline(manager);
+                         buildInferencePipeline(manager, training->precision);
                        addCleanUp(manager);
                        manager.addPass(createVerifyStep());
                      }},

@@ -228,7 +228,8 @@ void Propagation::forwardOp(mlir::Operation *op) {
   setLoops(op, operands);
 }
 
-// A linear op of partial terms (and zeros) gives a partial result, unless it makes more bytes than it takes.
+// A linear op of partial terms (and zeros) gives a partial result, unless it makes more elements than it takes. Elements
+// and not bytes: a cast of partial terms gives terms, so that they are reduced in the type in which they are stored.
 bool Propagation::passPartial(mlir::Operation *op) {
   ShardingAttr partial;
   int64_t taken = 0;
@@ -236,10 +237,10 @@ bool Propagation::passPartial(mlir::Operation *op) {
     ShardingAttr sharding = made.lookup(operand);
     if (!sharding.getPartialAxes().empty())
       partial = partial ? partial : sharding;
-    taken += byteSize(operand.getType());
+    taken += llvm::cast<mlir::RankedTensorType>(operand.getType()).getNumElements();
   }
   if (!partial || partial.getKind() != ReduceKind::Sum || op->getNumResults() != 1 ||
-      byteSize(op->getResult(0).getType()) > taken || !isLinear(op))
+      llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()).getNumElements() > taken || !isLinear(op))
     return false;
   LoopSharding loops(op, mesh);
   for (mlir::OpOperand &operand : op->getOpOperands()) {

@@ -1,7 +1,10 @@
 #include "compiler/Training/Diagnose.h"
+#include "compiler/Training/LossScale.h"
 #include "compiler/Training/Optimizers.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -43,19 +46,28 @@ public:
 
   void build(ArrayRef<StateOp> gradientStates, LossAverage average) {
     Value lossSum = readScalar("scalar.loss_sum"), lossCount = readScalar("scalar.loss_count");
-    Value count = average == LossAverage::Global ? lossCount : Value();
+    Value divisor = average == LossAverage::Global ? lossCount : Value();
+    if (Value scale = readLossScale(module, builder, module.getLoc()))
+      divisor = divisor ? a.mul(divisor, scale) : scale;
     SmallVector<Value> gradients;
     for (StateOp state : gradientStates)
       gradients.push_back(a.cast(read(state), accumulationType(state.getTensorType().getElementType())));
-    Value norm = buildNorm(gradients, count);
-    Value factor = buildFactor(norm, count);
+    Value norm = buildNorm(gradients, divisor);
+    Value factor = buildFactor(norm, divisor);
+    if (isScaled())
+      finite = a.compare(Predicate::Lt, norm, a.splat(tensorType(norm), INFINITY)); // false for NaN too
     for (auto [state, gradient] : llvm::zip_equal(gradientStates, gradients))
       updateOne(state, a.mul(gradient, a.spread(factor, gradient)));
     writeResult("scalar.grad_norm", norm);
     writeResult("scalar.loss", a.div(lossSum, lossCount));
+    if (finite)
+      writeLossScale(module, builder, module.getLoc(), finite);
   }
 
 private:
+  // Of all ranks' gradients, before anything is updated: a step with an infinite or undefined one changes no state.
+  bool isScaled() { return lookupState(module, "scalar.loss_scale") != nullptr; }
+
   // The 2-norm of all gradients together, after the division by `count`.
   Value buildNorm(ArrayRef<Value> gradients, Value count) {
     Value squares;
@@ -78,30 +90,36 @@ private:
 
   void updateOne(StateOp gradientState, Value gradient) {
     StateOp parameter = getParameterOf(module, gradientState);
-    Type type = tensorType(gradient).getElementType();
-    UpdateValues values;
-    values.param = a.cast(read(parameter), type);
-    values.grad = gradient;
+    Type stored = parameter.getTensorType().getElementType(), type = accumulationType(stored);
+    StateOp master = stored == type ? parameter : addSlot(parameter, "master", type, parameter.getSegments());
+    Value old = read(master);
+    UpdateValues values{old, a.cast(gradient, type), {}};
     SmallVector<StateOp> slots;
     for (StringRef slot : rule.getSlots()) {
-      slots.push_back(addState(module, (parameter.getSymName() + "." + slot).str(),
-                               parameter.getTensorType().clone(type), Role::Optimizer, slotSegments(parameter, type),
-                               slot));
+      slots.push_back(addSlot(parameter, slot, type, zeroedSegments(parameter.getSegments())));
       values.slots.push_back(read(slots.back()));
     }
+    SmallVector<Value> oldSlots = values.slots;
     rule.build(a, buildScalars(parameter), values);
-    write(parameter, a.cast(values.param, parameter.getTensorType().getElementType()));
-    for (auto [slot, value] : llvm::zip_equal(slots, values.slots))
-      write(slot, value);
+    values.param = ifFinite(values.param, old);
+    write(master, values.param);
+    if (master != parameter) // the same bits as before where the master keeps its own
+      write(parameter, a.cast(values.param, stored));
+    for (auto [slot, value, oldValue] : llvm::zip_equal(slots, values.slots, oldSlots))
+      write(slot, ifFinite(value, oldValue));
   }
 
-  // The parameter's segments, beginning at zero, in the type in which the optimizer computes.
-  ArrayAttr slotSegments(StateOp parameter, Type type) {
-    SmallVector<Attribute> segments;
-    for (auto s : zeroedSegments(parameter.getSegments()).getAsRange<SegmentAttr>())
-      segments.push_back(SegmentAttr::get(s.getContext(), s.getName(), s.getType().clone(type), s.getOffset(),
-                                          s.getGroup(), s.getInit(), s.getAliases()));
-    return builder.getArrayAttr(segments);
+  // An optimizer state of the parameter, in the type in which the optimizer computes.
+  StateOp addSlot(StateOp parameter, StringRef slot, Type type, ArrayAttr segments) {
+    return addState(module, (parameter.getSymName() + "." + slot).str(), parameter.getTensorType().clone(type),
+                    Role::Optimizer, retyped(segments, type), slot);
+  }
+
+  // A skipped step is a choice of the old value, so that plans need no branches.
+  Value ifFinite(Value value, Value old) {
+    if (!finite)
+      return value;
+    return a.select(a.spread(finite, tensorType(value).clone(builder.getI1Type())), value, old);
   }
 
   StepScalars buildScalars(StateOp parameter) {
@@ -111,6 +129,8 @@ private:
     if (!lr) {
       lr = a.cast(readScalar("scalar.lr", builder.getF32Type()), f64);
       step = a.cast(readScalar("scalar.step", builder.getI64Type()), f64);
+      if (isScaled()) // skipped steps do not count
+        step = a.sub(step, a.cast(readScalar("scalar.skipped"), f64));
     }
     return {a.scale(lr, constants.lrScale), step, constants.weightDecay};
   }
@@ -130,6 +150,7 @@ private:
   const OptimizerRule &rule;
   ArrayRef<GroupConstants> groups;
   Value lr, step; // read once, f64
+  Value finite;   // with a loss scale: whether the gradients are
 };
 
 class BuildUpdatePass : public impl::BuildUpdateBase<BuildUpdatePass> {

@@ -1,5 +1,6 @@
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Diagnose.h"
+#include "compiler/Training/LossScale.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
@@ -94,8 +95,15 @@ private:
   void runOnOperation() override {
     func::FuncOp model = lookupFunction(getOperation(), "model");
     auto average = orDiagnose(getOperation(), parseLossAverage(lossAverage));
-    if (failed(average))
+    auto types = orDiagnose(getOperation(), parsePrecision(reduce.empty() ? "" : "reduce=" + reduce));
+    auto scale = orDiagnose(getOperation(), parseLossScale(lossScale));
+    if (failed(average) || failed(types) || failed(scale))
       return signalPassFailure();
+    FailureOr<bool> scaled = needsLossScale(getOperation(), *scale, types->reduce);
+    if (failed(scaled))
+      return signalPassFailure();
+    if (types->reduce)
+      gradientType = floatType(&getContext(), *types->reduce);
     if (!model || model.getNumResults() != 2 || !model.getResultAttr(0, "cleave.loss_sum")) {
       getOperation().emitError("expected a function @model with the two results of split-loss");
       return signalPassFailure();
@@ -109,6 +117,8 @@ private:
         llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
     OpBuilder builder(terminator);
     addToLoss(builder, block, sum, count);
+    if (*scaled)
+      declareLossScale(getOperation(), *scale, count, *average, microBatches);
 
     ActiveValues active(getOperation(), block);
     ReverseWalk walk(builder, active);
@@ -139,9 +149,11 @@ private:
 
   // rank: the mean over ranks and micro-batches of their means; `count` has one entry per rank.
   Value scaleSeed(OpBuilder &builder, Value seed, Value count, LossAverage average) {
+    Arithmetic a(builder, count.getLoc());
+    if (Value scale = readLossScale(getOperation(), builder, count.getLoc()))
+      seed = a.mul(seed, a.spread(scale, seed));
     if (average == LossAverage::Global)
       return seed;
-    Arithmetic a(builder, count.getLoc());
     double means = static_cast<double>(microBatches * tensorType(count).getNumElements());
     return a.div(seed, a.scale(count, means));
   }
@@ -154,11 +166,17 @@ private:
         if (Value gradient = walk.get(read.getResult()))
           found.emplace_back(gradient, lookupState(getOperation(), read.getState()));
     for (auto [gradient, parameter] : found) {
-      StateOp state = addState(getOperation(), gradientName(parameter.getSymName()), parameter.getTensorType(),
-                               Role::Gradient, zeroedSegments(parameter.getSegments()), "grad");
+      Type element = parameter.getTensorType().getElementType();
+      if (gradientType && floatKind(element))
+        element = gradientType;
+      StateOp state = addState(getOperation(), gradientName(parameter.getSymName()),
+                               parameter.getTensorType().clone(element), Role::Gradient,
+                               retyped(zeroedSegments(parameter.getSegments()), element), "grad");
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointAfterValue(gradient);
-      accumulate(builder, block, state, gradient, gradient.getLoc());
+      // Rounded here, so that sums over micro-batches and ranks are of the gradient's type.
+      Value term = Arithmetic(builder, gradient.getLoc()).cast(gradient, element);
+      accumulate(builder, block, state, term, gradient.getLoc());
     }
     return !found.empty();
   }
@@ -174,6 +192,8 @@ private:
     function.setFunctionType(builder.getFunctionType(function.getBody().front().getArgumentTypes(), {}));
     function.setArgAttrsAttr(builder.getArrayAttr(attrs));
   }
+
+  Type gradientType; // null: that of the parameter
 };
 } // namespace
 } // namespace cleave

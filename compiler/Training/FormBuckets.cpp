@@ -203,15 +203,15 @@ private:
     bool hasUnits = false;
     for (auto [parameter, gradient] : llvm::zip_equal(parameters, gradients)) {
       StateOp state = gradient, weight = parameter;
-      Type element = state.getTensorType().getElementType();
+      Type element = state.getTensorType().getElementType(), stored = weight.getTensorType().getElementType();
       auto unit = weight->getAttrOfType<IntegerAttr>(kUnitAttr);
       hasUnits |= unit != nullptr;
       unsigned kind = kinds
-                          .try_emplace({weight.getTensorType().getElementType(), element, onlySegment(state).getGroup(),
-                                        unit ? unit.getInt() : -1},
+                          .try_emplace({stored, element, onlySegment(state).getGroup(), unit ? unit.getInt() : -1},
                                        kinds.size())
                           .first->second;
-      members.push_back({state.getTensorType().getNumElements(), element.getIntOrFloatBitWidth() / 8, kind});
+      int64_t bytes = element.getIntOrFloatBitWidth() / 8, storedBytes = stored.getIntOrFloatBitWidth() / 8;
+      members.push_back({state.getTensorType().getNumElements(), bytes, kind, std::min(bytes, storedBytes)});
     }
     int64_t unlimited = std::numeric_limits<int64_t>::max();
     return formBuckets(members,

@@ -41,6 +41,25 @@ def SplitLoss : Pass<"split-loss", "::mlir::ModuleOp"> {
                  Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks that the samples are split over">];
 }
 
+def ApplyPrecision : Pass<"apply-precision", "::mlir::ModuleOp"> {
+  let summary = "chooses the types in which parameters and activations are kept";
+  let description = [{
+    Before: the model's types. After: parameters have the type `param`, buffers `buffer`; products take and give `param`; all else is computed in
+    f32, and rounded where it is kept. ApplyPrecision.cpp says what is kept. Inputs and results of functions have the types they had.
+
+    ```mlir
+    %w = cleave.read @w : tensor<4x3xf32>                                       %w = cleave.read @w : tensor<4x3xbf16>
+    %y = cleave.matmul %x, %w : tensor<2x4xf32>, ... -> tensor<2x3xf32>   =>    %n = cleave.cast %x : tensor<2x4xf32> -> tensor<2x4xbf16>
+    %s = cleave.sigmoid %y : tensor<2x3xf32>                                    %y = cleave.matmul %n, %w : ... -> tensor<2x3xbf16>
+                                                                                %f = cleave.cast %y : tensor<2x3xbf16> -> tensor<2x3xf32>
+                                                                                %s = cleave.sigmoid %f : tensor<2x3xf32>
+    ```
+  }];
+  let options = [Option<"precision", "precision", "std::string", "\"\"", "PART=TYPE[,PART=TYPE], parts param, reduce, buffer; types f32, bf16, fp16">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
   let summary = "lets random numbers count samples over all micro-batches";
   let description = [{
@@ -56,14 +75,17 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "appends the backward pass to @model, which becomes @c0";
   let description = [{
     Before: @model with results (sum, count). After: @c0 with one more argument, the gradient of the sum (`cleave.seed`), and no result: it adds sum and count to
-    scalar.loss_sum and scalar.loss_count, and the gradient of each parameter @w that has one to the state @w.grad. Ops that use
-    the seed, directly or not, are the backward pass; `choose-residuals` cuts there.
+    scalar.loss_sum and scalar.loss_count, and the gradient of each parameter @w that has one to the state @w.grad, of the type `reduce`.
+    Ops that use the seed, directly or not, are the backward pass; `choose-residuals` cuts there. With a loss scale the seed is
+    multiplied by scalar.loss_scale, and divided by the count as far as it is known now (LossScale.h).
 
     The walk is in reverse topological order over the ops that a trainable parameter reaches; contributions to one value are added in
     the order of that walk: the last user's first. The pass knows no op but `read`, whose transpose is the gradient itself.
   }];
   let options = [Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">,
-                 Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
+                 Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">,
+                 Option<"reduce", "reduce", "std::string", "\"\"", "type of gradient states: f32, bf16, fp16; empty: the parameter's">,
+                 Option<"lossScale", "loss-scale", "std::string", "\"auto\"", "dynamic[,key=value...] | NUMBER | none | auto">];
 }
 
 def FindBlocks : Pass<"find-blocks", "::mlir::ModuleOp"> {
@@ -82,7 +104,7 @@ def FindBlocks : Pass<"find-blocks", "::mlir::ModuleOp"> {
 def FormBuckets : Pass<"form-buckets", "::mlir::ModuleOp"> {
   let summary = "lays gradients, and their parameters, end to end in buckets";
   let description = [{
-    Gradient states of one element type and parameter group, in the order in which @c0 completes them, become buckets (Buckets.h says which). Reads
+    Gradient states of one element type, parameter type and parameter group, in the order in which @c0 completes them, become buckets (Buckets.h says which). Reads
     become slice and reshape of the bucket's one read, writes become one concat. Parameters with a gradient get buckets of the same segments; all
     others stay single states, but for frozen parameters with `pack-frozen`. Where assign-units has numbered parameters, buckets are units:
     each holds all members of its unit of one kind.
@@ -110,6 +132,8 @@ def BuildUpdate : Pass<"build-update", "::mlir::ModuleOp"> {
   let description = [{
     One update a gradient state, all of them with the same division by the loss's count (loss-average=global) and the same clipping factor. Reads
     scalar.lr, scalar.step, scalar.clip_norm; writes scalar.loss, scalar.grad_norm. Optimizer states get the parameter's segments.
+    A parameter narrower than f32 has a master: an optimizer state of f32 that begins as the parameter does, unrounded; the update works on it, and
+    the parameter is its cast. With a loss scale (scalar.loss_scale, which differentiate declares), an infinite gradient norm leaves every state as it was.
   }];
   let options = [Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "KIND[,key=value...]">,
                  Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">];

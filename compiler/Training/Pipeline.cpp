@@ -39,8 +39,15 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   manager.addPass(createSplitLoss({average, options.dataRanks}));
   // Before differentiation, so that the backward pass, where it makes the numbers again, has the same origins.
   manager.addPass(createShiftRandomOrigins({options.microBatches, options.dataRanks}));
+  // Before differentiation, so that gradients have the types of what they are gradients of; after the loss is split,
+  // whose parts are f32 and stay so. Behind it, equal casts are merged and pairs of them vanish.
+  if (!options.precision.isEmpty()) {
+    manager.addPass(createApplyPrecision({printPrecision(options.precision)}));
+    addCleanup(manager);
+  }
   // One graph of both passes is what all later choices are made on.
-  manager.addPass(createDifferentiate({average, options.microBatches}));
+  std::string reduce = options.precision.reduce ? floatName(*options.precision.reduce).str() : "";
+  manager.addPass(createDifferentiate({average, options.microBatches, reduce, printLossScale(options.lossScale)}));
   // Gradient rules mention forward values again and leave zeros: equal ones are merged before values are counted, and
   // only then the order in which gradients are completed is the final one.
   addCleanup(manager);
@@ -64,7 +71,9 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   addCleanup(manager);
 }
 
-void buildInferencePipeline(OpPassManager &manager) {
+void buildInferencePipeline(OpPassManager &manager, const PrecisionOptions &precision) {
+  if (!precision.isEmpty())
+    manager.addPass(createApplyPrecision({printPrecision(precision)}));
   manager.addPass(createBuildInference());
   // Without writes and losses much of the graph may be dead.
   addCleanup(manager);
@@ -87,6 +96,9 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   Option<bool> packFrozen{*this, "pack-frozen", llvm::cl::desc("frozen parameters get buckets"), llvm::cl::init(false)};
   Option<bool> syncEvery{*this, "sync-every", llvm::cl::desc("gradients are reduced in every micro-batch"),
                          llvm::cl::init(false)};
+  Option<std::string> precision{*this, "precision", llvm::cl::desc("PART=TYPE[,PART=TYPE...] or a type")};
+  Option<std::string> lossScale{*this, "loss-scale", llvm::cl::desc("dynamic | NUMBER | none | auto"),
+                                llvm::cl::init("auto")};
 };
 
 llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
@@ -97,6 +109,14 @@ llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
   auto average = parseLossAverage(from.lossAverage);
   if (!average)
     return average.takeError();
+  auto precision = parsePrecision(from.precision);
+  if (!precision)
+    return precision.takeError();
+  auto lossScale = parseLossScale(from.lossScale);
+  if (!lossScale)
+    return lossScale.takeError();
+  options.precision = *precision;
+  options.lossScale = *lossScale;
   options.optimizer = *optimizer;
   options.lossAverage = *average;
   for (llvm::StringRef text : llvm::split(llvm::StringRef(from.groups), ';')) {
@@ -136,7 +156,8 @@ void registerTraining() {
   registerCleaveTrainingPasses();
   registerPassPipeline("training-pipeline", "model level to step level, for training", buildFromText,
                        [](function_ref<void(const mlir::detail::PassOptions &)> visit) { visit(PipelineOptions()); });
-  PassPipelineRegistration<>("inference-pipeline", "model level to step level, for inference", buildInferencePipeline);
+  PassPipelineRegistration<>("inference-pipeline", "model level to step level, for inference",
+                             [](OpPassManager &manager) { buildInferencePipeline(manager); });
 }
 
 } // namespace cleave

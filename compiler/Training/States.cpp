@@ -43,6 +43,14 @@ ArrayAttr zeroedSegments(ArrayAttr segments) {
   return ArrayAttr::get(context, zeroed);
 }
 
+ArrayAttr retyped(ArrayAttr segments, Type element) {
+  SmallVector<Attribute> result;
+  for (auto s : segments.getAsRange<SegmentAttr>())
+    result.push_back(SegmentAttr::get(s.getContext(), s.getName(), s.getType().clone(element), s.getOffset(),
+                                      s.getGroup(), s.getInit(), s.getAliases()));
+  return ArrayAttr::get(segments.getContext(), result);
+}
+
 Value readState(OpBuilder &builder, Location loc, StateOp state) {
   return ReadOp::create(builder, loc, state.getTensorType(), state.getSymName());
 }

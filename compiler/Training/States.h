@@ -24,6 +24,9 @@ SegmentAttr onlySegment(StateOp state);
 // The same segments with every tensor beginning at zero: how gradients and optimizer states begin.
 mlir::ArrayAttr zeroedSegments(mlir::ArrayAttr segments);
 
+// The same segments with another element type.
+mlir::ArrayAttr retyped(mlir::ArrayAttr segments, mlir::Type element);
+
 // The state's value at the builder's position.
 mlir::Value readState(mlir::OpBuilder &builder, mlir::Location loc, StateOp state);
 

@@ -6,6 +6,8 @@
 #ifndef CLEAVE_COMPILER_TRAINING_TRAININGOPTIONS_H
 #define CLEAVE_COMPILER_TRAINING_TRAININGOPTIONS_H
 
+#include "compiler/Training/Precision.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -59,6 +61,8 @@ struct TrainingOptions {
   std::string units;        // "auto" or "pattern=...": buckets are units that are gathered together; empty: by size
   bool packFrozen = false;  // frozen parameters are stored split too
   bool syncEvery = false;   // gradients are reduced in every micro-batch
+  PrecisionOptions precision;
+  LossScaleOptions lossScale;
 };
 
 // KIND[,key=value...], for example "sgd,momentum=0.9,nesterov=true". Keys are the fields' PyTorch names

@@ -1,17 +1,44 @@
 #include "runtime/comm/Reduce.h"
 
-#include "runtime/base/Half.h"
+#include "runtime/base/HalfArrays.h"
+
+#include <algorithm>
 
 namespace cleave::rt {
 
 template <typename T, typename Combine>
-static void combine(const std::byte *from, std::byte *into, size_t count, Combine op) {
-  using C = typename ComputeType<T>::type;
+static void combine(T, const std::byte *from, std::byte *into, size_t count, Combine op) {
   auto *source = reinterpret_cast<const T *>(from);
   auto *target = reinterpret_cast<T *>(into);
 #pragma omp simd
   for (size_t i = 0; i < count; ++i)
-    target[i] = static_cast<T>(op(static_cast<C>(source[i]), static_cast<C>(target[i])));
+    target[i] = op(source[i], target[i]);
+}
+
+// 16-bit types block by block: both terms in f32, combined, rounded once.
+template <typename T, typename Combine>
+static void combineNarrow(const std::byte *from, std::byte *into, size_t count, Combine op) {
+  constexpr size_t kBlock = 1024;
+  float source[kBlock], target[kBlock];
+  auto *terms = reinterpret_cast<const T *>(from);
+  auto *sums = reinterpret_cast<T *>(into);
+  for (size_t first = 0; first < count; first += kBlock) {
+    size_t length = std::min(kBlock, count - first);
+    widen(terms + first, source, length);
+    widen(sums + first, target, length);
+#pragma omp simd
+    for (size_t i = 0; i < length; ++i)
+      target[i] = op(source[i], target[i]);
+    narrow(target, sums + first, length);
+  }
+}
+template <typename Combine>
+static void combine(BFloat16, const std::byte *from, std::byte *into, size_t count, Combine op) {
+  combineNarrow<BFloat16>(from, into, count, op);
+}
+template <typename Combine>
+static void combine(Float16, const std::byte *from, std::byte *into, size_t count, Combine op) {
+  combineNarrow<Float16>(from, into, count, op);
 }
 
 template <typename T>
@@ -19,13 +46,13 @@ static Status reduceTyped(Reduction reduction, const std::byte *from, std::byte 
   using C = typename ComputeType<T>::type;
   switch (reduction) {
   case Reduction::Sum:
-    combine<T>(from, into, count, [](C a, C b) { return static_cast<C>(a + b); });
+    combine(T(), from, into, count, [](C a, C b) { return static_cast<C>(a + b); });
     return Status::ok();
   case Reduction::Max:
-    combine<T>(from, into, count, [](C a, C b) { return a > b || a != a ? a : b; }); // NaN wins
+    combine(T(), from, into, count, [](C a, C b) { return a > b || a != a ? a : b; }); // NaN wins
     return Status::ok();
   case Reduction::Min:
-    combine<T>(from, into, count, [](C a, C b) { return a < b || a != a ? a : b; });
+    combine(T(), from, into, count, [](C a, C b) { return a < b || a != a ? a : b; });
     return Status::ok();
   }
   return internal("unknown reduction " + std::to_string(static_cast<int64_t>(reduction)));

@@ -1,4 +1,5 @@
 #include "runtime/state/ElementValue.h"
+#include "runtime/state/FloatConversion.h"
 #include "runtime/state/WeightStore.h"
 
 #include <algorithm>
@@ -16,10 +17,14 @@ void fill(ElementType type, double value, std::byte *target, uint64_t count) {
 }
 
 // Large weights are read piece by piece: otherwise the file counts as memory beside the state that it fills.
-void copyInPieces(std::byte *target, const std::byte *source, size_t bytes, const WeightStore &weights) {
-  for (size_t done = 0; done < bytes; done += kDropBytes) {
-    std::memcpy(target + done, source + done, std::min(kDropBytes, bytes - done));
-    if (bytes > kDropBytes)
+void copyInPieces(ElementType to, std::byte *target, const TensorView &from, uint64_t first, uint64_t count,
+                  const WeightStore &weights) {
+  size_t width = elementSize(from.type), piece = kDropBytes / width;
+  const std::byte *source = from.data + first * width;
+  for (uint64_t done = 0; done < count; done += piece) {
+    convertElements(from.type, source + done * width, to, target + done * elementSize(to),
+                    std::min<uint64_t>(piece, count - done));
+    if (count > piece)
       weights.dropPages();
   }
 }
@@ -45,9 +50,10 @@ Status initializeSegment(const RankStates &rank, const StateView &view, const Lo
   }
   case fb::InitKind::weights: {
     const TensorView *tensor = weights.find(*view.state, segment);
-    if (!tensor || tensor->type != type || tensor->bytes < (overlap.logical + overlap.count) * width)
+    if (!tensor || !isConvertible(tensor->type, type) ||
+        tensor->bytes < (overlap.logical + overlap.count) * elementSize(tensor->type))
       return invalidArgument("no initial value for '" + segment.name + "'");
-    copyInPieces(target, tensor->data + overlap.logical * width, overlap.count * width, weights);
+    copyInPieces(type, target, *tensor, overlap.logical, overlap.count, weights);
     return Status::ok();
   }
   }

@@ -1,6 +1,7 @@
 #include "runtime/state/WeightStore.h"
 
 #include "runtime/state/CheckpointSave.h"
+#include "runtime/state/FloatConversion.h"
 #include "runtime/state/Problems.h"
 
 #include <algorithm>
@@ -114,7 +115,7 @@ Status WeightStore::check(const fb::Plan &plan) const {
     if (!tensor)
       return problems.missing("'" + segment.name + "'");
     used.insert(tensor);
-    if (tensor->type != type || tensor->shape != segment.shape)
+    if (!isConvertible(tensor->type, type) || tensor->shape != segment.shape)
       problems.mismatch("'" + segment.name + "'", toString(type, segment.shape), toString(tensor->type, tensor->shape));
   });
   bool replaced = false;

@@ -18,7 +18,8 @@ public:
   static Status open(const cleave_model &model, const std::string &directory, const std::string &replacement,
                      WeightStore *result);
 
-  // Checks that every tensor that the plan takes from weights is there with its type and shape; all problems at once.
+  // Checks that every tensor that the plan takes from weights is there with its shape, and its type or another
+  // floating-point type; all problems at once.
   Status check(const fb::Plan &plan) const;
   // The tensor for a segment of a state; null when there is none.
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;

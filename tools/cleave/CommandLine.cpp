@@ -79,6 +79,9 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--micro-batches", o.microBatches, "micro-batches accumulated in one step")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40))->type_name("N");
 
+  app.add_option("--precision", o.precision, "types to keep and reduce in: f32 | bf16 | fp16, or by part: param=,reduce=,buffer=")
+      ->type_name("TYPE|PART=TYPE");
+
   const char *training = "Training";
   app.add_flag("--train", o.train, "compile a training step")->group(training);
   app.add_option("--loss-output", o.lossOutput, "the graph output that is the loss")->group(training)->type_name("NAME");
@@ -96,6 +99,8 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->check(CLI::IsMember({"global", "rank"}))->group(training)->capture_default_str();
   app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'")
       ->check(CLI::IsMember({"local", "sync"}))->group(training)->capture_default_str();
+  app.add_option("--loss-scale", o.lossScale, "for fp16: dynamic[,init=N,growth=N,backoff=N,interval=N] | N | none (default: dynamic)")
+      ->group(training)->type_name("KIND");
   app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB)")->group(training)->type_name("BYTES");
 
   app.add_option("--recompute", o.recompute, "computed again for the backward pass: none | blocks | every=N (every N-th block) | first=N |\n"
@@ -208,6 +213,10 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
     fail("--recompute", "only training keeps values for a backward pass; it needs --train");
   if (o.recompute == "auto" && !o.memoryLimit)
     fail("--recompute", "auto looks for what fits a limit; give --memory-limit BYTES, or one of none, blocks, every=N, first=N, segments=N");
+  if (!o.train && o.precision.find("reduce=") != std::string::npos)
+    fail("--precision", "reduce= is the type of gradients, which need --train");
+  if (!o.train && o.lossScale != "auto")
+    fail("--loss-scale", "a loss scale needs --train");
   if (!o.train && o.microBatches != 1)
     fail("--micro-batches", "micro-batches need --train");
 }

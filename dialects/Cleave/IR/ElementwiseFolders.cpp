@@ -123,9 +123,18 @@ static APFloat rounded(APFloat x, ElementKind to) {
   return x;
 }
 
+// Whether every number of the operand's type is one of the result's: there and back changes nothing.
+static bool keepsFloats(CastOp cast) {
+  ElementKind from{cast.getOperand().getType().getElementType()}, to{cast.getResult().getType().getElementType()};
+  return from.isFloat() && to.isFloat() && llvm::APFloat::isRepresentableBy(from.semantics(), to.semantics());
+}
+
 OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   if (getOperand().getType() == getResult().getType())
     return getOperand();
+  if (auto widening = getOperand().getDefiningOp<CastOp>();
+      widening && widening.getOperand().getType() == getResult().getType() && keepsFloats(widening))
+    return widening.getOperand();
   auto constant = llvm::dyn_cast_if_present<mlir::DenseElementsAttr>(adaptor.getOperand());
   if (!isFoldable(constant))
     return nullptr;

@@ -69,13 +69,17 @@ llvm::LogicalResult TakeOp::inferReturnTypes(mlir::MLIRContext *, std::optional<
   return mlir::success();
 }
 
+// Rows that are taken often add up in f32, as every sum of narrow numbers does.
 llvm::LogicalResult TakeOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Value> resultGrads,
                                      llvm::SmallVectorImpl<Value> &operandGrads) {
   if (!resultGrads[0] || !llvm::isa<mlir::FloatType>(getType().getElementType()))
     return mlir::success();
   mlir::ImplicitLocOpBuilder builder(getLoc(), opBuilder);
-  Value zeros = splatLike(builder, getOperand(), 0.0);
-  operandGrads[0] = PutAddOp::create(builder, zeros, getIndices(), resultGrads[0], getDim());
+  Value updates = widen(builder, resultGrads[0]);
+  mlir::Type element = tensorTypeOf(getOperand()).getElementType();
+  Value zeros = splat(builder, tensorTypeOf(getOperand()).clone(tensorTypeOf(updates).getElementType()), 0.0);
+  Value sum = PutAddOp::create(builder, zeros, getIndices(), updates, getDim());
+  operandGrads[0] = castTo(builder, sum, element);
   return mlir::success();
 }
 

@@ -44,6 +44,12 @@ dnnl::engine &DnnlBuilder::engine() {
   return engine;
 }
 
+bool DnnlBuilder::hasNativeBFloat16() {
+  // Values of the enumeration are sets of features: a later one has those of the earlier.
+  constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
 dnnl::primitive_attr DnnlBuilder::attributes() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -1,5 +1,6 @@
 #include "kernels/common/host/HostKernel.h"
 
+#include "kernels/common/host/Dnnl.h"
 #include "kernels/common/host/Registry.h"
 
 #include <omp.h>
@@ -26,6 +27,18 @@ Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostK
     return internal("kernel " + std::string(args.def().name) + " has no host implementation");
   TeamSize team(threads);
   return make(args, threads, result).in("kernel " + std::string(args.def().name));
+}
+
+bool hasNativeProducts(fb::DType dtype) {
+  switch (dtype) {
+  case fb::DType::f32:
+  case fb::DType::f64:
+    return true;
+  case fb::DType::bf16:
+    return DnnlBuilder::hasNativeBFloat16();
+  default:
+    return false;
+  }
 }
 
 // Makes a kernel for its sizes alone.

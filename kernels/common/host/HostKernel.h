@@ -34,6 +34,10 @@ using MakeHostKernel = Status (*)(const KernelArgs &args, int threads, std::uniq
 // Makes the kernel that args.def() names.
 Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
+// Whether products of this type use instructions of the processor that compute it, or are computed in f32 and rounded.
+// The bits differ by the order of sums alone: products of 16-bit numbers are exact in f32.
+bool hasNativeProducts(fb::DType dtype);
+
 // The planned scratch of a kernel: the size of its last buffer; 0 where it has none. `params` in the order of
 // Kernels.def (KernelParams::finish). Unknown kernels and unsupported parameters give a status.
 Status hostScratchBytes(std::string_view name, const std::vector<int64_t> &params, int threads, size_t *bytes);

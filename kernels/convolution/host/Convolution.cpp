@@ -1,6 +1,7 @@
 #include "kernels/convolution/host/Convolution.h"
 
 #include "kernels/common/host/Dnnl.h"
+#include "kernels/common/host/ThroughFloat.h"
 
 #include <algorithm>
 #include <cstring>
@@ -136,35 +137,60 @@ std::unique_ptr<HostKernel> buildWeightGrad(const DnnlConvolution &c, std::vecto
 
 using Build = std::unique_ptr<HostKernel> (*)(const DnnlConvolution &, std::vector<size_t>);
 
-// Formats are those of oneDNN: where a reference kernel computes there is nothing to pack, and the kernel does nothing.
-Status makeReference(ConvolutionKind kind, const ConvolutionShape &s, int threads,
-                     std::unique_ptr<HostKernel> *result) {
-  if (kind != ConvolutionKind::Pack)
-    return makeReferenceConvolution(kind, s, threads, result);
-  *result = DnnlBuilder(/*scratchBuffer=*/1).finish({s.wBytes()});
+// Formats are those of oneDNN in a type that the processor has: elsewhere there is nothing to pack.
+std::unique_ptr<HostKernel> makeNothing(const ConvolutionShape &s) {
+  return DnnlBuilder(/*scratchBuffer=*/1).finish({s.wBytes()});
+}
+
+// Operands in the order of the kernel's buffers, the result last.
+std::vector<size_t> operandBytes(ConvolutionKind kind, const ConvolutionShape &s) {
+  switch (kind) {
+  case ConvolutionKind::InputGrad:
+    return {s.yBytes(), s.wBytes(), s.xBytes()};
+  case ConvolutionKind::WeightGrad:
+    return {s.xBytes(), s.yBytes(), s.wBytes()};
+  default:
+    return {s.xBytes(), s.wBytes(), s.yBytes()};
+  }
+}
+
+Status makeDnnl(ConvolutionKind kind, const KernelArgs &args, const ConvolutionShape &s,
+                std::unique_ptr<HostKernel> *result) {
+  static const Build builds[] = {buildForward, buildInputGrad, buildWeightGrad, buildPack};
+  return guardDnnl([&] {
+    *result = builds[static_cast<size_t>(kind)](DnnlConvolution(args, s), operandBytes(kind, s));
+    return Status::ok();
+  });
+}
+
+Status makeEmulated(ConvolutionKind kind, const KernelArgs &args, ConvolutionShape s, int threads,
+                    std::unique_ptr<HostKernel> *result) {
+  fb::DType stored = s.dtype;
+  s.dtype = fb::DType::f32;
+  s.packedWeights = false;
+  std::unique_ptr<HostKernel> inner;
+  CLEAVE_TRY(makeDnnl(kind, args, s, &inner));
+  std::vector<ConvertedBuffer> buffers;
+  for (size_t bytes : operandBytes(kind, s))
+    buffers.push_back({stored, bytes / sizeof(float), true, false});
+  buffers.back().read = false;
+  buffers.back().written = true;
+  *result = makeThroughFloat(std::move(inner), std::move(buffers), threads);
   return Status::ok();
 }
 
 Status make(ConvolutionKind kind, const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   ConvolutionShape s;
   CLEAVE_TRY(ConvolutionShape::read(args, &s));
-  static const Build builds[] = {buildForward, buildInputGrad, buildWeightGrad, buildPack};
-  std::vector<size_t> bytes[] = {{s.xBytes(), s.wBytes(), s.yBytes()},
-                                 {s.yBytes(), s.wBytes(), s.xBytes()},
-                                 {s.xBytes(), s.yBytes(), s.wBytes()},
-                                 {s.xBytes(), s.wBytes(), s.yBytes()}};
-  auto index = static_cast<size_t>(kind);
-  auto makeDnnl = [&] {
-    return guardDnnl([&] {
-      *result = builds[index](DnnlConvolution(args, s), bytes[index]);
-      return Status::ok();
-    });
-  };
-  if (s.dtype == fb::DType::f32)
-    return makeDnnl();
-  if (s.dtype == fb::DType::bf16 && makeDnnl().isOk())
+  bool isHalf = s.dtype == fb::DType::bf16 || s.dtype == fb::DType::f16;
+  if (s.dtype == fb::DType::f32 || (isHalf && hasNativeProducts(s.dtype)))
+    return makeDnnl(kind, args, s, result);
+  if (kind == ConvolutionKind::Pack) {
+    *result = makeNothing(s);
     return Status::ok();
-  return makeReference(kind, s, threads, result);
+  }
+  return isHalf ? makeEmulated(kind, args, s, threads, result)
+                : makeReferenceConvolution(kind, s, threads, result);
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // Convolution and its two gradients on the host. Tensors are plain (NCHW, OIHW) at the interface; oneDNN may choose
 // other formats inside and reorders in planned scratch, because its plain-layout kernels are several times slower.
+// 16-bit types that the processor lacks go through f32.
 #ifndef CLEAVE_KERNELS_CONVOLUTION_HOST_CONVOLUTION_H
 #define CLEAVE_KERNELS_CONVOLUTION_HOST_CONVOLUTION_H
 
@@ -26,7 +27,7 @@ Status makeConvolutionInputGrad(const KernelArgs &args, int threads, std::unique
 Status makeConvolutionWeightGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
 enum class ConvolutionKind { Forward, InputGrad, WeightGrad, Pack };
-// Direct loops, for the types oneDNN lacks (f64, f16, and bf16 on machines without it).
+// Direct loops, for f64, which oneDNN lacks.
 Status makeReferenceConvolution(ConvolutionKind kind, const ConvolutionShape &shape, int threads,
                                 std::unique_ptr<HostKernel> *result);
 

@@ -1,6 +1,7 @@
 #include "kernels/matmul/host/Matmul.h"
 
 #include "kernels/common/host/Dnnl.h"
+#include "kernels/common/host/ThroughFloat.h"
 #include "kernels/common/host/Types.h"
 
 #include <algorithm>
@@ -136,23 +137,31 @@ static Status makeDnnlPack(const MatmulShape &s, std::unique_ptr<HostKernel> *re
 Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   MatmulShape shape;
   CLEAVE_TRY(MatmulShape::read(args, &shape));
-  if (shape.dtype == fb::DType::f32)
+  if (shape.dtype == fb::DType::f64)
+    return makeReferenceMatmul(shape, threads, result);
+  if (shape.dtype == fb::DType::f32 || hasNativeProducts(shape.dtype))
     return makeDnnlMatmul(shape, result);
-  // bf16 needs AVX-512; without it the reference kernel computes the same: exact products, sums in f32.
-  if (shape.dtype == fb::DType::bf16 && makeDnnlMatmul(shape, result).isOk())
-    return Status::ok();
-  return makeReferenceMatmul(shape, threads, result);
+  MatmulShape wide = shape;
+  wide.dtype = wide.outDtype = fb::DType::f32;
+  wide.packedB = false; // makeMatmulPack() leaves it plain
+  std::unique_ptr<HostKernel> inner;
+  CLEAVE_TRY(makeDnnlMatmul(wide, &inner));
+  auto count = [](int64_t batch, int64_t rows, int64_t columns) { return static_cast<size_t>(batch * rows * columns); };
+  *result = makeThroughFloat(std::move(inner),
+                             {{shape.dtype, count(shape.batchA, shape.m, shape.k), true, false},
+                              {shape.dtype, count(shape.batchB, shape.k, shape.n), true, false},
+                              {shape.outDtype, count(shape.batch, shape.m, shape.n), shape.accumulate, true}},
+                             threads);
+  return Status::ok();
 }
 
 Status makeMatmulPack(const KernelArgs &args, int, std::unique_ptr<HostKernel> *result) {
   MatmulShape shape;
   CLEAVE_TRY(MatmulShape::read(args, &shape));
   shape.packedB = true;
-  if (shape.dtype == fb::DType::f32)
+  if (shape.dtype == fb::DType::f32 || (shape.dtype == fb::DType::bf16 && hasNativeProducts(shape.dtype)))
     return makeDnnlPack(shape, result);
-  if (shape.dtype == fb::DType::bf16 && makeDnnlPack(shape, result).isOk())
-    return Status::ok();
-  // The reference kernel reads plain operands: there is nothing to do.
+  // The other ways read plain operands: there is nothing to do.
   *result = DnnlBuilder(/*scratchBuffer=*/1).finish({shape.operandBytes()[1]});
   return Status::ok();
 }

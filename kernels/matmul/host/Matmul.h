@@ -1,4 +1,5 @@
-// Matrix multiplication on the host: oneDNN where it has the type, otherwise a blocked reference kernel.
+// Matrix multiplication on the host: oneDNN where the processor has the type, through f32 for other 16-bit types, and a
+// blocked reference kernel for f64.
 #ifndef CLEAVE_KERNELS_MATMUL_HOST_MATMUL_H
 #define CLEAVE_KERNELS_MATMUL_HOST_MATMUL_H
 
@@ -18,7 +19,7 @@ struct MatmulShape {
 
 Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makeMatmulPack(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
-// f64 and f16, and bf16 where the machine has no instructions for it. Sums in f64 for f64, otherwise in f32.
+// Any type, sums in f64 for f64 and otherwise in f32.
 Status makeReferenceMatmul(const MatmulShape &shape, int threads, std::unique_ptr<HostKernel> *result);
 
 } // namespace cleave::rt

@@ -12,6 +12,7 @@
 #define CLEAVE_KERNELS_POOLING_HOST_WINDOWMAXIMA_H
 
 #include "kernels/common/host/Window.h"
+#include "runtime/base/HalfArrays.h"
 
 #include <limits>
 
@@ -94,8 +95,20 @@ private:
     const T *x = plane + (run->origin + offsets_[static_cast<size_t>(tap)] + first * stride);
     if constexpr (std::is_same_v<T, float>)
       meetF32_(x, stride, count, tap, run->value + first, run->tap + first);
+    else if constexpr (sizeof(T) == 2)
+      meetNarrow(x, stride, count, tap, run->value + first, run->tap + first);
     else
       meetTap(x, stride, count, tap, run->value + first, run->tap + first);
+  }
+
+  // 16-bit inputs are widened first, together with those between them.
+  void meetNarrow(const T *x, int64_t stride, int64_t count, int32_t tap, float *value, int32_t *taps) const {
+    constexpr int64_t kMaxStride = 4;
+    float wide[Run::kLongest * kMaxStride];
+    if (stride > kMaxStride)
+      return meetTap(x, stride, count, tap, value, taps);
+    widen(x, wide, static_cast<size_t>((count - 1) * stride + 1));
+    meetF32_(wide, stride, count, tap, value, taps);
   }
 
   Window window_;
