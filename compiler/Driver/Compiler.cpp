@@ -14,6 +14,7 @@
 #include "compiler/Support/Error.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
+#include "kernels/common/host/HostKernel.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/state/AtomicFile.h"
@@ -201,6 +202,10 @@ plan::PlanningOptions Compilation::planningOptions() {
   planning.prefetch.inFlight = static_cast<unsigned>(options.gathersInFlight);
   planning.shareGathers = options.fsdpStrategy == "shard-grad-op";
   planning.properties.insert(labels.begin(), labels.end());
+  // What inspect says of kernels in these types.
+  for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
+    planning.properties[std::string("kernels.") + rt::fb::EnumNameDType(type)] =
+        rt::hasNativeProducts(type) ? "native" : "emulated in f32";
   planning.properties["model"] = llvm::sys::path::filename(options.model).str();
   if (options.train) {
     planning.properties["optimizer"] = options.optimizer;

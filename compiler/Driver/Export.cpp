@@ -8,6 +8,7 @@
 #include "compiler/Support/Error.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/state/Checkpoint.h"
+#include "runtime/state/FloatConversion.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
@@ -30,16 +31,16 @@ llvm::Expected<onnx::ModelProto> readModel(llvm::StringRef path) {
   return model;
 }
 
-std::optional<onnx::TensorProto::DataType> onnxType(rt::ElementType type) {
-  switch (type) {
-  case rt::ElementType::f32:
-    return onnx::TensorProto::FLOAT;
-  case rt::ElementType::f64:
-    return onnx::TensorProto::DOUBLE;
-  case rt::ElementType::f16:
-    return onnx::TensorProto::FLOAT16;
-  case rt::ElementType::bf16:
-    return onnx::TensorProto::BFLOAT16;
+std::optional<rt::ElementType> elementType(int onnxType) {
+  switch (onnxType) {
+  case onnx::TensorProto::FLOAT:
+    return rt::ElementType::f32;
+  case onnx::TensorProto::DOUBLE:
+    return rt::ElementType::f64;
+  case onnx::TensorProto::FLOAT16:
+    return rt::ElementType::f16;
+  case onnx::TensorProto::BFLOAT16:
+    return rt::ElementType::bf16;
   default:
     return std::nullopt;
   }
@@ -82,13 +83,17 @@ void store(onnx::TensorProto &tensor, llvm::StringRef bytes, ExternalData &exter
 }
 
 llvm::Error replace(onnx::TensorProto &tensor, const rt::TensorView &value, ExternalData &external) {
-  auto type = onnxType(value.type);
+  auto type = elementType(tensor.data_type());
   bool sameShape = tensor.dims_size() == static_cast<int>(value.shape.size()) &&
                    std::equal(value.shape.begin(), value.shape.end(), tensor.dims().begin());
-  if (!sameShape || !type || tensor.data_type() != *type)
+  if (!sameShape || !type || !rt::isConvertible(value.type, *type))
     return makeError("initializer '" + tensor.name() +
                      "' has another type or shape in the checkpoint; was the checkpoint made from this model?");
-  store(tensor, {reinterpret_cast<const char *>(value.data), value.bytes}, external);
+  // The file keeps its types, whatever precision the model was trained in.
+  size_t elements = value.bytes / rt::elementSize(value.type);
+  std::string bytes(elements * rt::elementSize(*type), '\0');
+  rt::convertElements(value.type, value.data, *type, reinterpret_cast<std::byte *>(bytes.data()), elements);
+  store(tensor, bytes, external);
   return llvm::Error::success();
 }
 
@@ -108,16 +113,15 @@ llvm::Error embed(onnx::TensorProto &tensor, llvm::StringRef modelPath) {
   llvm::sys::path::append(file, location);
   std::ifstream stream(file.str().str(), std::ios::binary);
   std::string bytes(length, '\0');
-  if (!stream.seekg(static_cast<std::streamoff>(offset)) || !stream.read(bytes.data(), static_cast<std::streamsize>(length)))
+  if (!stream.seekg(static_cast<std::streamoff>(offset)) ||
+      !stream.read(bytes.data(), static_cast<std::streamsize>(length)))
     return makeError("initializer '" + tensor.name() + "': cannot read its external data in " + file.str());
   clearData(tensor);
   tensor.set_raw_data(bytes);
   return llvm::Error::success();
 }
 
-llvm::Error toError(rt::Status status) {
-  return status.isOk() ? llvm::Error::success() : makeError(status.message());
-}
+llvm::Error toError(rt::Status status) { return status.isOk() ? llvm::Error::success() : makeError(status.message()); }
 
 } // namespace
 

@@ -56,7 +56,7 @@ struct CompileOptions {
   std::string backwardPrefetch = "pre";    // pre | post | none
   int64_t gathersInFlight = 2;             // gathered units in memory at a time (compiler/Planning/Prefetch.h)
   std::string gradSync;                    // every | last micro-batch; every where gradients are split, if empty
-  std::string lossScale = "auto";       // dynamic[,init=N,...] | N | none | auto
+  std::string lossScale = "auto";          // dynamic[,init=N,...] | N | none | auto
 
   std::string precision; // TYPE or PART=TYPE[,...]; empty: the model's types
 

@@ -228,19 +228,30 @@ void Propagation::forwardOp(mlir::Operation *op) {
   setLoops(op, operands);
 }
 
-// A linear op of partial terms (and zeros) gives a partial result, unless it makes more elements than it takes. Elements
-// and not bytes: a cast of partial terms gives terms, so that they are reduced in the type in which they are stored.
+// Terms are reduced in the type in which they are stored: a cast of terms gives terms, but what is read from a state is
+// reduced before it is widened.
+static bool makesMore(mlir::Operation *op) {
+  int64_t taken = 0, takenBytes = 0;
+  bool isRead = false;
+  for (Value operand : op->getOperands()) {
+    taken += llvm::cast<mlir::RankedTensorType>(operand.getType()).getNumElements();
+    takenBytes += byteSize(operand.getType());
+    isRead |= operand.getDefiningOp<ReadOp>() != nullptr;
+  }
+  mlir::Type result = op->getResult(0).getType();
+  return llvm::cast<mlir::RankedTensorType>(result).getNumElements() > taken ||
+         (isRead && byteSize(result) > takenBytes);
+}
+
+// A linear op of partial terms (and zeros) gives a partial result, unless it makes more than it takes.
 bool Propagation::passPartial(mlir::Operation *op) {
   ShardingAttr partial;
-  int64_t taken = 0;
   for (Value operand : op->getOperands()) {
     ShardingAttr sharding = made.lookup(operand);
     if (!sharding.getPartialAxes().empty())
       partial = partial ? partial : sharding;
-    taken += llvm::cast<mlir::RankedTensorType>(operand.getType()).getNumElements();
   }
-  if (!partial || partial.getKind() != ReduceKind::Sum || op->getNumResults() != 1 ||
-      llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()).getNumElements() > taken || !isLinear(op))
+  if (!partial || partial.getKind() != ReduceKind::Sum || op->getNumResults() != 1 || makesMore(op) || !isLinear(op))
     return false;
   LoopSharding loops(op, mesh);
   for (mlir::OpOperand &operand : op->getOpOperands()) {

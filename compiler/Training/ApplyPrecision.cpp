@@ -27,6 +27,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -305,6 +306,11 @@ public:
   using ApplyPrecisionBase::ApplyPrecisionBase;
 
 private:
+  // Here and not in Passes.td: linalg forms are built aside only, and the headers are heavy.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect, tensor::TensorDialect>();
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto options = orDiagnose(module, parsePrecision(precision));

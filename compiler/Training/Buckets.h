@@ -9,8 +9,9 @@
 //   buckets   {a, b}              {c, d}                {e}
 //
 // A bucket comes after another when its last member does. Every member begins on a multiple of 128 bytes, and the
-// length is a multiple of ranks times that (and at least of 32 * ranks elements), so that equal parts of it begin on such multiples
-// too. Parameters and gradients may have different types: the narrowest says how many elements 128 bytes are.
+// length is a multiple of ranks times that (and at least of 32 * ranks elements), so that equal parts of it begin on
+// such multiples too. Parameters and gradients may have different types: the narrowest says how many elements 128 bytes
+// are.
 #ifndef CLEAVE_COMPILER_TRAINING_BUCKETS_H
 #define CLEAVE_COMPILER_TRAINING_BUCKETS_H
 
@@ -23,7 +24,7 @@ namespace cleave {
 struct BucketMember {
   int64_t elements;
   int64_t elementBytes;
-  unsigned kind; // equal: may share a bucket
+  unsigned kind;              // equal: may share a bucket
   int64_t narrowestBytes = 0; // of an element of all states that get the bucket's layout; 0: elementBytes
 };
 

@@ -60,8 +60,10 @@ public:
       updateOne(state, a.mul(gradient, a.spread(factor, gradient)));
     writeResult("scalar.grad_norm", norm);
     writeResult("scalar.loss", a.div(lossSum, lossCount));
-    if (finite)
-      writeLossScale(module, builder, module.getLoc(), finite);
+    if (!finite)
+      return;
+    keepBuffers();
+    writeLossScale(module, builder, module.getLoc(), finite);
   }
 
 private:
@@ -107,6 +109,26 @@ private:
       write(parameter, a.cast(values.param, stored));
     for (auto [slot, value, oldValue] : llvm::zip_equal(slots, values.slots, oldSlots))
       write(slot, ifFinite(value, oldValue));
+  }
+
+  // The forward pass writes running statistics before it is known whether the step counts: it keeps the old ones as
+  // well.
+  void keepBuffers() {
+    func::FuncOp forward = lookupFunction(module, "c0");
+    SmallVector<WriteOp> writes;
+    if (forward)
+      writes = llvm::to_vector(forward.getBody().front().getOps<WriteOp>());
+    for (WriteOp write : writes) {
+      StateOp state = lookupState(module, write.getState());
+      if (state.getRole() != Role::Buffer)
+        continue;
+      StateOp before = addState(module, (state.getSymName() + ".before").str(), state.getTensorType(), Role::Buffer,
+                                zeroedSegments(state.getSegments()), kBeforeSlot);
+      OpBuilder atBegin = OpBuilder::atBlockBegin(&forward.getBody().front()), atWrite(write);
+      Value old = readState(atBegin, write.getLoc(), state);
+      WriteOp::create(atWrite, write.getLoc(), old, before.getSymName());
+      this->write(state, ifFinite(read(state), read(before)));
+    }
   }
 
   // An optimizer state of the parameter, in the type in which the optimizer computes.

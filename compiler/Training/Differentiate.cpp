@@ -169,9 +169,9 @@ private:
       Type element = parameter.getTensorType().getElementType();
       if (gradientType && floatKind(element))
         element = gradientType;
-      StateOp state = addState(getOperation(), gradientName(parameter.getSymName()),
-                               parameter.getTensorType().clone(element), Role::Gradient,
-                               retyped(zeroedSegments(parameter.getSegments()), element), "grad");
+      StateOp state =
+          addState(getOperation(), gradientName(parameter.getSymName()), parameter.getTensorType().clone(element),
+                   Role::Gradient, retyped(zeroedSegments(parameter.getSegments()), element), "grad");
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointAfterValue(gradient);
       // Rounded here, so that sums over micro-batches and ranks are of the gradient's type.

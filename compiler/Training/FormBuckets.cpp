@@ -206,10 +206,9 @@ private:
       Type element = state.getTensorType().getElementType(), stored = weight.getTensorType().getElementType();
       auto unit = weight->getAttrOfType<IntegerAttr>(kUnitAttr);
       hasUnits |= unit != nullptr;
-      unsigned kind = kinds
-                          .try_emplace({stored, element, onlySegment(state).getGroup(), unit ? unit.getInt() : -1},
-                                       kinds.size())
-                          .first->second;
+      unsigned kind =
+          kinds.try_emplace({stored, element, onlySegment(state).getGroup(), unit ? unit.getInt() : -1}, kinds.size())
+              .first->second;
       int64_t bytes = element.getIntOrFloatBitWidth() / 8, storedBytes = stored.getIntOrFloatBitWidth() / 8;
       members.push_back({state.getTensorType().getNumElements(), bytes, kind, std::min(bytes, storedBytes)});
     }

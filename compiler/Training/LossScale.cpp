@@ -89,7 +89,8 @@ void writeLossScale(ModuleOp module, OpBuilder &builder, Location loc, Value fin
   double interval = getNumber(settings, "interval");
   if (interval == 0)
     return;
-  StateOp scaleState = getScalar(module, "scalar.loss_scale", f32), goodState = getScalar(module, "scalar.good_steps", f32);
+  StateOp scaleState = getScalar(module, "scalar.loss_scale", f32),
+          goodState = getScalar(module, "scalar.good_steps", f32);
   Value scale = readState(builder, loc, scaleState), good = a.shift(readState(builder, loc, goodState), 1);
   Value grows = a.compare(Predicate::Ge, good, a.scalar(f32, interval));
   Value grown = a.min(a.scale(scale, getNumber(settings, "growth")), a.scalar(f32, 0x1p126));

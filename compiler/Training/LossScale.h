@@ -1,4 +1,5 @@
-// Loss scaling: fp16 gradients are computed and reduced as multiples of what they are, so that small ones do not vanish.
+// Loss scaling: fp16 gradients are computed and reduced as multiples of what they are, so that small ones do not
+// vanish.
 //
 // The backward pass differentiates the loss's *sum*, whose gradient is `count` times that of the mean; with a user's
 // scale on top it would overflow fp16 at once. So the seed is
@@ -6,11 +7,12 @@
 //   seed = scalar.loss_scale * unit        unit = 2^-k, 2^k the largest power of two up to the step's largest count
 //
 // Both factors are exact, and scalar.loss_scale means what it means for PyTorch's GradScaler: the factor on the mean
-// loss. @update divides by the seed again. With --loss-average rank the seed divides by the count itself: the unit is 1.
+// loss. @update divides by the seed again. With --loss-average rank the seed divides by the count itself: the unit
+// is 1.
 //
-// What differentiate decides stands on the module as `cleave.loss_scale`, {unit, growth, backoff, interval}; an interval
-// of 0 keeps the scale. States, all f32 scalars: scalar.loss_scale; scalar.good_steps, since the scale last changed;
-// scalar.skipped, steps that changed nothing.
+// What differentiate decides stands on the module as `cleave.loss_scale`, {unit, growth, backoff, interval}; an
+// interval of 0 keeps the scale. States, all f32 scalars: scalar.loss_scale; scalar.good_steps, since the scale last
+// changed; scalar.skipped, steps that changed nothing.
 #ifndef CLEAVE_COMPILER_TRAINING_LOSSSCALE_H
 #define CLEAVE_COMPILER_TRAINING_LOSSSCALE_H
 

@@ -56,8 +56,6 @@ def ApplyPrecision : Pass<"apply-precision", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"precision", "precision", "std::string", "\"\"", "PART=TYPE[,PART=TYPE], parts param, reduce, buffer; types f32, bf16, fp16">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {

@@ -40,9 +40,9 @@ mlir::FloatType floatType(mlir::MLIRContext *context, FloatKind kind);
 struct LossScaleOptions {
   enum class Mode { Auto, None, Fixed, Dynamic }; // Auto: dynamic where parameters or gradients are fp16
   Mode mode = Mode::Auto;
-  double init = 65536;    // of Dynamic at first, of Fixed always
-  double growth = 2;      // after `interval` steps without overflow
-  double backoff = 0.5;   // after a step with overflow
+  double init = 65536;  // of Dynamic at first, of Fixed always
+  double growth = 2;    // after `interval` steps without overflow
+  double backoff = 0.5; // after a step with overflow
   int64_t interval = 2000;
 };
 

@@ -41,6 +41,13 @@ void beginAtZero(ModuleOp module, func::FuncOp function) {
   }
 }
 
+// What a step keeps of the time before it is written by its first micro-batch alone.
+void eraseFirstWrites(ModuleOp module, func::FuncOp function) {
+  for (WriteOp write : llvm::make_early_inc_range(function.getBody().front().getOps<WriteOp>()))
+    if (lookupState(module, write.getState()).getSlot() == kBeforeSlot)
+      write.erase();
+}
+
 class SpecializeMicroBatchesPass : public impl::SpecializeMicroBatchesBase<SpecializeMicroBatchesPass> {
 public:
   using SpecializeMicroBatchesBase::SpecializeMicroBatchesBase;
@@ -59,6 +66,8 @@ private:
         return signalPassFailure();
       }
       beginAtZero(module, microBatches == 1 ? function : cloneFirst(function));
+      if (microBatches > 1)
+        eraseFirstWrites(module, function);
     }
     Builder builder(&getContext());
     module->setAttr("cleave.level", builder.getStringAttr("step"));

@@ -36,6 +36,9 @@ void mergeReads(mlir::func::FuncOp function);
 // The function of that name, or null.
 mlir::func::FuncOp lookupFunction(mlir::ModuleOp module, llvm::StringRef name);
 
+// The slot of a buffer's copy from before the step, which a skipped step puts back.
+constexpr llvm::StringLiteral kBeforeSlot = "before";
+
 // "w.grad" for "w".
 std::string gradientName(llvm::StringRef parameter);
 // The parameter state that a gradient state belongs to.

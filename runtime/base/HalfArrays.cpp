@@ -33,8 +33,7 @@ CLEAVE_AVX2 void widenAvx2(const BFloat16 *source, float *target, size_t count) 
 CLEAVE_AVX2 void widenAvx2(const Float16 *source, float *target, size_t count) {
   size_t i = 0;
   for (; i + 8 <= count; i += 8)
-    _mm256_storeu_ps(target + i,
-                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(source + i))));
+    _mm256_storeu_ps(target + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(source + i))));
   widenPlain(source + i, target + i, count - i);
 }
 
@@ -42,8 +41,7 @@ CLEAVE_AVX2 void widenAvx2(const Float16 *source, float *target, size_t count) {
 CLEAVE_AVX2 __m256i roundToBFloat(__m256 value) {
   __m256i bits = _mm256_castps_si256(value), upper = _mm256_srli_epi32(bits, 16);
   __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
-  __m256i rounded = _mm256_srli_epi32(
-      _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
+  __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
   __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
   return _mm256_blendv_epi8(rounded, _mm256_or_si256(upper, _mm256_set1_epi32(0x40)), nan);
 }
@@ -51,8 +49,8 @@ CLEAVE_AVX2 __m256i roundToBFloat(__m256 value) {
 CLEAVE_AVX2 void narrowAvx2(const float *source, BFloat16 *target, size_t count) {
   size_t i = 0;
   for (; i + 16 <= count; i += 16) {
-    __m256i packed = _mm256_packus_epi32(roundToBFloat(_mm256_loadu_ps(source + i)),
-                                         roundToBFloat(_mm256_loadu_ps(source + i + 8)));
+    __m256i packed =
+        _mm256_packus_epi32(roundToBFloat(_mm256_loadu_ps(source + i)), roundToBFloat(_mm256_loadu_ps(source + i + 8)));
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(target + i), _mm256_permute4x64_epi64(packed, 0xd8));
   }
   narrowPlain(source + i, target + i, count - i);

@@ -91,7 +91,35 @@ uint64_t logicalElements(const fb::State &state) {
   return sum;
 }
 
+bool isFloating(fb::DType type) {
+  return type == fb::DType::f32 || type == fb::DType::f64 || type == fb::DType::f16 || type == fb::DType::bf16;
+}
+
+void addType(std::string *list, const std::string &type) {
+  if (("," + *list + ",").find("," + type + ",") == std::string::npos)
+    *list += (list->empty() ? "" : ",") + type;
+}
+
+// The type that a library kernel computes in; nothing where it has none.
+std::optional<fb::DType> typeOf(const fb::Kernel &kernel) {
+  const KernelDef *def =
+      kernel.kind() == fb::KernelKind::library ? findKernelDef(kernel.name()->string_view()) : nullptr;
+  KernelArgs args;
+  if (!def || !kernel.params() ||
+      !KernelArgs::read(*def, kernel.params()->data(), kernel.params()->size(), &args).isOk() ||
+      !isFloating(args.dtype()))
+    return std::nullopt;
+  return args.dtype();
+}
+
 } // namespace
+
+std::string libraryArithmetic(const fb::Plan &plan, const std::string &type) {
+  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
+    if (plan.properties()->Get(i)->key()->str() == "kernels." + type)
+      return plan.properties()->Get(i)->value()->str();
+  return "";
+}
 
 PlanSummary summarize(const fb::Plan &plan) {
   PlanSummary summary;
@@ -105,11 +133,16 @@ PlanSummary summarize(const fb::Plan &plan) {
     const fb::State &state = *plan.states()->Get(i);
     summary.bytesByRole[fb::EnumNameRole(state.role())] += stateShardBytes(plan, state);
     summary.wholeByRole[fb::EnumNameRole(state.role())] += state.elements() * dtypeSize(state.dtype());
+    if (isFloating(state.dtype()))
+      addType(&summary.typesByRole[fb::EnumNameRole(state.role())], fb::EnumNameDType(state.dtype()));
     if (state.role() == fb::Role::parameter)
       summary.parameters += logicalElements(state);
   }
-  for (size_t i = 0; i < lengthOf(plan.kernels()); ++i)
+  for (size_t i = 0; i < lengthOf(plan.kernels()); ++i) {
     ++summary.kernels[fb::EnumNameKernelKind(plan.kernels()->Get(i)->kind())];
+    if (std::optional<fb::DType> type = typeOf(*plan.kernels()->Get(i)))
+      ++summary.libraryByType[fb::EnumNameDType(*type)];
+  }
   TrafficCounter counter(plan);
   for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
     summary.programs.push_back(counter.count(i));

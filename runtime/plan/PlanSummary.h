@@ -37,8 +37,14 @@ struct PlanSummary {
   std::map<std::string, uint64_t> wholeByRole; // the same, were nothing split
   uint64_t parameters = 0;                     // elements of the whole model, padding excluded
   std::map<std::string, uint64_t> kernels;     // KernelKind name -> number
+  std::map<std::string, std::string> typesByRole; // Role name -> floating-point types of its states, "bf16,f32"
+  std::map<std::string, uint64_t> libraryByType; // floating-point type -> library kernels that compute in it
   std::vector<ProgramSummary> programs;
 };
+
+// How library kernels of a 16-bit type compute, as the compiler found the target: "native" or "emulated in f32"; the
+// plan's property `kernels.TYPE`. Empty where it is not told.
+std::string libraryArithmetic(const fb::Plan &plan, const std::string &type);
 
 // The plan must have passed openPlan().
 PlanSummary summarize(const fb::Plan &plan);

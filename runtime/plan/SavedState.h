@@ -7,11 +7,12 @@
 namespace cleave::rt {
 
 // Parameters, buffers, optimizer state and scalars are saved; gradients, constants and coordinates are made anew, and
-// so are the sums within one step (partial scalars).
-inline bool isSaved(fb::Role role, bool isPartial) {
+// so are the sums within one step (partial scalars) and a buffer's copy for the time of a step (it has a slot).
+inline bool isSaved(fb::Role role, bool isPartial, bool hasSlot) {
   switch (role) {
-  case fb::Role::parameter:
   case fb::Role::buffer:
+    return !hasSlot;
+  case fb::Role::parameter:
   case fb::Role::optimizer:
     return true;
   case fb::Role::scalar:

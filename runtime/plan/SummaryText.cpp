@@ -59,6 +59,30 @@ static void printParts(std::ostream &out, const char *what, const std::map<std::
   out << "\n";
 }
 
+// "bf16 (native)"
+static std::string arithmeticText(const fb::Plan &plan, const std::string &type) {
+  std::string arithmetic = libraryArithmetic(plan, type);
+  return type + (arithmetic.empty() ? "" : " (" + arithmetic + ")");
+}
+
+// Which part has which type; nothing to tell where all is of full precision.
+static void printPrecision(std::ostream &out, const fb::Plan &plan, const PlanSummary &summary) {
+  bool isMixed = false;
+  for (const auto &[role, types] : summary.typesByRole)
+    isMixed |= types.find("16") != std::string::npos;
+  if (!isMixed)
+    return;
+  out << "precision\n";
+  for (const char *role : {"parameter", "gradient", "buffer", "optimizer"})
+    if (auto found = summary.typesByRole.find(role); found != summary.typesByRole.end())
+      out << "  " << std::left << std::setw(16) << role << found->second << "\n";
+  std::string kernels;
+  for (const auto &[type, number] : summary.libraryByType)
+    kernels += (kernels.empty() ? "" : ", ") + std::to_string(number) + " " + arithmeticText(plan, type);
+  if (!kernels.empty())
+    out << "  library kernels " << kernels << "\n";
+}
+
 std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
   std::ostringstream out;
   out << "target " << textOf(plan.target()) << ", mesh " << meshText(plan) << ", " << summary.parameters
@@ -66,6 +90,7 @@ std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
   printBytes(out, "memory of one rank", summary.bytesByKind);
   out << "  " << std::left << std::setw(16) << "total" << bytesText(summary.totalBytes) << "\n";
   printStates(out, summary);
+  printPrecision(out, plan, summary);
   out << "programs\n";
   for (const ProgramSummary &program : summary.programs) {
     if (!program.entry)
@@ -106,6 +131,10 @@ std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
                          {"state", summary.bytesByRole},
                          {"state_whole", summary.wholeByRole},
                          {"kernels", summary.kernels}};
+  json["precision"] = summary.typesByRole;
+  json["library_kernels"] = nlohmann::json::object();
+  for (const auto &[type, number] : summary.libraryByType)
+    json["library_kernels"][type] = {{"number", number}, {"arithmetic", libraryArithmetic(plan, type)}};
   json["axes"] = nlohmann::json::array();
   for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
     json["axes"].push_back({{"name", plan.axes()->Get(i)->name()->str()}, {"size", plan.axes()->Get(i)->size()}});

@@ -1,6 +1,7 @@
 #include "runtime/state/Checkpoint.h"
 
 #include "runtime/state/CheckpointSave.h"
+#include "runtime/state/FloatConversion.h"
 #include "runtime/state/Problems.h"
 
 #include <algorithm>
@@ -13,6 +14,19 @@ namespace {
 std::string label(const std::string &name, const std::string &slot) {
   return slot.empty() ? "'" + name + "'" : "'" + name + "' (" + slot + ")";
 }
+
+// What a state's tensor is read from, for checkpoints of another precision too: a master begins as the value of a
+// checkpoint that has none, and a value of another type is made of the master rather than of its rounded copy.
+const CheckpointTensor *sourceOf(const CheckpointIndex &index, const std::string &name, const std::string &slot,
+                                 ElementType type) {
+  const CheckpointTensor *value = index.find(name, slot == kMasterSlot ? "" : slot);
+  const CheckpointTensor *master = slot == kMasterSlot || slot.empty() ? index.find(name, kMasterSlot) : nullptr;
+  bool isOther = !value || value->type != type;
+  return master && (slot == kMasterSlot || isOther) ? master : value;
+}
+
+// Scalars come and go with the precision (a loss scale); one that the checkpoint lacks keeps its initial value.
+bool isOptional(const CheckpointTensor &tensor) { return tensor.role == "scalar" || tensor.slot == kMasterSlot; }
 
 } // namespace
 
@@ -43,14 +57,16 @@ Status Checkpoint::openShards() {
   return Status::ok();
 }
 
-void Checkpoint::read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, std::byte *target) const {
-  size_t width = elementSize(tensor.type);
+void Checkpoint::read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type,
+                      std::byte *target) const {
+  size_t width = elementSize(tensor.type), targetWidth = elementSize(type);
   for (const CheckpointSlice &slice : tensor.slices) {
     uint64_t begin = std::max(first, slice.first), end = std::min(first + count, slice.first + slice.count);
     if (begin >= end)
       continue;
     const std::byte *data = shards_.at(slice.file).find(slice.key)->data;
-    std::memcpy(target + (begin - first) * width, data + (begin - slice.first) * width, (end - begin) * width);
+    convertElements(tensor.type, data + (begin - slice.first) * width, type, target + (begin - first) * targetWidth,
+                    end - begin);
   }
 }
 
@@ -69,6 +85,7 @@ Status Checkpoint::load(const RankStates &states) const {
   struct Move {
     const CheckpointTensor *tensor;
     Overlap overlap;
+    ElementType type;
     std::byte *target;
   };
   std::vector<Move> moves;
@@ -80,30 +97,31 @@ Status Checkpoint::load(const RankStates &states) const {
     ElementType type = elementType(view.state->dtype());
     for (const LogicalSegment &segment : logicalSegments(*view.state)) {
       std::string slot = checkpointSlot(*view.state);
-      const CheckpointTensor *tensor = index_.find(segment.name, slot);
+      const CheckpointTensor *tensor = sourceOf(index_, segment.name, slot, type);
       if (!tensor) {
         if (view.state->role() != fb::Role::scalar)
           problems.missing(label(segment.name, slot));
         continue;
       }
+      used.insert(index_.find(segment.name, slot));
       used.insert(tensor);
-      if (tensor->type != type || tensor->shape != segment.shape)
+      if (!isConvertible(tensor->type, type) || tensor->shape != segment.shape)
         problems.mismatch(label(segment.name, slot), toString(type, segment.shape),
                           toString(tensor->type, tensor->shape));
       else if (auto overlap = intersect(segment, view.range))
-        moves.push_back({tensor, *overlap, view.data + overlap->stored * elementSize(type)});
+        moves.push_back({tensor, *overlap, type, view.data + overlap->stored * elementSize(type)});
     }
   }
   for (const CheckpointTensor &tensor : index_.tensors)
-    if (!used.count(&tensor) && tensor.role != "scalar")
+    if (!used.count(&tensor) && !isOptional(tensor))
       problems.superfluous(label(tensor.name, tensor.slot));
   CLEAVE_TRY(problems.status(path_ + " does not fit this model", /*superfluousFails=*/true));
   size_t readBytes = 0;
   for (const Move &move : moves) {
     size_t width = elementSize(move.tensor->type), chunk = kDropBytes / width;
     for (uint64_t done = 0; done < move.overlap.count; done += chunk) {
-      read(*move.tensor, move.overlap.logical + done, std::min<uint64_t>(chunk, move.overlap.count - done),
-           move.target + done * width);
+      read(*move.tensor, move.overlap.logical + done, std::min<uint64_t>(chunk, move.overlap.count - done), move.type,
+           move.target + done * elementSize(move.type));
       readBytes += std::min<uint64_t>(chunk, move.overlap.count - done) * width;
       if (readBytes >= kDropBytes) {
         dropPages();
@@ -119,21 +137,24 @@ Status loadCheckpointTensors(const std::string &path, CheckpointTensors *result,
   CLEAVE_TRY(Checkpoint::open(path, checkpoint.get()));
   result->position = checkpoint->index().position;
   result->path = checkpoint->path();
-  for (const CheckpointTensor &tensor : checkpoint->index().tensors) {
-    if (tensor.role == "scalar" || (tensor.role == "optimizer" && !optimizerState))
+  for (const CheckpointTensor &saved : checkpoint->index().tensors) {
+    if (saved.role == "scalar" || (saved.role == "optimizer" && !optimizerState))
       continue;
+    // A parameter's value is its master where there is one: nothing of what was learned is rounded away.
+    const CheckpointTensor *master = saved.slot.empty() ? checkpoint->index().find(saved.name, kMasterSlot) : nullptr;
+    const CheckpointTensor &tensor = master ? *master : saved;
     uint64_t elements = 0;
     countElements(tensor.shape, &elements);
     TensorView view{tensor.name, tensor.type, tensor.shape, checkpoint->contiguous(tensor),
                     elements * elementSize(tensor.type)};
     if (!view.data) {
       result->assembled.push_back(std::make_unique<std::byte[]>(view.bytes));
-      checkpoint->read(tensor, 0, elements, result->assembled.back().get());
+      checkpoint->read(tensor, 0, elements, tensor.type, result->assembled.back().get());
       view.data = result->assembled.back().get();
     }
-    std::string suffix = tensor.slot.empty() ? "" : "#" + tensor.slot;
-    std::vector<std::string> names = tensor.aliases;
-    names.push_back(tensor.name);
+    std::string suffix = saved.slot.empty() ? "" : "#" + saved.slot;
+    std::vector<std::string> names = saved.aliases;
+    names.push_back(saved.name);
     for (const std::string &name : names) {
       view.name = name + suffix;
       result->byName[view.name] = view;

@@ -21,11 +21,12 @@ public:
   const CheckpointIndex &index() const { return index_; }
   const std::string &path() const { return path_; }
 
-  // Fills every saved state of a rank, or reports all that is missing, superfluous or of another type or shape. Scalars
-  // are what layouts may differ in (sums within a step are partial on several ranks): one that is missing stays as it is.
+  // Fills every saved state of a rank, or reports all that is missing, superfluous or of another shape. A checkpoint of
+  // another precision is converted. Scalars are what precisions and layouts may differ in (a loss scale; sums within a
+  // step are partial on several ranks): those that it lacks keep their values.
   Status load(const RankStates &states) const;
-  // Copies elements [first, first + count) of a tensor of the index.
-  void read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, std::byte *target) const;
+  // Elements [first, first + count) of a tensor of the index, as elements of `type`.
+  void read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type, std::byte *target) const;
   // The bytes of a whole tensor when it lies in one slice, else null.
   const std::byte *contiguous(const CheckpointTensor &tensor) const;
   // Gives back the pages that were read so far.

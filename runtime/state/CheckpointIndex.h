@@ -51,6 +51,8 @@ struct CheckpointIndex {
   const CheckpointTensor *find(std::string_view name, std::string_view slot) const;
 };
 
+// The optimizer state that holds a narrow parameter in f32.
+constexpr const char *kMasterSlot = "master";
 constexpr const char *kCheckpointIndexFile = "checkpoint.json";
 constexpr const char *kFullCheckpointFile = "model.safetensors";
 

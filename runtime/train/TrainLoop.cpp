@@ -89,9 +89,25 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   if (!std::isfinite(metrics->loss) && !metrics->lossScale)
     return dataLoss("the loss is " + std::string(std::isnan(metrics->loss) ? "not a number" : "infinite") +
                     "; give a smaller --lr or --clip-grad-norm, and look for such values in --data");
+  CLEAVE_TRY(noteSkipped(*metrics));
   // The first step warms caches up and says little about those to come.
   smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;
   return Status::ok();
+}
+
+// A skipped step is told; gradients that overflow at the smallest scale are no matter of scale.
+Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
+  if (!metrics.lossScale || !metrics.skipped || *metrics.skipped <= skippedBefore_)
+    return Status::ok();
+  skippedBefore_ = *metrics.skipped;
+  char text[100];
+  std::snprintf(text, sizeof text, "skipped (gradients overflow), loss scale now %g", *metrics.lossScale);
+  progress_->note("step " + std::to_string(metrics.step) + "  " + text);
+  constexpr double kSmallest = 1.0 / (1 << 24);
+  if (*metrics.lossScale >= kSmallest)
+    return Status::ok();
+  return dataLoss("gradients are infinite or undefined at any loss scale; give a smaller --lr or --clip-grad-norm, and "
+                  "look for such values in --data");
 }
 
 void TrainLoop::writeScalars(double lr) {

@@ -37,6 +37,7 @@ private:
   Status step(StepMetrics *metrics, bool *epochEnds);
   void writeScalars(double lr);
   void readResults(StepMetrics *metrics);
+  Status noteSkipped(const StepMetrics &metrics);
   Status evaluate(StepMetrics *metrics, bool *isBest);
   Status save(bool isBest);
   void noteSaved();
@@ -64,6 +65,7 @@ private:
   TensorBoard tensorboard_;
   double smoothStep_ = 0;
   uint64_t sentBefore_ = 0;
+  uint64_t skippedBefore_ = 0;
 };
 
 } // namespace cleave::rt

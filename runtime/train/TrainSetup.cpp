@@ -126,6 +126,7 @@ Status TrainLoop::resume() {
   std::error_code error;
   if (!options_.save.empty() && std::filesystem::equivalent(parentDirectory(resolved), options_.save, error))
     savedStep_ = position_.step;
+  skippedBefore_ = static_cast<uint64_t>(skipped_.get().value_or(0));
   return Status::ok();
 }
 

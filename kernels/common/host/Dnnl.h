@@ -50,7 +50,8 @@ public:
   std::unique_ptr<HostKernel> finish(std::vector<size_t> bufferBytes);
 
   static dnnl::engine &engine();
-  // Whether the processor multiplies bf16 itself (AVX512-BF16, AMX). oneDNN takes bf16 from AVX-512 on, and emulates it.
+  // Whether the processor multiplies bf16 itself (AVX512-BF16, AMX). oneDNN takes bf16 from AVX-512 on, and emulates
+  // it.
   static bool hasNativeBFloat16();
   // User-mode scratchpad.
   static dnnl::primitive_attr attributes();

@@ -21,14 +21,12 @@ template <typename Convert> void inChunks(size_t count, int threads, Convert con
 }
 
 template <typename T> void widenAll(const void *source, float *target, size_t count, int threads) {
-  inChunks(count, threads, [&](size_t first, size_t length) {
-    widen(static_cast<const T *>(source) + first, target + first, length);
-  });
+  inChunks(count, threads,
+           [&](size_t first, size_t length) { widen(static_cast<const T *>(source) + first, target + first, length); });
 }
 template <typename T> void narrowAll(const float *source, void *target, size_t count, int threads) {
-  inChunks(count, threads, [&](size_t first, size_t length) {
-    narrow(source + first, static_cast<T *>(target) + first, length);
-  });
+  inChunks(count, threads,
+           [&](size_t first, size_t length) { narrow(source + first, static_cast<T *>(target) + first, length); });
 }
 
 class ThroughFloat : public HostKernel {

@@ -36,6 +36,13 @@ TEST(Buckets, AlignmentCountsBytesNotElements) {
   EXPECT_EQ(buckets[0].offsets, (std::vector<int64_t>{0, 64}));
 }
 
+// f32 gradients of bf16 parameters: 128 bytes of the parameters are 64 elements.
+TEST(Buckets, TheNarrowestTypeOfAMemberSaysWhatIsAligned) {
+  auto buckets = formBuckets({{5, 4, 0, 2}, {5, 4, 0, 2}}, {1 << 20, 1 << 20, 4});
+  EXPECT_EQ(buckets[0].offsets, (std::vector<int64_t>{0, 64}));
+  EXPECT_EQ(buckets[0].elements, 256);
+}
+
 TEST(Buckets, AMemberAboveTheCapIsABucketOfItsOwn) {
   auto buckets = formBuckets({{1000, 4, 0}, {1000, 4, 0}}, {64, 64, 1});
   EXPECT_EQ(membersOf(buckets), (std::vector<Indices>{{0}, {1}}));

@@ -26,6 +26,33 @@ TEST(TrainingOptions, PrintingAndParsingAreInverse) {
   EXPECT_EQ(group, printParamGroup(*parseParamGroup(group)));
 }
 
+TEST(TrainingOptions, PrecisionByPartsAndAlone) {
+  EXPECT_EQ(printPrecision(*parsePrecision("bf16")), "param=bf16,reduce=bf16");
+  EXPECT_EQ(printPrecision(*parsePrecision("buffer=fp16,param=bf16")), "param=bf16,buffer=fp16");
+  EXPECT_TRUE(parsePrecision("")->isEmpty());
+  EXPECT_EQ(errorOf(parsePrecision("f64")), "unknown type 'f64'; expected f32, bf16 or fp16");
+  EXPECT_EQ(errorOf(parsePrecision("param=")), "unknown type ''; expected f32, bf16 or fp16");
+  EXPECT_EQ(errorOf(parsePrecision("params=bf16")), "there is no part 'params'; expected param, reduce or buffer");
+  EXPECT_EQ(errorOf(parsePrecision("param=bf16,param=f32")), "'param' is given twice");
+}
+
+TEST(TrainingOptions, LossScale) {
+  for (const char *text : {"dynamic", "dynamic,init=1024,interval=5,growth=4,backoff=0.25", "none", "auto", "128"}) {
+    std::string once = printLossScale(*parseLossScale(text));
+    EXPECT_EQ(once, printLossScale(*parseLossScale(once))) << text;
+  }
+  EXPECT_EQ(parseLossScale("dynamic")->init, 65536);
+  EXPECT_EQ(parseLossScale("0.5")->init, 0.5);
+  EXPECT_EQ(errorOf(parseLossScale("dynamik")), "expected dynamic, none or a positive number; got: 'dynamik'");
+  EXPECT_EQ(errorOf(parseLossScale("-1")), "expected dynamic, none or a positive number; got: '-1'");
+  EXPECT_EQ(errorOf(parseLossScale("inf")), "expected dynamic, none or a positive number; got: 'inf'");
+  EXPECT_EQ(errorOf(parseLossScale("dynamic,growth=1")), "'growth' wants a number above 1; got: '1'");
+  EXPECT_EQ(errorOf(parseLossScale("dynamic,backoff=1")), "'backoff' wants a number above 0 and below 1; got: '1'");
+  EXPECT_EQ(errorOf(parseLossScale("dynamic,interval=0")), "'interval' wants a positive number of steps; got: '0'");
+  EXPECT_EQ(errorOf(parseLossScale("dynamic,start=3")),
+            "there is no 'start'; expected init, growth, backoff or interval");
+}
+
 TEST(TrainingOptions, MistakesAreNamed) {
   EXPECT_NE(errorOf(parseOptimizer("adamx")).find("expected sgd, adam, adamw or adadelta"), std::string::npos);
   EXPECT_NE(errorOf(parseOptimizer("adam,momentum=0.9")).find("has no option 'momentum'"), std::string::npos);

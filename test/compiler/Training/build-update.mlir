@@ -28,3 +28,15 @@ cleave.state @v.grad : tensor<3xf32> {role = #cleave.role<gradient>, slot = "gra
 // RANK-NOT: %[[COUNT]]{{[ ,]}}
 // RANK: cleave.write %{{.*}}, @scalar.grad_norm
 // RANK: cleave.div %{{.*}}, %[[COUNT]]
+
+// A narrow parameter's master begins as the file has it, is what the update works on, and is rounded for the parameter.
+// RUN: cleave-opt %s -apply-precision="precision=bf16" -build-update="optimizer=sgd,momentum=0.9" | FileCheck %s --check-prefix=MASTER
+// MASTER: cleave.state @v : tensor<3xbf16>
+// MASTER: cleave.state @v.master : tensor<3xf32> {role = #cleave.role<optimizer>{{.*}}"net.bias", tensor<3xf32>, {{.*}}init = <weights>{{.*}}slot = "master"
+// MASTER: cleave.state @v.momentum_buffer : tensor<3xf32>
+// MASTER-LABEL: func @update
+// MASTER: %[[OLD:.*]] = cleave.read @v.master : tensor<3xf32>
+// MASTER: %[[NEW:.*]] = cleave.sub %[[OLD]],
+// MASTER: cleave.write %[[NEW]], @v.master : tensor<3xf32>
+// MASTER: %[[N:.*]] = cleave.cast %[[NEW]] : tensor<3xf32> -> tensor<3xbf16>
+// MASTER: cleave.write %[[N]], @v : tensor<3xbf16>

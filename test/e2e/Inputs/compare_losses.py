@@ -2,11 +2,12 @@
 
   compare_losses.py CASE OPTIMIZER PROGRAM RECORDING.json [-- options of the program]
 
-The error at a step must not exceed max(1e-6, 2 e), e the largest error of PyTorch's own float32 runs up to that step: several runs,
-which add samples, channels and features in different orders and so differ by rounding alone (permuted_sums.py). One run would be luck:
-where two inputs of a maximum differ by less than rounding, its gradient goes one way or the other. The MNIST CNN under AdamW has such a
-pair in step 7: from there two of PyTorch's six runs, float64 runs with weights changed by 6e-8 of themselves, and Cleave on one rank
-all leave the exact curve by the same 5e-5, while the other runs, and Cleave on two ranks, stay within 3e-6.
+The error at a step must not exceed max(1e-6, 2 e), e the largest error of PyTorch's own runs up to that step, in float32 or in what else
+the recording is of: several runs, which add samples, channels and features in different orders and so differ by rounding alone
+(permuted_sums.py). One run would be luck: where two inputs of a maximum differ by less than rounding, its gradient goes one way or the
+other. The MNIST CNN under AdamW has such a pair in step 7: from there two of PyTorch's six runs, float64 runs with weights changed by
+6e-8 of themselves, and Cleave on one rank all leave the exact curve by the same 5e-5, while the other runs, and Cleave on two ranks,
+stay within 3e-6.
 
 Where the recording has batch norm's running statistics, those at the end are compared too.
 """
@@ -41,13 +42,15 @@ def main():
     rate = training_cases.rate(case, optimizer)
     with tempfile.TemporaryDirectory() as folder:
         ours = losses_of(program, case, rate, [o for o in options if o != "--"], pathlib.Path(folder))
-        wrong = list(running_statistics.differences(record["running_statistics"], record.get("running_statistics_error", 0),
+        wrong = list(running_statistics.differences(record.get("running_statistics", {}),
+                                                    record.get("running_statistics_error", 0),
                                                     pathlib.Path(folder) / "checkpoints"))
     if len(ours) != training_cases.STEPS:
         sys.exit(f"{len(ours)} losses in the metrics, expected {training_cases.STEPS}")
 
     own_error, worst = 0.0, 0.0
-    for step, (loss, exact, *single) in enumerate(zip(ours, record["float64"], *record["float32"]), 1):
+    runs = next(value for key, value in record.items() if key not in ("float64", "running_statistics"))
+    for step, (loss, exact, *single) in enumerate(zip(ours, record["float64"], *runs), 1):
         own_error = max(own_error, *(abs(other - exact) for other in single))
         bound = max(1e-6, 2 * own_error)
         worst = max(worst, abs(loss - exact) / bound)

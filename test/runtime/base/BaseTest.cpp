@@ -1,5 +1,6 @@
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Gate.h"
+#include "runtime/base/HalfArrays.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Philox.h"
 #include "runtime/base/Trace.h"
@@ -22,6 +23,32 @@ TEST(Philox, KnownAnswers) {
   EXPECT_EQ(philox4x32({0xa4093822, 0x299f31d0}, {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}),
             (Philox4{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
+
+// Arrays give the bits of single conversions: every 16-bit pattern, and floats around every rounding border of them.
+template <typename T> void checkHalfArrays() {
+  std::vector<T> halves(65536);
+  for (uint32_t bits = 0; bits < 65536; ++bits)
+    halves[bits].bits = static_cast<uint16_t>(bits);
+  std::vector<float> wide(halves.size());
+  widen(halves.data() + 3, wide.data() + 3, halves.size() - 3); // an odd start and length
+  widen(halves.data(), wide.data(), 3);
+  std::vector<float> floats;
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    float value = static_cast<float>(halves[bits]);
+    if (std::isnan(value))
+      ASSERT_TRUE(std::isnan(wide[bits])) << bits; // instructions quiet it
+    else
+      ASSERT_EQ(bitsOf(wide[bits]), bitsOf(value)) << bits;
+    for (uint32_t low : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xfffu, 0x1000u, 0x1001u, 0x1fffu})
+      floats.push_back(floatOf(bitsOf(value) + low));
+  }
+  std::vector<T> narrowed(floats.size());
+  narrow(floats.data(), narrowed.data(), floats.size());
+  for (size_t i = 0; i < floats.size(); ++i)
+    ASSERT_EQ(narrowed[i].bits, T(floats[i]).bits) << std::hexfloat << floats[i];
+}
+TEST(HalfArrays, BFloat16IsThatOfSingleNumbers) { checkHalfArrays<BFloat16>(); }
+TEST(HalfArrays, Float16IsThatOfSingleNumbers) { checkHalfArrays<Float16>(); }
 
 TEST(Philox, NormalHasItsMoments) {
   double sum = 0, squares = 0;

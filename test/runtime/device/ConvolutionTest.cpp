@@ -99,13 +99,14 @@ TEST(Convolution, ManyChannelsRoundLittle) {
 }
 
 TEST(Pooling, MatchesFloat64) {
-  for (fb::DType dtype : {fb::DType::f32, fb::DType::f64})
+  for (fb::DType dtype : {fb::DType::f32, fb::DType::f64, fb::DType::bf16, fb::DType::f16})
     for (Case c : cases)
       for (bool countPad : {false, true}) {
         c.oc = c.groups = c.ic; // a pool visits what a depth-wise convolution does
-        Values x = sine(static_cast<size_t>(c.n * c.ic * c.h * c.w), 1);
+        Values x = rounded(dtype, sine(static_cast<size_t>(c.n * c.ic * c.h * c.w), 1));
         x[0] = x[1]; // a tie
-        Values dy = sine(static_cast<size_t>(c.n * c.ic * c.oh() * c.ow()), 2);
+        Values dy = rounded(dtype, sine(static_cast<size_t>(c.n * c.ic * c.oh() * c.ow()), 2));
+        double tolerance = std::max(1e-5, dtypeSize(dtype) == 2 ? toleranceOf(dtype) : 0);
         Values most(dy.size(), -INFINITY), sum(dy.size()), count(dy.size()), dMax(x.size()), dAvg(x.size());
         std::vector<size_t> best(dy.size());
         forEachProduct(c, [&](size_t xi, size_t, size_t yi) {
@@ -131,9 +132,10 @@ TEST(Pooling, MatchesFloat64) {
           return average ? p.set("count_pad", countPad) : p;
         };
         Values in(x.size()), out(dy.size());
-        expectClose(runKernel("avg_pool", params("avg_pool", true), {{dtype, x}, {dtype, out}}, 2), sum, 1e-5, "avg");
+        expectClose(runKernel("avg_pool", params("avg_pool", true), {{dtype, x}, {dtype, out}}, 2), sum, tolerance,
+                    "avg");
         expectClose(runKernel("avg_pool_grad", params("avg_pool_grad", true), {{dtype, dy}, {dtype, in}}, 2), dAvg,
-                    1e-5, "avg grad");
+                    tolerance, "avg grad");
         Values pooled = runKernel("max_pool", params("max_pool", false), {{dtype, x}, {dtype, out}}, 2);
         for (size_t i = 0; i < most.size(); ++i)
           if (std::isfinite(most[i])) {
@@ -143,7 +145,7 @@ TEST(Pooling, MatchesFloat64) {
           }
         expectClose(
             runKernel("max_pool_grad", params("max_pool_grad", false), {{dtype, x}, {dtype, dy}, {dtype, in}}, 2), dMax,
-            1e-5, "max grad");
+            tolerance, "max grad");
       }
 }
 

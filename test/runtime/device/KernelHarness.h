@@ -143,6 +143,13 @@ inline Values runKernel(const char *name, const KernelParams &params, const std:
   return result;
 }
 
+// The values as the type holds them.
+inline Values rounded(fb::DType dtype, const Values &values) {
+  std::vector<double> storage(values.size());
+  store(dtype, values, storage.data());
+  return load(dtype, storage.data(), values.size());
+}
+
 inline void expectClose(const Values &got, const Values &expected, double tolerance, const std::string &what) {
   ASSERT_EQ(got.size(), expected.size()) << what;
   for (size_t i = 0; i < got.size(); ++i)

@@ -1,9 +1,12 @@
 #include "runtime/state/WeightStore.h"
+#include "runtime/state/ElementValue.h"
+#include "runtime/state/FloatConversion.h"
 
 #include "runtime/state/CheckpointSave.h"
 #include "test/runtime/TempDir.h"
 #include "test/runtime/state/PlanFixture.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>
 
@@ -76,6 +79,30 @@ TEST(WeightStore, MissingExtraAndWrongAreToldTogether) {
   EXPECT_NE(message.find("'w' (expected f32[3, 5], got f32[5, 3])"), std::string::npos) << message;
   EXPECT_NE(message.find("not of this model (1): 'bias'"), std::string::npos) << message;
   EXPECT_EQ(message.find('\n'), std::string::npos);
+}
+
+TEST(WeightStore, FloatsOfAnotherTypeAreConverted) {
+  const float values[] = {1.0f, 1.00390625f, 1.01171875f, -3.0e38f, 65519.0f, 0x1p-25f, NAN};
+  const size_t count = std::size(values);
+  std::vector<double> doubles(values, values + count);
+  auto convert = [&](ElementType from, const void *source, ElementType to) {
+    std::vector<std::byte> target(count * elementSize(to));
+    convertElements(from, static_cast<const std::byte *>(source), to, target.data(), count);
+    return target;
+  };
+  for (ElementType to : {ElementType::bf16, ElementType::f16}) {
+    auto narrow = convert(ElementType::f32, values, to);
+    EXPECT_EQ(narrow, convert(ElementType::f64, doubles.data(), to)) << elementName(to);
+    auto wide = convert(to, narrow.data(), ElementType::f32);
+    for (size_t i = 0; i + 1 < count; ++i)
+      EXPECT_EQ(loadElement(to, narrow.data() + 2 * i), loadElement(ElementType::f32, wide.data() + 4 * i)) << i;
+  }
+  // Ties go to even: 1 + 2^-8 down, 1 + 3 * 2^-8 up.
+  auto brain = convert(ElementType::f32, values, ElementType::bf16);
+  EXPECT_EQ(loadElement(ElementType::bf16, brain.data() + 2), 1.0);
+  EXPECT_EQ(loadElement(ElementType::bf16, brain.data() + 4), 1.015625);
+  EXPECT_TRUE(isConvertible(ElementType::f32, ElementType::bf16));
+  EXPECT_FALSE(isConvertible(ElementType::f32, ElementType::i64));
 }
 
 TEST(WeightStore, MissingFileIsNamed) {
