@@ -43,8 +43,8 @@ uint64_t shardsThatFit(const rt::PlanSummary &summary, const CompileOptions &opt
   for (llvm::StringRef role : {"parameter", "gradient", "optimizer"})
     state += bytesOf(summary.bytesByRole, role);
   uint64_t rest = summary.totalBytes - std::min(state, summary.totalBytes);
-  // Beside its shards a rank has the gathered parameters, and the gradients before they are reduced.
-  uint64_t gathered = bytesOf(summary.bytesByRole, "parameter") / 2;
+  // Beside its shards a rank has gathered units and gradients before they are reduced: at most all of them once.
+  uint64_t gathered = bytesOf(summary.bytesByRole, "parameter");
   for (uint64_t ranks = 2; options.train && ranks <= 1024; ranks *= 2)
     if (rest + gathered + state / ranks <= limit)
       return ranks;
@@ -55,12 +55,16 @@ std::string remedies(const rt::PlanSummary &summary, const CompileOptions &optio
   std::vector<std::string> ways;
   if (options.train && options.recompute == "none")
     ways.push_back("--recompute auto");
-  if (uint64_t ranks = options.axisSize("fsdp") > 1 ? 0 : shardsThatFit(summary, options, limit))
+  if (options.train && options.axisSize("fsdp") > 1)
+    ways.push_back("more ranks on the axis fsdp");
+  else if (uint64_t ranks = shardsThatFit(summary, options, limit))
     ways.push_back("--mesh fsdp=" + std::to_string(ranks));
-  ways.push_back("a smaller --dim batch");
-  if (options.train)
-    ways.push_back(options.microBatches > 1 ? "more --micro-batches" : "--micro-batches 2 with half the batch");
-  std::string text;
+  auto batch = options.dims.find(options.batchDim.empty() ? "batch" : options.batchDim);
+  if (batch == options.dims.end() || batch->second > 1)
+    ways.push_back(options.train ? "a smaller batch with more --micro-batches" : "a smaller batch");
+  if (ways.empty())
+    return "";
+  std::string text = "; what makes it smaller: ";
   for (size_t i = 0; i < ways.size(); ++i)
     text += (i == 0 ? "" : i + 1 < ways.size() ? ", " : " or ") + ways[i];
   return text;
@@ -153,8 +157,8 @@ llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &summary, const Compi
     return llvm::Error::success();
   auto limit = static_cast<uint64_t>(*options.memoryLimit);
   return makeError("--memory-limit allows " + llvm::Twine(limit) + " bytes, the plan needs " +
-                   llvm::Twine(summary.totalBytes) + " on each rank (largest: " + largestParts(summary) +
-                   "); what makes it smaller: " + remedies(summary, options, limit));
+                   llvm::Twine(summary.totalBytes) + " on each rank (largest: " + largestParts(summary) + ")" +
+                   remedies(summary, options, limit));
 }
 
 llvm::Expected<std::string> cleave::chooseRecompute(mlir::ModuleOp kernels, const CompileOptions &options,
