@@ -169,41 +169,62 @@ void Execution::runAccesses(const InstructionView &view, const Moment &moment, u
   recordWrites(view, moment, frame);
 }
 
-// Whether the shares of the same group make up all that is needed.
-static bool covers(std::vector<ShareRange> shares, const ShareRange &needed) {
+// Whether shares of the group of `needed` make up [begin, end) of the first rank's.
+static bool coversRange(std::vector<ShareRange> shares, const ShareRange &needed, uint64_t begin, uint64_t end) {
   std::sort(shares.begin(), shares.end(), [](auto &a, auto &b) { return a.begin < b.begin; });
-  uint64_t at = needed.begin;
   for (const ShareRange &share : shares)
-    if (share.group == needed.group && share.stride == needed.stride && share.begin <= at)
-      at = std::max(at, share.end);
-  return needed.group != 0 && at >= needed.end;
+    if (share.group == needed.group && share.stride == needed.stride && share.begin <= begin)
+      begin = std::max(begin, share.end);
+  return begin >= end;
+}
+
+// Whether all is written that any rank needs of a cell: the part of its share that lies there.
+static bool covers(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed) {
+  if (needed.group == 0 || needed.stride == 0)
+    return false;
+  const std::vector<ShareRange> &shares = cell.second.shares;
+  if (cell.second.end - cell.first >= needed.stride)
+    return coversRange(shares, needed, needed.begin, needed.end);
+  uint64_t rank = (cell.first - needed.begin) / needed.stride; // the first whose share may reach into the cell
+  for (uint64_t shift : {rank * needed.stride, (rank + 1) * needed.stride}) {
+    uint64_t begin = std::max(needed.begin, cell.first < shift ? 0 : cell.first - shift);
+    uint64_t end = std::min(needed.end, cell.second.end < shift ? 0 : cell.second.end - shift);
+    if (begin < end && !coversRange(shares, needed, begin, end))
+      return false;
+  }
+  return true;
 }
 
 // The axes along which what is needed of a cell may differ: other shares of it do not matter.
-static AxisMask variesOf(const MemoryHistory::Cell &cell, const ShareRange &needed) {
-  if (!covers(cell.shares, needed))
-    return cell.varies;
+static AxisMask variesOf(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed) {
+  if (!covers(cell, needed))
+    return cell.second.varies;
   AxisMask varies = 0;
-  for (const ShareRange &share : cell.shares)
+  for (const ShareRange &share : cell.second.shares)
     if (share.group == needed.group && share.stride == needed.stride && share.begin < needed.end &&
         needed.begin < share.end)
       varies |= share.varies;
   return varies;
 }
 
-// Which axes the values that an instruction writes may differ along: those of what it reads, but for collectives, whose
-// sense is to change that.
-AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame) {
+// Which axes the values that an instruction writes may differ along: those of what it reads (of it only the buffers
+// that `depends` names, by their number among those that are read), but for collectives, whose sense is to change that.
+AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame, uint64_t depends) {
   AxisMask varies = 0;
+  unsigned number = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
     const fb::Buffer &buffer = view.buffer(i);
-    if (!reads(buffer.access()) || buffer.bytes() == 0)
+    if (!reads(buffer.access()))
+      continue;
+    bool counts = number >= 64 || (depends >> number & 1);
+    ++number;
+    if (!counts || buffer.bytes() == 0)
       continue;
     if (buffer.share_of() != 0)
       varies |= axesOf(buffer.share_of() - 1u);
     auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), bufferEnd(plan_, buffer));
     for (auto cell = first; cell != last; ++cell)
-      varies |= variesOf(cell->second, neededShare(plan_, view, buffer));
+      varies |= variesOf(*cell, neededShare(plan_, view, buffer));
   }
   if (!isCollective(view.opcode()))
     return varies;
@@ -211,11 +232,29 @@ AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame) {
   return view.opcode() == Opcode::ReduceScatter ? varies | group : varies & ~group;
 }
 
+// What the instruction's results vary along, in the order in which it writes them.
+std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, uint64_t frame) {
+  const flatbuffers::Vector<uint64_t> *depends = nullptr;
+  if (view.opcode() == Opcode::Launch)
+    depends = plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]))->depends();
+  std::vector<AxisMask> varies;
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    if (writes(view.buffer(i).access())) {
+      auto number = static_cast<unsigned>(varies.size());
+      varies.push_back(variesAfter(view, frame, number < lengthOf(depends) ? depends->Get(number) : ~uint64_t{0}));
+    }
+  return varies;
+}
+
 void Execution::recordWrites(const InstructionView &view, const Moment &moment, uint64_t frame) {
-  AxisMask varies = variesAfter(view, frame);
+  std::vector<AxisMask> results = variesOfResults(view, frame);
+  size_t number = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
     const fb::Buffer &buffer = view.buffer(i);
-    if (!writes(buffer.access()) || buffer.bytes() == 0)
+    if (!writes(buffer.access()))
+      continue;
+    AxisMask varies = results[number++];
+    if (buffer.bytes() == 0)
       continue;
     MemoryHistory &memory = history(buffer.region(), frame);
     uint64_t end = bufferEnd(plan_, buffer);
@@ -307,7 +346,7 @@ void Execution::checkInsideState(const fb::Buffer &buffer, const Moment &moment)
 
 void Execution::checkInitialized(const fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
                                  const ShareRange &needed, const Moment &moment) {
-  if (cell.second.initialized || covers(cell.second.shares, needed))
+  if (cell.second.initialized || covers(cell, needed))
     return;
   const char *what = cell.second.shares.empty() ? ", which nothing has written"
                                                 : ", of which only one rank's share is written, and not the one needed";

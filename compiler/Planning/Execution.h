@@ -44,7 +44,8 @@ private:
   void checkRead(const rt::fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, uint64_t frame);
   void checkWrite(const rt::fb::Buffer &buffer, const Moment &moment, uint64_t frame);
   void recordWrites(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
-  AxisMask variesAfter(const rt::InstructionView &view, uint64_t frame);
+  AxisMask variesAfter(const rt::InstructionView &view, uint64_t frame, uint64_t depends);
+  std::vector<AxisMask> variesOfResults(const rt::InstructionView &view, uint64_t frame);
   AxisMask axesOf(unsigned group) const;
   void setVarying(unsigned region, MemoryHistory &memory) const;
 

@@ -7,14 +7,15 @@ using namespace mlir;
 namespace cleave::plan {
 
 FlatSymbolRefAttr ModulePlan::addKernel(KernelKind kind, StringRef name, ArrayRef<int64_t> params, uint64_t extent,
-                                        OpCost cost, Location loc) {
+                                        OpCost cost, Location loc, ArrayRef<int64_t> depends) {
   auto [known, isNew] = kernels.try_emplace({name.str(), params.vec()}, "");
   if (isNew) {
     known->second = kind == KernelKind::Generated ? name.str() : (name + "." + Twine(kernels.size() - 1)).str();
     // A function or state may have the name of a label.
     if (SymbolTable::lookupSymbolIn(module, known->second))
       known->second = "kernel." + known->second;
-    KernelOp::create(builder, loc, known->second, kind, name, params, extent, cost.flops, cost.bytes);
+    KernelOp::create(builder, loc, known->second, kind, name, params, extent, cost.flops, cost.bytes,
+                     depends.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(depends));
   }
   return FlatSymbolRefAttr::get(builder.getContext(), known->second);
 }
@@ -32,11 +33,36 @@ static OpCost costOf(cleave::KernelOp kernel) {
   return cost;
 }
 
+// For each result a mask of the inputs that it is computed from; empty where every result needs all of them. A kernel
+// that computes a normalized activation and the running mean beside it is not one value to `verify-plan`.
+static llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  unsigned count = body.getNumArguments();
+  if (count > 63)
+    return {};
+  llvm::DenseMap<Value, int64_t> masks;
+  for (BlockArgument argument : body.getArguments())
+    masks[argument] = int64_t{1} << argument.getArgNumber();
+  for (Operation &op : body.without_terminator()) {
+    int64_t mask = 0;
+    for (Value operand : op.getOperands())
+      mask |= masks.lookup(operand);
+    for (Value result : op.getResults())
+      masks[result] = mask;
+  }
+  llvm::SmallVector<int64_t> depends;
+  for (Value result : body.getTerminator()->getOperands())
+    depends.push_back(masks.lookup(result));
+  int64_t all = (int64_t{1} << count) - 1;
+  return llvm::all_of(depends, [&](int64_t mask) { return mask == all; }) ? llvm::SmallVector<int64_t>() : depends;
+}
+
 FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel) {
   if (!kernel.getLabel())
     return kernel.emitError("expected a kernel with a label; got: none (run name-kernels first)");
   uint64_t extent = options.extent ? options.extent(kernel) : 1;
-  return addKernel(KernelKind::Generated, *kernel.getLabel(), {}, extent, costOf(kernel), kernel.getLoc());
+  return addKernel(KernelKind::Generated, *kernel.getLabel(), {}, extent, costOf(kernel), kernel.getLoc(),
+                   dependencesOf(kernel));
 }
 
 FailureOr<ModulePlan::LibraryKernel> ModulePlan::libraryKernel(Operation *op) {

@@ -76,7 +76,8 @@ public:
 private:
   mlir::LogicalResult addState(cleave::StateOp state);
   mlir::FlatSymbolRefAttr addKernel(KernelKind kind, llvm::StringRef name, llvm::ArrayRef<int64_t> params,
-                                    uint64_t extent, OpCost cost, mlir::Location loc);
+                                    uint64_t extent, OpCost cost, mlir::Location loc,
+                                    llvm::ArrayRef<int64_t> depends = {});
   mlir::FailureOr<LibraryKernel> addLibraryKernel(llvm::StringRef name, llvm::ArrayRef<int64_t> params, OpCost cost,
                                                   mlir::Location loc);
   mlir::ArrayAttr axisNames(llvm::ArrayRef<llvm::StringRef> axes);

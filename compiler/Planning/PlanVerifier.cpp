@@ -63,6 +63,7 @@ std::vector<Finding> verifyPlan(const fb::Plan &plan) {
     checkPortPlaces(plan, program, &findings);
     Execution execution(plan, &findings);
     execution.run(i);
+    execution.expectReplicasEqual();
     for (size_t output = 0; output < lengthOf(program.outputs()); ++output) {
       const fb::Port &port = *program.outputs()->Get(output);
       execution.expectWritten(port.region(), port.offset(), port.offset() + portBytes(port),

@@ -11,6 +11,14 @@
 //   compute: launch w A; record 0        reduce: wait 0; all_reduce A     clock[reduce][compute] = 1: safe
 //   compute: launch r A                  no wait for reduce: "reads A while ... may still write it"
 //
+// Beside the clocks runs a second, smaller execution: along which axes of the mesh may ranks hold different bytes here?
+// Coordinates, split inputs and split or partial states differ; what an instruction writes differs along what it reads
+// does; an all-reduce or an all-gather over an axis ends that, a reduce-scatter begins it. At the end no state may differ
+// along an axis on which it is declared whole: the parameters of data-parallel ranks and tied weights stay equal.
+//
+// A share (Plan.fbs) is all that any rank's coordinates may make of it where races are concerned, and exactly itself
+// where it is asked what has been written: behind a reduce-scatter only the rank's share may be read.
+//
 // Rejected: a search over interleavings. Clocks find every race of a branch-free plan in time linear in its length.
 #ifndef CLEAVE_COMPILER_PLANNING_PLANVERIFIER_H
 #define CLEAVE_COMPILER_PLANNING_PLANVERIFIER_H

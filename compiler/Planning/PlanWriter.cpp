@@ -190,6 +190,8 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
         entry.extent = kernel.getExtent();
         entry.flops = kernel.getFlops();
         entry.bytes = kernel.getBytes();
+        if (std::optional<ArrayRef<int64_t>> depends = kernel.getDepends())
+          entry.depends.assign(depends->begin(), depends->end());
         return success();
       })
       .Case([&](ProgramOp program) {

@@ -133,6 +133,10 @@ private:
       out_ << " extent " << kernel.extent();
     out_ << " flops " << kernel.flops() << " bytes " << kernel.bytes() << " params ";
     shape(kernel.params());
+    if (lengthOf(kernel.depends()) != 0) {
+      out_ << " depends ";
+      shape(kernel.depends());
+    }
     out_ << "\n";
   }
 

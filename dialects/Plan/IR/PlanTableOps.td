@@ -90,7 +90,8 @@ def Plan_StateOp : Plan_Symbol<"state"> {
 def Plan_KernelOp : Plan_Symbol<"kernel"> {
   let summary = "an entry of the kernel table";
   let description = [{
-    `name` is the machine code's symbol for generated kernels, else a name of Kernels.def, whose parameters `params` are.
+    `name` is the machine code's symbol for generated kernels, else a name of Kernels.def, whose parameters `params` are. `depends` has a
+    mask of inputs for each result, where some result does not depend on all of them.
 
     ```mlir
     plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
@@ -98,11 +99,12 @@ def Plan_KernelOp : Plan_Symbol<"kernel"> {
 
     **Constraints**
     - the extent is positive;
-    - generated kernels have no parameters.
+    - generated kernels have no parameters;
+    - only generated kernels say what their results depend on.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_KernelKindAttr:$kind, StrAttr:$name, DenseI64ArrayAttr:$params,
                        DefaultValuedAttr<Plan_I64, "1">:$extent, DefaultValuedAttr<Plan_I64, "0">:$flops,
-                       DefaultValuedAttr<Plan_I64, "0">:$bytes);
+                       DefaultValuedAttr<Plan_I64, "0">:$bytes, OptionalAttr<DenseI64ArrayAttr>:$depends);
   let assemblyFormat = "$sym_name $kind $name `params` `=` $params attr-dict";
   let hasVerifier = 1;
 }

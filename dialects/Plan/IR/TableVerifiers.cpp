@@ -92,6 +92,8 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expected a positive extent; got: ") << getExtent();
   if (getKind() == KernelKind::Generated && !getParams().empty())
     return emitOpError("expected no parameters for a generated kernel; got: ") << getParams().size();
+  if (getKind() != KernelKind::Generated && getDepends())
+    return emitOpError("expected depends of a generated kernel only; got: ") << stringifyKernelKind(getKind());
   return success();
 }
 

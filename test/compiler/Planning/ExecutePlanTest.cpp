@@ -66,7 +66,7 @@ llvm::Expected<uint64_t> hostScratch(llvm::StringRef kernel, llvm::ArrayRef<int6
   return bytes;
 }
 
-std::string compilePlan() {
+std::string compilePlan(const char *source) {
   mlir::MLIRContext context;
   context.loadDialect<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect>();
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
@@ -124,7 +124,7 @@ Status runRank(const rt::fb::Plan &plan, rt::LocalWorld &world, int index, const
 }
 
 TEST(ExecutePlan, TwoRanksComputeTheSumAndSendWhatThePlanSays) {
-  std::string bytes = compilePlan();
+  std::string bytes = compilePlan(source);
   ASSERT_FALSE(bytes.empty());
   const rt::fb::Plan *plan = nullptr;
   Status opened = rt::openPlan(bytes.data(), bytes.size(), &plan);
@@ -152,6 +152,91 @@ TEST(ExecutePlan, TwoRanksComputeTheSumAndSendWhatThePlanSays) {
   }
   rt::PlanSummary summary = rt::summarize(*plan);
   EXPECT_EQ(summary.programs.front().sentBytes, 72u);
+}
+
+// Over both axes of a mesh and over one of them; the value that is scattered is used again, so that it is copied first.
+const char *const twoAxes = R"(
+module attributes {cleave.mesh = #cleave.mesh<["a", "b"], [2, 3]>} {
+  shard.grid @mesh(shape = 2x3)
+  func.func @infer(%x: tensor<24xf32> {cleave.name = "x"})
+      -> (tensor<4xf32>, tensor<24xf32>, tensor<8xf32>, tensor<24xf32>, tensor<8xf32>) {
+    %all = shard.reduce_scatter %x on @mesh grid_axes = [0, 1] scatter_axis = 0 : tensor<24xf32> -> tensor<4xf32>
+    %sum = shard.all_gather %all on @mesh grid_axes = [0, 1] gather_axis = 0 : tensor<4xf32> -> tensor<24xf32>
+    %cut = shard.all_slice %sum on @mesh grid_axes = [1] slice_axis = 0 : tensor<24xf32> -> tensor<8xf32>
+    %row = shard.reduce_scatter %x on @mesh grid_axes = [1] scatter_axis = 0 : tensor<24xf32> -> tensor<8xf32>
+    %rows = shard.all_gather %row on @mesh grid_axes = [1] gather_axis = 0 : tensor<8xf32> -> tensor<24xf32>
+    %both = shard.all_reduce %row on @mesh grid_axes = [0] : tensor<8xf32> -> tensor<8xf32>
+    return %all, %sum, %cut, %rows, %both : tensor<4xf32>, tensor<24xf32>, tensor<8xf32>, tensor<24xf32>, tensor<8xf32>
+  }
+})";
+
+constexpr int kTwoAxesRanks = 6;
+using Values = std::vector<float>;
+
+Values valuesOf(int rank) {
+  Values x(24);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>((i * 5 + 7 * rank) % 11);
+  return x;
+}
+
+Values sumOver(const std::vector<int> &ranks) {
+  Values sum(24, 0);
+  for (int rank : ranks)
+    for (size_t i = 0; i < sum.size(); ++i)
+      sum[i] += valuesOf(rank)[i];
+  return sum;
+}
+
+Values part(const Values &whole, size_t index, size_t parts) {
+  size_t size = whole.size() / parts;
+  return Values(whole.begin() + index * size, whole.begin() + (index + 1) * size);
+}
+
+Status runTwoAxes(const rt::fb::Plan &plan, rt::LocalWorld &world, int index, std::vector<Values> *results) {
+  rt::Rank rank;
+  rt::RankOptions options;
+  options.rank = index;
+  std::vector<cleave_kernel_fn> kernels(rt::lengthOf(plan.kernels()), nullptr);
+  CLEAVE_TRY(rt::Rank::create(plan, kernels.data(), options, world.communicator(index), &rank));
+  const rt::fb::Program &infer = *rt::findProgram(plan, "infer");
+  Values x = valuesOf(index);
+  std::memcpy(rank.portBytes(*infer.inputs()->Get(0), 0).data, x.data(), x.size() * sizeof(float));
+  CLEAVE_TRY(rank.run(infer));
+  for (const rt::fb::Port *port : *infer.outputs()) {
+    rt::Bytes bytes = rank.portBytes(*port, 0);
+    results->emplace_back(bytes.size / sizeof(float));
+    std::memcpy(results->back().data(), bytes.data, bytes.size);
+  }
+  return Status::ok();
+}
+
+TEST(ExecutePlan, CollectivesOverOneAxisAndOverBoth) {
+  std::string bytes = compilePlan(twoAxes);
+  ASSERT_FALSE(bytes.empty());
+  const rt::fb::Plan *plan = nullptr;
+  Status opened = rt::openPlan(bytes.data(), bytes.size(), &plan);
+  ASSERT_TRUE(opened.isOk()) << opened.message();
+  rt::LocalWorld world(kTwoAxesRanks);
+  std::vector<Values> results[kTwoAxesRanks];
+  Status statuses[kTwoAxesRanks];
+  std::vector<std::thread> threads;
+  for (int r = 0; r < kTwoAxesRanks; ++r)
+    threads.emplace_back([&, r] { statuses[r] = runTwoAxes(*plan, world, r, &results[r]); });
+  for (std::thread &thread : threads)
+    thread.join();
+  Values all = sumOver({0, 1, 2, 3, 4, 5});
+  for (int r = 0; r < kTwoAxesRanks; ++r) {
+    ASSERT_TRUE(statuses[r].isOk()) << statuses[r].message();
+    ASSERT_EQ(results[r].size(), 5u);
+    size_t b = static_cast<size_t>(r) % 3;
+    Values row = r < 3 ? sumOver({0, 1, 2}) : sumOver({3, 4, 5});
+    EXPECT_EQ(results[r][0], part(all, static_cast<size_t>(r), 6)) << "rank " << r;
+    EXPECT_EQ(results[r][1], all) << "rank " << r;
+    EXPECT_EQ(results[r][2], part(all, b, 3)) << "rank " << r;
+    EXPECT_EQ(results[r][3], row) << "rank " << r;
+    EXPECT_EQ(results[r][4], part(all, b, 3)) << "rank " << r;
+  }
 }
 
 } // namespace

@@ -235,6 +235,52 @@ TEST(PlanVerifier, FindsAReadBeyondTheOwnShareOfAReduction) {
   expectFinding(findings, "uninitialized", {"[12] launch", "persistent[128, 192)", "one rank's share"});
 }
 
+TEST(PlanVerifier, FindsReplicasThatDrift) {
+  // Without the first all-reduce the update adds what one rank alone has computed of its samples.
+  auto splitInput = [](auto &, auto &p) {
+    p.inputs.push_back(std::make_unique<fb::PortT>());
+    p.inputs.back()->name = "x";
+    p.inputs.back()->shape = {16};
+    p.inputs.back()->region = kInput;
+    p.inputs.back()->split_axes = {0};
+  };
+  EXPECT_TRUE(verifyMutated(splitInput).empty());
+  expectFinding(verifyMutated([&](auto &plan, auto &p) {
+                  splitInput(plan, p);
+                  drop(p, 4);
+                }),
+                "replica", {"state 'state0'", "axis 'dp'", "[11] launch on compute"});
+}
+
+TEST(PlanVerifier, KnowsWhichResultsAreComputedFromWhat) {
+  // One kernel makes a gradient of the rank's samples and, beside it, a replicated state of a replicated state.
+  auto twoResults = [](std::vector<uint64_t> depends) {
+    return [=](auto &plan, auto &p) {
+      p.inputs.push_back(std::make_unique<fb::PortT>());
+      p.inputs.back()->name = "x";
+      p.inputs.back()->shape = {16};
+      p.inputs.back()->region = kInput;
+      p.inputs.back()->split_axes = {0};
+      plan.kernels.push_back(std::make_unique<fb::KernelT>());
+      plan.kernels.back()->name = "two";
+      plan.kernels.back()->depends = depends;
+      p.instructions[1] = make(Opcode::Launch, kCompute,
+                               {buffer(kTransient, 0, 64, fb::Access::read), buffer(kState, 0, 64, fb::Access::read),
+                                buffer(kState, 128, 64, fb::Access::write), buffer(kState, 0, 64, fb::Access::write)},
+                               {2});
+    };
+  };
+  auto dropUpdate = [&](std::vector<uint64_t> depends) {
+    return verifyMutated([&](auto &plan, auto &p) {
+      twoResults(depends)(plan, p);
+      drop(p, 12);
+    });
+  };
+  EXPECT_TRUE(dropUpdate({1, 2}).empty());
+  expectFinding(dropUpdate({}), "replica", {"state 'state0'", "[1] launch on compute"});
+  expectFinding(dropUpdate({3, 3}), "replica", {"state 'state0'", "[1] launch on compute"});
+}
+
 TEST(PlanVerifier, AcceptsCollectivesOfTwoStreamsSideBySide) {
   EXPECT_TRUE(verifyMutated([](auto &plan, auto &p) {
                 plan.streams.push_back("gather");

@@ -213,3 +213,8 @@ plan.program @p events = 0 {
   // expected-error @+1 {{expected target and source not to overlap}}
   plan.copy #plan.buffer<"t", 0, 64, write, share of @dp by 64>, #plan.buffer<"t", 32, 64, read, share of @dp by 64> on "compute"
 }
+
+// -----
+
+// expected-error @+1 {{expected depends of a generated kernel only; got: library}}
+plan.kernel @k library "matmul" params = [] {depends = array<i64: 1>}
