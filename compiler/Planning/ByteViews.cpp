@@ -1,7 +1,6 @@
 #include "compiler/Planning/ByteViews.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
-#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -90,6 +89,7 @@ ValueFamilies::ValueFamilies(Block &block) {
     }
     if (auto write = dyn_cast<WriteOp>(op)) {
       content[write.getState()] = write.getValue();
+      writes[write.getState()].push_back(positions[&op]);
       stateValues.push_back(write.getValue());
     }
   }
@@ -103,5 +103,13 @@ ValueFamilies::ValueFamilies(Block &block) {
 }
 
 size_t ValueFamilies::lastUse(Value value) const { return lastUses.lookup(leader(value)); }
+
+bool ValueFamilies::outlives(Value value, llvm::StringRef state, Operation *op) const {
+  auto known = writes.find(state);
+  if (known == writes.end())
+    return false;
+  const auto *next = llvm::upper_bound(known->second, position(op));
+  return next != known->second.end() && lastUse(value) > *next;
+}
 
 } // namespace cleave::plan

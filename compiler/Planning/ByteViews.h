@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace cleave::plan {
 
@@ -41,6 +42,8 @@ public:
   bool related(mlir::Value a, mlir::Value b) const {
     return families.isEquivalent(a.getAsOpaquePointer(), b.getAsOpaquePointer());
   }
+  // Whether a member is used behind the first write to `state` behind `op`: then the value must not lie in the state.
+  bool outlives(mlir::Value value, llvm::StringRef state, mlir::Operation *op) const;
   // True when a member is read from a state or written to one.
   bool touchesState(mlir::Value value) const { return stateful.lookup(leader(value)); }
 
@@ -51,6 +54,7 @@ private:
   llvm::DenseMap<mlir::Operation *, size_t> positions;
   llvm::DenseMap<void *, size_t> lastUses;
   llvm::DenseMap<void *, bool> stateful;
+  llvm::StringMap<llvm::SmallVector<size_t>> writes; // positions, ascending
 };
 
 } // namespace cleave::plan

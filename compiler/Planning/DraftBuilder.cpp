@@ -88,7 +88,7 @@ LogicalResult DraftBuilder::visitRead(ReadOp read) {
     return read.emitOpError("expected a state of as many bytes as its value; got: @")
            << read.getState() << " as " << read.getResult().getType();
   Place place{stateRoot(read.getState()), 0};
-  if (mustCopyRead(read)) {
+  if (families.outlives(read.getResult(), read.getState(), read)) {
     Place copy = addFresh(state->bytes);
     addCopy(read, copy, place, state->bytes);
     place = copy;
@@ -97,20 +97,18 @@ LogicalResult DraftBuilder::visitRead(ReadOp read) {
   return success();
 }
 
-// The value is still used when its state has a new one.
-bool DraftBuilder::mustCopyRead(ReadOp read) {
-  for (Operation *op = read->getNextNode(); op; op = op->getNextNode())
-    if (auto write = dyn_cast<WriteOp>(op); write && write.getState() == read.getState())
-      return families.lastUse(read.getResult()) > families.position(write);
-  return false;
-}
-
 LogicalResult DraftBuilder::visitWrite(WriteOp write) {
   std::optional<ModulePlan::StatePlace> state = plan.findState(write.getState());
   if (!state || state->bytes != bytesOf(write.getValue().getType()))
     return write.emitOpError("expected a state of as many bytes as its value; got: @")
            << write.getState() << " for " << write.getValue().getType();
-  return moveTo(write.getValue(), {stateRoot(write.getState()), 0}, write);
+  Place target{stateRoot(write.getState()), 0};
+  if (!families.outlives(write.getValue(), write.getState(), write))
+    return moveTo(write.getValue(), target, write);
+  FailureOr<Place> place = placeOf(write.getValue());
+  if (succeeded(place))
+    addCopy(write, target, *place, state->bytes);
+  return place;
 }
 
 LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) {

@@ -71,7 +71,6 @@ private:
   // Gives the value the bytes at `target`: by merging its root into it where nothing forbids, else by a copy.
   mlir::LogicalResult moveTo(mlir::Value value, Place target, mlir::Operation *op);
   bool usedSince(unsigned root, unsigned since) const;
-  bool mustCopyRead(ReadOp read);
   bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Place> inputs);
   bool isLastUseOf(unsigned root, mlir::Operation *op) const;
   bool canReduceInPlace(mlir::Operation *op, Place place, uint64_t bytes, uint64_t padded);

@@ -52,7 +52,7 @@ bool mayTakeOver(Operation *kernel, Value input, Value result, const ValueFamili
   WriteOp write = writeAhead(result);
   ReadOp read = readBehind(input);
   if (write || families.touchesState(input))
-    return write && read && write.getState() == read.getState();
+    return write && read && write.getState() == read.getState() && !families.outlives(result, write.getState(), write);
   if (auto argument = dyn_cast<BlockArgument>(input)) {
     auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
     return function && function.getArgAttr(argument.getArgNumber(), "cleave.residual");
