@@ -4,6 +4,7 @@
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/Linker.h"
+#include "compiler/Driver/LossProbe.h"
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/PhaseRunner.h"
@@ -156,6 +157,8 @@ llvm::Error Compilation::import() {
   if (!imported)
     return imported.takeError();
   model = std::move(*imported);
+  if (options.train && options.microBatches > 1)
+    noteLossScaling(*model.module, options.model, import);
   for (const std::string &note : model.notes)
     log << "note: " << note << "\n";
 

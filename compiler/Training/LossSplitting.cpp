@@ -13,18 +13,6 @@ namespace cleave {
 
 namespace {
 
-std::optional<double> getConstant(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  if (!constant)
-    return std::nullopt;
-  auto elements = dyn_cast<DenseElementsAttr>(Attribute(constant.getValue()));
-  if (!elements || !elements.isSplat())
-    return std::nullopt;
-  if (isa<FloatType>(elements.getElementType()))
-    return elements.getSplatValue<APFloat>().convertToDouble();
-  return static_cast<double>(elements.getSplatValue<APInt>().getSExtValue());
-}
-
 bool isSingle(Value value) { return tensorType(value).getNumElements() == 1; }
 
 // Walks from the loss towards its sum, gathering the constant factor and at most one divisor.
@@ -66,11 +54,11 @@ private:
   }
 
   Value stepMul(MulOp mul) {
-    if (auto factor = getConstant(mul.getRhs())) {
+    if (auto factor = getConstantNumber(mul.getRhs())) {
       parts.factor *= *factor;
       return mul.getLhs();
     }
-    if (auto factor = getConstant(mul.getLhs())) {
+    if (auto factor = getConstantNumber(mul.getLhs())) {
       parts.factor *= *factor;
       return mul.getRhs();
     }
@@ -78,7 +66,7 @@ private:
   }
 
   Value stepDiv(DivOp div) {
-    if (auto divisor = getConstant(div.getRhs())) {
+    if (auto divisor = getConstantNumber(div.getRhs())) {
       parts.factor /= *divisor;
       return div.getLhs();
     }
@@ -152,10 +140,17 @@ bool dependsOnParameter(Value value) {
 
 std::optional<LossParts> recognizeLoss(Value loss) { return Peeler().peel(loss); }
 
-std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, int64_t ranks, std::string &reason) {
+std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, const LossLayout &layout,
+                                   std::string &reason) {
   Arithmetic a(builder, parts.sum.getLoc());
   Type type = accumulationType(tensorType(parts.sum).getElementType());
-  auto [factor, count] = parts.divisor ? std::pair(parts.factor, 1.0) : undoMean(parts.factor, parts.elements);
+  int64_t ranks = layout.ranks;
+  std::pair<double, double> constant(parts.factor, 1.0);
+  if (!parts.divisor && layout.scaling == LossScaling::Mean)
+    constant = undoMean(parts.factor, parts.elements);
+  else if (!parts.divisor)
+    constant.first *= layout.scaleOfSum();
+  auto [factor, count] = constant;
   auto take = [&](Value value) -> Value {
     value = ranks > 1 ? splitOverRanks(builder, value, ranks, reason) : a.reshape(value, {});
     return value ? a.cast(value, type) : value;
@@ -170,11 +165,12 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, i
   return split.count ? std::optional(split) : std::nullopt;
 }
 
-LossSplit splitWholeLoss(OpBuilder &builder, Value loss, int64_t batch) {
+LossSplit splitWholeLoss(OpBuilder &builder, Value loss, int64_t batch, const LossLayout &layout) {
   Arithmetic a(builder, loss.getLoc());
   Value scalar = a.reshape(loss, {});
   scalar = a.cast(scalar, accumulationType(tensorType(scalar).getElementType()));
-  return {a.scale(scalar, static_cast<double>(batch)), a.splat(tensorType(scalar), static_cast<double>(batch))};
+  return {a.scale(scalar, static_cast<double>(batch) * layout.scaleOfSum()),
+          a.splat(tensorType(scalar), static_cast<double>(batch))};
 }
 
 } // namespace cleave

@@ -11,6 +11,8 @@
 #ifndef CLEAVE_COMPILER_TRAINING_LOSSSPLITTING_H
 #define CLEAVE_COMPILER_TRAINING_LOSSSPLITTING_H
 
+#include "compiler/Training/LossScaling.h"
+
 #include "mlir/IR/Builders.h"
 
 #include <optional>
@@ -32,13 +34,20 @@ struct LossSplit {
   mlir::Value sum, count; // of one float type; with `ranks` > 1 vectors of that length
 };
 
+struct LossLayout {
+  LossScaling scaling = LossScaling::Mean;
+  int64_t ranks = 1, microBatches = 1;
+
+  double scaleOfSum() const { return scaling == LossScaling::Sum ? static_cast<double>(microBatches) : 1; }
+};
+
 // Builds (sum, count). `ranks` > 1 gives each rank's own: the reduced tensors' first dimension is cut into that many
 // parts. Nothing, with `reason` set, where a tensor cannot be cut so.
-std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &parts, int64_t ranks,
+std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &parts, const LossLayout &layout,
                                    std::string &reason);
 
-// (loss * batch, batch) for a loss of any form.
-LossSplit splitWholeLoss(mlir::OpBuilder &builder, mlir::Value loss, int64_t batch);
+// (loss * batch, batch) for a loss of any form, M times that for a sum.
+LossSplit splitWholeLoss(mlir::OpBuilder &builder, mlir::Value loss, int64_t batch, const LossLayout &layout);
 
 // True if a read of a parameter reaches the value.
 bool dependsOnParameter(mlir::Value value);

@@ -35,10 +35,12 @@ def SplitLoss : Pass<"split-loss", "::mlir::ModuleOp"> {
   let description = [{
     Before: @model (and @model.eval) have a scalar result with `cleave.loss`. After: @model's results are the sum and the count alone
     (`cleave.loss_sum`, `cleave.loss_count`); in @model.eval they stand beside the other results. With loss-average=rank and R data ranks, @model's sum and
-    count are vectors of R: one entry a rank's samples. What LossSplitting cannot take apart becomes (loss * batch, batch), with a remark.
+    count are vectors of R: one entry a rank's samples. A mean's count is that of its samples, so that the mean of all micro-batches comes out; a loss that is
+    a sum over samples (`cleave.loss_scaling` on the result, or by its constants: LossScaling.h) is summed over M micro-batches: (M * sum, 1). What LossSplitting cannot take apart becomes (loss * batch, batch), with a remark.
   }];
   let options = [Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">,
-                 Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks that the samples are split over">];
+                 Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks that the samples are split over">,
+                 Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
 }
 
 def ApplyPrecision : Pass<"apply-precision", "::mlir::ModuleOp"> {

@@ -36,7 +36,7 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   // Freezing decides what is differentiated; groups decide which gradients may share a bucket.
   manager.addPass(createAssignParameterGroups(groupOptions(options)));
   // Sum and count are what is differentiated and accumulated, and both training and evaluation want them.
-  manager.addPass(createSplitLoss({average, options.dataRanks}));
+  manager.addPass(createSplitLoss({average, options.dataRanks, options.microBatches}));
   // Before differentiation, so that the backward pass, where it makes the numbers again, has the same origins.
   manager.addPass(createShiftRandomOrigins({options.microBatches, options.dataRanks}));
   // Before differentiation, so that gradients have the types of what they are gradients of; after the loss is split,
@@ -51,7 +51,8 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   // Gradient rules mention forward values again and leave zeros: equal ones are merged before values are counted, and
   // only then the order in which gradients are completed is the final one.
   addCleanup(manager);
-  // Before units and buckets, which follow blocks, and behind the clean-up, which would merge less of what is marked apart.
+  // Before units and buckets, which follow blocks, and behind the clean-up, which would merge less of what is marked
+  // apart.
   manager.addPass(createFindBlocks());
   // Before buckets: a unit is one.
   if (!options.units.empty())

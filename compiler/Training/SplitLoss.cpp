@@ -36,6 +36,13 @@ int64_t getBatch(func::FuncOp function) {
   return 1;
 }
 
+// What the driver knows of the loss, or else what its constants say.
+LossScaling scalingOf(func::FuncOp function, unsigned index, Value loss) {
+  if (auto known = function.getResultAttrOfType<StringAttr>(index, "cleave.loss_scaling"))
+    return known == lossScalingName(LossScaling::Sum) ? LossScaling::Sum : LossScaling::Mean;
+  return guessScaling(termsOf(loss), getBatch(function));
+}
+
 // Gives the function the results `values`, the last two of them sum and count.
 void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsigned> kept, LossSplit split) {
   OpBuilder builder(terminator);
@@ -81,7 +88,8 @@ private:
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     OpBuilder builder(terminator);
     Value loss = terminator.getOperand(*index);
-    FailureOr<LossSplit> split = splitValue(builder, loss, getBatch(function), ranks);
+    LossLayout layout{scalingOf(function, *index, loss), ranks, microBatches};
+    FailureOr<LossSplit> split = splitValue(builder, loss, getBatch(function), layout);
     if (failed(split))
       return failure();
     SmallVector<unsigned> kept;
@@ -92,16 +100,16 @@ private:
     return success();
   }
 
-  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, int64_t batch, int64_t ranks) {
+  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, int64_t batch, const LossLayout &layout) {
     std::string reason = "it is not a sum divided by a count";
     if (std::optional<LossParts> parts = recognizeLoss(loss))
-      if (std::optional<LossSplit> split = splitLoss(builder, *parts, ranks, reason))
+      if (std::optional<LossSplit> split = splitLoss(builder, *parts, layout, reason))
         return *split;
-    if (ranks > 1)
+    if (layout.ranks > 1)
       return emitError(loss.getLoc(), "the loss cannot be averaged per rank: ")
              << reason << "; use loss-average=global";
     emitRemark(loss.getLoc(), "the loss is counted as a whole, ") << batch << " samples each time: " << reason;
-    return splitWholeLoss(builder, loss, batch);
+    return splitWholeLoss(builder, loss, batch, layout);
   }
 };
 } // namespace
