@@ -44,6 +44,23 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
   return Status::ok();
 }
 
+// Inputs have equally many samples, but a window that ends further behind in a stream may leave no place for the last.
+Status matchSamples(const DataSpec &specA, const DataSource &a, const DataSpec &specB, const DataSource &b) {
+  uint64_t difference = a.samples() > b.samples() ? a.samples() - b.samples() : b.samples() - a.samples();
+  uint64_t allowed = 0;
+  if (specA.stream && specB.stream) {
+    uint64_t endA = specA.shift + specA.window, endB = specB.shift + specB.window;
+    uint64_t distance = endA > endB ? endA - endB : endB - endA;
+    uint64_t stride = std::max<uint64_t>(1, std::min(a.stride(), b.stride()));
+    allowed = distance / stride + (distance % stride != 0);
+  }
+  if (difference <= allowed)
+    return Status::ok();
+  return invalidArgument("input '" + b.input().name + "' has " + std::to_string(b.samples()) + " samples, input '" +
+                         a.input().name + "' " + std::to_string(a.samples()) +
+                         "; every sample needs its part of each input");
+}
+
 } // namespace
 
 Status DataSet::open(const fb::Program &program, const std::vector<std::string> &texts, const char *option,
@@ -59,11 +76,10 @@ Status DataSet::open(const fb::Program &program, const std::vector<std::string> 
     CLEAVE_TRY(DataSource::open(specs[i], type, &data.sources[i]).in(option));
     if (!type.batched)
       continue;
-    // Streams read at different shifts differ by a sample at the end; arrays must agree.
+    for (size_t other = 0; other < i; ++other)
+      if (data.sources[other].input().batched)
+        CLEAVE_TRY(matchSamples(specs[other], data.sources[other], specs[i], data.sources[i]).in(option));
     uint64_t samples = data.sources[i].samples();
-    if (batched && samples != data.samples && !specs[i].stream)
-      return invalidArgument(std::string(option) + ": input '" + type.name + "' has " + std::to_string(samples) +
-                             " samples, the inputs before it " + std::to_string(data.samples));
     data.samples = batched ? std::min(data.samples, samples) : samples;
     batched = true;
   }

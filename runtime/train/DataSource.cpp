@@ -175,7 +175,7 @@ void DataSource::dropPages() const {
 }
 
 void DataSource::read(uint64_t i, std::byte *target) const {
-  uint64_t at = input_.batched ? shift_ + i * stride_ : 0, width = elementSize(type_);
+  uint64_t at = shift_ + (input_.batched ? i * stride_ : 0), width = elementSize(type_);
   auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), at,
                                 [](uint64_t element, const Piece &p) { return element < p.first; });
   --piece;

@@ -34,6 +34,7 @@ public:
 
   const InputType &input() const { return input_; }
   uint64_t samples() const { return samples_; }
+  uint64_t stride() const { return stride_; } // elements from one sample to the next
   size_t sampleBytes() const { return sampleBytes_; }
   // Writes sample i (any i for an input without a batch dimension) as the port's type.
   void read(uint64_t i, std::byte *target) const;

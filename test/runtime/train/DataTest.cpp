@@ -124,6 +124,44 @@ TEST(Stream, TokensAndLabelsLineUp) {
   EXPECT_EQ(dense.samples(), 17u);
 }
 
+TEST(Stream, AnInputWithoutABatchBeginsAtItsShift) {
+  TempDir dir;
+  std::string file = dir.write("text.bin", std::string("\1\2\3\4\5\6", 6));
+  InputType type{"t", ElementType::i64, {2}, /*batched=*/false};
+  DataSource source = openSource("t=" + file + ":u8,window=2,shift=3", type);
+  EXPECT_EQ(read<int64_t>(source, 0), (std::vector<int64_t>{4, 5}));
+  EXPECT_EQ(read<int64_t>(source, 7), (std::vector<int64_t>{4, 5}));
+  EXPECT_NE(openError("t=" + file + ":u8,window=2,shift=5", type).find("holds no whole sample"), std::string::npos);
+}
+
+// A program with two inputs of 4 tokens a sample.
+std::string openData(const std::string &tokens, const std::string &labels, DataSet *data) {
+  fb::ProgramT program;
+  for (const char *name : {"tokens", "labels"}) {
+    program.inputs.push_back(std::make_unique<fb::PortT>());
+    program.inputs.back()->name = name;
+    program.inputs.back()->dtype = fb::DType::i64;
+    program.inputs.back()->shape = {2, 4};
+    program.inputs.back()->batch_dim = 0;
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fb::Program::Pack(builder, &program));
+  const auto *packed = flatbuffers::GetRoot<fb::Program>(builder.GetBufferPointer());
+  return DataSet::open(*packed, {"tokens=" + tokens, "labels=" + labels}, "--data", data).message();
+}
+
+TEST(Stream, OnlyTheShiftMayMakeAStreamShorter) {
+  TempDir dir;
+  std::string text = dir.write("text.bin", std::string(40, 'a')), other = dir.write("other.bin", std::string(23, 'a'));
+  DataSet data;
+  EXPECT_EQ(openData(text + ":u8,window=4", text + ":u8,window=4,shift=1", &data), "");
+  EXPECT_EQ(data.samples, 9u);
+  EXPECT_EQ(openData(text + ":u8,window=4,stride=2", text + ":u8,window=4,stride=2,shift=5", &data), "");
+  EXPECT_EQ(data.samples, 16u);
+  EXPECT_EQ(openData(text + ":u8,window=4", other + ":u8,window=4,shift=1", &data),
+            "--data: input 'labels' has 5 samples, input 'tokens' 10; every sample needs its part of each input");
+}
+
 TEST(Stream, WindowsSpanFilesAndHeadersAreSkipped) {
   TempDir dir;
   std::vector<int32_t> header(256);
