@@ -33,6 +33,8 @@ public:
     expand(kind, program, last);
   }
   void check() {
+    if (tooLong_)
+      return;
     matchCollectives();
     findCycle();
   }
@@ -68,6 +70,7 @@ private:
   std::vector<std::pair<size_t, size_t>> edges_;
   std::vector<std::map<std::string, std::vector<size_t>>> met_; // [kind][group] -> collectives in order
   std::vector<size_t> merged_;
+  bool tooLong_ = false;
 };
 
 // Collectives of different streams have communicators of their own, but ranks issue them in list order, and a device
@@ -76,7 +79,13 @@ void WaitGraph::expand(size_t kind, uint32_t program, Last &last) {
   const auto *instructions = kinds_[kind]->programs()->Get(program)->instructions();
   std::map<int64_t, size_t> recorded;
   std::vector<std::pair<int64_t, size_t>> waits;
-  for (uint32_t i = 0; i < lengthOf(instructions) && steps_.size() < kMaxSteps; ++i) {
+  for (uint32_t i = 0; i < lengthOf(instructions) && !tooLong_; ++i) {
+    if (steps_.size() == kMaxSteps) {
+      tooLong_ = true;
+      findings_->push_back({"too long", "the programs run more than " + std::to_string(kMaxSteps) +
+                                            " instructions, calls expanded; the order of collectives is not checked"});
+      return;
+    }
     InstructionView view(*instructions->Get(i));
     size_t step = steps_.size();
     steps_.push_back({kind, {program, i}});

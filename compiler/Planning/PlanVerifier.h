@@ -33,7 +33,7 @@ namespace cleave::plan {
 // A rule that does not hold, and the instructions (program, index, opcode, stream, note) it fails for.
 struct Finding {
   std::string rule; // "race", "uninitialized", "overlap", "access", "event", "join", "collective-match",
-                    // "deadlock", "state", "port", "replica"
+                    // "deadlock", "state", "port", "replica", "too long"
   std::string text;
 };
 

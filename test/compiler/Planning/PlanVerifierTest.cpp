@@ -382,6 +382,25 @@ TEST(PlanVerifier, FindsKindsThatIssueCollectivesOfTwoGroupsInTwoOrders) {
   expectFinding(verifyKinds({&a.get(), &b.get()}), "deadlock", {"all_gather", "wait for each other"});
 }
 
+// Thirteen levels of calls, three times each: more than is looked at, which must not pass as proved.
+TEST(PlanVerifier, SaysWhereItStopsLooking) {
+  fb::PlanT plan = goodPlan();
+  fb::ProgramT &last = *plan.programs[0];
+  for (int level = 1; level <= 13; ++level) {
+    auto program = std::make_unique<fb::ProgramT>();
+    program->name = "level" + std::to_string(level);
+    program->events = 8;
+    for (int copies = level == 13 ? 3 : 1; copies > 0; --copies)
+      program->instructions.push_back(make(Opcode::Call, kCompute, {}, {level == 13 ? 0 : level + 1, 3, 0}));
+    plan.programs.push_back(std::move(program));
+  }
+  last.entry = false;
+  last.instructions.resize(1);
+  plan.programs[1]->entry = true;
+  Packed packed(plan);
+  expectFinding(verifyKinds({&packed.get(), &packed.get()}), "too long", {"is not checked"});
+}
+
 TEST(PlanVerifier, FindsACollectiveThatOneKindLacks) {
   expectFinding(verifyTwoKinds([](auto &p) { drop(p, 9); }), "collective-match",
                 {"[9] all_reduce", "met by nothing", "[4] all_reduce"});
