@@ -16,7 +16,7 @@ struct Slot {
   enum class Kind { Absent, Failed, Computed, Known, State, Sequence };
   Kind kind = Kind::Absent;
   Value value;                          // Computed; Known and State once they were used
-  std::shared_ptr<const Literal> known; // Known
+  std::shared_ptr<const Literal> known; // Known; what a State of one element is at first
   std::string symbol;                   // State
   std::vector<Slot> elements;           // Sequence
 

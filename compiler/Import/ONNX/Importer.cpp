@@ -52,6 +52,17 @@ static std::vector<std::string> parameterNames(mlir::ModuleOp module) {
   return names;
 }
 
+// A factor such as 0.5 in the file is a parameter to us as long as nobody says otherwise.
+static void noteScalarParameters(mlir::ModuleOp module, std::vector<std::string> &notes) {
+  std::vector<std::string> names;
+  for (StateOp state : module.getOps<StateOp>())
+    if (state.getRole() == Role::Parameter && !state.getFrozen() && state.getTensorType().getNumElements() == 1)
+      names.push_back(llvm::cast<SegmentAttr>(state.getSegments()[0]).getName().str());
+  if (!names.empty())
+    notes.push_back("parameters of one element, which are trained too: " + llvm::join(names, ", ") +
+                    "; keep one as it is with --freeze NAME");
+}
+
 static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &notes) {
   int64_t opset = file.opsets.lookup("");
   if (opset > kMaxOpset)
@@ -86,8 +97,10 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return error;
   removeUnused(refineRoles(module, function), model.weights, model.notes);
   noteNewerOpset(file, model.notes);
-  if (options.train)
+  if (options.train) {
     noteTrainingForm(*graph, model.notes);
+    noteScalarParameters(module, model.notes);
+  }
   noteDuplicates(model.weights, parameterNames(module), model.notes);
   return llvm::Error::success();
 }

@@ -169,7 +169,10 @@ LogicalResult importGatherElements(OpContext &op) {
     indexDims.push_back(i <= *dim ? i : i + 1);
     dataDims.push_back(i < *dim ? i : i + 1);
   }
+  // Taken from 0, 1, ..., size-1: the same indices, and those outside are reported when they are met.
+  auto range = RankedTensorType::get({size}, op.emit.i64());
   Value wanted = op.emit.cast(indices, op.emit.i64());
+  wanted = op.emit.make<TakeOp>(typeOf(wanted), op.emit.iota(0, range), wanted, op.emit.builder.getI64IntegerAttr(0));
   wanted = op.emit.select(op.emit.compare(Predicate::Lt, wanted, 0.0), op.emit.add(wanted, double(size)), wanted);
   wanted = op.emit.broadcastDims(wanted, all, indexDims);
   Value position = op.emit.iota(*dim + 1, RankedTensorType::get(all, op.emit.i64()));

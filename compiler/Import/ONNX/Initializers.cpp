@@ -55,6 +55,8 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
     weights.insert(tensor.name(), *weight);
     slots.emplace_back(tensor.name(), Slot::state(declareState(symbols, tensor.name(), weight->type, role,
                                                                InitKind::Weights, frozen)));
+    if (weight->type.getNumElements() == 1)
+      slots.back().second.known = std::make_shared<const Literal>(Literal::fromBytes(weight->type, weight->bytes));
   }
   if (!taken.empty())
     notes.push_back("taken as constants, not parameters: " + llvm::join(taken, ", "));

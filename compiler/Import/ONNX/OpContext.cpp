@@ -17,7 +17,10 @@ llvm::SmallVector<Value> OpContext::values() {
 }
 
 const Literal *OpContext::literal(size_t i) {
-  return has(i) ? environment_.slot(node_.proto->input(int(i))).known.get() : nullptr;
+  if (!has(i))
+    return nullptr;
+  const Slot &slot = environment_.slot(node_.proto->input(int(i)));
+  return slot.kind == Slot::Kind::Known ? slot.known.get() : nullptr;
 }
 
 const std::vector<Slot> *OpContext::sequence(size_t i) {
@@ -77,7 +80,8 @@ FailureOr<std::optional<double>> OpContext::number(llvm::StringRef name, size_t 
     return std::optional<double>(found->has_f() ? double(found->f()) : double(found->i()));
   if (!has(i))
     return std::optional<double>();
-  const Literal *known = literal(i);
+  // Also what a parameter of one element is at first: a number that must be constant is not trained.
+  const Literal *known = environment_.slot(node_.proto->input(int(i))).known.get();
   if (!known || known->numElements() != 1)
     return fail("`" + name + "` (input " + llvm::Twine(i) + ") must be one number known at compile time");
   return std::optional<double>(known->asReal(0));
