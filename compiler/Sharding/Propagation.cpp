@@ -19,7 +19,7 @@ ShardingAttr cleave::resolved(ShardingAttr sharding) {
 
 Propagation::Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes,
                          const StatePolicy &policy)
-    : module(module), mesh(mesh), policy(policy) {
+    : module(module), symbols(module), mesh(mesh), policy(policy) {
   for (const std::string &axis : dataAxes)
     if (mesh.getSize(axis) > 1)
       this->dataAxes.push_back(mlir::StringAttr::get(module.getContext(), axis));
@@ -162,7 +162,7 @@ static bool isSplit(ShardingAttr sharding) {
 void Propagation::collectWishes(FuncOp function) {
   for (mlir::Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
     if (auto write = llvm::dyn_cast<WriteOp>(op)) {
-      ShardingAttr stored = storage.lookup(module.lookupSymbol(write.getState()));
+      ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
       if (isSplit(stored))
         wishes.try_emplace(write.getValue(), stored);
     } else if (!isOfSamples(function)) {
@@ -213,11 +213,11 @@ void Propagation::forward(FuncOp function) {
 
 void Propagation::forwardOp(mlir::Operation *op) {
   if (auto read = llvm::dyn_cast<ReadOp>(op)) {
-    made[read.getResult()] = storage.lookup(module.lookupSymbol(read.getState()));
+    made[read.getResult()] = storage.lookup(symbols.lookup(read.getState()));
     return;
   }
   if (auto write = llvm::dyn_cast<WriteOp>(op)) {
-    used[&op->getOpOperand(0)] = storage.lookup(module.lookupSymbol(write.getState()));
+    used[&op->getOpOperand(0)] = storage.lookup(symbols.lookup(write.getState()));
     return;
   }
   if (passPartial(op) || passWished(op))
@@ -364,9 +364,9 @@ void Propagation::initStorage() {
   llvm::DenseMap<mlir::Operation *, llvm::SmallPtrSet<mlir::Operation *, 2>> readers, writers;
   module.walk([&](mlir::Operation *op) {
     if (auto read = llvm::dyn_cast<ReadOp>(op))
-      readers[module.lookupSymbol(read.getState())].insert(op->getParentOfType<FuncOp>());
+      readers[symbols.lookup(read.getState())].insert(op->getParentOfType<FuncOp>());
     if (auto write = llvm::dyn_cast<WriteOp>(op))
-      writers[module.lookupSymbol(write.getState())].insert(op->getParentOfType<FuncOp>());
+      writers[symbols.lookup(write.getState())].insert(op->getParentOfType<FuncOp>());
   });
   mlir::Builder builder(module.getContext());
   for (StateOp state : module.getOps<StateOp>()) {
@@ -390,7 +390,7 @@ void Propagation::initStorage() {
 bool Propagation::settleStorage() {
   bool isSettled = true;
   module.walk([&](WriteOp write) {
-    mlir::Operation *state = module.lookupSymbol(write.getState());
+    mlir::Operation *state = symbols.lookup(write.getState());
     ShardingAttr written = made.lookup(write.getValue()), stored = storage[state];
     bool isReachable = isSplit(stored) ? mlir::succeeded(planReshard(written, stored)) : written == stored;
     if (!demotions.contains(state) || isReachable || isZero(write.getValue()) || stored.isReplicated())

@@ -28,6 +28,7 @@
 #include "compiler/Sharding/StateStorage.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace cleave {
@@ -66,6 +67,7 @@ private:
   static ShardingAttr whole(mlir::Type type);
 
   mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
   MeshAttr mesh;
   StatePolicy policy;
   llvm::SmallVector<mlir::Attribute> dataAxes;

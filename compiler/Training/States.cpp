@@ -13,9 +13,11 @@ StateOp addState(ModuleOp module, StringRef name, RankedTensorType type, Role ro
                  StringRef slot) {
   OpBuilder builder(module.getContext());
   builder.setInsertionPointToStart(module.getBody());
-  for (Operation &op : *module.getBody())
-    if (isa<StateOp>(op))
-      builder.setInsertionPointAfter(&op);
+  // From the end: states stand before the few functions.
+  auto states =
+      llvm::make_filter_range(llvm::reverse(*module.getBody()), [](Operation &op) { return isa<StateOp>(op); });
+  if (states.begin() != states.end())
+    builder.setInsertionPointAfter(&*states.begin());
   StringAttr slotAttr = slot.empty() ? StringAttr() : builder.getStringAttr(slot);
   return StateOp::create(builder, module.getLoc(), builder.getStringAttr(name), TypeAttr::get(type),
                          RoleAttr::get(module.getContext(), role), segments, slotAttr, ShardingAttr(), UnitAttr());

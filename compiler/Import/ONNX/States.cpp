@@ -25,6 +25,8 @@ std::string cleave::onnx_import::declareState(mlir::SymbolTable &symbols, llvm::
                                /*slot=*/{}, /*storage=*/{}, frozen ? builder.getUnitAttr() : mlir::UnitAttr());
   // States stand before functions. A symbol that is taken is renamed.
   mlir::Block &body = *llvm::cast<mlir::ModuleOp>(symbols.getOp()).getBody();
-  auto first = llvm::find_if(body, [](mlir::Operation &op) { return llvm::isa<mlir::func::FuncOp>(op); });
-  return symbols.insert(state, first).getValue().str();
+  auto place = body.end();
+  while (place != body.begin() && llvm::isa<mlir::func::FuncOp>(*std::prev(place)))
+    --place;
+  return symbols.insert(state, place).getValue().str();
 }
