@@ -14,8 +14,8 @@
 // CHECK: return
 // CHECK-LABEL: func @update
 // CHECK: %[[OK:.*]] = cleave.compare lt
-// CHECK: %[[NOW:.*]] = cleave.read @running :
-// CHECK: %[[BEFORE:.*]] = cleave.read @running.before
+// CHECK-DAG: %[[NOW:.*]] = cleave.read @running :
+// CHECK-DAG: %[[BEFORE:.*]] = cleave.read @running.before
 // CHECK: %[[KEPT:.*]] = cleave.select %{{.*}}, %[[NOW]], %[[BEFORE]]
 // CHECK: cleave.write %[[KEPT]], @running :
 // PLAIN-NOT: before
