@@ -1,7 +1,7 @@
 """Step time against PyTorch eager and torch.compile, DDP over Gloo at two ranks, one compute thread a rank: ours / theirs, below 1
 is faster. Runs are taken in turn.
 
-  training.py [--rounds N] [--steps N] [MODEL...]
+  training.py [--rounds N] [--steps N] [--modes eager,compile] [MODEL...]
 """
 import argparse
 import pathlib
@@ -19,7 +19,7 @@ def measure(name, options, folder):
     common.compile_model(common.model_with_weights(name, folder), program, "--train", "--loss-output", "loss", "--optimizer", "adamw",
                          "--dim", f"batch={BATCH[name]}", "--mesh", f"dp={RANKS}", "--target", f"host,threads={THREADS}")
     arrays = common.make_arrays(common.INPUTS[name], BATCH[name] * RANKS * options.steps)
-    ours, theirs = [], {"eager": [], "compile": []}
+    ours, theirs = [], {mode: [] for mode in options.modes.split(",")}
     for _ in range(options.rounds):
         ours.append(common.cleave_training(program, arrays, options.steps, RANKS, THREADS))
         for mode, runs in theirs.items():
@@ -32,6 +32,7 @@ def main():
     parser.add_argument("models", nargs="*", default=BATCH)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--modes", default="eager,compile")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for name in options.models:
