@@ -77,7 +77,7 @@ TEST(PlanReader, NamesWhatIsWrong) {
   expectContains(refusal([](fb::PlanT &p) { p.states[0]->split_axes = {7}; }), "mesh axis 7");
   expectContains(refusal([](fb::PlanT &p) { p.states[0]->segments[0]->shape = {-1}; }), "outside of the state");
   expectContains(refusal([](fb::PlanT &p) { p.kernels[0]->name = "mystery"; }), "'mystery'");
-  expectContains(refusal([](fb::PlanT &p) { p.kernels[0]->params.pop_back(); }), "accumulate");
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[0]->params.pop_back(); }), "packed_b");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->op = 77; }), "opcode 77");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->stream = 9; }), "stream 9");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->fields = {}; }), "expected 1 fields");
