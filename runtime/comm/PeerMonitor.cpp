@@ -15,7 +15,10 @@
 namespace cleave::rt {
 namespace {
 
-constexpr std::chrono::milliseconds kPeriod{250};
+constexpr std::chrono::milliseconds kPeriod{100};
+// How long a survivor stays: once it is gone, launchers end the others, who may not have said their word yet, and who
+// would find it dead and take it for the cause.
+constexpr std::chrono::milliseconds kStay{500};
 constexpr double kLookSeconds = 0.1;
 // After SIGTERM: how long a peer that the launcher has seen dying may take to disappear.
 constexpr double kGraceSeconds = 0.3;
@@ -152,12 +155,10 @@ void PeerMonitor::passOn() {
     std::lock_guard<std::mutex> lock(mutex_);
     news = news_;
   }
-  if (news.rank == (rank_ + 1) % static_cast<int>(peers_.size()))
-    return;
   double begin = now();
-  exchange_(&news, nullptr, [&] { return now() - begin > 1; });
-  // Who leaves at once would be found dead by those who have not heard the news yet, and be taken for the cause.
-  std::this_thread::sleep_for(kPeriod);
+  if (news.rank != (rank_ + 1) % static_cast<int>(peers_.size()))
+    exchange_(&news, nullptr, [&] { return now() - begin > 1; });
+  std::this_thread::sleep_for(kStay);
 }
 
 // The thread that runs the plan finds the failure at its next exchange. One that computes for long, or waits for

@@ -105,6 +105,12 @@ Status guardedRun(const cleave_model &model, const Command &command) {
   }
 }
 
+void report(const cleave_model &model, const std::string &message) {
+  std::fflush(stdout);
+  std::string line = std::string(model.name ? model.name : "model") + ": error: " + message + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 } // namespace
 
 Status runCommand(const cleave_model &model, const Command &command) {
@@ -127,8 +133,10 @@ Status runCommand(const cleave_model &model, const Command &command) {
   if (status.isOk())
     status = std::move(traced).in("--trace");
   if (!status.isOk()) {
+    // Before the session goes, which takes its time: a launcher that has seen a rank die kills the others soon.
+    report(model, status.message());
     session.abandon(status);
-    return status;
+    return {status.code(), ""};
   }
   if (session.isLeader()) {
     std::fflush(stdout); // what the command printed stands before it
@@ -154,8 +162,8 @@ int runMain(int argc, const char *const *argv, const cleave_model &model) {
   if (status.isOk() && std::fflush(stdout) == 0 && !std::ferror(stdout))
     return 0;
   std::string message = status.isOk() ? "cannot write to stdout" : status.message();
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s: error: %s\n", name.c_str(), message.c_str());
+  if (!message.empty())
+    report(model, message);
   return status.isOk() ? 1 : code;
 }
 

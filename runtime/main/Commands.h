@@ -6,6 +6,7 @@
 
 namespace cleave::rt {
 
+// An empty message: it has been printed.
 Status runCommand(const cleave_model &model, const Command &command);
 
 // The whole of main(): parses, runs, prints an error as one line. Returns the exit code: 0, 1 for what went wrong while
