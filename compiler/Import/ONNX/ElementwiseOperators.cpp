@@ -71,10 +71,11 @@ template <typename F> LogicalResult importVariadic(OpContext &op) {
 }
 
 LogicalResult importMean(OpContext &op) {
-  if (failed(op.expectFloat(op.value(0))) || failed(op.expectBroadcast(op.values())))
+  llvm::SmallVector<Value> values = op.values();
+  if (failed(op.expectFloat(op.value(0))) || failed(op.expectBroadcast(values)))
     return failure();
-  Value sum = op.value(0);
-  for (Value value : llvm::drop_begin(op.values()))
+  Value sum = values[0];
+  for (Value value : llvm::drop_begin(values))
     sum = op.emit.add(sum, value);
   return op.result(op.emit.div(sum, double(op.numInputs())));
 }
