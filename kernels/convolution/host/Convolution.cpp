@@ -68,10 +68,11 @@ struct DnnlConvolution {
 
   // oneDNN 2.6 prefers convolutions by small matrix products (brgemm), which add all products of an output, channels
   // times kernel, in one chain of f32 additions. The direct ones add a chain for each block of channels: at 512
-  // channels and a 3x3 kernel their error is 1.8e-7 of the result instead of 6.9e-7. In bf16 the products' own
-  // rounding is larger than that of the sums.
+  // channels and a 3x3 kernel their error is 1.8e-7 of the result instead of 6.9e-7. Training needs the short chains,
+  // for its errors grow from step to step; kernels of packed weights are those of inference (PackedStates.h), where the
+  // preferred ones take three quarters of the time. In bf16 the products' own rounding is larger than that of the sums.
   template <typename Desc> Desc pickShortSums(const Desc &preferred) const {
-    if (type != memory::data_type::f32)
+    if (type != memory::data_type::f32 || packedWeights)
       return preferred;
     Desc desc = preferred;
     while (std::strncmp(desc.impl_info_str(), "brg", 3) == 0)
