@@ -1,15 +1,34 @@
-"""The matrices of check-cleave-full as data. A new value on an axis is a line here; cells.py makes the cells.
+"""The matrices of check-cleave-full as data. A new value on an axis is one line here; cells.py makes the cells.
 
-  train      MODELS x LAYOUTS x OPTIMIZERS x PRECISIONS: 20 steps against PyTorch in float64 (test/e2e/Inputs/compare_losses.py)
+  train      MODELS x LAYOUTS x OPTIMIZERS x PRECISIONS: the losses of 20 steps against PyTorch in float64, within the bound that
+             PyTorch's own error in that precision gives (test/e2e/Inputs/compare_losses.py)
+  same       the same programs under adamw x VARIANTS, which change how a step is computed and not what: every loss and every byte
+             of state equal
   infer      every model x INFERENCE_LAYOUTS: against onnxruntime
   commands   whatever else is too slow for the gate
+
+The gate runs a subset of train and same in which every pair of values of two axes appears (pairwise.py; PAIRWISE).
 """
-import training_cases
+import pathlib
+import sys
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+INPUTS = ROOT / "test" / "e2e" / "Inputs"
+sys.path[:0] = [str(INPUTS)]
+
+import training_cases  # noqa: E402
 
 # Cases of training_cases.py, with what their compilation needs besides. GROUPS says over how many ranks a recording is split.
 MODELS = {case: [] for case in training_cases.CASES}
 MODELS["resnet18"] = ["--batch-norm", "sync"]
 MODELS["resnet18-ddp"] = ["--batch-norm", "local"]
+
+# Recorded without the Dropout that the file has.
+WITHOUT_DROPOUT = ["bert-tiny", "t5-tiny"]
+
+# Those whose training issues ask for in every precision and variant; the others train in f32.
+EVERYWHERE = ["mlp", "mnist-cnn-no-dropout", "gpt-nano", "bert-tiny", "t5-tiny"]
 
 # Options; ranks x micro-batches must divide the case's global batch.
 LAYOUTS = {
@@ -25,8 +44,40 @@ LAYOUTS = {
     "dp2-fsdp2": ["--mesh", "dp=2,fsdp=2"],
     "fsdp2-micro2": ["--mesh", "fsdp=2", "--micro-batches", "2"],
 }
+
 OPTIMIZERS = {name: option for name, (option, _) in training_cases.OPTIMIZERS.items()}
-PRECISIONS = {"f32": []}
+
+
+@dataclass(frozen=True)
+class Precision:
+    options: tuple
+    recording: str  # below test/e2e/Inputs
+
+
+# The loss scale is that of the recording: from 65536 on, steps would be skipped, which is no rounding error.
+PRECISIONS = {
+    "f32": Precision((), "losses.json"),
+    "bf16": Precision(("--precision", "bf16"), "losses_bf16.json"),
+    "fp16": Precision(("--precision", "fp16", "--loss-scale", "dynamic,init=1024"), "losses_fp16.json"),
+}
+
+TABLE = ["dp2", "zero-1", "zero-2", "fsdp2", "fsdp4", "shard-grad-op", "dp2-fsdp2"]  # layouts that every variant meets
+GATHERED = ["fsdp2", "fsdp4", "shard-grad-op", "dp2-fsdp2"]  # those in which parameters are gathered unit by unit
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What must not change one bit, and in which layouts its options mean something."""
+    options: tuple
+    layouts: tuple = tuple(TABLE)
+
+
+VARIANT_OPTIMIZER = "adamw"
+VARIANTS = {
+    "recompute": Variant(("--recompute", "blocks")),
+    "no-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "none"), tuple(GATHERED)),
+    "late-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "post"), tuple(GATHERED)),
+}
 
 INFERENCE_LAYOUTS = {"one": [], "dp2": ["--mesh", "dp=2"]}
 
@@ -35,8 +86,15 @@ FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180
 KILLS = 50
 
+# Axes of the gate's subset, in the order of a cell's name.
+PAIRWISE = [EVERYWHERE, TABLE, list(OPTIMIZERS), list(PRECISIONS), ["plain", *VARIANTS]]
 
-def applies(model, layout):
+
+def trains(model, layout, precision):
     """Whether the cell of the matrix exists: a recording whose batch norm is that of N ranks needs a layout of N."""
     groups = training_cases.GROUPS.get(model, 1)
-    return groups == 1 or layout == f"dp{groups}"
+    return (groups == 1 or layout == f"dp{groups}") and (precision == "f32" or model in EVERYWHERE)
+
+
+def varies(model, layout, optimizer, variant):
+    return model in EVERYWHERE and optimizer == VARIANT_OPTIMIZER and layout in VARIANTS[variant].layouts

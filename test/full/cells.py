@@ -1,97 +1,160 @@
-"""The cells of check-cleave-full: what each is called, and the commands that decide it."""
-import pathlib
+"""The cells of check-cleave-full: what each is called, and what decides it."""
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Callable
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-INPUTS = ROOT / "test" / "e2e" / "Inputs"
-MODELS = ROOT / "test" / "models"
+import axes
+import compare_all
+import compare_losses
+import pairwise
+from axes import INPUTS, ROOT
+from outcomes import MODELS, Configuration, Failed, said
+
 LIT = ["/usr/lib/llvm-22/bin/lit", "-v", "--timeout=3000"]
-sys.path[:0] = [str(INPUTS)]
-
-import axes  # noqa: E402
-import training_cases  # noqa: E402
 
 
 @dataclass
 class Cell:
-    """Commands run in order in an empty folder; all must end with 0. {build}, {python} and {folder} are filled in. The last line
-    that the last one prints goes into the table."""
+    """decide(workshop, worker) gives the figure for the table, or raises Failed with the reason. What takes longer than `seconds` has
+    failed; `usual` is what a cell takes of which nothing is known yet."""
     name: str
-    commands: list
-    seconds: int = 900
-    models: list = field(default_factory=list)  # ONNX files whose weights are made first, below {folder}
+    decide: Callable
+    seconds: int = 600
+    usual: float = 5
 
 
-def local(path):
-    """Where a model lies once its weights are made."""
-    path = ROOT / path
-    return "{folder}/" + f"{path.parent.name}/{path.name}" if path.is_relative_to(MODELS) else str(path)
+def commands(*lines):
+    """Decided by commands, which must all end with 0; the last line that the last one prints is the figure. {build}, {python},
+    {folder} and {model:PATH}, a model of test/models with its weights, are filled in."""
+
+    def fill(part, workshop, worker, folder):
+        part = str(part)
+        if part.startswith("{model:"):
+            return str(workshop.weights(part[7:-1], worker))
+        values = {"{build}": workshop.build, "{python}": sys.executable, "{folder}": folder}
+        for key, value in values.items():
+            part = part.replace(key, str(value))
+        return part
+
+    def decide(workshop, worker):
+        with workshop.scratch() as folder:
+            for line in lines:
+                output = worker.run([fill(part, workshop, worker, folder) for part in line], folder)
+        return said(output)
+
+    return decide
 
 
-def compile_command(model, program, *options):
-    return ["cleave", "compile", model, "-o", "{folder}/" + program, *options]
+# Training
+
+def within_the_bound(configuration):
+    def decide(workshop, worker):
+        precision = axes.PRECISIONS[configuration.precision]
+        record = compare_losses.recorded(INPUTS / precision.recording, configuration.model, configuration.optimizer)
+        if not record:
+            raise Failed(f"no recording in {precision.recording}")
+        outcome = workshop.outcome(configuration, worker)
+        worst, reason = compare_losses.judge(outcome["losses"], record)
+        if reason or outcome["statistics"]:
+            raise Failed(reason or outcome["statistics"][0])
+        return f"largest error {worst:.2f} of what is allowed; last loss {outcome['losses'][-1]:.6f}"
+
+    return decide
+
+
+def equal_to_the_last_bit(configuration):
+    plain = Configuration(configuration.model, configuration.layout, configuration.optimizer, configuration.precision)
+
+    def decide(workshop, worker):
+        expected, ours = workshop.outcome(plain, worker), workshop.outcome(configuration, worker)
+        for step, (loss, other) in enumerate(zip(expected["losses"], ours["losses"], strict=True), 1):
+            if loss != other:
+                raise Failed(f"step {step}: loss {other!r}, without {configuration.variant} {loss!r}")
+        for name in sorted(expected["state"].keys() | ours["state"].keys()):
+            if expected["state"].get(name) != ours["state"].get(name):
+                raise Failed(f"the losses are equal, {name} is not")
+        if expected["losses"][0] == expected["losses"][-1]:
+            raise Failed("the loss does not change; that is no training run")
+        return (f"{len(ours['losses'])} losses and {ours['bytes']} bytes of state equal; a rank's plan "
+                f"{expected['planned']} -> {ours['planned']} bytes")
+
+    return decide
+
+
+def training_cell(model, layout, optimizer, precision, variant="plain"):
+    configuration = Configuration(model, layout, optimizer, precision, variant)
+    if variant == "plain":
+        return Cell("train/" + configuration.name, within_the_bound(configuration))
+    return Cell("same/" + configuration.name, equal_to_the_last_bit(configuration))
 
 
 def training_cells():
-    for case, options in axes.MODELS.items():
-        path, batch, _ = training_cases.CASES[case]
-        model = local(path)
-        before = []
-        if "bert" in case:  # recorded without dropout
-            before = [["{python}", f"{INPUTS}/without_dropout.py", model, "{folder}/plain.onnx"]]
-            model = "{folder}/plain.onnx"
-        for layout, mesh in axes.LAYOUTS.items():
-            if not axes.applies(case, layout):
-                continue
-            for optimizer, form in axes.OPTIMIZERS.items():
-                for precision, types in axes.PRECISIONS.items():
-                    compiled = compile_command(model, "program", "--train", "--loss-output", "loss", "--optimizer", form,
-                                               "--global-batch", str(batch), *mesh, *types, *options)
-                    compared = ["{python}", f"{INPUTS}/compare_losses.py", case, optimizer, "{folder}/program",
-                                f"{INPUTS}/losses.json"]
-                    yield Cell(f"train/{case}/{layout}/{optimizer}/{precision}",
-                               [*before, compiled, ["cleave", "verify", "{folder}/program"], compared],
-                               models=[path] if MODELS in (ROOT / path).parents else [])
+    """Cells that share a program lie side by side."""
+    for model in axes.MODELS:
+        for layout in axes.LAYOUTS:
+            for precision in axes.PRECISIONS:
+                if not axes.trains(model, layout, precision):
+                    continue
+                for optimizer in axes.OPTIMIZERS:
+                    yield training_cell(model, layout, optimizer, precision)
+                    for variant in axes.VARIANTS:
+                        if axes.varies(model, layout, optimizer, variant):
+                            yield training_cell(model, layout, optimizer, precision, variant)
 
+
+def pairwise_cells():
+    """What the gate runs of them: a variant's program is compared with the plain one, whose losses are compared with the recording."""
+
+    def exists(combination):
+        model, layout, optimizer, precision, variant = combination
+        return axes.trains(model, layout, precision) and (variant == "plain" or axes.varies(model, layout, optimizer, variant))
+
+    names = set()
+    for combination in pairwise.cover(axes.PAIRWISE, exists):
+        names |= {training_cell(*combination).name, training_cell(*combination[:4]).name}
+    return [cell for cell in training_cells() if cell.name in names]
+
+
+# Everything else
 
 def inference_cells():
-    highs = ["tokens=256", "labels=2", "input_ids=1000"]
     files = [path for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx")]
     for path in [*files, ROOT / "examples" / "gpt-nano" / "gpt-nano.onnx"]:
         for layout, mesh in axes.INFERENCE_LAYOUTS.items():
-            ranks = 2 if mesh else 1
-            compiled = compile_command(local(path), "program", "--dim", f"batch={4 // ranks}", *mesh)
-            compared = ["{python}", f"{INPUTS}/compare_onnxruntime.py", local(path), "{folder}/program", "--dim", "batch=4"]
-            for high in highs:
-                compared += ["--high", high]
-            yield Cell(f"infer/{path.stem}/{layout}", [compiled, compared],
-                       models=[path] if path.is_relative_to(MODELS) else [])
+            model, batch = f"{{model:{path}}}", 2 if mesh else 4
+            bounds = [*compare_all.BOUNDS, *compare_all.OWN_BOUNDS.get(path.parent.name, [])]
+            yield Cell(f"infer/{path.stem}/{layout}", commands(
+                ["cleave", "compile", model, "-o", "{folder}/program", "--dim", f"batch={batch}", *mesh],
+                ["{python}", INPUTS / "compare_onnxruntime.py", model, "{folder}/program", "--dim", "batch=4", *bounds]), usual=20)
 
 
 def memory_cells():
-    path = MODELS / "bert-base" / "bert-base.dynamo23.onnx"
-    watch = ["cc", "-shared", "-fPIC", "-O1", f"{INPUTS}/watch_resident.c", "-o", "{folder}/watch.so"]
+    path = f"{{model:{MODELS}/bert-base/bert-base.dynamo23.onnx}}"
+    watch = ["cc", "-shared", "-fPIC", "-O1", INPUTS / "watch_resident.c", "-o", "{folder}/watch.so"]
+    training = ["--train", "--loss-output", "loss"]
     forms = {"infer": ("infer", ["--dim", "batch=2"], ["--output", "logits={folder}/y.npy"]),
-             "dp1": ("train", ["--dim", "batch=2", "--train", "--loss-output", "loss"], []),
-             "dp2": ("train", ["--dim", "batch=1", "--train", "--loss-output", "loss", "--mesh", "dp=2"], [])}
+             "dp1": ("train", ["--dim", "batch=2", *training], []),
+             "dp2": ("train", ["--dim", "batch=1", *training, "--mesh", "dp=2"], [])}
     for name, (command, options, arguments) in forms.items():
-        check = ["{python}", f"{INPUTS}/check_memory.py", "{folder}/watch.so", "bert-base", "{folder}/program", command, *arguments]
-        yield Cell(f"memory/bert-base/{name}", [watch, compile_command(local(path), "program", *options), check], models=[path])
+        compiled = ["cleave", "compile", path, "-o", "{folder}/program", *options]
+        check = ["{python}", INPUTS / "check_memory.py", "{folder}/watch.so", "bert-base", "{folder}/program", command, *arguments]
+        yield Cell(f"memory/bert-base/{name}", commands(watch, compiled, check), 900, usual=60)
 
 
 def command_cells():
-    yield Cell("suite/gtest", [["ctest", "--test-dir", "{build}", "--timeout", "900", "-Q"]], 3600)
-    yield Cell("suite/lit", [[*LIT, "{build}/test"]], 7200)
-    for kind in axes.SANITIZERS:
-        yield Cell(f"sanitizer/{kind}", [["env", "CLEAVE_TEST_PYTHON={python}", f"{ROOT}/tools/dev/sanitize.sh", kind]], 14400)
+    yield Cell("suite/gtest", commands(["ctest", "--test-dir", "{build}", "--timeout", "900", "-Q"]), 3600, usual=60)
+    yield Cell("suite/lit", commands([*LIT, "{build}/test"]), 7200, usual=400)
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
              path.stat().st_size < 80000]
     for seed in axes.FUZZ_SEEDS:
-        yield Cell(f"fuzz/seed-{seed}", [["{build}/fuzz/cleave-import-fuzz", f"-max_total_time={axes.FUZZ_SECONDS}", f"-seed={seed}",
-                                          "-timeout=20", "-rss_limit_mb=4096", "-max_len=100000",
-                                          "-seed_inputs=" + ",".join(seeds)]], axes.FUZZ_SECONDS + 300)
-    yield Cell("checkpoint/kill-9", [[*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]], 3600)
+        fuzz = ["{build}/fuzz/cleave-import-fuzz", f"-max_total_time={axes.FUZZ_SECONDS}", f"-seed={seed}", "-timeout=20",
+                "-rss_limit_mb=4096", "-max_len=100000", "-seed_inputs=" + ",".join(seeds)]
+        yield Cell(f"fuzz/seed-{seed}", commands(fuzz), axes.FUZZ_SECONDS + 300, usual=axes.FUZZ_SECONDS)
+    kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
+    yield Cell("checkpoint/kill-9", commands(kill), 3600, usual=150)
+    for kind in axes.SANITIZERS:
+        sanitize = ["env", "CLEAVE_TEST_PYTHON={python}", ROOT / "tools" / "dev" / "sanitize.sh", kind]
+        yield Cell(f"sanitizer/{kind}", commands(sanitize), 14400, usual=1800)
 
 
 def all_cells():

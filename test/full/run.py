@@ -1,108 +1,129 @@
-"""Runs the cells of check-cleave-full and keeps results.md; can be stopped and goes on where it was.
+"""Runs the cells of check-cleave-full and keeps results.csv and results.md; can be stopped and goes on where it was.
 
-  run.py --build BUILD [--list] [--minutes N] [--since COMMIT] [PATTERN...]
+  run.py --build BUILD [--list] [--jobs N] [--minutes N] [--since COMMIT] [PATTERN...]
+  run.py --build BUILD --pairwise [--folder FOLDER] [PATTERN...]
 
 Cells that passed at this commit are not run again; with --since, neither are those that passed at COMMIT or a later one. Patterns
-(train/gpt-nano/*, sanitizer/*) choose cells; --minutes stops before the next cell once so much time has passed. The exit code is 0
-only when every chosen cell has passed.
+(train/gpt-nano/*, sanitizer/*) choose cells; --minutes starts no cell once so much time has passed. --pairwise runs the gate's subset
+of the training cells and touches no file of the table. The exit code is 0 only when every chosen cell has passed.
 """
 import argparse
 import fnmatch
-import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import cells
+import outcomes
 import table
 
 
-def fill(command, values):
-    for key, value in values.items():
-        command = [part.replace("{" + key + "}", value) for part in command]
-    return command
+def arguments():
+    parser = argparse.ArgumentParser(description="Runs the cells of check-cleave-full and keeps test/full/results.csv and .md.")
+    parser.add_argument("patterns", nargs="*", default=["*"], help="cells to run (default: all)")
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--list", action="store_true", help="print the chosen cells, what is known of them and how long the rest takes")
+    parser.add_argument("--jobs", type=int, default=1, help="cells at a time")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no cell after so long")
+    parser.add_argument("--since", help="also take what passed at this commit or later")
+    parser.add_argument("--again", action="store_true", help="run the chosen cells also where they have passed")
+    parser.add_argument("--pairwise", action="store_true", help="the gate's subset; the table stays as it is")
+    parser.add_argument("--folder", type=pathlib.Path, help="where programs run (default: full, in the build folder)")
+    return parser.parse_args()
 
 
-def run_cell(cell, build, log):
-    """Whether all its commands ended well, and the last line of the last one."""
-    end = time.monotonic() + cell.seconds
-    environment = {**os.environ, "PATH": f"{build / 'bin'}:{os.environ['PATH']}",
-                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    scratch = build / "full"
-    scratch.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        values = {"folder": folder, "build": str(build), "python": sys.executable}
-        weights = [[sys.executable, str(cells.MODELS / "make_weights.py"), folder, str(cells.ROOT / path)] for path in cell.models]
-        for command in [*weights, *(fill(command, values) for command in cell.commands)]:
-            log.write("$ " + " ".join(command) + "\n")
-            log.flush()
-            try:
-                done = subprocess.run(command, cwd=folder, env=environment, text=True, errors="replace", stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, timeout=max(1, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                return False, f"took more than {cell.seconds} s"
-            log.write(done.stdout)
-            lines = [line.strip() for line in done.stdout.splitlines() if line.strip() and not line.startswith("memory: ")]
-            if done.returncode:
-                return False, (lines or [f"exit code {done.returncode}"])[-1]
-    return True, (lines or [""])[-1]
+def require_current_build(build):
+    """A line of the table says what a commit does, not what some older build of it did."""
+    asked = subprocess.run(["ninja", "-C", str(build), "-n", "cleave", "cleave_main"], capture_output=True, text=True)
+    if "no work to do" not in asked.stdout:
+        sys.exit(f"{build} is not what this commit builds to; run: ninja -C {build} all cleave-tests")
 
 
 def shorten(text, values):
     for value in values:
         text = text.replace(str(value), "")
-    return text.replace("|", "/")[:160]
+    return text[:200]
+
+
+class Run:
+    def __init__(self, options, every, chosen):
+        self.options, self.every, self.build = options, every, options.build.resolve()
+        self.commit = table.current_commit()
+        self.is_current = table.Currency(self.commit, options.since)
+        self.rows = {} if options.pairwise else table.read()
+        self.chosen = chosen
+        self.pending = [cell for cell in chosen if options.again or self.state(cell) != "passed"]
+        self.guard, self.begin = threading.Lock(), time.monotonic()
+
+    def state(self, cell):
+        return table.state(cell.name, self.rows, self.is_current)
+
+    def estimate(self, pending):
+        """Seconds, from what each cell took last."""
+        return sum(self.rows[cell.name].seconds if cell.name in self.rows else cell.usual for cell in pending) / self.options.jobs
+
+    def decide(self, workshop, cell):
+        """Row and log of one cell, or nothing where the time is over."""
+        if time.monotonic() - self.begin > 60 * self.options.minutes:
+            return
+        start, worker = time.monotonic(), outcomes.Worker(self.build, cell.seconds)
+        try:
+            result, figure = "passed", cell.decide(workshop, worker)
+        except outcomes.Failed as failure:
+            result, figure = "failed", str(failure)
+        row = table.Row(cell.name, result, self.commit, round(time.monotonic() - start),
+                        shorten(figure, [f"{workshop.folder}/", self.build, cells.ROOT, tempfile.gettempdir()]))
+        with self.guard:
+            self.record(row, worker.log)
+
+    def record(self, row, log):
+        self.rows[row.cell] = row
+        self.done = getattr(self, "done", 0) + 1
+        print(f"[{self.done}/{len(self.pending)}] {row.result} {row.cell} ({row.seconds} s) {row.figure}", flush=True)
+        if self.options.pairwise:
+            if row.result == "failed":
+                print("\n".join(log), flush=True)
+            return
+        with open(self.build / "full.log", "a") as file:
+            file.write(f"== {row.cell} at {self.commit}: {row.result}\n" + "\n".join(log) + "\n")
+        table.write([cell.name for cell in self.every], self.rows, self.is_current)
+
+    def run(self):
+        clean = "" if "+" in self.commit or self.options.pairwise else self.commit
+        if clean:
+            require_current_build(self.build)
+        folder = (self.options.folder or self.build / "full").resolve()
+        workshop = outcomes.Workshop(folder, self.build, clean)
+        print(f"{len(self.pending)} of {len(self.chosen)} cells to run at {self.commit}, about {self.estimate(self.pending) / 60:.0f} minutes "
+              "on an idle machine", flush=True)
+        with ThreadPoolExecutor(self.options.jobs) as pool:
+            for future in [pool.submit(self.decide, workshop, cell) for cell in self.pending]:
+                future.result()
+        workshop.clear(everything=not clean)
+        left = [cell.name for cell in self.chosen if self.state(cell) != "passed"] if clean else \
+               [cell.name for cell in self.chosen if cell.name not in self.rows or self.rows[cell.name].result != "passed"]
+        seconds = time.monotonic() - self.begin
+        print(f"{len(self.chosen) - len(left)} of {len(self.chosen)} cells passed at {self.commit} in {seconds / 60:.1f} minutes; "
+              f"the rest: {', '.join(left[:10]) or 'none'}{' ...' if len(left) > 10 else ''}")
+        return 1 if left else 0
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Runs the cells of check-cleave-full and keeps test/full/results.md.")
-    parser.add_argument("patterns", nargs="*", default=["*"], help="cells to run (default: all)")
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--list", action="store_true", help="print the chosen cells and what is known of them")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no cell after so long")
-    parser.add_argument("--since", help="also take what passed at this commit or later")
-    options = parser.parse_args()
-    build = options.build.resolve()
-    every = cells.all_cells()
-    chosen = [cell for cell in every if any(fnmatch.fnmatch(cell.name, pattern) for pattern in options.patterns)]
-    rows, commit = table.read(), table.current_commit()
-
-    def is_current(row):
-        return table.is_same(row.commit, commit) or bool(options.since) and table.is_since(row.commit, options.since)
-
-    def state(cell):
-        row = rows.get(cell.name)
-        return "missing" if not row else row.result if is_current(row) else f"outdated ({row.result} at {row.commit})"
-
+    options = arguments()
+    every = list(cells.pairwise_cells()) if options.pairwise else cells.all_cells()
+    chosen = [cell for cell in every if any(fnmatch.fnmatchcase(cell.name, pattern) for pattern in options.patterns)]
+    if not chosen:
+        sys.exit(f"no cell is called {' or '.join(options.patterns)}; run.py --list prints all")
+    run = Run(options, every, chosen)
     if options.list:
-        print("\n".join(f"{cell.name}: {state(cell)}" for cell in chosen))
+        print("\n".join(f"{cell.name}: {run.state(cell)}" for cell in chosen))
+        print(f"{len(run.pending)} of {len(chosen)} cells to run, about {run.estimate(run.pending) / 60:.0f} minutes")
         return
-    begin = time.monotonic()
-    log_path = build / "full.log"
-    for cell in chosen:
-        if state(cell) == "passed":
-            continue
-        if time.monotonic() - begin > 60 * options.minutes:
-            print(f"stopping after {options.minutes:g} minutes")
-            break
-        start = time.monotonic()
-        with open(log_path, "a") as log:
-            log.write(f"== {cell.name} at {commit}\n")
-            passed, says = run_cell(cell, build, log)
-        row = table.Row(cell.name, "passed" if passed else "failed", commit, round(time.monotonic() - start),
-                        shorten(says, [build, cells.ROOT, tempfile.gettempdir()]))
-        rows[cell.name] = row
-        print(f"{row.result} {row.cell} ({row.seconds} s) {row.says}", flush=True)
-        table.write([each.name for each in every], rows, is_current)
-    shutil.rmtree(build / "full", ignore_errors=True)
-    left = [cell.name for cell in chosen if state(cell) != "passed" and
-            not (cell.name in rows and rows[cell.name].commit == commit and rows[cell.name].result == "passed")]
-    print(f"{len(chosen) - len(left)} of {len(chosen)} cells passed at {commit}; the rest: {', '.join(left[:10]) or 'none'}"
-          f"{' ...' if len(left) > 10 else ''}; see {table.PATH.name} and {log_path}")
-    sys.exit(1 if left else 0)
+    sys.exit(run.run())
 
 
 if __name__ == "__main__":

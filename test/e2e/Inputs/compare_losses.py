@@ -23,31 +23,32 @@ import running_statistics
 import training_cases
 
 
-def losses_of(program, case, rate, options, folder):
+def run_quietly(command):
+    subprocess.run(command, check=True, timeout=900, stdout=subprocess.DEVNULL)
+
+
+def losses_of(program, case, rate, options, folder, run=run_quietly):
+    """Of the case's steps; the folder gets the data, the metrics and, below checkpoints, the state at the end."""
     command = [program, "train", "--steps", str(training_cases.STEPS), "--lr", str(rate), "--no-shuffle", *options]
     for name, array in training_cases.data(case).items():
         path = folder / f"{name}.npy"
         np.save(path, array)
         command += ["--data", f"{name}={path}"]
     metrics = folder / "metrics.jsonl"
-    command += ["--metrics", str(metrics), "--save", str(folder / "checkpoints")]
-    subprocess.run(command, check=True, timeout=900, stdout=subprocess.DEVNULL)
+    run([*command, "--metrics", str(metrics), "--save", str(folder / "checkpoints")])
     rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     return [row["loss"] for row in rows if "loss" in row]
 
 
-def main():
-    case, optimizer, program, recording, *options = sys.argv[1:]
-    record = json.loads(pathlib.Path(recording).read_text())[case][optimizer]
-    rate = training_cases.rate(case, optimizer)
-    with tempfile.TemporaryDirectory() as folder:
-        ours = losses_of(program, case, rate, [o for o in options if o != "--"], pathlib.Path(folder))
-        wrong = list(running_statistics.differences(record.get("running_statistics", {}),
-                                                    record.get("running_statistics_error", 0),
-                                                    pathlib.Path(folder) / "checkpoints"))
-    if len(ours) != training_cases.STEPS:
-        sys.exit(f"{len(ours)} losses in the metrics, expected {training_cases.STEPS}")
+def recorded(recording, case, optimizer):
+    """The case's record in a file, or None."""
+    return json.loads(pathlib.Path(recording).read_text()).get(case, {}).get(optimizer)
 
+
+def judge(ours, record):
+    """The largest error as a part of what is allowed at its step, and what is wrong with the first loss beyond that, if any is."""
+    if len(ours) != training_cases.STEPS:
+        return 0.0, f"{len(ours)} losses in the metrics, expected {training_cases.STEPS}"
     own_error, worst = 0.0, 0.0
     runs = next(value for key, value in record.items() if key != "float64" and not key.startswith("running_statistics"))
     for step, (loss, exact, *single) in enumerate(zip(ours, record["float64"], *runs), 1):
@@ -55,9 +56,24 @@ def main():
         bound = max(1e-6, 2 * own_error)
         worst = max(worst, abs(loss - exact) / bound)
         if not abs(loss - exact) <= bound:
-            sys.exit(f"step {step}: loss {loss:.9f}, float64 {exact:.9f}, error {abs(loss - exact):.2e} above {bound:.2e}")
-    if wrong:
-        sys.exit("\n".join(wrong))
+            return worst, f"step {step}: loss {loss:.9f}, float64 {exact:.9f}, error {abs(loss - exact):.2e} above {bound:.2e}"
+    return worst, None
+
+
+def main():
+    case, optimizer, program, recording, *options = sys.argv[1:]
+    record = recorded(recording, case, optimizer)
+    if not record:
+        sys.exit(f"{recording} has no losses of {case} with {optimizer}")
+    rate = training_cases.rate(case, optimizer)
+    with tempfile.TemporaryDirectory() as folder:
+        ours = losses_of(program, case, rate, [o for o in options if o != "--"], pathlib.Path(folder))
+        wrong = list(running_statistics.differences(record.get("running_statistics", {}),
+                                                    record.get("running_statistics_error", 0),
+                                                    pathlib.Path(folder) / "checkpoints"))
+    worst, reason = judge(ours, record)
+    if reason or wrong:
+        sys.exit("\n".join([reason] * bool(reason) + wrong))
     print(f"{case} {optimizer}: {len(ours)} losses, largest error {worst:.2f} of what is allowed; last loss {ours[-1]:.6f}")
 
 

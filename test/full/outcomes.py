@@ -1,0 +1,183 @@
+"""What a training configuration computes: compiled, verified and run once, however many cells ask for it.
+
+An outcome is the losses of the case's 20 steps and a digest of every file of the checkpoint at the end. It is kept beside the build
+for the commit at which it was made, so that a stopped run does not repeat it.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+
+import axes
+import compare_losses
+import running_statistics
+import training_cases
+from axes import INPUTS, ROOT
+
+MODELS = ROOT / "test" / "models"
+ADDRESS_SPACE = 12 << 30  # a bad rewrite can eat all memory
+
+
+class Failed(Exception):
+    """A cell's reason."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    model: str
+    layout: str
+    optimizer: str
+    precision: str
+    variant: str = "plain"
+
+    @property
+    def name(self):
+        return "/".join([self.model, self.layout, self.optimizer, self.precision] + [self.variant] * (self.variant != "plain"))
+
+    def options(self):
+        variant = axes.VARIANTS[self.variant].options if self.variant != "plain" else ()
+        return ["--train", "--loss-output", "loss", "--optimizer", axes.OPTIMIZERS[self.optimizer],
+                "--global-batch", str(training_cases.CASES[self.model][1]), *axes.LAYOUTS[self.layout],
+                *axes.PRECISIONS[self.precision].options, *axes.MODELS[self.model], *variant]
+
+
+def said(output):
+    """The last line that says something: programs end with what they needed of memory."""
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith("memory: ")]
+    return lines[-1] if lines else ""
+
+
+class Worker:
+    """Runs commands for one cell, until its time is over, and keeps what they said."""
+
+    def __init__(self, build, seconds):
+        self.build, self.seconds, self.end, self.log = build, seconds, time.monotonic() + seconds, []
+        self.environment = {**os.environ, "PATH": f"{build / 'bin'}:{os.environ['PATH']}",
+                            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def run(self, command, folder, limited=False):
+        """What the command said; Failed where it ends badly or not in time, with all that it started."""
+        command = [str(part) for part in command]
+        self.log.append("$ " + " ".join(command))
+        limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))) if limited else None
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            process = subprocess.Popen(command, cwd=folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limit)
+            try:
+                code = process.wait(timeout=max(1, self.end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                code = None
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            output.seek(0)
+            text = output.read()
+        self.log.append(text)
+        if code is None:
+            raise Failed(f"took more than {self.seconds} s: {pathlib.Path(command[0]).name} {said(text)}")
+        if code:
+            raise Failed(said(text) or f"{pathlib.Path(command[0]).name}: exit code {code}")
+        return text
+
+
+class Workshop:
+    """Models, programs and outcomes of one commit, in a folder that is made anew for another one."""
+
+    def __init__(self, folder, build, commit):
+        """Nothing is kept for later where `commit` is empty."""
+        self.build, self.folder, self.keep = build, folder, bool(commit)
+        stamp = folder / "commit"
+        if not commit or not stamp.exists() or stamp.read_text() != commit:
+            shutil.rmtree(folder, ignore_errors=True)
+        for name in ["models", "outcomes"]:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        stamp.write_text(commit)
+        self.locks, self.guard, self.made = {}, threading.Lock(), {}
+
+    def scratch(self):
+        """A folder that is gone after its `with`."""
+        return tempfile.TemporaryDirectory(dir=self.folder)
+
+    def clear(self, everything):
+        """Models are large and quickly made again."""
+        shutil.rmtree(self.folder if everything else self.folder / "models", ignore_errors=True)
+
+    def once(self, key, make):
+        """make() at the first call for a key; later ones, and those of other threads meanwhile, get its result or its failure."""
+        with self.guard:
+            lock = self.locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self.made:
+                try:
+                    self.made[key] = (make(), None)
+                except Failed as failure:
+                    self.made[key] = (None, failure)
+            result, failure = self.made[key]
+            if failure:
+                raise Failed(str(failure))
+            return result
+
+    def weights(self, path, worker):
+        """A model of test/models with its weights beside it; other files have theirs."""
+        path = ROOT / path
+        if not path.is_relative_to(MODELS):
+            return path
+        made = self.folder / "models" / path.parent.name / path.name
+        self.once(("weights", path.parent.name), lambda: worker.run(
+            [sys.executable, MODELS / "make_weights.py", self.folder / "models", *sorted(path.parent.glob("*.onnx"))], self.folder))
+        return made
+
+    def trained_model(self, case, worker):
+        """What is compiled for a recorded case."""
+        model = self.weights(training_cases.CASES[case][0], worker)
+        if case not in axes.WITHOUT_DROPOUT:
+            return model
+        plain = self.folder / "models" / f"{case}.onnx"
+        self.once(("plain", case), lambda: worker.run([sys.executable, INPUTS / "without_dropout.py", model, plain], self.folder))
+        return plain
+
+    def outcome(self, configuration, worker):
+        path = self.folder / "outcomes" / (configuration.name.replace("/", "+") + ".json")
+
+        def make():
+            if self.keep and path.exists():
+                return json.loads(path.read_text())
+            outcome = self.train(configuration, worker)
+            path.write_text(json.dumps(outcome))
+            return outcome
+
+        return self.once(("outcome", configuration), make)
+
+    def train(self, configuration, worker):
+        case = configuration.model
+        model = self.trained_model(case, worker)
+        with self.scratch() as folder:
+            folder = pathlib.Path(folder)
+            compiled = worker.run(["cleave", "compile", model, "-o", folder / "program", *configuration.options()], folder, limited=True)
+            worker.run(["cleave", "verify", folder / "program"], folder, limited=True)
+            losses = compare_losses.losses_of(folder / "program", case, training_cases.rate(case, configuration.optimizer),
+                                              ["--threads", "1"], folder, run=lambda command: worker.run(command, folder))
+            record = compare_losses.recorded(INPUTS / axes.PRECISIONS[configuration.precision].recording, case,
+                                             configuration.optimizer) or {}
+            wrong = running_statistics.differences(record.get("running_statistics", {}), record.get("running_statistics_error", 0),
+                                                   folder / "checkpoints")
+            files = sorted((folder / "checkpoints").rglob("*.safetensors"))
+            if len(losses) != training_cases.STEPS or not files:
+                raise Failed(f"{len(losses)} losses in the metrics and {len(files)} files in the checkpoint")
+            return {"losses": losses, "planned": planned_bytes(compiled), "statistics": list(wrong),
+                    "state": {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
+                    "bytes": sum(path.stat().st_size for path in files)}
+
+
+def planned_bytes(output):
+    """Of one rank, as `cleave compile` says it."""
+    words = [line.split() for line in output.splitlines()]
+    return next((int(line[1]) for line in words if line[:1] == ["total"]), 0)
