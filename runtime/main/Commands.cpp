@@ -105,9 +105,15 @@ Status guardedRun(const cleave_model &model, const Command &command) {
   }
 }
 
-void report(const cleave_model &model, const std::string &message) {
+// What the user typed, without its folder: `model.name` is only fit to be a symbol.
+std::string programName() {
+  std::string path = executablePath();
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+void report(const std::string &message) {
   std::fflush(stdout);
-  std::string line = std::string(model.name ? model.name : "model") + ": error: " + message + "\n";
+  std::string line = programName() + ": error: " + message + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -134,7 +140,7 @@ Status runCommand(const cleave_model &model, const Command &command) {
     status = std::move(traced).in("--trace");
   if (!status.isOk()) {
     // Before the session goes, which takes its time: a launcher that has seen a rank die kills the others soon.
-    report(model, status.message());
+    report(status.message());
     session.abandon(status);
     return {status.code(), ""};
   }
@@ -150,9 +156,8 @@ int runMain(int argc, const char *const *argv, const cleave_model &model) {
     noteTermination();
   // A file beyond the size limit (ulimit -f) is then an error of write() as a full disk is, with a message.
   std::signal(SIGXFSZ, SIG_IGN);
-  std::string name = model.name ? model.name : "model";
   Command command;
-  Status status = parseCommandLine(argc, argv, name, &command);
+  Status status = parseCommandLine(argc, argv, programName(), &command);
   int code = 2;
   if (status.isOk()) {
     status = guardedRun(model, command);
@@ -163,7 +168,7 @@ int runMain(int argc, const char *const *argv, const cleave_model &model) {
     return 0;
   std::string message = status.isOk() ? "cannot write to stdout" : status.message();
   if (!message.empty())
-    report(model, message);
+    report(message);
   return status.isOk() ? 1 : code;
 }
 
