@@ -55,6 +55,7 @@ struct CompileOptions {
   bool forwardPrefetch = true;             // --forward-prefetch on|off
   std::string backwardPrefetch = "pre";    // pre | post | none
   int64_t gathersInFlight = 2;             // gathered units in memory at a time (compiler/Planning/Prefetch.h)
+  bool saveAsync = false;                  // plan a snapshot, from which checkpoints are written in the background
   std::string gradSync;                    // every | last micro-batch; every where gradients are split, if empty
   std::string lossScale = "auto";          // dynamic[,init=N,...] | N | none | auto
 

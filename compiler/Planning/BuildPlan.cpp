@@ -4,6 +4,7 @@
 #include "compiler/Planning/InitProgram.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Schedule.h"
+#include "compiler/Planning/Snapshot.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -141,6 +142,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
   explicit BuildPlan(const PlanningOptions &planning) : planning(planning) {
     target = planning.target;
     threads = planning.threads;
+    snapshot = planning.snapshot;
     forwardPrefetch = planning.prefetch.forward;
     backwardPrefetch = planning.prefetch.backward;
     gathersInFlight = planning.prefetch.inFlight;
@@ -177,6 +179,8 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     for (const auto &[loc, draft] : drafts)
       ProgramEmitter(builder, loc, draft).emit();
+    if (snapshot)
+      emitSnapshot(builder, module, plan);
     plan.emitTables();
     eraseAttributes();
   }

@@ -7,7 +7,10 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-llvm::StringRef regionName(RegionKind kind) { return stringifyRegionKind(kind); }
+// A kind's own name, except where a program has it.
+llvm::StringRef regionName(RegionKind kind) {
+  return kind == RegionKind::Snapshot ? "state_copy" : stringifyRegionKind(kind);
+}
 uint64_t bytesOf(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);
   return type.getNumElements() * elementBytes(type.getElementType());

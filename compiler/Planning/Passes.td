@@ -46,10 +46,12 @@ def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
   let description = [{
     Before: kernels form, flattened. After: plan form, nothing of the other dialects is left. The compute stream keeps program order;
     reductions go to stream `reduce`, right behind what they wait for; gathers go to stream `gather`, those of stored parts at a bounded
-    distance before their use (Prefetch.h).
+    distance before their use (Prefetch.h). With `snapshot` there is one more program of that name, which copies every saved state into the
+    region `state_copy`.
   }];
   let options = [Option<"target", "target", "std::string", "\"host\"", "target written into the header">,
                  Option<"threads", "threads", "int64_t", "1", "compute threads of a rank">,
+                 Option<"snapshot", "snapshot", "bool", "false", "add the program that copies all that a checkpoint holds">,
                  Option<"forwardPrefetch", "forward-prefetch", "bool", "true", "issue a unit's gather before the unit before it computes">,
                  Option<"backwardPrefetch", "backward-prefetch", "::cleave::plan::BackwardPrefetch",
                         "::cleave::plan::BackwardPrefetch::Pre", "when the backward pass issues the next unit's gather",

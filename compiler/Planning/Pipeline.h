@@ -38,6 +38,7 @@ struct PlanningOptions {
   ConstantSink constants; // null: such constants are an error
   PrefetchOptions prefetch;
   bool shareGathers = false; // keep gathered parts from forward to backward (shard-grad-op)
+  bool snapshot = false;     // a program that copies the state, for checkpoints written in the background
   // Shown by `cleave inspect`: the optimizer, the loss output, the options asked for.
   std::map<std::string, std::string> properties;
 };

@@ -106,6 +106,8 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--recompute", o.recompute, "computed again for the backward pass: none | blocks | every=N (every N-th block) | first=N |\n"
                  "segments=N (N blocks at a time) | auto (the cheapest that fits --memory-limit)")
       ->group(training)->type_name("WHAT")->capture_default_str();
+  app.add_flag("--save-async", o.saveAsync, "plan memory for a copy of the state, so that checkpoints are written in the background")
+      ->group(training);
 
   const char *sharding = "Sharded state (axis fsdp)";
   t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share: parameters, gradients, optimizer state")
@@ -219,6 +221,8 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
     fail("--loss-scale", "a loss scale needs --train");
   if (!o.train && o.microBatches != 1)
     fail("--micro-batches", "micro-batches need --train");
+  if (!o.train && o.saveAsync)
+    fail("--save-async", "checkpoints need --train");
 }
 
 // Without --train nothing would read them.

@@ -25,7 +25,8 @@ def Plan_Access : Plan_Enum<"Access", "what an instruction does with a buffer", 
 def Plan_RegionKind : Plan_Enum<"RegionKind", "what a region's bytes live for", [
   I32EnumAttrCase<"Persistent", 0, "persistent">, I32EnumAttrCase<"Input", 1, "input">, I32EnumAttrCase<"Output", 2, "output">,
   I32EnumAttrCase<"Residual", 3, "residual">, I32EnumAttrCase<"Transient", 4, "transient">,
-  I32EnumAttrCase<"Communication", 5, "communication">, I32EnumAttrCase<"Workspace", 6, "workspace">]>;
+  I32EnumAttrCase<"Communication", 5, "communication">, I32EnumAttrCase<"Workspace", 6, "workspace">,
+  I32EnumAttrCase<"Snapshot", 7, "snapshot">]>;
 def Plan_RegionKindAttr : Plan_EnumAttr<Plan_RegionKind, "region_kind">;
 
 def Plan_Role : Plan_Enum<"Role", "what a state is for", [

@@ -1,0 +1,43 @@
+#include "compiler/Planning/Snapshot.h"
+
+#include "runtime/plan/SavedState.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+static bool isSaved(StateOp state) {
+  bool isPartial = state.getPartialAxes() && !state.getPartialAxes()->empty();
+  bool hasSlot = state.getSlot() && !state.getSlot()->empty();
+  return rt::isSaved(static_cast<rt::fb::Role>(state.getRole()), isPartial, hasSlot);
+}
+
+void emitSnapshot(OpBuilder &builder, ModuleOp module, ModulePlan &plan) {
+  Location loc = module.getLoc();
+  auto program = ProgramOp::create(builder, loc, "snapshot", /*entry=*/true, /*events=*/0, /*peaks=*/DictionaryAttr());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(&program.getBody());
+  MLIRContext *context = builder.getContext();
+  uint64_t end = 0;
+  for (auto state : module.getOps<StateOp>()) {
+    auto place = plan.findState(state.getSymName());
+    if (!isSaved(state) || place->bytes == 0)
+      continue;
+    auto buffer = [&](RegionKind kind, uint64_t offset, Access access) {
+      return BufferAttr::get(context, builder.getStringAttr(regionName(kind)), offset, place->bytes, access,
+                             /*group=*/FlatSymbolRefAttr(), /*stride=*/0);
+    };
+    OperationState copy(loc, CopyOp::getOperationName());
+    copy.addAttribute("target", buffer(RegionKind::Snapshot, end, Access::Write));
+    copy.addAttribute("source", buffer(RegionKind::Persistent, place->offset, Access::Read));
+    copy.addAttribute("stream", builder.getStringAttr("compute"));
+    copy.addAttribute("note", builder.getStringAttr(state.getSymName()));
+    builder.create(copy);
+    end = llvm::alignTo(end + place->bytes, kBufferAlignment);
+  }
+  plan.needRegion(RegionKind::Snapshot, end);
+}
+
+} // namespace cleave::plan
