@@ -73,7 +73,7 @@ private:
   llvm::Error makeContext();
   llvm::Error import();
   llvm::Error checkOutput() const;
-  void noteLabels();
+  void noteRanges();
   llvm::Error emit();
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
   llvm::Error writeHeader(llvm::StringRef name);
@@ -85,7 +85,7 @@ private:
   TargetDescription target;
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
-  std::map<std::string, std::string> labels; // properties of the plan
+  std::map<std::string, std::string> ranges; // properties of the plan
   mlir::OwningOpRef<mlir::ModuleOp> kernels; // kernels form
 };
 
@@ -162,7 +162,7 @@ llvm::Error Compilation::import() {
   for (const std::string &note : model.notes)
     log << "note: " << note << "\n";
 
-  noteLabels();
+  noteRanges();
   std::vector<mlir::Attribute> names;
   std::vector<int64_t> sizes;
   llvm::SmallVector<mlir::StringAttr> axes;
@@ -174,19 +174,20 @@ llvm::Error Compilation::import() {
   return llvm::Error::success();
 }
 
-// What the importer knows of labels (compiler/Import/ONNX/Loss.h), for the runtime (runtime/train/LabelRange.h).
-void Compilation::noteLabels() {
+// What the importer knows of inputs (compiler/Import/ONNX/IndexRange.h), for the runtime (runtime/train/IndexRange.h).
+void Compilation::noteRanges() {
   for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
-    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      auto range = function.getArgAttrOfType<mlir::ArrayAttr>(i, "cleave.labels");
-      auto name = function.getArgAttrOfType<mlir::StringAttr>(i, "cleave.name");
-      if (!range || !name)
-        continue;
-      std::string text;
-      for (auto number : range.getAsRange<mlir::IntegerAttr>())
-        text += (text.empty() ? "" : ",") + std::to_string(number.getInt());
-      labels["labels." + name.str()] = text;
-    }
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      for (llvm::StringRef kind : {"labels", "indices"}) {
+        auto range = function.getArgAttrOfType<mlir::ArrayAttr>(i, ("cleave." + kind).str());
+        auto name = function.getArgAttrOfType<mlir::StringAttr>(i, "cleave.name");
+        if (!range || !name)
+          continue;
+        std::string text;
+        for (auto number : range.getAsRange<mlir::IntegerAttr>())
+          text += (text.empty() ? "" : ",") + std::to_string(number.getInt());
+        ranges[(kind + "." + name.getValue()).str()] = text;
+      }
 }
 
 plan::PlanningOptions Compilation::planningOptions() {
@@ -204,13 +205,14 @@ plan::PlanningOptions Compilation::planningOptions() {
       plan::parseBackwardPrefetch(options.backwardPrefetch).value_or(plan::BackwardPrefetch::Pre);
   planning.prefetch.inFlight = static_cast<unsigned>(options.gathersInFlight);
   planning.shareGathers = options.fsdpStrategy == "shard-grad-op";
-  planning.properties.insert(labels.begin(), labels.end());
+  planning.properties.insert(ranges.begin(), ranges.end());
   // What inspect says of kernels in these types.
   for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
     planning.properties[std::string("kernels.") + rt::fb::EnumNameDType(type)] =
         rt::hasNativeProducts(type) ? "native" : "emulated in f32";
   planning.properties["model"] = llvm::sys::path::filename(options.model).str();
   if (options.train) {
+    planning.snapshot = options.saveAsync;
     planning.properties["optimizer"] = options.optimizer;
     planning.properties["loss"] = options.loss.empty() ? options.lossOutput : options.loss;
     planning.properties["loss-average"] = options.lossAverage;

@@ -1,5 +1,6 @@
 // Operators that pick elements: Slice, Split, Gather and its relatives, Pad, Trilu, OneHot, CumSum.
 #include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/IndexRange.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 #include "compiler/Import/ONNX/Slicing.h"
 #include "llvm/Support/MathExtras.h"
@@ -137,6 +138,7 @@ LogicalResult importGather(OpContext &op) {
   result.append(shape.begin() + *dim + 1, shape.end());
   if (!countElements(result))
     return op.fail("the result " + formatShape(result) + " is too large");
+  noteIndices(rows, shape[*dim]);
   return op.result(
       op.emit.make<TakeOp>(typeOf(table).clone(result), table, rows, op.emit.builder.getI64IntegerAttr(*dim)));
 }
@@ -169,6 +171,7 @@ LogicalResult importGatherElements(OpContext &op) {
     indexDims.push_back(i <= *dim ? i : i + 1);
     dataDims.push_back(i < *dim ? i : i + 1);
   }
+  noteIndices(indices, size);
   // Taken from 0, 1, ..., size-1: the same indices, and those outside are reported when they are met.
   auto range = RankedTensorType::get({size}, op.emit.i64());
   Value wanted = op.emit.cast(indices, op.emit.i64());

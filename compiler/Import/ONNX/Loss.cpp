@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/Loss.h"
+#include "compiler/Import/ONNX/IndexRange.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -26,24 +27,6 @@ mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensor
 }
 
 static Shape allDims(Value value) { return Shape(llvm::to_vector(llvm::seq<int64_t>(0, rankOf(value)))); }
-
-void cleave::onnx_import::noteLabels(Value labels, int64_t classes, std::optional<int64_t> ignored) {
-  // Every label stays one through these.
-  while (mlir::Operation *op = labels.getDefiningOp()) {
-    if (!llvm::isa<CastOp, ReshapeOp, TransposeOp>(op))
-      return;
-    labels = op->getOperand(0);
-  }
-  auto argument = llvm::cast<mlir::BlockArgument>(labels);
-  auto function = llvm::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
-  if (!function || isFloat(labels))
-    return;
-  llvm::SmallVector<int64_t> range = {classes};
-  if (ignored)
-    range.push_back(*ignored);
-  function.setArgAttr(argument.getArgNumber(), "cleave.labels",
-                      mlir::Builder(function.getContext()).getI64ArrayAttr(range));
-}
 
 Value cleave::onnx_import::emitPickedLoss(Emitter &emit, Value logProbabilities, Value labels, int64_t dim) {
   auto type = typeOf(logProbabilities);

@@ -16,10 +16,6 @@ mlir::Type labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions, Err
 Value emitLoss(Emitter &emit, llvm::StringRef kind, Value predictions, Value labels);
 
 // -logProbabilities[label] for every label: a selection among the classes along `dim`, whose gradient needs no scatter.
-// Notes on the function's argument that labels come from which numbers it may hold, as
-// `cleave.labels = [classes]` or `[classes, ignored]`; nothing where labels are computed.
-void noteLabels(Value labels, int64_t classes, std::optional<int64_t> ignored);
-
 Value emitPickedLoss(Emitter &emit, Value logProbabilities, Value labels, int64_t dim);
 
 // The index of the result to minimize. An empty `name` means the output `loss`, or the only scalar floating-point one.

@@ -1,4 +1,5 @@
 // SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss, with weights, ignored labels and all reductions.
+#include "compiler/Import/ONNX/IndexRange.h"
 #include "compiler/Import/ONNX/Loss.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 
