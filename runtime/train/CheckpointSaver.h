@@ -5,8 +5,11 @@
 // and a thread writes the copy meanwhile. One save is under way at a time, the next one waits for it.
 //
 //   save()     snapshot, then the thread starts          an error of the save before comes out here,
-//   poll()     after each step                           or here (in one process; several could not agree on the step),
+//   poll()     after each step                           or here: the run ends, whatever step the others are at,
 //   finish()   at the end: waits for the thread          or here at the latest
+//
+// The threads of several processes talk on a channel of their own (writeCheckpoint()), so that all of them learn when
+// one cannot write.
 #ifndef CLEAVE_RUNTIME_TRAIN_CHECKPOINTSAVER_H
 #define CLEAVE_RUNTIME_TRAIN_CHECKPOINTSAVER_H
 

@@ -17,7 +17,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 
 // CHECK-DAG: plan.region @state_copy snapshot bytes = 384 frames = 1
 // CHECK: plan.program @snapshot
-// CHECK-NEXT: plan.copy <"state_copy", 0, 256, write>, <"persistent", 0, 256, read> on "compute"{{.*}}"w"
-// CHECK-NEXT: plan.copy <"state_copy", 256, 128, write>, <"persistent", 384, 128, read> on "compute"{{.*}}"w.exp_avg"
-// CHECK-NEXT: {{^ *}}}
+// CHECK-NEXT: plan.copy <"state_copy", 0, 256, write>, <"persistent", 0, 256, read> on "compute"{{.*}}"w"}
+// CHECK-NEXT: plan.copy <"state_copy", 256, 128, write>, <"persistent", 384, 128, read> on "compute"{{.*}}"w.exp_avg"}
+// CHECK-NEXT: }
 // WITHOUT-NOT: snapshot
