@@ -81,7 +81,7 @@ VARIANTS = {
 
 INFERENCE_LAYOUTS = {"one": [], "dp2": ["--mesh", "dp=2"]}
 
-SANITIZERS = ["asan", "ubsan", "tsan"]
+SANITIZERS = {"asan": ["runtime", "programs", "compiler"], "tsan": ["runtime", "programs"]}  # parts of tools/dev/sanitize.sh
 FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180
 KILLS = 50
@@ -91,9 +91,12 @@ PAIRWISE = [EVERYWHERE, TABLE, list(OPTIMIZERS), list(PRECISIONS), ["plain", *VA
 
 
 def trains(model, layout, precision):
-    """Whether the cell of the matrix exists: a recording whose batch norm is that of N ranks needs a layout of N."""
+    """Whether the cell of the matrix exists: a recording whose batch norm is that of N ranks needs a layout of N, and one whose batch
+    norm sees the whole batch one without micro-batches."""
     groups = training_cases.GROUPS.get(model, 1)
-    return (groups == 1 or layout == f"dp{groups}") and (precision == "f32" or model in EVERYWHERE)
+    fits = groups == 1 or layout == f"dp{groups}"
+    whole = not ("--batch-norm" in MODELS[model] and "--micro-batches" in LAYOUTS[layout])
+    return fits and whole and (precision == "f32" or model in EVERYWHERE)
 
 
 def varies(model, layout, optimizer, variant):

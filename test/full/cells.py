@@ -152,9 +152,10 @@ def command_cells():
         yield Cell(f"fuzz/seed-{seed}", commands(fuzz), axes.FUZZ_SECONDS + 300, usual=axes.FUZZ_SECONDS)
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
     yield Cell("checkpoint/kill-9", commands(kill), 3600, usual=150)
-    for kind in axes.SANITIZERS:
-        sanitize = ["env", "CLEAVE_TEST_PYTHON={python}", ROOT / "tools" / "dev" / "sanitize.sh", kind]
-        yield Cell(f"sanitizer/{kind}", commands(sanitize), 14400, usual=1800)
+    for kind, parts in axes.SANITIZERS.items():
+        for part in parts:
+            sanitize = ["env", "CLEAVE_TEST_PYTHON={python}", ROOT / "tools" / "dev" / "sanitize.sh", kind, part]
+            yield Cell(f"sanitizer/{kind}/{part}", commands(sanitize), 14400, usual=3600 if part == "compiler" else 600)
 
 
 def all_cells():
