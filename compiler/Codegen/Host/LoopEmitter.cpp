@@ -429,7 +429,9 @@ LogicalResult cleave::emitLoops(const KernelGraph &graph, StringRef name, Module
   Block *entry = function.addEntryBlock();
   for (unsigned argument = 0; argument + 2 < types.size(); ++argument) {
     function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-    function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
+    // No more: a view (of a slice, of a part of a concatenation, of a rank's share) begins at any element.
+    int64_t bytes = std::max<int64_t>(1, cast<MemRefType>(types[argument]).getElementTypeBitWidth() / 8);
+    function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(bytes));
   }
   LoopForm form = LoopForm::choose(graph);
   SmallVector<Value> results;
