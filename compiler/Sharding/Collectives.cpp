@@ -37,7 +37,7 @@ mlir::Operation *Collectives::build(OpBuilder &builder, Location loc, const Resh
   llvm::SmallVector<shard::GridAxis> axes;
   for (llvm::StringRef axis : step.axes)
     axes.push_back(mesh.getIndex(axis));
-  llvm::APInt dim(64, step.dim), concatDim(64, step.concatDim);
+  llvm::APInt dim(64, step.dim);
   switch (step.kind) {
   case ReshardKind::AllReduce:
     return shard::AllReduceOp::create(builder, loc, result, kGrid, axes, input, reductionKind(step.reduction));
@@ -48,9 +48,52 @@ mlir::Operation *Collectives::build(OpBuilder &builder, Location loc, const Resh
   case ReshardKind::AllSlice:
     return shard::AllSliceOp::create(builder, loc, mlir::Type(result), input, llvm::StringRef(kGrid), axes, step.dim);
   case ReshardKind::AllToAll:
-    return shard::AllToAllOp::create(builder, loc, result, kGrid, axes, input, dim, concatDim);
+    break; // see move()
   }
   return nullptr;
+}
+
+// `type` with what lies along `dim` first.
+static RankedTensorType moveFirst(RankedTensorType type, int64_t dim) {
+  llvm::SmallVector<int64_t> shape(type.getShape());
+  std::rotate(shape.begin(), shape.begin() + dim, shape.begin() + dim + 1);
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+static llvm::SmallVector<int64_t> permutationOf(int64_t rank, int64_t from, int64_t to) {
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (from < to)
+    std::rotate(order.begin() + from, order.begin() + from + 1, order.begin() + to + 1);
+  else
+    std::rotate(order.begin() + to, order.begin() + from, order.begin() + from + 1);
+  return order;
+}
+
+Value Collectives::move(OpBuilder &builder, Location loc, ReshardStep step, Value value, RankedTensorType result,
+                        const llvm::Twine &reason) {
+  auto input = llvm::cast<RankedTensorType>(value.getType());
+  if (step.kind == ReshardKind::AllToAll) {
+    ReshardStep gather = step, slice = step;
+    gather.kind = ReshardKind::AllGather;
+    gather.dim = step.concatDim;
+    slice.kind = ReshardKind::AllSlice;
+    llvm::SmallVector<int64_t> shape(input.getShape());
+    shape[gather.dim] = result.getDimSize(gather.dim);
+    value = move(builder, loc, gather, value, RankedTensorType::get(shape, result.getElementType()), reason);
+    return move(builder, loc, slice, value, result, reason);
+  }
+  RankedTensorType whole = step.kind == ReshardKind::AllGather ? result : input;
+  int64_t dim = step.dim;
+  bool isOutermost = dim < 0 || llvm::all_of(whole.getShape().take_front(dim), [](int64_t size) { return size == 1; });
+  if (!isOutermost) {
+    value = TransposeOp::create(builder, loc, value, permutationOf(input.getRank(), dim, 0));
+    step.dim = 0;
+  }
+  mlir::Operation *collective = build(builder, loc, step, value, isOutermost ? result : moveFirst(result, dim));
+  collective->setAttr("cleave.instance", builder.getI64IntegerAttr(nextInstance++));
+  collective->setAttr("cleave.reason", builder.getStringAttr(reason));
+  value = collective->getResult(0);
+  return isOutermost ? value : TransposeOp::create(builder, loc, value, permutationOf(input.getRank(), 0, dim));
 }
 
 llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Value value, RankedTensorType type,
@@ -58,12 +101,8 @@ llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Va
   auto steps = planReshard(made, used);
   if (mlir::failed(steps))
     return mlir::emitError(loc, "no collective leads from ") << made << " to " << used << ", needed for " << reason;
-  for (const ReshardStep &step : *steps) {
-    mlir::Operation *collective = build(builder, loc, step, value, step.result.getLocalType(type, mesh));
-    collective->setAttr("cleave.instance", builder.getI64IntegerAttr(nextInstance++));
-    collective->setAttr("cleave.reason", builder.getStringAttr(reason));
-    value = collective->getResult(0);
-  }
+  for (const ReshardStep &step : *steps)
+    value = move(builder, loc, step, value, step.result.getLocalType(type, mesh), reason);
   return value;
 }
 

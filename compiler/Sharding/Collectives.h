@@ -22,6 +22,10 @@ public:
   mlir::Value origin(mlir::OpBuilder &builder, mlir::Location loc, ShardingAttr sharding, mlir::RankedTensorType local);
 
 private:
+  // One step, as what plans have: parts whose bytes lie together, along the outermost dimension. Along another one the
+  // value is transposed before and behind, a copy that can be seen; an all_to_all is a gather and a slice.
+  mlir::Value move(mlir::OpBuilder &builder, mlir::Location loc, ReshardStep step, mlir::Value value,
+                   mlir::RankedTensorType result, const llvm::Twine &reason);
   mlir::Operation *build(mlir::OpBuilder &builder, mlir::Location loc, const ReshardStep &step, mlir::Value input,
                          mlir::RankedTensorType result);
   mlir::Value coordinate(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef axis);

@@ -89,9 +89,7 @@ std::optional<ReduceKind> LoopSharding::reductionOf(int64_t loop) const {
     return ReduceKind::Max;
   case mlir::shard::ReductionKind::Min:
     return ReduceKind::Min;
-  case mlir::shard::ReductionKind::Product:
-    return ReduceKind::Product;
-  default:
+  default: // no collective multiplies
     return std::nullopt;
   }
 }
