@@ -158,7 +158,8 @@ llvm::Error Compilation::import() {
     return imported.takeError();
   model = std::move(*imported);
   if (options.train && options.microBatches > 1)
-    noteLossScaling(*model.module, options.model, import);
+    if (llvm::Error error = noteLossReductions(model, options.model, import))
+      return error;
   for (const std::string &note : model.notes)
     log << "note: " << note << "\n";
 
@@ -300,7 +301,7 @@ llvm::Error Compilation::run() {
   if (llvm::Error error = import())
     return error;
   auto stopped = [&](Progress progress) { return progress == Progress::Stopped; };
-  auto lowered = lowerToKernels(*model.module, options);
+  auto lowered = lowerToKernels(*model.module, options, log);
   if (!lowered)
     return lowered.takeError();
   if (stopped(*lowered))
@@ -315,7 +316,7 @@ llvm::Error Compilation::run() {
   plan::PlanningOptions planning = planningOptions();
   if (options.train)
     planning.properties["recompute"] = *recompute;
-  auto planned = lowerToPlan(*model.module, chosen, planning);
+  auto planned = lowerToPlan(*model.module, chosen, planning, log);
   if (!planned)
     return planned.takeError();
   if (stopped(*planned))

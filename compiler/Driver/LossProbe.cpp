@@ -1,8 +1,11 @@
 #include "compiler/Driver/LossProbe.h"
 
-#include "compiler/Training/LossScaling.h"
+#include "compiler/Driver/Lowering.h"
+#include "compiler/Support/Error.h"
+#include "compiler/Training/LossReduction.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace cleave;
 
@@ -13,26 +16,43 @@ static std::optional<unsigned> lossOf(mlir::func::FuncOp function) {
   return std::nullopt;
 }
 
-static mlir::Value resultOf(mlir::func::FuncOp function, unsigned index) {
-  return function.getBody().front().getTerminator()->getOperand(index);
+static LossTerms termsOf(mlir::func::FuncOp function, unsigned index) {
+  return LossTerms(function.getBody().front().getTerminator()->getOperand(index));
 }
 
-void cleave::noteLossScaling(mlir::ModuleOp module, llvm::StringRef path, const ImportOptions &options) {
+static llvm::Error cleanUp(mlir::ModuleOp module) {
+  mlir::PassManager manager(module.getContext());
+  addCleanUp(manager);
+  return mlir::succeeded(manager.run(module)) ? llvm::Error::success() : makeError("the model cannot be simplified");
+}
+
+static void setReductions(mlir::func::FuncOp function, unsigned index, llvm::ArrayRef<LossReduction> reductions) {
+  mlir::Builder builder(function.getContext());
+  auto names = llvm::map_to_vector(reductions, lossReductionName);
+  function.setResultAttr(index, "cleave.loss_reductions", builder.getStrArrayAttr(names));
+}
+
+llvm::Error cleave::noteLossReductions(ImportedModel &model, llvm::StringRef path, const ImportOptions &options) {
+  mlir::ModuleOp module = *model.module;
   ImportOptions doubled = options;
   doubled.dataRanks *= 2; // multiplies every batch dimension
   auto twice = importONNX(*module.getContext(), path, doubled);
   if (!twice) {
-    llvm::consumeError(twice.takeError());
-    return;
+    model.notes.push_back("whether the loss is a sum over samples or a mean is guessed from its constants, since the "
+                          "model cannot be read with twice the batch: " +
+                          llvm::toString(twice.takeError()));
+    return llvm::Error::success();
   }
+  for (mlir::ModuleOp one : {module, *twice->module})
+    if (llvm::Error error = cleanUp(one))
+      return error;
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     auto other = twice->module->lookupSymbol<mlir::func::FuncOp>(function.getSymName());
     std::optional<unsigned> index = lossOf(function);
     if (!index || !other || lossOf(other) != index)
       continue;
-    auto scaling = compareScaling(termsOf(resultOf(function, *index)), termsOf(resultOf(other, *index)));
-    if (scaling)
-      function.setResultAttr(*index, "cleave.loss_scaling",
-                             mlir::StringAttr::get(module.getContext(), lossScalingName(*scaling)));
+    if (auto reductions = compareReductions(termsOf(function, *index), termsOf(other, *index)))
+      setReductions(function, *index, *reductions);
   }
+  return llvm::Error::success();
 }

@@ -1,4 +1,5 @@
-// Finds out whether the loss is a sum over samples or a mean (compiler/Training/LossScaling.h) with a second import.
+// Finds out for each term of the loss whether it is a sum over samples or a mean (compiler/Training/LossReduction.h),
+// with a second import.
 #ifndef CLEAVE_COMPILER_DRIVER_LOSSPROBE_H
 #define CLEAVE_COMPILER_DRIVER_LOSSPROBE_H
 
@@ -6,9 +7,10 @@
 
 namespace cleave {
 
-// `module` was imported from `path` with `options`. Sets `cleave.loss_scaling` on its losses; leaves them alone where
-// the model cannot be imported with twice the batch (shapes that hold the batch as a number).
-void noteLossScaling(mlir::ModuleOp module, llvm::StringRef path, const ImportOptions &options);
+// `model` was imported from `path` with `options`. Cleans it up as the phase Import does, so that terms are those that
+// later passes see, and sets `cleave.loss_reductions` on its losses. Where the model cannot be imported with twice the
+// batch (shapes that hold the batch as a number), a note says so.
+llvm::Error noteLossReductions(ImportedModel &model, llvm::StringRef path, const ImportOptions &options);
 
 } // namespace cleave
 

@@ -91,12 +91,6 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, c
   return training;
 }
 
-// What is equal is computed once, what is not used goes away.
-void addCleanUp(mlir::OpPassManager &manager) {
-  manager.addPass(mlir::createCanonicalizerPass());
-  manager.addPass(mlir::createCSEPass());
-}
-
 void addFusion(mlir::OpPassManager &manager) {
   // Softmax and normalization become elementwise ops and reductions, which fuse with their neighbours.
   manager.addNestedPass<mlir::func::FuncOp>(createDecomposeComposites());
@@ -111,8 +105,9 @@ void addFusion(mlir::OpPassManager &manager) {
 
 using PhaseList = llvm::ArrayRef<std::pair<Phase, std::function<void(mlir::OpPassManager &)>>>;
 
-llvm::Expected<Progress> runPhases(mlir::ModuleOp module, const CompileOptions &options, PhaseList phases) {
-  PhaseRunner runner(module, options);
+llvm::Expected<Progress> runPhases(mlir::ModuleOp module, const CompileOptions &options, PhaseList phases,
+                                   llvm::raw_ostream &log) {
+  PhaseRunner runner(module, options, log);
   for (const auto &[phase, build] : phases) {
     if (llvm::Error error = runner.run(phase, build))
       return error;
@@ -124,7 +119,13 @@ llvm::Expected<Progress> runPhases(mlir::ModuleOp module, const CompileOptions &
 
 } // namespace
 
-llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const CompileOptions &options) {
+void cleave::addCleanUp(mlir::OpPassManager &manager) {
+  manager.addPass(mlir::createCanonicalizerPass());
+  manager.addPass(mlir::createCSEPass());
+}
+
+llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const CompileOptions &options,
+                                                llvm::raw_ostream &log) {
   auto policy = statePolicy(options);
   if (!policy)
     return policy.takeError();
@@ -151,15 +152,19 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        buildShardingPipeline(manager, shardingOptions(options, *policy));
                        addCleanUp(manager);
                      }},
-                    {Phase::Fuse, addFusion}});
+                    {Phase::Fuse, addFusion}},
+                   log);
 }
 
 llvm::Expected<Progress> cleave::lowerToPlan(mlir::ModuleOp module, const CompileOptions &options,
-                                             const plan::PlanningOptions &planning) {
-  return runPhases(module, options, {{Phase::Plan, [&](mlir::OpPassManager &manager) {
-                                        // Before the programs are flattened, where forward and backward are apart;
-                                        // behind everything that merges equal ops or forms kernels.
-                                        manager.addPass(createRecomputeBlocks({options.recompute}));
-                                        plan::buildPlanningPipeline(manager, planning);
-                                      }}});
+                                             const plan::PlanningOptions &planning, llvm::raw_ostream &log) {
+  return runPhases(module, options,
+                   {{Phase::Plan,
+                     [&](mlir::OpPassManager &manager) {
+                       // Before the programs are flattened, where forward and backward are apart;
+                       // behind everything that merges equal ops or forms kernels.
+                       manager.addPass(createRecomputeBlocks({options.recompute}));
+                       plan::buildPlanningPipeline(manager, planning);
+                     }}},
+                   log);
 }

@@ -105,7 +105,7 @@ private:
   llvm::Expected<uint64_t> plan(const Recompute &choice) {
     mlir::OwningOpRef<mlir::ModuleOp> copy = kernels.clone();
     options.recompute = printRecompute(choice);
-    auto planned = lowerToPlan(*copy, options, planning);
+    auto planned = lowerToPlan(*copy, options, planning, llvm::nulls());
     if (!planned)
       return planned.takeError();
     auto bytes = plan::writePlan(*copy);

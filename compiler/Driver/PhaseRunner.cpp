@@ -8,6 +8,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -17,11 +18,11 @@ using namespace cleave;
 
 namespace {
 
-// Gathers the errors (not the notes and remarks) that passes report while it lives.
-class ErrorCollector {
+// Gathers the errors that passes report while it lives, and logs warnings and remarks, each text once.
+class DiagnosticCollector {
 public:
-  explicit ErrorCollector(mlir::MLIRContext *context)
-      : handler(context, [this](mlir::Diagnostic &diagnostic) { return collect(diagnostic); }) {}
+  DiagnosticCollector(mlir::MLIRContext *context, llvm::raw_ostream &log)
+      : log(log), handler(context, [this](mlir::Diagnostic &diagnostic) { return collect(diagnostic); }) {}
 
   // The first error with its notes, and how many more there were.
   std::string summary() const {
@@ -33,13 +34,16 @@ public:
 
 private:
   mlir::LogicalResult collect(mlir::Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
-      return mlir::failure(); // others print as usual
     std::string text;
     llvm::raw_string_ostream stream(text);
     if (!llvm::isa<mlir::UnknownLoc>(diagnostic.getLocation()))
       stream << diagnostic.getLocation() << ": ";
     stream << diagnostic.str();
+    if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
+      if (said.insert(text).second)
+        log << "note: " << text << "\n";
+      return mlir::success();
+    }
     for (mlir::Diagnostic &note : diagnostic.getNotes())
       if (std::string words = note.str(); words.find('\n') == std::string::npos) // not a whole function's text
         stream << "; " << words;
@@ -47,7 +51,9 @@ private:
     return mlir::success();
   }
 
+  llvm::raw_ostream &log;
   std::vector<std::string> errors;
+  llvm::StringSet<> said;
   mlir::ScopedDiagnosticHandler handler;
 };
 
@@ -86,7 +92,7 @@ llvm::Error PhaseRunner::run(Phase phase, const std::function<void(mlir::OpPassM
   build(manager);
   if (llvm::Error error = addInserted(phase, manager))
     return error;
-  ErrorCollector errors(module->getContext());
+  DiagnosticCollector errors(module->getContext(), log);
   if (mlir::failed(manager.run(module)))
     return makeError(errors.summary());
   finished = options.stopAfter == phase;

@@ -5,9 +5,9 @@
 
 #include "compiler/Driver/Options.h"
 
-#include "llvm/Support/Error.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Error.h"
 
 #include <functional>
 #include <string>
@@ -16,7 +16,9 @@ namespace cleave {
 
 class PhaseRunner {
 public:
-  PhaseRunner(mlir::ModuleOp module, const CompileOptions &options) : module(module), options(options) {}
+  // Warnings and remarks of passes become notes in the log.
+  PhaseRunner(mlir::ModuleOp module, const CompileOptions &options, llvm::raw_ostream &log)
+      : module(module), options(options), log(log) {}
 
   // Runs the passes that `build` adds, then the user's pipelines for this point, then writes the dump.
   llvm::Error run(Phase phase, const std::function<void(mlir::OpPassManager &)> &build);
@@ -30,6 +32,7 @@ private:
 
   mlir::ModuleOp module;
   const CompileOptions &options;
+  llvm::raw_ostream &log;
   bool finished = false;
 };
 

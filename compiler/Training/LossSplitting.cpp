@@ -1,9 +1,8 @@
 #include "compiler/Training/LossSplitting.h"
 
 #include "compiler/Training/Arithmetic.h"
-#include "compiler/Training/States.h"
 
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <cmath>
 
@@ -70,7 +69,7 @@ private:
       parts.factor /= *divisor;
       return div.getLhs();
     }
-    if (parts.divisor || dependsOnParameter(div.getRhs()))
+    if (parts.divisor || !isCount(div.getRhs()))
       return nullptr;
     parts.divisor = div.getRhs();
     return div.getLhs();
@@ -120,36 +119,18 @@ std::pair<double, double> undoMean(double factor, int64_t elements) {
 
 } // namespace
 
-bool dependsOnParameter(Value value) {
-  SmallVector<Value> stack = {value};
-  llvm::DenseSet<Value> seen;
-  while (!stack.empty()) {
-    Value current = stack.pop_back_val();
-    Operation *op = current.getDefiningOp();
-    if (!op || !seen.insert(current).second)
-      continue;
-    if (auto read = dyn_cast<ReadOp>(op)) {
-      StateOp state = lookupState(op->getParentOfType<ModuleOp>(), read.getState());
-      if (state && state.getRole() == Role::Parameter)
-        return true;
-    }
-    llvm::append_range(stack, op->getOperands());
-  }
-  return false;
-}
-
 std::optional<LossParts> recognizeLoss(Value loss) { return Peeler().peel(loss); }
 
-std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, const LossLayout &layout,
-                                   std::string &reason) {
+std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, LossReduction reduction,
+                                   const LossLayout &layout, std::string &reason) {
   Arithmetic a(builder, parts.sum.getLoc());
   Type type = accumulationType(tensorType(parts.sum).getElementType());
   int64_t ranks = layout.ranks;
   std::pair<double, double> constant(parts.factor, 1.0);
-  if (!parts.divisor && layout.scaling == LossScaling::Mean)
+  if (!parts.divisor && reduction != LossReduction::Sum)
     constant = undoMean(parts.factor, parts.elements);
   else if (!parts.divisor)
-    constant.first *= layout.scaleOfSum();
+    constant.first *= weightOf(reduction, layout.microBatches);
   auto [factor, count] = constant;
   auto take = [&](Value value) -> Value {
     value = ranks > 1 ? splitOverRanks(builder, value, ranks, reason) : a.reshape(value, {});
@@ -165,12 +146,30 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, c
   return split.count ? std::optional(split) : std::nullopt;
 }
 
-LossSplit splitWholeLoss(OpBuilder &builder, Value loss, int64_t batch, const LossLayout &layout) {
+LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const LossLayout &layout,
+                     std::string &reason) {
   Arithmetic a(builder, loss.getLoc());
-  Value scalar = a.reshape(loss, {});
-  scalar = a.cast(scalar, accumulationType(tensorType(scalar).getElementType()));
-  return {a.scale(scalar, static_cast<double>(batch) * layout.scaleOfSum()),
-          a.splat(tensorType(scalar), static_cast<double>(batch))};
+  SmallVector<double> weights;
+  llvm::SmallSetVector<Value, 2> counts;
+  bool isUncounted = false;
+  for (auto [term, reduction] : llvm::zip_equal(terms.get(), layout.reductions)) {
+    weights.push_back(weightOf(reduction, layout.microBatches));
+    if (term.count)
+      counts.insert(term.count);
+    isUncounted |= term.ofSamples && !term.count;
+    if (reduction == LossReduction::Whole)
+      reason = "it is not a sum over samples divided by a count";
+  }
+  if (counts.size() > 1 || (!counts.empty() && isUncounted))
+    reason = "its terms are divided by different counts";
+  Type type = accumulationType(tensorType(loss).getElementType());
+  bool isCounted = counts.size() == 1 && !isUncounted && reason.empty();
+  Value count = isCounted ? a.cast(a.reshape(counts.front(), {}), type) : Value();
+  Value sum = a.cast(a.reshape(terms.build(builder, weights, count), {}), type);
+  if (isCounted)
+    return {sum, count};
+  auto batch = static_cast<double>(layout.batch);
+  return {a.scale(sum, batch), a.splat(tensorType(sum), batch)};
 }
 
 } // namespace cleave

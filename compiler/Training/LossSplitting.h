@@ -6,12 +6,16 @@
 //   loss = factor * reduce_sum(x) / count          with a count that no parameter reaches
 //
 // through negations, casts, reshapes of scalars and constant factors: the sum is (factor * n) * reduce_sum(x), the
-// count n * count, where n undoes a constant divisor such as 1/512 exactly. Rejected: asking the importer, which knows
-// which ONNX operator a loss was, but not the losses written in primitives.
+// count n * count, where n undoes a constant divisor such as 1/512 exactly. A loss of several terms (LossTerms.h), each
+// of them a sum over samples, a mean or a penalty on weights, is weighted term by term; what is divided by different
+// counts has no (sum, count) and is averaged over micro-batches as it is.
+//
+// Rejected: asking the importer, which knows which ONNX operator a loss was, but not the losses written in primitives;
+// several sums and counts, since their gradients would have to be added up apart until all counts are known.
 #ifndef CLEAVE_COMPILER_TRAINING_LOSSSPLITTING_H
 #define CLEAVE_COMPILER_TRAINING_LOSSSPLITTING_H
 
-#include "compiler/Training/LossScaling.h"
+#include "compiler/Training/LossReduction.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -35,22 +39,20 @@ struct LossSplit {
 };
 
 struct LossLayout {
-  LossScaling scaling = LossScaling::Mean;
-  int64_t ranks = 1, microBatches = 1;
-
-  double scaleOfSum() const { return scaling == LossScaling::Sum ? static_cast<double>(microBatches) : 1; }
+  llvm::SmallVector<LossReduction> reductions; // of the loss's terms
+  int64_t ranks = 1, microBatches = 1, batch = 1;
 };
 
-// Builds (sum, count). `ranks` > 1 gives each rank's own: the reduced tensors' first dimension is cut into that many
-// parts. Nothing, with `reason` set, where a tensor cannot be cut so.
-std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &parts, const LossLayout &layout,
-                                   std::string &reason);
+// Builds (sum, count) of a loss whose terms have one reduction, `reduction`. `ranks` > 1 gives each rank's own: the
+// reduced tensors' first dimension is cut into that many parts. Nothing, with `reason` set, where a tensor cannot be
+// cut.
+std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &parts, LossReduction reduction,
+                                   const LossLayout &layout, std::string &reason);
 
-// (loss * batch, batch) for a loss of any form, M times that for a sum.
-LossSplit splitWholeLoss(mlir::OpBuilder &builder, mlir::Value loss, int64_t batch, const LossLayout &layout);
-
-// True if a read of a parameter reaches the value.
-bool dependsOnParameter(mlir::Value value);
+// Builds (sum, count) term by term, for one rank. `reason` is set where (loss * batch, batch) is all that can be said:
+// then the loss depends on how samples are dealt out to micro-batches.
+LossSplit splitTerms(mlir::OpBuilder &builder, mlir::Value loss, const LossTerms &terms, const LossLayout &layout,
+                     std::string &reason);
 
 } // namespace cleave
 

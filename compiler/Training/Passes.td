@@ -36,7 +36,15 @@ def SplitLoss : Pass<"split-loss", "::mlir::ModuleOp"> {
     Before: @model (and @model.eval) have a scalar result with `cleave.loss`. After: @model's results are the sum and the count alone
     (`cleave.loss_sum`, `cleave.loss_count`); in @model.eval they stand beside the other results. With loss-average=rank and R data ranks, @model's sum and
     count are vectors of R: one entry a rank's samples. A mean's count is that of its samples, so that the mean of all micro-batches comes out; a loss that is
-    a sum over samples (`cleave.loss_scaling` on the result, or by its constants: LossScaling.h) is summed over M micro-batches: (M * sum, 1). What LossSplitting cannot take apart becomes (loss * batch, batch), with a remark.
+    a sum over samples (`cleave.loss_reductions` on the result, or by its constants: LossReduction.h) is summed over M micro-batches: (M * sum, 1). A loss of several
+    terms is weighted term by term: a sum over samples by M, a mean by 1, a penalty on weights counts once. What has no such form becomes (loss * batch, batch), with a remark:
+
+    ```mlir
+    %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>            %m = cleave.mul %s, %three : tensor<f32>
+    %r = cleave.mul %norm, %weight : tensor<f32>                       =>    %w = cleave.add %m, %r : tensor<f32>
+    %l = cleave.add %s, %r : tensor<f32>                                     %b = cleave.mul %w, %eight : tensor<f32>
+    return %l : tensor<f32>                                                  return %b, %eight : tensor<f32>, tensor<f32>
+    ```
   }];
   let options = [Option<"lossAverage", "loss-average", "std::string", "\"global\"", "global | rank">,
                  Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks that the samples are split over">,

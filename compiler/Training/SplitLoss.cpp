@@ -36,11 +36,15 @@ int64_t getBatch(func::FuncOp function) {
   return 1;
 }
 
-// What the driver knows of the loss, or else what its constants say.
-LossScaling scalingOf(func::FuncOp function, unsigned index, Value loss) {
-  if (auto known = function.getResultAttrOfType<StringAttr>(index, "cleave.loss_scaling"))
-    return known == lossScalingName(LossScaling::Sum) ? LossScaling::Sum : LossScaling::Mean;
-  return guessScaling(termsOf(loss), getBatch(function));
+// What the driver knows of the loss's terms, or else what their constants say.
+SmallVector<LossReduction> reductionsOf(func::FuncOp function, unsigned index, const LossTerms &terms) {
+  SmallVector<LossReduction> reductions;
+  if (auto known = function.getResultAttrOfType<ArrayAttr>(index, "cleave.loss_reductions"))
+    for (Attribute name : known)
+      if (auto text = dyn_cast<StringAttr>(name))
+        if (auto reduction = parseLossReduction(text.getValue()))
+          reductions.push_back(*reduction);
+  return reductions.size() == terms.get().size() ? reductions : guessReductions(terms, getBatch(function));
 }
 
 // Gives the function the results `values`, the last two of them sum and count.
@@ -88,8 +92,9 @@ private:
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     OpBuilder builder(terminator);
     Value loss = terminator.getOperand(*index);
-    LossLayout layout{scalingOf(function, *index, loss), ranks, microBatches};
-    FailureOr<LossSplit> split = splitValue(builder, loss, getBatch(function), layout);
+    LossTerms terms(loss);
+    LossLayout layout{reductionsOf(function, *index, terms), ranks, microBatches, getBatch(function)};
+    FailureOr<LossSplit> split = splitValue(builder, loss, terms, layout);
     if (failed(split))
       return failure();
     SmallVector<unsigned> kept;
@@ -100,16 +105,27 @@ private:
     return success();
   }
 
-  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, int64_t batch, const LossLayout &layout) {
+  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms, const LossLayout &layout) {
+    if (microBatches > 1 && llvm::is_contained(layout.reductions, LossReduction::Unknown))
+      return emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean: with twice the "
+                                      "batch it is not the same, twice or half of it, so that the loss of ")
+             << microBatches << " micro-batches is unknown; use --micro-batches 1";
     std::string reason = "it is not a sum divided by a count";
-    if (std::optional<LossParts> parts = recognizeLoss(loss))
-      if (std::optional<LossSplit> split = splitLoss(builder, *parts, layout, reason))
+    LossReduction reduction = layout.reductions.front();
+    bool isOne = llvm::all_equal(layout.reductions) && reduction != LossReduction::Share &&
+                 (microBatches == 1 || reduction != LossReduction::Whole);
+    if (std::optional<LossParts> parts = recognizeLoss(loss); parts && isOne)
+      if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, layout, reason))
         return *split;
     if (layout.ranks > 1)
       return emitError(loss.getLoc(), "the loss cannot be averaged per rank: ")
              << reason << "; use loss-average=global";
-    emitRemark(loss.getLoc(), "the loss is counted as a whole, ") << batch << " samples each time: " << reason;
-    return splitWholeLoss(builder, loss, batch, layout);
+    reason.clear();
+    LossSplit split = splitTerms(builder, loss, terms, layout, reason);
+    if (!reason.empty())
+      emitRemark(loss.getLoc(), "the loss is averaged over batches of ")
+          << layout.batch << " samples, and depends on that number: " << reason;
+    return split;
   }
 };
 } // namespace

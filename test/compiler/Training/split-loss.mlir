@@ -32,7 +32,7 @@ func.func @model(%x: tensor<4xf32>, %m: tensor<4xf32>) -> (tensor<f32> {cleave.l
 
 // -----
 
-// A sum of losses is counted as a whole.
+// What is no sum over samples is counted as a whole.
 // CHECK-LABEL: func @model
 // CHECK: %[[L:.*]] = cleave.add
 // CHECK: %[[B:.*]] = cleave.constant dense<4.000000e+00>
@@ -40,7 +40,7 @@ func.func @model(%x: tensor<4xf32>, %m: tensor<4xf32>) -> (tensor<f32> {cleave.l
 func.func @model(%x: tensor<4xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
   %s = cleave.reduce sum %x, [0] : tensor<4xf32> -> tensor<f32>
   %t = cleave.reduce max %x, [0] : tensor<4xf32> -> tensor<f32>
-  // expected-remark @+1 {{the loss is counted as a whole, 4 samples each time}}
+  // expected-remark @+1 {{the loss is averaged over batches of 4 samples, and depends on that number: it is not a sum over samples}}
   %l = cleave.add %s, %t : tensor<f32>
   return %l : tensor<f32>
 }

@@ -40,7 +40,26 @@ def batch_mean(source, target):
         helper.make_node("Div", ["total", "count.float"], [target])]
 
 
-# The nodes that make `loss` of `squares`, and the factor of the sum of all squares that it is.
+def penalized(nodes, factor):
+    """`nodes` make `base`; added to it is factor * |w|^2."""
+    return nodes + [helper.make_node("Mul", ["w", "w"], ["ww"])] + reduce("ReduceSum", "ww", "norm") + scaled(
+        "norm", "penalty", factor) + [helper.make_node("Add", ["base", "penalty"], ["loss"])]
+
+
+def counted(target):
+    """The mean of the squares whose target is positive."""
+    return [helper.make_node("Constant", [], ["zero"], value_float=0.0), helper.make_node("Greater", ["t", "zero"], ["kept"]),
+            helper.make_node("Cast", ["kept"], ["mask"], to=TensorProto.FLOAT), helper.make_node("Mul", ["squares", "mask"], ["masked"]),
+            *reduce("ReduceSum", "masked", "m.sum"), *reduce("ReduceSum", "mask", "m.count"),
+            helper.make_node("Div", ["m.sum", "m.count"], [target])]
+
+
+def counted_weights(t):
+    return (t > 0) / (t > 0).sum()
+
+
+# The nodes that make `loss` of `squares`, the factor of the sum of all squares that it is (or each square's, of the
+# targets), and the factor of the sum of all squared weights.
 LOSSES = {
     "sum": (reduce("ReduceSum", "squares", "loss"), 1),
     "half-sum": (reduce("ReduceSum", "squares", "s") + scaled("s", "loss", 0.5), 0.5),
@@ -50,7 +69,17 @@ LOSSES = {
     "batch-mean": (batch_mean("squares", "loss"), 1 / SAMPLES),
     "mean-then-sum": (reduce("ReduceMean", "squares", "m", [0]) + reduce("ReduceSum", "m", "loss"), 1 / SAMPLES),
     "two-sums": (reduce("ReduceSum", "squares", "s") + scaled("s", "h", 0.5) + [helper.make_node("Add", ["s", "h"], ["loss"])], 1.5),
+    "sum-penalty": (penalized(reduce("ReduceSum", "squares", "base"), 0.5), 1, 0.5),
+    "mean-penalty": (penalized(reduce("ReduceMean", "squares", "base"), 0.5), 1 / (SAMPLES * CLASSES), 0.5),
+    "counted-penalty": (penalized(counted("base"), 0.5), counted_weights, 0.5),
+    "batch-mean-penalty": (penalized(reduce("ReduceSum", "squares", "base"), 0.5)[:-1] + [
+        helper.make_node("Add", ["base", "penalty"], ["total.all"])] + batch_mean("total.all", "loss"), 1 / SAMPLES, 0.5 / SAMPLES),
+    "sum-and-mean": (reduce("ReduceSum", "squares", "s") + reduce("ReduceMean", "squares", "m") + [
+        helper.make_node("Sub", ["s", "m"], ["loss"])], 1 - 1 / (SAMPLES * CLASSES)),
 }
+
+
+RANK_LOSSES = ("sum", "half-sum", "eighth-sum", "mean", "twice-mean", "batch-mean")
 
 
 def build(nodes, weights, path):
@@ -67,14 +96,15 @@ def build(nodes, weights, path):
     onnx.save(model, path)
 
 
-def expected(factor, weights, x, t):
+def expected(factor, penalty, weights, x, t):
     weights = weights.astype(numpy.float64)
     losses = []
     for step in range(STEPS):
         part = slice(step * SAMPLES, (step + 1) * SAMPLES)
         d = x[part] @ weights - t[part]
-        losses.append(factor * float((d * d).sum()))
-        weights = weights - RATE * factor * 2 * x[part].T @ d
+        each = factor(t[part]) if callable(factor) else factor
+        losses.append(float((each * d * d).sum() + penalty * (weights * weights).sum()))
+        weights = weights - RATE * 2 * (x[part].T @ (each * d) + penalty * weights)
     return losses
 
 
@@ -107,13 +137,13 @@ def main():
     numpy.save(folder / "x.npy", x)
     numpy.save(folder / "t.npy", t)
     failed = 0
-    for name, (nodes, factor) in LOSSES.items():
+    for name, (nodes, factor, *penalty) in LOSSES.items():
         model = folder / f"{name}.onnx"
         build(nodes, weights, model)
-        wanted = expected(factor, weights, x.astype(numpy.float64), t.astype(numpy.float64))
+        wanted = expected(factor, sum(penalty), weights, x.astype(numpy.float64), t.astype(numpy.float64))
         for layout in LAYOUTS:
             for average in ("global", "rank"):
-                if average == "rank" and (layout[2] == 1 or name in ("mean-then-sum", "two-sums")):
+                if average == "rank" and (layout[2] == 1 or name not in RANK_LOSSES):
                     continue  # no rank's part can be told there
                 losses = trained(folder, model, layout, average)
                 if len(losses) != STEPS or not numpy.allclose(losses, wanted, rtol=1e-5):

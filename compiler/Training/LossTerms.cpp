@@ -1,0 +1,197 @@
+#include "compiler/Training/LossTerms.h"
+
+#include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/States.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+namespace {
+
+// A loss of more terms is taken apart no further: deep chains of additions are no sums of losses.
+constexpr unsigned kMostSplits = 64;
+
+double elementsOf(Value value) { return static_cast<double>(tensorType(value).getNumElements()); }
+
+// The one element that all elements of the value are, or null.
+Value getSpreadNumber(Value value) {
+  while (auto *op = value.getDefiningOp()) {
+    if (elementsOf(value) == 1 || !isa<ReshapeOp, BroadcastOp, CastOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return elementsOf(value) == 1 ? value : Value();
+}
+
+bool hasBatchDims(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (function.getArgAttr(i, "cleave.batch_dim"))
+      return true;
+  return false;
+}
+
+void addSource(BlockArgument argument, Sources &sources) {
+  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  bool isSamples = !function || !hasBatchDims(function) ||
+                   function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim") != nullptr;
+  (isSamples ? sources.samples : sources.others) = true;
+}
+
+void addSource(ReadOp read, Sources &sources) {
+  StateOp state = lookupState(read->getParentOfType<ModuleOp>(), read.getState());
+  (state && state.getRole() == Role::Parameter ? sources.parameters : sources.others) = true;
+}
+
+// How an op is linear in one operand.
+struct LinearStep {
+  unsigned operand = 0;
+  double factor = 1, elements = 1;
+  bool isConstant = false; // `factor` is a constant of the graph
+  Value count;
+};
+
+std::optional<LinearStep> stepBy(Value number, unsigned rest, bool divides) {
+  LinearStep step;
+  step.operand = rest;
+  if (auto constant = getConstantNumber(number)) {
+    step.factor = divides ? 1 / *constant : *constant;
+    step.isConstant = true;
+    return step;
+  }
+  Value single = getSpreadNumber(number);
+  if (!single)
+    return std::nullopt;
+  if (divides && isCount(single)) {
+    step.count = single;
+    return step;
+  }
+  return sourcesOf(single).samples ? std::nullopt : std::optional(step);
+}
+
+std::optional<LinearStep> getLinearStep(Operation *op) {
+  if (isa<NegOp, ReshapeOp, TransposeOp>(op))
+    return LinearStep();
+  if (auto cast = dyn_cast<CastOp>(op))
+    return isa<FloatType>(tensorType(cast.getOperand()).getElementType()) ? std::optional(LinearStep()) : std::nullopt;
+  if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getKind() == ReduceKind::Sum) {
+    LinearStep step;
+    step.elements = elementsOf(reduce.getOperand()) / elementsOf(reduce.getResult());
+    return step;
+  }
+  if (isa<DivOp>(op))
+    return stepBy(op->getOperand(1), 0, /*divides=*/true);
+  if (!isa<MulOp>(op))
+    return std::nullopt;
+  // The constant is the factor, where there is one.
+  bool isRight = getConstantNumber(op->getOperand(1)) || !getConstantNumber(op->getOperand(0));
+  auto step = stepBy(op->getOperand(isRight ? 1 : 0), isRight ? 0 : 1, /*divides=*/false);
+  return step || !isRight ? step : stepBy(op->getOperand(0), 1, /*divides=*/false);
+}
+
+} // namespace
+
+Sources sourcesOf(Value value) {
+  Sources sources;
+  SmallVector<Value> stack = {value};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value current = stack.pop_back_val();
+    if (!seen.insert(current).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(current)) {
+      addSource(argument, sources);
+      continue;
+    }
+    Operation *op = current.getDefiningOp();
+    if (auto read = dyn_cast<ReadOp>(op))
+      addSource(read, sources);
+    sources.samples |= isa<RandomUniformOp>(op); // other numbers in every micro-batch
+    llvm::append_range(stack, op->getOperands());
+  }
+  return sources;
+}
+
+bool isCount(Value divisor) {
+  Sources sources = sourcesOf(divisor);
+  return !sources.parameters && (sources.samples || !sources.others);
+}
+
+std::optional<double> getConstantNumber(Value value) {
+  while (auto *op = value.getDefiningOp()) {
+    if (!isa<ReshapeOp, BroadcastOp, CastOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  auto constant = value.getDefiningOp<ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  auto elements = dyn_cast<DenseElementsAttr>(Attribute(constant.getValue()));
+  if (!elements || !elements.isSplat())
+    return std::nullopt;
+  if (isa<FloatType>(elements.getElementType()))
+    return elements.getSplatValue<APFloat>().convertToDouble();
+  return static_cast<double>(elements.getSplatValue<APInt>().getSExtValue());
+}
+
+unsigned LossTerms::visit(Value value, LossTerm term) {
+  unsigned index = nodes.size(), first = terms.size();
+  nodes.emplace_back();
+  nodes[index].value = value;
+  Operation *op = value.getDefiningOp();
+  std::optional<LinearStep> step = op ? getLinearStep(op) : std::nullopt;
+  if (op && isa<AddOp, SubOp>(op) && splits < kMostSplits) {
+    ++splits;
+    for (unsigned operand : {0, 1}) {
+      unsigned inner = visit(op->getOperand(operand), term);
+      nodes[index].inner.emplace_back(operand, inner);
+    }
+  } else if (step && !(step->count && term.count)) {
+    term.factor *= step->factor;
+    term.elements *= step->elements;
+    if (step->isConstant)
+      term.constants.push_back(step->factor);
+    if (step->count)
+      term.count = step->count;
+    nodes[index].isCounting = step->count != nullptr;
+    unsigned inner = visit(op->getOperand(step->operand), term);
+    nodes[index].inner.emplace_back(step->operand, inner);
+  } else {
+    term.ofSamples = sourcesOf(value).samples;
+    terms.push_back(term);
+  }
+  nodes[index].firstTerm = first;
+  nodes[index].numTerms = terms.size() - first;
+  return index;
+}
+
+Value LossTerms::build(OpBuilder &builder, ArrayRef<double> weights, Value count) const {
+  return build(builder, root, weights, count);
+}
+
+Value LossTerms::build(OpBuilder &builder, unsigned index, ArrayRef<double> weights, Value count) const {
+  const Node &node = nodes[index];
+  Arithmetic a(builder, node.value.getLoc());
+  if (count && node.isCounting)
+    return build(builder, node.inner.front().second, weights, nullptr);
+  auto ownTerms = ArrayRef(terms).slice(node.firstTerm, node.numTerms);
+  auto ownWeights = weights.slice(node.firstTerm, node.numTerms);
+  bool isUniform = llvm::all_equal(ownWeights);
+  if (isUniform && (!count || llvm::none_of(ownTerms, [](const LossTerm &term) { return term.count != nullptr; }))) {
+    Value weighted = a.scale(node.value, ownWeights.front());
+    return count ? a.mul(weighted, a.spread(count, weighted)) : weighted;
+  }
+  IRMapping mapping;
+  Operation *op = node.value.getDefiningOp();
+  Operation *copy = builder.clone(*op, mapping);
+  for (auto [operand, inner] : node.inner) {
+    // Operands stand before the copy.
+    OpBuilder before(copy);
+    copy->setOperand(operand, build(before, inner, weights, count));
+  }
+  return copy->getResult(0);
+}
+
+} // namespace cleave

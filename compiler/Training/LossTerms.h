@@ -1,0 +1,71 @@
+// A loss as a sum of terms: the tree of linear ops between the loss and what it is a sum of.
+//
+//   loss = reduce_sum(q) / 24 + 0.01 * reduce_sum(w * w)
+//
+//   loss = add ── div 24 ── reduce_sum ── q               term 0: factor 1/24, so many elements as q has
+//             └── mul 0.01 ── reduce_sum ── w * w         term 1: factor 0.01, no samples reach it
+//
+// Linear are sums, negations, changes of shape and type, and factors that no sample reaches. A division by a number
+// that samples reach and parameters do not (labels that count) is linear too, and makes the term `counted`.
+#ifndef CLEAVE_COMPILER_TRAINING_LOSSTERMS_H
+#define CLEAVE_COMPILER_TRAINING_LOSSTERMS_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace cleave {
+
+// What a value is made of, constants aside. Where no input has a batch dimension, all of them count as samples.
+struct Sources {
+  bool samples = false, parameters = false, others = false;
+};
+
+Sources sourcesOf(mlir::Value value);
+
+// True for what a sum over samples is divided by to make it a mean: it adds up over micro-batches as the sum does.
+bool isCount(mlir::Value divisor);
+
+// The number that all elements of a value are, through views and casts; nothing when it is no such constant.
+std::optional<double> getConstantNumber(mlir::Value value);
+
+// One summand: factor * (sum of `elements` numbers) / count.
+struct LossTerm {
+  double factor = 1, elements = 1;
+  mlir::Value count; // one element; null: none that is computed
+  bool ofSamples = true;
+  llvm::SmallVector<double> constants; // that `factor` is the product of
+};
+
+class LossTerms {
+public:
+  explicit LossTerms(mlir::Value loss) { root = visit(loss, {}); }
+
+  llvm::ArrayRef<LossTerm> get() const { return terms; }
+
+  // The loss with each term multiplied by its weight. With `count`, which is the count of all counted terms, that loss
+  // times the count: their divisions are left away, the other terms are multiplied by it.
+  mlir::Value build(mlir::OpBuilder &builder, llvm::ArrayRef<double> weights, mlir::Value count) const;
+
+private:
+  // A value of the tree: the op that makes it is linear in the operands `inner`, or else it is a term's end.
+  struct Node {
+    mlir::Value value;
+    unsigned firstTerm = 0, numTerms = 0;
+    bool isCounting = false;                                   // a division by the count
+    llvm::SmallVector<std::pair<unsigned, unsigned>, 2> inner; // operand, node
+  };
+
+  unsigned visit(mlir::Value value, LossTerm term);
+  mlir::Value build(mlir::OpBuilder &builder, unsigned index, llvm::ArrayRef<double> weights, mlir::Value count) const;
+
+  llvm::SmallVector<Node> nodes;
+  llvm::SmallVector<LossTerm> terms;
+  unsigned root = 0, splits = 0;
+};
+
+} // namespace cleave
+
+#endif
