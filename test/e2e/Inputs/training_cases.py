@@ -47,11 +47,11 @@ def rate(case, optimizer):
     return RATES.get((case, optimizer), OPTIMIZERS[optimizer][1])
 
 
-def data(model):
+def data(model, variant=0):
     """All samples of the run, in order: {input: array [STEPS * batch, ...]}. The first batch is repeated every fourth step, so that
-    the loss has something to learn."""
+    the loss has something to learn. Other variants are other samples of the same kind."""
     _, batch, inputs = {**CASES, **UNRECORDED}[model]
-    rng = np.random.default_rng(2024)
+    rng = np.random.default_rng(2024 + variant)
     arrays = {}
     for name, (kind, shape, bound) in inputs.items():
         full = (4 * batch, *shape)
