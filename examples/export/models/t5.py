@@ -96,7 +96,7 @@ class T5(nn.Module):
         tokens = torch.cat([torch.zeros_like(labels[:, :1]), labels[:, :-1]], dim=1)
         tokens = tokens.masked_fill(tokens == IGNORED, 0)
         length = labels.shape[1]
-        later = torch.ones(length, length).triu(1) * torch.finfo(torch.float32).min
+        later = torch.ones(length, length, dtype=memory.dtype).triu(1) * torch.finfo(torch.float32).min
         x, bias = self.dropout(self.shared(tokens)), self.decoder_bias(length) + later
         for block in self.decoder:
             x = block(x, bias, memory, mask)
