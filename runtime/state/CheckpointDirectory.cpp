@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
-#include <set>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -70,9 +69,12 @@ Status pruneCheckpoints(const std::string &directory, unsigned keep) {
   if (keep == 0)
     return Status::ok();
   std::vector<std::string> names = listCheckpoints(directory);
-  std::set<std::string> needed = {readPointer(directory, "latest"), readPointer(directory, "best")};
+  std::string latest = readPointer(directory, "latest"), best = readPointer(directory, "best");
+  // What lies behind the latest is of a run that went on from an earlier one than this: neither counted nor removed.
+  if (auto end = std::find(names.begin(), names.end(), latest); end != names.end())
+    names.erase(end + 1, names.end());
   for (size_t i = 0; i + keep < names.size(); ++i) {
-    if (needed.count(names[i]))
+    if (names[i] == latest || names[i] == best)
       continue;
     // Moved out of sight first: a crash while files go never leaves half a checkpoint under its name.
     std::string path = directory + "/" + names[i], hidden = directory + "/." + names[i] + ".tmp";

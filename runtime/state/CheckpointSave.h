@@ -45,7 +45,8 @@ private:
   std::string directory_, name_, aside_;
 };
 
-// Removes all but the newest `keep` checkpoints; those that latest and best name always stay. keep 0 removes none.
+// Removes all but the newest `keep` checkpoints up to the one that `latest` names; that and what `best` names always
+// stay. keep 0 removes none.
 Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
 // The checkpoint that the user means by a path: itself, what its `latest` names, or the newest one in it.

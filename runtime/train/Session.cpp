@@ -174,6 +174,18 @@ Status Session::agree(Status mine, const char *what, unsigned channel) {
   return mine;
 }
 
+Status Session::agreeOn(uint64_t mine, const char *what) {
+  if (!impl_->mpi)
+    return Status::ok();
+  uint64_t leaders = mine;
+  CLEAVE_TRY(impl_->mpi->broadcast(&leaders, sizeof leaders, 0));
+  Status same = mine == leaders
+                    ? Status::ok()
+                    : invalidArgument(std::string(what) + ": this process has " + std::to_string(mine) +
+                                      ", the first one " + std::to_string(leaders) + "; all must see the same files");
+  return agree(std::move(same), "go on");
+}
+
 Status Session::gather(std::byte *data, size_t size) {
   if (!impl_->mpi)
     return Status::ok();

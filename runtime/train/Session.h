@@ -64,6 +64,9 @@ public:
   // PeerLost: `what` it could not do.
   Status agree(Status mine, const char *what, unsigned channel = 0);
 
+  // All processes meet; an error on all of them, which names `what`, where one has another number than the leader.
+  Status agreeOn(uint64_t mine, const char *what);
+
   // Brings bytes together on the leader's process: each byte was written by one process, and is zero on the others.
   Status gather(std::byte *data, size_t size);
 

@@ -97,17 +97,22 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
 
 // A skipped step is told; gradients that overflow at the smallest scale are no matter of scale.
 Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
-  if (!metrics.lossScale || !metrics.skipped || *metrics.skipped <= skippedBefore_)
+  if (!metrics.lossScale || !metrics.skipped || *metrics.skipped <= skippedBefore_) {
+    skippedInARow_ = 0;
     return Status::ok();
+  }
   skippedBefore_ = *metrics.skipped;
+  ++skippedInARow_;
   char text[100];
   std::snprintf(text, sizeof text, "skipped (gradients overflow), loss scale now %g", *metrics.lossScale);
   progress_->note("step " + std::to_string(metrics.step) + "  " + text);
   constexpr double kSmallest = 1.0 / (1 << 24);
-  if (*metrics.lossScale >= kSmallest)
+  constexpr unsigned kMostInARow = 40; // enough halvings for every scale that begins in range
+  if (*metrics.lossScale >= kSmallest && skippedInARow_ < kMostInARow)
     return Status::ok();
-  return dataLoss("gradients are infinite or undefined at any loss scale; give a smaller --lr or --clip-grad-norm, and "
-                  "look for such values in --data");
+  return dataLoss("gradients were infinite or undefined in " + std::to_string(skippedInARow_) +
+                  " steps one behind the other; give a smaller --lr, --clip-grad-norm or loss scale, and look for such "
+                  "values in --data");
 }
 
 void TrainLoop::writeScalars(double lr) {

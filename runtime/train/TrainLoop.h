@@ -31,6 +31,7 @@ private:
   Status openData();
   Status openSave();
   Status resume();
+  Status loadLatest(bool *found);
   Status openOutputs();
   Status checkScalars();
   void printStart() const;
@@ -66,6 +67,7 @@ private:
   double smoothStep_ = 0;
   uint64_t sentBefore_ = 0;
   uint64_t skippedBefore_ = 0;
+  unsigned skippedInARow_ = 0;
 };
 
 } // namespace cleave::rt

@@ -107,25 +107,34 @@ Status TrainLoop::openSave() {
   return CheckpointSaver::open(*session_, async, saver_.get());
 }
 
-Status TrainLoop::resume() {
-  position_.seed = options_.seed.value_or(0);
-  if (options_.resume.empty())
+// Fills the states from what --resume names; nothing is found where it is `auto` and there is no checkpoint yet.
+Status TrainLoop::loadLatest(bool *found) {
+  std::string path = options_.resume == "auto" ? options_.save : options_.resume, resolved;
+  Status status = resolveCheckpoint(path, &resolved);
+  *found = status.isOk();
+  if (options_.resume == "auto" && status.code() == Code::NotFound)
     return Status::ok();
-  std::string path = options_.resume == "auto" ? options_.save : options_.resume;
-  std::string resolved;
-  Status found = resolveCheckpoint(path, &resolved);
-  if (options_.resume == "auto" && found.code() == Code::NotFound)
-    return Status::ok();
-  CLEAVE_TRY(std::move(found).in("--resume"));
-  CLEAVE_TRY(loadCheckpoint(*session_, resolved, &position_).in("--resume"));
-  if (options_.seed && *options_.seed != position_.seed)
-    return invalidArgument("--resume: the checkpoint was made with --seed " + std::to_string(position_.seed) +
-                           ", not " + std::to_string(*options_.seed));
-  resumed_ = true;
+  CLEAVE_TRY(std::move(status));
+  CLEAVE_TRY(loadCheckpoint(*session_, resolved, &position_));
   // Another directory's checkpoint is not yet one of --save.
   std::error_code error;
   if (!options_.save.empty() && std::filesystem::equivalent(parentDirectory(resolved), options_.save, error))
     savedStep_ = position_.step;
+  return Status::ok();
+}
+
+Status TrainLoop::resume() {
+  position_.seed = options_.seed.value_or(0);
+  if (options_.resume.empty())
+    return Status::ok();
+  CLEAVE_TRY(session_->agree(loadLatest(&resumed_).in("--resume"), "resume"));
+  // Processes may see different directories, or one at different times.
+  CLEAVE_TRY(session_->agreeOn(position_.step, "the step to resume at").in("--resume"));
+  if (!resumed_)
+    return Status::ok();
+  if (options_.seed && *options_.seed != position_.seed)
+    return invalidArgument("--resume: the checkpoint was made with --seed " + std::to_string(position_.seed) +
+                           ", not " + std::to_string(*options_.seed));
   skippedBefore_ = static_cast<uint64_t>(skipped_.get().value_or(0));
   return Status::ok();
 }

@@ -274,6 +274,14 @@ TEST(Checkpoint, PruningKeepsNewestLatestAndBest) {
   EXPECT_FALSE(exists("step-00000003"));
   EXPECT_TRUE(exists("step-00000004"));
   EXPECT_TRUE(exists("step-00000005"));
+  // A run that goes on from step 2 keeps its own newest ones; those of the run before are not its business.
+  for (uint64_t step : {3, 4}) {
+    ASSERT_TRUE(world.save(dir.path(), step).isOk());
+    ASSERT_TRUE(pruneCheckpoints(dir.path(), 2).isOk());
+  }
+  EXPECT_TRUE(exists("step-00000003"));
+  EXPECT_TRUE(exists("step-00000004"));
+  EXPECT_TRUE(exists("step-00000005"));
 }
 
 } // namespace
