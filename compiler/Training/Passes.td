@@ -71,9 +71,15 @@ def ApplyPrecision : Pass<"apply-precision", "::mlir::ModuleOp"> {
 def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
   let summary = "lets random numbers count samples over all micro-batches";
   let description = [{
-    With M micro-batches, random_uniform of @model begins at row scalar.micro * rows, and @model counts scalar.micro. So the numbers of a sample do not depend
-    on the split into micro-batches. With R data ranks the rows are those of one rank: in the global batch a rank's micro-batches lie together, so
+    With M micro-batches, random_uniform of @model begins at sample scalar.micro * samples, and @model counts scalar.micro. So the numbers of a sample do not depend
+    on the split into micro-batches. Where the samples are, SampleDims.h says: in any dimension, or in none (a dropout of weights), whose numbers stay.
+    With R data ranks the samples are those of one rank: in the global batch a rank's micro-batches lie together, so
     tensor<R*rows x ..> is drawn as tensor<R x rows x ..> of global shape [R, M*rows, ..]. Without micro-batches nothing changes.
+
+    ```mlir
+    %u = cleave.random_uniform %seed, %step {global_shape = array<i64: 3, 4>}          %u = cleave.random_uniform %seed, %step origin %o {global_shape = array<i64: 3, 8>}
+           : ... -> tensor<3x4xf32>                                             =>           : ... -> tensor<3x4xf32>     // %o = [0, scalar.micro * 4]
+    ```
   }];
   let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">,
                  Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks with different samples">];
