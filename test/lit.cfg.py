@@ -22,7 +22,7 @@ if config.cleave_python:
     config.available_features.add("python")
 config.substitutions.append(("%python", config.cleave_python))
 # Random moments of the tests that kill; `lit --param moments=50` is the full suite.
-config.substitutions.append(("%moments", lit_config.params.get("moments", "6")))
+config.substitutions.append(("%moments", lit_config.params.get("moments", "3")))
 config.substitutions.append(("%source", config.cleave_source_dir))
 config.substitutions.append(("%build", config.cleave_build_dir))
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <set>
 
 namespace cleave::rt {
@@ -23,6 +24,15 @@ const CheckpointTensor *sourceOf(const CheckpointIndex &index, const std::string
   const CheckpointTensor *master = slot == kMasterSlot || slot.empty() ? index.find(name, kMasterSlot) : nullptr;
   bool isOther = !value || value->type != type;
   return master && (slot == kMasterSlot || isOther) ? master : value;
+}
+
+// A part lies beside the index and nowhere else: whoever packs a checkpoint does not say which of our files is read.
+Status openPart(const std::string &path, SafeTensors *result) {
+  std::error_code error;
+  if (std::filesystem::is_symlink(path, error))
+    return dataLoss(path +
+                    " is a symbolic link; the parts of a checkpoint are files of their own (copy it with cp -L)");
+  return SafeTensors::open(path, result);
 }
 
 // Scalars come and go with the precision (a loss scale); one that the checkpoint lacks keeps its initial value.
@@ -44,7 +54,7 @@ Status Checkpoint::openShards() {
     for (const CheckpointSlice &slice : tensor.slices) {
       auto [shard, isNew] = shards_.try_emplace(slice.file);
       if (isNew)
-        CLEAVE_TRY(SafeTensors::open(path_ + "/" + slice.file, &shard->second));
+        CLEAVE_TRY(openPart(path_ + "/" + slice.file, &shard->second));
       const TensorView *view = shard->second.find(slice.key);
       if (!view)
         return dataLoss(shard->second.origin() + " has no tensor '" + slice.key + "'");

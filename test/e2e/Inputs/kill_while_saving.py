@@ -48,9 +48,9 @@ def run_until_killed(command, seconds):
     lines = []
     for line in process.stdout:
         lines.append(line)
-        if match := re.match(r"resumed at step (\d+)", line):
+        if match := re.search(r"resumed at step (\d+)", line):
             resumed = int(match[1])
-        if match := re.match(r"saved .*step-0*(\d+)$", line):
+        if match := re.search(r"saved .*step-0*(\d+)$", line):
             saved = int(match[1])
             deadline = deadline or time.monotonic() + seconds
         if deadline and time.monotonic() > deadline:

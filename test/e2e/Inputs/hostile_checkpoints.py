@@ -1,0 +1,179 @@
+"""Damages a checkpoint in every way that its files allow; loading each must end in one line that says what is wrong.
+
+  hostile_checkpoints.py PROGRAM CHECKPOINT MODEL.onnx FOLDER -- [options of train]
+
+CHECKPOINT is a directory with one sharded step. Three programs read each damaged copy: train --resume, evaluate --weights and
+cleave export.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+INDEX = "checkpoint.json"
+PART = "rank-00000.safetensors"
+
+
+def edit_index(change):
+    """A damage that changes the index's JSON."""
+    def damage(step):
+        index = json.loads((step / INDEX).read_text())
+        change(index)
+        (step / INDEX).write_text(json.dumps(index))
+    return damage
+
+
+def edit_header(change):
+    """A damage that changes the header of a part."""
+    def damage(step):
+        image = (step / PART).read_bytes()
+        size, = struct.unpack("<Q", image[:8])
+        header = json.loads(image[8:8 + size])
+        text = json.dumps(change(header) or header).encode()
+        (step / PART).write_bytes(struct.pack("<Q", len(text)) + text + image[8 + size:])
+    return damage
+
+
+def weight(index):
+    """A parameter that is split."""
+    return next(entry for entry in index["tensors"] if entry["role"] == "parameter" and len(entry["slices"]) == 2)
+
+
+def first(header):
+    return header[next(name for name in header if name != "__metadata__" and header[name]["shape"])]
+
+
+def set_slice(key, value):
+    return edit_index(lambda index: weight(index)["slices"][0].update({key: value}))
+
+
+def set_entry(key, value):
+    return edit_index(lambda index: weight(index).update({key: value}))
+
+
+def write(file, data):
+    return lambda step: (step / file).write_bytes(data if isinstance(data, bytes) else data((step / file).read_bytes()))
+
+
+def replace(file, make):
+    def damage(step):
+        (step / file).unlink()
+        make(step / file)
+    return damage
+
+
+def link(file, target):
+    return replace(file, lambda path: path.symlink_to(target))
+
+
+NOT_INDEX, GAP, NO_NAME = "is not a checkpoint's index", "overlap or leave a gap", "is not the name of a file beside the index"
+# Name: what is done, what is said.
+DAMAGES = {
+    "index-missing": (lambda step: (step / INDEX).unlink(), "no checkpoint in|holds neither a checkpoint"),
+    "index-empty": (write(INDEX, b""), NOT_INDEX),
+    "index-half": (write(INDEX, lambda text: text[:len(text) // 2]), NOT_INDEX),
+    "index-binary": (write(INDEX, bytes(range(256)) * 10), NOT_INDEX),
+    "index-list": (write(INDEX, b"[]"), NOT_INDEX),
+    "index-deep": (write(INDEX, b"[" * 1000000), NOT_INDEX),
+    "index-format": (edit_index(lambda index: index.update(format=2)), "format 2, this program reads 1"),
+    "index-no-tensors": (edit_index(lambda index: index.pop("tensors")), NOT_INDEX + ".*tensors"),
+    "index-no-position": (edit_index(lambda index: index.pop("position")), NOT_INDEX + ".*position"),
+    "index-link-loop": (link(INDEX, INDEX), "no checkpoint in|holds neither a checkpoint"),
+    "index-link-zero": (link(INDEX, "/dev/zero"), "no checkpoint in|holds neither a checkpoint"),
+    "position-text": (edit_index(lambda index: index["position"].update(step="4")), NOT_INDEX),
+    "loss-infinite": (write(INDEX, lambda text: text.replace(b'"stale":', b'"best_loss": 1e999, "stale":')), NOT_INDEX),
+    "entry-twice": (edit_index(lambda index: index["tensors"].append(weight(index))), "is there twice"),
+    "shape-negative": (set_entry("shape", [-1, 64]), "bad shape"),
+    "shape-huge": (set_entry("shape", [2**40, 2**40]), "bad shape"),
+    "shape-overflow": (set_entry("shape", [2**63]), "bad shape"),
+    "shape-larger": (set_entry("shape", [4096, 4096]), "slices of tensor .* end at element"),
+    "dtype-unknown": (set_entry("dtype", "F99"), "unknown dtype F99"),
+    "dtype-other": (set_entry("dtype", "F64"), "expected .* elements of f64"),
+    "slice-missing": (edit_index(lambda index: weight(index)["slices"].pop()), "end at element"),
+    "slice-first-missing": (edit_index(lambda index: weight(index)["slices"].pop(0)), GAP),
+    "slice-twice": (edit_index(lambda index: weight(index)["slices"].append(weight(index)["slices"][0])), GAP),
+    "slice-negative": (set_slice("first", -1), GAP),
+    "slice-empty": (set_slice("count", 0), GAP),
+    "slice-huge": (set_slice("count", 2**64 - 1), GAP),
+    "slice-key": (set_slice("key", "absent"), "has no tensor 'absent'"),
+    "file-above": (set_slice("file", "../step-00000002/" + PART), NO_NAME),
+    "file-absolute": (set_slice("file", "/etc/passwd"), NO_NAME),
+    "file-empty": (set_slice("file", ""), NO_NAME),
+    "file-dots": (set_slice("file", ".."), NO_NAME),
+    "file-nul": (set_slice("file", PART + "\0/../../x"), NO_NAME),
+    "file-index": (set_slice("file", INDEX), "not a safetensors file"),
+    "part-missing": (lambda step: (step / PART).unlink(), f"cannot open .*{PART}"),
+    "part-empty": (write(PART, b""), "not a safetensors file"),
+    "part-short": (write(PART, lambda image: image[:100]), "truncated or damaged"),
+    "part-cut": (write(PART, lambda image: image[:-1]), "truncated or damaged"),
+    "part-header-huge": (write(PART, lambda image: b"\xff" * 8 + image[8:]), "not a safetensors file: a header of"),
+    "part-header-binary": (write(PART, lambda image: image[:8] + b"\xfe" * 64 + image[72:]), "not valid JSON"),
+    "part-offsets-huge": (edit_header(lambda header: first(header).update(data_offsets=[2**63, 2**63 + 4])), "truncated or damaged"),
+    "part-offsets-backwards": (edit_header(lambda header: first(header).update(data_offsets=[8, 0])), "bad data_offsets"),
+    "part-shape": (edit_header(lambda header: first(header).update(shape=[2**62, 4])), "bad shape|does not take"),
+    "part-overlap": (edit_header(lambda header: header.update(copy=first(header))), "overlap"),
+    "part-dtype": (edit_header(lambda header: first(header).update(dtype="I32")), "expected .* elements of"),
+    "part-names": (edit_header(lambda header: {name + "?": entry for name, entry in header.items()}), "has no tensor"),
+    "part-directory": (replace(PART, pathlib.Path.mkdir), "is not a regular file"),
+    "part-pipe": (replace(PART, os.mkfifo), "is not a regular file"),
+    "part-link": (link(PART, "/etc/passwd"), "is a symbolic link"),
+    "part-link-above": (link(PART, "../other.safetensors"), "is a symbolic link"),
+    "part-link-zero": (link(PART, "/dev/zero"), "is a symbolic link"),
+    "part-link-loop": (link(PART, PART), "is a symbolic link"),
+}
+# Whole, but of another model: what is missing or too much may be of no matter to those that read only weights.
+OTHERS = {
+    "entry-missing": (edit_index(lambda index: index["tensors"].remove(weight(index))), "does not fit this model: .*missing"),
+    "entry-more": (edit_index(lambda index: index["tensors"].append({**weight(index), "name": "another"})), "'another'"),
+    "shape-turned": (edit_index(lambda index: weight(index)["shape"].insert(0, 1)), "does not fit this model"),
+}
+# What is no damage, or can be made good: loaded as if nothing were.
+HARMLESS = {
+    "latest-above": lambda step: (step.parent / "latest").write_text("../../../etc\n"),
+    "latest-binary": lambda step: (step.parent / "latest").write_bytes(b"step-\0\xff" * 100000),
+    "latest-link": lambda step: link("latest", "latest")(step.parent),
+    "latest-other": lambda step: (step.parent / "latest").write_text("step-99999999\n"),
+    "position-huge": edit_index(lambda index: index["position"].update(step=2**64 - 1, epoch=2**64 - 1, sample=2**64 - 1, stale=2**64 - 1)),
+    "position-sample": edit_index(lambda index: index["position"].update(sample=2**63, epoch=2**63)),
+    "aliases": edit_index(lambda index: weight(index).update(aliases=["../x", "", "another"])),
+}
+
+
+def main():
+    program, checkpoint, model, folder, _, *options = sys.argv[1:]
+    folder = pathlib.Path(folder)
+    folder.mkdir()
+    shutil.copy(next(pathlib.Path(checkpoint).glob(f"step-*/{PART}")), folder / "other.safetensors")
+    exported = folder / "exported.onnx"
+    data = [option for option in options if option == "--data" or "=" in option]
+    problems = []
+    for name, damage in {**DAMAGES, **OTHERS, **HARMLESS}.items():
+        damage, expected = (damage, None) if name in HARMLESS else damage
+        copy = folder / name
+        shutil.copytree(checkpoint, copy)
+        damage(next(copy.glob("step-*")))
+        commands = {"resume": [program, "train", *options, "--resume", copy], "weights": [program, "evaluate", *data, "--weights", copy],
+                    "export": ["cleave", "export", copy, "--model", model, "-o", exported]}
+        for reader, command in commands.items():
+            done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120)
+            lines = done.stderr.strip().splitlines()
+            refused = done.returncode == 1 and len(lines) == 1 and not exported.exists()
+            if name in HARMLESS or name in OTHERS and reader != "resume":
+                right = done.returncode == 0 or name in OTHERS and refused
+            else:
+                right = refused and re.search(expected, lines[0])
+            if not right:
+                problems.append(f"{name}, {reader}: expected '{expected}'; got {done.returncode}: {lines}")
+            exported.unlink(missing_ok=True)
+        shutil.rmtree(copy)
+    if problems:
+        sys.exit("\n".join(problems))
+    print(f"{len(DAMAGES)} damaged checkpoints refused, {len(OTHERS)} of other models told, {len(HARMLESS)} odd ones loaded")
+
+
+if __name__ == "__main__":
+    main()
