@@ -1,15 +1,47 @@
 #include "runtime/base/Termination.h"
 
 #include <csignal>
+#include <cstring>
+#include <unistd.h>
 
 namespace cleave::rt {
 
-static volatile std::sig_atomic_t noted = 0;
+static volatile std::sig_atomic_t noted = 0; // the signal
+static volatile std::sig_atomic_t isLaunched = 0;
+static const char *volatile signalHint = nullptr;
+static bool inOrder = false;
+
+// Only what a signal handler may call.
+static void handle(int signal) {
+  bool isFirst = noted == 0, ends = signal == SIGINT || !isLaunched;
+  if (!isFirst && ends) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal); // once this handler is left
+    return;
+  }
+  noted = signal;
+  if (isFirst && signalHint)
+    static_cast<void>(!::write(STDERR_FILENO, signalHint, std::strlen(signalHint)));
+}
 
 void noteTermination() {
-  std::signal(SIGTERM, [](int) { noted = 1; });
+  isLaunched = 1;
+  std::signal(SIGTERM, handle);
 }
 
 bool terminationNoted() { return noted != 0; }
+
+void endInOrder(const char *hint, bool launched) {
+  signalHint = hint;
+  isLaunched = launched;
+  inOrder = true;
+  if (std::signal(SIGINT, handle) == SIG_IGN) // started in the background
+    std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, handle);
+}
+
+bool endsInOrder() { return inOrder; }
+
+int endRequested() { return noted; }
 
 } // namespace cleave::rt

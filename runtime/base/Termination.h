@@ -1,5 +1,9 @@
-// SIGTERM as something to be looked at, for programs that run under a launcher: mpirun sends it to all others when one
-// process has died, and what they know of that is worth a line before they end.
+// SIGTERM and SIGINT as something to be looked at, by programs for which an end in good order takes a moment:
+//
+//   * under a launcher: mpirun sends SIGTERM to all others when one process has died, and what they know of that is
+//   worth
+//     a line before they end;
+//   * a training that saves: it finishes its step, saves, and ends, so that nothing of a long run is lost to Ctrl-C.
 #ifndef CLEAVE_RUNTIME_BASE_TERMINATION_H
 #define CLEAVE_RUNTIME_BASE_TERMINATION_H
 
@@ -9,6 +13,14 @@ namespace cleave::rt {
 // terminationNoted().
 void noteTermination();
 bool terminationNoted();
+
+// From now on SIGINT and SIGTERM are requests, for a program that asks endRequested() now and then. A second one ends
+// the process at once; under a launcher, which repeats its SIGTERM, only SIGINT does. `hint` (or null) goes to stderr
+// with the first one. Called by main programs.
+void endInOrder(const char *hint, bool launched);
+bool endsInOrder();
+// The signal that asks for an end, or 0.
+int endRequested();
 
 } // namespace cleave::rt
 

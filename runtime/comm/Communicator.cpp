@@ -3,6 +3,7 @@
 #include "runtime/base/Log.h"
 #include "runtime/base/Trace.h"
 
+#include <algorithm>
 #include <ctime>
 
 namespace cleave::rt {
@@ -16,7 +17,7 @@ Status Communicator::exchange(const Exchange &step) {
   bool delayed = delaySeconds_ > 0 || bytesPerSecond_ > 0;
   uint64_t begin = delayed ? TraceSink::now() : 0;
   CLEAVE_TRY(doExchange(step));
-  if (step.to >= 0 && step.channel != kCheckpointChannel)
+  if (step.to >= 0 && step.channel < kChannels)
     bytesSent_.fetch_add(step.sendBytes, std::memory_order_relaxed);
   if (delayed)
     stretch(begin, step.to >= 0 ? step.sendBytes : step.receiveBytes);
@@ -60,23 +61,29 @@ Status Communicator::barrier() {
   return Status::ok();
 }
 
-// The barrier's rounds with what has been heard so far; hearing of a rank twice changes nothing.
 Status Communicator::agree(bool mine, bool *all, unsigned channel) {
-  char failed = !mine;
+  uint32_t failed = 0;
+  CLEAVE_TRY(maximum(!mine, &failed, channel));
+  *all = !failed;
+  return Status::ok();
+}
+
+// The barrier's rounds with what has been heard so far; hearing of a rank twice changes nothing.
+Status Communicator::maximum(uint32_t mine, uint32_t *largest, unsigned channel) {
+  *largest = mine;
   for (int distance = 1; distance < size_; distance *= 2) {
-    char said = failed, heard = 0;
+    uint32_t said = *largest, heard = 0;
     Exchange step;
     step.to = (rank_ + distance) % size_;
     step.sendData = &said;
-    step.sendBytes = 1;
+    step.sendBytes = sizeof said;
     step.from = (rank_ - distance + size_) % size_;
     step.receiveData = &heard;
-    step.receiveBytes = 1;
+    step.receiveBytes = sizeof heard;
     step.channel = channel;
     CLEAVE_TRY(exchange(step).in("agreement"));
-    failed |= heard;
+    *largest = std::max(*largest, heard);
   }
-  *all = !failed;
   return Status::ok();
 }
 

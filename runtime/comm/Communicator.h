@@ -5,8 +5,8 @@
 // that move do not depend on the transport, and are counted at the single place where they move.
 //
 // A *channel* is an order of messages between two ranks: each thread of a rank has one, 0 the thread that runs the
-// program, the next ones the progress threads, and one belongs to that which writes checkpoints (its bytes are not counted:
-// plans say nothing of them). Each thread meets its messages in the plan's order, so nothing else identifies them, and
+// program, the next ones the progress threads; one belongs to that which writes checkpoints, one to what the host's side agrees
+// on between steps (their bytes are not counted: plans say nothing of them). Each thread meets its messages in the plan's order, so nothing else identifies them, and
 // collectives of different channels (an FSDP gather and a reduction) may be under way at the same time, in any order.
 // One tag per collective was rejected: it hides a plan whose ranks disagree, where a channel gives an error about sizes.
 //
@@ -26,7 +26,8 @@ namespace cleave::rt {
 
 constexpr unsigned kChannels = 4; // of the threads that run programs
 constexpr unsigned kCheckpointChannel = kChannels;
-constexpr unsigned kAllChannels = kChannels + 1;
+constexpr unsigned kControlChannel = kChannels + 1;
+constexpr unsigned kAllChannels = kChannels + 2;
 
 // One step: `sendBytes` go to rank `to` while `receiveBytes` come from rank `from`; -1 where there is no such side.
 struct Exchange {
@@ -57,6 +58,8 @@ public:
   Status broadcast(void *data, size_t bytes, int root);
   // A barrier that tells everybody whether all ranks came with `mine` set.
   Status agree(bool mine, bool *all, unsigned channel = 0);
+  // Likewise, the largest number that a rank came with.
+  Status maximum(uint32_t mine, uint32_t *largest, unsigned channel = 0);
 
   // Tells all other ranks that this one has failed; their pending and later calls return PeerLost with the reason.
   virtual void abort(const Status &reason) = 0;

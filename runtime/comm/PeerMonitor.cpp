@@ -98,7 +98,7 @@ bool PeerMonitor::look() {
     int before = (rank_ + static_cast<int>(peers_.size()) - 1) % static_cast<int>(peers_.size());
     lose(before, nameOf(before) + " has not answered for " + std::to_string(static_cast<int>(limitSeconds_)) +
                      " s: it is stopped, or its machine is lost; CLEAVE_COMM_HEARTBEAT_S sets the limit");
-  } else if (terminationNoted()) {
+  } else if (terminationNoted() && !endsInOrder()) {
     terminatedAt_ = terminatedAt_ == 0 ? time : terminatedAt_;
     if (time - terminatedAt_ > kGraceSeconds)
       lose(rank_, "stopped by SIGTERM: a rank on another machine is lost, or somebody ends this run", Failed);

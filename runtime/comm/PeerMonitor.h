@@ -10,7 +10,8 @@
 //   * when another process says so.
 //
 // Launchers help in their own way: mpirun sends SIGTERM to all others about a second after one has died. A program that
-// has called noteTermination() hears of it here and says which peer is gone, instead of dying without a word.
+// has called noteTermination() hears of it here and says which peer is gone, instead of dying without a word; one that
+// ends in good order by itself (endInOrder()) is left to do so.
 // Rejected: relying on the 300 s of CLEAVE_COMM_TIMEOUT_S alone; it must be long enough for the slowest step.
 #ifndef CLEAVE_RUNTIME_COMM_PEERMONITOR_H
 #define CLEAVE_RUNTIME_COMM_PEERMONITOR_H

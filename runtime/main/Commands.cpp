@@ -35,10 +35,16 @@ Status inspect(const cleave_model &model, bool json) {
   return Status::ok();
 }
 
-Status train(Session &session, const TrainOptions &options) {
+Status train(Session &session, const TrainOptions &options, int *stoppedBy) {
   TrainLoop loop;
   CLEAVE_TRY(TrainLoop::open(session, options, &loop));
-  return loop.run();
+  // Where nothing would be saved, there is nothing to wait for. A launcher shows the words of all its processes.
+  bool launched = startedUnderMpi();
+  if (!options.save.empty())
+    endInOrder(launched ? nullptr : "\nfinishing the step, then saving; once more to end at once\n", launched);
+  CLEAVE_TRY(loop.run());
+  *stoppedBy = loop.stoppedBy();
+  return Status::ok();
 }
 
 Status evaluate(Session &session, const TrainOptions &options) {
@@ -73,12 +79,12 @@ Status generateText(Session &session, const GenerateOptions &options) {
   return Status::ok();
 }
 
-Status runOn(Session &session, const Command &command) {
+Status runOn(Session &session, const Command &command, int *stoppedBy) {
   switch (command.kind) {
   case CommandKind::Infer:
     return inferFiles(session, command.inputs, command.outputs);
   case CommandKind::Train:
-    return train(session, command.train);
+    return train(session, command.train, stoppedBy);
   case CommandKind::Evaluate:
     return evaluate(session, command.train);
   case CommandKind::Generate:
@@ -95,9 +101,9 @@ const char *neededProgram(CommandKind kind) {
   return kind == CommandKind::Train ? "train_step" : kind == CommandKind::Evaluate ? "evaluate" : "infer";
 }
 
-Status guardedRun(const cleave_model &model, const Command &command) {
+Status guardedRun(const cleave_model &model, const Command &command, int *stoppedBy) {
   try {
-    return runCommand(model, command);
+    return runCommand(model, command, stoppedBy);
   } catch (const std::bad_alloc &) {
     return {Code::OutOfMemory, "out of memory"};
   } catch (const std::exception &error) {
@@ -119,7 +125,8 @@ void report(const std::string &message) {
 
 } // namespace
 
-Status runCommand(const cleave_model &model, const Command &command) {
+Status runCommand(const cleave_model &model, const Command &command, int *stoppedBy) {
+  *stoppedBy = 0;
   if (command.kind == CommandKind::Help) {
     std::fputs(command.help.c_str(), stdout);
     return Status::ok();
@@ -133,7 +140,7 @@ Status runCommand(const cleave_model &model, const Command &command) {
   options.program = neededProgram(command.kind);
   Session session;
   CLEAVE_TRY(Session::open(model, options, &session));
-  Status status = runOn(session, command);
+  Status status = runOn(session, command, stoppedBy);
   // What was recorded up to a failure is what one wants to look at.
   Status traced = session.writeTrace();
   if (status.isOk())
@@ -158,14 +165,14 @@ int runMain(int argc, const char *const *argv, const cleave_model &model) {
   std::signal(SIGXFSZ, SIG_IGN);
   Command command;
   Status status = parseCommandLine(argc, argv, programName(), &command);
-  int code = 2;
+  int code = 2, stoppedBy = 0;
   if (status.isOk()) {
-    status = guardedRun(model, command);
+    status = guardedRun(model, command, &stoppedBy);
     code = 1;
   }
   // A failed write inside fwrite() leaves nothing to flush, only the mark.
   if (status.isOk() && std::fflush(stdout) == 0 && !std::ferror(stdout))
-    return 0;
+    return stoppedBy ? 128 + stoppedBy : 0;
   std::string message = status.isOk() ? "cannot write to stdout" : status.message();
   if (!message.empty())
     report(message);

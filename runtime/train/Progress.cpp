@@ -6,13 +6,19 @@
 
 namespace cleave::rt {
 
+// Nobody reads faster, and a launcher's terminal must not fill up with what nobody reads.
+constexpr std::chrono::milliseconds kRedraw{100};
+
 Progress::Progress(uint64_t totalSteps, uint64_t logEvery, std::string unit, bool quiet)
     : total_(totalSteps), every_(logEvery), unit_(std::move(unit)), quiet_(quiet), terminal_(::isatty(1) == 1) {}
 
 void Progress::step(const StepMetrics &metrics, double perSecond, double stepSeconds) {
   bool due = metrics.step % every_ == 0 || metrics.step == total_;
-  if (quiet_ || (!terminal_ && !due))
+  auto now = Clock::now();
+  bool redraws = terminal_ && now - shownAt_ >= kRedraw;
+  if (quiet_ || !(due || redraws))
     return;
+  shownAt_ = now;
   double left = static_cast<double>(total_ - metrics.step) * stepSeconds;
   char line[256];
   std::snprintf(line, sizeof line, "step %llu/%llu  loss %.4f  lr %.2e  %s %s/s  %s left",

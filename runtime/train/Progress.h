@@ -6,6 +6,7 @@
 
 #include "runtime/train/StepMetrics.h"
 
+#include <chrono>
 #include <string>
 
 namespace cleave::rt {
@@ -27,6 +28,8 @@ private:
   uint64_t total_, every_;
   std::string unit_;
   bool quiet_, terminal_, open_ = false;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point shownAt_;
 };
 
 // "0:12", "1:02:03"

@@ -1,9 +1,13 @@
 #include "runtime/train/TrainLoop.h"
 
+#include "runtime/base/Termination.h"
+#include "runtime/comm/Communicator.h"
 #include "runtime/train/MemoryUsage.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <limits>
 
@@ -17,6 +21,8 @@ std::string formatLoss(double loss) {
   std::snprintf(text, sizeof text, "%.4f", loss);
   return text;
 }
+
+std::string signalName(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
 
 std::string describe(const Evaluation &evaluation) {
   std::string text = "val loss " + formatLoss(evaluation.loss);
@@ -50,6 +56,9 @@ Status TrainLoop::run() {
     CLEAVE_TRY(save(false));
   CLEAVE_TRY(saver_->finish().in("--save"));
   noteSaved();
+  if (stoppedBy_)
+    progress_->note("stopped by " + signalName(stoppedBy_) + " after step " + std::to_string(position_.step) + " of " +
+                    std::to_string(total_) + "; --resume auto goes on from there");
   return Status::ok();
 }
 
@@ -147,12 +156,36 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   *stop = last || (options_.patience != 0 && position_.stale >= options_.patience);
   if (*stop && !last)
     progress_->note("stopped early: no better loss in " + std::to_string(position_.stale) + " evaluations");
+  if (!*stop)
+    CLEAVE_TRY(heedSignals(stop));
   bool saves = options_.saveEvery != 0 && position_.step % options_.saveEvery == 0;
   if (saver_)
     CLEAVE_TRY(saver_->poll().in("--save"));
   noteSaved();
   if (saver_ && (saves || (isBest && options_.saveBest) || *stop))
     return save(isBest && options_.saveBest);
+  return Status::ok();
+}
+
+// A signal reaches processes at different steps, or only one of them: they ask each other about four times a second, at
+// steps that they agree on each time, and end at the same one.
+Status TrainLoop::heedSignals(bool *stop) {
+  if (!saver_ || !endsInOrder())
+    return Status::ok();
+  auto heard = static_cast<uint32_t>(endRequested());
+  if (Communicator *processes = session_->processes()) {
+    if (position_.step < meetingStep_)
+      return Status::ok();
+    constexpr uint32_t kEnd = 1u << 31, kLongest = 1000;
+    constexpr double kSecondsBetween = 0.25;
+    auto pause = static_cast<uint32_t>(std::clamp(kSecondsBetween / smoothStep_, 1.0, double{kLongest}));
+    uint32_t said = 0;
+    CLEAVE_TRY(processes->maximum(heard ? kEnd + heard : pause, &said, kControlChannel));
+    heard = said > kEnd ? said - kEnd : 0;
+    meetingStep_ = position_.step + said;
+  }
+  stoppedBy_ = static_cast<int>(heard);
+  *stop = heard != 0;
   return Status::ok();
 }
 

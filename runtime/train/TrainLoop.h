@@ -26,6 +26,8 @@ public:
   Status run();
 
   const TrainingPosition &position() const { return position_; }
+  // The signal that has ended run() before its last step (Termination.h), with all saved; 0: none.
+  int stoppedBy() const { return stoppedBy_; }
 
 private:
   Status openData();
@@ -43,6 +45,7 @@ private:
   Status save(bool isBest);
   void noteSaved();
   Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);
+  Status heedSignals(bool *stop);
 
   Session *session_ = nullptr;
   TrainOptions options_;
@@ -68,6 +71,8 @@ private:
   uint64_t sentBefore_ = 0;
   uint64_t skippedBefore_ = 0;
   unsigned skippedInARow_ = 0;
+  int stoppedBy_ = 0;
+  uint64_t meetingStep_ = 0; // when processes ask each other for signals next
 };
 
 } // namespace cleave::rt
