@@ -19,6 +19,7 @@ struct cleave_session {
   TrainingPosition position;
   ScalarState lr, step, seed, clip, loss;
   double clipNorm = std::numeric_limits<double>::infinity();
+  Status last; // of the calls that processes make together
 };
 
 namespace {
@@ -41,6 +42,16 @@ template <typename Call> cleave_code guard(Call call) {
   } catch (const std::exception &error) {
     return finish(internal(error.what()));
   }
+}
+
+// The same for calls that the processes of an MPI world make together. A session that goes after one that has failed
+// leaves others behind who wait for it, so its last word is kept.
+template <typename Call> cleave_code guardTogether(cleave_session *session, Call call) {
+  Status status;
+  cleave_code code = guard([&] { return status = call(); });
+  if (session)
+    session->last = status.isOk() && code != CLEAVE_OK ? internal("an exception") : std::move(status);
+  return code;
 }
 
 Status checkArguments(const char *call, std::initializer_list<const void *> arguments) {
@@ -159,7 +170,11 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
   });
 }
 
-void cleave_session_destroy(cleave_session *session) { delete session; }
+void cleave_session_destroy(cleave_session *session) {
+  if (session && !session->last.isOk())
+    session->session.abandon(session->last);
+  delete session;
+}
 
 cleave_code cleave_describe_input(cleave_session *session, const char *program, size_t index,
                                   cleave_tensor_info *info) {
@@ -173,7 +188,7 @@ cleave_code cleave_describe_output(cleave_session *session, const char *program,
 
 cleave_code cleave_set_input(cleave_session *session, const char *program, const char *name, const void *data,
                              size_t bytes) {
-  return guard([&]() -> Status {
+  return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_set_input", {session, program, name, data}));
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/false, bytes, &tensor));
@@ -184,7 +199,7 @@ cleave_code cleave_set_input(cleave_session *session, const char *program, const
 
 cleave_code cleave_get_output(cleave_session *session, const char *program, const char *name, void *data,
                               size_t bytes) {
-  return guard([&]() -> Status {
+  return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_get_output", {session, program, name, data}));
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/true, bytes, &tensor));
@@ -194,7 +209,7 @@ cleave_code cleave_get_output(cleave_session *session, const char *program, cons
 }
 
 cleave_code cleave_infer(cleave_session *session) {
-  return guard([&]() -> Status {
+  return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_infer", {session}));
     const fb::Program *program = nullptr;
     CLEAVE_TRY(session->session.entry("infer", &program));
@@ -203,7 +218,7 @@ cleave_code cleave_infer(cleave_session *session) {
 }
 
 cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss) {
-  return guard([&]() -> Status {
+  return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_train_step", {session}));
     return trainStep(session, learning_rate, loss);
   });
@@ -225,7 +240,7 @@ cleave_code cleave_set_clip_norm(cleave_session *session, double norm) {
 }
 
 cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums) {
-  return guard([&]() -> Status {
+  return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_evaluate", {session, sums}));
     return evaluate(session, sums);
   });
@@ -234,7 +249,7 @@ cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums) {
 uint64_t cleave_step_count(const cleave_session *session) { return session ? session->position.step : 0; }
 
 cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory) {
-  return guard([&]() -> Status {
+  return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_save_checkpoint", {session, directory}));
     SaveRequest request;
     request.directory = directory;
@@ -244,7 +259,7 @@ cleave_code cleave_save_checkpoint(cleave_session *session, const char *director
 }
 
 cleave_code cleave_load_checkpoint(cleave_session *session, const char *path) {
-  return guard([&]() -> Status {
+  return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_load_checkpoint", {session, path}));
     return loadCheckpoint(session->session, path, &session->position);
   });
