@@ -47,6 +47,29 @@ mlir::LogicalResult MeshAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic
   return mlir::success();
 }
 
+// `<["dp", "tp"], [2, 4]>`; a generated parser wants lists of at least one.
+mlir::Attribute MeshAttr::parse(mlir::AsmParser &parser, mlir::Type) {
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  llvm::SmallVector<StringAttr> names;
+  llvm::SmallVector<int64_t> sizes;
+  auto parseName = [&] { return parser.parseAttribute(names.emplace_back()); };
+  auto parseSize = [&] { return parser.parseInteger(sizes.emplace_back()); };
+  using Delimiter = mlir::AsmParser::Delimiter;
+  if (parser.parseLess() || parser.parseCommaSeparatedList(Delimiter::Square, parseName) || parser.parseComma() ||
+      parser.parseCommaSeparatedList(Delimiter::Square, parseSize) || parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), llvm::ArrayRef(names),
+                    llvm::ArrayRef(sizes));
+}
+
+void MeshAttr::print(mlir::AsmPrinter &printer) const {
+  printer << "<[";
+  llvm::interleaveComma(getNames(), printer);
+  printer << "], [";
+  llvm::interleaveComma(getSizes(), printer);
+  printer << "]>";
+}
+
 //===----------------------------------------------------------------------===//
 // ShardingAttr
 //===----------------------------------------------------------------------===//

@@ -42,7 +42,7 @@ def Cleave_MeshAttr : Cleave_Attr<"Mesh", "mesh"> {
     Example: `#cleave.mesh<["dp", "tp"], [2, 4]>` is 8 ranks.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names, ArrayRefParameter<"int64_t">:$sizes);
-  let assemblyFormat = "`<` `[` $names `]` `,` `[` $sizes `]` `>`";
+  let hasCustomAssemblyFormat = 1; // lists may be empty: one rank
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     // Size of the axis; 1 for an axis the mesh does not have.

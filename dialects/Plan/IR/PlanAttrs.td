@@ -81,8 +81,7 @@ def Plan_SegmentAttr : AttrDef<Plan_Dialect, "Segment"> {
                         "InitKind":$init, OptionalParameter<"::mlir::StringAttr">:$source,
                         OptionalParameter<"::mlir::FloatAttr">:$value, OptionalParameter<"::mlir::StringAttr">:$axis,
                         OptionalParameter<"::mlir::ArrayAttr">:$aliases);
-  let assemblyFormat = [{`<` $name `,` $type `,` `offset` `=` $offset `,` `group` `=` $group `,` `init` `=` $init
-    (`,` `source` `=` $source^)? (`,` `value` `=` $value^)? (`,` `axis` `=` $axis^)? (`,` `aliases` `=` $aliases^)? `>`}];
+  let assemblyFormat = [{`<` $name `,` $type `,` struct($offset, $group, $init, $source, $value, $axis, $aliases) `>`}];
 }
 
 #endif

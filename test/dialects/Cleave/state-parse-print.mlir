@@ -34,4 +34,9 @@ module attributes {cleave.mesh = #cleave.mesh<["dp", "tp"], [2, 4]>} {
     }
     return %y : tensor<4xf32>
   }
+
+  // One rank has no axes.
+  // CHECK: module @one_rank attributes {cleave.mesh = #cleave.mesh<[], []>}
+  module @one_rank attributes {cleave.mesh = #cleave.mesh<[], []>} {
+  }
 }

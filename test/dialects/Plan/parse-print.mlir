@@ -15,6 +15,11 @@ plan.group @dp axes = ["dp"]
 // CHECK: plan.state @w : tensor<8192xf32> parameter in "persistent" at 0 segments = [#plan.segment<"fc.weight", tensor<128x64xf32>, offset = 0, group = 0, init = weights>]
 plan.state @w : tensor<8192xf32> parameter in "persistent" at 0
   segments = [#plan.segment<"fc.weight", tensor<128x64xf32>, offset = 0, group = 0, init = weights>]
+// Of a segment's further parts, each may stand alone.
+// CHECK: plan.state @ones : tensor<4xf32> buffer in "persistent" at 0 segments = [#plan.segment<"ones", tensor<2xf32>, offset = 0, group = 0, init = constant, value = 1.000000e+00 : f32>, #plan.segment<"b", tensor<2xf32>, offset = 2, group = 1, init = weights, source = "b", aliases = ["c"]>]
+plan.state @ones : tensor<4xf32> buffer in "persistent" at 0
+  segments = [#plan.segment<"ones", tensor<2xf32>, offset = 0, group = 0, init = constant, value = 1.0 : f32>,
+              #plan.segment<"b", tensor<2xf32>, offset = 2, group = 1, init = weights, source = "b", aliases = ["c"]>]
 // CHECK: plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
 plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
 // CHECK: plan.kernel @relu generated "relu" params = []
