@@ -132,6 +132,7 @@ llvm::Error Compilation::makeContext() {
     return error;
   context = std::make_unique<mlir::MLIRContext>(registry);
   context->loadAllAvailableDialects();
+  context->printOpOnDiagnostic(false); // users know their models, not our text of them
   return llvm::Error::success();
 }
 

@@ -60,12 +60,12 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, c
   TrainingOptions training;
   auto optimizer = parseOptimizer(options.optimizer);
   if (!optimizer)
-    return optimizer.takeError();
+    return makeError("--optimizer: " + llvm::toString(optimizer.takeError()));
   training.optimizer = *optimizer;
   for (const std::string &text : options.paramGroups) {
     auto group = parseParamGroup(text);
     if (!group)
-      return group.takeError();
+      return makeError("--param-group: " + llvm::toString(group.takeError()));
     training.groups.push_back(*group);
   }
   auto average = parseLossAverage(options.lossAverage);

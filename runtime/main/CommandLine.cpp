@@ -25,12 +25,19 @@ template <typename T> void addCount(CLI::App &command, const char *name, T &targ
   takeWholeNumber(command.add_option(name, target, help));
 }
 
+// For numbers whose default is not 0, though 0 stands for it within.
+void rejectZero(CLI::Option *option) {
+  option->check([](const std::string &text) { return text == "0" ? "must be at least 1" : std::string(); });
+}
+
 void addSessionOptions(CLI::App &command, SessionOptions &session) {
   command.add_option("--weights", session.weights,
                      "Weights instead of the compiled ones: a safetensors file, a "
                      "directory of them, or a checkpoint");
   addCount(command, "--ranks", session.ranks, "Ranks; must be the product of the mesh, which is the default");
   addCount(command, "--threads", session.threads, "Compute threads per rank [as compiled]");
+  for (const char *name : {"--ranks", "--threads"})
+    rejectZero(command.get_option(name));
   command.add_option("--trace", session.trace, "Write a Chrome/Perfetto trace to this file");
 }
 
@@ -66,7 +73,8 @@ void addTrain(CLI::App &command, Command &result) {
                      "constant | step,size=N|Nepoch,gamma=G | cosine[,warmup=N][,min=LR] | linear[,warmup=N][,min=LR]");
   addOptional(command, "--clip-grad-norm", train.clipGradNorm, "Largest norm of all gradients together [off]");
   addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations [each epoch]");
-  command.add_option("--save", train.save, "Directory of checkpoints");
+  command.add_option("--save", train.save,
+                     "Directory of checkpoints; Ctrl-C and SIGTERM then finish the step, save, and end");
   addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints [the end only]");
   addCount(command, "--keep", train.keep, "Newest checkpoints to keep [all]");
   command.add_flag("--save-best", train.saveBest, "Save whenever the validation loss is the best so far");

@@ -29,6 +29,14 @@ static std::string meshText(const fb::Plan &plan) {
   return text.empty() ? "one rank" : text;
 }
 
+// "batch 8 x 1 per rank": samples of a micro-batch, micro-batches.
+static std::string batchText(const fb::Plan &plan) {
+  std::string times = std::to_string(plan.micro_batches());
+  if (plan.batch() != 0)
+    return "batch " + std::to_string(plan.batch()) + " x " + times + " per rank";
+  return plan.micro_batches() > 1 ? "no batch dimension, " + times + " runs per step" : "no batch dimension";
+}
+
 static void printBytes(std::ostream &out, const char *title, const std::map<std::string, uint64_t> &bytes) {
   out << title << "\n";
   for (const auto &[name, number] : bytes)
@@ -86,7 +94,7 @@ static void printPrecision(std::ostream &out, const fb::Plan &plan, const PlanSu
 std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
   std::ostringstream out;
   out << "target " << textOf(plan.target()) << ", mesh " << meshText(plan) << ", " << summary.parameters
-      << " parameters, batch " << plan.batch() << " x " << plan.micro_batches() << " per rank\n";
+      << " parameters, " << batchText(plan) << "\n";
   printBytes(out, "memory of one rank", summary.bytesByKind);
   out << "  " << std::left << std::setw(16) << "total" << bytesText(summary.totalBytes) << "\n";
   printStates(out, summary);

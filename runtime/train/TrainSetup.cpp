@@ -34,6 +34,8 @@ double defaultRate(const fb::Plan &plan) {
 Status checkOptions(const TrainOptions &options) {
   if (options.epochs && options.steps)
     return invalidArgument("give --epochs or --steps, not both");
+  if (options.steps == uint64_t{0} || options.epochs == uint64_t{0})
+    return invalidArgument(std::string(options.steps ? "--steps" : "--epochs") + " must be at least 1");
   if (options.lr && !(*options.lr >= 0 && std::isfinite(*options.lr)))
     return invalidArgument("--lr: expected a finite number from 0; got: " + std::to_string(*options.lr));
   if (options.clipGradNorm && !(*options.clipGradNorm > 0))

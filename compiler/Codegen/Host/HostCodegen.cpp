@@ -135,6 +135,7 @@ void Worker::run() {
   registerHostCodegen(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false);
   context.appendDialectRegistry(dialects);
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (error.empty())

@@ -289,6 +289,10 @@ TEST(CommandLine, MistakesAreOneLine) {
       {{"train", "--steps", "many"}, 2, "--steps: expected a whole number from 0; got: many"},
       {{"train", "--steps=-1"}, 2, "--steps: expected a whole number from 0; got: -1"},
       {{"train", "--threads", "-1"}, 2, "--threads: expected a whole number from 0; got: -1"},
+      {{"train", "--threads", "0"}, 2, "--threads: must be at least 1"},
+      {{"infer", "--ranks", "0"}, 2, "--ranks: must be at least 1"},
+      {{"train", "--data", data, "--steps", "0"}, 1, "--steps must be at least 1"},
+      {{"train", "--data", data, "--epochs", "0"}, 1, "--epochs must be at least 1"},
       {{"train", "--seed", "99999999999999999999"}, 2, "--seed: expected a whole number from 0; got: 9999"},
       {{"train", "--keep", "0x10"}, 2, "--keep: expected a whole number from 0; got: 0x10"},
       {{"generate", "--bytes", "-5"}, 2, "--bytes: expected a whole number from 0; got: -5"},
@@ -316,7 +320,7 @@ TEST(CommandLine, MistakesAreOneLine) {
     Result run = runCommandLine(model, mistake.arguments);
     EXPECT_EQ(run.code, mistake.code) << run.err;
     EXPECT_NE(run.err.find(mistake.expected), std::string::npos) << run.err;
-    EXPECT_EQ(run.err.rfind("tiny: error: ", 0), 0u) << run.err;
+    EXPECT_EQ(run.err.rfind("RuntimeMainTest: error: ", 0), 0u) << run.err;
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
   }
 }

@@ -154,4 +154,17 @@ TEST(PlanSummary, CountsMemoryAndTraffic) {
   expectContains(printSummary(plan, summary), "sends 1200 (1.2 KiB) per rank, 3 all_reduce");
 }
 
+TEST(PlanSummary, ModelsWithoutABatchSaySo) {
+  PlanBuilder b = makePlan();
+  b.plan.batch = 4;
+  b.plan.micro_batches = 3;
+  const fb::Plan &batched = b.open();
+  expectContains(printSummary(batched, summarize(batched)), "10 parameters, batch 4 x 3 per rank\n");
+  PlanBuilder c = makePlan();
+  c.plan.batch = 0;
+  c.plan.micro_batches = 1;
+  const fb::Plan &single = c.open();
+  expectContains(printSummary(single, summarize(single)), "10 parameters, no batch dimension\n");
+}
+
 } // namespace
