@@ -21,6 +21,7 @@ LoopSharding::LoopSharding(mlir::Operation *op, MeshAttr mesh) : op(op), mesh(me
     maps = loops.getIndexingMaps();
   }
   axes.resize(iterators.size());
+  isPartial.resize(numOperands);
   // An op that describes no loops, or describes them badly, keeps its values whole.
   bool isDescribed = maps.size() == numOperands + op->getNumResults();
   for (unsigned i = 0; isDescribed && i < maps.size(); ++i)
@@ -94,12 +95,13 @@ std::optional<ReduceKind> LoopSharding::reductionOf(int64_t loop) const {
   }
 }
 
-// Every rank would add an operand that the loop does not walk (put_add's first), unless it is zero.
+// Every rank would add an operand that the loop does not walk (put_add's first): wrong unless it is zero or a term of
+// its own.
 bool LoopSharding::isSummedAlone(int64_t loop) const {
   for (unsigned i = 0; i < numOperands; ++i) {
     bool isWalked = llvm::any_of(maps[i].getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
     bool isFloat = llvm::isa<mlir::FloatType>(valueType(op, i).getElementType());
-    if (isFloat && !isWalked && !isZero(op->getOperand(i)))
+    if (isFloat && !isWalked && !isPartial[i] && !isZero(op->getOperand(i)))
       return false;
   }
   return true;
@@ -137,6 +139,14 @@ bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowRedu
   }
   axes = std::move(proposed);
   return true;
+}
+
+SmallVector<StringRef> LoopSharding::getSummedAxes(unsigned index) const {
+  SmallVector<StringRef> summed;
+  for (int64_t loop = 0, count = maps.empty() ? 0 : axes.size(); loop < count; ++loop)
+    if (isReduction(loop) && llvm::any_of(maps[index].getResults(), [&](AffineExpr e) { return loopOf(e) == loop; }))
+      llvm::append_range(summed, axes[loop]);
+  return summed;
 }
 
 ShardingAttr LoopSharding::valueSharding(unsigned index, bool isResult) const {

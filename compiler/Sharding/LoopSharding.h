@@ -18,6 +18,11 @@ public:
   // one list of axes, an axis one loop, and the loop's size must divide evenly.
   bool propose(unsigned index, ShardingAttr sharding, bool allowReduction = true);
 
+  // Operand `index` is partial: every rank may add its own part of it.
+  void setPartial(unsigned index) { isPartial[index] = true; }
+  // The axes that split those of operand `index`'s dimensions that are summed away.
+  llvm::SmallVector<llvm::StringRef> getSummedAxes(unsigned index) const;
+
   ShardingAttr getOperand(unsigned index) const { return valueSharding(index, false); }
   ShardingAttr getResult(unsigned index) const { return valueSharding(index + numOperands, true); }
 
@@ -38,6 +43,7 @@ private:
   llvm::SmallVector<mlir::utils::IteratorType> iterators;
   llvm::SmallVector<mlir::shard::ReductionKind> kinds;
   llvm::SmallVector<mlir::AffineMap> maps;
+  llvm::SmallVector<bool> isPartial;                          // of each operand
   llvm::SmallVector<llvm::SmallVector<llvm::StringRef>> axes; // of each loop
 };
 

@@ -158,6 +158,12 @@ static bool isSplit(ShardingAttr sharding) {
                       [&](int64_t dim) { return !sharding.getDimAxes(dim).empty(); });
 }
 
+static bool isSplitOver(ShardingAttr sharding, llvm::ArrayRef<llvm::StringRef> axes) {
+  return llvm::any_of(llvm::seq<int64_t>(0, sharding.getDims().size()), [&](int64_t dim) {
+    return llvm::any_of(sharding.getDimAxes(dim), [&](llvm::StringRef axis) { return llvm::is_contained(axes, axis); });
+  });
+}
+
 // What is written to a split state wishes to be split so, and in @update also what it is computed of.
 void Propagation::collectWishes(FuncOp function) {
   for (mlir::Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
@@ -243,33 +249,68 @@ static bool makesMore(mlir::Operation *op) {
          (isRead && byteSize(result) > takenBytes);
 }
 
-// A linear op of partial terms (and zeros) gives a partial result, unless it makes more than it takes.
+static bool isFloat(Value value) {
+  return llvm::isa<mlir::FloatType>(llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType());
+}
+
+static bool sameAxes(llvm::ArrayRef<llvm::StringRef> a, llvm::ArrayRef<llvm::StringRef> b) {
+  return a.size() == b.size() && llvm::all_of(a, [&](llvm::StringRef axis) { return llvm::is_contained(b, axis); });
+}
+
+static ShardingAttr withPartial(ShardingAttr dims, ShardingAttr partial) {
+  return ShardingAttr::get(dims.getContext(), dims.getDims(), partial.getPartial(), partial.getKind());
+}
+
+// How a floating-point operand takes part when the result is to be partial as `term` is, and whether it can:
+//   a term of the same sum    keeps its splits, as far as the loops have them
+//   a zero                    is part of any sum
+//   what ranks have parts of  is summed by the op itself, over those very axes (put_add's updates)
+static bool proposeTerm(LoopSharding &loops, mlir::OpOperand &operand, ShardingAttr made, ShardingAttr term) {
+  unsigned index = operand.getOperandNumber();
+  auto axes = term.getPartialAxes();
+  if (made.getKind() == ReduceKind::Sum && sameAxes(made.getPartialAxes(), axes))
+    return loops.propose(index, resolved(made), false);
+  if (isZero(operand.get()))
+    return true;
+  return made.getPartialAxes().empty() && loops.propose(index, made) && sameAxes(loops.getSummedAxes(index), axes);
+}
+
+// Indices and conditions are no terms: along the summed axes they are equal on all ranks, or split as what they belong
+// to.
+static bool proposeChoice(LoopSharding &loops, mlir::OpOperand &operand, ShardingAttr made, ShardingAttr term) {
+  unsigned index = operand.getOperandNumber();
+  if (!made.getPartialAxes().empty())
+    return false;
+  if (isSplitOver(made, term.getPartialAxes()))
+    return loops.getOperand(index) == made;
+  loops.propose(index, made, false);
+  return true;
+}
+
+// A linear op of partial terms gives a partial result, unless it makes more than it takes.
 bool Propagation::passPartial(mlir::Operation *op) {
-  ShardingAttr partial;
-  for (Value operand : op->getOperands()) {
-    ShardingAttr sharding = made.lookup(operand);
-    if (!sharding.getPartialAxes().empty())
-      partial = partial ? partial : sharding;
-  }
-  if (!partial || partial.getKind() != ReduceKind::Sum || op->getNumResults() != 1 || makesMore(op) || !isLinear(op))
+  ShardingAttr term;
+  for (Value operand : op->getOperands())
+    if (ShardingAttr sharding = made.lookup(operand); !term && !sharding.getPartialAxes().empty())
+      term = sharding;
+  if (!term || term.getKind() != ReduceKind::Sum || op->getNumResults() != 1 || makesMore(op) || !isLinear(op))
     return false;
   LoopSharding loops(op, mesh);
-  for (mlir::OpOperand &operand : op->getOpOperands()) {
-    ShardingAttr sharding = made.lookup(operand.get());
-    bool isSameTerm = sharding.getPartial() == partial.getPartial() && sharding.getKind() == ReduceKind::Sum;
-    if (!isSameTerm && !isZero(operand.get()))
+  auto isTerm = [&](mlir::OpOperand &operand) { return !made.lookup(operand.get()).getPartialAxes().empty(); };
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (isTerm(operand))
+      loops.setPartial(operand.getOperandNumber());
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (isFloat(operand.get()) && !proposeTerm(loops, operand, made.lookup(operand.get()), term))
       return false;
-    if (isSameTerm && !loops.propose(operand.getOperandNumber(), resolved(sharding), false))
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (!isFloat(operand.get()) && !proposeChoice(loops, operand, made.lookup(operand.get()), term))
       return false;
-  }
-  auto withPartial = [&](ShardingAttr dims) {
-    return ShardingAttr::get(dims.getContext(), dims.getDims(), partial.getPartial(), ReduceKind::Sum);
-  };
   for (mlir::OpOperand &operand : op->getOpOperands()) {
     ShardingAttr sharding = loops.getOperand(operand.getOperandNumber());
-    used[&operand] = isZero(operand.get()) ? sharding : withPartial(sharding);
+    used[&operand] = isTerm(operand) ? withPartial(sharding, term) : sharding;
   }
-  made[op->getResult(0)] = withPartial(loops.getResult(0));
+  made[op->getResult(0)] = withPartial(loops.getResult(0), term);
   return true;
 }
 
@@ -286,7 +327,7 @@ bool Propagation::passWished(mlir::Operation *op) {
     return false;
   auto formOf = [&](unsigned index) {
     ShardingAttr dims = loops.getOperand(index);
-    return ShardingAttr::get(dims.getContext(), dims.getDims(), wish.getPartial(), wish.getKind());
+    return isFloat(op->getOperand(index)) ? withPartial(dims, wish) : dims;
   };
   for (mlir::OpOperand &operand : op->getOpOperands())
     if (mlir::failed(planReshard(made.lookup(operand.get()), formOf(operand.getOperandNumber()))))

@@ -123,7 +123,9 @@ private:
       Value part = sum.getOperand(i);
       if (auto reshape = part.getDefiningOp<ReshapeOp>())
         part = reshape.getOperand();
-      if (auto slice = part.getDefiningOp<SliceOp>(); slice && slice.getOperand() == old)
+      if (auto slice = part.getDefiningOp<SliceOp>()) // none where one member is all of the bucket
+        part = slice.getOperand();
+      if (part == old)
         return sum.getOperand(1 - i);
     }
     return {};

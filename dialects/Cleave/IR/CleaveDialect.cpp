@@ -1,5 +1,6 @@
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/Elementwise.h"
+#include "dialects/Cleave/IR/IndexingGradients.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -50,6 +51,7 @@ void CleaveDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/Cleave/IR/CleaveOps.cpp.inc"
       >();
+  attachPutAddGradient(*getContext());
 }
 
 mlir::Operation *CleaveDialect::materializeConstant(mlir::OpBuilder &builder, mlir::Attribute value, mlir::Type type,

@@ -1,7 +1,6 @@
 // cleave.take and cleave.put_add.
+#include "dialects/Cleave/IR/IndexingGradients.h"
 #include "dialects/Cleave/IR/OpSupport.h"
-
-#include "mlir/IR/Matchers.h"
 
 using namespace cleave;
 using llvm::ArrayRef;
@@ -123,41 +122,42 @@ llvm::LogicalResult PutAddOp::verify() {
   return mlir::success();
 }
 
-// When the operand is zero, the ranks' results for different indices add up to the whole: the index dimensions are then
-// a reduction (the gradient of an embedding under data parallelism). Any other operand would be counted once a rank.
-static bool addsToZero(PutAddOp op) {
-  mlir::SplatElementsAttr constant;
-  if (!mlir::matchPattern(op.getOperand(), mlir::m_Constant(&constant)))
-    return false;
-  if (auto number = llvm::dyn_cast<mlir::FloatAttr>(constant.getSplatValue<mlir::Attribute>()))
-    return number.getValue().isZero();
-  return constant.getSplatValue<llvm::APInt>().isZero();
-}
+// Linear in operand and updates together: the gradient of the sum passes to the operand as it is, and each update takes
+// that of the slice that it went to.
+namespace {
+struct PutAddGradient : DifferentiableOpInterface::ExternalModel<PutAddGradient, PutAddOp> {
+  llvm::LogicalResult buildVJP(mlir::Operation *op, mlir::OpBuilder &builder, ArrayRef<Value> resultGrads,
+                               llvm::SmallVectorImpl<Value> &operandGrads) const {
+    auto putAdd = llvm::cast<PutAddOp>(op);
+    if (!resultGrads[0] || !llvm::isa<mlir::FloatType>(putAdd.getType().getElementType()))
+      return mlir::success();
+    operandGrads[0] = resultGrads[0];
+    operandGrads[2] = TakeOp::create(builder, op->getLoc(), resultGrads[0], putAdd.getIndices(), putAdd.getDim());
+    return mlir::success();
+  }
+};
+} // namespace
 
+void cleave::attachPutAddGradient(mlir::MLIRContext &context) { PutAddOp::attachInterface<PutAddGradient>(context); }
+
+// The index dimensions are a reduction: ranks that put different updates make results that add up. The operand is not
+// walked by it, so that each rank would add it: that is right for a zero (the gradient of an embedding under data
+// parallelism) and for a term of a sum, and LoopSharding knows to ask.
 SmallVector<IteratorType> PutAddOp::getLoopIteratorTypes() {
-  int64_t indexRank = tensorTypeOf(getIndices()).getRank();
   SmallVector<IteratorType> types(tensorTypeOf(getUpdates()).getRank(), IteratorType::parallel);
-  if (addsToZero(*this))
-    for (int64_t loop : range(getDim(), indexRank))
-      types[loop] = IteratorType::reduction;
+  for (int64_t loop : range(getDim(), tensorTypeOf(getIndices()).getRank()))
+    types[loop] = IteratorType::reduction;
   return types;
 }
 
 SmallVector<ReductionKind> PutAddOp::getReductionLoopIteratorKinds() {
-  return SmallVector<ReductionKind>(addsToZero(*this) ? tensorTypeOf(getIndices()).getRank() : 0, ReductionKind::Sum);
+  return SmallVector<ReductionKind>(tensorTypeOf(getIndices()).getRank(), ReductionKind::Sum);
 }
 
 SmallVector<AffineMap> PutAddOp::getIndexingMaps() {
-  int64_t updateRank = tensorTypeOf(getUpdates()).getRank(), indexRank = tensorTypeOf(getIndices()).getRank();
   AffineMap table = tableMap(getOperand(), getIndices(), getDim());
-  if (addsToZero(*this))
-    return {table, indicesMap(getOperand(), getIndices(), getDim()),
-            AffineMap::getMultiDimIdentityMap(updateRank, getContext()), table};
-  SmallVector<int64_t> updates = range(0, updateRank);
-  for (int64_t loop : range(getDim(), indexRank))
-    updates[loop] = kWhole;
-  return {table, loopMap(getContext(), updateRank, SmallVector<int64_t>(indexRank, kWhole)),
-          loopMap(getContext(), updateRank, updates), table};
+  return {table, indicesMap(getOperand(), getIndices(), getDim()),
+          AffineMap::getMultiDimIdentityMap(tensorTypeOf(getUpdates()).getRank(), getContext()), table};
 }
 
 // The operand counts as copied; a kernel that works in place touches only the rows that updates go to.

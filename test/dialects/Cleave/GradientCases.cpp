@@ -135,6 +135,18 @@ static void addIndexing(std::vector<GradientCase> &cases) {
   take("4x3x", "2x5x", 0, "2x5x3x", 4);
   take("2x3x2x", "4x", 1, "2x4x2x", 3);
   take("5x", "", 0, "", 5);
+  auto putAdd = [&](const std::string &x, const std::string &i, int dim, const std::string &updates, int rows) {
+    std::string indices = "tensor<" + i + "i64>";
+    cases.push_back({"cleave.put_add",
+                     "%0, %1, %2, dim = " + std::to_string(dim) + " : " + f64(x) + ", " + indices + ", " + f64(updates),
+                     {f64(x), indices, f64(updates)},
+                     {f64(x)},
+                     -2,
+                     2,
+                     rows});
+  };
+  putAdd("4x3x", "2x5x", 0, "2x5x3x", 4);
+  putAdd("2x3x2x", "4x", 1, "2x4x2x", 3);
 }
 
 std::vector<GradientCase> cleave::test::gradientCases() {
