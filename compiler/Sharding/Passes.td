@@ -27,6 +27,24 @@ def Partition : Pass<"partition", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::shard::ShardDialect"];
 }
 
+def CombineReductions : Pass<"combine-reductions", "::mlir::func::FuncOp"> {
+  let summary = "makes one of small all-reduces that wait for nothing of each other";
+  let description = [{
+    Before: sharded level. After: small all_reduces of one function over the same axes, by the same kind and of one element type, none of which needs another's result, are one all_reduce of
+    their operands laid end to end; it stands where the last one stood, and what needs an earlier one's result comes behind it. A collective of a few numbers costs its
+    latency, so that forty running statistics are forty times as dear as one. Buckets and what is read from a state are left as they are: they have been laid out
+    already. So is what much would have to wait for: members, their sum and what waits are bounded by `small-bytes`, and 16 times that.
+
+    ```mlir
+    %a = shard.all_reduce %x ... : tensor<16xf32>            %0 = cleave.concat %x, %y dim = 0
+    cleave.write %a, @mean                            =>     %1 = shard.all_reduce %0 ... : tensor<48xf32>
+    %b = shard.all_reduce %y ... : tensor<32xf32>            %a = cleave.slice %1, [0], [16], [1]
+    cleave.write %b, @other                                  ...
+    ```
+  }];
+  let options = [Option<"smallBytes", "small-bytes", "int64_t", "65536", "the largest operand that is combined with others">];
+}
+
 def VerifySharded : Pass<"verify-sharded", "::mlir::ModuleOp"> {
   let summary = "checks the sharded level's normal form";
   let description = [{

@@ -1,6 +1,8 @@
 #include "compiler/Sharding/Pipeline.h"
 #include "compiler/Sharding/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 void cleave::buildShardingPipeline(mlir::OpPassManager &manager, const ShardingOptions &options) {
   AssignShardingsOptions assign;
   assign.dataAxes.assign(options.dataAxes.begin(), options.dataAxes.end());
@@ -8,5 +10,7 @@ void cleave::buildShardingPipeline(mlir::OpPassManager &manager, const ShardingO
   assign.gradSync = options.gradSync;
   manager.addPass(createAssignShardings(assign)); // decides on the whole module: states tie its functions together
   manager.addPass(createPartition());             // needs all decisions, changes all types at once
+  // Where all collectives are seen, and before kernels are formed of what stands between them.
+  manager.addNestedPass<mlir::func::FuncOp>(createCombineReductions());
   manager.addPass(createVerifySharded());
 }

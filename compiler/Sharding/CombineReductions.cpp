@@ -1,0 +1,176 @@
+// combine-reductions: see Passes.td. One walk over a function keeps one *group* open: the reductions met last that may
+// be one, none of which waits for another, and the ops that wait for them.
+#include "compiler/Sharding/Passes.h"
+#include "dialects/Cleave/IR/Elementwise.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_COMBINEREDUCTIONS
+#include "compiler/Sharding/Passes.h.inc"
+} // namespace cleave
+
+using namespace cleave;
+using llvm::SmallVector;
+using mlir::Operation;
+using mlir::RankedTensorType;
+using mlir::Value;
+using mlir::shard::AllReduceOp;
+
+namespace {
+
+// Members begin on multiples of this, as every buffer of a plan does.
+constexpr int64_t kAlignBytes = 64;
+// All that a group lays end to end, and all that waits for it, is at most this many times the largest member.
+constexpr int64_t kMaxFactor = 16;
+
+RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+
+// A bucket is one already, and what a state holds is reduced where it lies.
+bool isLaidOut(Value value) {
+  Operation *maker = value.getDefiningOp();
+  while (maker && llvm::isa<ReshapeOp, CastOp>(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  return maker && llvm::isa<ReadOp, ConcatOp>(maker);
+}
+
+struct Group {
+  SmallVector<AllReduceOp> members;
+  llvm::SetVector<Operation *> waiting; // what uses a member's result, directly or not, in order
+  int64_t bytes = 0, waitingBytes = 0;
+
+  bool isWaiting(Operation *op) const {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      Operation *maker = operand.getDefiningOp();
+      return maker && (waiting.contains(maker) || llvm::is_contained(members, maker));
+    });
+  }
+  // The same ranks, kind and element type.
+  bool takes(AllReduceOp reduce) const {
+    AllReduceOp first = members.empty() ? reduce : members.front();
+    return first.getGridAttr() == reduce.getGridAttr() && first.getGridAxesAttr() == reduce.getGridAxesAttr() &&
+           first.getReduction() == reduce.getReduction() &&
+           typeOf(first.getInput()).getElementType() == typeOf(reduce.getInput()).getElementType();
+  }
+};
+
+class Combiner {
+public:
+  Combiner(mlir::Block &block, int64_t smallBytes) : block(block), smallBytes(smallBytes) {}
+
+  void run() {
+    for (Operation &op : block.without_terminator())
+      visit(&op);
+    for (Group &group : closed)
+      combine(group);
+    combine(open);
+  }
+
+private:
+  void visit(Operation *op) {
+    bool waits = open.isWaiting(op);
+    if (waits)
+      keepWaiting(op);
+    else if (readsWhatWaits(op))
+      close();
+    auto reduce = llvm::dyn_cast<AllReduceOp>(op);
+    if (!reduce || byteSize(reduce.getInput().getType()) > smallBytes || isLaidOut(reduce.getInput()))
+      return;
+    int64_t bytes = llvm::alignTo(byteSize(reduce.getInput().getType()), kAlignBytes);
+    if (waits || !open.takes(reduce) || open.bytes + bytes > kMaxFactor * smallBytes)
+      close();
+    open.members.push_back(reduce);
+    open.bytes += bytes;
+  }
+
+  // Ops that wait for a member wait for those that come to it later, too, unless that holds up too much.
+  void keepWaiting(Operation *op) {
+    for (Value result : op->getResults())
+      open.waitingBytes += byteSize(result.getType());
+    bool canMove = llvm::isa<WriteOp>(op) || mlir::isMemoryEffectFree(op);
+    if (!canMove || open.waitingBytes > kMaxFactor * smallBytes)
+      return close();
+    open.waiting.insert(op);
+  }
+
+  bool readsWhatWaits(Operation *op) const {
+    auto read = llvm::dyn_cast<ReadOp>(op);
+    return read && llvm::any_of(open.waiting, [&](Operation *waiting) {
+             auto write = llvm::dyn_cast<WriteOp>(waiting);
+             return write && write.getState() == read.getState();
+           });
+  }
+
+  void close() {
+    closed.push_back(std::move(open));
+    open = Group();
+  }
+
+  // The members end to end, zeros between them, reduced once where the last one stood.
+  void combine(Group &group) {
+    if (group.members.size() < 2)
+      return;
+    AllReduceOp last = group.members.back();
+    mlir::OpBuilder builder(last);
+    mlir::Type element = typeOf(last.getInput()).getElementType();
+    int64_t unit = kAlignBytes * 8 / std::max(element.getIntOrFloatBitWidth(), 8u), end = 0;
+    SmallVector<Value> pieces;
+    SmallVector<int64_t> offsets;
+    auto flat = [&](int64_t size) { return RankedTensorType::get({size}, element); };
+    for (AllReduceOp member : group.members) {
+      Value input = member.getInput();
+      int64_t size = typeOf(input).getNumElements(), padding = llvm::alignTo(size, unit) - size;
+      pieces.push_back(ReshapeOp::create(builder, member.getLoc(), flat(size), input));
+      if (padding != 0)
+        pieces.push_back(splat(builder, member.getLoc(), flat(padding), 0.0));
+      offsets.push_back(end);
+      end += size + padding;
+    }
+    Value whole = ConcatOp::create(builder, last.getLoc(), pieces, builder.getI64IntegerAttr(0));
+    auto combined = llvm::cast<AllReduceOp>(builder.clone(*last));
+    combined.getInputMutable().assign(whole);
+    combined.getResult().setType(flat(end));
+    if (auto reason = last->getAttrOfType<mlir::StringAttr>("cleave.reason"))
+      combined->setAttr("cleave.reason", builder.getStringAttr(llvm::Twine(group.members.size()) +
+                                                               " in one, the last " + reason.getValue()));
+    moveWaiting(group, combined);
+    for (auto [member, offset] : llvm::zip_equal(group.members, offsets))
+      takeApart(member, combined.getResult(), offset);
+  }
+
+  void moveWaiting(Group &group, AllReduceOp combined) {
+    Operation *behind = group.members.back();
+    for (Operation *op : group.waiting)
+      if (op->isBeforeInBlock(combined)) {
+        op->moveAfter(behind);
+        behind = op;
+      }
+  }
+
+  void takeApart(AllReduceOp member, Value whole, int64_t offset) {
+    mlir::OpBuilder builder(whole.getContext());
+    builder.setInsertionPointAfterValue(whole);
+    int64_t size = typeOf(member.getResult()).getNumElements(), one = 1;
+    auto part = SliceOp::create(builder, member.getLoc(), whole, llvm::ArrayRef(offset), llvm::ArrayRef(size),
+                                llvm::ArrayRef(one));
+    Value shaped = ReshapeOp::create(builder, member.getLoc(), typeOf(member.getResult()), part);
+    member.getResult().replaceAllUsesWith(shaped);
+    member.erase();
+  }
+
+  mlir::Block &block;
+  int64_t smallBytes;
+  Group open;
+  std::vector<Group> closed;
+};
+
+struct CombineReductions : cleave::impl::CombineReductionsBase<CombineReductions> {
+  using CombineReductionsBase::CombineReductionsBase;
+
+  void runOnOperation() override {
+    if (!getOperation().isDeclaration())
+      Combiner(getOperation().getBody().front(), smallBytes).run();
+  }
+};
+} // namespace
