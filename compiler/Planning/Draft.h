@@ -63,7 +63,8 @@ struct Step {
   bool early = false; // hoistSteps may move it up
   unsigned event = 0; // Record, Wait
   size_t payload = 0; // what to emit; the maker's business, but no two steps have the same
-  // The number of the gather that this step is part of; steps of one gather stand together.
+  // The number of the gather that this step is part of: of one gather they need nothing but states and each other, and
+  // nobody else needs any of them before the last one.
   std::optional<unsigned> gather = {};
   // Payloads of steps listed before that must be done before this one starts, though no bytes say so.
   std::vector<size_t> after = {};

@@ -204,6 +204,7 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
   NamedAttrList fields;
   fields.set("kernel", *symbol);
   Step &step = addStep(kernel, "launch", std::move(uses), fields);
+  kernelSteps[kernel] = draft.steps.size() - 1;
   if (accumulatesReduced(kernel)) {
     step.stream = kReduceStream;
     step.early = true;

@@ -77,6 +77,7 @@ private:
   bool isReducedPart(mlir::Value value) const;
   bool accumulatesReduced(cleave::KernelOp kernel) const;
   bool canGatherInPlace(mlir::shard::AllGatherOp op, Place part, Share share, uint64_t bytes);
+  bool isMadeOfStates(mlir::Value part, llvm::SmallVectorImpl<size_t> &makers) const;
   void classify();
 
   // Collectives: what is common to them.
@@ -111,6 +112,7 @@ private:
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::StringMap<unsigned> stateRoots;
   std::map<RegionKind, unsigned> poolRoots;
+  llvm::DenseMap<mlir::Operation *, size_t> kernelSteps; // where the step of a kernel stands
 };
 
 } // namespace cleave::plan

@@ -225,6 +225,25 @@ bool DraftBuilder::canGatherInPlace(shard::AllGatherOp op, Place part, Share sha
   return write && stateRoot(write.getState()) == part.root && part.offset == 0 && draft.roots[part.root].bytes == bytes;
 }
 
+// Whether a part can be made at any time before it is gathered: it is a state's, or kernels make it of such parts alone
+// (the cast of a parameter) and for nobody else. `makers` are the steps of these kernels.
+bool DraftBuilder::isMadeOfStates(Value part, llvm::SmallVectorImpl<size_t> &makers) const {
+  if (readBehind(part))
+    return true;
+  Operation *maker = part.getDefiningOp();
+  auto isForOne = [](Value value) { return value.hasOneUse(); };
+  if (!maker || !llvm::all_of(maker->getResults(), isForOne))
+    return false;
+  auto kernel = dyn_cast<cleave::KernelOp>(maker);
+  bool isView = !kernel && byteViews(maker).size() == 1;
+  if (!kernel && !isView)
+    return false;
+  if (kernel)
+    makers.push_back(kernelSteps.lookup(kernel));
+  return maker->getNumOperands() > 0 &&
+         llvm::all_of(maker->getOperands(), [&](Value operand) { return isMadeOfStates(operand, makers); });
+}
+
 LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
   FailureOr<Place> part = placeOf(op.getInput());
   FailureOr<Extent> extent =
@@ -234,11 +253,12 @@ LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
   if (extent->ranks == 1)
     return passThrough(op, *part), success();
   Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
-  // Of a state's part: can be issued at any time before it is used.
-  std::optional<unsigned> number;
-  if (readBehind(op.getInput())) {
+  std::optional<unsigned> number; // of one that can be issued at any time before it is used
+  if (llvm::SmallVector<size_t> makers; isMadeOfStates(op.getInput(), makers)) {
     number = draft.gathers.size();
     draft.gathers.push_back({op->hasAttr("cleave.backward")});
+    for (size_t maker : makers)
+      draft.steps[maker].gather = number;
   }
   auto finish = [&](Step &step) {
     step.stream = kGatherStream;
@@ -293,11 +313,17 @@ void DraftBuilder::classify() {
   settle(draft.gathered);
   settle(draft.unreduced);
   // A gather that fills a state is no prefetch: it belongs where its input is made.
-  for (Step &step : draft.steps)
-    if (step.gather && draft.roots[step.uses.front().root].fixed)
+  std::vector<char> fillsState(draft.gathers.size(), 0);
+  for (const Step &step : draft.steps) // the last step of a gather is the one that fills
+    if (step.gather)
+      fillsState[*step.gather] = draft.roots[step.uses.front().root].fixed.has_value();
+  for (Step &step : draft.steps) {
+    if (step.gather && fillsState[*step.gather])
       step.gather.reset();
-  for (Step &step : draft.steps)
+    else if (step.gather) // the kernels that make its part, too
+      step.stream = kGatherStream;
     step.early = step.early && !step.gather;
+  }
 }
 
 } // namespace cleave::plan

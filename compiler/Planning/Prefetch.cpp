@@ -3,7 +3,7 @@
 #include "compiler/Planning/Schedule.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 
 namespace cleave::plan {
 
@@ -41,6 +41,7 @@ private:
   size_t bound() const { return std::max(1u, options_.inFlight); }
 
   void takeOut();
+  std::vector<size_t> mayMeet(const Unit &unit) const;
   void findUses(Unit &unit, size_t position);
   size_t wanted(size_t k) const;
   void choosePositions();
@@ -50,24 +51,48 @@ private:
   std::vector<Step> &steps_;
   const PrefetchOptions &options_;
   std::vector<Unit> units_;
+  // Without an index every gather would be compared with every step.
+  std::map<unsigned, std::vector<size_t>> usersOf_; // root -> steps
+  std::vector<size_t> barriers_;
 };
 
 void Prefetcher::takeOut() {
   std::vector<Step> rest;
-  std::vector<size_t> position(units_.size(), 0); // where each one stood
+  std::vector<size_t> position(units_.size(), 0); // where each one began
   for (Step &step : steps_) {
     if (!step.gather) {
       rest.push_back(std::move(step));
       continue;
     }
-    position[*step.gather] = rest.size();
-    units_[*step.gather].steps.push_back(std::move(step));
+    std::vector<Step> &steps = units_[*step.gather].steps;
+    if (steps.empty())
+      position[*step.gather] = rest.size();
+    steps.push_back(std::move(step));
   }
   steps_ = std::move(rest);
+  for (size_t at = 0; at < steps_.size(); ++at) {
+    if (steps_[at].kind == StepKind::Barrier)
+      barriers_.push_back(at);
+    for (const RootUse &use : steps_[at].uses)
+      usersOf_[use.root].push_back(at);
+  }
   for (size_t i = 0; i < units_.size(); ++i)
-    findUses(units_[i], position[i]);
+    if (!units_[i].steps.empty()) // what fills a state is no unit
+      findUses(units_[i], position[i]);
   units_.erase(std::remove_if(units_.begin(), units_.end(), [](const Unit &unit) { return unit.steps.empty(); }),
                units_.end());
+}
+
+// The steps that may conflict with one of the unit's, in order.
+std::vector<size_t> Prefetcher::mayMeet(const Unit &unit) const {
+  std::vector<size_t> found = barriers_;
+  for (const Step &step : unit.steps)
+    for (const RootUse &use : step.uses)
+      if (auto users = usersOf_.find(use.root); users != usersOf_.end())
+        found.insert(found.end(), users->second.begin(), users->second.end());
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
 }
 
 void Prefetcher::findUses(Unit &unit, size_t position) {
@@ -77,17 +102,21 @@ void Prefetcher::findUses(Unit &unit, size_t position) {
   };
   Step filling;
   filling.uses = {unit.steps.back().uses.front()};
-  for (unit.earliest = position; unit.earliest > 0 && !meets(unit.earliest - 1);)
-    --unit.earliest;
+  unit.earliest = 0;
   unit.first = unit.last = position;
   bool found = false;
-  for (size_t at = position; at < steps_.size(); ++at)
-    if (meets(at)) {
-      unit.first = found ? unit.first : at;
-      found = true;
-      // A step that only changes what was gathered ends nothing: it must come behind, no more.
-      unit.last = conflict(steps_[at], filling, false) ? at : std::max(unit.last, unit.first);
+  for (size_t at : mayMeet(unit)) {
+    if (!meets(at))
+      continue;
+    if (at < position) {
+      unit.earliest = at + 1;
+      continue;
     }
+    unit.first = found ? unit.first : at;
+    found = true;
+    // A step that only changes what was gathered ends nothing: it must come behind, no more.
+    unit.last = conflict(steps_[at], filling, false) ? at : std::max(unit.last, unit.first);
+  }
 }
 
 // Where the options want it, the bound aside.
