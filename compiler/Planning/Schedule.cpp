@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -51,10 +52,15 @@ private:
   void waitForConflicts(size_t at);
   void advance(size_t at);
 
+  std::vector<size_t> mayConflict(size_t at) const;
+
   const std::vector<Step> &steps_;
   std::map<size_t, size_t> positionOf_; // of a payload
-  std::vector<Clock> known_;            // of each stream, as it stands
-  std::vector<Clock> clockAt_;          // right behind each step
+  // Who has used a root so far, by stream, ascending: only these can conflict. A barrier conflicts with all.
+  std::map<unsigned, std::vector<std::vector<size_t>>> usersOf_;
+  std::vector<size_t> barriers_;
+  std::vector<Clock> known_;   // of each stream, as it stands
+  std::vector<Clock> clockAt_; // right behind each step
   std::vector<uint64_t> ordinal_;
   std::map<int64_t, unsigned> recordOf_; // step -> event recorded behind it
   struct Wait {
@@ -74,9 +80,27 @@ void Synchronizer::waitFor(unsigned stream, size_t at, int64_t earlier) {
     known_[stream][s] = std::max(known_[stream][s], (*clock)[s]);
 }
 
+// Earlier steps of other streams, latest first.
+std::vector<size_t> Synchronizer::mayConflict(size_t at) const {
+  const Step &step = steps_[at];
+  std::vector<size_t> found = barriers_;
+  if (step.kind == StepKind::Barrier) {
+    found.resize(at);
+    std::iota(found.begin(), found.end(), size_t{0});
+  }
+  for (const RootUse &use : step.uses)
+    if (auto users = usersOf_.find(use.root); users != usersOf_.end())
+      for (unsigned stream = 0; stream < users->second.size(); ++stream)
+        if (stream != step.stream)
+          found.insert(found.end(), users->second[stream].begin(), users->second[stream].end());
+  std::sort(found.begin(), found.end(), std::greater<>());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
 // Latest first: what a later step of a stream knows makes waits for earlier ones unnecessary.
 void Synchronizer::waitForConflicts(size_t at) {
-  for (size_t earlier = at; earlier-- > 0;)
+  for (size_t earlier : mayConflict(at))
     if (steps_[earlier].stream != steps_[at].stream && conflict(steps_[earlier], steps_[at], /*countScratch=*/true))
       waitFor(steps_[at].stream, at, static_cast<int64_t>(earlier));
   std::set<size_t, std::greater<>> named;
@@ -92,6 +116,13 @@ void Synchronizer::advance(size_t at) {
   known_[stream][stream] = ++ordinal_[stream];
   clockAt_[at] = known_[stream];
   positionOf_[steps_[at].payload] = at;
+  if (steps_[at].kind == StepKind::Barrier)
+    barriers_.push_back(at);
+  for (const RootUse &use : steps_[at].uses) {
+    auto &users = usersOf_.try_emplace(use.root, known_.size()).first->second[stream];
+    if (users.empty() || users.back() != at)
+      users.push_back(at);
+  }
 }
 
 unsigned Synchronizer::run() {
