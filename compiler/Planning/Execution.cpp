@@ -19,7 +19,13 @@ static AxisMask maskOf(const flatbuffers::Vector<uint32_t> *axes) {
 }
 
 Execution::Execution(const fb::Plan &plan, std::vector<Finding> *findings)
-    : plan_(plan), findings_(findings), clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)) {}
+    : plan_(plan), findings_(findings), clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)) {
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    uint64_t &end = stateEnds_[{state.region(), state.offset()}];
+    end = std::max(end, state.offset() + stateShardBytes(plan, state));
+  }
+}
 
 AxisMask Execution::axesOf(unsigned group) const { return maskOf(plan_.groups()->Get(group)->axes()); }
 
@@ -333,12 +339,11 @@ void Execution::checkOwnOverlaps(const InstructionView &view, const Moment &mome
 void Execution::checkInsideState(const fb::Buffer &buffer, const Moment &moment) {
   if (plan_.regions()->Get(buffer.region())->kind() != fb::RegionKind::persistent)
     return;
-  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
-    const fb::State &state = *plan_.states()->Get(i);
-    if (state.region() == buffer.region() && state.offset() <= buffer.offset() &&
-        bufferEnd(plan_, buffer) <= state.offset() + stateShardBytes(plan_, state))
-      return;
-  }
+  // States share no bytes (checkStatePlaces): only the last that begins before the buffer can hold it.
+  auto behind = stateEnds_.upper_bound({buffer.region(), buffer.offset()});
+  if (behind != stateEnds_.begin() && std::prev(behind)->first.first == buffer.region() &&
+      bufferEnd(plan_, buffer) <= std::prev(behind)->second)
+    return;
   find("state", text(moment.ref) + " uses " +
                     describeBytes(plan_, buffer.region(), buffer.offset(), bufferEnd(plan_, buffer)) +
                     ", which lies in no single state");

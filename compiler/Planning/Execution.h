@@ -58,7 +58,8 @@ private:
 
   const rt::fb::Plan &plan_;
   std::vector<Finding> *findings_;
-  std::vector<Clock> clocks_; // [stream][stream]
+  std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> behind the last
+  std::vector<Clock> clocks_;                                   // [stream][stream]
   std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;
 };
 

@@ -2,6 +2,8 @@
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/Passes.h"
 
+#include "llvm/ADT/StringMap.h"
+
 namespace cleave {
 #define GEN_PASS_DEF_VERIFYSHARDED
 #include "compiler/Sharding/Passes.h.inc"
@@ -23,6 +25,8 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
       return signalPassFailure();
     }
     checkGrid();
+    for (auto state : module.getOps<StateOp>())
+      states[state.getSymName()] = state;
     module.walk([&](mlir::Operation *op) { check(op); });
     if (isWrong)
       signalPassFailure();
@@ -64,7 +68,7 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
   }
 
   void checkAccess(mlir::Operation *op, llvm::StringRef name, mlir::Type type) {
-    auto state = getOperation().lookupSymbol<StateOp>(name);
+    auto state = states.lookup(name);
     if (!state || !state.getStorage())
       return; // told already
     auto stored = state.getStorage()->getLocalType(state.getTensorType(), mesh);
@@ -81,6 +85,7 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
   }
 
   MeshAttr mesh;
+  llvm::StringMap<StateOp> states;
   llvm::DenseSet<int64_t> instances;
   bool isWrong = false;
 };

@@ -121,7 +121,7 @@ bool reduces(Operation *op) {
 class FunctionRounder {
 public:
   FunctionRounder(ModuleOp module, func::FuncOp function, Type narrow)
-      : module(module), function(function), block(function.getBody().front()), builder(function.getContext()),
+      : symbols(module), function(function), block(function.getBody().front()), builder(function.getContext()),
         wide(builder.getF32Type()), narrow(narrow) {}
 
   void run() {
@@ -148,7 +148,7 @@ private:
       return;
     for (Value result : op->getResults()) {
       if (auto read = dyn_cast<ReadOp>(op))
-        result.setType(lookupState(module, read.getState()).getTensorType());
+        result.setType(symbols.lookup<StateOp>(read.getState()).getTensorType());
       if (!isHalf(elementOf(result)))
         continue;
       builder.setInsertionPointAfter(op);
@@ -199,7 +199,7 @@ private:
   }
 
   bool isParameter(ReadOp read) {
-    StateOp state = lookupState(module, read.getState());
+    StateOp state = symbols.lookup<StateOp>(read.getState());
     return state && state.getRole() == Role::Parameter && isWorking(state.getTensorType().getElementType());
   }
 
@@ -287,12 +287,12 @@ private:
       operand.set(Arithmetic(builder, operand.get().getLoc()).cast(operand.get(), getElementTypeOrSelf(type)));
     for (auto write : block.getOps<WriteOp>()) {
       builder.setInsertionPoint(write);
-      Type type = lookupState(module, write.getState()).getTensorType().getElementType();
+      Type type = symbols.lookup<StateOp>(write.getState()).getTensorType().getElementType();
       write.getValueMutable().assign(Arithmetic(builder, write.getLoc()).cast(write.getValue(), type));
     }
   }
 
-  ModuleOp module;
+  SymbolTable symbols;
   func::FuncOp function;
   Block &block;
   OpBuilder builder;

@@ -22,9 +22,10 @@ bool isFloat(Value value) { return isa<FloatType>(tensorType(value).getElementTy
 class ActiveValues {
 public:
   ActiveValues(ModuleOp module, Block &block) {
+    SymbolTable symbols(module);
     for (Operation &op : block) {
       auto read = dyn_cast<ReadOp>(op);
-      bool active = read ? isTrainable(lookupState(module, read.getState()))
+      bool active = read ? isTrainable(symbols.lookup<StateOp>(read.getState()))
                          : llvm::any_of(op.getOperands(), [&](Value v) { return contains(v); });
       if (active)
         for (Value result : op.getResults())
@@ -161,10 +162,11 @@ private:
   // One gradient state a parameter, written as soon as its gradient is there. False if there is none.
   bool addToGradients(OpBuilder &builder, Block &block, ArrayRef<Operation *> forward, const ReverseWalk &walk) {
     SmallVector<std::pair<Value, StateOp>> found;
+    SymbolTable symbols(getOperation());
     for (Operation *op : forward)
       if (auto read = dyn_cast<ReadOp>(op))
         if (Value gradient = walk.get(read.getResult()))
-          found.emplace_back(gradient, lookupState(getOperation(), read.getState()));
+          found.emplace_back(gradient, symbols.lookup<StateOp>(read.getState()));
     for (auto [gradient, parameter] : found) {
       Type element = parameter.getTensorType().getElementType();
       if (gradientType && floatKind(element))

@@ -34,16 +34,16 @@ Origin join(Origin a, Origin b) {
 // the ops that blocks are cut from. The others (running statistics, masks, weights) go with the ops beside them.
 class Spine {
 public:
-  Spine(ModuleOp module, const JointFunction &joint) {
+  Spine(const SymbolTable &symbols, const JointFunction &joint) {
     for (Operation &op : joint.function.getBody().front()) {
       if (joint.backward.contains(&op))
         continue;
       ops.push_back(&op);
-      Origin origin = originOf(module, op);
+      Origin origin = originOf(symbols, op);
       for (Value result : op.getResults())
         origins[result] = origin;
     }
-    findContributors(module);
+    findContributors(symbols);
   }
 
   ArrayRef<Operation *> forwardOps() const { return ops; }
@@ -51,14 +51,14 @@ public:
   bool contains(Operation *op) const { return contributors.contains(op) && isActivation(op); }
 
 private:
-  static bool isParameter(ModuleOp module, ReadOp read) {
-    StateOp state = lookupState(module, read.getState());
+  static bool isParameter(const SymbolTable &symbols, ReadOp read) {
+    auto state = symbols.lookup<StateOp>(read.getState());
     return state && state.getRole() == Role::Parameter;
   }
 
-  Origin originOf(ModuleOp module, Operation &op) const {
+  Origin originOf(const SymbolTable &symbols, Operation &op) const {
     if (auto read = dyn_cast<ReadOp>(op))
-      return isParameter(module, read) ? Origin::Weight : Origin::Constant;
+      return isParameter(symbols, read) ? Origin::Weight : Origin::Constant;
     Origin origin = Origin::Constant;
     for (Value operand : op.getOperands())
       origin = join(origin, originOf(operand));
@@ -70,11 +70,11 @@ private:
   }
 
   // What the function's results and its scalars (the loss's sum and count) are made of.
-  void findContributors(ModuleOp module) {
+  void findContributors(const SymbolTable &symbols) {
     for (Operation *op : llvm::reverse(ops)) {
       bool isRoot = op->hasTrait<OpTrait::IsTerminator>();
       if (auto write = dyn_cast<WriteOp>(op)) {
-        StateOp state = lookupState(module, write.getState());
+        auto state = symbols.lookup<StateOp>(write.getState());
         isRoot = state && state.getRole() == Role::Scalar;
       }
       if (!isRoot && !contributors.contains(op))
@@ -159,7 +159,8 @@ private:
       return signalPassFailure();
     }
     blockOf.clear();
-    Spine spine(getOperation(), JointFunction(function));
+    SymbolTable symbols(getOperation());
+    Spine spine(symbols, JointFunction(function));
     int64_t count = placeSpine(spine);
     placeSideBranches(spine);
     placeSources(spine);
@@ -226,13 +227,14 @@ private:
 
   void annotate(const Spine &spine, int64_t count) {
     ModuleOp module = getOperation();
+    SymbolTable symbols(module);
     Builder builder(&getContext());
     llvm::MapVector<Operation *, int64_t> blockOfState;
     for (Operation *op : spine.forwardOps()) {
       int64_t block = blockOf.lookup_or(op, -1);
       setBlock(op, block);
       if (auto read = dyn_cast<ReadOp>(op))
-        if (StateOp state = lookupState(module, read.getState()); state && state.getRole() == Role::Parameter) {
+        if (auto state = symbols.lookup<StateOp>(read.getState()); state && state.getRole() == Role::Parameter) {
           auto [known, isNew] = blockOfState.try_emplace(state, block);
           if (!isNew && known->second != block)
             known->second = -1;

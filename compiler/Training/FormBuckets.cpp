@@ -159,9 +159,12 @@ private:
       module.emitError("expected a function @c0; differentiate makes it");
       return signalPassFailure();
     }
-    SmallVector<StateOp> gradients = gradientsInOrder(joint);
-    SmallVector<StateOp> trained =
-        llvm::map_to_vector(gradients, [&](StateOp gradient) { return getParameterOf(getOperation(), gradient); });
+    SymbolTable symbols(module);
+    SmallVector<StateOp> gradients = gradientsInOrder(symbols, joint);
+    SmallVector<StateOp> trained = llvm::map_to_vector(gradients, [&](StateOp gradient) { // as getParameterOf
+      StringRef name = gradient.getSymName();
+      return name.consume_back(".grad") ? symbols.lookup<StateOp>(name) : StateOp();
+    });
     for (auto [index, bucket] : llvm::enumerate(form(trained, gradients))) {
       std::string name = "bucket" + std::to_string(index);
       declare(name, bucket, trained);
@@ -189,10 +192,10 @@ private:
     }));
   }
 
-  SmallVector<StateOp> gradientsInOrder(func::FuncOp joint) {
+  SmallVector<StateOp> gradientsInOrder(const SymbolTable &symbols, func::FuncOp joint) {
     SmallVector<StateOp> gradients;
     for (auto write : joint.getBody().front().getOps<WriteOp>())
-      if (StateOp state = lookupState(getOperation(), write.getState()); state.getRole() == Role::Gradient)
+      if (auto state = symbols.lookup<StateOp>(write.getState()); state.getRole() == Role::Gradient)
         gradients.push_back(state);
     return gradients;
   }
