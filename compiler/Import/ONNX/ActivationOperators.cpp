@@ -34,7 +34,7 @@ Value thresholdedRelu(OpContext &op, Value x) {
 
 // alpha (e^min(x, 0) - 1): the exponent is clamped, so that the branch not taken has a finite gradient.
 Value negativeElu(Emitter &emit, Value x, double alpha) {
-  Value clamped = emit.binary<MinOp>(x, 0.0);
+  Value clamped = emit.atMost(x, 0.0);
   return emit.mul(emit.add(emit.unary<ExpOp>(clamped), -1.0), alpha);
 }
 
@@ -55,7 +55,7 @@ Value celu(OpContext &op, Value x) {
   return op.emit.add(relu(op, x), negativeElu(op.emit, scaled, alpha));
 }
 
-Value clampUnit(Emitter &emit, Value x) { return emit.binary<MinOp>(emit.binary<MaxOp>(x, 0.0), 1.0); }
+Value clampUnit(Emitter &emit, Value x) { return emit.atMost(emit.atLeast(x, 0.0), 1.0); }
 
 Value hardSigmoid(OpContext &op, Value x) {
   Value line = op.emit.add(op.emit.mul(x, op.floatAttr("alpha", 0.2)), op.floatAttr("beta", 0.5));

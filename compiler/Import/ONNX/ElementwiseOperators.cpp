@@ -228,7 +228,7 @@ LogicalResult importClip(OpContext &op) {
       continue;
     if (failed(op.expectBroadcast({result, op.value(i)})))
       return failure();
-    result = i == 1 ? op.emit.binary<MaxOp>(result, op.value(i)) : op.emit.binary<MinOp>(result, op.value(i));
+    result = i == 1 ? op.emit.atLeast(result, op.value(i)) : op.emit.atMost(result, op.value(i));
   }
   return op.result(result);
 }

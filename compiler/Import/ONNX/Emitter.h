@@ -55,6 +55,11 @@ public:
   Value compare(Predicate predicate, Value a, double b) { return compare(predicate, a, splat(b, typeOf(a))); }
   // Broadcasts all three.
   Value select(Value condition, Value onTrue, Value onFalse);
+  // Clamping, not max and min: where `a` is the bound itself, `a` has the whole gradient (PyTorch's clamp), not half.
+  Value atLeast(Value a, Value low) { return select(compare(Predicate::Lt, a, low), low, a); }
+  Value atMost(Value a, Value high) { return select(compare(Predicate::Gt, a, high), high, a); }
+  Value atLeast(Value a, double low) { return atLeast(a, splat(low, typeOf(a))); }
+  Value atMost(Value a, double high) { return atMost(a, splat(high, typeOf(a))); }
   Value cast(Value a, mlir::Type element);
 
   Value literal(const Literal &value);

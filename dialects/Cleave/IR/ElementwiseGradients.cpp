@@ -29,6 +29,11 @@ struct Formula {
   Value oneMinus(Value x) { return sub(number(x, 1), x); }
   Value select(Value c, Value yes, Value no) { return SelectOp::create(b, loc, c, yes, no); }
   Value compare(Predicate predicate, Value x, Value y) { return CompareOp::create(b, loc, predicate, x, y); }
+  // The gradient of the one of two operands that is the maximum or minimum; equal ones share it.
+  Value wins(Predicate predicate, Value x, Value other, Value gradient) {
+    Value loses = select(compare(Predicate::Eq, x, other), mul(gradient, 0.5), number(gradient, 0));
+    return select(compare(predicate, x, other), gradient, loses);
+  }
 };
 } // namespace
 
@@ -81,10 +86,8 @@ CLEAVE_BINARY_VJP(AddOp, g, g)
 CLEAVE_BINARY_VJP(SubOp, g, f.neg(g))
 CLEAVE_BINARY_VJP(MulOp, f.mul(g, b), f.mul(g, a))
 CLEAVE_BINARY_VJP(DivOp, f.div(g, b), f.neg(f.mul(g, f.div(y, b))))
-CLEAVE_BINARY_VJP(MaxOp, f.select(f.compare(Predicate::Ge, a, b), g, f.number(g, 0)),
-                  f.select(f.compare(Predicate::Ge, a, b), f.number(g, 0), g))
-CLEAVE_BINARY_VJP(MinOp, f.select(f.compare(Predicate::Le, a, b), g, f.number(g, 0)),
-                  f.select(f.compare(Predicate::Le, a, b), f.number(g, 0), g))
+CLEAVE_BINARY_VJP(MaxOp, f.wins(Predicate::Gt, a, b, g), f.wins(Predicate::Gt, b, a, g))
+CLEAVE_BINARY_VJP(MinOp, f.wins(Predicate::Lt, a, b, g), f.wins(Predicate::Lt, b, a, g))
 #undef CLEAVE_BINARY_VJP
 
 // d/da = b a^(b-1), but 0 where b = 0; d/db = a^b log a, but 0 where a = 0 and b >= 0.

@@ -158,17 +158,37 @@ TEST(GradientTest, AgreesWithFiniteDifferences) {
     checkCase(test, random);
 }
 
+static Arrays gradientsAt(const GradientCase &test, const Arrays &arguments) {
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(forwardSource(test), &referenceContext());
+  std::vector<unsigned> withGradient;
+  if (!module || !addGradientFunction(*module, test.op, withGradient))
+    return {};
+  auto program = ReferenceProgram::compile(*module);
+  return program ? program->run("vjp", arguments) : Arrays();
+}
+
 // A product's gradient must not divide by zeros: with one zero, only that element has a gradient; with two, none.
 TEST(GradientTest, ProductWithZeros) {
   GradientCase test = {
       "cleave.reduce", "product %0, [1] : tensor<3x3xf64> -> tensor<3xf64>", {"tensor<3x3xf64>"}, {"tensor<3xf64>"}};
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(forwardSource(test), &referenceContext());
-  std::vector<unsigned> withGradient;
-  ASSERT_TRUE(module && addGradientFunction(*module, test.op, withGradient));
-  auto program = ReferenceProgram::compile(*module);
-  ASSERT_TRUE(program);
-  Arrays got = program->run("vjp", {{2, 3, 4, 0, 3, 4, 0, 0, 5}, {1, 1, 1}});
-  EXPECT_EQ(got, (Arrays{{12, 8, 6, 12, 0, 0, 0, 0, 0}}));
+  EXPECT_EQ(gradientsAt(test, {{2, 3, 4, 0, 3, 4, 0, 0, 5}, {1, 1, 1}}), (Arrays{{12, 8, 6, 12, 0, 0, 0, 0, 0}}));
+}
+
+// Equal extrema share the gradient, as torch.amax, amin, maximum and minimum have it.
+TEST(GradientTest, TiesShareTheGradient) {
+  for (auto &[kind, sign] : std::vector<std::pair<std::string, double>>{{"max", 1}, {"min", -1}}) {
+    GradientCase reduce = {
+        "cleave.reduce", kind + " %0, [1] : tensor<3x4xf64> -> tensor<3xf64>", {"tensor<3x4xf64>"}, {"tensor<3xf64>"}};
+    Array rows = {3, 3, 1, 0, 2, 2, 2, 2, 0, 1, 5, -1};
+    GradientCase pairs = {
+        "cleave." + kind, "%0, %1 : tensor<3xf64>", {"tensor<3xf64>", "tensor<3xf64>"}, {"tensor<3xf64>"}};
+    Array left = {1, 2, 3}, right = {1, 3, 2};
+    for (Array *values : {&rows, &left, &right})
+      for (double &value : *values)
+        value *= sign;
+    EXPECT_EQ(gradientsAt(reduce, {rows, {2, 4, 8}}), (Arrays{{1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 8, 0}}));
+    EXPECT_EQ(gradientsAt(pairs, {left, right, {2, 4, 8}}), (Arrays{{1, 0, 8}, {1, 4, 0}}));
+  }
 }
 
 TEST(GradientTest, EveryDifferentiableOpHasACase) {
