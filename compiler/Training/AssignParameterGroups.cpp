@@ -1,10 +1,10 @@
+#include "compiler/Support/NamePatterns.h"
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
 
@@ -38,28 +38,25 @@ private:
   }
 
   // The parameters that the pattern names; none is an error.
-  FailureOr<SmallVector<StateOp>> match(StringRef pattern, StringRef what) {
-    auto glob = llvm::GlobPattern::create(pattern);
-    if (!glob)
-      return getOperation().emitError(what) << " pattern '" << pattern << "': " << toString(glob.takeError());
+  FailureOr<SmallVector<StateOp>> match(StringRef pattern, StringRef option) {
+    auto patterns = orDiagnose(getOperation(), NamePatterns::parse(option, pattern.str()));
+    if (failed(patterns))
+      return failure();
     SmallVector<StateOp> matched;
-    for (StateOp state : parameters)
-      if (glob->match(onlySegment(state).getName().getValue()))
+    std::vector<std::string> names;
+    for (StateOp state : parameters) {
+      names.push_back(onlySegment(state).getName().getValue().str());
+      if (patterns->match(names.back()))
         matched.push_back(state);
-    if (!matched.empty())
-      return matched;
-    InFlightDiagnostic error = getOperation().emitError(what)
-                               << " pattern '" << pattern << "' matches none of " << parameters.size() << " parameters";
-    for (StateOp state : ArrayRef(parameters).take_front(3))
-      error << (state == parameters.front() ? ": " : ", ") << onlySegment(state).getName().getValue();
-    if (parameters.size() > 3)
-      error << ", ...";
-    return failure();
+    }
+    if (llvm::Error error = patterns->checkUsed(names, "parameters"))
+      return getOperation().emitError(toString(std::move(error)));
+    return matched;
   }
 
   LogicalResult applyFreeze() {
     for (const std::string &pattern : freeze) {
-      auto matched = match(pattern, "freeze");
+      auto matched = match(pattern, "--freeze");
       if (failed(matched))
         return failure();
       for (StateOp state : *matched)
@@ -72,7 +69,7 @@ private:
   LogicalResult applyGroups(const std::vector<ParamGroupOptions> &parsed) {
     for (size_t i = parsed.size(); i-- > 0;)
       for (const std::string &pattern : parsed[i].patterns) {
-        auto matched = match(pattern, "parameter group");
+        auto matched = match(pattern, "--param-group");
         if (failed(matched))
           return failure();
         for (StateOp state : *matched)

@@ -1,7 +1,9 @@
+#include "compiler/Support/NamePatterns.h"
+#include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -12,20 +14,6 @@ namespace cleave {
 namespace {
 
 constexpr int64_t kOuterUnit = 0;
-
-// The components of `name` that `pattern` matches, or nothing: "blocks.*" of "blocks.0.fc.weight" is "blocks.0".
-StringRef matchedPrefix(StringRef pattern, StringRef name) {
-  StringRef rest = name;
-  while (!pattern.empty()) {
-    auto [wanted, more] = pattern.split('.');
-    auto [found, behind] = rest.split('.');
-    if (found.empty() || (wanted != "*" && wanted != found))
-      return {};
-    pattern = more;
-    rest = behind;
-  }
-  return name.drop_back(rest.size()).rtrim('.');
-}
 
 class AssignUnitsPass : public impl::AssignUnitsBase<AssignUnitsPass> {
 public:
@@ -39,35 +27,29 @@ private:
       getOperation().emitError("assign-units: expected auto or pattern=P[|P...]; got: ") << text;
       return signalPassFailure();
     }
-    llvm::SmallVector<StringRef> patterns;
-    if (!isAuto)
-      text.split(patterns, '|');
-    llvm::MapVector<StringRef, unsigned> matches;
-    for (StringRef pattern : patterns)
-      matches[pattern] = 0;
-    for (auto state : getOperation().getOps<StateOp>())
-      if (state.getRole() == Role::Parameter)
-        setUnit(state, isAuto ? blockOf(state) : nameOf(state, matches));
-    for (auto [pattern, count] : matches)
-      if (count == 0) {
-        getOperation().emitError("--fsdp-units: no parameter's name begins with '") << pattern << "'";
-        return signalPassFailure();
-      }
+    std::vector<std::string> texts, names;
+    for (StringRef pattern : llvm::split(text, '|'))
+      if (!isAuto)
+        texts.push_back(pattern.str());
+    auto patterns = orDiagnose(getOperation(), NamePatterns::parse("--fsdp-units", texts));
+    if (failed(patterns))
+      return signalPassFailure();
+    for (auto state : getOperation().getOps<StateOp>()) {
+      if (state.getRole() != Role::Parameter)
+        continue;
+      names.push_back(onlySegment(state).getName().getValue().str());
+      setUnit(state, isAuto ? blockOf(state) : patterns->matchPrefix(names.back()).str());
+    }
+    if (llvm::Error error = patterns->checkUsed(names, "parameters")) {
+      getOperation().emitError(toString(std::move(error)));
+      return signalPassFailure();
+    }
   }
 
   // Empty: the outer unit.
   std::string blockOf(StateOp state) {
     auto block = state->getAttrOfType<IntegerAttr>("cleave.block");
     return block && block.getInt() >= 0 ? std::to_string(block.getInt()) : std::string();
-  }
-
-  std::string nameOf(StateOp state, llvm::MapVector<StringRef, unsigned> &matches) {
-    for (auto &[pattern, count] : matches)
-      if (StringRef prefix = matchedPrefix(pattern, onlySegment(state).getName().getValue()); !prefix.empty()) {
-        ++count;
-        return prefix.str();
-      }
-    return {};
   }
 
   void setUnit(StateOp state, const std::string &name) {

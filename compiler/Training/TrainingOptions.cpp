@@ -60,6 +60,8 @@ Expected<double> parseNumber(StringRef key, StringRef text, double low, double h
 
 Error setOptimizerKey(OptimizerOptions &options, StringRef key, StringRef text) {
   StringRef name = optimizerName(options.kind);
+  if (key == "lr")
+    return makeError("the learning rate is not compiled in; give it to the program: ./model train --lr " + text);
   if (key == "nesterov" && options.kind == OptimizerKind::Sgd) {
     if (text != "true" && text != "false")
       return makeError("option 'nesterov' wants true or false; got: '" + text + "'");

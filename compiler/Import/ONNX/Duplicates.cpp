@@ -24,8 +24,9 @@ static uint64_t fingerprint(llvm::ArrayRef<char> bytes, size_t width) {
 }
 
 static bool isTranspose(const WeightTensor &a, const WeightTensor &b, size_t width) {
+  // A square matrix's shape does not say that it is transposed: such a pair cannot be tied.
   if (a.type.getRank() != 2 || b.type.getRank() != 2 || a.type.getDimSize(0) != b.type.getDimSize(1) ||
-      a.type.getDimSize(1) != b.type.getDimSize(0))
+      a.type.getDimSize(1) != b.type.getDimSize(0) || a.type == b.type)
     return false;
   size_t rows = size_t(a.type.getDimSize(0)), columns = size_t(a.type.getDimSize(1));
   for (size_t i = 0; i < rows; ++i)

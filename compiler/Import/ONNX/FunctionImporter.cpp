@@ -132,7 +132,7 @@ private:
       for (const auto &input : job_.file.proto.graph().input())
         if (input.name() == "labels")
           return job_.errors.add(
-              "--loss adds an input 'labels', and the model has one already; if it computes its loss, "
+              "--loss: it adds an input 'labels', and the model has one already; if it computes its loss, "
               "give --loss-output NAME instead");
       mlir::Type labels = labelsTypeFor(job_.options.loss, typeOf(results[0]), job_.errors);
       if (!labels)
@@ -142,6 +142,8 @@ private:
           portAttributes(builder, "labels", batched ? std::optional<int64_t>(0) : std::nullopt));
       if (failed(function_.insertArgument(function_.getNumArguments(), labels, list, emit_.loc)))
         return job_.errors.add("the labels input cannot be added");
+      if (mode_.training)
+        noteLabels(llvm::cast<mlir::RankedTensorType>(labels), batched);
       name = "loss";
       results.push_back(emitLoss(emit_, job_.options.loss, results[0], function_.getArguments().back()));
       attributes.push_back(portAttributes(builder, name, std::nullopt));
@@ -149,6 +151,21 @@ private:
     auto index = findLoss(job_.file.proto.graph(), results, name, job_.errors);
     if (index)
       attributes[*index].push_back(builder.getNamedAttr("cleave.loss", builder.getUnitAttr()));
+  }
+
+  // What --data must bring besides the graph's own inputs.
+  void noteLabels(mlir::RankedTensorType type, bool batched) {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    out << type.getElementType() << "[";
+    for (int64_t i = 0; i < type.getRank(); ++i) {
+      out << (i ? ", " : "");
+      if (batched && i == 0)
+        out << "samples";
+      else
+        out << type.getDimSize(i);
+    }
+    job_.notes.push_back("--loss " + job_.options.loss + " adds the input 'labels', " + text + "]");
   }
 
   const ImportJob &job_;

@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Duplicates.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Roles.h"
+#include "compiler/Support/Usage.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
@@ -31,10 +32,13 @@ static llvm::Error verifyModule(mlir::ModuleOp module) {
   return errors.take();
 }
 
-// A graph without dropout and with batch norm folded trains, but not as its author meant.
+// A graph whose batch norm is in inference form, and whose dropout is gone with it, trains, but not as its author meant.
+// One without either (most language models) says nothing about its form.
 static void noteTrainingForm(const FlatGraph &graph, std::vector<std::string> &notes) {
-  bool dropout = llvm::any_of(graph.nodes, [](const FlatNode &node) { return node.proto->op_type() == "Dropout"; });
-  if (!dropout)
+  auto has = [&](llvm::StringRef type) {
+    return llvm::any_of(graph.nodes, [&](const FlatNode &node) { return node.proto->op_type() == type; });
+  };
+  if (has("BatchNormalization") && !has("Dropout"))
     notes.push_back("the graph has no Dropout; if the model has, export it in training form (examples/export)");
 }
 
@@ -119,8 +123,10 @@ llvm::Expected<ImportedModel> cleave::importONNXFromMemory(mlir::MLIRContext &co
   if (llvm::Error error = importGraph(**file, options, reader, model))
     return error;
   // Weights point into these.
-  for (auto &mapped : external.files())
+  for (auto &mapped : external.files()) {
+    model.externalFiles.push_back(mapped->getBufferIdentifier().str());
     model.weights.own(mapped);
+  }
   for (auto &made : reader.storage())
     model.weights.own(made);
   model.weights.own(std::shared_ptr<ModelFile>(std::move(*file)));
@@ -131,15 +137,17 @@ llvm::Expected<ImportedModel> cleave::importONNX(mlir::MLIRContext &context, llv
                                                  const ImportOptions &options) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
-    return makeError(path + ": cannot be read: " + buffer.getError().message());
+    return onnx_import::makeError(path + ": cannot be read: " + buffer.getError().message());
   llvm::StringRef directory = llvm::sys::path::parent_path(path);
   auto model = importONNXFromMemory(context, (*buffer)->getBuffer(), directory.empty() ? "." : directory, options);
   if (model)
     return model;
-  // Every line says which file.
+  // Every line says which file, or begins with the option that is wrong.
   std::string message = llvm::toString(model.takeError());
+  if (isUsageError(message))
+    return cleave::makeError(message);
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(message).split(lines, '\n');
-  return makeError(
+  return onnx_import::makeError(
       llvm::join(llvm::map_range(lines, [&](llvm::StringRef line) { return (path + ": " + line).str(); }), "\n"));
 }

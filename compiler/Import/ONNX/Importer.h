@@ -53,6 +53,8 @@ struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   // What `#cleave.init<weights>` names, under original names.
   WeightMap weights;
+  // Files of external data that weights lie in, relative to the model's directory.
+  std::vector<std::string> externalFiles;
   // For the user: duplicate parameters, dropout that the exporter removed, names taken as constants.
   std::vector<std::string> notes;
 };

@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/Initializers.h"
 #include "compiler/Import/ONNX/States.h"
+#include "compiler/Support/NamePatterns.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -34,7 +35,12 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
                                                    std::vector<std::string> &notes, ErrorList &errors) {
   NamedSlots slots;
   llvm::StringSet<> statistics = runningStatistics(graph);
-  std::vector<std::string> taken;
+  std::vector<std::string> taken, names;
+  auto buffers = NamePatterns::parse("--buffers", options.buffers);
+  if (!buffers) {
+    errors.add(buffers.takeError());
+    return slots;
+  }
   for (const onnx::TensorProto &tensor : file.proto.graph().initializer()) {
     auto weight = reader.read(tensor);
     if (!weight) {
@@ -49,7 +55,8 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
       slots.emplace_back(tensor.name(), Slot::literal(Literal::fromBytes(weight->type, weight->bytes)));
       continue;
     }
-    bool buffer = statistics.contains(tensor.name()) || matchesAny(options.buffers, tensor.name());
+    names.push_back(tensor.name());
+    bool buffer = buffers->match(tensor.name()) || statistics.contains(tensor.name());
     Role role = !real ? Role::Constant : buffer ? Role::Buffer : Role::Parameter;
     bool frozen = role == Role::Parameter && matchesAny(options.freeze, tensor.name());
     weights.insert(tensor.name(), *weight);
@@ -58,6 +65,8 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
     if (weight->type.getNumElements() == 1)
       slots.back().second.known = std::make_shared<const Literal>(Literal::fromBytes(weight->type, weight->bytes));
   }
+  if (llvm::Error error = buffers->checkUsed(names, "initializers"))
+    errors.add(std::move(error));
   if (!taken.empty())
     notes.push_back("taken as constants, not parameters: " + llvm::join(taken, ", "));
   return slots;

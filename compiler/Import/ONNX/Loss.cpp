@@ -8,17 +8,17 @@ static int64_t classDim(int64_t rank) { return rank <= 3 ? rank - 1 : 1; }
 
 mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions, ErrorList &errors) {
   if (!llvm::isa<mlir::FloatType>(predictions.getElementType())) {
-    errors.add("--loss " + kind + " needs a floating-point first output");
+    errors.add("--loss: " + kind + " needs a floating-point first output");
     return nullptr;
   }
   if (kind == "mse")
     return predictions;
   if (kind != "cross-entropy" && kind != "nll") {
-    errors.add("--loss " + quote(kind) + " is not known; expected cross-entropy, nll or mse");
+    errors.add("--loss: " + quote(kind) + " is not known; expected cross-entropy, nll or mse");
     return nullptr;
   }
   if (predictions.getRank() < 2) {
-    errors.add("--loss " + kind + " needs a first output of rank 2 or more; got shape " +
+    errors.add("--loss: " + kind + " needs a first output of rank 2 or more; got shape " +
                formatShape(predictions.getShape()));
     return nullptr;
   }
@@ -76,6 +76,6 @@ std::optional<size_t> cleave::onnx_import::findLoss(const onnx::GraphProto &grap
   errors.add(name.empty()
                  ? std::string("training needs a loss, and no output is one; give --loss-output NAME, or --loss "
                                "cross-entropy|nll|mse to add one")
-                 : "the loss output " + quote(name) + " is not an output of the model");
+                 : "--loss-output: " + quote(name) + " is not an output of the model");
   return std::nullopt;
 }

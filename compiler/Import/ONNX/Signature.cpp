@@ -111,7 +111,7 @@ private:
     if (unbound_.empty())
       return;
     std::vector<std::string> names(unbound_.begin(), unbound_.end());
-    errors_.add("the dimensions " + llvm::join(names, ", ") + " are not bound; give --dim " + llvm::join(names, "=N,") +
+    errors_.add("--dim: the dimensions " + llvm::join(names, ", ") + " are not bound; give --dim " + llvm::join(names, "=N,") +
                 "=N");
   }
 

@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/Support.h"
 #include "compiler/Import/ONNX/Proto.h"
+#include "compiler/Support/NamePatterns.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -32,22 +33,7 @@ std::optional<int64_t> cleave::onnx_import::countElements(llvm::ArrayRef<int64_t
 }
 
 bool cleave::onnx_import::matchesPattern(llvm::StringRef pattern, llvm::StringRef name) {
-  // Greedy with one point of return: the last `*` takes one character more after each mismatch.
-  size_t p = 0, n = 0, star = llvm::StringRef::npos, resume = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || (pattern[p] != '*' && pattern[p] == name[n]))) {
-      ++p, ++n;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++, resume = n;
-    } else if (star != llvm::StringRef::npos) {
-      p = star + 1, n = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*')
-    ++p;
-  return p == pattern.size();
+  return matchesNamePattern(pattern, name);
 }
 
 bool cleave::onnx_import::matchesAny(llvm::ArrayRef<std::string> patterns, llvm::StringRef name) {

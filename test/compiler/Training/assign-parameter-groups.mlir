@@ -2,7 +2,7 @@
 // RUN: not cleave-opt %s -assign-parameter-groups="freeze=nothing*" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not cleave-opt %s -assign-parameter-groups="groups=*.bias:decay=0" 2>&1 | FileCheck %s --check-prefix=KEY
 
-// NONE: freeze pattern 'nothing*' matches none of 2 parameters: net.w, net.bias
+// NONE: --freeze: pattern 'nothing*' matches none of 2 parameters: net.w, net.bias
 // KEY: parameter group '*.bias' has no option 'decay'; expected lr_scale or weight_decay
 // CHECK: cleave.param_groups = [{lr_scale = 1.000000e+00 : f64, name = "default"},
 // CHECK-SAME: {lr_scale = 1.000000e+00 : f64, name = "*.bias", weight_decay = 0.000000e+00 : f64}]

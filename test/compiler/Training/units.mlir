@@ -23,7 +23,7 @@
 // EVERY: %[[SUM:.*]] = cleave.add %{{.*}}, %[[TERMS]]
 // EVERY: cleave.write %[[SUM]], @bucket{{.}}.grad
 
-// NOMATCH: --fsdp-units: no parameter's name begins with 'layers.*'
+// NOMATCH: --fsdp-units: pattern 'layers.*' matches none of 5 parameters: blocks.0.weight, blocks.0.scale, blocks.1.weight, ...
 // BAD: expected auto or pattern=P[|P...]; got: pairs
 module attributes {cleave.level = "model", cleave.mesh = #cleave.mesh<["fsdp"], [2]>} {
   cleave.state @blocks_0_weight : tensor<8x8xf32> {role = #cleave.role<parameter>, frozen, segments = [#cleave.segment<"blocks.0.weight", tensor<8x8xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}

@@ -1,0 +1,63 @@
+#include "compiler/Support/NamePatterns.h"
+
+#include "compiler/Support/Usage.h"
+
+#include "llvm/Support/GlobPattern.h"
+
+using namespace cleave;
+
+// A GlobPattern points into its text: it is made where it is used.
+bool cleave::matchesNamePattern(llvm::StringRef pattern, llvm::StringRef name) {
+  auto glob = llvm::GlobPattern::create(pattern);
+  if (glob)
+    return glob->match(name);
+  llvm::consumeError(glob.takeError());
+  return false;
+}
+
+llvm::Expected<NamePatterns> NamePatterns::parse(llvm::StringRef option, llvm::ArrayRef<std::string> patterns) {
+  NamePatterns result;
+  result.option_ = option.str();
+  for (const std::string &text : patterns) {
+    auto glob = llvm::GlobPattern::create(text);
+    if (!glob)
+      return usageError(option, "pattern '" + text + "': " + llvm::toString(glob.takeError()));
+    result.patterns_.push_back({text});
+  }
+  return result;
+}
+
+std::optional<size_t> NamePatterns::match(llvm::StringRef name) {
+  for (size_t i = 0; i < patterns_.size(); ++i)
+    if (matchesNamePattern(patterns_[i].text, name)) {
+      patterns_[i].used = true;
+      return i;
+    }
+  return std::nullopt;
+}
+
+llvm::StringRef NamePatterns::matchPrefix(llvm::StringRef name) {
+  for (Pattern &pattern : patterns_)
+    for (size_t end = 0; end != llvm::StringRef::npos;) {
+      end = name.find('.', end + 1);
+      if (!matchesNamePattern(pattern.text, name.take_front(end)))
+        continue;
+      pattern.used = true;
+      return name.take_front(end);
+    }
+  return {};
+}
+
+llvm::Error NamePatterns::checkUsed(llvm::ArrayRef<std::string> names, llvm::StringRef what) const {
+  constexpr size_t kShown = 3;
+  for (const Pattern &pattern : patterns_) {
+    if (pattern.used)
+      continue;
+    std::string text =
+        "pattern '" + pattern.text + "' matches none of " + std::to_string(names.size()) + " " + what.str();
+    for (size_t i = 0; i < names.size() && i < kShown; ++i)
+      text += (i ? ", " : ": ") + names[i];
+    return usageError(option_, text + (names.size() > kShown ? ", ..." : ""));
+  }
+  return llvm::Error::success();
+}
