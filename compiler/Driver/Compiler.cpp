@@ -7,12 +7,15 @@
 #include "compiler/Driver/LossProbe.h"
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Driver/MemoryLimit.h"
+#include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Driver/Target.h"
+#include "compiler/Driver/Ties.h"
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Planning/PlanWriter.h"
 #include "compiler/Support/Error.h"
+#include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
 #include "kernels/common/host/HostKernel.h"
@@ -73,6 +76,9 @@ private:
   llvm::Error makeContext();
   llvm::Error import();
   llvm::Error checkOutput() const;
+  llvm::Error checkOverwritten(llvm::ArrayRef<ReadFile> read) const;
+  llvm::Error checkExternalData() const;
+  std::string headerPath() const;
   void noteRanges();
   llvm::Error emit();
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
@@ -115,14 +121,41 @@ llvm::Error Compilation::checkOutput() const {
   if (directory.empty())
     directory = ".";
   if (llvm::sys::path::filename(path) == "." || llvm::sys::fs::is_directory(path))
-    return makeError("-o " + path + ": is a directory; name the file to write");
+    return usageError("-o " + path, "is a directory; name the file to write");
   if (!llvm::sys::fs::is_directory(directory))
-    return makeError("-o " + path + ": there is no directory '" + directory + "'; make it first");
+    return usageError("-o " + path, "there is no directory '" + directory + "'; make it first");
   if (llvm::sys::fs::access(directory, llvm::sys::fs::AccessMode::Write))
     return makeError("-o " + path + ": the directory '" + directory + "' cannot be written to");
   if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
-    return makeError("-o " + path + ": is neither a regular file nor a new name");
-  return llvm::Error::success();
+    return usageError("-o " + path, "is neither a regular file nor a new name");
+  std::vector<ReadFile> read = {{options.model, "the model"}};
+  for (const std::string &config : options.configs)
+    read.push_back({config, "the file of --config"});
+  for (const std::string &plugin : options.passPlugins)
+    read.push_back({plugin, "the file of --load-pass-plugin"});
+  return checkOverwritten(read);
+}
+
+// Every name that this compilation could write to.
+llvm::Error Compilation::checkOverwritten(llvm::ArrayRef<ReadFile> read) const {
+  std::string path = output();
+  std::vector<std::string> written = {path, path + ".partial", path + ".weights/model.safetensors"};
+  if (options.emit == Emit::Object || options.emit == Emit::Shared)
+    written.push_back(headerPath());
+  for (int phase = 0; !options.dumpPhases.empty() && phase <= static_cast<int>(Phase::Plan); ++phase)
+    written.push_back(dumpPath(options, static_cast<Phase>(phase)));
+  return checkOverwrites("-o", written, read);
+}
+
+// Which files they are is known once the model is read; nothing is written before.
+llvm::Error Compilation::checkExternalData() const {
+  std::vector<ReadFile> read;
+  for (const std::string &file : model.externalFiles) {
+    llvm::SmallString<256> path(llvm::sys::path::parent_path(options.model));
+    llvm::sys::path::append(path, file);
+    read.push_back({path.str().str(), "external data of the model"});
+  }
+  return checkOverwritten(read);
 }
 
 llvm::Error Compilation::makeContext() {
@@ -158,6 +191,8 @@ llvm::Error Compilation::import() {
   if (!imported)
     return imported.takeError();
   model = std::move(*imported);
+  if (llvm::Error error = checkTies(model.weights, options.tie))
+    return error;
   if (options.train && options.microBatches > 1)
     if (llvm::Error error = noteLossReductions(model, options.model, import))
       return error;
@@ -222,16 +257,20 @@ plan::PlanningOptions Compilation::planningOptions() {
   return planning;
 }
 
-// The header beside an object or a shared library.
-llvm::Error Compilation::writeHeader(llvm::StringRef name) {
+std::string Compilation::headerPath() const {
   llvm::SmallString<256> path(output());
   llvm::sys::path::replace_extension(path, "h");
+  return path.str().str();
+}
+
+// The header beside an object or a shared library.
+llvm::Error Compilation::writeHeader(llvm::StringRef name) {
   std::string guard = "CLEAVE_MODEL_" + llvm::StringRef(name).upper() + "_H";
   std::string text = "/* Written by `cleave compile`. */\n#ifndef " + guard + "\n#define " + guard +
                      "\n#include \"cleave/model.h\"\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
                      "extern const cleave_model cleave_model_" +
                      name.str() + ";\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
-  return writeFile(path, text);
+  return writeFile(headerPath(), text);
 }
 
 llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes) {
@@ -300,6 +339,8 @@ llvm::Error Compilation::run() {
   if (llvm::Error error = makeContext())
     return error;
   if (llvm::Error error = import())
+    return error;
+  if (llvm::Error error = checkExternalData())
     return error;
   auto stopped = [&](Progress progress) { return progress == Progress::Stopped; };
   auto lowered = lowerToKernels(*model.module, options, log);

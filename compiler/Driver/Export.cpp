@@ -4,15 +4,20 @@
 // file would meet protobuf's 2 GiB bound, so that tensors then go to OUTPUT.data as ONNX external data.
 
 #include "compiler/Driver/Commands.h"
+#include "compiler/Driver/Overwrites.h"
 #include "compiler/Import/ONNX/Proto.h"
 #include "compiler/Support/Error.h"
+#include "compiler/Support/Usage.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/FloatConversion.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <cstring>
 #include <fstream>
 
 using namespace cleave;
@@ -82,35 +87,61 @@ void store(onnx::TensorProto &tensor, llvm::StringRef bytes, ExternalData &exter
   external.bytes.append(bytes.data(), bytes.size());
 }
 
-llvm::Error replace(onnx::TensorProto &tensor, const rt::TensorView &value, ExternalData &external) {
+// Whether the name is another one of a tensor (--tie), which may then be transposed.
+bool isAlias(const rt::CheckpointTensors &tensors, const std::string &name) {
+  for (const rt::CheckpointTensor &tensor : tensors.checkpoint->index().tensors)
+    if (llvm::is_contained(tensor.aliases, name))
+      return true;
+  return false;
+}
+
+std::string transpose(const std::string &bytes, int64_t rows, int64_t columns, size_t width) {
+  std::string result(bytes.size(), '\0');
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      std::memcpy(result.data() + (j * rows + i) * width, bytes.data() + (i * columns + j) * width, width);
+  return result;
+}
+
+llvm::Error replace(onnx::TensorProto &tensor, const rt::TensorView &value, bool mayTranspose, ExternalData &external) {
   auto type = elementType(tensor.data_type());
+  bool isTransposed = mayTranspose && tensor.dims_size() == 2 && value.shape.size() == 2 &&
+                      tensor.dims(0) != tensor.dims(1) && tensor.dims(0) == value.shape[1] &&
+                      tensor.dims(1) == value.shape[0];
   bool sameShape = tensor.dims_size() == static_cast<int>(value.shape.size()) &&
                    std::equal(value.shape.begin(), value.shape.end(), tensor.dims().begin());
-  if (!sameShape || !type || !rt::isConvertible(value.type, *type))
+  if (!(sameShape || isTransposed) || !type || !rt::isConvertible(value.type, *type))
     return makeError("initializer '" + tensor.name() +
                      "' has another type or shape in the checkpoint; was the checkpoint made from this model?");
   // The file keeps its types, whatever precision the model was trained in.
   size_t elements = value.bytes / rt::elementSize(value.type);
   std::string bytes(elements * rt::elementSize(*type), '\0');
   rt::convertElements(value.type, value.data, *type, reinterpret_cast<std::byte *>(bytes.data()), elements);
+  if (isTransposed)
+    bytes = transpose(bytes, value.shape[0], value.shape[1], rt::elementSize(*type));
   store(tensor, bytes, external);
   return llvm::Error::success();
 }
 
+// Relative to the model; empty: none.
+llvm::StringRef externalLocation(const onnx::TensorProto &tensor) {
+  for (const auto &entry : tensor.external_data())
+    if (entry.key() == "location")
+      return entry.value();
+  return {};
+}
+
 // A tensor that keeps its value, but whose external data would be looked for beside the new file.
 llvm::Error embed(onnx::TensorProto &tensor, llvm::StringRef modelPath) {
-  std::string location;
   uint64_t offset = 0, length = 0;
   for (const auto &entry : tensor.external_data()) {
-    if (entry.key() == "location")
-      location = entry.value();
     if (entry.key() == "offset")
       offset = std::strtoull(entry.value().c_str(), nullptr, 10);
     if (entry.key() == "length")
       length = std::strtoull(entry.value().c_str(), nullptr, 10);
   }
   llvm::SmallString<256> file(llvm::sys::path::parent_path(modelPath));
-  llvm::sys::path::append(file, location);
+  llvm::sys::path::append(file, externalLocation(tensor));
   std::ifstream stream(file.str().str(), std::ios::binary);
   std::string bytes(length, '\0');
   if (!stream.seekg(static_cast<std::streamoff>(offset)) ||
@@ -119,6 +150,26 @@ llvm::Error embed(onnx::TensorProto &tensor, llvm::StringRef modelPath) {
   clearData(tensor);
   tensor.set_raw_data(bytes);
   return llvm::Error::success();
+}
+
+// The output beside what is read: the model, its external data, and the checkpoint's directory.
+llvm::Error checkOutput(llvm::StringRef output, llvm::StringRef modelPath, const onnx::ModelProto &model,
+                        const std::string &checkpoint) {
+  std::vector<ReadFile> read = {{modelPath.str(), "the file of --model"}};
+  for (const onnx::TensorProto &tensor : model.graph().initializer())
+    if (llvm::StringRef location = externalLocation(tensor); !location.empty()) {
+      llvm::SmallString<256> file(llvm::sys::path::parent_path(modelPath));
+      llvm::sys::path::append(file, location);
+      read.push_back({file.str().str(), "external data of the model"});
+    }
+  if (llvm::Error error = checkOverwrites("-o", {output.str(), output.str() + ".data"}, read))
+    return error;
+  llvm::StringRef folder = llvm::sys::path::parent_path(output);
+  bool isInside = false;
+  llvm::sys::fs::equivalent(folder.empty() ? "." : folder, checkpoint, isInside);
+  return isInside ? usageError("-o", "'" + output + "' lies inside the checkpoint " + checkpoint +
+                                         "; give a name outside of it")
+                  : llvm::Error::success();
 }
 
 llvm::Error toError(rt::Status status) { return status.isOk() ? llvm::Error::success() : makeError(status.message()); }
@@ -134,6 +185,8 @@ llvm::Error cleave::exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef
   if (!model)
     return model.takeError();
 
+  if (llvm::Error error = checkOutput(output, modelPath, *model, tensors.path))
+    return error;
   uint64_t total = 0;
   for (const auto &[name, value] : tensors.byName)
     total += value.bytes;
@@ -145,7 +198,7 @@ llvm::Error cleave::exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef
     bool kept = found == tensors.byName.end();
     if (kept && tensor.data_location() != onnx::TensorProto::EXTERNAL)
       continue;
-    if (llvm::Error error = kept ? embed(tensor, modelPath) : replace(tensor, found->second, external))
+    if (llvm::Error error = kept ? embed(tensor, modelPath) : replace(tensor, found->second, isAlias(tensors, tensor.name()), external))
       return error;
     replaced += !kept;
   }

@@ -30,6 +30,7 @@ struct CompileOptions {
   std::string model;  // the ONNX file
   std::string output; // -o; the model's stem when empty
   Emit emit = Emit::Executable;
+  std::vector<std::string> configs; // --config: what the command line was completed with
 
   // Shapes and the mesh.
   std::map<std::string, int64_t> dims;               // --dim: symbolic dimensions

@@ -77,14 +77,18 @@ llvm::Error PhaseRunner::addInserted(Phase phase, mlir::OpPassManager &manager) 
   return llvm::Error::success();
 }
 
+std::string cleave::dumpPath(const CompileOptions &options, Phase phase) {
+  llvm::SmallString<256> path(options.dumpPhases);
+  llvm::sys::path::append(path, llvm::formatv("{0}-{1}.mlir", static_cast<int>(phase), phaseName(phase)).str());
+  return path.str().str();
+}
+
 llvm::Error PhaseRunner::dump(Phase phase) {
   if (options.dumpPhases.empty())
     return llvm::Error::success();
   if (std::error_code code = llvm::sys::fs::create_directories(options.dumpPhases))
     return makeError("--dump-phases " + options.dumpPhases + ": " + code.message());
-  llvm::SmallString<256> path(options.dumpPhases);
-  llvm::sys::path::append(path, llvm::formatv("{0}-{1}.mlir", static_cast<int>(phase), phaseName(phase)).str());
-  return writeModule(module, path);
+  return writeModule(module, dumpPath(options, phase));
 }
 
 llvm::Error PhaseRunner::run(Phase phase, const std::function<void(mlir::OpPassManager &)> &build) {

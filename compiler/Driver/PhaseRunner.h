@@ -39,6 +39,9 @@ private:
 // Loads --load-pass-plugin libraries: their passes become known to --insert, their dialects to the context.
 llvm::Error loadPlugins(const CompileOptions &options, mlir::DialectRegistry &registry);
 
+// Where --dump-phases puts the module after a phase.
+std::string dumpPath(const CompileOptions &options, Phase phase);
+
 // Writes a module as text, whole or not at all.
 llvm::Error writeModule(mlir::ModuleOp module, llvm::StringRef path);
 

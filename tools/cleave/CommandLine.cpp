@@ -3,12 +3,12 @@
 
 #include "compiler/Support/Bytes.h"
 #include "compiler/Training/Recompute.h"
+#include "runtime/train/NearestName.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -87,14 +87,14 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--loss-output", o.lossOutput, "the graph output that is the loss")->group(training)->type_name("NAME");
   app.add_option("--loss", o.loss, "add a loss to a graph without one")
       ->check(CLI::IsMember({"cross-entropy", "nll", "mse"}))->group(training)->type_name("KIND");
-  app.add_option("--optimizer", o.optimizer, "sgd | adam | adamw | adadelta, with hyper-parameters")
+  app.add_option("--optimizer", o.optimizer, "sgd (momentum, dampening, nesterov, weight_decay) |\nadam | adamw (beta1, beta2, eps, weight_decay) |\nadadelta (rho, eps, weight_decay); the rate is given to the program: train --lr")
       ->group(training)->type_name("KIND[,k=v]")->capture_default_str();
-  app.add_option("--param-group", o.paramGroups, "own hyper-parameters for parameters by name")
+  app.add_option("--param-group", o.paramGroups, "own lr_scale and weight_decay for parameters by name (globs)")
       ->group(training)->type_name("PATTERN:k=v");
-  app.add_option("--freeze", o.freeze, "parameters that stay as they are")->group(training)->type_name("PATTERN");
-  app.add_option("--buffers", o.buffers, "initializers that are state, not parameters")->group(training)->type_name("PATTERN");
-  app.add_option("--tie", o.tie, "join two equal or transposed parameters; compile reports such pairs")
-      ->group(training)->type_name("NAME=NAME");
+  app.add_option("--freeze", o.freeze, "parameters that stay as they are (globs)")->group(training)->type_name("PATTERN");
+  app.add_option("--buffers", o.buffers, "initializers that are state, not parameters (globs)")->group(training)->type_name("PATTERN");
+  app.add_option("--tie", o.tie, "join two parameters of equal (or transposed) values under the first's name; compile reports such pairs")
+      ->group(training)->type_name("KEPT=TIED");
   app.add_option("--loss-average", o.lossAverage, "global: by the global batch's count; rank: PyTorch DDP's mean of means")
       ->check(CLI::IsMember({"global", "rank"}))->group(training)->capture_default_str();
   app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'")
@@ -247,6 +247,28 @@ void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments
     throw CLI::RuntimeError("unknown command '" + arguments[0] + "'; expected " + names, 2);
 }
 
+std::vector<std::string> optionNames(const CLI::App &command) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+// CLI11 says "The following argument was not expected", without a word on what would be.
+std::string unknownArgument(const CLI::App &command, const std::vector<std::string> &arguments) {
+  std::string where = command.get_name() + ": ", help = "; see cleave " + command.get_name() + " --help";
+  std::vector<std::string> names = optionNames(command);
+  for (const std::string &argument : arguments) {
+    std::string name = argument.substr(0, argument.find('='));
+    if (name.rfind("--", 0) != 0 || std::find(names.begin(), names.end(), name) != names.end())
+      continue;
+    std::string near = rt::nearestName(name, names);
+    return where + "unknown option '" + name + "'" + (near.empty() ? help : "; did you mean '" + near + "'?");
+  }
+  return where + "'" + command.remaining().front() + "' belongs to no option" + help;
+}
+
 // --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.
 std::vector<std::string> configArguments(const std::string &path) {
   std::ifstream file(path);
@@ -277,16 +299,19 @@ std::vector<std::string> configArguments(const std::string &path) {
 }
 
 // Replaces every "--config FILE" by the options in the file.
-std::vector<std::string> expandConfig(int argc, const char *const *argv) {
+std::vector<std::string> expandConfig(int argc, const char *const *argv, std::vector<std::string> &files) {
   std::vector<std::string> arguments;
+  auto expand = [&](const std::string &file) {
+    files.push_back(file);
+    auto more = configArguments(file);
+    arguments.insert(arguments.end(), more.begin(), more.end());
+  };
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     if (argument == "--config" && i + 1 < argc) {
-      auto more = configArguments(argv[++i]);
-      arguments.insert(arguments.end(), more.begin(), more.end());
+      expand(argv[++i]);
     } else if (argument.rfind("--config=", 0) == 0) {
-      auto more = configArguments(argument.substr(9));
-      arguments.insert(arguments.end(), more.begin(), more.end());
+      expand(argument.substr(9));
     } else {
       arguments.push_back(argument);
     }
@@ -325,15 +350,19 @@ Request parse(int argc, const char *const *argv) {
 
   ExportRequest exporting;
   CLI::App *exportApp = app.add_subcommand("export", "write a checkpoint's weights back into the ONNX model");
-  exportApp->add_option("checkpoint", exporting.checkpoint, "a checkpoint directory")->required();
+  exportApp->add_option("checkpoint", exporting.checkpoint, "a checkpoint, or a directory DIR of them: its latest; DIR/best takes the best")->required();
   exportApp->add_option("--model", exporting.model, "the ONNX file that was compiled")->required()->type_name("FILE");
   exportApp->add_option("-o,--output", exporting.output, "the ONNX file to write")->required()->type_name("FILE");
 
+  std::vector<std::string> arguments;
+  auto refuse = [](const std::string &message) {
+    std::fprintf(stderr, "cleave: %s\n", message.substr(0, message.find('\n')).c_str());
+    return Exit{2};
+  };
   try {
-    std::vector<std::string> arguments = expandConfig(argc, argv);
+    arguments = expandConfig(argc, argv, compile.configs);
     checkCommand(app, arguments);
-    std::reverse(arguments.begin(), arguments.end());
-    app.parse(arguments);
+    app.parse({arguments.rbegin(), arguments.rend()});
     if (*compileApp) {
       finishCompileOptions(compile, texts);
       checkTrainingOptions(*compileApp, compile);
@@ -342,9 +371,11 @@ Request parse(int argc, const char *const *argv) {
     return Exit{app.exit(e)};
   } catch (const CLI::CallForVersion &e) {
     return Exit{app.exit(e)};
+  } catch (const CLI::ExtrasError &e) {
+    std::vector<CLI::App *> chosen = app.get_subcommands();
+    return refuse(chosen.empty() ? e.what() : unknownArgument(*chosen[0], arguments));
   } catch (const std::exception &e) { // CLI11's own, and what streams and allocations throw
-    std::fprintf(stderr, "cleave: %s\n", std::string(e.what(), std::strcspn(e.what(), "\n")).c_str());
-    return Exit{2};
+    return refuse(e.what());
   }
   if (*compileApp)
     return compile;

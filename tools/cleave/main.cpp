@@ -1,6 +1,7 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compiler.h"
+#include "compiler/Support/Usage.h"
 #include "tools/cleave/CommandLine.h"
 
 #include "llvm/Support/InitLLVM.h"
@@ -34,8 +35,9 @@ int main(int argc, char **argv) {
   if (const Exit *leave = std::get_if<Exit>(&request))
     return leave->code;
   if (llvm::Error error = std::visit(Runner{}, request)) {
-    llvm::errs() << "cleave: " << llvm::toString(std::move(error)) << "\n";
-    return 1;
+    std::string message = llvm::toString(std::move(error));
+    llvm::errs() << "cleave: " << message << "\n";
+    return isUsageError(message) ? 2 : 1;
   }
   return 0;
 }

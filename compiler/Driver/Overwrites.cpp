@@ -1,0 +1,21 @@
+#include "compiler/Driver/Overwrites.h"
+
+#include "compiler/Support/Usage.h"
+
+#include "llvm/Support/FileSystem.h"
+
+llvm::Error cleave::checkOverwrites(llvm::StringRef option, llvm::ArrayRef<std::string> written,
+                                    llvm::ArrayRef<ReadFile> read) {
+  for (const std::string &target : written) {
+    llvm::sys::fs::UniqueID mine;
+    if (llvm::sys::fs::getUniqueID(target, mine))
+      continue;
+    for (const ReadFile &file : read) {
+      llvm::sys::fs::UniqueID other;
+      if (!llvm::sys::fs::getUniqueID(file.path, other) && mine == other)
+        return usageError(option, "'" + target + "' is " + file.what + " (" + file.path +
+                                      "), which would be written over; give another name");
+    }
+  }
+  return llvm::Error::success();
+}

@@ -1,0 +1,78 @@
+#include "compiler/Driver/Ties.h"
+
+#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Support/Usage.h"
+#include "runtime/state/FloatConversion.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+using namespace cleave;
+
+namespace {
+
+llvm::Expected<std::vector<double>> valuesOf(llvm::StringRef name, const WeightTensor &tensor) {
+  std::optional<rt::fb::DType> wire = plan::wireType(tensor.type.getElementType());
+  if (!wire || !rt::isFloating(rt::elementType(*wire)))
+    return usageError("--tie", "'" + name + "' is not of a floating-point type");
+  std::vector<double> values(static_cast<size_t>(tensor.type.getNumElements()));
+  rt::convertElements(rt::elementType(*wire), reinterpret_cast<const std::byte *>(tensor.bytes.data()),
+                      rt::ElementType::f64, reinterpret_cast<std::byte *>(values.data()), values.size());
+  return values;
+}
+
+bool isTransposed(mlir::RankedTensorType a, mlir::RankedTensorType b) {
+  return a.getRank() == 2 && b.getRank() == 2 && a.getDimSize(0) == b.getDimSize(1) &&
+         a.getDimSize(1) == b.getDimSize(0);
+}
+
+// The largest difference of a's elements from b's at the places that `at` gives. NaN is equal to itself alone.
+template <typename At>
+double largestDifference(const std::vector<double> &a, const std::vector<double> &b, At at) {
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    double other = b[at(i)];
+    bool isEqual = a[i] == other || (std::isnan(a[i]) && std::isnan(other));
+    double difference = isEqual ? 0 : std::fabs(a[i] - other);
+    largest = std::isnan(difference) ? INFINITY : std::max(largest, difference);
+  }
+  return largest;
+}
+
+llvm::Error checkTie(const WeightMap &weights, llvm::StringRef pair) {
+  auto [keptName, tiedName] = pair.split('=');
+  const WeightTensor *kept = weights.find(keptName), *tied = weights.find(tiedName);
+  if (!kept || !tied || kept == tied || kept->type.getElementType() != tied->type.getElementType())
+    return llvm::Error::success();
+  bool isEqualShape = kept->type == tied->type, canTranspose = isTransposed(kept->type, tied->type);
+  if (!isEqualShape && !canTranspose)
+    return llvm::Error::success();
+  auto a = valuesOf(keptName, *kept), b = valuesOf(tiedName, *tied);
+  if (!a || !b)
+    return llvm::joinErrors(a.takeError(), b.takeError());
+  double difference = 0;
+  if (isEqualShape) {
+    difference = largestDifference(*a, *b, [](size_t i) { return i; });
+  } else {
+    size_t rows = static_cast<size_t>(kept->type.getDimSize(0)), columns = static_cast<size_t>(kept->type.getDimSize(1));
+    difference = largestDifference(*a, *b, [=](size_t i) { return i % columns * rows + i / columns; });
+  }
+  if (difference == 0)
+    return llvm::Error::success();
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", difference);
+  return usageError("--tie", "'" + keptName + "' and '" + tiedName + "' are not one weight: their largest difference is " +
+                                 text + (isEqualShape ? "" : " (one transposed)") +
+                                 "; parameters are tied that hold equal values, or transposed ones where shapes differ");
+}
+
+} // namespace
+
+llvm::Error cleave::checkTies(const WeightMap &weights, llvm::ArrayRef<std::string> pairs) {
+  for (llvm::StringRef pair : pairs)
+    if (llvm::Error error = checkTie(weights, pair))
+      return error;
+  return llvm::Error::success();
+}
