@@ -18,7 +18,7 @@ llvm::Error cleave::inspect(llvm::StringRef path, InspectForm form, llvm::raw_os
     out << rt::summaryJson(plan, rt::summarize(plan)) << "\n";
     break;
   case InspectForm::Summary:
-    out << rt::printSummary(plan, rt::summarize(plan));
+    out << rt::printSummary(plan, rt::summarize(plan)) << rt::printUnits(plan) << rt::printPorts(plan);
     break;
   }
   return llvm::Error::success();

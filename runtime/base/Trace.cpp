@@ -1,9 +1,8 @@
 #include "runtime/base/Trace.h"
 
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 
 namespace cleave::rt {
 
@@ -23,50 +22,87 @@ unsigned ChromeTrace::addTrack(int rank, const std::string &stream) {
   return index;
 }
 
-void ChromeTrace::span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs) {
+void ChromeTrace::span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, uint64_t bytes) {
   if (track >= kMaxTracks || tracks_[track]->spans.size() == capacity_) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  tracks_[track]->spans.push_back({name, beginNs, endNs});
+  tracks_[track]->spans.push_back({name, beginNs, endNs, bytes});
 }
 
-static void writeEscaped(std::FILE *file, const char *text) {
-  for (; *text; ++text) {
-    if (*text == '"' || *text == '\\')
-      std::fputc('\\', file);
-    if (static_cast<unsigned char>(*text) >= 0x20)
-      std::fputc(*text, file);
+void ChromeTrace::step(uint64_t number, uint64_t beginNs, uint64_t endNs) {
+  if (steps_.size() < capacity_)
+    steps_.push_back({number, beginNs, endNs});
+}
+
+uint64_t ChromeTrace::firstBegin() const {
+  uint64_t first = UINT64_MAX;
+  for (unsigned i = 0; i < count_; ++i)
+    for (const Span &span : tracks_[i]->spans)
+      first = std::min(first, span.begin);
+  for (const Step &step : steps_)
+    first = std::min(first, step.begin);
+  return first;
+}
+
+bool ChromeTrace::isEmpty() const {
+  for (unsigned i = 0; i < count_; ++i)
+    if (!tracks_[i]->spans.empty())
+      return false;
+  return true;
+}
+
+static void appendEscaped(std::string &text, const char *name) {
+  for (; *name; ++name) {
+    if (*name == '"' || *name == '\\')
+      text += '\\';
+    if (static_cast<unsigned char>(*name) >= 0x20)
+      text += *name;
   }
 }
 
-Status ChromeTrace::write(const std::string &path) const {
-  std::FILE *file = std::fopen(path.c_str(), "w");
-  if (!file)
-    return ioError("cannot write the trace '" + path + "': " + std::strerror(errno));
-  std::fprintf(file, "{\"otherData\":{\"dropped\":%zu},\"traceEvents\":[\n", dropped());
+// Chrome's and Perfetto's clock: microseconds.
+static std::string microseconds(uint64_t nanoseconds) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(nanoseconds) / 1e3);
+  return text;
+}
+
+std::string ChromeTrace::stepEvents(uint64_t start) const {
+  if (steps_.empty() || count_ == 0)
+    return "";
+  std::string place = "\"pid\":" + std::to_string(tracks_[0]->rank) + ",\"tid\":" + std::to_string(count_);
+  std::string text = "{\"ph\":\"M\",\"name\":\"thread_name\"," + place + ",\"args\":{\"name\":\"steps\"}},\n";
+  for (const Step &step : steps_)
+    text += "{\"ph\":\"X\"," + place + ",\"ts\":" + microseconds(step.begin - start) +
+            ",\"dur\":" + microseconds(step.end - step.begin) + ",\"name\":\"step " + std::to_string(step.number) +
+            "\"},\n";
+  return text;
+}
+
+std::string ChromeTrace::json() const {
+  uint64_t start = firstBegin();
+  std::string text = "{\"otherData\":{\"dropped\":" + std::to_string(dropped()) + "},\"traceEvents\":[\n";
   unsigned count = count_;
   for (unsigned i = 0; i < count; ++i) {
     const Track &track = *tracks_[i];
-    std::fprintf(file, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"rank %d\"}},\n",
-                 track.rank, track.rank);
-    std::fprintf(file, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":\"", track.rank,
-                 i);
-    writeEscaped(file, track.stream.c_str());
-    std::fputs("\"}},\n", file);
+    std::string pid = "\"pid\":" + std::to_string(track.rank);
+    text += "{\"ph\":\"M\",\"name\":\"process_name\"," + pid + ",\"args\":{\"name\":\"rank " +
+            std::to_string(track.rank) + "\"}},\n";
+    std::string place = pid + ",\"tid\":" + std::to_string(i);
+    text += "{\"ph\":\"M\",\"name\":\"thread_name\"," + place + ",\"args\":{\"name\":\"";
+    appendEscaped(text, track.stream.c_str());
+    text += "\"}},\n";
     for (const Span &span : track.spans) {
-      std::fprintf(file, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"", track.rank, i,
-                   span.begin / 1e3, (span.end - span.begin) / 1e3);
-      writeEscaped(file, span.name);
-      std::fputs("\"},\n", file);
+      text += "{\"ph\":\"X\"," + place + ",\"ts\":" + microseconds(span.begin - start) +
+              ",\"dur\":" + microseconds(span.end - span.begin) + ",\"name\":\"";
+      appendEscaped(text, span.name);
+      text += span.bytes ? "\",\"args\":{\"bytes\":" + std::to_string(span.bytes) + "}},\n" : "\"},\n";
     }
   }
+  text += stepEvents(start);
   // JSON allows no comma after the last element: close with an event that means nothing.
-  std::fputs("{\"ph\":\"M\",\"name\":\"end\",\"pid\":0}]}\n", file);
-  bool failed = std::ferror(file) != 0;
-  if (std::fclose(file) != 0 || failed)
-    return ioError("cannot write the trace '" + path + "': the file system refused it");
-  return Status::ok();
+  return text + "{\"ph\":\"M\",\"name\":\"end\",\"pid\":0}]}\n";
 }
 
 } // namespace cleave::rt

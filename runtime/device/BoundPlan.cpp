@@ -1,5 +1,6 @@
 #include "runtime/device/BoundPlan.h"
 
+#include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanPrinter.h"
 
 namespace cleave::rt {
@@ -170,6 +171,7 @@ private:
                               view.stream()};
     if (!view.note().empty())
       bound->name = view.note().data();
+    bound->bytes = request.count * dtypeSize(request.dtype);
     return request_.device.collective(request, &bound->action);
   }
 

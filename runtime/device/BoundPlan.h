@@ -23,6 +23,7 @@ struct BoundInstruction {
   int call = -1;              // index into BoundProgram::calls
   unsigned track = 0;         // of the trace
   const char *name = nullptr; // for the trace: kernel or mnemonic
+  uint64_t bytes = 0;         // for the trace: what a collective works on
   uint32_t index = 0;         // in the plan's list, for messages
 };
 

@@ -88,7 +88,7 @@ Status Executor::execute(BoundInstruction &instruction, unsigned frame, uint32_t
     return instruction.action->run(frame, run);
   uint64_t begin = TraceSink::now();
   Status status = instruction.action->run(frame, run);
-  trace_->span(instruction.track, instruction.name, begin, TraceSink::now());
+  trace_->span(instruction.track, instruction.name, begin, TraceSink::now(), instruction.bytes);
   return status;
 }
 

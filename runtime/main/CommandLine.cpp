@@ -32,8 +32,8 @@ void rejectZero(CLI::Option *option) {
 
 void addSessionOptions(CLI::App &command, SessionOptions &session) {
   command.add_option("--weights", session.weights,
-                     "Weights instead of the compiled ones: a safetensors file, a "
-                     "directory of them, or a checkpoint");
+                     "Weights instead of the compiled ones: a safetensors file, a directory of them, or a checkpoint "
+                     "(of a directory of checkpoints DIR the latest; DIR/best takes the best)");
   addCount(command, "--ranks", session.ranks, "Ranks; must be the product of the mesh, which is the default");
   addCount(command, "--threads", session.threads, "Compute threads per rank [as compiled]");
   for (const char *name : {"--ranks", "--threads"})
@@ -90,7 +90,7 @@ void addTrain(CLI::App &command, Command &result) {
   command.add_flag_function(
       "--save-async,!--no-save-async", [&train](int64_t count) { train.saveAsync = count > 0; },
       "Save in the background [where the model was compiled with --save-async]");
-  command.add_option("--resume", train.resume, "A checkpoint to go on from, or auto: the latest of --save, if any");
+  command.add_option("--resume", train.resume, "A checkpoint to go on from (DIR: its latest; DIR/best), or auto: the latest of --save, if any");
   addCount(command, "--log-every", train.logEvery, "Steps between lines of progress [10]");
   command.add_option("--metrics", train.metrics, "Write one JSON object per step to this file");
   command.add_option("--tensorboard", train.tensorboard, "Write TensorBoard events to this directory");
@@ -151,6 +151,7 @@ struct Parser {
     addSessionOptions(*evaluate, result.session);
     addGenerate(*generate, result);
     inspect->add_flag("--json", result.json, "As JSON");
+    app.set_version_flag("--version", "compiled by " CLEAVE_VERSION);
     app.require_subcommand(0, 1);
     app.allow_extras();
     for (CLI::App *command : app.get_subcommands({}))
@@ -238,9 +239,16 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
       result->kind = CommandKind::Help;
       result->help = sub ? sub->help(program) : parser.app.help();
       return Status::ok();
+    } catch (const CLI::CallForVersion &) {
+      result->kind = CommandKind::Help;
+      result->help = parser.app.version() + "\n";
+      return Status::ok();
     }
     CLEAVE_TRY(checkRest(parser));
     command.kind = parser.kind();
+    // With auto there may be nothing yet to go on from.
+    if (!command.train.resume.empty() && command.train.resume != "auto" && !command.session.weights.empty())
+      return invalidArgument("--weights: --resume brings the weights, too; give one of the two");
   } catch (const CLI::ConversionError &error) {
     return invalidArgument(conversionMessage(error.what()));
   } catch (const CLI::ArgumentMismatch &error) {

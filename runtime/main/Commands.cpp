@@ -28,7 +28,7 @@ Status inspect(const cleave_model &model, bool json) {
   const fb::Plan *plan = nullptr;
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &plan));
   PlanSummary summary = summarize(*plan);
-  std::string text = json ? summaryJson(*plan, summary) : printSummary(*plan, summary) + "\n" + printPlan(*plan);
+  std::string text = json ? summaryJson(*plan, summary) : printSummary(*plan, summary) + printUnits(*plan) + printPorts(*plan) + "\n" + printPlan(*plan);
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (!text.empty() && text.back() != '\n')
     std::putchar('\n');
@@ -117,6 +117,11 @@ std::string programName() {
   return path.substr(path.find_last_of('/') + 1);
 }
 
+// A mistake on the command line: messages of those begin with the option.
+bool isUsage(const Status &status) {
+  return status.code() == Code::InvalidArgument && (status.message().empty() || status.message()[0] == '-');
+}
+
 void report(const std::string &message) {
   std::fflush(stdout);
   std::string line = programName() + ": error: " + message + "\n";
@@ -149,7 +154,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
     // Before the session goes, which takes its time: a launcher that has seen a rank die kills the others soon.
     report(status.message());
     session.abandon(status);
-    return {status.code(), ""};
+    return {isUsage(status) || status.code() != Code::InvalidArgument ? status.code() : Code::DataLoss, ""};
   }
   if (session.isLeader()) {
     std::fflush(stdout); // what the command printed stands before it
@@ -168,7 +173,7 @@ int runMain(int argc, const char *const *argv, const cleave_model &model) {
   int code = 2, stoppedBy = 0;
   if (status.isOk()) {
     status = guardedRun(model, command, &stoppedBy);
-    code = 1;
+    code = isUsage(status) ? 2 : 1;
   }
   // A failed write inside fwrite() leaves nothing to flush, only the mark.
   if (status.isOk() && std::fflush(stdout) == 0 && !std::ferror(stdout))

@@ -50,6 +50,10 @@ std::string libraryArithmetic(const fb::Plan &plan, const std::string &type);
 PlanSummary summarize(const fb::Plan &plan);
 // As `cleave inspect` shows it.
 std::string printSummary(const fb::Plan &plan, const PlanSummary &summary);
+// What `cleave inspect` shows besides: the inputs and outputs of each entry program, and the units, which are what is
+// gathered together where parameters are stored split.
+std::string printPorts(const fb::Plan &plan);
+std::string printUnits(const fb::Plan &plan);
 // As `cleave inspect --json` gives it: axes, streams, properties and the summary, pretty-printed.
 std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary);
 

@@ -1,4 +1,5 @@
 // The two forms in which people and programs read a summary.
+#include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 
@@ -115,8 +116,79 @@ std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
   return out.str();
 }
 
-static nlohmann::json programJson(const ProgramSummary &program) {
-  return {{"name", program.name},
+// "i64[batch 16, 64]": of one rank and micro-batch.
+static std::string portText(const fb::Port &port) {
+  std::string text = fb::EnumNameDType(port.dtype()) + std::string("[");
+  for (size_t i = 0; i < lengthOf(port.shape()); ++i)
+    text += (i ? ", " : "") + std::string(static_cast<int>(i) == port.batch_dim() ? "batch " : "") +
+            std::to_string(port.shape()->Get(i));
+  return text + "]";
+}
+
+std::string printPorts(const fb::Plan &plan) {
+  std::ostringstream out;
+  for (size_t i = 0; i < lengthOf(plan.programs()); ++i) {
+    const fb::Program &program = *plan.programs()->Get(i);
+    if (!program.entry() || lengthOf(program.inputs()) + lengthOf(program.outputs()) == 0)
+      continue;
+    out << "  " << textOf(program.name()) << "\n";
+    for (size_t p = 0; p < lengthOf(program.inputs()); ++p)
+      out << "    input " << textOf(program.inputs()->Get(p)->name()) << ": " << portText(*program.inputs()->Get(p)) << "\n";
+    for (size_t p = 0; p < lengthOf(program.outputs()); ++p)
+      out << "    output " << textOf(program.outputs()->Get(p)->name()) << ": " << portText(*program.outputs()->Get(p))
+          << "\n";
+  }
+  return out.str().empty() ? "" : "inputs and outputs of one rank and micro-batch\n" + out.str();
+}
+
+static bool isUnit(const fb::State &state) {
+  return state.role() == fb::Role::parameter && lengthOf(state.split_axes()) != 0;
+}
+
+std::string printUnits(const fb::Plan &plan) {
+  std::ostringstream out;
+  size_t count = 0;
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    if (!isUnit(state))
+      continue;
+    ++count;
+    out << "  " << std::left << std::setw(16) << textOf(state.name()) << lengthOf(state.segments()) << " parameters, "
+        << bytesText(state.elements() * dtypeSize(state.dtype())) << "\n";
+  }
+  return count == 0 ? "" : "units gathered together: " + std::to_string(count) + "\n" + out.str();
+}
+
+static nlohmann::json portsJson(const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports) {
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t i = 0; i < lengthOf(ports); ++i) {
+    const fb::Port &port = *ports->Get(i);
+    nlohmann::json shape = nlohmann::json::array();
+    for (size_t d = 0; d < lengthOf(port.shape()); ++d)
+      shape.push_back(port.shape()->Get(d));
+    nlohmann::json batch = port.batch_dim() < 0 ? nlohmann::json() : nlohmann::json(port.batch_dim());
+    list.push_back({{"name", port.name()->str()},
+                    {"dtype", fb::EnumNameDType(port.dtype())},
+                    {"shape", std::move(shape)},
+                    {"batch_dim", std::move(batch)}});
+  }
+  return list;
+}
+
+static nlohmann::json unitsJson(const fb::Plan &plan) {
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i)
+    if (const fb::State &state = *plan.states()->Get(i); isUnit(state))
+      list.push_back({{"name", state.name()->str()},
+                      {"parameters", lengthOf(state.segments())},
+                      {"bytes", state.elements() * dtypeSize(state.dtype())}});
+  return list;
+}
+
+static nlohmann::json programJson(const ProgramSummary &program, const fb::Program &source) {
+  return {{"inputs", portsJson(source.inputs())},
+          {"outputs", portsJson(source.outputs())},
+          {"name", program.name},
           {"entry", program.entry},
           {"instructions", program.instructions},
           {"executed", program.executed},
@@ -143,6 +215,7 @@ std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
   json["library_kernels"] = nlohmann::json::object();
   for (const auto &[type, number] : summary.libraryByType)
     json["library_kernels"][type] = {{"number", number}, {"arithmetic", libraryArithmetic(plan, type)}};
+  json["units"] = unitsJson(plan);
   json["axes"] = nlohmann::json::array();
   for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
     json["axes"].push_back({{"name", plan.axes()->Get(i)->name()->str()}, {"size", plan.axes()->Get(i)->size()}});
@@ -153,8 +226,8 @@ std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
   for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
     json["properties"][plan.properties()->Get(i)->key()->str()] = plan.properties()->Get(i)->value()->str();
   json["programs"] = nlohmann::json::array();
-  for (const ProgramSummary &program : summary.programs)
-    json["programs"].push_back(programJson(program));
+  for (size_t i = 0; i < summary.programs.size(); ++i)
+    json["programs"].push_back(programJson(summary.programs[i], *plan.programs()->Get(i)));
   // Names come from models and may not be UTF-8.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

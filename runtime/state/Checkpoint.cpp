@@ -101,6 +101,7 @@ Status Checkpoint::load(const RankStates &states) const {
   std::vector<Move> moves;
   std::set<const CheckpointTensor *> used;
   Problems problems;
+  bool onlyOptimizer = true; // whether the weights fit
   for (const StateView &view : states.states) {
     if (!isSaved(*view.state))
       continue;
@@ -111,21 +112,26 @@ Status Checkpoint::load(const RankStates &states) const {
       if (!tensor) {
         if (view.state->role() != fb::Role::scalar)
           problems.missing(label(segment.name, slot));
+        onlyOptimizer &= view.state->role() == fb::Role::optimizer || view.state->role() == fb::Role::scalar;
         continue;
       }
       used.insert(index_.find(segment.name, slot));
       used.insert(tensor);
-      if (!isConvertible(tensor->type, type) || tensor->shape != segment.shape)
+      if (!isConvertible(tensor->type, type) || tensor->shape != segment.shape) {
         problems.mismatch(label(segment.name, slot), toString(type, segment.shape),
                           toString(tensor->type, tensor->shape));
-      else if (auto overlap = intersect(segment, view.range))
+        onlyOptimizer &= view.state->role() == fb::Role::optimizer;
+      } else if (auto overlap = intersect(segment, view.range))
         moves.push_back({tensor, *overlap, type, view.data + overlap->stored * elementSize(type)});
     }
   }
   for (const CheckpointTensor &tensor : index_.tensors)
-    if (!used.count(&tensor) && !isOptional(tensor))
+    if (!used.count(&tensor) && !isOptional(tensor)) {
       problems.superfluous(label(tensor.name, tensor.slot));
-  CLEAVE_TRY(problems.status(path_ + " does not fit this model", /*superfluousFails=*/true));
+      onlyOptimizer &= tensor.role == "optimizer";
+    }
+  if (Status status = problems.status(path_ + " does not fit this model", /*superfluousFails=*/true); !status.isOk())
+    return onlyOptimizer ? Status(status.code(), status.message() + "; --weights takes the weights alone") : status;
   size_t readBytes = 0;
   for (const Move &move : moves) {
     size_t width = elementSize(move.tensor->type), chunk = kDropBytes / width;

@@ -48,11 +48,26 @@ std::string readPointer(const std::string &directory, const char *pointer) {
 
 } // namespace
 
+bool isCheckpointPointer(const std::string &path) {
+  std::error_code error;
+  std::string name = fs::path(path).filename().string();
+  return (name == "latest" || name == "best") && fs::is_regular_file(path, error);
+}
+
+// What DIR/latest or DIR/best itself names; unlike a directory's latest, nothing can stand in for it.
+static Status followPointer(const std::string &path, std::string *result) {
+  std::string directory = parentDirectory(path), name = readPointer(directory, fs::path(path).filename().c_str());
+  *result = directory + "/" + name;
+  return !name.empty() && isCheckpoint(*result) ? Status::ok() : notFound(path + " names no checkpoint beside it");
+}
+
 Status resolveCheckpoint(const std::string &path, std::string *result) {
   if (isCheckpoint(path)) {
     *result = path;
     return Status::ok();
   }
+  if (isCheckpointPointer(path))
+    return followPointer(path, result);
   std::string latest = readPointer(path, "latest");
   if (latest.empty() || !isCheckpoint(path + "/" + latest)) {
     // A crash between the two renames of publish(): the newest complete one counts.

@@ -88,6 +88,9 @@ Status fromJson(const json &value, CheckpointTensor *tensor) {
 }
 
 Status fromJson(const json &value, CheckpointIndex *index) {
+  for (const char *key : {"format", "model", "state_layout", "position", "tensors"})
+    if (!value.is_object() || !value.contains(key))
+      return dataLoss(std::string("not a checkpoint's index: it has no '") + key + "'");
   if (int format = value.at("format").get<int>(); format != kFormat)
     return invalidArgument("format " + std::to_string(format) + ", this program reads " + std::to_string(kFormat));
   index->model = value.at("model").get<std::string>();
@@ -131,8 +134,10 @@ Status readCheckpointIndex(const std::string &path, CheckpointIndex *result) {
   CheckpointIndex index;
   try {
     CLEAVE_TRY(fromJson(json::parse(text, text + file.size()), &index).in(path));
-  } catch (const json::exception &error) {
-    return dataLoss(path + " is not a checkpoint's index: " + error.what());
+  } catch (const json::parse_error &error) {
+    return dataLoss(path + " is not a checkpoint's index: not JSON from byte " + std::to_string(error.byte));
+  } catch (const json::exception &) {
+    return dataLoss(path + " is not a checkpoint's index: an entry is missing or of another type than --save writes");
   }
   *result = std::move(index);
   return Status::ok();

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <unistd.h>
 
 namespace cleave::rt {
 namespace {
@@ -62,8 +63,25 @@ static Status makeDirectory(const std::string &directory) {
   return error ? failed("create", directory, error) : Status::ok();
 }
 
-Status CheckpointSave::probe(const std::string &directory) {
+Status NewDirectories::make(const std::string &directory, NewDirectories *result) {
+  NewDirectories made;
+  std::error_code error;
+  for (fs::path path = fs::path(directory); !path.empty() && !fs::exists(path, error); path = path.parent_path()) {
+    if (path.has_filename()) // not what stands behind a last slash
+      made.made_.insert(made.made_.begin(), path.string());
+  }
   CLEAVE_TRY(makeDirectory(directory));
+  *result = std::move(made);
+  return Status::ok();
+}
+
+NewDirectories::~NewDirectories() {
+  for (size_t i = made_.size(); i-- > 0;)
+    if (::rmdir(made_[i].c_str()) != 0) // there is something in it
+      return;
+}
+
+Status CheckpointSave::probe(const std::string &directory) {
   AtomicFile file; // never committed: its name goes with it
   return AtomicFile::create(directory + "/.probe", &file);
 }

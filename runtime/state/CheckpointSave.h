@@ -17,11 +17,29 @@
 
 namespace cleave::rt {
 
+// Directories that this process has made and that are still empty go with it: a run that fails before its first
+// checkpoint leaves nothing.
+class NewDirectories {
+public:
+  NewDirectories() = default;
+  ~NewDirectories();
+  NewDirectories(NewDirectories &&) = default;
+  NewDirectories &operator=(NewDirectories &&other) noexcept {
+    std::swap(made_, other.made_);
+    return *this;
+  }
+  // Makes DIR and what is missing above it.
+  static Status make(const std::string &directory, NewDirectories *result);
+
+private:
+  std::vector<std::string> made_; // outermost first
+};
+
 class CheckpointSave {
 public:
   CheckpointSave(std::string directory, uint64_t step);
 
-  // Makes DIR and tries to write there, so that a mistake in its name shows before training.
+  // Tries to write into DIR, so that a mistake in its name shows before training.
   static Status probe(const std::string &directory);
   // Leader: makes DIR and an empty directory aside.
   Status prepare() const;
@@ -49,7 +67,10 @@ private:
 // stay. keep 0 removes none.
 Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
-// The checkpoint that the user means by a path: itself, what its `latest` names, or the newest one in it.
+// Whether a path is DIR/latest or DIR/best, which name a checkpoint of DIR.
+bool isCheckpointPointer(const std::string &path);
+// The checkpoint that the user means by a path: itself, what the pointer names, what its `latest` names, or the newest
+// one in it.
 Status resolveCheckpoint(const std::string &path, std::string *result);
 
 // Puts a directory right that a killed process has left: removes what was being written or removed. Nothing that is

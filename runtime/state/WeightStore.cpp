@@ -54,13 +54,16 @@ Status WeightStore::open(const cleave_model &model, const std::string &directory
 Status WeightStore::replace(const std::string &path) {
   replacementOrigin_ = path;
   std::error_code error;
-  if (!fs::is_directory(path, error)) {
+  if (!fs::is_directory(path, error) && !isCheckpointPointer(path)) {
     replacements_.emplace_back();
     return SafeTensors::open(path, &replacements_.back());
   }
   std::string checkpoint;
-  if (resolveCheckpoint(path, &checkpoint).isOk())
+  Status resolved = resolveCheckpoint(path, &checkpoint);
+  if (resolved.isOk())
     return loadCheckpointTensors(checkpoint, &checkpoint_);
+  if (isCheckpointPointer(path))
+    return resolved;
   std::vector<std::string> files;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
     if (it->path().extension() == ".safetensors")

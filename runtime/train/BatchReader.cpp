@@ -30,6 +30,7 @@ void BatchReader::allocate(Batch &batch) const {
       size += (bytes + 63) / 64 * 64;
     }
   batch.storage.resize(size);
+  batch.samples.resize(geometry_.localDataRanks.size() * geometry_.frames * geometry_.samples);
 }
 
 const Batch *BatchReader::next() {
@@ -77,11 +78,13 @@ void BatchReader::readAll() {
 
 void BatchReader::fill(Batch &batch) const {
   Permutation order = sampler_.order(batch.epoch);
+  uint64_t *next = batch.samples.data();
   for (unsigned rank = 0; rank < geometry_.localDataRanks.size(); ++rank) {
     uint64_t place = batch.position + geometry_.localDataRanks[rank] * geometry_.frames * geometry_.samples;
     for (unsigned frame = 0; frame < geometry_.frames; ++frame) {
       for (uint64_t i = 0; i < geometry_.samples; ++i, ++place) {
         uint64_t sample = sampler_.sample(order, place);
+        *next++ = sample;
         for (unsigned input = 0; input < sources_.size(); ++input) {
           const DataSource &source = sources_[input];
           std::byte *target = batch.storage.data() + (batch.bytes(rank, frame, input) - batch.storage.data());

@@ -33,10 +33,14 @@ struct Batch {
   uint64_t nextEpoch = 0, nextPosition = 0; // where the batch after it starts
   std::vector<std::byte> storage;
   std::vector<size_t> offsets; // of (rank, frame, input)
+  std::vector<uint64_t> samples; // which sample lies at each place, rank after rank and frame after frame
   unsigned frames = 0, inputs = 0;
 
   const std::byte *bytes(unsigned localRank, unsigned frame, unsigned input) const {
     return storage.data() + offsets[(localRank * frames + frame) * inputs + input];
+  }
+  uint64_t sample(unsigned localRank, unsigned frame, uint64_t i) const {
+    return samples[(localRank * frames + frame) * (samples.size() / (offsets.size() / inputs)) + i];
   }
 };
 

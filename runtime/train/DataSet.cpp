@@ -107,7 +107,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
     return invalidArgument(std::string(option) + " has " + std::to_string(data.samples) +
                            " samples, fewer than one global batch of " + std::to_string(globalBatch) +
                            "; give more data, or --last-batch pad");
-  result->reset(new InputFeed(program, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
+  result->reset(new InputFeed(program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
   (*result)->reader_ = std::make_unique<BatchReader>(data.sources, sampler, geometry, epoch, position);
   return Status::ok();
 }
@@ -117,8 +117,13 @@ Status InputFeed::fill(unsigned local, Rank &rank) const {
     for (unsigned frame = 0; frame < frames_; ++frame) {
       Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
       std::memcpy(port.data, batch_->bytes(local, frame, input), port.size);
+      uint64_t element = 0;
       for (const IndexRange &range : ranges_[input])
-        CLEAVE_TRY(range.check(*program_.inputs()->Get(input), port));
+        if (Status status = range.check(*program_.inputs()->Get(input), port, &element); !status.isOk()) {
+          uint64_t length = data_.sources[input].sampleElements();
+          uint64_t sample = batch_->sample(local, frame, element / length);
+          return std::move(status).in(data_.sources[input].placeOf(sample, element % length));
+        }
     }
   return Status::ok();
 }

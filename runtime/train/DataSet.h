@@ -37,11 +37,12 @@ public:
   Status fill(unsigned local, Rank &rank) const;
 
 private:
-  InputFeed(const fb::Program &program, unsigned frames, const Sampler &sampler,
+  InputFeed(const fb::Program &program, const DataSet &data, unsigned frames, const Sampler &sampler,
             std::vector<std::vector<IndexRange>> ranges)
-      : program_(program), frames_(frames), sampler_(sampler), ranges_(std::move(ranges)) {}
+      : program_(program), data_(data), frames_(frames), sampler_(sampler), ranges_(std::move(ranges)) {}
 
   const fb::Program &program_;
+  const DataSet &data_;
   unsigned frames_;
   Sampler sampler_;
   std::vector<std::vector<IndexRange>> ranges_; // by input

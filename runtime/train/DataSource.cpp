@@ -61,6 +61,7 @@ Status DataSource::openStream(const DataSpec &spec) {
   if (spec.window != length_)
     return invalidArgument("window=" + std::to_string(spec.window) + ", but a sample is " +
                            toString(input_.type, input_.sample) + "; write window=" + std::to_string(length_));
+  isStream_ = true;
   type_ = *spec.stream;
   shift_ = spec.shift;
   stride_ = spec.stride ? spec.stride : spec.window;
@@ -74,7 +75,7 @@ Status DataSource::openStream(const DataSpec &spec) {
                              elementName(type_));
     uint64_t count = (file.size() - skip) / width;
     if (count != 0)
-      pieces_.push_back({file.data() + skip, elements_, count});
+      pieces_.push_back({file.data() + skip, elements_, count, name});
     elements_ += count;
     files_.push_back(std::move(file));
   }
@@ -135,7 +136,7 @@ Status DataSource::addArray(const TensorView &view) {
   type_ = view.type;
   uint64_t count = view.bytes / elementSize(type_);
   if (count != 0)
-    pieces_.push_back({view.data, elements_, count});
+    pieces_.push_back({view.data, elements_, count, view.name});
   elements_ += count;
   return Status::ok();
 }
@@ -174,11 +175,23 @@ void DataSource::dropPages() const {
     archive.dropPages();
 }
 
+const DataSource::Piece &DataSource::pieceAt(uint64_t element) const {
+  auto next = std::upper_bound(pieces_.begin(), pieces_.end(), element,
+                               [](uint64_t wanted, const Piece &piece) { return wanted < piece.first; });
+  return *--next;
+}
+
+std::string DataSource::placeOf(uint64_t i, uint64_t element) const {
+  uint64_t at = shift_ + (input_.batched ? i * stride_ : 0) + element;
+  const Piece &piece = pieceAt(at);
+  if (isStream_)
+    return piece.file + ", element " + std::to_string(at - piece.first);
+  return piece.file + (input_.batched ? ", sample " + std::to_string((at - piece.first) / stride_) : "");
+}
+
 void DataSource::read(uint64_t i, std::byte *target) const {
   uint64_t at = shift_ + (input_.batched ? i * stride_ : 0), width = elementSize(type_);
-  auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), at,
-                                [](uint64_t element, const Piece &p) { return element < p.first; });
-  --piece;
+  const Piece *piece = &pieceAt(at);
   for (uint64_t done = 0; done < length_; ++piece) {
     uint64_t inside = at + done - piece->first;
     uint64_t count = std::min(length_ - done, piece->count - inside);

@@ -22,22 +22,23 @@ std::string IndexRange::expected() const {
   return text;
 }
 
-template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes bytes) const {
+template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes bytes, uint64_t *element) const {
   const T *values = reinterpret_cast<const T *>(bytes.data);
   for (size_t i = 0; i < bytes.size / sizeof(T); ++i) {
     int64_t value = values[i];
     if ((value >= first_ && value < end_) || std::find(others_.begin(), others_.end(), value) != others_.end())
       continue;
+    *element = i;
     return invalidArgument("input '" + port.name()->str() + "' holds the " + (isLabel_ ? "label " : "index ") +
                            std::to_string(value) + "; expected " + expected());
   }
   return Status::ok();
 }
 
-Status IndexRange::check(const fb::Port &port, Bytes bytes) const {
+Status IndexRange::check(const fb::Port &port, Bytes bytes, uint64_t *element) const {
   if (port.dtype() == fb::DType::i64)
-    return checkAll<int64_t>(port, bytes);
-  return port.dtype() == fb::DType::i32 ? checkAll<int32_t>(port, bytes) : Status::ok();
+    return checkAll<int64_t>(port, bytes, element);
+  return port.dtype() == fb::DType::i32 ? checkAll<int32_t>(port, bytes, element) : Status::ok();
 }
 
 std::vector<std::vector<IndexRange>> IndexRange::ofInputs(const fb::Plan &plan, const fb::Program &program) {

@@ -17,12 +17,13 @@ public:
   // The ranges of each input of the program; all of them hold.
   static std::vector<std::vector<IndexRange>> ofInputs(const fb::Plan &plan, const fb::Program &program);
 
-  // The bytes are those of the input's port: i64 or i32 (others are not checked).
-  Status check(const fb::Port &port, Bytes bytes) const;
+  // The bytes are those of the input's port: i64 or i32 (others are not checked). `element` is where the first one lies
+  // that does not hold.
+  Status check(const fb::Port &port, Bytes bytes, uint64_t *element) const;
 
 private:
   IndexRange(const char *text, bool isLabel);
-  template <typename T> Status checkAll(const fb::Port &port, Bytes bytes) const;
+  template <typename T> Status checkAll(const fb::Port &port, Bytes bytes, uint64_t *element) const;
   std::string expected() const;
 
   bool isLabel_;

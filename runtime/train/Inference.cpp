@@ -1,9 +1,11 @@
 #include "runtime/train/Inference.h"
 
+#include "runtime/train/IndexRange.h"
 #include "runtime/train/NearestName.h"
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 namespace cleave::rt {
 namespace {
@@ -28,7 +30,20 @@ const fb::Port *findPort(const fb::Program &program, const std::string &name, st
   return found;
 }
 
-Status openOutput(const fb::Program &program, const std::string &text, uint64_t samples, Output *output) {
+// What has no batch dimension is computed from all samples of a global batch: runs over parts, or over a batch filled
+// up with copies, would give something else.
+Status checkWhole(const std::string &name, uint64_t samples, uint64_t globalBatch) {
+  if (samples == globalBatch)
+    return Status::ok();
+  return invalidArgument("output '" + name + "' has no batch dimension: it is computed from exactly one global batch, " +
+                         std::to_string(globalBatch) + " samples, and --input holds " + std::to_string(samples) +
+                         "; give " + std::to_string(globalBatch) + " samples, leave this output away, or compile the " +
+                         "model for another batch");
+}
+
+// `globalBatch` is 0 where no input has a batch dimension.
+Status openOutput(const fb::Program &program, const std::string &text, uint64_t samples, uint64_t globalBatch,
+                  Output *output) {
   size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
     return invalidArgument("'" + text + "': expected OUTPUT=FILE.npy");
@@ -41,9 +56,14 @@ Status openOutput(const fb::Program &program, const std::string &text, uint64_t 
                            (near.empty() ? "; its outputs are " + joinNames(names) : "; did you mean '" + near + "'?"));
   }
   output->path = text.substr(equals + 1);
+  std::string extension = std::filesystem::path(output->path).extension().string();
+  if (!extension.empty() && extension != ".npy")
+    return invalidArgument("'" + text + "': only .npy files are written; name it FILE.npy");
   if (output->port->batch_dim() > 0)
     return invalidArgument("output '" + name + "' has its batch dimension at " +
                            std::to_string(output->port->batch_dim()) + "; only 0 can be written");
+  if (output->port->batch_dim() < 0 && globalBatch != 0)
+    CLEAVE_TRY(checkWhole(name, samples, globalBatch));
   if (const auto *shape = output->port->shape())
     output->shape.assign(shape->begin(), shape->end());
   uint64_t elements = 0;
@@ -64,7 +84,7 @@ class FileInference {
 public:
   FileInference(Session &session, const fb::Program &program, const DataSet &data, std::vector<Output> &outputs)
       : session_(session), program_(program), data_(data), outputs_(outputs),
-        frames_(inputFrames(session.plan(), program)) {}
+        ranges_(IndexRange::ofInputs(session.plan(), program)), frames_(inputFrames(session.plan(), program)) {}
 
   Status run() {
     CLEAVE_TRY(programBatch(program_, &batch_));
@@ -72,7 +92,7 @@ public:
     for (uint64_t first = 0; first < data_.samples; first += step)
       CLEAVE_TRY(session_.forEach([&](unsigned local, Rank &rank) {
         uint64_t mine = first + session_.dataRank(local) * frames_ * batch_;
-        fill(rank, mine);
+        CLEAVE_TRY(fill(rank, mine));
         CLEAVE_TRY(rank.run(program_));
         collect(rank, mine);
         return Status::ok();
@@ -81,16 +101,22 @@ public:
   }
 
 private:
-  void fill(Rank &rank, uint64_t first) const {
+  Status fill(Rank &rank, uint64_t first) const {
     for (size_t input = 0; input < data_.sources.size(); ++input) {
       const DataSource &source = data_.sources[input];
       for (unsigned frame = 0; frame < frames_; ++frame) {
-        std::byte *target = rank.portBytes(*program_.inputs()->Get(input), frame).data;
-        uint64_t count = source.input().batched ? batch_ : 1;
+        Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
+        uint64_t count = source.input().batched ? batch_ : 1, begin = first + frame * batch_, element = 0;
         for (uint64_t i = 0; i < count; ++i)
-          source.read((first + frame * batch_ + i) % data_.samples, target + i * source.sampleBytes());
+          source.read((begin + i) % data_.samples, port.data + i * source.sampleBytes());
+        for (const IndexRange &range : ranges_[input])
+          if (Status status = range.check(*program_.inputs()->Get(input), port, &element); !status.isOk()) {
+            uint64_t length = source.sampleElements(), sample = (begin + element / length) % data_.samples;
+            return std::move(status).in(source.placeOf(sample, element % length));
+          }
       }
     }
+    return Status::ok();
   }
 
   // Ranks write disjoint samples; of ranks that computed the same ones all write the same bytes, so only one may.
@@ -119,6 +145,7 @@ private:
   const fb::Program &program_;
   const DataSet &data_;
   std::vector<Output> &outputs_;
+  std::vector<std::vector<IndexRange>> ranges_;
   uint64_t batch_ = 1;
   unsigned frames_;
 };
@@ -129,12 +156,17 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
   const fb::Program *program = nullptr;
   CLEAVE_TRY(session.entry("infer", &program));
   if (outputs.empty())
-    return invalidArgument("no --output is given; write --output NAME=FILE.npy");
+    return invalidArgument("--output: none is given; write --output NAME=FILE.npy");
   DataSet data;
   CLEAVE_TRY(DataSet::open(*program, inputs, "--input", &data));
   std::vector<Output> wanted(outputs.size());
+  uint64_t batch = 1;
+  CLEAVE_TRY(programBatch(*program, &batch));
+  bool batched = std::any_of(data.sources.begin(), data.sources.end(),
+                             [](const DataSource &source) { return source.input().batched; });
+  uint64_t globalBatch = batched ? batch * inputFrames(session.plan(), *program) * session.dataRanks() : 0;
   for (size_t i = 0; i < outputs.size(); ++i)
-    CLEAVE_TRY(openOutput(*program, outputs[i], data.samples, &wanted[i]).in("--output"));
+    CLEAVE_TRY(openOutput(*program, outputs[i], data.samples, globalBatch, &wanted[i]).in("--output"));
   FileInference inference(session, *program, data, wanted);
   CLEAVE_TRY(inference.run());
   for (Output &output : wanted)

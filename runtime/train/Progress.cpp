@@ -1,5 +1,7 @@
 #include "runtime/train/Progress.h"
 
+#include "runtime/comm/MpiCommunicator.h"
+
 #include <cmath>
 #include <cstdio>
 #include <unistd.h>
@@ -9,8 +11,11 @@ namespace cleave::rt {
 // Nobody reads faster, and a launcher's terminal must not fill up with what nobody reads.
 constexpr std::chrono::milliseconds kRedraw{100};
 
+// mpirun gives every process a terminal of its own and copies what comes from it, to a file too.
+static bool isInPlace() { return ::isatty(1) == 1 && !startedUnderMpi(); }
+
 Progress::Progress(uint64_t totalSteps, uint64_t logEvery, std::string unit, bool quiet)
-    : total_(totalSteps), every_(logEvery), unit_(std::move(unit)), quiet_(quiet), terminal_(::isatty(1) == 1) {}
+    : total_(totalSteps), every_(logEvery), unit_(std::move(unit)), quiet_(quiet), terminal_(isInPlace()) {}
 
 void Progress::step(const StepMetrics &metrics, double perSecond, double stepSeconds) {
   bool due = metrics.step % every_ == 0 || metrics.step == total_;

@@ -202,14 +202,19 @@ Status Session::gather(std::byte *data, size_t size) {
 
 uint64_t Session::bytesSent() { return impl_->ranks[0].counters().bytesSent; }
 
+void Session::traceStep(uint64_t step, uint64_t beginNs) {
+  if (impl_->trace)
+    impl_->trace->step(step, beginNs, TraceSink::now());
+}
+
 Status Session::writeTrace() {
-  if (!impl_->trace)
+  if (!impl_->trace || impl_->trace->isEmpty())
     return Status::ok();
   // One file per process: each sees its own ranks.
   std::string path = impl_->tracePath;
   if (impl_->mpi && impl_->mpi->size() > 1)
     path += "." + std::to_string(impl_->mpi->rank());
-  return impl_->trace->write(path);
+  return writeFileAtomically(path, impl_->trace->json());
 }
 
 std::string Session::memoryReport() {

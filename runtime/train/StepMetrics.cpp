@@ -3,13 +3,14 @@
 #include "runtime/state/AtomicFile.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cinttypes>
 #include <cmath>
 
 namespace cleave::rt {
 namespace {
 
-// 17 significant digits give every double back; whole numbers (bytes) are written as such.
+// The fewest digits that give the same double back; whole numbers (bytes) are written as such.
 std::string number(double value) {
   if (!std::isfinite(value))
     return "null";
@@ -17,7 +18,7 @@ std::string number(double value) {
   if (value == std::floor(value) && std::fabs(value) < 9e15)
     std::snprintf(text, sizeof text, "%.0f", value);
   else
-    std::snprintf(text, sizeof text, "%.17g", value);
+    *std::to_chars(text, text + sizeof text - 1, value).ptr = '\0';
   return text;
 }
 
@@ -29,10 +30,12 @@ std::vector<std::pair<const char *, double>> StepMetrics::values() const {
     if (value)
       result.emplace_back(key, static_cast<double>(*value));
   };
+  add("epoch", epoch);
   add("val_loss", valLoss);
   add("val_accuracy", valAccuracy);
   add("lr", lr);
   add("grad_norm", gradNorm);
+  add("samples_per_s", samplesPerS);
   add("tokens_per_s", tokensPerS);
   add("step_s", stepS);
   add("peak_bytes", peakBytes);

@@ -15,9 +15,10 @@
 namespace cleave::rt {
 
 struct StepMetrics {
-  uint64_t step = 0;
+  uint64_t step = 0; // the first is 1
   double loss = 0;
-  std::optional<double> valLoss, valAccuracy, lr, gradNorm, tokensPerS, stepS, lossScale;
+  std::optional<uint64_t> epoch; // the first is 1
+  std::optional<double> valLoss, valAccuracy, lr, gradNorm, samplesPerS, tokensPerS, stepS, lossScale;
   std::optional<uint64_t> peakBytes, commBytes, skipped;
 
   // The keys of DESIGN.md §6 that apply, in its order, without "step".

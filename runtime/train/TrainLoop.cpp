@@ -1,6 +1,7 @@
 #include "runtime/train/TrainLoop.h"
 
 #include "runtime/base/Termination.h"
+#include "runtime/base/Trace.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/train/MemoryUsage.h"
 
@@ -76,6 +77,7 @@ void TrainLoop::printStart() const {
 
 Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   auto begin = Clock::now();
+  uint64_t beginNs = TraceSink::now();
   const Batch &batch = feed_->advance();
   double lr = schedule_.rate(lr_, position_.step, batch.epoch, total_);
   writeScalars(lr);
@@ -85,12 +87,15 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   }));
   double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   ++position_.step;
+  session_->traceStep(position_.step, beginNs);
   position_.epoch = batch.nextEpoch;
   position_.sample = batch.nextPosition;
   *epochEnds = batch.nextEpoch != batch.epoch;
   metrics->step = position_.step;
   metrics->lr = lr;
+  metrics->epoch = batch.epoch + 1;
   metrics->stepS = seconds;
+  metrics->samplesPerS = static_cast<double>(feed_->globalBatch()) / seconds;
   if (tokensPerSample_ != 0)
     metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
   readResults(metrics);

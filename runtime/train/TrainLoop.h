@@ -60,6 +60,7 @@ private:
   TrainingPosition position_;
   bool resumed_ = false;
   uint64_t savedStep_ = 0;
+  NewDirectories saveDirectories_;
   CheckpointLock saveLock_;
   std::unique_ptr<CheckpointSaver> saver_;
 

@@ -33,7 +33,7 @@ double defaultRate(const fb::Plan &plan) {
 
 Status checkOptions(const TrainOptions &options) {
   if (options.epochs && options.steps)
-    return invalidArgument("give --epochs or --steps, not both");
+    return invalidArgument("--epochs: give it or --steps, not both");
   if (options.steps == uint64_t{0} || options.epochs == uint64_t{0})
     return invalidArgument(std::string(options.steps ? "--steps" : "--epochs") + " must be at least 1");
   if (options.lr && !(*options.lr >= 0 && std::isfinite(*options.lr)))
@@ -97,7 +97,9 @@ Status TrainLoop::openSave() {
     return Status::ok();
   Status status;
   if (session_->isLeader()) {
-    status = CheckpointSave::probe(options_.save);
+    status = NewDirectories::make(options_.save, &saveDirectories_);
+    if (status.isOk())
+      status = CheckpointSave::probe(options_.save);
     if (status.isOk())
       status = CheckpointLock::take(options_.save, &saveLock_);
     if (status.isOk())

@@ -115,17 +115,21 @@ TEST(ChromeTrace, IsBoundedAndEscapes) {
   ChromeTrace trace(2);
   unsigned track = trace.addTrack(3, "a \"stream\"");
   for (int i = 0; i < 5; ++i)
-    trace.span(track, "x\\\n\"y", 1000, 3000);
+    trace.span(track, "x\\\n\"y", 1000 + i, 3000 + i, i == 1 ? 64 : 0);
+  trace.step(7, 1500, 9000);
   EXPECT_EQ(trace.dropped(), 3u);
-  std::string path = testing::TempDir() + "cleave_base_trace.json";
-  ASSERT_TRUE(trace.write(path).isOk());
-  std::ifstream file(path);
-  auto json = nlohmann::json::parse(file);
+  auto json = nlohmann::json::parse(trace.json());
   EXPECT_EQ(json["otherData"]["dropped"], 3);
   EXPECT_EQ(json["traceEvents"][1]["args"]["name"], "a \"stream\"");
   EXPECT_EQ(json["traceEvents"][2]["name"], "x\\\"y");
   EXPECT_EQ(json["traceEvents"][2]["dur"], 2.0);
-  EXPECT_FALSE(trace.write("/nonexistent/folder/trace.json").isOk());
+  EXPECT_EQ(json["traceEvents"][2]["ts"], 0.0);
+  EXPECT_FALSE(json["traceEvents"][2].contains("args"));
+  EXPECT_EQ(json["traceEvents"][3]["args"]["bytes"], 64);
+  EXPECT_EQ(json["traceEvents"][5]["name"], "step 7");
+  EXPECT_EQ(json["traceEvents"][5]["ts"], 0.5);
+  EXPECT_FALSE(trace.isEmpty());
+  EXPECT_TRUE(ChromeTrace().isEmpty());
 }
 
 } // namespace

@@ -71,8 +71,10 @@ TEST(Metrics, JsonLineHasTheDocumentedKeys) {
   StepMetrics metrics;
   metrics.step = 12;
   metrics.loss = 0.1;
-  EXPECT_EQ(toJsonLine(metrics), R"({"step": 12, "loss": 0.10000000000000001})");
+  EXPECT_EQ(toJsonLine(metrics), R"({"step": 12, "loss": 0.1})");
   metrics.loss = std::nan("");
+  metrics.epoch = 9;
+  metrics.samplesPerS = 1.0 / 3;
   metrics.valLoss = 2;
   metrics.valAccuracy = 0.5;
   metrics.lr = 3;
@@ -84,8 +86,8 @@ TEST(Metrics, JsonLineHasTheDocumentedKeys) {
   metrics.lossScale = 8;
   metrics.skipped = 1;
   EXPECT_EQ(toJsonLine(metrics),
-            R"({"step": 12, "loss": null, "val_loss": 2, "val_accuracy": 0.5, "lr": 3, "grad_norm": 4, )"
-            R"("tokens_per_s": 5, "step_s": 6, "peak_bytes": 1099511627776, "comm_bytes": 7, "loss_scale": 8, )"
+            R"({"step": 12, "loss": null, "epoch": 9, "val_loss": 2, "val_accuracy": 0.5, "lr": 3, "grad_norm": 4, )"
+            R"("samples_per_s": 0.3333333333333333, "tokens_per_s": 5, "step_s": 6, "peak_bytes": 1099511627776, "comm_bytes": 7, "loss_scale": 8, )"
             R"("skipped": 1})");
 }
 
