@@ -19,6 +19,7 @@
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
 #include "kernels/common/host/HostKernel.h"
+#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/state/AtomicFile.h"
@@ -291,11 +292,12 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   data.weightsFile = weights->file;
   if (weights->embedded)
     data.weights = weights->embedded->getBuffer();
-  for (size_t i = 0, count = plan.kernels() ? plan.kernels()->size() : 0; i < count; ++i) {
-    const rt::fb::Kernel *kernel = plan.kernels()->Get(i);
-    data.kernels.push_back(kernel->kind() == rt::fb::KernelKind::generated ? codegen.prefix + kernel->name()->str()
-                                                                           : "");
-  }
+  for (const rt::fb::Plan *kind : rt::kindsOf(plan)) // in the order of rt::firstKernel
+    for (size_t i = 0; i < rt::lengthOf(kind->kernels()); ++i) {
+      const rt::fb::Kernel *kernel = kind->kernels()->Get(i);
+      data.kernels.push_back(kernel->kind() == rt::fb::KernelKind::generated ? codegen.prefix + kernel->name()->str()
+                                                                             : "");
+    }
   auto object = emitModelObject(data);
   if (!object)
     return object.takeError();
@@ -324,7 +326,7 @@ llvm::Error Compilation::emit() {
 
   rt::PlanSummary summary = rt::summarize(*plan);
   log << rt::printSummary(*plan, summary);
-  if (llvm::Error error = checkMemoryLimit(summary, options))
+  if (llvm::Error error = checkMemoryLimit(rt::largestKind(summary), options))
     return error;
   return options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
 }

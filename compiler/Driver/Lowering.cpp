@@ -28,13 +28,17 @@ llvm::Expected<StatePolicy> statePolicy(const CompileOptions &options) {
   auto sync = parseGradSync(options.gradSync, *strategy);
   if (!sync)
     return makeError("--grad-sync: " + llvm::toString(sync.takeError()));
-  return StatePolicy{*strategy, *sync};
+  auto where = parseDpSync(options.dpSync);
+  if (!where)
+    return makeError("--dp-sync: " + llvm::toString(where.takeError()));
+  return StatePolicy{*strategy, *sync, *where};
 }
 
 ShardingOptions shardingOptions(const CompileOptions &options, const StatePolicy &policy) {
   ShardingOptions sharding;
   sharding.fsdpStrategy = printFsdpStrategy(policy.strategy);
   sharding.gradSync = printGradSync(policy.gradSync);
+  sharding.dpSync = printDpSync(policy.dpSync);
   return sharding;
 }
 

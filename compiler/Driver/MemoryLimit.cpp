@@ -58,7 +58,8 @@ std::string remedies(const rt::PlanSummary &summary, const CompileOptions &optio
   if (options.train && options.axisSize("fsdp") > 1)
     ways.push_back("more ranks on the axis fsdp");
   else if (uint64_t ranks = shardsThatFit(summary, options, limit))
-    ways.push_back("--mesh fsdp=" + std::to_string(ranks));
+    ways.push_back("--mesh fsdp=" + std::to_string(ranks) +
+                   (options.dpSync == "all-reduce" ? "" : " with --dp-sync all-reduce"));
   auto batch = options.dims.find(options.batchDim.empty() ? "batch" : options.batchDim);
   if (batch == options.dims.end() || batch->second > 1)
     ways.push_back(options.train ? "a smaller batch with more --micro-batches" : "a smaller batch");
@@ -114,7 +115,7 @@ private:
     const rt::fb::Plan *opened = nullptr;
     if (rt::Status status = rt::openPlan(bytes->data(), bytes->size(), &opened); !status.isOk())
       return makeError(status.message());
-    return rt::summarize(*opened).totalBytes;
+    return rt::largestKind(rt::summarize(*opened)).totalBytes;
   }
 
   mlir::ModuleOp kernels;
@@ -157,8 +158,9 @@ llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &summary, const Compi
     return llvm::Error::success();
   auto limit = static_cast<uint64_t>(*options.memoryLimit);
   return makeError("--memory-limit allows " + llvm::Twine(limit) + " bytes, the plan needs " +
-                   llvm::Twine(summary.totalBytes) + " on each rank (largest: " + largestParts(summary) + ")" +
-                   remedies(summary, options, limit));
+                   llvm::Twine(summary.totalBytes) +
+                   (summary.kind.empty() ? " on each rank" : " on each " + summary.kind) +
+                   " (largest: " + largestParts(summary) + ")" + remedies(summary, options, limit));
 }
 
 llvm::Expected<std::string> cleave::chooseRecompute(mlir::ModuleOp kernels, const CompileOptions &options,

@@ -58,6 +58,7 @@ struct CompileOptions {
   int64_t gathersInFlight = 2;             // gathered units in memory at a time (compiler/Planning/Prefetch.h)
   bool saveAsync = false;                  // plan a snapshot, from which checkpoints are written in the background
   std::string gradSync;                    // every | last micro-batch; every where gradients are split, if empty
+  std::string dpSync = "all-reduce";       // all-reduce | parameter-server: where parameters are updated
   std::string lossScale = "auto";          // dynamic[,init=N,...] | N | none | auto
 
   std::string precision; // TYPE or PART=TYPE[,...]; empty: the model's types

@@ -2,6 +2,8 @@
 
 #include "compiler/Planning/PlanWriter.h"
 #include "compiler/Support/Error.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/PlanReader.h"
 #include "runtime/state/SafeTensors.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -15,9 +17,7 @@ namespace path = llvm::sys::path;
 
 namespace {
 
-llvm::Error toError(rt::Status status) {
-  return status.isOk() ? llvm::Error::success() : makeError(status.message());
-}
+llvm::Error toError(rt::Status status) { return status.isOk() ? llvm::Error::success() : makeError(status.message()); }
 
 llvm::Expected<rt::TensorView> viewOf(llvm::StringRef name, const WeightTensor &tensor) {
   std::optional<rt::fb::DType> type = plan::wireType(tensor.type.getElementType());
@@ -36,25 +36,26 @@ llvm::Expected<rt::TensorView> viewOf(llvm::StringRef name, const WeightTensor &
 llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights, const rt::fb::Plan &plan) {
   std::vector<rt::TensorView> views;
   llvm::StringSet<> seen;
-  if (!plan.states()) // a model without weights
-    return views;
-  for (const rt::fb::State *state : *plan.states())
-    for (const rt::fb::Segment *segment : *state->segments()) {
-      if (segment->init() != rt::fb::InitKind::weights)
-        continue;
-      bool named = segment->source() && segment->source()->size();
-      llvm::StringRef name = named ? segment->source()->c_str() : segment->name()->c_str();
-      if (!seen.insert(name).second)
-        continue;
-      const WeightTensor *tensor = weights.find(name);
-      if (!tensor)
-        return makeError("state '" + llvm::StringRef(state->name()->c_str()) + "' begins as weight '" + name +
-                         "', which the model does not have");
-      auto view = viewOf(name, *tensor);
-      if (!view)
-        return view.takeError();
-      views.push_back(*view);
-    }
+  std::vector<std::pair<const rt::fb::State *, const rt::fb::Segment *>> segments;
+  for (const rt::fb::Plan *kind : rt::kindsOf(plan))
+    for (size_t i = 0; i < rt::lengthOf(kind->states()); ++i) // a model may have no weights
+      for (const rt::fb::Segment *segment : *kind->states()->Get(i)->segments())
+        if (segment->init() == rt::fb::InitKind::weights)
+          segments.emplace_back(kind->states()->Get(i), segment);
+  for (auto [state, segment] : segments) {
+    bool named = segment->source() && segment->source()->size();
+    llvm::StringRef name = named ? segment->source()->c_str() : segment->name()->c_str();
+    if (!seen.insert(name).second)
+      continue;
+    const WeightTensor *tensor = weights.find(name);
+    if (!tensor)
+      return makeError("state '" + llvm::StringRef(state->name()->c_str()) + "' begins as weight '" + name +
+                       "', which the model does not have");
+    auto view = viewOf(name, *tensor);
+    if (!view)
+      return view.takeError();
+    views.push_back(*view);
+  }
   return views;
 }
 

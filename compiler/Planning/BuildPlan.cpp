@@ -156,48 +156,60 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
       getOperation().emitError("expected at least one gather in flight; got: 0");
       return signalPassFailure();
     }
-    ModuleOp module = getOperation();
+    // Modules of further kinds first: the first kind's module holds them.
+    for (ModuleOp kind : getOperation().getOps<ModuleOp>())
+      if (failed(build(kind)))
+        return signalPassFailure();
+    if (failed(build(getOperation())))
+      signalPassFailure();
+    Block &body = *getOperation().getBody(); // and behind its own tables and programs
+    for (ModuleOp kind : llvm::to_vector(getOperation().getOps<ModuleOp>()))
+      kind->moveBefore(&body, body.end());
+  }
+
+  LogicalResult build(ModuleOp module) {
     ModulePlan plan(module, planning);
     if (failed(plan.layOutStates()))
-      return signalPassFailure();
+      return failure();
     std::vector<std::pair<Location, ProgramDraft>> drafts;
     for (func::FuncOp function : module.getOps<func::FuncOp>()) {
       FailureOr<ProgramDraft> draft = DraftBuilder(plan, function).build();
       if (failed(draft))
-        return signalPassFailure();
+        return failure();
       plan.needRegion(RegionKind::Transient, schedule(*draft, planning.prefetch));
       drafts.emplace_back(function.getLoc(), std::move(*draft));
     }
     if (!plan.getPackedStates().empty()) {
       FailureOr<ProgramDraft> init = draftInit(plan, module.getLoc());
       if (failed(init))
-        return signalPassFailure();
+        return failure();
       plan.needRegion(RegionKind::Transient, schedule(*init, planning.prefetch));
       drafts.emplace_back(module.getLoc(), std::move(*init));
     }
-    eraseOtherDialects();
+    eraseOtherDialects(module);
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     for (const auto &[loc, draft] : drafts)
       ProgramEmitter(builder, loc, draft).emit();
     if (snapshot)
       emitSnapshot(builder, module, plan);
     plan.emitTables();
-    eraseAttributes();
+    eraseAttributes(module);
+    return success();
   }
 
-  void eraseOtherDialects() {
-    for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
-      if (!isa<PlanDialect>(op.getDialect()))
+  static void eraseOtherDialects(ModuleOp module) {
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (!isa<PlanDialect>(op.getDialect()) && !isa<ModuleOp>(op))
         op.erase();
   }
   // What the levels above left on the module.
-  void eraseAttributes() {
+  static void eraseAttributes(ModuleOp module) {
     llvm::SmallVector<StringAttr> names;
-    for (NamedAttribute attribute : getOperation()->getDiscardableAttrs())
+    for (NamedAttribute attribute : module->getDiscardableAttrs())
       if (attribute.getName().getValue().starts_with("cleave."))
         names.push_back(attribute.getName());
     for (StringAttr name : names)
-      getOperation()->removeDiscardableAttr(name);
+      module->removeDiscardableAttr(name);
   }
 
   PlanningOptions planning;

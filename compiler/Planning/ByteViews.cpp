@@ -55,8 +55,8 @@ WriteOp writeAhead(Value value) {
   for (Operation *user : value.getUsers()) {
     if (auto write = dyn_cast<WriteOp>(user))
       return write;
-    if (auto gather = dyn_cast<shard::AllGatherOp>(user))
-      for (Operation *next : gather.getResult().getUsers())
+    if (isa<shard::AllGatherOp, shard::BroadcastOp>(user))
+      for (Operation *next : user->getResult(0).getUsers())
         if (auto write = dyn_cast<WriteOp>(next))
           return write;
   }
@@ -81,6 +81,8 @@ ValueFamilies::ValueFamilies(Block &block) {
       join(slice.getInput(), slice.getResult());
     if (auto gather = dyn_cast<shard::AllGatherOp>(op); gather && writeAhead(gather.getResult()))
       join(gather.getInput(), gather.getResult());
+    if (auto broadcast = dyn_cast<shard::BroadcastOp>(op))
+      join(broadcast.getInput(), broadcast.getResult());
     if (auto read = dyn_cast<ReadOp>(op)) {
       auto [known, isNew] = content.try_emplace(read.getState(), read.getResult());
       if (!isNew)

@@ -26,7 +26,7 @@ llvm::SmallVector<ByteView> byteViews(mlir::Operation *op);
 
 // The read that made the value, or of which the value is this rank's part; null when there is none.
 ReadOp readBehind(mlir::Value value);
-// The write that takes the value, or what is gathered from it.
+// The write that takes the value, or what is gathered or broadcast from it.
 WriteOp writeAhead(mlir::Value value);
 
 // Families of values that may share bytes in one block: through views, and through states (all reads of a state between

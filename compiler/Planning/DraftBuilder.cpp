@@ -2,6 +2,7 @@
 
 #include "compiler/Planning/InPlace.h"
 
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -44,6 +45,9 @@ LogicalResult DraftBuilder::visit(Operation *op) {
       .Case([&](shard::ReduceScatterOp scatter) { return visitReduceScatter(scatter); })
       .Case([&](shard::AllGatherOp gather) { return visitAllGather(gather); })
       .Case([&](shard::AllSliceOp slice) { return visitAllSlice(slice); })
+      .Case([&](shard::ReduceOp reduce) { return visitReduce(reduce); })
+      .Case([&](shard::BroadcastOp broadcast) { return visitBroadcast(broadcast); })
+      .Case([&](ub::PoisonOp) { return success(); }) // what a kind does not have, and a broadcast gives it
       .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
       .Default([&](Operation *other) -> LogicalResult {
         auto compute = dyn_cast<ComputeOpInterface>(other);
@@ -51,7 +55,7 @@ LogicalResult DraftBuilder::visit(Operation *op) {
           return visitLibrary(other);
         return other->emitOpError(
             "cannot be planned; expected the kernels form (kernels, library calls, contiguous views, "
-            "read, write, and the collectives all_reduce, reduce_scatter, all_gather, all_slice)");
+            "read, write, and the collectives all_reduce, reduce_scatter, all_gather, all_slice, reduce, broadcast)");
       });
 }
 

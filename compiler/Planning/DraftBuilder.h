@@ -58,6 +58,8 @@ private:
   mlir::LogicalResult visitReduceScatter(mlir::shard::ReduceScatterOp op);
   mlir::LogicalResult visitAllGather(mlir::shard::AllGatherOp op);
   mlir::LogicalResult visitAllSlice(mlir::shard::AllSliceOp op);
+  mlir::LogicalResult visitReduce(mlir::shard::ReduceOp op);
+  mlir::LogicalResult visitBroadcast(mlir::shard::BroadcastOp op);
   mlir::LogicalResult visitReturn(mlir::func::ReturnOp op);
   void addCalls(mlir::ArrayAttr calls);
   void addInputs();
@@ -93,7 +95,14 @@ private:
   Place reducible(mlir::Operation *op, Place place, uint64_t bytes, uint64_t padded);
   mlir::NamedAttrList ringFields(mlir::Operation *op, const Extent &extent, mlir::Type element, int64_t count);
   mlir::LogicalResult addReduction(mlir::Operation *op, llvm::StringRef mnemonic, mlir::shard::ReductionKind kind,
-                                   const Extent &extent, Place data, uint64_t bytes, mlir::Type element);
+                                   const Extent &extent, Place data, uint64_t bytes, mlir::Type element,
+                                   std::optional<int64_t> root = std::nullopt);
+  struct CollectiveRoot {
+    int64_t index; // in the group
+    bool isHere;   // whether this kind's ranks are it
+  };
+  mlir::FailureOr<CollectiveRoot> rootOf(mlir::Operation *op, const Extent &extent,
+                                         llvm::ArrayRef<int64_t> coordinates);
 
   // Steps.
   static RootUse use(Place place, uint64_t bytes, bool reads, bool writes) {

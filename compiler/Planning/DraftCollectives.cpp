@@ -130,12 +130,15 @@ Place DraftBuilder::reducible(Operation *op, Place place, uint64_t bytes, uint64
 }
 
 LogicalResult DraftBuilder::addReduction(Operation *op, StringRef mnemonic, shard::ReductionKind kind,
-                                         const Extent &extent, Place data, uint64_t bytes, Type element) {
+                                         const Extent &extent, Place data, uint64_t bytes, Type element,
+                                         std::optional<int64_t> root) {
   FailureOr<Reduction> reduction = convertReduction(op, kind);
   if (failed(reduction))
     return failure();
   NamedAttrList fields = ringFields(op, extent, element, bytes / elementBytes(element));
   fields.set("reduction", ReductionAttr::get(op->getContext(), *reduction));
+  if (root)
+    fields.set("root", builder.getI64IntegerAttr(*root));
   uint64_t share = bytes / extent.ranks;
   RootUse staging = use({poolRoot(RegionKind::Communication, share), 0, {}}, share, false, true);
   staging.scratch = true;
@@ -185,6 +188,76 @@ LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
   places[op.getResult()] = *part;
   return addReduction(op, "reduce_scatter", op.getReduction(), *extent, data, extent->whole,
                       cast<RankedTensorType>(op.getInput().getType()).getElementType());
+}
+
+// Ranks of one kind do one thing: a kind that has the root and others is not split far enough.
+FailureOr<DraftBuilder::CollectiveRoot> DraftBuilder::rootOf(Operation *op, const Extent &extent,
+                                                             ArrayRef<int64_t> coordinates) {
+  if (coordinates.size() != extent.axes.size())
+    return op->emitOpError("expected a root with a coordinate on each of its axes; got: ") << coordinates.size();
+  CollectiveRoot root{0, true};
+  for (auto [axis, coordinate] : llvm::zip_equal(extent.axes, coordinates))
+    root.index = root.index * plan.ranksOn(axis) + coordinate;
+  std::optional<bool> isHere = plan.getKind().isAt(extent.axes, coordinates);
+  if (!isHere && extent.ranks > 1)
+    return op->emitOpError("expected its root to be a kind of ranks of its own; run split-kinds, with the kinds in "
+                           "cleave.kinds");
+  root.isHere = isHere.value_or(true);
+  return root;
+}
+
+LogicalResult DraftBuilder::visitReduce(shard::ReduceOp op) {
+  FailureOr<Place> place = placeOf(op.getInput());
+  FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
+  if (failed(place) || failed(extent))
+    return failure();
+  FailureOr<CollectiveRoot> root = rootOf(op, *extent, op.getRoot());
+  if (failed(root))
+    return failure();
+  if (extent->ranks == 1)
+    return passThrough(op, *place), success();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t count = llvm::alignTo(std::max<int64_t>(type.getNumElements(), 1), extent->ranks);
+  uint64_t bytes = bytesOf(type), padded = count * elementBytes(type.getElementType());
+  Place data = reducible(op, *place, bytes, padded);
+  places[op.getResult()] = data;
+  return addReduction(op, "reduce", op.getReduction(), *extent, data, padded, type.getElementType(), root->index);
+}
+
+// The root's bytes are where the value is; others get bytes of their own, which a write makes those of the state. In
+// program order, not earlier: an owner broadcasts behind its reductions, and all kinds must meet collectives in one
+// order.
+LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
+  FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
+  if (failed(extent))
+    return failure();
+  FailureOr<CollectiveRoot> root = rootOf(op, *extent, op.getRoot());
+  if (failed(root))
+    return failure();
+  FailureOr<Place> place = Place{};
+  if (root->isHere)
+    place = placeOf(op.getInput());
+  if (failed(place))
+    return failure();
+  if (extent->ranks == 1)
+    return passThrough(op, *place), success();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t count = llvm::alignTo(std::max<int64_t>(type.getNumElements(), 1), extent->ranks);
+  uint64_t bytes = bytesOf(type), padded = count * elementBytes(type.getElementType());
+  Place data = *place;
+  if (!root->isHere || bytes != padded) {
+    data = addFresh(padded);
+    if (root->isHere) {
+      addCopy(op, data, *place, bytes);
+      addFill(op, {data.root, data.offset + bytes, {}}, padded - bytes, 0, elementBytes(type.getElementType()));
+    }
+  }
+  places[op.getResult()] = data;
+  NamedAttrList fields = ringFields(op, *extent, type.getElementType(), count);
+  fields.set("root", builder.getI64IntegerAttr(root->index));
+  addStep(op, "broadcast", {use(data, padded, root->isHere, !root->isHere)}, fields).stream = kGatherStream;
+  plan.needStream(kGatherStream);
+  return success();
 }
 
 // A share of bytes that a collective of the reduce stream has reduced.

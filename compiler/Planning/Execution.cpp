@@ -1,6 +1,8 @@
 #include "compiler/Planning/Execution.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 
 #include <algorithm>
@@ -18,8 +20,9 @@ static AxisMask maskOf(const flatbuffers::Vector<uint32_t> *axes) {
   return mask;
 }
 
-Execution::Execution(const fb::Plan &plan, std::vector<Finding> *findings)
-    : plan_(plan), findings_(findings), clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)) {
+Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings)
+    : plan_(plan), kinds_(kinds), findings_(findings),
+      clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)) {
   for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
     uint64_t &end = stateEnds_[{state.region(), state.offset()}];
@@ -28,6 +31,22 @@ Execution::Execution(const fb::Plan &plan, std::vector<Finding> *findings)
 }
 
 AxisMask Execution::axesOf(unsigned group) const { return maskOf(plan_.groups()->Get(group)->axes()); }
+
+// Axes along which some ranks, of another kind, do not have the state.
+AxisMask Execution::axesOfOwners(const fb::State &state) const {
+  AxisMask axes = 0;
+  for (const fb::Plan *kind : kinds_) {
+    bool hasIt = false;
+    for (size_t i = 0; i < lengthOf(kind->states()) && !hasIt; ++i)
+      hasIt = textOf(kind->states()->Get(i)->name()) == textOf(state.name());
+    for (uint32_t axis = 0; !hasIt && axis < lengthOf(plan_.axes()); ++axis) {
+      AxisRange here = rangeOf(plan_, axis), there = rangeOf(*kind, axis);
+      if (here.begin != there.begin || here.end != there.end)
+        axes |= AxisMask{1} << (axis % 64);
+    }
+  }
+  return axes;
+}
 
 void Execution::find(const char *rule, std::string text) {
   auto same = [&](const Finding &finding) { return finding.rule == rule && finding.text == text; };
@@ -56,17 +75,22 @@ void Execution::setVarying(unsigned region, MemoryHistory &memory) const {
     const fb::State &state = *plan_.states()->Get(i);
     if (state.region() != region)
       continue;
-    AxisMask varies = maskOf(state.split_axes()) | maskOf(state.partial_axes());
+    AxisMask varies = maskOf(state.split_axes()) | maskOf(state.partial_axes()) | axesOfOwners(state);
     for (size_t s = 0; s < lengthOf(state.segments()); ++s)
       if (state.segments()->Get(s)->init() == fb::InitKind::coordinate)
         varies |= AxisMask{1} << (state.segments()->Get(s)->axis() % 64);
     addVarying(memory, state.offset(), stateShardBytes(plan_, state), varies);
+    memory.setContent(state.offset(), state.offset() + stateShardBytes(plan_, state),
+                      {fnv1a("state " + state.name()->str()), state.offset()});
   }
   for (size_t i = 0; i < lengthOf(plan_.programs()); ++i) {
     const auto *ports = plan_.programs()->Get(i)->inputs();
     for (size_t p = 0; p < lengthOf(ports); ++p)
-      if (ports->Get(p)->region() == region)
-        addVarying(memory, ports->Get(p)->offset(), portBytes(*ports->Get(p)), maskOf(ports->Get(p)->split_axes()));
+      if (const fb::Port &port = *ports->Get(p); port.region() == region) {
+        addVarying(memory, port.offset(), portBytes(port), maskOf(port.split_axes()));
+        memory.setContent(port.offset(), port.offset() + portBytes(port),
+                          {fnv1a("input " + port.name()->str()), port.offset()});
+      }
   }
 }
 
@@ -153,7 +177,17 @@ static ShareRange neededShare(const fb::Plan &plan, const InstructionView &view,
   return {buffer.share_of(), buffer.stride(), buffer.offset(), buffer.offset() + buffer.bytes(), 0};
 }
 
+// What an instruction does must not depend on the rank, within a kind.
+void Execution::checkRoot(const InstructionView &view, const Moment &moment) {
+  if (fieldIndex(view.opcode(), "root") < 0)
+    return;
+  const fb::Group &group = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
+  if (!isRoot(plan_, group, view["root"]))
+    find("kind", text(moment.ref) + ": its root and others are of one kind of ranks");
+}
+
 void Execution::runAccesses(const InstructionView &view, const Moment &moment, uint64_t frame) {
+  checkRoot(view, moment);
   checkAccessModes(view, moment);
   checkOwnOverlaps(view, moment);
   auto forEach = [&](auto &&use) {
@@ -213,6 +247,11 @@ static AxisMask variesOf(const MemoryHistory::Cells::value_type &cell, const Sha
   return varies;
 }
 
+// Of a reduce: what others than the root have means nothing behind it.
+static bool isRootHere(const fb::Plan &plan, const InstructionView &view) {
+  return isRoot(plan, *plan.groups()->Get(static_cast<unsigned>(view["group"])), view["root"]).value_or(true);
+}
+
 // Which axes the values that an instruction writes may differ along: those of what it reads (of it only the buffers
 // that `depends` names, by their number among those that are read), but for collectives, whose sense is to change that.
 AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame, uint64_t depends) {
@@ -235,7 +274,13 @@ AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame, uin
   if (!isCollective(view.opcode()))
     return varies;
   AxisMask group = axesOf(static_cast<unsigned>(view["group"]));
-  return view.opcode() == Opcode::ReduceScatter ? varies | group : varies & ~group;
+  // Receivers do not read what the root's value differs along: any other axis.
+  if (view.opcode() == Opcode::Broadcast && !reads(view.buffer(0).access()))
+    for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+      if (plan_.axes()->Get(axis)->size() > 1)
+        varies |= AxisMask{1} << (axis % 64);
+  bool differs = view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::Reduce;
+  return differs ? varies | group : varies & ~group;
 }
 
 // What the instruction's results vary along, in the order in which it writes them.
@@ -253,7 +298,14 @@ std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, ui
 }
 
 void Execution::recordWrites(const InstructionView &view, const Moment &moment, uint64_t frame) {
+  std::vector<uint64_t> contents = contentsOfResults(view, frame); // of what it reads, before that is overwritten
   std::vector<AxisMask> results = variesOfResults(view, frame);
+  if (view.opcode() == Opcode::Broadcast) { // the root's bytes, too, are everybody's now
+    auto [first, last] =
+        history(view.buffer(0).region(), frame).range(view.buffer(0).offset(), bufferEnd(plan_, view.buffer(0)));
+    for (auto cell = first; cell != last; ++cell)
+      cell->second.varies &= ~axesOf(static_cast<unsigned>(view["group"]));
+  }
   size_t number = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
     const fb::Buffer &buffer = view.buffer(i);
@@ -271,6 +323,12 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
       continue;
     }
     memory.recordWrite(buffer.offset(), end, moment, varies);
+    bool isLost = view.opcode() == Opcode::Reduce && i == 0 && !isRootHere(plan_, view);
+    if (isLost) {
+      auto [first, last] = memory.range(buffer.offset(), end);
+      for (auto cell = first; cell != last; ++cell)
+        cell->second.initialized = false;
+    }
     if (view.opcode() != Opcode::ReduceScatter || i != 0)
       continue;
     // The rest holds partial sums that mean nothing.
@@ -282,11 +340,14 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
       cell->second.shares = {share};
     }
   }
+  recordContents(view, frame, contents);
 }
 
 // The access modes that an instruction's meaning demands; empty where any will do.
 static std::vector<fb::Access> expectedAccess(const fb::Plan &plan, const InstructionView &view) {
   std::vector<fb::Access> modes;
+  if (view.opcode() == Opcode::Broadcast)
+    return {isRootHere(plan, view) ? fb::Access::read : fb::Access::write};
   if (view.opcode() == Opcode::Launch) {
     const fb::Kernel &kernel = *plan.kernels()->Get(static_cast<unsigned>(view["kernel"]));
     if (const KernelDef *def =
@@ -387,7 +448,7 @@ void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, uint6
 void Execution::expectReplicasEqual() {
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
-    AxisMask allowed = maskOf(state.split_axes()) | maskOf(state.partial_axes());
+    AxisMask allowed = maskOf(state.split_axes()) | maskOf(state.partial_axes()) | axesOfOwners(state);
     auto [first, last] =
         history(state.region(), 0).range(state.offset(), state.offset() + stateShardBytes(plan_, state));
     for (auto cell = first; cell != last; ++cell) {

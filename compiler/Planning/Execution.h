@@ -9,7 +9,8 @@ namespace cleave::plan {
 
 class Execution {
 public:
-  Execution(const rt::fb::Plan &plan, std::vector<Finding> *findings);
+  // Of one of the kinds of ranks.
+  Execution(const rt::fb::Plan &plan, const std::vector<const rt::fb::Plan *> &kinds, std::vector<Finding> *findings);
 
   // Runs the program in frame 0. A called program is run at most kMaxTimes times for each call: its third run meets
   // what its second left, so that more would find nothing new.
@@ -17,6 +18,8 @@ public:
   // Finds states that ranks hold whole and may now hold differently: replicas (tied weights, the parameters of
   // data-parallel ranks) must stay equal. States begin as they are declared, so that this holds after every run.
   void expectReplicasEqual();
+  // What the states hold that other kinds may have too, by name: the same number means the same value.
+  std::map<std::string, uint64_t> getContents();
   // Finds bytes of frame 0 that nothing has written.
   void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);
 
@@ -47,6 +50,13 @@ private:
   AxisMask variesAfter(const rt::InstructionView &view, uint64_t frame, uint64_t depends);
   std::vector<AxisMask> variesOfResults(const rt::InstructionView &view, uint64_t frame);
   AxisMask axesOf(unsigned group) const;
+  AxisMask axesOfOwners(const rt::fb::State &state) const;
+  void checkRoot(const rt::InstructionView &view, const Moment &moment);
+  // Contents (ExecutionContents.cpp).
+  std::vector<uint64_t> contentsOfResults(const rt::InstructionView &view, uint64_t frame);
+  uint64_t contentOf(const rt::fb::Buffer &buffer, uint64_t frame);
+  uint64_t contentOfCollective(const rt::InstructionView &view);
+  void recordContents(const rt::InstructionView &view, uint64_t frame, const std::vector<uint64_t> &contents);
   void setVarying(unsigned region, MemoryHistory &memory) const;
 
   bool happensBefore(const Moment &earlier, const Moment &later) const {
@@ -57,8 +67,10 @@ private:
   void find(const char *rule, std::string text);
 
   const rt::fb::Plan &plan_;
+  const std::vector<const rt::fb::Plan *> &kinds_;
   std::vector<Finding> *findings_;
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> behind the last
+  std::map<std::string, uint64_t> met_; // collectives so far, by the axes of their group
   std::vector<Clock> clocks_;                                   // [stream][stream]
   std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;
 };

@@ -54,7 +54,11 @@ private:
       edges_.push_back({static_cast<size_t>(from), to});
   }
   std::string groupKey(size_t kind, const InstructionView &view) const;
-  std::string text(size_t step) const { return describe(*kinds_[steps_[step].kind], steps_[step].ref); }
+  std::string text(size_t step) const {
+    const fb::Plan &kind = *kinds_[steps_[step].kind];
+    return (textOf(kind.kind()).empty() ? "" : std::string(textOf(kind.kind())) + ": ") +
+           describe(kind, steps_[step].ref);
+  }
   void matchCollectives();
   void matchSequence(const std::string &group, const std::vector<size_t> &expected, const std::vector<size_t> &got);
   void findCycle();
@@ -140,12 +144,13 @@ void WaitGraph::matchSequence(const std::string &group, const std::vector<size_t
     merged_[root(got[i])] = root(expected[i]);
     InstructionView a = viewOf(*kinds_[steps_[expected[i]].kind], steps_[expected[i]].ref);
     InstructionView b = viewOf(*kinds_[steps_[got[i]].kind], steps_[got[i]].ref);
-    bool same = a.opcode() == b.opcode();
-    for (const char *field : {"dtype", "reduction", "algorithm", "count"})
+    bool same = a.opcode() == b.opcode() && a.stream() == b.stream(); // streams have channels of their own
+    for (const char *field : {"dtype", "reduction", "algorithm", "count", "root"})
       same = same && a[field] == b[field];
     if (!same)
-      findings_->push_back({"collective-match", text(expected[i]) + " over " + group + " is met by " + text(got[i]) +
-                                                    ", which differs in opcode, type, reduction, algorithm or count"});
+      findings_->push_back(
+          {"collective-match", text(expected[i]) + " over " + group + " is met by " + text(got[i]) +
+                                   ", which differs in opcode, type, reduction, algorithm, count, root or stream"});
   }
   if (expected.size() == got.size())
     return;

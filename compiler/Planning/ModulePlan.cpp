@@ -18,7 +18,7 @@ uint64_t bytesOf(Type tensor) {
 
 ModulePlan::ModulePlan(ModuleOp module, const PlanningOptions &options)
     : module(module), options(options), mesh(module->getAttrOfType<MeshAttr>("cleave.mesh")),
-      builder(OpBuilder::atBlockBegin(module.getBody())) {}
+      kind(RankKind::of(module)), builder(OpBuilder::atBlockBegin(module.getBody())) {}
 
 ArrayAttr ModulePlan::axisNames(ArrayRef<StringRef> axes) { return builder.getStrArrayAttr(axes); }
 
@@ -64,10 +64,10 @@ void ModulePlan::emitTables() {
   for (unsigned stream = 0; stream < kStreams; ++stream)
     if (usesStream[stream])
       streams.push_back(kStreamNames[stream]);
-  auto header = HeaderOp::create(front, module.getLoc(), options.target, options.threads, axisNames(axes), sizes,
-                                 axisNames(streams),
-                                 /*data_axes=*/ArrayAttr(), microBatches,
-                                 /*batch=*/0, /*options=*/DictionaryAttr(), /*param_groups=*/ArrayAttr());
+  auto header = HeaderOp::create(
+      front, module.getLoc(), options.target, options.threads, axisNames(axes), sizes, axisNames(streams),
+      /*data_axes=*/ArrayAttr(), microBatches,
+      /*batch=*/0, /*options=*/DictionaryAttr(), /*param_groups=*/ArrayAttr(), kind.getName(), kind.getWhere());
   llvm::SmallVector<NamedAttribute> properties;
   for (const auto &[key, value] : options.properties)
     properties.push_back(front.getNamedAttr(key, front.getStringAttr(value)));

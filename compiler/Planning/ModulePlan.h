@@ -6,6 +6,7 @@
 #include "compiler/Planning/PackedStates.h"
 #include "compiler/Planning/Pipeline.h"
 #include "compiler/Planning/RootTable.h"
+#include "dialects/Cleave/IR/Kinds.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -60,6 +61,8 @@ public:
   mlir::FlatSymbolRefAttr group(llvm::ArrayRef<llvm::StringRef> axes);
   int64_t ranksOn(llvm::ArrayRef<llvm::StringRef> axes) const;
   MeshAttr getMesh() const { return mesh; }
+  // Which ranks this plan is for.
+  const RankKind &getKind() const { return kind; }
 
   // A region must have at least that many bytes.
   void needRegion(RegionKind kind, uint64_t bytes) {
@@ -85,6 +88,7 @@ private:
   mlir::ModuleOp module;
   const PlanningOptions &options;
   MeshAttr mesh;
+  RankKind kind;
   mlir::OpBuilder builder;
   llvm::StringMap<StatePlace> states;
   llvm::StringMap<Role> roles;

@@ -41,13 +41,32 @@ def ShareGathers : Pass<"share-gathers", "::mlir::func::FuncOp"> {
   }];
 }
 
+def SplitKinds : Pass<"split-kinds", "::mlir::ModuleOp"> {
+  let summary = "makes a module of every kind of ranks";
+  let description = [{
+    Before: flattened programs, for all ranks together; `cleave.kinds` on the module where there are several kinds (dialects/Cleave/IR/Kinds.h). After: the
+    module is that of the first kind, and holds one module for each other kind, by its name. Each has what its ranks do: a state that is stored with
+    owners is with its owners only, a value that only owners have is computed by them, a reduce gives the others nothing and a broadcast takes nothing of them.
+    With one kind nothing changes.
+
+    ```mlir
+    %0 = cleave.read @g                                    // @server, where dp is 0        // @worker, where it is not
+    %1 = shard.reduce %0 ... root = [0]                    %1 = shard.reduce %0             shard.reduce %0
+    %2 = cleave.kernel @sgd(%w, %1)                 =>     %2 = cleave.kernel @sgd(%w, %1)
+    %3 = shard.broadcast %2 ... root = [0]                 %3 = shard.broadcast %2          %3 = shard.broadcast of nothing
+    cleave.write %3, @w                                    cleave.write %3, @w              cleave.write %3, @w
+    ```
+  }];
+  let dependentDialects = ["::mlir::ub::UBDialect"];
+}
+
 def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
   let summary = "decides order, streams, events and addresses";
   let description = [{
     Before: kernels form, flattened. After: plan form, nothing of the other dialects is left. The compute stream keeps program order;
     reductions go to stream `reduce`, right behind what they wait for; gathers go to stream `gather`, those of stored parts at a bounded
     distance before their use (Prefetch.h). With `snapshot` there is one more program of that name, which copies every saved state into the
-    region `state_copy`.
+    region `state_copy`. Modules of further kinds are planned likewise, each for itself.
   }];
   let options = [Option<"target", "target", "std::string", "\"host\"", "target written into the header">,
                  Option<"threads", "threads", "int64_t", "1", "compute threads of a rank">,

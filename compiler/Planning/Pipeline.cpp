@@ -13,6 +13,8 @@ void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &option
   // Behind that pass: only in one body can forward and backward share what is gathered.
   if (options.shareGathers)
     manager.addNestedPass<func::FuncOp>(createShareGathers());
+  // Last of what is equal for all ranks: what is decided above (kernels, what is kept) must be for every kind.
+  manager.addPass(createSplitKinds());
   // Order, events and addresses in one pass: each decides what the next can do, and none is a form worth printing.
   manager.addPass(createBuildPlanWith(options));
   // Last: a plan that could hang or race never leaves the compiler.

@@ -13,8 +13,14 @@
 //
 // Beside the clocks runs a second, smaller execution: along which axes of the mesh may ranks hold different bytes here?
 // Coordinates, split inputs and split or partial states differ; what an instruction writes differs along what it reads
-// does; an all-reduce or an all-gather over an axis ends that, a reduce-scatter begins it. At the end no state may differ
-// along an axis on which it is declared whole: the parameters of data-parallel ranks and tied weights stay equal.
+// does; an all-reduce or an all-gather over an axis ends that, a reduce-scatter begins it. At the end no state may
+// differ along an axis on which it is declared whole: the parameters of data-parallel ranks and tied weights stay
+// equal.
+//
+// A third execution, for plans with several kinds, numbers the expressions by which bytes were computed, since kinds
+// have different programs: what two kinds have of one state must be the same expression of the same states, inputs and
+// collectives (ExecutionContents.cpp). So a worker that misses a broadcast, or computes what the server does not, is
+// found. Behind a reduce only the root has anything, and each kind is wholly the root or wholly not.
 //
 // A share (Plan.fbs) is all that any rank's coordinates may make of it where races are concerned, and exactly itself
 // where it is asked what has been written: behind a reduce-scatter only the rank's share may be read.
@@ -33,11 +39,11 @@ namespace cleave::plan {
 // A rule that does not hold, and the instructions (program, index, opcode, stream, note) it fails for.
 struct Finding {
   std::string rule; // "race", "uninitialized", "overlap", "access", "event", "join", "collective-match",
-                    // "deadlock", "state", "port", "replica", "too long"
+                    // "deadlock", "state", "port", "replica", "kind", "too long"
   std::string text;
 };
 
-// All findings in one plan, which must have passed rt::openPlan().
+// All findings in one plan with all its kinds, which must have passed rt::openPlan().
 std::vector<Finding> verifyPlan(const rt::fb::Plan &plan);
 
 // The findings between kinds of ranks: every collective is met by the same one, in order, type, count and group, and

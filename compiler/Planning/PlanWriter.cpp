@@ -47,7 +47,7 @@ namespace {
 class PlanWriter {
 public:
   explicit PlanWriter(ModuleOp module) : module(module) {}
-  FailureOr<std::string> write();
+  FailureOr<std::unique_ptr<fb::PlanT>> write();
 
 private:
   LogicalResult writeHeader(HeaderOp header);
@@ -62,7 +62,8 @@ private:
   std::vector<uint32_t> axes(ArrayAttr names) const;
 
   ModuleOp module;
-  fb::PlanT plan;
+  std::unique_ptr<fb::PlanT> result = std::make_unique<fb::PlanT>();
+  fb::PlanT &plan = *result;
   llvm::StringMap<int64_t> indices; // symbol -> position in the table of its kind
   llvm::StringMap<uint16_t> regions;
   llvm::StringMap<uint8_t> streams;
@@ -104,6 +105,14 @@ LogicalResult PlanWriter::writeHeader(HeaderOp header) {
   plan.micro_batches = header.getMicroBatches();
   plan.batch = header.getBatch();
   plan.data_axes = axes(header.getDataAxesAttr());
+  plan.kind = header.getKind().value_or("").str();
+  for (NamedAttribute range : header.getWhereAttr() ? header.getWhereAttr().getValue() : ArrayRef<NamedAttribute>()) {
+    auto bounds = cast<DenseI64ArrayAttr>(range.getValue());
+    plan.where.push_back(std::make_unique<fb::AxisRangeT>());
+    plan.where.back()->axis = axisIndices.lookup(range.getName());
+    plan.where.back()->begin = bounds[0];
+    plan.where.back()->end = bounds[1];
+  }
   writeOptions(header);
   return success();
 }
@@ -199,7 +208,8 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
         plan.programs.push_back(std::make_unique<fb::ProgramT>());
         return success();
       })
-      .Case([&](StateOp) { return success(); }) // needs the regions
+      .Case([&](StateOp) { return success(); })  // needs the regions
+      .Case([&](ModuleOp) { return success(); }) // a further kind
       .Default([](Operation *other) -> LogicalResult {
         return other->emitOpError("cannot be written; expected a module in plan form (run build-plan first)");
       });
@@ -291,7 +301,7 @@ LogicalResult PlanWriter::writeInstruction(InstructionOpInterface op, fb::Instru
   return success();
 }
 
-FailureOr<std::string> PlanWriter::write() {
+FailureOr<std::unique_ptr<fb::PlanT>> PlanWriter::write() {
   auto headers = module.getOps<HeaderOp>();
   if (!llvm::hasSingleElement(headers))
     return module.emitError("expected a module in plan form, with one plan.header");
@@ -307,9 +317,13 @@ FailureOr<std::string> PlanWriter::write() {
     if (failed(writeProgram(program, *plan.programs[indices.lookup(program.getSymName())])))
       return failure();
   plan.state_layout = stateLayoutHash(plan);
-  flatbuffers::FlatBufferBuilder builder;
-  fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, &plan));
-  return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
+  for (ModuleOp kind : module.getOps<ModuleOp>()) {
+    FailureOr<std::unique_ptr<fb::PlanT>> other = PlanWriter(kind).write();
+    if (failed(other))
+      return failure();
+    plan.kinds.push_back(std::move(*other));
+  }
+  return std::move(result);
 }
 
 } // namespace
@@ -317,10 +331,12 @@ FailureOr<std::string> PlanWriter::write() {
 llvm::Expected<std::string> writePlan(ModuleOp module) {
   std::string message;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) { message = diagnostic.str(); });
-  FailureOr<std::string> bytes = PlanWriter(module).write();
-  if (failed(bytes))
+  FailureOr<std::unique_ptr<fb::PlanT>> plan = PlanWriter(module).write();
+  if (failed(plan))
     return llvm::createStringError(message);
-  return std::move(*bytes);
+  flatbuffers::FlatBufferBuilder builder;
+  fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, plan->get()));
+  return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
 }
 
 } // namespace cleave::plan

@@ -76,7 +76,9 @@ const PackedState *ModulePlan::findPacked(Value value) const {
 FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr value, Location loc) {
   if (!options.constants)
     return emitError(loc, "a constant is left outside of kernels, and the weights cannot take it");
-  std::string name = "constant.kernel." + std::to_string(constantCount++);
+  // Kinds number their constants each for itself.
+  std::string owner = kind.getName() ? kind.getName().str() + "." : "";
+  std::string name = "constant.kernel." + owner + std::to_string(constantCount++);
   auto type = cast<RankedTensorType>(value.getType());
   uint64_t &end = regionBytes[static_cast<size_t>(RegionKind::Persistent)];
   StatePlace place{end, bytesOf(type)};

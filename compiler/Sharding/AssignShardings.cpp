@@ -1,6 +1,7 @@
 // assign-shardings: runs the propagation and writes its answers into the IR.
 #include "compiler/Sharding/Passes.h"
 #include "compiler/Sharding/Propagation.h"
+#include "dialects/Cleave/IR/Kinds.h"
 
 namespace cleave {
 #define GEN_PASS_DEF_ASSIGNSHARDINGS
@@ -84,7 +85,10 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
     auto sync = parseGradSync(gradSync, *strategy);
     if (!sync)
       return sync.takeError();
-    return StatePolicy{*strategy, *sync};
+    auto where = parseDpSync(dpSync);
+    if (!where)
+      return where.takeError();
+    return StatePolicy{*strategy, *sync, *where};
   }
 
   void annotate(const Propagation &shardings) {
@@ -94,6 +98,23 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
         annotatePorts(function, shardings);
     for (auto state : getOperation().getOps<StateOp>())
       state.setStorageAttr(shardings.getStorage(state));
+    if (llvm::SmallVector<llvm::StringRef> owners = shardings.getOwnerAxes(); !owners.empty())
+      getOperation()->setAttr(kKindsAttr, listKinds(owners));
+  }
+
+  // The owners, and for each axis those who are at coordinate 0 of the axes before it and not of it.
+  mlir::ArrayAttr listKinds(llvm::ArrayRef<llvm::StringRef> owners) {
+    auto mesh = getOperation()->getAttrOfType<MeshAttr>("cleave.mesh");
+    llvm::SmallVector<std::tuple<llvm::StringRef, int64_t, int64_t>> where;
+    llvm::SmallVector<Attribute> workers;
+    for (llvm::StringRef axis : owners) {
+      where.emplace_back(axis, 1, mesh.getSize(axis));
+      std::string name = owners.size() == 1 ? "worker" : "worker." + axis.str();
+      workers.push_back(RankKind::makeEntry(&getContext(), name, where));
+      where.back() = {axis, 0, 1};
+    }
+    workers.insert(workers.begin(), RankKind::makeEntry(&getContext(), "server", where));
+    return mlir::ArrayAttr::get(&getContext(), workers);
   }
 };
 } // namespace

@@ -37,6 +37,7 @@ mlir::Operation *Collectives::build(OpBuilder &builder, Location loc, const Resh
   llvm::SmallVector<shard::GridAxis> axes;
   for (llvm::StringRef axis : step.axes)
     axes.push_back(mesh.getIndex(axis));
+  llvm::SmallVector<int64_t> owner(axes.size(), 0); // its coordinates
   llvm::APInt dim(64, step.dim);
   switch (step.kind) {
   case ReshardKind::AllReduce:
@@ -49,6 +50,11 @@ mlir::Operation *Collectives::build(OpBuilder &builder, Location loc, const Resh
     return shard::AllSliceOp::create(builder, loc, mlir::Type(result), input, llvm::StringRef(kGrid), axes, step.dim);
   case ReshardKind::AllToAll:
     break; // see move()
+  case ReshardKind::Reduce:
+    return shard::ReduceOp::create(builder, loc, result, kGrid, axes, input, reductionKind(step.reduction), owner,
+                                   mlir::ValueRange());
+  case ReshardKind::Broadcast:
+    return shard::BroadcastOp::create(builder, loc, result, kGrid, axes, input, owner, mlir::ValueRange());
   }
   return nullptr;
 }

@@ -13,6 +13,7 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
   let options = [ListOption<"dataAxes", "data-axes", "std::string", "mesh axes that split the batch, slowest first; dp and fsdp without it">,
                  Option<"fsdpStrategy", "fsdp-strategy", "std::string", "\"no-shard\"",
                         "which states the fsdp axis splits (StateStorage.h)">,
+                 Option<"dpSync", "dp-sync", "std::string", "\"all-reduce\"", "all-reduce | parameter-server: where parameters are updated (StateStorage.h)">,
                  Option<"gradSync", "grad-sync", "std::string", "\"\"",
                         "every | last micro-batch; without it every where gradients are split">];
 }

@@ -1,6 +1,7 @@
 #include "compiler/Sharding/Propagation.h"
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
+#include "dialects/Cleave/IR/Kinds.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -15,6 +16,14 @@ using mlir::func::FuncOp;
 
 ShardingAttr cleave::resolved(ShardingAttr sharding) {
   return ShardingAttr::get(sharding.getContext(), sharding.getDims(), mlir::ArrayAttr(), ReduceKind::Sum);
+}
+
+SmallVector<llvm::StringRef> Propagation::getOwnerAxes() const {
+  SmallVector<llvm::StringRef> axes;
+  if (hasServer())
+    for (mlir::Attribute axis : dataAxes)
+      axes.push_back(llvm::cast<mlir::StringAttr>(axis).getValue());
+  return axes;
 }
 
 Propagation::Propagation(mlir::ModuleOp module, MeshAttr mesh, llvm::ArrayRef<std::string> dataAxes,
@@ -62,6 +71,7 @@ LogicalResult Propagation::propagate() {
     if (mlir::failed(setReturn(function)))
       return failure();
     backward(function);
+    shareReductions(function);
   }
   return success();
 }
@@ -153,6 +163,8 @@ LogicalResult Propagation::setReturn(FuncOp function) {
 // A function with arguments is one of samples: there the data axes split samples.
 static bool isOfSamples(FuncOp function) { return function.getNumArguments() > 0; }
 
+static bool isOwned(ShardingAttr sharding) { return !getOwnerAxes(sharding).empty(); }
+
 static bool isSplit(ShardingAttr sharding) {
   return llvm::any_of(llvm::seq<int64_t>(0, sharding.getDims().size()),
                       [&](int64_t dim) { return !sharding.getDimAxes(dim).empty(); });
@@ -164,13 +176,18 @@ static bool isSplitOver(ShardingAttr sharding, llvm::ArrayRef<llvm::StringRef> a
   });
 }
 
-// What is written to a split state wishes to be split so, and in @update also what it is computed of.
+// What is written to a split state wishes to be split so, and in @update also what it is computed of. The same for what
+// has an owner, and there parameters are such.
 void Propagation::collectWishes(FuncOp function) {
   for (mlir::Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
     if (auto write = llvm::dyn_cast<WriteOp>(op)) {
       ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
-      if (isSplit(stored))
+      auto state = llvm::cast<StateOp>(symbols.lookup(write.getState()));
+      bool isUpdated = hasServer() && !isOfSamples(function) && state.getRole() == Role::Parameter;
+      if (isSplit(stored) || isOwned(stored))
         wishes.try_emplace(write.getValue(), stored);
+      else if (isUpdated)
+        wishes.try_emplace(write.getValue(), ownedStorage(state.getTensorType(), dataAxes));
     } else if (!isOfSamples(function)) {
       wishOperands(&op);
     }
@@ -180,6 +197,11 @@ void Propagation::collectWishes(FuncOp function) {
 void Propagation::wishOperands(mlir::Operation *op) {
   if (op->getNumResults() != 1 || !wishes.contains(op->getResult(0)))
     return;
+  if (isOwned(wishes.lookup(op->getResult(0)))) {
+    for (Value operand : op->getOperands())
+      wishes.try_emplace(operand, ownedStorage(llvm::cast<mlir::RankedTensorType>(operand.getType()), dataAxes));
+    return;
+  }
   LoopSharding loops(op, mesh);
   if (!loops.propose(op->getNumOperands(), resolved(wishes.lookup(op->getResult(0))), /*allowReduction=*/false))
     return;
@@ -226,7 +248,7 @@ void Propagation::forwardOp(mlir::Operation *op) {
     used[&op->getOpOperand(0)] = storage.lookup(symbols.lookup(write.getState()));
     return;
   }
-  if (passPartial(op) || passWished(op))
+  if (passPartial(op) || passOwned(op) || passWished(op))
     return;
   SmallVector<ShardingAttr> operands;
   for (Value operand : op->getOperands())
@@ -314,11 +336,54 @@ bool Propagation::passPartial(mlir::Operation *op) {
   return true;
 }
 
+// An op whose result is its owner's takes what the owner has: its own values and those that all ranks have as they are,
+// sums reduced to it. What is computed of values that all ranks have stays so.
+bool Propagation::passOwned(mlir::Operation *op) {
+  ShardingAttr wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : ShardingAttr();
+  auto isEverywhere = [&](Value operand) {
+    ShardingAttr sharding = made.lookup(operand);
+    return sharding.getPartialAxes().empty() && !isOwned(sharding);
+  };
+  if (!wish || !isOwned(wish) || llvm::all_of(op->getOperands(), isEverywhere))
+    return false;
+  SmallVector<ShardingAttr> forms;
+  for (Value operand : op->getOperands()) {
+    ShardingAttr sharding = made.lookup(operand);
+    bool isPlain = sharding.isReplicated() || isOwned(sharding);
+    forms.push_back(isPlain ? sharding : ownedStorage(llvm::cast<mlir::RankedTensorType>(operand.getType()), dataAxes));
+    if (mlir::failed(planReshard(sharding, forms.back())))
+      return false;
+  }
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    used[&operand] = forms[operand.getOperandNumber()];
+  made[op->getResult(0)] = ownedStorage(llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()), dataAxes);
+  return true;
+}
+
+// A sum that some use needs everywhere is reduced once, for its owner too.
+void Propagation::shareReductions(FuncOp function) {
+  function.walk([&](mlir::Operation *op) {
+    for (Value result : op->getResults()) {
+      ShardingAttr sharding = made.lookup(result);
+      if (!sharding || sharding.getPartialAxes().empty())
+        continue;
+      auto isWhole = [&](mlir::OpOperand &use) { return used.lookup(&use) && used.lookup(&use).isReplicated(); };
+      if (llvm::none_of(result.getUses(), isWhole))
+        continue;
+      for (mlir::OpOperand &use : result.getUses())
+        if (used.lookup(&use) && isOwned(used.lookup(&use)) && !llvm::isa<WriteOp>(use.getOwner()))
+          used[&use] = whole(result.getType());
+    }
+  });
+}
+
 // A linear op of values that are partial in different ways, on the way to a split state: each operand is brought to the
 // state's form, so that an accumulator adds reduced parts. Example: add(read @g, dw) where @g is [["fsdp"]] and dw
 // partial over "fsdp": dw is reduced and scattered, the sum is a rank's part.
 bool Propagation::passWished(mlir::Operation *op) {
   ShardingAttr wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : ShardingAttr();
+  if (wish && isOwned(wish))
+    return false;
   auto isPartial = [&](Value operand) { return !made.lookup(operand).getPartialAxes().empty(); };
   if (!wish || llvm::none_of(op->getOperands(), isPartial) || !isLinear(op))
     return false;
@@ -383,7 +448,7 @@ void Propagation::refine(mlir::Operation *op) {
   for (mlir::OpOperand &use : result.getUses())
     if (used.lookup(&use) != wanted)
       return;
-  if (wanted.isReplicated() || !wanted.getPartialAxes().empty())
+  if (wanted.isReplicated() || !wanted.getPartialAxes().empty() || isOwned(wanted))
     return;
   LoopSharding loops(op, mesh);
   if (!loops.propose(op->getNumOperands(), wanted, /*allowReduction=*/false) || loops.getResult(0) != wanted)
@@ -416,7 +481,9 @@ void Propagation::initStorage() {
     bool isReadElsewhere =
         llvm::any_of(readers[state], [&](mlir::Operation *function) { return !writers[state].contains(function); });
     bool isAccumulator = isFloat && isTransient && !writers[state].empty() && isReadElsewhere && !dataAxes.empty();
-    storage[state] = wantedStorage(state, mesh, policy, isAccumulator ? dataAxes : llvm::ArrayRef<mlir::Attribute>());
+    bool hasOwner = hasServer() && state.getRole() == Role::Optimizer;
+    storage[state] =
+        wantedStorage(state, mesh, policy, isAccumulator || hasOwner ? dataAxes : llvm::ArrayRef<mlir::Attribute>());
     if (!isAccumulator)
       continue;
     if (state.getRole() == Role::Scalar)
@@ -433,7 +500,8 @@ bool Propagation::settleStorage() {
   module.walk([&](WriteOp write) {
     mlir::Operation *state = symbols.lookup(write.getState());
     ShardingAttr written = made.lookup(write.getValue()), stored = storage[state];
-    bool isReachable = isSplit(stored) ? mlir::succeeded(planReshard(written, stored)) : written == stored;
+    bool isReachable =
+        isSplit(stored) || isOwned(stored) ? mlir::succeeded(planReshard(written, stored)) : written == stored;
     if (!demotions.contains(state) || isReachable || isZero(write.getValue()) || stored.isReplicated())
       return;
     bool isFirst = demotions[state]++ == 0;

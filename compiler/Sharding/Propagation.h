@@ -16,6 +16,8 @@
 //   - in a function of samples (one with arguments) the data axes split samples: what is stored split over them is
 //     gathered where it is read. In @update nothing else uses these axes, and the arithmetic stays split as its states;
 //   - a partial value that ends up in a split state is reduced to that split (a reduce_scatter), not to the whole.
+// With a parameter server what ends up in an owner's state, or in @update in a parameter, is computed by the owner of
+// what it has: partial operands are reduced to it (a reduce). Where such a value is used otherwise, it is broadcast.
 //
 // Examples. `dp`: x [["dp"], []], w whole -> matmul [["dp"], []]; w's gradient contracts the split dimension: partial
 // over "dp"; @g is written partial; @update uses it whole: one all_reduce. `fsdp`, all split: @w is read [["fsdp"]] and
@@ -45,6 +47,8 @@ public:
   ShardingAttr getStorage(StateOp state) const { return storage.lookup(state); }
   // Composites of which a reduced dimension came in split: decompose these and run again.
   llvm::ArrayRef<mlir::Operation *> getBlockedComposites() const { return blocked; }
+  // Axes on which some states and values have an owner; none without a parameter server.
+  llvm::SmallVector<llvm::StringRef> getOwnerAxes() const;
 
 private:
   llvm::LogicalResult propagate();
@@ -57,7 +61,10 @@ private:
   void forward(mlir::func::FuncOp function);
   void forwardOp(mlir::Operation *op);
   bool passPartial(mlir::Operation *op);
+  bool passOwned(mlir::Operation *op);
   bool passWished(mlir::Operation *op);
+  void shareReductions(mlir::func::FuncOp function);
+  bool hasServer() const { return policy.dpSync == DpSync::ParameterServer && !dataAxes.empty(); }
   void setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> operands);
   llvm::LogicalResult setReturn(mlir::func::FuncOp function);
   void backward(mlir::func::FuncOp function);
@@ -73,7 +80,7 @@ private:
   llvm::SmallVector<mlir::Attribute> dataAxes;
   llvm::DenseMap<mlir::Value, ShardingAttr> made;
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> used;
-  llvm::DenseMap<mlir::Value, ShardingAttr> wishes; // the split state that a value ends up in
+  llvm::DenseMap<mlir::Value, ShardingAttr> wishes; // the split or owner's state that a value ends up in
   llvm::DenseMap<mlir::Operation *, ShardingAttr> storage;
   llvm::DenseMap<mlir::Operation *, unsigned> demotions; // of accumulators
   llvm::SmallVector<mlir::Operation *> blocked;

@@ -1,5 +1,7 @@
 #include "compiler/Sharding/ReshardPlanner.h"
 
+#include "dialects/Cleave/IR/Kinds.h"
+
 using namespace cleave;
 using llvm::ArrayRef;
 using llvm::SmallVector;
@@ -17,12 +19,14 @@ public:
     }
     partial = made.getPartialAxes();
     keptPartial = used.getPartialAxes();
+    owner = getOwnerAxes(made);
+    keptOwner = getOwnerAxes(used);
   }
 
   llvm::FailureOr<SmallVector<ReshardStep>> run() {
     if (llvm::any_of(keptPartial, [&](StringRef axis) { return !llvm::is_contained(partial, axis); }))
       return mlir::failure();
-    while (appendAxis() || reduceRest() || gatherSuffix())
+    while (broadcastRest() || appendAxis() || reduceToOwner() || reduceRest() || gatherSuffix())
       ;
     return std::move(steps);
   }
@@ -44,6 +48,30 @@ private:
   }
   bool isSplitting(StringRef axis) const {
     return llvm::any_of(current, [&](const Axes &axes) { return llvm::is_contained(axes, axis); });
+  }
+
+  // First: what only an owner has, the others cannot cut, reduce or gather.
+  bool broadcastRest() {
+    Axes given;
+    for (StringRef axis : owner)
+      if (!llvm::is_contained(keptOwner, axis))
+        given.push_back(axis);
+    if (given.empty())
+      return false;
+    llvm::erase_if(owner, [&](StringRef axis) { return llvm::is_contained(given, axis); });
+    return emit(ReshardKind::Broadcast, given);
+  }
+
+  bool reduceToOwner() {
+    Axes reduced;
+    for (StringRef axis : partial)
+      if (llvm::is_contained(keptOwner, axis))
+        reduced.push_back(axis);
+    if (reduced.empty())
+      return false;
+    llvm::erase_if(partial, [&](StringRef axis) { return llvm::is_contained(reduced, axis); });
+    owner.append(reduced);
+    return emit(ReshardKind::Reduce, reduced);
   }
 
   // Brings one dimension one axis nearer to its target, by whatever frees the axis.
@@ -101,7 +129,8 @@ private:
     for (const Axes &dimAxes : current)
       dims.push_back(builder.getStrArrayAttr(dimAxes));
     auto rest = partial.empty() ? mlir::ArrayAttr() : builder.getStrArrayAttr(partial);
-    auto result = ShardingAttr::get(context, builder.getArrayAttr(dims), rest, rest ? kind : ReduceKind::Sum);
+    auto owners = owner.empty() ? mlir::ArrayAttr() : builder.getStrArrayAttr(owner);
+    auto result = getOwnedSharding(builder.getArrayAttr(dims), rest, kind, owners);
     steps.push_back({step, std::move(axes), dim, concatDim, kind, result});
     return true;
   }
@@ -109,7 +138,7 @@ private:
   mlir::MLIRContext *context;
   ReduceKind kind;
   SmallVector<Axes> current, target;
-  Axes partial, keptPartial;
+  Axes partial, keptPartial, owner, keptOwner;
   SmallVector<ReshardStep> steps;
 };
 } // namespace
@@ -145,6 +174,12 @@ int64_t cleave::reshardBytes(ArrayRef<ReshardStep> steps, ShardingAttr made, mli
       break;
     case ReshardKind::AllToAll:
       sent += input / ranks * (ranks - 1);
+      break;
+    case ReshardKind::Reduce:
+      sent += ranks == 1 ? 0 : input;
+      break;
+    case ReshardKind::Broadcast:
+      sent += 2 * input / ranks * (ranks - 1);
       break;
     case ReshardKind::AllSlice:
       break;

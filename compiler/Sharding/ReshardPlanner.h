@@ -8,6 +8,9 @@
 //   made [[], []]              used [[a], []]       all_slice a along 0 (no communication)
 //   made [[a], []]             used [[], [a]]       all_to_all a, split 1, concatenate 0
 //   made [[a, b]]              used [[a]]           all_gather b along 0
+//   made [[], []], partial a   used owner a         reduce a, to the rank at coordinate 0
+//   made [[], []], owner a     used [[], []]        broadcast a
+//   made [[], []]              used owner a         nothing: the owner has it
 //
 // Dimensions keep the common prefix of their axes: only suffixes are gathered and appended, because a dimension's axes
 // are slowest first and so a suffix names neighbouring blocks. Slices come before reductions (fewer bytes), and
@@ -19,7 +22,7 @@
 
 namespace cleave {
 
-enum class ReshardKind { AllReduce, ReduceScatter, AllGather, AllSlice, AllToAll };
+enum class ReshardKind { AllReduce, ReduceScatter, AllGather, AllSlice, AllToAll, Reduce, Broadcast };
 
 struct ReshardStep {
   ReshardKind kind;
@@ -34,7 +37,8 @@ struct ReshardStep {
 // an axis over which `made` is not, or combines by another kind.
 llvm::FailureOr<llvm::SmallVector<ReshardStep>> planReshard(ShardingAttr made, ShardingAttr used);
 
-// Bytes that one rank sends over those steps for a value of global type `type`, with ring algorithms.
+// Bytes that one rank sends over those steps for a value of global type `type`, with ring algorithms; where ranks
+// differ, the one that sends most.
 int64_t reshardBytes(llvm::ArrayRef<ReshardStep> steps, ShardingAttr made, mlir::RankedTensorType type, MeshAttr mesh);
 
 } // namespace cleave

@@ -1,5 +1,7 @@
 #include "compiler/Sharding/StateStorage.h"
 
+#include "dialects/Cleave/IR/Kinds.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace cleave;
@@ -32,6 +34,28 @@ llvm::Expected<GradSync> cleave::parseGradSync(llvm::StringRef text, FsdpStrateg
   return llvm::createStringError("expected every or last; got: " + text);
 }
 
+llvm::StringRef cleave::printDpSync(DpSync sync) {
+  return sync == DpSync::AllReduce ? "all-reduce" : "parameter-server";
+}
+
+llvm::Expected<DpSync> cleave::parseDpSync(llvm::StringRef text) {
+  for (DpSync sync : {DpSync::AllReduce, DpSync::ParameterServer})
+    if (text == printDpSync(sync))
+      return sync;
+  return llvm::createStringError("expected all-reduce or parameter-server; got: " + text);
+}
+
+ShardingAttr cleave::ownedStorage(mlir::RankedTensorType type, llvm::ArrayRef<Attribute> axes) {
+  auto whole = ShardingAttr::replicated(type.getContext(), type.getRank());
+  auto owner = axes.empty() ? mlir::ArrayAttr() : mlir::ArrayAttr::get(type.getContext(), axes);
+  return getOwnedSharding(whole.getDims(), mlir::ArrayAttr(), ReduceKind::Sum, owner);
+}
+
+static bool hasOwner(Role role, const StatePolicy &policy) {
+  bool isReduced = role == Role::Gradient && policy.gradSync == GradSync::Every;
+  return policy.dpSync == DpSync::ParameterServer && (role == Role::Optimizer || isReduced);
+}
+
 static bool isSplit(Role role, const StatePolicy &policy) {
   switch (role) {
   case Role::Parameter:
@@ -49,6 +73,8 @@ ShardingAttr cleave::wantedStorage(StateOp state, MeshAttr mesh, const StatePoli
                                    llvm::ArrayRef<Attribute> dataAxes) {
   mlir::Builder builder(state.getContext());
   mlir::RankedTensorType type = state.getTensorType();
+  if (hasOwner(state.getRole(), policy))
+    return ownedStorage(type, dataAxes);
   int64_t parts = mesh.getSize(kShardAxis);
   bool isShared = isSplit(state.getRole(), policy) && parts > 1 && type.getRank() > 0 && type.getDimSize(0) > 0 &&
                   type.getDimSize(0) % parts == 0;

@@ -14,6 +14,15 @@
 // `partial` gradients are each rank's own sum, whole in size: they are reduced once, where the update reads them. With
 // `--grad-sync every` they are reduced in every micro-batch instead, and stored reduced.
 //
+// A parameter server is one more storage (`--dp-sync parameter-server`): optimizer states have an owner, the ranks at
+// coordinate 0 of the data axes, and parameters, which stay whole, are made there. Partial gradients are then reduced
+// to the owner, and new parameters broadcast; the owners and the others are kinds of ranks
+// (dialects/Cleave/IR/Kinds.h).
+//
+//   sync              parameters              gradients                     optimizer
+//   all-reduce        whole, made everywhere  partial (reduced: whole)      whole
+//   parameter-server  whole, made by owners   partial (reduced: owner's)    owner's
+//
 // Rejected: a pass for each strategy that inserts its collectives. It would have to know what autodiff, accumulation
 // and buckets do; and hybrid forms (`dp` x `fsdp`) would be further passes.
 #ifndef CLEAVE_COMPILER_SHARDING_STATESTORAGE_H
@@ -27,10 +36,12 @@ namespace cleave {
 
 enum class FsdpStrategy { NoShard, Zero1, Zero2, ShardGradOp, FullShard };
 enum class GradSync { Last, Every };
+enum class DpSync { AllReduce, ParameterServer };
 
 struct StatePolicy {
   FsdpStrategy strategy = FsdpStrategy::FullShard;
   GradSync gradSync = GradSync::Every;
+  DpSync dpSync = DpSync::AllReduce;
 };
 
 // "full-shard" (or "zero-3"), "shard-grad-op", "zero-1", "zero-2", "no-shard".
@@ -38,8 +49,12 @@ llvm::Expected<FsdpStrategy> parseFsdpStrategy(llvm::StringRef text);
 // "last" or "every"; empty: every where gradients are stored split.
 llvm::Expected<GradSync> parseGradSync(llvm::StringRef text, FsdpStrategy strategy);
 
+// "all-reduce" or "parameter-server".
+llvm::Expected<DpSync> parseDpSync(llvm::StringRef text);
+
 llvm::StringRef printFsdpStrategy(FsdpStrategy strategy);
 llvm::StringRef printGradSync(GradSync sync);
+llvm::StringRef printDpSync(DpSync sync);
 
 inline bool splitsParameters(FsdpStrategy s) { return s >= FsdpStrategy::ShardGradOp; }
 inline bool splitsGradients(FsdpStrategy s) { return s >= FsdpStrategy::Zero2; }
@@ -47,9 +62,12 @@ inline bool splitsOptimizer(FsdpStrategy s) { return s >= FsdpStrategy::Zero1; }
 
 // The storage that the policy wants for a state: dimension 0 split over `fsdp` where the strategy says so and the ranks
 // share it evenly (buckets are padded so that they do). Gradients are partial over those of `dataAxes` that nothing has
-// reduced yet; every other state is whole.
+// reduced yet; with a parameter server optimizer states and reduced gradients have owners over `dataAxes`. Every other
+// state is whole.
 ShardingAttr wantedStorage(StateOp state, MeshAttr mesh, const StatePolicy &policy,
                            llvm::ArrayRef<mlir::Attribute> dataAxes);
+// Whole on the owners over `axes`.
+ShardingAttr ownedStorage(mlir::RankedTensorType type, llvm::ArrayRef<mlir::Attribute> axes);
 
 } // namespace cleave
 

@@ -58,4 +58,46 @@ Status ringAllReduce(Communicator &comm, const Group &group, unsigned channel, c
   return ringAllGather(comm, group, channel, ring);
 }
 
+Status ringReduce(Communicator &comm, const Group &group, unsigned channel, const RingData &ringData, int root) {
+  CLEAVE_TRY(ringReduceScatter(comm, group, channel, ringData));
+  Ring ring(group, ringData);
+  if (ring.index != root)
+    return comm.send(group.members[root], ring.chunk(ring.index), ring.bytes, channel);
+  for (int other = 0; other < ring.ranks; ++other)
+    if (other != root)
+      CLEAVE_TRY(comm.receive(group.members[other], ring.chunk(other), ring.bytes, channel));
+  return Status::ok();
+}
+
+namespace {
+
+Status serve(Communicator &comm, const Group &group, unsigned channel, const Ring &ring) {
+  for (int s = 1; s < ring.ranks; ++s) {
+    int other = (ring.index + s) % ring.ranks;
+    for (int chunk : {ring.index, other})
+      CLEAVE_TRY(comm.send(group.members[other], ring.chunk(chunk), ring.bytes, channel));
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+Status ringBroadcast(Communicator &comm, const Group &group, unsigned channel, const RingData &ringData, int root) {
+  Ring ring(group, ringData);
+  if (ring.index == root)
+    return serve(comm, group, channel, ring);
+  for (int chunk : {root, ring.index})
+    CLEAVE_TRY(comm.receive(group.members[root], ring.chunk(chunk), ring.bytes, channel));
+  // The ring of the others: place p is index root + 1 + p.
+  int others = ring.ranks - 1, place = (ring.index - root - 1 + ring.ranks) % ring.ranks;
+  auto at = [&](int p) { return (root + 1 + (p + 2 * others) % others) % ring.ranks; };
+  for (int s = 0; s + 1 < others; ++s) {
+    Exchange step = ring.step(channel, ring.chunk(at(place - s)), ring.chunk(at(place - 1 - s)));
+    step.to = group.members[at(place + 1)];
+    step.from = group.members[at(place - 1)];
+    CLEAVE_TRY(comm.exchange(step));
+  }
+  return Status::ok();
+}
+
 } // namespace cleave::rt

@@ -141,6 +141,8 @@ private:
     case Opcode::AllReduce:
     case Opcode::ReduceScatter:
     case Opcode::AllGather:
+    case Opcode::Reduce:
+    case Opcode::Broadcast:
       return collective(view, bound);
     case Opcode::Call:
       break; // bindCall
@@ -168,6 +170,7 @@ private:
                               static_cast<size_t>(view["count"]),
                               static_cast<fb::DType>(view["dtype"]),
                               static_cast<Reduction>(view["reduction"]),
+                              static_cast<int>(view["root"]),
                               view.stream()};
     if (!view.note().empty())
       bound->name = view.note().data();

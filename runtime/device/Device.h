@@ -57,6 +57,7 @@ struct CollectiveRequest {
   size_t count;
   fb::DType dtype;
   Reduction reduction;
+  int root; // index in the group, of those that have one
   unsigned stream;
 };
 

@@ -4,14 +4,29 @@
 #include "runtime/device/BoundPlan.h"
 #include "runtime/device/Executor.h"
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Opcode.h"
+
+#include <unordered_map>
 
 namespace cleave::rt {
 
 struct Rank::Impl {
-  Impl(const fb::Plan &plan, Communicator &comm) : plan(plan), comm(comm) {}
+  Impl(const fb::Plan &all, const fb::Plan &plan, Communicator &comm) : all(all), plan(plan), comm(comm) {
+    for (const fb::Plan *kind : kindsOf(all))
+      if (kind != &plan)
+        translate(*kind);
+  }
 
-  const fb::Plan &plan;
+  // This kind's of what may be another's; null where this kind has none.
+  template <typename Table> const Table *own(const Table &table) const {
+    auto found = others.find(&table);
+    return found == others.end() ? &table : static_cast<const Table *>(found->second);
+  }
+  void translate(const fb::Plan &kind);
+
+  const fb::Plan &all, &plan;
+  std::unordered_map<const void *, const void *> others; // programs, ports, states of other kinds -> of this one
   Communicator &comm;
   std::vector<unsigned> coordinates;
   std::atomic<bool> failed{false};
@@ -24,6 +39,25 @@ Rank::Rank() = default;
 Rank::~Rank() = default;
 Rank::Rank(Rank &&) noexcept = default;
 Rank &Rank::operator=(Rank &&) noexcept = default;
+
+// checkKinds() has seen that programs of one name have the same ports.
+void Rank::Impl::translate(const fb::Plan &kind) {
+  for (size_t i = 0; i < lengthOf(kind.states()); ++i) {
+    const fb::State *state = kind.states()->Get(i), *same = nullptr;
+    for (size_t s = 0; s < lengthOf(plan.states()); ++s)
+      if (textOf(plan.states()->Get(s)->name()) == textOf(state->name()))
+        same = plan.states()->Get(s);
+    others[state] = same;
+  }
+  for (size_t i = 0; i < lengthOf(kind.programs()); ++i) {
+    const fb::Program *program = kind.programs()->Get(i), *same = findProgram(plan, textOf(program->name()));
+    others[program] = same;
+    for (size_t p = 0; same && p < lengthOf(program->inputs()); ++p)
+      others[program->inputs()->Get(p)] = same->inputs()->Get(p);
+    for (size_t p = 0; same && p < lengthOf(program->outputs()); ++p)
+      others[program->outputs()->Get(p)] = same->outputs()->Get(p);
+  }
+}
 
 // openPlan() has checked the plan; these are the mistakes of a program that embeds the runtime.
 static Status checkRequest(const fb::Plan &plan, const RankOptions &options, const Communicator &comm) {
@@ -40,35 +74,43 @@ static Status checkRequest(const fb::Plan &plan, const RankOptions &options, con
   return Status::ok();
 }
 
-Status Rank::create(const fb::Plan &plan, const cleave_kernel_fn *kernels, const RankOptions &options,
+Status Rank::create(const fb::Plan &all, const cleave_kernel_fn *kernels, const RankOptions &options,
                     Communicator &comm, Rank *result) {
-  CLEAVE_TRY(checkRequest(plan, options, comm));
-  auto impl = std::make_unique<Impl>(plan, comm);
+  CLEAVE_TRY(checkRequest(all, options, comm));
   std::vector<uint32_t> mesh;
-  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
-    mesh.push_back(plan.axes()->Get(i)->size());
-  impl->coordinates = meshCoordinates(mesh, options.rank);
+  for (size_t i = 0; i < lengthOf(all.axes()); ++i)
+    mesh.push_back(all.axes()->Get(i)->size());
+  std::vector<unsigned> coordinates = meshCoordinates(mesh, options.rank);
+  const fb::Plan &plan = kindAt(all, coordinates);
+  auto impl = std::make_unique<Impl>(all, plan, comm);
+  impl->coordinates = std::move(coordinates);
 
   DeviceOptions deviceOptions;
   deviceOptions.threads = options.threads;
   deviceOptions.plannedThreads = plan.threads() ? static_cast<int>(plan.threads()) : 1;
   deviceOptions.failed = &impl->failed;
   CLEAVE_TRY(createDevice(std::string(textOf(plan.target())), deviceOptions, &impl->device));
-  BindRequest request{plan, kernels, comm, *impl->device, options.trace, options.rank};
+  BindRequest request{
+      plan, kernels ? kernels + firstKernel(all, plan) : nullptr, comm, *impl->device, options.trace, options.rank};
   CLEAVE_TRY(bindPlan(request, &impl->bound));
   impl->executor = std::make_unique<Executor>(plan, impl->bound, *impl->device, comm, options.trace, impl->failed);
   result->impl_ = std::move(impl);
   return Status::ok();
 }
 
-Status Rank::run(const fb::Program &program) {
+Status Rank::run(const fb::Program &any) {
+  const fb::Program *own = impl_->own(any);
+  if (!own)
+    return internal("no rank of this kind has a program '" + any.name()->str() + "'");
+  const fb::Program &program = *own;
   for (size_t i = 0; i < lengthOf(impl_->plan.programs()); ++i)
     if (impl_->plan.programs()->Get(i) == &program)
       return impl_->executor->run(static_cast<unsigned>(i));
   return internal("the program '" + program.name()->str() + "' is not of this rank's plan");
 }
 
-Bytes Rank::portBytes(const fb::Port &port, unsigned frame) const {
+Bytes Rank::portBytes(const fb::Port &any, unsigned frame) const {
+  const fb::Port &port = *impl_->own(any);
   size_t bytes = dtypeSize(port.dtype());
   for (size_t i = 0; i < lengthOf(port.shape()); ++i)
     bytes *= static_cast<size_t>(port.shape()->Get(i));
@@ -80,7 +122,11 @@ Bytes Rank::regionBytes(unsigned region) const {
   return {address.base, address.bytes};
 }
 
-Bytes Rank::stateBytes(const fb::State &state) const {
+Bytes Rank::stateBytes(const fb::State &any) const {
+  const fb::State *own = impl_->own(any);
+  if (!own)
+    return {};
+  const fb::State &state = *own;
   return {impl_->bound.regions[state.region()].base + state.offset(), stateShardBytes(impl_->plan, state)};
 }
 
@@ -97,6 +143,7 @@ Rank::Range Rank::stateRange(const fb::State &state) const {
 unsigned Rank::coordinate(unsigned axis) const { return impl_->coordinates[axis]; }
 
 const fb::Plan &Rank::plan() const { return impl_->plan; }
+const fb::Plan &Rank::allKinds() const { return impl_->all; }
 
 RankCounters Rank::counters() const {
   RankCounters counters;
@@ -114,9 +161,10 @@ const fb::Program *findProgram(const fb::Plan &plan, std::string_view name) {
 }
 
 const fb::State *findState(const fb::Plan &plan, std::string_view name) {
-  for (size_t i = 0; i < lengthOf(plan.states()); ++i)
-    if (textOf(plan.states()->Get(i)->name()) == name)
-      return plan.states()->Get(i);
+  for (const fb::Plan *kind : kindsOf(plan))
+    for (size_t i = 0; i < lengthOf(kind->states()); ++i)
+      if (textOf(kind->states()->Get(i)->name()) == name)
+        return kind->states()->Get(i);
   return nullptr;
 }
 

@@ -50,19 +50,20 @@ public:
   Rank(Rank &&) noexcept;
   Rank &operator=(Rank &&) noexcept;
 
-  // Allocates the regions (64-byte aligned, zeroed), checks hashes and that every kernel exists on the device.
-  // `plan` and `kernels` must outlive the rank.
+  // Allocates the regions of the rank's kind (64-byte aligned, zeroed), checks hashes and that every kernel exists on
+  // the device. `plan` and `kernels` must outlive the rank.
   static Status create(const fb::Plan &plan, const cleave_kernel_fn *kernels, const RankOptions &options,
                        Communicator &comm, Rank *result);
 
   // Runs one entry program to its end.
   Status run(const fb::Program &program);
 
+  // Programs, ports and states may be those of any kind of the plan: this rank's of that name are meant.
   // The bytes of an input or output for micro-batch `frame`.
   Bytes portBytes(const fb::Port &port, unsigned frame) const;
   // A whole region; of frame 0 where it has several.
   Bytes regionBytes(unsigned region) const;
-  // The bytes of a state as this rank stores it (the whole, or its even cut).
+  // The bytes of a state as this rank stores it (the whole, or its even cut); none where its kind has no such state.
   Bytes stateBytes(const fb::State &state) const;
   // The element range [first, first + count) of the whole state that this rank stores.
   struct Range {
@@ -73,7 +74,9 @@ public:
   // This rank's coordinate on an axis of the mesh (row-major rank order, the last axis fastest).
   unsigned coordinate(unsigned axis) const;
 
+  // The plan of this rank's kind, and the one that holds all kinds.
   const fb::Plan &plan() const;
+  const fb::Plan &allKinds() const;
   RankCounters counters() const;
 
 private:
@@ -83,7 +86,7 @@ private:
 
 // The program of that name; null when the plan has none.
 const fb::Program *findProgram(const fb::Plan &plan, std::string_view name);
-// The state of that name; null when the plan has none.
+// The state of that name, of the first kind that has it; null when none has.
 const fb::State *findState(const fb::Plan &plan, std::string_view name);
 
 } // namespace cleave::rt

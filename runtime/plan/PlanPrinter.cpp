@@ -1,6 +1,7 @@
 #include "runtime/plan/PlanPrinter.h"
 
 #include "runtime/plan/InstructionView.h"
+#include "runtime/plan/Kinds.h"
 
 #include <iomanip>
 #include <sstream>
@@ -36,6 +37,8 @@ public:
   explicit Printer(const fb::Plan &plan) : plan_(plan) {}
 
   std::string print() {
+    if (!textOf(plan_.kind()).empty())
+      out_ << "kind " << describeKind(plan_) << "\n";
     header();
     for (size_t i = 0; i < lengthOf(plan_.regions()); ++i)
       region(*plan_.regions()->Get(i));
@@ -205,7 +208,12 @@ private:
 
 } // namespace
 
-std::string printPlan(const fb::Plan &plan) { return Printer(plan).print(); }
+std::string printPlan(const fb::Plan &plan) {
+  std::string text;
+  for (const fb::Plan *kind : kindsOf(plan))
+    text += Printer(*kind).print();
+  return text;
+}
 
 std::string printInstruction(const fb::Plan &plan, const fb::Instruction &instruction) {
   return Printer(plan).instruction(instruction);

@@ -2,6 +2,7 @@
 
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Opcode.h"
 
 namespace cleave::rt {
@@ -35,11 +36,14 @@ Status openPlan(const void *bytes, size_t size, const fb::Plan **plan) {
   if (!fb::VerifyPlanBuffer(verifier))
     return badPlan("its tables point outside of its " + std::to_string(size) + " bytes");
   const fb::Plan *opened = fb::GetPlan(data);
-  CLEAVE_TRY(checkVersion(*opened));
-  CLEAVE_TRY(checkMesh(*opened));
-  CLEAVE_TRY(checkStates(*opened));
-  CLEAVE_TRY(checkKernels(*opened));
-  CLEAVE_TRY(checkPrograms(*opened));
+  for (const fb::Plan *kind : kindsOf(*opened)) {
+    CLEAVE_TRY(checkVersion(*kind));
+    CLEAVE_TRY(checkMesh(*kind));
+    CLEAVE_TRY(checkStates(*kind));
+    CLEAVE_TRY(checkKernels(*kind));
+    CLEAVE_TRY(checkPrograms(*kind));
+  }
+  CLEAVE_TRY(checkKinds(*opened));
   *plan = opened;
   return Status::ok();
 }

@@ -2,9 +2,12 @@
 
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/Traffic.h"
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace cleave::rt {
 
@@ -59,13 +62,26 @@ private:
   void addCollective(const InstructionView &view, ProgramSummary *sum) {
     const fb::Group &group = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
     uint64_t ranks = axesSize(plan_, group.axes());
-    uint64_t chunk = static_cast<uint64_t>(view["count"]) / ranks * dtypeSize(static_cast<fb::DType>(view["dtype"]));
-    uint64_t phases = view.opcode() == Opcode::AllReduce ? 2 : 1; // reduce-scatter, then all-gather
-    uint64_t sent = phases * (ranks - 1) * chunk;
+    uint64_t sent = bytesSent(view, group, ranks);
     sum->sentBytes += sent;
     sum->sentByGroup[groupName(group)] += sent;
     sum->sentByKind[std::string(view.info().mnemonic)] += sent;
     ++sum->collectives[std::string(view.info().mnemonic)];
+  }
+
+  uint64_t bytesSent(const InstructionView &view, const fb::Group &group, uint64_t ranks) const {
+    uint64_t bytes = static_cast<uint64_t>(view["count"]) * dtypeSize(static_cast<fb::DType>(view["dtype"]));
+    bool atRoot = isRoot(plan_, group, view["root"]).value_or(true);
+    switch (view.opcode()) {
+    case Opcode::AllReduce:
+      return allReduceBytesSent(bytes, ranks);
+    case Opcode::Reduce:
+      return reduceBytesSent(bytes, ranks, atRoot);
+    case Opcode::Broadcast:
+      return broadcastBytesSent(bytes, ranks, atRoot);
+    default:
+      return scatterBytesSent(bytes, ranks);
+    }
   }
 
   std::string groupName(const fb::Group &group) const {
@@ -121,9 +137,11 @@ std::string libraryArithmetic(const fb::Plan &plan, const std::string &type) {
   return "";
 }
 
-PlanSummary summarize(const fb::Plan &plan) {
+static PlanSummary summarizeKind(const fb::Plan &plan) {
   PlanSummary summary;
   summary.ranks = meshSize(plan);
+  summary.kind = textOf(plan.kind());
+  summary.ranksOfKind = ranksOfKind(plan);
   for (size_t i = 0; i < lengthOf(plan.regions()); ++i) {
     const fb::Region &region = *plan.regions()->Get(i);
     summary.bytesByKind[fb::EnumNameRegionKind(region.kind())] += region.bytes() * region.frames();
@@ -147,6 +165,34 @@ PlanSummary summarize(const fb::Plan &plan) {
   for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
     summary.programs.push_back(counter.count(i));
   return summary;
+}
+
+// A part of the parameters that only ranks of another kind hold counts as well.
+static void addParameters(const std::vector<const fb::Plan *> &kinds, PlanSummary *summary) {
+  std::set<std::string_view> seen;
+  summary->parameters = 0;
+  for (const fb::Plan *kind : kinds)
+    for (size_t i = 0; i < lengthOf(kind->states()); ++i)
+      if (const fb::State &state = *kind->states()->Get(i);
+          state.role() == fb::Role::parameter && seen.insert(textOf(state.name())).second)
+        summary->parameters += logicalElements(state);
+}
+
+PlanSummary summarize(const fb::Plan &plan) {
+  PlanSummary summary = summarizeKind(plan);
+  std::vector<const fb::Plan *> kinds = kindsOf(plan);
+  for (size_t i = 1; i < kinds.size(); ++i)
+    summary.others.push_back(summarizeKind(*kinds[i]));
+  addParameters(kinds, &summary);
+  return summary;
+}
+
+const PlanSummary &largestKind(const PlanSummary &summary) {
+  const PlanSummary *largest = &summary;
+  for (const PlanSummary &other : summary.others)
+    if (other.totalBytes > largest->totalBytes)
+      largest = &other;
+  return *largest;
 }
 
 } // namespace cleave::rt

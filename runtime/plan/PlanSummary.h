@@ -1,8 +1,10 @@
-// What a plan will cost before anything runs: memory of one rank by kind and by role, and traffic of one rank.
+// What a plan will cost before anything runs: memory of one rank by kind and by role, and traffic of one rank; for each
+// kind of ranks where there are several (Kinds.h).
 //
 // Both are exact. Memory is the sum of regions, since the runtime allocates nothing else. Traffic is counted from the
 // collectives, with calls multiplied out: in a group of N ranks a ring all-reduce of B bytes sends 2*(N-1)/N*B per
-// rank, a reduce-scatter or an all-gather (N-1)/N*B. The communicator counts the same bytes where they move.
+// rank, a reduce-scatter or an all-gather (N-1)/N*B (Traffic.h). The communicator counts the same bytes where they
+// move.
 #ifndef CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
 #define CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
 
@@ -32,14 +34,17 @@ struct ProgramSummary {
 struct PlanSummary {
   uint64_t ranks = 1;
   uint64_t totalBytes = 0;
-  std::map<std::string, uint64_t> bytesByKind; // RegionKind name -> bytes, all frames
-  std::map<std::string, uint64_t> bytesByRole; // Role name -> bytes of states on one rank
-  std::map<std::string, uint64_t> wholeByRole; // the same, were nothing split
-  uint64_t parameters = 0;                     // elements of the whole model, padding excluded
-  std::map<std::string, uint64_t> kernels;     // KernelKind name -> number
+  std::map<std::string, uint64_t> bytesByKind;    // RegionKind name -> bytes, all frames
+  std::map<std::string, uint64_t> bytesByRole;    // Role name -> bytes of states on one rank
+  std::map<std::string, uint64_t> wholeByRole;    // the same, were nothing split
+  uint64_t parameters = 0;                        // elements of the whole model, padding excluded
+  std::map<std::string, uint64_t> kernels;        // KernelKind name -> number
   std::map<std::string, std::string> typesByRole; // Role name -> floating-point types of its states, "bf16,f32"
-  std::map<std::string, uint64_t> libraryByType; // floating-point type -> library kernels that compute in it
+  std::map<std::string, uint64_t> libraryByType;  // floating-point type -> library kernels that compute in it
   std::vector<ProgramSummary> programs;
+  std::string kind; // empty where there is one kind only
+  uint64_t ranksOfKind = 1;
+  std::vector<PlanSummary> others; // of the first kind: the other kinds
 };
 
 // How library kernels of a 16-bit type compute, as the compiler found the target: "native" or "emulated in f32"; the
@@ -48,13 +53,16 @@ std::string libraryArithmetic(const fb::Plan &plan, const std::string &type);
 
 // The plan must have passed openPlan().
 PlanSummary summarize(const fb::Plan &plan);
+// The kind of which one rank needs most memory.
+const PlanSummary &largestKind(const PlanSummary &summary);
 // As `cleave inspect` shows it.
 std::string printSummary(const fb::Plan &plan, const PlanSummary &summary);
 // What `cleave inspect` shows besides: the inputs and outputs of each entry program, and the units, which are what is
 // gathered together where parameters are stored split.
 std::string printPorts(const fb::Plan &plan);
 std::string printUnits(const fb::Plan &plan);
-// As `cleave inspect --json` gives it: axes, streams, properties and the summary, pretty-printed.
+// As `cleave inspect --json` gives it: axes, properties and the summary, pretty-printed. Where there are several kinds
+// of ranks, the keys are those of the first, and `kinds` has what each of them needs.
 std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary);
 
 } // namespace cleave::rt

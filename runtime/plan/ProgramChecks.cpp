@@ -115,6 +115,8 @@ private:
     case Opcode::AllReduce:
     case Opcode::ReduceScatter:
     case Opcode::AllGather:
+    case Opcode::Reduce:
+    case Opcode::Broadcast:
       return checkCollective(view);
     }
     return Status::ok();
@@ -184,7 +186,9 @@ private:
                  std::to_string(ranks) + " ranks");
     if (view.buffer(0).bytes() != bytes || view.buffer(0).offset() % width != 0 || view.buffer(0).stride() % width != 0)
       return bad("its data must be " + std::to_string(bytes) + " aligned bytes");
-    if (view.opcode() == Opcode::AllGather)
+    if (view["root"] < 0 || static_cast<uint64_t>(view["root"]) >= ranks)
+      return bad("names root " + std::to_string(view["root"]) + " of a group of " + std::to_string(ranks));
+    if (fieldIndex(view.opcode(), "reduction") < 0)
       return Status::ok();
     if (ranks > 1 && (view.buffer(1).bytes() < bytes / ranks || view.buffer(1).offset() % width != 0))
       return bad("its staging must be at least " + std::to_string(bytes / ranks) + " aligned bytes");

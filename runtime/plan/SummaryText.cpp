@@ -1,5 +1,6 @@
 // The two forms in which people and programs read a summary.
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 
@@ -92,10 +93,7 @@ static void printPrecision(std::ostream &out, const fb::Plan &plan, const PlanSu
     out << "  library kernels " << kernels << "\n";
 }
 
-std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
-  std::ostringstream out;
-  out << "target " << textOf(plan.target()) << ", mesh " << meshText(plan) << ", " << summary.parameters
-      << " parameters, " << batchText(plan) << "\n";
+static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary &summary) {
   printBytes(out, "memory of one rank", summary.bytesByKind);
   out << "  " << std::left << std::setw(16) << "total" << bytesText(summary.totalBytes) << "\n";
   printStates(out, summary);
@@ -112,6 +110,20 @@ std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
     printParts(out, "sends", program.sentByKind);
     if (program.peaks.count("gathered"))
       printParts(out, "holds at most", program.peaks);
+  }
+}
+
+std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
+  std::ostringstream out;
+  out << "target " << textOf(plan.target()) << ", mesh " << meshText(plan) << ", " << summary.parameters
+      << " parameters, " << batchText(plan) << "\n";
+  std::vector<const fb::Plan *> kinds = kindsOf(plan);
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const PlanSummary &kind = i == 0 ? summary : summary.others[i - 1];
+    if (kinds.size() > 1)
+      out << "kind " << describeKind(*kinds[i]) << ": " << kind.ranksOfKind
+          << (kind.ranksOfKind == 1 ? " rank\n" : " ranks\n");
+    printKind(out, *kinds[i], kind);
   }
   return out.str();
 }
@@ -200,14 +212,9 @@ static nlohmann::json programJson(const ProgramSummary &program, const fb::Progr
           {"collectives", program.collectives}};
 }
 
-std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
-  nlohmann::json json = {{"target", std::string(textOf(plan.target()))},
-                         {"threads", plan.threads()},
-                         {"batch", plan.batch()},
-                         {"micro_batches", plan.micro_batches()},
-                         {"ranks", summary.ranks},
-                         {"parameters", summary.parameters},
-                         {"memory", {{"total", summary.totalBytes}, {"by_kind", summary.bytesByKind}}},
+// What differs between kinds of ranks.
+static nlohmann::json kindJson(const fb::Plan &plan, const PlanSummary &summary) {
+  nlohmann::json json = {{"memory", {{"total", summary.totalBytes}, {"by_kind", summary.bytesByKind}}},
                          {"state", summary.bytesByRole},
                          {"state_whole", summary.wholeByRole},
                          {"kernels", summary.kernels}};
@@ -216,18 +223,48 @@ std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
   for (const auto &[type, number] : summary.libraryByType)
     json["library_kernels"][type] = {{"number", number}, {"arithmetic", libraryArithmetic(plan, type)}};
   json["units"] = unitsJson(plan);
-  json["axes"] = nlohmann::json::array();
-  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
-    json["axes"].push_back({{"name", plan.axes()->Get(i)->name()->str()}, {"size", plan.axes()->Get(i)->size()}});
   json["streams"] = nlohmann::json::array();
   for (size_t i = 0; i < lengthOf(plan.streams()); ++i)
     json["streams"].push_back(plan.streams()->Get(i)->str());
-  json["properties"] = nlohmann::json::object();
-  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
-    json["properties"][plan.properties()->Get(i)->key()->str()] = plan.properties()->Get(i)->value()->str();
   json["programs"] = nlohmann::json::array();
   for (size_t i = 0; i < summary.programs.size(); ++i)
     json["programs"].push_back(programJson(summary.programs[i], *plan.programs()->Get(i)));
+  return json;
+}
+
+// The kinds in the plan's order, each with its name, ranks and the range of coordinates on each axis.
+static nlohmann::json kindsJson(const fb::Plan &plan, const PlanSummary &summary) {
+  nlohmann::json json = nlohmann::json::array();
+  std::vector<const fb::Plan *> kinds = kindsOf(plan);
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const PlanSummary &kind = i == 0 ? summary : summary.others[i - 1];
+    json.push_back(kindJson(*kinds[i], kind));
+    json.back()["name"] = kind.kind;
+    json.back()["ranks"] = kind.ranksOfKind;
+    for (uint32_t axis = 0; axis < lengthOf(plan.axes()); ++axis) {
+      AxisRange range = rangeOf(*kinds[i], axis);
+      json.back()["where"][plan.axes()->Get(axis)->name()->str()] = {range.begin, range.end};
+    }
+  }
+  return json;
+}
+
+std::string summaryJson(const fb::Plan &plan, const PlanSummary &summary) {
+  nlohmann::json json = kindJson(plan, summary);
+  json["target"] = std::string(textOf(plan.target()));
+  json["threads"] = plan.threads();
+  json["batch"] = plan.batch();
+  json["micro_batches"] = plan.micro_batches();
+  json["ranks"] = summary.ranks;
+  json["parameters"] = summary.parameters;
+  if (!summary.others.empty())
+    json["kinds"] = kindsJson(plan, summary);
+  json["axes"] = nlohmann::json::array();
+  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
+    json["axes"].push_back({{"name", plan.axes()->Get(i)->name()->str()}, {"size", plan.axes()->Get(i)->size()}});
+  json["properties"] = nlohmann::json::object();
+  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
+    json["properties"][plan.properties()->Get(i)->key()->str()] = plan.properties()->Get(i)->value()->str();
   // Names come from models and may not be UTF-8.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

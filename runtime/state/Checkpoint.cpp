@@ -102,29 +102,38 @@ Status Checkpoint::load(const RankStates &states) const {
   std::set<const CheckpointTensor *> used;
   Problems problems;
   bool onlyOptimizer = true; // whether the weights fit
-  for (const StateView &view : states.states) {
-    if (!isSaved(*view.state))
-      continue;
-    ElementType type = elementType(view.state->dtype());
-    for (const LogicalSegment &segment : logicalSegments(*view.state)) {
-      std::string slot = checkpointSlot(*view.state);
-      const CheckpointTensor *tensor = sourceOf(index_, segment.name, slot, type);
-      if (!tensor) {
-        if (view.state->role() != fb::Role::scalar)
-          problems.missing(label(segment.name, slot));
-        onlyOptimizer &= view.state->role() == fb::Role::optimizer || view.state->role() == fb::Role::scalar;
-        continue;
-      }
-      used.insert(index_.find(segment.name, slot));
-      used.insert(tensor);
-      if (!isConvertible(tensor->type, type) || tensor->shape != segment.shape) {
-        problems.mismatch(label(segment.name, slot), toString(type, segment.shape),
-                          toString(tensor->type, tensor->shape));
-        onlyOptimizer &= view.state->role() == fb::Role::optimizer;
-      } else if (auto overlap = intersect(segment, view.range))
-        moves.push_back({tensor, *overlap, type, view.data + overlap->stored * elementSize(type)});
+  // What a segment is read from; null where it keeps its value or the checkpoint does not fit.
+  auto check = [&](const fb::State &state, const LogicalSegment &segment) -> const CheckpointTensor * {
+    if (!isSaved(state))
+      return nullptr;
+    ElementType type = elementType(state.dtype());
+    std::string slot = checkpointSlot(state);
+    const CheckpointTensor *tensor = sourceOf(index_, segment.name, slot, type);
+    if (!tensor) {
+      if (state.role() != fb::Role::scalar)
+        problems.missing(label(segment.name, slot));
+      onlyOptimizer &= state.role() == fb::Role::optimizer || state.role() == fb::Role::scalar;
+      return nullptr;
     }
-  }
+    used.insert(index_.find(segment.name, slot));
+    used.insert(tensor);
+    if (isConvertible(tensor->type, type) && tensor->shape == segment.shape)
+      return tensor;
+    problems.mismatch(label(segment.name, slot), toString(type, segment.shape), toString(tensor->type, tensor->shape));
+    onlyOptimizer &= state.role() == fb::Role::optimizer;
+    return nullptr;
+  };
+  for (const StateView &view : states.states)
+    for (const LogicalSegment &segment : logicalSegments(*view.state))
+      if (const CheckpointTensor *tensor = check(*view.state, segment))
+        if (auto overlap = intersect(segment, view.range)) {
+          ElementType type = elementType(view.state->dtype());
+          moves.push_back({tensor, *overlap, type, view.data + overlap->stored * elementSize(type)});
+        }
+  // What ranks of other kinds take is asked of every rank, so that all fail together.
+  for (const fb::State *state : states.elsewhere)
+    for (const LogicalSegment &segment : logicalSegments(*state))
+      check(*state, segment);
   for (const CheckpointTensor &tensor : index_.tensors)
     if (!used.count(&tensor) && !isOptional(tensor)) {
       problems.superfluous(label(tensor.name, tensor.slot));

@@ -1,5 +1,6 @@
 #include "runtime/state/CheckpointIndex.h"
 
+#include "runtime/plan/Kinds.h"
 #include "runtime/plan/SavedState.h"
 
 #include <algorithm>
@@ -20,12 +21,25 @@ std::string sliceKey(const LogicalSegment &segment, const std::string &slot, con
   return tensorKey(segment.name, slot) + (isPart ? "@" + std::to_string(overlap.logical) : "");
 }
 
-// Whether this rank writes what it stores of a state: coordinate 0 on every axis that does not split it.
-bool ownsState(const fb::State &state, const std::vector<unsigned> &coordinates) {
+// The first kind that has the state.
+const fb::Plan *homeOf(const fb::Plan &plan, const fb::State &state) {
+  for (const fb::Plan *kind : kindsOf(plan))
+    for (size_t i = 0; i < lengthOf(kind->states()); ++i)
+      if (textOf(kind->states()->Get(i)->name()) == textOf(state.name()))
+        return kind;
+  return nullptr;
+}
+
+// Whether this rank writes what it stores of a state: it is of the state's home, at the first coordinate there on every
+// axis that does not split it.
+bool ownsState(const fb::Plan &plan, const fb::Plan &kind, const fb::State &state,
+               const std::vector<unsigned> &coordinates) {
+  if (homeOf(plan, state) != &kind)
+    return false;
   for (unsigned axis = 0; axis < coordinates.size(); ++axis) {
     const auto *split = state.split_axes();
     bool isSplit = split && std::find(split->begin(), split->end(), axis) != split->end();
-    if (!isSplit && coordinates[axis] != 0)
+    if (!isSplit && coordinates[axis] != rangeOf(kind, axis).begin)
       return false;
   }
   return true;
@@ -72,9 +86,10 @@ std::string shardName(unsigned rank) {
 
 std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsigned> &coordinates) {
   std::vector<OwnedSlice> result;
-  for (size_t i = 0; plan.states() && i < plan.states()->size(); ++i) {
-    const fb::State &state = *plan.states()->Get(i);
-    if (!isSaved(state) || !ownsState(state, coordinates))
+  const fb::Plan &kind = kindAt(plan, coordinates);
+  for (size_t i = 0; i < lengthOf(kind.states()); ++i) {
+    const fb::State &state = *kind.states()->Get(i);
+    if (!isSaved(state) || !ownsState(plan, kind, state, coordinates))
       continue;
     Rank::Range range = storedRange(plan, state, coordinates);
     for (LogicalSegment &segment : logicalSegments(state))
@@ -86,13 +101,21 @@ std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsi
   return result;
 }
 
+// Of all kinds, each once.
+static std::vector<const fb::State *> savedStates(const fb::Plan &plan) {
+  std::vector<const fb::State *> states;
+  for (const fb::Plan *kind : kindsOf(plan))
+    for (size_t i = 0; i < lengthOf(kind->states()); ++i)
+      if (const fb::State *state = kind->states()->Get(i); isSaved(*state) && homeOf(plan, *state) == kind)
+        states.push_back(state);
+  return states;
+}
+
 Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result) {
   result->stateLayout = plan.state_layout();
   std::map<std::pair<std::string, std::string>, size_t> places;
-  for (size_t i = 0; plan.states() && i < plan.states()->size(); ++i) {
-    const fb::State &state = *plan.states()->Get(i);
-    if (!isSaved(state))
-      continue;
+  for (const fb::State *saved : savedStates(plan)) {
+    const fb::State &state = *saved;
     if (isPartial(state))
       return internal("state '" + state.name()->str() + "' holds partial sums and cannot be saved");
     for (const LogicalSegment &segment : logicalSegments(state)) {
@@ -103,7 +126,7 @@ Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result) {
   }
   for (unsigned rank = 0; rank < meshSize(plan); ++rank)
     for (const OwnedSlice &slice : ownedSlices(plan, meshCoordinates(plan, rank))) {
-      const fb::State &state = *plan.states()->Get(slice.state);
+      const fb::State &state = *kindAt(plan, meshCoordinates(plan, rank)).states()->Get(slice.state);
       CheckpointTensor &tensor = result->tensors[places[{slice.segment.name, checkpointSlot(state)}]];
       tensor.slices.push_back({shardName(rank), slice.key, slice.overlap.logical, slice.overlap.count, rank});
     }

@@ -62,9 +62,10 @@ Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result);
 CheckpointIndex fullIndex(CheckpointIndex sharded);
 
 // The slices of one rank, with the state they come from; the same formula as makeCheckpointIndex. A slice that several
-// ranks store is given to the one at coordinate 0 of the axes on which it is replicated.
+// ranks store is given to the one at the first coordinate, in the first kind that has the state, of the axes on which
+// it is replicated.
 struct OwnedSlice {
-  size_t state; // index into Plan.states
+  size_t state; // index into the states of the rank's kind
   LogicalSegment segment;
   Overlap overlap;
   std::string key;

@@ -1,5 +1,7 @@
 #include "runtime/state/Layout.h"
 
+#include "runtime/plan/Kinds.h"
+
 #include <algorithm>
 
 namespace cleave::rt {
@@ -12,6 +14,13 @@ RankStates viewStates(const Rank &rank) {
   if (plan.states())
     for (const fb::State *state : *plan.states())
       result.states.push_back({state, rank.stateRange(*state), rank.stateBytes(*state).data});
+  for (const fb::Plan *kind : kindsOf(rank.allKinds()))
+    for (size_t i = 0; i < lengthOf(kind->states()); ++i) {
+      const fb::State *state = kind->states()->Get(i);
+      auto isSame = [&](const fb::State *known) { return textOf(known->name()) == textOf(state->name()); };
+      if (!rank.stateBytes(*state).data && std::none_of(result.elsewhere.begin(), result.elsewhere.end(), isSame))
+        result.elsewhere.push_back(state);
+    }
   return result;
 }
 

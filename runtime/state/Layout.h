@@ -30,6 +30,7 @@ struct StateView {
 struct RankStates {
   std::vector<unsigned> coordinates; // on Plan.axes
   std::vector<StateView> states;
+  std::vector<const fb::State *> elsewhere; // that ranks of other kinds have and this one has not
 };
 
 RankStates viewStates(const Rank &rank);

@@ -1,5 +1,6 @@
 #include "runtime/state/WeightStore.h"
 
+#include "runtime/plan/Kinds.h"
 #include "runtime/state/CheckpointSave.h"
 #include "runtime/state/FloatConversion.h"
 #include "runtime/state/Problems.h"
@@ -13,14 +14,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Visits each segment that takes its initial value from the weights file.
+// Visits each segment that takes its initial value from the weights file, whatever kind of ranks has it.
 template <typename Visit> void forEachWeight(const fb::Plan &plan, Visit visit) {
-  if (!plan.states())
-    return;
-  for (const fb::State *state : *plan.states())
-    for (const LogicalSegment &segment : logicalSegments(*state))
-      if (segment.segment && segment.segment->init() == fb::InitKind::weights)
-        visit(*state, segment);
+  std::set<std::string_view> seen;
+  for (const fb::Plan *kind : kindsOf(plan))
+    for (size_t i = 0; i < lengthOf(kind->states()); ++i) {
+      const fb::State &state = *kind->states()->Get(i);
+      if (!seen.insert(textOf(state.name())).second)
+        continue;
+      for (const LogicalSegment &segment : logicalSegments(state))
+        if (segment.segment && segment.segment->init() == fb::InitKind::weights)
+          visit(state, segment);
+    }
 }
 
 std::string sourceName(const LogicalSegment &segment) {

@@ -10,7 +10,8 @@ ScalarState::ScalarState(Session &session, const char *name) {
     return;
   type_ = elementType(state->dtype());
   for (unsigned local = 0; local < session.localRanks(); ++local)
-    places_.push_back(session.rank(local).stateBytes(*state).data);
+    if (std::byte *place = session.rank(local).stateBytes(*state).data)
+      places_.push_back(place);
 }
 
 void ScalarState::set(double value) const {

@@ -4,6 +4,7 @@
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/comm/MpiCommunicator.h"
 #include "runtime/plan/InstructionView.h"
+#include "runtime/plan/Kinds.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/train/MemoryUsage.h"
 #include "runtime/train/RankThreads.h"
@@ -218,12 +219,22 @@ Status Session::writeTrace() {
 }
 
 std::string Session::memoryReport() {
-  uint64_t perRank = impl_->ranks[0].counters().plannedBytes, planned = perRank * localRanks();
+  uint64_t planned = 0;
+  std::string text;
+  for (const fb::Plan *kind : kindsOf(plan())) {
+    auto isOfKind = [&](const Rank &rank) { return &rank.plan() == kind; };
+    auto ranks = std::count_if(impl_->ranks.begin(), impl_->ranks.end(), isOfKind);
+    if (ranks == 0)
+      continue;
+    uint64_t bytes = std::find_if(impl_->ranks.begin(), impl_->ranks.end(), isOfKind)->counters().plannedBytes;
+    planned += bytes * static_cast<uint64_t>(ranks);
+    text += (text.empty() ? "" : ", ") + std::to_string(ranks) + (ranks == 1 ? " rank x " : " ranks x ") +
+            formatBytes(bytes);
+  }
   uint64_t peak = memoryUsage().peak;
   uint64_t measured = peak > impl_->residentBefore ? peak - impl_->residentBefore : 0;
-  return "memory: planned " + formatBytes(planned) + " (" + std::to_string(localRanks()) +
-         (localRanks() == 1 ? " rank x " : " ranks x ") + formatBytes(perRank) + "), measured peak " +
-         formatBytes(measured) + " above the start";
+  return "memory: planned " + formatBytes(planned) + " (" + text + "), measured peak " + formatBytes(measured) +
+         " above the start";
 }
 
 Status programBatch(const fb::Program &program, uint64_t *batch) {

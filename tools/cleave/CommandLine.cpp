@@ -101,6 +101,9 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->check(CLI::IsMember({"local", "sync"}))->group(training)->capture_default_str();
   app.add_option("--loss-scale", o.lossScale, "for fp16: dynamic[,init=N,growth=N,backoff=N,interval=N] | N | none (default: dynamic)")
       ->group(training)->type_name("KIND");
+  app.add_option("--dp-sync", o.dpSync, "all-reduce: every rank of the axis dp updates parameters; parameter-server: the first does, and has\n"
+                 "the optimizer state: gradients are reduced to it, parameters broadcast")
+      ->check(CLI::IsMember({"all-reduce", "parameter-server"}))->group(training)->type_name("HOW")->capture_default_str();
   app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB)")->group(training)->type_name("BYTES");
 
   app.add_option("--recompute", o.recompute, "computed again for the backward pass: none | blocks | every=N (every N-th block) | first=N |\n"
@@ -136,8 +139,21 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--insert", t.inserts, "run a pass pipeline when a phase is done")->group(inside)->type_name("PHASE=PIPELINE");
 }
 
+void checkServer(const CompileOptions &o) {
+  if (o.dpSync != "parameter-server")
+    return;
+  if (!o.train)
+    fail("--dp-sync", "there is nothing to synchronize without --train");
+  if (o.axisSize("fsdp") > 1)
+    fail("--dp-sync", "a parameter server keeps optimizer state on one rank, the axis fsdp splits it over all; give "
+                      "--mesh dp=N alone, or --dp-sync all-reduce");
+  if (o.axisSize("dp") < 2)
+    fail("--dp-sync", "a parameter server needs ranks that it serves; give some, as in --mesh dp=2");
+}
+
 // Requests that contradict each other.
 void checkSharding(const CompileOptions &o, const CompileTexts &t) {
+  checkServer(o);
   bool isGiven = t.fsdpStrategy->count() > 0, hasUnits = t.fsdpUnits->count() > 0;
   bool hasAxis = std::any_of(o.mesh.begin(), o.mesh.end(), [](const auto &axis) { return axis.first == "fsdp"; });
   if ((isGiven || hasUnits) && !hasAxis)

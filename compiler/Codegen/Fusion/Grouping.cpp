@@ -3,6 +3,7 @@
 #include "compiler/Codegen/Fusion/IterationSpace.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Kinds.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -69,6 +70,7 @@ private:
     SmallVector<unsigned> ops; // positions in the block, ascending
     unsigned place;
     std::optional<int64_t> block; // of its ops, where they have one
+    bool isOwned = false;         // its results only owners have
   };
   unsigned nodeOf(Operation *op) { return owner.lookup(op); }
   bool contains(unsigned node, Operation *op) { return owner.contains(op) && nodeOf(op) == node; }
@@ -135,6 +137,9 @@ bool Grouper::tryMerge(unsigned a, unsigned b) {
   std::optional<int64_t> blockOfA = nodes[a].block, blockOfB = nodes[b].block;
   if (blockOfA && blockOfB && *blockOfA != *blockOfB)
     return false;
+  // What all ranks compute must not wait for what only owners have.
+  if (nodes[a].isOwned != nodes[b].isOwned)
+    return false;
   std::optional<unsigned> place = placeFor(a, b);
   if (!place)
     return false;
@@ -146,7 +151,7 @@ bool Grouper::tryMerge(unsigned a, unsigned b) {
   for (unsigned position : nodes[a].ops)
     owner[ops[position]] = b;
   nodes[a].ops.clear();
-  nodes[b] = {std::move(members), *place, blockOfA ? blockOfA : blockOfB};
+  nodes[b] = {std::move(members), *place, blockOfA ? blockOfA : blockOfB, nodes[b].isOwned};
   return true;
 }
 
@@ -187,6 +192,7 @@ void Grouper::mergeSiblings() {
 }
 
 std::vector<Group> Grouper::run() {
+  DenseSet<Operation *> owned = findOwnedOps(block);
   for (Operation &op : block) {
     positions[&op] = ops.size();
     ops.push_back(&op);
@@ -196,7 +202,7 @@ std::vector<Group> Grouper::run() {
       continue;
     nests[op] = LoopNest::of(op);
     owner[op] = nodes.size();
-    nodes.push_back({{positions.lookup(op)}, positions.lookup(op), getBlockMark(op)});
+    nodes.push_back({{positions.lookup(op)}, positions.lookup(op), getBlockMark(op), owned.contains(op)});
     mergeProducers(nodes.size() - 1);
   }
   mergeSiblings();

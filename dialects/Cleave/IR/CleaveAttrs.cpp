@@ -77,8 +77,9 @@ void MeshAttr::print(mlir::AsmPrinter &printer) const {
 static llvm::SmallVector<llvm::StringRef> axisNames(ArrayAttr axes) {
   llvm::SmallVector<llvm::StringRef> names;
   if (axes)
-    for (auto axis : axes.getAsRange<StringAttr>())
-      names.push_back(axis.getValue());
+    for (mlir::Attribute axis : axes)
+      if (auto name = llvm::dyn_cast<StringAttr>(axis)) // a list: see Kinds.h
+        names.push_back(name.getValue());
   return names;
 }
 
@@ -88,7 +89,7 @@ ShardingAttr ShardingAttr::replicated(mlir::MLIRContext *context, int64_t rank) 
 }
 
 bool ShardingAttr::isReplicated() const {
-  return getPartialAxes().empty() &&
+  return (!getPartial() || getPartial().empty()) &&
          llvm::all_of(getDims(), [](mlir::Attribute axes) { return llvm::cast<ArrayAttr>(axes).empty(); });
 }
 
@@ -106,13 +107,20 @@ mlir::RankedTensorType ShardingAttr::getLocalType(mlir::RankedTensorType global,
   return mlir::RankedTensorType::get(shape, global.getElementType());
 }
 
-// Each axis splits one dimension or is partial: a rank has one place in a value.
+// Each axis splits one dimension, is partial or has an owner: a rank has one place in a value.
 static mlir::LogicalResult verifyAxes(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, mlir::Attribute list,
-                                      llvm::StringSet<> &seen) {
+                                      llvm::StringSet<> &seen, bool mayHaveOwner = false) {
   auto axes = llvm::dyn_cast<ArrayAttr>(list);
   if (!axes)
     return emitError() << "a sharding lists axis names for every dimension; got: " << list;
   for (mlir::Attribute axis : axes) {
+    if (mayHaveOwner && llvm::isa<ArrayAttr>(axis)) {
+      if (axis != *std::prev(axes.end()) || llvm::cast<ArrayAttr>(axis).empty())
+        return emitError() << "the owner's axes are one list, the last of the partial axes; got: " << list;
+      if (mlir::failed(verifyAxes(emitError, axis, seen)))
+        return mlir::failure();
+      continue;
+    }
     auto name = llvm::dyn_cast<StringAttr>(axis);
     if (!name)
       return emitError() << "a mesh axis is a string; got: " << axis;
@@ -128,5 +136,5 @@ mlir::LogicalResult ShardingAttr::verify(llvm::function_ref<mlir::InFlightDiagno
   for (mlir::Attribute axes : dims)
     if (mlir::failed(verifyAxes(emitError, axes, seen)))
       return mlir::failure();
-  return partial ? verifyAxes(emitError, partial, seen) : mlir::success();
+  return partial ? verifyAxes(emitError, partial, seen, /*mayHaveOwner=*/true) : mlir::success();
 }

@@ -34,7 +34,8 @@ LogicalResult CopyOp::verify() {
     return emitOpError("expected equally many bytes; got: ") << target.getBytes() << " and " << source.getBytes();
   // Which bytes of different kinds of shares meet depends on the rank's group: openPlan() knows.
   bool alike = target.getGroup() == source.getGroup() && target.getStride() == source.getStride();
-  if (alike && target.getRegion() == source.getRegion() && target.getOffset() < source.getOffset() + source.getBytes() &&
+  if (alike && target.getRegion() == source.getRegion() &&
+      target.getOffset() < source.getOffset() + source.getBytes() &&
       source.getOffset() < target.getOffset() + target.getBytes())
     return emitOpError("expected target and source not to overlap; got: ") << target << " and " << source;
   return success();
@@ -65,14 +66,17 @@ LogicalResult CallOp::verify() {
   return success();
 }
 
-static LogicalResult verifyData(Operation *op, BufferAttr data, Type dtype, int64_t count) {
-  if (failed(verifyAccess(op, "data", data, Access::ReadWrite)))
-    return failure();
+static LogicalResult verifyElements(Operation *op, BufferAttr data, Type dtype, int64_t count) {
   if (!dtype.isIntOrFloat())
     return op->emitOpError("expected an integer or float type; got: ") << dtype;
   if (count < 0 || data.getBytes() != count * elementBytes(dtype))
     return op->emitOpError("expected data of `count` elements; got: ") << data.getBytes() << " bytes for " << count;
   return success();
+}
+static LogicalResult verifyData(Operation *op, BufferAttr data, Type dtype, int64_t count) {
+  if (failed(verifyAccess(op, "data", data, Access::ReadWrite)))
+    return failure();
+  return verifyElements(op, data, dtype, count);
 }
 template <typename Op> static LogicalResult verifyReducing(Op op) {
   if (failed(verifyData(op, op.getData(), op.getDtype(), op.getCount())))
@@ -82,6 +86,12 @@ template <typename Op> static LogicalResult verifyReducing(Op op) {
 LogicalResult AllReduceOp::verify() { return verifyReducing(*this); }
 LogicalResult ReduceScatterOp::verify() { return verifyReducing(*this); }
 LogicalResult AllGatherOp::verify() { return verifyData(*this, getData(), getDtype(), getCount()); }
+LogicalResult ReduceOp::verify() { return verifyReducing(*this); }
+LogicalResult BroadcastOp::verify() {
+  if (getData().getAccess() == Access::ReadWrite)
+    return emitOpError("expected data to be read, by the root, or written; got: read_write");
+  return verifyElements(*this, getData(), getDtype(), getCount());
+}
 
 template <typename Symbol, typename Op>
 static Symbol lookUp(Op op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, llvm::StringRef what) {
@@ -132,5 +142,17 @@ LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &symbols) 
 LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success(succeeded(groupRanks(*this, symbols)));
 }
+template <typename Op> static LogicalResult verifyRoot(Op op, SymbolTableCollection &symbols) {
+  FailureOr<int64_t> ranks = groupRanks(op, symbols);
+  if (failed(ranks))
+    return failure();
+  if (op.getRoot() < 0 || op.getRoot() >= *ranks)
+    return op.emitOpError("expected a root below the group's ") << *ranks << " ranks; got: " << op.getRoot();
+  return success();
+}
+LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return failed(verifyStaging(*this, symbols)) ? failure() : verifyRoot(*this, symbols);
+}
+LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyRoot(*this, symbols); }
 
 } // namespace cleave::plan

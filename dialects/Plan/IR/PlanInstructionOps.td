@@ -122,4 +122,38 @@ def Plan_AllGatherOp : Plan_Instruction<"all_gather",
   let assemblyFormat = "$data `group` $group `dtype` $dtype $algorithm `count` `=` custom<I64>($count) `on` $stream attr-dict";
 }
 
+def Plan_ReduceOp : Plan_Instruction<"reduce",
+    (ins Plan_BufferAttr:$data, Plan_BufferAttr:$staging, FlatSymbolRefAttr:$group, TypeAttr:$dtype,
+         Plan_ReductionAttr:$reduction, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count, Plan_I64:$root), [Plan_UsesSymbols]> {
+  let summary = "one rank of the group ends with the element-wise reduction";
+  let description = [{
+    What the others have in `data` afterwards means nothing.
+
+    ```mlir
+    plan.reduce sum #plan.buffer<"transient", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
+      group @dp dtype f32 ring count = 16 root = 0 on "reduce" {note = "bucket 0"}
+    ```
+  }] # Plan_CollectiveDoc # "- the root is an index in the group.";
+  let assemblyFormat = [{$reduction $data `staging` $staging `group` $group `dtype` $dtype $algorithm
+                         `count` `=` custom<I64>($count) `root` `=` custom<I64>($root) `on` $stream attr-dict}];
+}
+def Plan_BroadcastOp : Plan_Instruction<"broadcast",
+    (ins Plan_BufferAttr:$data, FlatSymbolRefAttr:$group, TypeAttr:$dtype, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count,
+         Plan_I64:$root), [Plan_UsesSymbols]> {
+  let summary = "every rank of the group ends with one rank's bytes";
+  let description = [{
+    The root reads its data, all others write theirs: a kind of ranks is one or the other.
+
+    ```mlir
+    plan.broadcast #plan.buffer<"persistent", 0, 64, write> group @dp dtype f32 ring count = 16 root = 0 on "gather"
+    ```
+
+    **Constraints**
+    - the group exists, and the root is an index in it;
+    - data is read or written, and holds `count` elements, a multiple of the group's ranks.
+  }];
+  let assemblyFormat = [{$data `group` $group `dtype` $dtype $algorithm `count` `=` custom<I64>($count)
+                         `root` `=` custom<I64>($root) `on` $stream attr-dict}];
+}
+
 #endif

@@ -14,7 +14,8 @@ def Plan_StaticTensor : TypeAttrOf<StaticShapeTensorOf<[AnyFloat, AnyInteger]>>;
 def Plan_HeaderOp : Plan_Op<"header"> {
   let summary = "what the whole plan is made for";
   let description = [{
-    Made by `build-plan`, exactly one per module. Hashes are added when the plan is written.
+    Made by `build-plan`, exactly one per module. Hashes are added when the plan is written. A plan for several kinds of ranks is one module a kind: the
+    first holds the others. `kind` is its name, `where` its ranks: those whose coordinate on each axis named lies in the range [begin, end).
 
     ```mlir
     plan.header target = "host:avx512" threads = 2 axes = ["dp"] sizes = [2] streams = ["compute", "reduce"] {data_axes = ["dp"], micro_batches = 4 : i64, batch = 8 : i64}
@@ -24,12 +25,17 @@ def Plan_HeaderOp : Plan_Op<"header"> {
     - axes and sizes are equally many, sizes are positive;
     - there is a stream;
     - `micro_batches` is positive;
-    - every data axis is an axis.
+    - every data axis is an axis;
+    - `where` gives a range that is not empty on axes of the header.
+
+    ```mlir
+    plan.header target = "host" threads = 2 axes = ["dp"] sizes = [4] streams = ["compute"] {kind = "worker", where = {dp = array<i64: 1, 4>}}
+    ```
   }];
   let arguments = (ins StrAttr:$target, Plan_I64:$threads, StrArrayAttr:$axes, DenseI64ArrayAttr:$sizes, StrArrayAttr:$streams,
                        OptionalAttr<StrArrayAttr>:$data_axes, DefaultValuedAttr<Plan_I64, "1">:$micro_batches,
                        DefaultValuedAttr<Plan_I64, "0">:$batch, OptionalAttr<DictionaryAttr>:$options,
-                       OptionalAttr<DictArrayAttr>:$param_groups);
+                       OptionalAttr<DictArrayAttr>:$param_groups, OptionalAttr<StrAttr>:$kind, OptionalAttr<DictionaryAttr>:$where);
   let assemblyFormat = [{`target` `=` $target `threads` `=` custom<I64>($threads) `axes` `=` $axes `sizes` `=` $sizes
                          `streams` `=` $streams attr-dict}];
   let hasVerifier = 1;

@@ -57,6 +57,14 @@ LogicalResult HeaderOp::verify() {
     for (Attribute axis : dataAxes)
       if (!llvm::is_contained(getAxes(), axis))
         return emitOpError("expected data axes to be axes; got: ") << axis;
+  for (NamedAttribute range : getWhereAttr() ? getWhereAttr().getValue() : ArrayRef<NamedAttribute>()) {
+    auto *axis = llvm::find(getAxes(), Attribute(range.getName()));
+    auto bounds = dyn_cast<DenseI64ArrayAttr>(range.getValue());
+    if (axis == getAxes().end() || !bounds || bounds.size() != 2 || bounds[0] < 0 || bounds[0] >= bounds[1] ||
+        bounds[1] > getSizes()[axis - getAxes().begin()])
+      return emitOpError("expected a kind's ranges to lie on axes, [begin, end); got: ")
+             << range.getName() << " = " << range.getValue();
+  }
   return success();
 }
 

@@ -92,11 +92,20 @@ public:
       return Status::ok();
     RingData ring{request_.data.at(frame), request_.staging.at(frame), request_.count, request_.dtype,
                   request_.reduction};
-    if (request_.opcode == Opcode::AllReduce)
+    switch (request_.opcode) {
+    case Opcode::AllReduce:
       return ringAllReduce(request_.comm, request_.group, channel_, ring);
-    if (request_.opcode == Opcode::ReduceScatter)
+    case Opcode::ReduceScatter:
       return ringReduceScatter(request_.comm, request_.group, channel_, ring);
-    return ringAllGather(request_.comm, request_.group, channel_, ring);
+    case Opcode::AllGather:
+      return ringAllGather(request_.comm, request_.group, channel_, ring);
+    case Opcode::Reduce:
+      return ringReduce(request_.comm, request_.group, channel_, ring, request_.root);
+    case Opcode::Broadcast:
+      return ringBroadcast(request_.comm, request_.group, channel_, ring, request_.root);
+    default:
+      return internal("not a collective");
+    }
   }
 
 private:

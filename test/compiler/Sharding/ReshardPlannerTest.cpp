@@ -1,6 +1,7 @@
 // Every reshard between every two shardings of small tensors on small meshes, executed on all ranks at once. The steps
 // are right when each rank ends with what the used sharding says it holds of the same global value.
 #include "compiler/Sharding/ReshardPlanner.h"
+#include "dialects/Cleave/IR/Kinds.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -101,10 +102,15 @@ public:
       auto [index, count] = position(rank, sharding.getPartialAxes());
       for (double &x : part.data) // weights 1, 2, ..., and the last makes the sum right
         x *= index + 1 < count ? index + 1 : 1 - count * (count - 1) / 2;
+      if (!owns(rank, sharding))
+        part.data.assign(part.data.size(), std::nan(""));
       parts.push_back(part);
     }
     return parts;
   }
+
+  // Whether what the rank has means anything.
+  bool owns(int64_t rank, ShardingAttr sharding) const { return position(rank, getOwnerAxes(sharding)).first == 0; }
 
   std::vector<Array> execute(const ReshardStep &step, const std::vector<Array> &before) const {
     std::vector<Array> after;
@@ -125,6 +131,14 @@ public:
         break;
       case ReshardKind::AllSlice:
         after.push_back(before[rank].block(step.dim, index, count));
+        break;
+      case ReshardKind::Reduce:
+        after.push_back(Array::sum(members));
+        if (index != 0)
+          after.back().data.assign(after.back().data.size(), std::nan(""));
+        break;
+      case ReshardKind::Broadcast:
+        after.push_back(members.front());
         break;
       case ReshardKind::AllToAll:
         for (Array &member : members)
@@ -151,7 +165,7 @@ protected:
     return MeshAttr::get(&context, names, sizes);
   }
 
-  // Every way to lay the axes, in every order, on the dimensions, on `partial`, or nowhere.
+  // Every way to lay the axes, in every order, on the dimensions, on `partial`, with an owner, or nowhere.
   std::vector<ShardingAttr> allShardings(MeshAttr mesh, int64_t rank) {
     mlir::Builder builder(&context);
     SmallVector<int64_t> order(mesh.getNames().size());
@@ -159,19 +173,20 @@ protected:
     std::set<const void *> seen;
     std::vector<ShardingAttr> all;
     do {
-      int64_t choices = std::pow(rank + 2, order.size());
+      int64_t choices = std::pow(rank + 3, order.size());
       for (int64_t choice = 0; choice < choices; ++choice) {
-        SmallVector<SmallVector<mlir::Attribute>> places(rank + 2); // dimensions, partial, nowhere
+        SmallVector<SmallVector<mlir::Attribute>> places(rank + 3); // dimensions, partial, owner, nowhere
         int64_t rest = choice;
         for (int64_t axis : order) {
-          places[rest % (rank + 2)].push_back(mesh.getNames()[axis]);
-          rest /= rank + 2;
+          places[rest % (rank + 3)].push_back(mesh.getNames()[axis]);
+          rest /= rank + 3;
         }
         SmallVector<mlir::Attribute> dims;
         for (int64_t dim = 0; dim < rank; ++dim)
           dims.push_back(builder.getArrayAttr(places[dim]));
         auto partial = places[rank].empty() ? mlir::ArrayAttr() : builder.getArrayAttr(places[rank]);
-        auto sharding = ShardingAttr::get(&context, builder.getArrayAttr(dims), partial, ReduceKind::Sum);
+        auto sharding = getOwnedSharding(builder.getArrayAttr(dims), partial, ReduceKind::Sum,
+                                         builder.getArrayAttr(places[rank + 1]));
         if (seen.insert(sharding.getAsOpaquePointer()).second)
           all.push_back(sharding);
       }
@@ -215,6 +230,8 @@ protected:
                   ShardingAttr made, ShardingAttr used) {
     std::vector<Array> expected = machine.scatter(whole, resolvedOf(used));
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      if (!machine.owns(rank, used))
+        continue;
       std::vector<Array> terms;
       for (int64_t other : machine.group(rank, used.getPartialAxes()))
         terms.push_back(parts[other]);
@@ -262,6 +279,10 @@ TEST_F(ReshardPlannerTest, usesTheCheapestCollective) {
   check(rows, whole, ReshardKind::AllGather, 768);
   check(rows, columns, ReshardKind::AllToAll, 192);
   check(whole, columns, ReshardKind::AllSlice, 0);
+  auto owned = getOwnedSharding(b.getArrayAttr({none, none}), nullptr, ReduceKind::Sum, axis);
+  check(partial, owned, ReshardKind::Reduce, 1024);
+  check(owned, whole, ReshardKind::Broadcast, 2 * 768);
+  EXPECT_TRUE(planReshard(whole, owned)->empty()); // the owner has it
   EXPECT_TRUE(mlir::failed(planReshard(whole, partial)));
 }
 

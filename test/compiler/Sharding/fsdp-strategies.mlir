@@ -5,12 +5,15 @@
 // RUN: cleave-opt %s --assign-shardings="fsdp-strategy=full-shard grad-sync=last" --partition --verify-sharded | FileCheck %s --check-prefixes=LAST
 // RUN: cleave-opt %s --assign-shardings="fsdp-strategy=no-shard grad-sync=every" --partition --verify-sharded | FileCheck %s --check-prefixes=EVERY
 // RUN: not cleave-opt %s --assign-shardings="fsdp-strategy=zero-4" 2>&1 | FileCheck %s --check-prefix=BAD
+// RUN: cleave-opt %s --assign-shardings="dp-sync=parameter-server data-axes=dp" --partition --verify-sharded | FileCheck %s --check-prefixes=SERVER
+// RUN: not cleave-opt %s --assign-shardings="dp-sync=gossip" 2>&1 | FileCheck %s --check-prefix=BADSYNC
 // RUN: not cleave-opt %s --assign-shardings="grad-sync=never" 2>&1 | FileCheck %s --check-prefix=SYNC
 
 // One training step over dp=2 x fsdp=2, stored by each strategy (StateStorage.h): what is gathered, scattered and
 // reduced is the difference of stored and used, and nothing else.
 // BAD: expected full-shard, shard-grad-op, zero-1, zero-2, zero-3 or no-shard; got: zero-4
 // SYNC: expected every or last; got: never
+// BADSYNC: expected all-reduce or parameter-server; got: gossip
 
 // Parameters are gathered in each function, gradients scattered where they are added; in @update only the parts' sums
 // over dp cross ranks.
@@ -52,6 +55,23 @@
 // ZERO1: shard.reduce_scatter {{.*}}tensor<64xf32> -> tensor<32xf32>
 // ZERO1: shard.all_reduce {{.*}}tensor<32xf32> -> tensor<32xf32>
 // ZERO1: shard.all_gather
+
+// A parameter server: the owner has the momentum, gradients are reduced to it, and the new parameters, whole everywhere,
+// come from it.
+// SERVER: module attributes {cleave.kinds = [{name = "server", where = {dp = array<i64: 0, 1>}}, {name = "worker", where = {dp = array<i64: 1, 2>}}]
+// SERVER: cleave.state @p {{.*}}storage = #cleave.sharding<{{\[\[\]\]}}>
+// SERVER: cleave.state @p.grad {{.*}}storage = #cleave.sharding<{{\[\[\]\]}}, partial = ["dp"]>
+// SERVER: cleave.state @p.m {{.*}}storage = #cleave.sharding<{{\[\[\]\]}}, partial = {{\[\["dp"\]\]}}>
+// SERVER-LABEL: func @c0.bwd(
+// SERVER-NOT: shard.
+// SERVER-LABEL: func @update
+// SERVER: %[[G:.*]] = shard.reduce %{{.*}} on @mesh grid_axes = [0] root = [0]
+// SERVER: %[[M:.*]] = cleave.add %{{.*}}, %[[G]]
+// SERVER: %[[P:.*]] = cleave.sub %{{.*}}, %[[M]]
+// SERVER: %[[ALL:.*]] = shard.broadcast %[[P]] on @mesh grid_axes = [0] root = [0]
+// SERVER-NOT: shard.
+// SERVER-DAG: cleave.write %[[ALL]], @p
+// SERVER-DAG: cleave.write %[[M]], @p.m
 
 // DDP over both axes.
 // NONE: cleave.state @p.m {{.*}}storage = #cleave.sharding<{{\[\[\]\]}}>

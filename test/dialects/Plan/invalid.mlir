@@ -184,6 +184,27 @@ plan.program @p events = 0 {
 
 // -----
 
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected a root below the group's 2 ranks; got: 2}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = 2 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected data to be read, by the root, or written; got: read_write}}
+  plan.broadcast #plan.buffer<"t", 0, 64, read_write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+// expected-error @+1 {{expected a kind's ranges to lie on axes, [begin, end); got: "dp" = array<i64: 1, 3>}}
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"] {kind = "worker", where = {dp = array<i64: 1, 3>}}
+
+// -----
+
 plan.program @p events = 0 {
   // expected-error @+1 {{expected data of `count` elements; got: 64 bytes for 8}}
   plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 16, write> group @dp dtype f32 ring count = 8 on "compute"

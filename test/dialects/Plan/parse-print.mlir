@@ -53,6 +53,17 @@ plan.program @train_step entry events = 1 {
   plan.copy #plan.buffer<"transient", 64, 32, write, share of @dp by 32>, #plan.buffer<"transient", 0, 32, read> on "compute"
   // CHECK: plan.all_gather <"persistent", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "reduce"
   plan.all_gather #plan.buffer<"persistent", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "reduce"
+  // CHECK: plan.reduce sum <"persistent", 0, 64, read_write> staging <"communication", 0, 32, write> group @dp dtype f32 ring count = 16 root = 1 on "reduce"
+  plan.reduce sum #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
+    group @dp dtype f32 ring count = 16 root = 1 on "reduce"
+  // CHECK: plan.broadcast <"persistent", 0, 64, write> group @dp dtype f32 ring count = 16 root = 1 on "reduce"
+  plan.broadcast #plan.buffer<"persistent", 0, 64, write> group @dp dtype f32 ring count = 16 root = 1 on "reduce"
   // CHECK: plan.call @micro times = 2 first_frame = 1 on "compute"
   plan.call @micro times = 2 first_frame = 1 on "compute"
+}
+
+// A further kind of ranks is a module of its own.
+module @worker {
+  // CHECK: plan.header target = "host" threads = 2 axes = ["dp"] sizes = [2] streams = ["compute"] {kind = "worker", where = {dp = array<i64: 1, 2>}}
+  plan.header target = "host" threads = 2 axes = ["dp"] sizes = [2] streams = ["compute"] {kind = "worker", where = {dp = array<i64: 1, 2>}}
 }

@@ -13,9 +13,9 @@ import numpy as np
 import training_cases
 
 
-def counted_bytes(program, folder, steps=4):
+def counted_bytes(program, folder, steps=4, case="gpt-nano"):
     command = [program, "train", "--steps", str(steps), "--lr", "0.001", "--metrics", str(folder / "m.jsonl")]
-    for name, array in training_cases.data("gpt-nano").items():
+    for name, array in training_cases.data(case).items():
         np.save(folder / f"{name}.npy", array)
         command += ["--data", f"{name}={folder / name}.npy"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=300)

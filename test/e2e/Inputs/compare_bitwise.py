@@ -1,6 +1,6 @@
 """Trains several compilations of one model on a case's data: every loss and every byte of the last checkpoint must be equal.
 
-  compare_bitwise.py CASE RATE PROGRAM PROGRAM...
+  compare_bitwise.py CASE RATE PROGRAM PROGRAM... [-- options of the programs]
 
 Compilations may differ in how a step is computed and where its values lie, not in what is computed: recomputation, offload, prefetch.
 """
@@ -11,9 +11,9 @@ import tempfile
 import compare_losses
 
 
-def run(case, rate, program):
+def run(case, rate, program, options):
     with tempfile.TemporaryDirectory() as folder:
-        losses = compare_losses.losses_of(program, case, rate, [], pathlib.Path(folder))
+        losses = compare_losses.losses_of(program, case, rate, options, pathlib.Path(folder))
         saved = sorted((pathlib.Path(folder) / "checkpoints").rglob("*.safetensors"))
         files = {str(path.relative_to(folder)): path.read_bytes() for path in saved}
     if len(losses) < 2 or losses[0] == losses[-1] or not files:
@@ -22,10 +22,11 @@ def run(case, rate, program):
 
 
 def main():
-    case, rate, first, *others = sys.argv[1:]
-    losses, files = run(case, rate, first)
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    (case, rate, first, *others), options = sys.argv[1:end], sys.argv[end + 1:]
+    losses, files = run(case, rate, first, options)
     for program in others:
-        their_losses, their_files = run(case, rate, program)
+        their_losses, their_files = run(case, rate, program, options)
         if their_losses != losses:
             step = next(i for i, (a, b) in enumerate(zip(losses, their_losses), 1) if a != b)
             sys.exit(f"{program}: the loss of step {step} is not that of {first}")

@@ -22,6 +22,7 @@ LAYOUTS = {
     "full2": "--mesh fsdp=2",
     "full4": "--mesh fsdp=4 --fsdp-units size=4KiB",
     "hybrid": "--mesh dp=2,fsdp=2",
+    "server": "--mesh dp=4 --dp-sync parameter-server",
 }
 
 

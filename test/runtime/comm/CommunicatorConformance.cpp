@@ -3,6 +3,7 @@
 #include "runtime/base/Half.h"
 #include "runtime/comm/Ring.h"
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Traffic.h"
 
 #include <chrono>
 #include <cmath>
@@ -108,6 +109,48 @@ std::string allGather(Communicator &comm, const Group &group, size_t perRank, un
   return "";
 }
 
+// The root's sums are an all-reduce's, bit for bit.
+std::string reduce(Communicator &comm, const Group &group, size_t perRank, int root) {
+  auto r = ringed<float>(comm, group, perRank, fb::DType::f32);
+  uint64_t before = comm.bytesSent();
+  if (Status s = ringReduce(comm, group, 0, r.ring, root); !s.isOk())
+    return s.message();
+  size_t bytes = r.data.size() * sizeof(float), n = static_cast<size_t>(group.size());
+  if (comm.bytesSent() - before != reduceBytesSent(bytes, n, group.index == root))
+    return "reduce sent " + std::to_string(comm.bytesSent() - before) + " of " + std::to_string(bytes) + " bytes";
+  for (size_t i = 0; i < r.data.size() && group.index == root; ++i) {
+    float bitwise = ringSum<float>(group, i, i / perRank);
+    if (std::memcmp(&bitwise, &r.data[i], sizeof(float)) != 0)
+      return differs("reduce", i, r.data[i], bitwise);
+  }
+  return "";
+}
+
+std::string broadcast(Communicator &comm, const Group &group, size_t perRank, int root, unsigned channel = 0) {
+  auto r = ringed<double>(comm, group, perRank, fb::DType::f64);
+  uint64_t before = comm.bytesSent();
+  if (Status s = ringBroadcast(comm, group, channel, r.ring, root); !s.isOk())
+    return s.message();
+  uint64_t bytes = r.data.size() * sizeof(double), n = static_cast<uint64_t>(group.size());
+  if (comm.bytesSent() - before != broadcastBytesSent(bytes, n, group.index == root))
+    return "broadcast sent " + std::to_string(comm.bytesSent() - before) + " of " + std::to_string(bytes) + " bytes";
+  std::vector<double> expected = values<double>(group.members[static_cast<size_t>(root)], r.data.size());
+  for (size_t i = 0; i < r.data.size(); ++i)
+    if (r.data[i] != expected[i])
+      return differs("broadcast", i, r.data[i], expected[i]);
+  return "";
+}
+
+std::string fromEveryRoot(Communicator &comm, const Group &group) {
+  for (int root = 0; root < group.size(); ++root)
+    for (size_t perRank : {1, 7, 200}) {
+      std::string error = reduce(comm, group, perRank, root) + broadcast(comm, group, perRank, root);
+      if (!error.empty())
+        return "root " + std::to_string(root) + ": " + error;
+    }
+  return "";
+}
+
 std::string reductions(Communicator &comm, const Group &group) {
   for (Reduction reduction : {Reduction::Max, Reduction::Min}) {
     auto r = ringed<float>(comm, group, 5, fb::DType::f32);
@@ -194,7 +237,8 @@ std::vector<ConformanceCheck> conformanceChecks(int ranks) {
     checks.push_back({"all_gather" + size, [=](Communicator &c) { return allGather(c, everybody(c), perRank); }});
   }
   checks.push_back({"reductions", [](Communicator &c) { return reductions(c, everybody(c)); }});
-  checks.push_back({"broadcast", broadcast});
+  checks.push_back({"broadcast of a step's number", [](Communicator &c) { return broadcast(c); }});
+  checks.push_back({"reduce and broadcast", [](Communicator &c) { return fromEveryRoot(c, everybody(c)); }});
   checks.push_back({"concurrent channels", [](Communicator &c) { return concurrently(c, everybody(c)); }});
   for (std::vector<uint32_t> mesh : {std::vector<uint32_t>{2, 2}, {2, 3}})
     if (static_cast<int>(mesh[0] * mesh[1]) == ranks)
@@ -202,6 +246,7 @@ std::vector<ConformanceCheck> conformanceChecks(int ranks) {
         checks.push_back({"groups", [=](Communicator &c) {
                             Group group = meshGroup(mesh, axes, c.rank());
                             std::string error = allReduce<float>(c, group, 11, fb::DType::f32, 1e-6);
+                            error = error.empty() ? fromEveryRoot(c, group) : error;
                             return error.empty() ? concurrently(c, group) : error;
                           }});
   return checks;

@@ -1,0 +1,138 @@
+// What lies where, as a number for the expression that it was computed by: the third of Execution's abstract runs.
+//
+// Programs of different kinds of ranks are different lists at different addresses, but what they compute alike they
+// compute by the same kernels of the same states and inputs, and what they exchange is the n-th collective of a group
+// on all ranks that take part. So a state that both have is equal on both when its expression is.
+#include "compiler/Planning/Execution.h"
+
+#include "runtime/base/Hash.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/PlanReader.h"
+
+namespace cleave::plan {
+
+using namespace rt;
+
+namespace {
+
+class Expression {
+public:
+  Expression &add(std::string_view text) {
+    hash_ = fnv1a("|", fnv1a(text, hash_));
+    return *this;
+  }
+  Expression &add(uint64_t number) { return add(std::to_string(number)); }
+  uint64_t get() const { return hash_; }
+
+private:
+  uint64_t hash_ = kFnvOffset;
+};
+
+bool reads(const fb::Buffer &buffer) { return buffer.access() != fb::Access::write; }
+bool writes(const fb::Buffer &buffer) { return buffer.access() != fb::Access::read; }
+
+std::string groupText(const fb::Plan &plan, unsigned group) {
+  std::string text;
+  const auto *axes = plan.groups()->Get(group)->axes();
+  for (size_t i = 0; i < lengthOf(axes); ++i)
+    text += plan.axes()->Get(axes->Get(i))->name()->str() + ",";
+  return text;
+}
+
+} // namespace
+
+uint64_t Execution::contentOf(const fb::Buffer &buffer, uint64_t frame) {
+  uint64_t content = history(buffer.region(), frame).contentOf(buffer.offset(), bufferEnd(plan_, buffer));
+  if (buffer.share_of() == 0)
+    return content;
+  return Expression()
+      .add("share")
+      .add(groupText(plan_, buffer.share_of() - 1u))
+      .add(buffer.stride())
+      .add(content)
+      .get();
+}
+
+// What a collective leaves is the same number on all that take part, but for those that a reduce gives nothing.
+uint64_t Execution::contentOfCollective(const InstructionView &view) {
+  std::string group = groupText(plan_, static_cast<unsigned>(view["group"]));
+  Expression expression;
+  expression.add(view.info().mnemonic).add(group).add(met_[group]++);
+  const fb::Group &ranks = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
+  if (view.opcode() == Opcode::Reduce && !isRoot(plan_, ranks, view["root"]).value_or(true))
+    expression.add("lost by").add(textOf(plan_.kind()));
+  return expression.get();
+}
+
+// Of each buffer that the instruction writes, in order.
+std::vector<uint64_t> Execution::contentsOfResults(const InstructionView &view, uint64_t frame) {
+  std::vector<uint64_t> contents;
+  if (isCollective(view.opcode())) {
+    uint64_t content = contentOfCollective(view);
+    for (size_t i = 0; i < view.bufferCount(); ++i)
+      if (writes(view.buffer(i)) || view.opcode() == Opcode::Broadcast)
+        contents.push_back(i == 0 ? content : Expression().add("staging").add(content).get());
+    return contents;
+  }
+  if (view.opcode() == Opcode::Copy)
+    return {contentOf(view.buffer(1), frame)};
+  Expression what;
+  what.add(view.info().mnemonic);
+  const flatbuffers::Vector<uint64_t> *depends = nullptr;
+  if (view.opcode() == Opcode::Launch) {
+    const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]));
+    depends = kernel.depends();
+    what.add(textOf(kernel.name()));
+    for (size_t i = 0; i < lengthOf(kernel.params()); ++i)
+      what.add(std::to_string(kernel.params()->Get(i)));
+  } else {
+    for (std::string_view field : view.info().fields)
+      what.add(std::to_string(view[field]));
+  }
+  std::vector<uint64_t> read;
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    if (reads(view.buffer(i)))
+      read.push_back(contentOf(view.buffer(i), frame));
+  for (size_t i = 0; i < view.bufferCount(); ++i) {
+    if (!writes(view.buffer(i)))
+      continue;
+    uint64_t mask = contents.size() < lengthOf(depends) ? depends->Get(static_cast<unsigned>(contents.size())) : ~0ull;
+    Expression result = what;
+    result.add(contents.size()).add(view.buffer(i).bytes());
+    for (size_t r = 0; r < read.size(); ++r)
+      if (r >= 64 || (mask >> r & 1))
+        result.add(r).add(read[r]);
+    contents.push_back(result.get());
+  }
+  return contents;
+}
+
+void Execution::recordContents(const InstructionView &view, uint64_t frame, const std::vector<uint64_t> &contents) {
+  size_t number = 0;
+  for (size_t i = 0; i < view.bufferCount(); ++i) {
+    const fb::Buffer &buffer = view.buffer(i);
+    // What a root has broadcast is known to be what the others have.
+    if (!writes(buffer) && view.opcode() != Opcode::Broadcast)
+      continue;
+    uint64_t content = contents[number++], end = bufferEnd(plan_, buffer);
+    if (buffer.bytes() == 0)
+      continue;
+    MemoryHistory &memory = history(buffer.region(), frame);
+    if (buffer.share_of() != 0) // the other ranks' parts stay
+      content = Expression().add("into").add(memory.contentOf(buffer.offset(), end)).add(content).get();
+    memory.setContent(buffer.offset(), end, {content, buffer.offset()});
+  }
+}
+
+std::map<std::string, uint64_t> Execution::getContents() {
+  std::map<std::string, uint64_t> contents;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    uint64_t end = state.offset() + stateShardBytes(plan_, state);
+    if (lengthOf(state.partial_axes()) == 0 && end > state.offset())
+      contents[state.name()->str()] = history(state.region(), 0).contentOf(state.offset(), end);
+  }
+  return contents;
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,205 @@
+#include "runtime/plan/Kinds.h"
+
+#include "runtime/plan/Checks.h"
+
+#include <unordered_map>
+
+namespace cleave::rt {
+
+std::vector<const fb::Plan *> kindsOf(const fb::Plan &plan) {
+  std::vector<const fb::Plan *> kinds = {&plan};
+  for (size_t i = 0; i < lengthOf(plan.kinds()); ++i)
+    kinds.push_back(plan.kinds()->Get(i));
+  return kinds;
+}
+
+AxisRange rangeOf(const fb::Plan &kind, uint32_t axis) {
+  for (size_t i = 0; i < lengthOf(kind.where()); ++i)
+    if (const fb::AxisRange &range = *kind.where()->Get(i); range.axis() == axis)
+      return {range.begin(), range.end()};
+  return {0, kind.axes()->Get(axis)->size()};
+}
+
+bool variesOn(const fb::Plan &kind, uint32_t axis) {
+  AxisRange range = rangeOf(kind, axis);
+  return range.end - range.begin > 1;
+}
+
+static bool contains(const fb::Plan &kind, const std::vector<unsigned> &coordinates) {
+  for (uint32_t axis = 0; axis < coordinates.size(); ++axis)
+    if (!rangeOf(kind, axis).contains(coordinates[axis]))
+      return false;
+  return true;
+}
+
+const fb::Plan &kindAt(const fb::Plan &plan, const std::vector<unsigned> &coordinates) {
+  for (size_t i = 0; i < lengthOf(plan.kinds()); ++i)
+    if (contains(*plan.kinds()->Get(i), coordinates))
+      return *plan.kinds()->Get(i);
+  return plan;
+}
+
+size_t firstKernel(const fb::Plan &plan, const fb::Plan &kind) {
+  size_t first = 0;
+  for (const fb::Plan *other : kindsOf(plan)) {
+    if (other == &kind)
+      break;
+    first += lengthOf(other->kernels());
+  }
+  return first;
+}
+
+uint64_t ranksOfKind(const fb::Plan &kind) {
+  uint64_t ranks = 1;
+  for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis)
+    ranks *= rangeOf(kind, axis).end - rangeOf(kind, axis).begin;
+  return ranks;
+}
+
+std::string describeKind(const fb::Plan &kind) {
+  std::string text(textOf(kind.kind()));
+  for (size_t i = 0; i < lengthOf(kind.where()); ++i) {
+    const fb::AxisRange &range = *kind.where()->Get(i);
+    text += (text.empty() ? "" : ", ") + kind.axes()->Get(range.axis())->name()->str() + " " +
+            std::to_string(range.begin());
+    if (range.end() - range.begin() > 1)
+      text += " to " + std::to_string(range.end() - 1);
+  }
+  return text;
+}
+
+std::optional<bool> isRoot(const fb::Plan &kind, const fb::Group &group, int64_t root) {
+  bool isOnly = true;
+  auto rest = static_cast<uint64_t>(root);
+  for (size_t i = lengthOf(group.axes()); i-- > 0;) {
+    uint32_t axis = group.axes()->Get(i), size = kind.axes()->Get(axis)->size();
+    AxisRange range = rangeOf(kind, axis);
+    if (!range.contains(static_cast<uint32_t>(rest % size)))
+      return false;
+    isOnly &= range.end - range.begin == 1;
+    rest /= size;
+  }
+  return isOnly ? std::optional(true) : std::nullopt;
+}
+
+namespace {
+
+Status checkWhere(const fb::Plan &kind) {
+  std::vector<char> seen(lengthOf(kind.axes()));
+  for (size_t i = 0; i < lengthOf(kind.where()); ++i) {
+    const fb::AxisRange &range = *kind.where()->Get(i);
+    if (range.axis() >= seen.size() || seen[range.axis()]++ || range.begin() >= range.end() ||
+        range.end() > kind.axes()->Get(range.axis())->size())
+      return badPlan("kind '" + std::string(textOf(kind.kind())) + "' has a range that is empty or on no axis");
+  }
+  return Status::ok();
+}
+
+bool meet(const fb::Plan &a, const fb::Plan &b) {
+  for (uint32_t axis = 0; axis < lengthOf(a.axes()); ++axis) {
+    AxisRange left = rangeOf(a, axis), right = rangeOf(b, axis);
+    if (left.end <= right.begin || right.end <= left.begin)
+      return false;
+  }
+  return true;
+}
+
+template <typename Vector> bool equal(const Vector *a, const Vector *b) {
+  if (lengthOf(a) != lengthOf(b))
+    return false;
+  for (size_t i = 0; i < lengthOf(a); ++i)
+    if (a->Get(i) != b->Get(i))
+      return false;
+  return true;
+}
+
+bool haveSameHeader(const fb::Plan &a, const fb::Plan &b) {
+  if (lengthOf(a.axes()) != lengthOf(b.axes()))
+    return false;
+  for (uint32_t axis = 0; axis < lengthOf(a.axes()); ++axis)
+    if (a.axes()->Get(axis)->size() != b.axes()->Get(axis)->size() ||
+        textOf(a.axes()->Get(axis)->name()) != textOf(b.axes()->Get(axis)->name()))
+      return false;
+  return textOf(a.target()) == textOf(b.target()) && a.micro_batches() == b.micro_batches() && a.batch() == b.batch() &&
+         equal(a.data_axes(), b.data_axes());
+}
+
+bool areSame(const fb::State &a, const fb::State &b) {
+  return a.role() == b.role() && textOf(a.slot()) == textOf(b.slot()) && a.dtype() == b.dtype() &&
+         a.elements() == b.elements() && equal(a.split_axes(), b.split_axes()) &&
+         equal(a.partial_axes(), b.partial_axes()) && lengthOf(a.segments()) == lengthOf(b.segments());
+}
+
+template <typename Ports> bool haveSamePorts(const Ports *a, const Ports *b) {
+  if (lengthOf(a) != lengthOf(b))
+    return false;
+  for (size_t i = 0; i < lengthOf(a); ++i) {
+    const fb::Port &left = *a->Get(i), &right = *b->Get(i);
+    if (textOf(left.name()) != textOf(right.name()) || left.dtype() != right.dtype() ||
+        !equal(left.shape(), right.shape()) || left.batch_dim() != right.batch_dim() ||
+        !equal(left.split_axes(), right.split_axes()))
+      return false;
+  }
+  return true;
+}
+
+template <typename Table>
+std::unordered_map<std::string_view, const Table *>
+byName(const flatbuffers::Vector<flatbuffers::Offset<Table>> *entries) {
+  std::unordered_map<std::string_view, const Table *> result;
+  for (size_t i = 0; i < lengthOf(entries); ++i)
+    result.emplace(textOf(entries->Get(i)->name()), entries->Get(i));
+  return result;
+}
+
+// What both kinds have of one name is one thing.
+Status checkAlike(const fb::Plan &first, const fb::Plan &other) {
+  std::string where = "kind '" + std::string(textOf(other.kind())) + "'";
+  if (!haveSameHeader(first, other))
+    return badPlan(where + " is for another target, mesh or batch than the first kind");
+  auto states = byName(first.states());
+  for (size_t i = 0; i < lengthOf(other.states()); ++i) {
+    const fb::State &state = *other.states()->Get(i);
+    auto same = states.find(textOf(state.name()));
+    if (same != states.end() && !areSame(*same->second, state))
+      return badPlan(where + " has another state '" + state.name()->str() + "' than kind '" +
+                     std::string(textOf(first.kind())) + "'");
+  }
+  auto programs = byName(other.programs());
+  for (size_t i = 0; i < lengthOf(first.programs()); ++i) {
+    const fb::Program &program = *first.programs()->Get(i);
+    if (!program.entry())
+      continue;
+    auto found = programs.find(textOf(program.name()));
+    const fb::Program *same = found == programs.end() ? nullptr : found->second;
+    if (!same || !same->entry() || !haveSamePorts(program.inputs(), same->inputs()) ||
+        !haveSamePorts(program.outputs(), same->outputs()))
+      return badPlan(where + " has no program '" + program.name()->str() + "' with the first kind's ports");
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+Status checkKinds(const fb::Plan &plan) {
+  std::vector<const fb::Plan *> kinds = kindsOf(plan);
+  if (kinds.size() > 64) // bounds the comparison of each with each
+    return badPlan("it has " + std::to_string(kinds.size()) + " kinds of ranks");
+  uint64_t ranks = 0;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    CLEAVE_TRY(checkWhere(*kinds[i]));
+    if (i > 0 && lengthOf(kinds[i]->kinds()) != 0)
+      return badPlan("a kind of ranks holds kinds itself");
+    for (size_t before = 0; before < i; ++before) {
+      CLEAVE_TRY(checkAlike(*kinds[before], *kinds[i]));
+      if (meet(*kinds[before], *kinds[i]) || textOf(kinds[before]->kind()) == textOf(kinds[i]->kind()))
+        return badPlan("two kinds of ranks have ranks or a name in common");
+    }
+    ranks += ranksOfKind(*kinds[i]);
+  }
+  if (ranks != meshSize(plan))
+    return badPlan("its kinds make up " + std::to_string(ranks) + " of " + std::to_string(meshSize(plan)) + " ranks");
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,203 @@
+// Two kinds of ranks that fit together, a parameter server and its workers, and what the verifier finds when they do
+// not.
+#include "compiler/Planning/PlanVerifier.h"
+
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/Opcode.h"
+#include "runtime/plan/PlanReader.h"
+#include "test/runtime/device/PlanBuilder.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace cleave::plan {
+namespace {
+
+namespace fb = rt::fb;
+using rt::Opcode;
+using rt::test::PlanBuilder;
+
+constexpr uint64_t kParameter = 0, kGradient = 64, kMomentum = 128, kNorm = 192;
+constexpr uint8_t kCompute = 0, kReduce = 1;
+
+struct Region {
+  uint16_t persistent, input, staging;
+};
+
+// Both kinds compute a gradient, which is reduced to the server; its new parameter is everybody's. `isServer` tells
+// what differs: the server has the momentum and the update.
+std::unique_ptr<fb::PlanT> makeKind(bool isServer) {
+  PlanBuilder builder({{"dp", 4}});
+  Region region{static_cast<uint16_t>(builder.region("persistent", fb::RegionKind::persistent, 256)),
+                static_cast<uint16_t>(builder.region("input", fb::RegionKind::input, 64)),
+                static_cast<uint16_t>(builder.region("communication", fb::RegionKind::communication, 16))};
+  fb::PlanT &plan = builder.plan;
+  plan.kind = isServer ? "server" : "worker";
+  plan.where.push_back(std::make_unique<fb::AxisRangeT>());
+  plan.where.back()->begin = isServer ? 0 : 1;
+  plan.where.back()->end = isServer ? 1 : 4;
+  builder.state("w", fb::DType::f32, 16, region.persistent, kParameter);
+  builder.state("g", fb::DType::f32, 16, region.persistent, kGradient).role = fb::Role::gradient;
+  plan.states.back()->partial_axes = {0};
+  if (isServer)
+    builder.state("m", fb::DType::f32, 16, region.persistent, kMomentum).role = fb::Role::optimizer;
+  builder.state("norm", fb::DType::f32, 16, region.persistent, kNorm).role = fb::Role::scalar;
+  int64_t group = builder.group({0});
+  int64_t backward = builder.kernel(fb::KernelKind::generated, "backward", {});
+  int64_t update = builder.kernel(fb::KernelKind::generated, "update", {});
+  int64_t count = builder.kernel(fb::KernelKind::generated, "count", {});
+
+  fb::ProgramT &program = builder.program("train_step", 3);
+  auto port = std::make_unique<fb::PortT>();
+  port->name = "x";
+  port->shape = {16};
+  port->region = region.input;
+  port->batch_dim = 0;
+  port->split_axes = {0};
+  program.inputs.push_back(std::move(port));
+  auto buffer = [](uint16_t region, uint64_t offset, uint64_t bytes, fb::Access access) {
+    return fb::Buffer(offset, bytes, region, access, 0, 0);
+  };
+  auto add = [&](Opcode op, uint8_t stream, std::vector<fb::Buffer> buffers, std::vector<int64_t> fields) {
+    program.instructions.push_back(std::make_unique<fb::InstructionT>());
+    program.instructions.back()->op = static_cast<uint16_t>(op);
+    program.instructions.back()->stream = stream;
+    program.instructions.back()->buffers = std::move(buffers);
+    program.instructions.back()->fields = std::move(fields);
+  };
+  auto read = fb::Access::read, write = fb::Access::write, both = fb::Access::read_write;
+  uint16_t s = region.persistent;
+  add(Opcode::Launch, kCompute,
+      {buffer(s, kParameter, 64, read), buffer(region.input, 0, 64, read), buffer(s, kGradient, 64, write)},
+      {backward});
+  add(Opcode::Record, kCompute, {}, {0});
+  add(Opcode::Wait, kReduce, {}, {0});
+  add(Opcode::Reduce, kReduce, {buffer(s, kGradient, 64, both), buffer(region.staging, 0, 16, write)},
+      {group, 0, 0, 0, 16, 0});
+  add(Opcode::Record, kReduce, {}, {1});
+  add(Opcode::Wait, kCompute, {}, {1});
+  if (isServer)
+    add(Opcode::Launch, kCompute,
+        {buffer(s, kGradient, 64, read), buffer(s, kMomentum, 64, both), buffer(s, kParameter, 64, both)}, {update});
+  add(Opcode::Launch, kCompute, {buffer(s, kNorm, 64, both)}, {count}); // all compute it alike
+  add(Opcode::Record, kCompute, {}, {2});
+  add(Opcode::Wait, kReduce, {}, {2});
+  add(Opcode::Broadcast, kReduce, {buffer(s, kParameter, 64, isServer ? read : write)}, {group, 0, 0, 16, 0});
+  return std::make_unique<fb::PlanT>(std::move(plan));
+}
+
+struct Kinds {
+  std::unique_ptr<fb::PlanT> server = makeKind(true), worker = makeKind(false);
+  fb::ProgramT &of(bool isServer) { return *(isServer ? server : worker)->programs[0]; }
+
+  const fb::Plan &pack() {
+    server->kinds.clear();
+    server->kinds.push_back(std::make_unique<fb::PlanT>(*worker));
+    fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, server.get()));
+    return *fb::GetPlan(builder.GetBufferPointer());
+  }
+  // Of what the runtime accepts.
+  std::string findings() {
+    const fb::Plan &plan = pack();
+    const fb::Plan *opened = nullptr;
+    if (rt::Status status = rt::openPlan(builder.GetBufferPointer(), builder.GetSize(), &opened); !status.isOk())
+      return "refused: " + status.message();
+    std::string text;
+    for (const Finding &finding : verifyPlan(plan))
+      text += finding.rule + ": " + finding.text + "\n";
+    return text;
+  }
+
+private:
+  flatbuffers::FlatBufferBuilder builder;
+};
+
+std::string mutated(const std::function<void(Kinds &)> &mutate) {
+  Kinds kinds;
+  mutate(kinds);
+  return kinds.findings();
+}
+
+void drop(fb::ProgramT &program, Opcode op, size_t which = 0) {
+  auto &list = program.instructions;
+  for (size_t i = 0; i < list.size(); ++i)
+    if (list[i]->op == static_cast<uint16_t>(op) && which-- == 0)
+      return (void)list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+fb::InstructionT &last(fb::ProgramT &program) { return *program.instructions.back(); }
+
+::testing::AssertionResult contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos ? ::testing::AssertionSuccess()
+                                              : ::testing::AssertionFailure() << "no '" << part << "' in:\n"
+                                                                              << text;
+}
+
+TEST(Kinds, FitTogether) { EXPECT_EQ(Kinds().findings(), ""); }
+
+TEST(Kinds, MeetInTheSameCollectives) {
+  EXPECT_TRUE(contains(mutated([](Kinds &k) { drop(k.of(false), Opcode::Broadcast); }), "collective-match"));
+  EXPECT_TRUE(contains(mutated([](Kinds &k) { last(k.of(false)).fields[3] = 8; }), "refused")); // data of another size
+  EXPECT_TRUE(contains(mutated([](Kinds &k) { last(k.of(true)).fields[4] = 1; }), "root"));
+}
+
+TEST(Kinds, ABroadcastMakesReplicasEqual) {
+  std::string text = mutated([](Kinds &k) {
+    drop(k.of(true), Opcode::Broadcast);
+    drop(k.of(false), Opcode::Broadcast);
+  });
+  EXPECT_TRUE(contains(text, "replica: kind 'server': state 'w'"));
+}
+
+TEST(Kinds, WhatIsBroadcastMustReachTheState) {
+  std::string text = mutated([](Kinds &k) { last(k.of(false)).buffers[0] = {kNorm, 64, 0, fb::Access::write, 0, 0}; });
+  EXPECT_TRUE(contains(text, "replica: state 'w' is one for kinds 'server' and 'worker'"));
+  EXPECT_TRUE(contains(text, "state 'norm'"));
+}
+
+TEST(Kinds, WhatAllComputeAlikeAllMustCompute) {
+  // The worker counts twice, or not at all, or by another kernel.
+  auto count = [](Kinds &k) -> fb::InstructionT & { return *k.of(false).instructions[6]; };
+  EXPECT_TRUE(contains(mutated([&](Kinds &k) { drop(k.of(false), Opcode::Launch, 1); }), "state 'norm'"));
+  EXPECT_TRUE(contains(mutated([&](Kinds &k) { count(k).fields[0] = 1; }), "state 'norm'"));
+}
+
+TEST(Kinds, OnlyTheRootHasWhatIsReduced) {
+  std::string text = mutated([](Kinds &k) {
+    // The worker reads its gradient behind the reduce.
+    fb::InstructionT &count = *k.of(false).instructions[6];
+    count.buffers.insert(count.buffers.begin(), fb::Buffer(kGradient, 64, 0, fb::Access::read, 0, 0));
+  });
+  EXPECT_TRUE(contains(text, "uninitialized: kind 'worker'"));
+}
+
+TEST(Kinds, AKindIsTheRootOrNot) {
+  std::string text = mutated([](Kinds &k) {
+    k.server->where[0]->end = 2;
+    k.worker->where[0]->begin = 2;
+  });
+  EXPECT_TRUE(contains(text, "kind: kind 'server'"));
+}
+
+TEST(Kinds, PartTheMesh) {
+  EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->where[0]->begin = 2; }), "make up 3 of 4 ranks"));
+  EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->where[0]->begin = 0; }), "in common"));
+  EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->where[0]->end = 5; }), "a range that is empty or on no axis"));
+  EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->states[0]->elements = 8; }), "another state 'w'"));
+  EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->programs[0]->inputs[0]->shape = {8}; }), "first kind's ports"));
+}
+
+TEST(Kinds, AreFoundByCoordinates) {
+  Kinds kinds;
+  const fb::Plan &plan = kinds.pack();
+  EXPECT_EQ(rt::kindAt(plan, {0}).kind()->str(), "server");
+  for (unsigned rank = 1; rank < 4; ++rank)
+    EXPECT_EQ(rt::kindAt(plan, {rank}).kind()->str(), "worker");
+  EXPECT_EQ(rt::ranksOfKind(rt::kindAt(plan, {2})), 3u);
+  EXPECT_EQ(rt::describeKind(rt::kindAt(plan, {2})), "worker, dp 1 to 3");
+  EXPECT_EQ(rt::firstKernel(plan, rt::kindAt(plan, {2})), 3u);
+}
+
+} // namespace
+} // namespace cleave::plan
