@@ -36,6 +36,21 @@ public:
 
   bool contains(Value value) const { return values.contains(value); }
 
+  // Whether a gradient on the way from `loss` to the parameters is of fp16: it has the type of its value.
+  bool hasFp16Gradients(Value loss) const {
+    SmallVector<Value> stack = {loss};
+    llvm::DenseSet<Value> seen;
+    while (!stack.empty()) {
+      Value value = stack.pop_back_val();
+      if (!contains(value) || !seen.insert(value).second)
+        continue;
+      if (tensorType(value).getElementType().isF16())
+        return true;
+      llvm::append_range(stack, value.getDefiningOp()->getOperands());
+    }
+    return false;
+  }
+
 private:
   static bool isTrainable(StateOp state) { return state && state.getRole() == Role::Parameter && !state.getFrozen(); }
 
@@ -100,9 +115,6 @@ private:
     auto scale = orDiagnose(getOperation(), parseLossScale(lossScale));
     if (failed(average) || failed(types) || failed(scale))
       return signalPassFailure();
-    FailureOr<bool> scaled = needsLossScale(getOperation(), *scale, types->reduce);
-    if (failed(scaled))
-      return signalPassFailure();
     if (types->reduce)
       gradientType = floatType(&getContext(), *types->reduce);
     if (!model || model.getNumResults() != 2 || !model.getResultAttr(0, "cleave.loss_sum")) {
@@ -114,6 +126,11 @@ private:
     Block &block = model.getBody().front();
     Operation *terminator = block.getTerminator();
     Value sum = terminator->getOperand(0), count = terminator->getOperand(1);
+    ActiveValues active(getOperation(), block);
+    FailureOr<bool> scaled =
+        needsLossScale(getOperation(), *scale, types->reduce == FloatKind::F16 || active.hasFp16Gradients(sum));
+    if (failed(scaled))
+      return signalPassFailure();
     SmallVector<Operation *> forward =
         llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
     OpBuilder builder(terminator);
@@ -121,7 +138,6 @@ private:
     if (*scaled)
       declareLossScale(getOperation(), *scale, count, *average, microBatches);
 
-    ActiveValues active(getOperation(), block);
     ReverseWalk walk(builder, active);
     walk.seed(sum, scaleSeed(builder, block.addArgument(sum.getType(), sum.getLoc()), count, *average));
     if (failed(walk.run(forward)))

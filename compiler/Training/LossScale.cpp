@@ -37,20 +37,14 @@ double unitOf(Value count, LossAverage average, int64_t microBatches) {
   return bound > 1 ? std::exp2(-std::floor(std::log2(bound))) : 1;
 }
 
-bool isFp16(Type type) { return floatKind(type) == FloatKind::F16; }
-
 } // namespace
 
-FailureOr<bool> needsLossScale(ModuleOp module, const LossScaleOptions &options, std::optional<FloatKind> reduce) {
-  bool isNarrow = reduce == FloatKind::F16;
-  for (auto state : module.getOps<StateOp>())
-    isNarrow |=
-        state.getRole() == Role::Parameter && !state.getFrozen() && isFp16(state.getTensorType().getElementType());
+FailureOr<bool> needsLossScale(ModuleOp module, const LossScaleOptions &options, bool hasFp16Gradients) {
   using Mode = LossScaleOptions::Mode;
-  if (!isNarrow && (options.mode == Mode::Dynamic || options.mode == Mode::Fixed))
+  if (!hasFp16Gradients && (options.mode == Mode::Dynamic || options.mode == Mode::Fixed))
     return module.emitError("a loss scale is for fp16; gradients of f32 and bf16 have f32's range and need none: leave "
                             "--loss-scale away, or ask for --precision fp16");
-  return isNarrow && options.mode != Mode::None;
+  return hasFp16Gradients && options.mode != Mode::None;
 }
 
 void declareLossScale(ModuleOp module, const LossScaleOptions &options, Value count, LossAverage average,

@@ -24,10 +24,9 @@
 
 namespace cleave {
 
-// Whether steps are scaled: as the options say, or where a trainable parameter or the reduction is fp16. An error where
-// a scale was asked for that nothing needs.
-mlir::FailureOr<bool> needsLossScale(mlir::ModuleOp module, const LossScaleOptions &options,
-                                     std::optional<FloatKind> reduce);
+// Whether steps are scaled: as the options say, or where a gradient is computed or reduced in fp16. An error where a
+// scale was asked for that nothing needs.
+mlir::FailureOr<bool> needsLossScale(mlir::ModuleOp module, const LossScaleOptions &options, bool hasFp16Gradients);
 
 // Declares the states and the module's attribute. `count` is the loss's count in one micro-batch.
 void declareLossScale(mlir::ModuleOp module, const LossScaleOptions &options, mlir::Value count, LossAverage average,
