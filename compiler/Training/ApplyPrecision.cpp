@@ -319,8 +319,7 @@ private:
     if (!options->param && !options->buffer)
       return;
     for (auto state : module.getOps<StateOp>())
-      if (failed(setType(state, *options)))
-        return signalPassFailure();
+      setType(state, *options);
     Type narrow = options->param ? Type(floatType(&getContext(), *options->param)) : Type();
     if (narrow && narrow.isF32())
       narrow = nullptr;
@@ -328,20 +327,21 @@ private:
       FunctionRounder(module, function, narrow).run();
   }
 
-  LogicalResult setType(StateOp state, const PrecisionOptions &options) {
+  void setType(StateOp state, const PrecisionOptions &options) {
     auto kind = state.getRole() == Role::Parameter ? options.param
                 : state.getRole() == Role::Buffer  ? options.buffer
                                                    : std::nullopt;
     Type element = state.getTensorType().getElementType();
     if (!kind || !isa<FloatType>(element))
-      return success();
-    if (!isWorking(element))
-      return state.emitError("a precision is chosen for parameters and buffers of f32, bf16 or fp16; '")
-             << onlySegment(state).getName().getValue() << "' is " << element;
+      return;
+    if (!isWorking(element)) {
+      state.emitRemark("a precision is for f32, bf16 and fp16; '")
+          << onlySegment(state).getName().getValue() << "' stays " << element;
+      return;
+    }
     element = floatType(&getContext(), *kind);
     state.setType(state.getTensorType().clone(element));
     state.setSegmentsAttr(retyped(state.getSegments(), element));
-    return success();
   }
 };
 } // namespace

@@ -1,4 +1,4 @@
-// RUN: cleave-opt %s -apply-precision="precision=bf16" -verify-diagnostics
+// RUN: not cleave-opt %s -apply-precision="precision=param=bf17" 2>&1 | FileCheck %s
 
-// expected-error @+1 {{a precision is chosen for parameters and buffers of f32, bf16 or fp16; 'fc.weight' is 'f64'}}
-cleave.state @w : tensor<4x3xf64> {role = #cleave.role<parameter>, segments = [#cleave.segment<"fc.weight", tensor<4x3xf64>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+// CHECK: error: {{.*}}unknown type 'bf17'; expected f32, bf16 or fp16
+cleave.state @w : tensor<4x3xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"w", tensor<4x3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
