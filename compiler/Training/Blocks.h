@@ -14,9 +14,8 @@
 // 1. Equal atoms (same ops on same types, wired in the same way) that come again and again in the same order are
 //    blocks: of all runs of a repeated pattern the one that holds most layers is taken, then the rest is searched.
 //    Where a run can begin at several atoms of its pattern, blocks begin at an atom with a layer.
-// 2. An atom with two layers or more that is not repeated and not the first is a block of its own: a residual block
-// that
-//    changes sizes.
+// 2. An atom with two layers or more that is not repeated and not the first is a block of its own: a residual
+//    block that changes sizes.
 // 3. What is left (embedding, stem, final norm, head, loss) belongs to no block.
 //
 // An atom that holds more than half of the layers is cut again without counting the value that lives longest (two,

@@ -5,8 +5,7 @@
 //   every=N      every N-th block: blocks N, 2N, ... counted from 1 (every=1 is blocks); as torchtitan counts
 //   first=N      the first N blocks; as Megatron's "block" method
 //   segments=N   every block, N of them at a time: kept is what crosses from segment to segment; as DeepSpeed's
-//   interval
-//                and Megatron's "uniform" method
+//                interval and Megatron's "uniform" method
 //   auto         the cheapest of these that fits the memory limit: the driver asks for one after the other
 //
 // The last block is never computed again where nothing follows it: its backward pass begins at once.

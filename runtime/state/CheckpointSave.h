@@ -2,10 +2,10 @@
 //
 //   DIR/latest               "step-00000100", replaced by rename
 //   DIR/best                 likewise, for the best validation loss
-//   DIR/step-00000100/       rank-00000.safetensors ... (or model.safetensors), checkpoint.json; appears whole, by
-//   rename DIR/.step-00000200.tmp/  being written, or left by a crash; recoverCheckpoints() removes it
+//   DIR/step-00000100/       rank-00000.safetensors ... (or model.safetensors), checkpoint.json; appears whole (rename)
+//   DIR/.step-00000200.tmp/  being written, or left by a crash; recoverCheckpoints() removes it
 //
-// Every process calls writeShard() for its ranks, or takes part in writing the full file (train/CheckpointWriter.h);
+// Every process calls writeShard() for its ranks, or takes part in writing the full file (train/CheckpointSaver.h);
 // one, the leader, does the rest. Between prepare(), the parts and publish() all processes must agree that all is well
 // so far.
 #ifndef CLEAVE_RUNTIME_STATE_CHECKPOINTSAVE_H
