@@ -378,7 +378,7 @@ Request parse(int argc, const char *const *argv) {
   try {
     arguments = expandConfig(argc, argv, compile.configs);
     checkCommand(app, arguments);
-    app.parse({arguments.rbegin(), arguments.rend()});
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     if (*compileApp) {
       finishCompileOptions(compile, texts);
       checkTrainingOptions(*compileApp, compile);
