@@ -70,8 +70,8 @@ public:
   // Which of the rank's threads runs the actions of a stream: 0 the caller of Rank::run, others progress threads.
   virtual unsigned threadOf(unsigned stream) const = 0;
   // Called on each of the rank's threads before the first action of a run and after its last: thread 0 is the user's,
-  // and finds its settings as they were.
-  virtual void enterThread(unsigned thread) = 0;
+  // and finds its settings as they were. After an error it has no actions, and is left all the same.
+  virtual Status enterThread(unsigned thread) = 0;
   virtual void leaveThread(unsigned thread) = 0;
 
   virtual Status launch(const LaunchRequest &request, ActionPtr *action) = 0;

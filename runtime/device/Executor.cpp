@@ -53,8 +53,10 @@ void Executor::progressLoop(unsigned thread) {
 }
 
 void Executor::walkEntry(unsigned thread, unsigned program) {
-  device_.enterThread(thread);
-  if (Status status = walk(thread, program, 0); !status.isOk())
+  Status status = device_.enterThread(thread);
+  if (status.isOk())
+    status = walk(thread, program, 0);
+  if (!status.isOk())
     fail(status);
   device_.leaveThread(thread);
 }

@@ -26,15 +26,43 @@ Status HostDevice::allocate(size_t bytes, std::byte **data) {
   return Status::ok();
 }
 
-void HostDevice::enterThread(unsigned thread) {
-  if (thread == 0)
-    teamBefore_ = omp_get_max_threads();
-  omp_set_num_threads(thread == 0 ? options_.threads : 1);
+namespace {
+
+int sizeOfTeam() {
+  int size = 1;
+#pragma omp parallel
+#pragma omp single
+  size = omp_get_num_threads();
+  return size;
+}
+
+} // namespace
+
+// Library kernels are cut for a number of threads when they are made, and a smaller team would leave parts of a result
+// as they were, without a word.
+Status HostDevice::enterThread(unsigned thread) {
+  if (thread != 0) {
+    omp_set_num_threads(1);
+    return Status::ok();
+  }
+  teamBefore_ = omp_get_max_threads();
+  wasDynamic_ = omp_get_dynamic() != 0;
+  omp_set_dynamic(0); // else OpenMP makes teams smaller where the machine is busy
+  omp_set_num_threads(options_.threads);
+  int size = options_.threads > 1 ? sizeOfTeam() : 1;
+  if (size == options_.threads)
+    return Status::ok();
+  return invalidArgument("OpenMP gives " + std::to_string(size) + " of " + std::to_string(options_.threads) +
+                         " compute threads (OMP_THREAD_LIMIT is lower, or the call comes from a parallel region); use "
+                         "--threads " +
+                         std::to_string(size));
 }
 
 void HostDevice::leaveThread(unsigned thread) {
-  if (thread == 0)
-    omp_set_num_threads(teamBefore_);
+  if (thread != 0)
+    return;
+  omp_set_num_threads(teamBefore_);
+  omp_set_dynamic(wasDynamic_);
 }
 
 Status HostDevice::launch(const LaunchRequest &request, ActionPtr *action) {

@@ -21,7 +21,7 @@ public:
 
   Status allocate(size_t bytes, std::byte **data) override;
   unsigned threadOf(unsigned stream) const override { return stream < kChannels ? stream : kChannels - 1; }
-  void enterThread(unsigned thread) override;
+  Status enterThread(unsigned thread) override;
   void leaveThread(unsigned thread) override;
 
   Status launch(const LaunchRequest &request, ActionPtr *action) override;
@@ -40,7 +40,9 @@ private:
     size_t bytes;
   };
   DeviceOptions options_;
-  int teamBefore_ = 1; // of the first thread, outside of runs
+  // Of the first thread, outside of runs.
+  int teamBefore_ = 1;
+  bool wasDynamic_ = false;
   std::vector<Allocation> allocations_;
   std::deque<Gate> events_; // a deque: gates cannot move
 };
