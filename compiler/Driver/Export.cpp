@@ -198,7 +198,8 @@ llvm::Error cleave::exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef
     bool kept = found == tensors.byName.end();
     if (kept && tensor.data_location() != onnx::TensorProto::EXTERNAL)
       continue;
-    if (llvm::Error error = kept ? embed(tensor, modelPath) : replace(tensor, found->second, isAlias(tensors, tensor.name()), external))
+    if (llvm::Error error =
+            kept ? embed(tensor, modelPath) : replace(tensor, found->second, isAlias(tensors, tensor.name()), external))
       return error;
     replaced += !kept;
   }

@@ -50,7 +50,8 @@ struct CompileOptions {
   std::string lossAverage = "global"; // global | rank
   std::string batchNorm = "local";    // local | sync
   int64_t bucketBytes = 25ll << 20;
-  std::string recompute = "none"; // none | blocks | every=N | first=N | segments=N | auto (compiler/Training/Recompute.h)
+  std::string recompute =
+      "none"; // none | blocks | every=N | first=N | segments=N | auto (compiler/Training/Recompute.h)
   std::string fsdpStrategy = "full-shard"; // which states the axis fsdp splits (compiler/Sharding/StateStorage.h)
   std::string fsdpUnits = "auto";          // auto | size=N | pattern=P: what is gathered together
   bool forwardPrefetch = true;             // --forward-prefetch on|off

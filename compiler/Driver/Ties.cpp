@@ -29,8 +29,7 @@ bool isTransposed(mlir::RankedTensorType a, mlir::RankedTensorType b) {
 }
 
 // The largest difference of a's elements from b's at the places that `at` gives. NaN is equal to itself alone.
-template <typename At>
-double largestDifference(const std::vector<double> &a, const std::vector<double> &b, At at) {
+template <typename At> double largestDifference(const std::vector<double> &a, const std::vector<double> &b, At at) {
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     double other = b[at(i)];
@@ -56,16 +55,18 @@ llvm::Error checkTie(const WeightMap &weights, llvm::StringRef pair) {
   if (isEqualShape) {
     difference = largestDifference(*a, *b, [](size_t i) { return i; });
   } else {
-    size_t rows = static_cast<size_t>(kept->type.getDimSize(0)), columns = static_cast<size_t>(kept->type.getDimSize(1));
+    size_t rows = static_cast<size_t>(kept->type.getDimSize(0)),
+           columns = static_cast<size_t>(kept->type.getDimSize(1));
     difference = largestDifference(*a, *b, [=](size_t i) { return i % columns * rows + i / columns; });
   }
   if (difference == 0)
     return llvm::Error::success();
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%g", difference);
-  return usageError("--tie", "'" + keptName + "' and '" + tiedName + "' are not one weight: their largest difference is " +
-                                 text + (isEqualShape ? "" : " (one transposed)") +
-                                 "; parameters are tied that hold equal values, or transposed ones where shapes differ");
+  return usageError("--tie",
+                    "'" + keptName + "' and '" + tiedName + "' are not one weight: their largest difference is " +
+                        text + (isEqualShape ? "" : " (one transposed)") +
+                        "; parameters are tied that hold equal values, or transposed ones where shapes differ");
 }
 
 } // namespace

@@ -11,8 +11,8 @@
 
 namespace cleave {
 
-// Checks that the weights of every pair KEPT=TIED are equal, or, where the shapes say so, transposes of each other. Names
-// that the model lacks, and other shapes, are left to the pass tie-parameters.
+// Checks that the weights of every pair KEPT=TIED are equal, or, where the shapes say so, transposes of each other.
+// Names that the model lacks, and other shapes, are left to the pass tie-parameters.
 llvm::Error checkTies(const WeightMap &weights, llvm::ArrayRef<std::string> pairs);
 
 } // namespace cleave

@@ -1,5 +1,5 @@
-// Mistakes in what the user asked for, apart from work that failed: their messages begin with the option, and the command
-// line leaves with 2 for them, not 1.
+// Mistakes in what the user asked for, apart from work that failed: their messages begin with the option, and the
+// command line leaves with 2 for them, not 1.
 #ifndef CLEAVE_COMPILER_SUPPORT_USAGE_H
 #define CLEAVE_COMPILER_SUPPORT_USAGE_H
 

@@ -1,8 +1,9 @@
 // What ran when: begin and end of instructions, per rank and stream.
 //
 // TraceSink is what the executor knows; ChromeTrace is what `--trace FILE` makes: a Chrome/Perfetto JSON file with one
-// track per (rank, stream), and one of whole steps; the first event begins at 0. Events go to buffers that are allocated when a track is made, so tracing allocates nothing
-// while a step runs; a full buffer drops events, and the file says how many.
+// track per (rank, stream), and one of whole steps; the first event begins at 0. Events go to buffers that are
+// allocated when a track is made, so tracing allocates nothing while a step runs; a full buffer drops events, and the
+// file says how many.
 #ifndef CLEAVE_RUNTIME_BASE_TRACE_H
 #define CLEAVE_RUNTIME_BASE_TRACE_H
 

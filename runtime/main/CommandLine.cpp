@@ -90,7 +90,8 @@ void addTrain(CLI::App &command, Command &result) {
   command.add_flag_function(
       "--save-async,!--no-save-async", [&train](int64_t count) { train.saveAsync = count > 0; },
       "Save in the background [where the model was compiled with --save-async]");
-  command.add_option("--resume", train.resume, "A checkpoint to go on from (DIR: its latest; DIR/best), or auto: the latest of --save, if any");
+  command.add_option("--resume", train.resume,
+                     "A checkpoint to go on from (DIR: its latest; DIR/best), or auto: the latest of --save, if any");
   addCount(command, "--log-every", train.logEvery, "Steps between lines of progress [10]");
   command.add_option("--metrics", train.metrics, "Write one JSON object per step to this file");
   command.add_option("--tensorboard", train.tensorboard, "Write TensorBoard events to this directory");

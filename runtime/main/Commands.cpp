@@ -28,7 +28,9 @@ Status inspect(const cleave_model &model, bool json) {
   const fb::Plan *plan = nullptr;
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &plan));
   PlanSummary summary = summarize(*plan);
-  std::string text = json ? summaryJson(*plan, summary) : printSummary(*plan, summary) + printUnits(*plan) + printPorts(*plan) + "\n" + printPlan(*plan);
+  std::string text =
+      json ? summaryJson(*plan, summary)
+           : printSummary(*plan, summary) + printUnits(*plan) + printPorts(*plan) + "\n" + printPlan(*plan);
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (!text.empty() && text.back() != '\n')
     std::putchar('\n');

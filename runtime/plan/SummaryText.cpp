@@ -145,7 +145,8 @@ std::string printPorts(const fb::Plan &plan) {
       continue;
     out << "  " << textOf(program.name()) << "\n";
     for (size_t p = 0; p < lengthOf(program.inputs()); ++p)
-      out << "    input " << textOf(program.inputs()->Get(p)->name()) << ": " << portText(*program.inputs()->Get(p)) << "\n";
+      out << "    input " << textOf(program.inputs()->Get(p)->name()) << ": " << portText(*program.inputs()->Get(p))
+          << "\n";
     for (size_t p = 0; p < lengthOf(program.outputs()); ++p)
       out << "    output " << textOf(program.outputs()->Get(p)->name()) << ": " << portText(*program.outputs()->Get(p))
           << "\n";

@@ -32,7 +32,7 @@ struct Batch {
   uint64_t epoch = 0, position = 0;         // where it starts
   uint64_t nextEpoch = 0, nextPosition = 0; // where the batch after it starts
   std::vector<std::byte> storage;
-  std::vector<size_t> offsets; // of (rank, frame, input)
+  std::vector<size_t> offsets;   // of (rank, frame, input)
   std::vector<uint64_t> samples; // which sample lies at each place, rank after rank and frame after frame
   unsigned frames = 0, inputs = 0;
 

@@ -35,10 +35,10 @@ const fb::Port *findPort(const fb::Program &program, const std::string &name, st
 Status checkWhole(const std::string &name, uint64_t samples, uint64_t globalBatch) {
   if (samples == globalBatch)
     return Status::ok();
-  return invalidArgument("output '" + name + "' has no batch dimension: it is computed from exactly one global batch, " +
-                         std::to_string(globalBatch) + " samples, and --input holds " + std::to_string(samples) +
-                         "; give " + std::to_string(globalBatch) + " samples, leave this output away, or compile the " +
-                         "model for another batch");
+  return invalidArgument(
+      "output '" + name + "' has no batch dimension: it is computed from exactly one global batch, " +
+      std::to_string(globalBatch) + " samples, and --input holds " + std::to_string(samples) + "; give " +
+      std::to_string(globalBatch) + " samples, leave this output away, or compile the " + "model for another batch");
 }
 
 // `globalBatch` is 0 where no input has a batch dimension.

@@ -282,7 +282,8 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
     std::string near = rt::nearestName(name, names);
     return where + "unknown option '" + name + "'" + (near.empty() ? help : "; did you mean '" + near + "'?");
   }
-  return where + "'" + command.remaining().front() + "' belongs to no option" + help;
+  std::vector<std::string> rest = command.remaining();
+  return where + (rest.empty() ? "an argument" : "'" + rest[0] + "'") + " belongs to no option" + help;
 }
 
 // --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.

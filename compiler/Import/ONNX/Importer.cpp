@@ -32,8 +32,8 @@ static llvm::Error verifyModule(mlir::ModuleOp module) {
   return errors.take();
 }
 
-// A graph whose batch norm is in inference form, and whose dropout is gone with it, trains, but not as its author meant.
-// One without either (most language models) says nothing about its form.
+// A graph whose batch norm is in inference form, and whose dropout is gone with it, trains, but not as its author
+// meant. One without either (most language models) says nothing about its form.
 static void noteTrainingForm(const FlatGraph &graph, std::vector<std::string> &notes) {
   auto has = [&](llvm::StringRef type) {
     return llvm::any_of(graph.nodes, [&](const FlatNode &node) { return node.proto->op_type() == type; });

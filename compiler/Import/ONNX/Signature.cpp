@@ -111,8 +111,8 @@ private:
     if (unbound_.empty())
       return;
     std::vector<std::string> names(unbound_.begin(), unbound_.end());
-    errors_.add("--dim: the dimensions " + llvm::join(names, ", ") + " are not bound; give --dim " + llvm::join(names, "=N,") +
-                "=N");
+    errors_.add("--dim: the dimensions " + llvm::join(names, ", ") + " are not bound; give --dim " +
+                llvm::join(names, "=N,") + "=N");
   }
 
   // A --dim that binds nothing is a slip of the pen; left alone, the user would believe that it took effect.

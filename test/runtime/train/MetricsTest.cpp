@@ -85,10 +85,11 @@ TEST(Metrics, JsonLineHasTheDocumentedKeys) {
   metrics.commBytes = 7;
   metrics.lossScale = 8;
   metrics.skipped = 1;
-  EXPECT_EQ(toJsonLine(metrics),
-            R"({"step": 12, "loss": null, "epoch": 9, "val_loss": 2, "val_accuracy": 0.5, "lr": 3, "grad_norm": 4, )"
-            R"("samples_per_s": 0.3333333333333333, "tokens_per_s": 5, "step_s": 6, "peak_bytes": 1099511627776, "comm_bytes": 7, "loss_scale": 8, )"
-            R"("skipped": 1})");
+  EXPECT_EQ(
+      toJsonLine(metrics),
+      R"({"step": 12, "loss": null, "epoch": 9, "val_loss": 2, "val_accuracy": 0.5, "lr": 3, "grad_norm": 4, )"
+      R"("samples_per_s": 0.3333333333333333, "tokens_per_s": 5, "step_s": 6, "peak_bytes": 1099511627776, "comm_bytes": 7, "loss_scale": 8, )"
+      R"("skipped": 1})");
 }
 
 TEST(Progress, Formats) {
