@@ -9,7 +9,7 @@ trap 'rm -rf "$dir"' EXIT
 head -c 4096 /bin/sh > "$dir/x.bin"
 train="train --data x=$dir/x.bin:u8,window=4,mean=0,std=1 --steps 100000000 --lr 1e-9 --log-every 10"
 
-# lose SIGNAL SECONDS: trains on four ranks, sends the signal to the third, waits for the end.
+# lose SIGNAL SECONDS: trains on four ranks, sends the signal to rank 2, waits for the end.
 lose() {
   timeout -k 5 120 mpirun --oversubscribe -n 4 "$1" 4 $train > "$dir/out" 2> "$dir/err" &
   launcher=$!
@@ -19,7 +19,9 @@ lose() {
   done
   grep -q 'step 20/' "$dir/out"
   mpirun=$(pgrep -P "$launcher")
-  victim=$(pgrep -P "$mpirun" | sed -n 3p)
+  for process in $(pgrep -P "$mpirun"); do
+    if tr '\0' '\n' < "/proc/$process/environ" | grep -qx OMPI_COMM_WORLD_RANK=2; then victim=$process; fi
+  done
   begin=$(date +%s)
   kill "-$2" "$victim"
   code=0
