@@ -70,7 +70,7 @@ def link(file, target):
     return replace(file, lambda path: path.symlink_to(target))
 
 
-NOT_INDEX, GAP, NO_NAME = "is not a checkpoint's index", "overlap or leave a gap", "is not the name of a file beside the index"
+NOT_INDEX, GAP, NO_NAME = "not a checkpoint's index", "overlap or leave a gap", "is not the name of a file beside the index"
 # Name: what is done, what is said.
 DAMAGES = {
     "index-missing": (lambda step: (step / INDEX).unlink(), "no checkpoint in|holds neither a checkpoint"),
@@ -161,7 +161,7 @@ def main():
         for reader, command in commands.items():
             done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120)
             lines = done.stderr.strip().splitlines()
-            refused = done.returncode == 1 and len(lines) == 1 and not exported.exists()
+            refused = done.returncode in (1, 2) and len(lines) == 1 and not exported.exists()
             if name in HARMLESS or name in OTHERS and reader != "resume":
                 right = done.returncode == 0 or name in OTHERS and refused
             else:
