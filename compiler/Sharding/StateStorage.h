@@ -12,7 +12,9 @@
 //   full-shard      split       split      split       freed behind each use; zero-3 is another name
 //
 // `partial` gradients are each rank's own sum, whole in size: they are reduced once, where the update reads them. With
-// `--grad-sync every` they are reduced in every micro-batch instead, and stored reduced.
+// `--grad-sync every` they are reduced in every micro-batch instead, and stored reduced. On `dp` x `fsdp` that is meant
+// of the axis that splits them: a shard takes the same memory as a group's own sum, so the groups reduce it once
+// (in PyTorch: set_requires_all_reduce).
 //
 // A parameter server is one more storage (`--dp-sync parameter-server`): optimizer states have an owner, the ranks at
 // coordinate 0 of the data axes, and parameters, which stay whole, are made there. Partial gradients are then reduced

@@ -32,9 +32,12 @@ private:
       auto [keptName, tiedName] = StringRef(pair).split('=');
       StateOp kept = findParameter(getOperation(), keptName), tied = findParameter(getOperation(), tiedName);
       if (!kept || !tied || kept == tied) {
-        getOperation().emitError("cannot tie '")
-            << pair << "': expected two parameters' names, KEPT=TIED; there is no '" << (kept ? tiedName : keptName)
-            << "' to use";
+        auto error = getOperation().emitError("cannot tie '")
+                     << pair << "': expected two parameters' names, KEPT=TIED; ";
+        if (kept && tied)
+          error << "these are one parameter";
+        else
+          error << "there is no '" << (kept ? tiedName : keptName) << "' to use";
         return signalPassFailure();
       }
       if (kept.getTensorType() != tied.getTensorType() && !isTransposed(kept.getTensorType(), tied.getTensorType())) {

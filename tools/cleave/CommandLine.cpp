@@ -125,7 +125,8 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
           ->check(CLI::IsMember({"pre", "post", "none"}))->group(sharding)->capture_default_str(),
       app.add_option("--gathers-in-flight", o.gathersInFlight, "gathered units in memory at a time: the one in use and those ahead")
           ->check(CLI::Range(int64_t(1), int64_t(1) << 16))->group(sharding)->type_name("N")->capture_default_str()};
-  app.add_option("--grad-sync", o.gradSync, "reduce gradients in every micro-batch or the last (default: every where they are split)")
+  app.add_option("--grad-sync", o.gradSync, "reduce gradients in every micro-batch or the last (default: every where they are split; split\n"
+                 "ones go over the axis dp once in any case)")
       ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
 
   const char *target = "Target";
