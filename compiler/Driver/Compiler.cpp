@@ -14,6 +14,7 @@
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Planning/PlanWriter.h"
+#include "compiler/Sharding/Offload.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Cleave.h"
@@ -242,6 +243,7 @@ plan::PlanningOptions Compilation::planningOptions() {
   planning.prefetch.backward =
       plan::parseBackwardPrefetch(options.backwardPrefetch).value_or(plan::BackwardPrefetch::Pre);
   planning.prefetch.inFlight = static_cast<unsigned>(options.gathersInFlight);
+  planning.offloadResiduals = llvm::cantFail(parseOffload(options.offload)).activations; // read by lowerToKernels
   planning.shareGathers = options.fsdpStrategy == "shard-grad-op";
   planning.properties.insert(ranges.begin(), ranges.end());
   // What inspect says of kernels in these types.
@@ -255,6 +257,8 @@ plan::PlanningOptions Compilation::planningOptions() {
     planning.properties["loss"] = options.loss.empty() ? options.lossOutput : options.loss;
     planning.properties["loss-average"] = options.lossAverage;
   }
+  if (!options.offload.empty())
+    planning.properties["offload"] = options.offload;
   return planning;
 }
 

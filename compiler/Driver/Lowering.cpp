@@ -3,6 +3,7 @@
 #include "compiler/Codegen/Fusion/Passes.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Planning/Passes.h"
+#include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/Pipeline.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
@@ -31,6 +32,12 @@ llvm::Expected<StatePolicy> statePolicy(const CompileOptions &options) {
   auto where = parseDpSync(options.dpSync);
   if (!where)
     return makeError("--dp-sync: " + llvm::toString(where.takeError()));
+  auto offload = parseOffload(options.offload);
+  if (!offload)
+    return makeError("--offload: " + llvm::toString(offload.takeError()));
+  // With one micro-batch both give the same; a gradient that leaves the device reduced need not come back to be.
+  if (offload->grads && options.microBatches == 1)
+    sync = GradSync::Every;
   return StatePolicy{*strategy, *sync, *where};
 }
 
@@ -39,6 +46,7 @@ ShardingOptions shardingOptions(const CompileOptions &options, const StatePolicy
   sharding.fsdpStrategy = printFsdpStrategy(policy.strategy);
   sharding.gradSync = printGradSync(policy.gradSync);
   sharding.dpSync = printDpSync(policy.dpSync);
+  sharding.offload = options.offload;
   return sharding;
 }
 

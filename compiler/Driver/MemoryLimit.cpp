@@ -22,14 +22,19 @@ uint64_t bytesOf(const std::map<std::string, uint64_t> &table, llvm::StringRef n
   return found == table.end() ? 0 : found->second;
 }
 
-// The three largest of what lies in memory: states by role, everything else by kind of region.
+// Bytes on the device of states of a role.
+uint64_t deviceBytesOf(const rt::PlanSummary &summary, llvm::StringRef role) {
+  return bytesOf(summary.bytesByRole, role) - bytesOf(summary.hostByRole, role);
+}
+
+// The three largest of what lies in the device's memory: states by role, everything else by kind of region.
 std::string largestParts(const rt::PlanSummary &summary) {
   std::vector<std::pair<uint64_t, std::string>> parts;
   for (const auto &[kind, bytes] : summary.bytesByKind)
     if (kind != "persistent")
       parts.emplace_back(bytes, kind);
   for (const auto &[role, bytes] : summary.bytesByRole)
-    parts.emplace_back(bytes, role);
+    parts.emplace_back(deviceBytesOf(summary, role), role);
   llvm::sort(parts, std::greater<>());
   std::string text;
   for (size_t i = 0; i < parts.size() && i < 3; ++i)
@@ -41,7 +46,7 @@ std::string largestParts(const rt::PlanSummary &summary) {
 uint64_t shardsThatFit(const rt::PlanSummary &summary, const CompileOptions &options, uint64_t limit) {
   uint64_t state = 0;
   for (llvm::StringRef role : {"parameter", "gradient", "optimizer"})
-    state += bytesOf(summary.bytesByRole, role);
+    state += deviceBytesOf(summary, role);
   uint64_t rest = summary.totalBytes - std::min(state, summary.totalBytes);
   // Beside its shards a rank has gathered units and gradients before they are reduced: at most all of them once.
   uint64_t gathered = bytesOf(summary.bytesByRole, "parameter");
@@ -60,6 +65,8 @@ std::string remedies(const rt::PlanSummary &summary, const CompileOptions &optio
   else if (uint64_t ranks = shardsThatFit(summary, options, limit))
     ways.push_back("--mesh fsdp=" + std::to_string(ranks) +
                    (options.dpSync == "all-reduce" ? "" : " with --dp-sync all-reduce"));
+  if (options.train && options.offload.empty())
+    ways.push_back("--offload optimizer,grads");
   auto batch = options.dims.find(options.batchDim.empty() ? "batch" : options.batchDim);
   if (batch == options.dims.end() || batch->second > 1)
     ways.push_back(options.train ? "a smaller batch with more --micro-batches" : "a smaller batch");

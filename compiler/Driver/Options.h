@@ -58,6 +58,7 @@ struct CompileOptions {
   std::string backwardPrefetch = "pre";    // pre | post | none
   int64_t gathersInFlight = 2;             // gathered units in memory at a time (compiler/Planning/Prefetch.h)
   bool saveAsync = false;                  // plan a snapshot, from which checkpoints are written in the background
+  std::string offload;                     // kinds that host memory stores (compiler/Sharding/Offload.h)
   std::string gradSync;                    // every | last micro-batch; every where gradients are split, if empty
   std::string dpSync = "all-reduce";       // all-reduce | parameter-server: where parameters are updated
   std::string lossScale = "auto";          // dynamic[,init=N,...] | N | none | auto

@@ -17,8 +17,8 @@ namespace cleave::plan {
 
 namespace {
 
-// One unreduced buffer is filled while another is reduced.
-constexpr unsigned kReductionsInFlight = 2;
+// One unreduced buffer is filled while another is reduced; one is copied out while another is computed.
+constexpr unsigned kReductionsInFlight = 2, kCopiesOutInFlight = 2;
 
 std::vector<char> isFree(const RootTable &roots) {
   std::vector<char> result(roots.size(), 0);
@@ -27,48 +27,67 @@ std::vector<char> isFree(const RootTable &roots) {
   return result;
 }
 
-// The most bytes that the roots of each kind have in use at the same time.
+// The most bytes that the roots of each kind have in use at the same time; for those that host memory fills, what the
+// allocator needs for them: one's bytes pass to the next on the copy stream, beside positions in the list.
 void measurePeaks(ProgramDraft &draft, const std::vector<char> &free, const std::vector<std::optional<Span>> &spans) {
+  constexpr const char *kStaging = "staging";
   std::vector<const char *> kind(draft.roots.size(), "activation");
+  for (unsigned root : draft.staged)
+    kind[root] = kStaging;
   for (unsigned root : draft.unreduced)
     kind[root] = "unreduced";
   for (unsigned root : draft.gathered)
     kind[root] = "gathered";
   std::map<std::string, std::map<size_t, int64_t>> changes; // kind -> position -> bytes that come or go
-  for (unsigned root = 0; root < draft.roots.size(); ++root)
-    if (free[root] && spans[root]) {
-      auto bytes = static_cast<int64_t>(llvm::alignTo(draft.roots[root].bytes, kBufferAlignment));
-      changes[kind[root]][spans[root]->first] += bytes;
-      changes[kind[root]][spans[root]->last + 1] -= bytes;
+  std::vector<AllocationRequest> staged;
+  for (unsigned root = 0; root < draft.roots.size(); ++root) {
+    if (!free[root] || !spans[root] || draft.roots[root].isHost)
+      continue;
+    if (kind[root] == kStaging) {
+      staged.push_back({draft.roots[root].bytes, kBufferAlignment, *spans[root]});
+      continue;
     }
+    auto bytes = static_cast<int64_t>(llvm::alignTo(draft.roots[root].bytes, kBufferAlignment));
+    changes[kind[root]][spans[root]->first] += bytes;
+    changes[kind[root]][spans[root]->last + 1] -= bytes;
+  }
   for (const auto &[name, list] : changes) {
     int64_t now = 0, most = 0;
     for (auto [position, change] : list)
       most = std::max(most, now += change);
     draft.peaks[name] = static_cast<uint64_t>(most);
   }
+  if (!staged.empty())
+    draft.peaks[kStaging] = allocate(staged).peak;
 }
 
-// Decides order and addresses, and returns the bytes of transient memory that this takes.
-uint64_t schedule(ProgramDraft &draft, const PrefetchOptions &prefetch) {
+// Decides the addresses of roots, and returns how many bytes they take together.
+uint64_t place(ProgramDraft &draft, const std::vector<unsigned> &roots, const std::vector<std::optional<Span>> &spans) {
+  std::vector<AllocationRequest> requests;
+  for (unsigned root : roots)
+    requests.push_back({draft.roots[root].bytes, kBufferAlignment, *spans[root]});
+  Allocation allocation = allocate(requests);
+  for (size_t i = 0; i < roots.size(); ++i)
+    draft.roots[roots[i]].fixed = allocation.offsets[i];
+  return allocation.peak;
+}
+
+// Decides order and addresses.
+void schedule(ProgramDraft &draft, ModulePlan &plan) {
   std::vector<char> free = isFree(draft.roots);
   hoistSteps(draft.steps);
-  prefetchGathers(draft.steps, draft.gathers, prefetch);
+  prefetchGathers(draft.steps, draft.gathers, plan.getOptions().prefetch);
   boundReductions(draft.steps, free, kReductionsInFlight);
+  boundCopiesOut(draft.steps, kCopiesOutInFlight);
   draft.events = synchronize(draft.steps, kStreams);
   std::vector<std::optional<Span>> spans = liveSpans(draft.steps, draft.roots.size());
   measurePeaks(draft, free, spans);
-  std::vector<AllocationRequest> requests;
-  std::vector<unsigned> requested;
+  std::vector<unsigned> ofDevice, ofHost;
   for (unsigned root = 0; root < draft.roots.size(); ++root)
-    if (free[root] && spans[root]) {
-      requests.push_back({draft.roots[root].bytes, kBufferAlignment, *spans[root]});
-      requested.push_back(root);
-    }
-  Allocation allocation = allocate(requests);
-  for (size_t i = 0; i < requested.size(); ++i)
-    draft.roots[requested[i]].fixed = allocation.offsets[i];
-  return allocation.peak;
+    if (free[root] && spans[root])
+      (draft.roots[root].isHost ? ofHost : ofDevice).push_back(root);
+  plan.needRegion(RegionKind::Transient, place(draft, ofDevice, spans));
+  plan.needRegion(RegionKind::Residual, place(draft, ofHost, spans), /*isHost=*/true);
 }
 
 // Writes a scheduled draft as a plan.program.
@@ -94,7 +113,7 @@ public:
 private:
   void emitPort(const PortDraft &port) {
     auto type = cast<RankedTensorType>(port.type);
-    StringRef region = regionName(port.isInput ? RegionKind::Input : RegionKind::Output);
+    std::string region = regionName(port.isInput ? RegionKind::Input : RegionKind::Output);
     if (port.isInput)
       InputOp::create(builder, loc, port.name, type, region, port.offset, port.batchDim, port.splitAxes);
     else
@@ -104,9 +123,10 @@ private:
   Attribute bufferOf(const RootUse &touched) {
     const Root &root = draft.roots[touched.root];
     Access access = !touched.writes ? Access::Read : touched.reads ? Access::ReadWrite : Access::Write;
-    return BufferAttr::get(
-        builder.getContext(), builder.getStringAttr(regionName(root.kind)), *root.fixed + touched.offset, touched.bytes,
-        access, touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(), touched.share.stride);
+    return BufferAttr::get(builder.getContext(), builder.getStringAttr(regionName(root.kind, root.isHost)),
+                           *root.fixed + touched.offset, touched.bytes, access,
+                           touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(),
+                           touched.share.stride);
   }
 
   void emitStep(const Step &step) {
@@ -176,14 +196,14 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
       FailureOr<ProgramDraft> draft = DraftBuilder(plan, function).build();
       if (failed(draft))
         return failure();
-      plan.needRegion(RegionKind::Transient, schedule(*draft, planning.prefetch));
+      schedule(*draft, plan);
       drafts.emplace_back(function.getLoc(), std::move(*draft));
     }
     if (!plan.getPackedStates().empty()) {
       FailureOr<ProgramDraft> init = draftInit(plan, module.getLoc());
       if (failed(init))
         return failure();
-      plan.needRegion(RegionKind::Transient, schedule(*init, planning.prefetch));
+      schedule(*init, plan);
       drafts.emplace_back(module.getLoc(), std::move(*init));
     }
     eraseOtherDialects(module);

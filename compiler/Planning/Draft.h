@@ -3,8 +3,9 @@
 // DraftBuilder makes it from a function, then plain algorithms refine it one after the other, each a function of its
 // own header:
 //   hoistSteps     (Schedule.h)   reductions move up to right behind what they wait for
-//   prefetchGathers(Prefetch.h)   gathers move up by a bounded distance
+//   prefetchGathers(Prefetch.h)   gathers, and copies from host memory, move up by a bounded distance
 //   boundReductions(Prefetch.h)   unreduced buffers are freed in time
+//   boundCopiesOut (Prefetch.h)   so are those that are copied to host memory
 //   synchronize    (Schedule.h)   events between streams
 //   liveSpans      (Liveness.h)   when a root's bytes are in use
 //   allocate       (Allocator.h)  offsets in a region
@@ -60,9 +61,10 @@ struct Step {
   StepKind kind = StepKind::Work;
   unsigned stream = 0;
   std::vector<RootUse> uses;
-  bool early = false; // hoistSteps may move it up
-  unsigned event = 0; // Record, Wait
-  size_t payload = 0; // what to emit; the maker's business, but no two steps have the same
+  bool early = false;     // hoistSteps may move it up
+  unsigned event = 0;     // Record, Wait
+  size_t payload = 0;     // what to emit; the maker's business, but no two steps have the same
+  bool isCopyOut = false; // to host memory
   // The number of the gather that this step is part of: of one gather they need nothing but states and each other, and
   // nobody else needs any of them before the last one.
   std::optional<unsigned> gather = {};
@@ -74,7 +76,8 @@ struct Step {
 inline constexpr unsigned kComputeStream = 0;
 inline constexpr unsigned kReduceStream = 1;
 inline constexpr unsigned kGatherStream = 2;
-inline constexpr unsigned kStreams = 3;
+inline constexpr unsigned kCopyStream = 3; // between device and host memory
+inline constexpr unsigned kStreams = 4;
 
 } // namespace cleave::plan
 

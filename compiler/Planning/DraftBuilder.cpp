@@ -1,6 +1,7 @@
 #include "compiler/Planning/DraftBuilder.h"
 
 #include "compiler/Planning/InPlace.h"
+#include "dialects/Cleave/IR/Placement.h"
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -21,6 +22,7 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
   for (Operation &op : function.getBody().front())
     if (failed(visit(&op)))
       return failure();
+  dropUnreadCopies();
   for (Step &step : draft.steps)
     for (RootUse &touched : step.uses) {
       Place place = draft.roots.resolve({touched.root, touched.offset, touched.share});
@@ -35,6 +37,8 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
 LogicalResult DraftBuilder::visit(Operation *op) {
   if (isa<ConstantOp>(op))
     return success(); // filled where it is used
+  if (auto stored = dyn_cast<ReshapeOp>(op); stored && op->hasAttr(kOffloaded))
+    return visitOffloaded(stored);
   if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty())
     return visitViews(op, views);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -107,6 +111,7 @@ LogicalResult DraftBuilder::visitWrite(WriteOp write) {
     return write.emitOpError("expected a state of as many bytes as its value; got: @")
            << write.getState() << " for " << write.getValue().getType();
   Place target{stateRoot(write.getState()), 0};
+  forgetCopies(target);
   if (!families.outlives(write.getValue(), write.getState(), write))
     return moveTo(write.getValue(), target, write);
   FailureOr<Place> place = placeOf(write.getValue());
@@ -151,6 +156,12 @@ LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
   }
   // Early, so that a bucket that is reduced in place waits for its value's copy into another one, and for no more.
   Step &copy = addCopy(op, to, from, bytes);
+  if (copy.stream == kCopyStream) {
+    if (auto broadcast = value.getDefiningOp<shard::BroadcastOp>()) // the state is equal on all ranks behind it alone
+      if (auto sent = kernelSteps.find(broadcast); sent != kernelSteps.end())
+        copy.after.push_back(draft.steps[sent->second].payload);
+    return success();
+  }
   copy.early = isa<ConcatOp>(op);
   if (isReducedPart(value)) { // so that the unreduced bytes around it are free soon
     copy.stream = kReduceStream;
@@ -179,7 +190,7 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
   FailureOr<FlatSymbolRefAttr> symbol = plan.generatedKernel(kernel);
   llvm::SmallVector<Place> inputs, results;
   for (Value input : kernel.getInputs()) {
-    FailureOr<Place> place = placeOf(input);
+    FailureOr<Place> place = devicePlaceOf(input, kernel);
     if (failed(place) || failed(symbol))
       return failure();
     inputs.push_back(*place);
@@ -199,6 +210,7 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
       }
     }
     places[result] = results.back();
+    forgetCopies(results.back());
   }
   std::vector<RootUse> uses;
   for (auto [place, value] : llvm::zip(inputs, kernel.getInputs()))
@@ -236,19 +248,22 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   if (failed(kernel))
     return failure();
   std::vector<RootUse> uses;
+  llvm::SmallVector<Place> inputs;
   for (Value operand : op->getOperands()) {
-    FailureOr<Place> place = placeOf(operand);
+    FailureOr<Place> place = devicePlaceOf(operand, op);
     if (failed(place))
       return failure();
+    inputs.push_back(*place);
     uses.push_back(use(*place, bytesOf(operand.getType()), true, false));
   }
   std::optional<unsigned> inPlace = cast<ComputeOpInterface>(op).getInPlaceOperand();
   for (Value result : op->getResults()) {
-    bool takesOver = inPlace && result == op->getResult(0) && draft.roots.isFresh(places[op->getOperand(*inPlace)]) &&
+    bool takesOver = inPlace && result == op->getResult(0) && draft.roots.isFresh(inputs[*inPlace]) &&
                      llvm::count(op->getOperands(), op->getOperand(*inPlace)) == 1 &&
                      mayTakeOver(op, op->getOperand(*inPlace), result, families);
-    Place place = takesOver ? places[op->getOperand(*inPlace)] : addFresh(bytesOf(result.getType()));
+    Place place = takesOver ? inputs[*inPlace] : addFresh(bytesOf(result.getType()));
     places[result] = place;
+    forgetCopies(place);
     uses.push_back(use(place, bytesOf(result.getType()), false, true));
   }
   if (kernel->scratch) {

@@ -36,6 +36,7 @@ struct ProgramDraft {
   std::vector<Gather> gathers;
   std::vector<mlir::FlatSymbolRefAttr> groups; // by Share::group - 1
   std::vector<unsigned> gathered, unreduced;   // roots that gathers fill, and that reductions are about
+  std::vector<unsigned> staged;                // roots that copies from host memory fill
   std::map<std::string, uint64_t> peaks;       // kind -> transient bytes
   unsigned events = 0;
 };
@@ -61,12 +62,15 @@ private:
   mlir::LogicalResult visitReduce(mlir::shard::ReduceOp op);
   mlir::LogicalResult visitBroadcast(mlir::shard::BroadcastOp op);
   mlir::LogicalResult visitReturn(mlir::func::ReturnOp op);
+  mlir::LogicalResult visitOffloaded(ReshapeOp op);
   void addCalls(mlir::ArrayAttr calls);
   void addInputs();
 
   // Values.
   mlir::FailureOr<Place> placeOf(mlir::Value value); // constants are filled on first use
   mlir::FailureOr<Place> materialize(ConstantOp constant);
+  // Where the op finds the value in device memory: a copy where it is stored on the host.
+  mlir::FailureOr<Place> devicePlaceOf(mlir::Value value, mlir::Operation *op);
   Place addFresh(uint64_t bytes) { return {draft.roots.add(RegionKind::Transient, bytes), 0}; }
   unsigned stateRoot(llvm::StringRef name);
   unsigned poolRoot(RegionKind kind, uint64_t bytes); // staging, scratch: from the region's start
@@ -81,6 +85,12 @@ private:
   bool canGatherInPlace(mlir::shard::AllGatherOp op, Place part, Share share, uint64_t bytes);
   bool isMadeOfStates(mlir::Value part, llvm::SmallVectorImpl<size_t> &makers) const;
   void classify();
+
+  // Host memory (DraftOffload.cpp).
+  Place fetch(mlir::Operation *op, Place from, uint64_t bytes);
+  unsigned fetchNumber(mlir::Operation *op);
+  void forgetCopies(Place changed);
+  void dropUnreadCopies();
 
   // Collectives: what is common to them.
   struct Extent {
@@ -121,7 +131,18 @@ private:
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::StringMap<unsigned> stateRoots;
   std::map<RegionKind, unsigned> poolRoots;
-  llvm::DenseMap<mlir::Operation *, size_t> kernelSteps; // where the step of a kernel stands
+  llvm::DenseMap<mlir::Operation *, size_t> kernelSteps; // where the step of a kernel or broadcast stands
+
+  // What of host memory the device holds too. Only the last few are used again: a program that would keep all that it
+  // once used has the whole state on the device.
+  struct DeviceCopy {
+    Place host, device;
+    uint64_t bytes;
+    uint64_t number; // by `transfers`
+  };
+  std::vector<DeviceCopy> copies;
+  uint64_t transfers = 0;                 // ops that were given copies, and values stored on the host, so far
+  mlir::Operation *fetchingFor = nullptr; // the op whose copies the last of draft.gathers are
 };
 
 } // namespace cleave::plan

@@ -147,12 +147,13 @@ LogicalResult DraftBuilder::addReduction(Operation *op, StringRef mnemonic, shar
   plan.needStream(kReduceStream);
   step.early = true;
   draft.unreduced.push_back(data.root);
+  forgetCopies(data);
   return success();
 }
 
 // The ring cuts the data into as many equal shares as there are ranks: a scalar is padded with zeros up to that.
 LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
-  FailureOr<Place> place = placeOf(op.getInput());
+  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
   FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
   if (failed(place) || failed(extent))
     return failure();
@@ -170,7 +171,7 @@ LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
 }
 
 LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
-  FailureOr<Place> place = placeOf(op.getInput());
+  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
   FailureOr<Extent> extent =
       extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), op.getScatterAxis().getSExtValue());
   if (failed(place) || failed(extent))
@@ -207,7 +208,7 @@ FailureOr<DraftBuilder::CollectiveRoot> DraftBuilder::rootOf(Operation *op, cons
 }
 
 LogicalResult DraftBuilder::visitReduce(shard::ReduceOp op) {
-  FailureOr<Place> place = placeOf(op.getInput());
+  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
   FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
   if (failed(place) || failed(extent))
     return failure();
@@ -236,7 +237,7 @@ LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
     return failure();
   FailureOr<Place> place = Place{};
   if (root->isHere)
-    place = placeOf(op.getInput());
+    place = devicePlaceOf(op.getInput(), op);
   if (failed(place))
     return failure();
   if (extent->ranks == 1)
@@ -256,6 +257,7 @@ LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
   NamedAttrList fields = ringFields(op, *extent, type.getElementType(), count);
   fields.set("root", builder.getI64IntegerAttr(root->index));
   addStep(op, "broadcast", {use(data, padded, root->isHere, !root->isHere)}, fields).stream = kGatherStream;
+  kernelSteps[op] = draft.steps.size() - 1;
   plan.needStream(kGatherStream);
   return success();
 }
@@ -290,7 +292,8 @@ bool DraftBuilder::accumulatesReduced(cleave::KernelOp kernel) const {
 // Whether the whole may be gathered around the part that lies at its place in it: nothing else that lies there is used
 // again, and where it is a state, the whole is what the state becomes.
 bool DraftBuilder::canGatherInPlace(shard::AllGatherOp op, Place part, Share share, uint64_t bytes) {
-  if (!(part.share == share) || part.offset + bytes > draft.roots[part.root].bytes || !isLastUseOf(part.root, op))
+  if (draft.roots.isHost(part) || !(part.share == share) || part.offset + bytes > draft.roots[part.root].bytes ||
+      !isLastUseOf(part.root, op))
     return false;
   if (draft.roots.isFresh(part))
     return true;
@@ -334,7 +337,8 @@ LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
       draft.steps[maker].gather = number;
   }
   auto finish = [&](Step &step) {
-    step.stream = kGatherStream;
+    if (step.stream != kCopyStream) // from host memory the part is copied straight to its place
+      step.stream = kGatherStream;
     step.gather = number;
     step.early = true;
   };
@@ -385,17 +389,20 @@ void DraftBuilder::classify() {
   };
   settle(draft.gathered);
   settle(draft.unreduced);
+  settle(draft.staged);
   // A gather that fills a state is no prefetch: it belongs where its input is made.
+  auto isCopy = [&](const Step &step) { return step.gather && draft.gathers[*step.gather].isCopy; };
   std::vector<char> fillsState(draft.gathers.size(), 0);
   for (const Step &step : draft.steps) // the last step of a gather is the one that fills
-    if (step.gather)
+    if (step.gather && !isCopy(step))
       fillsState[*step.gather] = draft.roots[step.uses.front().root].fixed.has_value();
   for (Step &step : draft.steps) {
     if (step.gather && fillsState[*step.gather])
       step.gather.reset();
-    else if (step.gather) // the kernels that make its part, too
+    else if (step.gather && step.stream != kCopyStream) // the kernels that make its part, too
       step.stream = kGatherStream;
-    step.early = step.early && !step.gather;
+    // A copy moves up with what it is for, so that this is not held up; its own place is found behind.
+    step.early = isCopy(step) || (step.early && !step.gather);
   }
 }
 

@@ -28,7 +28,13 @@ Step &DraftBuilder::addStep(Operation *op, StringRef mnemonic, std::vector<RootU
 }
 
 Step &DraftBuilder::addCopy(Operation *op, Place target, Place source, uint64_t bytes) {
-  return addStep(op, "copy", {use(target, bytes, false, true), use(source, bytes, true, false)});
+  Step &step = addStep(op, "copy", {use(target, bytes, false, true), use(source, bytes, true, false)});
+  if (!draft.roots.isHost(target) && !draft.roots.isHost(source))
+    return step;
+  step.stream = kCopyStream;
+  plan.needStream(kCopyStream);
+  step.isCopyOut = step.early = draft.roots.isHost(target);
+  return step;
 }
 
 Step &DraftBuilder::addFill(Operation *op, Place target, uint64_t bytes, int64_t pattern, int64_t width) {
@@ -42,7 +48,7 @@ unsigned DraftBuilder::stateRoot(StringRef name) {
   auto [known, isNew] = stateRoots.try_emplace(name, 0);
   if (isNew) {
     ModulePlan::StatePlace state = *plan.findState(name);
-    known->second = draft.roots.add(RegionKind::Persistent, state.bytes, state.offset);
+    known->second = draft.roots.add(RegionKind::Persistent, state.bytes, state.offset, state.isHost);
   }
   return known->second;
 }

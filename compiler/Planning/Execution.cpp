@@ -189,6 +189,7 @@ void Execution::checkRoot(const InstructionView &view, const Moment &moment) {
 void Execution::runAccesses(const InstructionView &view, const Moment &moment, uint64_t frame) {
   checkRoot(view, moment);
   checkAccessModes(view, moment);
+  checkSpaces(view, moment);
   checkOwnOverlaps(view, moment);
   auto forEach = [&](auto &&use) {
     for (size_t i = 0; i < view.bufferCount(); ++i)
@@ -370,6 +371,16 @@ void Execution::checkAccessModes(const InstructionView &view, const Moment &mome
       find("access", text(moment.ref) + ": buffer " + std::to_string(i) + " must be " +
                          fb::EnumNameAccess(expected[i]) + "; got: " + fb::EnumNameAccess(got));
   }
+}
+
+// Kernels and collectives run on the device: only copies reach the host's memory.
+void Execution::checkSpaces(const InstructionView &view, const Moment &moment) {
+  if (view.opcode() == Opcode::Copy)
+    return;
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    if (plan_.regions()->Get(view.buffer(i).region())->space() == fb::Space::host)
+      find("space", text(moment.ref) + ": buffer " + std::to_string(i) + " lies in host memory (" +
+                        plan_.regions()->Get(view.buffer(i).region())->name()->str() + "), which only copies reach");
 }
 
 // Generated kernels and put_add may work in place, on exactly the same bytes.

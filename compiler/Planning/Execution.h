@@ -40,6 +40,7 @@ private:
   void checkJoinedAtEnd(uint32_t program, const CallScope &caller);
   void runAccesses(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
   void checkAccessModes(const rt::InstructionView &view, const Moment &moment);
+  void checkSpaces(const rt::InstructionView &view, const Moment &moment);
   void checkOwnOverlaps(const rt::InstructionView &view, const Moment &moment);
   void checkInitialized(const rt::fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
                         const ShareRange &needed, const Moment &moment);
@@ -70,7 +71,7 @@ private:
   const std::vector<const rt::fb::Plan *> &kinds_;
   std::vector<Finding> *findings_;
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> behind the last
-  std::map<std::string, uint64_t> met_; // collectives so far, by the axes of their group
+  std::map<std::string, uint64_t> met_;                         // collectives so far, by the axes of their group
   std::vector<Clock> clocks_;                                   // [stream][stream]
   std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;
 };

@@ -51,7 +51,7 @@ public:
     for (Operation &op : function.getBody().front().without_terminator()) {
       Operation *copy = builder.clone(op, mapping);
       // Which of the prefetch options is meant can no longer be seen when both are one body.
-      if (isBackward && isa<shard::ShardDialect>(op.getDialect()))
+      if (isBackward && (isa<shard::ShardDialect>(op.getDialect()) || isa<cleave::KernelOp, ComputeOpInterface>(op)))
         copy->setAttr("cleave.backward", builder.getUnitAttr());
     }
     residuals.clear();

@@ -8,8 +8,8 @@ using namespace mlir;
 namespace cleave::plan {
 
 // A kind's own name, except where a program has it.
-llvm::StringRef regionName(RegionKind kind) {
-  return kind == RegionKind::Snapshot ? "state_copy" : stringifyRegionKind(kind);
+std::string regionName(RegionKind kind, bool isHost) {
+  return (isHost ? "host." : "") + (kind == RegionKind::Snapshot ? "state_copy" : stringifyRegionKind(kind).str());
 }
 uint64_t bytesOf(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);
@@ -41,7 +41,7 @@ FlatSymbolRefAttr ModulePlan::group(ArrayRef<StringRef> axes) {
 uint64_t ModulePlan::inputOffset(StringRef name, Type type) {
   std::string key = name.str();
   llvm::raw_string_ostream(key) << " " << type;
-  uint64_t &end = regionBytes[static_cast<size_t>(RegionKind::Input)];
+  uint64_t &end = bytesOfRegion(RegionKind::Input);
   auto [known, isNew] = inputs.try_emplace(key, end);
   if (isNew)
     end = llvm::alignTo(end + bytesOf(type), kBufferAlignment);
@@ -81,13 +81,14 @@ void ModulePlan::emitTables() {
         header.setBatch(cast<RankedTensorType>(port.getType()).getDimSize(port.getBatchDim()));
         header.setDataAxesAttr(port.getSplitAxesAttr());
       }
-  for (size_t i = 0; i < regionBytes.size(); ++i) {
-    auto kind = static_cast<RegionKind>(i);
-    int64_t frames = kind == RegionKind::Input ? microBatches : 1;
-    if (regionBytes[i] != 0)
-      RegionOp::create(front, module.getLoc(), regionName(kind), kind, llvm::alignTo(regionBytes[i], kBufferAlignment),
-                       frames);
-  }
+  for (bool isHost : {false, true})
+    for (size_t i = 0; i < regionBytes[isHost].size(); ++i) {
+      auto kind = static_cast<RegionKind>(i);
+      int64_t frames = kind == RegionKind::Input ? microBatches : 1;
+      if (uint64_t bytes = regionBytes[isHost][i])
+        RegionOp::create(front, module.getLoc(), regionName(kind, isHost), kind, isHost,
+                         llvm::alignTo(bytes, kBufferAlignment), frames);
+    }
 }
 
 } // namespace cleave::plan

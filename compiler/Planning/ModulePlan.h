@@ -19,10 +19,10 @@ namespace cleave::plan {
 inline constexpr uint64_t kBufferAlignment = 64;
 inline constexpr uint64_t kStateAlignment = 128;
 
-inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{"compute", "reduce", "gather"};
+inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{"compute", "reduce", "gather", "copy"};
 
-// The name of the one region of a kind.
-llvm::StringRef regionName(RegionKind kind);
+// The name of the one region of a kind in the device's memory, or the host's: "persistent", "host.persistent".
+std::string regionName(RegionKind kind, bool isHost = false);
 // Bytes of a tensor in memory.
 uint64_t bytesOf(mlir::Type tensor);
 
@@ -36,6 +36,7 @@ public:
   // A root's worth of facts about a state that has a place.
   struct StatePlace {
     uint64_t offset, bytes;
+    bool isHost = false; // in host memory
   };
   std::optional<StatePlace> findState(llvm::StringRef name) const;
   // How a value read from a state was packed; null when it is plain.
@@ -65,8 +66,8 @@ public:
   const RankKind &getKind() const { return kind; }
 
   // A region must have at least that many bytes.
-  void needRegion(RegionKind kind, uint64_t bytes) {
-    uint64_t &size = regionBytes[static_cast<size_t>(kind)];
+  void needRegion(RegionKind kind, uint64_t bytes, bool isHost = false) {
+    uint64_t &size = bytesOfRegion(kind, isHost);
     size = std::max(size, bytes);
   }
   void needStream(unsigned stream) { usesStream[stream] = true; }
@@ -84,6 +85,9 @@ private:
   mlir::FailureOr<LibraryKernel> addLibraryKernel(llvm::StringRef name, llvm::ArrayRef<int64_t> params, OpCost cost,
                                                   mlir::Location loc);
   mlir::ArrayAttr axisNames(llvm::ArrayRef<llvm::StringRef> axes);
+  uint64_t &bytesOfRegion(RegionKind kind, bool isHost = false) {
+    return regionBytes[isHost][static_cast<size_t>(kind)];
+  }
 
   mlir::ModuleOp module;
   const PlanningOptions &options;
@@ -97,7 +101,7 @@ private:
   llvm::StringMap<uint64_t> inputs;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
   std::map<std::vector<std::string>, std::string> groups;
-  std::array<uint64_t, getMaxEnumValForRegionKind() + 1> regionBytes{};
+  std::array<std::array<uint64_t, getMaxEnumValForRegionKind() + 1>, 2> regionBytes{}; // of the device, of the host
   int64_t constantCount = 0;
   std::array<bool, kStreams> usesStream{true};
 };

@@ -12,12 +12,34 @@ def PlanInPlace : Pass<"plan-in-place", "::mlir::func::FuncOp"> {
   }];
 }
 
+def OffloadValues : Pass<"offload-values", "::mlir::ModuleOp"> {
+  let summary = "stores values in host memory between uses that stand far apart";
+  let description = [{
+    Before: kernels form, forward and backward apart. After: with `residuals`, a forward function returns what it computes and what
+    has at least `min-bytes` through a reshape to its own type that carries `cleave.offloaded`: its result is stored in host memory. So is what a collective
+    reduces of an offloaded state (a gradient accumulator that waits for the last micro-batch), where it is used more than once. Whatever else
+    `--offload` asks for is said by the same attribute of states.
+
+    ```mlir
+    func.func @c0.fwd(...) {
+      %0 = cleave.kernel ...
+      %1 = cleave.reshape %0 {cleave.offloaded} : tensor<512x512xf32> -> tensor<512x512xf32>    // new
+      return %1                                                                                 // was: %0
+    ```
+
+    The forward function goes on with the value itself. Before `flatten-programs`, behind which nobody can tell what crosses to the backward pass;
+    behind `recompute-blocks`, so that what is computed again is not stored.
+  }];
+  let options = [Option<"residuals", "residuals", "bool", "false", "offload what the forward pass leaves for the backward pass">,
+                 Option<"minBytes", "min-bytes", "uint64_t", "4096", "smaller values stay on the device: an event costs more than they">];
+}
+
 def FlattenPrograms : Pass<"flatten-programs", "::mlir::ModuleOp"> {
   let summary = "makes one function of every program that the plan will have";
   let description = [{
     Before: @infer, or @c0.fwd, @c0.bwd, @update (and @evaluate); with more than one micro-batch also @c0.fwd.first and @c0.bwd.first.
     After: entries (`cleave.entry`) @infer, @train_step, @evaluate. With one micro-batch @train_step is forward, backward and update in
-    one body, in which the collectives of the backward pass carry `cleave.backward`. With M it only calls (`cleave.calls`): @micro.first once, @micro M - 2 times, @micro.last once, each in its own frame of the
+    one body, in which the collectives and computations of the backward pass carry `cleave.backward`. With M it only calls (`cleave.calls`): @micro.first once, @micro M - 2 times, @micro.last once, each in its own frame of the
     inputs; @micro.last ends with the update, so that its collectives overlap the last backward pass.
   }];
 }
@@ -65,8 +87,10 @@ def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
   let description = [{
     Before: kernels form, flattened. After: plan form, nothing of the other dialects is left. The compute stream keeps program order;
     reductions go to stream `reduce`, right behind what they wait for; gathers go to stream `gather`, those of stored parts at a bounded
-    distance before their use (Prefetch.h). With `snapshot` there is one more program of that name, which copies every saved state into the
-    region `state_copy`. Modules of further kinds are planned likewise, each for itself.
+    distance before their use (Prefetch.h). What carries `cleave.offloaded` lies in regions of the host; copies of what is used
+    of them go to stream `copy` by the same rules as gathers, and copies back right behind what they wait for (DraftOffload.cpp).
+    With `snapshot` there is one more program of that name, which copies every saved state into the region `state_copy`. Modules of
+    further kinds are planned likewise, each for itself.
   }];
   let options = [Option<"target", "target", "std::string", "\"host\"", "target written into the header">,
                  Option<"threads", "threads", "int64_t", "1", "compute threads of a rank">,

@@ -8,7 +8,12 @@ using namespace mlir;
 namespace cleave::plan {
 
 void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &options) {
-  // First, so that everything below sees a whole program and values cross from forward to backward as values.
+  // Where what crosses from forward to backward can be seen.
+  OffloadValuesOptions offload;
+  offload.residuals = options.offloadResiduals;
+  manager.addPass(createOffloadValues(offload));
+  // Before what plans, so that everything below sees a whole program and values cross from forward to backward as
+  // values.
   manager.addPass(createFlattenPrograms());
   // Behind that pass: only in one body can forward and backward share what is gathered.
   if (options.shareGathers)

@@ -37,8 +37,9 @@ struct PlanningOptions {
   KernelExtent extent;    // null: 1
   ConstantSink constants; // null: such constants are an error
   PrefetchOptions prefetch;
-  bool shareGathers = false; // keep gathered parts from forward to backward (shard-grad-op)
-  bool snapshot = false;     // a program that copies the state, for checkpoints written in the background
+  bool offloadResiduals = false; // store in host memory what the forward pass leaves for the backward pass
+  bool shareGathers = false;     // keep gathered parts from forward to backward (shard-grad-op)
+  bool snapshot = false;         // a program that copies the state, for checkpoints written in the background
   // Shown by `cleave inspect`: the optimizer, the loss output, the options asked for.
   std::map<std::string, std::string> properties;
 };

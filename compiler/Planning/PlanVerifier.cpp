@@ -46,6 +46,9 @@ static void checkPortPlaces(const fb::Plan &plan, const fb::Program &program, st
   auto add = [&](const auto *ports, const char *what) {
     for (size_t i = 0; i < lengthOf(ports); ++i) {
       const fb::Port &port = *ports->Get(i);
+      if (plan.regions()->Get(port.region())->space() == fb::Space::host)
+        findings->push_back({"space", std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str() +
+                                          " lies in host memory, where no kernel finds it"});
       places.push_back({std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str(), port.region(),
                         port.offset(), port.offset() + portBytes(port)});
     }

@@ -39,7 +39,7 @@ namespace cleave::plan {
 // A rule that does not hold, and the instructions (program, index, opcode, stream, note) it fails for.
 struct Finding {
   std::string rule; // "race", "uninitialized", "overlap", "access", "event", "join", "collective-match",
-                    // "deadlock", "state", "port", "replica", "kind", "too long"
+                    // "deadlock", "state", "space", "port", "replica", "kind", "too long"
   std::string text;
 };
 

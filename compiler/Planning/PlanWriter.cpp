@@ -181,6 +181,7 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
         plan.regions.back()->kind = static_cast<fb::RegionKind>(region.getKind());
         plan.regions.back()->bytes = region.getBytes();
         plan.regions.back()->frames = region.getFrames();
+        plan.regions.back()->space = region.getHost() ? fb::Space::host : fb::Space::device;
         return success();
       })
       .Case([&](GroupOp group) {

@@ -11,19 +11,27 @@ namespace {
 
 // Positions are those in the list of steps without gathers: `p` means in front of step p.
 struct Unit {
-  std::vector<Step> steps; // the last one fills the buffer, its first use
+  std::vector<Step> steps; // each fills its first use
   bool backward = false;
   size_t earliest = 0; // behind what its input waits for
   size_t first = 0;    // the first step that must come behind it
   size_t last = 0;     // the last one that uses what it gathers
   size_t issue = 0;
   bool resident = false;
+
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (const Step &step : steps)
+      sum += step.uses.front().bytes;
+    return sum;
+  }
 };
 
 class Prefetcher {
 public:
-  Prefetcher(std::vector<Step> &steps, const std::vector<Gather> &gathers, const PrefetchOptions &options)
-      : steps_(steps), options_(options), units_(gathers.size()) {
+  // Of gathers alone, or of copies alone.
+  Prefetcher(std::vector<Step> &steps, const std::vector<Gather> &gathers, const PrefetchOptions &options, bool copies)
+      : steps_(steps), gathers_(gathers), options_(options), copies_(copies), units_(gathers.size()) {
     for (size_t i = 0; i < gathers.size(); ++i)
       units_[i].backward = gathers[i].backward;
   }
@@ -31,6 +39,8 @@ public:
   void run() {
     takeOut();
     std::stable_sort(units_.begin(), units_.end(), [](const Unit &a, const Unit &b) { return a.first < b.first; });
+    if (copies_)
+      joinUnits();
     for (size_t k = 0; k + bound() < units_.size(); ++k)
       units_[k].resident = units_[k].last >= units_[k + bound()].first;
     choosePositions();
@@ -43,13 +53,17 @@ private:
   void takeOut();
   std::vector<size_t> mayMeet(const Unit &unit) const;
   void findUses(Unit &unit, size_t position);
+  void joinUnits();
   size_t wanted(size_t k) const;
+  size_t computeBefore(size_t position) const;
   void choosePositions();
   void waitForEnd(Unit &unit, const Unit &done);
   void putBack();
 
   std::vector<Step> &steps_;
+  const std::vector<Gather> &gathers_;
   const PrefetchOptions &options_;
+  bool copies_;
   std::vector<Unit> units_;
   // Without an index every gather would be compared with every step.
   std::map<unsigned, std::vector<size_t>> usersOf_; // root -> steps
@@ -58,14 +72,16 @@ private:
 
 void Prefetcher::takeOut() {
   std::vector<Step> rest;
-  std::vector<size_t> position(units_.size(), 0); // where each one began
+  std::vector<size_t> position(units_.size(), 0); // where each one stood
   for (Step &step : steps_) {
-    if (!step.gather) {
+    if (!step.gather || gathers_[*step.gather].isCopy != copies_) {
       rest.push_back(std::move(step));
       continue;
     }
     std::vector<Step> &steps = units_[*step.gather].steps;
-    if (steps.empty())
+    // A gather's part may be made long before it is gathered, and its state changed in between; copies moved up, each
+    // behind what it waits for.
+    if (copies_ || steps.empty())
       position[*step.gather] = rest.size();
     steps.push_back(std::move(step));
   }
@@ -101,7 +117,9 @@ void Prefetcher::findUses(Unit &unit, size_t position) {
                        [&](const Step &step) { return conflict(steps_[at], step, /*countScratch=*/false); });
   };
   Step filling;
-  filling.uses = {unit.steps.back().uses.front()};
+  for (const Step &step : unit.steps)
+    if (copies_ || &step == &unit.steps.back()) // the others of a gather make its part
+      filling.uses.push_back(step.uses.front());
   unit.earliest = 0;
   unit.first = unit.last = position;
   bool found = false;
@@ -119,6 +137,34 @@ void Prefetcher::findUses(Unit &unit, size_t position) {
   }
 }
 
+// A unit is worth a copy of the largest one's size; units are in the order of their first uses.
+void Prefetcher::joinUnits() {
+  uint64_t largest = 0;
+  for (const Unit &unit : units_)
+    largest = std::max(largest, unit.bytes());
+  std::vector<Unit> joined;
+  for (Unit &unit : units_) {
+    Unit *before = joined.empty() ? nullptr : &joined.back();
+    if (!before || before->backward != unit.backward || unit.earliest > before->first ||
+        before->bytes() + unit.bytes() > largest) {
+      joined.push_back(std::move(unit));
+      continue;
+    }
+    before->earliest = std::max(before->earliest, unit.earliest);
+    before->last = std::max(before->last, unit.last);
+    for (Step &step : unit.steps)
+      before->steps.push_back(std::move(step));
+  }
+  units_ = std::move(joined);
+}
+
+// The first copy may be for the update at the program's end: it runs beside the step before its use, no longer.
+size_t Prefetcher::computeBefore(size_t position) const {
+  while (position > 0 && steps_[--position].stream != kComputeStream)
+    ;
+  return position;
+}
+
 // Where the options want it, the bound aside.
 size_t Prefetcher::wanted(size_t k) const {
   const Unit &unit = units_[k];
@@ -127,7 +173,7 @@ size_t Prefetcher::wanted(size_t k) const {
   if (none || ahead == 0)
     return unit.first;
   if (k < ahead)
-    return unit.earliest;
+    return copies_ ? computeBefore(unit.first) : unit.earliest;
   const Unit &before = units_[k - ahead];
   return unit.backward && options_.backward == BackwardPrefetch::Post ? before.last + 1 : before.first;
 }
@@ -177,8 +223,19 @@ void Prefetcher::putBack() {
 } // namespace
 
 void prefetchGathers(std::vector<Step> &steps, const std::vector<Gather> &gathers, const PrefetchOptions &options) {
-  if (!gathers.empty())
-    Prefetcher(steps, gathers, options).run();
+  for (bool copies : {false, true})
+    if (std::any_of(gathers.begin(), gathers.end(), [&](const Gather &gather) { return gather.isCopy == copies; }))
+      Prefetcher(steps, gathers, options, copies).run();
+}
+
+void boundCopiesOut(std::vector<Step> &steps, unsigned inFlight) {
+  std::vector<size_t> issued; // payloads
+  for (Step &step : steps) {
+    if (step.isCopyOut)
+      issued.push_back(step.payload);
+    else if (step.stream == kComputeStream && issued.size() > inFlight)
+      step.after.push_back(issued[issued.size() - inFlight - 1]);
+  }
 }
 
 void boundReductions(std::vector<Step> &steps, const std::vector<char> &bounded, unsigned inFlight) {

@@ -10,6 +10,9 @@
 // G2 is issued when u0, whose buffer it may take, is done: "the unit in use and the next one". Each gather waits for
 // the compute stream to be where it is listed, so that the bound is a property of the plan and not of its timing.
 //
+// Copies from host memory (--offload) are issued by the same rules, and bounded for themselves. They come in many
+// sizes, so neighbours are joined to one unit while together they are not larger than the largest copy.
+//
 // A gather is *resident* when the program itself needs it beside the N next ones (shard-grad-op keeps all units from
 // forward to backward; a tied embedding is used first and last). No order of gathers changes that, so residents are not
 // counted: counting them would turn prefetch off for everybody else.
@@ -42,9 +45,10 @@ struct PrefetchOptions {
   unsigned inFlight = 2; // gathered buffers at a time; prefetch reaches that many less one ahead
 };
 
-// A gather in program order: its steps have Step::gather = its number.
+// A gather, or what one step needs of host memory, in program order: its steps have Step::gather = its number.
 struct Gather {
   bool backward = false; // which choice of PrefetchOptions is meant
+  bool isCopy = false;   // from host memory, and nothing more
 };
 
 // Moves the steps of each gather to where they are issued.
@@ -55,6 +59,10 @@ void prefetchGathers(std::vector<Step> &steps, const std::vector<Gather> &gather
 // compute stream would not look after a reduction before the update, and every unreduced gradient would live until
 // then. `bounded[root]` says which roots count.
 void boundReductions(std::vector<Step> &steps, const std::vector<char> &bounded, unsigned inFlight);
+
+// Copies to host memory: when one is issued, the compute stream goes on when the `inFlight`-th before it is done.
+// Without this nobody would look after them, and what they copy would live to the program's end.
+void boundCopiesOut(std::vector<Step> &steps, unsigned inFlight);
 
 } // namespace cleave::plan
 

@@ -24,13 +24,14 @@ struct Root {
   uint64_t bytes;
   std::optional<uint64_t> fixed; // the offset in the region, when it is decided; else the root is fresh
   std::optional<Place> mergedInto;
-  bool isCut = false; // a place in it is a share
+  bool isCut = false;  // a place in it is a share
+  bool isHost = false; // in host memory: only copies use it, and nothing is merged with it
 };
 
 class RootTable {
 public:
-  unsigned add(RegionKind kind, uint64_t bytes, std::optional<uint64_t> fixed = std::nullopt) {
-    roots.push_back({kind, bytes, fixed, std::nullopt, false});
+  unsigned add(RegionKind kind, uint64_t bytes, std::optional<uint64_t> fixed = std::nullopt, bool isHost = false) {
+    roots.push_back({kind, bytes, fixed, std::nullopt, false, isHost});
     return roots.size() - 1;
   }
 
@@ -44,15 +45,21 @@ public:
     }
     return place;
   }
-  // Fresh: nobody has said yet where it lies.
-  bool isFresh(Place place) const { return !roots[resolve(place).root].fixed; }
+  bool isHost(Place place) const { return roots[resolve(place).root].isHost; }
+  // Fresh: on the device, and nobody has said yet where it lies.
+  bool isFresh(Place place) const {
+    const Root &root = roots[resolve(place).root];
+    return !root.fixed && !root.isHost;
+  }
   // The place is a fresh root from its first byte to its last.
   bool isFreshWhole(Place place, uint64_t bytes) const {
     Place at = resolve(place);
-    return !roots[at.root].fixed && !at.share && at.offset == 0 && roots[at.root].bytes == bytes;
+    return isFresh(at) && !at.share && at.offset == 0 && roots[at.root].bytes == bytes;
   }
   // A share of a share has no address: the wire format knows one group a buffer.
-  bool canMerge(Place part, Place whole) const { return !resolve(whole).share || !roots[resolve(part).root].isCut; }
+  bool canMerge(Place part, Place whole) const {
+    return !isHost(whole) && (!resolve(whole).share || !roots[resolve(part).root].isCut);
+  }
   void merge(Place part, Place whole) {
     unsigned root = resolve(part).root;
     Place target = resolve(whole);

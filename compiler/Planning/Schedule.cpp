@@ -24,7 +24,9 @@ void hoistSteps(std::vector<Step> &steps) {
     if (!steps[i].early)
       continue;
     size_t to = i;
-    while (to > 0 && !conflict(steps[to - 1], steps[i], /*countScratch=*/false))
+    const std::vector<size_t> &after = steps[i].after;
+    while (to > 0 && !conflict(steps[to - 1], steps[i], /*countScratch=*/false) &&
+           std::find(after.begin(), after.end(), steps[to - 1].payload) == after.end())
       --to;
     while (to < i && steps[to].early)
       ++to;

@@ -6,8 +6,8 @@
 
 namespace cleave::plan {
 
-// Moves every step marked `early` up to right behind the last step that it conflicts with, and behind the early steps
-// that already stand there.
+// Moves every step marked `early` up to right behind the last step that it conflicts with or is `after`, and behind the
+// early steps that already stand there.
 //
 // So the all-reduce of a bucket is issued when the backward pass has written the bucket, and the rest of the backward
 // pass runs beside it. List scheduling over the cost model can replace this; the greedy rule is optimal while one

@@ -20,13 +20,15 @@ void emitSnapshot(OpBuilder &builder, ModuleOp module, ModulePlan &plan) {
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&program.getBody());
   MLIRContext *context = builder.getContext();
-  uint64_t end = 0;
+  uint64_t ends[2] = {0, 0}; // of the copies on the device; of those of what host memory stores, which stay there
   for (auto state : module.getOps<StateOp>()) {
     auto place = plan.findState(state.getSymName());
     if (!isSaved(state) || place->bytes == 0)
       continue;
+    uint64_t &end = ends[place->isHost];
     auto buffer = [&](RegionKind kind, uint64_t offset, Access access) {
-      return BufferAttr::get(context, builder.getStringAttr(regionName(kind)), offset, place->bytes, access,
+      return BufferAttr::get(context, builder.getStringAttr(regionName(kind, place->isHost)), offset, place->bytes,
+                             access,
                              /*group=*/FlatSymbolRefAttr(), /*stride=*/0);
     };
     OperationState copy(loc, CopyOp::getOperationName());
@@ -37,7 +39,8 @@ void emitSnapshot(OpBuilder &builder, ModuleOp module, ModulePlan &plan) {
     builder.create(copy);
     end = llvm::alignTo(end + place->bytes, kBufferAlignment);
   }
-  plan.needRegion(RegionKind::Snapshot, end);
+  plan.needRegion(RegionKind::Snapshot, ends[0]);
+  plan.needRegion(RegionKind::Snapshot, ends[1], /*isHost=*/true);
 }
 
 } // namespace cleave::plan

@@ -1,6 +1,8 @@
 // States and constants of a ModulePlan: where they lie, and their entries in the plan.
 #include "compiler/Planning/ModulePlan.h"
 
+#include "dialects/Cleave/IR/Placement.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -45,8 +47,9 @@ LogicalResult ModulePlan::addState(cleave::StateOp state) {
   if (elements % ranks != 0)
     return state.emitError("expected a number of elements that the ranks of its storage share evenly; got: ")
            << elements << " over " << ranks;
-  uint64_t &end = regionBytes[static_cast<size_t>(RegionKind::Persistent)];
-  StatePlace place{end, static_cast<uint64_t>(elements / ranks * elementBytes(type.getElementType()))};
+  bool isHost = state->hasAttr(kOffloaded);
+  uint64_t &end = bytesOfRegion(RegionKind::Persistent, isHost);
+  StatePlace place{end, static_cast<uint64_t>(elements / ranks * elementBytes(type.getElementType())), isHost};
   end = llvm::alignTo(end + place.bytes, kStateAlignment);
   states[state.getSymName()] = place;
   roles[state.getSymName()] = static_cast<Role>(state.getRole());
@@ -56,7 +59,7 @@ LogicalResult ModulePlan::addState(cleave::StateOp state) {
     segments.push_back(convertSegment(segment));
   plan::StateOp::create(builder, state.getLoc(), state.getSymName(),
                         RankedTensorType::get({elements}, type.getElementType()), static_cast<Role>(state.getRole()),
-                        regionName(RegionKind::Persistent), place.offset, builder.getArrayAttr(segments),
+                        regionName(RegionKind::Persistent, isHost), place.offset, builder.getArrayAttr(segments),
                         state.getSlotAttr(), split.empty() ? ArrayAttr() : axisNames(split),
                         partial.empty() ? ArrayAttr() : axisNames(partial));
   return success();
@@ -80,7 +83,7 @@ FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr valu
   std::string owner = kind.getName() ? kind.getName().str() + "." : "";
   std::string name = "constant.kernel." + owner + std::to_string(constantCount++);
   auto type = cast<RankedTensorType>(value.getType());
-  uint64_t &end = regionBytes[static_cast<size_t>(RegionKind::Persistent)];
+  uint64_t &end = bytesOfRegion(RegionKind::Persistent);
   StatePlace place{end, bytesOf(type)};
   end = llvm::alignTo(end + place.bytes, kStateAlignment);
   auto segment = SegmentAttr::get(builder.getContext(), builder.getStringAttr(name), type, 0, 0, InitKind::Weights,

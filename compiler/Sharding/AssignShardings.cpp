@@ -1,7 +1,9 @@
 // assign-shardings: runs the propagation and writes its answers into the IR.
+#include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/Passes.h"
 #include "compiler/Sharding/Propagation.h"
 #include "dialects/Cleave/IR/Kinds.h"
+#include "dialects/Cleave/IR/Placement.h"
 
 namespace cleave {
 #define GEN_PASS_DEF_ASSIGNSHARDINGS
@@ -60,8 +62,10 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
       return signalPassFailure();
     }
     auto policy = parsePolicy();
-    if (!policy) {
-      module.emitError("assign-shardings: ") << llvm::toString(policy.takeError());
+    auto stored = parseOffload(offload);
+    if (!policy || !stored) {
+      module.emitError("assign-shardings: ") << llvm::toString(llvm::joinErrors(
+          policy ? llvm::Error::success() : policy.takeError(), stored ? llvm::Error::success() : stored.takeError()));
       return signalPassFailure();
     }
     llvm::SmallVector<std::string> axes(dataAxes.begin(), dataAxes.end());
@@ -72,7 +76,7 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
       if (mlir::failed(shardings.run()))
         return signalPassFailure();
       if (shardings.getBlockedComposites().empty())
-        return annotate(shardings);
+        return annotate(shardings, *stored);
       if (mlir::failed(decomposeAll(shardings.getBlockedComposites())))
         return signalPassFailure();
     }
@@ -91,13 +95,16 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
     return StatePolicy{*strategy, *sync, *where};
   }
 
-  void annotate(const Propagation &shardings) {
+  void annotate(const Propagation &shardings, const Offload &stored) {
     annotateOps(getOperation(), shardings);
     for (auto function : getOperation().getOps<mlir::func::FuncOp>())
       if (!function.isDeclaration())
         annotatePorts(function, shardings);
-    for (auto state : getOperation().getOps<StateOp>())
+    for (auto state : getOperation().getOps<StateOp>()) {
       state.setStorageAttr(shardings.getStorage(state));
+      if (stored.covers(state.getRole()))
+        state->setAttr(kOffloaded, mlir::UnitAttr::get(&getContext()));
+    }
     if (llvm::SmallVector<llvm::StringRef> owners = shardings.getOwnerAxes(); !owners.empty())
       getOperation()->setAttr(kKindsAttr, listKinds(owners));
   }

@@ -7,15 +7,17 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
   let summary = "decides the sharding of every value (Propagation.h)";
   let description = [{
     Before: step level, with `cleave.mesh`. After: every op that has operands or results has `cleave.sharding`, how its results are made, and `cleave.uses`, how
-    it takes its operands; arguments and results of functions have `cleave.sharding`; states have `storage`. Types are still global. Composites
-    that normalize over a split dimension are decomposed.
+    it takes its operands; arguments and results of functions have `cleave.sharding`; states have `storage`, and `cleave.offloaded` where they are kept
+    in host memory (Offload.h). Types are still global. Composites that normalize over a split dimension are decomposed.
   }];
   let options = [ListOption<"dataAxes", "data-axes", "std::string", "mesh axes that split the batch, slowest first; dp and fsdp without it">,
                  Option<"fsdpStrategy", "fsdp-strategy", "std::string", "\"no-shard\"",
                         "which states the fsdp axis splits (StateStorage.h)">,
                  Option<"dpSync", "dp-sync", "std::string", "\"all-reduce\"", "all-reduce | parameter-server: where parameters are updated (StateStorage.h)">,
                  Option<"gradSync", "grad-sync", "std::string", "\"\"",
-                        "every | last micro-batch; without it every where gradients are split">];
+                        "every | last micro-batch; without it every where gradients are split">,
+                 Option<"offload", "offload", "std::string", "\"\"",
+                        "kinds of states that host memory stores: params, grads, optimizer, with commas between">];
 }
 
 def Partition : Pass<"partition", "::mlir::ModuleOp"> {

@@ -9,6 +9,7 @@ void cleave::buildShardingPipeline(mlir::OpPassManager &manager, const ShardingO
   assign.fsdpStrategy = options.fsdpStrategy;
   assign.gradSync = options.gradSync;
   assign.dpSync = options.dpSync;
+  assign.offload = options.offload;
   manager.addPass(createAssignShardings(assign)); // decides on the whole module: states tie its functions together
   manager.addPass(createPartition());             // needs all decisions, changes all types at once
   // Where all collectives are seen, and before kernels are formed of what stands between them.

@@ -10,6 +10,7 @@ struct ShardingOptions {
   // Mesh axes that split the batch, slowest first; empty: those of dp and fsdp that the mesh has.
   llvm::SmallVector<std::string> dataAxes;
   std::string fsdpStrategy = "no-shard", gradSync, dpSync = "all-reduce"; // StateStorage.h
+  std::string offload;                                                    // Offload.h
 };
 
 void buildShardingPipeline(mlir::OpPassManager &manager, const ShardingOptions &options = {});

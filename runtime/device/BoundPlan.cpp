@@ -29,7 +29,7 @@ private:
       Address address;
       address.bytes = address.stride = region.bytes();
       address.frames = region.frames();
-      CLEAVE_TRY(request_.device.allocate(region.bytes() * region.frames(), &address.base)
+      CLEAVE_TRY(request_.device.allocate(region.space(), region.bytes() * region.frames(), &address.base)
                      .in("region '" + region.name()->str() + "'"));
       bound_.regions.push_back(address);
     }

@@ -65,8 +65,9 @@ class Device {
 public:
   virtual ~Device() = default;
 
-  // Zeroed memory, aligned to 64 bytes, that lives as long as the device.
-  virtual Status allocate(size_t bytes, std::byte **data) = 0;
+  // Zeroed memory, aligned to 64 bytes, that lives as long as the device: its own, or the host's, which its copies
+  // reach (a GPU pins it, so that they run beside its kernels).
+  virtual Status allocate(fb::Space space, size_t bytes, std::byte **data) = 0;
   // Which of the rank's threads runs the actions of a stream: 0 the caller of Rank::run, others progress threads.
   virtual unsigned threadOf(unsigned stream) const = 0;
   // Called on each of the rank's threads before the first action of a run and after its last: thread 0 is the user's,

@@ -147,8 +147,11 @@ const fb::Plan &Rank::allKinds() const { return impl_->all; }
 
 RankCounters Rank::counters() const {
   RankCounters counters;
-  for (const Address &region : impl_->bound.regions)
-    counters.plannedBytes += region.bytes * region.frames;
+  for (size_t i = 0; i < impl_->bound.regions.size(); ++i) {
+    const Address &region = impl_->bound.regions[i];
+    bool isHost = impl_->plan.regions()->Get(static_cast<unsigned>(i))->space() == fb::Space::host;
+    (isHost ? counters.hostBytes : counters.plannedBytes) += region.bytes * region.frames;
+  }
   counters.bytesSent = impl_->comm.bytesSent();
   return counters;
 }

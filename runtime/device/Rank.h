@@ -39,7 +39,8 @@ struct RankOptions {
 
 // What was really used, beside what the plan predicted.
 struct RankCounters {
-  size_t plannedBytes = 0; // sum of regions
+  size_t plannedBytes = 0; // sum of regions in the device's memory
+  size_t hostBytes = 0;    // and in the host's
   uint64_t bytesSent = 0;  // counted by the communicator where bytes move, since creation
 };
 

@@ -98,8 +98,9 @@ private:
   }
 
   void region(const fb::Region &region) {
-    out_ << "region " << textOf(region.name()) << " " << fb::EnumNameRegionKind(region.kind()) << " bytes "
-         << region.bytes() << " frames " << region.frames() << "\n";
+    out_ << "region " << textOf(region.name()) << " " << fb::EnumNameRegionKind(region.kind())
+         << (region.space() == fb::Space::host ? " host" : "") << " bytes " << region.bytes() << " frames "
+         << region.frames() << "\n";
   }
 
   void state(const fb::State &state) {

@@ -41,14 +41,25 @@ private:
       addCall(count(static_cast<size_t>(view["program"])), static_cast<uint64_t>(view["times"]), sum);
     else if (view.opcode() == Opcode::Launch)
       sum->flops += plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]))->flops();
+    else if (view.opcode() == Opcode::Copy)
+      addCopy(view, sum);
     else if (isCollective(view.opcode()))
       addCollective(view, sum);
+  }
+
+  void addCopy(const InstructionView &view, ProgramSummary *sum) {
+    fb::Space target = plan_.regions()->Get(view.buffer(0).region())->space();
+    fb::Space source = plan_.regions()->Get(view.buffer(1).region())->space();
+    if (target != source)
+      (target == fb::Space::host ? sum->copiedOut : sum->copiedIn) += view.buffer(0).bytes();
   }
 
   void addCall(const ProgramSummary &callee, uint64_t times, ProgramSummary *sum) {
     sum->executed += callee.executed * times;
     sum->sentBytes += callee.sentBytes * times;
     sum->flops += callee.flops * times;
+    sum->copiedIn += callee.copiedIn * times;
+    sum->copiedOut += callee.copiedOut * times;
     for (const auto &[name, number] : callee.collectives)
       sum->collectives[name] += number * times;
     for (const auto &[group, bytes] : callee.sentByGroup)
@@ -144,12 +155,16 @@ static PlanSummary summarizeKind(const fb::Plan &plan) {
   summary.ranksOfKind = ranksOfKind(plan);
   for (size_t i = 0; i < lengthOf(plan.regions()); ++i) {
     const fb::Region &region = *plan.regions()->Get(i);
-    summary.bytesByKind[fb::EnumNameRegionKind(region.kind())] += region.bytes() * region.frames();
-    summary.totalBytes += region.bytes() * region.frames();
+    bool isHost = region.space() == fb::Space::host;
+    uint64_t bytes = region.bytes() * region.frames();
+    (isHost ? summary.hostByKind : summary.bytesByKind)[fb::EnumNameRegionKind(region.kind())] += bytes;
+    (isHost ? summary.hostBytes : summary.totalBytes) += bytes;
   }
   for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
     summary.bytesByRole[fb::EnumNameRole(state.role())] += stateShardBytes(plan, state);
+    if (plan.regions()->Get(state.region())->space() == fb::Space::host)
+      summary.hostByRole[fb::EnumNameRole(state.role())] += stateShardBytes(plan, state);
     summary.wholeByRole[fb::EnumNameRole(state.role())] += state.elements() * dtypeSize(state.dtype());
     if (isFloating(state.dtype()))
       addType(&summary.typesByRole[fb::EnumNameRole(state.role())], fb::EnumNameDType(state.dtype()));

@@ -1,10 +1,10 @@
 // What a plan will cost before anything runs: memory of one rank by kind and by role, and traffic of one rank; for each
 // kind of ranks where there are several (Kinds.h).
 //
-// Both are exact. Memory is the sum of regions, since the runtime allocates nothing else. Traffic is counted from the
-// collectives, with calls multiplied out: in a group of N ranks a ring all-reduce of B bytes sends 2*(N-1)/N*B per
-// rank, a reduce-scatter or an all-gather (N-1)/N*B (Traffic.h). The communicator counts the same bytes where they
-// move.
+// Both are exact. Memory is the sum of regions, since the runtime allocates nothing else; the device's and the host's
+// are told apart. Traffic is counted from the collectives, with calls multiplied out: in a group of N ranks a ring
+// all-reduce of B bytes sends 2*(N-1)/N*B per rank, a reduce-scatter or an all-gather (N-1)/N*B (Traffic.h). The
+// communicator counts the same bytes where they move.
 #ifndef CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
 #define CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
 
@@ -24,6 +24,7 @@ struct ProgramSummary {
   uint64_t executed = 0;                       // with calls multiplied out
   uint64_t sentBytes = 0;                      // per rank and run
   uint64_t flops = 0;                          // per rank and run, as the kernels declare
+  uint64_t copiedIn = 0, copiedOut = 0;        // bytes per run, from host memory to the device and back
   std::map<std::string, uint64_t> collectives; // mnemonic -> times per run
   std::map<std::string, uint64_t> sentByGroup; // axes of the group ("dp,fsdp") -> bytes
   std::map<std::string, uint64_t> sentByKind;  // mnemonic -> bytes
@@ -33,9 +34,11 @@ struct ProgramSummary {
 
 struct PlanSummary {
   uint64_t ranks = 1;
-  uint64_t totalBytes = 0;
-  std::map<std::string, uint64_t> bytesByKind;    // RegionKind name -> bytes, all frames
+  uint64_t totalBytes = 0, hostBytes = 0;         // of the device's regions, and of the host's
+  std::map<std::string, uint64_t> bytesByKind;    // RegionKind name -> bytes of the device, all frames
+  std::map<std::string, uint64_t> hostByKind;     // and of the host
   std::map<std::string, uint64_t> bytesByRole;    // Role name -> bytes of states on one rank
+  std::map<std::string, uint64_t> hostByRole;     // those of them that lie in host memory
   std::map<std::string, uint64_t> wholeByRole;    // the same, were nothing split
   uint64_t parameters = 0;                        // elements of the whole model, padding excluded
   std::map<std::string, uint64_t> kernels;        // KernelKind name -> number

@@ -31,6 +31,8 @@ static Status checkRegions(const fb::Plan &plan) {
     std::string where = "region '" + region.name()->str() + "'";
     if (region.kind() > fb::RegionKind::MAX)
       return badPlan(where + " has no known kind");
+    if (region.space() > fb::Space::MAX)
+      return badPlan(where + " is in no known memory");
     uint64_t total = region.bytes();
     if (region.frames() == 0 || !multiply(&total, region.frames()) || total > kMaxBytes)
       return badPlan(where + " has " + std::to_string(region.frames()) + " frames of " +

@@ -52,6 +52,8 @@ static void printStates(std::ostream &out, const PlanSummary &summary) {
     out << "  " << std::left << std::setw(16) << role << bytesText(bytes);
     if (uint64_t whole = summary.wholeByRole.at(role); whole != bytes)
       out << " of " << bytesText(whole);
+    if (summary.hostByRole.count(role))
+      out << ", in host memory";
     out << "\n";
   }
 }
@@ -96,6 +98,8 @@ static void printPrecision(std::ostream &out, const fb::Plan &plan, const PlanSu
 static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary &summary) {
   printBytes(out, "memory of one rank", summary.bytesByKind);
   out << "  " << std::left << std::setw(16) << "total" << bytesText(summary.totalBytes) << "\n";
+  if (summary.hostBytes != 0)
+    printBytes(out, "host memory of one rank", summary.hostByKind);
   printStates(out, summary);
   printPrecision(out, plan, summary);
   out << "programs\n";
@@ -108,7 +112,10 @@ static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary
       out << ", " << times << " " << name;
     out << "\n";
     printParts(out, "sends", program.sentByKind);
-    if (program.peaks.count("gathered"))
+    if (program.copiedIn + program.copiedOut != 0)
+      out << "    copies " << bytesText(program.copiedIn) << " from host memory, " << bytesText(program.copiedOut)
+          << " to it\n";
+    if (program.peaks.count("gathered") + program.peaks.count("staging") != 0)
       printParts(out, "holds at most", program.peaks);
   }
 }
@@ -209,6 +216,8 @@ static nlohmann::json programJson(const ProgramSummary &program, const fb::Progr
           {"sent_bytes", program.sentBytes},
           {"sent_bytes_by_group", program.sentByGroup},
           {"sent_bytes_by_collective", program.sentByKind},
+          {"copied_in_bytes", program.copiedIn},
+          {"copied_out_bytes", program.copiedOut},
           {"peak_bytes", program.peaks},
           {"collectives", program.collectives}};
 }
@@ -216,7 +225,9 @@ static nlohmann::json programJson(const ProgramSummary &program, const fb::Progr
 // What differs between kinds of ranks.
 static nlohmann::json kindJson(const fb::Plan &plan, const PlanSummary &summary) {
   nlohmann::json json = {{"memory", {{"total", summary.totalBytes}, {"by_kind", summary.bytesByKind}}},
+                         {"host_memory", {{"total", summary.hostBytes}, {"by_kind", summary.hostByKind}}},
                          {"state", summary.bytesByRole},
+                         {"state_host", summary.hostByRole},
                          {"state_whole", summary.wholeByRole},
                          {"kernels", summary.kernels}};
   json["precision"] = summary.typesByRole;

@@ -219,22 +219,24 @@ Status Session::writeTrace() {
 }
 
 std::string Session::memoryReport() {
-  uint64_t planned = 0;
+  uint64_t planned = 0, onHost = 0;
   std::string text;
   for (const fb::Plan *kind : kindsOf(plan())) {
     auto isOfKind = [&](const Rank &rank) { return &rank.plan() == kind; };
     auto ranks = std::count_if(impl_->ranks.begin(), impl_->ranks.end(), isOfKind);
     if (ranks == 0)
       continue;
-    uint64_t bytes = std::find_if(impl_->ranks.begin(), impl_->ranks.end(), isOfKind)->counters().plannedBytes;
-    planned += bytes * static_cast<uint64_t>(ranks);
+    RankCounters counters = std::find_if(impl_->ranks.begin(), impl_->ranks.end(), isOfKind)->counters();
+    planned += counters.plannedBytes * static_cast<uint64_t>(ranks);
+    onHost += counters.hostBytes * static_cast<uint64_t>(ranks);
     text += (text.empty() ? "" : ", ") + std::to_string(ranks) + (ranks == 1 ? " rank x " : " ranks x ") +
-            formatBytes(bytes);
+            formatBytes(counters.plannedBytes);
   }
   uint64_t peak = memoryUsage().peak;
   uint64_t measured = peak > impl_->residentBefore ? peak - impl_->residentBefore : 0;
-  return "memory: planned " + formatBytes(planned) + " (" + text + "), measured peak " + formatBytes(measured) +
-         " above the start";
+  return "memory: planned " + formatBytes(planned) + " (" + text + ")" +
+         (onHost == 0 ? "" : " and " + formatBytes(onHost) + " of host memory") + ", measured peak " +
+         formatBytes(measured) + " above the start";
 }
 
 Status programBatch(const fb::Program &program, uint64_t *batch) {

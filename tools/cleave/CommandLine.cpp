@@ -1,6 +1,7 @@
 // CLI11 reports by exceptions: this file is compiled with them, and none leaves it.
 #include "tools/cleave/CommandLine.h"
 
+#include "compiler/Sharding/Offload.h"
 #include "compiler/Support/Bytes.h"
 #include "compiler/Training/Recompute.h"
 #include "runtime/train/NearestName.h"
@@ -62,6 +63,7 @@ struct CompileTexts {
   std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
   std::string forwardPrefetch = "on";
   std::vector<CLI::Option *> prefetch; // options about gathers
+  CLI::Option *offload = nullptr;
   CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
 };
 
@@ -112,6 +114,10 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_flag("--save-async", o.saveAsync, "plan memory for a copy of the state, so that checkpoints are written in the background")
       ->group(training);
 
+  t.offload =
+      app.add_option("--offload", o.offload,
+                     "kept in host memory while unused: params, grads, optimizer, activations, or several by comma")
+          ->type_name("KINDS");
   const char *sharding = "Sharded state (axis fsdp)";
   t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share: parameters, gradients, optimizer state")
       ->check(CLI::IsMember({"full-shard", "shard-grad-op", "zero-1", "zero-2", "zero-3", "no-shard"}))
@@ -152,6 +158,17 @@ void checkServer(const CompileOptions &o) {
     fail("--dp-sync", "a parameter server needs ranks that it serves; give some, as in --mesh dp=2");
 }
 
+// Inference has parameters, and nothing else that could be offloaded.
+void checkOffload(const CompileOptions &o, bool isGiven) {
+  auto offload = parseOffload(o.offload);
+  if (!offload)
+    fail("--offload", llvm::toString(offload.takeError()));
+  if (isGiven && o.offload.empty())
+    fail("--offload", "expected params, grads, optimizer, activations or several of them; got nothing");
+  if (!o.train && (offload->grads || offload->optimizer || offload->activations))
+    fail("--offload", "grads, optimizer and activations belong to training; give --train too, or params alone");
+}
+
 // Requests that contradict each other.
 void checkSharding(const CompileOptions &o, const CompileTexts &t) {
   checkServer(o);
@@ -167,7 +184,7 @@ void checkSharding(const CompileOptions &o, const CompileTexts &t) {
     fail("--fsdp-units", "units are gathered, and " + o.fsdpStrategy +
                              " keeps parameters whole; use full-shard or shard-grad-op, or --bucket-size for gradients");
   for (CLI::Option *option : t.prefetch)
-    if (option->count() > 0 && (!hasAxis || !isGathered))
+    if (option->count() > 0 && o.offload.empty() && (!hasAxis || !isGathered))
       fail(option->get_name(), hasAxis ? "nothing is gathered ahead: " + o.fsdpStrategy +
                                              " keeps parameters whole; use full-shard or shard-grad-op"
                                        : "there is nothing to gather; give an axis to split over, as in --mesh fsdp=2");
@@ -198,6 +215,7 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
   if (room == 0)
     fail("--mesh", "more than " + std::to_string(kMaxRanks) + " ranks");
   checkSharding(o, t);
+  checkOffload(o, t.offload->count() > 0);
   o.forwardPrefetch = t.forwardPrefetch == "on";
   o.emit = parseEmit(t.emit);
   o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);

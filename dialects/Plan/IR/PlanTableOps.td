@@ -44,15 +44,19 @@ def Plan_HeaderOp : Plan_Op<"header"> {
 def Plan_RegionOp : Plan_Symbol<"region"> {
   let summary = "memory allocated once, in frames of `bytes`";
   let description = [{
+    Of the device, or of the host where it says so: then only copies use it.
+
     ```mlir
     plan.region @input input bytes = 4096 frames = 4
+    plan.region @host.persistent persistent host bytes = 4096 frames = 1
     ```
 
     **Constraints**
     - bytes is not negative, frames is positive.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Plan_RegionKindAttr:$kind, Plan_I64:$bytes, Plan_I64:$frames);
-  let assemblyFormat = [{$sym_name $kind `bytes` `=` custom<I64>($bytes) `frames` `=` custom<I64>($frames) attr-dict}];
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_RegionKindAttr:$kind, UnitAttr:$host, Plan_I64:$bytes,
+                       Plan_I64:$frames);
+  let assemblyFormat = [{$sym_name $kind (`host` $host^)? `bytes` `=` custom<I64>($bytes) `frames` `=` custom<I64>($frames) attr-dict}];
   let hasVerifier = 1;
 }
 

@@ -15,8 +15,8 @@ HostDevice::~HostDevice() {
     ::munmap(allocation.data, allocation.bytes);
 }
 
-// Pages come zeroed, aligned, and untouched ones cost nothing.
-Status HostDevice::allocate(size_t bytes, std::byte **data) {
+// Pages come zeroed, aligned, and untouched ones cost nothing. Both spaces are memory of this machine.
+Status HostDevice::allocate(fb::Space, size_t bytes, std::byte **data) {
   size_t size = std::max<size_t>(bytes, 1);
   void *memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)

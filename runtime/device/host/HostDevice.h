@@ -19,7 +19,7 @@ public:
   explicit HostDevice(const DeviceOptions &options) : options_(options) {}
   ~HostDevice() override;
 
-  Status allocate(size_t bytes, std::byte **data) override;
+  Status allocate(fb::Space space, size_t bytes, std::byte **data) override;
   unsigned threadOf(unsigned stream) const override { return stream < kChannels ? stream : kChannels - 1; }
   Status enterThread(unsigned thread) override;
   void leaveThread(unsigned thread) override;

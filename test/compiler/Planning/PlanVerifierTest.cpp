@@ -155,6 +155,42 @@ TEST(PlanVerifier, FindsAReadOfWhatNobodyWrote) {
                 {"[0] launch on compute", "transient[0, 64)"});
 }
 
+TEST(PlanVerifier, LetsOnlyCopiesReachHostMemory) {
+  // A state on the host: the launch that makes a gradient there, and the collective, must not see it; the copy may.
+  auto addHost = [](fb::PlanT &plan) {
+    plan.regions.push_back(std::make_unique<fb::RegionT>());
+    plan.regions.back()->name = "host.residual";
+    plan.regions.back()->kind = fb::RegionKind::residual;
+    plan.regions.back()->bytes = 128;
+    plan.regions.back()->frames = 1;
+    plan.regions.back()->space = fb::Space::host;
+    return static_cast<uint16_t>(plan.regions.size() - 1);
+  };
+  expectFinding(verifyMutated([&](auto &plan, auto &p) {
+                  p.instructions[1]->buffers[0] = buffer(addHost(plan), 0, 64, fb::Access::read);
+                }),
+                "space", {"[1] launch on compute", "host.residual"});
+  expectFinding(verifyMutated([&](auto &plan, auto &p) {
+                  p.instructions[4]->buffers[0] = buffer(addHost(plan), 0, 64, fb::Access::read_write);
+                }),
+                "space", {"[4] all_reduce on reduce", "host.residual"});
+  for (const Finding &finding : verifyMutated([&](auto &plan, auto &p) {
+         p.instructions.push_back(
+             make(Opcode::Copy, kCompute,
+                  {buffer(addHost(plan), 0, 64, fb::Access::write), buffer(kState, 0, 64, fb::Access::read)}, {}));
+       }))
+    ADD_FAILURE() << finding.rule << ": " << finding.text;
+  // Without an event the copy races with the kernel whose result it takes, as between any two streams.
+  expectFinding(
+      verifyMutated([&](auto &plan, auto &p) {
+        p.instructions.insert(
+            p.instructions.begin() + 2,
+            make(Opcode::Copy, kReduce,
+                 {buffer(addHost(plan), 0, 64, fb::Access::write), buffer(kTransient, 0, 64, fb::Access::read)}, {}));
+      }),
+      "race", {"[2] copy on reduce", "[0] copy on compute"});
+}
+
 TEST(PlanVerifier, FindsBytesBetweenStates) {
   expectFinding(verifyMutated([](auto &, auto &p) {
                   p.instructions[1]->buffers[1] = buffer(kState, 160, 64, fb::Access::write);

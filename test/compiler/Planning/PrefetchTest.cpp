@@ -24,6 +24,17 @@ public:
     gathers.push_back({backward});
     unitOf.push_back(unit);
   }
+  // From host memory; root 100 + unit lies there.
+  void copyIn(unsigned unit, uint64_t bytes = 64) {
+    add(kCopyStream, {use(unit, false, true), use(100 + unit, true, false)}).gather = gathers.size();
+    for (RootUse &touched : steps.back().uses)
+      touched.bytes = bytes;
+    gathers.push_back({false, /*isCopy=*/true});
+    unitOf.push_back(unit);
+  }
+  void copyOut(unsigned unit) {
+    add(kCopyStream, {use(100 + unit, false, true), use(unit, true, false)}).isCopyOut = true;
+  }
   void compute(std::vector<unsigned> units) {
     std::vector<RootUse> uses;
     for (unsigned unit : units)
@@ -55,6 +66,10 @@ std::string text(const Program &program) {
     result += result.empty() ? "" : " ";
     if (step.gather) {
       result += "G" + std::to_string(program.unitOf[*step.gather]);
+      continue;
+    }
+    if (step.isCopyOut) {
+      result += "o" + std::to_string(step.uses.back().root);
       continue;
     }
     result += step.stream == kReduceStream ? "r" : "c";
@@ -127,6 +142,86 @@ TEST(Prefetch, AUnitThatStaysDoesNotStopTheOthers) {
   }
   program.compute({0});
   EXPECT_EQ(prefetched(program, {}), "G0 G1 c0 G2 c1 G3 c2 c3 c0");
+}
+
+// An update, bucket by bucket: in, computed in place, out.
+Program updateOfFourBuckets() {
+  Program program;
+  for (unsigned unit : {0u, 1u, 2u, 3u}) {
+    program.copyIn(unit);
+    program.add(kComputeStream, {use(unit, true, true)});
+    program.copyOut(unit);
+  }
+  return program;
+}
+
+TEST(Prefetch, CopiesWaitForThoseBeforeThemToBeOut) {
+  EXPECT_EQ(prefetched(updateOfFourBuckets(), {}), "G0 G1 c0 o0 G2 c1 o1 G3 c2 o2 c3 o3");
+  EXPECT_EQ(prefetched(updateOfFourBuckets(), {true, BackwardPrefetch::Pre, 1}), "G0 c0 o0 G1 c1 o1 G2 c2 o2 G3 c3 o3");
+}
+
+TEST(Prefetch, TheFirstCopyComesOneStepAhead) {
+  Program program;
+  program.compute({50});
+  program.compute({51});
+  program.copyIn(0);
+  program.compute({0});
+  EXPECT_EQ(prefetched(program, {}), "c50 G0 c51 c0");
+}
+
+TEST(Prefetch, SmallCopiesAreOneUnit) {
+  Program program;
+  for (unsigned unit : {0u, 1u, 2u, 3u}) {
+    program.copyIn(unit, unit == 0 ? 64 : 32);
+    program.compute({unit});
+  }
+  // 1 and 2 together are as large as 0; 3 is not with them.
+  EXPECT_EQ(prefetched(program, {}), "G0 G1 G2 c0 G3 c1 c2 c3");
+}
+
+TEST(Prefetch, ACopyComesBehindWhatStoresItThoughItsUnitBeganBefore) {
+  Program program; // a step needs 0, which lies on the host, and 1, which is stored there in this program
+  program.copyIn(0);
+  program.add(kComputeStream, {use(50, false, true)});
+  program.add(kCopyStream, {use(101, false, true), use(50, true, false)}).isCopyOut = true;
+  program.copyIn(1);
+  program.steps.back().gather = 0;
+  program.gathers.pop_back();
+  program.compute({0, 1});
+  EXPECT_EQ(prefetched(program, {}), "c50 o50 G0 c01");
+}
+
+TEST(Prefetch, GathersAndCopiesAreBoundedForThemselves) {
+  Program program;
+  for (unsigned unit : {0u, 1u, 2u}) {
+    program.gather(unit);
+    program.copyIn(10 + unit);
+    program.compute({unit, 10 + unit});
+  }
+  EXPECT_EQ(prefetched(program, {}), "G10 G0 G1 G11 c010 G2 G12 c111 c212");
+}
+
+TEST(Prefetch, WhatIsCopiedOutEndsInTime) {
+  Program program; // three values: each is made, then copied out
+  for (unsigned value : {0u, 1u, 2u, 3u}) {
+    program.add(kComputeStream, {use(value, false, true)});
+    program.copyOut(value);
+  }
+  boundCopiesOut(program.steps, 2);
+  synchronize(program.steps, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(program.steps, 104);
+  EXPECT_TRUE(spans[1]->overlaps(*spans[2]));
+  EXPECT_FALSE(spans[0]->overlaps(*spans[3]));
+}
+
+TEST(Prefetch, WhatIsCopiedOutLeavesItsBytesToWhatIsCopiedIn) {
+  Program program = updateOfFourBuckets();
+  prefetchGathers(program.steps, program.gathers, {});
+  synchronize(program.steps, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(program.steps, 104);
+  EXPECT_TRUE(spans[0]->overlaps(*spans[1]));
+  EXPECT_FALSE(spans[0]->overlaps(*spans[2])); // bucket 0 is out before 2 comes, on one stream
+  EXPECT_FALSE(spans[1]->overlaps(*spans[3]));
 }
 
 TEST(Prefetch, UnreducedBuffersEndInTime) {

@@ -7,6 +7,8 @@ plan.header target = "host:avx512" threads = 2 axes = ["dp"] sizes = [2] streams
 plan.region @persistent persistent bytes = 32768 frames = 1
 // CHECK: plan.region @input input bytes = 4096 frames = 4
 plan.region @input input bytes = 4096 frames = 4
+// CHECK: plan.region @host.persistent persistent host bytes = 4096 frames = 1
+plan.region @host.persistent persistent host bytes = 4096 frames = 1
 plan.region @output output bytes = 8192 frames = 1
 plan.region @transient transient bytes = 128 frames = 1
 plan.region @communication communication bytes = 32 frames = 1

@@ -2,8 +2,11 @@
 
   cleave inspect PROGRAM --text | check_overlap.py BUCKETS
   cleave inspect PROGRAM --text | check_overlap.py gathers COUNT
+  cleave inspect PROGRAM --text | check_overlap.py copies SHARE
+  cleave inspect PROGRAM --text | check_overlap.py in-flight COUNT
 
-With `gathers`: at least COUNT units are gathered while others compute.
+With `gathers`: at least COUNT units are gathered while others compute. With `copies`: so are at least that share of the bytes copied
+from host memory. With `in-flight`, where all that comes goes back: exactly COUNT copies at most have come and not gone.
 Every gradient all-reduce but the last must have compute launches between its issue and the compute stream's wait for it,
 and none may be waited for before the last one is issued.
 """
@@ -37,8 +40,42 @@ def check_gathers(lines, expected):
         sys.exit(f"expected {expected}")
 
 
+def check_copies(lines, expected):
+    """As check_gathers, by bytes; the first step that uses what was copied waits for the copy stream."""
+    waits = {line.split()[-1]: i for i, line in enumerate(lines) if line.startswith("wait stream") and not line.startswith("wait stream copy")}
+    bytes_beside, bytes_all = 0, 0
+    for i, line in enumerate(lines):
+        copied = re.match(r"copy stream copy w (?!host)\S+ r host\S*:(\d+)\]", line)
+        if not copied:
+            continue
+        ends = [waits[event] for event in (l.split()[-1] for l in lines[i + 1:] if l.startswith("record stream copy")) if event in waits]
+        bytes_all += int(copied[1])
+        bytes_beside += int(copied[1]) if ends and launches_between(lines, i, min(ends)) else 0
+    print(f"{bytes_beside} of {bytes_all} bytes are copied in beside compute")
+    if bytes_all == 0 or bytes_beside < expected * bytes_all:
+        sys.exit(f"expected a share of {expected}")
+
+
+def check_in_flight(lines, expected):
+    """One stream runs all copies in the list's order."""
+    there, most = 0, 0
+    for line in lines:
+        if re.match(r"copy stream copy w (?!host)", line):
+            there += 1
+        elif line.startswith("copy stream copy w host"):
+            there -= 1
+        most = max(most, there)
+    print(f"at most {most} copies are in flight")
+    if most != expected or there != 0:
+        sys.exit(f"expected {expected}, and all of them to go back")
+
+
 def main():
     lines = train_step(sys.stdin.read())
+    if sys.argv[1] == "copies":
+        return check_copies(lines, float(sys.argv[2]))
+    if sys.argv[1] == "in-flight":
+        return check_in_flight(lines, int(sys.argv[2]))
     if sys.argv[1] == "gathers":
         return check_gathers(lines, int(sys.argv[2]))
     issued = {}  # event recorded behind an all-reduce -> position of the all-reduce

@@ -1,0 +1,88 @@
+#include "compiler/Planning/Passes.h"
+#include "dialects/Cleave/IR/Placement.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+#define GEN_PASS_DEF_OFFLOADVALUES
+#include "compiler/Planning/Passes.h.inc"
+
+namespace {
+
+Value behindReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
+// Whether the value is computed: arguments and states have a place already, and views have that of what they view.
+bool isComputed(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<ReadOp, ConstantOp, SliceOp>(op) || isa<shard::ShardDialect>(op->getDialect()))
+    return false;
+  return isa<cleave::KernelOp>(op) || isa<ComputeOpInterface>(op);
+}
+
+// The same value, stored in host memory.
+ReshapeOp offload(Value value) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  auto stored = ReshapeOp::create(builder, value.getLoc(), value.getType(), value);
+  stored->setAttr(kOffloaded, builder.getUnitAttr());
+  return stored;
+}
+
+struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
+  using OffloadValuesBase::OffloadValuesBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      offloadReduced(function.getBody().front());
+      if (residuals && function.getName().contains(".fwd"))
+        offloadResiduals(function.getBody().front());
+    }
+  }
+
+  // Views of one value share its copy.
+  void offloadResiduals(Block &block) {
+    llvm::DenseMap<Value, Value> stored;
+    for (OpOperand &residual : block.getTerminator()->getOpOperands()) {
+      Value value = behindReshapes(residual.get());
+      if (!isComputed(value) || byteSize(value.getType()) < static_cast<int64_t>(minBytes))
+        continue;
+      Value &host = stored[value];
+      if (!host)
+        host = offload(value);
+      if (residual.get() != value) {
+        OpBuilder builder(block.getTerminator());
+        residual.set(ReshapeOp::create(builder, value.getLoc(), residual.get().getType(), host));
+      } else {
+        residual.set(host);
+      }
+    }
+  }
+
+  // An accumulator that is stored on the host is reduced there, as it were: the device does not keep the result from
+  // one use (the norm) to another (the update).
+  void offloadReduced(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (!isa<shard::AllReduceOp, shard::ReduceScatterOp>(op))
+        continue;
+      auto read = behindReshapes(op.getOperand(0)).getDefiningOp<ReadOp>();
+      auto state = read ? getOperation().lookupSymbol<cleave::StateOp>(read.getState()) : nullptr;
+      Value result = op.getResult(0);
+      if (!state || !state->hasAttr(kOffloaded) || result.hasOneUse() || result.use_empty())
+        continue;
+      ReshapeOp host = offload(result);
+      result.replaceAllUsesExcept(host, host);
+    }
+  }
+};
+
+} // namespace
+} // namespace cleave::plan
