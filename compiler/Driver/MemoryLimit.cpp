@@ -60,9 +60,13 @@ std::string remedies(const rt::PlanSummary &summary, const CompileOptions &optio
   std::vector<std::string> ways;
   if (options.train && options.recompute == "none")
     ways.push_back("--recompute auto");
-  if (options.train && options.axisSize("fsdp") > 1)
+  bool isSharded = options.train && options.axisSize("fsdp") > 1;
+  bool isFull = options.fsdpStrategy == "full-shard" || options.fsdpStrategy == "zero-3";
+  if (isSharded && !isFull)
+    ways.push_back("--fsdp-strategy full-shard");
+  if (isSharded && options.fsdpStrategy != "no-shard")
     ways.push_back("more ranks on the axis fsdp");
-  else if (uint64_t ranks = shardsThatFit(summary, options, limit))
+  if (uint64_t ranks = isSharded ? 0 : shardsThatFit(summary, options, limit))
     ways.push_back("--mesh fsdp=" + std::to_string(ranks) +
                    (options.dpSync == "all-reduce" ? "" : " with --dp-sync all-reduce"));
   if (options.train && options.offload.empty())
