@@ -31,6 +31,23 @@ static bool isOutermost(RankedTensorType type, int64_t dim) {
   return llvm::all_of(type.getShape().take_front(dim), [](int64_t size) { return size == 1; });
 }
 
+// The ring cuts the data into as many equal shares as there are ranks: a scalar is padded with zeros up to that.
+namespace {
+struct RingData {
+  RingData(Type tensor, int64_t ranks) {
+    auto type = cast<RankedTensorType>(tensor);
+    element = type.getElementType();
+    count = llvm::alignTo(std::max<int64_t>(type.getNumElements(), 1), ranks);
+    bytes = bytesOf(type);
+    padded = count * elementBytes(element);
+  }
+
+  Type element;
+  int64_t count;          // padding included
+  uint64_t bytes, padded; // without padding, and with it
+};
+} // namespace
+
 FailureOr<DraftBuilder::Extent> DraftBuilder::extentOf(Operation *op, ArrayRef<int16_t> gridAxes, Value whole,
                                                        Value part, int64_t dim) {
   Extent extent;
@@ -151,7 +168,6 @@ LogicalResult DraftBuilder::addReduction(Operation *op, StringRef mnemonic, shar
   return success();
 }
 
-// The ring cuts the data into as many equal shares as there are ranks: a scalar is padded with zeros up to that.
 LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
   FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
   FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
@@ -162,12 +178,9 @@ LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
            << op.getInput().getType() << " and " << op.getResult().getType();
   if (extent->ranks == 1)
     return passThrough(op, *place), success();
-  auto type = cast<RankedTensorType>(op.getResult().getType());
-  int64_t count = llvm::alignTo(std::max<int64_t>(type.getNumElements(), 1), extent->ranks);
-  uint64_t bytes = bytesOf(type), padded = count * elementBytes(type.getElementType());
-  Place data = reducible(op, *place, bytes, padded);
-  places[op.getResult()] = data;
-  return addReduction(op, "all_reduce", op.getReduction(), *extent, data, padded, type.getElementType());
+  RingData ring(op.getResult().getType(), extent->ranks);
+  Place data = places[op.getResult()] = reducible(op, *place, ring.bytes, ring.padded);
+  return addReduction(op, "all_reduce", op.getReduction(), *extent, data, ring.padded, ring.element);
 }
 
 LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
@@ -217,12 +230,9 @@ LogicalResult DraftBuilder::visitReduce(shard::ReduceOp op) {
     return failure();
   if (extent->ranks == 1)
     return passThrough(op, *place), success();
-  auto type = cast<RankedTensorType>(op.getResult().getType());
-  int64_t count = llvm::alignTo(std::max<int64_t>(type.getNumElements(), 1), extent->ranks);
-  uint64_t bytes = bytesOf(type), padded = count * elementBytes(type.getElementType());
-  Place data = reducible(op, *place, bytes, padded);
-  places[op.getResult()] = data;
-  return addReduction(op, "reduce", op.getReduction(), *extent, data, padded, type.getElementType(), root->index);
+  RingData ring(op.getResult().getType(), extent->ranks);
+  Place data = places[op.getResult()] = reducible(op, *place, ring.bytes, ring.padded);
+  return addReduction(op, "reduce", op.getReduction(), *extent, data, ring.padded, ring.element, root->index);
 }
 
 // The root's bytes are where the value is; others get bytes of their own, which a write makes those of the state. In
@@ -242,21 +252,19 @@ LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
     return failure();
   if (extent->ranks == 1)
     return passThrough(op, *place), success();
-  auto type = cast<RankedTensorType>(op.getResult().getType());
-  int64_t count = llvm::alignTo(std::max<int64_t>(type.getNumElements(), 1), extent->ranks);
-  uint64_t bytes = bytesOf(type), padded = count * elementBytes(type.getElementType());
+  RingData ring(op.getResult().getType(), extent->ranks);
   Place data = *place;
-  if (!root->isHere || bytes != padded) {
-    data = addFresh(padded);
+  if (!root->isHere || ring.bytes != ring.padded) {
+    data = addFresh(ring.padded);
     if (root->isHere) {
-      addCopy(op, data, *place, bytes);
-      addFill(op, {data.root, data.offset + bytes, {}}, padded - bytes, 0, elementBytes(type.getElementType()));
+      addCopy(op, data, *place, ring.bytes);
+      addFill(op, {data.root, data.offset + ring.bytes, {}}, ring.padded - ring.bytes, 0, elementBytes(ring.element));
     }
   }
   places[op.getResult()] = data;
-  NamedAttrList fields = ringFields(op, *extent, type.getElementType(), count);
+  NamedAttrList fields = ringFields(op, *extent, ring.element, ring.count);
   fields.set("root", builder.getI64IntegerAttr(root->index));
-  addStep(op, "broadcast", {use(data, padded, root->isHere, !root->isHere)}, fields).stream = kGatherStream;
+  addStep(op, "broadcast", {use(data, ring.padded, root->isHere, !root->isHere)}, fields).stream = kGatherStream;
   kernelSteps[op] = draft.steps.size() - 1;
   plan.needStream(kGatherStream);
   return success();

@@ -50,28 +50,22 @@ private:
     return llvm::any_of(current, [&](const Axes &axes) { return llvm::is_contained(axes, axis); });
   }
 
+  static Axes takeOut(Axes &axes, llvm::function_ref<bool(StringRef)> isTaken) {
+    Axes taken = llvm::to_vector<4>(llvm::make_filter_range(axes, isTaken));
+    llvm::erase_if(axes, isTaken);
+    return taken;
+  }
+
   // First: what only an owner has, the others cannot cut, reduce or gather.
   bool broadcastRest() {
-    Axes given;
-    for (StringRef axis : owner)
-      if (!llvm::is_contained(keptOwner, axis))
-        given.push_back(axis);
-    if (given.empty())
-      return false;
-    llvm::erase_if(owner, [&](StringRef axis) { return llvm::is_contained(given, axis); });
-    return emit(ReshardKind::Broadcast, given);
+    Axes given = takeOut(owner, [&](StringRef axis) { return !llvm::is_contained(keptOwner, axis); });
+    return !given.empty() && emit(ReshardKind::Broadcast, given);
   }
 
   bool reduceToOwner() {
-    Axes reduced;
-    for (StringRef axis : partial)
-      if (llvm::is_contained(keptOwner, axis))
-        reduced.push_back(axis);
-    if (reduced.empty())
-      return false;
-    llvm::erase_if(partial, [&](StringRef axis) { return llvm::is_contained(reduced, axis); });
+    Axes reduced = takeOut(partial, [&](StringRef axis) { return llvm::is_contained(keptOwner, axis); });
     owner.append(reduced);
-    return emit(ReshardKind::Reduce, reduced);
+    return !reduced.empty() && emit(ReshardKind::Reduce, reduced);
   }
 
   // Brings one dimension one axis nearer to its target, by whatever frees the axis.
@@ -100,15 +94,11 @@ private:
 
   // Reduces, in one step, over every partial axis that will not be scattered.
   bool reduceRest() {
-    Axes reduced;
-    for (StringRef axis : partial)
-      if (!llvm::is_contained(keptPartial, axis) &&
-          llvm::none_of(target, [&](const Axes &axes) { return llvm::is_contained(axes, axis); }))
-        reduced.push_back(axis);
-    if (reduced.empty())
-      return false;
-    llvm::erase_if(partial, [&](StringRef axis) { return llvm::is_contained(reduced, axis); });
-    return emit(ReshardKind::AllReduce, reduced);
+    Axes reduced = takeOut(partial, [&](StringRef axis) {
+      return !llvm::is_contained(keptPartial, axis) &&
+             llvm::none_of(target, [&](const Axes &axes) { return llvm::is_contained(axes, axis); });
+    });
+    return !reduced.empty() && emit(ReshardKind::AllReduce, reduced);
   }
 
   bool gatherSuffix() {

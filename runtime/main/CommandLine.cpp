@@ -1,7 +1,7 @@
 #include "runtime/main/CommandLine.h"
 
+#include "runtime/main/UnknownOption.h"
 #include "runtime/train/DataSpec.h"
-#include "runtime/train/NearestName.h"
 
 #include <CLI/CLI.hpp>
 
@@ -109,28 +109,11 @@ void addGenerate(CLI::App &command, Command &result) {
   addSessionOptions(command, result.session);
 }
 
-std::vector<std::string> optionNames(const CLI::App &command) {
-  std::vector<std::string> names;
-  for (const CLI::Option *option : command.get_options())
-    for (const std::string &name : option->get_lnames())
-      names.push_back("--" + name);
-  return names;
-}
-
-std::string suggestion(const std::string &typed, const std::vector<std::string> &names) {
-  std::string near = nearestName(typed, names);
-  return near.empty() ? "" : "; did you mean '" + near + "'?";
-}
-
 Status unknownOption(const CLI::App &command, const std::string &typed) {
-  std::string name = typed.substr(0, typed.find('='));
-  bool isOption = name.size() > 1 && name[0] == '-';
-  std::string where = command.get_name() + ": ";
-  if (!isOption)
-    return invalidArgument(where + "'" + typed + "' belongs to no option; see " + command.get_name() + " --help");
-  std::string near = suggestion(name, optionNames(command));
-  return invalidArgument(where + "unknown option '" + name + "'" +
-                         (near.empty() ? "; see " + command.get_name() + " --help" : near));
+  std::string name = typed.substr(0, typed.find('=')), help = "; see " + command.get_name() + " --help";
+  if (name.size() > 1 && name[0] == '-')
+    return invalidArgument(describeUnknownOption(command, name, help));
+  return invalidArgument(command.get_name() + ": '" + typed + "' belongs to no option" + help);
 }
 
 struct Parser {
@@ -201,7 +184,7 @@ Status checkRest(const Parser &parser) {
     std::vector<std::string> names;
     for (const CLI::App *sub : parser.app.get_subcommands([](const CLI::App *) { return true; }))
       names.push_back(sub->get_name());
-    std::string near = suggestion(extras[0], names);
+    std::string near = didYouMean(extras[0], names);
     return invalidArgument("unknown command '" + extras[0] + "'" +
                            (near.empty() ? "; expected " + joinNames(names) : near));
   }

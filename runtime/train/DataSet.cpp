@@ -24,10 +24,9 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
     CLEAVE_TRY(parseDataSpec(text, &spec));
     auto found = std::find(names.begin(), names.end(), spec.input);
     if (found == names.end()) {
-      std::string near = nearestName(spec.input, names);
-      return invalidArgument(
-          "the model has no input '" + spec.input + "'" +
-          (near.empty() ? "; its inputs are " + joinNames(names) : "; did you mean '" + near + "'?"));
+      std::string near = didYouMean(spec.input, names);
+      return invalidArgument("the model has no input '" + spec.input + "'" +
+                             (near.empty() ? "; its inputs are " + joinNames(names) : near));
     }
     DataSpec &place = specs[found - names.begin()];
     if (!place.files.empty())

@@ -51,9 +51,9 @@ Status openOutput(const fb::Program &program, const std::string &text, uint64_t 
   std::vector<std::string> names;
   output->port = findPort(program, name, &names);
   if (!output->port) {
-    std::string near = nearestName(name, names);
+    std::string near = didYouMean(name, names);
     return invalidArgument("the model has no output '" + name + "'" +
-                           (near.empty() ? "; its outputs are " + joinNames(names) : "; did you mean '" + near + "'?"));
+                           (near.empty() ? "; its outputs are " + joinNames(names) : near));
   }
   output->path = text.substr(equals + 1);
   std::string extension = std::filesystem::path(output->path).extension().string();

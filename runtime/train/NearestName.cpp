@@ -32,6 +32,11 @@ std::string nearestName(std::string_view typed, const std::vector<std::string> &
   return nearest;
 }
 
+std::string didYouMean(std::string_view typed, const std::vector<std::string> &names) {
+  std::string near = nearestName(typed, names);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
 std::string joinNames(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)

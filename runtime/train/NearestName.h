@@ -12,6 +12,8 @@ namespace cleave::rt {
 size_t editDistance(std::string_view a, std::string_view b);
 // The nearest name within a third of the typed one's length (at least 2); empty when none is near.
 std::string nearestName(std::string_view typed, const std::vector<std::string> &names);
+// "; did you mean 'steps'?", or nothing.
+std::string didYouMean(std::string_view typed, const std::vector<std::string> &names);
 // "a, b, c"
 std::string joinNames(const std::vector<std::string> &names);
 

@@ -4,7 +4,7 @@
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Support/Bytes.h"
 #include "compiler/Training/Recompute.h"
-#include "runtime/train/NearestName.h"
+#include "runtime/main/UnknownOption.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -282,27 +282,16 @@ void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments
     throw CLI::RuntimeError("unknown command '" + arguments[0] + "'; expected " + names, 2);
 }
 
-std::vector<std::string> optionNames(const CLI::App &command) {
-  std::vector<std::string> names;
-  for (const CLI::Option *option : command.get_options())
-    for (const std::string &name : option->get_lnames())
-      names.push_back("--" + name);
-  return names;
-}
-
 // CLI11 says "The following argument was not expected", without a word on what would be.
 std::string unknownArgument(const CLI::App &command, const std::vector<std::string> &arguments) {
-  std::string where = command.get_name() + ": ", help = "; see cleave " + command.get_name() + " --help";
-  std::vector<std::string> names = optionNames(command);
-  for (const std::string &argument : arguments) {
-    std::string name = argument.substr(0, argument.find('='));
-    if (name.rfind("--", 0) != 0 || std::find(names.begin(), names.end(), name) != names.end())
-      continue;
-    std::string near = rt::nearestName(name, names);
-    return where + "unknown option '" + name + "'" + (near.empty() ? help : "; did you mean '" + near + "'?");
-  }
+  std::string help = "; see cleave " + command.get_name() + " --help";
+  std::vector<std::string> names = rt::optionNames(command);
+  for (const std::string &argument : arguments)
+    if (std::string name = argument.substr(0, argument.find('='));
+        name.rfind("--", 0) == 0 && std::find(names.begin(), names.end(), name) == names.end())
+      return rt::describeUnknownOption(command, name, help);
   std::vector<std::string> rest = command.remaining();
-  return where + (rest.empty() ? "an argument" : "'" + rest[0] + "'") + " belongs to no option" + help;
+  return command.get_name() + ": " + (rest.empty() ? "an argument" : "'" + rest[0] + "'") + " belongs to no option" + help;
 }
 
 // --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.

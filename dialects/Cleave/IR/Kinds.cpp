@@ -89,7 +89,7 @@ llvm::SmallVector<RankKind> cleave::kindsOf(mlir::ModuleOp module) {
 
 static bool isOwnedState(ReadOp read) {
   auto state = mlir::SymbolTable::lookupNearestSymbolFrom<StateOp>(read, read.getStateAttr());
-  return state && state.getStorageAttr() && !getOwnerAxes(state.getStorageAttr()).empty();
+  return state && state.getStorageAttr() && isOwned(state.getStorageAttr());
 }
 
 llvm::DenseSet<mlir::Operation *> cleave::findOwnedOps(mlir::Block &block) {

@@ -26,6 +26,7 @@ inline constexpr llvm::StringLiteral kKindsAttr = "cleave.kinds", kKindAttr = "c
 
 // The axes over which a value has an owner.
 llvm::SmallVector<llvm::StringRef> getOwnerAxes(ShardingAttr sharding);
+inline bool isOwned(ShardingAttr sharding) { return !getOwnerAxes(sharding).empty(); }
 // Partial over some axes, and with an owner over others; either list may be null or empty.
 ShardingAttr getOwnedSharding(mlir::ArrayAttr dims, mlir::ArrayAttr partial, ReduceKind kind, mlir::ArrayAttr owner);
 

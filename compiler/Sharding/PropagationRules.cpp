@@ -1,0 +1,165 @@
+// Propagation's rules for ops whose operands are not all whole or split alike: unreduced sums, values of an owner, and
+// what is on its way to a split state. Each rule answers for one op, or leaves it to the next; loops come last
+// (Propagation.cpp).
+#include "compiler/Sharding/Linearity.h"
+#include "compiler/Sharding/LoopSharding.h"
+#include "compiler/Sharding/Propagation.h"
+#include "dialects/Cleave/IR/Kinds.h"
+
+using namespace cleave;
+using llvm::SmallVector;
+using mlir::Value;
+using mlir::func::FuncOp;
+
+// Terms are reduced in the type in which they are stored: a cast of terms gives terms, but what is read from a state is
+// reduced before it is widened.
+static bool makesMore(mlir::Operation *op) {
+  int64_t taken = 0, takenBytes = 0;
+  bool isRead = false;
+  for (Value operand : op->getOperands()) {
+    taken += llvm::cast<mlir::RankedTensorType>(operand.getType()).getNumElements();
+    takenBytes += byteSize(operand.getType());
+    isRead |= operand.getDefiningOp<ReadOp>() != nullptr;
+  }
+  mlir::Type result = op->getResult(0).getType();
+  return llvm::cast<mlir::RankedTensorType>(result).getNumElements() > taken ||
+         (isRead && byteSize(result) > takenBytes);
+}
+
+static bool isFloat(Value value) {
+  return llvm::isa<mlir::FloatType>(llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType());
+}
+
+static bool sameAxes(llvm::ArrayRef<llvm::StringRef> a, llvm::ArrayRef<llvm::StringRef> b) {
+  return a.size() == b.size() && llvm::all_of(a, [&](llvm::StringRef axis) { return llvm::is_contained(b, axis); });
+}
+
+static ShardingAttr withPartial(ShardingAttr dims, ShardingAttr partial) {
+  return ShardingAttr::get(dims.getContext(), dims.getDims(), partial.getPartial(), partial.getKind());
+}
+
+// How a floating-point operand takes part when the result is to be partial as `term` is, and whether it can:
+//   a term of the same sum    keeps its splits, as far as the loops have them
+//   a zero                    is part of any sum
+//   what ranks have parts of  is summed by the op itself, over those very axes (put_add's updates)
+static bool proposeTerm(LoopSharding &loops, mlir::OpOperand &operand, ShardingAttr made, ShardingAttr term) {
+  unsigned index = operand.getOperandNumber();
+  auto axes = term.getPartialAxes();
+  if (made.getKind() == ReduceKind::Sum && sameAxes(made.getPartialAxes(), axes))
+    return loops.propose(index, resolved(made), false);
+  if (isZero(operand.get()))
+    return true;
+  return made.getPartialAxes().empty() && loops.propose(index, made) && sameAxes(loops.getSummedAxes(index), axes);
+}
+
+static bool isSplitOver(ShardingAttr sharding, llvm::ArrayRef<llvm::StringRef> axes) {
+  return llvm::any_of(llvm::seq<int64_t>(0, sharding.getDims().size()), [&](int64_t dim) {
+    return llvm::any_of(sharding.getDimAxes(dim), [&](llvm::StringRef axis) { return llvm::is_contained(axes, axis); });
+  });
+}
+
+// Indices and conditions are no terms: along the summed axes they are equal on all ranks, or split as what they belong
+// to.
+static bool proposeChoice(LoopSharding &loops, mlir::OpOperand &operand, ShardingAttr made, ShardingAttr term) {
+  unsigned index = operand.getOperandNumber();
+  if (!made.getPartialAxes().empty())
+    return false;
+  if (isSplitOver(made, term.getPartialAxes()))
+    return loops.getOperand(index) == made;
+  loops.propose(index, made, false);
+  return true;
+}
+
+// A linear op of partial terms gives a partial result, unless it makes more than it takes.
+bool Propagation::passPartial(mlir::Operation *op) {
+  ShardingAttr term;
+  for (Value operand : op->getOperands())
+    if (ShardingAttr sharding = made.lookup(operand); !term && !sharding.getPartialAxes().empty())
+      term = sharding;
+  if (!term || term.getKind() != ReduceKind::Sum || op->getNumResults() != 1 || makesMore(op) || !isLinear(op))
+    return false;
+  LoopSharding loops(op, mesh);
+  auto isTerm = [&](mlir::OpOperand &operand) { return !made.lookup(operand.get()).getPartialAxes().empty(); };
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (isTerm(operand))
+      loops.setPartial(operand.getOperandNumber());
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (isFloat(operand.get()) && !proposeTerm(loops, operand, made.lookup(operand.get()), term))
+      return false;
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (!isFloat(operand.get()) && !proposeChoice(loops, operand, made.lookup(operand.get()), term))
+      return false;
+  for (mlir::OpOperand &operand : op->getOpOperands()) {
+    ShardingAttr sharding = loops.getOperand(operand.getOperandNumber());
+    used[&operand] = isTerm(operand) ? withPartial(sharding, term) : sharding;
+  }
+  made[op->getResult(0)] = withPartial(loops.getResult(0), term);
+  return true;
+}
+
+// An op whose result is its owner's takes what the owner has: its own values and those that all ranks have as they are,
+// sums reduced to it. What is computed of values that all ranks have stays so.
+bool Propagation::passOwned(mlir::Operation *op) {
+  ShardingAttr wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : ShardingAttr();
+  auto isEverywhere = [&](Value operand) {
+    ShardingAttr sharding = made.lookup(operand);
+    return sharding.getPartialAxes().empty() && !isOwned(sharding);
+  };
+  if (!wish || !isOwned(wish) || llvm::all_of(op->getOperands(), isEverywhere))
+    return false;
+  SmallVector<ShardingAttr> forms;
+  for (Value operand : op->getOperands()) {
+    ShardingAttr sharding = made.lookup(operand);
+    bool isPlain = sharding.isReplicated() || isOwned(sharding);
+    forms.push_back(isPlain ? sharding : ownedStorage(llvm::cast<mlir::RankedTensorType>(operand.getType()), dataAxes));
+    if (mlir::failed(planReshard(sharding, forms.back())))
+      return false;
+  }
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    used[&operand] = forms[operand.getOperandNumber()];
+  made[op->getResult(0)] = ownedStorage(llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()), dataAxes);
+  return true;
+}
+
+// A sum that some use needs everywhere is reduced once, for its owner too.
+void Propagation::shareReductions(FuncOp function) {
+  function.walk([&](mlir::Operation *op) {
+    for (Value result : op->getResults()) {
+      ShardingAttr sharding = made.lookup(result);
+      if (!sharding || sharding.getPartialAxes().empty())
+        continue;
+      auto isWhole = [&](mlir::OpOperand &use) { return used.lookup(&use) && used.lookup(&use).isReplicated(); };
+      if (llvm::none_of(result.getUses(), isWhole))
+        continue;
+      for (mlir::OpOperand &use : result.getUses())
+        if (used.lookup(&use) && isOwned(used.lookup(&use)) && !llvm::isa<WriteOp>(use.getOwner()))
+          used[&use] = whole(result.getType());
+    }
+  });
+}
+
+// A linear op of values that are partial in different ways, on the way to a split state: each operand is brought to the
+// state's form, so that an accumulator adds reduced parts. Example: add(read @g, dw) where @g is [["fsdp"]] and dw
+// partial over "fsdp": dw is reduced and scattered, the sum is a rank's part.
+bool Propagation::passWished(mlir::Operation *op) {
+  ShardingAttr wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : ShardingAttr();
+  if (wish && isOwned(wish))
+    return false;
+  auto isPartial = [&](Value operand) { return !made.lookup(operand).getPartialAxes().empty(); };
+  if (!wish || llvm::none_of(op->getOperands(), isPartial) || !isLinear(op))
+    return false;
+  LoopSharding loops(op, mesh);
+  if (!loops.propose(op->getNumOperands(), resolved(wish), /*allowReduction=*/false))
+    return false;
+  auto formOf = [&](unsigned index) {
+    ShardingAttr dims = loops.getOperand(index);
+    return isFloat(op->getOperand(index)) ? withPartial(dims, wish) : dims;
+  };
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (mlir::failed(planReshard(made.lookup(operand.get()), formOf(operand.getOperandNumber()))))
+      return false;
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    used[&operand] = formOf(operand.getOperandNumber());
+  made[op->getResult(0)] = wish;
+  return true;
+}
