@@ -42,6 +42,7 @@ LAYOUTS = {
     "fsdp4": ["--mesh", "fsdp=4"],
     "shard-grad-op": ["--mesh", "fsdp=2", "--fsdp-strategy", "shard-grad-op"],
     "dp2-fsdp2": ["--mesh", "dp=2,fsdp=2"],
+    "dp2-server": ["--mesh", "dp=2", "--dp-sync", "parameter-server"],
     "fsdp2-micro2": ["--mesh", "fsdp=2", "--micro-batches", "2"],
 }
 
@@ -61,7 +62,7 @@ PRECISIONS = {
     "fp16": Precision(("--precision", "fp16", "--loss-scale", "dynamic,init=1024"), "losses_fp16.json"),
 }
 
-TABLE = ["dp2", "zero-1", "zero-2", "fsdp2", "fsdp4", "shard-grad-op", "dp2-fsdp2"]  # layouts that every variant meets
+TABLE = ["dp2", "zero-1", "zero-2", "fsdp2", "fsdp4", "shard-grad-op", "dp2-fsdp2", "dp2-server"]  # layouts that every variant meets
 GATHERED = ["fsdp2", "fsdp4", "shard-grad-op", "dp2-fsdp2"]  # those in which parameters are gathered unit by unit
 
 
@@ -75,6 +76,8 @@ class Variant:
 VARIANT_OPTIMIZER = "adamw"
 VARIANTS = {
     "recompute": Variant(("--recompute", "blocks")),
+    "offload-state": Variant(("--offload", "params,grads,optimizer")),
+    "offload-activations": Variant(("--offload", "activations")),
     "no-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "none"), tuple(GATHERED)),
     "late-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "post"), tuple(GATHERED)),
 }
