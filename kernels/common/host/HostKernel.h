@@ -5,8 +5,8 @@
 //   CLEAVE_TRY(kernel->run(buffers));                     // often: allocates nothing above 4 KiB
 //
 // The compiler uses the same function to plan scratch: a kernel that cannot be made cannot be planned either, and
-// the bytes that bufferBytes() names are exactly the bytes that run() touches. An instance belongs to one launch
-// instruction: library memory objects are part of it, so it must not run on two threads at once.
+// the bytes that bufferBytes() names are exactly the bytes that run() touches. Library memory objects are part of an
+// instance, so that it must not run on two threads at once; launches on one thread may share it.
 #ifndef CLEAVE_KERNELS_COMMON_HOST_HOSTKERNEL_H
 #define CLEAVE_KERNELS_COMMON_HOST_HOSTKERNEL_H
 

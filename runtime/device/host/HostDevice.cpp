@@ -68,7 +68,8 @@ void HostDevice::leaveThread(unsigned thread) {
 Status HostDevice::launch(const LaunchRequest &request, ActionPtr *action) {
   if (request.kernel.kind() == fb::KernelKind::generated)
     return bindGenerated(request, threadsOf(request.stream), action);
-  return bindNamed(request, std::min(threadsOf(request.stream), options_.plannedThreads), action);
+  return bindNamed(request, std::min(threadsOf(request.stream), options_.plannedThreads),
+                   kernels_[threadOf(request.stream)], action);
 }
 
 namespace {

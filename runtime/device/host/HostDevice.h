@@ -8,8 +8,9 @@
 #define CLEAVE_RUNTIME_DEVICE_HOST_HOSTDEVICE_H
 
 #include "runtime/base/Gate.h"
-#include "runtime/device/Device.h"
+#include "runtime/device/host/HostLaunch.h"
 
+#include <array>
 #include <deque>
 
 namespace cleave::rt {
@@ -44,6 +45,7 @@ private:
   int teamBefore_ = 1;
   bool wasDynamic_ = false;
   std::vector<Allocation> allocations_;
+  std::array<NamedKernels, kChannels> kernels_; // by thread
   std::deque<Gate> events_; // a deque: gates cannot move
 };
 

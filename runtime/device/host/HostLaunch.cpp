@@ -1,7 +1,5 @@
 #include "runtime/device/host/HostLaunch.h"
 
-#include "kernels/common/host/HostKernel.h"
-
 #include <algorithm>
 #include <omp.h>
 
@@ -72,14 +70,24 @@ private:
 
 class NamedLaunch : public Action {
 public:
-  NamedLaunch(std::unique_ptr<HostKernel> kernel, const std::vector<Address> &operands)
+  NamedLaunch(std::shared_ptr<HostKernel> kernel, const std::vector<Address> &operands)
       : kernel_(std::move(kernel)), operands_(operands) {}
   Status run(unsigned frame, uint32_t) override { return kernel_->run(operands_.at(frame)); }
 
 private:
-  std::unique_ptr<HostKernel> kernel_;
+  std::shared_ptr<HostKernel> kernel_;
   Operands operands_;
 };
+
+Status makeNamed(const KernelDef &def, const fb::Kernel &kernel, int threads, std::shared_ptr<HostKernel> *result) {
+  const auto *params = kernel.params();
+  KernelArgs args;
+  CLEAVE_TRY(KernelArgs::read(def, params ? params->data() : nullptr, lengthOf(params), &args));
+  std::unique_ptr<HostKernel> made;
+  CLEAVE_TRY(makeHostKernel(args, threads, &made));
+  *result = std::move(made);
+  return Status::ok();
+}
 
 Status checkSizes(const KernelDef &def, const HostKernel &kernel, const std::vector<Address> &operands, int threads) {
   std::vector<size_t> needed = kernel.bufferBytes();
@@ -107,17 +115,15 @@ Status bindGenerated(const LaunchRequest &request, int threads, ActionPtr *actio
   return Status::ok();
 }
 
-Status bindNamed(const LaunchRequest &request, int threads, ActionPtr *action) {
+Status bindNamed(const LaunchRequest &request, int threads, NamedKernels &kernels, ActionPtr *action) {
   const KernelDef *def = findKernelDef(request.kernel.name()->string_view());
   if (!def)
     return notFound("there is no kernel '" + request.kernel.name()->str() + "' in this runtime");
-  const auto *params = request.kernel.params();
-  KernelArgs args;
-  CLEAVE_TRY(KernelArgs::read(*def, params ? params->data() : nullptr, lengthOf(params), &args));
-  std::unique_ptr<HostKernel> kernel;
-  CLEAVE_TRY(makeHostKernel(args, threads, &kernel));
+  std::shared_ptr<HostKernel> &kernel = kernels[&request.kernel];
+  if (!kernel)
+    CLEAVE_TRY(makeNamed(*def, request.kernel, threads, &kernel));
   CLEAVE_TRY(checkSizes(*def, *kernel, request.operands, threads));
-  *action = std::make_unique<NamedLaunch>(std::move(kernel), request.operands);
+  *action = std::make_unique<NamedLaunch>(kernel, request.operands);
   return Status::ok();
 }
 
