@@ -234,7 +234,8 @@ plan::PlanningOptions Compilation::planningOptions() {
   planning.target = target.name;
   planning.threads = target.threads;
   planning.scratch = hostScratch;
-  planning.packed = hostPacked;
+  if (!options.train)
+    planning.packed = hostPacked; // a checkpoint holds weights as the model has them
   planning.extent = [](KernelOp kernel) { return static_cast<uint64_t>(kernelExtent(kernel).value_or(1)); };
   planning.constants = [this](llvm::StringRef name, mlir::DenseElementsAttr value) {
     addConstant(model.weights, name, value);

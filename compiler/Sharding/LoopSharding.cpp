@@ -107,6 +107,13 @@ bool LoopSharding::isSummedAlone(int64_t loop) const {
   return true;
 }
 
+// A result that does not walk a parallel loop would be whole of what each rank has a part of.
+bool LoopSharding::isInEveryResult(int64_t loop) const {
+  return llvm::all_of(llvm::ArrayRef(maps).drop_front(numOperands), [&](mlir::AffineMap map) {
+    return llvm::any_of(map.getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
+  });
+}
+
 bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowReduction) {
   auto proposed = axes;
   for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim) {
@@ -114,7 +121,9 @@ bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowRedu
     if (dimAxes.empty())
       continue;
     int64_t loop = maps.empty() ? -1 : loopOf(maps[index].getResult(dim));
-    if (loop < 0 || (isReduction(loop) && !(allowReduction && isSummedAlone(loop))))
+    if (loop < 0)
+      return false;
+    if (isReduction(loop) ? !(allowReduction && isSummedAlone(loop)) : !isInEveryResult(loop))
       return false;
     if (!proposed[loop].empty() && proposed[loop] != dimAxes)
       return false;

@@ -31,6 +31,7 @@ private:
   int64_t loopOf(mlir::AffineExpr expr) const;
   bool isFirstEverywhere(int64_t loop) const;
   bool isSummedAlone(int64_t loop) const;
+  bool isInEveryResult(int64_t loop) const;
   int64_t loopSize(int64_t loop) const;
   ShardingAttr valueSharding(unsigned index, bool isResult) const;
   // How the parts of a split reduction are combined; none for a kind that collectives do not have.

@@ -19,7 +19,10 @@ StateOp addState(ModuleOp module, StringRef name, RankedTensorType type, Role ro
   if (states.begin() != states.end())
     builder.setInsertionPointAfter(&*states.begin());
   StringAttr slotAttr = slot.empty() ? StringAttr() : builder.getStringAttr(slot);
-  return StateOp::create(builder, module.getLoc(), builder.getStringAttr(name), TypeAttr::get(type),
+  std::string symbol = name.str();
+  while (module.lookupSymbol(symbol)) // a parameter of the model that is called `w.exp_avg`
+    symbol += '_';
+  return StateOp::create(builder, module.getLoc(), builder.getStringAttr(symbol), TypeAttr::get(type),
                          RoleAttr::get(module.getContext(), role), segments, slotAttr, ShardingAttr(), UnitAttr());
 }
 

@@ -72,9 +72,15 @@ Status reduceInto(fb::DType dtype, Reduction reduction, const std::byte *from, s
     return reduceTyped<int64_t>(reduction, from, into, count);
   case fb::DType::i32:
     return reduceTyped<int32_t>(reduction, from, into, count);
-  default:
-    return invalidArgument(std::string("cannot reduce elements of type ") + fb::EnumNameDType(dtype));
+  case fb::DType::i16:
+    return reduceTyped<int16_t>(reduction, from, into, count);
+  case fb::DType::i8:
+    return reduceTyped<int8_t>(reduction, from, into, count);
+  case fb::DType::u8:
+  case fb::DType::boolean: // false is 0, true 1
+    return reduceTyped<uint8_t>(reduction, from, into, count);
   }
+  return invalidArgument("cannot reduce elements of the unknown type " + std::to_string(static_cast<int>(dtype)));
 }
 
 } // namespace cleave::rt

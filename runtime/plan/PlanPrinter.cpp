@@ -3,6 +3,7 @@
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/Kinds.h"
 
+#include <algorithm>
 #include <iomanip>
 #include <sstream>
 
@@ -31,6 +32,8 @@ std::string quoted(std::string_view text) {
   }
   return result + "\"";
 }
+
+std::string nameOf(const flatbuffers::String *name) { return printName(textOf(name)); }
 
 class Printer {
 public:
@@ -66,10 +69,10 @@ public:
       out_ << " " << kernelName(static_cast<size_t>(view["kernel"]));
       fieldsPrinted = 1;
     } else if (view.opcode() == Opcode::Call) {
-      out_ << " @" << textOf(plan_.programs()->Get(static_cast<unsigned>(view["program"]))->name());
+      out_ << " @" << nameOf(plan_.programs()->Get(static_cast<unsigned>(view["program"]))->name());
       fieldsPrinted = 1;
     }
-    out_ << " stream " << textOf(plan_.streams()->Get(view.stream()));
+    out_ << " stream " << nameOf(plan_.streams()->Get(view.stream()));
     for (size_t i = 0; i < view.bufferCount(); ++i)
       buffer(view.buffer(i));
     for (size_t i = fieldsPrinted; i < view.info().fields.size(); ++i)
@@ -87,26 +90,26 @@ private:
     out_ << "batch " << plan_.batch() << " micro_batches " << plan_.micro_batches()
          << axes(" data_axes", plan_.data_axes()) << "\n";
     for (size_t i = 0; i < lengthOf(plan_.axes()); ++i)
-      out_ << "axis " << textOf(plan_.axes()->Get(i)->name()) << " " << plan_.axes()->Get(i)->size() << "\n";
+      out_ << "axis " << nameOf(plan_.axes()->Get(i)->name()) << " " << plan_.axes()->Get(i)->size() << "\n";
     out_ << "streams";
     for (size_t i = 0; i < lengthOf(plan_.streams()); ++i)
-      out_ << " " << textOf(plan_.streams()->Get(i));
+      out_ << " " << nameOf(plan_.streams()->Get(i));
     out_ << "\n";
     for (size_t i = 0; i < lengthOf(plan_.properties()); ++i)
-      out_ << "property " << textOf(plan_.properties()->Get(i)->key()) << " "
+      out_ << "property " << nameOf(plan_.properties()->Get(i)->key()) << " "
            << quoted(textOf(plan_.properties()->Get(i)->value())) << "\n";
   }
 
   void region(const fb::Region &region) {
-    out_ << "region " << textOf(region.name()) << " " << fb::EnumNameRegionKind(region.kind())
+    out_ << "region " << nameOf(region.name()) << " " << fb::EnumNameRegionKind(region.kind())
          << (region.space() == fb::Space::host ? " host" : "") << " bytes " << region.bytes() << " frames "
          << region.frames() << "\n";
   }
 
   void state(const fb::State &state) {
-    out_ << "state @" << textOf(state.name()) << " " << fb::EnumNameRole(state.role());
+    out_ << "state @" << nameOf(state.name()) << " " << fb::EnumNameRole(state.role());
     if (!textOf(state.slot()).empty())
-      out_ << " slot " << textOf(state.slot());
+      out_ << " slot " << nameOf(state.slot());
     out_ << " " << fb::EnumNameDType(state.dtype()) << "[" << state.elements() << "] at " << regionName(state.region())
          << "[" << hex(state.offset()) << "]" << axes(" split", state.split_axes())
          << axes(" partial", state.partial_axes()) << "\n";
@@ -122,7 +125,7 @@ private:
     if (segment.init() == fb::InitKind::constant)
       out_ << " " << segment.value();
     if (segment.init() == fb::InitKind::coordinate)
-      out_ << " " << textOf(plan_.axes()->Get(segment.axis())->name());
+      out_ << " " << nameOf(plan_.axes()->Get(segment.axis())->name());
     if (!textOf(segment.source()).empty())
       out_ << " from " << quoted(textOf(segment.source()));
     for (size_t i = 0; i < lengthOf(segment.aliases()); ++i)
@@ -145,7 +148,7 @@ private:
   }
 
   void program(const fb::Program &program) {
-    out_ << "program @" << textOf(program.name()) << (program.entry() ? " entry" : "") << " events " << program.events()
+    out_ << "program @" << nameOf(program.name()) << (program.entry() ? " entry" : "") << " events " << program.events()
          << " {\n";
     for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
       port("input", *program.inputs()->Get(i));
@@ -157,7 +160,7 @@ private:
   }
 
   void port(const char *what, const fb::Port &port) {
-    out_ << "  " << what << " %" << textOf(port.name()) << " " << fb::EnumNameDType(port.dtype());
+    out_ << "  " << what << " %" << nameOf(port.name()) << " " << fb::EnumNameDType(port.dtype());
     shape(port.shape());
     out_ << " at " << regionName(port.region()) << "[" << hex(port.offset()) << "]";
     if (port.batch_dim() >= 0)
@@ -194,13 +197,13 @@ private:
   std::string axes(const char *what, const Axes *indices) {
     std::string text;
     for (size_t i = 0; i < lengthOf(indices); ++i)
-      text += (i ? "," : std::string(what) + " ") + plan_.axes()->Get(indices->Get(i))->name()->str();
+      text += (i ? "," : std::string(what) + " ") + nameOf(plan_.axes()->Get(indices->Get(i))->name());
     return text;
   }
 
-  std::string_view regionName(unsigned index) const { return textOf(plan_.regions()->Get(index)->name()); }
+  std::string regionName(unsigned index) const { return nameOf(plan_.regions()->Get(index)->name()); }
   std::string kernelName(size_t index) const {
-    return "@" + plan_.kernels()->Get(index)->name()->str() + "." + std::to_string(index);
+    return "@" + nameOf(plan_.kernels()->Get(index)->name()) + "." + std::to_string(index);
   }
 
   const fb::Plan &plan_;
@@ -208,6 +211,13 @@ private:
 };
 
 } // namespace
+
+std::string printName(std::string_view name) {
+  bool isPlain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c > 0x20 && c != 0x7f && c != '"' && c != '\\';
+  });
+  return isPlain ? std::string(name) : quoted(name);
+}
 
 std::string printPlan(const fb::Plan &plan) {
   std::string text;

@@ -11,9 +11,13 @@
 #include "runtime/plan/Plan_generated.h"
 
 #include <string>
+#include <string_view>
 
 namespace cleave::rt {
 
+// A name of one word as it stands; others quoted, with control characters escaped: names come from models, and could
+// look like lines of the plan.
+std::string printName(std::string_view name);
 // The plan must have passed openPlan().
 std::string printPlan(const fb::Plan &plan);
 // One instruction, without a newline; messages of the runtime use it too.

@@ -1,6 +1,7 @@
 // The two forms in which people and programs read a summary.
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 
@@ -152,11 +153,11 @@ std::string printPorts(const fb::Plan &plan) {
       continue;
     out << "  " << textOf(program.name()) << "\n";
     for (size_t p = 0; p < lengthOf(program.inputs()); ++p)
-      out << "    input " << textOf(program.inputs()->Get(p)->name()) << ": " << portText(*program.inputs()->Get(p))
-          << "\n";
+      out << "    input " << printName(textOf(program.inputs()->Get(p)->name())) << ": "
+          << portText(*program.inputs()->Get(p)) << "\n";
     for (size_t p = 0; p < lengthOf(program.outputs()); ++p)
-      out << "    output " << textOf(program.outputs()->Get(p)->name()) << ": " << portText(*program.outputs()->Get(p))
-          << "\n";
+      out << "    output " << printName(textOf(program.outputs()->Get(p)->name())) << ": "
+          << portText(*program.outputs()->Get(p)) << "\n";
   }
   return out.str().empty() ? "" : "inputs and outputs of one rank and micro-batch\n" + out.str();
 }

@@ -1,15 +1,31 @@
 #include "compiler/Import/ONNX/States.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
 
+// Names that later passes give to functions, regions, programs, and states of their own, and find them by.
+static bool isReserved(llvm::StringRef symbol) {
+  static const llvm::StringSet<> words = {"mesh",      "infer",    "evaluate",   "update",        "train_step",
+                                          "init",      "snapshot", "persistent", "input",         "output",
+                                          "transient", "residual", "workspace",  "state_copy",    "unreduced",
+                                          "gathered",  "server",   "worker",     "communication", "staging"};
+  static const llvm::StringSet<> owners = {"c0", "micro", "model", "group", "coordinate", "scalar", "host"};
+  llvm::StringRef number = symbol;
+  bool isBucket = number.consume_front("bucket") && llvm::all_of(number, llvm::isDigit);
+  return words.contains(symbol) || owners.contains(symbol.split('.').first) || symbol.ends_with(".grad") ||
+         symbol.starts_with("constant.kernel.") || isBucket;
+}
+
 // Letters, digits, `_` and `.` stay: MLIR prints such symbols without quotes.
-static std::string sanitize(llvm::StringRef name) {
+static std::string sanitize(llvm::StringRef name, Role role) {
   std::string symbol;
   for (char c : name.take_front(200))
     symbol += llvm::isAlnum(c) || c == '.' ? c : '_';
+  if (role != Role::Scalar && isReserved(symbol))
+    symbol = "_" + symbol + "_";
   return symbol.empty() || llvm::isDigit(symbol[0]) || symbol[0] == '.' ? "_" + symbol : symbol;
 }
 
@@ -20,7 +36,7 @@ std::string cleave::onnx_import::declareState(mlir::SymbolTable &symbols, llvm::
   auto original = builder.getStringAttr(name);
   auto initial = InitAttr::get(context, init, init == InitKind::Weights ? original : mlir::StringAttr(), {});
   auto segment = SegmentAttr::get(context, original, type, /*offset=*/0, /*group=*/0, initial, {});
-  auto state = StateOp::create(builder, builder.getUnknownLoc(), builder.getStringAttr(sanitize(name)),
+  auto state = StateOp::create(builder, builder.getUnknownLoc(), builder.getStringAttr(sanitize(name, role)),
                                mlir::TypeAttr::get(type), RoleAttr::get(context, role), builder.getArrayAttr({segment}),
                                /*slot=*/{}, /*storage=*/{}, frozen ? builder.getUnitAttr() : mlir::UnitAttr());
   // States stand before functions. A symbol that is taken is renamed.

@@ -31,7 +31,8 @@ CLEAVE_SHAPE_OP(IotaOp, Fusible)
 namespace {
 // Cuts the row-major index space at the strides of both shapes. [6, 4] -> [24] has the cuts 24, 4, 1 and so the loops
 // d0 = 6 and d1 = 4: the operand is (d0, d1), the result d0 * 4 + d1. Where the cuts do not divide one another
-// ([6, 4] -> [8, 3]: 4 and 3), the finer structure is lost; both sides are then unsplittable from there on.
+// ([6, 4] -> [8, 3]: 4 and 3), the finer structure is lost: both sides are unsplittable from the last cut on at which a
+// dimension of either begins ([2, 6, 4] -> [2, 8, 3]: 24).
 struct ReshapeLoops {
   SmallVector<int64_t> cuts; // descending, first the number of elements, each a multiple of the next
 
@@ -49,6 +50,18 @@ struct ReshapeLoops {
         cuts.push_back(cut);
       else
         break;
+    while (!beginsDimension(a, cuts.back()) || !beginsDimension(b, cuts.back()))
+      cuts.pop_back();
+  }
+
+  static bool beginsDimension(llvm::ArrayRef<int64_t> shape, int64_t cut) {
+    int64_t product = 1;
+    for (int64_t size : llvm::reverse(shape)) {
+      if (product == cut)
+        return true;
+      product *= size;
+    }
+    return product == cut;
   }
 
   int64_t numLoops() const { return static_cast<int64_t>(cuts.size()) - 1; }
