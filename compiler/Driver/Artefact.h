@@ -1,4 +1,5 @@
-// Finds the plan in whatever `cleave compile` may have written: a .plan file, an object, a shared library, an executable.
+// Finds the plan in whatever `cleave compile` may have written: a .plan file, an object, a shared library, an
+// executable.
 #ifndef CLEAVE_COMPILER_DRIVER_ARTEFACT_H
 #define CLEAVE_COMPILER_DRIVER_ARTEFACT_H
 

@@ -1,6 +1,6 @@
 #include "compiler/Driver/Batch.h"
 
-#include "compiler/Support/Error.h"
+#include "compiler/Support/Usage.h"
 
 using namespace cleave;
 
@@ -8,7 +8,7 @@ llvm::Expected<int64_t> cleave::deriveBoundBatch(const CompileOptions &options) 
   int64_t parts = options.dataRanks() * options.microBatches;
   if (*options.globalBatch % parts == 0)
     return *options.globalBatch / parts;
-  return makeError("--global-batch: " + llvm::Twine(*options.globalBatch) + " is not a multiple of " +
-                   llvm::Twine(parts) + " (" + llvm::Twine(options.dataRanks()) + " data ranks x " +
-                   llvm::Twine(options.microBatches) + " micro-batches)");
+  return usageError("--global-batch", llvm::Twine(*options.globalBatch) + " is not a multiple of " +
+                                          llvm::Twine(parts) + " (" + llvm::Twine(options.dataRanks()) +
+                                          " data ranks x " + llvm::Twine(options.microBatches) + " micro-batches)");
 }

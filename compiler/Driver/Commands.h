@@ -15,9 +15,10 @@ llvm::Error inspect(llvm::StringRef artefact, InspectForm form, llvm::raw_ostrea
 // Proves the plan over all ranks; prints one line, or fails with every finding.
 llvm::Error verify(llvm::StringRef artefact, llvm::raw_ostream &out);
 
-// Writes `model` with the weights of the checkpoint in place of its initializers.
+// Writes `model` with the weights of the checkpoint in place of its initializers. Above the limit, which keeps clear of
+// protobuf's of 2 GiB, they lie beside it in OUTPUT.data.
 llvm::Error exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef model, llvm::StringRef output,
-                             llvm::raw_ostream &out);
+                             llvm::raw_ostream &out, uint64_t embeddedLimit = 1ull << 30);
 
 } // namespace cleave
 

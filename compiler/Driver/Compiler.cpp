@@ -9,13 +9,14 @@
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PhaseRunner.h"
+#include "compiler/Driver/StatusError.h"
 #include "compiler/Driver/Target.h"
 #include "compiler/Driver/Ties.h"
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Planning/PlanWriter.h"
 #include "compiler/Sharding/Offload.h"
-#include "compiler/Support/Error.h"
+#include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
@@ -45,8 +46,7 @@ std::string identifierOf(llvm::StringRef output) {
 
 // llvm::writeToOutput would end the program where the disk is full.
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
-  rt::Status status = rt::writeFileAtomically(path.str(), {bytes.data(), bytes.size()});
-  return status.isOk() ? llvm::Error::success() : makeError(status.message());
+  return toError(rt::writeFileAtomically(path.str(), {bytes.data(), bytes.size()}));
 }
 
 // Temporary object files, removed with it.
@@ -127,7 +127,7 @@ llvm::Error Compilation::checkOutput() const {
   if (!llvm::sys::fs::is_directory(directory))
     return usageError("-o " + path, "there is no directory '" + directory + "'; make it first");
   if (llvm::sys::fs::access(directory, llvm::sys::fs::AccessMode::Write))
-    return makeError("-o " + path + ": the directory '" + directory + "' cannot be written to");
+    return makeError(path + ": the directory '" + directory + "' cannot be written to");
   if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
     return usageError("-o " + path, "is neither a regular file nor a new name");
   std::vector<ReadFile> read = {{options.model, "the model"}};
@@ -244,8 +244,9 @@ plan::PlanningOptions Compilation::planningOptions() {
   planning.prefetch.backward =
       plan::parseBackwardPrefetch(options.backwardPrefetch).value_or(plan::BackwardPrefetch::Pre);
   planning.prefetch.inFlight = static_cast<unsigned>(options.gathersInFlight);
-  planning.offloadResiduals = llvm::cantFail(parseOffload(options.offload)).activations; // read by lowerToKernels
-  planning.shareGathers = options.fsdpStrategy == "shard-grad-op";
+  // lowerToKernels has read these two.
+  planning.offloadResiduals = llvm::cantFail(parseOffload(options.offload)).activations;
+  planning.shareGathers = llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)) == FsdpStrategy::ShardGradOp;
   planning.properties.insert(ranges.begin(), ranges.end());
   // What inspect says of kernels in these types.
   for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
@@ -318,7 +319,12 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
                                                    : LinkKind::Object;
   if (llvm::Error error = linkArtefact(kind, files.get(), output()))
     return error;
-  return options.emit == Emit::Executable ? llvm::Error::success() : writeHeader(name);
+  llvm::Error error = options.emit == Emit::Executable ? llvm::Error::success() : writeHeader(name);
+  if (!error)
+    error = weights->commit();
+  if (error)
+    llvm::sys::fs::remove(output()); // of no use without them
+  return error;
 }
 
 llvm::Error Compilation::emit() {

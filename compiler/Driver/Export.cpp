@@ -1,12 +1,12 @@
 // `cleave export`: a checkpoint's tensors put back into the ONNX file they came from.
 //
-// The graph is left as it is; only the initializers that the checkpoint holds change. Beyond 1 GiB of weights the
-// file would meet protobuf's 2 GiB bound, so that tensors then go to OUTPUT.data as ONNX external data.
+// The graph is left as it is; only the initializers that the checkpoint holds change, and external data move along. Of
+// too many bytes the file would meet protobuf's 2 GiB bound: tensors then go to OUTPUT.data as ONNX external data.
 
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Overwrites.h"
-#include "compiler/Import/ONNX/Proto.h"
-#include "compiler/Support/Error.h"
+#include "compiler/Driver/StatusError.h"
+#include "compiler/Import/ONNX/TensorReader.h"
 #include "compiler/Support/Usage.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/state/Checkpoint.h"
@@ -17,14 +17,13 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <climits>
 #include <cstring>
 #include <fstream>
 
 using namespace cleave;
 
 namespace {
-
-constexpr uint64_t embeddedLimit = 1ull << 30;
 
 llvm::Expected<onnx::ModelProto> readModel(llvm::StringRef path) {
   std::ifstream file(path.str(), std::ios::binary);
@@ -35,6 +34,8 @@ llvm::Expected<onnx::ModelProto> readModel(llvm::StringRef path) {
     return makeError(path + ": not an ONNX model (the protobuf does not parse)");
   return model;
 }
+
+std::string dataPath(llvm::StringRef output) { return (output + ".data").str(); }
 
 std::optional<rt::ElementType> elementType(int onnxType) {
   switch (onnxType) {
@@ -51,13 +52,6 @@ std::optional<rt::ElementType> elementType(int onnxType) {
   }
 }
 
-// Where tensors that do not fit into the file go.
-struct ExternalData {
-  bool used = false;
-  std::string location; // relative to the model
-  std::string bytes;
-};
-
 void clearData(onnx::TensorProto &tensor) {
   tensor.clear_float_data();
   tensor.clear_double_data();
@@ -73,19 +67,39 @@ void addEntry(onnx::TensorProto &tensor, const char *key, const std::string &val
   entry->set_value(value);
 }
 
-void store(onnx::TensorProto &tensor, llvm::StringRef bytes, ExternalData &external) {
-  clearData(tensor);
-  if (!external.used) {
-    tensor.set_raw_data(bytes.data(), bytes.size());
-    return;
+// Where the tensors' new bytes go: into the model, or end to end into a file beside it.
+class TensorStore {
+public:
+  llvm::Error openBeside(llvm::StringRef path) {
+    location = llvm::sys::path::filename(path).str(); // relative to the model
+    return toError(rt::AtomicFile::create(path.str(), &file));
   }
-  external.bytes.resize((external.bytes.size() + 63) / 64 * 64);
-  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
-  addEntry(tensor, "location", external.location);
-  addEntry(tensor, "offset", std::to_string(external.bytes.size()));
-  addEntry(tensor, "length", std::to_string(bytes.size()));
-  external.bytes.append(bytes.data(), bytes.size());
-}
+
+  llvm::Error put(onnx::TensorProto &tensor, llvm::ArrayRef<char> bytes) {
+    clearData(tensor);
+    if (location.empty()) {
+      tensor.set_raw_data(bytes.data(), bytes.size());
+      return llvm::Error::success();
+    }
+    const std::string gap((64 - size % 64) % 64, '\0');
+    size += gap.size();
+    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+    addEntry(tensor, "location", location);
+    addEntry(tensor, "offset", std::to_string(size));
+    addEntry(tensor, "length", std::to_string(bytes.size()));
+    size += bytes.size();
+    rt::Status status = file.write(gap.data(), gap.size());
+    return toError(status.isOk() ? file.write(bytes.data(), bytes.size()) : status);
+  }
+
+  bool isBeside() const { return !location.empty(); }
+  llvm::Error commit() { return toError(file.commit()); }
+
+private:
+  std::string location;
+  rt::AtomicFile file;
+  uint64_t size = 0;
+};
 
 // Whether the name is another one of a tensor (--tie), which may then be transposed.
 bool isAlias(const rt::CheckpointTensors &tensors, const std::string &name) {
@@ -103,7 +117,17 @@ std::string transpose(const std::string &bytes, int64_t rows, int64_t columns, s
   return result;
 }
 
-llvm::Error replace(onnx::TensorProto &tensor, const rt::TensorView &value, bool mayTranspose, ExternalData &external) {
+// An initializer that is stored anew: with the checkpoint's value, or with its own from external data, which would be
+// looked for beside the new file.
+struct Change {
+  onnx::TensorProto *tensor;
+  const rt::TensorView *value; // null: `kept`
+  llvm::ArrayRef<char> kept;
+};
+
+llvm::Error replace(const Change &change, bool mayTranspose, TensorStore &store) {
+  onnx::TensorProto &tensor = *change.tensor;
+  const rt::TensorView &value = *change.value;
   auto type = elementType(tensor.data_type());
   bool isTransposed = mayTranspose && tensor.dims_size() == 2 && value.shape.size() == 2 &&
                       tensor.dims(0) != tensor.dims(1) && tensor.dims(0) == value.shape[1] &&
@@ -119,8 +143,30 @@ llvm::Error replace(onnx::TensorProto &tensor, const rt::TensorView &value, bool
   rt::convertElements(value.type, value.data, *type, reinterpret_cast<std::byte *>(bytes.data()), elements);
   if (isTransposed)
     bytes = transpose(bytes, value.shape[0], value.shape[1], rt::elementSize(*type));
-  store(tensor, bytes, external);
-  return llvm::Error::success();
+  return store.put(tensor, bytes);
+}
+
+llvm::Expected<std::vector<Change>> collectChanges(onnx::ModelProto &model, const rt::CheckpointTensors &tensors,
+                                                   onnx_import::TensorReader &reader) {
+  std::vector<Change> changes;
+  for (onnx::TensorProto &tensor : *model.mutable_graph()->mutable_initializer()) {
+    if (auto found = tensors.byName.find(tensor.name()); found != tensors.byName.end()) {
+      changes.push_back({&tensor, &found->second, {}});
+    } else if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+      auto kept = reader.read(tensor);
+      if (!kept)
+        return makeError("initializer '" + tensor.name() + "': " + llvm::toString(kept.takeError()));
+      changes.push_back({&tensor, nullptr, kept->bytes});
+    }
+  }
+  return changes;
+}
+
+uint64_t bytesOf(const Change &change) {
+  if (!change.value)
+    return change.kept.size();
+  auto type = elementType(change.tensor->data_type());
+  return change.value->bytes / rt::elementSize(change.value->type) * (type ? rt::elementSize(*type) : 0);
 }
 
 // Relative to the model; empty: none.
@@ -129,27 +175,6 @@ llvm::StringRef externalLocation(const onnx::TensorProto &tensor) {
     if (entry.key() == "location")
       return entry.value();
   return {};
-}
-
-// A tensor that keeps its value, but whose external data would be looked for beside the new file.
-llvm::Error embed(onnx::TensorProto &tensor, llvm::StringRef modelPath) {
-  uint64_t offset = 0, length = 0;
-  for (const auto &entry : tensor.external_data()) {
-    if (entry.key() == "offset")
-      offset = std::strtoull(entry.value().c_str(), nullptr, 10);
-    if (entry.key() == "length")
-      length = std::strtoull(entry.value().c_str(), nullptr, 10);
-  }
-  llvm::SmallString<256> file(llvm::sys::path::parent_path(modelPath));
-  llvm::sys::path::append(file, externalLocation(tensor));
-  std::ifstream stream(file.str().str(), std::ios::binary);
-  std::string bytes(length, '\0');
-  if (!stream.seekg(static_cast<std::streamoff>(offset)) ||
-      !stream.read(bytes.data(), static_cast<std::streamsize>(length)))
-    return makeError("initializer '" + tensor.name() + "': cannot read its external data in " + file.str());
-  clearData(tensor);
-  tensor.set_raw_data(bytes);
-  return llvm::Error::success();
 }
 
 // The output beside what is read: the model, its external data, and the checkpoint's directory.
@@ -162,7 +187,7 @@ llvm::Error checkOutput(llvm::StringRef output, llvm::StringRef modelPath, const
       llvm::sys::path::append(file, location);
       read.push_back({file.str().str(), "external data of the model"});
     }
-  if (llvm::Error error = checkOverwrites("-o", {output.str(), output.str() + ".data"}, read))
+  if (llvm::Error error = checkOverwrites("-o", {output.str(), dataPath(output)}, read))
     return error;
   llvm::StringRef folder = llvm::sys::path::parent_path(output);
   bool isInside = false;
@@ -172,44 +197,62 @@ llvm::Error checkOutput(llvm::StringRef output, llvm::StringRef modelPath, const
                   : llvm::Error::success();
 }
 
-llvm::Error toError(rt::Status status) { return status.isOk() ? llvm::Error::success() : makeError(status.message()); }
+// Both files or none: what can fail for want of room is done before the first one appears.
+llvm::Error write(const onnx::ModelProto &model, llvm::StringRef output, TensorStore &store) {
+  if (model.ByteSizeLong() > INT_MAX)
+    return makeError(output + ": the model would be larger than 2 GiB, which protobuf cannot hold");
+  std::string text = model.SerializeAsString();
+  rt::AtomicFile file;
+  rt::Status status = rt::AtomicFile::create(output.str(), &file);
+  if (status.isOk())
+    status = file.write(text.data(), text.size());
+  if (!status.isOk())
+    return toError(status);
+  if (llvm::Error error = store.isBeside() ? store.commit() : llvm::Error::success())
+    return error;
+  status = file.commit();
+  if (!status.isOk() && store.isBeside())
+    llvm::sys::fs::remove(dataPath(output));
+  return toError(status);
+}
 
 } // namespace
 
 llvm::Error cleave::exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef modelPath, llvm::StringRef output,
-                                     llvm::raw_ostream &out) {
+                                     llvm::raw_ostream &out, uint64_t embeddedLimit) {
   rt::CheckpointTensors tensors;
   if (llvm::Error error = toError(rt::loadCheckpointTensors(checkpoint.str(), &tensors)))
     return error;
   auto model = readModel(modelPath);
   if (!model)
     return model.takeError();
-
   if (llvm::Error error = checkOutput(output, modelPath, *model, tensors.path))
     return error;
-  uint64_t total = 0;
-  for (const auto &[name, value] : tensors.byName)
-    total += value.bytes;
-  ExternalData external{total > embeddedLimit, llvm::sys::path::filename(output).str() + ".data", {}};
 
-  size_t replaced = 0;
-  for (onnx::TensorProto &tensor : *model->mutable_graph()->mutable_initializer()) {
-    auto found = tensors.byName.find(tensor.name());
-    bool kept = found == tensors.byName.end();
-    if (kept && tensor.data_location() != onnx::TensorProto::EXTERNAL)
-      continue;
-    if (llvm::Error error =
-            kept ? embed(tensor, modelPath) : replace(tensor, found->second, isAlias(tensors, tensor.name()), external))
-      return error;
-    replaced += !kept;
-  }
+  llvm::StringRef directory = llvm::sys::path::parent_path(modelPath);
+  onnx_import::ExternalData external(directory.empty() ? "." : directory.str());
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  onnx_import::TensorReader reader(&context, external);
+  auto changes = collectChanges(*model, tensors, reader);
+  if (!changes)
+    return changes.takeError();
+  size_t replaced = llvm::count_if(*changes, [](const Change &change) { return change.value != nullptr; });
   if (replaced == 0)
     return makeError("no initializer of " + modelPath + " is in checkpoint " + checkpoint +
                      "; was the checkpoint made from this model?");
-  if (external.used)
-    if (llvm::Error error = toError(rt::writeFileAtomically(output.str() + ".data", external.bytes)))
+
+  uint64_t total = 0;
+  for (const Change &change : *changes)
+    total += bytesOf(change);
+  TensorStore store;
+  if (total > embeddedLimit)
+    if (llvm::Error error = store.openBeside(dataPath(output)))
       return error;
-  if (llvm::Error error = toError(rt::writeFileAtomically(output.str(), model->SerializeAsString())))
+  for (const Change &change : *changes)
+    if (llvm::Error error = change.value ? replace(change, isAlias(tensors, change.tensor->name()), store)
+                                         : store.put(*change.tensor, change.kept))
+      return error;
+  if (llvm::Error error = write(*model, output, store))
     return error;
   out << "wrote " << output << ": " << replaced << " initializers from " << tensors.path << "\n";
   return llvm::Error::success();

@@ -7,7 +7,7 @@
 #include "compiler/Sharding/Pipeline.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
-#include "compiler/Support/Error.h"
+#include "compiler/Support/Usage.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Pipeline.h"
 #include "compiler/Training/TrainingOptions.h"
@@ -25,16 +25,16 @@ llvm::Expected<StatePolicy> statePolicy(const CompileOptions &options) {
   StatePolicy policy;
   auto strategy = parseFsdpStrategy(options.axisSize("fsdp") > 1 ? options.fsdpStrategy : "no-shard");
   if (!strategy)
-    return makeError("--fsdp-strategy: " + llvm::toString(strategy.takeError()));
+    return usageError("--fsdp-strategy", llvm::toString(strategy.takeError()));
   auto sync = parseGradSync(options.gradSync, *strategy);
   if (!sync)
-    return makeError("--grad-sync: " + llvm::toString(sync.takeError()));
+    return usageError("--grad-sync", llvm::toString(sync.takeError()));
   auto where = parseDpSync(options.dpSync);
   if (!where)
-    return makeError("--dp-sync: " + llvm::toString(where.takeError()));
+    return usageError("--dp-sync", llvm::toString(where.takeError()));
   auto offload = parseOffload(options.offload);
   if (!offload)
-    return makeError("--offload: " + llvm::toString(offload.takeError()));
+    return usageError("--offload", llvm::toString(offload.takeError()));
   // With one micro-batch both give the same; a gradient that leaves the device reduced need not come back to be.
   if (offload->grads && options.microBatches == 1)
     sync = GradSync::Every;
@@ -60,7 +60,7 @@ llvm::Error setUnits(const CompileOptions &options, const StatePolicy &policy, T
   if (units.consume_front("size=")) {
     auto bytes = parseByteSize(units);
     if (!bytes)
-      return makeError("--fsdp-units: " + llvm::toString(bytes.takeError()));
+      return usageError("--fsdp-units", llvm::toString(bytes.takeError()));
     training.bucketBytes = training.firstBucketBytes = *bytes;
   } else {
     training.units = units.str();
@@ -72,12 +72,12 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, c
   TrainingOptions training;
   auto optimizer = parseOptimizer(options.optimizer);
   if (!optimizer)
-    return makeError("--optimizer: " + llvm::toString(optimizer.takeError()));
+    return usageError("--optimizer", llvm::toString(optimizer.takeError()));
   training.optimizer = *optimizer;
   for (const std::string &text : options.paramGroups) {
     auto group = parseParamGroup(text);
     if (!group)
-      return makeError("--param-group: " + llvm::toString(group.takeError()));
+      return usageError("--param-group", llvm::toString(group.takeError()));
     training.groups.push_back(*group);
   }
   auto average = parseLossAverage(options.lossAverage);
@@ -86,10 +86,10 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, c
   training.lossAverage = *average;
   auto precision = parsePrecision(options.precision);
   if (!precision)
-    return makeError("--precision: " + llvm::toString(precision.takeError()));
+    return usageError("--precision", llvm::toString(precision.takeError()));
   auto lossScale = parseLossScale(options.lossScale);
   if (!lossScale)
-    return makeError("--loss-scale: " + llvm::toString(lossScale.takeError()));
+    return usageError("--loss-scale", llvm::toString(lossScale.takeError()));
   training.precision = *precision;
   training.lossScale = *lossScale;
   training.freeze = options.freeze;

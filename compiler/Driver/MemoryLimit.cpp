@@ -1,8 +1,9 @@
 #include "compiler/Driver/MemoryLimit.h"
 
 #include "compiler/Driver/Lowering.h"
+#include "compiler/Driver/StatusError.h"
 #include "compiler/Planning/PlanWriter.h"
-#include "compiler/Support/Error.h"
+#include "compiler/Sharding/StateStorage.h"
 #include "compiler/Training/Recompute.h"
 #include "runtime/plan/PlanReader.h"
 
@@ -61,14 +62,15 @@ std::string remedies(const rt::PlanSummary &summary, const CompileOptions &optio
   if (options.train && options.recompute == "none")
     ways.push_back("--recompute auto");
   bool isSharded = options.train && options.axisSize("fsdp") > 1;
-  bool isFull = options.fsdpStrategy == "full-shard" || options.fsdpStrategy == "zero-3";
-  if (isSharded && !isFull)
+  FsdpStrategy strategy = llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)); // read by lowerToKernels
+  if (isSharded && strategy != FsdpStrategy::FullShard)
     ways.push_back("--fsdp-strategy full-shard");
-  if (isSharded && options.fsdpStrategy != "no-shard")
+  if (isSharded && strategy != FsdpStrategy::NoShard)
     ways.push_back("more ranks on the axis fsdp");
   if (uint64_t ranks = isSharded ? 0 : shardsThatFit(summary, options, limit))
-    ways.push_back("--mesh fsdp=" + std::to_string(ranks) +
-                   (options.dpSync == "all-reduce" ? "" : " with --dp-sync all-reduce"));
+    ways.push_back(
+        "--mesh fsdp=" + std::to_string(ranks) +
+        (llvm::cantFail(parseDpSync(options.dpSync)) == DpSync::AllReduce ? "" : " with --dp-sync all-reduce"));
   if (options.train && options.offload.empty())
     ways.push_back("--offload optimizer,grads");
   auto batch = options.dims.find(options.batchDim.empty() ? "batch" : options.batchDim);
@@ -125,7 +127,7 @@ private:
       return bytes.takeError();
     const rt::fb::Plan *opened = nullptr;
     if (rt::Status status = rt::openPlan(bytes->data(), bytes->size(), &opened); !status.isOk())
-      return makeError(status.message());
+      return toError(status);
     return rt::largestKind(rt::summarize(*opened)).totalBytes;
   }
 

@@ -1,7 +1,9 @@
 #include "compiler/Driver/PhaseRunner.h"
 
+#include "compiler/Driver/StatusError.h"
 #include "compiler/Import/Registry/OperatorRegistry.h"
-#include "compiler/Support/Error.h"
+#include "compiler/Support/Usage.h"
+#include "compiler/Training/Diagnose.h"
 #include "runtime/state/AtomicFile.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -25,11 +27,11 @@ public:
       : log(log), handler(context, [this](mlir::Diagnostic &diagnostic) { return collect(diagnostic); }) {}
 
   // The first error with its notes, and how many more there were.
-  std::string summary() const {
-    if (errors.empty())
-      return "a pass failed without saying why";
-    std::string more = errors.size() > 1 ? llvm::formatv(" (and {0} more)", errors.size() - 1).str() : "";
-    return errors.front() + more;
+  llvm::Error summary() const {
+    if (count == 0)
+      return makeError("a pass failed without saying why");
+    std::string text = first + (count > 1 ? llvm::formatv(" (and {0} more)", count - 1).str() : "");
+    return isUsage ? llvm::make_error<UsageError>(text) : makeError(text);
   }
 
 private:
@@ -47,12 +49,17 @@ private:
     for (mlir::Diagnostic &note : diagnostic.getNotes())
       if (std::string words = note.str(); words.find('\n') == std::string::npos) // not a whole function's text
         stream << "; " << words;
-    errors.push_back(text);
+    if (count++ == 0) {
+      first = text;
+      isUsage = isUsageError(diagnostic);
+    }
     return mlir::success();
   }
 
   llvm::raw_ostream &log;
-  std::vector<std::string> errors;
+  size_t count = 0; // of errors
+  std::string first;
+  bool isUsage = false; // the first one
   llvm::StringSet<> said;
   mlir::ScopedDiagnosticHandler handler;
 };
@@ -70,8 +77,8 @@ llvm::Error PhaseRunner::addInserted(Phase phase, mlir::OpPassManager &manager) 
       llvm::StringRef said = llvm::StringRef(message).split('\n').first;
       if (size_t error = said.find("error: "); error != llvm::StringRef::npos)
         said = said.drop_front(error + llvm::StringRef("error: ").size());
-      return makeError("--insert " + llvm::Twine(phaseName(phase)) + "=" + pipeline + ": " + said +
-                       " (is the plug-in that has it loaded?)");
+      return usageError("--insert " + llvm::Twine(phaseName(phase)) + "=" + pipeline,
+                        said + " (is the plug-in that has it loaded?)");
     }
   }
   return llvm::Error::success();
@@ -87,7 +94,7 @@ llvm::Error PhaseRunner::dump(Phase phase) {
   if (options.dumpPhases.empty())
     return llvm::Error::success();
   if (std::error_code code = llvm::sys::fs::create_directories(options.dumpPhases))
-    return makeError("--dump-phases " + options.dumpPhases + ": " + code.message());
+    return makeError(options.dumpPhases + ": cannot make the directory of --dump-phases: " + code.message());
   return writeModule(module, dumpPath(options, phase));
 }
 
@@ -98,7 +105,7 @@ llvm::Error PhaseRunner::run(Phase phase, const std::function<void(mlir::OpPassM
     return error;
   DiagnosticCollector errors(module->getContext(), log);
   if (mlir::failed(manager.run(module)))
-    return makeError(errors.summary());
+    return errors.summary();
   finished = options.stopAfter == phase;
   return dump(phase);
 }
@@ -109,11 +116,11 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
     llvm::SmallString<256> path(given);
     llvm::sys::fs::make_absolute(path);
     if (!llvm::sys::fs::exists(path))
-      return makeError("--load-pass-plugin " + given + ": no such file");
+      return usageError("--load-pass-plugin " + given, "no such file");
     auto passes = mlir::PassPlugin::load(path.str().str());
     if (!passes)
-      return makeError("--load-pass-plugin " + given +
-                       ": not a library of passes: " + llvm::toString(passes.takeError()));
+      return usageError("--load-pass-plugin " + given,
+                        "not a library of passes: " + llvm::toString(passes.takeError()));
     passes->registerPassRegistryCallbacks();
     // A library may carry a dialect too; one that does not is no error.
     if (auto dialect = mlir::DialectPlugin::load(path.str().str()))
@@ -121,7 +128,7 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
     else
       llvm::consumeError(dialect.takeError());
     if (llvm::Error error = checkRegistrations())
-      return makeError("--load-pass-plugin " + given + ": " + llvm::toString(std::move(error)));
+      return usageError("--load-pass-plugin " + given, llvm::toString(std::move(error)));
   }
   return llvm::Error::success();
 }
@@ -135,6 +142,5 @@ llvm::Error cleave::writeModule(mlir::ModuleOp module, llvm::StringRef path) {
     llvm::outs() << text;
     return llvm::Error::success();
   }
-  rt::Status status = rt::writeFileAtomically(path.str(), text);
-  return status.isOk() ? llvm::Error::success() : makeError(status.message());
+  return toError(rt::writeFileAtomically(path.str(), text));
 }

@@ -2,6 +2,7 @@
 
 #include "compiler/Planning/PlanWriter.h"
 #include "compiler/Support/Usage.h"
+#include "compiler/Training/States.h"
 #include "runtime/state/FloatConversion.h"
 
 #include "llvm/Support/Format.h"
@@ -13,19 +14,17 @@ using namespace cleave;
 
 namespace {
 
-llvm::Expected<std::vector<double>> valuesOf(llvm::StringRef name, const WeightTensor &tensor) {
-  std::optional<rt::fb::DType> wire = plan::wireType(tensor.type.getElementType());
-  if (!wire || !rt::isFloating(rt::elementType(*wire)))
-    return usageError("--tie", "'" + name + "' is not of a floating-point type");
-  std::vector<double> values(static_cast<size_t>(tensor.type.getNumElements()));
-  rt::convertElements(rt::elementType(*wire), reinterpret_cast<const std::byte *>(tensor.bytes.data()),
-                      rt::ElementType::f64, reinterpret_cast<std::byte *>(values.data()), values.size());
-  return values;
+bool isFloating(const WeightTensor &tensor) {
+  std::optional<rt::fb::DType> type = plan::wireType(tensor.type.getElementType());
+  return type && rt::isFloating(rt::elementType(*type));
 }
 
-bool isTransposed(mlir::RankedTensorType a, mlir::RankedTensorType b) {
-  return a.getRank() == 2 && b.getRank() == 2 && a.getDimSize(0) == b.getDimSize(1) &&
-         a.getDimSize(1) == b.getDimSize(0);
+std::vector<double> valuesOf(const WeightTensor &tensor) {
+  std::vector<double> values(static_cast<size_t>(tensor.type.getNumElements()));
+  rt::convertElements(rt::elementType(*plan::wireType(tensor.type.getElementType())),
+                      reinterpret_cast<const std::byte *>(tensor.bytes.data()), rt::ElementType::f64,
+                      reinterpret_cast<std::byte *>(values.data()), values.size());
+  return values;
 }
 
 // The largest difference of a's elements from b's at the places that `at` gives. NaN is equal to itself alone.
@@ -45,19 +44,21 @@ llvm::Error checkTie(const WeightMap &weights, llvm::StringRef pair) {
   const WeightTensor *kept = weights.find(keptName), *tied = weights.find(tiedName);
   if (!kept || !tied || kept == tied || kept->type.getElementType() != tied->type.getElementType())
     return llvm::Error::success();
-  bool isEqualShape = kept->type == tied->type, canTranspose = isTransposed(kept->type, tied->type);
+  bool isEqualShape = kept->type == tied->type, canTranspose = areTransposed(kept->type, tied->type);
   if (!isEqualShape && !canTranspose)
     return llvm::Error::success();
-  auto a = valuesOf(keptName, *kept), b = valuesOf(tiedName, *tied);
-  if (!a || !b)
-    return llvm::joinErrors(a.takeError(), b.takeError());
+  if (!isFloating(*kept))
+    return usageError("--tie", "'" + keptName + "' and '" + tiedName + "' are not of a floating-point type");
+  if (isEqualShape && kept->bytes == tied->bytes) // as nearly always
+    return llvm::Error::success();
+  std::vector<double> a = valuesOf(*kept), b = valuesOf(*tied);
   double difference = 0;
   if (isEqualShape) {
-    difference = largestDifference(*a, *b, [](size_t i) { return i; });
+    difference = largestDifference(a, b, [](size_t i) { return i; });
   } else {
     size_t rows = static_cast<size_t>(kept->type.getDimSize(0)),
            columns = static_cast<size_t>(kept->type.getDimSize(1));
-    difference = largestDifference(*a, *b, [=](size_t i) { return i % columns * rows + i / columns; });
+    difference = largestDifference(a, b, [=](size_t i) { return i % columns * rows + i / columns; });
   }
   if (difference == 0)
     return llvm::Error::success();

@@ -1,10 +1,9 @@
 #include "compiler/Driver/WeightsImage.h"
 
+#include "compiler/Driver/StatusError.h"
 #include "compiler/Planning/PlanWriter.h"
-#include "compiler/Support/Error.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
-#include "runtime/state/SafeTensors.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
@@ -16,8 +15,6 @@ namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
 namespace {
-
-llvm::Error toError(rt::Status status) { return status.isOk() ? llvm::Error::success() : makeError(status.message()); }
 
 llvm::Expected<rt::TensorView> viewOf(llvm::StringRef name, const WeightTensor &tensor) {
   std::optional<rt::fb::DType> type = plan::wireType(tensor.type.getElementType());
@@ -37,11 +34,10 @@ llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights
   std::vector<rt::TensorView> views;
   llvm::StringSet<> seen;
   std::vector<std::pair<const rt::fb::State *, const rt::fb::Segment *>> segments;
-  for (const rt::fb::Plan *kind : rt::kindsOf(plan))
-    for (size_t i = 0; i < rt::lengthOf(kind->states()); ++i) // a model may have no weights
-      for (const rt::fb::Segment *segment : *kind->states()->Get(i)->segments())
-        if (segment->init() == rt::fb::InitKind::weights)
-          segments.emplace_back(kind->states()->Get(i), segment);
+  for (const rt::KindState &each : rt::statesOf(plan))
+    for (const rt::fb::Segment *segment : *each.state->segments())
+      if (segment->init() == rt::fb::InitKind::weights)
+        segments.emplace_back(each.state, segment);
   for (auto [state, segment] : segments) {
     bool named = segment->source() && segment->source()->size();
     llvm::StringRef name = named ? segment->source()->c_str() : segment->name()->c_str();
@@ -62,11 +58,10 @@ llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights
 llvm::Expected<WeightsImage> writeBeside(const std::vector<rt::TensorView> &views, llvm::StringRef output) {
   llvm::SmallString<256> directory(output);
   directory += ".weights";
-  if (std::error_code code = fs::create_directories(directory))
-    return makeError(directory + ": " + code.message());
   WeightsImage image;
   image.file = (path::filename(directory) + "/model.safetensors").str();
-  if (llvm::Error error = toError(rt::writeSafeTensors((directory + "/model.safetensors").str(), views)))
+  image.beside = std::make_unique<WeightsFile>(directory);
+  if (llvm::Error error = image.beside->write(views))
     return error;
   return image;
 }
@@ -91,6 +86,29 @@ llvm::Expected<WeightsImage> writeEmbedded(const std::vector<rt::TensorView> &vi
 }
 
 } // namespace
+
+llvm::Error WeightsFile::write(const std::vector<rt::TensorView> &tensors) {
+  std::error_code code = fs::create_directory(directory, /*IgnoreExisting=*/false);
+  isNew = !code;
+  if (code && code != std::errc::file_exists)
+    return makeError(directory + ": " + code.message());
+  rt::Status status = file.emplace().create(directory + "/model.safetensors", tensors);
+  for (size_t i = 0; i < tensors.size() && status.isOk(); ++i)
+    status = file->append(tensors[i].data, tensors[i].bytes);
+  return toError(status);
+}
+
+llvm::Error WeightsFile::commit() {
+  llvm::Error error = toError(file->commit());
+  isNew = isNew && error;
+  return error;
+}
+
+WeightsFile::~WeightsFile() {
+  file.reset();
+  if (isNew)
+    fs::remove(directory);
+}
 
 llvm::Expected<WeightsImage> cleave::writeWeights(const WeightMap &weights, const rt::fb::Plan &plan,
                                                   llvm::StringRef output) {

@@ -4,18 +4,42 @@
 
 #include "compiler/Import/ONNX/Weights.h"
 #include "runtime/plan/Plan_generated.h"
+#include "runtime/state/SafeTensors.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace cleave {
 
 inline constexpr uint64_t embeddedWeightsLimit = 64ull << 20;
 
+// OUTPUT.weights/model.safetensors, which appears by commit(); without it neither file nor directory are left.
+class WeightsFile {
+public:
+  explicit WeightsFile(llvm::StringRef directory) : directory(directory.str()) {}
+  ~WeightsFile();
+  llvm::Error write(const std::vector<rt::TensorView> &tensors);
+  llvm::Error commit();
+
+private:
+  std::string directory;
+  bool isNew = false; // the directory
+  std::optional<rt::SafeTensorsFile> file;
+};
+
 struct WeightsImage {
   std::unique_ptr<llvm::MemoryBuffer> embedded; // null when there are none, or they lie beside the artefact
   std::string file;                             // "NAME.weights/model.safetensors", relative to the artefact; or empty
+  std::unique_ptr<WeightsFile> beside;          // that file; null when there is none
+
+  // To be called when the artefact is there.
+  llvm::Error commit() { return beside ? beside->commit() : llvm::Error::success(); }
 };
 
 // Gathers the weights that the plan begins with. Above the limit, OUTPUT.weights/ is written.

@@ -3,9 +3,8 @@
 // Fixed points are the function arguments and results (`cleave.batch_dim` is split over the data axes), and the storage
 // of states. From there:
 //   1. forward: an op takes the splits of its operands where its loops allow; of operands that disagree, the one stays
-//   that costs
-//      most to move. A split contraction makes a partial result; a partial value passes linear ops (Linearity.h) and is
-//      resolved before all others;
+//      that costs most to move. A split contraction makes a partial result; a partial value passes linear ops
+//      (Linearity.h) and is resolved before all others;
 //   2. backward: a whole value that every user wants split in the same way is made split, if that moves nothing:
 //      broadcasts, random numbers, splat constants.
 // Storage: StateStorage.h says how parameters, gradients and optimizer states are to be stored. Other states are whole,

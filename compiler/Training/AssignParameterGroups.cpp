@@ -49,8 +49,8 @@ private:
       if (patterns->match(names.back()))
         matched.push_back(state);
     }
-    if (llvm::Error error = patterns->checkUsed(names, "parameters"))
-      return getOperation().emitError(toString(std::move(error)));
+    if (failed(diagnose(getOperation(), patterns->checkUsed(names, "parameters"))))
+      return failure();
     return matched;
   }
 

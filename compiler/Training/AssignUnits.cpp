@@ -40,10 +40,8 @@ private:
       names.push_back(onlySegment(state).getName().getValue().str());
       setUnit(state, isAuto ? blockOf(state) : patterns->matchPrefix(names.back()).str());
     }
-    if (llvm::Error error = patterns->checkUsed(names, "parameters")) {
-      getOperation().emitError(toString(std::move(error)));
+    if (failed(diagnose(getOperation(), patterns->checkUsed(names, "parameters"))))
       return signalPassFailure();
-    }
   }
 
   // Empty: the outer unit.

@@ -161,10 +161,8 @@ private:
     }
     SymbolTable symbols(module);
     SmallVector<StateOp> gradients = gradientsInOrder(symbols, joint);
-    SmallVector<StateOp> trained = llvm::map_to_vector(gradients, [&](StateOp gradient) { // as getParameterOf
-      StringRef name = gradient.getSymName();
-      return name.consume_back(".grad") ? symbols.lookup<StateOp>(name) : StateOp();
-    });
+    SmallVector<StateOp> trained = llvm::map_to_vector(
+        gradients, [&](StateOp gradient) { return symbols.lookup<StateOp>(parameterName(gradient)); });
     for (auto [index, bucket] : llvm::enumerate(form(trained, gradients))) {
       std::string name = "bucket" + std::to_string(index);
       declare(name, bucket, trained);

@@ -128,16 +128,18 @@ private:
     }
   }
 
+  LogicalResult refuse(const Recompute &choice, const Twine &message) {
+    return diagnose(getOperation(), usageError("--recompute " + printRecompute(choice), message));
+  }
+
   LogicalResult checkCount(const Recompute &choice, int64_t blocks) {
     if (choice.kind == RecomputeKind::Auto)
       return getOperation().emitError("recompute-blocks: auto is a search over the other values; the driver does it");
     if (blocks == 0)
-      return getOperation().emitError("--recompute " + printRecompute(choice) +
-                                      ": the model has fewer than two layers, so there are no blocks to compute again; "
-                                      "leave the option away");
+      return refuse(choice, "the model has fewer than two layers, so there are no blocks to compute again; leave the "
+                            "option away");
     if (choice.count > blocks)
-      return getOperation().emitError("--recompute " + printRecompute(choice) + ": the model has ")
-             << blocks << " blocks; N may be from 1 to " << blocks;
+      return refuse(choice, "the model has " + Twine(blocks) + " blocks; N may be from 1 to " + Twine(blocks));
     return success();
   }
 

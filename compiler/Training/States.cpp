@@ -73,9 +73,16 @@ void mergeReads(func::FuncOp function) {
 
 std::string gradientName(StringRef parameter) { return (parameter + ".grad").str(); }
 
-StateOp getParameterOf(ModuleOp module, StateOp gradient) {
+StringRef parameterName(StateOp gradient) {
   StringRef name = gradient.getSymName();
-  return name.consume_back(".grad") ? lookupState(module, name) : StateOp();
+  return name.consume_back(".grad") ? name : StringRef();
+}
+
+StateOp getParameterOf(ModuleOp module, StateOp gradient) { return lookupState(module, parameterName(gradient)); }
+
+bool areTransposed(RankedTensorType a, RankedTensorType b) {
+  return a.getRank() == 2 && b.getRank() == 2 && a.getDimSize(0) == b.getDimSize(1) &&
+         a.getDimSize(1) == b.getDimSize(0) && a.getElementType() == b.getElementType();
 }
 
 bool isAccumulator(StateOp state) {

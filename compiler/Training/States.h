@@ -41,8 +41,13 @@ constexpr llvm::StringLiteral kBeforeSlot = "before";
 
 // "w.grad" for "w".
 std::string gradientName(llvm::StringRef parameter);
+// "w" for the state "w.grad"; empty for one that is no gradient by name.
+llvm::StringRef parameterName(StateOp gradient);
 // The parameter state that a gradient state belongs to.
 StateOp getParameterOf(mlir::ModuleOp module, StateOp gradient);
+
+// Whether these are matrices of one element type and of each other's shape transposed: what --tie joins beside equals.
+bool areTransposed(mlir::RankedTensorType a, mlir::RankedTensorType b);
 
 // On the state of a parameter: the number of the unit that it is gathered with (assign-units).
 inline constexpr llvm::StringLiteral kUnitAttr = "cleave.unit";

@@ -17,11 +17,6 @@ StateOp findParameter(ModuleOp module, StringRef originalName) {
   return nullptr;
 }
 
-bool isTransposed(RankedTensorType a, RankedTensorType b) {
-  return a.getRank() == 2 && b.getRank() == 2 && a.getDimSize(0) == b.getDimSize(1) &&
-         a.getDimSize(1) == b.getDimSize(0) && a.getElementType() == b.getElementType();
-}
-
 class TieParametersPass : public impl::TieParametersBase<TieParametersPass> {
 public:
   using TieParametersBase::TieParametersBase;
@@ -40,7 +35,7 @@ private:
           error << "there is no '" << (kept ? tiedName : keptName) << "' to use";
         return signalPassFailure();
       }
-      if (kept.getTensorType() != tied.getTensorType() && !isTransposed(kept.getTensorType(), tied.getTensorType())) {
+      if (kept.getTensorType() != tied.getTensorType() && !areTransposed(kept.getTensorType(), tied.getTensorType())) {
         tied.emitError("tied parameters have equal or transposed shapes; got: ")
             << kept.getTensorType() << " and " << tied.getTensorType();
         return signalPassFailure();

@@ -1,7 +1,7 @@
 // Arrays of 16-bit floating-point numbers to f32 and back, at the processor's speed: many at a time, where it can.
 //
-// Every version gives the bits of Half.h's single conversions: round to nearest, ties to even. NaN stays NaN; a signalling
-// one may become quiet when it is widened.
+// Every version gives the bits of Half.h's single conversions: round to nearest, ties to even. NaN stays NaN; a
+// signalling one may become quiet when it is widened.
 #ifndef CLEAVE_RUNTIME_BASE_HALFARRAYS_H
 #define CLEAVE_RUNTIME_BASE_HALFARRAYS_H
 

@@ -1,8 +1,7 @@
 // SIGTERM and SIGINT as something to be looked at, by programs for which an end in good order takes a moment:
 //
 //   * under a launcher: mpirun sends SIGTERM to all others when one process has died, and what they know of that is
-//   worth
-//     a line before they end;
+//     worth a line before they end;
 //   * a training that saves: it finishes its step, saves, and ends, so that nothing of a long run is lost to Ctrl-C.
 #ifndef CLEAVE_RUNTIME_BASE_TERMINATION_H
 #define CLEAVE_RUNTIME_BASE_TERMINATION_H

@@ -31,7 +31,9 @@ void ChromeTrace::span(unsigned track, const char *name, uint64_t beginNs, uint6
 }
 
 void ChromeTrace::step(uint64_t number, uint64_t beginNs, uint64_t endNs) {
-  if (steps_.size() < capacity_)
+  if (steps_.size() == capacity_)
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+  else
     steps_.push_back({number, beginNs, endNs});
 }
 

@@ -5,10 +5,11 @@
 // that move do not depend on the transport, and are counted at the single place where they move.
 //
 // A *channel* is an order of messages between two ranks: each thread of a rank has one, 0 the thread that runs the
-// program, the next ones the progress threads; one belongs to that which writes checkpoints, one to what the host's side agrees
-// on between steps (their bytes are not counted: plans say nothing of them). Each thread meets its messages in the plan's order, so nothing else identifies them, and
-// collectives of different channels (an FSDP gather and a reduction) may be under way at the same time, in any order.
-// One tag per collective was rejected: it hides a plan whose ranks disagree, where a channel gives an error about sizes.
+// program, the next ones the progress threads; one belongs to that which writes checkpoints, one to what the host's
+// side agrees on between steps (their bytes are not counted: plans say nothing of them). Each thread meets its messages
+// in the plan's order, so nothing else identifies them, and collectives of different channels (an FSDP gather and a
+// reduction) may be under way at the same time, in any order. One tag per collective was rejected: it hides a plan
+// whose ranks disagree, where a channel gives an error about sizes.
 //
 // For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S stretch every exchange; the
 // waiting thread sleeps, as it would for a slow network. CLEAVE_COMM_TIMEOUT_S (300) bounds every wait for a peer;

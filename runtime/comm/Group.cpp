@@ -1,16 +1,10 @@
 #include "runtime/comm/Group.h"
 
+#include "runtime/plan/Mesh.h"
+
 using std::size_t;
 
 namespace cleave::rt {
-
-std::vector<unsigned> meshCoordinates(const std::vector<uint32_t> &mesh, int rank) {
-  std::vector<unsigned> coordinates(mesh.size());
-  unsigned rest = static_cast<unsigned>(rank);
-  for (size_t i = mesh.size(); i-- > 0; rest /= mesh[i])
-    coordinates[i] = rest % mesh[i];
-  return coordinates;
-}
 
 static int rankOf(const std::vector<uint32_t> &mesh, const std::vector<unsigned> &coordinates) {
   unsigned rank = 0;
@@ -24,7 +18,7 @@ Group meshGroup(const std::vector<uint32_t> &mesh, const std::vector<uint32_t> &
   unsigned size = 1;
   for (uint32_t axis : axes)
     size *= mesh[axis];
-  std::vector<unsigned> coordinates = meshCoordinates(mesh, rank);
+  std::vector<unsigned> coordinates = meshCoordinates(mesh, static_cast<unsigned>(rank));
   for (unsigned member = 0; member < size; ++member) {
     unsigned rest = member;
     for (size_t i = axes.size(); i-- > 0; rest /= mesh[axes[i]])

@@ -18,8 +18,6 @@ struct Group {
   int size() const { return static_cast<int>(members.size()); }
 };
 
-// The coordinates of a rank, one per axis.
-std::vector<unsigned> meshCoordinates(const std::vector<uint32_t> &mesh, int rank);
 Group meshGroup(const std::vector<uint32_t> &mesh, const std::vector<uint32_t> &axes, int rank);
 
 } // namespace cleave::rt

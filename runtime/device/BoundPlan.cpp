@@ -1,6 +1,7 @@
 #include "runtime/device/BoundPlan.h"
 
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanPrinter.h"
 
 namespace cleave::rt {
@@ -37,9 +38,7 @@ private:
   }
 
   void makeGroups() {
-    std::vector<uint32_t> mesh;
-    for (size_t i = 0; i < lengthOf(plan_.axes()); ++i)
-      mesh.push_back(plan_.axes()->Get(i)->size());
+    std::vector<uint32_t> mesh = meshOf(plan_);
     for (size_t i = 0; i < lengthOf(plan_.groups()); ++i) {
       const auto *axes = plan_.groups()->Get(i)->axes();
       std::vector<uint32_t> indices;

@@ -77,10 +77,7 @@ static Status checkRequest(const fb::Plan &plan, const RankOptions &options, con
 Status Rank::create(const fb::Plan &all, const cleave_kernel_fn *kernels, const RankOptions &options,
                     Communicator &comm, Rank *result) {
   CLEAVE_TRY(checkRequest(all, options, comm));
-  std::vector<uint32_t> mesh;
-  for (size_t i = 0; i < lengthOf(all.axes()); ++i)
-    mesh.push_back(all.axes()->Get(i)->size());
-  std::vector<unsigned> coordinates = meshCoordinates(mesh, options.rank);
+  std::vector<unsigned> coordinates = meshCoordinates(meshOf(all), static_cast<unsigned>(options.rank));
   const fb::Plan &plan = kindAt(all, coordinates);
   auto impl = std::make_unique<Impl>(all, plan, comm);
   impl->coordinates = std::move(coordinates);
@@ -131,13 +128,7 @@ Bytes Rank::stateBytes(const fb::State &any) const {
 }
 
 Rank::Range Rank::stateRange(const fb::State &state) const {
-  uint64_t index = 0; // the linear coordinate on the state's axes, first axis slowest
-  for (size_t i = 0; i < lengthOf(state.split_axes()); ++i) {
-    uint32_t axis = state.split_axes()->Get(i);
-    index = index * impl_->plan.axes()->Get(axis)->size() + impl_->coordinates[axis];
-  }
-  uint64_t count = state.elements() / axesSize(impl_->plan, state.split_axes());
-  return {index * count, count};
+  return storedRange(impl_->plan, state, impl_->coordinates);
 }
 
 unsigned Rank::coordinate(unsigned axis) const { return impl_->coordinates[axis]; }
@@ -164,10 +155,9 @@ const fb::Program *findProgram(const fb::Plan &plan, std::string_view name) {
 }
 
 const fb::State *findState(const fb::Plan &plan, std::string_view name) {
-  for (const fb::Plan *kind : kindsOf(plan))
-    for (size_t i = 0; i < lengthOf(kind->states()); ++i)
-      if (textOf(kind->states()->Get(i)->name()) == name)
-        return kind->states()->Get(i);
+  for (const KindState &each : statesOf(plan))
+    if (textOf(each.state->name()) == name)
+      return each.state;
   return nullptr;
 }
 

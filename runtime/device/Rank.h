@@ -13,7 +13,7 @@
 
 #include "cleave/model.h"
 #include "runtime/base/Status.h"
-#include "runtime/plan/Plan_generated.h"
+#include "runtime/plan/Mesh.h"
 
 #include <cstddef>
 #include <memory>
@@ -67,9 +67,7 @@ public:
   // The bytes of a state as this rank stores it (the whole, or its even cut); none where its kind has no such state.
   Bytes stateBytes(const fb::State &state) const;
   // The element range [first, first + count) of the whole state that this rank stores.
-  struct Range {
-    uint64_t first, count;
-  };
+  using Range = StateRange;
   Range stateRange(const fb::State &state) const;
 
   // This rank's coordinate on an axis of the mesh (row-major rank order, the last axis fastest).

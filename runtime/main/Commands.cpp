@@ -148,6 +148,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   Session session;
   CLEAVE_TRY(Session::open(model, options, &session));
   Status status = runOn(session, command, stoppedBy);
+  std::string memory = session.memoryReport(); // of the run: the trace's text takes some too
   // What was recorded up to a failure is what one wants to look at.
   Status traced = session.writeTrace();
   if (status.isOk())
@@ -160,7 +161,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   }
   if (session.isLeader()) {
     std::fflush(stdout); // what the command printed stands before it
-    std::fprintf(stderr, "%s\n", session.memoryReport().c_str());
+    std::fprintf(stderr, "%s\n", memory.c_str());
   }
   return Status::ok();
 }

@@ -3,6 +3,7 @@
 #include "runtime/plan/Checks.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 namespace cleave::rt {
 
@@ -13,16 +14,21 @@ std::vector<const fb::Plan *> kindsOf(const fb::Plan &plan) {
   return kinds;
 }
 
+std::vector<KindState> statesOf(const fb::Plan &plan) {
+  std::vector<KindState> states;
+  std::unordered_set<std::string_view> seen;
+  for (const fb::Plan *kind : kindsOf(plan))
+    for (size_t i = 0; i < lengthOf(kind->states()); ++i)
+      if (const fb::State *state = kind->states()->Get(i); seen.insert(textOf(state->name())).second)
+        states.push_back({kind, i, state});
+  return states;
+}
+
 AxisRange rangeOf(const fb::Plan &kind, uint32_t axis) {
   for (size_t i = 0; i < lengthOf(kind.where()); ++i)
     if (const fb::AxisRange &range = *kind.where()->Get(i); range.axis() == axis)
       return {range.begin(), range.end()};
   return {0, kind.axes()->Get(axis)->size()};
-}
-
-bool variesOn(const fb::Plan &kind, uint32_t axis) {
-  AxisRange range = rangeOf(kind, axis);
-  return range.end - range.begin > 1;
 }
 
 static bool contains(const fb::Plan &kind, const std::vector<unsigned> &coordinates) {

@@ -27,6 +27,13 @@ struct AxisRange {
 
 // The plans of all kinds, the given one first.
 std::vector<const fb::Plan *> kindsOf(const fb::Plan &plan);
+// The states of all kinds, each once, with the first kind that has it and its place there.
+struct KindState {
+  const fb::Plan *kind;
+  size_t index;
+  const fb::State *state;
+};
+std::vector<KindState> statesOf(const fb::Plan &plan);
 // The kind of the rank at these coordinates, one per axis.
 const fb::Plan &kindAt(const fb::Plan &plan, const std::vector<unsigned> &coordinates);
 // The position of the first of a kind's kernels among those of all kinds, which lie one behind the other in the
@@ -41,8 +48,6 @@ std::string describeKind(const fb::Plan &kind);
 
 // Whether the kind's ranks have index `root` in their groups; nothing where some have and some have not.
 std::optional<bool> isRoot(const fb::Plan &kind, const fb::Group &group, int64_t root);
-// Whether the kind's ranks differ in their coordinates on the axis.
-bool variesOn(const fb::Plan &kind, uint32_t axis);
 
 // Part of openPlan(): the kinds part the mesh, and agree on what is one for all: axes, batch, states of one name, entry
 // programs and their ports. Each kind's own tables have been checked.

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 namespace cleave::rt {
 
@@ -168,8 +167,6 @@ static PlanSummary summarizeKind(const fb::Plan &plan) {
     summary.wholeByRole[fb::EnumNameRole(state.role())] += state.elements() * dtypeSize(state.dtype());
     if (isFloating(state.dtype()))
       addType(&summary.typesByRole[fb::EnumNameRole(state.role())], fb::EnumNameDType(state.dtype()));
-    if (state.role() == fb::Role::parameter)
-      summary.parameters += logicalElements(state);
   }
   for (size_t i = 0; i < lengthOf(plan.kernels()); ++i) {
     ++summary.kernels[fb::EnumNameKernelKind(plan.kernels()->Get(i)->kind())];
@@ -182,23 +179,15 @@ static PlanSummary summarizeKind(const fb::Plan &plan) {
   return summary;
 }
 
-// A part of the parameters that only ranks of another kind hold counts as well.
-static void addParameters(const std::vector<const fb::Plan *> &kinds, PlanSummary *summary) {
-  std::set<std::string_view> seen;
-  summary->parameters = 0;
-  for (const fb::Plan *kind : kinds)
-    for (size_t i = 0; i < lengthOf(kind->states()); ++i)
-      if (const fb::State &state = *kind->states()->Get(i);
-          state.role() == fb::Role::parameter && seen.insert(textOf(state.name())).second)
-        summary->parameters += logicalElements(state);
-}
-
 PlanSummary summarize(const fb::Plan &plan) {
   PlanSummary summary = summarizeKind(plan);
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (size_t i = 1; i < kinds.size(); ++i)
     summary.others.push_back(summarizeKind(*kinds[i]));
-  addParameters(kinds, &summary);
+  // Those that only ranks of another kind have count as well.
+  for (const KindState &each : statesOf(plan))
+    if (each.state->role() == fb::Role::parameter)
+      summary.parameters += logicalElements(*each.state);
   return summary;
 }
 

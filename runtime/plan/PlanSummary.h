@@ -40,7 +40,7 @@ struct PlanSummary {
   std::map<std::string, uint64_t> bytesByRole;    // Role name -> bytes of states on one rank
   std::map<std::string, uint64_t> hostByRole;     // those of them that lie in host memory
   std::map<std::string, uint64_t> wholeByRole;    // the same, were nothing split
-  uint64_t parameters = 0;                        // elements of the whole model, padding excluded
+  uint64_t parameters = 0;                        // elements of the whole model, padding excluded; of the first kind
   std::map<std::string, uint64_t> kernels;        // KernelKind name -> number
   std::map<std::string, std::string> typesByRole; // Role name -> floating-point types of its states, "bf16,f32"
   std::map<std::string, uint64_t> libraryByType;  // floating-point type -> library kernels that compute in it

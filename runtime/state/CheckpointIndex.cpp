@@ -21,21 +21,9 @@ std::string sliceKey(const LogicalSegment &segment, const std::string &slot, con
   return tensorKey(segment.name, slot) + (isPart ? "@" + std::to_string(overlap.logical) : "");
 }
 
-// The first kind that has the state.
-const fb::Plan *homeOf(const fb::Plan &plan, const fb::State &state) {
-  for (const fb::Plan *kind : kindsOf(plan))
-    for (size_t i = 0; i < lengthOf(kind->states()); ++i)
-      if (textOf(kind->states()->Get(i)->name()) == textOf(state.name()))
-        return kind;
-  return nullptr;
-}
-
-// Whether this rank writes what it stores of a state: it is of the state's home, at the first coordinate there on every
-// axis that does not split it.
-bool ownsState(const fb::Plan &plan, const fb::Plan &kind, const fb::State &state,
-               const std::vector<unsigned> &coordinates) {
-  if (homeOf(plan, state) != &kind)
-    return false;
+// Whether this rank of the first kind that has a state writes what it stores of it: it is at the first coordinate there
+// on every axis that does not split it.
+bool ownsState(const fb::Plan &kind, const fb::State &state, const std::vector<unsigned> &coordinates) {
   for (unsigned axis = 0; axis < coordinates.size(); ++axis) {
     const auto *split = state.split_axes();
     bool isSplit = split && std::find(split->begin(), split->end(), axis) != split->end();
@@ -87,35 +75,27 @@ std::string shardName(unsigned rank) {
 std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsigned> &coordinates) {
   std::vector<OwnedSlice> result;
   const fb::Plan &kind = kindAt(plan, coordinates);
-  for (size_t i = 0; i < lengthOf(kind.states()); ++i) {
-    const fb::State &state = *kind.states()->Get(i);
-    if (!isSaved(state) || !ownsState(plan, kind, state, coordinates))
+  for (const KindState &each : statesOf(plan)) {
+    const fb::State &state = *each.state;
+    if (each.kind != &kind || !isSaved(state) || !ownsState(kind, state, coordinates))
       continue;
     Rank::Range range = storedRange(plan, state, coordinates);
     for (LogicalSegment &segment : logicalSegments(state))
       if (auto overlap = intersect(segment, range)) {
         std::string key = sliceKey(segment, checkpointSlot(state), *overlap);
-        result.push_back({i, std::move(segment), *overlap, std::move(key)});
+        result.push_back({each.index, std::move(segment), *overlap, std::move(key)});
       }
   }
   return result;
 }
 
-// Of all kinds, each once.
-static std::vector<const fb::State *> savedStates(const fb::Plan &plan) {
-  std::vector<const fb::State *> states;
-  for (const fb::Plan *kind : kindsOf(plan))
-    for (size_t i = 0; i < lengthOf(kind->states()); ++i)
-      if (const fb::State *state = kind->states()->Get(i); isSaved(*state) && homeOf(plan, *state) == kind)
-        states.push_back(state);
-  return states;
-}
-
 Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result) {
   result->stateLayout = plan.state_layout();
   std::map<std::pair<std::string, std::string>, size_t> places;
-  for (const fb::State *saved : savedStates(plan)) {
-    const fb::State &state = *saved;
+  for (const KindState &each : statesOf(plan)) {
+    const fb::State &state = *each.state;
+    if (!isSaved(state))
+      continue;
     if (isPartial(state))
       return internal("state '" + state.name()->str() + "' holds partial sums and cannot be saved");
     for (const LogicalSegment &segment : logicalSegments(state)) {
@@ -124,9 +104,10 @@ Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result) {
       result->tensors.push_back(describe(state, segment));
     }
   }
+  std::vector<uint32_t> mesh = meshOf(plan);
   for (unsigned rank = 0; rank < meshSize(plan); ++rank)
-    for (const OwnedSlice &slice : ownedSlices(plan, meshCoordinates(plan, rank))) {
-      const fb::State &state = *kindAt(plan, meshCoordinates(plan, rank)).states()->Get(slice.state);
+    for (const OwnedSlice &slice : ownedSlices(plan, meshCoordinates(mesh, rank))) {
+      const fb::State &state = *kindAt(plan, meshCoordinates(mesh, rank)).states()->Get(slice.state);
       CheckpointTensor &tensor = result->tensors[places[{slice.segment.name, checkpointSlot(state)}]];
       tensor.slices.push_back({shardName(rank), slice.key, slice.overlap.logical, slice.overlap.count, rank});
     }

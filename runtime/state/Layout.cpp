@@ -14,13 +14,9 @@ RankStates viewStates(const Rank &rank) {
   if (plan.states())
     for (const fb::State *state : *plan.states())
       result.states.push_back({state, rank.stateRange(*state), rank.stateBytes(*state).data});
-  for (const fb::Plan *kind : kindsOf(rank.allKinds()))
-    for (size_t i = 0; i < lengthOf(kind->states()); ++i) {
-      const fb::State *state = kind->states()->Get(i);
-      auto isSame = [&](const fb::State *known) { return textOf(known->name()) == textOf(state->name()); };
-      if (!rank.stateBytes(*state).data && std::none_of(result.elsewhere.begin(), result.elsewhere.end(), isSame))
-        result.elsewhere.push_back(state);
-    }
+  for (const KindState &each : statesOf(rank.allKinds()))
+    if (!rank.stateBytes(*each.state).data)
+      result.elsewhere.push_back(each.state);
   return result;
 }
 
@@ -49,30 +45,6 @@ std::optional<Overlap> intersect(const LogicalSegment &segment, Rank::Range rang
   if (first >= end)
     return std::nullopt;
   return Overlap{first - segment.offset, first - range.first, end - first};
-}
-
-std::vector<unsigned> meshCoordinates(const fb::Plan &plan, unsigned rank) {
-  std::vector<unsigned> coordinates(plan.axes() ? plan.axes()->size() : 0);
-  for (size_t axis = coordinates.size(); axis-- > 0;) {
-    unsigned size = std::max(1u, plan.axes()->Get(axis)->size());
-    coordinates[axis] = rank % size;
-    rank /= size;
-  }
-  return coordinates;
-}
-
-unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes,
-                          const std::vector<unsigned> &coordinates) {
-  unsigned linear = 0;
-  if (axes)
-    for (uint32_t axis : *axes)
-      linear = linear * std::max(1u, plan.axes()->Get(axis)->size()) + coordinates[axis];
-  return linear;
-}
-
-Rank::Range storedRange(const fb::Plan &plan, const fb::State &state, const std::vector<unsigned> &coordinates) {
-  uint64_t count = state.elements() / axesSize(plan, state.split_axes());
-  return {linearCoordinate(plan, state.split_axes(), coordinates) * count, count};
 }
 
 } // namespace cleave::rt

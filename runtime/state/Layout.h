@@ -54,14 +54,6 @@ struct Overlap {
 
 std::optional<Overlap> intersect(const LogicalSegment &segment, Rank::Range range);
 
-// The coordinates of a rank (the last axis fastest), and the range of a state that the rank at these coordinates
-// stores.
-std::vector<unsigned> meshCoordinates(const fb::Plan &plan, unsigned rank);
-Rank::Range storedRange(const fb::Plan &plan, const fb::State &state, const std::vector<unsigned> &coordinates);
-// The linear coordinate on several axes, the first slowest.
-unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes,
-                          const std::vector<unsigned> &coordinates);
-
 } // namespace cleave::rt
 
 #endif

@@ -16,16 +16,10 @@ namespace fs = std::filesystem;
 
 // Visits each segment that takes its initial value from the weights file, whatever kind of ranks has it.
 template <typename Visit> void forEachWeight(const fb::Plan &plan, Visit visit) {
-  std::set<std::string_view> seen;
-  for (const fb::Plan *kind : kindsOf(plan))
-    for (size_t i = 0; i < lengthOf(kind->states()); ++i) {
-      const fb::State &state = *kind->states()->Get(i);
-      if (!seen.insert(textOf(state.name())).second)
-        continue;
-      for (const LogicalSegment &segment : logicalSegments(state))
-        if (segment.segment && segment.segment->init() == fb::InitKind::weights)
-          visit(state, segment);
-    }
+  for (const KindState &each : statesOf(plan))
+    for (const LogicalSegment &segment : logicalSegments(*each.state))
+      if (segment.segment && segment.segment->init() == fb::InitKind::weights)
+        visit(*each.state, segment);
 }
 
 std::string sourceName(const LogicalSegment &segment) {

@@ -203,9 +203,9 @@ Status Session::gather(std::byte *data, size_t size) {
 
 uint64_t Session::bytesSent() { return impl_->ranks[0].counters().bytesSent; }
 
-void Session::traceStep(uint64_t step, uint64_t beginNs) {
+void Session::traceStep(uint64_t step, uint64_t beginNs, uint64_t endNs) {
   if (impl_->trace)
-    impl_->trace->step(step, beginNs, TraceSink::now());
+    impl_->trace->step(step, beginNs, endNs);
 }
 
 Status Session::writeTrace() {

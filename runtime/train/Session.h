@@ -73,7 +73,7 @@ public:
   // Payload bytes that rank 0 of this process has sent.
   uint64_t bytesSent();
   // For --trace: a step of training that began then (TraceSink::now()) and has just ended.
-  void traceStep(uint64_t step, uint64_t beginNs);
+  void traceStep(uint64_t step, uint64_t beginNs, uint64_t endNs);
   Status writeTrace();
   // "memory: planned 12 MiB (2 ranks x 6 MiB), measured peak 14 MiB above the start"
   std::string memoryReport();

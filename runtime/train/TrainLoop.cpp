@@ -6,7 +6,6 @@
 #include "runtime/train/MemoryUsage.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -14,8 +13,6 @@
 
 namespace cleave::rt {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::string formatLoss(double loss) {
   char text[40];
@@ -76,8 +73,7 @@ void TrainLoop::printStart() const {
 }
 
 Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
-  auto begin = Clock::now();
-  uint64_t beginNs = TraceSink::now();
+  uint64_t begin = TraceSink::now();
   const Batch &batch = feed_->advance();
   double lr = schedule_.rate(lr_, position_.step, batch.epoch, total_);
   writeScalars(lr);
@@ -85,9 +81,10 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
     CLEAVE_TRY(feed_->fill(local, rank));
     return rank.run(*program_);
   }));
-  double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  uint64_t end = TraceSink::now();
+  double seconds = static_cast<double>(end - begin) / 1e9;
   ++position_.step;
-  session_->traceStep(position_.step, beginNs);
+  session_->traceStep(position_.step, begin, end);
   position_.epoch = batch.nextEpoch;
   position_.sample = batch.nextPosition;
   *epochEnds = batch.nextEpoch != batch.epoch;

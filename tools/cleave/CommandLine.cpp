@@ -2,6 +2,7 @@
 #include "tools/cleave/CommandLine.h"
 
 #include "compiler/Sharding/Offload.h"
+#include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
 #include "compiler/Training/Recompute.h"
 #include "runtime/main/UnknownOption.h"
@@ -119,8 +120,8 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                      "kept in host memory while unused: params, grads, optimizer, activations, or several by comma")
           ->type_name("KINDS");
   const char *sharding = "Sharded state (axis fsdp)";
-  t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share: parameters, gradients, optimizer state")
-      ->check(CLI::IsMember({"full-shard", "shard-grad-op", "zero-1", "zero-2", "zero-3", "no-shard"}))
+  t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share of parameters, gradients, optimizer state:\n"
+                                  "full-shard (or zero-3) | shard-grad-op | zero-2 | zero-1 | no-shard")
       ->group(sharding)->type_name("NAME")->capture_default_str();
   t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits, "parameters gathered together: auto (repeated blocks) | size=BYTES | pattern=P[|P]")
       ->group(sharding)->type_name("POLICY")->capture_default_str();
@@ -172,6 +173,9 @@ void checkOffload(const CompileOptions &o, bool isGiven) {
 // Requests that contradict each other.
 void checkSharding(const CompileOptions &o, const CompileTexts &t) {
   checkServer(o);
+  auto strategy = parseFsdpStrategy(o.fsdpStrategy);
+  if (!strategy)
+    fail("--fsdp-strategy", llvm::toString(strategy.takeError()));
   bool isGiven = t.fsdpStrategy->count() > 0, hasUnits = t.fsdpUnits->count() > 0;
   bool hasAxis = std::any_of(o.mesh.begin(), o.mesh.end(), [](const auto &axis) { return axis.first == "fsdp"; });
   if ((isGiven || hasUnits) && !hasAxis)
@@ -179,7 +183,7 @@ void checkSharding(const CompileOptions &o, const CompileTexts &t) {
   if ((isGiven || hasUnits || hasAxis || !o.gradSync.empty()) && !o.train)
     fail(!o.gradSync.empty() ? "--grad-sync" : hasAxis ? "--mesh" : "--fsdp-strategy",
          "sharded state needs --train; inference runs over --mesh dp=N");
-  bool isGathered = o.fsdpStrategy == "full-shard" || o.fsdpStrategy == "zero-3" || o.fsdpStrategy == "shard-grad-op";
+  bool isGathered = splitsParameters(*strategy);
   if (hasUnits && !isGathered)
     fail("--fsdp-units", "units are gathered, and " + o.fsdpStrategy +
                              " keeps parameters whole; use full-shard or shard-grad-op, or --bucket-size for gradients");

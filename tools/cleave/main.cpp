@@ -35,9 +35,9 @@ int main(int argc, char **argv) {
   if (const Exit *leave = std::get_if<Exit>(&request))
     return leave->code;
   if (llvm::Error error = std::visit(Runner{}, request)) {
-    std::string message = llvm::toString(std::move(error));
-    llvm::errs() << "cleave: " << message << "\n";
-    return isUsageError(message) ? 2 : 1;
+    int code = isUsageError(error) ? 2 : 1;
+    llvm::errs() << "cleave: " << llvm::toString(std::move(error)) << "\n";
+    return code;
   }
   return 0;
 }

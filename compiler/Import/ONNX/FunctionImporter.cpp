@@ -1,6 +1,7 @@
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/CustomOperators.h"
 #include "compiler/Import/ONNX/Loss.h"
+#include "compiler/Support/Usage.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -131,9 +132,9 @@ private:
     if (!job_.options.loss.empty()) {
       for (const auto &input : job_.file.proto.graph().input())
         if (input.name() == "labels")
-          return job_.errors.add(
-              "--loss: it adds an input 'labels', and the model has one already; if it computes its loss, "
-              "give --loss-output NAME instead");
+          return job_.errors.add(usageError(
+              "--loss", "it adds an input 'labels', and the model has one already; if it computes its loss, give "
+                        "--loss-output NAME instead"));
       mlir::Type labels = labelsTypeFor(job_.options.loss, typeOf(results[0]), job_.errors);
       if (!labels)
         return;

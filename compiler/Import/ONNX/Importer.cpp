@@ -137,17 +137,16 @@ llvm::Expected<ImportedModel> cleave::importONNX(mlir::MLIRContext &context, llv
                                                  const ImportOptions &options) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
-    return onnx_import::makeError(path + ": cannot be read: " + buffer.getError().message());
+    return makeError(path + ": cannot be read: " + buffer.getError().message());
   llvm::StringRef directory = llvm::sys::path::parent_path(path);
   auto model = importONNXFromMemory(context, (*buffer)->getBuffer(), directory.empty() ? "." : directory, options);
   if (model)
     return model;
-  // Every line says which file, or begins with the option that is wrong.
-  std::string message = llvm::toString(model.takeError());
-  if (isUsageError(message))
-    return cleave::makeError(message);
-  llvm::SmallVector<llvm::StringRef> lines;
-  llvm::StringRef(message).split(lines, '\n');
-  return onnx_import::makeError(
-      llvm::join(llvm::map_range(lines, [&](llvm::StringRef line) { return (path + ": " + line).str(); }), "\n"));
+  // Every line says which file, or which option is wrong.
+  llvm::Error located = llvm::Error::success();
+  llvm::handleAllErrors(model.takeError(), [&](std::unique_ptr<llvm::ErrorInfoBase> one) {
+    llvm::Error line = one->isA<UsageError>() ? llvm::Error(std::move(one)) : makeError(path + ": " + one->message());
+    located = llvm::joinErrors(std::move(located), std::move(line));
+  });
+  return located;
 }

@@ -6,14 +6,13 @@
 //   2. FlatGraph     inlines model-local functions, checks names, sorts nodes;
 //   3. Signature     binds symbolic dimensions, so that every type is static;
 //   4. Initializers  become states (weights stay mapped) or small literals;
-//   5. FunctionImporter walks the nodes once for each function: it evaluates what is known (shape arithmetic vanishes)
-//   and calls the
-//      handler of (domain, op, since-version) for the rest.
+//   5. FunctionImporter  walks the nodes once for each function: it evaluates what is known (shape arithmetic
+//      vanishes) and calls the handler of (domain, op, since-version) for the rest.
 //
 // Example: `y = Relu(Gemm(x, w, b))` with `--dim batch=4` becomes
 //   cleave.state @w : tensor<8x4xf32> {role = #cleave.role<parameter>, segments = [...]}
-//   func.func @model(%x: tensor<4x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) -> (tensor<4x8xf32>
-//   {cleave.name = "y", ...})
+//   func.func @model(%x: tensor<4x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64})
+//       -> (tensor<4x8xf32> {cleave.name = "y", ...})
 //
 // Rejected: onnx-mlir's dialect as a step between (a second op set of 200 ops to keep, only to lower it again), and
 // libonnx's shape inference (Debian's knows opset 17 at most; here every type follows from the emitted op).

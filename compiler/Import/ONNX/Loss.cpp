@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/Loss.h"
 #include "compiler/Import/ONNX/IndexRange.h"
+#include "compiler/Support/Usage.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -8,18 +9,18 @@ static int64_t classDim(int64_t rank) { return rank <= 3 ? rank - 1 : 1; }
 
 mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions, ErrorList &errors) {
   if (!llvm::isa<mlir::FloatType>(predictions.getElementType())) {
-    errors.add("--loss: " + kind + " needs a floating-point first output");
+    errors.add(usageError("--loss", kind + " needs a floating-point first output"));
     return nullptr;
   }
   if (kind == "mse")
     return predictions;
   if (kind != "cross-entropy" && kind != "nll") {
-    errors.add("--loss: " + quote(kind) + " is not known; expected cross-entropy, nll or mse");
+    errors.add(usageError("--loss", quote(kind) + " is not known; expected cross-entropy, nll or mse"));
     return nullptr;
   }
   if (predictions.getRank() < 2) {
-    errors.add("--loss: " + kind + " needs a first output of rank 2 or more; got shape " +
-               formatShape(predictions.getShape()));
+    errors.add(usageError("--loss", kind + " needs a first output of rank 2 or more; got shape " +
+                                        formatShape(predictions.getShape())));
     return nullptr;
   }
   return RankedTensorType::get(reducedShape(predictions.getShape(), {classDim(predictions.getRank())}, false),
@@ -73,9 +74,8 @@ std::optional<size_t> cleave::onnx_import::findLoss(const onnx::GraphProto &grap
   }
   if (name.empty() && scalars == 1)
     return found;
-  errors.add(name.empty()
-                 ? std::string("training needs a loss, and no output is one; give --loss-output NAME, or --loss "
-                               "cross-entropy|nll|mse to add one")
-                 : "--loss-output: " + quote(name) + " is not an output of the model");
+  errors.add(name.empty() ? makeError("training needs a loss, and no output is one; give --loss-output NAME, or --loss "
+                                      "cross-entropy|nll|mse to add one")
+                          : usageError("--loss-output", quote(name) + " is not an output of the model"));
   return std::nullopt;
 }

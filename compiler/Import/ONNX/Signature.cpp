@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/Signature.h"
+#include "compiler/Support/Usage.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -100,8 +101,8 @@ private:
     }
     int64_t scale = symbol == signature_.batchSymbol ? options_.dataRanks : 1, size;
     if (it->second < 1 || scale < 1 || llvm::MulOverflow(it->second, scale, size)) {
-      errors_.add("--dim " + symbol + "=" + llvm::Twine(it->second) +
-                  (it->second < 1 ? " must be at least 1" : " is too large"));
+      errors_.add(usageError("--dim " + symbol + "=" + llvm::Twine(it->second),
+                             it->second < 1 ? "must be at least 1" : "is too large"));
       return std::nullopt;
     }
     return size;
@@ -111,16 +112,17 @@ private:
     if (unbound_.empty())
       return;
     std::vector<std::string> names(unbound_.begin(), unbound_.end());
-    errors_.add("--dim: the dimensions " + llvm::join(names, ", ") + " are not bound; give --dim " +
-                llvm::join(names, "=N,") + "=N");
+    errors_.add(usageError("--dim", "the dimensions " + llvm::join(names, ", ") + " are not bound; give --dim " +
+                                        llvm::join(names, "=N,") + "=N"));
   }
 
   // A --dim that binds nothing is a slip of the pen; left alone, the user would believe that it took effect.
   void reportUnknown() {
     for (const auto &entry : options_.dims)
       if (!known_.count(entry.getKey().str()))
-        errors_.add("--dim " + entry.getKey() + ": the model has no such dimension; it has: " +
-                    (symbols_.empty() ? "none that is symbolic" : llvm::join(symbols_, ", ")));
+        errors_.add(usageError("--dim " + entry.getKey(),
+                               "the model has no such dimension; it has: " +
+                                   (symbols_.empty() ? "none that is symbolic" : llvm::join(symbols_, ", "))));
   }
 
   mlir::MLIRContext *context_;

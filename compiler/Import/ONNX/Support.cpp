@@ -9,15 +9,21 @@
 
 using namespace cleave::onnx_import;
 
+void ErrorList::add(llvm::Error error) {
+  llvm::handleAllErrors(std::move(error),
+                        [&](std::unique_ptr<llvm::ErrorInfoBase> one) { errors_.push_back(std::move(one)); });
+}
+
 llvm::Error ErrorList::take() {
-  if (lines_.empty())
-    return llvm::Error::success();
   constexpr size_t limit = 20;
-  std::vector<std::string> shown(lines_.begin(), lines_.begin() + std::min(limit, lines_.size()));
-  if (lines_.size() > limit)
-    shown.push_back("and " + std::to_string(lines_.size() - limit) + " more errors");
-  lines_.clear();
-  return makeError(llvm::join(shown, "\n"));
+  llvm::Error result = llvm::Error::success();
+  for (size_t i = 0; i < errors_.size() && i < limit; ++i)
+    result = llvm::joinErrors(std::move(result), llvm::Error(std::move(errors_[i])));
+  if (errors_.size() > limit)
+    result =
+        llvm::joinErrors(std::move(result), makeError("and " + llvm::Twine(errors_.size() - limit) + " more errors"));
+  errors_.clear();
+  return result;
 }
 
 std::optional<int64_t> cleave::onnx_import::countElements(llvm::ArrayRef<int64_t> shape) {
@@ -32,12 +38,8 @@ std::optional<int64_t> cleave::onnx_import::countElements(llvm::ArrayRef<int64_t
   return count;
 }
 
-bool cleave::onnx_import::matchesPattern(llvm::StringRef pattern, llvm::StringRef name) {
-  return matchesNamePattern(pattern, name);
-}
-
 bool cleave::onnx_import::matchesAny(llvm::ArrayRef<std::string> patterns, llvm::StringRef name) {
-  return llvm::any_of(patterns, [&](const std::string &pattern) { return matchesPattern(pattern, name); });
+  return llvm::any_of(patterns, [&](const std::string &pattern) { return matchesNamePattern(pattern, name); });
 }
 
 std::string cleave::onnx_import::formatShape(llvm::ArrayRef<int64_t> shape) {

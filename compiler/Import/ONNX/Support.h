@@ -2,33 +2,33 @@
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_SUPPORT_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_SUPPORT_H
 
+#include "compiler/Support/Error.h"
+
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace cleave::onnx_import {
 
-// An error with this text.
-inline llvm::Error makeError(const llvm::Twine &text) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
-}
+using cleave::makeError;
 
 // Errors are collected and reported together, each on its line.
 class ErrorList {
 public:
-  void add(const llvm::Twine &text) { lines_.push_back(text.str()); }
-  void add(llvm::Error error) { add(llvm::toString(std::move(error))); }
-  bool empty() const { return lines_.empty(); }
-  // All lines as one error; past the 20th only their number is given.
+  void add(const llvm::Twine &text) { add(makeError(text)); }
+  void add(llvm::Error error);
+  bool empty() const { return errors_.empty(); }
+  // All of them, joined; past the 20th only their number is given.
   llvm::Error take();
 
 private:
-  std::vector<std::string> lines_;
+  std::vector<std::unique_ptr<llvm::ErrorInfoBase>> errors_;
 };
 
 // The largest number of elements of one tensor: 2^40, far above what any machine holds and far below overflow.
@@ -37,8 +37,7 @@ constexpr int64_t kMaxElements = int64_t(1) << 40;
 // Product of the sizes; none when one is negative or it passes kMaxElements.
 std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
 
-// `*` stands for any characters, `?` for one.
-bool matchesPattern(llvm::StringRef pattern, llvm::StringRef name);
+// Whether one of the patterns (compiler/Support/NamePatterns.h) matches.
 bool matchesAny(llvm::ArrayRef<std::string> patterns, llvm::StringRef name);
 
 // "[2, 3]"

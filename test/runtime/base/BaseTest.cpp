@@ -116,10 +116,11 @@ TEST(ChromeTrace, IsBoundedAndEscapes) {
   unsigned track = trace.addTrack(3, "a \"stream\"");
   for (int i = 0; i < 5; ++i)
     trace.span(track, "x\\\n\"y", 1000 + i, 3000 + i, i == 1 ? 64 : 0);
-  trace.step(7, 1500, 9000);
-  EXPECT_EQ(trace.dropped(), 3u);
+  for (int i = 0; i < 4; ++i)
+    trace.step(7 + i, 1500, 9000);
+  EXPECT_EQ(trace.dropped(), 5u); // spans and steps
   auto json = nlohmann::json::parse(trace.json());
-  EXPECT_EQ(json["otherData"]["dropped"], 3);
+  EXPECT_EQ(json["otherData"]["dropped"], 5);
   EXPECT_EQ(json["traceEvents"][1]["args"]["name"], "a \"stream\"");
   EXPECT_EQ(json["traceEvents"][2]["name"], "x\\\"y");
   EXPECT_EQ(json["traceEvents"][2]["dur"], 2.0);

@@ -1,5 +1,6 @@
 #include "runtime/comm/Group.h"
 #include "runtime/comm/LocalWorld.h"
+#include "runtime/plan/Mesh.h"
 #include "test/runtime/comm/CommunicatorConformance.h"
 
 #include <chrono>

@@ -39,7 +39,7 @@ public:
   // The states of one rank, zeroed; `storage` owns them.
   RankStates rankStates(unsigned rank, std::vector<std::vector<std::byte>> &storage) const {
     RankStates result;
-    result.coordinates = rt::meshCoordinates(plan(), rank);
+    result.coordinates = rt::meshCoordinates(rt::meshOf(plan()), rank);
     for (const fb::State *state : *plan().states()) {
       Rank::Range range = storedRange(plan(), *state, result.coordinates);
       storage.emplace_back(range.count * elementSize(elementType(state->dtype())));

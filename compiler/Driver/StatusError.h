@@ -1,0 +1,16 @@
+// The runtime's status, as the compiler's libraries report errors.
+#ifndef CLEAVE_COMPILER_DRIVER_STATUSERROR_H
+#define CLEAVE_COMPILER_DRIVER_STATUSERROR_H
+
+#include "compiler/Support/Error.h"
+#include "runtime/base/Status.h"
+
+namespace cleave {
+
+inline llvm::Error toError(const rt::Status &status) {
+  return status.isOk() ? llvm::Error::success() : makeError(status.message());
+}
+
+} // namespace cleave
+
+#endif

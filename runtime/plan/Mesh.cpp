@@ -1,0 +1,34 @@
+#include "runtime/plan/Mesh.h"
+
+#include "runtime/plan/PlanReader.h"
+
+namespace cleave::rt {
+
+std::vector<uint32_t> meshOf(const fb::Plan &plan) {
+  std::vector<uint32_t> mesh;
+  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
+    mesh.push_back(plan.axes()->Get(i)->size());
+  return mesh;
+}
+
+std::vector<unsigned> meshCoordinates(const std::vector<uint32_t> &mesh, unsigned rank) {
+  std::vector<unsigned> coordinates(mesh.size());
+  for (size_t i = mesh.size(); i-- > 0; rank /= mesh[i])
+    coordinates[i] = rank % mesh[i];
+  return coordinates;
+}
+
+unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes,
+                          const std::vector<unsigned> &coordinates) {
+  unsigned linear = 0;
+  for (size_t i = 0; i < lengthOf(axes); ++i)
+    linear = linear * plan.axes()->Get(axes->Get(i))->size() + coordinates[axes->Get(i)];
+  return linear;
+}
+
+StateRange storedRange(const fb::Plan &plan, const fb::State &state, const std::vector<unsigned> &coordinates) {
+  uint64_t count = state.elements() / axesSize(plan, state.split_axes());
+  return {linearCoordinate(plan, state.split_axes(), coordinates) * count, count};
+}
+
+} // namespace cleave::rt
