@@ -52,7 +52,7 @@ ShardingOptions shardingOptions(const CompileOptions &options, const StatePolicy
 
 // Units are what is gathered: they are of no use where parameters are whole.
 llvm::Error setUnits(const CompileOptions &options, const StatePolicy &policy, TrainingOptions &training) {
-  training.packFrozen = splitsParameters(policy.strategy);
+  training.splitParameters = splitsParameters(policy.strategy);
   training.syncEvery = policy.gradSync == GradSync::Every;
   if (!splitsParameters(policy.strategy))
     return llvm::Error::success();

@@ -27,11 +27,20 @@ public:
         continue;
       }
       gather.getResult().replaceAllUsesWith(same->getResult());
-      gather.erase();
+      eraseUnused(gather);
     }
   }
 
 private:
+  // The gather, and the kernels that made its part.
+  static void eraseUnused(Operation *op) {
+    llvm::SmallVector<Value> operands(op->getOperands());
+    op->erase();
+    for (Value operand : operands)
+      if (Operation *maker = operand.getDefiningOp(); maker && isOpTriviallyDead(maker))
+        eraseUnused(maker);
+  }
+
   // A read sees what the last write before it has left: the number of writes of its state so far.
   void numberWrites() {
     llvm::StringMap<unsigned> writes;
@@ -58,8 +67,16 @@ private:
       return read && other && read.getState() == other.getState() && generation[read] == generation[other];
     if (isa<shard::ShardDialect>(x->getDialect()) || !isMemoryEffectFree(x) || !isMemoryEffectFree(y))
       return false;
+    if (auto kernel = dyn_cast<cleave::KernelOp>(x), other = dyn_cast<cleave::KernelOp>(y); kernel && other)
+      return kernel.getLabel() && kernel.getLabel() == other.getLabel() && hasSameInputs(x, y);
     auto sameOperands = [&](Value left, Value right) { return success(isSameValue(left, right)); };
     return OperationEquivalence::isEquivalentTo(x, y, sameOperands, nullptr, OperationEquivalence::IgnoreLocations);
+  }
+
+  bool hasSameInputs(Operation *x, Operation *y) {
+    return x->getNumOperands() == y->getNumOperands() &&
+           llvm::all_of(llvm::zip(x->getOperands(), y->getOperands()),
+                        [&](auto pair) { return isSameValue(std::get<0>(pair), std::get<1>(pair)); });
   }
 
   Block &block;

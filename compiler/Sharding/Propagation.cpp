@@ -2,6 +2,7 @@
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
 #include "dialects/Cleave/IR/Kinds.h"
+#include "dialects/Cleave/IR/Narrowing.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -202,12 +203,19 @@ void Propagation::wishOperands(mlir::Operation *op) {
       wishes.try_emplace(operand.get(), sharding);
 }
 
+// What a rank stores, or the same in fewer bytes.
+static bool isStoredPart(Value value) {
+  mlir::Operation *maker = value.getDefiningOp();
+  return maker && (llvm::isa<ReadOp>(maker) || (narrows(maker) && isStoredPart(maker->getOperand(0))));
+}
+
 // The form in which a value comes to an op that takes no partial values: without the data axes of its storage in a
-// function of samples; reduced, to the split that it wishes.
-ShardingAttr Propagation::offered(Value value) {
+// function of samples, unless the op narrows it; reduced, to the split that it wishes.
+ShardingAttr Propagation::offered(mlir::OpOperand &operand) {
+  Value value = operand.get();
   ShardingAttr sharding = made.lookup(value);
-  auto read = value.getDefiningOp<ReadOp>();
-  if (read && isOfSamples(read->getParentOfType<FuncOp>())) {
+  mlir::Operation *user = operand.getOwner();
+  if (isOfSamples(user->getParentOfType<FuncOp>()) && isStoredPart(value) && !narrows(user)) {
     mlir::Builder builder(module.getContext());
     SmallVector<mlir::Attribute> dims;
     for (auto axes : sharding.getDims().getAsRange<mlir::ArrayAttr>())
@@ -243,7 +251,7 @@ void Propagation::forwardOp(mlir::Operation *op) {
   if (passPartial(op) || passOwned(op) || passWished(op))
     return;
   SmallVector<ShardingAttr> operands;
-  for (Value operand : op->getOperands())
+  for (mlir::OpOperand &operand : op->getOpOperands())
     operands.push_back(offered(operand));
   setLoops(op, operands);
 }

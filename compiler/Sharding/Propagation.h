@@ -13,7 +13,8 @@
 //
 // Between storage and use two rules stand:
 //   - in a function of samples (one with arguments) the data axes split samples: what is stored split over them is
-//     gathered where it is read. In @update nothing else uses these axes, and the arithmetic stays split as its states;
+//     gathered where it is read, or behind ops that narrow it (a cast of a parameter: ranks cast their parts, and fewer
+//     bytes are gathered). In @update nothing else uses these axes, and the arithmetic stays split as its states;
 //   - a partial value that ends up in a split state is reduced to that split (a reduce_scatter), not to the whole.
 // With a parameter server what ends up in an owner's state, or in @update in a parameter, is computed by the owner of
 // what it has: partial operands are reduced to it (a reduce). Where such a value is used otherwise, it is broadcast.
@@ -56,7 +57,7 @@ private:
                                              const llvm::Twine &what);
   void collectWishes(mlir::func::FuncOp function);
   void wishOperands(mlir::Operation *op);
-  ShardingAttr offered(mlir::Value value);
+  ShardingAttr offered(mlir::OpOperand &operand);
   void forward(mlir::func::FuncOp function);
   void forwardOp(mlir::Operation *op);
   bool passPartial(mlir::Operation *op);

@@ -4,7 +4,8 @@
 // which values are kept. The pass decides at the model level where a value is rounded to P, so that the mathematics
 // depends neither on fusion nor on the target:
 //
-//   parameters            are states of type P, read and widened
+//   parameters            are states of type P, read and widened; a frozen one, of which no optimizer keeps a master,
+//                         is a state of the model's type, and rounded where it is read
 //   products              (kernels that do arithmetic on what depends on a parameter) take operands of type P, sum in
 //                         f32, and give P
 //   values of several users  are rounded, for they are what is kept for later: residual connections, activations
@@ -174,7 +175,9 @@ private:
       noteOrigin(op);
       if (isa<WriteOp>(op) || widenings.contains(op))
         continue;
-      if (isProduct(op) || movesNarrow(op))
+      if (auto read = dyn_cast<ReadOp>(op); read && isParameter(read))
+        roundParameter(read);
+      else if (isProduct(op) || movesNarrow(op))
         makeNarrow(op);
       else
         for (Value result : op->getResults())
@@ -245,6 +248,14 @@ private:
         any = true;
       }
     return any && elementOf(op->getResult(0)) == wide && onlyMoves(op);
+  }
+
+  // One that is stored otherwise, in f32 or the other narrow type: to the last user, the tail's too.
+  void roundParameter(ReadOp read) {
+    if (elementOf(read) == narrow)
+      return;
+    Value stored = read.getResult();
+    roundResult(elementOf(stored) == wide ? stored : stored.user_begin()->getResult(0)); // else the widening
   }
 
   // Operands and result in P, the result widened for its users.
@@ -339,6 +350,8 @@ private:
           << onlySegment(state).getName().getValue() << "' stays " << element;
       return;
     }
+    if (state.getFrozen())
+      return;
     element = floatType(&getContext(), *kind);
     state.setType(state.getTensorType().clone(element));
     state.setSegmentsAttr(retyped(state.getSegments(), element));

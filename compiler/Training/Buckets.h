@@ -25,7 +25,7 @@ struct BucketMember {
   int64_t elements;
   int64_t elementBytes;
   unsigned kind;              // equal: may share a bucket
-  int64_t narrowestBytes = 0; // of an element of all states that get the bucket's layout; 0: elementBytes
+  int64_t narrowestBytes = 0; // of an element of all that gets the bucket's layout, stored or read; 0: elementBytes
 };
 
 struct BucketLimits {

@@ -97,7 +97,7 @@ public:
   explicit Labels(const Spine &spine) : spine(spine) {
     for (Operation *op : spine.forwardOps())
       if (!spine.contains(op) && op->getNumResults() > 0)
-        outside[op] = isOpaque(op) ? 0 : of(op);
+        outside[op] = isOpaque(op) ? 0 : isa<CastOp>(op) ? outside.lookup(op->getOperand(0).getDefiningOp()) : of(op);
   }
 
   uint64_t of(Operation *op) const {
@@ -127,7 +127,8 @@ private:
     return hash;
   }
 
-  // Weights are told apart by how they are made (which matrix is transposed), and constants by their value.
+  // Weights are told apart by how they are made (which matrix is transposed), and not by the type in which they are
+  // stored (a frozen one in the model's); constants by their value.
   bool isOpaque(Operation *op) const {
     return isa<ReadOp>(op) ||
            (spine.originOf(op->getResult(0)) != Origin::Weight && !op->hasTrait<OpTrait::ConstantLike>());

@@ -2,6 +2,7 @@
 #include "compiler/Training/Buckets.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Narrowing.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -18,13 +19,40 @@ namespace {
 struct Place {
   StateOp bucket;
   int64_t offset;
-  RankedTensorType type;
+  RankedTensorType type; // as it is read
 };
 using Places = llvm::StringMap<Place>;
 
+// The element types in which states are read, where that is not the one in which they are stored: all that read such a
+// state narrow it to the same type, and nobody sees more of it.
+class ReadTypes {
+public:
+  ReadTypes() = default;
+  explicit ReadTypes(ModuleOp module) {
+    module.walk([&](ReadOp read) {
+      for (Operation *user : read->getUsers())
+        add(read, narrows(user) && isa<CastOp>(user) ? tensorType(user->getResult(0)).getElementType() : Type());
+    });
+  }
+
+  RankedTensorType of(StateOp state) const {
+    Type narrow = types.lookup(state.getSymName());
+    return narrow ? state.getTensorType().clone(narrow) : state.getTensorType();
+  }
+
+private:
+  void add(ReadOp read, Type type) {
+    auto [known, isNew] = types.try_emplace(read.getState(), type);
+    if (!isNew && known->second != type)
+      known->second = Type();
+  }
+
+  llvm::StringMap<Type> types;
+};
+
 // The bucket's state `name` for the states `members`, and their places in it.
 StateOp declareBucket(ModuleOp module, StringRef name, const Bucket &bucket, ArrayRef<StateOp> members,
-                      Places &places) {
+                      const ReadTypes &readTypes, Places &places) {
   SmallVector<Attribute> segments;
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
     StateOp state = member;
@@ -39,7 +67,7 @@ StateOp declareBucket(ModuleOp module, StringRef name, const Bucket &bucket, Arr
   result.setFrozen(first.getFrozen());
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
     StateOp state = member;
-    places[state.getSymName()] = {result, offset, state.getTensorType()};
+    places[state.getSymName()] = {result, offset, readTypes.of(state)};
   }
   return result;
 }
@@ -53,12 +81,11 @@ public:
       : block(function.getBody().front()), places(places), sumsWhole(sumsWhole) {}
 
   LogicalResult pack() {
-    for (Operation &op : llvm::make_early_inc_range(block)) {
-      if (auto read = dyn_cast<ReadOp>(op))
-        packRead(read);
-      else if (auto write = dyn_cast<WriteOp>(op); write && places.contains(write.getState()))
-        writes[places.find(write.getState())->second.bucket].push_back(write);
-    }
+    for (ReadOp read : llvm::to_vector(block.getOps<ReadOp>()))
+      packRead(read);
+    for (auto write : block.getOps<WriteOp>())
+      if (auto found = places.find(write.getState()); found != places.end())
+        writes[found->second.bucket].push_back(write);
     for (auto &[bucket, members] : writes)
       if (failed(packWrites(bucket, members)))
         return failure();
@@ -72,15 +99,26 @@ private:
       return;
     Place place = found->second;
     Value &whole = reads[place.bucket];
-    if (!whole) {
+    if (!whole) { // narrowed before it is cut: where it is stored split, that is what is gathered
       OpBuilder atBegin = OpBuilder::atBlockBegin(&block);
-      whole = readState(atBegin, place.bucket.getLoc(), place.bucket);
+      Value stored = readState(atBegin, place.bucket.getLoc(), place.bucket);
+      whole = Arithmetic(atBegin, stored.getLoc()).cast(stored, place.type.getElementType());
     }
     OpBuilder builder(read);
     Arithmetic a(builder, read.getLoc());
-    Value part = a.slice(whole, place.offset, place.type.getNumElements());
-    read.replaceAllUsesWith(a.reshape(part, place.type.getShape()));
+    Value part = a.reshape(a.slice(whole, place.offset, place.type.getNumElements()), place.type.getShape());
+    if (read.getType() == part.getType())
+      read.replaceAllUsesWith(part);
+    else
+      replaceNarrowing(read, part);
     read.erase();
+  }
+
+  static void replaceNarrowing(ReadOp read, Value part) {
+    for (Operation *cast : llvm::make_early_inc_range(read->getUsers())) {
+      cast->getResult(0).replaceAllUsesWith(part);
+      cast->erase();
+    }
   }
 
   // One concat behind the last member's write, with zeros in the gaps.
@@ -160,6 +198,8 @@ private:
       return signalPassFailure();
     }
     SymbolTable symbols(module);
+    if (splitParameters)
+      readTypes = ReadTypes(module);
     SmallVector<StateOp> gradients = gradientsInOrder(symbols, joint);
     SmallVector<StateOp> trained = llvm::map_to_vector(
         gradients, [&](StateOp gradient) { return symbols.lookup<StateOp>(parameterName(gradient)); });
@@ -168,7 +208,7 @@ private:
       declare(name, bucket, trained);
       declare(gradientName(name), bucket, gradients);
     }
-    SmallVector<StateOp> frozen = packFrozen ? frozenParameters() : SmallVector<StateOp>();
+    SmallVector<StateOp> frozen = splitParameters ? frozenParameters() : SmallVector<StateOp>();
     for (auto [index, bucket] : llvm::enumerate(form(frozen, frozen)))
       declare("frozen" + std::to_string(index), bucket, frozen);
     for (auto function : module.getOps<func::FuncOp>())
@@ -180,7 +220,7 @@ private:
 
   void declare(const std::string &name, const Bucket &bucket, ArrayRef<StateOp> states) {
     SmallVector<StateOp> members = llvm::map_to_vector(bucket.members, [&](size_t index) { return states[index]; });
-    declareBucket(getOperation(), name, bucket, members, places);
+    declareBucket(getOperation(), name, bucket, members, readTypes, places);
     llvm::append_range(packed, members);
   }
 
@@ -201,19 +241,23 @@ private:
   // Buckets of equally many parameters and gradients (or of the same frozen parameters twice). Where parameters have
   // units, a unit's members of one kind are one bucket, whatever their size.
   std::vector<Bucket> form(ArrayRef<StateOp> parameters, ArrayRef<StateOp> gradients) {
-    llvm::MapVector<std::tuple<Type, Type, int64_t, int64_t>, unsigned> kinds;
+    llvm::MapVector<std::tuple<Type, Type, Type, int64_t, int64_t>, unsigned> kinds;
     std::vector<BucketMember> members;
     bool hasUnits = false;
     for (auto [parameter, gradient] : llvm::zip_equal(parameters, gradients)) {
       StateOp state = gradient, weight = parameter;
       Type element = state.getTensorType().getElementType(), stored = weight.getTensorType().getElementType();
+      Type read = readTypes.of(weight).getElementType();
       auto unit = weight->getAttrOfType<IntegerAttr>(kUnitAttr);
       hasUnits |= unit != nullptr;
       unsigned kind =
-          kinds.try_emplace({stored, element, onlySegment(state).getGroup(), unit ? unit.getInt() : -1}, kinds.size())
+          kinds
+              .try_emplace({stored, read, element, onlySegment(state).getGroup(), unit ? unit.getInt() : -1},
+                           kinds.size())
               .first->second;
-      int64_t bytes = element.getIntOrFloatBitWidth() / 8, storedBytes = stored.getIntOrFloatBitWidth() / 8;
-      members.push_back({state.getTensorType().getNumElements(), bytes, kind, std::min(bytes, storedBytes)});
+      int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+      int64_t narrowest = std::min(stored.getIntOrFloatBitWidth(), read.getIntOrFloatBitWidth()) / 8;
+      members.push_back({state.getTensorType().getNumElements(), bytes, kind, std::min(bytes, narrowest)});
     }
     int64_t unlimited = std::numeric_limits<int64_t>::max();
     return formBuckets(members,
@@ -221,6 +265,7 @@ private:
   }
 
   Places places;
+  ReadTypes readTypes;
   SmallVector<StateOp> packed;
 };
 } // namespace

@@ -55,7 +55,8 @@ def ApplyPrecision : Pass<"apply-precision", "::mlir::ModuleOp"> {
   let summary = "chooses the types in which parameters and activations are kept";
   let description = [{
     Before: the model's types. After: parameters have the type `param`, buffers `buffer`; products take and give `param`; all else is computed in
-    f32, and rounded where it is kept. ApplyPrecision.cpp says what is kept. Inputs and results of functions have the types they had.
+    f32, and rounded where it is kept. ApplyPrecision.cpp says what is kept. A frozen parameter keeps the model's type, and is cast to `param` where it
+    is read. Inputs and results of functions have the types they had.
 
     ```mlir
     %w = cleave.read @w : tensor<4x3xf32>                                       %w = cleave.read @w : tensor<4x3xbf16>
@@ -120,13 +121,14 @@ def FormBuckets : Pass<"form-buckets", "::mlir::ModuleOp"> {
   let description = [{
     Gradient states of one element type, parameter type and parameter group, in the order in which @c0 completes them, become buckets (Buckets.h says which). Reads
     become slice and reshape of the bucket's one read, writes become one concat. Parameters with a gradient get buckets of the same segments; all
-    others stay single states, but for frozen parameters with `pack-frozen`. Where assign-units has numbered parameters, buckets are units:
-    each holds all members of its unit of one kind.
+    others stay single states. With `split-parameters` frozen parameters get buckets too, and a parameter that all its readers cast to one narrower
+    type is in a bucket with its like, which is cast before it is cut: a rank casts its part, and that is what is gathered. Where assign-units has
+    numbered parameters, buckets are units: each holds all members of its unit of one kind.
   }];
   let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "a bucket is closed when it reaches this size">,
                  Option<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576", "the same for the first bucket of a kind">,
                  Option<"dataRanks", "data-ranks", "int64_t", "1", "buckets are padded to a multiple of this times 32 elements">,
-                 Option<"packFrozen", "pack-frozen", "bool", "false", "frozen parameters get buckets too: they are stored split">,
+                 Option<"splitParameters", "split-parameters", "bool", "false", "buckets are for parameters that are stored split">,
                  Option<"sumsWhole", "sums-whole", "bool", "false", "add to gradient buckets whole: they are reduced in every micro-batch">];
 }
 

@@ -60,7 +60,7 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   // On the joint graph, so that parameters are slices of buckets in the forward pass and (recomputed) in the backward
   // pass.
   manager.addPass(createFormBuckets({options.bucketBytes, options.firstBucketBytes, options.dataRanks,
-                                     options.packFrozen, options.syncEvery && options.microBatches > 1}));
+                                     options.splitParameters, options.syncEvery && options.microBatches > 1}));
   // After buckets: it works on the states as they are stored.
   manager.addPass(createBuildUpdate({printOptimizer(options.optimizer), average}));
   manager.addPass(createBuildEvaluate());
@@ -94,7 +94,9 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   Option<int64_t> firstBucketBytes{*this, "first-bucket-bytes", llvm::cl::desc("cap of the first bucket"),
                                    llvm::cl::init(1 << 20)};
   Option<std::string> units{*this, "units", llvm::cl::desc("auto | pattern=P: buckets are units")};
-  Option<bool> packFrozen{*this, "pack-frozen", llvm::cl::desc("frozen parameters get buckets"), llvm::cl::init(false)};
+  Option<bool> splitParameters{*this, "split-parameters",
+                               llvm::cl::desc("buckets are for parameters that are stored split"),
+                               llvm::cl::init(false)};
   Option<bool> syncEvery{*this, "sync-every", llvm::cl::desc("gradients are reduced in every micro-batch"),
                          llvm::cl::init(false)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("PART=TYPE[,PART=TYPE...] or a type")};
@@ -135,7 +137,7 @@ llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
   options.bucketBytes = from.bucketBytes;
   options.firstBucketBytes = from.firstBucketBytes;
   options.units = from.units;
-  options.packFrozen = from.packFrozen;
+  options.splitParameters = from.splitParameters;
   options.syncEvery = from.syncEvery;
   return options;
 }

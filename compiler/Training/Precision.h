@@ -5,7 +5,8 @@
 //   --precision param=fp16,buffer=fp16 --loss-scale dynamic,init=1024
 //
 // The parts are independent of each other (PyTorch's FSDP MixedPrecision has the same three):
-//   param    parameters, the operands of products, and activations that are kept; left out: as the model has them
+//   param    parameters, the operands of products, and activations that are kept; left out: as the model has them.
+//            Frozen parameters are stored as the model has them, to the last bit, and rounded where they are used
 //   reduce   gradients, from the accumulator through the collective to the update; left out: that of the parameter
 //   buffer   running statistics; left out: as the model has them
 // What is not kept is computed in f32 whatever the type (ApplyPrecision.cpp).

@@ -1,6 +1,7 @@
 #include "compiler/Training/Replay.h"
 
 #include "dialects/Cleave/IR/BlockMarks.h"
+#include "dialects/Cleave/IR/Narrowing.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -18,9 +19,9 @@ constexpr llvm::StringLiteral kInstanceAttr = "cleave.instance";
 
 bool isCollective(Operation *op) { return isa<shard::ShardDialect>(op->getDialect()); }
 
-// Ops that show values anew or move them between ranks, but compute nothing.
+// Ops that show values anew, in fewer bytes too, or move them between ranks.
 bool passesOn(Operation *op) {
-  if (isCollective(op))
+  if (isCollective(op) || (narrows(op) && isMemoryEffectFree(op)))
     return true;
   auto compute = dyn_cast<ComputeOpInterface>(op);
   return compute && compute.getComputeKind() == ComputeKind::View;
@@ -112,6 +113,9 @@ private:
           attributes.push_back(attribute);
       return attributes.getDictionary(one->getContext());
     };
+    auto kernel = dyn_cast<KernelOp>(op);
+    if (kernel && !kernel.getLabel()) // which says what it does
+      return nullptr;
     for (Operation *other : known.lookup(op->getName()))
       if (other->getResultTypes() == op->getResultTypes() &&
           llvm::equal(llvm::map_range(op->getOperands(), [&](Value v) { return mapping.lookupOrNull(v); }),

@@ -25,8 +25,8 @@
 namespace cleave {
 
 // The values of a forward function that the backward pass has without keeping them: inputs, constants, states that the
-// forward pass leaves alone, and what views and collectives make of those alone (a parameter, gathered and cut out of
-// its bucket).
+// forward pass leaves alone, and what views, collectives and casts to narrower types make of those alone (a parameter,
+// cast, gathered and cut out of its bucket).
 class FreeValues {
 public:
   explicit FreeValues(mlir::func::FuncOp forward);

@@ -58,9 +58,9 @@ struct TrainingOptions {
   int64_t bucketBytes = 25 << 20;
   int64_t firstBucketBytes = 1 << 20; // the first bucket is small, so that communication starts early
   // Where parameters are stored split (compiler/Sharding/StateStorage.h).
-  std::string units;       // "auto" or "pattern=...": buckets are units that are gathered together; empty: by size
-  bool packFrozen = false; // frozen parameters are stored split too
-  bool syncEvery = false;  // gradients are reduced in every micro-batch
+  std::string units;            // "auto" or "pattern=...": buckets are units that are gathered together; empty: by size
+  bool splitParameters = false; // parameters are stored split, frozen ones too
+  bool syncEvery = false;       // gradients are reduced in every micro-batch
   PrecisionOptions precision;
   LossScaleOptions lossScale;
 };

@@ -50,4 +50,34 @@ func.func @cast() -> (tensor<8xbf16>, tensor<8xbf16>, tensor<8xbf16>) {
   %8 = shard.all_gather %7 on @mesh grid_axes = [0] gather_axis = 0 {cleave.instance = 2 : i64} : tensor<4xbf16> -> tensor<8xbf16>
   return %2, %5, %8 : tensor<8xbf16>, tensor<8xbf16>, tensor<8xbf16>
 }
+
+// Kernels do the same where their labels are equal. The second one's is not run for nothing.
+// CHECK-LABEL: func.func @kernels
+// CHECK-COUNT-2: cleave.kernel
+// CHECK-NOT: cleave.kernel
+// CHECK: return
+func.func @kernels() -> (tensor<8xbf16>, tensor<8xbf16>, tensor<8xbf16>) {
+  %0 = cleave.read @w : tensor<4xf32>
+  %1 = cleave.kernel ins(%0 : tensor<4xf32>) -> tensor<4xbf16> attributes {label = "k0"} {
+  ^bb0(%v: tensor<4xf32>):
+    %n = cleave.cast %v : tensor<4xf32> -> tensor<4xbf16>
+    cleave.yield %n : tensor<4xbf16>
+  }
+  %2 = shard.all_gather %1 on @mesh grid_axes = [0] gather_axis = 0 {cleave.instance = 0 : i64} : tensor<4xbf16> -> tensor<8xbf16>
+  %3 = cleave.read @w : tensor<4xf32>
+  %4 = cleave.kernel ins(%3 : tensor<4xf32>) -> tensor<4xbf16> attributes {label = "k0"} {
+  ^bb0(%v: tensor<4xf32>):
+    %n = cleave.cast %v : tensor<4xf32> -> tensor<4xbf16>
+    cleave.yield %n : tensor<4xbf16>
+  }
+  %5 = shard.all_gather %4 on @mesh grid_axes = [0] gather_axis = 0 {cleave.instance = 1 : i64} : tensor<4xbf16> -> tensor<8xbf16>
+  %6 = cleave.kernel ins(%3 : tensor<4xf32>) -> tensor<4xbf16> attributes {label = "k1"} {
+  ^bb0(%v: tensor<4xf32>):
+    %n = cleave.neg %v : tensor<4xf32>
+    %m = cleave.cast %n : tensor<4xf32> -> tensor<4xbf16>
+    cleave.yield %m : tensor<4xbf16>
+  }
+  %7 = shard.all_gather %6 on @mesh grid_axes = [0] gather_axis = 0 {cleave.instance = 2 : i64} : tensor<4xbf16> -> tensor<8xbf16>
+  return %2, %5, %7 : tensor<8xbf16>, tensor<8xbf16>, tensor<8xbf16>
+}
 }

@@ -1,6 +1,6 @@
-// RUN: cleave-opt %s -split-loss -differentiate -assign-units="units=pattern=blocks.*" -form-buckets="pack-frozen data-ranks=2" | FileCheck %s
+// RUN: cleave-opt %s -split-loss -differentiate -assign-units="units=pattern=blocks.*" -form-buckets="split-parameters data-ranks=2" | FileCheck %s
 // RUN: cleave-opt %s -split-loss -differentiate -assign-units="units=auto" -form-buckets="data-ranks=2" | FileCheck %s --check-prefix=AUTO
-// RUN: cleave-opt %s -training-pipeline="units=pattern=blocks.* pack-frozen data-ranks=2 micro-batches=2 sync-every" -verify-step | FileCheck %s --check-prefix=EVERY
+// RUN: cleave-opt %s -training-pipeline="units=pattern=blocks.* split-parameters data-ranks=2 micro-batches=2 sync-every" -verify-step | FileCheck %s --check-prefix=EVERY
 // RUN: not cleave-opt %s -assign-units="units=pattern=layers.*" 2>&1 | FileCheck %s --check-prefix=NOMATCH
 // RUN: not cleave-opt %s -assign-units="units=pairs" 2>&1 | FileCheck %s --check-prefix=BAD
 
