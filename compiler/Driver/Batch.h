@@ -1,4 +1,4 @@
-// The batch arithmetic that every command prints: bound batch, ranks, micro-batches, global batch (DESIGN §6).
+// The batch arithmetic that every command prints: bound batch, ranks, micro-batches, global batch.
 #ifndef CLEAVE_COMPILER_DRIVER_BATCH_H
 #define CLEAVE_COMPILER_DRIVER_BATCH_H
 

@@ -1,6 +1,6 @@
 // From the sharding in which a value is made to the one in which it is used: the collective steps between them.
 //
-// A collective is nothing but that difference (DESIGN §3). With axes a and b of a mesh:
+// A collective is nothing but that difference. With axes a and b of a mesh:
 //
 //   made [[a], []]             used [[], []]        all_gather a along 0
 //   made [[], []], partial a   used [[], []]        all_reduce a

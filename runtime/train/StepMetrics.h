@@ -21,7 +21,7 @@ struct StepMetrics {
   std::optional<double> valLoss, valAccuracy, lr, gradNorm, samplesPerS, tokensPerS, stepS, lossScale;
   std::optional<uint64_t> peakBytes, commBytes, skipped;
 
-  // The keys of DESIGN.md §6 that apply, in its order, without "step".
+  // The keys that apply, in the order of a line, without "step".
   std::vector<std::pair<const char *, double>> values() const;
 };
 

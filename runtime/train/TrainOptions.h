@@ -1,4 +1,4 @@
-// What a training run is asked to do: the options of `train` (DESIGN.md §6), with their defaults.
+// What a training run is asked to do: the options of `train`, with their defaults.
 #ifndef CLEAVE_RUNTIME_TRAIN_TRAINOPTIONS_H
 #define CLEAVE_RUNTIME_TRAIN_TRAINOPTIONS_H
 

@@ -1,4 +1,4 @@
-"""Compile time: GPT-2 124M in seconds, 48 layers against 12, dp=1024 against dp=2 (issue bounds: 20 s, 4.5, 1.1).
+"""Compile time: GPT-2 124M in seconds, 48 layers against 12, dp=1024 against dp=2 (bounds: 20 s, 4.5, 1.1).
 
 Models are built here with examples/export/models/gpt.py (torch is needed for the export only), without weights worth
 keeping: compile time does not depend on their values.

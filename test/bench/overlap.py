@@ -1,4 +1,4 @@
-"""Overlap with an injected transport rate: step time against max(compute, communication) (DESIGN section 8).
+"""Overlap with an injected transport rate: step time against max(compute, communication) + 15 %.
 
 Two comparisons, each of a plan that overlaps with one that cannot: gradient buckets of 256 KiB against one bucket (dp=2), and the gathers
 of sharded parameters with prefetch against without (fsdp=2). The rate is chosen so that communication takes half as long as a step

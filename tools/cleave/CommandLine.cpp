@@ -137,7 +137,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
 
   const char *target = "Target";
-  app.add_option("--target", o.target, "host[:avx2|:avx512][,threads=N]")->group(target)->capture_default_str();
+  app.add_option("--target", o.target, "host[:avx2|:avx512|:generic][,threads=N]")->group(target)->capture_default_str();
   app.add_option("--memory-limit", t.memoryLimit, "planned bytes per rank that must suffice")->group(target)->type_name("BYTES");
 
   const char *inside = "Looking inside";

@@ -19,7 +19,7 @@ struct VerifyRequest {
 };
 struct ExportRequest {
   std::string checkpoint; // a checkpoint directory
-  std::string model;      // the ONNX file whose weights are replaced; empty: the one recorded at compile time
+  std::string model;      // the ONNX file whose weights are replaced
   std::string output;
 };
 // Help was printed, or the command line was wrong: leave with this code.

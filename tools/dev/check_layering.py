@@ -1,4 +1,4 @@
-"""Checks that includes respect the layers (DESIGN section 7); prints every violation and fails if there is one.
+"""Checks that includes respect the layers of the tree; prints every violation and fails if there is one.
 
 The rule of a folder is the list of prefixes that its files must not include.
 """

@@ -1,4 +1,4 @@
-// The five things an op knows (DESIGN §2), as interfaces. The first, its result types, is upstream's
+// The five things an op knows and tells passes, as interfaces. The first, its result types, is upstream's
 // InferTypeOpInterface; the third, how it may be split, is upstream's shard::ShardingInterface with two
 // conventions of ours, see Rationale.md ("Indexing maps").
 #ifndef CLEAVE_INTERFACES_TD

@@ -1,5 +1,5 @@
 // One element of every elementwise op, in arith and math. f16 and bf16 are computed in f32 and rounded once
-// (DESIGN §5: round inputs, compute in fp32, round the output).
+// (round inputs, compute in fp32, round the output).
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-"""After its second training step a program allocates nothing above 4 KiB (DESIGN section 8), with malloc replaced by watch_malloc.c.
+"""After its second training step a program allocates nothing above 4 KiB, with malloc replaced by watch_malloc.c.
 
   check_allocations.py WATCH.so CASE PROGRAM [options of the program]
 

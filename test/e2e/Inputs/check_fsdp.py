@@ -1,4 +1,4 @@
-"""What `cleave inspect` says about sharded state, against SYSTEMS' formulas: traffic of each kind of collective, and what is held at a time.
+"""What `cleave inspect` says about sharded state, against the formulas of sharded training: traffic of each kind of collective, and what is held at a time.
 
   check_fsdp.py FOLDER PROGRAM...     reads FOLDER/PROGRAM.json, counts bytes in a run of FOLDER/PROGRAM
 """

@@ -1,5 +1,5 @@
 """The memory that a run takes is what its plan says: peak minus what the program takes without a model is at most the plan's total for
-the ranks of the process + 16 MiB (DESIGN section 8). What the program itself reports at its end agrees with that.
+the ranks of the process + 16 MiB. What the program itself reports at its end agrees with that.
 
   check_memory.py RESIDENT.so CASE PROGRAM train|infer [options of the program]
 

@@ -1,4 +1,4 @@
-"""Trains a compiled program on a recorded case and compares every step's loss with PyTorch in float64 (DESIGN section 8).
+"""Trains a compiled program on a recorded case and compares every step's loss with PyTorch in float64.
 
   compare_losses.py CASE OPTIMIZER PROGRAM RECORDING.json [-- options of the program]
 
