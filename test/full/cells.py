@@ -142,7 +142,7 @@ def memory_cells():
 
 
 def command_cells():
-    yield Cell("suite/gtest", commands(["ctest", "--test-dir", "{build}", "--timeout", "900", "-Q"]), 3600, usual=60)
+    yield Cell("suite/gtest", commands(["ctest", "--test-dir", "{build}", "--timeout", "900", "--no-tests=error", "-Q"]), 3600, usual=60)
     yield Cell("suite/lit", commands([*LIT, "{build}/test"]), 7200, usual=400)
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
              path.stat().st_size < 80000]

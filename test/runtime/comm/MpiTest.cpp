@@ -1,11 +1,8 @@
-// The conformance suite on processes: CTest starts this program by mpirun. With --lose-peer one rank dies without a
-// word, and the launcher must end the others.
+// The conformance suite on processes: CTest starts this program by mpirun.
 #include "runtime/comm/MpiCommunicator.h"
 #include "test/runtime/comm/CommunicatorConformance.h"
 
 #include <cstdio>
-#include <cstring>
-#include <unistd.h>
 
 using namespace cleave::rt;
 
@@ -23,7 +20,7 @@ static int runChecks(Communicator &comm) {
   return failures == 0 ? 0 : 1;
 }
 
-int main(int argc, char **argv) {
+int main() {
   if (!startedUnderMpi()) {
     std::printf("not started by mpirun\n");
     return 1;
@@ -32,13 +29,6 @@ int main(int argc, char **argv) {
   if (Status status = createMpiCommunicator(&comm); !status.isOk()) {
     std::printf("%s\n", status.message().c_str());
     return 1;
-  }
-  if (argc > 1 && std::strcmp(argv[1], "--lose-peer") == 0) {
-    if (comm->rank() == 1)
-      ::_exit(3);
-    Status status = comm->barrier();
-    std::printf("%s\n", status.message().c_str());
-    return status.isOk() ? 0 : 1;
   }
   return runChecks(*comm);
 }

@@ -47,6 +47,8 @@ def main():
         actual = run_model(importer, path, inputs, f"--dim=batch={BATCH}")
         for name, a, b in zip(names, actual, expected):
             error = float(np.linalg.norm(np.float64(a) - b) / max(np.linalg.norm(np.float64(b)), 1e-30))
+            if not np.isfinite(error) or not np.isfinite(b).all():
+                sys.exit(f"{path}: {name} has elements that are no numbers")
             worst = max(worst, error)
             print(f"{path.split('/')[-1]} {name} {error:.1e}")
     print("largest relative error", "below 1e-5" if worst < 1e-5 else f"TOO LARGE: {worst:.1e}")
