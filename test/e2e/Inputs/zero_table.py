@@ -1,13 +1,16 @@
-"""The ZeRO table (SYSTEMS section 4; Rajbhandari et al. 2020, figure 1) against what `cleave inspect --json` says of a plan.
+"""The ZeRO table (Rajbhandari et al. 2020, figure 1) against what `cleave inspect --json` says of a plan.
 
-  zero_table.py MODEL.onnx FOLDER CELL...          CELL: STRATEGY/N/M or STRATEGY/N/M/PRECISION, as in zero-2/4/1/bf16; ddp is a strategy too
+  zero_table.py MODEL.onnx FOLDER all        plans of every cell: strategy x 2, 4, 8 ranks x 1, 4 micro-batches x f32, bf16
+  zero_table.py MODEL.onnx FOLDER CELL...    STRATEGY/N/M/PRECISION, as in zero-2/4/1/bf16, run as well; ddp is a strategy too
 
 For each cell: bytes of parameters, gradients and optimizer state of one rank, and bytes that a rank sends in a step. Exact up to the
-padding of buckets, which is bounded by 128 bytes a tensor and 128 bytes a rank and bucket. Where a cell's name ends in `!`, two steps are
-run, too, and the bytes counted where they move must be those of the plan.
+padding of buckets, which is bounded by 128 bytes a tensor and 128 bytes a rank and bucket. In a run of three steps the bytes counted where
+they move, and those that the runtime has taken for a rank's regions, must be the plan's.
 """
+import itertools
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -19,14 +22,15 @@ import training_cases
 # micro-batch and in the update, in (N - 1) / N of their bytes
 TABLE = {
     "ddp": ((0, 0, 0), 0, 2),
-    "no-shard": ((0, 0, 0), 0, 2),
     "zero-1": ((0, 0, 1), 0, 2),
     "zero-2": ((0, 1, 1), 1, 1),
     "shard-grad-op": ((1, 1, 1), 2, 0),
+    "zero-3": ((1, 1, 1), 3, 0),
     "full-shard": ((1, 1, 1), 3, 0),
 }
 BYTES = {"f32": (4, 4, 8), "bf16": (2, 2, 12)}  # Adam; the reduced types have an f32 master
 BUCKET = 256 << 10
+CELLS = ["/".join(map(str, cell)) for cell in itertools.product(TABLE, (2, 4, 8), (1, 4), BYTES)]
 
 
 def compile_cell(model, program, strategy, ranks, micro_batches, precision, emit):
@@ -47,22 +51,24 @@ def expected(strategy, ranks, micro_batches, precision, parameters):
     return sizes, phases * (ranks - 1) * BYTES[precision][0] * parameters // ranks
 
 
-def counted_bytes(program, folder):
+def run(program, folder):
+    """Bytes that a step sends and bytes of a rank's regions, as the runtime has counted them."""
     data = []
     for name, array in training_cases.data("gpt-nano").items():
         np.save(folder / f"{name}.npy", array)
         data += ["--data", f"{name}={folder / name}.npy"]
     metrics = folder / "metrics.jsonl"
-    subprocess.run([program, "train", "--steps", "3", "--lr", "0.001", "--metrics", str(metrics), *data], check=True,
-                   stdout=subprocess.DEVNULL, timeout=300)
-    return {row["comm_bytes"] for row in map(json.loads, metrics.read_text().splitlines()) if "comm_bytes" in row}
+    done = subprocess.run([program, "train", "--steps", "3", "--lr", "0.001", "--metrics", str(metrics), *data], check=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=300)
+    sent = {row["comm_bytes"] for row in map(json.loads, metrics.read_text().splitlines())}
+    return sent, float(re.search(r"ranks x ([\d.]+) MiB\)", done.stderr)[1])
 
 
-def check(model, folder, cell):
-    runs = cell.endswith("!")
-    strategy, ranks, micro_batches, *precision = cell.rstrip("!").split("/")
-    ranks, micro_batches, precision = int(ranks), int(micro_batches), precision[0] if precision else "f32"
-    program = str(folder / cell.rstrip("!").replace("/", "-"))
+def check(model, folder, cell, runs):
+    """What is wrong with the cell, or None."""
+    strategy, ranks, micro_batches, precision = cell.split("/")
+    ranks, micro_batches = int(ranks), int(micro_batches)
+    program = str(folder / cell.replace("/", "-"))
     plan = compile_cell(model, program, strategy, ranks, micro_batches, precision, "executable" if runs else "plan")
     step = next(p for p in plan["programs"] if p["name"] == "train_step")
     # The padded number of parameters is read off the plan and may exceed the model's by padding alone.
@@ -70,24 +76,32 @@ def check(model, folder, cell):
     padded = plan["state"]["parameter"] * (ranks if split[0] else 1) // widths[0]
     buckets, tensors = 2 + padded * widths[0] // BUCKET * 2, 60
     if not 0 <= padded - plan["parameters"] <= 32 * (tensors + buckets * ranks):
-        return f"{cell}: {padded} parameters with padding, the model has {plan['parameters']}"
+        return f"{padded} parameters with padding, the model has {plan['parameters']}"
     sizes, sent = expected(strategy, ranks, micro_batches, precision, padded)
     got = [plan["state"][role] for role in ("parameter", "gradient", "optimizer")]
     # The loss's sum and count, and the norm of split gradients: one element a rank each, all-reduced.
     scalars = (3 if split[2] else 2) * 2 * (ranks - 1) * 4
     if got != sizes:
-        return f"{cell}: parameters, gradients, optimizer are {got} bytes, the table has {sizes}"
+        return f"parameters, gradients, optimizer are {got} bytes, the table has {sizes}"
     if step["sent_bytes"] != sent + scalars:
-        return f"{cell}: a step sends {step['sent_bytes']} bytes, the table has {sent} + {scalars}"
-    if runs and (counted := counted_bytes(program, folder)) != {step["sent_bytes"]}:
-        return f"{cell}: counted {sorted(counted)} bytes in a step, the plan has {step['sent_bytes']}"
+        return f"a step sends {step['sent_bytes']} bytes, the table has {sent} + {scalars}"
+    states, region = sum(plan["state"].values()), plan["memory"]["by_kind"]["persistent"]
+    if not states <= region <= states + 128 * (4 * buckets + tensors):
+        return f"{region} bytes for {states} bytes of state"
+    if runs:
+        counted, taken = run(program, folder)
+        if counted != {step["sent_bytes"]}:
+            return f"counted {sorted(counted)} bytes in a step, the plan has {step['sent_bytes']}"
+        if abs(taken - plan["memory"]["total"] / (1 << 20)) > 0.051:  # it is printed in tenths
+            return f"the runtime has taken {taken} MiB for a rank, the plan has {plan['memory']['total']} bytes"
     print(f"{cell}: {got[0]} + {got[1]} + {got[2]} bytes, {step['sent_bytes']} sent, of {padded} parameters")
     return None
 
 
 def main():
     model, folder, *cells = sys.argv[1:]
-    wrong = [error for cell in cells if (error := check(model, pathlib.Path(folder), cell))]
+    runs = cells != ["all"]
+    wrong = [f"{cell}: {error}" for cell in (cells if runs else CELLS) if (error := check(model, pathlib.Path(folder), cell, runs))]
     if wrong:
         sys.exit("\n".join(wrong))
 
