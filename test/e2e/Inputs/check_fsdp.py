@@ -46,6 +46,28 @@ def check_states(name, plan):
         check(name, held * (n if role in split else 1) == whole, f"holds {held} of {whole} bytes of {role}")
 
 
+# How many units are gathered at a time: the one in use and those ahead. shard-grad-op keeps all, zero-2 has none.
+IN_FLIGHT = {"pre": 2, "none": 1, "post": 1, "three": 3, "micro": 2, "kept": 5, "zero2": 0}
+
+
+def check_peak(name, plan, step):
+    """A rank holds its part of the state, the gathered units in flight, the gradients not yet reduced, activations and scratch."""
+    regions, peak = plan["memory"]["by_kind"], step["peak_bytes"]
+    check(name, plan["memory"]["total"] == sum(regions.values()), f"{regions} do not add up to {plan['memory']['total']}")
+    check(name, set(regions) == {"persistent", "transient", "communication", "workspace", "input"}, f"regions {sorted(regions)}")
+    check(name, set(peak) <= {"activation", "gathered", "unreduced"}, f"kinds of transient values: {sorted(peak)}")
+    state, count = sum(plan["state"].values()), 40  # states, each aligned
+    check(name, state <= regions["persistent"] <= state + 128 * count, f"{regions['persistent']} bytes for {state} of state")
+    held = sum(peak.values())  # not all at the same time
+    check(name, 0.8 * held < regions["transient"] <= held, f"{regions['transient']} bytes for {peak}")
+    # The embedding's unit, the smallest, lies beside the first and the last blocks'.
+    units = [unit["bytes"] for unit in plan["units"]] or [0]
+    gathered = min(sum(units), IN_FLIGHT[name] * max(units) + min(units))
+    check(name, peak.get("gathered", 0) <= gathered, f"{peak} bytes; {IN_FLIGHT[name]} in flight of units {units}")
+    if name != "zero2":  # a block's gradients are reduced while those of the next are made
+        check(name, peak["unreduced"] <= 2 * max(units) + min(units) + 256, f"{peak['unreduced']} bytes unreduced of units {units}")
+
+
 def main():
     folder, names = pathlib.Path(sys.argv[1]), sys.argv[2:]
     peaks = {}
@@ -54,6 +76,7 @@ def main():
         step = next(p for p in plan["programs"] if p["name"] == "train_step")
         check_traffic(name, plan, step)
         check_states(name, plan)
+        check_peak(name, plan, step)
         peaks[name] = step["peak_bytes"]
         traffic = counted(folder / name)
         check(name, traffic == {step["sent_bytes"]}, f"counted {traffic} bytes, planned {step['sent_bytes']}")
