@@ -116,13 +116,15 @@ private:
                                         llvm::join(names, "=N,") + "=N"));
   }
 
-  // A --dim that binds nothing is a slip of the pen; left alone, the user would believe that it took effect.
+  // A name that is none of the model's is a slip of the pen; left alone, the user would believe that it took effect.
   void reportUnknown() {
+    std::string names = symbols_.empty() ? "none that is symbolic" : llvm::join(symbols_, ", ");
+    if (!options_.batchDim.empty() && !symbols_.count(options_.batchDim))
+      return errors_.add(
+          usageError("--batch-dim " + options_.batchDim, "the model has no such dimension; it has: " + names));
     for (const auto &entry : options_.dims)
       if (!known_.count(entry.getKey().str()))
-        errors_.add(usageError("--dim " + entry.getKey(),
-                               "the model has no such dimension; it has: " +
-                                   (symbols_.empty() ? "none that is symbolic" : llvm::join(symbols_, ", "))));
+        errors_.add(usageError("--dim " + entry.getKey(), "the model has no such dimension; it has: " + names));
   }
 
   mlir::MLIRContext *context_;
