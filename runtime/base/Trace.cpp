@@ -73,7 +73,10 @@ static std::string microseconds(uint64_t nanoseconds) {
 std::string ChromeTrace::stepEvents(uint64_t start) const {
   if (steps_.empty() || count_ == 0)
     return "";
-  std::string place = "\"pid\":" + std::to_string(tracks_[0]->rank) + ",\"tid\":" + std::to_string(count_);
+  int first = tracks_[0]->rank; // of the process: ranks make their tracks in any order
+  for (unsigned i = 1; i < count_; ++i)
+    first = std::min(first, tracks_[i]->rank);
+  std::string place = "\"pid\":" + std::to_string(first) + ",\"tid\":" + std::to_string(count_);
   std::string text = "{\"ph\":\"M\",\"name\":\"thread_name\"," + place + ",\"args\":{\"name\":\"steps\"}},\n";
   for (const Step &step : steps_)
     text += "{\"ph\":\"X\"," + place + ",\"ts\":" + microseconds(step.begin - start) +
