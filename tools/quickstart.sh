@@ -5,48 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\n== %s\n' "$*"; }
-run() { printf '$ %s\n' "$*"; "$@"; }
-
 tools/setup.sh
-say "building the compiler and the runtime (build/)"
+printf '\n== building the compiler and the runtime (build/)\n'
 cmake --preset default -DCLEAVE_BUILD_TESTS="${CLEAVE_BUILD_TESTS:-OFF}" >/dev/null
 cmake --build build --target cleave cleave_main cleave_comm_mpi
-
-model=examples/gpt-nano/gpt-nano.onnx
-out=out/quickstart
-mkdir -p "$out"
-export PATH="$PWD/build/bin:$PATH"
-
-say "data: the licence texts of this machine, whole files held out for validation"
-# Symbolic links are skipped: they name the same texts again.
-held_out=(Artistic MPL-1.1)
-: >"$out/train.bin"
-: >"$out/val.bin"
-for file in /usr/share/common-licenses/*; do
-  if [ -L "$file" ] || [ ! -f "$file" ]; then continue; fi
-  target=train
-  for name in "${held_out[@]}"; do [ "$(basename "$file")" = "$name" ] && target=val; done
-  cat "$file" >>"$out/$target.bin"
-done
-echo "$(stat -c %s "$out/train.bin") bytes to learn from, $(stat -c %s "$out/val.bin") bytes held out (${held_out[*]})"
-
-say "compiling for training on two data-parallel ranks"
-run cleave compile "$model" -o "$out/gpt" --train --loss-output loss --optimizer adamw,weight_decay=0.1 \
-  --dim batch=16 --mesh dp=2
-
-say "the proof, before anything runs"
-run cleave verify "$out/gpt"
-
-say "training"
-rm -rf "$out/ckpt"
-run "$out/gpt" train \
-  --data "tokens=$out/train.bin:u8,window=64,shift=0" --data "labels=$out/train.bin:u8,window=64,shift=1" \
-  --val-data "tokens=$out/val.bin:u8,window=64,shift=0" --val-data "labels=$out/val.bin:u8,window=64,shift=1" \
-  --steps 1000 --lr 1e-3 --lr-schedule cosine,warmup=20 --clip-grad-norm 1 --eval-every 200 --log-every 100 \
-  --save "$out/ckpt"
-
-say "back to ONNX, and inference on the export"
-run cleave export "$out/ckpt" --model "$model" -o "$out/trained.onnx"
-run cleave compile "$out/trained.onnx" -o "$out/writer" --dim batch=1
-run "$out/writer" generate --input tokens --prompt "This License " --bytes 240 --temperature 0.7 --seed 1
+PATH="$PWD/build/bin:$PATH" exec tools/dev/main_job.sh out/quickstart 1000
