@@ -14,7 +14,9 @@ llvm::Error cleave::verify(llvm::StringRef path, llvm::raw_ostream &out) {
   if (findings.empty()) {
     rt::PlanSummary summary = rt::summarize(artefact->plan());
     out << path << ": proved for " << summary.ranks << (summary.ranks == 1 ? " rank" : " ranks")
-        << ": no deadlock, no race, nothing read before it is written, replicas equal, every address inside its region\n";
+        << ": no deadlock, no race, nothing read before it is written, replicas equal, every address inside its "
+           "region, "
+           "every kernel inside its buffers\n";
     return llvm::Error::success();
   }
   std::string text;

@@ -256,9 +256,9 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
     inputs.push_back(*place);
     uses.push_back(use(*place, bytesOf(operand.getType()), true, false));
   }
-  std::optional<unsigned> inPlace = cast<ComputeOpInterface>(op).getInPlaceOperand();
   for (Value result : op->getResults()) {
-    bool takesOver = inPlace && result == op->getResult(0) && draft.roots.isFresh(inputs[*inPlace]) &&
+    std::optional<size_t> inPlace = kernel->overOf(uses.size());
+    bool takesOver = inPlace && draft.roots.isFresh(inputs[*inPlace]) &&
                      llvm::count(op->getOperands(), op->getOperand(*inPlace)) == 1 &&
                      mayTakeOver(op, op->getOperand(*inPlace), result, families);
     Place place = takesOver ? inputs[*inPlace] : addFresh(bytesOf(result.getType()));

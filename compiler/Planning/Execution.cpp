@@ -1,7 +1,7 @@
 #include "compiler/Planning/Execution.h"
 
 #include "runtime/base/Hash.h"
-#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 
@@ -350,11 +350,10 @@ static std::vector<fb::Access> expectedAccess(const fb::Plan &plan, const Instru
   if (view.opcode() == Opcode::Broadcast)
     return {isRootHere(plan, view) ? fb::Access::read : fb::Access::write};
   if (view.opcode() == Opcode::Launch) {
-    const fb::Kernel &kernel = *plan.kernels()->Get(static_cast<unsigned>(view["kernel"]));
-    if (const KernelDef *def =
-            kernel.kind() == fb::KernelKind::generated ? nullptr : findKernelDef(textOf(kernel.name())))
-      for (const KernelDef::BufferDef &buffer : def->buffers)
-        modes.push_back(buffer.access);
+    std::vector<Operand> operands;
+    if (operandsOf(*plan.kernels()->Get(static_cast<unsigned>(view["kernel"])), &operands).isOk()) // openPlan() knows
+      for (const Operand &operand : operands)
+        modes.push_back(operand.access);
     return modes;
   }
   for (std::string_view name : view.info().buffers)
@@ -383,24 +382,14 @@ void Execution::checkSpaces(const InstructionView &view, const Moment &moment) {
                         plan_.regions()->Get(view.buffer(i).region())->name()->str() + "), which only copies reach");
 }
 
-// Generated kernels and put_add may work in place, on exactly the same bytes.
-static bool mayWorkInPlace(const fb::Plan &plan, const InstructionView &view) {
-  if (view.opcode() != Opcode::Launch)
-    return false;
-  const fb::Kernel &kernel = *plan.kernels()->Get(static_cast<unsigned>(view["kernel"]));
-  return kernel.kind() == fb::KernelKind::generated || textOf(kernel.name()) == "put_add";
-}
-
+// Where a kernel may work in place, openPlan() knows.
 void Execution::checkOwnOverlaps(const InstructionView &view, const Moment &moment) {
-  bool inPlace = mayWorkInPlace(plan_, view);
+  if (view.opcode() == Opcode::Launch)
+    return;
   for (size_t i = 0; i < view.bufferCount(); ++i)
     for (size_t j = i + 1; j < view.bufferCount(); ++j) {
       const fb::Buffer &a = view.buffer(i), &b = view.buffer(j);
-      if (!buffersOverlap(plan_, a, b) || (!writes(a.access()) && !writes(b.access())))
-        continue;
-      bool same = a.offset() == b.offset() && a.bytes() == b.bytes() && a.share_of() == b.share_of() &&
-                  a.stride() == b.stride() && writes(a.access()) != writes(b.access());
-      if (!inPlace || !same)
+      if (buffersOverlap(plan_, a, b) && (writes(a.access()) || writes(b.access())))
         find("overlap", text(moment.ref) + ": its buffers " + std::to_string(i) + " and " + std::to_string(j) +
                             " overlap in " +
                             describeBytes(plan_, a.region(), std::max(a.offset(), b.offset()),

@@ -7,7 +7,8 @@ using namespace mlir;
 namespace cleave::plan {
 
 FlatSymbolRefAttr ModulePlan::addKernel(KernelKind kind, StringRef name, ArrayRef<int64_t> params, uint64_t extent,
-                                        OpCost cost, Location loc, ArrayRef<int64_t> depends) {
+                                        OpCost cost, Location loc, ArrayRef<int64_t> depends,
+                                        ArrayRef<Attribute> operands) {
   auto [known, isNew] = kernels.try_emplace({name.str(), params.vec()}, "");
   if (isNew) {
     known->second = kind == KernelKind::Generated ? name.str() : (name + "." + Twine(kernels.size() - 1)).str();
@@ -15,7 +16,8 @@ FlatSymbolRefAttr ModulePlan::addKernel(KernelKind kind, StringRef name, ArrayRe
     if (SymbolTable::lookupSymbolIn(module, known->second))
       known->second = "kernel." + known->second;
     KernelOp::create(builder, loc, known->second, kind, name, params, extent, cost.flops, cost.bytes,
-                     depends.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(depends));
+                     depends.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(depends),
+                     operands.empty() ? ArrayAttr() : builder.getArrayAttr(operands));
   }
   return FlatSymbolRefAttr::get(builder.getContext(), known->second);
 }
@@ -57,12 +59,26 @@ static llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
   return llvm::all_of(depends, [&](int64_t mask) { return mask == all; }) ? llvm::SmallVector<int64_t>() : depends;
 }
 
+// Inputs, then results: the buffers that the generated code has. It writes a tied result where its input lies.
+static llvm::SmallVector<Attribute> operandsOf(cleave::KernelOp kernel) {
+  llvm::SmallVector<Attribute> operands;
+  auto add = [&](Type type, Access access, int64_t over) {
+    operands.push_back(OperandAttr::get(kernel.getContext(), static_cast<int64_t>(bytesOf(type)), access, over));
+  };
+  for (Type type : kernel.getInputs().getTypes())
+    add(type, Access::Read, -1);
+  std::optional<ArrayRef<int64_t>> ties = kernel.getTied();
+  for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
+    add(type, Access::Write, ties ? (*ties)[index] : -1);
+  return operands;
+}
+
 FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel) {
   if (!kernel.getLabel())
     return kernel.emitError("expected a kernel with a label; got: none (run name-kernels first)");
   uint64_t extent = options.extent ? options.extent(kernel) : 1;
   return addKernel(KernelKind::Generated, *kernel.getLabel(), {}, extent, costOf(kernel), kernel.getLoc(),
-                   dependencesOf(kernel));
+                   dependencesOf(kernel), operandsOf(kernel));
 }
 
 FailureOr<ModulePlan::LibraryKernel> ModulePlan::libraryKernel(Operation *op) {
@@ -88,7 +104,9 @@ FailureOr<ModulePlan::LibraryKernel> ModulePlan::addLibraryKernel(StringRef name
                                                                   Location loc) {
   const rt::KernelDef &def = *rt::findKernelDef({name.data(), name.size()});
   auto kind = def.kind == rt::fb::KernelKind::library ? KernelKind::Library : KernelKind::Builtin;
-  LibraryKernel kernel{addKernel(kind, name, params, 1, cost, loc), std::nullopt};
+  LibraryKernel kernel{addKernel(kind, name, params, 1, cost, loc), std::nullopt, {}};
+  for (const rt::KernelDef::BufferDef &buffer : def.buffers)
+    kernel.over.push_back(buffer.over);
   if (!def.hasScratch())
     return kernel;
   kernel.scratch = 0;

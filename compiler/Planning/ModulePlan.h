@@ -54,7 +54,9 @@ public:
   mlir::FailureOr<mlir::FlatSymbolRefAttr> generatedKernel(cleave::KernelOp kernel);
   struct LibraryKernel {
     mlir::FlatSymbolRefAttr symbol;
-    std::optional<uint64_t> scratch; // bytes, where the kernel has a scratch buffer
+    std::optional<uint64_t> scratch;               // bytes, where the kernel has a scratch buffer
+    llvm::SmallVector<std::optional<size_t>> over; // of each buffer: the one in whose place it may be written
+    std::optional<size_t> overOf(size_t buffer) const { return buffer < over.size() ? over[buffer] : std::nullopt; }
   };
   mlir::FailureOr<LibraryKernel> libraryKernel(mlir::Operation *op);
   mlir::FailureOr<LibraryKernel> packKernel(const PackedState &state, uint64_t bytes, mlir::Location loc);
@@ -81,7 +83,8 @@ private:
   mlir::LogicalResult addState(cleave::StateOp state);
   mlir::FlatSymbolRefAttr addKernel(KernelKind kind, llvm::StringRef name, llvm::ArrayRef<int64_t> params,
                                     uint64_t extent, OpCost cost, mlir::Location loc,
-                                    llvm::ArrayRef<int64_t> depends = {});
+                                    llvm::ArrayRef<int64_t> depends = {},
+                                    llvm::ArrayRef<mlir::Attribute> operands = {});
   mlir::FailureOr<LibraryKernel> addLibraryKernel(llvm::StringRef name, llvm::ArrayRef<int64_t> params, OpCost cost,
                                                   mlir::Location loc);
   mlir::ArrayAttr axisNames(llvm::ArrayRef<llvm::StringRef> axes);

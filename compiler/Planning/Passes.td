@@ -109,7 +109,8 @@ def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
 def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {
   let summary = "proves that the plan neither hangs nor races";
   let description = [{
-    Writes the plan as bytes, opens them as the runtime does, and runs PlanVerifier.h. Every finding becomes an error. Changes nothing.
+    Writes the plan as bytes, opens them as the runtime does (which proves that kernels stay within their buffers), and runs
+    PlanVerifier.h. Every finding becomes an error. Changes nothing.
   }];
 }
 

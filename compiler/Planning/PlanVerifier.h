@@ -25,6 +25,8 @@
 // A share (Plan.fbs) is all that any rank's coordinates may make of it where races are concerned, and exactly itself
 // where it is asked what has been written: behind a reduce-scatter only the rank's share may be read.
 //
+// That kernels stay within their buffers, and work in place only where they can, is not asked here: openPlan() has.
+//
 // Rejected: a search over interleavings. Clocks find every race of a branch-free plan in time linear in its length.
 #ifndef CLEAVE_COMPILER_PLANNING_PLANVERIFIER_H
 #define CLEAVE_COMPILER_PLANNING_PLANVERIFIER_H

@@ -202,6 +202,9 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
         entry.bytes = kernel.getBytes();
         if (std::optional<ArrayRef<int64_t>> depends = kernel.getDepends())
           entry.depends.assign(depends->begin(), depends->end());
+        for (OperandAttr operand : kernel.getOperandList())
+          entry.operands.emplace_back(operand.getBytes(), operand.getOver() + 1,
+                                      static_cast<fb::Access>(operand.getAccess()));
         return success();
       })
       .Case([&](ProgramOp program) {

@@ -10,7 +10,7 @@ namespace cleave::rt {
 
 Status checkMesh(const fb::Plan &plan);     // axes, groups, streams, regions
 Status checkStates(const fb::Plan &plan);   // states and their segments
-Status checkKernels(const fb::Plan &plan);  // kernel names and parameters
+Status checkKernels(const fb::Plan &plan);  // kernel names, parameters, operands
 Status checkPrograms(const fb::Plan &plan); // ports, instructions, calls
 
 // All messages of a damaged plan read alike.

@@ -10,15 +10,37 @@ namespace cleave::rt {
 // Windows and shapes of more dimensions than this are surely damage.
 static constexpr int64_t kMaxRank = 8;
 
+// Cuts off what stands before `delimiter`, or all.
+static std::string_view takeUntil(std::string_view &text, char delimiter) {
+  std::string_view head = text.substr(0, text.find(delimiter));
+  text.remove_prefix(std::min(head.size() + 1, text.size()));
+  return head;
+}
+
+// "dtype*ic/groups*in..." -> dtype, ic, groups (divides), in
+static std::vector<KernelDef::FactorDef> makeFactors(std::string_view product) {
+  std::vector<KernelDef::FactorDef> factors;
+  for (bool divides = false; !product.empty();) {
+    size_t end = std::min(product.find_first_of("*/"), product.size());
+    std::string_view name = product.substr(0, end);
+    consumeEllipsis(name);
+    factors.push_back({name, divides});
+    divides = end < product.size() && product[end] == '/';
+    product.remove_prefix(std::min(end + 1, product.size()));
+  }
+  return factors;
+}
+
 static KernelDef makeDef(fb::KernelKind kind, std::string_view name, std::string_view buffers,
                          std::string_view params) {
   KernelDef def{name, kind, {}, {}};
   for (std::string_view buffer : splitNames(buffers)) {
-    size_t colon = buffer.find(':');
-    std::string_view access = buffer.substr(colon + 1);
-    def.buffers.push_back({buffer.substr(0, colon), access == "r"   ? fb::Access::read
-                                                    : access == "w" ? fb::Access::write
-                                                                    : fb::Access::read_write});
+    std::string_view bufferName = takeUntil(buffer, ':'), over = takeUntil(buffer, ':'), access = takeUntil(over, '=');
+    def.buffers.push_back({bufferName,
+                           access == "r"   ? fb::Access::read
+                           : access == "w" ? fb::Access::write
+                                           : fb::Access::read_write,
+                           def.findBuffer(over), makeFactors(buffer)});
   }
   for (std::string_view param : splitNames(params)) {
     bool isList = consumeEllipsis(param);
@@ -33,6 +55,13 @@ const std::vector<KernelDef> &kernelDefs() {
 #include "runtime/plan/Kernels.def"
   };
   return table;
+}
+
+std::optional<size_t> KernelDef::findBuffer(std::string_view wanted) const {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].name == wanted)
+      return i;
+  return std::nullopt;
 }
 
 const KernelDef *findKernelDef(std::string_view name) {
@@ -87,6 +116,35 @@ const std::vector<int64_t> &KernelArgs::list(std::string_view name) const {
   static const std::vector<int64_t> none;
   auto found = values_.find(name);
   return found == values_.end() ? none : found->second;
+}
+
+std::vector<int64_t> KernelArgs::valuesOf(const KernelDef::FactorDef &factor) const {
+  auto found = values_.find(factor.name);
+  if (found == values_.end()) {
+    for (fb::DType type : fb::EnumValuesDType())
+      if (factor.name == fb::EnumNameDType(type))
+        return {static_cast<int64_t>(dtypeSize(type))};
+    return {0};
+  }
+  constexpr std::string_view type = "dtype";
+  bool isType = factor.name.size() >= type.size() && factor.name.substr(factor.name.size() - type.size()) == type;
+  return isType ? std::vector<int64_t>{static_cast<int64_t>(dtypeSize(dtype(factor.name)))} : found->second;
+}
+
+Status KernelArgs::bufferBytes(size_t buffer, uint64_t *bytes) const {
+  const KernelDef::BufferDef &wanted = def_->buffers[buffer];
+  *bytes = wanted.factors.empty() ? 0 : 1;
+  for (const KernelDef::FactorDef &factor : wanted.factors)
+    for (int64_t value : valuesOf(factor)) {
+      if (value <= 0)
+        return badParams(*def_, "expected a positive " + std::string(factor.name) + "; got: " + std::to_string(value));
+      auto number = static_cast<uint64_t>(value);
+      if (factor.divides && *bytes % number == 0)
+        *bytes /= number;
+      else if (factor.divides || __builtin_mul_overflow(*bytes, number, bytes))
+        return badParams(*def_, "there is no such buffer as its parameters make '" + std::string(wanted.name) + "'");
+    }
+  return Status::ok();
 }
 
 KernelParams::KernelParams(const KernelDef &def) : def_(def) {

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +27,16 @@
 namespace cleave::rt {
 
 struct KernelDef {
+  // A factor of a buffer's bytes: a parameter (the product of its values where it is a list), or an element type.
+  struct FactorDef {
+    std::string_view name;
+    bool divides;
+  };
   struct BufferDef {
     std::string_view name;
     fb::Access access;
+    std::optional<size_t> over;     // the number of the buffer that this one, which is written, may be
+    std::vector<FactorDef> factors; // none: the device says (scratch)
   };
   struct ParamDef {
     std::string_view name;
@@ -40,6 +48,8 @@ struct KernelDef {
   std::vector<ParamDef> params;
 
   bool hasScratch() const { return !buffers.empty() && buffers.back().name == "scratch"; }
+  // The number of the buffer of that name.
+  std::optional<size_t> findBuffer(std::string_view name) const;
 };
 
 const std::vector<KernelDef> &kernelDefs();
@@ -61,8 +71,13 @@ public:
   int64_t operator[](std::string_view name) const;
   const std::vector<int64_t> &list(std::string_view name) const;
   fb::DType dtype(std::string_view name = "dtype") const { return static_cast<fb::DType>((*this)[name]); }
+  // The bytes of the buffer of that number, by its definition. Fails where a parameter is not positive or the product
+  // is too large. A buffer without factors has 0.
+  Status bufferBytes(size_t buffer, uint64_t *bytes) const;
 
 private:
+  std::vector<int64_t> valuesOf(const KernelDef::FactorDef &factor) const;
+
   const KernelDef *def_ = nullptr;
   std::map<std::string_view, std::vector<int64_t>> values_;
 };

@@ -144,7 +144,18 @@ private:
       out_ << " depends ";
       shape(kernel.depends());
     }
+    operands(kernel);
     out_ << "\n";
+  }
+
+  void operands(const fb::Kernel &kernel) {
+    for (size_t i = 0; i < lengthOf(kernel.operands()); ++i) {
+      const fb::Operand &operand = *kernel.operands()->Get(static_cast<unsigned>(i));
+      out_ << (i ? ", " : " operands [") << access(operand.access()) << " " << operand.bytes();
+      if (operand.over() != 0)
+        out_ << " over " << operand.over() - 1u;
+    }
+    out_ << (lengthOf(kernel.operands()) ? "]" : "");
   }
 
   void program(const fb::Program &program) {
@@ -169,9 +180,7 @@ private:
   }
 
   void buffer(const fb::Buffer &buffer) {
-    static const char *const modes[] = {"r", "w", "rw"};
-    out_ << " " << modes[static_cast<int>(buffer.access())] << " " << regionName(buffer.region()) << "["
-         << hex(buffer.offset());
+    out_ << " " << access(buffer.access()) << " " << regionName(buffer.region()) << "[" << hex(buffer.offset());
     if (buffer.share_of() != 0)
       out_ << "+group" << buffer.share_of() - 1u << "*" << hex(buffer.stride());
     out_ << ":" << buffer.bytes() << "]";
@@ -201,6 +210,10 @@ private:
     return text;
   }
 
+  static const char *access(fb::Access access) {
+    static const char *const modes[] = {"r", "w", "rw"};
+    return modes[static_cast<int>(access)];
+  }
   std::string regionName(unsigned index) const { return nameOf(plan_.regions()->Get(index)->name()); }
   std::string kernelName(size_t index) const {
     return "@" + nameOf(plan_.kernels()->Get(index)->name()) + "." + std::to_string(index);

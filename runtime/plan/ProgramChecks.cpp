@@ -1,25 +1,20 @@
 #include "runtime/plan/Checks.h"
-#include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/KernelOperands.h"
 
 #include <set>
 
 namespace cleave::rt {
 
 Status checkKernels(const fb::Plan &plan) {
+  std::vector<Operand> operands;
   for (size_t i = 0; i < lengthOf(plan.kernels()); ++i) {
     const fb::Kernel &kernel = *plan.kernels()->Get(i);
     std::string where = "kernel " + std::to_string(i) + " '" + kernel.name()->str() + "'";
     if (kernel.kind() > fb::KernelKind::MAX || kernel.extent() > uint64_t{1} << 62)
       return badPlan(where + " has no known kind or a wrong extent");
-    if (kernel.kind() == fb::KernelKind::generated)
-      continue;
-    const KernelDef *def = findKernelDef(textOf(kernel.name()));
-    if (!def || def->kind != kernel.kind())
-      return badPlan(where + " is not a kernel of this runtime");
-    KernelArgs args;
-    const int64_t *values = kernel.params() ? kernel.params()->data() : nullptr;
-    CLEAVE_TRY(KernelArgs::read(*def, values, lengthOf(kernel.params()), &args).in("the plan is damaged"));
+    if (Status status = operandsOf(kernel, &operands); !status.isOk())
+      return badPlan(where + ": " + status.message());
   }
   return Status::ok();
 }
@@ -127,12 +122,8 @@ private:
       return bad("launches kernel " + std::to_string(view["kernel"]) + " of " +
                  std::to_string(lengthOf(plan_.kernels())));
     const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]));
-    if (kernel.kind() == fb::KernelKind::generated)
-      return Status::ok();
-    size_t expected = findKernelDef(textOf(kernel.name()))->buffers.size();
-    if (view.bufferCount() != expected)
-      return bad("kernel " + kernel.name()->str() + " takes " + std::to_string(expected) +
-                 " buffers; got: " + std::to_string(view.bufferCount()));
+    if (Status status = checkBuffers(plan_, kernel, view); !status.isOk())
+      return badPlan(where_ + ": " + status.message());
     return Status::ok();
   }
 

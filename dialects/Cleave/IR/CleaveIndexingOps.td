@@ -15,8 +15,7 @@ def Cleave_TakeOp : Cleave_ComputeOp<"take", [Cleave_Infer, Cleave_Differentiabl
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand `,` $indices `,` `dim` `=` $dim attr-dict `:` type($operand) `,` type($indices) `->` type($result)";
 }
-def Cleave_PutAddOp : Cleave_ComputeOp<"put_add", [Cleave_Infer, Cleave_Cost],
-                                       ["getComputeKind", "getKernelSpec", "getInPlaceOperand"]> {
+def Cleave_PutAddOp : Cleave_ComputeOp<"put_add", [Cleave_Infer, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
   let summary = "`operand` with slices of `updates` added along `dim` at the given indices, in ascending order";
   let arguments = (ins Cleave_Tensor:$operand, Cleave_IntTensor:$indices, Cleave_Tensor:$updates, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);

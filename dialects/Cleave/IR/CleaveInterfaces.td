@@ -50,9 +50,7 @@ def ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
     InterfaceMethod<"Composite: the op as fusible cleave ops.", "::llvm::SmallVector<::mlir::Value>", "decompose",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands), "", "return {};">,
     InterfaceMethod<[{Kernel: name and parameters. The kernel's buffers are the op's operands, then its results, then
-      scratch where Kernels.def has it.}], "::cleave::KernelSpec", "getKernelSpec", (ins), "", "return {};">,
-    InterfaceMethod<"The operand whose buffer result 0 may take over, if the kernel works in place.",
-      "std::optional<unsigned>", "getInPlaceOperand", (ins), "", "return std::nullopt;">
+      scratch where Kernels.def has it.}], "::cleave::KernelSpec", "getKernelSpec", (ins), "", "return {};">
   ];
 }
 

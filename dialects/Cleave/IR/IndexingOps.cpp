@@ -164,4 +164,3 @@ SmallVector<AffineMap> PutAddOp::getIndexingMaps() {
 OpCost PutAddOp::getCost() { return costWithFlops(*this, tensorTypeOf(getUpdates()).getNumElements()); }
 ComputeKind PutAddOp::getComputeKind() { return ComputeKind::Kernel; }
 KernelSpec PutAddOp::getKernelSpec() { return indexingSpec("put_add", getOperand(), getIndices(), getDim()); }
-std::optional<unsigned> PutAddOp::getInPlaceOperand() { return 0; }

@@ -25,6 +25,12 @@ static LogicalResult verifyAccess(Operation *op, llvm::StringRef name, BufferAtt
 
 LogicalResult LaunchOp::verify() { return success(); }
 
+// Which bytes of different kinds of shares meet depends on the rank's group: openPlan() knows.
+static bool surelyOverlap(BufferAttr a, BufferAttr b) {
+  return a.getRegion() == b.getRegion() && a.getGroup() == b.getGroup() && a.getStride() == b.getStride() &&
+         a.getOffset() < b.getOffset() + b.getBytes() && b.getOffset() < a.getOffset() + a.getBytes();
+}
+
 LogicalResult CopyOp::verify() {
   BufferAttr target = getTarget(), source = getSource();
   if (failed(verifyAccess(*this, "target", target, Access::Write)) ||
@@ -32,11 +38,7 @@ LogicalResult CopyOp::verify() {
     return failure();
   if (target.getBytes() != source.getBytes())
     return emitOpError("expected equally many bytes; got: ") << target.getBytes() << " and " << source.getBytes();
-  // Which bytes of different kinds of shares meet depends on the rank's group: openPlan() knows.
-  bool alike = target.getGroup() == source.getGroup() && target.getStride() == source.getStride();
-  if (alike && target.getRegion() == source.getRegion() &&
-      target.getOffset() < source.getOffset() + source.getBytes() &&
-      source.getOffset() < target.getOffset() + target.getBytes())
+  if (surelyOverlap(target, source))
     return emitOpError("expected target and source not to overlap; got: ") << target << " and " << source;
   return success();
 }
@@ -101,8 +103,50 @@ static Symbol lookUp(Op op, SymbolTableCollection &symbols, FlatSymbolRefAttr na
   return found;
 }
 
+// What two buffers of a generated kernel may have in common.
+static LogicalResult verifyApart(LaunchOp launch, ArrayRef<OperandAttr> operands, ArrayRef<BufferAttr> buffers,
+                                 int64_t i, int64_t j) {
+  BufferAttr a = buffers[i], b = buffers[j];
+  bool areOne = a.getRegion() == b.getRegion() && a.getOffset() == b.getOffset() && a.getGroup() == b.getGroup() &&
+                a.getStride() == b.getStride();
+  bool mustBeOne = operands[i].getOver() == j || operands[j].getOver() == i;
+  if (mustBeOne && !areOne)
+    return launch.emitOpError("expected buffers ")
+           << i << " and " << j << " to be one, for kernel " << launch.getKernelAttr() << " works in place; got: " << a
+           << " and " << b;
+  bool written = a.getAccess() != Access::Read || b.getAccess() != Access::Read;
+  if (!mustBeOne && written && surelyOverlap(a, b))
+    return launch.emitOpError("expected buffers ") << i << " and " << j << " of kernel " << launch.getKernelAttr()
+                                                   << " not to overlap; got: " << a << " and " << b;
+  return success();
+}
+
+// What the operands of other kernels are, openPlan() knows.
+static LogicalResult verifyOperands(LaunchOp launch, KernelOp kernel) {
+  if (kernel.getKind() != KernelKind::Generated)
+    return success();
+  llvm::SmallVector<OperandAttr> operands = kernel.getOperandList();
+  llvm::SmallVector<BufferAttr> buffers = llvm::to_vector(launch.getOperands().getAsRange<BufferAttr>());
+  if (buffers.size() != operands.size())
+    return launch.emitOpError("expected ")
+           << operands.size() << " buffers for kernel " << launch.getKernelAttr() << "; got: " << buffers.size();
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    std::string name = ("buffer " + llvm::Twine(i) + " of kernel @" + launch.getKernel()).str();
+    if (failed(verifyAccess(launch, name, buffers[i], operands[i].getAccess())))
+      return failure();
+    if (buffers[i].getBytes() != operands[i].getBytes())
+      return launch.emitOpError("expected ")
+             << operands[i].getBytes() << " bytes for " << name << "; got: " << buffers[i].getBytes();
+    for (size_t j = 0; j < i; ++j)
+      if (failed(verifyApart(launch, operands, buffers, j, i)))
+        return failure();
+  }
+  return success();
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return success(static_cast<bool>(lookUp<KernelOp>(*this, symbols, getKernelAttr(), "kernel")));
+  auto kernel = lookUp<KernelOp>(*this, symbols, getKernelAttr(), "kernel");
+  return kernel ? verifyOperands(*this, kernel) : failure();
 }
 
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {

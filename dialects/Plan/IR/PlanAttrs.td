@@ -70,6 +70,21 @@ def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
   let genVerifyDecl = 1;
 }
 
+def Plan_OperandAttr : AttrDef<Plan_Dialect, "Operand"> {
+  let mnemonic = "operand";
+  let summary = "what a generated kernel does with one of its buffers";
+  let description = [{
+    Example: `#plan.operand<4096, read>` is a buffer of which the code reads 4096 bytes. `#plan.operand<4096, write over 0>` is one that it
+    writes where its buffer 0 lies, element by element: the two are one buffer.
+
+    **Constraints**
+    - bytes is not negative.
+  }];
+  let parameters = (ins "int64_t":$bytes, "Access":$access, DefaultValuedParameter<"int64_t", "-1">:$over);
+  let assemblyFormat = "`<` $bytes `,` $access (`over` $over^)? `>`";
+  let genVerifyDecl = 1;
+}
+
 def Plan_SegmentAttr : AttrDef<Plan_Dialect, "Segment"> {
   let mnemonic = "segment";
   let summary = "one logical tensor inside a state";

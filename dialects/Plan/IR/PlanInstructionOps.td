@@ -23,7 +23,9 @@ def Plan_LaunchOp : Plan_Instruction<"launch",
     ```
 
     **Constraints**
-    - the kernel is in the table.
+    - the kernel is in the table;
+    - a generated kernel gets a buffer for each of its operands, with its bytes and its access;
+    - what it writes over an operand is that operand's buffer, and overlaps no other.
   }];
   let assemblyFormat = "$kernel $operands `on` $stream attr-dict";
 }

@@ -95,6 +95,18 @@ LogicalResult StateOp::verify() {
                      type.getNumElements() / *ranks * elementBytes(type.getElementType()));
 }
 
+LogicalResult OperandAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t bytes, Access access,
+                                  int64_t over) {
+  if (bytes < 0)
+    return emitError() << "expected bytes that are not negative; got: " << bytes;
+  return success();
+}
+
+llvm::SmallVector<OperandAttr> KernelOp::getOperandList() {
+  std::optional<ArrayAttr> list = getOperands();
+  return list ? llvm::to_vector(list->getAsRange<OperandAttr>()) : llvm::SmallVector<OperandAttr>();
+}
+
 LogicalResult KernelOp::verify() {
   if (getExtent() <= 0)
     return emitOpError("expected a positive extent; got: ") << getExtent();
@@ -102,6 +114,18 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expected no parameters for a generated kernel; got: ") << getParams().size();
   if (getKind() != KernelKind::Generated && getDepends())
     return emitOpError("expected depends of a generated kernel only; got: ") << stringifyKernelKind(getKind());
+  if (getKind() != KernelKind::Generated && getOperands())
+    return emitOpError("expected operands of a generated kernel only; got: ") << stringifyKernelKind(getKind());
+  auto list = getOperandList();
+  for (OperandAttr operand : list) {
+    int64_t over = operand.getOver(), count = list.size();
+    if (over == -1)
+      continue;
+    if (over < 0 || over >= count || operand.getAccess() != Access::Write || list[over].getAccess() != Access::Read ||
+        list[over].getBytes() != operand.getBytes())
+      return emitOpError("expected an operand to be written over one of equally many bytes that is read; got: ")
+             << operand;
+  }
   return success();
 }
 

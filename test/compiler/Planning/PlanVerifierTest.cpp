@@ -60,11 +60,18 @@ fb::PlanT goodPlan() {
     plan.states.back()->region = kState;
     plan.states.back()->offset = 128 * i;
   }
-  plan.kernels.push_back(std::make_unique<fb::KernelT>());
-  plan.kernels.back()->name = "k";
-  plan.kernels.push_back(std::make_unique<fb::KernelT>());
-  plan.kernels.back()->name = "argmax";
+  auto read = fb::Access::read, write = fb::Access::write, both = fb::Access::read_write;
+  auto kernel = [&](const char *name, const std::vector<fb::Access> &operands) {
+    plan.kernels.push_back(std::make_unique<fb::KernelT>());
+    plan.kernels.back()->name = name;
+    for (fb::Access access : operands)
+      plan.kernels.back()->operands.emplace_back(64, 0, access);
+  };
+  kernel("k", {read, write});
+  kernel("argmax", {});
   plan.kernels.back()->kind = fb::KernelKind::builtin;
+  plan.kernels.back()->params = {0, 8, 2, 1};
+  kernel("update", {read, read, write});
   plan.groups.push_back(std::make_unique<fb::GroupT>());
   plan.groups.back()->axes = {0};
   plan.programs.push_back(std::make_unique<fb::ProgramT>());
@@ -73,7 +80,6 @@ fb::PlanT goodPlan() {
   program.entry = true;
   program.events = 8;
   auto add = [&](auto instruction) { program.instructions.push_back(std::move(instruction)); };
-  auto read = fb::Access::read, write = fb::Access::write, both = fb::Access::read_write;
   auto reduce = [&](uint64_t at) {
     return make(Opcode::AllReduce, kReduce, {buffer(kState, at, 64, both), buffer(kStaging, 0, 32, write)},
                 {0, 0, 0, 0, 16});
@@ -91,7 +97,7 @@ fb::PlanT goodPlan() {
   add(make(Opcode::Record, kReduce, {}, {3}));
   add(make(Opcode::Wait, kCompute, {}, {3}));
   add(make(Opcode::Launch, kCompute,
-           {buffer(kState, 128, 64, read), buffer(kState, 256, 64, read), buffer(kState, 0, 64, write)}, {0}));
+           {buffer(kState, 128, 64, read), buffer(kState, 256, 64, read), buffer(kState, 0, 64, write)}, {2}));
   return plan;
 }
 
@@ -202,11 +208,11 @@ TEST(PlanVerifier, FindsStatesThatShareBytes) {
   expectFinding(verifyMutated([](auto &plan, auto &) { plan.states[1]->offset = 32; }), "state", {"state0", "state1"});
 }
 
-TEST(PlanVerifier, FindsOverlappingOperands) {
+TEST(PlanVerifier, FindsOverlappingBuffers) {
   expectFinding(verifyMutated([](auto &, auto &p) {
-                  p.instructions[12]->buffers[2] = buffer(kState, 160, 64, fb::Access::write);
+                  p.instructions[4]->buffers[1] = buffer(kState, 160, 32, fb::Access::write);
                 }),
-                "overlap", {"[12] launch"});
+                "overlap", {"[4] all_reduce"});
 }
 
 TEST(PlanVerifier, FindsAnAccessAgainstTheKernelsDefinition) {
@@ -215,6 +221,13 @@ TEST(PlanVerifier, FindsAnAccessAgainstTheKernelsDefinition) {
                   p.instructions[1]->buffers[1] = buffer(kState, 128, 64, fb::Access::read);
                 }),
                 "access", {"[1] launch", "buffer 1"});
+}
+
+TEST(PlanVerifier, FindsAnAccessAgainstTheKernelTable) {
+  // Generated code writes what the launch says it reads: a race that nobody would see.
+  expectFinding(
+      verifyMutated([](auto &, auto &p) { p.instructions[1]->buffers[1] = buffer(kState, 128, 64, fb::Access::read); }),
+      "access", {"[1] launch", "buffer 1 must be write; got: read"});
 }
 
 // A gather stream beside the others: the rank's share is copied to its place, gathered, and used.
@@ -300,10 +313,14 @@ TEST(PlanVerifier, KnowsWhichResultsAreComputedFromWhat) {
       plan.kernels.push_back(std::make_unique<fb::KernelT>());
       plan.kernels.back()->name = "two";
       plan.kernels.back()->depends = depends;
+      plan.kernels.back()->operands = {{64, 0, fb::Access::read},
+                                       {64, 0, fb::Access::read},
+                                       {64, 0, fb::Access::write},
+                                       {64, 2, fb::Access::write}}; // over its operand 1
       p.instructions[1] = make(Opcode::Launch, kCompute,
                                {buffer(kTransient, 0, 64, fb::Access::read), buffer(kState, 0, 64, fb::Access::read),
                                 buffer(kState, 128, 64, fb::Access::write), buffer(kState, 0, 64, fb::Access::write)},
-                               {2});
+                               {3});
     };
   };
   auto dropUpdate = [&](std::vector<uint64_t> depends) {

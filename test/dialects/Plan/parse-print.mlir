@@ -24,8 +24,10 @@ plan.state @ones : tensor<4xf32> buffer in "persistent" at 0
               #plan.segment<"b", tensor<2xf32>, offset = 2, group = 1, init = weights, source = "b", aliases = ["c"]>]
 // CHECK: plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
 plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
-// CHECK: plan.kernel @relu generated "relu" params = []
-plan.kernel @relu generated "relu" params = []
+// CHECK: plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write>]
+plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write>]
+// CHECK: plan.kernel @gelu generated "gelu" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write over 0>] {extent = 2 : i64}
+plan.kernel @gelu generated "gelu" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write over 0>] {extent = 2 : i64}
 // CHECK: plan.program @micro events = 0 {
 plan.program @micro events = 0 {
 }
@@ -37,6 +39,8 @@ plan.program @train_step entry events = 1 {
   plan.output "logits" : tensor<8x256xf32> in "output" at 0
   // CHECK: plan.launch @relu [#plan.buffer<"transient", 0, 64, read>, #plan.buffer<"transient", 64, 64, write>] on "compute" {note = "fc1"}
   plan.launch @relu [#plan.buffer<"transient", 0, 64, read>, #plan.buffer<"transient", 64, 64, write>] on "compute" {note = "fc1"}
+  // CHECK: plan.launch @gelu [#plan.buffer<"transient", 0, 64, read>, #plan.buffer<"transient", 0, 64, write>] on "compute"
+  plan.launch @gelu [#plan.buffer<"transient", 0, 64, read>, #plan.buffer<"transient", 0, 64, write>] on "compute"
   // CHECK: plan.copy <"transient", 64, 64, write>, <"transient", 0, 64, read> on "compute"
   plan.copy #plan.buffer<"transient", 64, 64, write>, #plan.buffer<"transient", 0, 64, read> on "compute"
   // CHECK: plan.fill <"transient", 0, 64, write> pattern = -1 width = 4 on "compute"

@@ -69,6 +69,18 @@ public:
     return static_cast<int64_t>(plan.kernels.size() - 1);
   }
 
+  // A generated kernel for operands of the bytes and accesses of these buffers. Over (operand, operand): see Plan.fbs.
+  int64_t generated(const std::string &name, const std::vector<fb::Buffer> &like, uint64_t extent = 1,
+                    const std::vector<std::pair<size_t, size_t>> &over = {}) {
+    int64_t index = kernel(fb::KernelKind::generated, name, {}, extent);
+    std::vector<fb::Operand> &operands = plan.kernels.back()->operands;
+    for (const fb::Buffer &buffer : like)
+      operands.emplace_back(buffer.bytes(), 0, buffer.access());
+    for (auto [written, under] : over)
+      operands[written] = {like[written].bytes(), static_cast<uint16_t>(under + 1), like[written].access()};
+    return index;
+  }
+
   fb::ProgramT &program(const std::string &name, unsigned events = 0, bool entry = true) {
     plan.programs.push_back(std::make_unique<fb::ProgramT>());
     auto &program = *plan.programs.back();

@@ -68,7 +68,7 @@ TEST(Rank, LaunchesCopiesAndFills) {
   unsigned data = b.region("data", fb::RegionKind::persistent, 8192);
   b.state("x", fb::DType::f32, 1000, data, 64);
   b.state("y", fb::DType::f32, 1000, data, 4096);
-  auto k = b.kernel(fb::KernelKind::generated, "increment", {}, 1000);
+  auto k = b.generated("increment", {b.buffer(data, 64, 4000)}, 1000);
   auto &program = b.program("train_step");
   b.add(program, Opcode::Fill, 0, {b.buffer(data, 64, 4000)}, {kOne, 4});
   b.add(program, Opcode::Launch, 0, {b.buffer(data, 64, 4000)}, {k});
@@ -96,20 +96,23 @@ TEST(Rank, LaunchesCopiesAndFills) {
 TEST(Rank, CallsRunInTheirFrames) {
   PlanBuilder b;
   unsigned in = b.region("input", fb::RegionKind::input, 64, 3), out = b.region("out", fb::RegionKind::output, 64, 4);
-  auto k = b.kernel(fb::KernelKind::generated, "twice", {}, 16);
+  auto read = fb::Access::read, write = fb::Access::write;
+  std::vector<fb::Buffer> apart = {b.buffer(out, 0, 64, write), b.buffer(in, 0, 64, read)};
+  std::vector<fb::Buffer> inPlace = {b.buffer(out, 0, 64, write), b.buffer(out, 0, 64, read)};
+  auto k = b.generated("twice", apart, 16), again = b.generated("again", inPlace, 16, {{0, 1}});
   auto &step = b.program("train_step");
   b.add(step, Opcode::Call, 0, {}, {1, 3, 1});
   step.inputs.push_back(std::make_unique<fb::PortT>());
   step.inputs[0]->name = "x";
   step.inputs[0]->shape = {16};
   auto &micro = b.program("micro", 1, false);
-  b.add(micro, Opcode::Launch, 1, {b.buffer(out, 0, 64), b.buffer(in, 0, 64)}, {k}); // on the progress thread
+  b.add(micro, Opcode::Launch, 1, apart, {k}); // on the progress thread
   b.add(micro, Opcode::Record, 1, {}, {0});
   b.add(micro, Opcode::Wait, 0, {}, {0});
-  b.add(micro, Opcode::Launch, 0, {b.buffer(out, 0, 64), b.buffer(out, 0, 64)}, {k});
+  b.add(micro, Opcode::Launch, 0, inPlace, {again});
   b.state("out", fb::DType::f32, 16, out);
   const fb::Plan &plan = b.open();
-  cleave_kernel_fn kernels[] = {twice};
+  cleave_kernel_fn kernels[] = {twice, twice};
   LocalWorld world(1);
   Status status = withRank(plan, kernels, world.communicator(0), 1, [&](Rank &rank) {
     const fb::Program &program = *findProgram(plan, "train_step");
@@ -136,8 +139,8 @@ PlanBuilder makeReducePlan(bool overlap) {
   b.state("g", fb::DType::f32, 1024, data);
   b.state("shard", fb::DType::f32, 1024, data).split_axes = {0};
   auto dp = b.group({0});
-  auto slow = b.kernel(fb::KernelKind::generated, "pause20ms", {}, 1);
-  auto more = b.kernel(fb::KernelKind::generated, "increment", {}, 1024);
+  auto slow = b.generated("pause20ms", {});
+  auto more = b.generated("increment", {b.buffer(data, 0, 4096)}, 1024);
   auto &step = b.program("train_step", 2);
   b.add(step, Opcode::Fill, 0, {b.buffer(data, 0, 4096)}, {kOne, 4});
   b.add(step, Opcode::Record, 0, {}, {0});
@@ -246,7 +249,7 @@ TEST(Rank, BadIndexStopsEveryRank) {
 TEST(Rank, RefusesWhatDoesNotFit) {
   PlanBuilder b({{"dp", 2}});
   unsigned data = b.region("data", fb::RegionKind::persistent, 4096);
-  auto k = b.kernel(fb::KernelKind::generated, "increment", {}, 1);
+  auto k = b.generated("increment", {b.buffer(data, 0, 4)});
   b.add(b.program("train_step"), Opcode::Launch, 0, {b.buffer(data, 0, 4)}, {k});
   const fb::Plan &plan = b.open();
   LocalWorld one(1), two(2);
@@ -257,18 +260,26 @@ TEST(Rank, RefusesWhatDoesNotFit) {
             std::string::npos);
 }
 
-TEST(Rank, RefusesTooSmallOperands) {
+// How much it is the device knows, and no plan: through f32, the three matrices.
+TEST(Rank, RefusesTooLittleScratch) {
   PlanBuilder b;
   unsigned data = b.region("data", fb::RegionKind::persistent, 4096);
-  KernelParams params(*findKernelDef("argmax"));
+  KernelParams params(*findKernelDef("matmul"));
   std::vector<int64_t> list;
-  ASSERT_TRUE(params.set("dtype", 0).set("outer", 10).set("extent", 8).set("inner", 1).finish(&list).isOk());
-  auto k = b.kernel(fb::KernelKind::builtin, "argmax", list);
-  b.add(b.program("infer"), Opcode::Launch, 0, {b.buffer(data, 0, 320), b.buffer(data, 512, 72)}, {k});
+  for (const char *name : {"transpose_a", "transpose_b", "accumulate"})
+    params.set(name, 0);
+  for (const char *name : {"batch", "batch_a", "batch_b"})
+    params.set(name, 1);
+  for (const char *name : {"dtype", "out_dtype"})
+    params.set(name, int64_t(fb::DType::f16));
+  ASSERT_TRUE(params.set("m", 4).set("n", 4).set("k", 4).finish(&list).isOk());
+  auto k = b.kernel(fb::KernelKind::library, "matmul", list);
+  b.add(b.program("infer"), Opcode::Launch, 0,
+        {b.buffer(data, 0, 32), b.buffer(data, 64, 32), b.buffer(data, 128, 32), b.buffer(data, 192, 128)}, {k});
   const fb::Plan &plan = b.open();
   LocalWorld world(1);
   Status status = withRank(plan, nullptr, world.communicator(0), 1, [](Rank &) { return Status::ok(); });
-  EXPECT_NE(status.message().find("touches 80 bytes of 'y'; the plan gives it 72"), std::string::npos)
+  EXPECT_NE(status.message().find("bytes of 'scratch'; the plan gives it 128 (this machine's"), std::string::npos)
       << status.message();
 }
 

@@ -138,7 +138,7 @@ void TinyModel::addPort(std::vector<std::unique_ptr<fb::PortT>> &ports, const ch
 
 void TinyModel::launch(fb::ProgramT &program, const char *name, cleave_kernel_fn function,
                        std::vector<fb::Buffer> buffers) {
-  int64_t kernel = builder_.kernel(fb::KernelKind::generated, name, {});
+  int64_t kernel = builder_.generated(name, buffers);
   functions_.push_back(function);
   builder_.add(program, Opcode::Launch, 0, std::move(buffers), {kernel});
 }

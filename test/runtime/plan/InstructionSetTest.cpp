@@ -5,6 +5,7 @@
 #include "kernels/common/host/Registry.h"
 
 #include <gtest/gtest.h>
+#include <map>
 #include <set>
 
 using namespace cleave::rt;
@@ -58,6 +59,75 @@ TEST(KernelSet, ParametersGoThereAndBack) {
     list.push_back(0);
     EXPECT_FALSE(KernelArgs::read(def, list, &args).isOk());
   }
+}
+
+// The definition's sizes are those of the code, for every kernel. In types in which no weight is packed.
+TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
+  const std::map<std::string_view, int64_t> numbers = {{"index_dtype", int64_t(fb::DType::i32)},
+                                                       {"batch", 3},
+                                                       {"batch_a", 3},
+                                                       {"batch_b", 1},
+                                                       {"m", 5},
+                                                       {"n", 7},
+                                                       {"k", 11},
+                                                       {"transpose_a", 0},
+                                                       {"transpose_b", 1},
+                                                       {"accumulate", 0},
+                                                       {"packed_b", 0},
+                                                       {"packed_w", 0},
+                                                       {"ic", 4},
+                                                       {"oc", 6},
+                                                       {"groups", 2},
+                                                       {"c", 3},
+                                                       {"count_pad", 0},
+                                                       {"rank", 2},
+                                                       {"outer", 2},
+                                                       {"rows", 5},
+                                                       {"inner", 3},
+                                                       {"indices", 4},
+                                                       {"extent", 9}};
+  const std::map<std::string_view, std::vector<int64_t>> lists = {
+      {"in", {6, 8}},       {"out", {4, 7}},     {"kernel", {3, 2}},  {"stride", {1, 1}},
+      {"dilation", {1, 1}}, {"pad_low", {0, 0}}, {"pad_high", {0, 0}}};
+  for (fb::DType type : {fb::DType::f64, fb::DType::f16})
+    for (const KernelDef &def : kernelDefs()) {
+      KernelParams params(def);
+      for (const auto &param : def.params)
+        if (param.isList)
+          params.set(param.name, lists.at(param.name));
+        else
+          params.set(param.name,
+                     param.name == "dtype" || param.name == "out_dtype" ? int64_t(type) : numbers.at(param.name));
+      std::vector<int64_t> list;
+      KernelArgs args;
+      std::unique_ptr<HostKernel> kernel;
+      ASSERT_TRUE(params.finish(&list).isOk()) << def.name;
+      ASSERT_TRUE(KernelArgs::read(def, list, &args).isOk()) << def.name;
+      Status made = makeHostKernel(args, 1, &kernel);
+      ASSERT_TRUE(made.isOk()) << made.message();
+      std::vector<size_t> touched = kernel->bufferBytes();
+      ASSERT_EQ(touched.size(), def.buffers.size()) << def.name;
+      for (size_t i = 0; i < touched.size(); ++i) {
+        uint64_t bytes = 0;
+        ASSERT_TRUE(args.bufferBytes(i, &bytes).isOk()) << def.name;
+        if (def.buffers[i].name != "scratch")
+          EXPECT_EQ(bytes, touched[i]) << def.name << " " << def.buffers[i].name;
+      }
+    }
+}
+
+TEST(KernelSet, BuffersOfNoSizeAreNamed) {
+  const KernelDef &def = *findKernelDef("take"); // dtype index_dtype outer rows inner indices
+  auto refusal = [&](std::vector<int64_t> list) {
+    KernelArgs args;
+    EXPECT_TRUE(KernelArgs::read(def, list, &args).isOk());
+    uint64_t bytes = 0;
+    return args.bufferBytes(0, &bytes).message();
+  };
+  int64_t huge = int64_t{1} << 40;
+  EXPECT_NE(refusal({0, 4, 1, -3, 1, 1}).find("a positive rows; got: -3"), std::string::npos);
+  EXPECT_NE(refusal({99, 4, 1, 3, 1, 1}).find("a positive dtype; got: 0"), std::string::npos);
+  EXPECT_NE(refusal({0, 4, huge, huge, 1, 1}).find("no such buffer as its parameters make 'x'"), std::string::npos);
 }
 
 TEST(KernelSet, MissingAndUnknownParametersAreNamed) {

@@ -12,7 +12,7 @@ using cleave::rt::test::PlanBuilder;
 
 namespace {
 
-// One of everything: two axes, a state, a called program with a collective, a product.
+// One of everything: two axes, a state, a called program with a collective and generated code in place, a product.
 PlanBuilder makePlan() {
   PlanBuilder b({{"dp", 2}, {"tp", 3}});
   unsigned params = b.region("params", fb::RegionKind::persistent, 4096);
@@ -42,6 +42,10 @@ PlanBuilder makePlan() {
   auto &micro = b.program("micro", 0, false);
   b.add(micro, Opcode::AllReduce, 1, {b.buffer(work, 0, 400), b.buffer(work, 400, 200)},
         {dp, int64_t(fb::DType::f32), 0, 0, 100}, "bucket.0");
+  auto read = fb::Access::read, write = fb::Access::write;
+  std::vector<fb::Buffer> inPlace = {b.buffer(work, 1024, 64, read), b.buffer(work, 2048, 256, read),
+                                     b.buffer(work, 1024, 64, write)};
+  b.add(micro, Opcode::Launch, 0, inPlace, {b.generated("k0", inPlace, 16, {{2, 0}})});
   return b;
 }
 
@@ -99,6 +103,73 @@ TEST(PlanReader, NamesWhatIsWrong) {
                  "staging");
 }
 
+// In the second region.
+fb::Buffer at(uint64_t offset, uint64_t bytes) { return {offset, bytes, 1, fb::Access::read_write, 0, 0}; }
+
+// Of the generated kernel, which writes its buffer 2 over its buffer 0.
+TEST(PlanReader, HoldsGeneratedCodeToItsOperands) {
+  auto launch = [](fb::PlanT &p) -> fb::InstructionT & { return *p.programs[1]->instructions[1]; };
+  const std::string place = "program 'micro', instruction 1 (launch): kernel k0 ";
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[1] = at(2048, 252); }),
+                 place + "touches 256 bytes of buffer 1; got: 252");
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[1] = at(2048, 260); }), "got: 260");
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[2] = at(4096, 64); }),
+                 place + "writes buffer 2 where buffer 0 lies; expected one buffer for both");
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[1] = at(1020, 256); }),
+                 place + "cannot work in place: buffer 1 and buffer 2 overlap");
+  expectContains(refusal([&](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 0, fb::Access::write); }),
+                 place + "cannot work in place: buffer 0 and buffer 2 overlap");
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers.pop_back(); }), place + "takes 3 buffers; got: 2");
+  expectContains(refusal([&](fb::PlanT &p) { p.kernels[1]->operands.clear(); }), place + "takes 0 buffers; got: 3");
+}
+
+// Whatever the plan says of it.
+TEST(PlanReader, HoldsLibraryKernelsToTheirDefinition) {
+  auto launch = [](fb::PlanT &p) -> fb::InstructionT & { return *p.programs[0]->instructions[0]; };
+  const std::string place = "program 'train_step', instruction 0 (launch): kernel matmul ";
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[2] = at(0, 0); }),
+                 place + "touches 4 bytes of buffer 2 (c); got: 0");
+  expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->params[6] = 2; }),
+                 "touches 8 bytes of buffer 1 (b); got: 4");
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[2] = launch(p).buffers[0]; }),
+                 place + "cannot work in place: buffer 0 (a) and buffer 2 (c) overlap");
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[3] = at(0, 64); }), "and buffer 3 (scratch) overlap");
+  expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->operands.emplace_back(4, 0, fb::Access::read); }),
+                 "kernel 0 'matmul': its operands are those of its definition");
+  expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->params[6] = -1; }), "expected a positive n; got: -1");
+}
+
+TEST(PlanReader, LetsAKernelWorkInPlaceWhereItsDefinitionSaysSo) {
+  auto open = [](uint64_t offset, uint64_t update) {
+    PlanBuilder b;
+    unsigned data = b.region("data", fb::RegionKind::persistent, 4096);
+    int64_t put = b.kernel(fb::KernelKind::builtin, "put_add", {0, int64_t(fb::DType::i32), 1, 4, 2, 3});
+    b.add(b.program("infer"), Opcode::Launch, 0,
+          {b.buffer(data, 0, 32), b.buffer(data, 64, 12), b.buffer(data, update, 24), b.buffer(data, offset, 32)},
+          {put});
+    const fb::Plan *plan = nullptr;
+    return b.tryOpen(&plan).message();
+  };
+  EXPECT_EQ(open(256, 128), "");
+  EXPECT_EQ(open(0, 128), ""); // y is x
+  expectContains(open(16, 128), "kernel put_add cannot work in place: buffer 0 (x) and buffer 3 (y) overlap");
+  expectContains(open(0, 0), "kernel put_add cannot work in place");
+}
+
+TEST(PlanReader, ChecksTheOperandsOfAKernel) {
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 4, fb::Access::write); }),
+                 "kernel 1 'k0': its operand 2");
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 3, fb::Access::write); }),
+                 "its operand 2 is over 2");
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 2, fb::Access::write); }),
+                 "of as many bytes");
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[1] = fb::Operand(256, 0, fb::Access(9)); }),
+                 "has no known access");
+  expectContains(
+      refusal([](fb::PlanT &p) { p.kernels[1]->operands.assign(1 << 16, fb::Operand(4, 0, fb::Access::read)); }),
+      "65536 operands");
+}
+
 // Whatever the bytes are, there is an answer and no crash; what passes can be printed and summed up.
 TEST(PlanReader, SurvivesDamage) {
   PlanBuilder b = makePlan();
@@ -134,6 +205,8 @@ TEST(PlanPrinter, PrintsEveryPart) {
                        "  call @micro stream compute times 3 first_frame 0\n}\n");
   expectContains(text, "  all_reduce stream reduce rw transient[0x0:400] rw transient[0x190:200] group 0 dtype f32 "
                        "reduction 0 algorithm 0 count 100 // \"bucket.0\"\n");
+  expectContains(text,
+                 "kernel @k0.1 generated extent 16 flops 0 bytes 0 params [] operands [r 64, r 256, w 64 over 0]\n");
 }
 
 TEST(PlanSummary, CountsMemoryAndTraffic) {
