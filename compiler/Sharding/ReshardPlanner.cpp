@@ -142,39 +142,3 @@ llvm::FailureOr<SmallVector<ReshardStep>> cleave::planReshard(ShardingAttr made,
     return mlir::failure();
   return Planner(made, used).run();
 }
-
-int64_t cleave::reshardBytes(ArrayRef<ReshardStep> steps, ShardingAttr made, mlir::RankedTensorType type,
-                             MeshAttr mesh) {
-  int64_t sent = 0;
-  ShardingAttr before = made;
-  for (const ReshardStep &step : steps) {
-    int64_t ranks = 1;
-    for (StringRef axis : step.axes)
-      ranks *= mesh.getSize(axis);
-    int64_t input = byteSize(before.getLocalType(type, mesh)), output = byteSize(step.result.getLocalType(type, mesh));
-    switch (step.kind) {
-    case ReshardKind::AllReduce:
-      sent += 2 * input / ranks * (ranks - 1);
-      break;
-    case ReshardKind::ReduceScatter:
-      sent += output * (ranks - 1);
-      break;
-    case ReshardKind::AllGather:
-      sent += input * (ranks - 1);
-      break;
-    case ReshardKind::AllToAll:
-      sent += input / ranks * (ranks - 1);
-      break;
-    case ReshardKind::Reduce:
-      sent += ranks == 1 ? 0 : input;
-      break;
-    case ReshardKind::Broadcast:
-      sent += 2 * input / ranks * (ranks - 1);
-      break;
-    case ReshardKind::AllSlice:
-      break;
-    }
-    before = step.result;
-  }
-  return sent;
-}

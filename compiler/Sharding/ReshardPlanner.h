@@ -37,10 +37,6 @@ struct ReshardStep {
 // an axis over which `made` is not, or combines by another kind.
 llvm::FailureOr<llvm::SmallVector<ReshardStep>> planReshard(ShardingAttr made, ShardingAttr used);
 
-// Bytes that one rank sends over those steps for a value of global type `type`, with ring algorithms; where ranks
-// differ, the one that sends most.
-int64_t reshardBytes(llvm::ArrayRef<ReshardStep> steps, ShardingAttr made, mlir::RankedTensorType type, MeshAttr mesh);
-
 } // namespace cleave
 
 #endif

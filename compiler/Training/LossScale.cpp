@@ -1,5 +1,6 @@
 #include "compiler/Training/LossScale.h"
 
+#include "compiler/Training/Diagnose.h"
 #include "compiler/Training/States.h"
 
 #include "mlir/IR/Matchers.h"
@@ -42,8 +43,9 @@ double unitOf(Value count, LossAverage average, int64_t microBatches) {
 FailureOr<bool> needsLossScale(ModuleOp module, const LossScaleOptions &options, bool hasFp16Gradients) {
   using Mode = LossScaleOptions::Mode;
   if (!hasFp16Gradients && (options.mode == Mode::Dynamic || options.mode == Mode::Fixed))
-    return module.emitError("a loss scale is for fp16; gradients of f32 and bf16 have f32's range and need none: leave "
-                            "--loss-scale away, or ask for --precision fp16");
+    return diagnose(module,
+                    usageError("--loss-scale", "gradients of f32 and bf16 have f32's range and need none; leave "
+                                               "it away, or ask for --precision fp16"));
   return hasFp16Gradients && options.mode != Mode::None;
 }
 

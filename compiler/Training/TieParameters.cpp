@@ -1,3 +1,4 @@
+#include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 
@@ -26,22 +27,29 @@ private:
     for (const std::string &pair : pairs) {
       auto [keptName, tiedName] = StringRef(pair).split('=');
       StateOp kept = findParameter(getOperation(), keptName), tied = findParameter(getOperation(), tiedName);
-      if (!kept || !tied || kept == tied) {
-        auto error = getOperation().emitError("cannot tie '")
-                     << pair << "': expected two parameters' names, KEPT=TIED; ";
-        if (kept && tied)
-          error << "these are one parameter";
-        else
-          error << "there is no '" << (kept ? tiedName : keptName) << "' to use";
-        return signalPassFailure();
-      }
-      if (kept.getTensorType() != tied.getTensorType() && !areTransposed(kept.getTensorType(), tied.getTensorType())) {
-        tied.emitError("tied parameters have equal or transposed shapes; got: ")
-            << kept.getTensorType() << " and " << tied.getTensorType();
-        return signalPassFailure();
-      }
+      if (!kept || !tied)
+        return refuse(pair, "there is no parameter '" + (kept ? tiedName : keptName) + "'");
+      if (kept == tied)
+        return refuse(pair, "these are one parameter");
+      if (kept.getTensorType() != tied.getTensorType() && !areTransposed(kept.getTensorType(), tied.getTensorType()))
+        return refuse(pair, "their shapes, " + shapeText(kept) + " and " + shapeText(tied) +
+                                ", are neither equal nor transposed");
       tie(kept, tied);
     }
+  }
+
+  static std::string shapeText(StateOp state) {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    llvm::interleave(state.getTensorType().getShape(), out << "[", ", ");
+    out << "]";
+    return text;
+  }
+
+  void refuse(StringRef pair, const Twine &why) {
+    (void)diagnose(getOperation(),
+                   usageError("--tie", "expected two parameters' names, KEPT=TIED; got '" + pair + "': " + why));
+    signalPassFailure();
   }
 
   void tie(StateOp kept, StateOp tied) {

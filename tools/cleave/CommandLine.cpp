@@ -80,7 +80,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->type_name("NAME");
   app.add_option("--mesh", t.mesh, "axes of the device mesh, slowest first")->delimiter(',')->type_name("AXIS=N");
   app.add_option("--micro-batches", o.microBatches, "micro-batches accumulated in one step")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))->type_name("N");
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 20))->type_name("N");
 
   app.add_option("--precision", o.precision, "types to keep and reduce in: f32 | bf16 | fp16, or by part: param=,reduce=,buffer=")
       ->type_name("TYPE|PART=TYPE");
@@ -243,7 +243,7 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
   if (o.globalBatch && o.dims.count(o.batchDim.empty() ? "batch" : o.batchDim))
     fail("--global-batch", "it derives the batch dimension; leave --dim " + (o.batchDim.empty() ? "batch" : o.batchDim) + " away");
   if (!o.train && (!o.lossOutput.empty() || !o.loss.empty()))
-    fail("--loss-output", "a loss needs --train");
+    fail(o.loss.empty() ? "--loss-output" : "--loss", "a loss needs --train");
   if (!o.lossOutput.empty() && !o.loss.empty())
     fail("--loss", "give either --loss-output (a loss the graph has) or --loss (one to add)");
   if (o.train && o.lossOutput.empty() && o.loss.empty())
@@ -299,7 +299,7 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
 }
 
 // --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.
-std::vector<std::string> configArguments(const std::string &path) {
+std::vector<std::string> configArguments(const std::string &path, const CLI::App &compile) {
   std::ifstream file(path);
   // Reading a directory throws from inside the stream, opening it does not fail.
   if (!file || std::filesystem::is_directory(path))
@@ -310,6 +310,8 @@ std::vector<std::string> configArguments(const std::string &path) {
   std::vector<std::string> arguments;
   auto text = [](const nlohmann::json &v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
   for (const auto &[key, value] : json.items()) {
+    if (!compile.get_option_no_throw("--" + key))
+      fail("--config", path + ": " + rt::describeUnknownOption(compile, "--" + key, "; see cleave compile --help"));
     if (key == "config")
       fail("--config", path + ": a configuration cannot name another one");
     if (value.is_object() || value.is_null())
@@ -328,11 +330,12 @@ std::vector<std::string> configArguments(const std::string &path) {
 }
 
 // Replaces every "--config FILE" by the options in the file.
-std::vector<std::string> expandConfig(int argc, const char *const *argv, std::vector<std::string> &files) {
+std::vector<std::string> expandConfig(int argc, const char *const *argv, const CLI::App &compile,
+                                      std::vector<std::string> &files) {
   std::vector<std::string> arguments;
   auto expand = [&](const std::string &file) {
     files.push_back(file);
-    auto more = configArguments(file);
+    auto more = configArguments(file, compile);
     arguments.insert(arguments.end(), more.begin(), more.end());
   };
   for (int i = 1; i < argc; ++i) {
@@ -389,7 +392,7 @@ Request parse(int argc, const char *const *argv) {
     return Exit{2};
   };
   try {
-    arguments = expandConfig(argc, argv, compile.configs);
+    arguments = expandConfig(argc, argv, *compileApp, compile.configs);
     checkCommand(app, arguments);
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     if (*compileApp) {

@@ -16,7 +16,7 @@ LogicalResult importDropout(OpContext &op) {
     return failure();
   double ratio = given->value_or(0.5);
   if (!(ratio >= 0 && ratio < 1))
-    return op.fail("the ratio must be at least 0 and below 1");
+    return op.fail("the ratio must be at least 0 and below 1; got: " + std::to_string(ratio));
   auto maskType = typeOf(x).clone(op.emit.builder.getI1Type());
   if (!op.mode.training || ratio == 0) {
     if (op.wants(1))

@@ -55,6 +55,13 @@ Value cleave::onnx_import::emitLoss(Emitter &emit, llvm::StringRef kind, Value p
 
 static bool isScalarFloat(Value value) { return isFloat(value) && typeOf(value).getNumElements() == 1; }
 
+static std::string outputNames(const onnx::GraphProto &graph) {
+  std::string names;
+  for (const auto &output : graph.output())
+    names += (names.empty() ? "" : ", ") + quote(output.name());
+  return names;
+}
+
 std::optional<size_t> cleave::onnx_import::findLoss(const onnx::GraphProto &graph, llvm::ArrayRef<Value> results,
                                                     llvm::StringRef name, ErrorList &errors) {
   std::optional<size_t> found;
@@ -76,6 +83,7 @@ std::optional<size_t> cleave::onnx_import::findLoss(const onnx::GraphProto &grap
     return found;
   errors.add(name.empty() ? makeError("training needs a loss, and no output is one; give --loss-output NAME, or --loss "
                                       "cross-entropy|nll|mse to add one")
-                          : usageError("--loss-output", quote(name) + " is not an output of the model"));
+                          : usageError("--loss-output",
+                                       quote(name) + " is not an output of the model; it has " + outputNames(graph)));
   return std::nullopt;
 }

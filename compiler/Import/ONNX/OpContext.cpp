@@ -130,11 +130,18 @@ FailureOr<Shape> OpContext::axes(llvm::ArrayRef<int64_t> axes, int64_t rank) {
   return result;
 }
 
+static std::string elementTypeText(Value value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << elementOf(value);
+  return text;
+}
+
 FailureOr<Shape> OpContext::commonShape(llvm::ArrayRef<Value> values) {
   Shape shape;
   for (Value value : values) {
     if (elementOf(value) != elementOf(values[0]))
-      return fail("inputs have different element types");
+      return fail("inputs have different element types: " + elementTypeText(values[0]) + " and " +
+                  elementTypeText(value));
     auto common = broadcastShapes(shape, shapeOf(value));
     if (!common)
       return fail("shapes " + formatShape(shape) + " and " + formatShape(shapeOf(value)) +

@@ -65,8 +65,8 @@ def Cleave_SubOp : Cleave_BinaryOp<"sub", "a - b", Cleave_Tensor, [Cleave_Differ
 def Cleave_MulOp : Cleave_BinaryOp<"mul", "a * b", Cleave_Tensor, [Commutative, Cleave_Differentiable]> { let hasFolder = 1; }
 def Cleave_DivOp : Cleave_BinaryOp<"div", "a / b; integers truncate, division by zero gives 0", Cleave_Tensor, [Cleave_Differentiable]> { let hasFolder = 1; }
 def Cleave_PowOp : Cleave_BinaryOp<"pow", "a^b", Cleave_FloatTensor, [Cleave_Differentiable]>;
-def Cleave_MaxOp : Cleave_BinaryOp<"max", "the larger; NaN wins; the gradient goes to the first where equal", Cleave_Tensor, [Cleave_Differentiable]>;
-def Cleave_MinOp : Cleave_BinaryOp<"min", "the smaller; NaN wins; the gradient goes to the first where equal", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_MaxOp : Cleave_BinaryOp<"max", "the larger; NaN wins; the gradient goes to both, half each, where equal", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_MinOp : Cleave_BinaryOp<"min", "the smaller; NaN wins; the gradient goes to both, half each, where equal", Cleave_Tensor, [Cleave_Differentiable]>;
 def Cleave_RemOp : Cleave_BinaryOp<"rem", "remainder with the sign of a (C fmod, %); an integer's by zero is 0", Cleave_Tensor>;
 def Cleave_AndOp : Cleave_BinaryOp<"and", "logical or bitwise and", Cleave_IntTensor, [Commutative]>;
 def Cleave_OrOp : Cleave_BinaryOp<"or", "logical or bitwise or", Cleave_IntTensor, [Commutative]>;

@@ -258,30 +258,27 @@ TEST_F(ReshardPlannerTest, matricesOnThreeAxes) { checkAll({2, 1, 2}, 2); }
 
 TEST_F(ReshardPlannerTest, usesTheCheapestCollective) {
   mlir::Builder b(&context);
-  MeshAttr mesh = this->mesh({4});
   auto axis = b.getStrArrayAttr({"a"}), none = b.getArrayAttr({});
   auto sharding = [&](mlir::ArrayAttr rows, mlir::ArrayAttr columns, mlir::ArrayAttr partial) {
     return ShardingAttr::get(&context, b.getArrayAttr({rows, columns}), partial, ReduceKind::Sum);
   };
-  auto type = mlir::RankedTensorType::get({16, 16}, b.getF32Type()); // 1024 bytes
-  auto check = [&](ShardingAttr made, ShardingAttr used, ReshardKind kind, int64_t bytes) {
+  auto check = [&](ShardingAttr made, ShardingAttr used, ReshardKind kind) {
     auto steps = planReshard(made, used);
     ASSERT_TRUE(mlir::succeeded(steps));
     ASSERT_EQ(steps->size(), 1u);
     EXPECT_EQ((*steps)[0].kind, kind);
-    EXPECT_EQ(reshardBytes(*steps, made, type, mesh), bytes);
   };
   auto whole = sharding(none, none, nullptr), rows = sharding(axis, none, nullptr),
        columns = sharding(none, axis, nullptr);
   auto partial = sharding(none, none, axis);
-  check(partial, whole, ReshardKind::AllReduce, 2 * 768);
-  check(partial, rows, ReshardKind::ReduceScatter, 768);
-  check(rows, whole, ReshardKind::AllGather, 768);
-  check(rows, columns, ReshardKind::AllToAll, 192);
-  check(whole, columns, ReshardKind::AllSlice, 0);
+  check(partial, whole, ReshardKind::AllReduce);
+  check(partial, rows, ReshardKind::ReduceScatter);
+  check(rows, whole, ReshardKind::AllGather);
+  check(rows, columns, ReshardKind::AllToAll);
+  check(whole, columns, ReshardKind::AllSlice);
   auto owned = getOwnedSharding(b.getArrayAttr({none, none}), nullptr, ReduceKind::Sum, axis);
-  check(partial, owned, ReshardKind::Reduce, 1024);
-  check(owned, whole, ReshardKind::Broadcast, 2 * 768);
+  check(partial, owned, ReshardKind::Reduce);
+  check(owned, whole, ReshardKind::Broadcast);
   EXPECT_TRUE(planReshard(whole, owned)->empty()); // the owner has it
   EXPECT_TRUE(mlir::failed(planReshard(whole, partial)));
 }

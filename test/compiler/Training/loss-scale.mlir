@@ -5,7 +5,7 @@
 // RUN: cleave-opt %s -differentiate="reduce=bf16" -build-update="optimizer=sgd" | FileCheck %s --check-prefix=BF16
 // RUN: not cleave-opt %s -differentiate="reduce=bf16 loss-scale=dynamic" 2>&1 | FileCheck %s --check-prefix=BAD
 
-// BAD: a loss scale is for fp16; gradients of f32 and bf16 have f32's range and need none
+// BAD: --loss-scale: gradients of f32 and bf16 have f32's range and need none
 
 // The count is 6 at most: the sum's gradient is that of the mean times up to 6, of which the seed takes 4 back.
 // CHECK: cleave.loss_scale = {{{.*}}unit = 2.500000e-01

@@ -2,8 +2,8 @@
 // RUN: not cleave-opt %s -tie-parameters="pairs=net.w=net.bias" 2>&1 | FileCheck %s --check-prefix=SHAPE
 // RUN: not cleave-opt %s -tie-parameters="pairs=net.w=tail" 2>&1 | FileCheck %s --check-prefix=NAME
 
-// SHAPE: tied parameters have equal or transposed shapes; got: 'tensor<4x3xf32>' and 'tensor<3xf32>'
-// NAME: cannot tie 'net.w=tail'{{.*}}there is no 'tail'
+// SHAPE: --tie: expected two parameters' names, KEPT=TIED; got '{{.*}}': their shapes, [4, 3] and [3], are neither equal nor transposed
+// NAME: --tie: expected two parameters' names, KEPT=TIED; got 'net.w=tail': there is no parameter 'tail'
 // CHECK: cleave.state @w : {{.*}}aliases = ["head"]
 // CHECK-NOT: @head
 cleave.state @w : tensor<4x3xf32> {role = #cleave.role<parameter>, segments = [
