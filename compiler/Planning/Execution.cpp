@@ -16,7 +16,7 @@ static bool writes(fb::Access access) { return access != fb::Access::read; }
 static AxisMask maskOf(const flatbuffers::Vector<uint32_t> *axes) {
   AxisMask mask = 0;
   for (size_t i = 0; i < lengthOf(axes); ++i)
-    mask |= AxisMask{1} << (axes->Get(i) % 64);
+    mask |= AxisMask{1} << axes->Get(i);
   return mask;
 }
 
@@ -42,35 +42,35 @@ AxisMask Execution::axesOfOwners(const fb::State &state) const {
     for (uint32_t axis = 0; !hasIt && axis < lengthOf(plan_.axes()); ++axis) {
       AxisRange here = rangeOf(plan_, axis), there = rangeOf(*kind, axis);
       if (here.begin != there.begin || here.end != there.end)
-        axes |= AxisMask{1} << (axis % 64);
+        axes |= AxisMask{1} << axis;
     }
   }
   return axes;
 }
 
 void Execution::find(const char *rule, std::string text) {
-  auto same = [&](const Finding &finding) { return finding.rule == rule && finding.text == text; };
-  if (std::none_of(findings_->begin(), findings_->end(), same))
+  if (found_.insert(rule + (": " + text)).second)
     findings_->push_back({rule, std::move(text)});
 }
 
 MemoryHistory &Execution::history(unsigned region, uint64_t frame) {
   const fb::Region &info = *plan_.regions()->Get(region);
-  bool initialized = info.kind() == fb::RegionKind::persistent || info.kind() == fb::RegionKind::input;
-  auto [known, isNew] = histories_.try_emplace({region, frame % info.frames()}, info.bytes(), initialized);
+  auto [known, isNew] = histories_.try_emplace({region, frame % info.frames()}, info.bytes());
   if (isNew)
-    setVarying(region, known->second);
+    setInitial(region, known->second);
   return known->second;
 }
 
-static void addVarying(MemoryHistory &memory, uint64_t offset, uint64_t bytes, AxisMask varies) {
+static void addInitial(MemoryHistory &memory, uint64_t offset, uint64_t bytes, AxisMask varies) {
   auto [first, last] = memory.range(offset, offset + bytes);
-  for (auto cell = first; cell != last; ++cell)
+  for (auto cell = first; cell != last; ++cell) {
+    cell->second.initialized = true;
     cell->second.varies |= varies;
+  }
 }
 
-// States begin as they are declared, inputs as they are fed.
-void Execution::setVarying(unsigned region, MemoryHistory &memory) const {
+// States begin as they are declared, the entry's inputs as they are fed; nothing else has a value.
+void Execution::setInitial(unsigned region, MemoryHistory &memory) const {
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     if (state.region() != region)
@@ -78,20 +78,23 @@ void Execution::setVarying(unsigned region, MemoryHistory &memory) const {
     AxisMask varies = maskOf(state.split_axes()) | maskOf(state.partial_axes()) | axesOfOwners(state);
     for (size_t s = 0; s < lengthOf(state.segments()); ++s)
       if (state.segments()->Get(s)->init() == fb::InitKind::coordinate)
-        varies |= AxisMask{1} << (state.segments()->Get(s)->axis() % 64);
-    addVarying(memory, state.offset(), stateShardBytes(plan_, state), varies);
+        varies |= AxisMask{1} << state.segments()->Get(s)->axis();
+    addInitial(memory, state.offset(), stateShardBytes(plan_, state), varies);
     memory.setContent(state.offset(), state.offset() + stateShardBytes(plan_, state),
                       {fnv1a("state " + state.name()->str()), state.offset()});
   }
-  for (size_t i = 0; i < lengthOf(plan_.programs()); ++i) {
-    const auto *ports = plan_.programs()->Get(i)->inputs();
-    for (size_t p = 0; p < lengthOf(ports); ++p)
-      if (const fb::Port &port = *ports->Get(p); port.region() == region) {
-        addVarying(memory, port.offset(), portBytes(port), maskOf(port.split_axes()));
-        memory.setContent(port.offset(), port.offset() + portBytes(port),
-                          {fnv1a("input " + port.name()->str()), port.offset()});
-      }
-  }
+  const auto *ports = plan_.programs()->Get(entry_)->inputs();
+  for (size_t p = 0; p < lengthOf(ports); ++p)
+    if (const fb::Port &port = *ports->Get(p); port.region() == region) {
+      addInitial(memory, port.offset(), portBytes(port), maskOf(port.split_axes()));
+      memory.setContent(port.offset(), port.offset() + portBytes(port),
+                        {fnv1a("input " + port.name()->str()), port.offset()});
+    }
+}
+
+void Execution::run(uint32_t entry) {
+  entry_ = entry;
+  runProgram(entry, 0);
 }
 
 void Execution::runProgram(uint32_t program, uint64_t frame, const CallScope *caller) {
@@ -102,6 +105,9 @@ void Execution::runProgram(uint32_t program, uint64_t frame, const CallScope *ca
   std::map<int64_t, Recorded> events;
   const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions); ++i) {
+    if (++steps_ > kMaxSteps)
+      return find("too long", plan_.programs()->Get(entry_)->name()->str() + " runs more than " +
+                                  std::to_string(kMaxSteps) + " instructions, calls expanded; it is not checked");
     InstructionView view(*instructions->Get(i));
     unsigned stream = view.stream();
     Moment moment{stream, ++clocks_[stream][stream], {program, i}};
@@ -131,9 +137,18 @@ void Execution::runProgram(uint32_t program, uint64_t frame, const CallScope *ca
     checkJoinedAtEnd(program, *caller);
 }
 
+// Three in every frame of what calls leave behind; inputs have been fed in all of theirs.
+int64_t Execution::times(const InstructionView &call) const {
+  uint32_t frames = 1;
+  for (size_t i = 0; i < lengthOf(plan_.regions()); ++i)
+    if (const fb::Region &region = *plan_.regions()->Get(i); region.kind() != fb::RegionKind::input)
+      frames = std::max(frames, region.frames());
+  return std::min<int64_t>(call["times"], 2 + int64_t{frames});
+}
+
 void Execution::runCall(const InstructionView &view, const Moment &moment) {
   CallScope scope{moment.stream, moment.tick, moment.ref};
-  for (int64_t i = 0; i < std::min(view["times"], kMaxTimes); ++i) {
+  for (int64_t i = 0; i < times(view) && steps_ <= kMaxSteps; ++i) {
     scope.tick = ++clocks_[moment.stream][moment.stream];
     runProgram(static_cast<uint32_t>(view["program"]), static_cast<uint64_t>(view["first_frame"] + i), &scope);
   }
@@ -279,7 +294,7 @@ AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame, uin
   if (view.opcode() == Opcode::Broadcast && !reads(view.buffer(0).access()))
     for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
       if (plan_.axes()->Get(axis)->size() > 1)
-        varies |= AxisMask{1} << (axis % 64);
+        varies |= AxisMask{1} << axis;
   bool differs = view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::Reduce;
   return differs ? varies | group : varies & ~group;
 }
@@ -365,8 +380,7 @@ void Execution::checkAccessModes(const InstructionView &view, const Moment &mome
   std::vector<fb::Access> expected = expectedAccess(plan_, view);
   for (size_t i = 0; i < expected.size() && i < view.bufferCount(); ++i) {
     fb::Access got = view.buffer(i).access();
-    // A matmul that accumulates reads what it adds to.
-    if (got != expected[i] && !(expected[i] == fb::Access::write && got == fb::Access::read_write))
+    if (got != expected[i])
       find("access", text(moment.ref) + ": buffer " + std::to_string(i) + " must be " +
                          fb::EnumNameAccess(expected[i]) + "; got: " + fb::EnumNameAccess(got));
   }

@@ -5,6 +5,8 @@
 #include "compiler/Planning/MemoryHistory.h"
 #include "compiler/Planning/PlanVerifier.h"
 
+#include <set>
+
 namespace cleave::plan {
 
 class Execution {
@@ -12,9 +14,10 @@ public:
   // Of one of the kinds of ranks.
   Execution(const rt::fb::Plan &plan, const std::vector<const rt::fb::Plan *> &kinds, std::vector<Finding> *findings);
 
-  // Runs the program in frame 0. A called program is run at most kMaxTimes times for each call: its third run meets
-  // what its second left, so that more would find nothing new.
-  void run(uint32_t program) { runProgram(program, 0); }
+  // Runs the program in frame 0, on states as they are declared and inputs as they are fed. A called program is run at
+  // most times() times for each call: what its third run in a frame meets is what its second left, so that more would
+  // find nothing new.
+  void run(uint32_t entry);
   // Finds states that ranks hold whole and may now hold differently: replicas (tied weights, the parameters of
   // data-parallel ranks) must stay equal. States begin as they are declared, so that this holds after every run.
   void expectReplicasEqual();
@@ -24,7 +27,7 @@ public:
   void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);
 
 private:
-  static constexpr int64_t kMaxTimes = 3;
+  static constexpr uint64_t kMaxSteps = 1u << 22;
   using Clock = std::vector<uint64_t>;
 
   // What a call needs to know of the call it is in.
@@ -36,6 +39,7 @@ private:
 
   void runProgram(uint32_t program, uint64_t frame, const CallScope *caller = nullptr);
   void runCall(const rt::InstructionView &view, const Moment &moment);
+  int64_t times(const rt::InstructionView &call) const;
   void checkJoinedAtStart(const Moment &moment, const CallScope &caller);
   void checkJoinedAtEnd(uint32_t program, const CallScope &caller);
   void runAccesses(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
@@ -56,9 +60,9 @@ private:
   // Contents (ExecutionContents.cpp).
   std::vector<uint64_t> contentsOfResults(const rt::InstructionView &view, uint64_t frame);
   uint64_t contentOf(const rt::fb::Buffer &buffer, uint64_t frame);
-  uint64_t contentOfCollective(const rt::InstructionView &view);
+  uint64_t contentOfCollective(const rt::InstructionView &view, uint64_t frame);
   void recordContents(const rt::InstructionView &view, uint64_t frame, const std::vector<uint64_t> &contents);
-  void setVarying(unsigned region, MemoryHistory &memory) const;
+  void setInitial(unsigned region, MemoryHistory &memory) const;
 
   bool happensBefore(const Moment &earlier, const Moment &later) const {
     return earlier.stream == later.stream || clocks_[later.stream][earlier.stream] >= earlier.tick;
@@ -70,6 +74,9 @@ private:
   const rt::fb::Plan &plan_;
   const std::vector<const rt::fb::Plan *> &kinds_;
   std::vector<Finding> *findings_;
+  std::set<std::string> found_;
+  uint32_t entry_ = 0;
+  uint64_t steps_ = 0;
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> behind the last
   std::map<std::string, uint64_t> met_;                         // collectives so far, by the axes of their group
   std::vector<Clock> clocks_;                                   // [stream][stream]

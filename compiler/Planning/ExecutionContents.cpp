@@ -9,6 +9,8 @@
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 
+#include <algorithm>
+
 namespace cleave::plan {
 
 using namespace rt;
@@ -28,9 +30,6 @@ private:
   uint64_t hash_ = kFnvOffset;
 };
 
-bool reads(const fb::Buffer &buffer) { return buffer.access() != fb::Access::write; }
-bool writes(const fb::Buffer &buffer) { return buffer.access() != fb::Access::read; }
-
 std::string groupText(const fb::Plan &plan, unsigned group) {
   std::string text;
   const auto *axes = plan.groups()->Get(group)->axes();
@@ -38,6 +37,9 @@ std::string groupText(const fb::Plan &plan, unsigned group) {
     text += plan.axes()->Get(axes->Get(i))->name()->str() + ",";
   return text;
 }
+
+bool reads(const fb::Buffer &buffer) { return buffer.access() != fb::Access::write; }
+bool writes(const fb::Buffer &buffer) { return buffer.access() != fb::Access::read; }
 
 } // namespace
 
@@ -53,13 +55,37 @@ uint64_t Execution::contentOf(const fb::Buffer &buffer, uint64_t frame) {
       .get();
 }
 
-// What a collective leaves is the same number on all that take part, but for those that a reduce gives nothing.
-uint64_t Execution::contentOfCollective(const InstructionView &view) {
-  std::string group = groupText(plan_, static_cast<unsigned>(view["group"]));
+// Whether all ranks of a group are of this kind: its box is whole along the group's axes.
+static bool isWithinKind(const fb::Plan &kind, const fb::Group &group) {
+  for (size_t i = 0; i < lengthOf(group.axes()); ++i) {
+    AxisRange range = rangeOf(kind, group.axes()->Get(i));
+    if (range.begin != 0 || range.end != kind.axes()->Get(group.axes()->Get(i))->size())
+      return false;
+  }
+  return true;
+}
+
+// Within a kind, a collective is an expression of its data like others. Between kinds it leaves the same number on all
+// that meet in it, which have their coordinates on all other axes in common, but for those that a reduce gives nothing.
+uint64_t Execution::contentOfCollective(const InstructionView &view, uint64_t frame) {
+  const fb::Group &group = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
+  std::string axes = groupText(plan_, static_cast<unsigned>(view["group"]));
   Expression expression;
-  expression.add(view.info().mnemonic).add(group).add(met_[group]++);
-  const fb::Group &ranks = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
-  if (view.opcode() == Opcode::Reduce && !isRoot(plan_, ranks, view["root"]).value_or(true))
+  expression.add(view.info().mnemonic).add(axes);
+  if (isWithinKind(plan_, group)) {
+    for (std::string_view field : view.info().fields)
+      if (field != "group") // its number in the kind's table
+        expression.add(std::to_string(view[field]));
+    return expression.add(contentOf(view.buffer(0), frame)).get();
+  }
+  expression.add(met_[axes]++);
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis) {
+    bool isAlong = std::find(group.axes()->begin(), group.axes()->end(), axis) != group.axes()->end();
+    AxisRange range = rangeOf(plan_, axis);
+    if (!isAlong)
+      expression.add(range.begin).add(range.end);
+  }
+  if (view.opcode() == Opcode::Reduce && !isRoot(plan_, group, view["root"]).value_or(true))
     expression.add("lost by").add(textOf(plan_.kind()));
   return expression.get();
 }
@@ -68,7 +94,7 @@ uint64_t Execution::contentOfCollective(const InstructionView &view) {
 std::vector<uint64_t> Execution::contentsOfResults(const InstructionView &view, uint64_t frame) {
   std::vector<uint64_t> contents;
   if (isCollective(view.opcode())) {
-    uint64_t content = contentOfCollective(view);
+    uint64_t content = contentOfCollective(view, frame);
     for (size_t i = 0; i < view.bufferCount(); ++i)
       if (writes(view.buffer(i)) || view.opcode() == Opcode::Broadcast)
         contents.push_back(i == 0 ? content : Expression().add("staging").add(content).get());

@@ -1,11 +1,13 @@
 // verifyKinds(): collectives of different kinds of ranks meet, and nobody waits for himself.
 #include "compiler/Planning/PlanText.h"
 #include "compiler/Planning/PlanVerifier.h"
+#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace cleave::plan {
@@ -14,10 +16,14 @@ using namespace rt;
 
 namespace {
 
+// The axes that a group of ranks lies along; all kinds number them alike.
+using GroupAxes = std::vector<uint32_t>;
+
 // An instruction that a kind runs; calls are replaced by what they run.
 struct Step {
   size_t kind;
   InstructionRef ref;
+  uint64_t repeats; // how often the calls around it run it, of which kMaxTimes are in the graph
 };
 
 // The wait-for graph of one entry program over all kinds. An edge a -> b says that b starts after a; collectives that
@@ -30,7 +36,7 @@ public:
   void add(size_t kind, uint32_t program) {
     Last last;
     last.ofStream.assign(kinds_[kind]->streams()->size(), -1);
-    expand(kind, program, last);
+    expand(kind, program, 1, last);
   }
   void check() {
     if (tooLong_)
@@ -48,19 +54,25 @@ private:
     std::vector<int64_t> ofStream;
     int64_t beside = -1, collective = -1;
   };
-  void expand(size_t kind, uint32_t program, Last &last);
+  void expand(size_t kind, uint32_t program, uint64_t repeats, Last &last);
   void edge(int64_t from, size_t to) {
     if (from >= 0)
       edges_.push_back({static_cast<size_t>(from), to});
   }
-  std::string groupKey(size_t kind, const InstructionView &view) const;
+  GroupAxes axesOf(size_t kind, const InstructionView &view) const {
+    const auto *axes = kinds_[kind]->groups()->Get(static_cast<unsigned>(view["group"]))->axes();
+    return axes ? GroupAxes(axes->begin(), axes->end()) : GroupAxes();
+  }
+  // Whether ranks of both kinds are in one group over these axes.
+  bool meet(size_t a, size_t b, const GroupAxes &group) const;
   std::string text(size_t step) const {
     const fb::Plan &kind = *kinds_[steps_[step].kind];
     return (textOf(kind.kind()).empty() ? "" : std::string(textOf(kind.kind())) + ": ") +
            describe(kind, steps_[step].ref);
   }
   void matchCollectives();
-  void matchSequence(const std::string &group, const std::vector<size_t> &expected, const std::vector<size_t> &got);
+  void matchKinds(size_t a, size_t b);
+  void matchSequence(const GroupAxes &axes, const std::vector<size_t> &expected, const std::vector<size_t> &got);
   void findCycle();
   size_t root(size_t step) {
     while (merged_[step] != step)
@@ -72,14 +84,14 @@ private:
   std::vector<Finding> *findings_;
   std::vector<Step> steps_;
   std::vector<std::pair<size_t, size_t>> edges_;
-  std::vector<std::map<std::string, std::vector<size_t>>> met_; // [kind][group] -> collectives in order
+  std::vector<std::map<GroupAxes, std::vector<size_t>>> met_; // [kind][group] -> collectives in order
   std::vector<size_t> merged_;
   bool tooLong_ = false;
 };
 
 // Collectives of different streams have communicators of their own, but ranks issue them in list order, and a device
 // may run all streams but the first on one thread: that order must be one over all kinds, so it is part of the graph.
-void WaitGraph::expand(size_t kind, uint32_t program, Last &last) {
+void WaitGraph::expand(size_t kind, uint32_t program, uint64_t repeats, Last &last) {
   const auto *instructions = kinds_[kind]->programs()->Get(program)->instructions();
   std::map<int64_t, size_t> recorded;
   std::vector<std::pair<int64_t, size_t>> waits;
@@ -92,7 +104,7 @@ void WaitGraph::expand(size_t kind, uint32_t program, Last &last) {
     }
     InstructionView view(*instructions->Get(i));
     size_t step = steps_.size();
-    steps_.push_back({kind, {program, i}});
+    steps_.push_back({kind, {program, i}, repeats});
     edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(step)), step);
     if (view.stream() != 0)
       edge(std::exchange(last.beside, static_cast<int64_t>(step)), step);
@@ -104,9 +116,9 @@ void WaitGraph::expand(size_t kind, uint32_t program, Last &last) {
       waits.push_back({view["event"], step});
     else if (view.opcode() == Opcode::Call)
       for (int64_t times = std::min(view["times"], kMaxTimes); times > 0; --times)
-        expand(kind, static_cast<uint32_t>(view["program"]), last);
+        expand(kind, static_cast<uint32_t>(view["program"]), repeats * static_cast<uint64_t>(view["times"]), last);
     else if (isCollective(view.opcode()))
-      met_[kind][groupKey(kind, view)].push_back(step);
+      met_[kind][axesOf(kind, view)].push_back(step);
   }
   for (auto [event, step] : waits) {
     auto record = recorded.find(event);
@@ -117,29 +129,40 @@ void WaitGraph::expand(size_t kind, uint32_t program, Last &last) {
   }
 }
 
-std::string WaitGraph::groupKey(size_t kind, const InstructionView &view) const {
-  std::string key;
-  const auto *axes = kinds_[kind]->groups()->Get(static_cast<unsigned>(view["group"]))->axes();
-  for (size_t i = 0; i < lengthOf(axes); ++i)
-    key += (i ? "," : "") + kinds_[kind]->axes()->Get(axes->Get(i))->name()->str();
-  return key;
+// Groups lie along their own axes: a rank meets those that have its coordinates on all others.
+bool WaitGraph::meet(size_t a, size_t b, const GroupAxes &group) const {
+  for (uint32_t axis = 0; axis < lengthOf(kinds_[a]->axes()); ++axis) {
+    AxisRange left = rangeOf(*kinds_[a], axis), right = rangeOf(*kinds_[b], axis);
+    bool isAlong = std::find(group.begin(), group.end(), axis) != group.end();
+    if (!isAlong && (left.end <= right.begin || right.end <= left.begin))
+      return false;
+  }
+  return true;
 }
 
 void WaitGraph::matchCollectives() {
   merged_.resize(steps_.size());
   std::iota(merged_.begin(), merged_.end(), size_t{0});
-  for (size_t kind = 1; kind < kinds_.size(); ++kind)
-    for (const auto &[group, expected] : met_[0])
-      matchSequence(group, expected, met_[kind][group]);
-  for (size_t kind = 1; kind < kinds_.size(); ++kind)
-    for (const auto &[group, got] : met_[kind])
-      if (!got.empty() && !met_[0].count(group))
-        findings_->push_back(
-            {"collective-match", text(got.front()) + " over " + group + " is met by no collective of the first kind"});
+  for (size_t a = 0; a < kinds_.size(); ++a)
+    for (size_t b = a + 1; b < kinds_.size(); ++b)
+      matchKinds(a, b);
 }
 
-void WaitGraph::matchSequence(const std::string &group, const std::vector<size_t> &expected,
+void WaitGraph::matchKinds(size_t a, size_t b) {
+  std::set<GroupAxes> groups;
+  for (size_t kind : {a, b})
+    for (const auto &[group, steps] : met_[kind])
+      groups.insert(group);
+  for (const GroupAxes &group : groups)
+    if (meet(a, b, group))
+      matchSequence(group, met_[a][group], met_[b][group]);
+}
+
+void WaitGraph::matchSequence(const GroupAxes &axes, const std::vector<size_t> &expected,
                               const std::vector<size_t> &got) {
+  std::string group;
+  for (uint32_t axis : axes)
+    group += (group.empty() ? "" : ",") + kinds_[0]->axes()->Get(axis)->name()->str();
   for (size_t i = 0; i < std::min(expected.size(), got.size()); ++i) {
     merged_[root(got[i])] = root(expected[i]);
     InstructionView a = viewOf(*kinds_[steps_[expected[i]].kind], steps_[expected[i]].ref);
@@ -147,10 +170,11 @@ void WaitGraph::matchSequence(const std::string &group, const std::vector<size_t
     bool same = a.opcode() == b.opcode() && a.stream() == b.stream(); // streams have channels of their own
     for (const char *field : {"dtype", "reduction", "algorithm", "count", "root"})
       same = same && a[field] == b[field];
+    same = same && steps_[expected[i]].repeats == steps_[got[i]].repeats;
     if (!same)
-      findings_->push_back(
-          {"collective-match", text(expected[i]) + " over " + group + " is met by " + text(got[i]) +
-                                   ", which differs in opcode, type, reduction, algorithm, count, root or stream"});
+      findings_->push_back({"collective-match", text(expected[i]) + " over " + group + " is met by " + text(got[i]) +
+                                                    ", which differs in opcode, type, reduction, algorithm, count, "
+                                                    "root, stream or in how often it is called"});
   }
   if (expected.size() == got.size())
     return;
@@ -197,6 +221,13 @@ void WaitGraph::findCycle() {
 
 } // namespace
 
+static bool hasEntry(const fb::Plan &kind, const fb::Program &program) {
+  for (uint32_t i = 0; i < lengthOf(kind.programs()); ++i)
+    if (textOf(kind.programs()->Get(i)->name()) == textOf(program.name()))
+      return kind.programs()->Get(i)->entry();
+  return false;
+}
+
 std::vector<Finding> verifyKinds(const std::vector<const fb::Plan *> &kinds) {
   std::vector<Finding> findings;
   if (kinds.empty())
@@ -219,6 +250,11 @@ std::vector<Finding> verifyKinds(const std::vector<const fb::Plan *> &kinds) {
     }
     graph.check();
   }
+  for (size_t kind = 1; kind < kinds.size(); ++kind)
+    for (uint32_t i = 0; i < lengthOf(kinds[kind]->programs()); ++i)
+      if (const fb::Program &program = *kinds[kind]->programs()->Get(i);
+          program.entry() && !hasEntry(*kinds[0], program))
+        findings.push_back({"collective-match", "kind 0 has no program " + program.name()->str()});
   return findings;
 }
 

@@ -75,6 +75,9 @@ void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment 
     cell->second.readers.clear();
     std::vector<ShareRange> &shares = cell->second.shares;
     shares.erase(std::remove_if(shares.begin(), shares.end(), same), shares.end());
+    for (ShareRange &other : shares) // of other groups: this rank's part of it may lie in there
+      if (other.group != share.group || other.stride != share.stride)
+        other.varies |= share.varies;
     shares.push_back(share);
   }
 }

@@ -51,9 +51,9 @@ public:
   };
   using Cells = std::map<uint64_t, Cell>; // by first byte
 
-  MemoryHistory(uint64_t bytes, bool initialized) {
+  explicit MemoryHistory(uint64_t bytes) {
     if (bytes != 0)
-      cells_[0] = {bytes, initialized, {}, 0, std::nullopt, {}, {}};
+      cells_[0] = {bytes, false, {}, 0, std::nullopt, {}, {}};
   }
 
   // The cells that make up exactly [begin, end).

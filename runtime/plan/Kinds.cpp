@@ -130,10 +130,24 @@ bool haveSameHeader(const fb::Plan &a, const fb::Plan &b) {
          equal(a.data_axes(), b.data_axes());
 }
 
+// Both kinds begin with the same values under the same names.
+bool haveSameSegments(const fb::State &a, const fb::State &b) {
+  if (lengthOf(a.segments()) != lengthOf(b.segments()))
+    return false;
+  for (size_t i = 0; i < lengthOf(a.segments()); ++i) {
+    const fb::Segment &left = *a.segments()->Get(i), &right = *b.segments()->Get(i);
+    if (textOf(left.name()) != textOf(right.name()) || !equal(left.shape(), right.shape()) ||
+        left.offset() != right.offset() || left.group() != right.group() || left.init() != right.init() ||
+        left.value() != right.value() || left.axis() != right.axis() || textOf(left.source()) != textOf(right.source()))
+      return false;
+  }
+  return true;
+}
+
 bool areSame(const fb::State &a, const fb::State &b) {
   return a.role() == b.role() && textOf(a.slot()) == textOf(b.slot()) && a.dtype() == b.dtype() &&
          a.elements() == b.elements() && equal(a.split_axes(), b.split_axes()) &&
-         equal(a.partial_axes(), b.partial_axes()) && lengthOf(a.segments()) == lengthOf(b.segments());
+         equal(a.partial_axes(), b.partial_axes()) && haveSameSegments(a, b);
 }
 
 template <typename Ports> bool haveSamePorts(const Ports *a, const Ports *b) {

@@ -28,8 +28,8 @@ public:
       : plan_(plan), program_(program), recorded_(program.events(), false) {}
 
   Status check() {
-    CLEAVE_TRY(checkPorts(program_.inputs(), "input"));
-    CLEAVE_TRY(checkPorts(program_.outputs(), "output"));
+    CLEAVE_TRY(checkPorts(program_.inputs(), /*isInput=*/true));
+    CLEAVE_TRY(checkPorts(program_.outputs(), /*isInput=*/false));
     for (size_t i = 0; i < lengthOf(program_.instructions()); ++i) {
       where_ = "program '" + program_.name()->str() + "', instruction " + std::to_string(i);
       CLEAVE_TRY(checkInstruction(*program_.instructions()->Get(i)));
@@ -40,7 +40,8 @@ public:
 private:
   using Ports = flatbuffers::Vector<flatbuffers::Offset<fb::Port>>;
 
-  Status checkPorts(const Ports *ports, const char *what) {
+  Status checkPorts(const Ports *ports, bool isInput) {
+    const char *what = isInput ? "input" : "output";
     for (size_t i = 0; i < lengthOf(ports); ++i) {
       const fb::Port &port = *ports->Get(i);
       where_ = "program '" + program_.name()->str() + "', " + what + " '" + port.name()->str() + "'";
@@ -51,6 +52,11 @@ private:
       if (port.region() >= lengthOf(plan_.regions()) ||
           !fits(port.offset(), bytes, plan_.regions()->Get(port.region())->bytes()))
         return bad("lies outside of its region");
+      if (port.offset() % dtypeSize(port.dtype()) != 0)
+        return bad("is not aligned to its type");
+      fb::RegionKind kind = plan_.regions()->Get(port.region())->kind();
+      if (kind != (isInput ? fb::RegionKind::input : fb::RegionKind::output))
+        return bad(std::string("lies in a region of kind ") + fb::EnumNameRegionKind(kind));
       if (port.batch_dim() < -1 || port.batch_dim() >= static_cast<int64_t>(lengthOf(port.shape())))
         return bad("has batch dimension " + std::to_string(port.batch_dim()));
       CLEAVE_TRY(checkAxes(plan_, port.split_axes(), where_));
@@ -177,11 +183,15 @@ private:
                  std::to_string(ranks) + " ranks");
     if (view.buffer(0).bytes() != bytes || view.buffer(0).offset() % width != 0 || view.buffer(0).stride() % width != 0)
       return bad("its data must be " + std::to_string(bytes) + " aligned bytes");
+    bool leavesPart = view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::Reduce;
+    if (leavesPart && view.buffer(0).share_of() != 0)
+      return bad("its data is a share, of which only a part would be left");
     if (view["root"] < 0 || static_cast<uint64_t>(view["root"]) >= ranks)
       return bad("names root " + std::to_string(view["root"]) + " of a group of " + std::to_string(ranks));
     if (fieldIndex(view.opcode(), "reduction") < 0)
       return Status::ok();
-    if (ranks > 1 && (view.buffer(1).bytes() < bytes / ranks || view.buffer(1).offset() % width != 0))
+    if (ranks > 1 && (view.buffer(1).bytes() < bytes / ranks || view.buffer(1).offset() % width != 0 ||
+                      view.buffer(1).stride() % width != 0))
       return bad("its staging must be at least " + std::to_string(bytes / ranks) + " aligned bytes");
     if (view["reduction"] < 0 || view["reduction"] > static_cast<int64_t>(Reduction::Min))
       return bad("asks for the unknown reduction " + std::to_string(view["reduction"]));

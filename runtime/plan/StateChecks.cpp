@@ -37,12 +37,22 @@ static Status checkRegions(const fb::Plan &plan) {
     if (region.frames() == 0 || !multiply(&total, region.frames()) || total > kMaxBytes)
       return badPlan(where + " has " + std::to_string(region.frames()) + " frames of " +
                      std::to_string(region.bytes()) + " bytes");
+    bool isSingle = region.kind() == fb::RegionKind::persistent || region.kind() == fb::RegionKind::output ||
+                    region.kind() == fb::RegionKind::snapshot;
+    if (region.frames() > 1 && (isSingle || region.bytes() % 8 != 0))
+      return badPlan(where + " has " + std::to_string(region.frames()) + " frames" +
+                     (isSingle ? "; expected one" : ", which are not aligned"));
+    if (region.kind() == fb::RegionKind::input && region.frames() < plan.micro_batches())
+      return badPlan(where + " has " + std::to_string(region.frames()) + " frames for " +
+                     std::to_string(plan.micro_batches()) + " micro-batches");
   }
   return Status::ok();
 }
 
 Status checkMesh(const fb::Plan &plan) {
   uint64_t ranks = 1;
+  if (lengthOf(plan.axes()) > 64) // one bit each in the verifier
+    return badPlan("its mesh has " + std::to_string(lengthOf(plan.axes())) + " axes");
   for (size_t i = 0; i < lengthOf(plan.axes()); ++i) {
     uint32_t size = plan.axes()->Get(i)->size();
     if (size == 0 || !multiply(&ranks, size) || ranks > kMaxRanks)
@@ -89,6 +99,10 @@ static Status checkState(const fb::Plan &plan, const fb::State &state) {
   if (state.region() >= lengthOf(plan.regions()) || !multiply(&bytes, dtypeSize(state.dtype())) ||
       !fits(state.offset(), bytes, plan.regions()->Get(state.region())->bytes()))
     return badPlan(where + " lies outside of its region");
+  if (plan.regions()->Get(state.region())->kind() != fb::RegionKind::persistent)
+    return badPlan(where + " lies in a region that is not persistent");
+  if (state.offset() % dtypeSize(state.dtype()) != 0)
+    return badPlan(where + " is not aligned to its type");
   for (size_t i = 0; i < lengthOf(state.segments()); ++i)
     CLEAVE_TRY(checkSegment(plan, state, *state.segments()->Get(i)));
   return Status::ok();

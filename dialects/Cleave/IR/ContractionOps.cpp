@@ -169,7 +169,6 @@ KernelSpec MatmulOp::getKernelSpec() {
            {"n", {sizes.n}},
            {"k", {sizes.k}},
            {"transpose_a", {getTransposeLhs()}},
-           {"transpose_b", {getTransposeRhs()}},
-           {"accumulate", {0}}},
+           {"transpose_b", {getTransposeRhs()}}},
           {{"dtype", element}, {"out_dtype", element}}};
 }

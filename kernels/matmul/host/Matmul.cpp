@@ -17,7 +17,6 @@ Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
         args["k"],
         args["transpose_a"] != 0,
         args["transpose_b"] != 0,
-        args["accumulate"] != 0,
         args["packed_b"] != 0,
         args.dtype(),
         args.dtype("out_dtype")};
@@ -68,13 +67,13 @@ MatmulShape joinBatches(MatmulShape s) {
   return s;
 }
 
-// Adds the products of `length` values of k.
+// Sums the products of `length` values of k, to what is there already where it is added.
 struct DnnlMatmul {
-  DnnlMatmul(const MatmulShape &s, int64_t length, bool accumulate) {
+  DnnlMatmul(const MatmulShape &s, int64_t length, bool isAdded) {
     a = matrices(s.batchA, s.m, length, stridesOf(s.m, s.k, s.transposeA), s.dtype);
     b = matrices(s.batchB, length, s.n, stridesOf(s.k, s.n, s.transposeB), s.dtype);
     c = matrices(s.batch, s.m, s.n, stridesOf(s.m, s.n, false), s.outDtype);
-    if (accumulate) {
+    if (isAdded) {
       dnnl::post_ops sum;
       sum.append_sum(1.0f);
       attributes.set_post_ops(sum);
@@ -107,7 +106,7 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
     DnnlBuilder builder(/*scratchBuffer=*/3);
     int64_t begin = 0, length = partOfSum(s);
     do {
-      DnnlMatmul part(s, std::min(length, s.k - begin), s.accumulate || begin > 0);
+      DnnlMatmul part(s, std::min(length, s.k - begin), /*isAdded=*/begin > 0);
       if (s.packedB)
         bytes[1] = part.desc.weights_desc().get_size();
       size_t skipA = static_cast<size_t>(begin * (s.transposeA ? s.m : 1)) * dtypeSize(s.dtype);
@@ -125,7 +124,7 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
 
 static Status makeDnnlPack(const MatmulShape &s, std::unique_ptr<HostKernel> *result) {
   return guardDnnl([&] {
-    DnnlMatmul matmul(joinBatches(s), s.k, s.accumulate);
+    DnnlMatmul matmul(joinBatches(s), s.k, /*isAdded=*/false);
     auto wanted = matmul.desc.weights_desc();
     DnnlBuilder builder(/*scratchBuffer=*/1);
     builder.repack(0, matmul.b, wanted);
@@ -150,7 +149,7 @@ Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKerne
   *result = makeThroughFloat(std::move(inner),
                              {{shape.dtype, count(shape.batchA, shape.m, shape.k), true, false},
                               {shape.dtype, count(shape.batchB, shape.k, shape.n), true, false},
-                              {shape.outDtype, count(shape.batch, shape.m, shape.n), shape.accumulate, true}},
+                              {shape.outDtype, count(shape.batch, shape.m, shape.n), false, true}},
                              threads);
   return Status::ok();
 }

@@ -10,7 +10,7 @@ namespace cleave::rt {
 // The parameters of Kernels.def, checked.
 struct MatmulShape {
   int64_t batch, batchA, batchB, m, n, k;
-  bool transposeA, transposeB, accumulate, packedB;
+  bool transposeA, transposeB, packedB;
   fb::DType dtype, outDtype;
 
   static Status read(const KernelArgs &args, MatmulShape *result);

@@ -44,8 +44,7 @@ private:
     Sum sums[kTile];
     for (int64_t first = 0; first < s_.n; first += kTile) {
       int64_t width = std::min(kTile, s_.n - first);
-      for (int64_t j = 0; j < width; ++j)
-        sums[j] = s_.accumulate ? static_cast<Sum>(c[first + j]) : Sum(0);
+      std::fill_n(sums, width, Sum(0));
       for (int64_t k = 0; k < s_.k; ++k) {
         Sum value = left(a, row, k);
         const T *start = s_.transposeB ? b + first * s_.k + k : b + k * s_.n + first;

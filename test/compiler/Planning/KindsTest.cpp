@@ -192,6 +192,94 @@ TEST(Kinds, PartTheMesh) {
   EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->programs[0]->inputs[0]->shape = {8}; }), "first kind's ports"));
 }
 
+TEST(Kinds, CallTheSameCollectivesAsOften) {
+  auto addCalls = [](fb::PlanT &plan, int64_t times) {
+    auto both = fb::Access::read_write;
+    plan.programs.push_back(std::make_unique<fb::ProgramT>());
+    plan.programs.back()->name = "micro";
+    PlanBuilder::add(*plan.programs.back(), Opcode::AllReduce, kCompute,
+                     {PlanBuilder::buffer(0, kNorm, 64, both), PlanBuilder::buffer(2, 0, 16, fb::Access::write)},
+                     {0, 0, 0, 0, 16});
+    PlanBuilder::add(*plan.programs[0], Opcode::Call, kCompute, {}, {1, times, 0});
+  };
+  auto calls = [&](int64_t server, int64_t worker) {
+    return mutated([&](Kinds &k) {
+      addCalls(*k.server, server);
+      addCalls(*k.worker, worker);
+    });
+  };
+  EXPECT_EQ(calls(4, 4), "");
+  EXPECT_TRUE(contains(calls(4, 3), "how often it is called")); // both beyond what is executed
+  EXPECT_TRUE(contains(calls(2, 1), "collective-match"));
+}
+
+TEST(Kinds, BeginAStateAlike) {
+  auto begin = [](fb::PlanT &plan, fb::InitKind init, const char *name) {
+    plan.states[0]->segments.push_back(std::make_unique<fb::SegmentT>());
+    plan.states[0]->segments[0]->name = name;
+    plan.states[0]->segments[0]->shape = {16};
+    plan.states[0]->segments[0]->init = init;
+  };
+  auto differ = [&](fb::InitKind init, const char *name) {
+    return mutated([&](Kinds &k) {
+      begin(*k.server, fb::InitKind::weights, "w");
+      begin(*k.worker, init, name);
+    });
+  };
+  EXPECT_EQ(differ(fb::InitKind::weights, "w"), "");
+  EXPECT_TRUE(contains(differ(fb::InitKind::zeros, "w"), "another state 'w'"));
+  EXPECT_TRUE(contains(differ(fb::InitKind::weights, "v"), "another state 'w'"));
+}
+
+TEST(Kinds, HaveTheSameEntries) {
+  std::string text = mutated([](Kinds &k) {
+    k.worker->programs.push_back(std::make_unique<fb::ProgramT>());
+    k.worker->programs.back()->name = "evaluate";
+    k.worker->programs.back()->entry = true;
+  });
+  EXPECT_TRUE(contains(text, "has no program evaluate"));
+}
+
+// Kinds along dp that meet nobody but themselves along tp.
+std::string apart(int64_t patternOfB, unsigned collectivesOfB) {
+  std::unique_ptr<fb::PlanT> kinds[2];
+  for (unsigned at : {0u, 1u}) {
+    PlanBuilder builder({{"dp", 2}, {"tp", 2}});
+    unsigned persistent = builder.region("persistent", fb::RegionKind::persistent, 64);
+    unsigned transient = builder.region("transient", fb::RegionKind::transient, 64);
+    unsigned staging = builder.region("communication", fb::RegionKind::communication, 32);
+    builder.plan.kind = at == 0 ? "a" : "b";
+    builder.plan.where.push_back(std::make_unique<fb::AxisRangeT>());
+    builder.plan.where[0]->begin = at;
+    builder.plan.where[0]->end = at + 1;
+    builder.state("w", fb::DType::f32, 16, persistent);
+    int64_t tp = builder.group({1});
+    fb::ProgramT &program = builder.program("train_step");
+    for (unsigned i = 0; i < (at == 0 ? 1 : collectivesOfB); ++i) {
+      unsigned region = i == 0 ? persistent : transient;
+      PlanBuilder::add(program, Opcode::Fill, kCompute, {PlanBuilder::buffer(region, 0, 64, fb::Access::write)},
+                       {at == 0 || i > 0 ? 0 : patternOfB, 4});
+      PlanBuilder::add(program, Opcode::AllReduce, kCompute,
+                       {PlanBuilder::buffer(region, 0, 64), PlanBuilder::buffer(staging, 0, 32, fb::Access::write)},
+                       {tp, 0, 0, 0, 16});
+    }
+    kinds[at] = std::make_unique<fb::PlanT>(std::move(builder.plan));
+  }
+  PlanBuilder all;
+  all.plan = std::move(*kinds[0]);
+  all.plan.kinds.push_back(std::move(kinds[1]));
+  std::string text;
+  for (const Finding &finding : verifyPlan(all.open()))
+    text += finding.rule + ": " + finding.text + "\n";
+  return text;
+}
+
+TEST(Kinds, MeetOnlyInGroupsOfBoth) {
+  EXPECT_EQ(apart(0, 1), "");
+  EXPECT_EQ(apart(0, 2), ""); // no rank of the other kind waits for the second
+  EXPECT_TRUE(contains(apart(1, 1), "replica: state 'w' is one for kinds 'a' and 'b'"));
+}
+
 TEST(Kinds, AreFoundByCoordinates) {
   Kinds kinds;
   const fb::Plan &plan = kinds.pack();

@@ -79,6 +79,10 @@ fb::PlanT goodPlan() {
   program.name = "train_step";
   program.entry = true;
   program.events = 8;
+  program.inputs.push_back(std::make_unique<fb::PortT>());
+  program.inputs[0]->name = "x";
+  program.inputs[0]->shape = {16};
+  program.inputs[0]->region = kInput;
   auto add = [&](auto instruction) { program.instructions.push_back(std::move(instruction)); };
   auto reduce = [&](uint64_t at) {
     return make(Opcode::AllReduce, kReduce, {buffer(kState, at, 64, both), buffer(kStaging, 0, 32, write)},

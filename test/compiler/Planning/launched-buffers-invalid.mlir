@@ -5,7 +5,7 @@
 module {
   plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
   plan.region @persistent persistent bytes = 256 frames = 1
-  plan.kernel @matmul library "matmul" params = [0, 0, 1, 1, 1, 2, 2, 4, 0, 0, 0, 0]
+  plan.kernel @matmul library "matmul" params = [0, 0, 1, 1, 1, 2, 2, 4, 0, 0, 0]
   plan.program @infer entry events = 0 {
     plan.launch @matmul [#plan.buffer<"persistent", 0, 32, read>, #plan.buffer<"persistent", 64, 32, read>, #plan.buffer<"persistent", 128, 12, write>, #plan.buffer<"persistent", 192, 64, write>] on "compute"
   }
@@ -17,7 +17,7 @@ module {
 module {
   plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
   plan.region @persistent persistent bytes = 256 frames = 1
-  plan.kernel @matmul library "matmul" params = [0, 0, 1, 1, 1, 2, 2, 4, 0, 0, 0, 0]
+  plan.kernel @matmul library "matmul" params = [0, 0, 1, 1, 1, 2, 2, 4, 0, 0, 0]
   plan.program @infer entry events = 0 {
     plan.launch @matmul [#plan.buffer<"persistent", 0, 32, read>, #plan.buffer<"persistent", 64, 32, read>, #plan.buffer<"persistent", 0, 16, write>, #plan.buffer<"persistent", 192, 64, write>] on "compute"
   }

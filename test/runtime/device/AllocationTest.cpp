@@ -78,7 +78,7 @@ TEST(Rank, AllocatesNothingAfterTheSecondStep) {
   auto &step = b.program("train_step", 2);
   KernelParams matmul(*findKernelDef("matmul"));
   matmul.set("dtype", 0).set("out_dtype", 0).set("batch", 4).set("batch_a", 4).set("batch_b", 4).set("m", 100);
-  matmul.set("n", 130).set("k", 70).set("transpose_a", 1).set("transpose_b", 1).set("accumulate", 0);
+  matmul.set("n", 130).set("k", 70).set("transpose_a", 1).set("transpose_b", 1);
   addLibrary(b, step, "matmul", matmul, threads);
   for (const char *name : {"convolution", "convolution_input_grad", "convolution_weight_grad"}) {
     KernelParams params(*findKernelDef(name));

@@ -54,7 +54,7 @@ bool checkMatmul(fb::DType dtype, int64_t m, int64_t n, int64_t k, bool transpos
   KernelParams params(*findKernelDef("matmul"));
   params.set("dtype", int64_t(dtype)).set("out_dtype", int64_t(dtype)).set("batch", 1).set("batch_a", 1);
   params.set("batch_b", 1).set("m", m).set("n", n).set("k", k).set("transpose_a", 0);
-  params.set("transpose_b", transposed).set("accumulate", 0);
+  params.set("transpose_b", transposed);
   return checkPacked("matmul", "b", params, {dtype, sine(static_cast<size_t>(m * k), 1)},
                      {dtype, sine(static_cast<size_t>(k * n), 2)}, {dtype, Values(static_cast<size_t>(m * n))},
                      "matmul " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k));

@@ -266,7 +266,7 @@ TEST(Rank, RefusesTooLittleScratch) {
   unsigned data = b.region("data", fb::RegionKind::persistent, 4096);
   KernelParams params(*findKernelDef("matmul"));
   std::vector<int64_t> list;
-  for (const char *name : {"transpose_a", "transpose_b", "accumulate"})
+  for (const char *name : {"transpose_a", "transpose_b"})
     params.set(name, 0);
   for (const char *name : {"batch", "batch_a", "batch_b"})
     params.set(name, 1);

@@ -72,7 +72,6 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
                                                        {"k", 11},
                                                        {"transpose_a", 0},
                                                        {"transpose_b", 1},
-                                                       {"accumulate", 0},
                                                        {"packed_b", 0},
                                                        {"packed_w", 0},
                                                        {"ic", 4},

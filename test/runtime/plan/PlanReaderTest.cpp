@@ -24,7 +24,7 @@ PlanBuilder makePlan() {
   state.segments[0]->shape = {2, 5};
   int64_t dp = b.group({0});
   KernelParams params1(*findKernelDef("matmul"));
-  for (const char *name : {"dtype", "out_dtype", "transpose_a", "transpose_b", "accumulate"})
+  for (const char *name : {"dtype", "out_dtype", "transpose_a", "transpose_b"})
     params1.set(name, 0);
   for (const char *name : {"batch", "batch_a", "batch_b", "m", "n", "k"})
     params1.set(name, 1);
@@ -107,6 +107,38 @@ TEST(PlanReader, NamesWhatIsWrong) {
 fb::Buffer at(uint64_t offset, uint64_t bytes) { return {offset, bytes, 1, fb::Access::read_write, 0, 0}; }
 
 // Of the generated kernel, which writes its buffer 2 over its buffer 0.
+TEST(PlanReader, KnowsWhereThingsMayLie) {
+  expectContains(refusal([](fb::PlanT &p) { p.states[0]->offset = 2; }), "is not aligned to its type");
+  expectContains(refusal([](fb::PlanT &p) { p.states[0]->region = 1; }), "a region that is not persistent");
+  expectContains(refusal([](fb::PlanT &p) { p.regions[0]->frames = 2; }), "2 frames; expected one");
+  expectContains(refusal([](fb::PlanT &p) {
+                   for (int i = 0; i < 65; ++i) {
+                     p.axes.push_back(std::make_unique<fb::AxisT>());
+                     p.axes.back()->name = "a" + std::to_string(i);
+                     p.axes.back()->size = 1;
+                   }
+                 }),
+                 "axes");
+  auto withPort = [](fb::RegionKind kind, uint64_t offset, unsigned frames, unsigned microBatches) {
+    return refusal([&](fb::PlanT &p) {
+      p.micro_batches = microBatches;
+      p.regions.push_back(std::make_unique<fb::RegionT>());
+      p.regions.back()->name = "ports";
+      p.regions.back()->kind = kind;
+      p.regions.back()->bytes = 64;
+      p.regions.back()->frames = frames;
+      p.programs[0]->inputs.push_back(std::make_unique<fb::PortT>());
+      p.programs[0]->inputs[0]->name = "x";
+      p.programs[0]->inputs[0]->shape = {4};
+      p.programs[0]->inputs[0]->region = static_cast<uint16_t>(p.regions.size() - 1);
+      p.programs[0]->inputs[0]->offset = offset;
+    });
+  };
+  expectContains(withPort(fb::RegionKind::persistent, 0, 1, 1), "lies in a region of kind persistent");
+  expectContains(withPort(fb::RegionKind::input, 2, 1, 1), "is not aligned to its type");
+  expectContains(withPort(fb::RegionKind::input, 0, 1, 4), "1 frames for 4 micro-batches");
+}
+
 TEST(PlanReader, HoldsGeneratedCodeToItsOperands) {
   auto launch = [](fb::PlanT &p) -> fb::InstructionT & { return *p.programs[1]->instructions[1]; };
   const std::string place = "program 'micro', instruction 1 (launch): kernel k0 ";
