@@ -32,7 +32,7 @@ std::string formatBytes(uint64_t bytes) {
   static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
   unsigned unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit)
+  for (; value >= (unit < 2 ? 1024 : 10240) && unit + 1 < std::size(kUnits); ++unit)
     value /= 1024;
   char text[32];
   std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);

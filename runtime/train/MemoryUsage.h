@@ -15,7 +15,7 @@ struct MemoryUsage {
 // From /proc/self/status; zeros where there is none.
 MemoryUsage memoryUsage();
 
-// "12.3 MiB"
+// "12.3 MiB". Up to 10 GiB in MiB, so that the tenth is always far below what is compared.
 std::string formatBytes(uint64_t bytes);
 
 } // namespace cleave::rt

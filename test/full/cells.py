@@ -139,11 +139,17 @@ def memory_cells():
         compiled = ["cleave", "compile", path, "-o", "{folder}/program", *options]
         check = ["{python}", INPUTS / "check_memory.py", "{folder}/watch.so", "bert-base", "{folder}/program", command, *arguments]
         yield Cell(f"memory/bert-base/{name}", commands(watch, compiled, check), 900, usual=60)
+    watch = ["cc", "-shared", "-fPIC", "-O1", INPUTS / "watch_malloc.c", "-o", "{folder}/watch.so", "-ldl"]
+    compiled = ["cleave", "compile", path, "-o", "{folder}/program", *forms["dp2"][1]]
+    check = ["{python}", INPUTS / "check_allocations.py", "{folder}/watch.so", "bert-base", "{folder}/program"]
+    yield Cell("memory/bert-base/allocations", commands(watch, compiled, check), 900, usual=120)
 
 
 def command_cells():
     yield Cell("suite/gtest", commands(["ctest", "--test-dir", "{build}", "--timeout", "900", "--no-tests=error", "-Q"]), 3600, usual=60)
     yield Cell("suite/lit", commands([*LIT, "{build}/test"]), 7200, usual=400)
+    node_tests = ROOT / "test" / "compiler" / "Import" / "Inputs" / "node_tests.py"
+    yield Cell("import/node-tests", commands(["{python}", node_tests, "{build}/bin/cleave-import", "*", axes.NODE_TESTS]), 3600, usual=120)
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
              path.stat().st_size < 80000]
     for seed in axes.FUZZ_SEEDS:

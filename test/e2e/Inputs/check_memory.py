@@ -19,7 +19,7 @@ import training_cases
 
 MIB = 1 << 20
 ALLOWED = 16 * MIB
-UNITS = {"B": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}
+UNITS = {"KiB": 1 << 10, "MiB": MIB}  # nothing here needs more than 10 GiB
 
 
 def run(library, command, folder):
@@ -61,8 +61,8 @@ def main():
     said_planned, said_taken = (float(found[i]) * UNITS[found[i + 1]] for i in (1, 3))
     print(f"{case} {kind}: planned {planned / MIB:.1f} MiB, taken {taken / MIB:.1f} MiB ({(taken - planned) / MIB:+.1f}); "
           f"the program says {said_taken / MIB:.1f} MiB")
-    # The report is in tenths of its unit.
-    if abs(said_planned - planned) > 0.06 * UNITS[found[2]] or abs(said_taken - taken) > 4 * MIB + 0.06 * UNITS[found[4]]:
+    # The report is in tenths of its unit, and the kernel's two counts of resident pages differ.
+    if abs(said_planned - planned) > 0.06 * UNITS[found[2]] or abs(said_taken - taken) > 4.06 * MIB:
         sys.exit(f"the program's own report is wrong: {report.strip()}")
     if taken > planned + ALLOWED:
         sys.exit(f"{taken - planned} bytes above the plan; allowed are {ALLOWED}")

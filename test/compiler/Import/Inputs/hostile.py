@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Hostile and damaged models: hostile.py IMPORTER SCRATCH. Each must end with exit code 1 and one line that says what is wrong."""
+"""Hostile and damaged models: hostile.py IMPORTER SCRATCH, hostile.py "cleave compile" SCRATCH. Each must end with exit code 1 (the compiler
+has 2 for models that cannot be what was meant), one line that says what is wrong, and no file written."""
 import os
 import pathlib
 import shutil
@@ -380,9 +381,12 @@ def run(name, make, expected):
     data = make()
     path = scratch / (name + ".onnx")
     path.write_bytes(data if isinstance(data, bytes) else data.SerializeToString())
-    result = subprocess.run([importer, str(path)], capture_output=True, text=True, errors="replace", timeout=60)
+    before = set(scratch.iterdir())
+    result = subprocess.run([*importer.split(), str(path)], capture_output=True, text=True, errors="replace", timeout=60)
     lines = result.stderr.strip().splitlines()
-    ok = result.returncode == 1 and len(lines) == 1 and lines[0].startswith("error: ") and expected in lines[0]
+    codes, prefix = ((1, 2), "cleave: ") if importer.startswith("cleave ") else ((1,), "error: ")
+    ok = result.returncode in codes and len(lines) == 1 and lines[0].startswith(prefix) and expected in lines[0]
+    ok = ok and not result.stdout and set(scratch.iterdir()) == before
     if not ok:
         print(f"FAILED {name}: exit {result.returncode}, expected {expected!r}, got:\n  " + "\n  ".join(lines[:5] or ["nothing"]))
     return ok

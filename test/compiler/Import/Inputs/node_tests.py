@@ -85,8 +85,8 @@ def check(folder):
 
 reasons = {}
 for folder in sorted(data.iterdir()):
-    # Without --train, batch norm uses the running statistics whatever the file says.
-    if not fnmatch.fnmatch(folder.name, pattern) or "training_mode" in folder.name:
+    # Without --train, batch norm uses the running statistics and dropout keeps all, whatever the file says.
+    if not fnmatch.fnmatch(folder.name, pattern) or "training_mode" in folder.name or "training_dropout" in folder.name:
         continue
     outcome, why = check(folder)
     counts[outcome] += 1
