@@ -104,6 +104,8 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, c
 }
 
 void addFusion(mlir::OpPassManager &manager) {
+  // Behind the decision what is gathered, which is to be narrow; before a cast becomes a kernel over a whole table.
+  manager.addNestedPass<mlir::func::FuncOp>(createSinkCasts());
   // Softmax and normalization become elementwise ops and reductions, which fuse with their neighbours.
   manager.addNestedPass<mlir::func::FuncOp>(createDecomposeComposites());
   addCleanUp(manager);

@@ -15,6 +15,22 @@ def DecomposeComposites : Pass<"decompose-composites", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::cleave::CleaveDialect"];
 }
 
+def SinkCasts : Pass<"sink-casts", "::mlir::func::FuncOp"> {
+  let summary = "narrow what is taken out of a stored table, not the table";
+  let description = [{
+    - Precondition: any level; useful where it is known what is stored and what is gathered.
+    - Effect: a cast of what is read to a narrower type, used by one kernel alone that moves some of its elements (a look-up in a frozen embedding),
+      is made behind the kernel. The values are the same.
+    ```mlir
+    %t = cleave.read @table : tensor<1000x8xf32>
+    %n = cleave.cast %t : tensor<1000x8xf32> -> tensor<1000x8xbf16>                =>    %r = cleave.take %t, %i, dim = 0 : ... -> tensor<6x8xf32>
+    %r = cleave.take %n, %i, dim = 0 : ... -> tensor<6x8xbf16>                           %n = cleave.cast %r : tensor<6x8xf32> -> tensor<6x8xbf16>
+    ```
+    What is gathered is narrow before that, and stays so: a cast is not moved over a collective.
+  }];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
 def VerifyModel : Pass<"verify-model", "::mlir::ModuleOp"> {
   let summary = "check the normal form of the model level";
   let description = "Checks what Rationale.md says of **model**; changes nothing. Every broken rule is an error at its op.";
