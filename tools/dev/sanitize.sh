@@ -34,6 +34,8 @@ export ASAN_OPTIONS=abort_on_error=1:allow_user_poisoning=0:detect_container_ove
 export UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:abort_on_error=1:suppressions=$PWD/tools/dev/tsan.supp
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# dlopen(), which finds Open MPI's part of the runtime by the program's own path, is the sanitizer's.
+export LD_LIBRARY_PATH=$build/lib
 without_leaks() { ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 "$@"; }
 
 # ThreadSanitizer cannot map its shadow where the kernel scatters addresses widely (vm.mmap_rnd_bits). libgomp's barriers are

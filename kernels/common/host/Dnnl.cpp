@@ -65,6 +65,7 @@ dnnl::memory DnnlBuilder::bind(size_t buffer, size_t offset, const dnnl::memory:
 dnnl::memory DnnlBuilder::scratch(const dnnl::memory::desc &desc) {
   size_t offset = scratchBytes_;
   scratchBytes_ = alignUp(scratchBytes_ + desc.get_size());
+  scratchPeak_ = std::max(scratchPeak_, scratchBytes_);
   return bind(scratchBuffer_, offset, desc);
 }
 
@@ -80,8 +81,9 @@ DnnlStep DnnlBuilder::reorder(const dnnl::memory &from, const dnnl::memory &to) 
   return step;
 }
 
-dnnl::memory DnnlBuilder::input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted) {
-  dnnl::memory memory = operand(buffer, plain);
+dnnl::memory DnnlBuilder::input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted,
+                                size_t offset) {
+  dnnl::memory memory = operand(buffer, plain, offset);
   if (plain == wanted)
     return memory;
   dnnl::memory copy = scratch(wanted);
@@ -118,8 +120,8 @@ void DnnlBuilder::step(const dnnl::primitive &primitive, DnnlArgs args, const dn
 
 std::unique_ptr<HostKernel> DnnlBuilder::finish(std::vector<size_t> bufferBytes) {
   for (size_t binding : scratchpads_)
-    bindings_[binding].offset = scratchBytes_;
-  bufferBytes.push_back(scratchBytes_ + alignUp(scratchpadBytes_));
+    bindings_[binding].offset = scratchPeak_;
+  bufferBytes.push_back(scratchPeak_ + alignUp(scratchpadBytes_));
   return std::make_unique<DnnlKernel>(std::move(bindings_), std::move(steps_), std::move(bufferBytes));
 }
 

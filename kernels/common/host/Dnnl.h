@@ -41,11 +41,14 @@ public:
     return bind(buffer, offset, desc);
   }
   // The buffer in the format a primitive wants; a reorder comes before (input) or after (output) the next step.
-  dnnl::memory input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
+  dnnl::memory input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted,
+                     size_t offset = 0);
   dnnl::memory output(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
   // The buffer itself goes from one format to the other, by way of scratch.
   void repack(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
   void step(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
+  // What the steps so far have in scratch is not used by those that follow.
+  void freeScratch() { scratchBytes_ = 0; }
   // `bufferBytes` without scratch, whose size is added.
   std::unique_ptr<HostKernel> finish(std::vector<size_t> bufferBytes);
 
@@ -62,7 +65,8 @@ private:
   DnnlStep reorder(const dnnl::memory &from, const dnnl::memory &to);
 
   size_t scratchBuffer_;
-  size_t scratchBytes_ = 0;    // of reordered copies
+  size_t scratchBytes_ = 0; // of reordered copies in use
+  size_t scratchPeak_ = 0;
   size_t scratchpadBytes_ = 0; // the largest of all steps
   std::vector<DnnlBinding> bindings_;
   std::vector<DnnlStep> steps_, after_;

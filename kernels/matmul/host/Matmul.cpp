@@ -5,6 +5,7 @@
 #include "kernels/common/host/Types.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace cleave::rt {
 
@@ -47,7 +48,7 @@ namespace {
 // Products that are added in one chain. Longer sums are made of parts, whose roundings do not add up: at 9216 products
 // (the MNIST CNN's first linear layer) the error falls from 5.9e-7 of the result to 1.5e-7, and the parts cost less
 // than 5 % of the time.
-constexpr int64_t kLongestSum = 1024, kPartOfSum = 512;
+constexpr int64_t kLongestSum = 1024, kPartOfSum = 384;
 
 dnnl::memory::desc matrices(int64_t batch, int64_t rows, int64_t columns, dnnl::memory::dims strides, fb::DType dtype) {
   auto type = dtype == fb::DType::f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
@@ -82,9 +83,21 @@ struct DnnlMatmul {
     if (s.packedB)
       wanted = {b.dims(), b.data_type(), dnnl::memory::format_tag::any};
     desc = {dnnl::matmul::desc(a, wanted, c), attributes, DnnlBuilder::engine()};
+    if (length < s.k && packsByItself(s)) {
+      auto denseA = matrices(s.batchA, s.m, length, stridesOf(s.m, length, s.transposeA), s.dtype);
+      auto denseB = matrices(s.batchB, length, s.n, stridesOf(length, s.n, s.transposeB), s.dtype);
+      desc = {dnnl::matmul::desc(denseA, denseB, c), attributes, DnnlBuilder::engine()};
+    }
   }
 
-  dnnl::memory::desc a, b, c; // b as it is stored unless it is packed
+  // The library's blocked kernel takes parts of rows only from a copy of them. Its other one copies them itself, into
+  // memory that no plan knows, unless there are few rows (seen in 2.6.3: none at 8, 73,984 bytes and more from 16 on).
+  bool packsByItself(const MatmulShape &s) const {
+    bool isBlocked = std::string_view(desc.impl_info_str()).substr(0, 3) == "brg";
+    return !isBlocked && s.m > (s.transposeB ? 8 : 1);
+  }
+
+  dnnl::memory::desc a, b, c; // as they are stored; b unless it is packed
   dnnl::primitive_attr attributes = DnnlBuilder::attributes();
   dnnl::matmul::primitive_desc desc;
 };
@@ -111,10 +124,12 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
         bytes[1] = part.desc.weights_desc().get_size();
       size_t skipA = static_cast<size_t>(begin * (s.transposeA ? s.m : 1)) * dtypeSize(s.dtype);
       size_t skipB = static_cast<size_t>(begin * (s.transposeB ? 1 : s.n)) * dtypeSize(s.dtype);
-      DnnlArgs args = {{DNNL_ARG_SRC, builder.operand(0, part.a, skipA)},
-                       {DNNL_ARG_WEIGHTS, builder.operand(1, part.desc.weights_desc(), skipB)},
+      auto b = s.packedB ? part.desc.weights_desc() : part.b;
+      DnnlArgs args = {{DNNL_ARG_SRC, builder.input(0, part.a, part.desc.src_desc(), skipA)},
+                       {DNNL_ARG_WEIGHTS, builder.input(1, b, part.desc.weights_desc(), skipB)},
                        {DNNL_ARG_DST, builder.operand(2, part.c)}};
       builder.step(dnnl::matmul(part.desc), args, part.desc.scratchpad_desc());
+      builder.freeScratch();
       begin += length;
     } while (begin < s.k);
     *result = builder.finish(std::move(bytes));

@@ -290,13 +290,7 @@ TEST(PlanVerifier, FindsAReadBeyondTheOwnShareOfAReduction) {
 
 TEST(PlanVerifier, FindsReplicasThatDrift) {
   // Without the first all-reduce the update adds what one rank alone has computed of its samples.
-  auto splitInput = [](auto &, auto &p) {
-    p.inputs.push_back(std::make_unique<fb::PortT>());
-    p.inputs.back()->name = "x";
-    p.inputs.back()->shape = {16};
-    p.inputs.back()->region = kInput;
-    p.inputs.back()->split_axes = {0};
-  };
+  auto splitInput = [](auto &, auto &p) { p.inputs[0]->split_axes = {0}; };
   EXPECT_TRUE(verifyMutated(splitInput).empty());
   expectFinding(verifyMutated([&](auto &plan, auto &p) {
                   splitInput(plan, p);
@@ -309,11 +303,7 @@ TEST(PlanVerifier, KnowsWhichResultsAreComputedFromWhat) {
   // One kernel makes a gradient of the rank's samples and, beside it, a replicated state of a replicated state.
   auto twoResults = [](std::vector<uint64_t> depends) {
     return [=](auto &plan, auto &p) {
-      p.inputs.push_back(std::make_unique<fb::PortT>());
-      p.inputs.back()->name = "x";
-      p.inputs.back()->shape = {16};
-      p.inputs.back()->region = kInput;
-      p.inputs.back()->split_axes = {0};
+      p.inputs[0]->split_axes = {0};
       plan.kernels.push_back(std::make_unique<fb::KernelT>());
       plan.kernels.back()->name = "two";
       plan.kernels.back()->depends = depends;

@@ -95,7 +95,7 @@ TEST(Rank, LaunchesCopiesAndFills) {
 
 TEST(Rank, CallsRunInTheirFrames) {
   PlanBuilder b;
-  unsigned in = b.region("input", fb::RegionKind::input, 64, 3), out = b.region("out", fb::RegionKind::output, 64, 4);
+  unsigned in = b.region("input", fb::RegionKind::input, 64, 3), out = b.region("out", fb::RegionKind::residual, 64, 4);
   auto read = fb::Access::read, write = fb::Access::write;
   std::vector<fb::Buffer> apart = {b.buffer(out, 0, 64, write), b.buffer(in, 0, 64, read)};
   std::vector<fb::Buffer> inPlace = {b.buffer(out, 0, 64, write), b.buffer(out, 0, 64, read)};
@@ -110,7 +110,6 @@ TEST(Rank, CallsRunInTheirFrames) {
   b.add(micro, Opcode::Record, 1, {}, {0});
   b.add(micro, Opcode::Wait, 0, {}, {0});
   b.add(micro, Opcode::Launch, 0, inPlace, {again});
-  b.state("out", fb::DType::f32, 16, out);
   const fb::Plan &plan = b.open();
   cleave_kernel_fn kernels[] = {twice, twice};
   LocalWorld world(1);
@@ -121,7 +120,7 @@ TEST(Rank, CallsRunInTheirFrames) {
       reinterpret_cast<float *>(rank.portBytes(port, f).data)[5] = static_cast<float>(f + 1);
     for (int repeat = 0; repeat < 200; ++repeat)
       CLEAVE_TRY(rank.run(program));
-    const float *result = floats(rank.stateBytes(*findState(plan, "out")));
+    const float *result = floats(rank.regionBytes(out));
     EXPECT_EQ(result[0 * 16 + 5], 0); // frame 0 is not run
     EXPECT_EQ(result[1 * 16 + 5], 8); // 4 * input frame 1
     EXPECT_EQ(result[2 * 16 + 5], 12);
