@@ -35,8 +35,10 @@ llvm::Expected<StatePolicy> statePolicy(const CompileOptions &options) {
   auto offload = parseOffload(options.offload);
   if (!offload)
     return usageError("--offload", llvm::toString(offload.takeError()));
-  // With one micro-batch both give the same; a gradient that leaves the device reduced need not come back to be.
-  if (offload->grads && options.microBatches == 1)
+  // A gradient that leaves the device reduced need not come back to be. With one micro-batch that sends as much, but
+  // where the update takes a part of what is stored whole (ZeRO-1): an all-reduce instead of a reduce-scatter.
+  bool takesPart = splitsOptimizer(*strategy) && !splitsGradients(*strategy);
+  if (offload->grads && options.microBatches == 1 && !takesPart)
     sync = GradSync::Every;
   return StatePolicy{*strategy, *sync, *where};
 }
