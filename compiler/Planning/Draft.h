@@ -9,7 +9,8 @@
 //   synchronize    (Schedule.h)   events between streams
 //   liveSpans      (Liveness.h)   when a root's bytes are in use
 //   allocate       (Allocator.h)  offsets in a region
-// and ProgramEmitter writes the result as ops of the plan dialect. No MLIR here, so that each is tested with a few lines.
+// and ProgramEmitter writes the result as ops of the plan dialect. No MLIR here, so that each is tested with a few
+// lines.
 //
 // Example: a bucket that is reduced while the backward pass goes on.
 //   roots  r0 state @g, r1 transient, r2 staging

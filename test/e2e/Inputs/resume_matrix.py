@@ -2,6 +2,7 @@
 
   resume_matrix.py MODEL FOLDER
 """
+import json
 import pathlib
 import subprocess
 import sys
@@ -43,9 +44,10 @@ def main():
             "--optimizer", "adamw", *options.split())
         for form in ("sharded", "full"):
             run(folder / name, "train", *data, "--steps", "3", "--seed", "5", "--save", folder / f"{name}.{form}", "--checkpoint", form)
-    pairs = 0
+    pairs, hashes = 0, set()
     for source in LAYOUTS:
         expected = compare_checkpoints.read(folder / f"{source}.sharded")
+        hashes.add(json.loads(next((folder / f"{source}.sharded").glob("*/checkpoint.json")).read_text())["state_layout"])
         if found := compare_checkpoints.difference(expected, compare_checkpoints.read(folder / f"{source}.full")):
             sys.exit(f"{source}: one file and several differ: {found}")
         for target in LAYOUTS:
@@ -58,6 +60,8 @@ def main():
             if found := compare_checkpoints.difference(expected, compare_checkpoints.read(again)):
                 sys.exit(f"{target} does not give back what {source} has saved ({forms[0]}): {found}")
             pairs += 1
+    if len(hashes) != 1:
+        sys.exit(f"the layouts' checkpoints hold the same tensors, and name them by {len(hashes)} hashes")
     print(f"{len(LAYOUTS)} layouts, {pairs} pairs: equal")
 
 
