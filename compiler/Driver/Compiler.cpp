@@ -81,6 +81,7 @@ private:
   llvm::Error checkOverwritten(llvm::ArrayRef<ReadFile> read) const;
   llvm::Error checkExternalData() const;
   std::string headerPath() const;
+  llvm::Error checkFixedBatch();
   void noteRanges();
   llvm::Error emit();
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
@@ -195,6 +196,9 @@ llvm::Error Compilation::import() {
   model = std::move(*imported);
   if (llvm::Error error = checkTies(model.weights, options.tie))
     return error;
+  if (options.train)
+    if (llvm::Error error = checkFixedBatch())
+      return error;
   if (options.train && options.microBatches > 1)
     if (llvm::Error error = noteLossReductions(model, options.model, import))
       return error;
@@ -210,6 +214,21 @@ llvm::Error Compilation::import() {
     sizes.push_back(size);
   }
   (*model.module)->setAttr("cleave.mesh", MeshAttr::get(context.get(), axes, sizes));
+  return llvm::Error::success();
+}
+
+// A step over a batch of fixed size takes exactly that; no two runs of it make one loss.
+llvm::Error Compilation::checkFixedBatch() {
+  for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (function.getArgAttr(i, "cleave.batch_dim"))
+        return llvm::Error::success();
+  if (options.microBatches > 1)
+    return usageError("--micro-batches", "the model's inputs have fixed sizes, so that there is no batch to take in "
+                                         "parts; export the model with a dynamic batch dimension");
+  model.notes.push_back(
+      "the model's inputs have fixed sizes: --data takes arrays of exactly these, one for every step; "
+      "for a data set, export the model with a dynamic batch dimension");
   return llvm::Error::success();
 }
 

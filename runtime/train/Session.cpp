@@ -136,7 +136,9 @@ Status Session::entry(const char *name, const fb::Program **program) const {
     return Status::ok();
   bool trains = findProgram(plan(), "train_step") != nullptr;
   if (std::string_view(name) == "infer")
-    return invalidArgument("this model holds no inference program");
+    return invalidArgument(
+        "this model was compiled for training; compile the model (or what `cleave export` makes of a "
+        "checkpoint) without --train, or use evaluate");
   return invalidArgument(trains ? "this model holds no program '" + std::string(name) + "'"
                                 : "this model was compiled for inference; compile it with --train");
 }

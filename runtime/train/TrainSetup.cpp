@@ -1,4 +1,5 @@
 // What a training run needs before its first step: everything that can be wrong with options and files shows here.
+#include "runtime/base/Log.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/train/TrainLoop.h"
 
@@ -106,6 +107,12 @@ Status TrainLoop::openSave() {
       status = recoverCheckpoints(options_.save);
   }
   CLEAVE_TRY(session_->agree(std::move(status), "open the directory"));
+  std::string other;
+  if (session_->isLeader() && options_.resume.empty() && resolveCheckpoint(options_.save, &other).isOk())
+    log(LogLevel::Warning, -1,
+        "--save: " + options_.save + " holds checkpoints of another run (" + other +
+            "), which this one's stand beside, and replace where their steps are equal; --resume auto goes on with "
+            "them");
   saver_ = std::make_unique<CheckpointSaver>();
   bool async = options_.saveAsync.value_or(findProgram(session_->plan(), "snapshot") != nullptr);
   return CheckpointSaver::open(*session_, async, saver_.get());

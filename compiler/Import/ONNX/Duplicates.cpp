@@ -1,6 +1,8 @@
 #include "compiler/Import/ONNX/Duplicates.h"
 #include "compiler/Import/ONNX/Support.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <cstring>
 #include <map>
 
@@ -39,6 +41,7 @@ static bool isTranspose(const WeightTensor &a, const WeightTensor &b, size_t wid
 void cleave::onnx_import::noteDuplicates(const WeightMap &weights, llvm::ArrayRef<std::string> parameters,
                                          std::vector<std::string> &notes) {
   std::map<std::pair<uint64_t, size_t>, std::vector<std::string>> seen; // (fingerprint, bytes) -> names
+  std::vector<std::string> pairs, tellings;
   for (const std::string &name : parameters) {
     const WeightTensor *tensor = weights.find(name);
     if (!tensor)
@@ -53,11 +56,20 @@ void cleave::onnx_import::noteDuplicates(const WeightMap &weights, llvm::ArrayRe
       if (!equal &&
           !(first.type.getElementType() == tensor->type.getElementType() && isTranspose(first, *tensor, width)))
         continue;
-      notes.push_back("parameters " + quote(other) + " and " + quote(name) +
-                      (equal ? " are equal" : " are transposes of each other") +
-                      "; if they are one tied weight, give --tie '" + other + "=" + name + "'");
+      pairs.push_back(other + "=" + name);
+      tellings.push_back("parameters " + quote(other) + " and " + quote(name) +
+                         (equal ? " are equal" : " are transposes of each other") +
+                         "; if they are one tied weight, give --tie '" + pairs.back() + "'");
       break;
     }
     others.push_back(name);
   }
+  // So many are copies that begin alike, as a stack of one layer's.
+  constexpr size_t kFew = 2;
+  if (pairs.size() > kFew)
+    notes.push_back(std::to_string(pairs.size()) +
+                    " pairs of parameters are equal or transposed; give --tie for those that are one tied weight: " +
+                    llvm::join(pairs, ", "));
+  else
+    llvm::append_range(notes, tellings);
 }
