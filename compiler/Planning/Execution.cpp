@@ -28,6 +28,9 @@ Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &
     uint64_t &end = stateEnds_[{state.region(), state.offset()}];
     end = std::max(end, state.offset() + stateShardBytes(plan, state));
   }
+  for (size_t i = 0; i < lengthOf(plan.regions()); ++i) // inputs have been fed in all of their frames
+    if (const fb::Region &region = *plan.regions()->Get(i); region.kind() != fb::RegionKind::input)
+      maxTimes_ = std::max(maxTimes_, int64_t{region.frames()} + 2);
 }
 
 AxisMask Execution::axesOf(unsigned group) const { return maskOf(plan_.groups()->Get(group)->axes()); }
@@ -137,18 +140,9 @@ void Execution::runProgram(uint32_t program, uint64_t frame, const CallScope *ca
     checkJoinedAtEnd(program, *caller);
 }
 
-// Three in every frame of what calls leave behind; inputs have been fed in all of theirs.
-int64_t Execution::times(const InstructionView &call) const {
-  uint32_t frames = 1;
-  for (size_t i = 0; i < lengthOf(plan_.regions()); ++i)
-    if (const fb::Region &region = *plan_.regions()->Get(i); region.kind() != fb::RegionKind::input)
-      frames = std::max(frames, region.frames());
-  return std::min<int64_t>(call["times"], 2 + int64_t{frames});
-}
-
 void Execution::runCall(const InstructionView &view, const Moment &moment) {
   CallScope scope{moment.stream, moment.tick, moment.ref};
-  for (int64_t i = 0; i < times(view) && steps_ <= kMaxSteps; ++i) {
+  for (int64_t i = 0; i < std::min(view["times"], maxTimes_) && steps_ <= kMaxSteps; ++i) {
     scope.tick = ++clocks_[moment.stream][moment.stream];
     runProgram(static_cast<uint32_t>(view["program"]), static_cast<uint64_t>(view["first_frame"] + i), &scope);
   }

@@ -15,8 +15,8 @@ public:
   Execution(const rt::fb::Plan &plan, const std::vector<const rt::fb::Plan *> &kinds, std::vector<Finding> *findings);
 
   // Runs the program in frame 0, on states as they are declared and inputs as they are fed. A called program is run at
-  // most times() times for each call: what its third run in a frame meets is what its second left, so that more would
-  // find nothing new.
+  // most two times more than there are frames for each call: what its third run in a frame meets is what its second
+  // left, so that more would find nothing new.
   void run(uint32_t entry);
   // Finds states that ranks hold whole and may now hold differently: replicas (tied weights, the parameters of
   // data-parallel ranks) must stay equal. States begin as they are declared, so that this holds after every run.
@@ -39,7 +39,6 @@ private:
 
   void runProgram(uint32_t program, uint64_t frame, const CallScope *caller = nullptr);
   void runCall(const rt::InstructionView &view, const Moment &moment);
-  int64_t times(const rt::InstructionView &call) const;
   void checkJoinedAtStart(const Moment &moment, const CallScope &caller);
   void checkJoinedAtEnd(uint32_t program, const CallScope &caller);
   void runAccesses(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
@@ -77,6 +76,7 @@ private:
   std::set<std::string> found_;
   uint32_t entry_ = 0;
   uint64_t steps_ = 0;
+  int64_t maxTimes_ = 3;
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> behind the last
   std::map<std::string, uint64_t> met_;                         // collectives so far, by the axes of their group
   std::vector<Clock> clocks_;                                   // [stream][stream]

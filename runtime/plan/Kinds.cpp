@@ -172,6 +172,23 @@ byName(const flatbuffers::Vector<flatbuffers::Offset<Table>> *entries) {
   return result;
 }
 
+// Entry programs of the one kind are entry programs of the other, with equal ports.
+Status checkEntries(const fb::Plan &of, const fb::Plan &in) {
+  auto programs = byName(in.programs());
+  for (size_t i = 0; i < lengthOf(of.programs()); ++i) {
+    const fb::Program &program = *of.programs()->Get(i);
+    if (!program.entry())
+      continue;
+    auto found = programs.find(textOf(program.name()));
+    const fb::Program *same = found == programs.end() ? nullptr : found->second;
+    if (!same || !same->entry() || !haveSamePorts(program.inputs(), same->inputs()) ||
+        !haveSamePorts(program.outputs(), same->outputs()))
+      return badPlan("kind '" + std::string(textOf(in.kind())) + "' has no program '" + program.name()->str() +
+                     "' with the ports of kind '" + std::string(textOf(of.kind())) + "'");
+  }
+  return Status::ok();
+}
+
 // What both kinds have of one name is one thing.
 Status checkAlike(const fb::Plan &first, const fb::Plan &other) {
   std::string where = "kind '" + std::string(textOf(other.kind())) + "'";
@@ -185,18 +202,8 @@ Status checkAlike(const fb::Plan &first, const fb::Plan &other) {
       return badPlan(where + " has another state '" + state.name()->str() + "' than kind '" +
                      std::string(textOf(first.kind())) + "'");
   }
-  auto programs = byName(other.programs());
-  for (size_t i = 0; i < lengthOf(first.programs()); ++i) {
-    const fb::Program &program = *first.programs()->Get(i);
-    if (!program.entry())
-      continue;
-    auto found = programs.find(textOf(program.name()));
-    const fb::Program *same = found == programs.end() ? nullptr : found->second;
-    if (!same || !same->entry() || !haveSamePorts(program.inputs(), same->inputs()) ||
-        !haveSamePorts(program.outputs(), same->outputs()))
-      return badPlan(where + " has no program '" + program.name()->str() + "' with the first kind's ports");
-  }
-  return Status::ok();
+  CLEAVE_TRY(checkEntries(first, other));
+  return checkEntries(other, first);
 }
 
 } // namespace

@@ -45,9 +45,10 @@ std::vector<size_t> MatmulShape::operandBytes() const {
 
 namespace {
 
-// Products that are added in one chain. Longer sums are made of parts, whose roundings do not add up: at 9216 products
-// (the MNIST CNN's first linear layer) the error falls from 5.9e-7 of the result to 1.5e-7, and the parts cost less
-// than 5 % of the time.
+// Products that are added in one chain. Longer sums are made of parts, whose roundings do not add up as fast: at 9216
+// products (the MNIST CNN's first linear layer) the error falls from 5.9e-7 of the result to 3.9e-7 with the library's
+// blocked kernel and to 1.5e-7 with its other one. The parts cost 2 to 28 % of the time, most where a transposed right
+// operand must be copied for few rows (one core of a Zen 4).
 constexpr int64_t kLongestSum = 1024, kPartOfSum = 384;
 
 dnnl::memory::desc matrices(int64_t batch, int64_t rows, int64_t columns, dnnl::memory::dims strides, fb::DType dtype) {
@@ -91,10 +92,11 @@ struct DnnlMatmul {
   }
 
   // The library's blocked kernel takes parts of rows only from a copy of them. Its other one copies them itself, into
-  // memory that no plan knows, unless there are few rows (seen in 2.6.3: none at 8, 73,984 bytes and more from 16 on).
+  // memory that no plan knows, unless there are few rows and b alone is transposed (seen in 2.6.3: none at 8, 73,984
+  // bytes and more from 16 on).
   bool packsByItself(const MatmulShape &s) const {
     bool isBlocked = std::string_view(desc.impl_info_str()).substr(0, 3) == "brg";
-    return !isBlocked && s.m > (s.transposeB ? 8 : 1);
+    return !isBlocked && s.m > (s.transposeB && !s.transposeA ? 8 : 1);
   }
 
   dnnl::memory::desc a, b, c; // as they are stored; b unless it is packed

@@ -2,6 +2,7 @@
 
 #include "compiler/Codegen/Fusion/Passes.h"
 #include "compiler/Codegen/Host/HostCodegen.h"
+#include "test/runtime/TempDir.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -15,7 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
-#include <fstream>
 #include <unistd.h>
 
 using namespace cleave;
@@ -91,23 +91,15 @@ bool FunctionRunner::compile(const std::string &text, const std::string &targetN
 }
 
 bool FunctionRunner::link(const std::vector<std::string> &objects) {
-  char directory[] = "/tmp/cleave-kernels-XXXXXX";
-  if (!mkdtemp(directory)) {
-    error = "no temporary directory";
-    return false;
-  }
-  std::string base = directory, files;
-  for (size_t i = 0; i < objects.size(); ++i) {
-    std::string path = base + "/" + std::to_string(i) + ".o";
-    std::ofstream(path, std::ios::binary) << objects[i];
-    files += " " + path;
-  }
+  test::TempDir directory;
+  std::string files;
+  for (size_t i = 0; i < objects.size(); ++i)
+    files += " " + directory.write(std::to_string(i) + ".o", objects[i]);
   undefined = outputOf("nm -u" + files + " | awk '/ U /{printf \"%s \", $2}'");
-  std::string said = outputOf("cc -shared -o " + base + "/k.so" + files + " -lm 2>&1");
-  library = dlopen((base + "/k.so").c_str(), RTLD_NOW);
+  std::string said = outputOf("cc -shared -o " + directory / "k.so" + files + " -lm 2>&1");
+  library = dlopen((directory / "k.so").c_str(), RTLD_NOW);
   if (!library)
     error = said + dlerror();
-  outputOf("rm -rf " + base);
   return library != nullptr;
 }
 

@@ -189,7 +189,8 @@ TEST(Kinds, PartTheMesh) {
   EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->where[0]->begin = 0; }), "in common"));
   EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->where[0]->end = 5; }), "a range that is empty or on no axis"));
   EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->states[0]->elements = 8; }), "another state 'w'"));
-  EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->programs[0]->inputs[0]->shape = {8}; }), "first kind's ports"));
+  EXPECT_TRUE(contains(mutated([](Kinds &k) { k.worker->programs[0]->inputs[0]->shape = {8}; }),
+                       "with the ports of kind 'server'"));
 }
 
 TEST(Kinds, CallTheSameCollectivesAsOften) {
@@ -237,7 +238,7 @@ TEST(Kinds, HaveTheSameEntries) {
     k.worker->programs.back()->name = "evaluate";
     k.worker->programs.back()->entry = true;
   });
-  EXPECT_TRUE(contains(text, "has no program evaluate"));
+  EXPECT_TRUE(contains(text, "kind 'server' has no program 'evaluate'"));
 }
 
 // Kinds along dp that meet nobody but themselves along tp.
