@@ -1,6 +1,7 @@
 #include "runtime/comm/MpiCommunicator.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/base/Trace.h"
 #include "runtime/comm/PeerMonitor.h"
 #include "runtime/comm/mpi/MpiApi.h"
 
@@ -18,6 +19,8 @@ constexpr const char *kModule = "libcleave_comm_mpi.so";
 
 constexpr int kBeatChannel = kAllChannels;
 constexpr double kForever = 1e9; // the monitor has limits of its own
+// How long what a process has sent before it left may still be on its way.
+constexpr double kOnTheWaySeconds = 2;
 
 class MpiCommunicator : public Communicator {
 public:
@@ -58,20 +61,19 @@ public:
 protected:
   Status doExchange(const Exchange &step) override {
     CLEAVE_TRY(health());
-    cleave_mpi_exchange call = {step.to,
-                                step.sendData,
-                                step.sendBytes,
-                                step.from,
-                                step.receiveData,
-                                step.receiveBytes,
-                                static_cast<int>(step.channel),
-                                timeoutSeconds(),
-                                0,
-                                [](void *self) -> int {
-                                  const auto &monitor = static_cast<MpiCommunicator *>(self)->monitor_;
-                                  return monitor && monitor->failed();
-                                },
-                                this};
+    Wait wait{monitor_.get()};
+    cleave_mpi_exchange call = {
+        step.to,
+        step.sendData,
+        step.sendBytes,
+        step.from,
+        step.receiveData,
+        step.receiveBytes,
+        static_cast<int>(step.channel),
+        timeoutSeconds(),
+        0,
+        [](void *context, int from, int to) -> int { return static_cast<Wait *>(context)->isVain(from, to); },
+        &wait};
     char error[256] = "";
     switch (api_.exchange(&call, error, sizeof(error))) {
     case 0:
@@ -84,6 +86,28 @@ protected:
   }
 
 private:
+  // One exchange's wait for two peers (or -1).
+  struct Wait {
+    PeerMonitor *monitor;
+    uint64_t alone = 0; // since when one of them is known to have left; 0: neither
+
+    bool isVain(int from, int to) {
+      if (!monitor || monitor->failed())
+        return monitor != nullptr;
+      auto isGone = [&](int peer) { return peer >= 0 && monitor->hasLeft(peer); };
+      if (!isGone(from) && !isGone(to)) {
+        alone = 0;
+        return false;
+      }
+      uint64_t now = TraceSink::now();
+      alone = alone ? alone : now;
+      if (static_cast<double>(now - alone) * 1e-9 < kOnTheWaySeconds)
+        return false;
+      monitor->miss(isGone(from) ? from : to);
+      return true;
+    }
+  };
+
   bool beat(const PeerMonitor::Beat *out, PeerMonitor::Beat *in, const std::function<bool()> &giveUp) {
     cleave_mpi_exchange call = {
         out ? (rank() + 1) % size() : -1,
@@ -95,7 +119,7 @@ private:
         kBeatChannel,
         kForever,
         /*poll_us=*/20000,
-        [](void *context) -> int { return (*static_cast<const std::function<bool()> *>(context))(); },
+        [](void *context, int, int) -> int { return (*static_cast<const std::function<bool()> *>(context))(); },
         const_cast<std::function<bool()> *>(&giveUp)};
     char error[256] = "";
     return api_.exchange(&call, error, sizeof(error)) == 0;

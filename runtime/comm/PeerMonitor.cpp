@@ -40,7 +40,7 @@ PeerIdentity PeerIdentity::self() {
 
 PeerMonitor::PeerMonitor(int rank, std::vector<PeerIdentity> peers, ExchangeBeats exchange)
     : rank_(rank), peers_(std::move(peers)), exchange_(std::move(exchange)),
-      limitSeconds_(envNumber("CLEAVE_COMM_HEARTBEAT_S", 60)) {
+      limitSeconds_(envNumber("CLEAVE_COMM_HEARTBEAT_S", 60)), left_(peers_.size()) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -67,6 +67,11 @@ void PeerMonitor::fail() {
   lose(rank_, "this rank has failed", Failed);
 }
 
+void PeerMonitor::miss(int rank) {
+  lose(rank, nameOf(rank) + " has ended its session, and others wait for it; all processes must make the same calls",
+       Missed);
+}
+
 void PeerMonitor::stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -79,7 +84,7 @@ void PeerMonitor::stop() {
 
 int PeerMonitor::findDead() const {
   for (size_t peer = 0; peer < peers_.size(); ++peer)
-    if (peers_[peer].machine == peers_[static_cast<size_t>(rank_)].machine &&
+    if (peers_[peer].machine == peers_[static_cast<size_t>(rank_)].machine && !left_[peer] &&
         ::kill(static_cast<pid_t>(peers_[peer].process), 0) != 0 && errno == ESRCH)
       return static_cast<int>(peer);
   return -1;
@@ -106,35 +111,48 @@ bool PeerMonitor::look() {
   return failed_;
 }
 
-void PeerMonitor::hear(const Beat &beat, bool *hearsFrom) {
+void PeerMonitor::hear(const Beat &beat) {
   heardAt_ = now();
-  if (beat.kind == Leaving)
-    *hearsFrom = false;
+  if (beat.kind == Leaving) {
+    left_[static_cast<size_t>(beat.rank)] = true;
+    ++heardLeaving_;
+    if (beat.rank != next())
+      leaving_.push_back(beat.rank);
+  } else if (beat.kind == Missed)
+    miss(beat.rank);
   else if (beat.kind == Lost)
     lose(beat.rank, nameOf(beat.rank) + " is lost, as another rank has seen", Lost);
   else if (beat.kind == Failed)
     lose(beat.rank, nameOf(beat.rank) + " has failed; its message says why", Failed);
 }
 
-void PeerMonitor::exchangeBeat(bool *hearsFrom, bool *speaksTo) {
-  bool leaves = stopping_;
-  Beat mine{leaves ? Leaving : Alive, rank_}, theirs{Alive, -1};
-  if (!*hearsFrom)
+void PeerMonitor::exchangeBeat(bool hearsFrom, bool speaksTo) {
+  bool tells = !leaving_.empty();
+  Beat mine{tells ? Leaving : Alive, tells ? leaving_.front() : rank_}, theirs{Alive, -1};
+  if (!hearsFrom)
     heardAt_ = now();
-  if (!exchange_(*speaksTo ? &mine : nullptr, *hearsFrom ? &theirs : nullptr, [this] { return look(); }))
+  if (!exchange_(speaksTo ? &mine : nullptr, hearsFrom ? &theirs : nullptr, [this] { return look(); }))
     return;
-  if (*hearsFrom)
-    hear(theirs, hearsFrom);
-  if (leaves)
-    *speaksTo = false;
+  if (tells) {
+    leaving_.pop_front();
+    ++toldLeaving_;
+  }
+  if (hearsFrom)
+    hear(theirs);
 }
 
 void PeerMonitor::run() {
-  bool hearsFrom = peers_.size() > 1 && limitSeconds_ > 0, speaksTo = hearsFrom;
+  bool beats = peers_.size() > 1 && limitSeconds_ > 0, leaves = false, hearsFrom = beats, speaksTo = beats;
   heardAt_ = now();
   while (!failed_ && (hearsFrom || speaksTo || !stopping_)) {
+    bool stops = stopping_;
+    if (stops && !leaves)
+      leaving_.push_back(rank_);
+    leaves = stops;
     if (hearsFrom || speaksTo)
-      exchangeBeat(&hearsFrom, &speaksTo);
+      exchangeBeat(hearsFrom, speaksTo);
+    hearsFrom = beats && heardLeaving_ + 1 < peers_.size();
+    speaksTo = beats && toldLeaving_ + 1 < peers_.size();
     std::unique_lock<std::mutex> lock(mutex_);
     if (!stopping_)
       changed_.wait_for(lock, kPeriod, [this] { return stopping_ || failed_; });
@@ -148,7 +166,7 @@ void PeerMonitor::run() {
   insist();
 }
 
-// The news go to the next process, unless they are about it.
+// The news go to the next process, unless it is gone. One that is missed waits until the others leave.
 void PeerMonitor::passOn() {
   Beat news;
   {
@@ -156,7 +174,7 @@ void PeerMonitor::passOn() {
     news = news_;
   }
   double begin = now();
-  if (news.rank != (rank_ + 1) % static_cast<int>(peers_.size()))
+  if (news.rank != next() || news.kind == Missed)
     exchange_(&news, nullptr, [&] { return now() - begin > 1; });
   std::this_thread::sleep_for(kStay);
 }

@@ -1,9 +1,9 @@
 // Which of the other processes still lives: turns a lost one into an error on every survivor, in bounded time.
 //
 // Processes stand in a ring; each sends a beat to the next one and expects one from the one before, four times a
-// second, on a thread and a channel of its own. A beat says "alive", "leaving" (this process has done its work), "lost
-// R" or "failed R", and the latter two are passed on around the ring, so that all survivors name the same rank. A peer
-// is lost
+// second, on a thread and a channel of its own. A beat says "alive", "R is leaving" (it has done its work), "lost R",
+// "failed R" or "missed R" (it has left, and somebody waits for it). All but the first are passed on around the ring,
+// so that all survivors name the same rank; it stays closed until everybody leaves. A peer is lost
 //
 //   * when it is a process of this machine that no longer exists: looked at ten times a second;
 //   * when it sends no beat for CLEAVE_COMM_HEARTBEAT_S (60; 0: there are no beats) seconds, dead, stopped or cut off;
@@ -21,6 +21,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -50,19 +51,24 @@ public:
 
   // Whether a peer is lost or has failed, or this process has; cheap.
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  // Whether a peer has taken leave; what it has sent before may still be on its way.
+  bool hasLeft(int rank) const { return left_[static_cast<size_t>(rank)].load(std::memory_order_relaxed); }
+  // A peer has left, and this process waits for it: an error for all.
+  void miss(int rank);
   // Why, as PeerLost.
   Status reason() const;
   // This process has failed: the others are told.
   void fail();
-  // Takes leave of the neighbours, who must do so too. The last call.
+  // Takes leave of the others, who must do so too. The last call.
   void stop();
 
 private:
-  enum Kind : int32_t { Alive, Leaving, Lost, Failed };
+  enum Kind : int32_t { Alive, Leaving, Lost, Failed, Missed };
 
+  int next() const { return (rank_ + 1) % static_cast<int>(peers_.size()); }
   void run();
-  void exchangeBeat(bool *hearsFrom, bool *speaksTo);
-  void hear(const Beat &beat, bool *hearsFrom);
+  void exchangeBeat(bool hearsFrom, bool speaksTo);
+  void hear(const Beat &beat);
   bool look();
   void lose(int rank, std::string text, Kind kind = Lost);
   int findDead() const;
@@ -79,7 +85,11 @@ private:
   std::condition_variable changed_;
   Beat news_{Alive, -1};
   std::string text_;
-  double heardAt_ = 0, lookedAt_ = 0, terminatedAt_ = 0; // seconds; the thread's own
+  std::vector<std::atomic<bool>> left_; // by rank
+  // The thread's own; times are seconds. Each process hears and tells of all others' leave once.
+  double heardAt_ = 0, lookedAt_ = 0, terminatedAt_ = 0;
+  std::deque<int> leaving_; // yet to be told
+  size_t heardLeaving_ = 0, toldLeaving_ = 0;
   std::thread thread_;
 };
 

@@ -1,6 +1,7 @@
 /* Between libcleave_rt and the module cleave_comm_mpi: plain C, so that executables neither link MPI nor export
  * symbols. The module defines `const cleave_mpi_api *cleave_mpi(void)`. Functions return 0, or write a message. An
- * exchange that `give_up` (may be NULL; asked at each poll) ends returns CLEAVE_MPI_GAVE_UP. */
+ * exchange that `give_up` (may be NULL; asked at each poll) ends returns CLEAVE_MPI_GAVE_UP; it is told for whom the
+ * exchange still waits, -1 where a side is done. */
 #ifndef CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
 #define CLEAVE_RUNTIME_COMM_MPI_MPIAPI_H
 
@@ -10,7 +11,7 @@
 extern "C" {
 #endif
 
-#define CLEAVE_MPI_ABI 2
+#define CLEAVE_MPI_ABI 3
 #define CLEAVE_MPI_GAVE_UP 2
 
 typedef struct cleave_mpi_exchange {
@@ -23,7 +24,7 @@ typedef struct cleave_mpi_exchange {
   int channel;
   double timeout_seconds;
   int poll_us; /* sleep between polls after the first ones; 0: short */
-  int (*give_up)(void *context);
+  int (*give_up)(void *context, int from, int to);
   void *context;
 } cleave_mpi_exchange;
 

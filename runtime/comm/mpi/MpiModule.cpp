@@ -81,6 +81,14 @@ void withdraw(MPI_Request *requests, int count) {
   }
 }
 
+// The peer of a side that is not done.
+int awaited(int peer, MPI_Request request) {
+  int done = 1;
+  if (peer >= 0)
+    MPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);
+  return done ? -1 : peer;
+}
+
 int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize) {
   MPI_Request requests[2];
   MPI_Status statuses[2];
@@ -94,7 +102,8 @@ int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize
       return fail(error, errorSize, "MPI_Testall", code);
     if (done || polls < spins)
       continue;
-    if (step.give_up && step.give_up(step.context)) {
+    if (step.give_up &&
+        step.give_up(step.context, awaited(step.from, requests[0]), awaited(step.to, requests[count - 1]))) {
       withdraw(requests, count);
       return CLEAVE_MPI_GAVE_UP;
     }

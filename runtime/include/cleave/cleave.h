@@ -81,7 +81,9 @@ const char *cleave_last_error(void);
 /* `model` must outlive the session. `options` may be NULL. */
 CLEAVE_MUST_USE cleave_code cleave_session_create(const cleave_model *model, const cleave_options *options,
                                                   cleave_session **session);
-void cleave_session_destroy(cleave_session *session); /* after a failed call: other processes are told, and end too */
+/* Waits for the other processes to destroy theirs. After a failed call, or where another one waits for this process in
+ * a call that it does not make any more, the others are told: their calls fail. */
+void cleave_session_destroy(cleave_session *session);
 
 /* `program` is "infer", "train_step" or "evaluate". Past the last index: CLEAVE_NOT_FOUND. */
 CLEAVE_MUST_USE cleave_code cleave_describe_input(cleave_session *session, const char *program, size_t index,

@@ -1,11 +1,12 @@
-// A program on the C API, for mpirun -n 2: the second process makes a mistake, tells it, and goes. The first must not
-// wait.
+// A program on the C API, for mpirun: the second process makes a mistake, tells it, and goes; or, given `early`, just
+// goes. The others must not wait.
 #include "cleave/cleave.h"
 
 #include "test/runtime/main/TinyModel.h"
 
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 static int fail(cleave_session *session, int rank) {
   std::fprintf(stderr, "process %d: %s\n", rank, cleave_last_error());
@@ -13,17 +14,26 @@ static int fail(cleave_session *session, int rank) {
   return 1;
 }
 
-int main() {
-  cleave::rt::test::TinyModel model(2);
-  const char *place = std::getenv("OMPI_COMM_WORLD_RANK");
-  int rank = place ? std::atoi(place) : 0;
+static int fromEnvironment(const char *name, int fallback) {
+  const char *text = std::getenv(name);
+  return text ? std::atoi(text) : fallback;
+}
+
+int main(int argc, char **) {
+  bool early = argc > 1;
+  int rank = fromEnvironment("OMPI_COMM_WORLD_RANK", 0);
+  unsigned ranks = static_cast<unsigned>(fromEnvironment("OMPI_COMM_WORLD_SIZE", 1));
+  cleave::rt::test::TinyModel model(ranks);
   cleave_session *session = nullptr;
-  float x[16] = {};
+  std::vector<float> x(ranks * cleave::rt::test::kBatch * cleave::rt::test::kWidth);
   if (cleave_session_create(&model.model(), nullptr, &session) != CLEAVE_OK)
     return fail(nullptr, rank);
   for (int step = 0; step < 100; ++step) {
-    size_t bytes = rank == 1 && step == 3 ? 3 : sizeof x;
-    if (cleave_set_input(session, "train_step", "x", x, bytes) != CLEAVE_OK ||
+    bool errs = rank == 1 && step == 3;
+    if (errs && early)
+      break;
+    size_t bytes = errs ? 3 : x.size() * sizeof x[0];
+    if (cleave_set_input(session, "train_step", "x", x.data(), bytes) != CLEAVE_OK ||
         cleave_train_step(session, 0.1, nullptr) != CLEAVE_OK)
       return fail(session, rank);
   }

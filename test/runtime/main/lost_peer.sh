@@ -11,10 +11,11 @@ train="train --data x=$dir/x.bin:u8,window=4,mean=0,std=1 --steps 100000000 --lr
 
 # lose SIGNAL SECONDS: trains on four ranks, sends the signal to rank 2, waits for the end.
 lose() {
+  rm -f "$dir/out"
   timeout -k 5 120 mpirun --oversubscribe -n 4 "$1" 4 $train > "$dir/out" 2> "$dir/err" &
   launcher=$!
   for i in $(seq 600); do
-    grep -q 'step 20/' "$dir/out" && break
+    grep -q 'step 20/' "$dir/out" 2> /dev/null && break
     sleep 0.1
   done
   grep -q 'step 20/' "$dir/out"
