@@ -4,12 +4,25 @@
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/Units.h"
 
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace cleave::rt {
+
+// Types as the options of `cleave compile` spell them; those of the plan itself are f32, f16, bf16, ...
+static std::string typeText(const std::string &type) { return type == "f16" ? "fp16" : type; }
+
+// "bf16,f32"
+static std::string typesText(const std::string &types) {
+  std::string text;
+  std::istringstream list(types);
+  for (std::string type; std::getline(list, type, ',');)
+    text += (text.empty() ? "" : ",") + typeText(type);
+  return text;
+}
 
 // "12345678 (11.8 MiB)"
 static std::string bytesText(uint64_t bytes) {
@@ -75,7 +88,7 @@ static void printParts(std::ostream &out, const char *what, const std::map<std::
 // "bf16 (native)"
 static std::string arithmeticText(const fb::Plan &plan, const std::string &type) {
   std::string arithmetic = libraryArithmetic(plan, type);
-  return type + (arithmetic.empty() ? "" : " (" + arithmetic + ")");
+  return typeText(type) + (arithmetic.empty() ? "" : " (" + arithmetic + ")");
 }
 
 // Which part has which type; nothing to tell where all is of full precision.
@@ -88,7 +101,7 @@ static void printPrecision(std::ostream &out, const fb::Plan &plan, const PlanSu
   out << "precision\n";
   for (const char *role : {"parameter", "gradient", "buffer", "optimizer"})
     if (auto found = summary.typesByRole.find(role); found != summary.typesByRole.end())
-      out << "  " << std::left << std::setw(16) << role << found->second << "\n";
+      out << "  " << std::left << std::setw(16) << role << typesText(found->second) << "\n";
   std::string kernels;
   for (const auto &[type, number] : summary.libraryByType)
     kernels += (kernels.empty() ? "" : ", ") + std::to_string(number) + " " + arithmeticText(plan, type);
@@ -138,7 +151,7 @@ std::string printSummary(const fb::Plan &plan, const PlanSummary &summary) {
 
 // "i64[batch 16, 64]": of one rank and micro-batch.
 static std::string portText(const fb::Port &port) {
-  std::string text = fb::EnumNameDType(port.dtype()) + std::string("[");
+  std::string text = typeText(fb::EnumNameDType(port.dtype())) + "[";
   for (size_t i = 0; i < lengthOf(port.shape()); ++i)
     text += (i ? ", " : "") + std::string(static_cast<int>(i) == port.batch_dim() ? "batch " : "") +
             std::to_string(port.shape()->Get(i));
@@ -162,22 +175,13 @@ std::string printPorts(const fb::Plan &plan) {
   return out.str().empty() ? "" : "inputs and outputs of one rank and micro-batch\n" + out.str();
 }
 
-static bool isUnit(const fb::State &state) {
-  return state.role() == fb::Role::parameter && lengthOf(state.split_axes()) != 0;
-}
-
 std::string printUnits(const fb::Plan &plan) {
+  std::vector<Unit> units = unitsOf(plan);
   std::ostringstream out;
-  size_t count = 0;
-  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
-    const fb::State &state = *plan.states()->Get(i);
-    if (!isUnit(state))
-      continue;
-    ++count;
-    out << "  " << std::left << std::setw(16) << textOf(state.name()) << lengthOf(state.segments()) << " parameters, "
-        << bytesText(state.elements() * dtypeSize(state.dtype())) << "\n";
-  }
-  return count == 0 ? "" : "units gathered together: " + std::to_string(count) + "\n" + out.str();
+  for (const Unit &unit : units)
+    out << "  " << std::left << std::setw(16) << textOf(unit.state->name()) << lengthOf(unit.state->segments())
+        << " parameters, " << bytesText(unit.bytes) << "\n";
+  return units.empty() ? "" : "units gathered together: " + std::to_string(units.size()) + "\n" + out.str();
 }
 
 static nlohmann::json portsJson(const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports) {
@@ -198,11 +202,9 @@ static nlohmann::json portsJson(const flatbuffers::Vector<flatbuffers::Offset<fb
 
 static nlohmann::json unitsJson(const fb::Plan &plan) {
   nlohmann::json list = nlohmann::json::array();
-  for (size_t i = 0; i < lengthOf(plan.states()); ++i)
-    if (const fb::State &state = *plan.states()->Get(i); isUnit(state))
-      list.push_back({{"name", state.name()->str()},
-                      {"parameters", lengthOf(state.segments())},
-                      {"bytes", state.elements() * dtypeSize(state.dtype())}});
+  for (const Unit &unit : unitsOf(plan))
+    list.push_back(
+        {{"name", unit.state->name()->str()}, {"parameters", lengthOf(unit.state->segments())}, {"bytes", unit.bytes}});
   return list;
 }
 
