@@ -355,9 +355,9 @@ llvm::Error Compilation::emit() {
     return makeError("the compiler wrote a plan that the runtime refuses: " + status.message());
 
   rt::PlanSummary summary = rt::summarize(*plan);
-  log << rt::printSummary(*plan, summary);
   if (llvm::Error error = checkMemoryLimit(rt::largestKind(summary), options))
     return error;
+  log << rt::printSummary(*plan, summary);
   return options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
 }
 
