@@ -147,6 +147,8 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   options.program = neededProgram(command.kind);
   Session session;
   CLEAVE_TRY(Session::open(model, options, &session));
+  if (session.isLeader() && !session.weightsCheckpoint().empty())
+    std::fprintf(stderr, "weights of %s\n", session.weightsCheckpoint().c_str());
   Status status = runOn(session, command, stoppedBy);
   std::string memory = session.memoryReport(); // of the run: the trace's text takes some too
   // What was recorded up to a failure is what one wants to look at.

@@ -52,15 +52,17 @@ Status WeightStore::open(const cleave_model &model, const std::string &directory
 
 Status WeightStore::replace(const std::string &path) {
   replacementOrigin_ = path;
+  if (fs::path(path).extension() == ".onnx")
+    return invalidArgument(path + ": an ONNX file's weights are compiled in: run `cleave compile` on it; accepted are "
+                                  "a .safetensors file, a directory of them, and a checkpoint");
   std::error_code error;
   if (!fs::is_directory(path, error) && !isCheckpointPointer(path)) {
     replacements_.emplace_back();
     return SafeTensors::open(path, &replacements_.back());
   }
-  std::string checkpoint;
-  Status resolved = resolveCheckpoint(path, &checkpoint);
+  Status resolved = resolveCheckpoint(path, &checkpointPath_);
   if (resolved.isOk())
-    return loadCheckpointTensors(checkpoint, &checkpoint_);
+    return loadCheckpointTensors(checkpointPath_, &checkpoint_);
   if (isCheckpointPointer(path))
     return resolved;
   std::vector<std::string> files;

@@ -23,6 +23,8 @@ public:
   Status check(const fb::Plan &plan) const;
   // The tensor for a segment of a state; null when there is none.
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
+  // The checkpoint that the replacement is, or led to: DIR's latest, say; empty where it is none.
+  const std::string &checkpoint() const { return checkpointPath_; }
   // Gives back the pages that were read so far.
   void dropPages() const;
 
@@ -30,7 +32,7 @@ private:
   Status replace(const std::string &path);
   const TensorView *findReplacement(std::string_view name) const;
 
-  std::string origin_, replacementOrigin_;
+  std::string origin_, replacementOrigin_, checkpointPath_;
   SafeTensors compiled_;
   std::vector<SafeTensors> replacements_;
   CheckpointTensors checkpoint_;

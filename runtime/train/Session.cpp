@@ -5,18 +5,20 @@
 #include "runtime/comm/MpiCommunicator.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/PlanSummary.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/train/MemoryUsage.h"
 #include "runtime/train/RankThreads.h"
 
 #include <algorithm>
+#include <new>
 
 namespace cleave::rt {
 
 // Members are destroyed from the last: threads first, then ranks, then what they talk through.
 struct Session::Impl {
   const fb::Plan *plan = nullptr;
-  std::string name, tracePath;
+  std::string name, tracePath, weightsCheckpoint;
   std::unique_ptr<ChromeTrace> trace;
   std::unique_ptr<LocalWorld> local;
   std::unique_ptr<Communicator> mpi;
@@ -86,13 +88,44 @@ Session::~Session() = default;
 Session::Session(Session &&) noexcept = default;
 Session &Session::operator=(Session &&) noexcept = default;
 
+// Said where there was not enough memory: what all ranks of this plan take.
+static std::string describeNeed(const fb::Plan &plan) {
+  PlanSummary summary = summarize(plan);
+  uint64_t most = 0, all = 0;
+  auto add = [&](const PlanSummary &kind) {
+    uint64_t bytes = kind.totalBytes + kind.hostBytes;
+    most = std::max(most, bytes);
+    all += bytes * kind.ranksOfKind;
+  };
+  add(summary);
+  for (const PlanSummary &kind : summary.others)
+    add(kind);
+  return "; the plan takes " + std::string(summary.others.empty() ? "" : "up to ") + formatBytes(most) +
+         " a rank, and " + formatBytes(all) + " for all " + std::to_string(summary.ranks) + " (" + describeMesh(plan) +
+         ")";
+}
+
 Status Session::open(const cleave_model &model, const SessionOptions &options, Session *result) {
+  Session session;
+  session.impl_ = std::make_unique<Impl>();
+  Status status;
+  try {
+    status = session.start(model, options);
+  } catch (const std::bad_alloc &) {
+    status = {Code::OutOfMemory, "out of memory"};
+  }
+  if (status.code() == Code::OutOfMemory && session.impl_->plan)
+    return {Code::OutOfMemory, status.message() + describeNeed(session.plan())};
+  if (status.isOk())
+    *result = std::move(session);
+  return status;
+}
+
+Status Session::start(const cleave_model &model, const SessionOptions &options) {
   if (model.abi != CLEAVE_MODEL_ABI)
     return invalidArgument("the model has ABI " + std::to_string(model.abi) + ", this runtime " +
                            std::to_string(CLEAVE_MODEL_ABI) + "; compile it again");
-  Session session;
-  session.impl_ = std::make_unique<Impl>();
-  Impl &impl = *session.impl_;
+  Impl &impl = *impl_;
   impl.residentBefore = memoryUsage().resident;
   impl.name = model.name ? model.name : "model";
   impl.tracePath = options.trace;
@@ -104,21 +137,21 @@ Status Session::open(const cleave_model &model, const SessionOptions &options, S
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
   const fb::Program *wanted = nullptr;
   if (!options.program.empty())
-    CLEAVE_TRY(session.entry(options.program.c_str(), &wanted));
+    CLEAVE_TRY(entry(options.program.c_str(), &wanted));
   // Weights are checked before ranks are made: the cheap mistake is told first.
   WeightStore weights;
   CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights));
   CLEAVE_TRY(weights.check(*impl.plan));
+  impl.weightsCheckpoint = weights.checkpoint();
   CLEAVE_TRY(impl.connect(options.ranks));
   CLEAVE_TRY(impl.makeRanks(model, options.threads));
   CLEAVE_TRY(impl.threads->run([&](unsigned index) { return initializeStates(impl.states[index], weights); }));
-  CLEAVE_TRY(session.finishLoading());
-  *result = std::move(session);
-  return Status::ok();
+  return finishLoading();
 }
 
 const fb::Plan &Session::plan() const { return *impl_->plan; }
 const std::string &Session::modelName() const { return impl_->name; }
+const std::string &Session::weightsCheckpoint() const { return impl_->weightsCheckpoint; }
 unsigned Session::localRanks() const { return static_cast<unsigned>(impl_->ranks.size()); }
 unsigned Session::worldRank(unsigned local) const { return impl_->worldRank(local); }
 Rank &Session::rank(unsigned local) { return impl_->ranks[local]; }

@@ -35,6 +35,8 @@ public:
 
   const fb::Plan &plan() const;
   const std::string &modelName() const;
+  // The checkpoint that SessionOptions::weights is, or led to; empty where it is none.
+  const std::string &weightsCheckpoint() const;
   // The entry program of that name, or an error that says what the model was compiled for.
   Status entry(const char *name, const fb::Program **program) const;
 
@@ -80,6 +82,8 @@ public:
 
 private:
   struct Impl;
+  Status start(const cleave_model &model, const SessionOptions &options);
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -68,7 +68,11 @@ void TrainLoop::printStart() const {
               static_cast<unsigned long long>(feed_->globalBatch()), static_cast<unsigned long long>(feed_->samples()),
               static_cast<unsigned long long>(feed_->batchesPerEpoch()), static_cast<unsigned long long>(total_));
   if (resumed_)
-    std::printf("resumed at step %llu\n", static_cast<unsigned long long>(position_.step));
+    std::printf("resumed at step %llu, from %s\n", static_cast<unsigned long long>(position_.step),
+                resumedFrom_.c_str());
+  if (schedule_.warmup > total_)
+    std::printf("note: --lr-schedule: the warm-up takes %llu steps and training ends at %llu: --lr is never reached\n",
+                static_cast<unsigned long long>(schedule_.warmup), static_cast<unsigned long long>(total_));
   std::fflush(stdout);
 }
 

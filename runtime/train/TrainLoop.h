@@ -59,6 +59,7 @@ private:
   std::optional<Evaluator> evaluator_;
   TrainingPosition position_;
   bool resumed_ = false;
+  std::string resumedFrom_; // the checkpoint
   uint64_t savedStep_ = 0;
   NewDirectories saveDirectories_;
   CheckpointLock saveLock_;

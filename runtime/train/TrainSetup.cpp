@@ -127,6 +127,7 @@ Status TrainLoop::loadLatest(bool *found) {
     return Status::ok();
   CLEAVE_TRY(std::move(status));
   CLEAVE_TRY(loadCheckpoint(*session_, resolved, &position_));
+  resumedFrom_ = resolved;
   // Another directory's checkpoint is not yet one of --save.
   std::error_code error;
   if (!options_.save.empty() && std::filesystem::equivalent(parentDirectory(resolved), options_.save, error))
