@@ -1,10 +1,10 @@
 // Runs a compiled model inside a program of one's own: no Python, no compiler, one object file and the runtime library.
 //
-//   cleave compile mlp.onnx -o mlp.o --emit object --dim batch=4        writes mlp.o and mlp.h
-//   link-cpp                                                            prints the outputs for a made-up batch
+//   cleave compile gpt-nano.onnx -o gpt.o --emit object --dim batch=4        writes gpt.o and gpt.h
+//   link-cpp                                                                 prints the outputs for a made-up batch
 
 #include "cleave/cleave.h"
-#include "mlp.h"
+#include "gpt.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -31,9 +31,9 @@ std::string shapeOf(const cleave_tensor_info &tensor) {
 
 int main() {
   cleave_session *session = nullptr;
-  check(cleave_session_create(&cleave_model_mlp, nullptr, &session));
+  check(cleave_session_create(&cleave_model_gpt, nullptr, &session));
 
-  // Every input gets a simple ramp; integer inputs (labels) stay zero.
+  // Every input gets a simple ramp; integer inputs (tokens, labels) stay zero.
   cleave_tensor_info tensor;
   for (size_t i = 0; cleave_describe_input(session, "infer", i, &tensor) == CLEAVE_OK; ++i) {
     std::vector<char> bytes(tensor.bytes);
