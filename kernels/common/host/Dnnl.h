@@ -15,6 +15,7 @@
 
 #include "kernels/common/host/HostKernel.h"
 
+#include <functional>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
@@ -22,10 +23,8 @@ namespace cleave::rt {
 
 using DnnlArgs = std::unordered_map<int, dnnl::memory>;
 
-struct DnnlStep {
-  dnnl::primitive primitive;
-  DnnlArgs args;
-};
+// A primitive's execution, or a reorder of our own.
+using DnnlStep = std::function<void(const dnnl::stream &)>;
 
 // A memory whose address is known at run time: `offset` bytes into a buffer of the launch.
 struct DnnlBinding {
@@ -63,6 +62,7 @@ private:
   dnnl::memory bind(size_t buffer, size_t offset, const dnnl::memory::desc &desc);
   dnnl::memory scratch(const dnnl::memory::desc &desc);
   DnnlStep reorder(const dnnl::memory &from, const dnnl::memory &to);
+  DnnlStep execute(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
 
   size_t scratchBuffer_;
   size_t scratchBytes_ = 0; // of reordered copies in use

@@ -4,34 +4,22 @@ namespace cleave::rt {
 
 namespace {
 
-// A constant stride is what lets the compiler load whole vectors and shuffle.
-inline __attribute__((always_inline)) void meetAnyStride(const float *x, int64_t stride, int64_t count, float *value) {
-  if (stride == 1)
-    meetValues(x, 1, count, value);
-  else if (stride == 2)
-    meetValues(x, 2, count, value);
-  else
-    meetValues(x, stride, count, value);
-}
-
-void meetBaseline(const float *x, int64_t stride, int64_t count, float *value) {
-  meetAnyStride(x, stride, count, value);
-}
+void planeBaseline(const RowMaxima<float> &maxima, const float *x, float *y) { maxima.planeInline(x, y); }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) void meetAvx2(const float *x, int64_t stride, int64_t count, float *value) {
-  meetAnyStride(x, stride, count, value);
+__attribute__((target("avx2"))) void planeAvx2(const RowMaxima<float> &maxima, const float *x, float *y) {
+  maxima.planeInline(x, y);
 }
 #endif
 
 } // namespace
 
-MeetValuesF32 chooseMeetValuesF32() {
+PlaneMaximaF32 choosePlaneMaximaF32() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2"))
-    return meetAvx2;
+    return planeAvx2;
 #endif
-  return meetBaseline;
+  return planeBaseline;
 }
 
 } // namespace cleave::rt

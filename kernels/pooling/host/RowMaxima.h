@@ -5,80 +5,155 @@
 //                            2 7 1 8 2 8
 //
 // Most comparisons are in the first part, on whole vectors; tap by tap (WindowMaxima.h) each would gather every
-// stride-th element. A NaN in a window is its maximum.
+// stride-th element. Rows are often short (MNIST's have 12 outputs), so that what is done once a row counts: a plane is
+// one function compiled for the processor's vector length, which rows meet which is known beforehand, and loops run in
+// whole vectors. A NaN in a window is its maximum.
 #ifndef CLEAVE_KERNELS_POOLING_HOST_ROWMAXIMA_H
 #define CLEAVE_KERNELS_POOLING_HOST_ROWMAXIMA_H
 
 #include "kernels/common/host/Window.h"
 
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
 namespace cleave::rt {
 
-// value[i] = max(value[i], x[i * stride]).
-template <typename T, typename C>
-inline __attribute__((always_inline)) void meetValues(const T *__restrict x, int64_t stride, int64_t count,
-                                                      C *__restrict value) {
-  for (int64_t i = 0; i < count; ++i) {
-    C candidate = static_cast<C>(x[i * stride]), best = value[i];
-    value[i] = (candidate > best) | (candidate != candidate) ? candidate : best;
-  }
-}
+// Into what is compiled for the processor's vector length.
+#define CLEAVE_INLINE inline __attribute__((always_inline))
 
-// The same, compiled for the processor's vector length.
-using MeetValuesF32 = void (*)(const float *x, int64_t stride, int64_t count, float *value);
-MeetValuesF32 chooseMeetValuesF32();
+template <typename T> class RowMaxima;
+
+// RowMaxima::planeInline, compiled for the processor's vector length.
+using PlaneMaximaF32 = void (*)(const RowMaxima<float> &maxima, const float *x, float *y);
+PlaneMaximaF32 choosePlaneMaximaF32();
 
 template <typename T> class RowMaxima {
   using C = typename ComputeType<T>::type;
-  static constexpr int64_t kLine = 1024; // inputs of a line that are held at a time
+  static constexpr int64_t kLine = 1024;                            // inputs of a line that are held at a time
+  static constexpr int64_t kLanes = 8;                              // outputs are made in multiples of these
+  typedef C Lanes __attribute__((vector_size(kLanes * sizeof(C)))); // in one register, or several
 
 public:
   explicit RowMaxima(const Window &window)
-      : window_(window), span_((window.kernel[2] - 1) * window.dilation[2] + 1),
-        run_(std::min(window.out[2], (kLine - span_) / window.stride[2] + 1)), meetF32_(chooseMeetValuesF32()) {}
+      : window_(window), span_((window.kernel[2] - 1) * window.dilation[2] + 1), planeF32_(choosePlaneMaximaF32()) {
+    if (!fits())
+      return;
+    run_ = std::min(window.out[2], ((kLine - span_) / window.stride[2] + 1) / kLanes * kLanes);
+    for (int64_t d = 0; d < window.out[0]; ++d)
+      for (int64_t h = 0; h < window.out[1]; ++h)
+        addRow(d, h);
+  }
 
-  // Windows wider than a line are not for this class.
-  bool fits() const { return span_ <= kLine; }
+  // Whether as many windows as are made at once lie in a line.
+  bool fits() const { return span_ <= kLine && (kLanes - 1) * window_.stride[2] <= kLine - span_; }
 
   void plane(const T *x, T *y) const {
-    for (int64_t d = 0; d < window_.out[0]; ++d)
-      for (int64_t h = 0; h < window_.out[1]; ++h)
-        for (int64_t w = 0; w < window_.out[2]; w += run_)
-          y = row(x, d, h, w, y);
+    if constexpr (std::is_same_v<T, float>)
+      planeF32_(*this, x, y);
+    else
+      planeInline(x, y);
+  }
+
+  CLEAVE_INLINE void planeInline(const T *x, T *y) const {
+    const T *end = y + window_.outSize();
+    for (size_t row = 0; row + 1 < begins_.size(); ++row)
+      for (int64_t w = 0; w < window_.out[2]; w += run_) {
+        part(x, row, w, y, end);
+        y += std::min(run_, window_.out[2] - w);
+      }
   }
 
 private:
-  template <typename From> void meet(const From *x, int64_t stride, int64_t count, C *value) const {
-    if constexpr (std::is_same_v<From, float>)
-      meetF32_(x, stride, count, value);
-    else
-      meetValues(x, stride, count, value);
+  // The input rows that the windows of a row of outputs meet.
+  void addRow(int64_t d, int64_t h) {
+    Window::Taps td = window_.tapsInside(0, d), th = window_.tapsInside(1, h);
+    for (int64_t kd = td.first; kd < td.last; ++kd)
+      for (int64_t kh = th.first; kh < th.last; ++kh)
+        inputs_.push_back(window_.inIndex(window_.position(0, d, kd), window_.position(1, h, kh), 0));
+    begins_.push_back(inputs_.size());
   }
 
-  // Outputs [w, w + run) of a row; returns where the next ones go.
-  T *row(const T *x, int64_t d, int64_t h, int64_t w, T *y) const {
-    C line[kLine], value[kLine];
+  // Outputs [w, w + run) of a row. Those of a last incomplete vector go there too: the next rows overwrite them.
+  CLEAVE_INLINE void part(const T *x, size_t row, int64_t w, T *y, const T *end) const {
+    C line[kLine];
     int64_t count = std::min(run_, window_.out[2] - w), stride = window_.stride[2];
-    int64_t origin = window_.position(2, w, 0), first = std::max<int64_t>(origin, 0);
-    int64_t last = std::min(origin + (count - 1) * stride + span_, window_.in[2]);
-    std::fill_n(line, (count - 1) * stride + span_, -std::numeric_limits<C>::infinity());
-    Window::Taps td = window_.tapsInside(0, d), th = window_.tapsInside(1, h);
-    if (first < last)
-      for (int64_t kd = td.first; kd < td.last; ++kd)
-        for (int64_t kh = th.first; kh < th.last; ++kh)
-          meet(x + window_.inIndex(window_.position(0, d, kd), window_.position(1, h, kh), first), 1, last - first,
-               line + (first - origin));
-    std::fill_n(value, count, -std::numeric_limits<C>::infinity());
-    for (int64_t kw = 0; kw < window_.kernel[2]; ++kw)
-      meet(static_cast<const C *>(line + kw * window_.dilation[2]), stride, count, value);
-    return std::transform(value, value + count, y, [](C best) { return static_cast<T>(best); });
+    int64_t made = (count + kLanes - 1) / kLanes * kLanes, length = (made - 1) * stride + span_;
+    int64_t origin = window_.position(2, w, 0), first = std::clamp<int64_t>(-origin, 0, length);
+    int64_t last = std::clamp(window_.in[2] - origin, first, length);
+    std::fill_n(line, first, lowest());
+    maximaOfRows(x, row, origin, first, last, line);
+    std::fill(line + last, line + length, lowest());
+    if (stride == 1)
+      maximaOfLine<1>(line, count, y, end);
+    else if (stride == 2)
+      maximaOfLine<2>(line, count, y, end);
+    else
+      maximaOfLine<0>(line, count, y, end);
+  }
+
+  // Elements [first, last) of a line that begins at column `origin`.
+  CLEAVE_INLINE void maximaOfRows(const T *x, size_t row, int64_t origin, int64_t first, int64_t last, C *line) const {
+    const int64_t *begin = inputs_.data() + begins_[row], *end = inputs_.data() + begins_[row + 1];
+    int64_t i = first;
+    for (; i + kLanes <= last; i += kLanes) {
+      Lanes best = Lanes{} + lowest();
+      for (const int64_t *input = begin; input != end; ++input)
+        meetLanes<1>(x + (*input + origin + i), 1, best);
+      std::memcpy(line + i, &best, sizeof(best));
+    }
+    for (; i < last; ++i) {
+      C best = lowest();
+      for (const int64_t *input = begin; input != end; ++input)
+        meet(static_cast<C>(x[*input + origin + i]), best);
+      line[i] = best;
+    }
+  }
+
+  // `Stride` 0: that of the window. A constant is what lets the compiler load whole vectors and shuffle.
+  template <int Stride> CLEAVE_INLINE void maximaOfLine(const C *line, int64_t count, T *y, const T *end) const {
+    int64_t stride = Stride ? Stride : window_.stride[2];
+    for (int64_t i = 0; i < count; i += kLanes, y += kLanes) {
+      Lanes best = Lanes{} + lowest();
+      for (int64_t kw = 0; kw < window_.kernel[2]; ++kw)
+        meetLanes<Stride>(line + i * stride + kw * window_.dilation[2], stride, best);
+      int64_t room = std::min<int64_t>(end - y, kLanes);
+      if (std::is_same_v<T, C> && room == kLanes)
+        std::memcpy(y, &best, sizeof(best));
+      else
+        for (int64_t lane = 0; lane < room; ++lane)
+          y[lane] = static_cast<T>(best[lane]);
+    }
+  }
+
+  static constexpr C lowest() { return -std::numeric_limits<C>::infinity(); }
+
+  // Of values, or lane by lane.
+  template <typename V> static CLEAVE_INLINE void meet(const V &candidate, V &best) {
+    best = (candidate > best) | (candidate != candidate) ? candidate : best;
+  }
+
+  template <int Stride, typename From> static CLEAVE_INLINE void meetLanes(const From *x, int64_t stride, Lanes &best) {
+    Lanes lanes;
+    if constexpr (Stride == 1 && std::is_same_v<From, C>) {
+      std::memcpy(&lanes, x, sizeof(lanes));
+    } else if constexpr (Stride == 2) {
+      Lanes next;
+      std::memcpy(&lanes, x, sizeof(lanes));
+      std::memcpy(&next, x + kLanes - 1, sizeof(next)); // ends with the last element that counts
+      lanes = __builtin_shufflevector(lanes, next, 0, 2, 4, 6, 9, 11, 13, 15);
+    } else {
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        lanes[lane] = static_cast<C>(x[lane * stride]);
+    }
+    meet(lanes, best);
   }
 
   Window window_;
-  int64_t span_, run_;
-  MeetValuesF32 meetF32_;
+  int64_t span_, run_ = 1;
+  std::vector<int64_t> inputs_;      // of all rows, each row's where it begins
+  std::vector<size_t> begins_ = {0}; // and the end of the last
+  PlaneMaximaF32 planeF32_;
 };
 
 } // namespace cleave::rt

@@ -18,6 +18,14 @@ const Case cases[] = {{2, 3, 8, 1, 9, 7, 3, 1, 1, 1, 1},    {1, 4, 6, 2, 8, 8, 3
                       {2, 16, 16, 1, 7, 7, 1, 1, 1, 0, 0},  {1, 6, 6, 6, 10, 5, 3, 1, 2, 2, 2},
                       {3, 1, 32, 1, 12, 12, 5, 1, 1, 0, 0}, {1, 2, 3, 1, 6, 6, 2, 3, 1, 0, 2}};
 
+// Windows for pools alone: rows of several vectors, of several lines, windows and strides longer than a line, and
+// windows in the padding altogether.
+const Case poolCases[] = {{2, 2, 0, 0, 7, 40, 2, 2, 1, 0, 0},         {1, 3, 0, 0, 9, 27, 3, 2, 1, 1, 1},
+                          {1, 1, 0, 0, 3, 2100, 3, 1, 1, 1, 1},       {1, 1, 0, 0, 5, 2100, 3, 2, 2, 2, 2},
+                          {1, 1, 0, 0, 4, 2101, 2, 3, 1, 0, 0},       {1, 1, 0, 0, 2, 3, 1, 1, 1, 12, 12},
+                          {1, 1, 0, 0, 9, 3000, 3, 150, 1, 1, 1},     {1, 1, 0, 0, 2, 6, 2, 2, 1, 1500, 1500},
+                          {1, 1, 0, 0, 4, 40, 2, 9, 1030, 1030, 1030}};
+
 KernelParams windowParams(const char *name, const Case &c, fb::DType dtype) {
   KernelParams params(*findKernelDef(name));
   params.set("dtype", int64_t(dtype)).set("n", c.n).set("rank", 2).set("in", {c.h, c.w}).set("out", {c.oh(), c.ow()});
@@ -98,9 +106,15 @@ TEST(Convolution, ManyChannelsRoundLittle) {
   EXPECT_LE(relativeError(run("convolution_weight_grad", x, dy, dw), dw), 3e-7);
 }
 
+std::vector<Case> allPoolCases() {
+  std::vector<Case> all(std::begin(cases), std::end(cases));
+  all.insert(all.end(), std::begin(poolCases), std::end(poolCases));
+  return all;
+}
+
 TEST(Pooling, MatchesFloat64) {
   for (fb::DType dtype : {fb::DType::f32, fb::DType::f64, fb::DType::bf16, fb::DType::f16})
-    for (Case c : cases)
+    for (Case c : allPoolCases())
       for (bool countPad : {false, true}) {
         c.oc = c.groups = c.ic; // a pool visits what a depth-wise convolution does
         Values x = rounded(dtype, sine(static_cast<size_t>(c.n * c.ic * c.h * c.w), 1));
