@@ -1,7 +1,8 @@
 """Overlap with an injected transport rate: step time against max(compute, communication) + 15 %.
 
 Two comparisons, each of a plan that overlaps with one that cannot: gradient buckets of 256 KiB against one bucket (dp=2), and the gathers
-of sharded parameters with prefetch against without (fsdp=2). The rate is chosen so that communication takes half as long as a step
+of parameters sharded in units of 256 KiB with prefetch against without (fsdp=2). The last line has no bound: where the model's four blocks
+are the units, the first gather and the last reduction, which nothing can hide, are more of the communication. The rate is chosen so that communication takes half as long as a step
 computes. Each rank has one compute thread. Times are the best of some runs in turn: what else a machine does only adds to them. Exit
 code 1 when a plan that should overlap is above the bound, or when one that cannot is not, which would mean that the bound shows nothing.
 """
@@ -18,13 +19,15 @@ import training_cases
 BATCH, STEPS, ROUNDS = 16, 15, 5
 BOUND = 1.15
 
-SHARDED = ["--mesh", "fsdp=2", "--bucket-size", "256KiB"]
-# (what, options, does it overlap)
+BLOCKS = ["--mesh", "fsdp=2"]
+SHARDED = [*BLOCKS, "--fsdp-units", "size=256KiB"]
+# (what, options, does it overlap; None: not judged)
 PLANS = [
     ("buckets of 256 KiB", ["--mesh", "dp=2", "--bucket-size", "256KiB"], True),
     ("one bucket", ["--mesh", "dp=2", "--bucket-size", "64MiB"], False),
     ("gathers with prefetch", SHARDED, True),
     ("gathers without prefetch", [*SHARDED, "--forward-prefetch", "off", "--backward-prefetch", "none"], False),
+    ("gathers of blocks with prefetch", BLOCKS, None),
 ]
 
 
@@ -66,7 +69,7 @@ def main():
             ratio = slowed / max(compute, communication)
             print(f"{what}: compute {compute * 1e3:.1f} ms, communication {communication * 1e3:.1f} ms, step {slowed * 1e3:.1f} ms; "
                   f"step / max(compute, communication) = {ratio:.2f}", flush=True)
-            if overlaps != (ratio <= BOUND):
+            if overlaps is not None and overlaps != (ratio <= BOUND):
                 wrong.append(what)
     sys.exit(f"not on its side of the bound of {BOUND}: {', '.join(wrong)}" if wrong else 0)
 

@@ -187,6 +187,8 @@ void checkSharding(const CompileOptions &o, const CompileTexts &t) {
   if (hasUnits && !isGathered)
     fail("--fsdp-units", "units are gathered, and " + o.fsdpStrategy +
                              " keeps parameters whole; use full-shard or shard-grad-op, or --bucket-size for gradients");
+  if (hasAxis && isGathered && !t.bucketSize.empty())
+    fail("--bucket-size", "with " + o.fsdpStrategy + " a unit's gradients are one bucket; use --fsdp-units size=" + t.bucketSize);
   for (CLI::Option *option : t.prefetch)
     if (option->count() > 0 && o.offload.empty() && (!hasAxis || !isGathered))
       fail(option->get_name(), hasAxis ? "nothing is gathered ahead: " + o.fsdpStrategy +

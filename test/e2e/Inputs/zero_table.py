@@ -36,9 +36,10 @@ CELLS = ["/".join(map(str, cell)) for cell in itertools.product(TABLE, (2, 4, 8)
 def compile_cell(model, program, strategy, ranks, micro_batches, precision, emit):
     mesh = ["--mesh", f"dp={ranks}"] if strategy == "ddp" else ["--mesh", f"fsdp={ranks}", "--fsdp-strategy", strategy]
     extra = [] if precision == "f32" else ["--precision", f"param={precision},reduce={precision}"]
+    extra += [] if TABLE[strategy][0][0] else ["--bucket-size", str(BUCKET)]  # units are buckets
     subprocess.run(["cleave", "compile", model, "-o", program, "--emit", emit, "--train", "--loss-output", "loss",
                     "--optimizer", "adamw", "--dim", "batch=1", *mesh, "--micro-batches", str(micro_batches),
-                    "--bucket-size", str(BUCKET), *extra], check=True, stdout=subprocess.DEVNULL, timeout=300)
+                    *extra], check=True, stdout=subprocess.DEVNULL, timeout=300)
     text = subprocess.run(["cleave", "inspect", program, "--json"], check=True, capture_output=True, timeout=60).stdout
     return json.loads(text)
 
