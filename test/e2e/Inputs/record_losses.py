@@ -28,7 +28,6 @@ MODELS = {**export.MODELS, "gpt-nano": lambda: (gpt_nano.GPTNano(), None, None)}
 
 # Float32 runs of a case, with sums in different orders; see compare_losses.py. A branch that one run in four takes is missed by six
 # runs with probability 0.18, by sixteen with 0.01: T5 under AdamW has one that 5 of these 16 take, and none of the first six.
-# (ResNet-18's cases, whose runs take minutes, may have fewer recorded.)
 ORDERS = 16
 
 OPTIMIZERS = {
