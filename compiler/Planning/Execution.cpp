@@ -11,8 +11,6 @@ namespace cleave::plan {
 
 using namespace rt;
 
-static bool reads(fb::Access access) { return access != fb::Access::write; }
-static bool writes(fb::Access access) { return access != fb::Access::read; }
 static AxisMask maskOf(const flatbuffers::Vector<uint32_t> *axes) {
   AxisMask mask = 0;
   for (size_t i = 0; i < lengthOf(axes); ++i)

@@ -6,8 +6,9 @@
 #include "compiler/Planning/Execution.h"
 
 #include "runtime/base/Hash.h"
+#include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/Kinds.h"
-#include "runtime/plan/PlanReader.h"
+#include "runtime/plan/Mesh.h"
 
 #include <algorithm>
 
@@ -30,17 +31,6 @@ private:
   uint64_t hash_ = kFnvOffset;
 };
 
-std::string groupText(const fb::Plan &plan, unsigned group) {
-  std::string text;
-  const auto *axes = plan.groups()->Get(group)->axes();
-  for (size_t i = 0; i < lengthOf(axes); ++i)
-    text += plan.axes()->Get(axes->Get(i))->name()->str() + ",";
-  return text;
-}
-
-bool reads(const fb::Buffer &buffer) { return buffer.access() != fb::Access::write; }
-bool writes(const fb::Buffer &buffer) { return buffer.access() != fb::Access::read; }
-
 } // namespace
 
 uint64_t Execution::contentOf(const fb::Buffer &buffer, uint64_t frame) {
@@ -49,7 +39,7 @@ uint64_t Execution::contentOf(const fb::Buffer &buffer, uint64_t frame) {
     return content;
   return Expression()
       .add("share")
-      .add(groupText(plan_, buffer.share_of() - 1u))
+      .add(axesText(plan_, plan_.groups()->Get(buffer.share_of() - 1u)->axes()))
       .add(buffer.stride())
       .add(content)
       .get();
@@ -69,7 +59,7 @@ static bool isWithinKind(const fb::Plan &kind, const fb::Group &group) {
 // that meet in it, which have their coordinates on all other axes in common, but for those that a reduce gives nothing.
 uint64_t Execution::contentOfCollective(const InstructionView &view, uint64_t frame) {
   const fb::Group &group = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
-  std::string axes = groupText(plan_, static_cast<unsigned>(view["group"]));
+  std::string axes = axesText(plan_, group.axes());
   Expression expression;
   expression.add(view.info().mnemonic).add(axes);
   if (isWithinKind(plan_, group)) {
@@ -96,7 +86,7 @@ std::vector<uint64_t> Execution::contentsOfResults(const InstructionView &view, 
   if (isCollective(view.opcode())) {
     uint64_t content = contentOfCollective(view, frame);
     for (size_t i = 0; i < view.bufferCount(); ++i)
-      if (writes(view.buffer(i)) || view.opcode() == Opcode::Broadcast)
+      if (writes(view.buffer(i).access()) || view.opcode() == Opcode::Broadcast)
         contents.push_back(i == 0 ? content : Expression().add("staging").add(content).get());
     return contents;
   }
@@ -117,10 +107,10 @@ std::vector<uint64_t> Execution::contentsOfResults(const InstructionView &view, 
   }
   std::vector<uint64_t> read;
   for (size_t i = 0; i < view.bufferCount(); ++i)
-    if (reads(view.buffer(i)))
+    if (reads(view.buffer(i).access()))
       read.push_back(contentOf(view.buffer(i), frame));
   for (size_t i = 0; i < view.bufferCount(); ++i) {
-    if (!writes(view.buffer(i)))
+    if (!writes(view.buffer(i).access()))
       continue;
     uint64_t mask = contents.size() < lengthOf(depends) ? depends->Get(static_cast<unsigned>(contents.size())) : ~0ull;
     Expression result = what;
@@ -138,7 +128,7 @@ void Execution::recordContents(const InstructionView &view, uint64_t frame, cons
   for (size_t i = 0; i < view.bufferCount(); ++i) {
     const fb::Buffer &buffer = view.buffer(i);
     // What a root has broadcast is known to be what the others have.
-    if (!writes(buffer) && view.opcode() != Opcode::Broadcast)
+    if (!writes(buffer.access()) && view.opcode() != Opcode::Broadcast)
       continue;
     uint64_t content = contents[number++], end = bufferEnd(plan_, buffer);
     if (buffer.bytes() == 0)

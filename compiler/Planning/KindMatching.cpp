@@ -2,6 +2,7 @@
 #include "compiler/Planning/PlanText.h"
 #include "compiler/Planning/PlanVerifier.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanReader.h"
 
 #include <algorithm>
@@ -160,9 +161,7 @@ void WaitGraph::matchKinds(size_t a, size_t b) {
 
 void WaitGraph::matchSequence(const GroupAxes &axes, const std::vector<size_t> &expected,
                               const std::vector<size_t> &got) {
-  std::string group;
-  for (uint32_t axis : axes)
-    group += (group.empty() ? "" : ",") + kinds_[0]->axes()->Get(axis)->name()->str();
+  std::string group = axesText(*kinds_[0], &axes);
   for (size_t i = 0; i < std::min(expected.size(), got.size()); ++i) {
     merged_[root(got[i])] = root(expected[i]);
     InstructionView a = viewOf(*kinds_[steps_[expected[i]].kind], steps_[expected[i]].ref);

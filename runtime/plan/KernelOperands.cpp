@@ -7,8 +7,6 @@ namespace cleave::rt {
 // Overlaps are looked for in pairs; more operands than this are surely damage.
 static constexpr size_t kMaxOperands = 1024;
 
-static bool writes(const Operand &operand) { return operand.access != fb::Access::read; }
-
 static Status definedOperands(const fb::Kernel &kernel, std::vector<Operand> *operands) {
   const KernelDef *def = findKernelDef(textOf(kernel.name()));
   if (!def || def->kind != kernel.kind())
@@ -102,7 +100,7 @@ private:
   Status checkApart(size_t i, size_t j) const {
     const Operand &a = operands_[i], &b = operands_[j];
     const fb::Buffer &bufferOfA = launch_.buffer(i), &bufferOfB = launch_.buffer(j);
-    if ((!writes(a) && !writes(b)) || !buffersOverlap(plan_, bufferOfA, bufferOfB))
+    if ((!writes(a.access) && !writes(b.access)) || !buffersOverlap(plan_, bufferOfA, bufferOfB))
       return Status::ok();
     if ((a.over == j || b.over == i) && isSame(bufferOfA, bufferOfB))
       return Status::ok();

@@ -18,6 +18,9 @@
 
 namespace cleave::rt {
 
+inline bool reads(fb::Access access) { return access != fb::Access::write; }
+inline bool writes(fb::Access access) { return access != fb::Access::read; }
+
 struct Operand {
   std::string_view name; // empty where operands have none
   fb::Access access;

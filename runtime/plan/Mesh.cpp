@@ -1,8 +1,13 @@
 #include "runtime/plan/Mesh.h"
 
-#include "runtime/plan/PlanReader.h"
-
 namespace cleave::rt {
+
+std::string meshText(const fb::Plan &plan) {
+  std::string text;
+  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
+    text += (i ? "," : "") + plan.axes()->Get(i)->name()->str() + "=" + std::to_string(plan.axes()->Get(i)->size());
+  return text.empty() ? "one rank" : text;
+}
 
 std::vector<uint32_t> meshOf(const fb::Plan &plan) {
   std::vector<uint32_t> mesh;

@@ -3,12 +3,23 @@
 #ifndef CLEAVE_RUNTIME_PLAN_MESH_H
 #define CLEAVE_RUNTIME_PLAN_MESH_H
 
-#include "runtime/plan/Plan_generated.h"
+#include "runtime/plan/PlanReader.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace cleave::rt {
+
+// "dp=2,tp=4", or "one rank".
+std::string meshText(const fb::Plan &plan);
+// The names of some axes, such as those that a group lies along: "dp,tp". `axes` is a vector of theirs, or null.
+template <typename Axes> std::string axesText(const fb::Plan &plan, const Axes *axes) {
+  std::string text;
+  for (uint32_t i = 0; i < lengthOf(axes); ++i)
+    text += (i ? "," : "") + plan.axes()->Get((*axes)[i])->name()->str();
+  return text;
+}
 
 // The size of every axis.
 std::vector<uint32_t> meshOf(const fb::Plan &plan);

@@ -3,6 +3,7 @@
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/Traffic.h"
 
 #include <algorithm>
@@ -74,7 +75,7 @@ private:
     uint64_t ranks = axesSize(plan_, group.axes());
     uint64_t sent = bytesSent(view, group, ranks);
     sum->sentBytes += sent;
-    sum->sentByGroup[groupName(group)] += sent;
+    sum->sentByGroup[axesText(plan_, group.axes())] += sent;
     sum->sentByKind[std::string(view.info().mnemonic)] += sent;
     ++sum->collectives[std::string(view.info().mnemonic)];
   }
@@ -92,13 +93,6 @@ private:
     default:
       return scatterBytesSent(bytes, ranks);
     }
-  }
-
-  std::string groupName(const fb::Group &group) const {
-    std::string name;
-    for (size_t i = 0; i < lengthOf(group.axes()); ++i)
-      name += (i ? "," : "") + plan_.axes()->Get(group.axes()->Get(i))->name()->str();
-    return name;
   }
 
   const fb::Plan &plan_;

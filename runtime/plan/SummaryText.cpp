@@ -1,6 +1,7 @@
 // The two forms in which people and programs read a summary.
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
@@ -36,13 +37,6 @@ static std::string bytesText(uint64_t bytes) {
   if (unit)
     text << " (" << std::fixed << std::setprecision(1) << value << " " << units[unit] << ")";
   return text.str();
-}
-
-static std::string meshText(const fb::Plan &plan) {
-  std::string text;
-  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
-    text += (i ? "," : "") + plan.axes()->Get(i)->name()->str() + "=" + std::to_string(plan.axes()->Get(i)->size());
-  return text.empty() ? "one rank" : text;
 }
 
 // "batch 8 x 1 per rank": samples of a micro-batch, micro-batches.

@@ -5,6 +5,7 @@
 #include "runtime/comm/MpiCommunicator.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/train/MemoryUsage.h"
@@ -33,17 +34,6 @@ struct Session::Impl {
   Status makeRanks(const cleave_model &model, unsigned threadsPerRank);
 };
 
-namespace {
-
-std::string describeMesh(const fb::Plan &plan) {
-  std::string text;
-  for (size_t i = 0; i < lengthOf(plan.axes()); ++i)
-    text += (i ? "," : "") + plan.axes()->Get(i)->name()->str() + "=" + std::to_string(plan.axes()->Get(i)->size());
-  return text.empty() ? "one rank" : text;
-}
-
-} // namespace
-
 // Finds the other ranks: threads of this process, or processes of one MPI world.
 Status Session::Impl::connect(unsigned requested) {
   uint64_t wanted = meshSize(*plan), given = requested ? requested : wanted;
@@ -52,12 +42,12 @@ Status Session::Impl::connect(unsigned requested) {
     given = requested ? requested : static_cast<uint64_t>(mpi->size());
     if (static_cast<uint64_t>(mpi->size()) != wanted)
       return invalidArgument("started as " + std::to_string(mpi->size()) + " processes, but compiled for " +
-                             std::to_string(wanted) + " ranks (" + describeMesh(*plan) + "); use mpirun -n " +
+                             std::to_string(wanted) + " ranks (" + meshText(*plan) + "); use mpirun -n " +
                              std::to_string(wanted));
   }
   if (given != wanted)
     return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + std::to_string(wanted) +
-                           " ranks (" + describeMesh(*plan) + ")");
+                           " ranks (" + meshText(*plan) + ")");
   if (!mpi)
     local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
   return Status::ok();
@@ -101,8 +91,7 @@ static std::string describeNeed(const fb::Plan &plan) {
   for (const PlanSummary &kind : summary.others)
     add(kind);
   return "; the plan takes " + std::string(summary.others.empty() ? "" : "up to ") + formatBytes(most) +
-         " a rank, and " + formatBytes(all) + " for all " + std::to_string(summary.ranks) + " (" + describeMesh(plan) +
-         ")";
+         " a rank, and " + formatBytes(all) + " for all " + std::to_string(summary.ranks) + " (" + meshText(plan) + ")";
 }
 
 Status Session::open(const cleave_model &model, const SessionOptions &options, Session *result) {
