@@ -1,4 +1,5 @@
 #include "compiler/Planning/Execution.h"
+#include "compiler/Planning/CollectiveMeaning.h"
 
 #include "runtime/base/Hash.h"
 #include "runtime/plan/KernelOperands.h"
@@ -11,13 +12,6 @@ namespace cleave::plan {
 
 using namespace rt;
 
-static AxisMask maskOf(const flatbuffers::Vector<uint32_t> *axes) {
-  AxisMask mask = 0;
-  for (size_t i = 0; i < lengthOf(axes); ++i)
-    mask |= AxisMask{1} << axes->Get(i);
-  return mask;
-}
-
 Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings)
     : plan_(plan), kinds_(kinds), findings_(findings),
       clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)) {
@@ -29,24 +23,6 @@ Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &
   for (size_t i = 0; i < lengthOf(plan.regions()); ++i) // inputs have been fed in all of their frames
     if (const fb::Region &region = *plan.regions()->Get(i); region.kind() != fb::RegionKind::input)
       maxTimes_ = std::max(maxTimes_, int64_t{region.frames()} + 2);
-}
-
-AxisMask Execution::axesOf(unsigned group) const { return maskOf(plan_.groups()->Get(group)->axes()); }
-
-// Axes along which some ranks, of another kind, do not have the state.
-AxisMask Execution::axesOfOwners(const fb::State &state) const {
-  AxisMask axes = 0;
-  for (const fb::Plan *kind : kinds_) {
-    bool hasIt = false;
-    for (size_t i = 0; i < lengthOf(kind->states()) && !hasIt; ++i)
-      hasIt = textOf(kind->states()->Get(i)->name()) == textOf(state.name());
-    for (uint32_t axis = 0; !hasIt && axis < lengthOf(plan_.axes()); ++axis) {
-      AxisRange here = rangeOf(plan_, axis), there = rangeOf(*kind, axis);
-      if (here.begin != there.begin || here.end != there.end)
-        axes |= AxisMask{1} << axis;
-    }
-  }
-  return axes;
 }
 
 void Execution::find(const char *rule, std::string text) {
@@ -76,7 +52,7 @@ void Execution::setInitial(unsigned region, MemoryHistory &memory) const {
     const fb::State &state = *plan_.states()->Get(i);
     if (state.region() != region)
       continue;
-    AxisMask varies = maskOf(state.split_axes()) | maskOf(state.partial_axes()) | axesOfOwners(state);
+    AxisMask varies = axesOfParts(state);
     for (size_t s = 0; s < lengthOf(state.segments()); ++s)
       if (state.segments()->Get(s)->init() == fb::InitKind::coordinate)
         varies |= AxisMask{1} << state.segments()->Get(s)->axis();
@@ -87,7 +63,7 @@ void Execution::setInitial(unsigned region, MemoryHistory &memory) const {
   const auto *ports = plan_.programs()->Get(entry_)->inputs();
   for (size_t p = 0; p < lengthOf(ports); ++p)
     if (const fb::Port &port = *ports->Get(p); port.region() == region) {
-      addInitial(memory, port.offset(), portBytes(port), maskOf(port.split_axes()));
+      addInitial(memory, port.offset(), portBytes(port), axisMask(port.split_axes()));
       memory.setContent(port.offset(), port.offset() + portBytes(port),
                         {fnv1a("input " + port.name()->str()), port.offset()});
     }
@@ -170,18 +146,23 @@ void Execution::checkJoinedAtEnd(uint32_t program, const CallScope &caller) {
 }
 
 // This rank's share of a collective's data.
-static ShareRange ownShare(const fb::Plan &plan, const InstructionView &view) {
+ShareRange Execution::ownShare(const InstructionView &view) const {
   auto group = static_cast<unsigned>(view["group"]);
   const fb::Buffer &data = view.buffer(0);
-  uint64_t bytes = data.bytes() / axesSize(plan, plan.groups()->Get(group)->axes());
+  uint64_t bytes = data.bytes() / axesSize(plan_, plan_.groups()->Get(group)->axes());
   return {group + 1, bytes, data.offset(), data.offset() + bytes, 0};
 }
 
-// What must have been written of a buffer that is read: a gather reads the rank's own share of its data.
-static ShareRange neededShare(const fb::Plan &plan, const InstructionView &view, const fb::Buffer &buffer) {
-  if (view.opcode() == Opcode::AllGather && buffer.share_of() == 0)
-    return ownShare(plan, view);
+// What must have been written of a buffer that is read.
+ShareRange Execution::neededShare(const InstructionView &view, const fb::Buffer &buffer) const {
+  const CollectiveMeaning *meaning = meaningOf(view.opcode());
+  if (meaning && meaning->needs == DataPart::OwnShare && buffer.share_of() == 0)
+    return ownShare(view);
   return {buffer.share_of(), buffer.stride(), buffer.offset(), buffer.offset() + buffer.bytes(), 0};
+}
+
+bool Execution::isRootHere(const InstructionView &view) const {
+  return isRoot(plan_, *plan_.groups()->Get(static_cast<unsigned>(view["group"])), view["root"]).value_or(true);
 }
 
 // What an instruction does must not depend on the rank, within a kind.
@@ -206,7 +187,7 @@ void Execution::runAccesses(const InstructionView &view, const Moment &moment, u
   forEach([&](const fb::Buffer &buffer) {
     checkInsideState(buffer, moment);
     if (reads(buffer.access()))
-      checkRead(buffer, neededShare(plan_, view, buffer), moment, frame);
+      checkRead(buffer, neededShare(view, buffer), moment, frame);
     if (writes(buffer.access()))
       checkWrite(buffer, moment, frame);
   });
@@ -217,103 +198,10 @@ void Execution::runAccesses(const InstructionView &view, const Moment &moment, u
   recordWrites(view, moment, frame);
 }
 
-// Whether shares of the group of `needed` make up [begin, end) of the first rank's.
-static bool coversRange(std::vector<ShareRange> shares, const ShareRange &needed, uint64_t begin, uint64_t end) {
-  std::sort(shares.begin(), shares.end(), [](auto &a, auto &b) { return a.begin < b.begin; });
-  for (const ShareRange &share : shares)
-    if (share.group == needed.group && share.stride == needed.stride && share.begin <= begin)
-      begin = std::max(begin, share.end);
-  return begin >= end;
-}
-
-// Whether all is written that any rank needs of a cell: the part of its share that lies there.
-static bool covers(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed) {
-  if (needed.group == 0 || needed.stride == 0)
-    return false;
-  const std::vector<ShareRange> &shares = cell.second.shares;
-  if (cell.second.end - cell.first >= needed.stride)
-    return coversRange(shares, needed, needed.begin, needed.end);
-  uint64_t rank = (cell.first - needed.begin) / needed.stride; // the first whose share may reach into the cell
-  for (uint64_t shift : {rank * needed.stride, (rank + 1) * needed.stride}) {
-    uint64_t begin = std::max(needed.begin, cell.first < shift ? 0 : cell.first - shift);
-    uint64_t end = std::min(needed.end, cell.second.end < shift ? 0 : cell.second.end - shift);
-    if (begin < end && !coversRange(shares, needed, begin, end))
-      return false;
-  }
-  return true;
-}
-
-// The axes along which what is needed of a cell may differ: other shares of it do not matter.
-static AxisMask variesOf(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed) {
-  if (!covers(cell, needed))
-    return cell.second.varies;
-  AxisMask varies = 0;
-  for (const ShareRange &share : cell.second.shares)
-    if (share.group == needed.group && share.stride == needed.stride && share.begin < needed.end &&
-        needed.begin < share.end)
-      varies |= share.varies;
-  return varies;
-}
-
-// Of a reduce: what others than the root have means nothing behind it.
-static bool isRootHere(const fb::Plan &plan, const InstructionView &view) {
-  return isRoot(plan, *plan.groups()->Get(static_cast<unsigned>(view["group"])), view["root"]).value_or(true);
-}
-
-// Which axes the values that an instruction writes may differ along: those of what it reads (of it only the buffers
-// that `depends` names, by their number among those that are read), but for collectives, whose sense is to change that.
-AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame, uint64_t depends) {
-  AxisMask varies = 0;
-  unsigned number = 0;
-  for (size_t i = 0; i < view.bufferCount(); ++i) {
-    const fb::Buffer &buffer = view.buffer(i);
-    if (!reads(buffer.access()))
-      continue;
-    bool counts = number >= 64 || (depends >> number & 1);
-    ++number;
-    if (!counts || buffer.bytes() == 0)
-      continue;
-    if (buffer.share_of() != 0)
-      varies |= axesOf(buffer.share_of() - 1u);
-    auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), bufferEnd(plan_, buffer));
-    for (auto cell = first; cell != last; ++cell)
-      varies |= variesOf(*cell, neededShare(plan_, view, buffer));
-  }
-  if (!isCollective(view.opcode()))
-    return varies;
-  AxisMask group = axesOf(static_cast<unsigned>(view["group"]));
-  // Receivers do not read what the root's value differs along: any other axis.
-  if (view.opcode() == Opcode::Broadcast && !reads(view.buffer(0).access()))
-    for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
-      if (plan_.axes()->Get(axis)->size() > 1)
-        varies |= AxisMask{1} << axis;
-  bool differs = view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::Reduce;
-  return differs ? varies | group : varies & ~group;
-}
-
-// What the instruction's results vary along, in the order in which it writes them.
-std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, uint64_t frame) {
-  const flatbuffers::Vector<uint64_t> *depends = nullptr;
-  if (view.opcode() == Opcode::Launch)
-    depends = plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]))->depends();
-  std::vector<AxisMask> varies;
-  for (size_t i = 0; i < view.bufferCount(); ++i)
-    if (writes(view.buffer(i).access())) {
-      auto number = static_cast<unsigned>(varies.size());
-      varies.push_back(variesAfter(view, frame, number < lengthOf(depends) ? depends->Get(number) : ~uint64_t{0}));
-    }
-  return varies;
-}
-
 void Execution::recordWrites(const InstructionView &view, const Moment &moment, uint64_t frame) {
   std::vector<uint64_t> contents = contentsOfResults(view, frame); // of what it reads, before that is overwritten
   std::vector<AxisMask> results = variesOfResults(view, frame);
-  if (view.opcode() == Opcode::Broadcast) { // the root's bytes, too, are everybody's now
-    auto [first, last] =
-        history(view.buffer(0).region(), frame).range(view.buffer(0).offset(), bufferEnd(plan_, view.buffer(0)));
-    for (auto cell = first; cell != last; ++cell)
-      cell->second.varies &= ~axesOf(static_cast<unsigned>(view["group"]));
-  }
+  recordEqualized(view, frame);
   size_t number = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
     const fb::Buffer &buffer = view.buffer(i);
@@ -331,34 +219,37 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
       continue;
     }
     memory.recordWrite(buffer.offset(), end, moment, varies);
-    bool isLost = view.opcode() == Opcode::Reduce && i == 0 && !isRootHere(plan_, view);
-    if (isLost) {
-      auto [first, last] = memory.range(buffer.offset(), end);
-      for (auto cell = first; cell != last; ++cell)
-        cell->second.initialized = false;
-    }
-    if (view.opcode() != Opcode::ReduceScatter || i != 0)
-      continue;
-    // The rest holds partial sums that mean nothing.
-    auto [first, last] = memory.range(buffer.offset(), end);
-    for (auto cell = first; cell != last; ++cell) {
-      cell->second.initialized = false;
-      ShareRange share = ownShare(plan_, view);
-      share.varies = varies;
-      cell->second.shares = {share};
-    }
+    if (const CollectiveMeaning *meaning = meaningOf(view.opcode()); meaning && i == 0)
+      recordLeft(view, *meaning, memory, varies);
   }
   recordContents(view, frame, contents);
 }
 
+// What a collective leaves of its data that means nothing: partial sums beside the rank's share, or on all but the
+// root.
+void Execution::recordLeft(const InstructionView &view, const CollectiveMeaning &meaning, MemoryHistory &memory,
+                           AxisMask varies) {
+  if (meaning.leaves == DataPart::All || (meaning.leaves == DataPart::OfRoot && isRootHere(view)))
+    return;
+  auto [first, last] = memory.range(view.buffer(0).offset(), bufferEnd(plan_, view.buffer(0)));
+  for (auto cell = first; cell != last; ++cell) {
+    cell->second.initialized = false;
+    if (meaning.leaves == DataPart::OwnShare) {
+      ShareRange share = ownShare(view);
+      share.varies = varies;
+      cell->second.shares = {share};
+    }
+  }
+}
+
 // The access modes that an instruction's meaning demands; empty where any will do.
-static std::vector<fb::Access> expectedAccess(const fb::Plan &plan, const InstructionView &view) {
+std::vector<fb::Access> Execution::expectedAccess(const InstructionView &view) const {
   std::vector<fb::Access> modes;
-  if (view.opcode() == Opcode::Broadcast)
-    return {isRootHere(plan, view) ? fb::Access::read : fb::Access::write};
+  if (const CollectiveMeaning *meaning = meaningOf(view.opcode()); meaning && meaning->needs == DataPart::OfRoot)
+    return {isRootHere(view) ? fb::Access::read : fb::Access::write};
   if (view.opcode() == Opcode::Launch) {
     std::vector<Operand> operands;
-    if (operandsOf(*plan.kernels()->Get(static_cast<unsigned>(view["kernel"])), &operands).isOk()) // openPlan() knows
+    if (operandsOf(*plan_.kernels()->Get(static_cast<unsigned>(view["kernel"])), &operands).isOk()) // openPlan() knows
       for (const Operand &operand : operands)
         modes.push_back(operand.access);
     return modes;
@@ -369,7 +260,7 @@ static std::vector<fb::Access> expectedAccess(const fb::Plan &plan, const Instru
 }
 
 void Execution::checkAccessModes(const InstructionView &view, const Moment &moment) {
-  std::vector<fb::Access> expected = expectedAccess(plan_, view);
+  std::vector<fb::Access> expected = expectedAccess(view);
   for (size_t i = 0; i < expected.size() && i < view.bufferCount(); ++i) {
     fb::Access got = view.buffer(i).access();
     if (got != expected[i])
@@ -448,27 +339,6 @@ void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, uint6
       if (!happensBefore(reader, moment))
         find("race", text(moment.ref) + " writes " + bytes + " while " + text(reader.ref) +
                          " may still read it; no event orders them");
-  }
-}
-
-void Execution::expectReplicasEqual() {
-  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
-    const fb::State &state = *plan_.states()->Get(i);
-    AxisMask allowed = maskOf(state.split_axes()) | maskOf(state.partial_axes()) | axesOfOwners(state);
-    auto [first, last] =
-        history(state.region(), 0).range(state.offset(), state.offset() + stateShardBytes(plan_, state));
-    for (auto cell = first; cell != last; ++cell) {
-      AxisMask differs = cell->second.varies & ~allowed;
-      if (!cell->second.writer || differs == 0)
-        continue;
-      uint32_t axis = 0;
-      while ((differs >> axis & 1) == 0)
-        ++axis;
-      find("replica", "state '" + state.name()->str() + "' is the same on all ranks of axis '" +
-                          plan_.axes()->Get(axis)->name()->str() + "', but " + text(cell->second.writer->ref) +
-                          " may write different values to it");
-      break;
-    }
   }
 }
 

@@ -9,6 +9,10 @@
 
 namespace cleave::plan {
 
+struct CollectiveMeaning;
+
+AxisMask axisMask(const flatbuffers::Vector<uint32_t> *axes);
+
 class Execution {
 public:
   // Of one of the kinds of ranks.
@@ -51,11 +55,20 @@ private:
   void checkRead(const rt::fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, uint64_t frame);
   void checkWrite(const rt::fb::Buffer &buffer, const Moment &moment, uint64_t frame);
   void recordWrites(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
+  void recordLeft(const rt::InstructionView &view, const CollectiveMeaning &meaning, MemoryHistory &memory,
+                  AxisMask varies);
+  ShareRange ownShare(const rt::InstructionView &view) const;
+  ShareRange neededShare(const rt::InstructionView &view, const rt::fb::Buffer &buffer) const;
+  bool isRootHere(const rt::InstructionView &view) const;
+  std::vector<rt::fb::Access> expectedAccess(const rt::InstructionView &view) const;
+  void checkRoot(const rt::InstructionView &view, const Moment &moment);
+  // Differences between ranks (ExecutionReplicas.cpp).
   AxisMask variesAfter(const rt::InstructionView &view, uint64_t frame, uint64_t depends);
   std::vector<AxisMask> variesOfResults(const rt::InstructionView &view, uint64_t frame);
   AxisMask axesOf(unsigned group) const;
   AxisMask axesOfOwners(const rt::fb::State &state) const;
-  void checkRoot(const rt::InstructionView &view, const Moment &moment);
+  AxisMask axesOfParts(const rt::fb::State &state) const; // those along which a state may differ
+  void recordEqualized(const rt::InstructionView &view, uint64_t frame);
   // Contents (ExecutionContents.cpp).
   std::vector<uint64_t> contentsOfResults(const rt::InstructionView &view, uint64_t frame);
   uint64_t contentOf(const rt::fb::Buffer &buffer, uint64_t frame);

@@ -3,6 +3,7 @@
 // Programs of different kinds of ranks are different lists at different addresses, but what they compute alike they
 // compute by the same kernels of the same states and inputs, and what they exchange is the n-th collective of a group
 // on all ranks that take part. So a state that both have is equal on both when its expression is.
+#include "compiler/Planning/CollectiveMeaning.h"
 #include "compiler/Planning/Execution.h"
 
 #include "runtime/base/Hash.h"
@@ -75,18 +76,25 @@ uint64_t Execution::contentOfCollective(const InstructionView &view, uint64_t fr
     if (!isAlong)
       expression.add(range.begin).add(range.end);
   }
-  if (view.opcode() == Opcode::Reduce && !isRoot(plan_, group, view["root"]).value_or(true))
+  if (meaningOf(view.opcode())->leaves == DataPart::OfRoot && !isRootHere(view))
     expression.add("lost by").add(textOf(plan_.kind()));
   return expression.get();
 }
 
-// Of each buffer that the instruction writes, in order.
+// Whether it is known behind the instruction what the buffer holds: what it writes, and what the root of a broadcast
+// has, which is what the others have then.
+static bool settles(const InstructionView &view, size_t buffer) {
+  const CollectiveMeaning *meaning = meaningOf(view.opcode());
+  return writes(view.buffer(buffer).access()) || (meaning && meaning->equalizes && buffer == 0);
+}
+
+// Of each buffer that the instruction settles, in order.
 std::vector<uint64_t> Execution::contentsOfResults(const InstructionView &view, uint64_t frame) {
   std::vector<uint64_t> contents;
   if (isCollective(view.opcode())) {
     uint64_t content = contentOfCollective(view, frame);
     for (size_t i = 0; i < view.bufferCount(); ++i)
-      if (writes(view.buffer(i).access()) || view.opcode() == Opcode::Broadcast)
+      if (settles(view, i))
         contents.push_back(i == 0 ? content : Expression().add("staging").add(content).get());
     return contents;
   }
@@ -127,8 +135,7 @@ void Execution::recordContents(const InstructionView &view, uint64_t frame, cons
   size_t number = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
     const fb::Buffer &buffer = view.buffer(i);
-    // What a root has broadcast is known to be what the others have.
-    if (!writes(buffer.access()) && view.opcode() != Opcode::Broadcast)
+    if (!settles(view, i))
       continue;
     uint64_t content = contents[number++], end = bufferEnd(plan_, buffer);
     if (buffer.bytes() == 0)

@@ -82,4 +82,40 @@ void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment 
   }
 }
 
+// Whether shares of the group of `needed` make up [begin, end) of the first rank's.
+static bool coversRange(std::vector<ShareRange> shares, const ShareRange &needed, uint64_t begin, uint64_t end) {
+  std::sort(shares.begin(), shares.end(), [](auto &a, auto &b) { return a.begin < b.begin; });
+  for (const ShareRange &share : shares)
+    if (share.group == needed.group && share.stride == needed.stride && share.begin <= begin)
+      begin = std::max(begin, share.end);
+  return begin >= end;
+}
+
+bool covers(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed) {
+  if (needed.group == 0 || needed.stride == 0)
+    return false;
+  const std::vector<ShareRange> &shares = cell.second.shares;
+  if (cell.second.end - cell.first >= needed.stride)
+    return coversRange(shares, needed, needed.begin, needed.end);
+  uint64_t rank = (cell.first - needed.begin) / needed.stride; // the first whose share may reach into the cell
+  for (uint64_t shift : {rank * needed.stride, (rank + 1) * needed.stride}) {
+    uint64_t begin = std::max(needed.begin, cell.first < shift ? 0 : cell.first - shift);
+    uint64_t end = std::min(needed.end, cell.second.end < shift ? 0 : cell.second.end - shift);
+    if (begin < end && !coversRange(shares, needed, begin, end))
+      return false;
+  }
+  return true;
+}
+
+AxisMask variesOf(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed) {
+  if (!covers(cell, needed))
+    return cell.second.varies;
+  AxisMask varies = 0;
+  for (const ShareRange &share : cell.second.shares)
+    if (share.group == needed.group && share.stride == needed.stride && share.begin < needed.end &&
+        needed.begin < share.end)
+      varies |= share.varies;
+  return varies;
+}
+
 } // namespace cleave::plan

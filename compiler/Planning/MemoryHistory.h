@@ -76,6 +76,11 @@ private:
   Cells cells_;
 };
 
+// Whether all is written that any rank needs of a cell: the part of its share that lies there.
+bool covers(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed);
+// The axes along which what is needed of a cell may differ: other shares of it do not matter.
+AxisMask variesOf(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed);
+
 } // namespace cleave::plan
 
 #endif

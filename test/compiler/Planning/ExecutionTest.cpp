@@ -1,4 +1,5 @@
 // What the abstract run knows of frames, shares, inputs and calls.
+#include "compiler/Planning/CollectiveMeaning.h"
 #include "compiler/Planning/PlanVerifier.h"
 
 #include "test/runtime/device/PlanBuilder.h"
@@ -126,6 +127,16 @@ TEST(Execution, FeedsTheInputsOfItsEntry) {
   std::string text = findings(builder);
   EXPECT_TRUE(contains(text, "uninitialized: evaluate[0]"));
   EXPECT_FALSE(contains(text, "infer[0]"));
+}
+
+// The table has every collective and nothing else, and roots where the instruction has one.
+TEST(CollectiveMeaningTest, isThatOfTheInstructionSet) {
+  for (const rt::OpcodeInfo &info : rt::opcodes()) {
+    const CollectiveMeaning *meaning = meaningOf(info.opcode);
+    EXPECT_EQ(meaning != nullptr, rt::isCollective(info.opcode)) << info.mnemonic;
+    bool isRooted = meaning && (meaning->needs == DataPart::OfRoot || meaning->leaves == DataPart::OfRoot);
+    EXPECT_EQ(isRooted, rt::fieldIndex(info.opcode, "root") >= 0) << info.mnemonic;
+  }
 }
 
 } // namespace
