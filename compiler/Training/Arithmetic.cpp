@@ -38,6 +38,11 @@ Value Arithmetic::slice(Value x, int64_t start, int64_t size) {
   return SliceOp::create(b, loc, x, ArrayRef<int64_t>{start}, ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
 }
 
+Value Arithmetic::isBefore(int64_t end, RankedTensorType type) {
+  type = type.clone(b.getI64Type());
+  return compare(Predicate::Lt, IotaOp::create(b, loc, type, 0, Value()), splat(type, end));
+}
+
 Value Arithmetic::sum(Value x) {
   auto dims = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(x).getRank()));
   return dims.empty() ? x : ReduceOp::create(b, loc, ReduceKind::Sum, x, dims);

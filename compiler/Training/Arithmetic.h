@@ -43,6 +43,8 @@ public:
   Value reshape(Value x, llvm::ArrayRef<int64_t> shape);
   // Elements [start, start + size) of a vector.
   Value slice(Value x, int64_t start, int64_t size);
+  // For every element of a vector of that size: whether it stands before `end`.
+  Value isBefore(int64_t end, mlir::RankedTensorType type);
   // Sum over all dimensions.
   Value sum(Value x);
 

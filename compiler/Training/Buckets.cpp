@@ -18,39 +18,48 @@ int64_t alignedElements(const BucketMember &member) {
 }
 
 struct OpenBucket {
-  Bucket bucket;
+  std::vector<size_t> members;
   int64_t bytes = 0; // of the members alone: caps do not count padding
   bool first = true;
 };
 
+Bucket layOut(std::vector<size_t> order, const std::vector<BucketMember> &members, int64_t ranks) {
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return members[a].group < members[b].group; });
+  Bucket bucket;
+  for (size_t i : order) {
+    bucket.offsets.push_back(roundUp(bucket.elements, alignedElements(members[i])));
+    bucket.elements = bucket.offsets.back() + members[i].elements;
+  }
+  int64_t unit = std::max(kRankElements, alignedElements(members[order.back()]));
+  bucket.elements = roundUp(bucket.elements, unit * std::max<int64_t>(ranks, 1));
+  bucket.members = std::move(order);
+  return bucket;
+}
+
 } // namespace
 
 std::vector<Bucket> formBuckets(const std::vector<BucketMember> &members, const BucketLimits &limits) {
-  std::vector<Bucket> done;
+  std::map<size_t, Bucket> done; // by the last member
   std::map<unsigned, OpenBucket> open;
   auto close = [&](OpenBucket &current) {
-    int64_t unit = std::max(kRankElements, alignedElements(members[current.bucket.members.back()]));
-    current.bucket.elements = roundUp(current.bucket.elements, unit * std::max<int64_t>(limits.ranks, 1));
-    done.push_back(std::move(current.bucket));
+    done[current.members.back()] = layOut(current.members, members, limits.ranks);
     current = OpenBucket{{}, 0, false};
   };
   for (size_t i = 0; i < members.size(); ++i) {
     const BucketMember &member = members[i];
     OpenBucket &current = open[member.kind];
-    int64_t offset = roundUp(current.bucket.elements, alignedElements(member));
-    current.bucket.members.push_back(i);
-    current.bucket.offsets.push_back(offset);
-    current.bucket.elements = offset + member.elements;
+    current.members.push_back(i);
     current.bytes += member.elements * member.elementBytes;
     if (current.bytes >= (current.first ? limits.firstBytes : limits.bytes))
       close(current);
   }
   for (auto &[kind, current] : open)
-    if (!current.bucket.members.empty())
+    if (!current.members.empty())
       close(current);
-  std::sort(done.begin(), done.end(),
-            [](const Bucket &a, const Bucket &b) { return a.members.back() < b.members.back(); });
-  return done;
+  std::vector<Bucket> buckets;
+  for (auto &[last, bucket] : done)
+    buckets.push_back(std::move(bucket));
+  return buckets;
 }
 
 } // namespace cleave

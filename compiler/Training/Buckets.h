@@ -1,17 +1,18 @@
 // Which gradients share a bucket, and where each begins in it.
 //
-// Members are taken in the order in which the backward pass completes them. A bucket takes members of one kind (element
-// type and parameter group) until it reaches its cap, as PyTorch's DDP does: a member larger than the cap is a bucket
-// of its own, not an error. The first bucket of a kind has a smaller cap, so that communication begins early. Example,
-// caps 100 and 1000 bytes:
+// Members are taken in the order in which the backward pass completes them. A bucket takes members of one kind (types,
+// unit) until it reaches its cap, as PyTorch's DDP does: a member larger than the cap is a bucket of its own, not an
+// error. The first bucket of a kind has a smaller cap, so that communication begins early. Example, caps 100 and 1000
+// bytes:
 //
 //   members   a: 80 B   b: 60 B   c: 900 B   d: 200 B   e: 10 B
 //   buckets   {a, b}              {c, d}                {e}
 //
-// A bucket comes after another when its last member does. Every member begins on a multiple of 128 bytes, and the
-// length is a multiple of ranks times that (and at least of 32 * ranks elements), so that equal parts of it begin on
-// such multiples too. Parameters and gradients may have different types: the narrowest says how many elements 128 bytes
-// are.
+// A bucket comes after another when its last member does. In a bucket members lie by parameter group, so that each
+// group is one range of it, and inside a group in the order above. Every member begins on a multiple of 128 bytes, and
+// the length is a multiple of ranks times that (and at least of 32 * ranks elements), so that equal parts of it begin
+// on such multiples too. Parameters and gradients may have different types: the narrowest says how many elements 128
+// bytes are.
 #ifndef CLEAVE_COMPILER_TRAINING_BUCKETS_H
 #define CLEAVE_COMPILER_TRAINING_BUCKETS_H
 
@@ -26,6 +27,7 @@ struct BucketMember {
   int64_t elementBytes;
   unsigned kind;              // equal: may share a bucket
   int64_t narrowestBytes = 0; // of an element of all that gets the bucket's layout, stored or read; 0: elementBytes
+  int64_t group = 0;          // parameter group
 };
 
 struct BucketLimits {

@@ -145,8 +145,6 @@ private:
   }
 
   StepScalars buildScalars(StateOp parameter) {
-    int64_t group = cast<SegmentAttr>(parameter.getSegments()[0]).getGroup();
-    GroupConstants constants = group < static_cast<int64_t>(groups.size()) ? groups[group] : groups.front();
     Type f64 = builder.getF64Type();
     if (!lr) {
       lr = a.cast(readScalar("scalar.lr", builder.getF32Type()), f64);
@@ -154,7 +152,22 @@ private:
       if (isScaled()) // skipped steps do not count
         step = a.sub(step, a.cast(readScalar("scalar.skipped"), f64));
     }
-    return {a.scale(lr, constants.lrScale), step, constants.weightDecay};
+    StepScalars scalars{step, {}, {}, {}};
+    for (auto segment : parameter.getSegments().getAsRange<SegmentAttr>()) {
+      size_t group = segment.getGroup();
+      GroupConstants constants = group < groups.size() ? groups[group] : groups.front();
+      Value rate = lrOf(constants.lrScale);
+      scalars.lr.append(segment.getOffset(), rate);
+      scalars.weightDecay.append(segment.getOffset(), constants.weightDecay);
+      scalars.lrAndDecay.append(segment.getOffset(), {rate, constants.weightDecay});
+    }
+    return scalars;
+  }
+
+  // The learning rate with a group's scale; one value for all groups of that scale.
+  Value lrOf(double scale) {
+    auto found = llvm::find_if(rates, [&](const auto &rate) { return rate.first == scale; });
+    return found != rates.end() ? found->second : rates.emplace_back(scale, a.scale(lr, scale)).second;
   }
 
   Value read(StateOp state) { return readState(builder, state.getLoc(), state); }
@@ -171,8 +184,9 @@ private:
   Arithmetic a;
   const OptimizerRule &rule;
   ArrayRef<GroupConstants> groups;
-  Value lr, step; // read once, f64
-  Value finite;   // with a loss scale: whether the gradients are
+  Value lr, step;                              // read once, f64
+  SmallVector<std::pair<double, Value>> rates; // lr by scale
+  Value finite;                                // with a loss scale: whether the gradients are
 };
 
 class BuildUpdatePass : public impl::BuildUpdateBase<BuildUpdatePass> {

@@ -241,7 +241,7 @@ private:
   // Buckets of equally many parameters and gradients (or of the same frozen parameters twice). Where parameters have
   // units, a unit's members of one kind are one bucket, whatever their size.
   std::vector<Bucket> form(ArrayRef<StateOp> parameters, ArrayRef<StateOp> gradients) {
-    llvm::MapVector<std::tuple<Type, Type, Type, int64_t, int64_t>, unsigned> kinds;
+    llvm::MapVector<std::tuple<Type, Type, Type, int64_t>, unsigned> kinds;
     std::vector<BucketMember> members;
     bool hasUnits = false;
     for (auto [parameter, gradient] : llvm::zip_equal(parameters, gradients)) {
@@ -250,14 +250,11 @@ private:
       Type read = readTypes.of(weight).getElementType();
       auto unit = weight->getAttrOfType<IntegerAttr>(kUnitAttr);
       hasUnits |= unit != nullptr;
-      unsigned kind =
-          kinds
-              .try_emplace({stored, read, element, onlySegment(state).getGroup(), unit ? unit.getInt() : -1},
-                           kinds.size())
-              .first->second;
+      unsigned kind = kinds.try_emplace({stored, read, element, unit ? unit.getInt() : -1}, kinds.size()).first->second;
       int64_t bytes = element.getIntOrFloatBitWidth() / 8;
       int64_t narrowest = std::min(stored.getIntOrFloatBitWidth(), read.getIntOrFloatBitWidth()) / 8;
-      members.push_back({state.getTensorType().getNumElements(), bytes, kind, std::min(bytes, narrowest)});
+      members.push_back({state.getTensorType().getNumElements(), bytes, kind, std::min(bytes, narrowest),
+                         onlySegment(state).getGroup()});
     }
     int64_t unlimited = std::numeric_limits<int64_t>::max();
     return formBuckets(members,

@@ -6,15 +6,17 @@ namespace cleave {
 
 namespace {
 
-// grad + weight_decay * param: the coupled weight decay of all but AdamW.
-void addWeightDecay(Arithmetic &a, double weightDecay, UpdateValues &v) {
-  if (weightDecay != 0)
-    v.grad = a.add(v.grad, a.scale(v.param, weightDecay));
+// grad + weight_decay * param: the coupled weight decay of all but AdamW. A term of -0 changes no bit.
+void addWeightDecay(Arithmetic &a, const StepScalars &s, UpdateValues &v) {
+  Value none = a.splat(tensorType(v.param), -0.0);
+  Value term = s.weightDecay.choose(a, [&](double decay) { return decay == 0 ? none : a.scale(v.param, decay); });
+  v.grad = a.add(v.grad, term);
 }
 
 // param - lr * direction
-void descend(Arithmetic &a, Value lr, Value direction, UpdateValues &v) {
-  v.param = a.sub(v.param, a.mul(a.spread(lr, direction), direction));
+void descend(Arithmetic &a, const StepScalars &s, Value direction, UpdateValues &v) {
+  Value rate = s.lr.choose(a, [&](Value lr) { return a.spread(lr, direction); });
+  v.param = a.sub(v.param, a.mul(rate, direction));
 }
 
 class Sgd : public OptimizerRule {
@@ -25,13 +27,13 @@ public:
     return o.momentum != 0 ? SmallVector<StringRef>{"momentum_buffer"} : SmallVector<StringRef>{};
   }
 
-  void build(Arithmetic &a, const StepScalars &scalars, UpdateValues &v) const override {
-    addWeightDecay(a, scalars.weightDecay, v);
+  void build(Arithmetic &a, const StepScalars &s, UpdateValues &v) const override {
+    addWeightDecay(a, s, v);
     if (o.momentum == 0)
-      return descend(a, scalars.lr, v.grad, v);
-    v.slots[0] = nextMomentum(a, scalars.step, v);
+      return descend(a, s, v.grad, v);
+    v.slots[0] = nextMomentum(a, s.step, v);
     Value direction = o.nesterov ? a.add(v.grad, a.scale(v.slots[0], o.momentum)) : v.slots[0];
-    descend(a, scalars.lr, direction, v);
+    descend(a, s, direction, v);
   }
 
 private:
@@ -59,23 +61,26 @@ public:
     if (o.kind == OptimizerKind::AdamW)
       shrink(a, s, v);
     else
-      addWeightDecay(a, s.weightDecay, v);
+      addWeightDecay(a, s, v);
     Value &mean = v.slots[0], &square = v.slots[1];
     mean = a.add(mean, a.scale(a.sub(v.grad, mean), 1 - o.beta1));
     square = a.add(a.scale(square, o.beta2), a.mul(a.scale(v.grad, 1 - o.beta2), v.grad));
-    Value stepSize = a.div(s.lr, biasCorrection(a, s.step, o.beta1));
+    Value correction = biasCorrection(a, s.step, o.beta1);
+    Value stepSize = s.lr.choose(a, [&](Value lr) { return a.spread(a.div(lr, correction), mean); });
     Value root = a.sqrt(biasCorrection(a, s.step, o.beta2));
     Value deviation = a.shift(a.div(a.sqrt(square), a.spread(root, square)), o.eps);
-    v.param = a.sub(v.param, a.div(a.mul(a.spread(stepSize, mean), mean), deviation));
+    v.param = a.sub(v.param, a.div(a.mul(stepSize, mean), deviation));
   }
 
 private:
-  // param * (1 - lr * weight_decay)
+  // param * (1 - lr * weight_decay); a factor of 1 changes no bit
   void shrink(Arithmetic &a, const StepScalars &s, UpdateValues &v) const {
-    if (s.weightDecay == 0)
-      return;
-    Value factor = a.sub(a.splat(tensorType(s.lr), 1), a.scale(s.lr, s.weightDecay));
-    v.param = a.mul(v.param, a.spread(factor, v.param));
+    Value one = a.splat(tensorType(v.param), 1);
+    Value factor = s.lrAndDecay.choose(a, [&](std::pair<Value, double> group) {
+      auto [lr, decay] = group;
+      return decay == 0 ? one : a.spread(a.sub(a.splat(tensorType(lr), 1), a.scale(lr, decay)), v.param);
+    });
+    v.param = a.mul(v.param, factor);
   }
 
   // 1 - beta^step
@@ -94,12 +99,12 @@ public:
   SmallVector<StringRef> getSlots() const override { return {"square_avg", "acc_delta"}; }
 
   void build(Arithmetic &a, const StepScalars &s, UpdateValues &v) const override {
-    addWeightDecay(a, s.weightDecay, v);
+    addWeightDecay(a, s, v);
     Value &square = v.slots[0], &deltas = v.slots[1];
     square = decay(a, square, v.grad);
     Value delta = a.mul(a.div(deviation(a, deltas), deviation(a, square)), v.grad);
     deltas = decay(a, deltas, delta);
-    descend(a, s.lr, delta, v);
+    descend(a, s, delta, v);
   }
 
 private:

@@ -119,7 +119,7 @@ def FindBlocks : Pass<"find-blocks", "::mlir::ModuleOp"> {
 def FormBuckets : Pass<"form-buckets", "::mlir::ModuleOp"> {
   let summary = "lays gradients, and their parameters, end to end in buckets";
   let description = [{
-    Gradient states of one element type, parameter type and parameter group, in the order in which @c0 completes them, become buckets (Buckets.h says which). Reads
+    Gradient states of one element type and parameter type, in the order in which @c0 completes them, become buckets (Buckets.h says which). Reads
     become slice and reshape of the bucket's one read, writes become one concat. Parameters with a gradient get buckets of the same segments; all
     others stay single states. With `split-parameters` frozen parameters get buckets too, and a parameter that all its readers cast to one narrower
     type is in a bucket with its like, which is cast before it is cut: a rank casts its part, and that is what is gathered. Where assign-units has
@@ -147,7 +147,8 @@ def BuildUpdate : Pass<"build-update", "::mlir::ModuleOp"> {
   let summary = "builds @update: the optimizer on flat tensors";
   let description = [{
     One update a gradient state, all of them with the same division by the loss's count (loss-average=global) and the same clipping factor. Reads
-    scalar.lr, scalar.step, scalar.clip_norm; writes scalar.loss, scalar.grad_norm. Optimizer states get the parameter's segments.
+    scalar.lr, scalar.step, scalar.clip_norm; writes scalar.loss, scalar.grad_norm. Optimizer states get the parameter's segments. Where a bucket's segments
+    are in several parameter groups, every element's place says with which learning rate and weight decay it is updated.
     A parameter narrower than f32 has a master: an optimizer state of f32 that begins as the parameter does, unrounded; the update works on it, and
     the parameter is its cast. With a loss scale (scalar.loss_scale, which differentiate declares), an infinite gradient norm leaves every state as it was.
   }];

@@ -43,6 +43,14 @@ TEST(Buckets, TheNarrowestTypeOfAMemberSaysWhatIsAligned) {
   EXPECT_EQ(buckets[0].elements, 256);
 }
 
+// By group, and inside a group in backward order; the last member is still what the buckets' order goes by.
+TEST(Buckets, GroupsShareABucketAndAreARangeEach) {
+  auto buckets = formBuckets({{8, 4, 0, 0, 2}, {8, 4, 0, 0, 0}, {8, 4, 1, 0, 1}, {8, 4, 0, 0, 2}, {8, 4, 0, 0, 0}},
+                             {1 << 20, 1 << 20, 1});
+  EXPECT_EQ(membersOf(buckets), (std::vector<Indices>{{2}, {1, 4, 0, 3}}));
+  EXPECT_EQ(buckets[1].offsets, (std::vector<int64_t>{0, 32, 64, 96}));
+}
+
 TEST(Buckets, AMemberAboveTheCapIsABucketOfItsOwn) {
   auto buckets = formBuckets({{1000, 4, 0}, {1000, 4, 0}}, {64, 64, 1});
   EXPECT_EQ(membersOf(buckets), (std::vector<Indices>{{0}, {1}}));

@@ -1,6 +1,8 @@
 // RUN: cleave-opt %s -split-loss -differentiate -assign-units="units=pattern=blocks.*" -form-buckets="split-parameters data-ranks=2" | FileCheck %s
 // RUN: cleave-opt %s -split-loss -differentiate -assign-units="units=auto" -form-buckets="data-ranks=2" | FileCheck %s --check-prefix=AUTO
 // RUN: cleave-opt %s -training-pipeline="units=pattern=blocks.* split-parameters data-ranks=2 micro-batches=2 sync-every" -verify-step | FileCheck %s --check-prefix=EVERY
+// RUN: cleave-opt %s -assign-parameter-groups="groups=*.scale:weight_decay=0" -split-loss -differentiate -assign-units="units=pattern=blocks.*" \
+// RUN:   -form-buckets="split-parameters data-ranks=2" | FileCheck %s --check-prefix=GROUPS
 // RUN: not cleave-opt %s -assign-units="units=pattern=layers.*" 2>&1 | FileCheck %s --check-prefix=NOMATCH
 // RUN: not cleave-opt %s -assign-units="units=pairs" 2>&1 | FileCheck %s --check-prefix=BAD
 
@@ -12,6 +14,12 @@
 // CHECK: cleave.state @bucket2 {{.*}}"blocks.0.scale",
 // CHECK: cleave.state @frozen0 {{.*}}frozen{{.*}}"blocks.0.weight"
 // CHECK-NOT: @frozen0.grad
+
+// Parameter groups are no reason for a bucket, but for the order in it.
+// GROUPS: cleave.state @bucket0 {{.*}}"head",
+// GROUPS: cleave.state @bucket1 {{.*}}"blocks.1.weight", tensor<8x8xf32>, offset = 0, group = 0, {{.*}}"blocks.1.scale", tensor<8xf32>, offset = 64, group = 1,
+// GROUPS: cleave.state @bucket2 {{.*}}"blocks.0.scale",
+// GROUPS: cleave.state @frozen0
 
 // Blocks that find-blocks has marked: here one, so that all others share the outer unit.
 // AUTO: cleave.state @bucket0 {{.*}}"blocks.1.scale", {{.*}}"blocks.1.weight"
