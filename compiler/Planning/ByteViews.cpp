@@ -76,7 +76,8 @@ ValueFamilies::ValueFamilies(Block &block) {
   for (Operation &op : block) {
     positions[&op] = position++;
     for (const ByteView &view : byteViews(&op))
-      join(view.whole, view.part);
+      if (!view.part.getDefiningOp<ConstantOp>()) // a constant is put into a concat, and is not made there
+        join(view.whole, view.part);
     if (auto slice = dyn_cast<shard::AllSliceOp>(op))
       join(slice.getInput(), slice.getResult());
     if (auto gather = dyn_cast<shard::AllGatherOp>(op); gather && writeAhead(gather.getResult()))

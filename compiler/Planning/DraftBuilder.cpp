@@ -4,6 +4,7 @@
 #include "dialects/Cleave/IR/Placement.h"
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -142,6 +143,11 @@ LogicalResult DraftBuilder::visitConcat(Operation *op, ArrayRef<ByteView> views)
 }
 
 LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
+  DenseElementsAttr constant;
+  if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.roots.isHost(target)) {
+    fillWith(constant, target, op);
+    return success();
+  }
   FailureOr<Place> place = placeOf(value);
   if (failed(place))
     return failure();

@@ -69,12 +69,14 @@ private:
   // Values.
   mlir::FailureOr<Place> placeOf(mlir::Value value); // constants are filled on first use
   mlir::FailureOr<Place> materialize(ConstantOp constant);
+  void fillWith(mlir::DenseElementsAttr splat, Place target, mlir::Operation *op);
   // Where the op finds the value in device memory: a copy where it is stored on the host.
   mlir::FailureOr<Place> devicePlaceOf(mlir::Value value, mlir::Operation *op);
   Place addFresh(uint64_t bytes) { return {draft.roots.add(RegionKind::Transient, bytes), 0}; }
   unsigned stateRoot(llvm::StringRef name);
   unsigned poolRoot(RegionKind kind, uint64_t bytes); // staging, scratch: from the region's start
-  // Gives the value the bytes at `target`: by merging its root into it where nothing forbids, else by a copy.
+  // Gives the value the bytes at `target`: by merging its root into it where nothing forbids, else by a copy. Every
+  // place of a splat is filled for itself, so that none of them must outlive its neighbours.
   mlir::LogicalResult moveTo(mlir::Value value, Place target, mlir::Operation *op);
   bool usedSince(unsigned root, unsigned since) const;
   bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Place> inputs);

@@ -80,14 +80,18 @@ static uint64_t splatBits(DenseElementsAttr value) {
   return value.getSplatValue<APInt>().getZExtValue();
 }
 
+void DraftBuilder::fillWith(DenseElementsAttr splat, Place target, Operation *op) {
+  addFill(op, target, bytesOf(splat.getType()), static_cast<int64_t>(splatBits(splat)),
+          elementBytes(splat.getElementType()));
+}
+
 FailureOr<Place> DraftBuilder::materialize(ConstantOp constant) {
   auto value = dyn_cast<DenseElementsAttr>(constant.getValue());
   if (!value)
     return constant.emitOpError("expected a dense constant outside of kernels");
-  uint64_t bytes = bytesOf(value.getType());
   if (value.isSplat()) {
-    Place place = addFresh(bytes);
-    addFill(constant, place, bytes, static_cast<int64_t>(splatBits(value)), elementBytes(value.getElementType()));
+    Place place = addFresh(bytesOf(value.getType()));
+    fillWith(value, place, constant);
     return place;
   }
   FailureOr<ModulePlan::StatePlace> state = plan.addConstant(value, constant.getLoc());
