@@ -202,6 +202,19 @@ TEST(PlanReader, ChecksTheOperandsOfAKernel) {
       "65536 operands");
 }
 
+// FlatBuffers' own verifier lets it pass.
+TEST(PlanReader, RefusesElementsThatAreNotAligned) {
+  PlanBuilder b = makePlan();
+  std::vector<uint64_t> bytes = b.pack();
+  const auto *kernel = reinterpret_cast<const flatbuffers::Table *>(fb::GetPlan(bytes.data())->kernels()->Get(1));
+  auto *offset = const_cast<uint8_t *>(kernel->GetAddressOf(fb::Kernel::VT_OPERANDS));
+  auto *moved = offset + flatbuffers::ReadScalar<uint32_t>(offset) + 4;
+  flatbuffers::WriteScalar<uint32_t>(offset, static_cast<uint32_t>(moved - offset));
+  flatbuffers::WriteScalar<uint32_t>(moved, 1); // its length
+  const fb::Plan *plan = nullptr;
+  expectContains(openPlan(bytes.data(), b.packedSize(), &plan).message(), "not aligned to their type");
+}
+
 // Whatever the bytes are, there is an answer and no crash; what passes can be printed and summed up.
 TEST(PlanReader, SurvivesDamage) {
   PlanBuilder b = makePlan();
