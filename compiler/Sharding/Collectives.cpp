@@ -104,12 +104,55 @@ Value Collectives::move(OpBuilder &builder, Location loc, ReshardStep step, Valu
 
 llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Value value, RankedTensorType type,
                                             ShardingAttr made, ShardingAttr used, const llvm::Twine &reason) {
+  if (made.hasBlocks() || used.hasBlocks())
+    return reshardBlocks(builder, loc, value, type, made, used, reason);
   auto steps = planReshard(made, used);
   if (mlir::failed(steps))
     return mlir::emitError(loc, "no collective leads from ") << made << " to " << used << ", needed for " << reason;
   for (const ReshardStep &step : *steps)
     value = move(builder, loc, step, value, step.result.getLocalType(type, mesh), reason);
   return value;
+}
+
+// A dimension of blocks, and its sharding, as two dimensions: the blocks, which all ranks have, and what they hold.
+static RankedTensorType expand(RankedTensorType type, llvm::ArrayRef<int64_t> blocks) {
+  llvm::SmallVector<int64_t> shape;
+  for (auto [size, count] : llvm::zip_equal(type.getShape(), blocks)) {
+    if (count > 1)
+      shape.push_back(count);
+    shape.push_back(size / count);
+  }
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+static ShardingAttr expand(ShardingAttr sharding, llvm::ArrayRef<int64_t> blocks) {
+  mlir::MLIRContext *context = sharding.getContext();
+  llvm::SmallVector<mlir::Attribute> dims;
+  for (auto [dim, count] : llvm::enumerate(blocks)) {
+    if (count > 1)
+      dims.push_back(ShardingAttr::getDim(context, 1, {}));
+    dims.push_back(ShardingAttr::getDim(context, 1, sharding.getDimAxes(dim)));
+  }
+  return ShardingAttr::get(context, mlir::ArrayAttr::get(context, dims), sharding.getPartial(), sharding.getKind());
+}
+
+// Where both split a dimension, in different blocks, it is made whole in between.
+llvm::FailureOr<Value> Collectives::reshardBlocks(OpBuilder &builder, Location loc, Value value, RankedTensorType type,
+                                                  ShardingAttr made, ShardingAttr used, const llvm::Twine &reason) {
+  if (ShardingAttr between = withEqualBlocks(made, used); between != made) {
+    auto whole = reshard(builder, loc, value, type, made, between, reason);
+    return mlir::failed(whole) ? whole : reshard(builder, loc, *whole, type, between, used, reason);
+  }
+  llvm::SmallVector<int64_t> blocks;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    blocks.push_back(std::max(made.getDimBlocks(dim), used.getDimBlocks(dim)));
+  RankedTensorType expanded = expand(type, blocks);
+  ShardingAttr from = expand(made, blocks), to = expand(used, blocks);
+  value = ReshapeOp::create(builder, loc, from.getLocalType(expanded, mesh), value);
+  auto moved = reshard(builder, loc, value, expanded, from, to, reason);
+  if (mlir::failed(moved))
+    return mlir::failure();
+  return ReshapeOp::create(builder, loc, used.getLocalType(type, mesh), *moved).getResult();
 }
 
 Value Collectives::coordinate(OpBuilder &builder, Location loc, llvm::StringRef axis) {

@@ -22,6 +22,9 @@ public:
   mlir::Value origin(mlir::OpBuilder &builder, mlir::Location loc, ShardingAttr sharding, mlir::RankedTensorType local);
 
 private:
+  llvm::FailureOr<mlir::Value> reshardBlocks(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+                                             mlir::RankedTensorType type, ShardingAttr made, ShardingAttr used,
+                                             const llvm::Twine &reason);
   // One step, as what plans have: parts whose bytes lie together, along the outermost dimension. Along another one the
   // value is transposed before and behind, a copy that can be seen; an all_to_all is a gather and a slice.
   mlir::Value move(mlir::OpBuilder &builder, mlir::Location loc, ReshardStep step, mlir::Value value,

@@ -20,7 +20,7 @@ LoopSharding::LoopSharding(mlir::Operation *op, MeshAttr mesh) : op(op), mesh(me
     kinds = loops.getReductionLoopIteratorKinds();
     maps = loops.getIndexingMaps();
   }
-  axes.resize(iterators.size());
+  splits.resize(iterators.size());
   isPartial.resize(numOperands);
   // An op that describes no loops, or describes them badly, keeps its values whole.
   bool isDescribed = maps.size() == numOperands + op->getNumResults();
@@ -28,53 +28,61 @@ LoopSharding::LoopSharding(mlir::Operation *op, MeshAttr mesh) : op(op), mesh(me
     isDescribed = static_cast<int64_t>(maps[i].getNumResults()) == valueType(op, i).getRank();
   if (!isDescribed)
     maps.clear();
+  setFactors();
 }
 
-// Compounds are sums of loop * stride; the first loop has the greatest stride.
-static void collectTerms(AffineExpr expr, llvm::SmallVectorImpl<std::pair<int64_t, int64_t>> &terms) {
+// Compounds are sums of loop * stride; false for other expressions.
+static bool collectTerms(AffineExpr expr, llvm::SmallVectorImpl<std::pair<int64_t, int64_t>> &terms) {
   if (auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(expr)) {
     terms.push_back({1, dim.getPosition()});
-    return;
+    return true;
   }
   auto binary = llvm::dyn_cast<mlir::AffineBinaryOpExpr>(expr);
   if (!binary)
-    return;
-  if (binary.getKind() == mlir::AffineExprKind::Add) {
-    collectTerms(binary.getLHS(), terms);
-    collectTerms(binary.getRHS(), terms);
-    return;
-  }
+    return false;
+  if (binary.getKind() == mlir::AffineExprKind::Add)
+    return collectTerms(binary.getLHS(), terms) && collectTerms(binary.getRHS(), terms);
   auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(binary.getLHS());
   auto stride = llvm::dyn_cast<mlir::AffineConstantExpr>(binary.getRHS());
-  if (binary.getKind() == mlir::AffineExprKind::Mul && dim && stride)
-    terms.push_back({stride.getValue(), dim.getPosition()});
-}
-
-static std::pair<int64_t, int64_t> firstTerm(AffineExpr expr) {
-  SmallVector<std::pair<int64_t, int64_t>> terms;
-  collectTerms(expr, terms);
-  return terms.empty() ? std::make_pair<int64_t, int64_t>(1, -1) : *llvm::max_element(terms);
-}
-
-int64_t LoopSharding::loopOf(AffineExpr expr) const {
-  int64_t loop = firstTerm(expr).second;
-  return loop >= 0 && isFirstEverywhere(loop) ? loop : -1;
-}
-
-bool LoopSharding::isFirstEverywhere(int64_t loop) const {
-  for (mlir::AffineMap map : maps)
-    for (AffineExpr expr : map.getResults())
-      if (expr.isFunctionOfDim(loop) && firstTerm(expr).second != loop)
-        return false;
+  if (binary.getKind() != mlir::AffineExprKind::Mul || !dim || !stride || stride.getValue() < 1)
+    return false;
+  terms.push_back({stride.getValue(), dim.getPosition()});
   return true;
 }
 
-int64_t LoopSharding::loopSize(int64_t loop) const {
+// d0 * 4 + d1 over 64 is {16, d0}, {4, d1}. None where the loops do not walk the dimension once, one inside the other.
+LoopSharding::Factors LoopSharding::factorsOf(AffineExpr expr, int64_t size) {
+  SmallVector<std::pair<int64_t, int64_t>> terms;
+  if (!collectTerms(expr, terms))
+    return {};
+  llvm::sort(terms, std::greater<>());
+  Factors factors;
+  for (auto [stride, loop] : terms) {
+    if (size % stride != 0)
+      return {};
+    factors.push_back({size / stride, loop});
+    size = stride;
+  }
+  return size == 1 ? factors : Factors();
+}
+
+// A loop can be split where every dimension that it walks knows it as a factor of one size.
+void LoopSharding::setFactors() {
+  sizes.resize(iterators.size());
+  factors.resize(maps.size());
+  SmallVector<bool> isSeen(iterators.size());
   for (auto [index, map] : llvm::enumerate(maps))
-    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
-      if (auto [stride, first] = firstTerm(expr); first == loop)
-        return valueType(op, index).getDimSize(dim) / stride;
-  return 1;
+    for (auto [expr, size] : llvm::zip_equal(map.getResults(), valueType(op, index).getShape())) {
+      Factors &made = factors[index].emplace_back(factorsOf(expr, size));
+      for (int64_t loop = 0, count = iterators.size(); loop < count; ++loop) {
+        if (!expr.isFunctionOfDim(loop))
+          continue;
+        auto factor = llvm::find_if(made, [&](Factor factor) { return factor.loop == loop; });
+        std::optional<int64_t> here = factor == made.end() ? std::nullopt : std::make_optional(factor->size);
+        sizes[loop] = !isSeen[loop] || sizes[loop] == here ? here : std::nullopt;
+        isSeen[loop] = true;
+      }
+    }
 }
 
 std::optional<ReduceKind> LoopSharding::reductionOf(int64_t loop) const {
@@ -114,48 +122,91 @@ bool LoopSharding::isInEveryResult(int64_t loop) const {
   });
 }
 
-bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowReduction) {
-  auto proposed = axes;
-  for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim) {
-    SmallVector<StringRef> dimAxes = sharding.getDimAxes(dim);
-    if (dimAxes.empty())
-      continue;
-    int64_t loop = maps.empty() ? -1 : loopOf(maps[index].getResult(dim));
-    if (loop < 0)
-      return false;
-    if (isReduction(loop) ? !(allowReduction && isSummedAlone(loop)) : !isInEveryResult(loop))
-      return false;
-    if (!proposed[loop].empty() && proposed[loop] != dimAxes)
-      return false;
-    proposed[loop] = dimAxes;
-    int64_t parts = 1;
-    for (StringRef axis : dimAxes)
-      parts *= mesh.getSize(axis);
-    if (loopSize(loop) % parts != 0)
-      return false;
+// The loop that a split of a dimension splits, or -1; its blocks become those inside the loop.
+int64_t LoopSharding::enter(llvm::ArrayRef<Factor> factors, Split &split) {
+  for (auto [size, loop] : factors) {
+    if (split.blocks == 1 || size == 0 || split.blocks % size != 0)
+      return loop;
+    split.blocks /= size;
   }
+  return -1;
+}
+
+bool LoopSharding::isSplittable(int64_t loop, const Split &split, bool allowReduction) const {
+  if (loop < 0 || !sizes[loop])
+    return false;
+  if (isReduction(loop) ? !(allowReduction && isSummedAlone(loop)) : !isInEveryResult(loop))
+    return false;
+  const Split &old = splits[loop];
+  if (!old.axes.empty() && (old.blocks != split.blocks || old.axes != split.axes))
+    return false;
+  int64_t parts = split.blocks;
+  for (StringRef axis : split.axes)
+    parts *= mesh.getSize(axis);
+  return *sizes[loop] % parts == 0;
+}
+
+// An axis splits one loop, a dimension is split along one loop, a value is partial by one kind, and what depends on
+// where a part begins is one piece.
+bool LoopSharding::canSplit(llvm::ArrayRef<Split> proposed) const {
   llvm::SmallSet<StringRef, 4> seen;
   std::optional<ReduceKind> kind;
-  for (auto [loop, loopAxes] : llvm::enumerate(proposed)) {
-    for (StringRef axis : loopAxes)
+  for (auto [loop, split] : llvm::enumerate(proposed)) {
+    for (StringRef axis : split.axes)
       if (!seen.insert(axis).second)
         return false;
-    if (loopAxes.empty() || !isReduction(loop))
+    if (split.axes.empty() || !isReduction(loop))
       continue;
     if (!reductionOf(loop) || (kind && kind != reductionOf(loop)))
-      return false; // one value is partial by one kind
+      return false;
     kind = reductionOf(loop);
   }
-  axes = std::move(proposed);
+  auto positional = llvm::dyn_cast<PositionalOpInterface>(op);
+  bool isOnePiece = positional && positional.dependsOnOrigin();
+  for (auto [index, dims] : llvm::enumerate(factors))
+    for (const Factors &dim : dims) {
+      if (llvm::count_if(dim, [&](Factor factor) { return !proposed[factor.loop].axes.empty(); }) > 1)
+        return false;
+      if (isOnePiece && index >= numOperands && dimSplit(dim, proposed).blocks > 1)
+        return false;
+    }
+  return true;
+}
+
+bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowReduction) {
+  auto proposed = splits;
+  for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim) {
+    Split split = {sharding.getDimBlocks(dim), sharding.getDimAxes(dim)};
+    if (split.axes.empty())
+      continue;
+    int64_t loop = maps.empty() ? -1 : enter(factors[index][dim], split);
+    if (!isSplittable(loop, split, allowReduction))
+      return false;
+    proposed[loop] = split;
+  }
+  if (!canSplit(proposed))
+    return false;
+  splits = std::move(proposed);
   return true;
 }
 
 SmallVector<StringRef> LoopSharding::getSummedAxes(unsigned index) const {
   SmallVector<StringRef> summed;
-  for (int64_t loop = 0, count = maps.empty() ? 0 : axes.size(); loop < count; ++loop)
-    if (isReduction(loop) && llvm::any_of(maps[index].getResults(), [&](AffineExpr e) { return loopOf(e) == loop; }))
-      llvm::append_range(summed, axes[loop]);
+  for (int64_t loop = 0, count = maps.empty() ? 0 : splits.size(); loop < count; ++loop)
+    if (isReduction(loop) &&
+        llvm::any_of(maps[index].getResults(), [&](AffineExpr e) { return e.isFunctionOfDim(loop); }))
+      llvm::append_range(summed, splits[loop].axes);
   return summed;
+}
+
+LoopSharding::Split LoopSharding::dimSplit(llvm::ArrayRef<Factor> factors, llvm::ArrayRef<Split> splits) {
+  int64_t blocks = 1;
+  for (auto [size, loop] : factors) {
+    if (const Split &split = splits[loop]; !split.axes.empty())
+      return {blocks * split.blocks, split.axes};
+    blocks *= size;
+  }
+  return {};
 }
 
 ShardingAttr LoopSharding::valueSharding(unsigned index, bool isResult) const {
@@ -165,17 +216,18 @@ ShardingAttr LoopSharding::valueSharding(unsigned index, bool isResult) const {
     return ShardingAttr::replicated(context, rank);
   mlir::Builder builder(context);
   SmallVector<mlir::Attribute> dims;
-  llvm::SmallSet<int64_t, 4> used;
-  for (AffineExpr expr : maps[index].getResults()) {
-    int64_t loop = loopOf(expr);
-    dims.push_back(loop < 0 ? builder.getArrayAttr({}) : builder.getStrArrayAttr(axes[loop]));
-    used.insert(loop);
+  for (const Factors &dim : factors[index]) {
+    Split split = dimSplit(dim, splits);
+    dims.push_back(ShardingAttr::getDim(context, split.blocks, split.axes));
   }
   SmallVector<StringRef> partial;
   ReduceKind kind = ReduceKind::Sum;
-  for (int64_t loop = 0, count = axes.size(); isResult && loop < count; ++loop)
-    if (isReduction(loop) && !axes[loop].empty() && !used.contains(loop)) {
-      llvm::append_range(partial, axes[loop]);
+  auto isWalked = [&](int64_t loop) {
+    return llvm::any_of(maps[index].getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
+  };
+  for (int64_t loop = 0, count = splits.size(); isResult && loop < count; ++loop)
+    if (isReduction(loop) && !splits[loop].axes.empty() && !isWalked(loop)) {
+      llvm::append_range(partial, splits[loop].axes);
       kind = *reductionOf(loop);
     }
   return ShardingAttr::get(context, builder.getArrayAttr(dims),

@@ -3,6 +3,12 @@
 //
 // Example: matmul with loops (m, n, k: sum). Operand shardings [["dp"], []] and [[], []] split loop m: the result is
 // [["dp"], []]. [[], ["dp"]] and [["dp"], []] split loop k: the result is [[], []], partial over "dp".
+//
+// A dimension that several loops make (reshape: 16 x 4 -> d0 * 4 + d1) is split along one of them. Along the first,
+// parts are pieces of the dimension; along another one the dimension is split in blocks (ShardingAttr): [[], ["dp"]]
+// gives
+// [[16, "dp"]]. What an op does alike to all indices of a loop it does alike to a part of every block, so blocks pass
+// plain loops as pieces do: a product of rows, its bias, the sum over all rows that is a gradient.
 #ifndef CLEAVE_COMPILER_SHARDING_LOOPSHARDING_H
 #define CLEAVE_COMPILER_SHARDING_LOOPSHARDING_H
 
@@ -27,12 +33,25 @@ public:
   ShardingAttr getResult(unsigned index) const { return valueSharding(index + numOperands, true); }
 
 private:
-  // The loop that may split a dimension: a plain loop, or the first of a compound; -1 where none may.
-  int64_t loopOf(mlir::AffineExpr expr) const;
-  bool isFirstEverywhere(int64_t loop) const;
+  // How a loop or a dimension is split; not at all without axes.
+  struct Split {
+    int64_t blocks = 1;
+    llvm::SmallVector<llvm::StringRef> axes;
+  };
+  // One of the loops that make a dimension.
+  struct Factor {
+    int64_t size, loop;
+  };
+  using Factors = llvm::SmallVector<Factor>; // the slowest first
+
+  static Factors factorsOf(mlir::AffineExpr expr, int64_t size);
+  void setFactors();
+  static int64_t enter(llvm::ArrayRef<Factor> factors, Split &split);
+  bool isSplittable(int64_t loop, const Split &split, bool allowReduction) const;
+  bool canSplit(llvm::ArrayRef<Split> proposed) const;
   bool isSummedAlone(int64_t loop) const;
   bool isInEveryResult(int64_t loop) const;
-  int64_t loopSize(int64_t loop) const;
+  static Split dimSplit(llvm::ArrayRef<Factor> factors, llvm::ArrayRef<Split> splits);
   ShardingAttr valueSharding(unsigned index, bool isResult) const;
   // How the parts of a split reduction are combined; none for a kind that collectives do not have.
   std::optional<ReduceKind> reductionOf(int64_t loop) const;
@@ -44,8 +63,10 @@ private:
   llvm::SmallVector<mlir::utils::IteratorType> iterators;
   llvm::SmallVector<mlir::shard::ReductionKind> kinds;
   llvm::SmallVector<mlir::AffineMap> maps;
-  llvm::SmallVector<bool> isPartial;                          // of each operand
-  llvm::SmallVector<llvm::SmallVector<llvm::StringRef>> axes; // of each loop
+  llvm::SmallVector<llvm::SmallVector<Factors>> factors; // of each value's dimensions
+  llvm::SmallVector<std::optional<int64_t>> sizes;       // of each loop; none where it cannot be split
+  llvm::SmallVector<bool> isPartial;                     // of each operand
+  llvm::SmallVector<Split> splits;                       // of each loop
 };
 
 // The type of operand or result `index`, operands first.

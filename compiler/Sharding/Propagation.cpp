@@ -360,7 +360,7 @@ bool Propagation::settleStorage() {
     bool isFirst = demotions[state]++ == 0;
     if (isFirst && isSplit(stored))
       storage[state] = resolved(stored);
-    else if (isFirst && written.getPartialAxes().empty())
+    else if (isFirst && written.getPartialAxes().empty() && !written.hasBlocks())
       storage[state] = written;
     else
       storage[state] = whole(write.getValue().getType());

@@ -142,3 +142,14 @@ llvm::FailureOr<SmallVector<ReshardStep>> cleave::planReshard(ShardingAttr made,
     return mlir::failure();
   return Planner(made, used).run();
 }
+
+ShardingAttr cleave::withEqualBlocks(ShardingAttr made, ShardingAttr used) {
+  if (!made.hasBlocks() && !used.hasBlocks())
+    return made;
+  SmallVector<mlir::Attribute> dims(made.getDims().getValue());
+  for (int64_t dim = 0, rank = dims.size(); dim < rank; ++dim)
+    if (!used.getDimAxes(dim).empty() && made.getDimBlocks(dim) != used.getDimBlocks(dim))
+      dims[dim] = ShardingAttr::getDim(made.getContext(), 1, {});
+  return ShardingAttr::get(made.getContext(), mlir::ArrayAttr::get(made.getContext(), dims), made.getPartial(),
+                           made.getKind());
+}

@@ -12,6 +12,8 @@
 //   made [[], []], owner a     used [[], []]        broadcast a
 //   made [[], []]              used owner a         nothing: the owner has it
 //
+// Blocks (ShardingAttr) do not count here: a dimension of blocks is two, see Collectives::reshard.
+//
 // Dimensions keep the common prefix of their axes: only suffixes are gathered and appended, because a dimension's axes
 // are slowest first and so a suffix names neighbouring blocks. Slices come before reductions (fewer bytes), and
 // gathers last. Rejected: gather everything, then slice: simpler, but moves whole tensors where neighbours suffice.
@@ -36,6 +38,9 @@ struct ReshardStep {
 // The steps from `made` to `used`; empty when they are equal. Fails where no collective helps: `used` is partial over
 // an axis over which `made` is not, or combines by another kind.
 llvm::FailureOr<llvm::SmallVector<ReshardStep>> planReshard(ShardingAttr made, ShardingAttr used);
+
+// `made`, and whole in dimensions that both split in different blocks.
+ShardingAttr withEqualBlocks(ShardingAttr made, ShardingAttr used);
 
 } // namespace cleave
 

@@ -78,7 +78,7 @@ static llvm::SmallVector<llvm::StringRef> axisNames(ArrayAttr axes) {
   llvm::SmallVector<llvm::StringRef> names;
   if (axes)
     for (mlir::Attribute axis : axes)
-      if (auto name = llvm::dyn_cast<StringAttr>(axis)) // a list: see Kinds.h
+      if (auto name = llvm::dyn_cast<StringAttr>(axis)) // a list: see Kinds.h; a number: how many blocks
         names.push_back(name.getValue());
   return names;
 }
@@ -95,6 +95,30 @@ bool ShardingAttr::isReplicated() const {
 
 llvm::SmallVector<llvm::StringRef> ShardingAttr::getDimAxes(int64_t dim) const {
   return axisNames(llvm::cast<ArrayAttr>(getDims()[dim]));
+}
+
+static mlir::IntegerAttr blocksOf(mlir::Attribute list) {
+  auto axes = llvm::dyn_cast<ArrayAttr>(list);
+  return axes && !axes.empty() ? llvm::dyn_cast<mlir::IntegerAttr>(axes[0]) : mlir::IntegerAttr();
+}
+
+int64_t ShardingAttr::getDimBlocks(int64_t dim) const {
+  mlir::IntegerAttr blocks = blocksOf(getDims()[dim]);
+  return blocks ? blocks.getInt() : 1;
+}
+
+bool ShardingAttr::hasBlocks() const {
+  return llvm::any_of(getDims(), [](mlir::Attribute list) { return blocksOf(list) != nullptr; });
+}
+
+ArrayAttr ShardingAttr::getDim(mlir::MLIRContext *context, int64_t blocks, llvm::ArrayRef<llvm::StringRef> axes) {
+  mlir::Builder builder(context);
+  llvm::SmallVector<mlir::Attribute> list;
+  if (blocks > 1 && !axes.empty())
+    list.push_back(builder.getI64IntegerAttr(blocks));
+  for (llvm::StringRef axis : axes)
+    list.push_back(builder.getStringAttr(axis));
+  return builder.getArrayAttr(list);
 }
 
 llvm::SmallVector<llvm::StringRef> ShardingAttr::getPartialAxes() const { return axisNames(getPartial()); }
@@ -133,8 +157,15 @@ static mlir::LogicalResult verifyAxes(llvm::function_ref<mlir::InFlightDiagnosti
 mlir::LogicalResult ShardingAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, ArrayAttr dims,
                                          ArrayAttr partial, ReduceKind kind) {
   llvm::StringSet<> seen;
-  for (mlir::Attribute axes : dims)
+  for (mlir::Attribute axes : dims) {
+    if (mlir::IntegerAttr blocks = blocksOf(axes)) {
+      auto list = llvm::cast<ArrayAttr>(axes);
+      if (!blocks.getType().isSignlessInteger(64) || blocks.getInt() < 2 || list.size() < 2)
+        return emitError() << "a dimension's blocks are at least 2, before the axes that split them; got: " << axes;
+      axes = ArrayAttr::get(axes.getContext(), list.getValue().drop_front());
+    }
     if (mlir::failed(verifyAxes(emitError, axes, seen)))
       return mlir::failure();
+  }
   return partial ? verifyAxes(emitError, partial, seen, /*mayHaveOwner=*/true) : mlir::success();
 }

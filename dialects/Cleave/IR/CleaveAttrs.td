@@ -61,6 +61,8 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
     hold unreduced terms: the value is their sum (or max, min) over those axes.
     Example: `#cleave.sharding<[["dp"], []]>` splits dimension 0 of a matrix; `#cleave.sharding<[[], []], partial = ["dp"]>` is a weight
     gradient before its all-reduce.
+    A number before a dimension's axes cuts it into so many equal blocks first, of each of which a rank has its part. `#cleave.sharding<[[16, "dp"], []]>`
+    is what a reshape to 16*B rows makes of 16 x B, split over B; what a rank has is 16 * B/dp rows, in their order.
   }];
   let parameters = (ins "::mlir::ArrayAttr":$dims, OptionalParameter<"::mlir::ArrayAttr">:$partial,
                         DefaultValuedParameter<"ReduceKind", "ReduceKind::Sum">:$kind);
@@ -70,6 +72,11 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
     static ShardingAttr replicated(::mlir::MLIRContext *context, int64_t rank);
     bool isReplicated() const;
     ::llvm::SmallVector<::llvm::StringRef> getDimAxes(int64_t dim) const;
+    // How many blocks of the dimension are split, each by itself; 1 where the dimension is split as one.
+    int64_t getDimBlocks(int64_t dim) const;
+    bool hasBlocks() const;
+    // A dimension's entry in `dims`.
+    static ::mlir::ArrayAttr getDim(::mlir::MLIRContext *context, int64_t blocks, ::llvm::ArrayRef<::llvm::StringRef> axes);
     ::llvm::SmallVector<::llvm::StringRef> getPartialAxes() const;
     // The type one rank holds. Every split dimension must divide evenly (padding is made before, never here).
     ::mlir::RankedTensorType getLocalType(::mlir::RankedTensorType global, MeshAttr mesh) const;

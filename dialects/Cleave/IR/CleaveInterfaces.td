@@ -63,7 +63,10 @@ def PositionalOpInterface : OpInterface<"PositionalOpInterface"> {
     InterfaceMethod<[{Builds the op that makes the part of type `local` whose first element has the index `origin` (tensor<rank x i64>) in
       this op's result, and returns its result. Operands are the op's own: those of a split slice are local already.}],
       "::mlir::Value", "localize", (ins "::mlir::OpBuilder &":$builder, "::mlir::RankedTensorType":$local,
-                                        "::mlir::Value":$origin)>];
+                                        "::mlir::Value":$origin)>,
+    InterfaceMethod<[{Does the part depend on where it begins? Then it must be one piece of the whole; a slice's part may be taken out of several
+      blocks (ShardingAttr).}],
+      "bool", "dependsOnOrigin", (ins), "", "return true;">];
 }
 
 #endif

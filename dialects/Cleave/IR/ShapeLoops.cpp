@@ -177,3 +177,5 @@ mlir::Value IotaOp::localize(mlir::OpBuilder &builder, mlir::RankedTensorType lo
 mlir::Value SliceOp::localize(mlir::OpBuilder &builder, mlir::RankedTensorType local, mlir::Value) {
   return SliceOp::create(builder, getLoc(), local, getOperand(), getStarts(), local.getShape(), getSteps());
 }
+
+bool SliceOp::dependsOnOrigin() { return false; }

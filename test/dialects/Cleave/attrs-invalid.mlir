@@ -29,4 +29,16 @@ module attributes {s = #cleave.sharding<["dp"]>} {}
 
 // -----
 // expected-error @+1 {{a mesh axis is a string; got: 1 : i64}}
-module attributes {s = #cleave.sharding<[[1]]>} {}
+module attributes {s = #cleave.sharding<[["dp", 1]]>} {}
+
+// -----
+// expected-error @+1 {{a dimension's blocks are at least 2, before the axes that split them; got: [16]}}
+module attributes {s = #cleave.sharding<[[16]]>} {}
+
+// -----
+// expected-error @+1 {{a dimension's blocks are at least 2, before the axes that split them; got: [1, "dp"]}}
+module attributes {s = #cleave.sharding<[[1, "dp"]]>} {}
+
+// -----
+// expected-error @+1 {{a sharding uses each axis once; got: "dp" twice}}
+module attributes {s = #cleave.sharding<[[16, "dp"], ["dp"]]>} {}

@@ -31,6 +31,16 @@ GRAPHS = [
     ("reshape-rows", (8, 6), "s = Constant<value_ints = [-1, 3]>() a = Constant<value_ints = [1]>() r = Reshape(x, s) out = ReduceSum<keepdims = 0>(r, a)"),
     ("transposed-rows", (8, 3, 4), "t = Transpose<perm = [1, 0, 2]>(x) s = Constant<value_ints = [24, 4]>() r = Reshape(t, s) out = Softmax<axis = 0>(r)"),
     ("cut-batch", (8, 3, 4), "s = Constant<value_ints = [4, 2, 12]>() r = Reshape(x, s) t = Transpose<perm = [1, 0, 2]>(r) s3 = Constant<value_ints = [8, 12]>() out = Reshape(t, s3)"),
+    # the batch as a minor factor of a dimension, split in blocks
+    ("sequence-first", (8, 3, 4), "t = Transpose<perm = [1, 0, 2]>(x) s = Constant<value_ints = [-1, 4]>() r = Reshape(t, s) w = Transpose<perm = [1, 0]>(r) "
+     "g = MatMul(w, r) m = MatMul(r, g) b = Softmax<axis = 1>(m) s3 = Constant<value_ints = [3, -1, 4]>() u = Reshape(b, s3) out = Transpose<perm = [1, 0, 2]>(u)"),
+    ("cut-between-blocks", (8, 6, 4), "t = Transpose<perm = [1, 0, 2]>(x) s = Constant<value_ints = [-1, 4]>() r = Reshape(t, s) "
+     "s2 = Constant<value_ints = [2, -1, 4]>() u = Reshape(r, s2) out = Softmax<axis = 2>(u)"),
+    ("cut-inside-blocks", (8, 6, 4), "t = Transpose<perm = [1, 0, 2]>(x) s = Constant<value_ints = [-1, 4]>() r = Reshape(t, s) "
+     "s2 = Constant<value_ints = [24, -1, 4]>() u = Reshape(r, s2) out = Softmax<axis = 1>(u)"),
+    ("unlike-blocks", (8, 6, 4), "t = Transpose<perm = [1, 0, 2]>(x) s = Constant<value_ints = [-1, 4]>() a = Reshape(t, s) b = Reshape(x, s) "
+     "u = Transpose<perm = [2, 0, 1]>(x) c = Reshape(u, s) d = Sub(a, b) out = Mul(d, c)"),
+    ("blocks-and-columns", (8, 6, 4), "t = Transpose<perm = [1, 0, 2]>(x) s = Constant<value_ints = [-1, 4]>() a = Reshape(t, s) l, r = Split<axis = 1>(a) out = Mul(l, r)"),
     # parts of the batch
     ("slice", (8, 6), "a = Constant<value_ints = [1]>() b = Constant<value_ints = [7]>() c = Constant<value_ints = [0]>() d = Constant<value_ints = [2]>() out = Slice(x, a, b, c, d)"),
     ("pad", (8, 6), "p = Constant<value_ints = [1, 0, 2, 0]>() out = Pad(x, p)"),
