@@ -1,4 +1,5 @@
 // assign-shardings: runs the propagation and writes its answers into the IR.
+#include "compiler/Sharding/GatherNotes.h"
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/Passes.h"
 #include "compiler/Sharding/Propagation.h"
@@ -96,6 +97,7 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
   }
 
   void annotate(const Propagation &shardings, const Offload &stored) {
+    noteGathers(getOperation(), shardings);
     annotateOps(getOperation(), shardings);
     for (auto function : getOperation().getOps<mlir::func::FuncOp>())
       if (!function.isDeclaration())

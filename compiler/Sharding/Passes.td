@@ -9,6 +9,7 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     Before: step level, with `cleave.mesh`. After: every op that has operands or results has `cleave.sharding`, how its results are made, and `cleave.uses`, how
     it takes its operands; arguments and results of functions have `cleave.sharding`; states have `storage`, and `cleave.offloaded` where they are kept
     in host memory (Offload.h). Types are still global. Composites that normalize over a split dimension are decomposed.
+    A remark tells of each op that needs what is made of samples from all ranks (GatherNotes.h).
   }];
   let options = [ListOption<"dataAxes", "data-axes", "std::string", "mesh axes that split the batch, slowest first; dp and fsdp without it">,
                  Option<"fsdpStrategy", "fsdp-strategy", "std::string", "\"no-shard\"",

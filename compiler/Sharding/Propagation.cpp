@@ -57,14 +57,17 @@ static bool takesResiduals(FuncOp function) {
                       [&](unsigned i) { return function.getArgAttr(i, "cleave.residual") != nullptr; });
 }
 
-LogicalResult Propagation::propagate() {
+SmallVector<FuncOp> Propagation::inOrder() const {
   SmallVector<FuncOp> functions;
-  for (FuncOp function : module.getOps<FuncOp>())
+  for (FuncOp function : mlir::ModuleOp(module).getOps<FuncOp>())
     if (!function.isDeclaration())
       functions.push_back(function);
-  // Backward functions after the forward functions whose results they take.
   llvm::stable_sort(functions, [](FuncOp a, FuncOp b) { return !takesResiduals(a) && takesResiduals(b); });
-  for (FuncOp function : functions) {
+  return functions;
+}
+
+LogicalResult Propagation::propagate() {
+  for (FuncOp function : inOrder()) {
     if (mlir::failed(setArguments(function)))
       return failure();
     collectWishes(function);
@@ -117,18 +120,32 @@ static FuncOp forwardOf(FuncOp backward) {
   return module.lookupSymbol<FuncOp>(name.substr(0, at + 4));
 }
 
+// Where the forward function returns this residual, or null.
+static mlir::OpOperand *returnOf(mlir::BlockArgument argument) {
+  auto function = llvm::cast<FuncOp>(argument.getOwner()->getParentOp());
+  auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(argument.getArgNumber(), "cleave.residual");
+  FuncOp forward = residual ? forwardOf(function) : nullptr;
+  auto *terminator = forward ? forward.getBody().front().getTerminator() : nullptr;
+  if (!terminator || residual.getInt() < 0 || residual.getInt() >= terminator->getNumOperands())
+    return nullptr;
+  return &terminator->getOpOperand(residual.getInt());
+}
+
+Value Propagation::residualSource(mlir::BlockArgument argument) const {
+  mlir::OpOperand *result = returnOf(argument);
+  return result ? result->get() : Value();
+}
+
 LogicalResult Propagation::setArguments(FuncOp function) {
   for (mlir::BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual")) {
-      FuncOp forward = forwardOf(function);
-      auto *terminator = forward ? forward.getBody().front().getTerminator() : nullptr;
-      if (!terminator || residual.getInt() < 0 || residual.getInt() >= terminator->getNumOperands() ||
-          !used.contains(&terminator->getOpOperand(residual.getInt())))
+      mlir::OpOperand *result = returnOf(argument);
+      if (!result || !used.contains(result))
         return function.emitError("argument ")
                << index << " is residual " << residual.getInt()
                << ", which no forward function returns; expected @<chunk>.fwd to return it to @<chunk>.bwd";
-      made[argument] = used.lookup(&terminator->getOpOperand(residual.getInt()));
+      made[argument] = used.lookup(result);
       continue;
     }
     auto sharding = portSharding(function, argument.getType(), function.getArgAttr(index, "cleave.batch_dim"),

@@ -1,0 +1,111 @@
+#include "compiler/Sharding/GatherNotes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace cleave;
+using mlir::RankedTensorType;
+using mlir::Value;
+using mlir::func::FuncOp;
+
+namespace {
+
+// All that one op of the model gathers in a step.
+struct Gathers {
+  RankedTensorType type; // of the first
+  llvm::SetVector<llvm::StringRef> axes;
+  int64_t bytes = 0; // sent by a rank
+};
+
+class GatherFinder {
+public:
+  GatherFinder(mlir::ModuleOp module, const Propagation &shardings)
+      : module(module), mesh(module->getAttrOfType<MeshAttr>("cleave.mesh")), shardings(shardings) {}
+
+  void run() {
+    for (FuncOp function : shardings.inOrder()) {
+      findSamples(function);
+      if (int64_t times = timesPerStep(function))
+        find(function, times);
+    }
+    for (const auto &[place, gathers] : found)
+      mlir::emitRemark(place.first)
+          << place.second << " needs all samples: " << gathers.type << " is gathered over "
+          << llvm::join(gathers.axes.getArrayRef(), ", ") << ", " << gathers.bytes
+          << " bytes sent by a rank a step, and what follows is computed by all ranks for the "
+             "whole batch; an op that works along other dimensions than the batch's gathers "
+             "nothing";
+  }
+
+private:
+  // @evaluate is no part of a step. With several micro-batches the first has functions of its own.
+  int64_t timesPerStep(FuncOp function) const {
+    auto count = module->getAttrOfType<mlir::IntegerAttr>("cleave.micro_batches");
+    int64_t microBatches = count ? count.getInt() : 1;
+    llvm::StringRef name = function.getName();
+    if (name == "evaluate")
+      return 0;
+    if (microBatches == 1 || name.ends_with(".first"))
+      return 1;
+    return microBatches - 1;
+  }
+
+  // Inputs with a batch and residuals made of such, and what is computed of them.
+  void findSamples(FuncOp function) {
+    for (mlir::BlockArgument argument : function.getArguments()) {
+      Value source = shardings.residualSource(argument);
+      if (source ? isOfSamples.contains(source)
+                 : function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim") != nullptr)
+        isOfSamples.insert(argument);
+    }
+    for (mlir::Operation &op : function.getBody().front())
+      if (llvm::any_of(op.getOperands(), [&](Value operand) { return isOfSamples.contains(operand); }))
+        isOfSamples.insert_range(op.getResults());
+  }
+
+  void find(FuncOp function, int64_t times) {
+    llvm::DenseSet<std::pair<Value, mlir::Attribute>> forms; // each is made once
+    for (mlir::Operation &op : function.getBody().front())
+      for (mlir::OpOperand &operand : op.getOpOperands()) {
+        ShardingAttr used = shardings.getUsed(operand);
+        if (isOfSamples.contains(operand.get()) && forms.insert({operand.get(), used}).second)
+          count(&op, operand.get(), used, times);
+      }
+  }
+
+  void count(mlir::Operation *op, Value value, ShardingAttr used, int64_t times) {
+    auto type = llvm::cast<RankedTensorType>(value.getType());
+    ShardingAttr at = shardings.getMade(value);
+    for (ShardingAttr next : {withEqualBlocks(at, used), used}) {
+      auto steps = planReshard(at, next);
+      if (mlir::failed(steps))
+        return; // an error behind this pass
+      int64_t local = byteSize(at.getLocalType(type, mesh));
+      for (const ReshardStep &step : *steps) {
+        int64_t parts = 1;
+        for (llvm::StringRef axis : step.axes)
+          parts *= mesh.getSize(axis);
+        if (step.kind == ReshardKind::AllGather || step.kind == ReshardKind::AllToAll) {
+          Gathers &gathers = found[{op->getLoc(), op->getName().getStringRef()}];
+          gathers.type = gathers.type ? gathers.type : type;
+          gathers.axes.insert_range(step.axes);
+          gathers.bytes += times * (parts - 1) * local;
+        }
+        local = byteSize(step.result.getLocalType(type, mesh));
+      }
+      at = next;
+    }
+  }
+
+  mlir::ModuleOp module;
+  MeshAttr mesh;
+  const Propagation &shardings;
+  llvm::DenseSet<Value> isOfSamples;
+  llvm::MapVector<std::pair<mlir::Location, llvm::StringRef>, Gathers> found;
+};
+
+} // namespace
+
+void cleave::noteGathers(mlir::ModuleOp module, const Propagation &shardings) { GatherFinder(module, shardings).run(); }
