@@ -225,30 +225,37 @@ private:
   }
 
   std::vector<Stretch> cutAtoms() const {
-    std::vector<Stretch> atoms;
-    for (Stretch atom : narrow.cut(all, 0)) {
-      std::vector<Stretch> parts;
-      if (2 * narrow.layersIn(atom) > narrow.layersIn(all))
-        parts = cutAgain(atom);
-      if (parts.empty())
-        parts.push_back(atom);
-      atoms.insert(atoms.end(), parts.begin(), parts.end());
-    }
+    std::vector<Stretch> atoms = narrow.cut(all, 0);
+    for (Stretch atom : std::vector<Stretch>(atoms))
+      if (narrow.layersIn(atom) >= kLargeAtom)
+        cutAgain(atoms, atom);
     return atoms;
   }
 
-  // The parts of a large atom where that shows a repetition of most of its layers; none if nothing does.
-  std::vector<Stretch> cutAgain(Stretch atom) const {
-    int layers = narrow.layersIn(atom);
-    for (int ignored = 1; ignored <= kMaxIgnored && layers >= kLargeAtom; ++ignored) {
-      std::vector<Stretch> parts = narrow.cut(atom, ignored);
-      int repeatedLayers = 0;
-      for (const Repetition &one : RepetitionFinder(narrow, parts).find())
-        repeatedLayers += one.layers;
-      if (2 * repeatedLayers >= layers)
-        return parts;
+  // Puts the parts of a large atom in its place where most of its layers then belong to a repetition, which may go on
+  // beside the atom: behind the last use of the encoder's result a decoder is narrow.
+  void cutAgain(std::vector<Stretch> &atoms, Stretch atom) const {
+    int before = repeatedLayers(atoms);
+    for (int ignored = 1; ignored <= kMaxIgnored; ++ignored) {
+      std::vector<Stretch> parts;
+      for (Stretch other : atoms)
+        if (other.first != atom.first)
+          parts.push_back(other);
+        else
+          for (Stretch part : narrow.cut(atom, ignored))
+            parts.push_back(part);
+      if (2 * (repeatedLayers(parts) - before) >= narrow.layersIn(atom)) {
+        atoms = std::move(parts);
+        return;
+      }
     }
-    return {};
+  }
+
+  int repeatedLayers(const std::vector<Stretch> &atoms) const {
+    int layers = 0;
+    for (const Repetition &one : RepetitionFinder(narrow, atoms).find())
+      layers += one.layers;
+    return layers;
   }
 
   // One segment a layer: cut where the width is least between a layer and the next, as late as possible.

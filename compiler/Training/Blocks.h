@@ -18,10 +18,10 @@
 //    block that changes sizes.
 // 3. What is left (embedding, stem, final norm, head, loss) belongs to no block.
 //
-// An atom that holds more than half of the layers is cut again without counting the value that lives longest (two,
-// three), if a repetition shows: between the layers of a decoder, the encoder's result always crosses too. If less than
-// half of the layers are in blocks (an MLP, a plain CNN), the blocks are segments of one layer each, cut where the
-// width is least, all ops being in one.
+// An atom of many layers is cut again without counting the value that lives longest (two, three), if that makes most of
+// them part of a repetition: between the layers of a decoder the encoder's result crosses too, and between those of an
+// encoder perhaps a bias by position. If less than half of the layers are in blocks (an MLP, a plain CNN), the blocks
+// are segments of one layer each, cut where the width is least, all ops being in one.
 //
 // Rejected: names (`h.3.ln_1`), which exporters change; asking for isomorphic subgraphs in general, which is expensive
 // and finds too much (heads, gates). The order of the list must be topological and is taken as the order in which the

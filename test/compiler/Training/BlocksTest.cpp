@@ -116,6 +116,36 @@ TEST(Blocks, LayersOfEncoderAndDecoder) {
   EXPECT_EQ(m.begins(), begins);
 }
 
+// T5: a bias by position, made of the inputs' mask too, runs beside the encoder up to its last attention, and the
+// encoder's result beside the decoder up to its last. What follows is narrow, and belongs to the last layer all the
+// same.
+TEST(Blocks, LayersOfT5) {
+  for (int encoderLayers : {2, 3, 8}) {
+    ModelBuilder m;
+    std::vector<int> begins;
+    auto biased = [&](int x, int bias) {
+      int q = m.layer(10, {x}), k = m.layer(11, {x}), v = m.layer(12, {x});
+      return m.layer(13, {m.op(21, {m.op(22, {m.op(20, {q, k}), bias}), v})});
+    };
+    int memory = m.layer(1, {}), bias = m.op(6, {m.layer(3, {})});
+    for (int i = 0; i < encoderLayers; ++i) {
+      begins.push_back(m.size());
+      memory = m.add(memory, biased(m.norm(memory), bias));
+      memory = m.add(memory, m.mlp(m.norm(memory)));
+    }
+    memory = m.norm(memory);
+    int x = m.layer(2, {});
+    for (int i = 0; i < 2; ++i) {
+      begins.push_back(m.size());
+      x = m.add(x, m.attention(m.norm(x), 50));
+      x = m.add(x, m.crossAttention(m.norm(x), memory));
+      x = m.add(x, m.mlp(m.norm(x), 50));
+    }
+    m.op(90, {m.layer(4, {m.norm(x)})});
+    EXPECT_EQ(m.begins(), begins) << encoderLayers;
+  }
+}
+
 // Nothing is repeated but the residual form: each block for itself, those that change sizes too.
 TEST(Blocks, BlocksOfAResidualNetwork) {
   ModelBuilder m;
