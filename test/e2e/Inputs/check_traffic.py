@@ -1,6 +1,6 @@
 """Bytes sent by a rank in one step: as the plan says, as counted in a run, and as the formula of the ring has them.
 
-  check_traffic.py PROGRAM INSPECT.json
+  check_traffic.py PROGRAM INSPECT.json [CASE]
 """
 import json
 import pathlib
@@ -24,7 +24,7 @@ def counted_bytes(program, folder, steps=4, case="gpt-nano"):
 
 
 def main():
-    program, inspected = sys.argv[1], json.loads(pathlib.Path(sys.argv[2]).read_text())
+    program, inspected, case = sys.argv[1], json.loads(pathlib.Path(sys.argv[2]).read_text()), (sys.argv[3:] or ["gpt-nano"])[0]
     ranks = inspected["ranks"]
     step = next(p for p in inspected["programs"] if p["name"] == "train_step")
     gradients = inspected["state"]["gradient"]
@@ -33,7 +33,7 @@ def main():
     if step["sent_bytes"] != expected:
         sys.exit(f"the plan sends {step['sent_bytes']} bytes, the ring needs {expected}")
     with tempfile.TemporaryDirectory() as folder:
-        counted = counted_bytes(program, pathlib.Path(folder))
+        counted = counted_bytes(program, pathlib.Path(folder), case=case)
     if counted != {expected}:
         sys.exit(f"counted {sorted(counted)} bytes in the steps, planned {expected}")
     print(f"{expected} bytes a step: planned, counted, and 2 (N - 1) / N of {gradients} + {scalars}")

@@ -20,7 +20,11 @@ CASES = {
                    "token_type_ids": ("int", (32,), 2), "labels": ("int", (), 2)}),
     "t5-tiny": ("test/models/t5-tiny/t5-tiny.torchscript.onnx", 4,
                 {"input_ids": ("int", (24,), 256), "attention_mask": ("prefix", (24,), None), "labels": ("padded", (16,), 256)}),
+    "encoder-batch-first": ("test/models/encoder-batch-first/encoder-batch-first.torchscript.onnx", 8,
+                            {"tokens": ("int", (16,), 256), "labels": ("int", (), 4)}),
 }
+# Recorded, but no models of the full matrix.
+BESIDE_MATRIX = ["encoder-batch-first"]
 
 # Data for runs whose losses nobody records.
 UNRECORDED = {
