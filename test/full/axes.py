@@ -4,10 +4,13 @@
              PyTorch's own error in that precision gives (test/e2e/Inputs/compare_losses.py)
   same       the same programs under adamw x VARIANTS, which change how a step is computed and not what: every loss and every byte
              of state equal
+  mutual     MODELS x OPTIMIZERS, trained on 1, 2 and 4 ranks at the same global batch: their losses against each other, within 4 times
+             the spread of PyTorch's runs with permuted sums (test/e2e/Inputs/mutual_losses.py)
   infer      every model x INFERENCE_LAYOUTS: against onnxruntime
   commands   whatever else is too slow for the gate
 
-The gate runs a subset of train and same in which every pair of values of two axes appears (pairwise.py; PAIRWISE).
+The gate runs a subset of train and same in which every pair of values of two axes appears (pairwise.py; PAIRWISE), and mutual of
+MUTUAL_GATE.
 """
 import pathlib
 import sys
@@ -81,6 +84,10 @@ VARIANTS = {
     "no-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "none"), tuple(GATHERED)),
     "late-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "post"), tuple(GATHERED)),
 }
+
+# With --loss-average global, which is the default, and --batch-norm sync, where there is any.
+MUTUAL_LAYOUTS = ["dp1", "dp2", "dp4"]
+MUTUAL_GATE = ["mlp", "mnist-cnn-no-dropout", "gpt-nano"]
 
 INFERENCE_LAYOUTS = {"one": [], "dp2": ["--mesh", "dp=2"]}
 

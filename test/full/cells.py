@@ -6,6 +6,7 @@ from typing import Callable
 import axes
 import compare_all
 import compare_losses
+import mutual_losses
 import pairwise
 from axes import INPUTS, ROOT
 from outcomes import MODELS, Configuration, Failed, said
@@ -103,7 +104,7 @@ def training_cells():
 
 
 def pairwise_cells():
-    """What the gate runs of them: a variant's program is compared with the plain one, whose losses are compared with the recording."""
+    """What the gate runs of these: a variant's program is compared with the plain one, whose losses are compared with the recording."""
 
     def exists(combination):
         model, layout, optimizer, precision, variant = combination
@@ -113,6 +114,30 @@ def pairwise_cells():
     for combination in pairwise.cover(axes.PAIRWISE, exists):
         names |= {training_cell(*combination).name, training_cell(*combination[:4]).name}
     return [cell for cell in training_cells() if cell.name in names]
+
+
+def mutually_equal(model, optimizer):
+    def decide(workshop, worker):
+        record = compare_losses.recorded(INPUTS / axes.PRECISIONS["f32"].recording, model, optimizer)
+        runs = {layout: workshop.outcome(Configuration(model, layout, optimizer, "f32"), worker)["losses"]
+                for layout in axes.MUTUAL_LAYOUTS}
+        worst, reason = mutual_losses.judge(runs, record)
+        if reason:
+            raise Failed(reason)
+        return f"largest difference of two layouts {worst:.2f} of what is allowed"
+
+    return decide
+
+
+def mutual_cells(models):
+    for model in models:
+        if all(axes.trains(model, layout, "f32") for layout in axes.MUTUAL_LAYOUTS):
+            for optimizer in axes.OPTIMIZERS:
+                yield Cell(f"mutual/{model}/{optimizer}", mutually_equal(model, optimizer), 1800, usual=10)
+
+
+def gate_cells():
+    return [*pairwise_cells(), *mutual_cells(axes.MUTUAL_GATE)]
 
 
 # Everything else
@@ -165,4 +190,4 @@ def command_cells():
 
 
 def all_cells():
-    return [*training_cells(), *inference_cells(), *memory_cells(), *command_cells()]
+    return [*training_cells(), *mutual_cells(axes.MODELS), *inference_cells(), *memory_cells(), *command_cells()]

@@ -114,7 +114,7 @@ class Run:
 
 def main():
     options = arguments()
-    every = list(cells.pairwise_cells()) if options.pairwise else cells.all_cells()
+    every = cells.gate_cells() if options.pairwise else cells.all_cells()
     chosen = [cell for cell in every if any(fnmatch.fnmatchcase(cell.name, pattern) for pattern in options.patterns)]
     if not chosen:
         sys.exit(f"no cell is called {' or '.join(options.patterns)}; run.py --list prints all")

@@ -36,10 +36,10 @@ def run_quietly(command):
     subprocess.run(command, check=True, timeout=900, stdout=subprocess.DEVNULL)
 
 
-def losses_of(program, case, rate, options, folder, run=run_quietly):
+def losses_of(program, case, rate, options, folder, run=run_quietly, data=None):
     """Of the case's steps; the folder gets the data, the metrics and, below checkpoints, the state at the end."""
     command = [program, "train", "--steps", str(training_cases.STEPS), "--lr", str(rate), "--no-shuffle", *options]
-    for name, array in training_cases.data(case).items():
+    for name, array in (data or training_cases.data(case)).items():
         path = folder / f"{name}.npy"
         np.save(path, array)
         command += ["--data", f"{name}={path}"]
