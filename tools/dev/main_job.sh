@@ -6,7 +6,16 @@ out=${1:?usage: tools/dev/main_job.sh OUT STEPS}
 steps=${2:?usage: tools/dev/main_job.sh OUT STEPS}
 
 say() { printf '\n== %s\n' "$*"; }
-run() { printf '$ %s\n' "$*"; "$@"; }
+# Says a command as one would type it, and runs it.
+run() {
+  local line="$" part
+  for part in "$@"; do
+    case $part in *[!A-Za-z0-9_./:=,+-]* | "") part=${part@Q} ;; esac
+    line+=" $part"
+  done
+  printf '%s\n' "$line"
+  "$@"
+}
 
 model=examples/gpt-nano/gpt-nano.onnx
 mkdir -p "$out"
