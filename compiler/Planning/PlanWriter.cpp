@@ -65,6 +65,7 @@ private:
   std::unique_ptr<fb::PlanT> result = std::make_unique<fb::PlanT>();
   fb::PlanT &plan = *result;
   llvm::StringMap<int64_t> indices; // symbol -> position in the table of its kind
+  llvm::StringMap<int64_t> groups;  // the same, of groups alone
   llvm::StringMap<uint16_t> regions;
   llvm::StringMap<uint8_t> streams;
   llvm::StringMap<uint32_t> axisIndices;
@@ -185,7 +186,7 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
         return success();
       })
       .Case([&](GroupOp group) {
-        indices[group.getSymName()] = plan.groups.size();
+        groups[group.getSymName()] = indices[group.getSymName()] = plan.groups.size();
         plan.groups.push_back(std::make_unique<fb::GroupT>());
         plan.groups.back()->axes = axes(group.getAxes());
         return success();
@@ -289,9 +290,10 @@ LogicalResult PlanWriter::writeInstruction(InstructionOpInterface op, fb::Instru
       return op->emitOpError("expected a region; got: ") << buffer.getRegion();
     uint16_t shareOf = 0;
     if (FlatSymbolRefAttr group = buffer.getGroup()) {
-      if (!module.lookupSymbol<GroupOp>(group.getAttr()) || !indices.count(group.getValue()))
+      auto found = groups.find(group.getValue());
+      if (found == groups.end())
         return op->emitOpError("expected a group; got: ") << group;
-      shareOf = indices.lookup(group.getValue()) + 1;
+      shareOf = found->second + 1;
     }
     result.buffers.emplace_back(buffer.getOffset(), buffer.getBytes(), region->second,
                                 static_cast<fb::Access>(buffer.getAccess()), shareOf, buffer.getStride());

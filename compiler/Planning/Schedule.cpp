@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace cleave::plan {
@@ -19,20 +20,67 @@ bool conflict(const Step &a, const Step &b, bool countScratch) {
   return false;
 }
 
-void hoistSteps(std::vector<Step> &steps) {
-  for (size_t i = 0; i < steps.size(); ++i) {
-    if (!steps[i].early)
-      continue;
-    size_t to = i;
-    const std::vector<size_t> &after = steps[i].after;
-    while (to > 0 && !conflict(steps[to - 1], steps[i], /*countScratch=*/false) &&
-           std::find(after.begin(), after.end(), steps[to - 1].payload) == after.end())
-      --to;
-    while (to < i && steps[to].early)
-      ++to;
-    std::rotate(steps.begin() + to, steps.begin() + i, steps.begin() + i + 1);
+namespace {
+
+// The order is a sequence of runs: a step that is not early, and the early ones that stand right behind it. An early
+// step comes last in the run of the last step that it must follow, which its roots and `after` tell: walking up to that
+// step would take quadratic time where everything is early, as in a plan of many units and offloaded states.
+class Hoisting {
+public:
+  explicit Hoisting(std::vector<Step> &steps) : steps_(steps) {}
+
+  void run() {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (!steps_[i].early)
+        runs_.emplace_back();
+      add(i, steps_[i].early && steps_[i].kind != StepKind::Barrier ? runFor(steps_[i]) : runs_.size() - 1);
+    }
+    std::vector<Step> ordered;
+    ordered.reserve(steps_.size());
+    for (const std::vector<size_t> &run : runs_)
+      for (size_t i : run)
+        ordered.push_back(std::move(steps_[i]));
+    steps_ = std::move(ordered);
   }
-}
+
+private:
+  struct User {
+    const RootUse *use;
+    size_t run;
+  };
+
+  size_t runFor(const Step &step) const {
+    size_t run = lastBarrier_;
+    for (const RootUse &use : step.uses)
+      if (auto users = usersOf_.find(use.root); users != usersOf_.end())
+        for (const User &user : users->second)
+          if (user.run > run && use.conflictsWith(*user.use) && !(use.scratch && user.use->scratch))
+            run = user.run;
+    for (size_t payload : step.after)
+      if (auto found = runOf_.find(payload); found != runOf_.end())
+        run = std::max(run, found->second);
+    return run;
+  }
+
+  void add(size_t i, size_t run) {
+    runs_[run].push_back(i);
+    runOf_[steps_[i].payload] = run;
+    if (steps_[i].kind == StepKind::Barrier)
+      lastBarrier_ = run;
+    for (const RootUse &use : steps_[i].uses)
+      usersOf_[use.root].push_back({&use, run});
+  }
+
+  std::vector<Step> &steps_;
+  std::vector<std::vector<size_t>> runs_ = std::vector<std::vector<size_t>>(1); // the first one has early steps alone
+  std::unordered_map<unsigned, std::vector<User>> usersOf_;
+  std::unordered_map<size_t, size_t> runOf_; // of a payload
+  size_t lastBarrier_ = 0;
+};
+
+} // namespace
+
+void hoistSteps(std::vector<Step> &steps) { Hoisting(steps).run(); }
 
 namespace {
 

@@ -79,6 +79,7 @@ private:
   void mergeSiblings();
   bool tryMerge(unsigned a, unsigned b);
   std::optional<unsigned> placeFor(unsigned earlier, unsigned later);
+  bool movesDown(unsigned earlier, unsigned later);
   bool haveSpace(ArrayRef<unsigned> ops);
   Group toGroup(const Node &node);
 
@@ -87,25 +88,42 @@ private:
   DenseMap<Operation *, unsigned> positions;
   DenseMap<Operation *, unsigned> owner; // of fusible ops
   DenseMap<Operation *, LoopNest> nests;
+  DenseMap<Operation *, Operation *> inTheWay; // of an op's users, the one that was found last
   std::vector<Node> nodes;
 };
 
 } // namespace
 
+// Whether nobody needs the earlier node's results before the later one. A scalar of which all updates take some is
+// asked about once for each of them, so the user that was in the way is remembered.
+bool Grouper::movesDown(unsigned earlier, unsigned later) {
+  unsigned back = nodes[later].place;
+  auto isInTheWay = [&](Operation *user) {
+    return !contains(earlier, user) && !contains(later, user) && placeOf(user) <= back;
+  };
+  for (unsigned position : nodes[earlier].ops) {
+    Operation *&last = inTheWay[ops[position]];
+    if (last && isInTheWay(last))
+      return false;
+    for (Operation *user : ops[position]->getUsers())
+      if (Operation *inBlock = block.findAncestorOpInBlock(*user); inBlock && isInTheWay(inBlock)) {
+        last = inBlock;
+        return false;
+      }
+  }
+  return true;
+}
+
 // Where the union can stand, if anywhere.
 std::optional<unsigned> Grouper::placeFor(unsigned earlier, unsigned later) {
   unsigned front = nodes[earlier].place, back = nodes[later].place;
-  bool movesDown = true, movesUp = true;
-  for (unsigned position : nodes[earlier].ops)
-    for (Operation *user : ops[position]->getUsers())
-      if (Operation *inBlock = block.findAncestorOpInBlock(*user))
-        movesDown &= contains(earlier, inBlock) || contains(later, inBlock) || placeOf(inBlock) > back;
+  if (movesDown(earlier, later))
+    return back;
+  bool movesUp = true;
   for (unsigned position : nodes[later].ops)
     for (Value operand : ops[position]->getOperands())
       if (Operation *producer = operand.getDefiningOp(); producer && producer->getBlock() == &block)
         movesUp &= contains(earlier, producer) || contains(later, producer) || placeOf(producer) < front;
-  if (movesDown)
-    return back;
   return movesUp ? std::optional(front) : std::nullopt;
 }
 

@@ -1,8 +1,11 @@
 #include "compiler/Planning/Schedule.h"
 #include "compiler/Planning/Liveness.h"
 
-#include <gtest/gtest.h>
+#include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <random>
 #include <string>
 
 namespace cleave::plan {
@@ -48,6 +51,43 @@ TEST(Schedule, StagingDoesNotHoldACollectiveBack) {
                              work(1, {updates(0), staging}, 3, true)};
   hoistSteps(steps);
   EXPECT_EQ(text(steps), "c0 r3 c1 r2");
+}
+
+// What hoistSteps does, as its header says it: each early step walks up, one step at a time.
+void walkUp(std::vector<Step> &steps) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    size_t to = i;
+    auto isBefore = [&](const Step &step) {
+      return conflict(step, steps[i], /*countScratch=*/false) || llvm::is_contained(steps[i].after, step.payload);
+    };
+    while (steps[i].early && to > 0 && !isBefore(steps[to - 1]))
+      --to;
+    while (to < i && steps[to].early)
+      ++to;
+    std::rotate(steps.begin() + to, steps.begin() + i, steps.begin() + i + 1);
+  }
+}
+
+TEST(Schedule, HoistsAsByWalking) {
+  std::mt19937 random(7);
+  auto below = [&](unsigned end) { return static_cast<unsigned>(random() % end); };
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Step> steps;
+    for (unsigned payload = 0; payload < 40; ++payload) {
+      std::vector<RootUse> uses;
+      for (unsigned use = below(3); use > 0; --use)
+        uses.push_back({below(8), 64 * below(3), 64, below(2) == 0, below(2) == 0, below(4) == 0});
+      steps.push_back(work(below(2), std::move(uses), payload, below(2) == 0));
+      if (below(10) == 0)
+        steps.back().after.push_back(below(40));
+      if (below(20) == 0)
+        steps.back().kind = StepKind::Barrier;
+    }
+    std::vector<Step> expected = steps;
+    walkUp(expected);
+    hoistSteps(steps);
+    ASSERT_EQ(text(steps), text(expected)) << round;
+  }
 }
 
 TEST(Schedule, OrdersConflictsOnce) {
