@@ -3,6 +3,7 @@
 #include "compiler/Codegen/Host/HostCodegen.h"
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Driver/Batch.h"
+#include "compiler/Driver/InputNeeds.h"
 #include "compiler/Driver/Linker.h"
 #include "compiler/Driver/LossProbe.h"
 #include "compiler/Driver/Lowering.h"
@@ -94,8 +95,8 @@ private:
   TargetDescription target;
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
-  std::map<std::string, std::string> ranges; // properties of the plan
-  mlir::OwningOpRef<mlir::ModuleOp> kernels; // kernels form
+  std::map<std::string, std::string> ranges, needs; // properties of the plan
+  mlir::OwningOpRef<mlir::ModuleOp> kernels;        // kernels form
 };
 
 std::string Compilation::output() const {
@@ -206,6 +207,8 @@ llvm::Error Compilation::import() {
     log << "note: " << note << "\n";
 
   noteRanges();
+  if (!options.train)
+    needs = inputNeeds(*model.module);
   std::vector<mlir::Attribute> names;
   std::vector<int64_t> sizes;
   llvm::SmallVector<mlir::StringAttr> axes;
@@ -267,6 +270,7 @@ plan::PlanningOptions Compilation::planningOptions() {
   planning.offloadResiduals = llvm::cantFail(parseOffload(options.offload)).activations;
   planning.shareGathers = llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)) == FsdpStrategy::ShardGradOp;
   planning.properties.insert(ranges.begin(), ranges.end());
+  planning.properties.insert(needs.begin(), needs.end());
   // What inspect says of kernels in these types.
   for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
     planning.properties[std::string("kernels.") + rt::fb::EnumNameDType(type)] =

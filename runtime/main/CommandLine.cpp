@@ -127,7 +127,8 @@ struct Parser {
     evaluate = app.add_subcommand("evaluate", "Loss and accuracy on data");
     generate = app.add_subcommand("generate", "Write text with a byte-level language model");
     inspect = app.add_subcommand("inspect", "What the plan holds: memory, traffic, instructions");
-    addList(*infer, "--input", result.inputs, "INPUT=FILE: the data of an input; once per input");
+    addList(*infer, "--input", result.inputs,
+            "INPUT=FILE: the data of an input; once per input that the outputs depend on");
     addList(*infer, "--output", result.outputs, "OUTPUT=FILE.npy: where an output goes");
     addSessionOptions(*infer, result.session);
     addTrain(*train, result);

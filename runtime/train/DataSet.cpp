@@ -15,9 +15,9 @@ std::vector<std::string> inputNames(const fb::Program &program) {
   return names;
 }
 
-// One spec per input, in the order of the inputs.
+// One spec per input, in the order of the inputs; without files where it is spared.
 Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::string> &texts,
-                  std::vector<DataSpec> *result) {
+                  const std::vector<bool> &spared, std::vector<DataSpec> *result) {
   std::vector<DataSpec> specs(names.size());
   for (const std::string &text : texts) {
     DataSpec spec;
@@ -35,7 +35,7 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
   }
   std::vector<std::string> missing;
   for (size_t i = 0; i < names.size(); ++i)
-    if (specs[i].files.empty())
+    if (specs[i].files.empty() && (spared.empty() || !spared[i]))
       missing.push_back(names[i]);
   if (!missing.empty())
     return invalidArgument("no data for input " + joinNames(missing) + "; write " + missing[0] + "=FILE");
@@ -63,20 +63,22 @@ Status matchSamples(const DataSpec &specA, const DataSource &a, const DataSpec &
 } // namespace
 
 Status DataSet::open(const fb::Program &program, const std::vector<std::string> &texts, const char *option,
-                     DataSet *result) {
+                     DataSet *result, const std::vector<bool> &spared) {
   std::vector<DataSpec> specs;
-  CLEAVE_TRY(matchSpecs(inputNames(program), texts, &specs).in(option));
+  CLEAVE_TRY(matchSpecs(inputNames(program), texts, spared, &specs).in(option));
   DataSet data;
   data.sources.resize(specs.size());
   bool batched = false;
   for (size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].files.empty())
+      continue;
     InputType type;
     CLEAVE_TRY(inputType(*program.inputs()->Get(i), &type).in(option));
     CLEAVE_TRY(DataSource::open(specs[i], type, &data.sources[i]).in(option));
     if (!type.batched)
       continue;
     for (size_t other = 0; other < i; ++other)
-      if (data.sources[other].input().batched)
+      if (data.sources[other].isOpen() && data.sources[other].input().batched)
         CLEAVE_TRY(matchSamples(specs[other], data.sources[other], specs[i], data.sources[i]).in(option));
     uint64_t samples = data.sources[i].samples();
     data.samples = batched ? std::min(data.samples, samples) : samples;

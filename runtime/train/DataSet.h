@@ -13,9 +13,10 @@ struct DataSet {
   std::vector<DataSource> sources;
   uint64_t samples = 0; // what all batched inputs have: the least of them
 
-  // `option` ("--data") is named in messages. Every input needs a spec, every spec an input.
+  // `option` ("--data") is named in messages. Every spec needs an input, and every input a spec, but for those that are
+  // `spared` (by their place; empty: none): their source is not open where they have none.
   static Status open(const fb::Program &program, const std::vector<std::string> &specs, const char *option,
-                     DataSet *result);
+                     DataSet *result, const std::vector<bool> &spared = {});
 };
 
 // Copies global batches into the frames of a program's inputs, on all local ranks.

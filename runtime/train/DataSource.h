@@ -32,6 +32,8 @@ class DataSource {
 public:
   static Status open(const DataSpec &spec, const InputType &input, DataSource *result);
 
+  // Whether there are data: an input that nothing asked for depends on may have none.
+  bool isOpen() const { return !pieces_.empty(); }
   const InputType &input() const { return input_; }
   uint64_t samples() const { return samples_; }
   uint64_t stride() const { return stride_; } // elements from one sample to the next

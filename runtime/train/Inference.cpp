@@ -41,9 +41,7 @@ Status checkWhole(const std::string &name, uint64_t samples, uint64_t globalBatc
       std::to_string(globalBatch) + " samples, leave this output away, or compile the " + "model for another batch");
 }
 
-// `globalBatch` is 0 where no input has a batch dimension.
-Status openOutput(const fb::Program &program, const std::string &text, uint64_t samples, uint64_t globalBatch,
-                  Output *output) {
+Status nameOutput(const fb::Program &program, const std::string &text, Output *output) {
   size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
     return invalidArgument("'" + text + "': expected OUTPUT=FILE.npy");
@@ -59,6 +57,12 @@ Status openOutput(const fb::Program &program, const std::string &text, uint64_t 
   std::string extension = std::filesystem::path(output->path).extension().string();
   if (!extension.empty() && extension != ".npy")
     return invalidArgument("'" + text + "': only .npy files are written; name it FILE.npy");
+  return Status::ok();
+}
+
+// `globalBatch` is 0 where no input has a batch dimension.
+Status sizeOutput(uint64_t samples, uint64_t globalBatch, Output *output) {
+  std::string name = output->port->name()->str();
   if (output->port->batch_dim() > 0)
     return invalidArgument("output '" + name + "' has its batch dimension at " +
                            std::to_string(output->port->batch_dim()) + "; only 0 can be written");
@@ -78,6 +82,31 @@ Status openOutput(const fb::Program &program, const std::string &text, uint64_t 
     output->bytes.resize(output->sampleBytes);
   }
   return Status::ok();
+}
+
+// Inputs that no wanted output depends on, as the compiler says it (the plan's properties `needs.OUTPUT`): whatever
+// they hold, the outputs are the same, so zeros do. None where no other input would tell how many samples there are.
+std::vector<bool> sparedInputs(const fb::Plan &plan, const fb::Program &program, const std::vector<Output> &outputs) {
+  std::vector<bool> spared(lengthOf(program.inputs()), true);
+  for (const Output &output : outputs) {
+    const fb::Property *needs = nullptr;
+    for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
+      if (textOf(plan.properties()->Get(i)->key()) == "needs." + output.port->name()->str())
+        needs = plan.properties()->Get(i);
+    if (!needs)
+      return {}; // it depends on all
+    std::string list = "," + needs->value()->str() + ",";
+    for (size_t i = 0; i < spared.size(); ++i)
+      if (list.find("," + program.inputs()->Get(i)->name()->str() + ",") != std::string::npos)
+        spared[i] = false;
+  }
+  bool isBatched = false, tellsSamples = false;
+  for (size_t i = 0; i < spared.size(); ++i) {
+    bool batched = program.inputs()->Get(i)->batch_dim() >= 0;
+    isBatched |= batched;
+    tellsSamples |= batched && !spared[i];
+  }
+  return isBatched == tellsSamples ? spared : std::vector<bool>();
 }
 
 class FileInference {
@@ -104,6 +133,8 @@ private:
   Status fill(Rank &rank, uint64_t first) const {
     for (size_t input = 0; input < data_.sources.size(); ++input) {
       const DataSource &source = data_.sources[input];
+      if (!source.isOpen())
+        continue; // zeros, as regions are made
       for (unsigned frame = 0; frame < frames_; ++frame) {
         Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
         uint64_t count = source.input().batched ? batch_ : 1, begin = first + frame * batch_, element = 0;
@@ -157,16 +188,18 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
   CLEAVE_TRY(session.entry("infer", &program));
   if (outputs.empty())
     return invalidArgument("--output: none is given; write --output NAME=FILE.npy");
-  DataSet data;
-  CLEAVE_TRY(DataSet::open(*program, inputs, "--input", &data));
   std::vector<Output> wanted(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    CLEAVE_TRY(nameOutput(*program, outputs[i], &wanted[i]).in("--output"));
+  DataSet data;
+  CLEAVE_TRY(DataSet::open(*program, inputs, "--input", &data, sparedInputs(session.plan(), *program, wanted)));
   uint64_t batch = 1;
   CLEAVE_TRY(programBatch(*program, &batch));
   bool batched = std::any_of(data.sources.begin(), data.sources.end(),
-                             [](const DataSource &source) { return source.input().batched; });
+                             [](const DataSource &source) { return source.isOpen() && source.input().batched; });
   uint64_t globalBatch = batched ? batch * inputFrames(session.plan(), *program) * session.dataRanks() : 0;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    CLEAVE_TRY(openOutput(*program, outputs[i], data.samples, globalBatch, &wanted[i]).in("--output"));
+  for (Output &output : wanted)
+    CLEAVE_TRY(sizeOutput(data.samples, globalBatch, &output).in("--output"));
   FileInference inference(session, *program, data, wanted);
   CLEAVE_TRY(inference.run());
   for (Output &output : wanted)

@@ -1,0 +1,61 @@
+#include "compiler/Driver/InputNeeds.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/BitVector.h"
+
+using namespace cleave;
+
+namespace {
+
+// The arguments that each value of a block depends on. An op's results depend on all that it or its regions read.
+class ArgumentDependence {
+public:
+  explicit ArgumentDependence(mlir::Block &block) : count(block.getNumArguments()) {
+    for (mlir::BlockArgument argument : block.getArguments())
+      of(argument).set(argument.getArgNumber());
+    for (mlir::Operation &op : block) {
+      llvm::BitVector read(count);
+      op.walk([&](mlir::Operation *inner) {
+        for (mlir::Value operand : inner->getOperands())
+          read |= of(operand);
+      });
+      for (mlir::Value result : op.getResults())
+        of(result) = read;
+    }
+  }
+
+  llvm::BitVector &of(mlir::Value value) { return dependence.try_emplace(value, count).first->second; }
+
+private:
+  unsigned count;
+  llvm::DenseMap<mlir::Value, llvm::BitVector> dependence;
+};
+
+} // namespace
+
+std::map<std::string, std::string> cleave::inputNeeds(mlir::ModuleOp module) {
+  auto function = module.lookupSymbol<mlir::func::FuncOp>("model.eval");
+  if (!function)
+    function = module.lookupSymbol<mlir::func::FuncOp>("model");
+  if (!function || !function.getBody().hasOneBlock())
+    return {};
+  mlir::Block &block = function.getBody().front();
+  ArgumentDependence dependence(block);
+  std::map<std::string, std::string> needs;
+  for (mlir::OpOperand &output : block.getTerminator()->getOpOperands()) {
+    const llvm::BitVector &read = dependence.of(output.get());
+    auto name = function.getResultAttrOfType<mlir::StringAttr>(output.getOperandNumber(), "cleave.name");
+    if (!name || read.all())
+      continue;
+    std::string list;
+    for (unsigned i = 0; i < block.getNumArguments(); ++i) {
+      auto input = function.getArgAttrOfType<mlir::StringAttr>(i, "cleave.name");
+      if (!input || input.getValue().contains(','))
+        return {};
+      if (read.test(i))
+        list += (list.empty() ? "" : ",") + input.getValue().str();
+    }
+    needs["needs." + name.getValue().str()] = list;
+  }
+  return needs;
+}
