@@ -87,16 +87,17 @@ llvm::SmallVector<RankKind> cleave::kindsOf(mlir::ModuleOp module) {
   return kinds;
 }
 
-static bool isOwnedState(ReadOp read) {
-  auto state = mlir::SymbolTable::lookupNearestSymbolFrom<StateOp>(read, read.getStateAttr());
+static bool isOwnedState(ReadOp read, mlir::SymbolTableCollection &symbols) {
+  auto state = symbols.lookupNearestSymbolFrom<StateOp>(read, read.getStateAttr());
   return state && state.getStorageAttr() && isOwned(state.getStorageAttr());
 }
 
 llvm::DenseSet<mlir::Operation *> cleave::findOwnedOps(mlir::Block &block) {
   llvm::DenseSet<mlir::Operation *> owned;
+  mlir::SymbolTableCollection symbols;
   for (mlir::Operation &op : block) {
     auto read = llvm::dyn_cast<ReadOp>(op);
-    bool begins = llvm::isa<mlir::shard::ReduceOp>(op) || (read && isOwnedState(read));
+    bool begins = llvm::isa<mlir::shard::ReduceOp>(op) || (read && isOwnedState(read, symbols));
     bool goesOn = llvm::any_of(op.getOperands(), [&](mlir::Value operand) {
       return operand.getDefiningOp() && owned.contains(operand.getDefiningOp());
     });
