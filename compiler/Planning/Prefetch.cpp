@@ -242,6 +242,7 @@ void boundReductions(std::vector<Step> &steps, const std::vector<char> &bounded,
   struct Buffer {
     std::optional<size_t> begin; // the first step that fills it
     size_t end = 0;
+    bool reduced = false;
   };
   std::vector<Buffer> buffers(bounded.size());
   for (size_t at = 0; at < steps.size(); ++at)
@@ -249,10 +250,11 @@ void boundReductions(std::vector<Step> &steps, const std::vector<char> &bounded,
       if (bounded[use.root]) {
         buffers[use.root].begin = buffers[use.root].begin.value_or(at);
         buffers[use.root].end = at;
+        buffers[use.root].reduced |= steps[at].stream == kReduceStream;
       }
   std::vector<Buffer> inOrder;
   for (const Buffer &buffer : buffers)
-    if (buffer.begin && steps[*buffer.begin].stream == kComputeStream && steps[buffer.end].stream == kReduceStream)
+    if (buffer.reduced && steps[*buffer.begin].stream == kComputeStream && steps[buffer.end].stream != kComputeStream)
       inOrder.push_back(buffer);
   std::sort(inOrder.begin(), inOrder.end(), [](const Buffer &a, const Buffer &b) { return *a.begin < *b.begin; });
   for (size_t i = inFlight; i < inOrder.size(); ++i)

@@ -54,10 +54,10 @@ struct Gather {
 // Moves the steps of each gather to where they are issued.
 void prefetchGathers(std::vector<Step> &steps, const std::vector<Gather> &gathers, const PrefetchOptions &options);
 
-// Buffers that are filled on the compute stream and end on the reduce stream (unreduced gradients): the `inFlight`-th
-// after one of them is begun only when that one is reduced, where the order of the steps allows it. Without this the
-// compute stream would not look after a reduction before the update, and every unreduced gradient would live until
-// then. `bounded[root]` says which roots count.
+// Buffers that are filled on the compute stream, reduced, and end there or where they are copied to host memory
+// (unreduced gradients): the `inFlight`-th after one of them is begun only when that one is at its end, where the order
+// of the steps allows it. Without this the compute stream would not look after a reduction before the update, and every
+// unreduced gradient would live until then. `bounded[root]` says which roots count.
 void boundReductions(std::vector<Step> &steps, const std::vector<char> &bounded, unsigned inFlight);
 
 // Copies to host memory: when one is issued, the compute stream goes on when the `inFlight`-th before it is done.

@@ -239,6 +239,22 @@ TEST(Prefetch, UnreducedBuffersEndInTime) {
   EXPECT_TRUE(spans[1]->overlaps(*spans[2]));
 }
 
+TEST(Prefetch, UnreducedBuffersThatAreCopiedOutEndInTime) {
+  Program program; // as above, and host memory stores what is reduced
+  for (unsigned bucket : {0u, 1u, 2u}) {
+    program.add(kComputeStream, {use(bucket, false, true)});
+    program.add(kReduceStream, {use(bucket, true, true)});
+    program.copyOut(bucket);
+  }
+  boundReductions(program.steps, std::vector<char>(104, 1), 2);
+  boundCopiesOut(program.steps, 2);
+  EXPECT_EQ(program.steps[6].after, std::vector<size_t>{2}); // the third is begun when the first is out
+  synchronize(program.steps, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(program.steps, 104);
+  EXPECT_FALSE(spans[0]->overlaps(*spans[2]));
+  EXPECT_TRUE(spans[1]->overlaps(*spans[2]));
+}
+
 //===----------------------------------------------------------------------===//
 // Random programs
 //===----------------------------------------------------------------------===//
