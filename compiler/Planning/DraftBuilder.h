@@ -91,6 +91,7 @@ private:
   // Host memory (DraftOffload.cpp).
   Place fetch(mlir::Operation *op, Place from, uint64_t bytes);
   unsigned fetchNumber(mlir::Operation *op);
+  bool isMadeEarly(Place place) const;
   void forgetCopies(Place changed);
   void dropUnreadCopies();
 

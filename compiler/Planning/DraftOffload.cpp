@@ -63,11 +63,24 @@ LogicalResult DraftBuilder::visitOffloaded(ReshapeOp op) {
   uint64_t bytes = bytesOf(op.getOperand().getType());
   Place host{draft.roots.add(RegionKind::Residual, bytes, std::nullopt, /*isHost=*/true), 0};
   places[op.getResult()] = host;
+  bool isEarly = isMadeEarly(*place);
   addCopy(op, host, *place, bytes);
+  if (isEarly)
+    return success();
   ++transfers;
   fetchingFor = nullptr;
   copies.push_back({host, *place, bytes, transfers});
   return success();
+}
+
+// Whether what made the value moves up (a reduction), its copy out with it. What uses the value does not: were it given
+// the device's bytes, these would be held until then.
+bool DraftBuilder::isMadeEarly(Place place) const {
+  for (const Step &step : llvm::reverse(draft.steps))
+    for (const RootUse &touched : step.uses)
+      if (touched.writes && draft.roots.resolve({touched.root, 0, {}}).root == place.root)
+        return step.early;
+  return false;
 }
 
 // Bytes at `changed` become something else: on the device, or of the state that lies there.

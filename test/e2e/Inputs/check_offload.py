@@ -50,6 +50,14 @@ def check_traffic(name, plan, kinds):
         check(name, stored <= step["copied_out_bytes"] and 0 < stored, f"stores {stored} bytes, copies {step}")
 
 
+def check_peaks(name, base, plan, kinds):
+    """What the device has of gradients at a time: a few of many buckets; over fsdp, where they are not made in their state anyhow, as many as without."""
+    peaks, gradients = step_of(plan)["peak_bytes"], plan["state"]["gradient"]
+    if "grads" in kinds:
+        limit = max(gradients // 4, step_of(base)["peak_bytes"].get("unreduced", 0))
+        check(name, peaks.get("unreduced", 0) <= limit, f"{peaks} bytes; of {gradients} of gradients no more than {limit} are unreduced at a time")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     base = json.loads((folder / "none.json").read_text())
@@ -60,6 +68,7 @@ def main():
         plan = json.loads((folder / f"{name}.json").read_text())
         offloaded = check_states(name, base, plan, {ROLES[kind] for kind in kinds & ROLES.keys()})
         check_traffic(name, plan, kinds)
+        check_peaks(name, base, plan, kinds)
         peaks = step_of(plan)["peak_bytes"]
         more = peaks.get("staging", 0)
         if "grads" in kinds:  # which were made in their state before
