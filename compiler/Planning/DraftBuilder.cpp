@@ -131,15 +131,36 @@ LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) 
   return success();
 }
 
-// Each operand is made where it belongs, when it can.
+// Each operand is made where it belongs, when it can. What a state becomes (sums of gradients) is put into it part by
+// part, once nobody reads what it was: a bucket beside it would be as large, and whole only with its last part.
 LogicalResult DraftBuilder::visitConcat(Operation *op, ArrayRef<ByteView> views) {
   Value result = op->getResult(0);
-  Place whole = addFresh(bytesOf(result.getType()));
+  std::optional<unsigned> state = stateToFill(op);
+  Place whole = state ? Place{*state, 0} : addFresh(bytesOf(result.getType()));
   places[result] = whole;
   for (const ByteView &view : views)
     if (failed(moveTo(view.part, {whole.root, view.offset}, op)))
       return failure();
   return success();
+}
+
+// The state that becomes the concat's result and may do so at once: device memory that the program has read, that
+// nobody reads from the concat to the write, and that holds no part already.
+std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
+  Value result = concat->getResult(0);
+  auto write = result.hasOneUse() ? dyn_cast<WriteOp>(*result.user_begin()) : nullptr;
+  auto root = write ? stateRoots.find(write.getState()) : stateRoots.end();
+  if (root == stateRoots.end() || draft.roots.isHost({root->second, 0, {}}) || !isLastUseOf(root->second, concat) ||
+      families.outlives(result, write.getState(), write))
+    return std::nullopt;
+  for (Operation *op = concat->getNextNode(); op != write; op = op->getNextNode())
+    if (auto read = dyn_cast<ReadOp>(op); read && read.getState() == write.getState())
+      return std::nullopt;
+  for (Value part : concat->getOperands())
+    if (auto place = places.find(part);
+        place != places.end() && draft.roots.resolve(place->second).root == root->second)
+      return std::nullopt;
+  return root->second;
 }
 
 LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
@@ -176,17 +197,18 @@ LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
   return success();
 }
 
-// Whether a step uses `root` at or behind the first use of `since`: then the two cannot share bytes.
+// Whether a step uses `root` at or behind the first use of `since`: then the two cannot share bytes. From the last step
+// on: what is asked about was made a few steps ago.
 bool DraftBuilder::usedSince(unsigned root, unsigned since) const {
-  bool begun = false;
-  for (const Step &step : draft.steps) {
+  bool found = false;
+  for (const Step &step : llvm::reverse(draft.steps)) {
     auto uses = [&](unsigned wanted) {
       return llvm::any_of(step.uses, [&](const RootUse &touched) {
         return draft.roots.resolve({touched.root, touched.offset, {}}).root == wanted;
       });
     };
-    begun = begun || uses(since);
-    if (begun && uses(root))
+    found = found || uses(root);
+    if (found && uses(since))
       return true;
   }
   return false;

@@ -78,6 +78,7 @@ private:
   // Gives the value the bytes at `target`: by merging its root into it where nothing forbids, else by a copy. Every
   // place of a splat is filled for itself, so that none of them must outlive its neighbours.
   mlir::LogicalResult moveTo(mlir::Value value, Place target, mlir::Operation *op);
+  std::optional<unsigned> stateToFill(mlir::Operation *concat) const;
   bool usedSince(unsigned root, unsigned since) const;
   bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Place> inputs);
   bool isLastUseOf(unsigned root, mlir::Operation *op) const;

@@ -56,6 +56,9 @@ def check_peaks(name, base, plan, kinds):
     if "grads" in kinds:
         limit = max(gradients // 4, step_of(base)["peak_bytes"].get("unreduced", 0))
         check(name, peaks.get("unreduced", 0) <= limit, f"{peaks} bytes; of {gradients} of gradients no more than {limit} are unreduced at a time")
+    if kinds == {"activations"}:  # nor are sums of gradients made beside their state
+        limit = gradients // 2
+        check(name, peaks["activation"] <= limit, f"{peaks} bytes; of {gradients} of gradients no more than {limit} lie beside their state")
 
 
 def main():
