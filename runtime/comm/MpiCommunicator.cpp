@@ -42,10 +42,10 @@ public:
     if (api_.all_gather(&self, sizeof self, peers.data(), error, sizeof(error)) != 0)
       return peerLost(std::string("joining the other ranks: ") + error);
     if (size() > 1)
-      monitor_ =
-          std::make_unique<PeerMonitor>(rank(), std::move(peers),
-                                        [this](const PeerMonitor::Beat *out, PeerMonitor::Beat *in,
-                                               const std::function<bool()> &giveUp) { return beat(out, in, giveUp); });
+      monitor_ = std::make_unique<PeerMonitor>(
+          rank(), std::move(peers),
+          [this](const PeerMonitor::Beat *out, PeerMonitor::Beat *in, bool hurries,
+                 const std::function<bool()> &giveUp) { return beat(out, in, hurries, giveUp); });
     return Status::ok();
   }
 
@@ -108,7 +108,7 @@ private:
     }
   };
 
-  bool beat(const PeerMonitor::Beat *out, PeerMonitor::Beat *in, const std::function<bool()> &giveUp) {
+  bool beat(const PeerMonitor::Beat *out, PeerMonitor::Beat *in, bool hurries, const std::function<bool()> &giveUp) {
     cleave_mpi_exchange call = {
         out ? (rank() + 1) % size() : -1,
         out,
@@ -118,7 +118,7 @@ private:
         sizeof(PeerMonitor::Beat),
         kBeatChannel,
         kForever,
-        /*poll_us=*/20000,
+        /*poll_us=*/hurries ? 500 : 20000,
         [](void *context, int, int) -> int { return (*static_cast<const std::function<bool()> *>(context))(); },
         const_cast<std::function<bool()> *>(&giveUp)};
     char error[256] = "";

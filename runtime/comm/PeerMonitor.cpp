@@ -131,7 +131,7 @@ void PeerMonitor::exchangeBeat(bool hearsFrom, bool speaksTo) {
   Beat mine{tells ? Leaving : Alive, tells ? leaving_.front() : rank_}, theirs{Alive, -1};
   if (!hearsFrom)
     heardAt_ = now();
-  if (!exchange_(speaksTo ? &mine : nullptr, hearsFrom ? &theirs : nullptr, [this] { return look(); }))
+  if (!exchange_(speaksTo ? &mine : nullptr, hearsFrom ? &theirs : nullptr, stopping_, [this] { return look(); }))
     return;
   if (tells) {
     leaving_.pop_front();
@@ -175,7 +175,7 @@ void PeerMonitor::passOn() {
   }
   double begin = now();
   if (news.rank != next() || news.kind == Missed)
-    exchange_(&news, nullptr, [&] { return now() - begin > 1; });
+    exchange_(&news, nullptr, /*hurries=*/false, [&] { return now() - begin > 1; });
   std::this_thread::sleep_for(kStay);
 }
 

@@ -43,8 +43,10 @@ public:
     int32_t kind, rank;
   };
   // Sends to the next process while it receives from the one before (either null: not). Returns false when `giveUp`,
-  // which is asked many times a second, has said so.
-  using ExchangeBeats = std::function<bool(const Beat *toNext, Beat *fromBefore, const std::function<bool()> &giveUp)>;
+  // which is asked many times a second, has said so. `hurries` where the user waits: leaves go around the ring one by
+  // one.
+  using ExchangeBeats =
+      std::function<bool(const Beat *toNext, Beat *fromBefore, bool hurries, const std::function<bool()> &giveUp)>;
 
   PeerMonitor(int rank, std::vector<PeerIdentity> peers, ExchangeBeats exchange);
   ~PeerMonitor();
