@@ -9,12 +9,14 @@ namespace cleave::rt {
 namespace {
 
 // CLI11 converts by strtoull, which makes 2^64 - 1 of "-1" and 8 of "010".
-void takeWholeNumber(CLI::Option *option) {
+void takeWholeNumber(CLI::Option *option, uint64_t most) {
   option->transform(CLI::Validator(
-      [](std::string &text) -> std::string {
+      [most](std::string &text) -> std::string {
         uint64_t value = 0;
         if (!parseUnsigned(text, &value))
           return "expected a whole number from 0; got: " + text;
+        if (value > most)
+          return "expected a whole number of at most " + std::to_string(most) + "; got: " + text;
         text = std::to_string(value);
         return "";
       },
@@ -22,7 +24,7 @@ void takeWholeNumber(CLI::Option *option) {
 }
 
 template <typename T> void addCount(CLI::App &command, const char *name, T &target, const char *help) {
-  takeWholeNumber(command.add_option(name, target, help));
+  takeWholeNumber(command.add_option(name, target, help), std::numeric_limits<T>::max());
 }
 
 // For numbers whose default is not 0, though 0 stands for it within.
@@ -51,7 +53,7 @@ void addOptional(CLI::App &command, const char *name, std::optional<T> &target, 
   CLI::Option *option = command.add_option_function<T>(
       name, [&target](const T &value) { target = value; }, help);
   if constexpr (std::is_integral_v<T>)
-    takeWholeNumber(option);
+    takeWholeNumber(option, std::numeric_limits<T>::max());
 }
 
 void addTrain(CLI::App &command, Command &result) {
@@ -194,6 +196,15 @@ Status checkRest(const Parser &parser) {
   return rest.empty() ? Status::ok() : unknownOption(*command, rest[0]);
 }
 
+// CLI11 takes an empty text, as of a shell's unset variable, for 0 or for no option at all.
+Status checkValues(const CLI::App &command) {
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &value : option->results())
+      if (value.empty())
+        return invalidArgument(option->get_name() + ": expected a value; got an empty one");
+  return Status::ok();
+}
+
 // CLI11 writes some messages over several lines; ours have one.
 std::string firstLine(std::string text) {
   text.resize(std::min(text.find('\n'), text.size()));
@@ -230,6 +241,7 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
       return Status::ok();
     }
     CLEAVE_TRY(checkRest(parser));
+    CLEAVE_TRY(checkValues(*parser.chosen()));
     command.kind = parser.kind();
     // With auto there may be nothing yet to go on from.
     if (!command.train.resume.empty() && command.train.resume != "auto" && !command.session.weights.empty())

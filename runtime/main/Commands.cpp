@@ -2,6 +2,7 @@
 
 #include "runtime/base/Termination.h"
 #include "runtime/comm/MpiCommunicator.h"
+#include "runtime/main/FileUse.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
@@ -140,6 +141,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   }
   if (command.kind == CommandKind::Inspect)
     return inspect(model, command.json);
+  CLEAVE_TRY(checkFileUse(command));
   SessionOptions options = command.session;
   std::string path = executablePath();
   size_t slash = path.find_last_of('/');

@@ -63,6 +63,8 @@ Status Evaluator::run(Evaluation *result) {
     double filled = static_cast<double>(feed_->globalBatch() - tail) / static_cast<double>(feed_->globalBatch());
     total.add(batch, isFilling ? -filled : 1);
   }
+  if (total.count == 0)
+    return dataLoss("no sample counts: every label is one that the loss ignores");
   result->samples = feed_->samples();
   result->loss = total.loss / total.count;
   if (scalars_.hasAccuracy() && total.predictions > 0)

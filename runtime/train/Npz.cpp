@@ -129,6 +129,11 @@ Status Npz::readDirectory() {
   return Status::ok();
 }
 
+Status Npz::checkSum(const Member &member, const std::byte *bytes) {
+  bool isRight = crc32_z(0, reinterpret_cast<const Bytef *>(bytes), member.size) == member.crc;
+  return isRight ? Status::ok() : dataLoss("its checksum is wrong");
+}
+
 Status Npz::memberBytes(const Member &member, const std::byte **data) {
   const std::byte *file = file_->data();
   size_t size = file_->size();
@@ -138,8 +143,11 @@ Status Npz::memberBytes(const Member &member, const std::byte **data) {
   if (skip > size - member.offset || member.stored > size - member.offset - skip)
     return dataLoss("it ends beyond the file; the file is truncated");
   *data = file + member.offset + skip;
-  if (!member.deflated)
-    return member.stored == member.size ? Status::ok() : dataLoss("its sizes disagree");
+  if (!member.deflated) {
+    if (member.stored != member.size)
+      return dataLoss("its sizes disagree");
+    return checkSum(member, *data);
+  }
   // Deflate packs at most 1032 to 1: a larger claim is a bomb or damage, and is not allocated.
   if (member.size / 1032 > member.stored + 1)
     return dataLoss("its sizes disagree");
@@ -147,8 +155,7 @@ Status Npz::memberBytes(const Member &member, const std::byte **data) {
   if (!buffer)
     return {Code::OutOfMemory, "no memory for its " + std::to_string(member.size) + " bytes"};
   CLEAVE_TRY(inflateMember(*data, member.stored, buffer.get(), member.size));
-  if (crc32_z(0, reinterpret_cast<const Bytef *>(buffer.get()), member.size) != member.crc)
-    return dataLoss("its checksum is wrong");
+  CLEAVE_TRY(checkSum(member, buffer.get()));
   *data = buffer.get();
   unpacked_.push_back(std::move(buffer));
   return Status::ok();

@@ -29,6 +29,7 @@ private:
     bool deflated = false;
   };
   Status readDirectory();
+  static Status checkSum(const Member &member, const std::byte *bytes);
   Status memberBytes(const Member &member, const std::byte **data);
 
   std::string path_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace cleave::rt {
 namespace {
@@ -54,11 +55,15 @@ Status parseSchedule(const std::string &text, Schedule *result) {
     schedule.kind = Schedule::Kind::Linear;
   else if (items[0] != "constant")
     return invalidArgument("'" + items[0] + "' is not a schedule; expected constant, step, cosine or linear");
+  std::set<std::string> keys;
   for (size_t i = 1; i < items.size(); ++i) {
     size_t equals = items[i].find('=');
     if (equals == std::string::npos)
       return invalidArgument("'" + items[i] + "': expected key=value");
-    CLEAVE_TRY(parseKey(items[i].substr(0, equals), items[i].substr(equals + 1), &schedule).in("'" + text + "'"));
+    std::string key = items[i].substr(0, equals);
+    if (!keys.insert(key).second)
+      return invalidArgument("'" + text + "': " + key + " is given twice");
+    CLEAVE_TRY(parseKey(key, items[i].substr(equals + 1), &schedule).in("'" + text + "'"));
   }
   if (schedule.kind == Schedule::Kind::Step && schedule.size == 0)
     return invalidArgument("'" + text + "': step needs size=N or size=Nepoch");

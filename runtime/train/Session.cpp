@@ -1,5 +1,6 @@
 #include "runtime/train/Session.h"
 
+#include "runtime/base/Log.h"
 #include "runtime/base/Trace.h"
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/comm/MpiCommunicator.h"
@@ -239,6 +240,10 @@ Status Session::writeTrace() {
   std::string path = impl_->tracePath;
   if (impl_->mpi && impl_->mpi->size() > 1)
     path += "." + std::to_string(impl_->mpi->rank());
+  if (size_t dropped = impl_->trace->dropped())
+    log(LogLevel::Warning, -1,
+        "--trace: there is room for the first part of the run alone; " + std::to_string(dropped) +
+            " spans behind it are missing from " + path);
   return writeFileAtomically(path, impl_->trace->json());
 }
 

@@ -102,8 +102,10 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   readResults(metrics);
   // With a loss scale the step was skipped and the scale falls; without one every parameter is lost from here on.
   if (!std::isfinite(metrics->loss) && !metrics->lossScale)
-    return dataLoss("the loss is " + std::string(std::isnan(metrics->loss) ? "not a number" : "infinite") +
-                    "; give a smaller --lr or --clip-grad-norm, and look for such values in --data");
+    return dataLoss(
+        "the loss is " + std::string(std::isnan(metrics->loss) ? "not a number" : "infinite") +
+        "; give a smaller --lr or --clip-grad-norm, and look for such values in --data, or for a batch whose "
+        "labels are all ignored");
   CLEAVE_TRY(noteSkipped(*metrics));
   // The first step warms caches up and says little about those to come.
   smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;

@@ -84,6 +84,8 @@ Status TrainLoop::checkScalars() {
   lossScale_ = ScalarState(*session_, "scalar.loss_scale");
   skipped_ = ScalarState(*session_, "scalar.skipped");
   lr_ = options_.lr.value_or(defaultRate(session_->plan()));
+  if (schedule_.min > lr_)
+    return invalidArgument("--lr-schedule: the rate falls to min, which is above --lr " + std::to_string(lr_));
   if (!loss_.exists())
     return internal("the plan has no state scalar.loss");
   if (options_.clipGradNorm && !clipState_.exists())

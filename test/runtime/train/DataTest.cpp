@@ -107,6 +107,20 @@ TEST(Npz, EveryTruncationAndFlippedByteIsSafe) {
   }
 }
 
+// As numpy finds it, too: an array that is not packed has a checksum as well.
+TEST(Npz, ADamagedElementIsFound) {
+  TempDir dir;
+  for (const char *name : {"stored.npz", "deflated.npz"}) {
+    std::ifstream file(std::string(CLEAVE_TEST_SOURCE_DIR) + "/runtime/train/Inputs/" + name, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    bytes[300] = static_cast<char>(bytes[300] ^ 1); // behind the headers of the first member, "x"
+    Npz archive;
+    TensorView view;
+    ASSERT_TRUE(Npz::open(dir.write("a.npz", bytes), &archive).isOk());
+    EXPECT_FALSE(archive.array("x", &view).isOk()) << name;
+  }
+}
+
 TEST(Stream, TokensAndLabelsLineUp) {
   TempDir dir;
   std::string text;

@@ -1,0 +1,55 @@
+#include "runtime/main/FileUse.h"
+
+#include "runtime/train/DataSpec.h"
+
+#include <filesystem>
+
+namespace cleave::rt {
+namespace {
+
+struct FileUse {
+  std::string option, path;
+  bool written;
+};
+
+void addData(const char *option, const std::vector<std::string> &texts, std::vector<FileUse> &uses) {
+  for (const std::string &text : texts)
+    if (DataSpec spec; parseDataSpec(text, &spec).isOk())
+      for (const std::string &file : spec.files)
+        uses.push_back({option, file, false});
+}
+
+void addWritten(const char *option, const std::string &path, std::vector<FileUse> &uses) {
+  if (!path.empty())
+    uses.push_back({option, path, true});
+}
+
+// Of a file that may not be there yet; symbolic links are followed.
+bool isSameFile(const std::string &a, const std::string &b) {
+  std::error_code error;
+  auto first = std::filesystem::weakly_canonical(a, error), second = std::filesystem::weakly_canonical(b, error);
+  return !error && (first == second || (std::filesystem::equivalent(first, second, error) && !error));
+}
+
+} // namespace
+
+Status checkFileUse(const Command &command) {
+  std::vector<FileUse> uses; // what is read comes first
+  addData("--input", command.inputs, uses);
+  addData("--data", command.train.data, uses);
+  addData("--val-data", command.train.valData, uses);
+  if (!command.session.weights.empty())
+    uses.push_back({"--weights", command.session.weights, false});
+  for (const std::string &text : command.outputs)
+    addWritten("--output", text.substr(std::min(text.size(), text.find('=') + 1)), uses);
+  addWritten("--metrics", command.train.metrics, uses);
+  addWritten("--trace", command.session.trace, uses);
+  for (size_t i = 0; i < uses.size(); ++i)
+    for (size_t j = 0; uses[i].written && j < i; ++j)
+      if (isSameFile(uses[i].path, uses[j].path))
+        return invalidArgument(uses[i].option + ": '" + uses[i].path + "' is what " + uses[j].option +
+                               (uses[j].written ? " writes" : " reads") + "; give another name");
+  return Status::ok();
+}
+
+} // namespace cleave::rt
