@@ -1,4 +1,5 @@
 #include "compiler/Planning/Passes.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -47,11 +48,11 @@ public:
       mapping.map(argument, *value);
     }
     OpBuilder builder = OpBuilder::atBlockEnd(&result.getBody().front());
-    bool isBackward = function.getName().contains(".bwd");
+    bool marks = isBackward(function);
     for (Operation &op : function.getBody().front().without_terminator()) {
       Operation *copy = builder.clone(op, mapping);
       // Which of the prefetch options is meant can no longer be seen when both are one body.
-      if (isBackward && (isa<shard::ShardDialect>(op.getDialect()) || isa<cleave::KernelOp, ComputeOpInterface>(op)))
+      if (marks && (isa<shard::ShardDialect>(op.getDialect()) || isa<cleave::KernelOp, ComputeOpInterface>(op)))
         copy->setAttr("cleave.backward", builder.getUnitAttr());
     }
     residuals.clear();

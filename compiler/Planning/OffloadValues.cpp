@@ -1,7 +1,9 @@
 #include "compiler/Planning/Passes.h"
 #include "dialects/Cleave/IR/Placement.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -39,13 +41,16 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
   using OffloadValuesBase::OffloadValuesBase;
 
   void runOnOperation() override {
+    llvm::SmallSetVector<func::FuncOp, 2> forwards;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
       offloadReduced(function.getBody().front());
-      if (residuals && function.getName().contains(".fwd"))
-        offloadResiduals(function.getBody().front());
+      if (func::FuncOp forward = forwardOf(function); forward && residuals)
+        forwards.insert(forward);
     }
+    for (func::FuncOp forward : forwards)
+      offloadResiduals(forward.getBody().front());
   }
 
   // Views of one value share its copy.

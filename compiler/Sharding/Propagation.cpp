@@ -3,6 +3,7 @@
 #include "compiler/Sharding/LoopSharding.h"
 #include "dialects/Cleave/IR/Kinds.h"
 #include "dialects/Cleave/IR/Narrowing.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -52,17 +53,12 @@ LogicalResult Propagation::run() {
   return success();
 }
 
-static bool takesResiduals(FuncOp function) {
-  return llvm::any_of(llvm::seq<unsigned>(0, function.getNumArguments()),
-                      [&](unsigned i) { return function.getArgAttr(i, "cleave.residual") != nullptr; });
-}
-
 SmallVector<FuncOp> Propagation::inOrder() const {
   SmallVector<FuncOp> functions;
   for (FuncOp function : mlir::ModuleOp(module).getOps<FuncOp>())
     if (!function.isDeclaration())
       functions.push_back(function);
-  llvm::stable_sort(functions, [](FuncOp a, FuncOp b) { return !takesResiduals(a) && takesResiduals(b); });
+  llvm::stable_sort(functions, [](FuncOp a, FuncOp b) { return !isBackward(a) && isBackward(b); });
   return functions;
 }
 
@@ -107,19 +103,6 @@ llvm::FailureOr<ShardingAttr> Propagation::portSharding(FuncOp function, mlir::T
   return ShardingAttr::get(module.getContext(), builder.getArrayAttr(dims), mlir::ArrayAttr(), ReduceKind::Sum);
 }
 
-// "c0.bwd.first" takes its residuals from "c0.fwd.first", or from "c0.fwd" where there is no such function.
-static FuncOp forwardOf(FuncOp backward) {
-  std::string name = backward.getName().str();
-  size_t at = name.find(".bwd");
-  if (at == std::string::npos)
-    return nullptr;
-  name.replace(at, 4, ".fwd");
-  auto module = backward->getParentOfType<mlir::ModuleOp>();
-  if (FuncOp forward = module.lookupSymbol<FuncOp>(name))
-    return forward;
-  return module.lookupSymbol<FuncOp>(name.substr(0, at + 4));
-}
-
 // Where the forward function returns this residual, or null.
 static mlir::OpOperand *returnOf(mlir::BlockArgument argument) {
   auto function = llvm::cast<FuncOp>(argument.getOwner()->getParentOp());
@@ -142,9 +125,9 @@ LogicalResult Propagation::setArguments(FuncOp function) {
     if (auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual")) {
       mlir::OpOperand *result = returnOf(argument);
       if (!result || !used.contains(result))
-        return function.emitError("argument ")
-               << index << " is residual " << residual.getInt()
-               << ", which no forward function returns; expected @<chunk>.fwd to return it to @<chunk>.bwd";
+        return function.emitError("argument ") << index << " is residual " << residual.getInt()
+                                               << ", which no forward function returns; expected the function that "
+                                                  "cleave.backward_of names to return it";
       made[argument] = used.lookup(result);
       continue;
     }

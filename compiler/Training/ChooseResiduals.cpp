@@ -4,6 +4,7 @@
 #include "compiler/Training/ResidualChoice.h"
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -77,7 +78,7 @@ void eraseDeadOps(Block &block) {
 }
 
 // @c0.fwd: the forward half, returning the residuals.
-void buildForward(const JointFunction &joint, ArrayRef<Value> residuals) {
+func::FuncOp buildForward(const JointFunction &joint, ArrayRef<Value> residuals) {
   OpBuilder builder(joint.function);
   IRMapping mapping;
   auto forward = cast<func::FuncOp>(builder.clone(*joint.function, mapping));
@@ -91,6 +92,7 @@ void buildForward(const JointFunction &joint, ArrayRef<Value> residuals) {
   (void)forward.eraseArgument(joint.seed.getArgNumber());
   forward.setFunctionType(builder.getFunctionType(block.getArgumentTypes(), ValueRange(residuals).getTypes()));
   eraseDeadOps(block);
+  return forward;
 }
 
 // @c0.bwd: residuals and inputs in, gradients into their states.
@@ -99,7 +101,7 @@ public:
   BackwardBuilder(const JointFunction &joint, ArrayRef<Value> residuals)
       : joint(joint), residuals(residuals), builder(joint.function) {}
 
-  void build() {
+  void build(func::FuncOp forward) {
     Location loc = joint.function.getLoc();
     auto backward = func::FuncOp::create(builder, loc, (joint.function.getSymName() + ".bwd").str(),
                                          builder.getFunctionType({}, {}));
@@ -115,6 +117,7 @@ public:
     func::ReturnOp::create(builder, loc);
     backward.setFunctionType(builder.getFunctionType(block->getArgumentTypes(), {}));
     backward.setArgAttrsAttr(builder.getArrayAttr(attrs));
+    setForward(backward, forward.getSymName());
   }
 
 private:
@@ -181,12 +184,12 @@ class ChooseResidualsPass : public impl::ChooseResidualsBase<ChooseResidualsPass
     SmallVector<Value> residuals;
     for (int index : chooseResiduals(forward.graph))
       residuals.push_back(forward.index.getArrayRef()[index].first);
-    buildForward(joint, residuals);
+    func::FuncOp half = buildForward(joint, residuals);
     // The forward pass keeps the marks of its blocks, for recompute-blocks; what of it is in the backward pass has
     // none.
     for (Operation &op : function.getBody().front())
       setBlockMark(&op, std::nullopt);
-    BackwardBuilder(joint, residuals).build();
+    BackwardBuilder(joint, residuals).build(half);
     function.erase();
   }
 };

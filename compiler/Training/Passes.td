@@ -168,7 +168,8 @@ def ChooseResiduals : Pass<"choose-residuals", "::mlir::ModuleOp"> {
   let summary = "cuts @c0 into @c0.fwd and @c0.bwd";
   let description = [{
     The values that cross are the minimum cut of ResidualChoice.h: bytes kept between the passes are least, where cheap ops may be computed
-    again and inputs and states cost nothing. The backward pass computes again what it needs just before its first use.
+    again and inputs and states cost nothing. The backward pass computes again what it needs just before its first use. It says whose it is:
+    `cleave.backward_of = @c0.fwd` (StepFunctions.h).
   }];
 }
 

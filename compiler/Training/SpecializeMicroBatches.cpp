@@ -1,6 +1,7 @@
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 using namespace mlir;
 
@@ -78,6 +79,8 @@ private:
     OpBuilder builder(function);
     auto first = cast<func::FuncOp>(builder.clone(*function));
     first.setName((function.getSymName() + ".first").str());
+    if (func::FuncOp forward = forwardOf(function))
+      setForward(first, (forward.getSymName() + ".first").str());
     return first;
   }
 };

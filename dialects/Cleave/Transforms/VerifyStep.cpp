@@ -1,3 +1,4 @@
+#include "dialects/Cleave/IR/StepFunctions.h"
 #include "dialects/Cleave/Transforms/LevelChecks.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
@@ -30,6 +31,18 @@ static LogicalResult checkMicroBatches(mlir::ModuleOp module) {
   return count ? error << count.getInt() : error << "none";
 }
 
+// A backward pass says of which function, and nothing else does.
+static LogicalResult checkBackward(FuncOp function, bool isNamedBackward) {
+  if (isNamedBackward != isBackward(function))
+    return function.emitOpError("expects cleave.backward_of exactly on backward passes; got: ")
+           << (isNamedBackward ? "none on @" : "it on @") << function.getName();
+  FuncOp forward = forwardOf(function);
+  if (isNamedBackward && (!forward || isBackward(forward)))
+    return function.emitOpError("expects cleave.backward_of to name a forward function; got: ")
+           << function->getAttr(kBackwardOfAttr);
+  return mlir::success();
+}
+
 // Inference has @infer; training has @update, and @cN.fwd with @cN.bwd for every chunk.
 static LogicalResult checkFunctionSet(mlir::ModuleOp module) {
   bool failed = false, chunks = false;
@@ -39,6 +52,7 @@ static LogicalResult checkFunctionSet(mlir::ModuleOp module) {
     failed |= mlir::failed(checkPorts(function));
     StringRef forward = chunkOf(name, ".fwd"), backward = chunkOf(name, ".bwd");
     StringRef chunk = forward.empty() ? backward : forward;
+    failed |= mlir::failed(checkBackward(function, !backward.empty()));
     if (!chunk.empty()) {
       chunks = true;
       std::string other = (chunk + (forward.empty() ? ".fwd" : ".bwd")).str();
@@ -59,12 +73,11 @@ static LogicalResult checkFunctionSet(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
-// Every argument of @cN.bwd says what it is: a result of @cN.fwd, of its type, or a named input.
+// Every argument of a backward pass says what it is: a result of its forward function, of its type, or a named input.
 static LogicalResult checkResiduals(mlir::ModuleOp module) {
   bool failed = false;
   for (FuncOp backward : module.getOps<FuncOp>()) {
-    StringRef chunk = chunkOf(backward.getName(), ".bwd");
-    auto forward = chunk.empty() ? FuncOp() : module.lookupSymbol<FuncOp>((chunk + ".fwd").str());
+    FuncOp forward = forwardOf(backward);
     if (!forward)
       continue;
     for (auto [index, type] : llvm::enumerate(backward.getArgumentTypes())) {

@@ -41,7 +41,7 @@ module attributes {cleave.mesh = #cleave.mesh<["dp"], [2]>} {
     %2 = cleave.matmul %x, %1 : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
     return %2 : tensor<4x4xf32>
   }
-  func.func @c0.bwd(%y: tensor<4x4xf32> {cleave.residual = 0 : i64}, %x: tensor<4x4xf32> {cleave.name = "x"}) {
+  func.func @c0.bwd(%y: tensor<4x4xf32> {cleave.residual = 0 : i64}, %x: tensor<4x4xf32> {cleave.name = "x"}) attributes {cleave.backward_of = @c0.fwd} {
     %0 = cleave.matmul %x, %y {transpose_lhs} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
     %1 = cleave.reshape %0 : tensor<4x4xf32> -> tensor<16xf32>
     cleave.write %1, @g : tensor<16xf32>

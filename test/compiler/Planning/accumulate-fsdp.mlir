@@ -13,7 +13,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["fsdp"]
   func.func @c0.fwd.first(%x: tensor<8x8xf32> {cleave.name = "x"}) {
     return
   }
-  func.func @c0.bwd.first(%x: tensor<8x8xf32> {cleave.name = "x"}) {
+  func.func @c0.bwd.first(%x: tensor<8x8xf32> {cleave.name = "x"}) attributes {cleave.backward_of = @c0.fwd.first} {
     %0 = cleave.matmul %x, %x : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
     %1 = cleave.reshape %0 : tensor<8x8xf32> -> tensor<64xf32>
     %2 = shard.reduce_scatter %1 on @mesh grid_axes = [0] scatter_axis = 0 {cleave.instance = 0 : i64} : tensor<64xf32> -> tensor<32xf32>
@@ -23,7 +23,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["fsdp"]
   func.func @c0.fwd(%x: tensor<8x8xf32> {cleave.name = "x"}) {
     return
   }
-  func.func @c0.bwd(%x: tensor<8x8xf32> {cleave.name = "x"}) {
+  func.func @c0.bwd(%x: tensor<8x8xf32> {cleave.name = "x"}) attributes {cleave.backward_of = @c0.fwd} {
     %g = cleave.read @g : tensor<32xf32>
     %0 = cleave.matmul %x, %x : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
     %1 = cleave.reshape %0 : tensor<8x8xf32> -> tensor<64xf32>

@@ -23,7 +23,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     return %0 : tensor<8x2048xf32>
   }
 
-  func.func @c0.bwd(%y: tensor<8x2048xf32> {cleave.residual = 0 : i64}) {
+  func.func @c0.bwd(%y: tensor<8x2048xf32> {cleave.residual = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
     %0 = cleave.kernel ins(%y : tensor<8x2048xf32>) -> tensor<2048xf32> attributes {label = "grad"} {
     ^bb0(%a: tensor<8x2048xf32>):
       %s = cleave.reduce sum %a, [0] : tensor<8x2048xf32> -> tensor<2048xf32>

@@ -13,14 +13,14 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     %0 = cleave.reshape %x : tensor<64xf32> -> tensor<64xf32>
     return %0 : tensor<64xf32>
   }
-  func.func @c0.bwd.first(%r: tensor<64xf32> {cleave.residual = 0 : i64}) {
+  func.func @c0.bwd.first(%r: tensor<64xf32> {cleave.residual = 0 : i64}) attributes {cleave.backward_of = @c0.fwd.first} {
     cleave.write %r, @g : tensor<64xf32>
     return
   }
   func.func @c0.fwd(%x: tensor<64xf32> {cleave.name = "x"}) -> tensor<64xf32> {
     return %x : tensor<64xf32>
   }
-  func.func @c0.bwd(%r: tensor<64xf32> {cleave.residual = 0 : i64}) {
+  func.func @c0.bwd(%r: tensor<64xf32> {cleave.residual = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
     %g = cleave.read @g : tensor<64xf32>
     %0 = cleave.kernel ins(%g, %r : tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32> attributes {label = "add", tied = array<i64: 0>} {
     ^bb0(%a: tensor<64xf32>, %b: tensor<64xf32>):

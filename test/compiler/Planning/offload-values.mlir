@@ -33,6 +33,10 @@ func.func @c0.fwd(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<32xf32>, tens
   return %a, %b, %x, %s, %w : tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<32xf32>
 }
 
+func.func @c0.bwd() attributes {cleave.backward_of = @c0.fwd} {
+  return
+}
+
 // A reduced accumulator of the host is used for the norm and much later for the update; a reduced one of the device stays there.
 // CHECK-LABEL: func.func @update
 // STATES-LABEL: func.func @update

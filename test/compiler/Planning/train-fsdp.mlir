@@ -49,7 +49,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
   }
 
   func.func @c0.bwd(%a1: tensor<8x64xf32> {cleave.residual = 0 : i64}, %a2: tensor<8x64xf32> {cleave.residual = 1 : i64}, %a3: tensor<8x64xf32> {cleave.residual = 2 : i64},
-                    %a0: tensor<8x64xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) {
+                    %a0: tensor<8x64xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
     %m2 = cleave.matmul %a2, %a3 {transpose_lhs} : tensor<8x64xf32>, tensor<8x64xf32> -> tensor<64x64xf32>
     %b2 = cleave.reshape %m2 : tensor<64x64xf32> -> tensor<4096xf32>
     %s2 = shard.reduce_scatter %b2 on @mesh grid_axes = [1] scatter_axis = 0 {cleave.instance = 3 : i64} : tensor<4096xf32> -> tensor<2048xf32>

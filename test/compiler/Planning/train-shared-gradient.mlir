@@ -25,7 +25,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     return %0 : tensor<8x1024xf32>
   }
 
-  func.func @c0.bwd(%y: tensor<8x1024xf32> {cleave.residual = 0 : i64}) {
+  func.func @c0.bwd(%y: tensor<8x1024xf32> {cleave.residual = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
     %shared = cleave.kernel ins(%y : tensor<8x1024xf32>) -> tensor<1024xf32> attributes {label = "bias"} {
     ^bb0(%a: tensor<8x1024xf32>):
       %s = cleave.reduce sum %a, [0] : tensor<8x1024xf32> -> tensor<1024xf32>

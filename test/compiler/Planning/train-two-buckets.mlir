@@ -35,7 +35,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
   }
 
   func.func @c0.bwd(%h: tensor<8x128xf32> {cleave.residual = 0 : i64}, %o: tensor<8x128xf32> {cleave.residual = 1 : i64},
-                    %x: tensor<8x128xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) {
+                    %x: tensor<8x128xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
     %0 = cleave.matmul %h, %o {transpose_lhs} : tensor<8x128xf32>, tensor<8x128xf32> -> tensor<128x128xf32>
     %1 = cleave.reshape %0 : tensor<128x128xf32> -> tensor<16384xf32>
     cleave.write %1, @g2 : tensor<16384xf32>

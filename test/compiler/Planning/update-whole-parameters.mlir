@@ -18,7 +18,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["fsdp"]
   func.func @c0.fwd(%x: tensor<64xf32> {cleave.name = "x"}) {
     return
   }
-  func.func @c0.bwd(%x: tensor<64xf32> {cleave.name = "x"}) {
+  func.func @c0.bwd(%x: tensor<64xf32> {cleave.name = "x"}) attributes {cleave.backward_of = @c0.fwd} {
     cleave.write %x, @g : tensor<64xf32>
     return
   }

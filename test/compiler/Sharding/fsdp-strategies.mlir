@@ -108,7 +108,7 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp", "fsd
     %1 = cleave.exp %0 : tensor<8x6xf32>
     return %1 : tensor<8x6xf32>
   }
-  func.func @c0.bwd(%g: tensor<8x6xf32> {cleave.residual = 0 : i64}, %x: tensor<8x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) {
+  func.func @c0.bwd(%g: tensor<8x6xf32> {cleave.residual = 0 : i64}, %x: tensor<8x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
     %p = cleave.read @p : tensor<64xf32>
     %ws = cleave.slice %p, [0], [24], [1] : tensor<64xf32> -> tensor<24xf32>
     %w = cleave.reshape %ws : tensor<24xf32> -> tensor<4x6xf32>

@@ -9,7 +9,7 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [4]
     %1 = cleave.reduce sum %0, [0] : tensor<7x6xf32> -> tensor<6xf32>
     return %x, %1 : tensor<8x6xf32>, tensor<6xf32>
   }
-  func.func @c0.bwd(%x: tensor<8x6xf32> {cleave.residual = 0 : i64}) -> (tensor<6xf32> {cleave.name = "max"}) {
+  func.func @c0.bwd(%x: tensor<8x6xf32> {cleave.residual = 0 : i64}) -> (tensor<6xf32> {cleave.name = "max"}) attributes {cleave.backward_of = @c0.fwd} {
     // expected-remark @+1 {{cleave.slice needs all samples: 'tensor<8x6xf32>' is gathered over dp, 144 bytes}}
     %0 = cleave.slice %x, [0, 0], [2, 6], [1, 1] : tensor<8x6xf32> -> tensor<2x6xf32>
     // The same form is made once.

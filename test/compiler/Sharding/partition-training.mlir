@@ -58,7 +58,7 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
 
   // CHECK-LABEL: func @c0.bwd(
   // CHECK-SAME: tensor<4x6xf32>
-  func.func @c0.bwd(%y: tensor<8x6xf32> {cleave.residual = 0 : i64}, %x: tensor<8x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) {
+  func.func @c0.bwd(%y: tensor<8x6xf32> {cleave.residual = 0 : i64}, %x: tensor<8x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
     %zero = cleave.constant dense<0.0> : tensor<8x6xf32>
     %one = cleave.constant dense<1.0> : tensor<8x6xf32>
     // CHECK: cleave.compare le {{.*}} : tensor<4x6xf32>

@@ -19,6 +19,7 @@ cleave.state @w.grad : tensor<8x8xf32> {role = #cleave.role<gradient>, slot = "g
 // CHECK-LABEL: func @c0.bwd
 // CHECK-SAME: (%[[F:[a-z0-9]+]]: tensor<f32> {cleave.residual = 0 : i64},
 // CHECK-SAME: tensor<8x8xf32> {cleave.name = "x"})
+// CHECK-SAME: attributes {cleave.backward_of = @c0.fwd}
 // CHECK-NOT: cleave.read @scalar.micro
 // CHECK: cleave.broadcast %[[F]]
 // CHECK: cleave.matmul

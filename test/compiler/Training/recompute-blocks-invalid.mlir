@@ -24,7 +24,7 @@ func.func @c0.fwd(%x: tensor<4xf32> {cleave.name = "x"}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
 // expected-error @+1 {{expected argument 0 to be a residual of @c0.fwd}}
-func.func @c0.bwd(%r: tensor<8xf32> {cleave.residual = 0 : i64}) {
+func.func @c0.bwd(%r: tensor<8xf32> {cleave.residual = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
   return
 }
 }

@@ -85,7 +85,7 @@ func.func @c0.fwd(%x: tensor<4x8xf32> {cleave.name = "x"}) -> (tensor<4x16xf32>,
 // NONE-LABEL: func.func @c0.bwd
 // NONE-NOT: cleave.kernel
 func.func @c0.bwd(%h0: tensor<4x16xf32> {cleave.residual = 0 : i64}, %h1: tensor<4x16xf32> {cleave.residual = 1 : i64},
-                  %x2: tensor<4x8xf32> {cleave.residual = 2 : i64}) {
+                  %x2: tensor<4x8xf32> {cleave.residual = 2 : i64}) attributes {cleave.backward_of = @c0.fwd} {
   %d2 = cleave.matmul %x2, %x2 {transpose_rhs} : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x4xf32>
   %g1 = cleave.matmul %d2, %h1 : tensor<4x4xf32>, tensor<4x16xf32> -> tensor<4x16xf32>
   %bucket = cleave.read @bucket : tensor<256xf32>

@@ -3,7 +3,7 @@
 // A frozen parameter is stored wide; a rank casts its part, and what is gathered is there in the backward pass anyway: it is no residual, and the
 // block that is computed again takes the backward pass's own gather.
 // CHECK: func.func @c0.fwd(%{{.*}}) {
-// CHECK: func.func @c0.bwd(%[[X:.*]]: tensor<4x8xbf16> {cleave.name = "x"}) {
+// CHECK: func.func @c0.bwd(%[[X:.*]]: tensor<4x8xbf16> {cleave.name = "x"}) attributes {cleave.backward_of = @c0.fwd} {
 // CHECK: %[[N:.*]] = cleave.kernel {{.*}}label = "narrow"
 // CHECK: %[[G:.*]] = shard.all_gather %[[N]]
 // CHECK: %[[W:.*]] = cleave.reshape %[[G]]
@@ -35,7 +35,7 @@ func.func @c0.fwd(%x: tensor<4x8xbf16> {cleave.name = "x"}) -> (tensor<4x8xbf16>
   %x1 = cleave.matmul %h0, %w {cleave.block = 0 : i64} : tensor<4x8xbf16>, tensor<8x8xbf16> -> tensor<4x8xbf16>
   return %h0, %x1 : tensor<4x8xbf16>, tensor<4x8xbf16>
 }
-func.func @c0.bwd(%h: tensor<4x8xbf16> {cleave.residual = 0 : i64}, %y: tensor<4x8xbf16> {cleave.residual = 1 : i64}) {
+func.func @c0.bwd(%h: tensor<4x8xbf16> {cleave.residual = 0 : i64}, %y: tensor<4x8xbf16> {cleave.residual = 1 : i64}) attributes {cleave.backward_of = @c0.fwd} {
   %part = cleave.read @w : tensor<32xf32>
   %n = cleave.kernel ins(%part : tensor<32xf32>) -> tensor<32xbf16> attributes {label = "narrow"} {
   ^bb0(%v: tensor<32xf32>):

@@ -24,6 +24,7 @@
 // CHECK: cleave.read @scalar.loss
 // CHECK-LABEL: func @c0.bwd.first(
 // CHECK-SAME: tensor<6x16xf32> {cleave.residual = 0 : i64}, %{{.*}}: tensor<6x4xf32> {cleave.residual = 1 : i64}
+// CHECK-SAME: attributes {cleave.backward_of = @c0.fwd.first}
 // CHECK-NOT: cleave.read @bucket0.grad
 // CHECK: cleave.concat
 // CHECK: cleave.write %{{.*}}, @bucket0.grad

@@ -5,7 +5,7 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
     %0 = cleave.exp %x : tensor<4xf32>
     return %0 : tensor<4xf32>
   }
-  func.func @c0.bwd(%r: tensor<4xf32> {cleave.residual = 0 : i64}, %x: tensor<4xf32> {cleave.name = "x"}) {
+  func.func @c0.bwd(%r: tensor<4xf32> {cleave.residual = 0 : i64}, %x: tensor<4xf32> {cleave.name = "x"}) attributes {cleave.backward_of = @c0.fwd} {
     return
   }
   func.func @update() {
@@ -50,7 +50,31 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
   // expected-error @below {{expects either cleave.residual or cleave.name on every argument; got: neither on argument 0}}
   // expected-error @below {{expects a result of @c0.fwd as cleave.residual of argument 1; got: 1 of 1}}
   // expected-error @below {{expects argument 2 to have the type of the residual it names, 'tensor<4xf32>'; got: 'tensor<2xf32>'}}
-  func.func @c0.bwd(%a: tensor<4xf32>, %b: tensor<4xf32> {cleave.residual = 1 : i64}, %c: tensor<2xf32> {cleave.residual = 0 : i64}) {
+  func.func @c0.bwd(%a: tensor<4xf32>, %b: tensor<4xf32> {cleave.residual = 1 : i64}, %c: tensor<2xf32> {cleave.residual = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
+    return
+  }
+}
+
+// -----
+
+// Names are names: which function is a backward pass, and of which, an attribute says.
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
+  // expected-error @below {{expects cleave.backward_of exactly on backward passes; got: it on @update}}
+  func.func @update() attributes {cleave.backward_of = @c0.fwd} {
+    return
+  }
+  func.func @c0.fwd() {
+    return
+  }
+  // expected-error @below {{expects cleave.backward_of exactly on backward passes; got: none on @c0.bwd}}
+  func.func @c0.bwd() {
+    return
+  }
+  func.func @c1.fwd() {
+    return
+  }
+  // expected-error @below {{expects cleave.backward_of to name a forward function; got: @c2.fwd}}
+  func.func @c1.bwd() attributes {cleave.backward_of = @c2.fwd} {
     return
   }
 }
