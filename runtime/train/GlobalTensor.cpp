@@ -20,8 +20,12 @@ void GlobalTensor::describe(Session &session, const fb::Program &program, const 
   frames_ = trains ? std::max(1u, session.plan().micro_batches()) : inputFrames(session.plan(), program);
   if (port.shape())
     shape_.assign(port.shape()->begin(), port.shape()->end());
-  if (port.batch_dim() == 0 && !shape_.empty())
-    shape_[0] *= int64_t{frames_} * session.dataRanks();
+  runs_ = 1;
+  parts_ = port.batch_dim() < 0 ? 1 : frames_ * session.dataRanks();
+  for (int dim = 0; dim < port.batch_dim(); ++dim)
+    runs_ *= static_cast<size_t>(shape_[dim]);
+  if (port.batch_dim() >= 0)
+    shape_[port.batch_dim()] *= int64_t{parts_};
   uint64_t elements = 0;
   countElements(shape_, &elements);
   bytes_ = elements * elementSize(elementType(port.dtype()));
@@ -54,27 +58,23 @@ Status GlobalTensor::at(Session &session, const char *programName, size_t index,
   return Status::ok();
 }
 
-size_t GlobalTensor::offset(Session &session, unsigned local, unsigned frame) const {
-  if (port_->batch_dim() < 0)
-    return 0;
-  size_t frameBytes = bytes_ / (frames_ * session.dataRanks());
-  return (session.dataRank(local) * frames_ + frame) * frameBytes;
+template <typename Visit> void GlobalTensor::visitRuns(Session &session, Visit visit) const {
+  size_t run = bytes_ / std::max<size_t>(1, runs_ * parts_);
+  for (unsigned local = 0; local < session.localRanks(); ++local)
+    for (unsigned frame = 0; frame < frames_; ++frame) {
+      size_t part = parts_ == 1 ? 0 : session.dataRank(local) * frames_ + frame;
+      std::byte *own = session.rank(local).portBytes(*port_, frame).data;
+      for (size_t i = 0; i < runs_; ++i)
+        visit(own + i * run, (i * parts_ + part) * run, run);
+    }
 }
 
 void GlobalTensor::scatter(Session &session, const std::byte *data) const {
-  for (unsigned local = 0; local < session.localRanks(); ++local)
-    for (unsigned frame = 0; frame < frames_; ++frame) {
-      Bytes target = session.rank(local).portBytes(*port_, frame);
-      std::memcpy(target.data, data + offset(session, local, frame), target.size);
-    }
+  visitRuns(session, [&](std::byte *own, size_t offset, size_t size) { std::memcpy(own, data + offset, size); });
 }
 
 void GlobalTensor::gather(Session &session, std::byte *data) const {
-  for (unsigned local = 0; local < session.localRanks(); ++local)
-    for (unsigned frame = 0; frame < frames_; ++frame) {
-      Bytes source = session.rank(local).portBytes(*port_, frame);
-      std::memcpy(data + offset(session, local, frame), source.data, source.size);
-    }
+  visitRuns(session, [&](std::byte *own, size_t offset, size_t size) { std::memcpy(data + offset, own, size); });
 }
 
 } // namespace cleave::rt

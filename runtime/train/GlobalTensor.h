@@ -1,7 +1,8 @@
 // A program's input or output as the caller of the C API sees it: the global batch in one array.
 //
-// Along the batch dimension (0) the array holds data rank after data rank, and within one, frame after frame; without a
-// batch dimension it is what one rank holds, equal on all.
+// Along the batch dimension the array holds data rank after data rank, and within one, frame after frame; without a
+// batch dimension it is what one rank holds, equal on all. Where the batch is not the first dimension, what a frame of
+// a rank holds lies in several runs: for x[3, batch, 4] in three, which are a whole global batch apart.
 #ifndef CLEAVE_RUNTIME_TRAIN_GLOBALTENSOR_H
 #define CLEAVE_RUNTIME_TRAIN_GLOBALTENSOR_H
 
@@ -25,10 +26,13 @@ public:
 
 private:
   void describe(Session &session, const fb::Program &program, const fb::Port &port);
-  size_t offset(Session &session, unsigned local, unsigned frame) const;
+  // visit(where a frame's port holds it, where the array does, bytes)
+  template <typename Visit> void visitRuns(Session &session, Visit visit) const;
 
   const fb::Port *port_ = nullptr;
   unsigned frames_ = 1;
+  unsigned parts_ = 1; // of the batch dimension: frames of data ranks
+  size_t runs_ = 1;    // of each part
   Shape shape_;
   size_t bytes_ = 0;
 };

@@ -10,6 +10,11 @@ import sys
 import numpy as np
 
 
+class TensorInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_uint32), ("shape", ctypes.c_int64 * 16),
+                ("bytes", ctypes.c_size_t)]
+
+
 class Library:
     def __init__(self, path):
         path = pathlib.Path(path)
@@ -23,8 +28,13 @@ class Library:
         if code:
             sys.exit(self.lib.cleave_last_error().decode())
 
-    def set_input(self, name, array):
-        self.check(self.lib.cleave_set_input(self.session, b"infer", name.encode(), array.ctypes.data_as(ctypes.c_void_p),
+    def input_shape(self, program, index):
+        info = TensorInfo()
+        self.check(self.lib.cleave_describe_input(self.session, program.encode(), ctypes.c_size_t(index), ctypes.byref(info)))
+        return tuple(info.shape[:info.rank])
+
+    def set_input(self, name, array, program="infer"):
+        self.check(self.lib.cleave_set_input(self.session, program.encode(), name.encode(), array.ctypes.data_as(ctypes.c_void_p),
                                              ctypes.c_size_t(array.nbytes)))
 
     def output(self, name, shape, kind=np.float32):
@@ -35,6 +45,11 @@ class Library:
 
     def infer(self):
         self.check(self.lib.cleave_infer(self.session))
+
+    def train_step(self, rate):
+        loss = ctypes.c_double()
+        self.check(self.lib.cleave_train_step(self.session, ctypes.c_double(rate), ctypes.byref(loss)))
+        return loss.value
 
 
 def main():
