@@ -3,6 +3,7 @@
 
 #include "runtime/train/Evaluator.h"
 #include "runtime/train/GlobalTensor.h"
+#include "runtime/train/IndexRange.h"
 #include "runtime/train/ScalarStates.h"
 #include "runtime/train/TrainCheckpoints.h"
 
@@ -108,7 +109,20 @@ Status findTensor(cleave_session *session, const char *program, const char *name
   return Status::ok();
 }
 
+// An index out of range would only show when a kernel meets it, and a session ends with an error in the midst of a
+// program. Labels out of range show nowhere. The input stays what it was.
+Status checkIndices(cleave_session *session, const fb::Port &input, const void *data, size_t bytes) {
+  Bytes values{const_cast<std::byte *>(static_cast<const std::byte *>(data)), bytes};
+  uint64_t element = 0;
+  for (const IndexRange &range : IndexRange::ofInput(session->session.plan(), input))
+    if (Status status = range.check(input, values, &element); !status.isOk())
+      return std::move(status).in("cleave_set_input, element " + std::to_string(element));
+  return Status::ok();
+}
+
 Status trainStep(cleave_session *session, double rate, double *loss) {
+  if (!(rate >= 0) || std::isinf(rate))
+    return invalidArgument("cleave_train_step: expected a learning rate of 0 or more; got " + std::to_string(rate));
   const cleave::rt::fb::Program *program = nullptr;
   CLEAVE_TRY(session->session.entry("train_step", &program));
   session->lr.set(rate);
@@ -192,6 +206,7 @@ cleave_code cleave_set_input(cleave_session *session, const char *program, const
     CLEAVE_TRY(checkArguments("cleave_set_input", {session, program, name, data}));
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/false, bytes, &tensor));
+    CLEAVE_TRY(checkIndices(session, tensor.port(), data, bytes));
     tensor.scatter(session->session, static_cast<const std::byte *>(data));
     return Status::ok();
   });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 namespace cleave::rt {
 
@@ -23,9 +24,10 @@ std::string IndexRange::expected() const {
 }
 
 template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes bytes, uint64_t *element) const {
-  const T *values = reinterpret_cast<const T *>(bytes.data);
   for (size_t i = 0; i < bytes.size / sizeof(T); ++i) {
-    int64_t value = values[i];
+    T stored; // a caller's array may lie anywhere
+    std::memcpy(&stored, bytes.data + i * sizeof(T), sizeof(T));
+    int64_t value = stored;
     if ((value >= first_ && value < end_) || std::find(others_.begin(), others_.end(), value) != others_.end())
       continue;
     *element = i;
@@ -41,17 +43,22 @@ Status IndexRange::check(const fb::Port &port, Bytes bytes, uint64_t *element) c
   return port.dtype() == fb::DType::i32 ? checkAll<int32_t>(port, bytes, element) : Status::ok();
 }
 
-std::vector<std::vector<IndexRange>> IndexRange::ofInputs(const fb::Plan &plan, const fb::Program &program) {
-  std::vector<std::vector<IndexRange>> ranges(lengthOf(program.inputs()));
-  for (size_t input = 0; input < ranges.size(); ++input) {
-    std::string name = program.inputs()->Get(input)->name()->str();
-    for (size_t i = 0; i < lengthOf(plan.properties()); ++i) {
-      const fb::Property &property = *plan.properties()->Get(i);
-      bool isLabel = textOf(property.key()) == "labels." + name;
-      if (isLabel || textOf(property.key()) == "indices." + name)
-        ranges[input].push_back(IndexRange(property.value()->c_str(), isLabel));
-    }
+std::vector<IndexRange> IndexRange::ofInput(const fb::Plan &plan, const fb::Port &input) {
+  std::vector<IndexRange> ranges;
+  std::string name = input.name()->str();
+  for (size_t i = 0; i < lengthOf(plan.properties()); ++i) {
+    const fb::Property &property = *plan.properties()->Get(i);
+    bool isLabel = textOf(property.key()) == "labels." + name;
+    if (isLabel || textOf(property.key()) == "indices." + name)
+      ranges.push_back(IndexRange(property.value()->c_str(), isLabel));
   }
+  return ranges;
+}
+
+std::vector<std::vector<IndexRange>> IndexRange::ofInputs(const fb::Plan &plan, const fb::Program &program) {
+  std::vector<std::vector<IndexRange>> ranges;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
+    ranges.push_back(ofInput(plan, *program.inputs()->Get(i)));
   return ranges;
 }
 

@@ -14,10 +14,12 @@ namespace cleave::rt {
 
 class IndexRange {
 public:
-  // The ranges of each input of the program; all of them hold.
+  // The ranges of an input; all of them hold.
+  static std::vector<IndexRange> ofInput(const fb::Plan &plan, const fb::Port &input);
+  // The same of each input of the program.
   static std::vector<std::vector<IndexRange>> ofInputs(const fb::Plan &plan, const fb::Program &program);
 
-  // The bytes are those of the input's port: i64 or i32 (others are not checked). `element` is where the first one lies
+  // The bytes are what the input is given: i64 or i32 (others are not checked). `element` is where the first one lies
   // that does not hold.
   Status check(const fb::Port &port, Bytes bytes, uint64_t *element) const;
 

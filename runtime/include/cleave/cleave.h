@@ -91,14 +91,18 @@ CLEAVE_MUST_USE cleave_code cleave_describe_input(cleave_session *session, const
 CLEAVE_MUST_USE cleave_code cleave_describe_output(cleave_session *session, const char *program, size_t index,
                                                    cleave_tensor_info *info);
 
-/* Copies in and out; `bytes` must be the tensor's size. Inputs stay until they are set again. */
+/* Copies in and out; `bytes` must be the tensor's size. Inputs stay until they are set again, and what they were where
+ * a call is refused: with CLEAVE_INVALID_ARGUMENT for class labels and indices that the model does not know. */
 CLEAVE_MUST_USE cleave_code cleave_set_input(cleave_session *session, const char *program, const char *name,
                                              const void *data, size_t bytes);
 CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const char *program, const char *name,
                                               void *data, size_t bytes);
 
+/* A session in which a program has begun and failed is left: this call, cleave_train_step() and cleave_evaluate() give
+ * its error again. Wrong arguments are found before, and do no harm. */
 CLEAVE_MUST_USE cleave_code cleave_infer(cleave_session *session);
-/* One optimizer step on the inputs of "train_step". `loss` (may be NULL) gets the loss before the update. */
+/* One optimizer step on the inputs of "train_step". `loss` (may be NULL) gets the loss before the update.
+ * The rate is 0 or more. */
 CLEAVE_MUST_USE cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss);
 /* The largest norm of all gradients together, used from the next step on: larger ones are scaled down to it. 0: off,
  * which is the default. */

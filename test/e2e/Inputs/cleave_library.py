@@ -28,6 +28,14 @@ class Library:
         if code:
             sys.exit(self.lib.cleave_last_error().decode())
 
+    def refusal(self, call):
+        """The message of a call that must fail."""
+        try:
+            call()
+        except SystemExit as error:
+            return error.code
+        sys.exit("nothing was refused")
+
     def input_shape(self, program, index):
         info = TensorInfo()
         self.check(self.lib.cleave_describe_input(self.session, program.encode(), ctypes.c_size_t(index), ctypes.byref(info)))
