@@ -136,6 +136,23 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   return Status::ok();
 }
 
+// The lock is that of a run with --save: two that write into one directory would take each other's parts away.
+Status saveCheckpoint(cleave_session *session, const char *directory) {
+  NewDirectories made;
+  CheckpointLock lock;
+  Status status;
+  if (session->session.isLeader()) {
+    status = NewDirectories::make(directory, &made);
+    if (status.isOk())
+      status = CheckpointLock::take(directory, &lock);
+  }
+  CLEAVE_TRY(session->session.agree(std::move(status), "open the directory"));
+  SaveRequest request;
+  request.directory = directory;
+  request.position = session->position;
+  return writeCheckpoint(session->session, liveStates(session->session), request);
+}
+
 Status evaluate(cleave_session *session, cleave_evaluation *sums) {
   if (sums->struct_size != sizeof *sums)
     return invalidArgument("cleave_evaluate: sums->struct_size is not sizeof(cleave_evaluation)");
@@ -266,10 +283,7 @@ uint64_t cleave_step_count(const cleave_session *session) { return session ? ses
 cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory) {
   return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_save_checkpoint", {session, directory}));
-    SaveRequest request;
-    request.directory = directory;
-    request.position = session->position;
-    return writeCheckpoint(session->session, liveStates(session->session), request);
+    return saveCheckpoint(session, directory);
   });
 }
 

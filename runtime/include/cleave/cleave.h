@@ -124,7 +124,8 @@ CLEAVE_MUST_USE cleave_code cleave_set_seed(cleave_session *session, uint64_t se
 /* Steps done, those before a loaded checkpoint included. */
 uint64_t cleave_step_count(const cleave_session *session);
 
-/* Saves DIRECTORY/step-N and lets DIRECTORY/latest name it. */
+/* Saves DIRECTORY/step-N and lets DIRECTORY/latest name it. CLEAVE_INVALID_ARGUMENT while somebody else saves into
+ * DIRECTORY: another session, or a program that trains with --save. */
 CLEAVE_MUST_USE cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory);
 /* Loads a checkpoint, or the latest of a directory of them. */
 CLEAVE_MUST_USE cleave_code cleave_load_checkpoint(cleave_session *session, const char *path);
