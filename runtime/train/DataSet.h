@@ -29,6 +29,7 @@ public:
 
   uint64_t globalBatch() const { return sampler_.globalBatch(); }
   uint64_t batchesPerEpoch() const { return sampler_.batchesPerEpoch(); }
+  uint64_t batchesFrom(uint64_t position) const { return sampler_.batchesFrom(position); }
   uint64_t samples() const { return sampler_.samples(); }
   uint64_t tail() const { return sampler_.tail(); }
   // Waits for the next global batch; it stays until the next call.

@@ -45,6 +45,14 @@ bool Sampler::hasBatch(uint64_t position) const {
   return position < samples_ && (last_ == LastBatch::Pad || samples_ - position >= globalBatch_);
 }
 
+uint64_t Sampler::batchesFrom(uint64_t position) const {
+  if (!hasBatch(position))
+    return 0;
+  Sampler rest = *this;
+  rest.samples_ = samples_ - position;
+  return rest.batchesPerEpoch();
+}
+
 uint64_t Sampler::batchesPerEpoch() const {
   uint64_t whole = samples_ / globalBatch_;
   if (last_ == LastBatch::Drop || tail() == 0)

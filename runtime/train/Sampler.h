@@ -38,6 +38,8 @@ public:
   // Whether a global batch starts at this position.
   bool hasBatch(uint64_t position) const;
   uint64_t batchesPerEpoch() const;
+  // The global batches of the epoch that start here or later.
+  uint64_t batchesFrom(uint64_t position) const;
   // Samples beyond the last whole global batch.
   uint64_t tail() const { return samples_ % globalBatch_; }
   uint64_t globalBatch() const { return globalBatch_; }

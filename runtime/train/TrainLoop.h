@@ -31,6 +31,7 @@ public:
 
 private:
   Status openData();
+  Status countSteps();
   Status openSave();
   Status resume();
   Status loadLatest(bool *found);

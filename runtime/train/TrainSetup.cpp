@@ -160,12 +160,30 @@ Status TrainLoop::openData() {
   unsigned frames = std::max(1u, plan.micro_batches());
   CLEAVE_TRY(InputFeed::open(*session_, *program_, frames, *data_, position_.seed, options_.shuffle, options_.lastBatch,
                              position_.epoch, position_.sample, "--data", &feed_));
-  total_ = options_.steps ? *options_.steps : options_.epochs.value_or(1) * feed_->batchesPerEpoch();
+  CLEAVE_TRY(countSteps());
   tokensPerSample_ = tokensPerSample(*program_);
   if (options_.valData.empty())
     return Status::ok();
   evaluator_.emplace();
   return Evaluator::open(*session_, options_.valData, "--val-data", &*evaluator_);
+}
+
+// Steps before the checkpoint may have been of another global batch: what is left of the epochs is counted in samples.
+Status TrainLoop::countSteps() {
+  uint64_t epochs = options_.epochs.value_or(1);
+  if (options_.steps) {
+    total_ = *options_.steps;
+    return Status::ok();
+  }
+  total_ = position_.step;
+  if (position_.epoch >= epochs)
+    return Status::ok();
+  uint64_t begun = feed_->batchesFrom(position_.sample), later = 0;
+  if (__builtin_mul_overflow(epochs - position_.epoch - 1, feed_->batchesPerEpoch(), &later) ||
+      __builtin_add_overflow(total_, begun, &total_) || __builtin_add_overflow(total_, later, &total_))
+    return invalidArgument("--epochs: " + std::to_string(epochs) + " epochs of " +
+                           std::to_string(feed_->batchesPerEpoch()) + " steps are more steps than can be counted");
+  return Status::ok();
 }
 
 Status TrainLoop::openOutputs() {

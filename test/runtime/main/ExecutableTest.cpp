@@ -209,6 +209,31 @@ TEST(Train, CleansWhatAKilledRunLeft) {
   EXPECT_NE(second.err.find("--save: another process is saving into"), std::string::npos) << second.err;
 }
 
+TEST(Train, EpochsAreCountedInSamplesAfterAnotherGlobalBatch) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 40);
+  auto train = [&](unsigned ranks, std::vector<std::string> options) {
+    options.insert(options.begin(), {"train", "--data", data, "--lr", "0.01"});
+    Result run = runCommandLine(TinyModel(ranks), options);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.out;
+  };
+  train(1, {"--epochs", "1", "--save", dir / "a"}); // 20 steps of 2 samples
+  std::string more = train(2, {"--epochs", "2", "--resume", dir / "a", "--save", dir / "b"});
+  EXPECT_NE(more.find("step 30/30"), std::string::npos) << more; // 10 of 4
+  // Half an epoch and a whole one.
+  train(2, {"--steps", "5", "--save", dir / "c"});
+  more = train(1, {"--epochs", "2", "--resume", dir / "c", "--save", dir / "d"});
+  EXPECT_NE(more.find("step 35/35"), std::string::npos) << more;
+  more = train(1, {"--epochs", "2", "--resume", dir / "b", "--save", dir / "e"});
+  EXPECT_NE(more.find("nothing to do: the checkpoint is at step 30 of 30"), std::string::npos) << more;
+  Result run = runCommandLine(TinyModel(1), {"train", "--data", data, "--epochs", "1844674407370955162"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_NE(run.err.find("--epochs: 1844674407370955162 epochs of 20 steps are more steps than can be counted"),
+            std::string::npos)
+      << run.err;
+}
+
 TEST(Train, StopsEarly) {
   TempDir dir;
   std::string data = "x=" + writeData(dir, "x.npy", 8);
