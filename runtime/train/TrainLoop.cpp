@@ -22,6 +22,10 @@ std::string formatLoss(double loss) {
 
 std::string signalName(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
 
+std::string stoppedEarly(const TrainingPosition &position) {
+  return "stopped early: no better loss in " + std::to_string(position.stale) + " evaluations";
+}
+
 std::string describe(const Evaluation &evaluation) {
   std::string text = "val loss " + formatLoss(evaluation.loss);
   if (evaluation.accuracy) {
@@ -36,9 +40,10 @@ std::string describe(const Evaluation &evaluation) {
 
 Status TrainLoop::run() {
   printStart();
-  bool stop = position_.step >= total_;
+  bool stop = position_.step >= total_ || outOfPatience();
   if (stop && session_->isLeader())
-    std::printf("nothing to do: the checkpoint is at step %llu of %llu\n",
+    std::printf("nothing to do: %sthe checkpoint is at step %llu of %llu\n",
+                position_.step < total_ ? (stoppedEarly(position_) + "; ").c_str() : "",
                 static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_));
   while (!stop) {
     StepMetrics metrics;
@@ -161,9 +166,9 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
     CLEAVE_TRY(evaluate(metrics, &isBest));
   CLEAVE_TRY(metricsFile_.write(*metrics));
   CLEAVE_TRY(tensorboard_.write(*metrics));
-  *stop = last || (options_.patience != 0 && position_.stale >= options_.patience);
+  *stop = last || outOfPatience();
   if (*stop && !last)
-    progress_->note("stopped early: no better loss in " + std::to_string(position_.stale) + " evaluations");
+    progress_->note(stoppedEarly(position_));
   if (!*stop)
     CLEAVE_TRY(heedSignals(stop));
   bool saves = options_.saveEvery != 0 && position_.step % options_.saveEvery == 0;

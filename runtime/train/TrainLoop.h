@@ -47,6 +47,7 @@ private:
   void noteSaved();
   Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);
   Status heedSignals(bool *stop);
+  bool outOfPatience() const { return options_.patience != 0 && position_.stale >= options_.patience; }
 
   Session *session_ = nullptr;
   TrainOptions options_;

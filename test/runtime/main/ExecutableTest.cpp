@@ -244,6 +244,25 @@ TEST(Train, StopsEarly) {
   EXPECT_NE(run.out.find("stopped early: no better loss in 3 evaluations"), std::string::npos) << run.out;
 }
 
+TEST(Train, StaysStoppedEarlyWhenStartedAgain) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 8);
+  auto train = [&](const char *patience) {
+    Result run = runCommandLine(TinyModel(1), {"train", "--data", data, "--val-data", data, "--epochs", "500", "--lr",
+                                               "0", "--patience", patience, "--save", dir / "c", "--resume", "auto"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.out;
+  };
+  train("3");
+  std::string latest = contents(dir / "c/latest"), again = train("3");
+  EXPECT_NE(again.find("nothing to do: stopped early: no better loss in 3 evaluations; the checkpoint is at step 16"),
+            std::string::npos)
+      << again;
+  EXPECT_EQ(contents(dir / "c/latest"), latest);
+  std::string more = train("5"); // who has more of it goes on
+  EXPECT_NE(more.find("stopped early: no better loss in 5 evaluations"), std::string::npos) << more;
+}
+
 TEST(Infer, TailIsPaddedAndCut) {
   TempDir dir;
   TinyModel model(2, TinyKind::Inference);
