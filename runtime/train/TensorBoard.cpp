@@ -100,8 +100,13 @@ Status TensorBoard::open(const std::string &directory) {
     return fileError("create", directory, error.value());
   char host[256] = "host";
   ::gethostname(host, sizeof host - 1);
-  path_ = directory + "/events.out.tfevents." + std::to_string(static_cast<long long>(now())) + "." + host;
-  file_.reset(std::fopen(path_.c_str(), "we"));
+  std::string name = directory + "/events.out.tfevents." + std::to_string(static_cast<long long>(now())) + "." + host +
+                     "." + std::to_string(::getpid()) + ".";
+  errno = EEXIST;
+  for (unsigned number = 0; !file_ && errno == EEXIST; ++number) {
+    path_ = name + std::to_string(number);
+    file_.reset(std::fopen(path_.c_str(), "wxe"));
+  }
   return file_ ? append(encodeVersionEvent(now())) : fileError("write", path_, errno);
 }
 

@@ -23,7 +23,7 @@ std::string encodeScalarEvent(double wallTime, int64_t step, const std::string &
 
 class TensorBoard {
 public:
-  // A new event file DIR/events.out.tfevents.<seconds>.<host>.
+  // A new event file DIR/events.out.tfevents.<seconds>.<host>.<pid>.<number>; none that is there is touched.
   Status open(const std::string &directory);
   Status write(const StepMetrics &metrics);
 

@@ -67,6 +67,16 @@ TEST(TensorBoard, FilesAreRecordsWithGoodChecksums) {
   EXPECT_EQ(records, 3u); // version, loss, lr
 }
 
+TEST(TensorBoard, FilesOfOneSecondStandBesideEachOther) {
+  cleave::test::TempDir dir;
+  for (int run = 0; run < 3; ++run) {
+    TensorBoard board;
+    ASSERT_TRUE(board.open(dir / "tb").isOk());
+  }
+  std::filesystem::directory_iterator files(dir / "tb");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 3);
+}
+
 TEST(Metrics, JsonLineHasTheDocumentedKeys) {
   StepMetrics metrics;
   metrics.step = 12;
