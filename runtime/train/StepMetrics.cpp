@@ -1,11 +1,13 @@
 #include "runtime/train/StepMetrics.h"
 
+#include "runtime/base/FileMapping.h"
 #include "runtime/state/AtomicFile.h"
 
 #include <cerrno>
 #include <charconv>
 #include <cinttypes>
 #include <cmath>
+#include <filesystem>
 
 namespace cleave::rt {
 namespace {
@@ -20,6 +22,41 @@ std::string number(double value) {
   else
     *std::to_chars(text, text + sizeof text - 1, value).ptr = '\0';
   return text;
+}
+
+// The step of a line that toJsonLine() has made.
+std::optional<uint64_t> stepOf(std::string_view line) {
+  constexpr std::string_view kBegin = "{\"step\": ";
+  uint64_t step = 0;
+  if (line.substr(0, kBegin.size()) != kBegin || line.back() != '}')
+    return std::nullopt;
+  auto [end, error] = std::from_chars(line.data() + kBegin.size(), line.data() + line.size(), step);
+  return error == std::errc() && *end == ',' ? std::optional<uint64_t>(step) : std::nullopt;
+}
+
+// Removes the lines of later steps, and a last one that a killed process has left unfinished. A file with any other
+// line is not ours, and stays as it is.
+Status cutBehind(const std::string &path, uint64_t step) {
+  std::error_code error;
+  std::string target = std::filesystem::canonical(path, error).string(); // a link stays one
+  if (error || !std::filesystem::is_regular_file(target, error))
+    return Status::ok();
+  std::string kept;
+  {
+    FileMapping file;
+    CLEAVE_TRY(FileMapping::open(target, &file));
+    std::string_view text(reinterpret_cast<const char *>(file.data()), file.size());
+    for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+      std::optional<uint64_t> found = stepOf(text.substr(begin, end - begin));
+      if (!found)
+        return Status::ok();
+      if (*found <= step)
+        kept += text.substr(begin, end + 1 - begin);
+    }
+    if (kept.size() == text.size())
+      return Status::ok();
+  }
+  return writeFileAtomically(target, kept);
 }
 
 } // namespace
@@ -52,9 +89,11 @@ std::string toJsonLine(const StepMetrics &metrics) {
   return line + "}";
 }
 
-Status MetricsFile::open(const std::string &path, bool append) {
+Status MetricsFile::open(const std::string &path, std::optional<uint64_t> resumedStep) {
   path_ = path;
-  file_.reset(std::fopen(path.c_str(), append ? "ae" : "we"));
+  if (resumedStep)
+    CLEAVE_TRY(cutBehind(path, *resumedStep));
+  file_.reset(std::fopen(path.c_str(), resumedStep ? "ae" : "we"));
   return file_ ? Status::ok() : fileError("write", path, errno);
 }
 

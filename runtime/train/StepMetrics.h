@@ -28,8 +28,9 @@ struct StepMetrics {
 // One JSON object per line and step, flushed line by line so that others can follow it.
 class MetricsFile {
 public:
-  // Appends when `append` (a resumed run goes on), else starts a new file.
-  Status open(const std::string &path, bool append);
+  // Goes on behind what a run that was resumed after `resumedStep` has written up to that step: later lines are of
+  // steps that come again. Without it a new file is started.
+  Status open(const std::string &path, std::optional<uint64_t> resumedStep);
   Status write(const StepMetrics &metrics);
 
 private:

@@ -191,7 +191,8 @@ Status TrainLoop::openOutputs() {
   progress_ = std::make_unique<Progress>(total_, options_.logEvery, tokensPerSample_ != 0 ? "tokens" : "samples",
                                          /*quiet=*/!leader);
   if (leader && !options_.metrics.empty())
-    CLEAVE_TRY(metricsFile_.open(options_.metrics, resumed_).in("--metrics"));
+    CLEAVE_TRY(
+        metricsFile_.open(options_.metrics, resumed_ ? std::optional(position_.step) : std::nullopt).in("--metrics"));
   if (leader && !options_.tensorboard.empty())
     CLEAVE_TRY(tensorboard_.open(options_.tensorboard).in("--tensorboard"));
   return Status::ok();

@@ -102,6 +102,30 @@ TEST(Metrics, JsonLineHasTheDocumentedKeys) {
       R"("skipped": 1})");
 }
 
+std::string resumedMetrics(const cleave::test::TempDir &dir, const std::string &before, uint64_t step) {
+  std::string path = dir.write("m.jsonl", before);
+  MetricsFile file;
+  EXPECT_TRUE(file.open(path, step).isOk());
+  StepMetrics metrics;
+  metrics.step = step + 1;
+  EXPECT_TRUE(file.write(metrics).isOk());
+  std::ifstream written(path);
+  return std::string((std::istreambuf_iterator<char>(written)), {});
+}
+
+TEST(Metrics, AResumedRunGoesOnBehindItsStep) {
+  cleave::test::TempDir dir;
+  std::string one = "{\"step\": 1, \"loss\": 5}\n", two = "{\"step\": 2, \"loss\": 0}\n";
+  std::string three = "{\"step\": 3, \"loss\": 7}\n";
+  EXPECT_EQ(resumedMetrics(dir, one + "{\"step\": 2, \"loss\": 6}\n" + three, 1), one + two);
+  EXPECT_EQ(resumedMetrics(dir, one + "{\"step\": 2, \"lo", 1), one + two); // killed while it wrote
+  EXPECT_EQ(resumedMetrics(dir, one, 1), one + two);
+  EXPECT_EQ(resumedMetrics(dir, "", 1), two);
+  // Somebody else's file loses nothing.
+  EXPECT_EQ(resumedMetrics(dir, "notes\n" + three, 1), "notes\n" + three + two);
+  EXPECT_EQ(resumedMetrics(dir, "{\"steps\": 3, \"loss\": 7}\n", 1), "{\"steps\": 3, \"loss\": 7}\n" + two);
+}
+
 TEST(Progress, Formats) {
   EXPECT_EQ(formatDuration(12.4), "0:12");
   EXPECT_EQ(formatDuration(3723), "1:02:03");
