@@ -48,10 +48,14 @@ Status matchSamples(const DataSpec &specA, const DataSource &a, const DataSpec &
   uint64_t difference = a.samples() > b.samples() ? a.samples() - b.samples() : b.samples() - a.samples();
   uint64_t allowed = 0;
   if (specA.stream && specB.stream) {
+    if (a.stride() != b.stride())
+      return invalidArgument("input '" + b.input().name + "' goes " + std::to_string(b.stride()) +
+                             " elements from one sample to the next, input '" + a.input().name + "' " +
+                             std::to_string(a.stride()) +
+                             "; streams need one stride (stride=N, by default the window)");
     uint64_t endA = specA.shift + specA.window, endB = specB.shift + specB.window;
     uint64_t distance = endA > endB ? endA - endB : endB - endA;
-    uint64_t stride = std::max<uint64_t>(1, std::min(a.stride(), b.stride()));
-    allowed = distance / stride + (distance % stride != 0);
+    allowed = distance / a.stride() + (distance % a.stride() != 0);
   }
   if (difference <= allowed)
     return Status::ok();

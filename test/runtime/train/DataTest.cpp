@@ -176,6 +176,15 @@ TEST(Stream, OnlyTheShiftMayMakeAStreamShorter) {
             "--data: input 'labels' has 5 samples, input 'tokens' 10; every sample needs its part of each input");
 }
 
+TEST(Stream, InputsGoAlongAtOneStride) {
+  TempDir dir;
+  std::string text = dir.write("text.bin", std::string(40, 'a'));
+  DataSet data;
+  EXPECT_EQ(openData(text + ":u8,window=4", text + ":u8,window=4,stride=5,shift=1", &data),
+            "--data: input 'labels' goes 5 elements from one sample to the next, input 'tokens' 4; streams need one "
+            "stride (stride=N, by default the window)");
+}
+
 TEST(Stream, WindowsSpanFilesAndHeadersAreSkipped) {
   TempDir dir;
   std::vector<int32_t> header(256);
