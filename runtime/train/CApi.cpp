@@ -39,7 +39,7 @@ template <typename Call> cleave_code guard(Call call) {
   try {
     return finish(call());
   } catch (const std::bad_alloc &) {
-    return CLEAVE_OUT_OF_MEMORY;
+    return finish({Code::OutOfMemory, "out of memory"});
   } catch (const std::exception &error) {
     return finish(internal(error.what()));
   }
@@ -186,6 +186,8 @@ const char *cleave_last_error(void) { return lastError.c_str(); }
 
 cleave_code cleave_session_create(const cleave_model *model, const cleave_options *options, cleave_session **session) {
   return guard([&]() -> Status {
+    if (session)
+      *session = nullptr;
     CLEAVE_TRY(checkArguments("cleave_session_create", {model, session}));
     if (options && options->struct_size != sizeof(cleave_options))
       return invalidArgument("cleave_session_create: options->struct_size is not sizeof(cleave_options)");

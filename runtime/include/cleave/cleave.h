@@ -78,7 +78,7 @@ typedef struct cleave_tensor_info {
 /* The message of this thread's last call that failed. */
 const char *cleave_last_error(void);
 
-/* `model` must outlive the session. `options` may be NULL. */
+/* `model` must outlive the session. `options` may be NULL. `*session` is NULL after a failure. */
 CLEAVE_MUST_USE cleave_code cleave_session_create(const cleave_model *model, const cleave_options *options,
                                                   cleave_session **session);
 /* Waits for the other processes to destroy theirs. After a failed call, or where another one waits for this process in
