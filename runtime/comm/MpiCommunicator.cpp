@@ -5,6 +5,7 @@
 #include "runtime/comm/PeerMonitor.h"
 #include "runtime/comm/mpi/MpiApi.h"
 
+#include <atomic>
 #include <climits>
 #include <dlfcn.h>
 #include <mutex>
@@ -22,6 +23,10 @@ constexpr double kForever = 1e9; // the monitor has limits of its own
 // How long what a process has sent before it left may still be on its way.
 constexpr double kOnTheWaySeconds = 2;
 
+// Of this process.
+enum class Membership { None, Joined, Lost };
+std::atomic<Membership> membership{Membership::None};
+
 class MpiCommunicator : public Communicator {
 public:
   MpiCommunicator(const cleave_mpi_api &api, int rank, int size) : Communicator(rank, size), api_(api) {}
@@ -30,8 +35,10 @@ public:
   ~MpiCommunicator() override {
     if (monitor_)
       monitor_->stop();
-    if (!monitor_ || !monitor_->failed())
-      api_.finalize();
+    bool lost = monitor_ && monitor_->failed();
+    if (!lost)
+      api_.leave();
+    membership = lost ? Membership::Lost : Membership::None;
   }
 
   // Learns who the others are.
@@ -171,17 +178,19 @@ bool startedUnderMpi() {
 
 Status createMpiCommunicator(std::unique_ptr<Communicator> *result) {
   static std::mutex mutex;
-  static bool created = false;
   std::lock_guard<std::mutex> lock(mutex);
-  if (created)
-    return internal("the MPI world is joined once per process");
+  if (membership == Membership::Joined)
+    return invalidArgument(
+        "a process started by mpirun or srun has one session at a time; destroy the other one first");
+  if (membership == Membership::Lost)
+    return peerLost("this process, or one that it was started with, has failed in an earlier session; start all again");
   const cleave_mpi_api *api = nullptr;
   CLEAVE_TRY(openModule(&api));
   int rank = 0, size = 0;
   char error[256] = "";
-  if (api->init(&rank, &size, error, sizeof(error)) != 0)
+  if (api->join(&rank, &size, error, sizeof(error)) != 0)
     return ioError(error);
-  created = true;
+  membership = Membership::Joined;
   auto communicator = std::make_unique<MpiCommunicator>(*api, rank, size);
   CLEAVE_TRY(communicator->start());
   *result = std::move(communicator);

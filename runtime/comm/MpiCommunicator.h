@@ -14,7 +14,7 @@ namespace cleave::rt {
 
 // Whether this process was started as one of several by mpirun or srun.
 bool startedUnderMpi();
-// Opens the module and joins the world; once per process. The result leaves it when destroyed.
+// Opens the module and joins the world, which is possible again after the result has left it, when destroyed.
 Status createMpiCommunicator(std::unique_ptr<Communicator> *result);
 
 } // namespace cleave::rt

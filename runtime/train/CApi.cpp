@@ -237,8 +237,7 @@ cleave_code cleave_get_output(cleave_session *session, const char *program, cons
     CLEAVE_TRY(checkArguments("cleave_get_output", {session, program, name, data}));
     GlobalTensor tensor;
     CLEAVE_TRY(findTensor(session, program, name, /*output=*/true, bytes, &tensor));
-    tensor.gather(session->session, static_cast<std::byte *>(data));
-    return Status::ok();
+    return tensor.gather(session->session, static_cast<std::byte *>(data));
   });
 }
 

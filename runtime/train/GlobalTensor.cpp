@@ -1,5 +1,6 @@
 #include "runtime/train/GlobalTensor.h"
 
+#include "runtime/comm/Communicator.h"
 #include "runtime/train/NearestName.h"
 
 #include <algorithm>
@@ -58,23 +59,34 @@ Status GlobalTensor::at(Session &session, const char *programName, size_t index,
   return Status::ok();
 }
 
-template <typename Visit> void GlobalTensor::visitRuns(Session &session, Visit visit) const {
+template <typename Visit> void GlobalTensor::visitRuns(Session &session, unsigned local, Visit visit) const {
   size_t run = bytes_ / std::max<size_t>(1, runs_ * parts_);
-  for (unsigned local = 0; local < session.localRanks(); ++local)
-    for (unsigned frame = 0; frame < frames_; ++frame) {
-      size_t part = parts_ == 1 ? 0 : session.dataRank(local) * frames_ + frame;
-      std::byte *own = session.rank(local).portBytes(*port_, frame).data;
-      for (size_t i = 0; i < runs_; ++i)
-        visit(own + i * run, (i * parts_ + part) * run, run);
-    }
+  for (unsigned frame = 0; frame < frames_; ++frame) {
+    size_t part = parts_ == 1 ? 0 : session.dataRank(local) * frames_ + frame;
+    std::byte *own = session.rank(local).portBytes(*port_, frame).data;
+    for (size_t i = 0; i < runs_; ++i)
+      visit(own + i * run, (i * parts_ + part) * run, run);
+  }
 }
 
 void GlobalTensor::scatter(Session &session, const std::byte *data) const {
-  visitRuns(session, [&](std::byte *own, size_t offset, size_t size) { std::memcpy(own, data + offset, size); });
+  for (unsigned local = 0; local < session.localRanks(); ++local)
+    visitRuns(session, local,
+              [&](std::byte *own, size_t offset, size_t size) { std::memcpy(own, data + offset, size); });
 }
 
-void GlobalTensor::gather(Session &session, std::byte *data) const {
-  visitRuns(session, [&](std::byte *own, size_t offset, size_t size) { std::memcpy(data + offset, own, size); });
+Status GlobalTensor::gather(Session &session, std::byte *data) const {
+  bool hasAll = !session.processes() || parts_ == 1 || session.dataRanks() == 1;
+  if (!hasAll)
+    std::memset(data, 0, bytes_);
+  for (unsigned local = 0; local < session.localRanks(); ++local)
+    if (hasAll || session.answersForData(local))
+      visitRuns(session, local,
+                [&](std::byte *own, size_t offset, size_t size) { std::memcpy(data + offset, own, size); });
+  if (hasAll)
+    return Status::ok();
+  CLEAVE_TRY(session.gather(data, bytes_));
+  return session.processes()->broadcast(data, bytes_, 0);
 }
 
 } // namespace cleave::rt

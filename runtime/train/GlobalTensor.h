@@ -22,12 +22,13 @@ public:
   size_t bytes() const { return bytes_; }
 
   void scatter(Session &session, const std::byte *data) const;
-  void gather(Session &session, std::byte *data) const;
+  // All processes call it, and each gets the whole.
+  Status gather(Session &session, std::byte *data) const;
 
 private:
   void describe(Session &session, const fb::Program &program, const fb::Port &port);
-  // visit(where a frame's port holds it, where the array does, bytes)
-  template <typename Visit> void visitRuns(Session &session, Visit visit) const;
+  // For one local rank: visit(where a frame's port holds it, where the array does, bytes)
+  template <typename Visit> void visitRuns(Session &session, unsigned local, Visit visit) const;
 
   const fb::Port *port_ = nullptr;
   unsigned frames_ = 1;

@@ -153,6 +153,16 @@ unsigned Session::dataRank(unsigned local) const {
   return linearCoordinate(plan(), plan().data_axes(), impl_->states[local].coordinates);
 }
 
+bool Session::answersForData(unsigned local) const {
+  const auto *data = plan().data_axes();
+  for (size_t axis = 0; axis < lengthOf(plan().axes()); ++axis) {
+    bool isData = data && std::find(data->begin(), data->end(), axis) != data->end();
+    if (!isData && impl_->states[local].coordinates[axis] != 0)
+      return false;
+  }
+  return true;
+}
+
 Status Session::entry(const char *name, const fb::Program **program) const {
   *program = findProgram(plan(), name);
   if (*program)

@@ -47,6 +47,8 @@ public:
   // The place of a local rank among the data ranks, and their number.
   unsigned dataRank(unsigned local) const;
   unsigned dataRanks() const;
+  // Of the ranks that compute the same outputs, having the same place among the data ranks: whether it is the first.
+  bool answersForData(unsigned local) const;
   // Whether this process holds rank 0: it prints and writes what there is one of.
   bool isLeader() const;
 

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define CLEAVE_MPI_ABI 3
+#define CLEAVE_MPI_ABI 4
 #define CLEAVE_MPI_GAVE_UP 2
 
 typedef struct cleave_mpi_exchange {
@@ -30,11 +30,14 @@ typedef struct cleave_mpi_exchange {
 
 typedef struct cleave_mpi_api {
   int abi;
-  int (*init)(int *rank, int *size, char *error, size_t error_size);
+  /* Joins the world, in which messages of an earlier time or of the embedding program do not show. */
+  int (*join)(int *rank, int *size, char *error, size_t error_size);
   int (*exchange)(const cleave_mpi_exchange *step, char *error, size_t error_size);
   /* `bytes` of every rank, side by side in `all`; called by one thread at a time, with nothing else under way. */
   int (*all_gather)(const void *mine, size_t bytes, void *all, char *error, size_t error_size);
-  void (*finalize)(void);
+  /* Waits for the others to leave; one may join again after it. A process that exits without it, having joined, tells
+   * the launcher that it has failed. */
+  void (*leave)(void);
 } cleave_mpi_api;
 
 const cleave_mpi_api *cleave_mpi(void);

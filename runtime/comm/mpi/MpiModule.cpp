@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <mpi.h>
 #include <thread>
 #include <vector>
@@ -14,7 +15,6 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMaxMessage = size_t{1} << 30; // MPI counts are int
 
 MPI_Comm world = MPI_COMM_NULL; // our own, so that an embedding program's messages cannot mix with ours
-bool initialized = false;       // by us
 
 int fail(char *error, size_t size, const char *call, int code) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -24,15 +24,29 @@ int fail(char *error, size_t size, const char *call, int code) {
   return 1;
 }
 
-int init(int *rank, int *size, char *error, size_t errorSize) {
-  int already = 0, provided = MPI_THREAD_SINGLE;
+// MPI cannot be initialized a second time, so it is finalized when the process exits. One that is still in the world
+// then has given it up: the launcher ends the others.
+void finalizeAtExit() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (!finalized && world == MPI_COMM_NULL)
+    MPI_Finalize();
+}
+
+int join(int *rank, int *size, char *error, size_t errorSize) {
+  int already = 0, finalized = 0, provided = MPI_THREAD_SINGLE;
   MPI_Initialized(&already);
+  MPI_Finalized(&finalized);
+  if (finalized) {
+    std::snprintf(error, errorSize, "this program has called MPI_Finalize() already");
+    return 1;
+  }
   if (already) {
     MPI_Query_thread(&provided);
   } else {
     if (int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided))
       return fail(error, errorSize, "MPI_Init_thread", code);
-    initialized = true;
+    std::atexit(finalizeAtExit);
   }
   if (provided < MPI_THREAD_MULTIPLE) {
     std::snprintf(error, errorSize, "this MPI gives thread level %d; MPI_THREAD_MULTIPLE (%d) is needed", provided,
@@ -147,16 +161,14 @@ int allGather(const void *mine, size_t bytes, void *all, char *error, size_t err
   return 0;
 }
 
-void finalize() {
-  if (world != MPI_COMM_NULL)
-    MPI_Comm_free(&world);
-  if (initialized)
-    MPI_Finalize();
+void leave() {
+  MPI_Barrier(world);
+  MPI_Comm_free(&world);
 }
 
 } // namespace
 
 extern "C" const cleave_mpi_api *cleave_mpi(void) {
-  static const cleave_mpi_api api = {CLEAVE_MPI_ABI, init, exchange, allGather, finalize};
+  static const cleave_mpi_api api = {CLEAVE_MPI_ABI, join, exchange, allGather, leave};
   return &api;
 }

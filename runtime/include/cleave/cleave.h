@@ -13,7 +13,9 @@
  * a time.
  *
  * Inputs and outputs are those of the *global* batch: the compiled batch x micro-batches x data ranks, rank by rank.
- * All ranks of the mesh are threads of the process, unless it was started by mpirun or srun. */
+ * All ranks of the mesh are threads of the process, unless it was started by mpirun or srun. Then all processes make the
+ * same calls in the same order: each gives the whole global batch and gets the whole outputs. A process has one session
+ * at a time then; after it is destroyed, another one can be created. */
 #ifndef CLEAVE_CLEAVE_H
 #define CLEAVE_CLEAVE_H
 
