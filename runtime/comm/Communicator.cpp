@@ -4,9 +4,19 @@
 #include "runtime/base/Trace.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 
 namespace cleave::rt {
+
+Status checkCommTimeout() {
+  std::string text = envString("CLEAVE_COMM_TIMEOUT_S");
+  char *end = nullptr;
+  double seconds = std::strtod(text.c_str(), &end);
+  if (text.empty() || (*end == '\0' && seconds > 0))
+    return Status::ok();
+  return invalidArgument("CLEAVE_COMM_TIMEOUT_S='" + text + "': expected a positive number of seconds");
+}
 
 Communicator::Communicator(int rank, int size)
     : rank_(rank), size_(size), timeoutSeconds_(envNumber("CLEAVE_COMM_TIMEOUT_S", 300)),

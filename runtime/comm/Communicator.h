@@ -41,6 +41,9 @@ struct Exchange {
   unsigned channel = 0;
 };
 
+// InvalidArgument where CLEAVE_COMM_TIMEOUT_S is not a positive number: to be asked before ranks are made.
+Status checkCommTimeout();
+
 class Communicator {
 public:
   virtual ~Communicator() = default;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Gate.h"
 #include "runtime/base/Trace.h"
+#include "runtime/base/WaitClock.h"
 
 #include <cstring>
 #include <mutex>
@@ -94,12 +95,10 @@ private:
   }
 
   Status await(Gate &gate, uint32_t sequence, int peer, const char *what) {
-    uint64_t begin = 0;
+    WaitClock clock;
     bool late = false;
     bool arrived = gate.waitFor(sequence, [&] {
-      uint64_t now = TraceSink::now();
-      begin = begin ? begin : now;
-      late = static_cast<double>(now - begin) * 1e-9 > timeoutSeconds();
+      late = clock.look(static_cast<double>(TraceSink::now()) * 1e-9) > timeoutSeconds();
       return late || world_.aborted.load();
     });
     if (arrived)

@@ -4,7 +4,9 @@
 #include "runtime/base/Log.h"
 #include "runtime/base/Termination.h"
 #include "runtime/base/Trace.h"
+#include "runtime/base/WaitClock.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -95,6 +97,8 @@ bool PeerMonitor::look() {
   double time = now();
   if (failed_ || time - lookedAt_ < kLookSeconds)
     return failed_;
+  if (lookedAt_ > 0) // while this process was stopped nobody could be heard
+    heardAt_ += std::max(0.0, time - lookedAt_ - WaitClock::kSliceSeconds);
   lookedAt_ = time;
   if (int dead = findDead(); dead >= 0)
     lose(dead, nameOf(dead) + " (process " + std::to_string(peers_[static_cast<size_t>(dead)].process) +

@@ -37,6 +37,7 @@ struct Session::Impl {
 
 // Finds the other ranks: threads of this process, or processes of one MPI world.
 Status Session::Impl::connect(unsigned requested) {
+  CLEAVE_TRY(checkCommTimeout());
   uint64_t wanted = meshSize(*plan), given = requested ? requested : wanted;
   if (startedUnderMpi()) {
     CLEAVE_TRY(createMpiCommunicator(&mpi));

@@ -1,4 +1,5 @@
 // The only file that includes mpi.h: point-to-point exchange over MPI, behind the C table of MpiApi.h.
+#include "runtime/base/WaitClock.h"
 #include "runtime/comm/mpi/MpiApi.h"
 
 #include <chrono>
@@ -109,7 +110,7 @@ int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize
   int count = 0, done = 0;
   if (post(step, requests, &count, error, errorSize))
     return 1;
-  auto begin = Clock::now();
+  cleave::rt::WaitClock clock;
   long spins = step.poll_us ? 1 : 200;
   for (long polls = 0; !done; ++polls) {
     if (int code = MPI_Testall(count, requests, &done, statuses))
@@ -123,7 +124,7 @@ int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize
     }
     // Ranks and progress threads often outnumber cores: leave the core to whoever computes.
     std::this_thread::sleep_for(std::chrono::microseconds(step.poll_us ? step.poll_us : polls < 2000 ? 5 : 50));
-    double waited = std::chrono::duration<double>(Clock::now() - begin).count();
+    double waited = clock.look(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
     if (waited > step.timeout_seconds) {
       std::snprintf(error, errorSize, "waited %.0f s for rank %d or %d; CLEAVE_COMM_TIMEOUT_S sets the limit", waited,
                     step.from, step.to);

@@ -4,8 +4,11 @@
 #include "test/runtime/comm/CommunicatorConformance.h"
 
 #include <chrono>
+#include <csignal>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace cleave::rt;
 using namespace cleave::rt::test;
@@ -71,6 +74,36 @@ TEST(LocalFailure, SilentPeerIsAnErrorInTime) {
   Status status = world.communicator(0).receive(1, &value, sizeof(value));
   EXPECT_EQ(status.code(), Code::PeerLost);
   EXPECT_NE(status.message().find("for rank 1 to send"), std::string::npos) << status.message();
+}
+
+// What a stopped process has not waited for (a shell's Ctrl-Z and fg).
+static int receiveLate() {
+  ::setenv("CLEAVE_COMM_TIMEOUT_S", "2.5", 1);
+  LocalWorld world(2);
+  auto results = onAllRanks(world, [](Communicator &comm) {
+    char byte = 0;
+    if (comm.rank() == 0)
+      return comm.receive(1, &byte, 1);
+    for (int i = 0; i < 20; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return comm.send(0, &byte, 1);
+  });
+  return results[0].isOk() ? 0 : 1;
+}
+
+TEST(LocalFailure, AStoppedProcessDoesNotWait) {
+  pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0)
+    ::_exit(receiveLate());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ::kill(child, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  ::kill(child, SIGCONT);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(LocalFailure, DifferentSizesAreAnError) {

@@ -234,6 +234,21 @@ TEST(Train, EpochsAreCountedInSamplesAfterAnotherGlobalBatch) {
       << run.err;
 }
 
+TEST(Train, TimeoutsArePositive) {
+  TempDir dir;
+  TinyModel model(2);
+  std::string data = "x=" + writeData(dir, "x.npy", 8);
+  for (const char *bad : {"-1", "abc", "0", "nan", "3s"}) {
+    ::setenv("CLEAVE_COMM_TIMEOUT_S", bad, 1);
+    Result run = runCommandLine(model, {"train", "--data", data, "--steps", "1"});
+    EXPECT_NE(run.code, 0);
+    EXPECT_NE(run.err.find("CLEAVE_COMM_TIMEOUT_S='" + std::string(bad) + "': expected a positive number of seconds"),
+              std::string::npos)
+        << run.err;
+  }
+  ::unsetenv("CLEAVE_COMM_TIMEOUT_S");
+}
+
 TEST(Train, StopsEarly) {
   TempDir dir;
   std::string data = "x=" + writeData(dir, "x.npy", 8);
