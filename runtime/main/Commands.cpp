@@ -3,6 +3,7 @@
 #include "runtime/base/Termination.h"
 #include "runtime/comm/MpiCommunicator.h"
 #include "runtime/main/FileUse.h"
+#include "runtime/main/LostPages.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
@@ -175,6 +176,7 @@ int runMain(int argc, const char *const *argv, const cleave_model &model) {
     noteTermination();
   // A file beyond the size limit (ulimit -f) is then an error of write() as a full disk is, with a message.
   std::signal(SIGXFSZ, SIG_IGN);
+  explainLostPages(programName());
   Command command;
   Status status = parseCommandLine(argc, argv, programName(), &command);
   int code = 2, stoppedBy = 0;

@@ -1,4 +1,5 @@
 // The commands of an executable, run in this process on a model made by hand.
+#include "runtime/base/FileMapping.h"
 #include "runtime/main/Commands.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/CheckpointSave.h"
@@ -232,6 +233,23 @@ TEST(Train, EpochsAreCountedInSamplesAfterAnotherGlobalBatch) {
   EXPECT_NE(run.err.find("--epochs: 1844674407370955162 epochs of 20 steps are more steps than can be counted"),
             std::string::npos)
       << run.err;
+}
+
+// As a training does whose data is cut while it runs.
+static int readShortened(const TempDir &dir, const TinyModel &model) {
+  const char *argv[] = {"tiny", "--help"};
+  FileMapping file;
+  if (runMain(2, argv, model.model()) != 0 || !FileMapping::open(dir.write("x.bin", "data"), &file).isOk())
+    return 2;
+  std::filesystem::resize_file(dir / "x.bin", 0);
+  return static_cast<int>(*static_cast<const volatile std::byte *>(file.data()));
+}
+
+TEST(Train, NamesAFileThatWasMadeShorter) {
+  TempDir dir;
+  TinyModel model(1);
+  EXPECT_EXIT(std::exit(readShortened(dir, model)), testing::ExitedWithCode(1),
+              "error: a file that is in use was made shorter, or cannot be read any more: data, weights");
 }
 
 TEST(Train, TimeoutsArePositive) {

@@ -1,0 +1,30 @@
+#include "runtime/main/LostPages.h"
+
+#include <csignal>
+#include <unistd.h>
+
+namespace cleave::rt {
+
+static std::string line; // written before the handler is there
+
+// Only what a signal handler may call.
+static void handle(int signal, siginfo_t *info, void *) {
+  if (info->si_code != BUS_ADRERR) {
+    std::signal(signal, SIG_DFL); // a defect: it ends the process when the instruction is met again
+    return;
+  }
+  static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+  ::_exit(1);
+}
+
+void explainLostPages(const std::string &program) {
+  line = "\n" + program +
+         ": error: a file that is in use was made shorter, or cannot be read any more: data, weights or a checkpoint "
+         "(SIGBUS); under mpirun also where /dev/shm is full\n";
+  struct sigaction action = {};
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
+} // namespace cleave::rt
