@@ -35,8 +35,9 @@ std::vector<std::string> listCheckpoints(const std::string &directory) {
   return names;
 }
 
-// The name in DIR/latest or DIR/best; empty when there is none, or it is not the plain name of a checkpoint.
-std::string readPointer(const std::string &directory, const char *pointer) {
+} // namespace
+
+std::string readPointer(const std::string &directory, const std::string &pointer) {
   FileMapping file;
   if (!FileMapping::open(directory + "/" + pointer, &file).isOk())
     return "";
@@ -45,8 +46,6 @@ std::string readPointer(const std::string &directory, const char *pointer) {
     name.pop_back();
   return name.rfind("step-", 0) == 0 && name.find('/') == std::string::npos ? name : "";
 }
-
-} // namespace
 
 bool isCheckpointPointer(const std::string &path) {
   std::error_code error;

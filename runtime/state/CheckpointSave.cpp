@@ -153,4 +153,13 @@ Status CheckpointSave::point(const std::string &pointer) const {
   return writeFileAtomically(directory_ + "/" + pointer, name_ + "\n");
 }
 
+Status CheckpointSave::unpoint(const std::string &pointer, bool *did) const {
+  *did = readPointer(directory_, pointer) == name_;
+  if (!*did)
+    return Status::ok();
+  std::error_code error;
+  fs::remove(directory_ + "/" + pointer, error);
+  return error ? failed("remove", directory_ + "/" + pointer, error) : syncDirectory(directory_);
+}
+
 } // namespace cleave::rt

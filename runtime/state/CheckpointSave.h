@@ -56,6 +56,8 @@ public:
   Status publish(const CheckpointIndex &index) const;
   // Leader: makes DIR/latest (or DIR/best) name this checkpoint.
   Status point(const std::string &pointer) const;
+  // Leader: removes DIR/best (or DIR/latest) where it names this checkpoint; `*did` says whether it was so.
+  Status unpoint(const std::string &pointer, bool *did) const;
 
   std::string path() const { return directory_ + "/" + name_; } // "DIR/step-00000100"
 
@@ -67,6 +69,8 @@ private:
 // stay. keep 0 removes none.
 Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
+// The name in DIR/latest or DIR/best; empty when there is none, or it is not the plain name of a checkpoint.
+std::string readPointer(const std::string &directory, const std::string &pointer);
 // Whether a path is DIR/latest or DIR/best, which name a checkpoint of DIR.
 bool isCheckpointPointer(const std::string &path);
 // The checkpoint that the user means by a path: itself, what the pointer names, what its `latest` names, or the newest

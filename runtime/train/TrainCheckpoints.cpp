@@ -1,5 +1,6 @@
 #include "runtime/train/TrainCheckpoints.h"
 
+#include "runtime/base/Log.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/state/Checkpoint.h"
 
@@ -107,7 +108,20 @@ private:
     return Status::ok();
   }
 
+  // `best` goes before what it names is replaced by something else: at no moment does it name what is not the best.
+  Status dropBest() {
+    bool dropped = false;
+    CLEAVE_TRY(save_.unpoint("best", &dropped));
+    if (dropped)
+      log(LogLevel::Warning, -1,
+          request_.directory + "/best is removed: what it named is replaced by " + save_.path() +
+              " of this run, which is not the best");
+    return Status::ok();
+  }
+
   Status publish() {
+    if (!request_.isBest)
+      CLEAVE_TRY(dropBest());
     CLEAVE_TRY(save_.publish(request_.form == CheckpointForm::Full ? fullIndex(index_) : index_));
     CLEAVE_TRY(save_.point("latest"));
     if (request_.isBest)

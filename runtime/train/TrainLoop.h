@@ -35,6 +35,7 @@ private:
   Status openSave();
   Status resume();
   Status loadLatest(bool *found);
+  void resumeBest();
   Status openOutputs();
   Status checkScalars();
   void printStart() const;
@@ -60,7 +61,7 @@ private:
   std::unique_ptr<InputFeed> feed_;
   std::optional<Evaluator> evaluator_;
   TrainingPosition position_;
-  bool resumed_ = false;
+  bool resumed_ = false, resumedInPlace_ = false; // in place: from a checkpoint of --save
   std::string resumedFrom_; // the checkpoint
   uint64_t savedStep_ = 0;
   NewDirectories saveDirectories_;

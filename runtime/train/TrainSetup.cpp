@@ -132,9 +132,30 @@ Status TrainLoop::loadLatest(bool *found) {
   resumedFrom_ = resolved;
   // Another directory's checkpoint is not yet one of --save.
   std::error_code error;
-  if (!options_.save.empty() && std::filesystem::equivalent(parentDirectory(resolved), options_.save, error))
+  resumedInPlace_ = !options_.save.empty() && std::filesystem::equivalent(resolved + "/..", options_.save, error);
+  if (resumedInPlace_)
     savedStep_ = position_.step;
   return Status::ok();
+}
+
+// What is told as the best and what `best` names are one: a run that began it goes on with it, and where it names
+// another than the best that the checkpoint knows (one of another directory, or of steps that come again), the next
+// evaluation is the first to compare with.
+void TrainLoop::resumeBest() {
+  std::string best;
+  bool exists = !options_.save.empty() && resolveCheckpoint(options_.save + "/best", &best).isOk();
+  options_.saveBest |= exists && resumedInPlace_ && !options_.valData.empty();
+  if (!options_.saveBest || !position_.hasBest)
+    return;
+  CheckpointIndex index;
+  const TrainingPosition &position = index.position;
+  position_.hasBest = exists && readCheckpointIndex(best + "/" + kCheckpointIndexFile, &index).isOk() &&
+                      position.hasBest && position.bestLoss == position_.bestLoss && position.step <= position_.step;
+  if (!position_.hasBest && session_->isLeader())
+    log(LogLevel::Info, -1,
+        "--save-best: the best checkpoint so far is not " + options_.save +
+            "/best, which begins anew with the next "
+            "evaluation");
 }
 
 Status TrainLoop::resume() {
@@ -150,6 +171,7 @@ Status TrainLoop::resume() {
     return invalidArgument("--resume: the checkpoint was made with --seed " + std::to_string(position_.seed) +
                            ", not " + std::to_string(*options_.seed));
   skippedBefore_ = static_cast<uint64_t>(skipped_.get().value_or(0));
+  resumeBest();
   return Status::ok();
 }
 

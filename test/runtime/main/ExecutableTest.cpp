@@ -277,6 +277,37 @@ TEST(Train, StopsEarly) {
   EXPECT_NE(run.out.find("stopped early: no better loss in 3 evaluations"), std::string::npos) << run.out;
 }
 
+TEST(Train, BestIsWhatWasToldToBeTheBest) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 8);
+  auto train = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"train", "--data", data, "--val-data", data, "--eval-every", "2"});
+    Result run = runCommandLine(TinyModel(1), options);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run;
+  };
+  std::vector<std::string> steps4 = {"--steps", "4", "--lr", "0.01", "--save", dir / "c", "--save-best"};
+  train(steps4);
+  EXPECT_EQ(contents(dir / "c/best"), "step-00000004\n");
+  // A run that goes on keeps it, asked or not: here by better ones, there by none.
+  EXPECT_NE(train({"--steps", "6", "--lr", "0.01", "--save", dir / "c", "--resume", "auto"}).out.find("  best"),
+            std::string::npos);
+  EXPECT_EQ(contents(dir / "c/best"), "step-00000006\n");
+  EXPECT_EQ(train({"--steps", "8", "--lr", "0", "--save", dir / "c", "--resume", "auto"}).out.find("  best"),
+            std::string::npos);
+  EXPECT_EQ(contents(dir / "c/best"), "step-00000006\n");
+  // Another directory, or earlier steps: the best there is another one.
+  Result other = train({"--steps", "10", "--lr", "0", "--save", dir / "d", "--resume", dir / "c", "--save-best"});
+  EXPECT_NE(other.out.find("  best"), std::string::npos) << other.out;
+  EXPECT_EQ(contents(dir / "d/best"), "step-00000010\n");
+  train({"--steps", "8", "--lr", "0", "--save", dir / "c", "--resume", dir / "c/step-00000004"});
+  EXPECT_EQ(contents(dir / "c/best"), "step-00000006\n");
+  // What it names is replaced.
+  Result again = train({"--steps", "6", "--lr", "0", "--save", dir / "c"});
+  EXPECT_NE(again.err.find("c/best is removed: what it named is replaced by"), std::string::npos) << again.err;
+  EXPECT_FALSE(std::filesystem::exists(dir / "c/best"));
+}
+
 TEST(Train, StaysStoppedEarlyWhenStartedAgain) {
   TempDir dir;
   std::string data = "x=" + writeData(dir, "x.npy", 8);
