@@ -10,6 +10,7 @@
 #include "runtime/state/ElementType.h"
 #include "runtime/state/Layout.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,8 @@ struct TrainingPosition {
   uint64_t step = 0, epoch = 0, sample = 0, seed = 0;
   double bestLoss = 0; // of the evaluations so far; meaningful when hasBest
   bool hasBest = false;
-  uint64_t stale = 0; // evaluations since the best one
+  uint64_t stale = 0;          // evaluations since the best one
+  std::optional<bool> shuffle; // whether samples are taken in a random order; nothing where nobody said
 };
 
 struct CheckpointIndex {

@@ -35,6 +35,8 @@ ordered_json toJson(const TrainingPosition &position) {
                          {"stale", position.stale}};
   if (position.hasBest && std::isfinite(position.bestLoss))
     result["best_loss"] = position.bestLoss;
+  if (position.shuffle)
+    result["shuffle"] = *position.shuffle;
   return result;
 }
 
@@ -47,6 +49,8 @@ void fromJson(const json &value, TrainingPosition *position) {
   position->hasBest = value.contains("best_loss");
   if (position->hasBest)
     position->bestLoss = value.at("best_loss").get<double>();
+  if (value.contains("shuffle"))
+    position->shuffle = value.at("shuffle").get<bool>();
 }
 
 // File names come from the index, which may be hostile: shards lie beside it and nowhere else.

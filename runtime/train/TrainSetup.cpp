@@ -160,6 +160,7 @@ void TrainLoop::resumeBest() {
 
 Status TrainLoop::resume() {
   position_.seed = options_.seed.value_or(0);
+  position_.shuffle = options_.shuffle;
   if (options_.resume.empty())
     return Status::ok();
   CLEAVE_TRY(session_->agree(loadLatest(&resumed_).in("--resume"), "resume"));
@@ -170,6 +171,12 @@ Status TrainLoop::resume() {
   if (options_.seed && *options_.seed != position_.seed)
     return invalidArgument("--resume: the checkpoint was made with --seed " + std::to_string(position_.seed) +
                            ", not " + std::to_string(*options_.seed));
+  // Between epochs another order takes no sample twice.
+  if (position_.sample != 0 && position_.shuffle.value_or(options_.shuffle) != options_.shuffle)
+    return invalidArgument(std::string("--resume: the checkpoint was made ") + (options_.shuffle ? "with" : "without") +
+                           " --no-shuffle, and lies inside an epoch, which goes on in that order: " +
+                           (options_.shuffle ? "give it again" : "leave it out"));
+  position_.shuffle = options_.shuffle;
   skippedBefore_ = static_cast<uint64_t>(skipped_.get().value_or(0));
   resumeBest();
   return Status::ok();

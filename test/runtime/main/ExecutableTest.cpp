@@ -308,6 +308,29 @@ TEST(Train, BestIsWhatWasToldToBeTheBest) {
   EXPECT_FALSE(std::filesystem::exists(dir / "c/best"));
 }
 
+TEST(Train, AnEpochGoesOnInItsOrder) {
+  TempDir dir;
+  std::string data = "x=" + writeData(dir, "x.npy", 8);
+  auto train = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"train", "--data", data, "--save", dir / "c"});
+    return runCommandLine(TinyModel(1), options);
+  };
+  ASSERT_EQ(train({"--steps", "3", "--no-shuffle"}).code, 0);
+  Result other = train({"--steps", "4", "--resume", "auto"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("--resume: the checkpoint was made with --no-shuffle, and lies inside an epoch"),
+            std::string::npos)
+      << other.err;
+  ASSERT_EQ(train({"--steps", "4", "--resume", "auto", "--no-shuffle"}).code, 0);
+  ASSERT_EQ(train({"--steps", "5", "--resume", "auto"}).code, 0); // another epoch
+  other = train({"--steps", "6", "--resume", "auto", "--no-shuffle"});
+  EXPECT_NE(other.err.find("made without --no-shuffle"), std::string::npos) << other.err;
+  // Whichever way the directory is written, its checkpoint is one of --save.
+  Result same = train({"--steps", "5", "--resume", dir / "c/step-00000005/"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(same.out.find("saved"), std::string::npos) << same.out;
+}
+
 TEST(Train, StaysStoppedEarlyWhenStartedAgain) {
   TempDir dir;
   std::string data = "x=" + writeData(dir, "x.npy", 8);
