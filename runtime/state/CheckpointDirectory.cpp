@@ -20,7 +20,9 @@ bool isCheckpoint(const std::string &path) {
   return fs::is_regular_file(path + "/" + kCheckpointIndexFile, error);
 }
 
-// Complete checkpoints by name, ascending; zero-padded numbers sort by step up to 10^8 steps, so length goes first.
+} // namespace
+
+// Zero-padded numbers sort by step up to 10^8 steps, so length goes first.
 std::vector<std::string> listCheckpoints(const std::string &directory) {
   std::vector<std::string> names;
   std::error_code error;
@@ -34,8 +36,6 @@ std::vector<std::string> listCheckpoints(const std::string &directory) {
   });
   return names;
 }
-
-} // namespace
 
 std::string readPointer(const std::string &directory, const std::string &pointer) {
   FileMapping file;

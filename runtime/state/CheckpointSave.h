@@ -69,6 +69,8 @@ private:
 // stay. keep 0 removes none.
 Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
+// The names of the checkpoints in DIR that have an index, the newest last.
+std::vector<std::string> listCheckpoints(const std::string &directory);
 // The name in DIR/latest or DIR/best; empty when there is none, or it is not the plain name of a checkpoint.
 std::string readPointer(const std::string &directory, const std::string &pointer);
 // Whether a path is DIR/latest or DIR/best, which name a checkpoint of DIR.

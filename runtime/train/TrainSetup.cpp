@@ -1,6 +1,7 @@
 // What a training run needs before its first step: everything that can be wrong with options and files shows here.
 #include "runtime/base/Log.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/state/Checkpoint.h"
 #include "runtime/train/TrainLoop.h"
 
 #include <algorithm>
@@ -120,6 +121,21 @@ Status TrainLoop::openSave() {
   return CheckpointSaver::open(*session_, async, saver_.get());
 }
 
+// "; --resume DIR/step-... takes the newest whole one" where a checkpoint is damaged and others stand beside it.
+static std::string wholeBeside(const std::string &path) {
+  Checkpoint checkpoint;
+  if (Checkpoint::open(path, &checkpoint).isOk())
+    return "";
+  std::string directory = std::filesystem::path(path + "/").parent_path().parent_path().string();
+  if (directory.empty())
+    directory = ".";
+  std::vector<std::string> names = listCheckpoints(directory);
+  for (size_t i = names.size(); i-- > 0;)
+    if (Checkpoint::open(directory + "/" + names[i], &checkpoint).isOk())
+      return "; --resume " + directory + "/" + names[i] + " takes the newest whole one beside it";
+  return "";
+}
+
 // Fills the states from what --resume names; nothing is found where it is `auto` and there is no checkpoint yet.
 Status TrainLoop::loadLatest(bool *found) {
   std::string path = options_.resume == "auto" ? options_.save : options_.resume, resolved;
@@ -128,7 +144,9 @@ Status TrainLoop::loadLatest(bool *found) {
   if (options_.resume == "auto" && status.code() == Code::NotFound)
     return Status::ok();
   CLEAVE_TRY(std::move(status));
-  CLEAVE_TRY(loadCheckpoint(*session_, resolved, &position_));
+  status = loadCheckpoint(*session_, resolved, &position_);
+  if (!status.isOk())
+    return {status.code(), status.message() + wholeBeside(resolved)};
   resumedFrom_ = resolved;
   // Another directory's checkpoint is not yet one of --save.
   std::error_code error;

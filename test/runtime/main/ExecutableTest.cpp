@@ -331,6 +331,25 @@ TEST(Train, AnEpochGoesOnInItsOrder) {
   EXPECT_EQ(same.out.find("saved"), std::string::npos) << same.out;
 }
 
+TEST(Train, WholeCheckpointsBesideADamagedOneAreNamed) {
+  TempDir dir;
+  std::vector<std::string> train = {
+      "train", "--data", "x=" + writeData(dir, "x.npy", 8), "--save", dir / "c", "--steps", "6", "--save-every", "2"};
+  TinyModel model(2);
+  ASSERT_EQ(runCommandLine(model, train).code, 0);
+  std::filesystem::remove(dir / "c/step-00000006/rank-00001.safetensors");
+  std::filesystem::remove(dir / "c/step-00000004/rank-00000.safetensors");
+  train.insert(train.end(), {"--resume", "auto"});
+  Result run = runCommandLine(model, train);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_NE(run.err.find("step-00000006/rank-00001.safetensors"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("; --resume " + (dir / "c/step-00000002") + " takes the newest whole one beside it"),
+            std::string::npos)
+      << run.err;
+  train.back() = dir / "c/step-00000002";
+  EXPECT_EQ(runCommandLine(model, train).code, 0);
+}
+
 TEST(Train, StaysStoppedEarlyWhenStartedAgain) {
   TempDir dir;
   std::string data = "x=" + writeData(dir, "x.npy", 8);
