@@ -45,6 +45,7 @@ class Evaluator {
 public:
   static Status open(Session &session, const std::vector<std::string> &specs, const char *option, Evaluator *result);
   Status run(Evaluation *result);
+  uint64_t samples() const { return feed_->samples(); }
 
 private:
   Status runBatch(EvaluationSums *sums);

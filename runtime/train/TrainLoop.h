@@ -32,6 +32,7 @@ public:
 private:
   Status openData();
   Status countSteps();
+  Status agreeOnOptions();
   Status openSave();
   Status resume();
   Status loadLatest(bool *found);

@@ -1,10 +1,13 @@
 // What a training run needs before its first step: everything that can be wrong with options and files shows here.
+#include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
+#include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/train/TrainLoop.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 
@@ -32,6 +35,16 @@ double defaultRate(const fb::Plan &plan) {
   double rate = 0;
   return parseReal(findProperty(plan, "lr"), &rate) && rate > 0 ? rate : 1e-3;
 }
+
+template <typename T> std::string asText(const T &value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    char text[40];
+    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+  } else {
+    return std::to_string(value);
+  }
+}
+template <typename T> std::string asText(const std::optional<T> &value) { return value ? asText(*value) : ""; }
 
 Status checkOptions(const TrainOptions &options) {
   if (options.epochs && options.steps)
@@ -66,6 +79,7 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   CLEAVE_TRY(session.entry("train_step", &loop.program_));
   CLEAVE_TRY(checkOptions(options));
   CLEAVE_TRY(parseSchedule(options.lrSchedule, &loop.schedule_).in("--lr-schedule"));
+  CLEAVE_TRY(loop.agreeOnOptions());
   CLEAVE_TRY(loop.checkScalars());
   CLEAVE_TRY(loop.openSave().in("--save"));
   CLEAVE_TRY(loop.resume());
@@ -73,6 +87,44 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   CLEAVE_TRY(loop.openOutputs());
   *result = std::move(loop);
   return Status::ok();
+}
+
+// Processes that were started with other options would train something that nobody asked for, or wait for each other.
+Status TrainLoop::agreeOnOptions() {
+  Communicator *processes = session_->processes();
+  if (!processes)
+    return Status::ok();
+  const TrainOptions &o = options_;
+  std::vector<std::pair<const char *, std::string>> texts = {
+      {"--epochs", asText(o.epochs)},
+      {"--steps", asText(o.steps)},
+      {"--seed", asText(o.seed)},
+      {"--no-shuffle", asText(o.shuffle)},
+      {"--last-batch", asText(static_cast<int>(o.lastBatch))},
+      {"--lr", asText(o.lr)},
+      {"--lr-schedule", o.lrSchedule},
+      {"--clip-grad-norm", asText(o.clipGradNorm)},
+      {"--val-data", asText(!o.valData.empty())},
+      {"--eval-every", asText(o.evalEvery)},
+      {"--patience", asText(o.patience)},
+      {"--save", asText(!o.save.empty())},
+      {"--save-every", asText(o.saveEvery)},
+      {"--save-best", asText(o.saveBest)},
+      {"--save-async", asText(o.saveAsync)},
+      {"--checkpoint", asText(static_cast<int>(o.checkpoint))},
+      {"--resume", asText(!o.resume.empty())},
+  };
+  std::vector<uint64_t> mine;
+  for (const auto &[option, text] : texts)
+    mine.push_back(fnv1a(text));
+  std::vector<uint64_t> leaders = mine;
+  CLEAVE_TRY(processes->broadcast(leaders.data(), leaders.size() * sizeof leaders[0], 0));
+  Status same;
+  for (size_t i = 0; i < texts.size() && same.isOk(); ++i)
+    if (mine[i] != leaders[i])
+      same = invalidArgument(std::string(texts[i].first) + ": process " + std::to_string(processes->rank()) +
+                             " was not given what the first one was; all processes need the same options");
+  return session_->agree(std::move(same), "go on");
 }
 
 Status TrainLoop::checkScalars() {
@@ -197,6 +249,7 @@ Status TrainLoop::resume() {
   position_.shuffle = options_.shuffle;
   skippedBefore_ = static_cast<uint64_t>(skipped_.get().value_or(0));
   resumeBest();
+  CLEAVE_TRY(session_->agreeOn(options_.saveBest, "whether the best is saved").in("--resume"));
   return Status::ok();
 }
 
@@ -207,12 +260,14 @@ Status TrainLoop::openData() {
   unsigned frames = std::max(1u, plan.micro_batches());
   CLEAVE_TRY(InputFeed::open(*session_, *program_, frames, *data_, position_.seed, options_.shuffle, options_.lastBatch,
                              position_.epoch, position_.sample, "--data", &feed_));
+  CLEAVE_TRY(session_->agreeOn(data_->samples, "the samples of --data"));
   CLEAVE_TRY(countSteps());
   tokensPerSample_ = tokensPerSample(*program_);
   if (options_.valData.empty())
     return Status::ok();
   evaluator_.emplace();
-  return Evaluator::open(*session_, options_.valData, "--val-data", &*evaluator_);
+  CLEAVE_TRY(Evaluator::open(*session_, options_.valData, "--val-data", &*evaluator_));
+  return session_->agreeOn(evaluator_->samples(), "the samples of --val-data");
 }
 
 // Steps before the checkpoint may have been of another global batch: what is left of the epochs is counted in samples.

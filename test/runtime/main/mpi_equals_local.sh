@@ -31,3 +31,17 @@ code=0
 timeout 60 mpirun --oversubscribe -n 2 "$1" 2 $train --metrics "$dir/nowhere/m.jsonl" > "$dir/alone.log" 2>&1 || code=$?
 test "$code" != 0 && test "$code" != 124
 grep -q 'nowhere/m.jsonl: No such file or directory' "$dir/alone.log"
+# Processes that were not given the same say so, and train nothing.
+head -c 4000 /bin/sh > "$dir/less.bin"
+less=$(echo "$train" | sed s/x.bin/less.bin/)
+differ() {
+  code=0
+  timeout 60 mpirun --oversubscribe -n 1 "$program" 2 $train : -n 1 "$program" 2 $2 > "$dir/differ.log" 2>&1 || code=$?
+  test "$code" != 0 && test "$code" != 124
+  grep -q "$1" "$dir/differ.log"
+}
+program=$1
+differ 'the samples of --data: this process has 1000, the first one 1024' "$less"
+differ 'lr: process 1 was not given what the first one was' "$(echo "$train" | sed 's/--lr 0.1/--lr 0.2/')"
+differ 'steps: process 1 was not given what the first one was' "$(echo "$train" | sed 's/--steps 20/--steps 21/')"
+differ 'save: process 1 was not given what the first one was' "$train --save $dir/alone"
