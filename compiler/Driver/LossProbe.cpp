@@ -16,8 +16,8 @@ static std::optional<unsigned> lossOf(mlir::func::FuncOp function) {
   return std::nullopt;
 }
 
-static LossTerms termsOf(mlir::func::FuncOp function, unsigned index) {
-  return LossTerms(function.getBody().front().getTerminator()->getOperand(index));
+static mlir::Value valueOf(mlir::func::FuncOp function, unsigned index) {
+  return function.getBody().front().getTerminator()->getOperand(index);
 }
 
 static llvm::Error cleanUp(mlir::ModuleOp module) {
@@ -36,22 +36,24 @@ llvm::Error cleave::noteLossReductions(ImportedModel &model, llvm::StringRef pat
   mlir::ModuleOp module = *model.module;
   ImportOptions doubled = options;
   doubled.dataRanks *= 2; // multiplies every batch dimension
-  auto twice = importONNX(*module.getContext(), path, doubled);
-  if (!twice) {
+  auto doubledModel = importONNX(*module.getContext(), path, doubled);
+  if (!doubledModel) {
     model.notes.push_back("whether the loss is a sum over samples or a mean is guessed from its constants, since the "
                           "model cannot be read with twice the batch: " +
-                          llvm::toString(twice.takeError()));
+                          llvm::toString(doubledModel.takeError()));
     return llvm::Error::success();
   }
-  for (mlir::ModuleOp one : {module, *twice->module})
+  for (mlir::ModuleOp one : {module, *doubledModel->module})
     if (llvm::Error error = cleanUp(one))
       return error;
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    auto other = twice->module->lookupSymbol<mlir::func::FuncOp>(function.getSymName());
+    auto other = doubledModel->module->lookupSymbol<mlir::func::FuncOp>(function.getSymName());
     std::optional<unsigned> index = lossOf(function);
     if (!index || !other || lossOf(other) != index)
       continue;
-    if (auto reductions = compareReductions(termsOf(function, *index), termsOf(other, *index)))
+    SampleDependence small(function), large(other);
+    LossTerms once(valueOf(function, *index), small), twice(valueOf(other, *index), large);
+    if (auto reductions = compareReductions(once, twice))
       setReductions(function, *index, *reductions);
   }
   return llvm::Error::success();

@@ -20,12 +20,11 @@ double growthOf(const LossTerm &once, const LossTerm &twice) {
 }
 
 // By how much the count grows; nothing where its terms grow differently.
-std::optional<double> growthOfCount(Value once, Value twice) {
-  LossTerms small(once), large(twice);
+std::optional<double> growthOfCount(llvm::ArrayRef<LossTerm> once, llvm::ArrayRef<LossTerm> twice) {
   std::optional<double> growth;
-  if (small.get().size() != large.get().size())
+  if (once.size() != twice.size())
     return std::nullopt;
-  for (auto [a, b] : llvm::zip_equal(small.get(), large.get())) {
+  for (auto [a, b] : llvm::zip_equal(once, twice)) {
     if (growth && !isNear(growthOf(a, b), *growth))
       return std::nullopt;
     growth = growthOf(a, b);
@@ -33,18 +32,7 @@ std::optional<double> growthOfCount(Value once, Value twice) {
   return growth;
 }
 
-LossReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
-  if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
-    return LossReduction::Whole;
-  if (once.count && once.ofSamples)
-    return LossReduction::Mean;
-  double growth = growthOf(once, twice);
-  if (once.count && twice.count) {
-    auto divisor = growthOfCount(once.count, twice.count);
-    if (!divisor)
-      return LossReduction::Unknown;
-    growth /= *divisor;
-  }
+LossReduction ofGrowth(double growth) {
   for (auto [known, reduction] :
        {std::pair(1.0, LossReduction::Mean), {2.0, LossReduction::Sum}, {0.5, LossReduction::Share}})
     if (isNear(growth, known))
@@ -52,19 +40,38 @@ LossReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
   return LossReduction::Unknown;
 }
 
-LossReduction guessReduction(const LossTerm &term, int64_t batch) {
+LossReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
+  if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
+    return LossReduction::Whole;
+  double growth = growthOf(once, twice);
+  if (once.count && twice.count) {
+    auto divisor = growthOfCount(once.countTerms, twice.countTerms);
+    if (!divisor)
+      return LossReduction::Unknown;
+    growth /= *divisor;
+  }
+  return ofGrowth(growth);
+}
+
+// Of a sum over samples: by how much it grows with twice the batch.
+double guessGrowth(const LossTerm &term, int64_t batch) {
   if (!term.ofSamples)
-    return term.count ? LossReduction::Share : LossReduction::Mean;
-  if (std::fmod(term.elements, static_cast<double>(batch)) != 0)
-    return LossReduction::Whole; // the batch is not what is summed here
-  if (term.count)
-    return LossReduction::Mean;
+    return 1;
   double count = batch > 1 ? static_cast<double>(batch) : term.elements;
   auto counts = [&](double factor) {
     double multiple = std::round(1 / std::fabs(factor) / count);
     return count > 1 && multiple >= 1 && isNear(1 / std::fabs(factor), multiple * count);
   };
-  return counts(term.factor) || llvm::any_of(term.constants, counts) ? LossReduction::Mean : LossReduction::Sum;
+  return counts(term.factor) || llvm::any_of(term.constants, counts) ? 1 : 2;
+}
+
+LossReduction guessReduction(const LossTerm &term, int64_t batch) {
+  if (term.ofSamples && std::fmod(term.elements, static_cast<double>(batch)) != 0)
+    return LossReduction::Whole; // the batch is not what is summed here
+  double growth = guessGrowth(term, batch);
+  for (const LossTerm &counted : llvm::ArrayRef(term.countTerms).take_front())
+    growth /= guessGrowth(counted, batch);
+  return ofGrowth(growth);
 }
 
 } // namespace

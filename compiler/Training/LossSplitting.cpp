@@ -17,6 +17,8 @@ bool isSingle(Value value) { return tensorType(value).getNumElements() == 1; }
 // Walks from the loss towards its sum, gathering the constant factor and at most one divisor.
 class Peeler {
 public:
+  explicit Peeler(const SampleDependence &samples) : samples(samples) {}
+
   std::optional<LossParts> peel(Value value) {
     while (Operation *op = value.getDefiningOp()) {
       if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getKind() == ReduceKind::Sum && isSingle(value))
@@ -69,12 +71,13 @@ private:
       parts.factor /= *divisor;
       return div.getLhs();
     }
-    if (parts.divisor || !isCount(div.getRhs()))
+    if (parts.divisor || countTermsOf(div.getRhs(), samples).empty())
       return nullptr;
     parts.divisor = div.getRhs();
     return div.getLhs();
   }
 
+  const SampleDependence &samples;
   LossParts parts;
 };
 
@@ -119,7 +122,9 @@ std::pair<double, double> undoMean(double factor, int64_t elements) {
 
 } // namespace
 
-std::optional<LossParts> recognizeLoss(Value loss) { return Peeler().peel(loss); }
+std::optional<LossParts> recognizeLoss(Value loss, const SampleDependence &samples) {
+  return Peeler(samples).peel(loss);
+}
 
 std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, LossReduction reduction,
                                    const LossLayout &layout, std::string &reason) {
@@ -129,7 +134,7 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
   std::pair<double, double> constant(parts.factor, 1.0);
   if (!parts.divisor && reduction != LossReduction::Sum)
     constant = undoMean(parts.factor, parts.elements);
-  else if (!parts.divisor)
+  else
     constant.first *= weightOf(reduction, layout.microBatches);
   auto [factor, count] = constant;
   auto take = [&](Value value) -> Value {

@@ -3,7 +3,7 @@
 // The mathematics of a step must not depend on how its samples are dealt out, so a mean cannot stay a mean: the mean of
 // means is another number when counts differ (ignored labels). We look for
 //
-//   loss = factor * reduce_sum(x) / count          with a count that no parameter reaches
+//   loss = factor * reduce_sum(x) / count          with a count that no parameter reaches, itself a sum over samples
 //
 // through negations, casts, reshapes of scalars and constant factors: the sum is (factor * n) * reduce_sum(x), the
 // count n * count, where n undoes a constant divisor such as 1/512 exactly. A loss of several terms (LossTerms.h), each
@@ -32,7 +32,7 @@ struct LossParts {
 };
 
 // What the loss consists of; nothing where it has another form (a sum of losses, a maximum, ...).
-std::optional<LossParts> recognizeLoss(mlir::Value loss);
+std::optional<LossParts> recognizeLoss(mlir::Value loss, const SampleDependence &samples);
 
 struct LossSplit {
   mlir::Value sum, count; // of one float type; with `ranks` > 1 vectors of that length

@@ -45,15 +45,17 @@ void addSource(ReadOp read, Sources &sources) {
   (state && state.getRole() == Role::Parameter ? sources.parameters : sources.others) = true;
 }
 
-// How an op is linear in one operand.
-struct LinearStep {
-  unsigned operand = 0;
-  double factor = 1, elements = 1;
-  bool isConstant = false; // `factor` is a constant of the graph
-  Value count;
-};
+bool isNumber(Type type) { return isa<FloatType>(type) || (isa<IntegerType>(type) && !type.isInteger(1)); }
 
-std::optional<LinearStep> stepBy(Value number, unsigned rest, bool divides) {
+// Whole numbers may become floating-point ones, not the other way.
+bool isLinearCast(CastOp cast) {
+  Type from = tensorType(cast.getOperand()).getElementType(), to = tensorType(cast.getResult()).getElementType();
+  return isNumber(from) && isNumber(to) && (isa<FloatType>(to) || !isa<FloatType>(from));
+}
+
+} // namespace
+
+std::optional<LossTerms::LinearStep> LossTerms::stepBy(Value number, unsigned rest, bool divides) const {
   LinearStep step;
   step.operand = rest;
   if (auto constant = getConstantNumber(number)) {
@@ -64,18 +66,21 @@ std::optional<LinearStep> stepBy(Value number, unsigned rest, bool divides) {
   Value single = getSpreadNumber(number);
   if (!single)
     return std::nullopt;
-  if (divides && isCount(single)) {
-    step.count = single;
-    return step;
+  if (divides) {
+    step.countTerms = countTermsOf(single, samples);
+    if (!step.countTerms.empty()) {
+      step.count = single;
+      return step;
+    }
   }
   return sourcesOf(single).samples ? std::nullopt : std::optional(step);
 }
 
-std::optional<LinearStep> getLinearStep(Operation *op) {
+std::optional<LossTerms::LinearStep> LossTerms::getLinearStep(Operation *op) const {
   if (isa<NegOp, ReshapeOp, TransposeOp>(op))
     return LinearStep();
   if (auto cast = dyn_cast<CastOp>(op))
-    return isa<FloatType>(tensorType(cast.getOperand()).getElementType()) ? std::optional(LinearStep()) : std::nullopt;
+    return isLinearCast(cast) ? std::optional(LinearStep()) : std::nullopt;
   if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getKind() == ReduceKind::Sum) {
     LinearStep step;
     step.elements = elementsOf(reduce.getOperand()) / elementsOf(reduce.getResult());
@@ -90,8 +95,6 @@ std::optional<LinearStep> getLinearStep(Operation *op) {
   auto step = stepBy(op->getOperand(isRight ? 1 : 0), isRight ? 0 : 1, /*divides=*/false);
   return step || !isRight ? step : stepBy(op->getOperand(0), 1, /*divides=*/false);
 }
-
-} // namespace
 
 Sources sourcesOf(Value value) {
   Sources sources;
@@ -114,9 +117,39 @@ Sources sourcesOf(Value value) {
   return sources;
 }
 
-bool isCount(Value divisor) {
+// What is kept from zero, max(count, 1) or count + 1e-8; the value itself where it is not.
+static Value getGuarded(Value value) {
+  while (auto *op = value.getDefiningOp()) {
+    bool isGuard = isa<MaxOp, AddOp>(op);
+    if (!isGuard && !isa<ReshapeOp, CastOp>(op))
+      break;
+    bool isLeft = isGuard && getConstantNumber(op->getOperand(0));
+    if (isGuard && !isLeft && !getConstantNumber(op->getOperand(1)))
+      break;
+    value = op->getOperand(isLeft ? 1 : 0);
+  }
+  return value;
+}
+
+std::vector<LossTerm> countTermsOf(Value divisor, const SampleDependence &samples) {
   Sources sources = sourcesOf(divisor);
-  return !sources.parameters && (sources.samples || !sources.others);
+  if (sources.parameters || (!sources.samples && sources.others))
+    return {};
+  SmallVector<Value, 2> candidates = {divisor};
+  if (Value guarded = getGuarded(divisor); guarded != divisor)
+    candidates.push_back(guarded);
+  for (Value count : candidates) {
+    LossTerms terms(count, samples);
+    if (!llvm::all_of(terms.get(), [&](const LossTerm &term) {
+          return term.addsUp && !term.count && term.ofSamples == sources.samples;
+        }))
+      continue;
+    std::vector<LossTerm> result(terms.get());
+    for (LossTerm &term : result)
+      term.addsUp = count == divisor;
+    return result;
+  }
+  return {};
 }
 
 std::optional<double> getConstantNumber(Value value) {
@@ -153,13 +186,16 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
     term.elements *= step->elements;
     if (step->isConstant)
       term.constants.push_back(step->factor);
-    if (step->count)
+    if (step->count) {
       term.count = step->count;
+      term.countTerms = std::move(step->countTerms);
+    }
     nodes[index].isCounting = step->count != nullptr;
     unsigned inner = visit(op->getOperand(step->operand), term);
     nodes[index].inner.emplace_back(step->operand, inner);
   } else {
     term.ofSamples = sourcesOf(value).samples;
+    term.addsUp = samples.get(value) != Dependence::Mixed;
     terms.push_back(term);
   }
   nodes[index].firstTerm = first;

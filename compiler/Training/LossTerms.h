@@ -6,15 +6,20 @@
 //             └── mul 0.01 ── reduce_sum ── w * w         term 1: factor 0.01, no samples reach it
 //
 // Linear are sums, negations, changes of shape and type, and factors that no sample reaches. A division by a number
-// that samples reach and parameters do not (labels that count) is linear too, and makes the term `counted`.
+// that samples reach and parameters do not is linear too where that number is itself a sum over samples (labels that
+// count), and makes the term `counted`. A maximum or a variance does not add up over micro-batches. What is added to a
+// count, or the least that it may be, is constant and small: it remains with the count, and is noted as inexact.
 #ifndef CLEAVE_COMPILER_TRAINING_LOSSTERMS_H
 #define CLEAVE_COMPILER_TRAINING_LOSSTERMS_H
+
+#include "compiler/Training/SampleDependence.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <optional>
+#include <vector>
 
 namespace cleave {
 
@@ -25,23 +30,27 @@ struct Sources {
 
 Sources sourcesOf(mlir::Value value);
 
-// True for what a sum over samples is divided by to make it a mean: it adds up over micro-batches as the sum does.
-bool isCount(mlir::Value divisor);
-
 // The number that all elements of a value are, through views and casts; nothing when it is no such constant.
 std::optional<double> getConstantNumber(mlir::Value value);
 
-// One summand: factor * (sum of `elements` numbers) / count.
+// One summand: factor * (sum of `elements` numbers) / count. The sum adds up over batches where each number is made of
+// one sample, or of none.
 struct LossTerm {
   double factor = 1, elements = 1;
   mlir::Value count; // one element; null: none that is computed
-  bool ofSamples = true;
+  std::vector<LossTerm> countTerms;
+  bool ofSamples = true, addsUp = true;
   llvm::SmallVector<double> constants; // that `factor` is the product of
 };
 
+// The terms of what a sum over samples is divided by to make it a mean: it adds up over micro-batches as the sum does.
+// None where it does not, or where parameters reach it. A count that is kept from zero by a constant has the terms of
+// the count, which do not add up.
+std::vector<LossTerm> countTermsOf(mlir::Value divisor, const SampleDependence &samples);
+
 class LossTerms {
 public:
-  explicit LossTerms(mlir::Value loss) { root = visit(loss, {}); }
+  LossTerms(mlir::Value loss, const SampleDependence &samples) : samples(samples) { root = visit(loss, {}); }
 
   llvm::ArrayRef<LossTerm> get() const { return terms; }
 
@@ -50,6 +59,15 @@ public:
   mlir::Value build(mlir::OpBuilder &builder, llvm::ArrayRef<double> weights, mlir::Value count) const;
 
 private:
+  // How an op is linear in one operand.
+  struct LinearStep {
+    unsigned operand = 0;
+    double factor = 1, elements = 1;
+    bool isConstant = false; // `factor` is a constant of the graph
+    mlir::Value count;
+    std::vector<LossTerm> countTerms;
+  };
+
   // A value of the tree: the op that makes it is linear in the operands `inner`, or else it is a term's end.
   struct Node {
     mlir::Value value;
@@ -59,8 +77,11 @@ private:
   };
 
   unsigned visit(mlir::Value value, LossTerm term);
+  std::optional<LinearStep> getLinearStep(mlir::Operation *op) const;
+  std::optional<LinearStep> stepBy(mlir::Value number, unsigned rest, bool divides) const;
   mlir::Value build(mlir::OpBuilder &builder, unsigned index, llvm::ArrayRef<double> weights, mlir::Value count) const;
 
+  const SampleDependence &samples;
   llvm::SmallVector<Node> nodes;
   llvm::SmallVector<LossTerm> terms;
   unsigned root = 0, splits = 0;

@@ -92,9 +92,10 @@ private:
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     OpBuilder builder(terminator);
     Value loss = terminator.getOperand(*index);
-    LossTerms terms(loss);
+    SampleDependence samples(function);
+    LossTerms terms(loss, samples);
     LossLayout layout{reductionsOf(function, *index, terms), ranks, microBatches, getBatch(function)};
-    FailureOr<LossSplit> split = splitValue(builder, loss, terms, layout);
+    FailureOr<LossSplit> split = splitValue(builder, loss, terms, samples, layout);
     if (failed(split))
       return failure();
     SmallVector<unsigned> kept;
@@ -105,27 +106,39 @@ private:
     return success();
   }
 
-  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms, const LossLayout &layout) {
+  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms,
+                                  const SampleDependence &samples, const LossLayout &layout) {
     if (microBatches > 1 && llvm::is_contained(layout.reductions, LossReduction::Unknown))
       return emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean: with twice the "
                                       "batch it is not the same, twice or half of it, so that the loss of ")
              << microBatches << " micro-batches is unknown; use --micro-batches 1";
     std::string reason = "it is not a sum divided by a count";
     LossReduction reduction = layout.reductions.front();
-    bool isOne = llvm::all_equal(layout.reductions) && reduction != LossReduction::Share &&
-                 (microBatches == 1 || reduction != LossReduction::Whole);
-    if (std::optional<LossParts> parts = recognizeLoss(loss); parts && isOne)
-      if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, layout, reason))
+    bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
+    auto isInexact = [](const LossTerm &term) { return !term.addsUp; };
+    auto isGuarded = [&](const LossTerm &term) { return llvm::any_of(term.countTerms, isInexact); };
+    StringRef inexact = llvm::any_of(terms.get(), isInexact) ? "it is a sum of what is made of several samples together"
+                        : llvm::any_of(terms.get(), isGuarded) ? "what keeps its count from zero acts on every batch"
+                                                               : "";
+    if (std::optional<LossParts> parts = recognizeLoss(loss, samples);
+        parts && isOne && (reduction != LossReduction::Share || parts->divisor))
+      if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, layout, reason)) {
+        noteDependence(loss, layout, inexact);
         return *split;
+      }
     if (layout.ranks > 1)
       return emitError(loss.getLoc(), "the loss cannot be averaged per rank: ")
              << reason << "; use loss-average=global";
     reason.clear();
     LossSplit split = splitTerms(builder, loss, terms, layout, reason);
+    noteDependence(loss, layout, reason.empty() ? inexact : reason);
+    return split;
+  }
+
+  void noteDependence(Value loss, const LossLayout &layout, StringRef reason) {
     if (!reason.empty())
       emitRemark(loss.getLoc(), "the loss is averaged over batches of ")
           << layout.batch << " samples, and depends on that number: " << reason;
-    return split;
   }
 };
 } // namespace

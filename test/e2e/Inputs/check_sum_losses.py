@@ -58,6 +58,12 @@ def counted_weights(t):
     return (t > 0) / (t > 0).sum()
 
 
+def relative(kind, over, target):
+    """The squares by those of the targets, one reduced as a sum and the other as a mean."""
+    return [helper.make_node("Mul", ["t", "t"], ["tt"]), *reduce(kind, "squares", "above"), *reduce(over, "tt", "below"),
+            helper.make_node("Div", ["above", "below"], [target])]
+
+
 # The nodes that make `loss` of `squares`, the factor of the sum of all squares that it is (or each square's, of the
 # targets), and the factor of the sum of all squared weights.
 LOSSES = {
@@ -72,6 +78,8 @@ LOSSES = {
     "sum-penalty": (penalized(reduce("ReduceSum", "squares", "base"), 0.5), 1, 0.5),
     "mean-penalty": (penalized(reduce("ReduceMean", "squares", "base"), 0.5), 1 / (SAMPLES * CLASSES), 0.5),
     "counted-penalty": (penalized(counted("base"), 0.5), counted_weights, 0.5),
+    "sum-by-mean": (relative("ReduceSum", "ReduceMean", "loss"), lambda t: 1 / (t * t).mean()),
+    "mean-by-sum": (relative("ReduceMean", "ReduceSum", "loss"), lambda t: 1 / (t * t).sum() / t.size),
     "batch-mean-penalty": (penalized(reduce("ReduceSum", "squares", "base"), 0.5)[:-1] + [
         helper.make_node("Add", ["base", "penalty"], ["total.all"])] + batch_mean("total.all", "loss"), 1 / SAMPLES, 0.5 / SAMPLES),
     "sum-and-mean": (reduce("ReduceSum", "squares", "s") + reduce("ReduceMean", "squares", "m") + [
