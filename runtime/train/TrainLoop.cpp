@@ -45,6 +45,7 @@ Status TrainLoop::run() {
     std::printf("nothing to do: %sthe checkpoint is at step %llu of %llu\n",
                 position_.step < total_ ? (stoppedEarly(position_) + "; ").c_str() : "",
                 static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_));
+  sentBefore_ = session_->bytesSent(); // what was agreed on is no part of the first step
   while (!stop) {
     StepMetrics metrics;
     bool epochEnds = false;
