@@ -316,10 +316,9 @@ LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
     uint64_t bytes = bytesOf(value.getType());
     draft.ports.push_back({false, name ? name.str() : "result" + std::to_string(index), value.getType(), offset,
                            batchDim ? batchDim.getInt() : -1, split});
-    Place port{draft.roots.add(RegionKind::Output, bytes, offset), 0};
-    if (failed(moveTo(value, port, op)))
+    if (bytes > 0 && failed(moveTo(value, {draft.roots.add(RegionKind::Output, bytes, offset), 0}, op)))
       return failure();
-    offset = llvm::alignTo(offset + bytes, kBufferAlignment);
+    offset = llvm::alignTo(offset + std::max<uint64_t>(bytes, 1), kBufferAlignment); // one without bytes has a place
   }
   plan.needRegion(RegionKind::Output, offset);
   return success();

@@ -44,7 +44,7 @@ uint64_t ModulePlan::inputOffset(StringRef name, Type type) {
   uint64_t &end = bytesOfRegion(RegionKind::Input);
   auto [known, isNew] = inputs.try_emplace(key, end);
   if (isNew)
-    end = llvm::alignTo(end + bytesOf(type), kBufferAlignment);
+    end = llvm::alignTo(end + std::max<uint64_t>(bytesOf(type), 1), kBufferAlignment); // one without bytes has a place
   return known->second;
 }
 

@@ -45,8 +45,10 @@ Status inputType(const fb::Port &port, InputType *result) {
 Status DataSource::open(const DataSpec &spec, const InputType &input, DataSource *result) {
   DataSource source;
   source.input_ = input;
-  if (!countElements(input.sample, &source.length_) || source.length_ == 0)
+  if (!countElements(input.sample, &source.length_))
     return internal("input '" + input.name + "' has the bad shape " + toString(input.sample));
+  if (spec.stream && source.length_ == 0)
+    return invalidArgument("input '" + input.name + "' has no elements, and a stream no shape; give an array");
   source.sampleBytes_ = source.length_ * elementSize(input.type);
   std::string where = "input '" + input.name + "'";
   CLEAVE_TRY((spec.stream ? source.openStream(spec) : source.openArrays(spec)).in(where));
@@ -92,7 +94,6 @@ Status DataSource::openArrays(const DataSpec &spec) {
     view.name = file;
     CLEAVE_TRY(addArray(view));
   }
-  samples_ = elements_ / length_;
   return Status::ok();
 }
 
@@ -138,6 +139,7 @@ Status DataSource::addArray(const TensorView &view) {
   if (count != 0)
     pieces_.push_back({view.data, elements_, count, view.name});
   elements_ += count;
+  samples_ += input_.batched ? static_cast<uint64_t>(view.shape[0]) : 1;
   return Status::ok();
 }
 
@@ -190,6 +192,8 @@ std::string DataSource::placeOf(uint64_t i, uint64_t element) const {
 }
 
 void DataSource::read(uint64_t i, std::byte *target) const {
+  if (length_ == 0)
+    return;
   uint64_t at = shift_ + (input_.batched ? i * stride_ : 0), width = elementSize(type_);
   const Piece *piece = &pieceAt(at);
   for (uint64_t done = 0; done < length_; ++piece) {

@@ -157,6 +157,8 @@ private:
       for (unsigned frame = 0; frame < frames_; ++frame) {
         Bytes port = rank.portBytes(*output.port, frame);
         uint64_t begin = first + frame * batch_;
+        if (output.sampleBytes == 0)
+          continue;
         if (output.port->batch_dim() < 0) {
           if (begin == 0)
             std::memcpy(output.bytes.data(), port.data, output.sampleBytes);

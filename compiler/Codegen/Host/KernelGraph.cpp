@@ -81,6 +81,9 @@ FailureOr<KernelGraph> KernelGraph::build(KernelOp kernel) {
   std::optional<IterationSpace> space = IterationSpace::find(graph.nests, outputs, &why);
   if (!space)
     return kernel.emitError("the kernel's ops share no iteration space: ") << why;
+  for (IterationSpace::Dim dim : space->getDims())
+    if (dim.size <= 0)
+      return kernel.emitError("the kernel computes tensors without elements");
   graph.space = std::move(*space);
   graph.ties.assign(kernel.getNumResults(), -1);
   if (auto tied = kernel.getTied())

@@ -2,6 +2,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <limits>
 #include <numeric>
 
 using namespace cleave;
@@ -116,8 +117,16 @@ Value Emitter::concat(llvm::ArrayRef<Value> parts, int64_t dim) {
     return parts[0];
   Shape shape(shapeOf(parts[0]));
   shape[dim] = 0;
-  for (Value part : parts)
+  llvm::SmallVector<Value> filled;
+  for (Value part : parts) {
     shape[dim] += shapeOf(part)[dim];
+    if (!isEmpty(part))
+      filled.push_back(part);
+  }
+  if (filled.empty())
+    return splat(0, typeOf(parts[0]).clone(shape));
+  if (filled.size() != parts.size())
+    return concat(filled, dim);
   return make<ConcatOp>(typeOf(parts[0]).clone(shape), parts, builder.getI64IntegerAttr(dim));
 }
 
@@ -127,6 +136,8 @@ Value Emitter::pad(Value a, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t>
     shape[dim] += low[dim] + high[dim];
   if (shape == shapeOf(a))
     return a;
+  if (isEmpty(a))
+    return splat(value, typeOf(a).clone(shape));
   return make<PadOp>(typeOf(a).clone(shape), a, builder.getDenseI64ArrayAttr(low), builder.getDenseI64ArrayAttr(high),
                      builder.getDenseI64ArrayAttr(Shape(shape.size(), 0)), builder.getF64FloatAttr(value));
 }
@@ -135,10 +146,28 @@ Value Emitter::iota(int64_t dim, RankedTensorType type) {
   return make<IotaOp>(type, builder.getI64IntegerAttr(dim), Value());
 }
 
+// What a reduction over no elements gives.
+static Literal neutralElement(ReduceKind kind, RankedTensorType type) {
+  Literal value(type.getElementType(), type.getShape());
+  bool extremum = kind == ReduceKind::Max || kind == ReduceKind::Min, isMax = kind == ReduceKind::Max;
+  if (!extremum) {
+    value.push(kind == ReduceKind::Product ? 1.0 : 0.0);
+  } else if (llvm::isa<mlir::FloatType>(type.getElementType())) {
+    double infinity = std::numeric_limits<double>::infinity();
+    value.push(isMax ? -infinity : infinity);
+  } else {
+    unsigned width = type.getElementTypeBitWidth();
+    value.push((isMax ? llvm::APInt::getSignedMinValue(width) : llvm::APInt::getSignedMaxValue(width)).getSExtValue());
+  }
+  return value;
+}
+
 Value Emitter::reduce(ReduceKind kind, Value a, llvm::ArrayRef<int64_t> dims, bool keepDims) {
   Shape result = reducedShape(shapeOf(a), dims, keepDims);
   if (dims.empty())
     return a;
+  if (isEmpty(a))
+    return literal(neutralElement(kind, typeOf(a).clone(result)));
   auto type = typeOf(a).clone(reducedShape(shapeOf(a), dims, false));
   return reshape(make<ReduceOp>(type, kind, a, builder.getDenseI64ArrayAttr(dims)), result);
 }
@@ -171,6 +200,8 @@ Value Emitter::matmul(Value a, Value b, bool transposeA, bool transposeB) {
   Shape shape(rankOf(a) >= rankOf(b) ? x.drop_back(2) : y.drop_back(2));
   shape.push_back(transposeA ? x.back() : x[x.size() - 2]);
   shape.push_back(transposeB ? y[y.size() - 2] : y.back());
+  if (isEmpty(a) || isEmpty(b))
+    return splat(0, typeOf(a).clone(shape));
   auto op = MatmulOp::create(builder, loc, typeOf(a).clone(shape), a, b, transposeA, transposeB);
   return op.getResult();
 }

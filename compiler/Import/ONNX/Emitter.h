@@ -1,6 +1,9 @@
 // Builds cleave ops with result types that follow from the operands, and numpy's broadcasting made explicit.
 //
 // Callers have checked axes and shapes (OpContext says how); nothing here fails. Shapes are static throughout.
+//
+// Tensors without elements are computed here: what joins, pads, sums or multiplies them is a constant, or does without
+// them. So the ops that make them are dead, and nothing behind the importer meets a tensor without elements.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_EMITTER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_EMITTER_H
 
@@ -16,7 +19,12 @@ inline RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType
 inline llvm::ArrayRef<int64_t> shapeOf(Value value) { return typeOf(value).getShape(); }
 inline int64_t rankOf(Value value) { return typeOf(value).getRank(); }
 inline mlir::Type elementOf(Value value) { return typeOf(value).getElementType(); }
+inline bool isEmpty(Value value) { return typeOf(value).getNumElements() == 0; }
 inline bool isFloat(Value value) { return llvm::isa<mlir::FloatType>(elementOf(value)); }
+// Elements that the dialect adds and compares: floating point and signed integers.
+inline bool isSigned(Value value) {
+  return isFloat(value) || (elementOf(value).isSignlessInteger() && !elementOf(value).isInteger(1));
+}
 
 // numpy's rule; none when the shapes do not go together.
 std::optional<Shape> broadcastShapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);

@@ -109,6 +109,8 @@ private:
       Value value = environment_.value(output.name());
       if (!value)
         continue;
+      if (isEmpty(value)) // known: what computes it is dead
+        value = emit_.splat(0, typeOf(value));
       results.push_back(value);
       attributes.push_back(
           portAttributes(emit_.builder, output.name(), job_.signature.batchDimOf(output, typeOf(value))));

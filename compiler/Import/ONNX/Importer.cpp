@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Import/ONNX/Duplicates.h"
+#include "compiler/Import/ONNX/Emitter.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Roles.h"
 #include "compiler/Support/Usage.h"
@@ -17,6 +18,23 @@ static void eraseDeadOps(mlir::func::FuncOp function) {
   for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (llvm::isa<ReadOp>(op) ? op.use_empty() : mlir::isOpTriviallyDead(&op))
       op.erase();
+}
+
+// The emitter leaves no tensor without elements where one is computed with. These operators do not go without.
+static void reportEmptyTensors(mlir::func::FuncOp function, ErrorList &errors) {
+  for (mlir::Operation &op : function.getBody().front()) {
+    if (llvm::isa<ConstantOp, mlir::func::ReturnOp>(op))
+      continue;
+    auto empty = [](Value value) { return isEmpty(value); };
+    auto operand = llvm::find_if(op.getOperands(), empty);
+    auto result = llvm::find_if(op.getResults(), empty);
+    if (operand == op.operand_end() && result == op.result_end())
+      continue;
+    Value value = operand != op.operand_end() ? Value(*operand) : Value(*result);
+    auto name = llvm::dyn_cast<mlir::NameLoc>(op.getLoc());
+    errors.add((name ? name.getName().getValue() + ": " : llvm::Twine("")) + "computes with a tensor of shape " +
+               formatShape(shapeOf(value)) + ", which has no elements; give every dimension a size of at least 1");
+  }
 }
 
 // Verifier messages with the node's name, which is the location.
@@ -97,6 +115,11 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return errors.take();
   for (auto each : module.getOps<mlir::func::FuncOp>())
     eraseDeadOps(each);
+  for (auto each : module.getOps<mlir::func::FuncOp>())
+    if (errors.empty())
+      reportEmptyTensors(each, errors);
+  if (!errors.empty())
+    return errors.take();
   if (llvm::Error error = verifyModule(module))
     return error;
   removeUnused(refineRoles(module, function), model.weights, model.notes);

@@ -521,3 +521,10 @@ TEST(HostKernels, PortableTargetsCompileTheSame) {
   FunctionRunner wrong("func.func @f() { return }", "host:z80");
   EXPECT_NE(wrong.getError().find("expected host, host:generic"), std::string::npos) << wrong.getError();
 }
+
+TEST(HostKernels, RefuseTensorsWithoutElements) {
+  FunctionRunner runner("func.func @f(%a: tensor<4x0xf32>) -> tensor<4x0xf32> {\n"
+                        "  %0 = cleave.exp %a : tensor<4x0xf32>\n  return %0 : tensor<4x0xf32>\n}");
+  EXPECT_NE(runner.getError().find("the kernel computes tensors without elements"), std::string::npos)
+      << runner.getError();
+}
