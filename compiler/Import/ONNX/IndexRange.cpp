@@ -68,8 +68,31 @@ std::optional<Source> findSource(Value indices) {
   return source.function && !isFloat(indices) ? std::optional(source) : std::nullopt;
 }
 
-void note(Source &source, llvm::StringRef name, llvm::ArrayRef<int64_t> range) {
-  source.function.setArgAttr(source.argument, name, mlir::Builder(source.function.getContext()).getI64ArrayAttr(range));
+// Numbers from `first` to `size - 1`, and some others.
+struct Range {
+  int64_t first, size;
+  llvm::SmallVector<int64_t> others;
+  bool allows(int64_t number) const { return (number >= first && number < size) || llvm::is_contained(others, number); }
+};
+
+// Of several uses of one input each must be able to use every number: what all of them allow is noted.
+void note(Source &source, llvm::StringRef name, Range range) {
+  if (auto noted = source.function.getArgAttrOfType<mlir::ArrayAttr>(source.argument, name)) {
+    llvm::SmallVector<int64_t> known;
+    for (auto number : noted.getAsRange<mlir::IntegerAttr>())
+      known.push_back(number.getInt());
+    Range before{range.first == 0 ? 0 : -known[0], known[0], llvm::SmallVector<int64_t>(llvm::drop_begin(known))};
+    llvm::SmallVector<int64_t> both;
+    for (const Range *one : {&before, &range})
+      for (int64_t number : one->others)
+        if (before.allows(number) && range.allows(number) && !llvm::is_contained(both, number))
+          both.push_back(number);
+    range.size = std::min(range.size, before.size);
+    range.others = both;
+  }
+  range.others.insert(range.others.begin(), range.size);
+  mlir::Builder builder(source.function.getContext());
+  source.function.setArgAttr(source.argument, name, builder.getI64ArrayAttr(range.others));
 }
 
 } // namespace
@@ -78,22 +101,14 @@ void cleave::onnx_import::noteLabels(Value labels, int64_t classes, std::optiona
   auto source = findSource(labels);
   if (!source)
     return;
-  llvm::SmallVector<int64_t> range = {classes};
   if (ignored)
-    range.push_back(*ignored);
-  range.append(source->others);
-  note(*source, "cleave.labels", range);
+    source->others.insert(source->others.begin(), *ignored);
+  note(*source, "cleave.labels", {0, classes, source->others});
 }
 
 void cleave::onnx_import::noteIndices(Value indices, int64_t size) {
   auto source = findSource(indices);
   if (!source)
     return;
-  // Of several uses the smallest dimension counts.
-  if (auto known = source->function.getArgAttrOfType<mlir::ArrayAttr>(source->argument, "cleave.indices");
-      known && llvm::cast<mlir::IntegerAttr>(known[0]).getInt() <= size)
-    return;
-  llvm::SmallVector<int64_t> range = {size};
-  range.append(source->others);
-  note(*source, "cleave.indices", range);
+  note(*source, "cleave.indices", {-size, size, source->others});
 }

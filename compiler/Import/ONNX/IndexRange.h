@@ -2,8 +2,8 @@
 // against it (runtime/train/IndexRange.h): some operators are lowered to comparisons, in which a number out of range
 // would silently pick nothing, and a loss be zero.
 //
-// The range stands on the function's argument that the indices come from. Nothing is noted where they are computed, or
-// where only some of them are used (a slice).
+// The range stands on the function's argument that the indices come from: what all of its uses allow. Nothing is noted
+// where they are computed, or where only some of them are used (a slice).
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INDEXRANGE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INDEXRANGE_H
 
