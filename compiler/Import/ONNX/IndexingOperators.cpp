@@ -217,8 +217,6 @@ LogicalResult importPad(OpContext &op) {
     if (std::abs(low[*dim]) > limit || std::abs(high[*dim]) > limit || size[*dim] + low[*dim] + high[*dim] < 0 ||
         (mode != "constant" && (low[*dim] > 64 || high[*dim] > 64 || size[*dim] == 0)))
       return op.fail("pads " + formatShape(**pads) + " do not fit shape " + formatShape(shapeOf(x)));
-    if (mode == "reflect" && std::max(low[*dim], high[*dim]) >= size[*dim])
-      return op.fail("reflecting pads must be smaller than the dimension");
   }
   // Negative pads cut.
   Shape starts(rankOf(x), 0);
@@ -226,6 +224,11 @@ LogicalResult importPad(OpContext &op) {
     starts[i] = std::min(std::max<int64_t>(-low[i], 0), size[i]);
     size[i] = std::max<int64_t>(size[i] - std::max<int64_t>(-low[i], 0) - std::max<int64_t>(-high[i], 0), 0);
     low[i] = std::max<int64_t>(low[i], 0), high[i] = std::max<int64_t>(high[i], 0);
+    int64_t copied = std::max(low[i], high[i]), least = mode == "reflect" ? copied + 1 : 1;
+    if (mode != "constant" && copied > 0 && size[i] < least)
+      return op.fail("pads " + formatShape(**pads) + " leave " + llvm::Twine(size[i]) + " elements of dimension " +
+                     llvm::Twine(i) + " of " + formatShape(shapeOf(x)) + "; mode " + quote(mode) + " needs at least " +
+                     llvm::Twine(least));
   }
   x = op.emit.slice(x, starts, size, Shape(size.size(), 1));
   if (mode == "constant")
