@@ -68,7 +68,9 @@ LogicalResult importSize(OpContext &op) {
 }
 
 LogicalResult importRange(OpContext &op) {
-  const Literal *start = op.literal(0), *limit = op.literal(1), *delta = op.literal(2);
+  // Also what a parameter of one element is at first, as in OpContext::number.
+  auto known = [&](size_t i) { return op.environment().slot(op.inputName(i)).known; };
+  std::shared_ptr<const Literal> start = known(0), limit = known(1), delta = known(2);
   if (!start || !limit || !delta || start->numElements() != 1 || limit->numElements() != 1 || delta->numElements() != 1)
     return op.fail("start, limit and delta must be numbers known at compile time");
   double count = delta->asReal(0) == 0 ? -1 : std::ceil((limit->asReal(0) - start->asReal(0)) / delta->asReal(0));

@@ -8,10 +8,26 @@ using llvm::failed;
 using llvm::failure;
 using llvm::FailureOr;
 
+// [..., m, k] by [..., k, n], both of the batch's shape: products [..., m, k, n], added up. Library products are of
+// floating point.
+static FailureOr<Value> emitIntegerProduct(OpContext &op, Value a, Value b) {
+  int64_t rank = rankOf(a);
+  Shape all(shapeOf(a));
+  all.push_back(shapeOf(b).back());
+  if (auto count = countElements(all); !count || *count > int64_t(1) << 32)
+    return op.fail("an integer product of " + formatShape(shapeOf(a)) + " by " + formatShape(shapeOf(b)) +
+                   " is too large");
+  Shape left(llvm::to_vector(llvm::seq<int64_t>(0, rank))), right = left;
+  right[rank - 2] = rank - 1, right[rank - 1] = rank;
+  Value products = op.emit.mul(op.emit.broadcastDims(a, all, left), op.emit.broadcastDims(b, all, right));
+  return op.emit.reduce(ReduceKind::Sum, products, {rank - 1});
+}
+
 FailureOr<Value> cleave::onnx_import::emitMatMul(OpContext &op, Value a, Value b) {
   Emitter &emit = op.emit;
-  if (!isFloat(a) || elementOf(a) != elementOf(b))
-    return op.fail("expected two floating-point inputs of one type");
+  bool isInteger = elementOf(a).isSignlessInteger(32) || elementOf(a).isSignlessInteger(64);
+  if ((!isFloat(a) && !isInteger) || elementOf(a) != elementOf(b))
+    return op.fail("expected two inputs of one type, floating-point or integers of 32 or 64 bits");
   if (rankOf(a) == 0 || rankOf(b) == 0)
     return op.fail("expected inputs of rank 1 or more");
   bool vectorA = rankOf(a) == 1, vectorB = rankOf(b) == 1;
@@ -30,15 +46,18 @@ FailureOr<Value> cleave::onnx_import::emitMatMul(OpContext &op, Value a, Value b
   auto spread = [&](Value v) {
     Shape shape = *batch;
     shape.append({shapeOf(v)[rankOf(v) - 2], shapeOf(v).back()});
-    return rankOf(v) == 2 ? v : emit.broadcastTo(v, shape);
+    return rankOf(v) == 2 && !isInteger ? v : emit.broadcastTo(v, shape);
   };
-  Value product = emit.matmul(spread(a), spread(b));
+  FailureOr<Value> product =
+      isInteger ? emitIntegerProduct(op, spread(a), spread(b)) : emit.matmul(spread(a), spread(b));
+  if (failed(product))
+    return failure();
   Shape shape = *batch;
   if (!vectorA)
     shape.push_back(x[x.size() - 2]);
   if (!vectorB)
     shape.push_back(y.back());
-  return emit.reshape(product, shape);
+  return emit.reshape(*product, shape);
 }
 
 namespace {

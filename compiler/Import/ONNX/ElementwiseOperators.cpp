@@ -123,6 +123,25 @@ Value emitKnownPower(Emitter &emit, Value base, double exponent) {
   return nullptr;
 }
 
+// By squaring, so that the result wraps as products do.
+LogicalResult importIntegerPow(OpContext &op, Value base) {
+  auto given = op.number("exponent", 1);
+  if (failed(given))
+    return failure();
+  double exponent = **given;
+  if (!(exponent >= 0 && exponent <= 64) || exponent != std::floor(exponent) ||
+      broadcastShapes(shapeOf(base), op.literal(1) ? op.literal(1)->shape() : shapeOf(op.value(1))) !=
+          Shape(shapeOf(base)))
+    return op.fail("integers have powers of integers from 0 to 64 only; got: " + std::to_string(exponent));
+  Value result;
+  for (unsigned left = unsigned(exponent); left > 0; left /= 2) {
+    if (left % 2 == 1)
+      result = result ? op.emit.mul(result, base) : base;
+    base = op.emit.mul(base, base);
+  }
+  return op.result(result ? result : op.emit.splat(1, typeOf(base)));
+}
+
 LogicalResult importPow(OpContext &op) {
   const Literal *a = op.literal(0), *b = op.literal(1);
   if (a && b)
@@ -133,8 +152,10 @@ LogicalResult importPow(OpContext &op) {
       return op.result(std::move(*known));
   Value base = op.value(0);
   if (b && b->numElements() == 1 && broadcastShapes(shapeOf(base), b->shape()) == Shape(shapeOf(base)))
-    if (Value result = emitKnownPower(op.emit, base, b->asReal(0)))
+    if (Value result = isFloat(base) ? emitKnownPower(op.emit, base, b->asReal(0)) : Value())
       return op.result(result);
+  if (!isFloat(base))
+    return importIntegerPow(op, base);
   Value exponent = op.emit.cast(op.value(1), elementOf(base));
   if (failed(op.expectFloat(base)) || failed(op.expectBroadcast({base, exponent})))
     return failure();

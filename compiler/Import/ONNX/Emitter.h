@@ -69,6 +69,8 @@ public:
   Value atLeast(Value a, double low) { return atLeast(a, splat(low, typeOf(a))); }
   Value atMost(Value a, double high) { return atMost(a, splat(high, typeOf(a))); }
   Value cast(Value a, mlir::Type element);
+  // Truth values and bytes without sign as i32, which holds them all.
+  Value asSigned(Value a) { return isSigned(a) ? a : cast(a, builder.getI32Type()); }
 
   Value literal(const Literal &value);
   // A constant of this type with all elements equal.

@@ -43,9 +43,18 @@ LogicalResult importSlice(OpContext &op) {
   if (op.literal(0))
     if (auto known = sliceLiteral(*op.literal(0), begin, size, step))
       return op.result(std::move(*known));
-  if (llvm::any_of(step, [](int64_t s) { return s < 0; }))
-    return op.fail("negative steps are supported for values known at compile time only");
-  return op.result(op.emit.slice(op.value(0), begin, size, step));
+  // A dimension that runs backwards is taken by its indices.
+  Value x = op.value(0);
+  for (int64_t dim = 0; dim < rankOf(x); ++dim)
+    if (step[dim] < 0) {
+      auto type = RankedTensorType::get({size[dim]}, op.emit.i64());
+      Value indices = op.emit.add(op.emit.mul(op.emit.iota(0, type), double(step[dim])), double(begin[dim]));
+      Shape taken(shapeOf(x));
+      taken[dim] = size[dim];
+      x = op.emit.make<TakeOp>(typeOf(x).clone(taken), x, indices, op.emit.builder.getI64IntegerAttr(dim));
+      begin[dim] = 0, step[dim] = 1;
+    }
+  return op.result(op.emit.slice(x, begin, size, step));
 }
 
 // Sizes of the parts along a dimension of this size.
@@ -179,10 +188,10 @@ LogicalResult importGatherElements(OpContext &op) {
   wanted = op.emit.select(op.emit.compare(Predicate::Lt, wanted, 0.0), op.emit.add(wanted, double(size)), wanted);
   wanted = op.emit.broadcastDims(wanted, all, indexDims);
   Value position = op.emit.iota(*dim + 1, RankedTensorType::get(all, op.emit.i64()));
-  Value spread = op.emit.broadcastDims(data, all, dataDims);
+  Value spread = op.emit.broadcastDims(op.emit.asSigned(data), all, dataDims);
   Value picked =
       op.emit.select(op.emit.compare(Predicate::Eq, position, wanted), spread, op.emit.splat(0, typeOf(spread)));
-  return op.result(op.emit.reduce(ReduceKind::Sum, picked, {*dim + 1}));
+  return op.result(op.emit.cast(op.emit.reduce(ReduceKind::Sum, picked, {*dim + 1}), elementOf(data)));
 }
 
 // Pads on both sides of one dimension by copies of the edge, or by the mirrored inside.

@@ -53,7 +53,12 @@ template <ReduceKind kind> LogicalResult importReduce(OpContext &op) {
   if (known)
     if (auto value = reduceLiteral(*known, axes->dims, axes->keep, combine<kind, double>, combine<kind, int64_t>))
       return op.result(std::move(*value));
-  return op.result(op.emit.reduce(kind, op.value(0), axes->dims, axes->keep));
+  Value x = op.value(0);
+  if ((kind != ReduceKind::Max && kind != ReduceKind::Min) || isSigned(x))
+    return op.result(op.emit.reduce(kind, x, axes->dims, axes->keep));
+  Value extremum = op.emit.reduce(kind, op.emit.asSigned(x), axes->dims, axes->keep);
+  return op.result(elementOf(x).isInteger(1) ? op.emit.compare(Predicate::Gt, extremum, 0.0)
+                                             : op.emit.cast(extremum, elementOf(x)));
 }
 
 // Reductions with work before and after: `function` gets the input and the axes.
@@ -64,8 +69,19 @@ template <Value (*function)(Emitter &, Value, const Axes &)> LogicalResult impor
   return op.result(function(op.emit, op.value(0), *axes));
 }
 
+// Of integers, too: the quotient is truncated.
+LogicalResult importMean(OpContext &op) {
+  Value x = op.value(0);
+  auto axes = reducedAxes(op, rankOf(x));
+  bool isInteger = elementOf(x).isSignlessInteger(32) || elementOf(x).isSignlessInteger(64);
+  if (failed(axes) || (!isInteger && failed(op.expectFloat(x))))
+    return failure();
+  if (isInteger && isEmpty(x))
+    return op.fail("the mean of no integers is not defined; got shape " + formatShape(shapeOf(x)));
+  return op.result(op.emit.mean(x, axes->dims, axes->keep));
+}
+
 Value sum(Emitter &emit, Value x, const Axes &axes) { return emit.reduce(ReduceKind::Sum, x, axes.dims, axes.keep); }
-Value mean(Emitter &emit, Value x, const Axes &axes) { return emit.mean(x, axes.dims, axes.keep); }
 Value sumSquare(Emitter &emit, Value x, const Axes &axes) { return sum(emit, emit.mul(x, x), axes); }
 Value l1(Emitter &emit, Value x, const Axes &axes) { return sum(emit, emit.unary<AbsOp>(x), axes); }
 Value l2(Emitter &emit, Value x, const Axes &axes) { return emit.unary<SqrtOp>(sumSquare(emit, x, axes)); }
@@ -80,14 +96,16 @@ Value logSumExp(Emitter &emit, Value x, const Axes &axes) {
 }
 
 template <bool smallest> LogicalResult importArg(OpContext &op) {
-  Value x = op.value(0);
+  Value x = op.emit.asSigned(op.value(0));
   auto dim = op.axis(op.intAttr("axis", 0), rankOf(x));
   if (failed(dim))
     return failure();
+  if (shapeOf(x)[*dim] == 0)
+    return op.fail("dimension " + llvm::Twine(*dim) + " of " + formatShape(shapeOf(x)) + " has no elements");
   if (op.intAttr("select_last_index", 0) != 0)
     return op.fail("`select_last_index` is not supported");
-  if (smallest)
-    x = op.emit.neg(x);
+  if (smallest) // -1 - x turns the order of integers around without overflow
+    x = isFloat(x) ? op.emit.neg(x) : op.emit.sub(op.emit.splat(-1, typeOf(x)), x);
   auto type = RankedTensorType::get(reducedShape(shapeOf(x), {*dim}, false), op.emit.i64());
   Value index = op.emit.make<ArgMaxOp>(type, x, op.emit.builder.getI64IntegerAttr(*dim));
   bool keep = op.intAttr("keepdims", 1) != 0;
@@ -106,7 +124,7 @@ void cleave::onnx_import::addReductionOperators(OperatorTable &table) {
   add("ReduceMax", importReduce<ReduceKind::Max>);
   add("ReduceMin", importReduce<ReduceKind::Min>);
   add("ReduceProd", importReduce<ReduceKind::Product>);
-  add("ReduceMean", importComposed<mean>);
+  add("ReduceMean", importMean);
   add("ReduceSumSquare", importComposed<sumSquare>);
   add("ReduceL1", importComposed<l1>);
   add("ReduceL2", importComposed<l2>);

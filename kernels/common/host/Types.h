@@ -28,6 +28,22 @@ template <typename Make> Status withFloat(fb::DType dtype, Make make) {
   }
 }
 
+// With that of a floating-point or a signed integer dtype.
+template <typename Make> Status withNumber(fb::DType dtype, Make make) {
+  switch (dtype) {
+  case fb::DType::i64:
+    return make(Type<int64_t>{});
+  case fb::DType::i32:
+    return make(Type<int32_t>{});
+  case fb::DType::i16:
+    return make(Type<int16_t>{});
+  case fb::DType::i8:
+    return make(Type<int8_t>{});
+  default:
+    return withFloat(dtype, make);
+  }
+}
+
 // With the C++ type of an index dtype, i64 or i32.
 template <typename Make> Status withIndex(fb::DType dtype, Make make) {
   if (dtype == fb::DType::i64)

@@ -2,8 +2,6 @@
 
 #include "kernels/common/host/Types.h"
 
-#include <cmath>
-
 namespace cleave::rt {
 
 namespace {
@@ -31,12 +29,14 @@ public:
   }
 
 private:
+  static bool isNan(C value) { return value != value; } // of integers, too: none is
+
   int64_t first(const T *x) const {
     int64_t best = 0;
     C maximum = static_cast<C>(x[0]);
     for (int64_t i = 1; i < extent_; ++i) {
       C value = static_cast<C>(x[i * inner_]);
-      if (value > maximum || (std::isnan(value) && !std::isnan(maximum))) {
+      if (value > maximum || (isNan(value) && !isNan(maximum))) {
         best = i;
         maximum = value;
       }
@@ -53,7 +53,7 @@ private:
 Status makeArgmax(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   size_t unused = 0;
   CLEAVE_TRY(countElements({args["outer"], args["extent"], args["inner"]}, &unused));
-  return withFloat(args.dtype(), [&](auto type) -> Status {
+  return withNumber(args.dtype(), [&](auto type) -> Status {
     *result =
         std::make_unique<Argmax<typename decltype(type)::type>>(args["outer"], args["extent"], args["inner"], threads);
     return Status::ok();

@@ -141,6 +141,15 @@ TEST(Argmax, FindsTheFirstMaximum) {
   EXPECT_EQ(runKernel("argmax", params, {{fb::DType::f32, x}, {fb::DType::i64, Values(4)}}, 1), (Values{1, 0, 0, 0}));
 }
 
+TEST(Argmax, TakesIntegers) {
+  for (fb::DType dtype : {fb::DType::i32, fb::DType::i64}) {
+    KernelParams params(*findKernelDef("argmax"));
+    params.set("dtype", int64_t(dtype)).set("outer", 2).set("extent", 3).set("inner", 1);
+    EXPECT_EQ(runKernel("argmax", params, {{dtype, {-5, 7, 7, -128, -1, -2}}, {fb::DType::i64, Values(2)}}, 1),
+              (Values{1, 1}));
+  }
+}
+
 TEST(Half, RoundsToNearestEven) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     Float16 half;
