@@ -133,7 +133,7 @@ static ShardingAttr expand(ShardingAttr sharding, llvm::ArrayRef<int64_t> blocks
       dims.push_back(ShardingAttr::getDim(context, 1, {}));
     dims.push_back(ShardingAttr::getDim(context, 1, sharding.getDimAxes(dim)));
   }
-  return ShardingAttr::get(context, mlir::ArrayAttr::get(context, dims), sharding.getPartial(), sharding.getKind());
+  return sharding.withDims(mlir::ArrayAttr::get(context, dims));
 }
 
 // Where both split a dimension, in different blocks, it is made whole in between.

@@ -220,16 +220,15 @@ ShardingAttr LoopSharding::valueSharding(unsigned index, bool isResult) const {
     Split split = dimSplit(dim, splits);
     dims.push_back(ShardingAttr::getDim(context, split.blocks, split.axes));
   }
-  SmallVector<StringRef> partial;
+  SmallVector<mlir::Attribute> partial;
   ReduceKind kind = ReduceKind::Sum;
   auto isWalked = [&](int64_t loop) {
     return llvm::any_of(maps[index].getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
   };
   for (int64_t loop = 0, count = splits.size(); isResult && loop < count; ++loop)
     if (isReduction(loop) && !splits[loop].axes.empty() && !isWalked(loop)) {
-      llvm::append_range(partial, splits[loop].axes);
+      llvm::append_range(partial, builder.getStrArrayAttr(splits[loop].axes));
       kind = *reductionOf(loop);
     }
-  return ShardingAttr::get(context, builder.getArrayAttr(dims),
-                           partial.empty() ? mlir::ArrayAttr() : builder.getStrArrayAttr(partial), kind);
+  return ShardingAttr::get(builder.getArrayAttr(dims), partial, kind);
 }

@@ -3,7 +3,6 @@
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/Passes.h"
-#include "dialects/Cleave/IR/Kinds.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -34,8 +33,8 @@ static std::string axesText(ShardingAttr sharding) {
   sharding.getDims().print(stream);
   if (!sharding.getPartialAxes().empty())
     stream << " partial over " << llvm::join(sharding.getPartialAxes(), ", ");
-  if (llvm::SmallVector<llvm::StringRef> owner = getOwnerAxes(sharding); !owner.empty())
-    stream << " owned over " << llvm::join(owner, ", ");
+  if (sharding.isOwned())
+    stream << " owned over " << llvm::join(sharding.getOwnerAxes(), ", ");
   return text;
 }
 

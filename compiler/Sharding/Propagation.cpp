@@ -1,7 +1,6 @@
 #include "compiler/Sharding/Propagation.h"
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
-#include "dialects/Cleave/IR/Kinds.h"
 #include "dialects/Cleave/IR/Narrowing.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
@@ -16,9 +15,7 @@ using mlir::success;
 using mlir::Value;
 using mlir::func::FuncOp;
 
-ShardingAttr cleave::resolved(ShardingAttr sharding) {
-  return ShardingAttr::get(sharding.getContext(), sharding.getDims(), mlir::ArrayAttr(), ReduceKind::Sum);
-}
+ShardingAttr cleave::resolved(ShardingAttr sharding) { return ShardingAttr::get(sharding.getDims()); }
 
 SmallVector<llvm::StringRef> Propagation::getOwnerAxes() const {
   SmallVector<llvm::StringRef> axes;
@@ -100,7 +97,7 @@ llvm::FailureOr<ShardingAttr> Propagation::portSharding(FuncOp function, mlir::T
   mlir::Builder builder(module.getContext());
   SmallVector<mlir::Attribute> dims(tensor.getRank(), builder.getArrayAttr({}));
   dims[dim.getInt()] = builder.getArrayAttr(dataAxes);
-  return ShardingAttr::get(module.getContext(), builder.getArrayAttr(dims), mlir::ArrayAttr(), ReduceKind::Sum);
+  return ShardingAttr::get(builder.getArrayAttr(dims));
 }
 
 // Where the forward function returns this residual, or null.
@@ -177,7 +174,7 @@ void Propagation::collectWishes(FuncOp function) {
       ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
       auto state = llvm::cast<StateOp>(symbols.lookup(write.getState()));
       bool isUpdated = hasServer() && !isOfSamples(function) && state.getRole() == Role::Parameter;
-      if (isSplit(stored) || isOwned(stored))
+      if (isSplit(stored) || stored.isOwned())
         wishes.try_emplace(write.getValue(), stored);
       else if (isUpdated)
         wishes.try_emplace(write.getValue(), ownedStorage(state.getTensorType(), dataAxes));
@@ -190,7 +187,7 @@ void Propagation::collectWishes(FuncOp function) {
 void Propagation::wishOperands(mlir::Operation *op) {
   if (op->getNumResults() != 1 || !wishes.contains(op->getResult(0)))
     return;
-  if (isOwned(wishes.lookup(op->getResult(0)))) {
+  if (wishes.lookup(op->getResult(0)).isOwned()) {
     for (Value operand : op->getOperands())
       wishes.try_emplace(operand, ownedStorage(llvm::cast<mlir::RankedTensorType>(operand.getType()), dataAxes));
     return;
@@ -221,8 +218,7 @@ ShardingAttr Propagation::offered(mlir::OpOperand &operand) {
     for (auto axes : sharding.getDims().getAsRange<mlir::ArrayAttr>())
       dims.push_back(builder.getArrayAttr(llvm::to_vector(
           llvm::make_filter_range(axes, [&](mlir::Attribute axis) { return !llvm::is_contained(dataAxes, axis); }))));
-    sharding =
-        ShardingAttr::get(module.getContext(), builder.getArrayAttr(dims), sharding.getPartial(), sharding.getKind());
+    sharding = sharding.withDims(builder.getArrayAttr(dims));
   }
   ShardingAttr wish = sharding.getPartialAxes().empty() ? ShardingAttr() : wishes.lookup(value);
   if (wish && mlir::succeeded(planReshard(sharding, resolved(wish))))
@@ -301,7 +297,7 @@ void Propagation::refine(mlir::Operation *op) {
   for (mlir::OpOperand &use : result.getUses())
     if (used.lookup(&use) != wanted)
       return;
-  if (wanted.isReplicated() || !wanted.getPartialAxes().empty() || isOwned(wanted))
+  if (wanted.isReplicated() || !wanted.getPartialAxes().empty() || wanted.isOwned())
     return;
   LoopSharding loops(op, mesh);
   if (!loops.propose(op->getNumOperands(), wanted, /*allowReduction=*/false) || loops.getResult(0) != wanted)
@@ -327,7 +323,6 @@ void Propagation::initStorage() {
     if (auto write = llvm::dyn_cast<WriteOp>(op))
       writers[symbols.lookup(write.getState())].insert(op->getParentOfType<FuncOp>());
   });
-  mlir::Builder builder(module.getContext());
   for (StateOp state : module.getOps<StateOp>()) {
     bool isFloat = llvm::isa<mlir::FloatType>(state.getTensorType().getElementType());
     bool isTransient = state.getRole() == Role::Gradient || state.getRole() == Role::Scalar;
@@ -340,8 +335,7 @@ void Propagation::initStorage() {
     if (!isAccumulator)
       continue;
     if (state.getRole() == Role::Scalar)
-      storage[state] = ShardingAttr::get(module.getContext(), storage[state].getDims(), builder.getArrayAttr(dataAxes),
-                                         ReduceKind::Sum);
+      storage[state] = ShardingAttr::get(storage[state].getDims(), dataAxes);
     demotions[state] = 0;
   }
 }
@@ -354,7 +348,7 @@ bool Propagation::settleStorage() {
     mlir::Operation *state = symbols.lookup(write.getState());
     ShardingAttr written = made.lookup(write.getValue()), stored = storage[state];
     bool isReachable =
-        isSplit(stored) || isOwned(stored) ? mlir::succeeded(planReshard(written, stored)) : written == stored;
+        isSplit(stored) || stored.isOwned() ? mlir::succeeded(planReshard(written, stored)) : written == stored;
     if (!demotions.contains(state) || isReachable || isZero(write.getValue()) || stored.isReplicated())
       return;
     bool isFirst = demotions[state]++ == 0;

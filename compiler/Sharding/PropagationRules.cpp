@@ -4,7 +4,6 @@
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
 #include "compiler/Sharding/Propagation.h"
-#include "dialects/Cleave/IR/Kinds.h"
 
 using namespace cleave;
 using llvm::SmallVector;
@@ -32,10 +31,6 @@ static bool isFloat(Value value) {
 
 static bool sameAxes(llvm::ArrayRef<llvm::StringRef> a, llvm::ArrayRef<llvm::StringRef> b) {
   return a.size() == b.size() && llvm::all_of(a, [&](llvm::StringRef axis) { return llvm::is_contained(b, axis); });
-}
-
-static ShardingAttr withPartial(ShardingAttr dims, ShardingAttr partial) {
-  return ShardingAttr::get(dims.getContext(), dims.getDims(), partial.getPartial(), partial.getKind());
 }
 
 // How a floating-point operand takes part when the result is to be partial as `term` is, and whether it can:
@@ -91,9 +86,9 @@ bool Propagation::passPartial(mlir::Operation *op) {
       return false;
   for (mlir::OpOperand &operand : op->getOpOperands()) {
     ShardingAttr sharding = loops.getOperand(operand.getOperandNumber());
-    used[&operand] = isTerm(operand) ? withPartial(sharding, term) : sharding;
+    used[&operand] = isTerm(operand) ? term.withDims(sharding.getDims()) : sharding;
   }
-  made[op->getResult(0)] = withPartial(loops.getResult(0), term);
+  made[op->getResult(0)] = term.withDims(loops.getResult(0).getDims());
   return true;
 }
 
@@ -103,14 +98,14 @@ bool Propagation::passOwned(mlir::Operation *op) {
   ShardingAttr wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : ShardingAttr();
   auto isEverywhere = [&](Value operand) {
     ShardingAttr sharding = made.lookup(operand);
-    return sharding.getPartialAxes().empty() && !isOwned(sharding);
+    return sharding.getPartialAxes().empty() && !sharding.isOwned();
   };
-  if (!wish || !isOwned(wish) || llvm::all_of(op->getOperands(), isEverywhere))
+  if (!wish || !wish.isOwned() || llvm::all_of(op->getOperands(), isEverywhere))
     return false;
   SmallVector<ShardingAttr> forms;
   for (Value operand : op->getOperands()) {
     ShardingAttr sharding = made.lookup(operand);
-    bool isPlain = sharding.isReplicated() || isOwned(sharding);
+    bool isPlain = sharding.isReplicated() || sharding.isOwned();
     forms.push_back(isPlain ? sharding : ownedStorage(llvm::cast<mlir::RankedTensorType>(operand.getType()), dataAxes));
     if (mlir::failed(planReshard(sharding, forms.back())))
       return false;
@@ -132,7 +127,7 @@ void Propagation::shareReductions(FuncOp function) {
       if (llvm::none_of(result.getUses(), isWhole))
         continue;
       for (mlir::OpOperand &use : result.getUses())
-        if (used.lookup(&use) && isOwned(used.lookup(&use)) && !llvm::isa<WriteOp>(use.getOwner()))
+        if (used.lookup(&use) && used.lookup(&use).isOwned() && !llvm::isa<WriteOp>(use.getOwner()))
           used[&use] = whole(result.getType());
     }
   });
@@ -143,7 +138,7 @@ void Propagation::shareReductions(FuncOp function) {
 // partial over "fsdp": dw is reduced and scattered, the sum is a rank's part.
 bool Propagation::passWished(mlir::Operation *op) {
   ShardingAttr wish = op->getNumResults() == 1 ? wishes.lookup(op->getResult(0)) : ShardingAttr();
-  if (wish && isOwned(wish))
+  if (wish && wish.isOwned())
     return false;
   auto isPartial = [&](Value operand) { return !made.lookup(operand).getPartialAxes().empty(); };
   if (!wish || llvm::none_of(op->getOperands(), isPartial) || !isLinear(op))
@@ -153,7 +148,7 @@ bool Propagation::passWished(mlir::Operation *op) {
     return false;
   auto formOf = [&](unsigned index) {
     ShardingAttr dims = loops.getOperand(index);
-    return isFloat(op->getOperand(index)) ? withPartial(dims, wish) : dims;
+    return isFloat(op->getOperand(index)) ? wish.withDims(dims.getDims()) : dims;
   };
   for (mlir::OpOperand &operand : op->getOpOperands())
     if (mlir::failed(planReshard(made.lookup(operand.get()), formOf(operand.getOperandNumber()))))

@@ -1,7 +1,5 @@
 #include "compiler/Sharding/ReshardPlanner.h"
 
-#include "dialects/Cleave/IR/Kinds.h"
-
 using namespace cleave;
 using llvm::ArrayRef;
 using llvm::SmallVector;
@@ -19,8 +17,8 @@ public:
     }
     partial = made.getPartialAxes();
     keptPartial = used.getPartialAxes();
-    owner = getOwnerAxes(made);
-    keptOwner = getOwnerAxes(used);
+    owner = made.getOwnerAxes();
+    keptOwner = used.getOwnerAxes();
   }
 
   llvm::FailureOr<SmallVector<ReshardStep>> run() {
@@ -118,9 +116,8 @@ private:
     SmallVector<mlir::Attribute> dims;
     for (const Axes &dimAxes : current)
       dims.push_back(builder.getStrArrayAttr(dimAxes));
-    auto rest = partial.empty() ? mlir::ArrayAttr() : builder.getStrArrayAttr(partial);
-    auto owners = owner.empty() ? mlir::ArrayAttr() : builder.getStrArrayAttr(owner);
-    auto result = getOwnedSharding(builder.getArrayAttr(dims), rest, kind, owners);
+    auto result = ShardingAttr::get(builder.getArrayAttr(dims), builder.getStrArrayAttr(partial).getValue(), kind,
+                                    builder.getStrArrayAttr(owner).getValue());
     steps.push_back({step, std::move(axes), dim, concatDim, kind, result});
     return true;
   }
@@ -150,6 +147,5 @@ ShardingAttr cleave::withEqualBlocks(ShardingAttr made, ShardingAttr used) {
   for (int64_t dim = 0, rank = dims.size(); dim < rank; ++dim)
     if (!used.getDimAxes(dim).empty() && made.getDimBlocks(dim) != used.getDimBlocks(dim))
       dims[dim] = ShardingAttr::getDim(made.getContext(), 1, {});
-  return ShardingAttr::get(made.getContext(), mlir::ArrayAttr::get(made.getContext(), dims), made.getPartial(),
-                           made.getKind());
+  return made.withDims(mlir::ArrayAttr::get(made.getContext(), dims));
 }

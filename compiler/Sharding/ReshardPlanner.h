@@ -2,15 +2,15 @@
 //
 // A collective is nothing but that difference. With axes a and b of a mesh:
 //
-//   made [[a], []]             used [[], []]        all_gather a along 0
-//   made [[], []], partial a   used [[], []]        all_reduce a
-//   made [[], []], partial a   used [[a], []]       reduce_scatter a along 0
-//   made [[], []]              used [[a], []]       all_slice a along 0 (no communication)
-//   made [[a], []]             used [[], [a]]       all_to_all a, split 1, concatenate 0
-//   made [[a, b]]              used [[a]]           all_gather b along 0
-//   made [[], []], partial a   used owner a         reduce a, to the rank at coordinate 0
-//   made [[], []], owner a     used [[], []]        broadcast a
-//   made [[], []]              used owner a         nothing: the owner has it
+//   made [[a], []]             used [[], []]             all_gather a along 0
+//   made [[], []], partial a   used [[], []]             all_reduce a
+//   made [[], []], partial a   used [[a], []]            reduce_scatter a along 0
+//   made [[], []]              used [[a], []]            all_slice a along 0 (no communication)
+//   made [[a], []]             used [[], [a]]            all_to_all a, split 1, concatenate 0
+//   made [[a, b]]              used [[a]]                all_gather b along 0
+//   made [[], []], partial a   used [[], []], owner a    reduce a, to the rank at coordinate 0
+//   made [[], []], owner a     used [[], []]             broadcast a
+//   made [[], []]              used [[], []], owner a    nothing: the owner has it
 //
 // Blocks (ShardingAttr) do not count here: a dimension of blocks is two, see Collectives::reshard.
 //

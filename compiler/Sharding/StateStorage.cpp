@@ -1,7 +1,5 @@
 #include "compiler/Sharding/StateStorage.h"
 
-#include "dialects/Cleave/IR/Kinds.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 using namespace cleave;
@@ -47,8 +45,7 @@ llvm::Expected<DpSync> cleave::parseDpSync(llvm::StringRef text) {
 
 ShardingAttr cleave::ownedStorage(mlir::RankedTensorType type, llvm::ArrayRef<Attribute> axes) {
   auto whole = ShardingAttr::replicated(type.getContext(), type.getRank());
-  auto owner = axes.empty() ? mlir::ArrayAttr() : mlir::ArrayAttr::get(type.getContext(), axes);
-  return getOwnedSharding(whole.getDims(), mlir::ArrayAttr(), ReduceKind::Sum, owner);
+  return ShardingAttr::get(whole.getDims(), /*partial=*/{}, ReduceKind::Sum, axes);
 }
 
 static bool hasOwner(Role role, const StatePolicy &policy) {
@@ -87,6 +84,5 @@ ShardingAttr cleave::wantedStorage(StateOp state, MeshAttr mesh, const StatePoli
     for (Attribute axis : dataAxes)
       if (!isShared || llvm::cast<mlir::StringAttr>(axis).getValue() != kShardAxis)
         partial.push_back(axis);
-  return ShardingAttr::get(state.getContext(), builder.getArrayAttr(dims),
-                           partial.empty() ? mlir::ArrayAttr() : builder.getArrayAttr(partial), ReduceKind::Sum);
+  return ShardingAttr::get(builder.getArrayAttr(dims), partial);
 }

@@ -78,18 +78,18 @@ static llvm::SmallVector<llvm::StringRef> axisNames(ArrayAttr axes) {
   llvm::SmallVector<llvm::StringRef> names;
   if (axes)
     for (mlir::Attribute axis : axes)
-      if (auto name = llvm::dyn_cast<StringAttr>(axis)) // a list: see Kinds.h; a number: how many blocks
+      if (auto name = llvm::dyn_cast<StringAttr>(axis)) // a number: how many blocks
         names.push_back(name.getValue());
   return names;
 }
 
 ShardingAttr ShardingAttr::replicated(mlir::MLIRContext *context, int64_t rank) {
   llvm::SmallVector<mlir::Attribute> dims(rank, ArrayAttr::get(context, {}));
-  return get(context, ArrayAttr::get(context, dims), ArrayAttr(), ReduceKind::Sum);
+  return get(ArrayAttr::get(context, dims));
 }
 
 bool ShardingAttr::isReplicated() const {
-  return (!getPartial() || getPartial().empty()) &&
+  return (!getPartial() || getPartial().empty()) && !isOwned() &&
          llvm::all_of(getDims(), [](mlir::Attribute axes) { return llvm::cast<ArrayAttr>(axes).empty(); });
 }
 
@@ -123,6 +123,12 @@ ArrayAttr ShardingAttr::getDim(mlir::MLIRContext *context, int64_t blocks, llvm:
 
 llvm::SmallVector<llvm::StringRef> ShardingAttr::getPartialAxes() const { return axisNames(getPartial()); }
 
+llvm::SmallVector<llvm::StringRef> ShardingAttr::getOwnerAxes() const { return axisNames(getOwner()); }
+
+ShardingAttr ShardingAttr::withDims(ArrayAttr dims) const {
+  return get(getContext(), dims, getPartial(), getKind(), getOwner());
+}
+
 mlir::RankedTensorType ShardingAttr::getLocalType(mlir::RankedTensorType global, MeshAttr mesh) const {
   llvm::SmallVector<int64_t> shape(global.getShape());
   for (auto [dim, size] : llvm::enumerate(shape))
@@ -133,18 +139,11 @@ mlir::RankedTensorType ShardingAttr::getLocalType(mlir::RankedTensorType global,
 
 // Each axis splits one dimension, is partial or has an owner: a rank has one place in a value.
 static mlir::LogicalResult verifyAxes(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, mlir::Attribute list,
-                                      llvm::StringSet<> &seen, bool mayHaveOwner = false) {
+                                      llvm::StringSet<> &seen) {
   auto axes = llvm::dyn_cast<ArrayAttr>(list);
   if (!axes)
     return emitError() << "a sharding lists axis names for every dimension; got: " << list;
   for (mlir::Attribute axis : axes) {
-    if (mayHaveOwner && llvm::isa<ArrayAttr>(axis)) {
-      if (axis != *std::prev(axes.end()) || llvm::cast<ArrayAttr>(axis).empty())
-        return emitError() << "the owner's axes are one list, the last of the partial axes; got: " << list;
-      if (mlir::failed(verifyAxes(emitError, axis, seen)))
-        return mlir::failure();
-      continue;
-    }
     auto name = llvm::dyn_cast<StringAttr>(axis);
     if (!name)
       return emitError() << "a mesh axis is a string; got: " << axis;
@@ -155,7 +154,7 @@ static mlir::LogicalResult verifyAxes(llvm::function_ref<mlir::InFlightDiagnosti
 }
 
 mlir::LogicalResult ShardingAttr::verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, ArrayAttr dims,
-                                         ArrayAttr partial, ReduceKind kind) {
+                                         ArrayAttr partial, ReduceKind kind, ArrayAttr owner) {
   llvm::StringSet<> seen;
   for (mlir::Attribute axes : dims) {
     if (mlir::IntegerAttr blocks = blocksOf(axes)) {
@@ -167,5 +166,11 @@ mlir::LogicalResult ShardingAttr::verify(llvm::function_ref<mlir::InFlightDiagno
     if (mlir::failed(verifyAxes(emitError, axes, seen)))
       return mlir::failure();
   }
-  return partial ? verifyAxes(emitError, partial, seen, /*mayHaveOwner=*/true) : mlir::success();
+  if (partial && mlir::failed(verifyAxes(emitError, partial, seen)))
+    return mlir::failure();
+  if (!owner)
+    return mlir::success();
+  if (owner.empty())
+    return emitError() << "an owner is of at least one axis; got: " << owner;
+  return verifyAxes(emitError, owner, seen);
 }

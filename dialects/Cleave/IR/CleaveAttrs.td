@@ -58,18 +58,37 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
   let summary = "how a value lies on the mesh";
   let description = [{
     For every dimension the mesh axes that split it, slowest first; axes that occur nowhere hold copies. `partial` axes
-    hold unreduced terms: the value is their sum (or max, min) over those axes.
+    hold unreduced terms: the value is their sum (or max, min) over those axes. Of `owner` axes only the ranks at coordinate 0
+    have the value; what others have in its place means nothing.
     Example: `#cleave.sharding<[["dp"], []]>` splits dimension 0 of a matrix; `#cleave.sharding<[[], []], partial = ["dp"]>` is a weight
-    gradient before its all-reduce.
+    gradient before its all-reduce; `#cleave.sharding<[[]], owner = ["dp"]>` is the optimizer state of a parameter server;
+    `#cleave.sharding<[[]], partial = ["tp"], owner = ["dp"]>`: the owners over dp have terms of a sum over tp.
     A number before a dimension's axes cuts it into so many equal blocks first, of each of which a rank has its part. `#cleave.sharding<[[16, "dp"], []]>`
     is what a reshape to 16*B rows makes of 16 x B, split over B; what a rank has is 16 * B/dp rows, in their order.
+
+    Constraints:
+    - An axis splits one dimension, is partial or has an owner: a rank has one place in a value.
+    - Axes are strings, listed for every dimension, behind the number of its blocks, which is at least 2, where it has one.
+    - `owner`, where it is given, names at least one axis.
   }];
   let parameters = (ins "::mlir::ArrayAttr":$dims, OptionalParameter<"::mlir::ArrayAttr">:$partial,
-                        DefaultValuedParameter<"ReduceKind", "ReduceKind::Sum">:$kind);
-  let assemblyFormat = "`<` $dims (`,` `partial` `=` $partial^)? (`,` `kind` `=` $kind^)? `>`";
+                        DefaultValuedParameter<"ReduceKind", "ReduceKind::Sum">:$kind,
+                        OptionalParameter<"::mlir::ArrayAttr">:$owner);
+  let assemblyFormat = "`<` $dims (`,` struct($partial, $kind, $owner)^)? `>`";
+  // Empty lists are left out, and a kind where nothing is partial.
+  let builders = [AttrBuilderWithInferredContext<
+      (ins "::mlir::ArrayAttr":$dims, CArg<"::llvm::ArrayRef<::mlir::Attribute>", "{}">:$partial,
+           CArg<"ReduceKind", "ReduceKind::Sum">:$kind, CArg<"::llvm::ArrayRef<::mlir::Attribute>", "{}">:$owner), [{
+    ::mlir::MLIRContext *context = dims.getContext();
+    auto listOf = [&](::llvm::ArrayRef<::mlir::Attribute> axes) {
+      return axes.empty() ? ::mlir::ArrayAttr() : ::mlir::ArrayAttr::get(context, axes);
+    };
+    return $_get(context, dims, listOf(partial), partial.empty() ? ReduceKind::Sum : kind, listOf(owner));
+  }]>];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     static ShardingAttr replicated(::mlir::MLIRContext *context, int64_t rank);
+    // On every rank the whole value.
     bool isReplicated() const;
     ::llvm::SmallVector<::llvm::StringRef> getDimAxes(int64_t dim) const;
     // How many blocks of the dimension are split, each by itself; 1 where the dimension is split as one.
@@ -78,6 +97,10 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
     // A dimension's entry in `dims`.
     static ::mlir::ArrayAttr getDim(::mlir::MLIRContext *context, int64_t blocks, ::llvm::ArrayRef<::llvm::StringRef> axes);
     ::llvm::SmallVector<::llvm::StringRef> getPartialAxes() const;
+    ::llvm::SmallVector<::llvm::StringRef> getOwnerAxes() const;
+    bool isOwned() const { return getOwner() != nullptr; }
+    // The same, split in another way.
+    ShardingAttr withDims(::mlir::ArrayAttr dims) const;
     // The type one rank holds. Every split dimension must divide evenly (padding is made before, never here).
     ::mlir::RankedTensorType getLocalType(::mlir::RankedTensorType global, MeshAttr mesh) const;
   }];

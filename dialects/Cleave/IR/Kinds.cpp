@@ -8,29 +8,6 @@ using namespace cleave;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
-llvm::SmallVector<StringRef> cleave::getOwnerAxes(ShardingAttr sharding) {
-  llvm::SmallVector<StringRef> axes;
-  mlir::ArrayAttr partial = sharding.getPartial();
-  auto owner =
-      partial && !partial.empty() ? llvm::dyn_cast<mlir::ArrayAttr>(partial[partial.size() - 1]) : mlir::ArrayAttr();
-  if (owner)
-    for (auto axis : owner.getAsRange<mlir::StringAttr>())
-      axes.push_back(axis.getValue());
-  return axes;
-}
-
-ShardingAttr cleave::getOwnedSharding(mlir::ArrayAttr dims, mlir::ArrayAttr partial, ReduceKind kind,
-                                      mlir::ArrayAttr owner) {
-  llvm::SmallVector<mlir::Attribute> all;
-  if (partial)
-    llvm::append_range(all, partial);
-  if (owner && !owner.empty())
-    all.push_back(owner);
-  auto list = all.empty() ? mlir::ArrayAttr() : mlir::ArrayAttr::get(dims.getContext(), all);
-  bool isSum = !partial || partial.empty();
-  return ShardingAttr::get(dims.getContext(), dims, list, isSum ? ReduceKind::Sum : kind);
-}
-
 RankKind RankKind::of(mlir::ModuleOp module) {
   return {module->getAttrOfType<mlir::DictionaryAttr>(kKindAttr), module->getAttrOfType<MeshAttr>("cleave.mesh")};
 }
@@ -74,7 +51,7 @@ std::optional<bool> RankKind::isAt(ArrayRef<StringRef> axes, ArrayRef<int64_t> c
 bool RankKind::holds(ShardingAttr storage) const {
   if (!storage)
     return true;
-  llvm::SmallVector<StringRef> axes = getOwnerAxes(storage);
+  llvm::SmallVector<StringRef> axes = storage.getOwnerAxes();
   return isAt(axes, llvm::SmallVector<int64_t>(axes.size(), 0)).value_or(true);
 }
 
@@ -89,7 +66,7 @@ llvm::SmallVector<RankKind> cleave::kindsOf(mlir::ModuleOp module) {
 
 static bool isOwnedState(ReadOp read, mlir::SymbolTableCollection &symbols) {
   auto state = symbols.lookupNearestSymbolFrom<StateOp>(read, read.getStateAttr());
-  return state && state.getStorageAttr() && isOwned(state.getStorageAttr());
+  return state && state.getStorageAttr() && state.getStorageAttr().isOwned();
 }
 
 llvm::DenseSet<mlir::Operation *> cleave::findOwnedOps(mlir::Block &block) {

@@ -6,13 +6,8 @@
 // each a box of the mesh: coordinates [begin, end) on the axes that it names, all of the others. Down to kernels form
 // the module is one for all kinds; `split-kinds` makes a module of each, with `cleave.kind`, its entry of the list.
 //
-// In the module for all, values and states may have an *owner*: of some axes only the ranks at coordinate 0 have it,
-// what others have in its place means nothing. It is written as a list, the last of the sharding's partial axes,
-//
-//   #cleave.sharding<[[]], partial = [["dp"]]>        owned: the optimizer state of a parameter server
-//   #cleave.sharding<[[]], partial = ["tp", ["dp"]]>  the owner over dp has terms of a sum over tp
-//
-// for it is a kind of partial value: one of which the first rank's term is all. A broadcast makes it whole.
+// In the module for all, values and states may have an *owner*, `#cleave.sharding<[[]], owner = ["dp"]>`: only the ranks
+// at coordinate 0 of those axes have it. A broadcast makes it whole.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_KINDS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_KINDS_H
 
@@ -23,12 +18,6 @@
 namespace cleave {
 
 inline constexpr llvm::StringLiteral kKindsAttr = "cleave.kinds", kKindAttr = "cleave.kind";
-
-// The axes over which a value has an owner.
-llvm::SmallVector<llvm::StringRef> getOwnerAxes(ShardingAttr sharding);
-inline bool isOwned(ShardingAttr sharding) { return !getOwnerAxes(sharding).empty(); }
-// Partial over some axes, and with an owner over others; either list may be null or empty.
-ShardingAttr getOwnedSharding(mlir::ArrayAttr dims, mlir::ArrayAttr partial, ReduceKind kind, mlir::ArrayAttr owner);
 
 // One entry of the list; the entry is null where there is one kind only, which is everywhere.
 class RankKind {

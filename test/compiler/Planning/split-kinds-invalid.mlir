@@ -5,7 +5,7 @@ module attributes {cleave.mesh = #cleave.mesh<["dp"], [2]>,
                    cleave.kinds = [{name = "server", where = {dp = array<i64: 0, 1>}}, {name = "worker", where = {dp = array<i64: 1, 2>}}]} {
   shard.grid @mesh(shape = 2)
   cleave.state @w : tensor<8xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"w", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<weights>>], storage = #cleave.sharding<[[]]>}
-  cleave.state @m : tensor<8xf32> {role = #cleave.role<optimizer>, slot = "m", segments = [#cleave.segment<"w", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>], storage = #cleave.sharding<[[]], partial = [["dp"]]>}
+  cleave.state @m : tensor<8xf32> {role = #cleave.role<optimizer>, slot = "m", segments = [#cleave.segment<"w", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>], storage = #cleave.sharding<[[]], owner = ["dp"]>}
   func.func @train_step() attributes {cleave.entry} {
     // expected-error @+1 {{is a state that only its owners have, but ranks of kind "worker" need it}}
     %m = cleave.read @m : tensor<8xf32>

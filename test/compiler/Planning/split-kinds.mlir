@@ -41,7 +41,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
   shard.grid @mesh(shape = 4)
   cleave.state @w : tensor<8xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"w", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<weights>>], storage = #cleave.sharding<[[]]>}
   cleave.state @g : tensor<8xf32> {role = #cleave.role<gradient>, segments = [#cleave.segment<"w", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>], storage = #cleave.sharding<[[]], partial = ["dp"]>}
-  cleave.state @m : tensor<8xf32> {role = #cleave.role<optimizer>, slot = "m", segments = [#cleave.segment<"w", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>], storage = #cleave.sharding<[[]], partial = [["dp"]]>}
+  cleave.state @m : tensor<8xf32> {role = #cleave.role<optimizer>, slot = "m", segments = [#cleave.segment<"w", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>], storage = #cleave.sharding<[[]], owner = ["dp"]>}
   func.func @train_step() attributes {cleave.entry} {
     %g = cleave.read @g : tensor<8xf32>
     %w = cleave.read @w : tensor<8xf32>

@@ -1,7 +1,6 @@
 // Every reshard between every two shardings of small tensors on small meshes, executed on all ranks at once. The steps
 // are right when each rank ends with what the used sharding says it holds of the same global value.
 #include "compiler/Sharding/ReshardPlanner.h"
-#include "dialects/Cleave/IR/Kinds.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -110,7 +109,7 @@ public:
   }
 
   // Whether what the rank has means anything.
-  bool owns(int64_t rank, ShardingAttr sharding) const { return position(rank, getOwnerAxes(sharding)).first == 0; }
+  bool owns(int64_t rank, ShardingAttr sharding) const { return position(rank, sharding.getOwnerAxes()).first == 0; }
 
   std::vector<Array> execute(const ReshardStep &step, const std::vector<Array> &before) const {
     std::vector<Array> after;
@@ -184,9 +183,8 @@ protected:
         SmallVector<mlir::Attribute> dims;
         for (int64_t dim = 0; dim < rank; ++dim)
           dims.push_back(builder.getArrayAttr(places[dim]));
-        auto partial = places[rank].empty() ? mlir::ArrayAttr() : builder.getArrayAttr(places[rank]);
-        auto sharding = getOwnedSharding(builder.getArrayAttr(dims), partial, ReduceKind::Sum,
-                                         builder.getArrayAttr(places[rank + 1]));
+        auto sharding =
+            ShardingAttr::get(builder.getArrayAttr(dims), places[rank], ReduceKind::Sum, places[rank + 1]);
         if (seen.insert(sharding.getAsOpaquePointer()).second)
           all.push_back(sharding);
       }
@@ -243,7 +241,7 @@ protected:
   }
 
   ShardingAttr resolvedOf(ShardingAttr sharding) {
-    return ShardingAttr::get(&context, sharding.getDims(), mlir::ArrayAttr(), ReduceKind::Sum);
+    return ShardingAttr::get(sharding.getDims());
   }
 
   mlir::MLIRContext context;
@@ -260,7 +258,7 @@ TEST_F(ReshardPlannerTest, usesTheCheapestCollective) {
   mlir::Builder b(&context);
   auto axis = b.getStrArrayAttr({"a"}), none = b.getArrayAttr({});
   auto sharding = [&](mlir::ArrayAttr rows, mlir::ArrayAttr columns, mlir::ArrayAttr partial) {
-    return ShardingAttr::get(&context, b.getArrayAttr({rows, columns}), partial, ReduceKind::Sum);
+    return ShardingAttr::get(b.getArrayAttr({rows, columns}), partial.getValue());
   };
   auto check = [&](ShardingAttr made, ShardingAttr used, ReshardKind kind) {
     auto steps = planReshard(made, used);
@@ -268,15 +266,14 @@ TEST_F(ReshardPlannerTest, usesTheCheapestCollective) {
     ASSERT_EQ(steps->size(), 1u);
     EXPECT_EQ((*steps)[0].kind, kind);
   };
-  auto whole = sharding(none, none, nullptr), rows = sharding(axis, none, nullptr),
-       columns = sharding(none, axis, nullptr);
+  auto whole = sharding(none, none, none), rows = sharding(axis, none, none), columns = sharding(none, axis, none);
   auto partial = sharding(none, none, axis);
   check(partial, whole, ReshardKind::AllReduce);
   check(partial, rows, ReshardKind::ReduceScatter);
   check(rows, whole, ReshardKind::AllGather);
   check(rows, columns, ReshardKind::AllToAll);
   check(whole, columns, ReshardKind::AllSlice);
-  auto owned = getOwnedSharding(b.getArrayAttr({none, none}), nullptr, ReduceKind::Sum, axis);
+  auto owned = ShardingAttr::get(whole.getDims(), {}, ReduceKind::Sum, axis.getValue());
   check(partial, owned, ReshardKind::Reduce);
   check(owned, whole, ReshardKind::Broadcast);
   EXPECT_TRUE(planReshard(whole, owned)->empty()); // the owner has it

@@ -61,7 +61,7 @@
 // SERVER: module attributes {cleave.kinds = [{name = "server", where = {dp = array<i64: 0, 1>}}, {name = "worker", where = {dp = array<i64: 1, 2>}}]
 // SERVER: cleave.state @p {{.*}}storage = #cleave.sharding<{{\[\[\]\]}}>
 // SERVER: cleave.state @p.grad {{.*}}storage = #cleave.sharding<{{\[\[\]\]}}, partial = ["dp"]>
-// SERVER: cleave.state @p.m {{.*}}storage = #cleave.sharding<{{\[\[\]\]}}, partial = {{\[\["dp"\]\]}}>
+// SERVER: cleave.state @p.m {{.*}}storage = #cleave.sharding<{{\[\[\]\]}}, owner = ["dp"]>
 // SERVER-LABEL: func @c0.bwd(
 // SERVER-NOT: shard.
 // SERVER-LABEL: func @update

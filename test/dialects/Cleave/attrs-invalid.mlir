@@ -42,3 +42,19 @@ module attributes {s = #cleave.sharding<[[1, "dp"]]>} {}
 // -----
 // expected-error @+1 {{a sharding uses each axis once; got: "dp" twice}}
 module attributes {s = #cleave.sharding<[[16, "dp"], ["dp"]]>} {}
+
+// -----
+// expected-error @+1 {{a sharding uses each axis once; got: "dp" twice}}
+module attributes {s = #cleave.sharding<[["dp"]], owner = ["dp"]>} {}
+
+// -----
+// expected-error @+1 {{a sharding uses each axis once; got: "dp" twice}}
+module attributes {s = #cleave.sharding<[[]], partial = ["dp"], owner = ["dp"]>} {}
+
+// -----
+// expected-error @+1 {{an owner is of at least one axis; got: []}}
+module attributes {s = #cleave.sharding<[[]], owner = []>} {}
+
+// -----
+// expected-error @+1 {{a mesh axis is a string; got: ["dp"]}}
+module attributes {s = #cleave.sharding<[[]], partial = [["dp"]]>} {}

@@ -13,6 +13,15 @@ module attributes {cleave.mesh = #cleave.mesh<["dp", "tp"], [2, 4]>} {
   cleave.state @coordinate.dp : tensor<i64> {role = #cleave.role<coordinate>,
     segments = [#cleave.segment<"coordinate.dp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
 
+  // CHECK: storage = #cleave.sharding<{{\[\[}}]], partial = ["tp"], kind = max, owner = ["dp"]>
+  cleave.state @m : tensor<8xf32> {role = #cleave.role<optimizer>, slot = "m",
+    segments = [#cleave.segment<"m", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>],
+    storage = #cleave.sharding<[[]], partial = ["tp"], kind = max, owner = ["dp"]>}
+  // CHECK: storage = #cleave.sharding<{{\[\[}}]], owner = ["dp", "tp"]>
+  cleave.state @v : tensor<8xf32> {role = #cleave.role<optimizer>, slot = "v",
+    segments = [#cleave.segment<"v", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>],
+    storage = #cleave.sharding<[[]], owner = ["dp", "tp"]>}
+
   // CHECK-LABEL: func @accesses
   func.func @accesses() {
     // CHECK: cleave.read @w : tensor<64x64xf32>
