@@ -122,8 +122,8 @@ LogicalResult DraftBuilder::visitWrite(WriteOp write) {
 }
 
 LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) {
-  if (isa<ConcatOp>(op))
-    return visitConcat(op, views);
+  if (views.front().whole.getDefiningOp() == op)
+    return visitJoined(op, views);
   FailureOr<Place> whole = placeOf(views.front().whole);
   if (failed(whole))
     return failure();
@@ -131,9 +131,10 @@ LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) 
   return success();
 }
 
-// Each operand is made where it belongs, when it can. What a state becomes (sums of gradients) is put into it part by
-// part, once nobody reads what it was: a bucket beside it would be as large, and whole only with its last part.
-LogicalResult DraftBuilder::visitConcat(Operation *op, ArrayRef<ByteView> views) {
+// A concat's like: each operand is made where it belongs, when it can. What a state becomes (sums of gradients) is put
+// into it part by part, once nobody reads what it was: a bucket beside it would be as large, and whole only with its
+// last part.
+LogicalResult DraftBuilder::visitJoined(Operation *op, ArrayRef<ByteView> views) {
   Value result = op->getResult(0);
   std::optional<unsigned> state = stateToFill(op);
   Place whole = state ? Place{*state, 0} : addFresh(bytesOf(result.getType()));
@@ -189,7 +190,7 @@ LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
         copy.after.push_back(draft.steps[sent->second].payload);
     return success();
   }
-  copy.early = isa<ConcatOp>(op);
+  copy.early = !byteViews(op).empty();
   if (isReducedPart(value)) { // so that the unreduced bytes around it are free soon
     copy.stream = kReduceStream;
     copy.early = true;

@@ -2,9 +2,9 @@
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFTBUILDER_H
 #define CLEAVE_COMPILER_PLANNING_DRAFTBUILDER_H
 
-#include "compiler/Planning/ByteViews.h"
 #include "compiler/Planning/ModulePlan.h"
 #include "compiler/Planning/Prefetch.h"
+#include "compiler/Planning/ValueFamilies.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
@@ -52,7 +52,7 @@ private:
   mlir::LogicalResult visitRead(ReadOp read);
   mlir::LogicalResult visitWrite(WriteOp write);
   mlir::LogicalResult visitViews(mlir::Operation *op, llvm::ArrayRef<ByteView> views);
-  mlir::LogicalResult visitConcat(mlir::Operation *op, llvm::ArrayRef<ByteView> views);
+  mlir::LogicalResult visitJoined(mlir::Operation *op, llvm::ArrayRef<ByteView> views);
   mlir::LogicalResult visitKernel(cleave::KernelOp kernel);
   mlir::LogicalResult visitLibrary(mlir::Operation *op);
   mlir::LogicalResult visitAllReduce(mlir::shard::AllReduceOp op);

@@ -3,7 +3,7 @@
 #define CLEAVE_COMPILER_PLANNING_INPLACE_H
 
 #include "compiler/Codegen/Fusion/IterationSpace.h"
-#include "compiler/Planning/ByteViews.h"
+#include "compiler/Planning/ValueFamilies.h"
 
 #include <optional>
 

@@ -23,7 +23,8 @@ Value behindReshapes(Value value) {
 // Whether the value is computed: arguments and states have a place already, and views have that of what they view.
 bool isComputed(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!op || isa<ReadOp, ConstantOp, SliceOp>(op) || isa<shard::ShardDialect>(op->getDialect()))
+  if (!op || isa<ReadOp, ConstantOp>(op) || isa<shard::ShardDialect>(op->getDialect()) ||
+      llvm::any_of(byteViews(op), [&](const ByteView &view) { return view.part == value; }))
     return false;
   return isa<cleave::KernelOp>(op) || isa<ComputeOpInterface>(op);
 }

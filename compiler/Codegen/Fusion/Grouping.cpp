@@ -13,29 +13,12 @@ using namespace cleave;
 // Kernels beyond this size compile slowly and gain nothing.
 static constexpr size_t kMaxOps = 96;
 
-bool cleave::isContiguousView(Operation *op) {
-  if (isa<ReshapeOp>(op))
-    return true;
-  auto onesBefore = [](ArrayRef<int64_t> shape, int64_t dim) {
-    return llvm::all_of(shape.take_front(dim), [](int64_t size) { return size == 1; });
-  };
-  if (auto concat = dyn_cast<ConcatOp>(op))
-    return onesBefore(concat.getResult().getType().getShape(), concat.getDim());
-  auto slice = dyn_cast<SliceOp>(op);
-  if (!slice || llvm::any_of(slice.getSteps(), [](int64_t step) { return step != 1; }))
-    return false;
-  int64_t dim = slice.getSizes().size();
-  while (dim > 0 && slice.getSizes()[dim - 1] == slice.getOperand().getType().getDimSize(dim - 1))
-    --dim;
-  return dim == 0 || onesBefore(slice.getSizes(), dim - 1);
-}
-
 bool cleave::isFusible(Operation *op) {
   auto compute = dyn_cast<ComputeOpInterface>(op);
   if (!compute)
     return false;
   ComputeKind kind = compute.getComputeKind();
-  return kind == ComputeKind::Fusible || (kind == ComputeKind::View && !isContiguousView(op));
+  return kind == ComputeKind::Fusible || (kind == ComputeKind::View && compute.getByteViews().empty());
 }
 
 SmallVector<Value> cleave::groupOutputs(const Group &group) {

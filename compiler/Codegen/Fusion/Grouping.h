@@ -19,10 +19,9 @@
 
 namespace cleave {
 
-// Ops that a kernel may hold: fusible ones, and views whose elements do not lie together.
+// Ops that a kernel may hold: fusible ones, and views whose elements do not lie together. What is nothing but an
+// address stays outside of kernels.
 bool isFusible(mlir::Operation *op);
-// A reshape, slice or concat that is nothing but an address: it stays outside of kernels.
-bool isContiguousView(mlir::Operation *op);
 
 struct Group {
   llvm::SmallVector<mlir::Operation *> ops; // in program order

@@ -9,6 +9,11 @@ int64_t cleave::byteSize(mlir::Type type) {
   return tensor.getNumElements() * ((bits + 7) / 8);
 }
 
+llvm::SmallVector<ByteView> cleave::byteViews(mlir::Operation *op) {
+  auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
+  return compute ? compute.getByteViews() : llvm::SmallVector<ByteView>();
+}
+
 OpCost cleave::elementwiseCost(mlir::Operation *op) {
   OpCost cost;
   for (mlir::Type type : op->getOperandTypes())

@@ -26,6 +26,12 @@ struct OpCost {
 
 enum class ComputeKind { View, Fusible, Composite, Kernel };
 
+// `part` is the bytes of `whole` from `offset` on.
+struct ByteView {
+  mlir::Value whole, part;
+  uint64_t offset;
+};
+
 // A kernel of runtime/plan/Kernels.def with its parameters by name. Scalars are lists of one; data types are kept as
 // MLIR types under their parameter's name and encoded when the plan is written.
 struct KernelSpec {
@@ -42,5 +48,12 @@ int64_t byteSize(mlir::Type type);
 } // namespace cleave
 
 #include "dialects/Cleave/IR/CleaveInterfaces.h.inc"
+
+namespace cleave {
+
+// What `op` says about bytes; nothing where it is no op that computes.
+llvm::SmallVector<ByteView> byteViews(mlir::Operation *op);
+
+} // namespace cleave
 
 #endif

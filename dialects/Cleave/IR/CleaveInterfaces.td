@@ -36,7 +36,7 @@ def ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
   let cppNamespace = "::cleave";
   let description = [{
     Says which of four ways computes the op, and gives that way's recipe:
-    - `View`: no work where the planner can alias (reshape); still has a linalg body for the other places;
+    - `View`: no work where `getByteViews` says that bytes stay where they are (reshape); fused elsewhere, and so with a linalg body;
     - `Fusible`: `buildLinalg` gives linalg ops on tensors, which fuse with their neighbours;
     - `Composite`: `decompose` gives fusible ops (softmax); sharding uses it too when a reduced dimension is split;
     - `Kernel`: `getKernelSpec` names a kernel of runtime/plan/Kernels.def.
@@ -44,6 +44,14 @@ def ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
   let methods = [
     InterfaceMethod<"Which way computes this op.", "::cleave::ComputeKind", "getComputeKind", (ins), "",
       "return ::cleave::ComputeKind::Fusible;">,
+    InterfaceMethod<[{View: which of its values are bytes of which, at its current types: its result is a part of an operand, or each operand
+      is a part of its result. Empty where elements must be moved (a slice of columns). Bytes are row-major without gaps.
+
+      ```mlir
+      %0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>     // whole %a, part %0 at 32
+      %1 = cleave.concat %b, %c dim = 0 : tensor<2xf32>, tensor<6xf32> -> tensor<8xf32>     // whole %1, parts %b at 0, %c at 8
+      ```}],
+      "::llvm::SmallVector<::cleave::ByteView>", "getByteViews", (ins), "", "return {};">,
     InterfaceMethod<"View, Fusible: the op as linalg on tensors; `operands` replace the op's own.",
       "::llvm::SmallVector<::mlir::Value>", "buildLinalg",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands), "", "return {};">,

@@ -25,6 +25,8 @@ class Cleave_ComputeOp<string mnemonic, list<Trait> traits = [],
           ["getLoopIteratorTypes", "getIndexingMaps", "getReductionLoopIteratorKinds"]>,
         DeclareOpInterfaceMethods<ComputeOpInterface, compute>], traits)>;
 
+// What a view tells of its computation.
+defvar Cleave_View = ["getComputeKind", "buildLinalg", "getByteViews"];
 defvar Cleave_Differentiable = DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 defvar Cleave_Infer = DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes"]>;
 defvar Cleave_Cost = DeclareOpInterfaceMethods<CostOpInterface, ["getCost"]>;

@@ -3,7 +3,7 @@
 #define CLEAVE_SHAPEOPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
 
-def Cleave_ReshapeOp : Cleave_ComputeOp<"reshape", [Cleave_Differentiable, Cleave_DefaultCost]> {
+def Cleave_ReshapeOp : Cleave_ComputeOp<"reshape", [Cleave_Differentiable, Cleave_DefaultCost], Cleave_View> {
   let summary = "the same elements in row-major order under another shape";
   let description = "```mlir\n%0 = cleave.reshape %a : tensor<8x4xf32> -> tensor<32xf32>\n```";
   let arguments = (ins Cleave_Tensor:$operand);
@@ -38,7 +38,7 @@ def Cleave_BroadcastOp : Cleave_ComputeOp<"broadcast", [Cleave_Differentiable, C
 }
 
 def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost,
-                                               DeclareOpInterfaceMethods<PositionalOpInterface, ["dependsOnOrigin"]>]> {
+                                               DeclareOpInterfaceMethods<PositionalOpInterface, ["dependsOnOrigin"]>], Cleave_View> {
   let summary = "elements start, start + step, ... of every dimension, `size` of them";
   let description = "Steps are positive.\n```mlir\n%0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>\n```";
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$steps);
@@ -48,7 +48,8 @@ def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentia
   let hasFolder = 1;
 }
 
-def Cleave_ConcatOp : Cleave_ComputeOp<"concat", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
+def Cleave_ConcatOp :
+    Cleave_ComputeOp<"concat", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost], Cleave_View> {
   let summary = "tensors laid end to end along one dimension";
   let description = "```mlir\n%0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>\n```";
   let arguments = (ins Variadic<Cleave_Tensor>:$operands, I64Attr:$dim);

@@ -6,8 +6,8 @@
 // each a box of the mesh: coordinates [begin, end) on the axes that it names, all of the others. Down to kernels form
 // the module is one for all kinds; `split-kinds` makes a module of each, with `cleave.kind`, its entry of the list.
 //
-// In the module for all, values and states may have an *owner*, `#cleave.sharding<[[]], owner = ["dp"]>`: only the ranks
-// at coordinate 0 of those axes have it. A broadcast makes it whole.
+// In the module for all, values and states may have an *owner*, `#cleave.sharding<[[]], owner = ["dp"]>`: only the
+// ranks at coordinate 0 of those axes have it. A broadcast makes it whole.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_KINDS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_KINDS_H
 

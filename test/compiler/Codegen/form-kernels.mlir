@@ -81,3 +81,16 @@ func.func @cheap_producers(%x: tensor<4x4xf32>, %seed: tensor<i64>, %step: tenso
   %b = cleave.mul %m, %u : tensor<4x4xf32>
   return %b : tensor<4x4xf32>
 }
+
+// -----
+
+// One element along a dimension lies where it lies, whatever the step; columns must be moved.
+// CHECK-LABEL: func.func @slices
+// CHECK-NEXT:  cleave.slice %{{.*}}, [2, 0], [1, 4], [2, 1]
+// CHECK-NEXT:  cleave.kernel
+// CHECK:       cleave.slice %{{.*}}, [0, 1], [8, 2], [1, 1]
+func.func @slices(%f: tensor<8x4xf32>) -> (tensor<1x4xf32>, tensor<8x2xf32>) {
+  %a = cleave.slice %f, [2, 0], [1, 4], [2, 1] : tensor<8x4xf32> -> tensor<1x4xf32>
+  %b = cleave.slice %f, [0, 1], [8, 2], [1, 1] : tensor<8x4xf32> -> tensor<8x2xf32>
+  return %a, %b : tensor<1x4xf32>, tensor<8x2xf32>
+}

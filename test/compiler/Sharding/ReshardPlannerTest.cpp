@@ -183,8 +183,7 @@ protected:
         SmallVector<mlir::Attribute> dims;
         for (int64_t dim = 0; dim < rank; ++dim)
           dims.push_back(builder.getArrayAttr(places[dim]));
-        auto sharding =
-            ShardingAttr::get(builder.getArrayAttr(dims), places[rank], ReduceKind::Sum, places[rank + 1]);
+        auto sharding = ShardingAttr::get(builder.getArrayAttr(dims), places[rank], ReduceKind::Sum, places[rank + 1]);
         if (seen.insert(sharding.getAsOpaquePointer()).second)
           all.push_back(sharding);
       }
@@ -240,9 +239,7 @@ protected:
     }
   }
 
-  ShardingAttr resolvedOf(ShardingAttr sharding) {
-    return ShardingAttr::get(sharding.getDims());
-  }
+  ShardingAttr resolvedOf(ShardingAttr sharding) { return ShardingAttr::get(sharding.getDims()); }
 
   mlir::MLIRContext context;
 };

@@ -1,6 +1,6 @@
-// Which values are bytes of other values, and for how long a value's bytes are needed.
-#ifndef CLEAVE_COMPILER_PLANNING_BYTEVIEWS_H
-#define CLEAVE_COMPILER_PLANNING_BYTEVIEWS_H
+// Which values share bytes, and for how long a value's bytes are needed.
+#ifndef CLEAVE_COMPILER_PLANNING_VALUEFAMILIES_H
+#define CLEAVE_COMPILER_PLANNING_VALUEFAMILIES_H
 
 #include "dialects/Cleave/IR/Cleave.h"
 
@@ -9,20 +9,6 @@
 #include "llvm/ADT/StringMap.h"
 
 namespace cleave::plan {
-
-// `part` is the bytes of `whole` from `offset` on.
-struct ByteView {
-  mlir::Value whole, part;
-  uint64_t offset;
-};
-
-// What a reshape, slice or concat says about bytes: one view, or one for each operand of a concat. Nothing when the op
-// is no view of bytes (another op, or a slice whose elements do not lie together).
-//
-//   %0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>      whole %a, part %0, offset 32
-//   %1 = cleave.concat %b, %c, dim = 0 : tensor<2xf32>, tensor<6xf32> -> tensor<8xf32>     whole %1, parts %b at 0, %c
-//   at 8
-llvm::SmallVector<ByteView> byteViews(mlir::Operation *op);
 
 // The read that made the value, or of which the value is this rank's part; null when there is none.
 ReadOp readBehind(mlir::Value value);

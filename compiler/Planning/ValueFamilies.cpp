@@ -1,49 +1,10 @@
-#include "compiler/Planning/ByteViews.h"
+#include "compiler/Planning/ValueFamilies.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
 using namespace mlir;
 
 namespace cleave::plan {
-
-static llvm::SmallVector<ByteView> viewOfSlice(SliceOp slice) {
-  auto type = cast<RankedTensorType>(slice.getOperand().getType());
-  int64_t stride = byteSize(type) / std::max<int64_t>(type.getNumElements(), 1), offset = 0;
-  bool whole = true; // the dimensions inside of this one are taken whole
-  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
-    int64_t size = slice.getSizes()[dim];
-    if (size > 1 && (slice.getSteps()[dim] != 1 || !whole))
-      return {};
-    whole = whole && size == type.getDimSize(dim);
-    offset += slice.getStarts()[dim] * stride;
-    stride *= type.getDimSize(dim);
-  }
-  return {{slice.getOperand(), slice.getResult(), static_cast<uint64_t>(offset)}};
-}
-
-static llvm::SmallVector<ByteView> viewsOfConcat(ConcatOp concat) {
-  auto type = cast<RankedTensorType>(concat.getResult().getType());
-  for (int64_t dim = 0; dim < static_cast<int64_t>(concat.getDim()); ++dim)
-    if (type.getDimSize(dim) != 1)
-      return {};
-  llvm::SmallVector<ByteView> views;
-  uint64_t offset = 0;
-  for (Value operand : concat.getOperands()) {
-    views.push_back({concat.getResult(), operand, offset});
-    offset += byteSize(operand.getType());
-  }
-  return views;
-}
-
-llvm::SmallVector<ByteView> byteViews(Operation *op) {
-  if (auto reshape = dyn_cast<ReshapeOp>(op))
-    return {{reshape.getOperand(), reshape.getResult(), 0}};
-  if (auto slice = dyn_cast<SliceOp>(op))
-    return viewOfSlice(slice);
-  if (auto concat = dyn_cast<ConcatOp>(op))
-    return viewsOfConcat(concat);
-  return {};
-}
 
 ReadOp readBehind(Value value) {
   if (auto slice = value.getDefiningOp<shard::AllSliceOp>())
