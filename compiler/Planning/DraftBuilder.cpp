@@ -1,7 +1,6 @@
 #include "compiler/Planning/DraftBuilder.h"
 
 #include "compiler/Planning/InPlace.h"
-#include "dialects/Cleave/IR/Placement.h"
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Matchers.h"
@@ -38,8 +37,8 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
 LogicalResult DraftBuilder::visit(Operation *op) {
   if (isa<ConstantOp>(op))
     return success(); // filled where it is used
-  if (auto stored = dyn_cast<ReshapeOp>(op); stored && op->hasAttr(kOffloaded))
-    return visitOffloaded(stored);
+  if (auto offload = dyn_cast<OffloadOp>(op))
+    return visitOffload(offload);
   if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty())
     return visitViews(op, views);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)

@@ -62,7 +62,7 @@ private:
   mlir::LogicalResult visitReduce(mlir::shard::ReduceOp op);
   mlir::LogicalResult visitBroadcast(mlir::shard::BroadcastOp op);
   mlir::LogicalResult visitReturn(mlir::func::ReturnOp op);
-  mlir::LogicalResult visitOffloaded(ReshapeOp op);
+  mlir::LogicalResult visitOffload(OffloadOp op);
   void addCalls(mlir::ArrayAttr calls);
   void addInputs();
 

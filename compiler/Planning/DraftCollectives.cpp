@@ -272,7 +272,7 @@ LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
 
 // A share of bytes that a collective of the reduce stream has reduced.
 bool DraftBuilder::isReducedPart(Value value) const {
-  while (value.getDefiningOp<ReshapeOp>())
+  while (isa_and_nonnull<ReshapeOp, OffloadOp>(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   if (!isa_and_nonnull<shard::ReduceScatterOp, shard::AllReduceOp>(value.getDefiningOp()))
     return false;

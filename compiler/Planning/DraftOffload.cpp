@@ -53,7 +53,7 @@ unsigned DraftBuilder::fetchNumber(Operation *op) {
   return draft.gathers.size() - 1;
 }
 
-LogicalResult DraftBuilder::visitOffloaded(ReshapeOp op) {
+LogicalResult DraftBuilder::visitOffload(OffloadOp op) {
   FailureOr<Place> place = placeOf(op.getOperand());
   if (failed(place))
     return failure();

@@ -29,13 +29,10 @@ bool isComputed(Value value) {
   return isa<cleave::KernelOp>(op) || isa<ComputeOpInterface>(op);
 }
 
-// The same value, stored in host memory.
-ReshapeOp offload(Value value) {
+OffloadOp offload(Value value) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
-  auto stored = ReshapeOp::create(builder, value.getLoc(), value.getType(), value);
-  stored->setAttr(kOffloaded, builder.getUnitAttr());
-  return stored;
+  return OffloadOp::create(builder, value.getLoc(), value);
 }
 
 struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
@@ -84,7 +81,7 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
       Value result = op.getResult(0);
       if (!state || !state->hasAttr(kOffloaded) || result.hasOneUse() || result.use_empty())
         continue;
-      ReshapeOp host = offload(result);
+      OffloadOp host = offload(result);
       result.replaceAllUsesExcept(host, host);
     }
   }

@@ -16,15 +16,15 @@ def OffloadValues : Pass<"offload-values", "::mlir::ModuleOp"> {
   let summary = "stores values in host memory between uses that stand far apart";
   let description = [{
     Before: kernels form, forward and backward apart. After: with `residuals`, a forward function returns what it computes and what
-    has at least `min-bytes` through a reshape to its own type that carries `cleave.offloaded`: its result is stored in host memory. So is what a collective
+    has at least `min-bytes` through `cleave.offload`: it is stored in host memory. So is what a collective
     reduces of an offloaded state (a gradient accumulator that waits for the last micro-batch), where it is used more than once. Whatever else
-    `--offload` asks for is said by the same attribute of states.
+    `--offload` asks for is said by `cleave.offloaded` on states.
 
     ```mlir
     func.func @c0.fwd(...) {
       %0 = cleave.kernel ...
-      %1 = cleave.reshape %0 {cleave.offloaded} : tensor<512x512xf32> -> tensor<512x512xf32>    // new
-      return %1                                                                                 // was: %0
+      %1 = cleave.offload %0 : tensor<512x512xf32>    // new
+      return %1                                       // was: %0
     ```
 
     The forward function goes on with the value itself. Before `flatten-programs`, behind which nobody can tell what crosses to the backward pass;
@@ -87,7 +87,7 @@ def BuildPlan : Pass<"build-plan", "::mlir::ModuleOp"> {
   let description = [{
     Before: kernels form, flattened. After: plan form, nothing of the other dialects is left. The compute stream keeps program order;
     reductions go to stream `reduce`, right behind what they wait for; gathers go to stream `gather`, those of stored parts at a bounded
-    distance before their use (Prefetch.h). What carries `cleave.offloaded` lies in regions of the host; copies of what is used
+    distance before their use (Prefetch.h). What carries `cleave.offloaded` or is made by `cleave.offload` lies in regions of the host; copies of what is used
     of them go to stream `copy` by the same rules as gathers, and copies back right behind what they wait for (DraftOffload.cpp).
     With `snapshot` there is one more program of that name, which copies every saved state into the region `state_copy`. Modules of
     further kinds are planned likewise, each for itself.

@@ -6,6 +6,8 @@ using llvm::SmallVector;
 
 SmallVector<ByteView> ReshapeOp::getByteViews() { return {{getOperand(), getResult(), 0}}; }
 
+SmallVector<ByteView> OffloadOp::getByteViews() { return {{getOperand(), getResult(), 0}}; }
+
 // A slice is a view where its elements lie together: outside of the outermost dimension that is cut, one element each.
 SmallVector<ByteView> SliceOp::getByteViews() {
   mlir::RankedTensorType type = getOperand().getType();

@@ -59,6 +59,24 @@ def Cleave_ConcatOp :
   let hasFolder = 1;
 }
 
+def Cleave_OffloadOp : Cleave_ComputeOp<"offload", [SameOperandsAndResultType, Cleave_DefaultCost], Cleave_View> {
+  let summary = "the same tensor, stored in host memory";
+  let description = [{
+    Made by `offload-values`, in the kernels form; planning makes of it a copy to host memory, and copies back where its uses need the
+    value on the device. What uses the operand is not concerned. Planning may use the device's copy for both, as long as it is there.
+    No folder: it is no identity, though its elements are the operand's.
+
+    ```mlir
+    %1 = cleave.offload %0 : tensor<512x512xf32>
+    ```
+
+    Constraints: the result has the operand's type.
+  }];
+  let arguments = (ins Cleave_Tensor:$operand);
+  let results = (outs Cleave_Tensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand)";
+}
+
 def Cleave_PadOp : Cleave_ComputeOp<"pad", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
   let summary = "adds `low` and `high` elements of `value` around every dimension, `interior` between neighbours";
   let description = [{

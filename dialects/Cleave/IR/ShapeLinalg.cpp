@@ -49,6 +49,8 @@ SmallVector<Value> ReshapeOp::buildLinalg(OpBuilder &b, ValueRange operands) {
   return {fromSignless(b, getLoc(), result, getResult().getType())};
 }
 
+SmallVector<Value> OffloadOp::buildLinalg(OpBuilder &, ValueRange operands) { return {operands[0]}; }
+
 // A generic that copies through the op's own maps.
 static SmallVector<Value> copyThroughMaps(OpBuilder &b, mlir::Location loc, Value operand, RankedTensorType type,
                                           llvm::ArrayRef<mlir::AffineMap> maps,

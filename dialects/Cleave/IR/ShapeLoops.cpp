@@ -20,6 +20,7 @@ CLEAVE_SHAPE_OP(TransposeOp, Fusible)
 CLEAVE_SHAPE_OP(BroadcastOp, Fusible)
 CLEAVE_SHAPE_OP(SliceOp, View)
 CLEAVE_SHAPE_OP(ConcatOp, View)
+CLEAVE_SHAPE_OP(OffloadOp, View)
 CLEAVE_SHAPE_OP(PadOp, Fusible)
 CLEAVE_SHAPE_OP(IotaOp, Fusible)
 #undef CLEAVE_SHAPE_OP
@@ -99,6 +100,12 @@ SmallVector<AffineMap> ReshapeOp::getIndexingMaps() {
 //===----------------------------------------------------------------------===//
 // The others: one loop a result dimension
 //===----------------------------------------------------------------------===//
+
+SmallVector<IteratorType> OffloadOp::getLoopIteratorTypes() { return parallelLoops(getResult().getType().getRank()); }
+
+SmallVector<AffineMap> OffloadOp::getIndexingMaps() {
+  return SmallVector<AffineMap>(2, AffineMap::getMultiDimIdentityMap(getResult().getType().getRank(), getContext()));
+}
 
 SmallVector<IteratorType> TransposeOp::getLoopIteratorTypes() { return parallelLoops(getPermutation().size()); }
 

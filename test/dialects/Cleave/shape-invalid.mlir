@@ -143,3 +143,10 @@ func.func @f(%s: tensor<i64>) {
   %0 = cleave.random_uniform %s, %s {site = 0 : i64, global_shape = array<i64: 8>} : tensor<i64>, tensor<i64> -> tensor<4xf32>
   return
 }
+
+// -----
+func.func @f(%a: tensor<8x4xf32>) {
+  // expected-error @+1 {{requires the same type for all operands and results}}
+  %0 = "cleave.offload"(%a) : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  return
+}

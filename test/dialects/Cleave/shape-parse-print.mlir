@@ -12,6 +12,8 @@ func.func @shapes(%a: tensor<8x4xf32>, %bias: tensor<4xf32>, %s: tensor<2x4xf32>
   %3 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>
   // CHECK: cleave.concat %{{.*}}, %{{.*}} dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>
   %4 = cleave.concat %s, %t dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>
+  // CHECK: cleave.offload %{{.*}} : tensor<8x4xf32>
+  %7 = cleave.offload %4 : tensor<8x4xf32>
   // CHECK: cleave.pad %{{.*}}, [1, 0], [1, 0], [0, 0], value = 0.000000e+00 : tensor<8x4xf32> -> tensor<10x4xf32>
   %5 = cleave.pad %a, [1, 0], [1, 0], [0, 0], value = 0.0 : tensor<8x4xf32> -> tensor<10x4xf32>
   // CHECK: cleave.iota dim = 1 : tensor<8x4xi64>
