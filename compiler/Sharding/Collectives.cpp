@@ -1,6 +1,6 @@
 #include "compiler/Sharding/Collectives.h"
 
-#include "dialects/Cleave/IR/Elementwise.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

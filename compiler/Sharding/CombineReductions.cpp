@@ -1,7 +1,7 @@
 // combine-reductions: see Passes.td. One walk over a function keeps one *group* open: the reductions met last that may
 // be one, none of which waits for another, and the ops that wait for them.
 #include "compiler/Sharding/Passes.h"
-#include "dialects/Cleave/IR/Elementwise.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"

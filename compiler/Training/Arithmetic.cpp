@@ -1,18 +1,12 @@
 #include "compiler/Training/Arithmetic.h"
 
+#include "dialects/Cleave/IR/OpSupport.h"
+
 using namespace mlir;
 
 namespace cleave {
 
-Value Arithmetic::splat(RankedTensorType type, double value) {
-  Type element = type.getElementType();
-  Attribute attr;
-  if (isa<FloatType>(element))
-    attr = FloatAttr::get(element, value);
-  else
-    attr = IntegerAttr::get(element, static_cast<int64_t>(value));
-  return ConstantOp::create(b, loc, DenseElementsAttr::get(type, attr));
-}
+Value Arithmetic::splat(RankedTensorType type, double value) { return cleave::splat(b, loc, type, value); }
 
 Value Arithmetic::scale(Value x, double factor) { return factor == 1 ? x : mul(x, splat(tensorType(x), factor)); }
 Value Arithmetic::shift(Value x, double term) { return term == 0 ? x : add(x, splat(tensorType(x), term)); }

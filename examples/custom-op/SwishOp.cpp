@@ -2,6 +2,7 @@
 #include "Example.h"
 
 #include "dialects/Cleave/IR/Elementwise.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -14,9 +15,9 @@ LogicalResult SwishOp::buildVJP(OpBuilder &builder, ArrayRef<Value> resultGrads,
     return success();
   Location loc = getLoc();
   auto mul = [&](Value a, Value b) { return cleave::MulOp::create(builder, loc, a, b).getResult(); };
-  Value x = getX(), y = getY(), beta = cleave::splatLike(builder, x, getBeta().convertToDouble());
+  Value x = getX(), y = getY(), beta = cleave::splat(builder, loc, x.getType(), getBeta().convertToDouble());
   Value s = cleave::SigmoidOp::create(builder, loc, mul(beta, x));
-  Value rest = cleave::SubOp::create(builder, loc, cleave::splatLike(builder, x, 1), s);
+  Value rest = cleave::SubOp::create(builder, loc, cleave::splat(builder, loc, x.getType(), 1), s);
   Value slope = cleave::AddOp::create(builder, loc, s, mul(mul(beta, y), rest));
   operandGrads[0] = mul(resultGrads[0], slope);
   return success();

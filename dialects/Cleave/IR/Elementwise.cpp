@@ -53,19 +53,3 @@ Value cleave::elementwiseLinalg(mlir::Operation *op, mlir::OpBuilder &builder, m
       });
   return fromSignless(builder, loc, generic.getResult(0), resultType(op));
 }
-
-Value cleave::splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value) {
-  auto tensor = llvm::cast<RankedTensorType>(type);
-  mlir::Type element = tensor.getElementType();
-  mlir::Attribute scalar;
-  if (llvm::isa<mlir::FloatType>(element))
-    scalar = mlir::FloatAttr::get(element, value);
-  else
-    scalar = mlir::IntegerAttr::get(
-        element, llvm::APInt(64, static_cast<int64_t>(value), true).sextOrTrunc(element.getIntOrFloatBitWidth()));
-  return ConstantOp::create(builder, loc, mlir::DenseElementsAttr::get(tensor, scalar));
-}
-
-Value cleave::splatLike(mlir::OpBuilder &builder, Value like, double value) {
-  return splat(builder, like.getLoc(), like.getType(), value);
-}

@@ -24,10 +24,6 @@ mlir::RankedTensorType signlessType(mlir::RankedTensorType type);
 mlir::Value toSignless(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor);
 mlir::Value fromSignless(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor, mlir::Type type);
 
-// A constant with the same value everywhere; integers take the value truncated.
-mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
-mlir::Value splatLike(mlir::OpBuilder &builder, mlir::Value like, double value);
-
 } // namespace cleave
 
 #endif

@@ -1,7 +1,7 @@
 // Vector-Jacobian products of the elementwise ops, with PyTorch's conventions at kinks. A rule uses the result
 // instead of the operand where it can (exp, tanh, relu): one residual then serves both directions.
 #include "dialects/Cleave/IR/Cleave.h"
-#include "dialects/Cleave/IR/Elementwise.h"
+#include "dialects/Cleave/IR/OpSupport.h"
 
 using namespace cleave;
 using mlir::OpBuilder;

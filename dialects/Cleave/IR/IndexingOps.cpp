@@ -76,7 +76,7 @@ llvm::LogicalResult TakeOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Value>
   mlir::ImplicitLocOpBuilder builder(getLoc(), opBuilder);
   Value updates = widen(builder, resultGrads[0]);
   mlir::Type element = tensorTypeOf(getOperand()).getElementType();
-  Value zeros = splat(builder, tensorTypeOf(getOperand()).clone(tensorTypeOf(updates).getElementType()), 0.0);
+  Value zeros = splat(builder, getLoc(), tensorTypeOf(getOperand()).clone(tensorTypeOf(updates).getElementType()), 0.0);
   Value sum = PutAddOp::create(builder, zeros, getIndices(), updates, getDim());
   operandGrads[0] = castTo(builder, sum, element);
   return mlir::success();

@@ -54,18 +54,20 @@ llvm::LogicalResult cleave::checkDims(ArrayRef<int64_t> dims, int64_t rank,
   return mlir::success();
 }
 
-Value cleave::splat(ImplicitLocOpBuilder &builder, RankedTensorType type, double value) {
-  mlir::Type element = type.getElementType();
-  mlir::Attribute number;
+Value cleave::splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value) {
+  auto tensor = llvm::cast<RankedTensorType>(type);
+  mlir::Type element = tensor.getElementType();
+  mlir::Attribute scalar;
   if (llvm::isa<mlir::FloatType>(element))
-    number = builder.getFloatAttr(element, value);
+    scalar = mlir::FloatAttr::get(element, value);
   else
-    number = builder.getIntegerAttr(element, static_cast<int64_t>(value));
-  return ConstantOp::create(builder, llvm::cast<mlir::ElementsAttr>(mlir::DenseElementsAttr::get(type, number)));
+    scalar = mlir::IntegerAttr::get(
+        element, llvm::APInt(64, static_cast<int64_t>(value), true).sextOrTrunc(element.getIntOrFloatBitWidth()));
+  return ConstantOp::create(builder, loc, mlir::DenseElementsAttr::get(tensor, scalar));
 }
 
 Value cleave::splatLike(ImplicitLocOpBuilder &builder, Value like, double value) {
-  return splat(builder, tensorTypeOf(like), value);
+  return splat(builder, builder.getLoc(), like.getType(), value);
 }
 
 Value cleave::reduceSum(ImplicitLocOpBuilder &builder, Value value, ArrayRef<int64_t> dims) {

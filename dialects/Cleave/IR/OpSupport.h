@@ -32,8 +32,8 @@ llvm::SmallVector<int64_t> otherDims(int64_t rank, llvm::ArrayRef<int64_t> dims)
 llvm::LogicalResult checkDims(llvm::ArrayRef<int64_t> dims, int64_t rank,
                               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-// A tensor of one repeated number.
-mlir::Value splat(mlir::ImplicitLocOpBuilder &builder, mlir::RankedTensorType type, double value);
+// A constant with the same value everywhere; integers take the value truncated.
+mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
 mlir::Value splatLike(mlir::ImplicitLocOpBuilder &builder, mlir::Value like, double value);
 mlir::Value reduceSum(mlir::ImplicitLocOpBuilder &builder, mlir::Value value, llvm::ArrayRef<int64_t> dims);
 // Repeats `reduced` (which lost `dims`) along `dims` to the shape of `like`.
