@@ -62,16 +62,47 @@ static Value choose(OpBuilder &b, Location loc, Value condition, Value yes, Valu
 #define CLEAVE_MATH(OP, MATH)                                                                                          \
   Value OP::buildScalar(OpBuilder &b, Location loc, ValueRange x) { return unary<MATH>(b, loc, x); }
 CLEAVE_MATH(ExpOp, math::ExpOp)
-CLEAVE_MATH(LogOp, math::LogOp)
 CLEAVE_MATH(SqrtOp, math::SqrtOp)
 CLEAVE_MATH(TanhOp, math::TanhOp)
 CLEAVE_MATH(ErfOp, math::ErfOp)
-CLEAVE_MATH(SinOp, math::SinOp)
-CLEAVE_MATH(CosOp, math::CosOp)
 CLEAVE_MATH(FloorOp, math::FloorOp)
 CLEAVE_MATH(CeilOp, math::CeilOp)
 CLEAVE_MATH(RoundOp, math::RoundEvenOp)
 #undef CLEAVE_MATH
+
+// Targets approximate the logarithm of f32 for normal numbers alone: smaller ones are scaled by 2^24 before.
+Value LogOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
+  Value wide = widen(b, loc, x[0]);
+  if (!wide.getType().isF32())
+    return math::LogOp::create(b, loc, wide);
+  auto number = [&](double value) { return constant(b, loc, wide.getType(), value); };
+  Value small = compareFloat(b, loc, arith::CmpFPredicate::OLT, wide, number(0x1p-126));
+  Value scaled = choose(b, loc, small, arith::MulFOp::create(b, loc, wide, number(0x1p24)), wide);
+  Value shift = choose(b, loc, small, number(-24 * M_LN2), number(0));
+  return narrow(b, loc, arith::AddFOp::create(b, loc, math::LogOp::create(b, loc, scaled), shift), x[0].getType());
+}
+
+// x minus the nearest multiple of 2 pi, which targets do not subtract from f32 well: in f64, with 2 pi in two parts,
+// the rest is right to 1e-7 up to |x| = 1e14. f64 itself is left to the C library.
+static Value reduceAngle(OpBuilder &b, Location loc, Value x) {
+  mlir::Type f32 = b.getF32Type(), f64 = b.getF64Type();
+  if (!x.getType().isF32())
+    return x;
+  auto number = [&](double value) { return constant(b, loc, f64, value); };
+  Value wide = arith::ExtFOp::create(b, loc, f64, x);
+  Value turns = arith::MulFOp::create(b, loc, wide, number(0.15915494309189535));
+  turns = arith::NegFOp::create(b, loc, math::RoundEvenOp::create(b, loc, turns));
+  Value rest = math::FmaOp::create(b, loc, turns, number(6.283185307179586), wide);
+  rest = math::FmaOp::create(b, loc, turns, number(2.4492935982947064e-16), rest);
+  return arith::TruncFOp::create(b, loc, f32, rest);
+}
+
+template <typename MathOp> static Value circular(OpBuilder &b, Location loc, ValueRange x) {
+  Value angle = reduceAngle(b, loc, widen(b, loc, x[0]));
+  return narrow(b, loc, MathOp::create(b, loc, angle), x[0].getType());
+}
+Value SinOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) { return circular<math::SinOp>(b, loc, x); }
+Value CosOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) { return circular<math::CosOp>(b, loc, x); }
 
 Value NegOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   if (isFloat(x[0]))
