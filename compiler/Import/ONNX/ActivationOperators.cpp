@@ -66,10 +66,19 @@ Value hardSwish(OpContext &op, Value x) {
   return op.emit.mul(x, clampUnit(op.emit, op.emit.add(op.emit.mul(x, 1.0 / 6), 0.5)));
 }
 
-// max(x, 0) + log(1 + e^-|x|): does not overflow.
+// log(1 + x) for x >= 0: what rounds off in 1 + x comes back as the first term of the logarithm's series around it.
+Value log1p(Emitter &emit, Value x) {
+  Value total = emit.add(x, 1.0);
+  Value lost = emit.sub(x, emit.add(total, -1.0));
+  return emit.add(emit.unary<LogOp>(total), emit.div(lost, total));
+}
+
+// max(x, 0) + log(1 + e^-|x|): does not overflow. Selections, whose gradients at 0 are those of x < 0: relu and abs
+// have none there, and the sum's is 1/2.
 Value softplus(OpContext &op, Value x) {
-  Value decay = op.emit.unary<ExpOp>(op.emit.neg(op.emit.unary<AbsOp>(x)));
-  return op.emit.add(relu(op, x), op.emit.unary<LogOp>(op.emit.add(decay, 1.0)));
+  Emitter &emit = op.emit;
+  Value decay = emit.unary<ExpOp>(wherePositive(emit, x, emit.neg(x), x));
+  return emit.add(wherePositive(emit, x, x, emit.splat(0, typeOf(x))), log1p(emit, decay));
 }
 
 Value softsign(OpContext &op, Value x) { return op.emit.div(x, op.emit.add(op.emit.unary<AbsOp>(x), 1.0)); }
@@ -130,16 +139,16 @@ void cleave::onnx_import::addActivationOperators(OperatorTable &table) {
   table.add("Sigmoid", 13, importFunction<sigmoid>, 1, 1);
   table.add("LeakyRelu", 13, importFunction<leakyRelu>, 1, 1);
   table.add("ThresholdedRelu", 13, importFunction<thresholdedRelu>, 1, 1);
-  table.add("Elu", 13, importFunction<elu>, 1, 1);
-  table.add("Selu", 13, importFunction<selu>, 1, 1);
-  table.add("Celu", 13, importFunction<celu>, 1, 1);
-  table.add("HardSigmoid", 13, importFunction<hardSigmoid>, 1, 1);
-  table.add("HardSwish", 14, importFunction<hardSwish>, 1, 1);
-  table.add("Softplus", 13, importFunction<softplus>, 1, 1);
-  table.add("Softsign", 13, importFunction<softsign>, 1, 1);
-  table.add("Mish", 18, importFunction<mish>, 1, 1);
-  table.add("Swish", 24, importFunction<swish>, 1, 1);
-  table.add("Gelu", 20, importFunction<gelu>, 1, 1);
+  table.add("Elu", 13, inF32<importFunction<elu>>, 1, 1);
+  table.add("Selu", 13, inF32<importFunction<selu>>, 1, 1);
+  table.add("Celu", 13, inF32<importFunction<celu>>, 1, 1);
+  table.add("HardSigmoid", 13, inF32<importFunction<hardSigmoid>>, 1, 1);
+  table.add("HardSwish", 14, inF32<importFunction<hardSwish>>, 1, 1);
+  table.add("Softplus", 13, inF32<importFunction<softplus>>, 1, 1);
+  table.add("Softsign", 13, inF32<importFunction<softsign>>, 1, 1);
+  table.add("Mish", 18, inF32<importFunction<mish>>, 1, 1);
+  table.add("Swish", 24, inF32<importFunction<swish>>, 1, 1);
+  table.add("Gelu", 20, inF32<importFunction<gelu>>, 1, 1);
   table.add("Shrink", 13, importFunction<shrink>, 1, 1);
   table.add("PRelu", 13, importPRelu, 2, 2);
   table.add("Softmax", 13, importSoftmax<false>, 1, 1);

@@ -57,6 +57,13 @@ FailureOr<Value> applyMask(OpContext &op, Value scores) {
   if (!op.has(3))
     return scores;
   Value mask = op.value(3);
+  // Since opset 24 a mask may end before the last keys, which are hidden then; before, one column stood for all.
+  int64_t missing = shapeOf(scores)[3] - (rankOf(mask) > 0 ? shapeOf(mask).back() : shapeOf(scores)[3]);
+  if (op.opset() >= 24 && missing > 0) {
+    Shape none(rankOf(mask), 0), high = none;
+    high.back() = missing;
+    mask = op.emit.pad(mask, none, high, isFloat(mask) ? -INFINITY : 0);
+  }
   if (broadcastShapes(shapeOf(scores), shapeOf(mask)) != Shape(shapeOf(scores)))
     return op.fail("the mask of shape " + formatShape(shapeOf(mask)) + " does not broadcast to the scores " +
                    formatShape(shapeOf(scores)));

@@ -73,8 +73,10 @@ LogicalResult emitTraining(OpContext &op, const Inputs &in, double epsilon) {
   Value mean = updated(emit, in.mean, normalized.mean, momentum),
         variance = updated(emit, in.variance, unbiased, momentum);
   if (!op.state(3).empty() && !op.state(4).empty()) {
-    op.environment().writeState(op.state(3), mean);
-    op.environment().writeState(op.state(4), variance);
+    for (auto [i, statistic] : {std::pair<size_t, Value>{3, mean}, {4, variance}}) {
+      mlir::Type element = elementOf(op.environment().readState(op.state(i)));
+      op.environment().writeState(op.state(i), emit.cast(statistic, element));
+    }
   } else {
     op.note(op.describe() + ": running mean and variance are no initializers and are not updated");
   }
@@ -99,5 +101,5 @@ LogicalResult importBatchNormalization(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addBatchNormalizationOperators(OperatorTable &table) {
-  table.add("BatchNormalization", 13, importBatchNormalization, 5, 5);
+  table.add("BatchNormalization", 13, inF32<importBatchNormalization>, 5, 5);
 }

@@ -264,7 +264,7 @@ void cleave::onnx_import::addElementwiseOperators(OperatorTable &table) {
   table.add("Max", 13, importVariadic<Max>, 1, kVariadic);
   table.add("Min", 13, importVariadic<Min>, 1, kVariadic);
   table.add("Sum", 13, importVariadic<Add>, 1, kVariadic);
-  table.add("Mean", 13, importMean, 1, kVariadic);
+  table.add("Mean", 13, inF32<importMean>, 1, kVariadic);
   table.add("Mod", 13, importMod, 2, 2);
   table.add("Pow", 13, importPow, 2, 2);
   table.add("Neg", 13, importUnary<Neg>, 1, 1);
@@ -277,9 +277,9 @@ void cleave::onnx_import::addElementwiseOperators(OperatorTable &table) {
   table.add("Erf", 13, importUnary<Erf>, 1, 1);
   table.add("Sin", 13, importUnary<Sin>, 1, 1);
   table.add("Cos", 13, importUnary<Cos>, 1, 1);
-  table.add("Tan", 13, importTan, 1, 1);
-  table.add("Sinh", 13, importHyperbolic<SubOp>, 1, 1);
-  table.add("Cosh", 13, importHyperbolic<AddOp>, 1, 1);
+  table.add("Tan", 13, inF32<importTan>, 1, 1);
+  table.add("Sinh", 13, inF32<importHyperbolic<SubOp>>, 1, 1);
+  table.add("Cosh", 13, inF32<importHyperbolic<AddOp>>, 1, 1);
   table.add("Floor", 13, importUnary<Floor>, 1, 1);
   table.add("Ceil", 13, importUnary<Ceil>, 1, 1);
   table.add("Round", 13, importUnary<Round>, 1, 1);

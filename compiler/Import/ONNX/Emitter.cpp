@@ -179,6 +179,11 @@ Value Emitter::mean(Value a, llvm::ArrayRef<int64_t> dims, bool keepDims) {
   return div(reduce(ReduceKind::Sum, a, dims, keepDims), count);
 }
 
+Value Emitter::norm(Value squares) {
+  Value zero = compare(Predicate::Eq, squares, 0.0);
+  return select(zero, squares, unary<SqrtOp>(select(zero, splat(1, typeOf(squares)), squares)));
+}
+
 // Takes the operand of a transpose that only swaps the two last dimensions.
 static Value peelTranspose(Value a, bool &transposed) {
   auto op = a.getDefiningOp<TransposeOp>();

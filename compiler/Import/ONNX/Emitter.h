@@ -91,6 +91,8 @@ public:
   Value reduce(ReduceKind kind, Value a, llvm::ArrayRef<int64_t> dims, bool keepDims = false);
   // sum / constant count: the form in which losses are recognized.
   Value mean(Value a, llvm::ArrayRef<int64_t> dims, bool keepDims = false);
+  // The root of a sum of squares; the gradient at 0 is 0.
+  Value norm(Value squares);
   Value matmul(Value a, Value b, bool transposeA = false, bool transposeB = false);
   struct Normalized {
     Value result, mean, variance;

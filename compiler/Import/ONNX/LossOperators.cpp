@@ -21,8 +21,15 @@ LogicalResult checkInputs(OpContext &op, Value scores, Value labels) {
   return success();
 }
 
+// Which labels count. Null when all do: -100 is what every exporter writes when nothing is ignored; labels then decide,
+// as in PyTorch.
+Value countedLabels(OpContext &op, Value labels) {
+  const auto *ignore = op.attribute("ignore_index");
+  return ignore ? op.emit.compare(Predicate::Ne, op.emit.cast(labels, op.emit.i64()), double(ignore->i())) : Value();
+}
+
 // What every label counts: its class's weight (1 without weights), 0 where it is ignored. Null when all count 1.
-llvm::FailureOr<Value> labelWeights(OpContext &op, Value logs, Value labels) {
+llvm::FailureOr<Value> labelWeights(OpContext &op, Value logs, Value labels, Value counted) {
   Emitter &emit = op.emit;
   Value weights;
   if (op.has(2)) {
@@ -33,11 +40,9 @@ llvm::FailureOr<Value> labelWeights(OpContext &op, Value logs, Value labels) {
     Value spread = emit.broadcastDims(table, shapeOf(logs), {1});
     weights = emit.neg(emitPickedLoss(emit, spread, labels, 1));
   }
-  // -100 is what every exporter writes when nothing is ignored; labels then decide, as in PyTorch.
-  if (const auto *ignore = op.attribute("ignore_index")) {
-    Value counts = emit.compare(Predicate::Ne, emit.cast(labels, emit.i64()), double(ignore->i()));
+  if (counted) {
     Value ones = weights ? weights : emit.splat(1, typeOf(labels).clone(elementOf(logs)));
-    weights = emit.select(counts, ones, emit.splat(0, typeOf(ones)));
+    weights = emit.select(counted, ones, emit.splat(0, typeOf(ones)));
   }
   return weights;
 }
@@ -63,9 +68,14 @@ LogicalResult importLoss(OpContext &op, Value logs) {
   Value labels = op.value(1);
   const auto *ignore = op.attribute("ignore_index");
   noteLabels(labels, shapeOf(logs)[1], ignore ? std::optional<int64_t>(ignore->i()) : std::nullopt);
-  auto weights = labelWeights(op, logs, labels);
+  Value counted = countedLabels(op, labels);
+  auto weights = labelWeights(op, logs, labels, counted);
   if (failed(weights))
     return failure();
+  // An ignored label picks no class: its logarithm may be -inf, which weight 0 would make NaN.
+  if (counted)
+    labels = op.emit.select(counted, op.emit.cast(labels, op.emit.i64()),
+                            op.emit.splat(-1, typeOf(counted).clone(op.emit.i64())));
   return reduceLoss(op, emitPickedLoss(op.emit, logs, labels, 1), *weights);
 }
 
@@ -87,6 +97,6 @@ LogicalResult importSoftmaxCrossEntropyLoss(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addLossOperators(OperatorTable &table) {
-  table.add("NegativeLogLikelihoodLoss", 13, importNegativeLogLikelihoodLoss, 2, 3);
-  table.add("SoftmaxCrossEntropyLoss", 13, importSoftmaxCrossEntropyLoss, 2, 3);
+  table.add("NegativeLogLikelihoodLoss", 13, inF32<importNegativeLogLikelihoodLoss>, 2, 3);
+  table.add("SoftmaxCrossEntropyLoss", 13, inF32<importSoftmaxCrossEntropyLoss>, 2, 3);
 }

@@ -20,11 +20,11 @@ LogicalResult importLayerNormalization(OpContext &op) {
   Value y = op.emit.mul(normalized.result, op.value(1));
   if (op.has(2))
     y = op.emit.add(y, op.value(2));
-  if (op.wants(1))
-    (void)op.result(1, op.emit.reshape(normalized.mean, kept));
+  // Defined as they are: statistics are not rounded (stash_type).
+  op.define(1, Slot::computed(op.emit.reshape(normalized.mean, kept)));
   if (op.wants(2)) {
     Value deviation = op.emit.unary<RsqrtOp>(op.emit.add(normalized.variance, op.floatAttr("epsilon", 1e-5)));
-    (void)op.result(2, op.emit.reshape(deviation, kept));
+    op.define(2, Slot::computed(op.emit.reshape(deviation, kept)));
   }
   return op.result(y);
 }
@@ -89,18 +89,22 @@ LogicalResult importLpNormalization(OpContext &op) {
     return op.fail("`p` must be 1 or 2");
   Value terms = p == 1 ? op.emit.unary<AbsOp>(x) : op.emit.mul(x, x);
   Value norm = op.emit.reduce(ReduceKind::Sum, terms, {*dim}, /*keepDims=*/true);
-  norm = p == 1 ? norm : op.emit.unary<SqrtOp>(norm);
-  // A vector of zeros stays one.
+  norm = p == 1 ? norm : op.emit.norm(norm);
+  // A vector of zeros stays one, and has no gradient.
   Value zero = op.emit.compare(Predicate::Eq, norm, 0.0);
-  return op.result(op.emit.select(zero, op.emit.splat(0, typeOf(x)), op.emit.div(x, norm)));
+  Value divisor = op.emit.select(zero, op.emit.splat(1, typeOf(norm)), norm);
+  return op.result(op.emit.select(zero, op.emit.splat(0, typeOf(x)), op.emit.div(x, divisor)));
 }
 
+// (x - mean) / (deviation + 1e-9): what is added keeps a constant input, and does not matter otherwise.
 LogicalResult importMeanVarianceNormalization(OpContext &op) {
   Value x = op.value(0);
   auto dims = op.axes(op.intsAttr("axes").value_or(Shape{0, 2, 3}), rankOf(x));
   if (failed(dims) || failed(op.expectFloat(x)))
     return failure();
-  return op.result(op.emit.normalize(x, *dims, 1e-9).result);
+  Value centered = op.emit.sub(x, op.emit.mean(x, *dims, /*keepDims=*/true));
+  Value deviation = op.emit.norm(op.emit.mean(op.emit.mul(centered, centered), *dims, /*keepDims=*/true));
+  return op.result(op.emit.div(centered, op.emit.add(deviation, 1e-9)));
 }
 
 // x / (bias + alpha / size * sum of squares of the channels around)^beta
@@ -125,11 +129,11 @@ LogicalResult importLRN(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addNormalizationOperators(OperatorTable &table) {
-  table.add("LayerNormalization", 17, importLayerNormalization, 2, 3);
-  table.add("RMSNormalization", 23, importRMSNormalization, 2, 2);
-  table.add("InstanceNormalization", 13, importInstanceNormalization, 3, 3);
-  table.add("GroupNormalization", 18, importGroupNormalization, 3, 3);
-  table.add("LpNormalization", 13, importLpNormalization, 1, 1);
-  table.add("MeanVarianceNormalization", 13, importMeanVarianceNormalization, 1, 1);
-  table.add("LRN", 13, importLRN, 1, 1);
+  table.add("LayerNormalization", 17, inF32<importLayerNormalization>, 2, 3);
+  table.add("RMSNormalization", 23, inF32<importRMSNormalization>, 2, 2);
+  table.add("InstanceNormalization", 13, inF32<importInstanceNormalization>, 3, 3);
+  table.add("GroupNormalization", 18, inF32<importGroupNormalization>, 3, 3);
+  table.add("LpNormalization", 13, inF32<importLpNormalization>, 1, 1);
+  table.add("MeanVarianceNormalization", 13, inF32<importMeanVarianceNormalization>, 1, 1);
+  table.add("LRN", 13, inF32<importLRN>, 1, 1);
 }

@@ -6,7 +6,17 @@ using llvm::FailureOr;
 
 bool OpContext::has(size_t i) const { return i < numInputs() && !node_.proto->input(int(i)).empty(); }
 
-Value OpContext::value(size_t i) { return has(i) ? environment_.value(node_.proto->input(int(i))) : Value(); }
+static bool isHalf(Value value) { return isFloat(value) && elementOf(value).getIntOrFloatBitWidth() < 32; }
+
+Value OpContext::value(size_t i) {
+  Value value = has(i) ? environment_.value(node_.proto->input(int(i))) : Value();
+  return value && narrow_ && isHalf(value) ? emit.cast(value, emit.builder.getF32Type()) : value;
+}
+
+void OpContext::computeInF32() {
+  if (isHalf(value(0)))
+    narrow_ = elementOf(value(0));
+}
 
 llvm::SmallVector<Value> OpContext::values() {
   llvm::SmallVector<Value> values;
@@ -90,7 +100,7 @@ FailureOr<std::optional<double>> OpContext::number(llvm::StringRef name, size_t 
 LogicalResult OpContext::result(size_t i, Value value) {
   if (!countElements(shapeOf(value)))
     return fail("its result of shape " + formatShape(shapeOf(value)) + " has more than 2^40 elements");
-  define(i, Slot::computed(value));
+  define(i, Slot::computed(narrow_ && isFloat(value) ? emit.cast(value, narrow_) : value));
   return success();
 }
 

@@ -40,6 +40,9 @@ public:
   llvm::StringRef inputName(size_t i) const { return node_.proto->input(int(i)); }
   Value value(size_t i);
   llvm::SmallVector<Value> values();
+  // From now on, inputs in half precision come as f32 and results are rounded to the first input's type: sums neither
+  // overflow nor round in between.
+  void computeInF32();
   // Null when the input's value is not known at import.
   const Literal *literal(size_t i);
   // The elements of a sequence input; null when it is a tensor. Valid until a result is defined.
@@ -91,6 +94,7 @@ private:
   ErrorList &errors_;
   std::vector<std::string> &notes_;
   int64_t &nextSite_;
+  mlir::Type narrow_; // of the results, where the inputs were widened
 };
 
 } // namespace cleave::onnx_import

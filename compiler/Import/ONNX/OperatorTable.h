@@ -13,6 +13,11 @@
 namespace cleave::onnx_import {
 
 using Handler = LogicalResult (*)(OpContext &);
+// For operators of several steps: half precision is rounded once, at the end.
+template <Handler handler> LogicalResult inF32(OpContext &op) {
+  op.computeInF32();
+  return handler(op);
+}
 
 struct OperatorEntry {
   Handler handler;

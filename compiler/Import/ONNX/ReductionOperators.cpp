@@ -2,6 +2,8 @@
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 
+#include <cmath>
+
 using namespace cleave;
 using namespace cleave::onnx_import;
 using llvm::failed;
@@ -84,12 +86,14 @@ LogicalResult importMean(OpContext &op) {
 Value sum(Emitter &emit, Value x, const Axes &axes) { return emit.reduce(ReduceKind::Sum, x, axes.dims, axes.keep); }
 Value sumSquare(Emitter &emit, Value x, const Axes &axes) { return sum(emit, emit.mul(x, x), axes); }
 Value l1(Emitter &emit, Value x, const Axes &axes) { return sum(emit, emit.unary<AbsOp>(x), axes); }
-Value l2(Emitter &emit, Value x, const Axes &axes) { return emit.unary<SqrtOp>(sumSquare(emit, x, axes)); }
+Value l2(Emitter &emit, Value x, const Axes &axes) { return emit.norm(sumSquare(emit, x, axes)); }
 Value logSum(Emitter &emit, Value x, const Axes &axes) { return emit.unary<LogOp>(sum(emit, x, axes)); }
 
-// max + log sum e^(x - max): does not overflow.
+// max + log sum e^(x - max): does not overflow. An infinite maximum is not subtracted: inf - inf is NaN.
 Value logSumExp(Emitter &emit, Value x, const Axes &axes) {
   Value largest = emit.reduce(ReduceKind::Max, x, axes.dims, /*keepDims=*/true);
+  Value infinite = emit.compare(Predicate::Eq, emit.unary<AbsOp>(largest), INFINITY);
+  largest = emit.select(infinite, emit.splat(0, typeOf(largest)), largest);
   Value total = emit.reduce(ReduceKind::Sum, emit.unary<ExpOp>(emit.sub(x, largest)), axes.dims, true);
   Value result = emit.add(emit.unary<LogOp>(total), largest);
   return emit.reshape(result, reducedShape(shapeOf(x), axes.dims, axes.keep));
@@ -124,12 +128,12 @@ void cleave::onnx_import::addReductionOperators(OperatorTable &table) {
   add("ReduceMax", importReduce<ReduceKind::Max>);
   add("ReduceMin", importReduce<ReduceKind::Min>);
   add("ReduceProd", importReduce<ReduceKind::Product>);
-  add("ReduceMean", importMean);
-  add("ReduceSumSquare", importComposed<sumSquare>);
-  add("ReduceL1", importComposed<l1>);
-  add("ReduceL2", importComposed<l2>);
-  add("ReduceLogSum", importComposed<logSum>);
-  add("ReduceLogSumExp", importComposed<logSumExp>);
+  add("ReduceMean", inF32<importMean>);
+  add("ReduceSumSquare", inF32<importComposed<sumSquare>>);
+  add("ReduceL1", inF32<importComposed<l1>>);
+  add("ReduceL2", inF32<importComposed<l2>>);
+  add("ReduceLogSum", inF32<importComposed<logSum>>);
+  add("ReduceLogSumExp", inF32<importComposed<logSumExp>>);
   table.add("ArgMax", 13, importArg<false>, 1, 1);
   table.add("ArgMin", 13, importArg<true>, 1, 1);
 }
