@@ -1,9 +1,11 @@
 // `cleave export`: a checkpoint's tensors put back into the ONNX file they came from.
 //
-// The graph is left as it is; only the initializers that the checkpoint holds change, and external data move along. Of
+// The initializers that the checkpoint holds change, and external data move along; the graph itself stays, in inference
+// form. Of
 // too many bytes the file would meet protobuf's 2 GiB bound: tensors then go to OUTPUT.data as ONNX external data.
 
 #include "compiler/Driver/Commands.h"
+#include "compiler/Driver/InferenceForm.h"
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/StatusError.h"
 #include "compiler/Import/ONNX/TensorReader.h"
@@ -252,6 +254,7 @@ llvm::Error cleave::exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef
     if (llvm::Error error = change.value ? replace(change, isAlias(tensors, change.tensor->name()), store)
                                          : store.put(*change.tensor, change.kept))
       return error;
+  setInferenceForm(*model);
   if (llvm::Error error = write(*model, output, store))
     return error;
   out << "wrote " << output << ": " << replaced << " initializers from " << tensors.path << "\n";

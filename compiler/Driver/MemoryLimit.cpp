@@ -72,7 +72,7 @@ std::string remedies(const rt::PlanSummary &summary, const CompileOptions &optio
         "--mesh fsdp=" + std::to_string(ranks) +
         (llvm::cantFail(parseDpSync(options.dpSync)) == DpSync::AllReduce ? "" : " with --dp-sync all-reduce"));
   if (options.train && options.offload.empty())
-    ways.push_back("--offload optimizer,grads");
+    ways.push_back(options.recompute == "none" ? "--offload optimizer,grads,activations" : "--offload optimizer,grads");
   auto batch = options.dims.find(options.batchDim.empty() ? "batch" : options.batchDim);
   if (batch == options.dims.end() || batch->second > 1)
     ways.push_back(options.train ? "a smaller batch with more --micro-batches" : "a smaller batch");

@@ -3,17 +3,27 @@
 What matters in both: the loss is an output of the graph, dropout and batch norm are kept (training form), parameters are neither
 folded nor renamed, and dimension 0 is the symbol `batch`, so that the compiler can bind it (`--dim batch=8`).
 """
+import onnx
+import onnx.numpy_helper
 import torch
 
 
 def export_torchscript(model, inputs, outputs, path, opset=17):
     """The TorchScript exporter. `training` keeps Dropout and BatchNormalization, `do_constant_folding=False` keeps the parameters as
-    they are named in the module."""
+    they are named in the module. It runs the model once, in training mode, which moves BatchNorm's running statistics towards the example's:
+    they are put back, in the model and in the file."""
     model.train()
+    buffers = {name: value.clone() for name, value in model.named_buffers()}
     dynamic = {name: {0: "batch"} for name, value in inputs.items() if value.dim()}
     torch.onnx.export(model, tuple(inputs.values()), path, dynamo=False, opset_version=opset,
                       input_names=list(inputs), output_names=outputs, dynamic_axes=dynamic,
                       training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, keep_initializers_as_inputs=False)
+    model.load_state_dict(buffers, strict=False)
+    exported = onnx.load(path, load_external_data=False)
+    for tensor in exported.graph.initializer:
+        if tensor.name in buffers:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(buffers[tensor.name].numpy(), tensor.name))
+    onnx.save(exported, path)
 
 
 def export_dynamo(model, inputs, outputs, path, opset=18):

@@ -88,6 +88,46 @@ TEST(Export, KeepsExternalData) {
   }
 }
 
+onnx::NodeProto &addNode(onnx::GraphProto &graph, const char *type, const std::vector<std::string> &inputs,
+                         const std::vector<std::string> &outputs) {
+  onnx::NodeProto &node = *graph.add_node();
+  node.set_op_type(type);
+  for (const std::string &name : inputs)
+    node.add_input(name);
+  for (const std::string &name : outputs)
+    node.add_output(name);
+  return node;
+}
+
+void setTraining(onnx::NodeProto &node) {
+  onnx::AttributeProto &attribute = *node.add_attribute();
+  attribute.set_name("training_mode");
+  attribute.set_type(onnx::AttributeProto::INT);
+  attribute.set_i(1);
+}
+
+// Another runtime would normalize by its own batch, and drop.
+TEST(Export, GraphsAreInInferenceForm) {
+  TempDir dir;
+  std::string model = writeModel(dir, {{"location", "d.bin"}, {"offset", "8"}});
+  dir.write("model/d.bin", shifted);
+  onnx::ModelProto training = readModel(model);
+  onnx::GraphProto &graph = *training.mutable_graph();
+  setTraining(addNode(graph, "BatchNormalization", {"x", "w", "b", "m", "v"}, {"y", "mean", "var"}));
+  setTraining(addNode(graph, "BatchNormalization", {"y", "w", "b", "m", "v"}, {"z", "mean2", "var2"}));
+  addNode(graph, "Dropout", {"z", "ratio", "true"}, {"out", "mask"});
+  graph.add_output()->set_name("out");
+  graph.add_output()->set_name("var2"); // used: its node stays
+  ASSERT_EQ(runExport(dir, dir.write("model/t.onnx", training.SerializeAsString()), dir / "out.onnx"), "");
+  onnx::GraphProto written = readModel(dir / "out.onnx").graph();
+  EXPECT_EQ(written.node(0).attribute(0).i(), 0);
+  EXPECT_EQ(written.node(0).output_size(), 1);
+  EXPECT_EQ(written.node(1).attribute(0).i(), 1);
+  EXPECT_EQ(written.node(1).output_size(), 3);
+  EXPECT_EQ(written.node(2).input_size(), 2);
+  EXPECT_EQ(written.node(2).output_size(), 2);
+}
+
 TEST(Export, PutsAllBesideAboveTheLimit) {
   TempDir dir;
   std::string model = writeModel(dir, {{"location", "d.bin"}, {"offset", "8"}});

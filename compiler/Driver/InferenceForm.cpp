@@ -1,0 +1,72 @@
+#include "compiler/Driver/InferenceForm.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace cleave;
+
+namespace {
+
+using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+// Every name that a node, here or in a subgraph, reads, or that is an output of a graph.
+void collectUses(const onnx::GraphProto &graph, llvm::StringSet<> &uses);
+void collectUses(const Nodes &nodes, llvm::StringSet<> &uses) {
+  for (const onnx::NodeProto &node : nodes) {
+    uses.insert_range(node.input());
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        collectUses(attribute.g(), uses);
+      for (const onnx::GraphProto &graph : attribute.graphs())
+        collectUses(graph, uses);
+    }
+  }
+}
+void collectUses(const onnx::GraphProto &graph, llvm::StringSet<> &uses) {
+  for (const onnx::ValueInfoProto &output : graph.output())
+    uses.insert(output.name());
+  collectUses(graph.node(), uses);
+}
+
+void normalizeByStoredStatistics(onnx::NodeProto &node, const llvm::StringSet<> &uses) {
+  auto attribute = llvm::find_if(*node.mutable_attribute(), [](const onnx::AttributeProto &a) {
+    return a.name() == "training_mode" && a.ref_attr_name().empty() && a.i() != 0;
+  });
+  bool usesStatistics = false;
+  for (int i = 1; i < node.output_size(); ++i)
+    usesStatistics |= uses.contains(node.output(i));
+  if (attribute == node.mutable_attribute()->end() || usesStatistics)
+    return;
+  attribute->set_i(0);
+  node.mutable_output()->DeleteSubrange(1, node.output_size() - 1);
+}
+
+void rewrite(Nodes &nodes, const llvm::StringSet<> &uses) {
+  for (onnx::NodeProto &node : nodes) {
+    bool isStandard = node.domain().empty() || node.domain() == "ai.onnx";
+    if (isStandard && node.op_type() == "BatchNormalization")
+      normalizeByStoredStatistics(node, uses);
+    if (isStandard && node.op_type() == "Dropout" && node.input_size() > 2)
+      node.mutable_input()->DeleteSubrange(2, node.input_size() - 2);
+    for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
+      if (attribute.has_g())
+        rewrite(*attribute.mutable_g()->mutable_node(), uses);
+      for (onnx::GraphProto &graph : *attribute.mutable_graphs())
+        rewrite(*graph.mutable_node(), uses);
+    }
+  }
+}
+
+} // namespace
+
+void cleave::setInferenceForm(onnx::ModelProto &model) {
+  llvm::StringSet<> uses;
+  collectUses(model.graph(), uses);
+  rewrite(*model.mutable_graph()->mutable_node(), uses);
+  for (onnx::FunctionProto &function : *model.mutable_functions()) {
+    llvm::StringSet<> inside;
+    inside.insert_range(function.output());
+    collectUses(function.node(), inside);
+    rewrite(*function.mutable_node(), inside);
+  }
+}
