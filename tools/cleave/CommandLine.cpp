@@ -92,7 +92,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->check(CLI::IsMember({"cross-entropy", "nll", "mse"}))->group(training)->type_name("KIND");
   app.add_option("--optimizer", o.optimizer, "sgd (momentum, dampening, nesterov, weight_decay) |\nadam | adamw (beta1, beta2, eps, weight_decay) |\nadadelta (rho, eps, weight_decay); the rate is given to the program: train --lr")
       ->group(training)->type_name("KIND[,k=v]")->capture_default_str();
-  app.add_option("--param-group", o.paramGroups, "own lr_scale and weight_decay for parameters by name (globs)")
+  app.add_option("--param-group", o.paramGroups, "own lr_scale and weight_decay for parameters by name (globs); the first that matches counts")
       ->group(training)->type_name("PATTERN:k=v");
   app.add_option("--freeze", o.freeze, "parameters that stay as they are (globs)")->group(training)->type_name("PATTERN");
   app.add_option("--buffers", o.buffers, "initializers that are state, not parameters (globs)")->group(training)->type_name("PATTERN");
