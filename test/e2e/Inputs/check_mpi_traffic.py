@@ -40,16 +40,23 @@ def run(program, ranks, case, folder, steps, options):
     return sent, [json.loads(line)["comm_bytes"] for line in (folder / "m.jsonl").read_text().splitlines()]
 
 
+def run_steps(program, ranks, case, options):
+    """Every rank's {receiver: bytes} of STEPS steps behind the first, those of the start and the first step, and run()'s counts."""
+    with tempfile.TemporaryDirectory() as folder:
+        start, _ = run(program, ranks, case, pathlib.Path(folder), 1, options)
+    with tempfile.TemporaryDirectory() as folder:
+        sent, counted = run(program, ranks, case, pathlib.Path(folder), 1 + STEPS, options)
+    steps = [{peer: after[peer] - before.get(peer, 0) for peer in after if after[peer] != before.get(peer, 0)}
+             for before, after in zip(start, sent)]
+    return steps, start, counted
+
+
 def main():
     program, inspected, case, *options = sys.argv[1:]
     plan = json.loads(pathlib.Path(inspected).read_text())
     planned = next(p for p in plan["programs"] if p["name"] == "train_step")["sent_bytes"]
-    with tempfile.TemporaryDirectory() as folder:
-        start, _ = run(program, plan["ranks"], case, pathlib.Path(folder), 1, options)
-    with tempfile.TemporaryDirectory() as folder:
-        sent, counted = run(program, plan["ranks"], case, pathlib.Path(folder), 1 + STEPS, options)
-    for rank, (before, after) in enumerate(zip(start, sent)):
-        peers = {peer: after[peer] - before.get(peer, 0) for peer in after if after[peer] != before.get(peer, 0)}
+    steps, start, counted = run_steps(program, plan["ranks"], case, options)
+    for rank, (peers, before) in enumerate(zip(steps, start)):
         expected = {(rank + 1) % plan["ranks"]: planned * STEPS}
         if peers != expected:
             sys.exit(f"rank {rank} sent {peers} by MPI's own count, expected {expected}")
