@@ -1,8 +1,8 @@
 // `cleave export`: a checkpoint's tensors put back into the ONNX file they came from.
 //
 // The initializers that the checkpoint holds change, and external data move along; the graph itself stays, in inference
-// form. Of
-// too many bytes the file would meet protobuf's 2 GiB bound: tensors then go to OUTPUT.data as ONNX external data.
+// form. Of too many bytes the file would meet protobuf's 2 GiB bound: tensors then go to OUTPUT.data as ONNX external
+// data.
 
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/InferenceForm.h"

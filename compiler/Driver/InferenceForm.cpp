@@ -38,7 +38,8 @@ void normalizeByStoredStatistics(onnx::NodeProto &node, const llvm::StringSet<> 
   if (attribute == node.mutable_attribute()->end() || usesStatistics)
     return;
   attribute->set_i(0);
-  node.mutable_output()->DeleteSubrange(1, node.output_size() - 1);
+  while (node.output_size() > 1)
+    node.mutable_output()->RemoveLast();
 }
 
 void rewrite(Nodes &nodes, const llvm::StringSet<> &uses) {
@@ -46,8 +47,8 @@ void rewrite(Nodes &nodes, const llvm::StringSet<> &uses) {
     bool isStandard = node.domain().empty() || node.domain() == "ai.onnx";
     if (isStandard && node.op_type() == "BatchNormalization")
       normalizeByStoredStatistics(node, uses);
-    if (isStandard && node.op_type() == "Dropout" && node.input_size() > 2)
-      node.mutable_input()->DeleteSubrange(2, node.input_size() - 2);
+    while (isStandard && node.op_type() == "Dropout" && node.input_size() > 2)
+      node.mutable_input()->RemoveLast();
     for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
       if (attribute.has_g())
         rewrite(*attribute.mutable_g()->mutable_node(), uses);

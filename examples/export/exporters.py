@@ -18,11 +18,12 @@ def export_torchscript(model, inputs, outputs, path, opset=17):
     torch.onnx.export(model, tuple(inputs.values()), path, dynamo=False, opset_version=opset,
                       input_names=list(inputs), output_names=outputs, dynamic_axes=dynamic,
                       training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, keep_initializers_as_inputs=False)
-    model.load_state_dict(buffers, strict=False)
+    for name, value in model.named_buffers():
+        value.copy_(buffers[name])
     exported = onnx.load(path, load_external_data=False)
     for tensor in exported.graph.initializer:
         if tensor.name in buffers:
-            tensor.CopyFrom(onnx.numpy_helper.from_array(buffers[tensor.name].numpy(), tensor.name))
+            tensor.CopyFrom(onnx.numpy_helper.from_array(buffers[tensor.name].cpu().numpy(), tensor.name))
     onnx.save(exported, path)
 
 

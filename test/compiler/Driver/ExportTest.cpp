@@ -116,6 +116,7 @@ TEST(Export, GraphsAreInInferenceForm) {
   setTraining(addNode(graph, "BatchNormalization", {"x", "w", "b", "m", "v"}, {"y", "mean", "var"}));
   setTraining(addNode(graph, "BatchNormalization", {"y", "w", "b", "m", "v"}, {"z", "mean2", "var2"}));
   addNode(graph, "Dropout", {"z", "ratio", "true"}, {"out", "mask"});
+  setTraining(addNode(graph, "BatchNormalization", {}, {})); // whatever the file says
   graph.add_output()->set_name("out");
   graph.add_output()->set_name("var2"); // used: its node stays
   ASSERT_EQ(runExport(dir, dir.write("model/t.onnx", training.SerializeAsString()), dir / "out.onnx"), "");
@@ -126,6 +127,7 @@ TEST(Export, GraphsAreInInferenceForm) {
   EXPECT_EQ(written.node(1).output_size(), 3);
   EXPECT_EQ(written.node(2).input_size(), 2);
   EXPECT_EQ(written.node(2).output_size(), 2);
+  EXPECT_EQ(written.node(3).output_size(), 0);
 }
 
 TEST(Export, PutsAllBesideAboveTheLimit) {
