@@ -95,6 +95,7 @@ SANITIZERS = {"asan": ["runtime", "programs", "compiler"], "tsan": ["runtime", "
 FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180
 KILLS = 50
+MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells
 NODE_TESTS = 1040  # of ONNX's own that pass at least; what is not supported is refused
 
 # Axes of the gate's subset, in the order of a cell's name.

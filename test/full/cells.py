@@ -189,5 +189,18 @@ def command_cells():
             yield Cell(f"sanitizer/{kind}/{part}", commands(sanitize), 14400, usual=3600 if part == "compiler" else 600)
 
 
+def mutant_cells():
+    """Every harmful mutant of a plan is rejected (test/compiler/Planning/mutation)."""
+    planning = ROOT / "test" / "compiler" / "Planning"
+    models = [MODELS / model / f"{model}.torchscript.onnx" for model in ["mlp", "mnist-cnn-no-dropout", "resnet18"]]
+    models.append(ROOT / "examples" / "gpt-nano" / "gpt-nano.onnx")
+    weights = ["{python}", MODELS / "make_weights.py", "{folder}/weights", *models]
+    emit = ["{python}", planning / "Inputs" / "emit_plans.py", "{folder}/weights", "{folder}/plans"]
+    for seed in range(axes.MUTANT_SEEDS):
+        first = 1000000 + seed * axes.MUTANTS
+        judge = f"{{build}}/test-bin/PlanMutants --mutants {axes.MUTANTS} --seed {first} {{folder}}/plans/*.plan"
+        yield Cell(f"mutants/seed-{first}", commands(weights, emit, ["sh", "-c", judge]), 1800, usual=60)
+
+
 def all_cells():
-    return [*training_cells(), *mutual_cells(axes.MODELS), *inference_cells(), *memory_cells(), *command_cells()]
+    return [*training_cells(), *mutual_cells(axes.MODELS), *inference_cells(), *memory_cells(), *mutant_cells(), *command_cells()]

@@ -1,0 +1,69 @@
+"""emit_plans.py WEIGHTS FOLDER [PATTERN...]: plans of small models in many layouts, for PlanMutants.
+
+WEIGHTS holds the models with their weights (test/models/make_weights.py). Writes FOLDER/MODEL-LAYOUT.plan for each pair whose name
+matches a pattern (default: all), but none that is another one's bytes: a layout may mean nothing for a model."""
+import fnmatch
+import pathlib
+import subprocess
+import sys
+
+TRAIN = ["--train", "--loss-output", "loss", "--global-batch"]
+ADAMW, SGD = ["--optimizer", "adamw"], ["--optimizer", "sgd,momentum=0.9"]
+
+MODELS = {
+    "mlp": ["mlp/mlp.torchscript.onnx", *TRAIN, "16"],
+    "cnn": ["mnist-cnn-no-dropout/mnist-cnn-no-dropout.torchscript.onnx", *TRAIN, "8"],
+    "gpt": ["gpt-nano/gpt-nano.onnx", *TRAIN, "4"],
+}
+LAYOUTS = {
+    "one": ADAMW,
+    "dp2": [*ADAMW, "--mesh", "dp=2"],
+    "small-buckets": [*ADAMW, "--mesh", "dp=2", "--bucket-size", "8KiB"],
+    "fsdp2": [*ADAMW, "--mesh", "fsdp=2"],
+    "zero-1": [*ADAMW, "--mesh", "fsdp=2", "--fsdp-strategy", "zero-1"],
+    "zero-2": [*ADAMW, "--mesh", "fsdp=2", "--fsdp-strategy", "zero-2"],
+    "shard-grad-op": [*SGD, "--mesh", "fsdp=2", "--fsdp-strategy", "shard-grad-op"],
+    "dp2-fsdp2": [*ADAMW, "--mesh", "dp=2,fsdp=2"],
+    "dp2-micro2": [*SGD, "--mesh", "dp=2", "--micro-batches", "2"],
+    "grad-sync-last": [*SGD, "--mesh", "fsdp=2", "--micro-batches", "2", "--grad-sync", "last"],
+    "dp2-server": [*ADAMW, "--mesh", "dp=2", "--dp-sync", "parameter-server"],
+    "offload-state": [*ADAMW, "--mesh", "fsdp=2", "--offload", "params,grads,optimizer"],
+    "offload-activations": [*ADAMW, "--mesh", "dp=2", "--offload", "activations"],
+    "recompute": [*ADAMW, "--mesh", "dp=2", "--recompute", "blocks"],
+    "save-async": [*ADAMW, "--mesh", "fsdp=2", "--save-async"],
+    "fp16": [*ADAMW, "--mesh", "dp=2", "--precision", "fp16", "--loss-scale", "dynamic,init=1024"],
+}
+OTHERS = {
+    "mlp-infer": ["mlp/mlp.torchscript.onnx", "--dim", "batch=4"],
+    "mlp-infer-dp2": ["mlp/mlp.torchscript.onnx", "--dim", "batch=4", "--mesh", "dp=2"],
+    "resnet18-sync": ["resnet18/resnet18.torchscript.onnx", *TRAIN, "4", *SGD, "--mesh", "dp=2", "--batch-norm", "sync"],
+}
+
+
+def plans():
+    for model, arguments in MODELS.items():
+        for layout, options in LAYOUTS.items():
+            yield f"{model}-{layout}", [*arguments, *options]
+    yield from OTHERS.items()
+
+
+def main():
+    weights, folder, patterns = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:] or ["*"]
+    folder.mkdir(parents=True, exist_ok=True)
+    seen = set()
+    for name, (model, *options) in plans():
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            continue
+        path = folder / f"{name}.plan"
+        command = ["cleave", "compile", str(weights / model), *options, "--emit", "plan", "-o", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"FAILED: {' '.join(command)}\n{done.stderr}")
+        if path.read_bytes() in seen:
+            path.unlink()
+        else:
+            seen.add(path.read_bytes())
+
+
+if __name__ == "__main__":
+    main()

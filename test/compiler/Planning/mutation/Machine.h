@@ -1,0 +1,98 @@
+// Runs one entry program on all ranks at once, symbolically, in one interleaving.
+//
+// Every stream of every rank is a thread. An instruction begins and ends; between the two it reads and writes its bytes
+// in any order, so that two instructions of one rank that are in flight together must not touch the same bytes if one
+// of them writes. A collective ends when all of its members have begun it, on the same stream. Which of the threads
+// goes on is the policy's choice, and policies are adversarial: one keeps all of a stream's instructions in flight for
+// as long as anything else can move, another starts them as late as it can, a third delays a rank.
+//
+// Outcomes: the bytes in memory, or a failure: a race, an access outside of a region, a kernel that reads what nobody
+// wrote, a hang, members that run different collectives, a launch that does not fit its code.
+#ifndef CLEAVE_TEST_PLANNING_MUTATION_MACHINE_H
+#define CLEAVE_TEST_PLANNING_MUTATION_MACHINE_H
+
+#include "test/compiler/Planning/mutation/Kernels.h"
+
+#include <functional>
+
+namespace cleave::mutation {
+
+// What a thread could do next.
+struct Move {
+  unsigned rank, thread;
+  bool isEnd; // of what it has in flight; else its next step
+  const Step *step;
+};
+
+struct Policy {
+  std::string name;
+  // The move of the lowest cost is made; of equal ones the first.
+  std::function<double(const Move &)> cost;
+  bool onTwoThreads = false;
+};
+
+class Machine {
+public:
+  // `code` and `world` must outlive it. Runs program `entry` (by name) of each kind that has it.
+  Machine(const World &world, const Code &code, std::string entry);
+
+  Memory &memory(unsigned rank, unsigned region, uint64_t frame);
+  // Forgets what memory holds.
+  void clear() {
+    for (Rank &rank : ranks_)
+      rank.memory.clear();
+  }
+  // Empty, or what has gone wrong.
+  std::string run(const Policy &policy);
+
+private:
+  struct Range {
+    unsigned region;
+    uint64_t frame, begin, end;
+    bool writes;
+  };
+  struct Flight {
+    const Step *step = nullptr;
+    std::vector<Range> ranges;
+    std::vector<std::pair<Range, Bytes>> results;
+    Bytes data;    // of a collective: before it
+    Range place{}; // of a collective: its data
+    bool isReady = false;
+  };
+  struct Thread {
+    const std::vector<Step> *steps = nullptr;
+    size_t next = 0;
+    Flight flight;
+    bool isDone() const { return !flight.step && next == steps->size(); }
+  };
+  struct Rank {
+    std::vector<Thread> threads;
+    std::vector<char> recorded;
+    std::map<std::pair<unsigned, uint64_t>, Memory> memory;
+  };
+
+  void start(bool onTwoThreads);
+  void addMoves(std::vector<Move> &moves) const;
+  void make(const Move &move);
+  void begin(unsigned rank, Thread &thread, const Step &step);
+  void beginLaunch(unsigned rank, Flight &flight, const rt::InstructionView &view);
+  void beginCollective(unsigned rank, Flight &flight, const rt::InstructionView &view);
+  void meet(unsigned rank, const Step &step);
+  void end(unsigned rank, Thread &thread);
+  std::optional<Range> resolve(unsigned rank, const Step &step, const fb::Buffer &buffer, bool writes);
+  Bytes read(unsigned rank, const Range &range);
+  void checkRaces(unsigned rank, const Thread &thread);
+  void checkOwnRanges(unsigned rank, const Flight &flight, const std::vector<OperandUse> *uses);
+  void fail(unsigned rank, const Step &step, const std::string &what);
+  std::string hangText() const;
+
+  const World &world_;
+  const Code &code_;
+  std::vector<Expansion> expansions_, joined_; // by kind; one is used in a run
+  std::vector<Rank> ranks_;
+  std::string failure_;
+};
+
+} // namespace cleave::mutation
+
+#endif

@@ -1,0 +1,85 @@
+#include "test/compiler/Planning/mutation/Mutator.h"
+
+#include <cstring>
+
+namespace cleave::mutation {
+
+std::vector<Site> Subject::sites(const std::function<bool(const fb::InstructionT &)> &fits) const {
+  std::vector<Site> found;
+  for (auto &program : plan.programs)
+    for (size_t i = 0; i < program->instructions.size(); ++i)
+      if (fits(*program->instructions[i]))
+        found.push_back({program.get(), i});
+  return found;
+}
+
+std::string Subject::text(const Site &site) const {
+  return site.program->name + "[" + std::to_string(site.index) + "] " + std::string(infoOf(*site).mnemonic) + " on " +
+         plan.streams[site->stream];
+}
+
+std::vector<fb::StateT *> Subject::statesNamed(const std::string &name) const {
+  std::vector<fb::StateT *> found;
+  auto collect = [&](fb::PlanT &kind) {
+    for (auto &state : kind.states)
+      if (state->name == name)
+        found.push_back(state.get());
+  };
+  collect(root);
+  for (auto &kind : root.kinds)
+    collect(*kind);
+  return found;
+}
+
+int64_t *fieldOf(fb::InstructionT &instruction, const char *name) {
+  int index = rt::fieldIndex(static_cast<rt::Opcode>(instruction.op), name);
+  return index < 0 ? nullptr : &instruction.fields[static_cast<size_t>(index)];
+}
+
+const std::vector<MutationKind> &allKinds() {
+  static const std::vector<MutationKind> kinds = [] {
+    std::vector<MutationKind> all;
+    for (auto family : {orderKinds, bufferKinds, fieldKinds, stateKinds, tableKinds})
+      for (MutationKind &kind : family())
+        all.push_back(std::move(kind));
+    return all;
+  }();
+  return kinds;
+}
+
+static Mutant pack(const fb::PlanT &plan) {
+  flatbuffers::FlatBufferBuilder builder;
+  fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, &plan));
+  Mutant mutant;
+  mutant.size = builder.GetSize();
+  mutant.bytes.resize((mutant.size + 7) / 8);
+  std::memcpy(mutant.bytes.data(), builder.GetBufferPointer(), mutant.size);
+  return mutant;
+}
+
+std::optional<Mutant> mutate(const fb::Plan &original, uint64_t seed, const std::string &only) {
+  Dice dice(seed);
+  std::vector<const MutationKind *> kinds;
+  for (const MutationKind &kind : allKinds())
+    if (kind.name.rfind(only, 0) == 0)
+      kinds.push_back(&kind);
+  std::unique_ptr<fb::PlanT> plan(original.UnPack());
+  Mutant before = pack(*plan);
+  for (int tries = 0; tries < 200 && !kinds.empty(); ++tries) {
+    const MutationKind &kind = *dice.of(kinds);
+    plan.reset(original.UnPack());
+    size_t which = dice.below(plan->kinds.size() + 1);
+    Subject subject{*plan, which == 0 ? *plan : *plan->kinds[which - 1], dice, ""};
+    if (!kind.apply(subject))
+      continue;
+    Mutant mutant = pack(*plan);
+    if (mutant.bytes == before.bytes)
+      continue;
+    mutant.kind = kind.name;
+    mutant.change = (subject.plan.kind.empty() ? "" : "kind '" + subject.plan.kind + "', ") + subject.change;
+    return mutant;
+  }
+  return std::nullopt;
+}
+
+} // namespace cleave::mutation

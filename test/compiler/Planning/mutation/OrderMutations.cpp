@@ -1,0 +1,150 @@
+// Which instructions there are, in which order and on which stream.
+#include "test/compiler/Planning/mutation/Mutator.h"
+
+#include <algorithm>
+
+namespace cleave::mutation {
+
+using rt::Opcode;
+using Instructions = std::vector<std::unique_ptr<fb::InstructionT>>;
+
+static bool drop(Subject &subject, Opcode opcode) {
+  Site site = subject.pick(opcode);
+  if (!site)
+    return false;
+  subject.tell(site, "dropped");
+  site.program->instructions.erase(site.program->instructions.begin() + static_cast<std::ptrdiff_t>(site.index));
+  return true;
+}
+
+// Again at once, or up to ten instructions later.
+static bool duplicate(Subject &subject, Opcode opcode) {
+  Site site = subject.pick(opcode);
+  if (!site)
+    return false;
+  Instructions &list = site.program->instructions;
+  size_t to = std::min(site.index + 1 + (subject.dice.coin() ? 0 : subject.dice.below(10)), list.size());
+  subject.tell(site, "repeated at " + std::to_string(to));
+  list.insert(list.begin() + static_cast<std::ptrdiff_t>(to), std::make_unique<fb::InstructionT>(*site));
+  return true;
+}
+
+// Exchanges an instruction of that opcode with another of the program that does something else.
+static bool swap(Subject &subject, Opcode opcode, bool sameStream) {
+  Site site = subject.pick(opcode);
+  if (!site)
+    return false;
+  Instructions &list = site.program->instructions;
+  std::vector<size_t> others;
+  for (size_t i = site.index > 12 ? site.index - 12 : 0; i < std::min(list.size(), site.index + 12); ++i)
+    if (i != site.index && (list[i]->stream == site->stream) == sameStream)
+      others.push_back(i);
+  if (others.empty())
+    return false;
+  size_t other = subject.dice.of(others);
+  subject.tell(site, "exchanged with " + subject.text({site.program, other}));
+  std::swap(list[site.index], list[other]);
+  if (!sameStream) // each does the other's work, at its own place
+    std::swap(list[site.index]->stream, list[other]->stream);
+  return true;
+}
+
+// Earlier or later in issue order, which also moves it on its stream.
+static bool move(Subject &subject, Opcode opcode) {
+  Site site = subject.pick(opcode);
+  if (!site)
+    return false;
+  Instructions &list = site.program->instructions;
+  size_t reach = 1 + subject.dice.below(10);
+  size_t to =
+      subject.dice.coin() ? site.index - std::min(site.index, reach) : std::min(site.index + reach, list.size() - 1);
+  subject.tell(site, "moved to " + std::to_string(to));
+  auto moved = std::move(list[site.index]);
+  list.erase(list.begin() + static_cast<std::ptrdiff_t>(site.index));
+  list.insert(list.begin() + static_cast<std::ptrdiff_t>(to), std::move(moved));
+  return true;
+}
+
+static bool changeStream(Subject &subject, Opcode opcode) {
+  Site site = subject.pick(opcode);
+  if (!site || subject.plan.streams.size() < 2)
+    return false;
+  auto stream = static_cast<uint8_t>(subject.dice.below(subject.plan.streams.size()));
+  subject.tell(site, "on stream " + subject.plan.streams[stream]);
+  site->stream = stream;
+  return true;
+}
+
+// Another collective on the same bytes.
+static bool changeCollective(Subject &subject, Opcode from, Opcode to) {
+  Site site = subject.pick(from);
+  if (!site)
+    return false;
+  subject.tell(site, "made " + std::string(rt::opcodeInfo(static_cast<unsigned>(to))->mnemonic));
+  fb::InstructionT before = *site;
+  const rt::OpcodeInfo &info = *rt::opcodeInfo(static_cast<unsigned>(to));
+  site->op = static_cast<uint16_t>(to);
+  site->fields.assign(info.fields.size(), 0);
+  for (size_t i = 0; i < info.fields.size(); ++i)
+    if (int64_t *same = fieldOf(before, std::string(info.fields[i]).c_str()))
+      site->fields[i] = *same;
+  site->buffers.resize(info.buffers.size(), before.buffers.front());
+  if (before.buffers.size() < site->buffers.size()) { // some staging that fits
+    for (const Site &other : subject.sites(isCollective))
+      if (other->buffers.size() == 2)
+        site->buffers[1] = other->buffers[1];
+  }
+  return true;
+}
+
+// One collective is dropped on all kinds of ranks, so that those that remain still meet.
+static bool dropEverywhere(Subject &subject) {
+  Site site = subject.pick(isCollective);
+  if (!site || subject.root.kinds.empty())
+    return false;
+  size_t number = 0; // of the program's collectives
+  for (size_t i = 0; i < site.index; ++i)
+    number += isCollective(*site.program->instructions[i]);
+  subject.tell(site, "dropped from all kinds");
+  std::string name = site.program->name;
+  auto dropFrom = [&](fb::PlanT &plan) {
+    for (auto &program : plan.programs) {
+      size_t left = number;
+      for (size_t i = 0; program->name == name && i < program->instructions.size(); ++i)
+        if (isCollective(*program->instructions[i]) && left-- == 0) {
+          program->instructions.erase(program->instructions.begin() + static_cast<std::ptrdiff_t>(i));
+          break;
+        }
+    }
+  };
+  dropFrom(subject.root);
+  for (auto &kind : subject.root.kinds)
+    dropFrom(*kind);
+  return true;
+}
+
+std::vector<MutationKind> orderKinds() {
+  std::vector<MutationKind> kinds;
+  for (const rt::OpcodeInfo &info : rt::opcodes()) {
+    Opcode opcode = info.opcode;
+    std::string name(info.mnemonic);
+    kinds.push_back({"drop " + name, [=](Subject &s) { return drop(s, opcode); }});
+    kinds.push_back({"duplicate " + name, [=](Subject &s) { return duplicate(s, opcode); }});
+    kinds.push_back({"swap " + name + " with its stream's", [=](Subject &s) { return swap(s, opcode, true); }});
+    kinds.push_back({"swap " + name + " with another stream's", [=](Subject &s) { return swap(s, opcode, false); }});
+    kinds.push_back({"move " + name, [=](Subject &s) { return move(s, opcode); }});
+    kinds.push_back({"stream of " + name, [=](Subject &s) { return changeStream(s, opcode); }});
+  }
+  using Pair = std::pair<Opcode, Opcode>;
+  for (auto [from, to] :
+       {Pair{Opcode::AllReduce, Opcode::ReduceScatter}, Pair{Opcode::ReduceScatter, Opcode::AllReduce},
+        Pair{Opcode::AllGather, Opcode::Broadcast}, Pair{Opcode::Reduce, Opcode::AllReduce},
+        Pair{Opcode::AllReduce, Opcode::Reduce}, Pair{Opcode::AllReduce, Opcode::AllGather},
+        Pair{Opcode::AllGather, Opcode::AllReduce}, Pair{Opcode::Broadcast, Opcode::AllGather}})
+    kinds.push_back(
+        {"opcode of a collective", [from = from, to = to](Subject &s) { return changeCollective(s, from, to); }});
+  kinds.push_back({"drop a collective everywhere", dropEverywhere});
+  return kinds;
+}
+
+} // namespace cleave::mutation

@@ -1,0 +1,201 @@
+// What instructions refer to: the kernel table, groups, parameter groups, kinds of ranks, the header.
+#include "test/compiler/Planning/mutation/Mutator.h"
+
+#include <algorithm>
+
+namespace cleave::mutation {
+
+static bool changeKernel(Subject &subject, const std::string &what,
+                         const std::function<bool(const fb::KernelT &)> &fits,
+                         const std::function<void(fb::KernelT &)> &change) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < subject.plan.kernels.size(); ++i)
+    if (fits(*subject.plan.kernels[i]))
+      found.push_back(i);
+  if (found.empty())
+    return false;
+  size_t index = subject.dice.of(found);
+  subject.change = "kernel " + std::to_string(index) + " '" + subject.plan.kernels[index]->name + "': " + what;
+  change(*subject.plan.kernels[index]);
+  return true;
+}
+
+static bool isGenerated(const fb::KernelT &k) { return k.kind == fb::KernelKind::generated; }
+static bool hasOperands(const fb::KernelT &k) { return isGenerated(k) && !k.operands.empty(); }
+static bool hasParams(const fb::KernelT &k) { return !k.params.empty(); }
+
+static std::vector<MutationKind> kernelKinds() {
+  auto extent = [](Subject &s) {
+    uint64_t how = s.dice.below(4);
+    return changeKernel(s, "another extent", isGenerated, [=](fb::KernelT &k) {
+      uint64_t choices[] = {k.extent + 1, k.extent * 2, k.extent / 2, 0};
+      k.extent = choices[how];
+    });
+  };
+  auto bytes = [](Subject &s) {
+    return changeKernel(s, "an operand of other bytes", hasOperands, [&](fb::KernelT &k) {
+      fb::Operand &o = s.dice.of(k.operands);
+      o = fb::Operand(s.dice.coin() ? o.bytes() / 2 : o.bytes() + 4, o.over(), o.access());
+    });
+  };
+  auto access = [](Subject &s) {
+    return changeKernel(s, "an operand's access", hasOperands, [&](fb::KernelT &k) {
+      fb::Operand &o = s.dice.of(k.operands);
+      o = fb::Operand(o.bytes(), o.over(), static_cast<fb::Access>(s.dice.below(3)));
+    });
+  };
+  auto over = [](Subject &s) {
+    return changeKernel(s, "an operand works in place or not", hasOperands, [&](fb::KernelT &k) {
+      fb::Operand &o = s.dice.of(k.operands);
+      o = fb::Operand(o.bytes(), o.over() ? 0 : static_cast<uint16_t>(1 + s.dice.below(k.operands.size())), o.access());
+    });
+  };
+  auto depends = [](Subject &s) {
+    return changeKernel(s, "depends", isGenerated, [&](fb::KernelT &k) {
+      if (k.depends.empty())
+        k.depends.assign(
+            static_cast<size_t>(std::count_if(k.operands.begin(), k.operands.end(),
+                                              [](const fb::Operand &o) { return o.access() != fb::Access::read; })),
+            0);
+      else
+        s.dice.of(k.depends) = s.dice.coin() ? 0 : s.dice.below(64);
+    });
+  };
+  auto params = [](Subject &s) {
+    return changeKernel(s, "a parameter", hasParams, [&](fb::KernelT &k) {
+      int64_t &param = s.dice.of(k.params);
+      param = param == 0 || param == 1 ? 1 - param : s.dice.coin() ? param + 1 : param - 1;
+    });
+  };
+  auto swappedParams = [](Subject &s) {
+    return changeKernel(s, "two parameters exchanged", hasParams,
+                        [&](fb::KernelT &k) { std::swap(s.dice.of(k.params), s.dice.of(k.params)); });
+  };
+  auto entries = [](Subject &s) {
+    if (s.plan.kernels.size() < 2)
+      return false;
+    size_t a = s.dice.below(s.plan.kernels.size()), b = s.dice.below(s.plan.kernels.size());
+    s.change = "kernels " + std::to_string(a) + " and " + std::to_string(b) + " exchanged";
+    std::swap(s.plan.kernels[a], s.plan.kernels[b]);
+    return true;
+  };
+  auto name = [](Subject &s) {
+    return changeKernel(
+        s, "another library kernel", [](const fb::KernelT &k) { return !isGenerated(k); },
+        [](fb::KernelT &k) { k.name = k.name == "max_pool" ? "avg_pool" : k.name + "_grad"; });
+  };
+  return {{"kernel extent", extent},
+          {"kernel operand bytes", bytes},
+          {"kernel operand access", access},
+          {"kernel operand over", over},
+          {"kernel depends", depends},
+          {"kernel params", params},
+          {"kernel params swapped", swappedParams},
+          {"kernel entries", entries},
+          {"kernel name", name}};
+}
+
+static bool changeGroupAxes(Subject &subject) {
+  if (subject.plan.groups.empty() || subject.plan.axes.empty())
+    return false;
+  size_t index = subject.dice.below(subject.plan.groups.size());
+  std::vector<uint32_t> &axes = subject.plan.groups[index]->axes;
+  subject.change = "group " + std::to_string(index) + ": other axes";
+  auto axis = static_cast<uint32_t>(subject.dice.below(subject.plan.axes.size()));
+  switch (subject.dice.below(3)) {
+  case 0:
+    axes = {axis};
+    break;
+  case 1:
+    std::reverse(axes.begin(), axes.end());
+    break;
+  default:
+    if (auto found = std::find(axes.begin(), axes.end(), axis); found != axes.end())
+      axes.erase(found);
+    else
+      axes.push_back(axis);
+  }
+  return true;
+}
+
+static bool changeParamGroup(Subject &subject) {
+  if (subject.plan.param_groups.empty())
+    return false;
+  fb::ParamGroupT &group = *subject.dice.of(subject.plan.param_groups);
+  subject.change = "parameter group '" + group.name + "': another rate or decay";
+  (subject.dice.coin() ? group.lr_scale : group.weight_decay) += 0.5;
+  return true;
+}
+
+// One kind of ranks gives a coordinate to another.
+static bool changeRanges(Subject &subject) {
+  if (subject.root.kinds.empty() || subject.root.where.empty() || subject.root.kinds[0]->where.empty())
+    return false;
+  subject.change = "kinds of ranks exchange their ranges";
+  std::swap(subject.root.where, subject.root.kinds[0]->where);
+  return true;
+}
+
+static std::vector<fb::PlanT *> kindsOf(fb::PlanT &root) {
+  std::vector<fb::PlanT *> kinds = {&root};
+  for (auto &kind : root.kinds)
+    kinds.push_back(kind.get());
+  return kinds;
+}
+
+static bool changeHeader(Subject &subject) {
+  uint64_t which = subject.dice.below(3);
+  const char *names[] = {"batch", "micro_batches", "data_axes"};
+  subject.change = std::string("the plan's ") + names[which];
+  for (fb::PlanT *kind : kindsOf(subject.root)) {
+    if (which == 0)
+      kind->batch += 1;
+    else if (which == 1)
+      kind->micro_batches = kind->micro_batches > 1 ? kind->micro_batches - 1 : 2;
+    else if (kind->data_axes.empty() && !kind->axes.empty())
+      kind->data_axes = {0};
+    else
+      kind->data_axes.clear();
+  }
+  return true;
+}
+
+static bool changeAxes(Subject &subject) {
+  if (subject.plan.axes.empty())
+    return false;
+  size_t axis = subject.dice.below(subject.plan.axes.size());
+  bool swaps = subject.plan.axes.size() > 1 && subject.dice.coin();
+  subject.change = "axis " + std::to_string(axis) + (swaps ? ": exchanged with the next" : ": another size");
+  for (fb::PlanT *kind : kindsOf(subject.root))
+    if (swaps)
+      std::swap(kind->axes[axis], kind->axes[(axis + 1) % kind->axes.size()]);
+    else
+      kind->axes[axis]->size = kind->axes[axis]->size == 2 ? 1 : 2;
+  return true;
+}
+
+static bool changePrograms(Subject &subject) {
+  if (subject.plan.programs.empty())
+    return false;
+  fb::ProgramT &program = *subject.dice.of(subject.plan.programs);
+  subject.change = "program '" + program.name + "': entry or not";
+  std::string name = program.name;
+  for (fb::PlanT *kind : kindsOf(subject.root))
+    for (auto &same : kind->programs)
+      if (same->name == name)
+        same->entry = !same->entry;
+  return true;
+}
+
+std::vector<MutationKind> tableKinds() {
+  std::vector<MutationKind> kinds = kernelKinds();
+  kinds.push_back({"group axes", changeGroupAxes});
+  kinds.push_back({"parameter group", changeParamGroup});
+  kinds.push_back({"ranges of kinds", changeRanges});
+  kinds.push_back({"header", changeHeader});
+  kinds.push_back({"axes", changeAxes});
+  kinds.push_back({"program entry", changePrograms});
+  return kinds;
+}
+
+} // namespace cleave::mutation

@@ -1,0 +1,84 @@
+// A plan laid out over all of its ranks: who runs which kind, which groups there are, and what each stream of an entry
+// program does, calls expanded.
+//
+// Calls are expanded as the runtime binds them (runtime/device/BoundPlan.h): before each run of a callee, the streams
+// that have work in it wait for the stream of the call; after it, the stream of the call waits for them. Each run of a
+// program has events of its own.
+#ifndef CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
+#define CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
+
+#include "runtime/plan/InstructionView.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cleave::mutation {
+
+namespace fb = rt::fb;
+
+struct Step {
+  enum Kind { Record, Wait, Act } kind;
+  unsigned stream;
+  uint32_t event = 0;                           // of Record and Wait: unique in the expansion
+  const fb::Instruction *instruction = nullptr; // null for the joins of a call
+  uint32_t program = 0, index = 0;
+  uint64_t frame = 0;
+  uint64_t number = 0; // in issue order
+};
+
+struct Expansion {
+  std::vector<std::vector<Step>> streams;
+  uint32_t events = 0;
+  bool isTooLong = false;
+};
+
+Expansion expand(const fb::Plan &kind, uint32_t program);
+// Of the same program, for a host with two threads: all streams but the first share one, in issue order.
+Expansion onTwoThreads(const Expansion &expansion);
+
+struct RankPlace {
+  const fb::Plan *kind;
+  unsigned kindIndex;
+  std::vector<unsigned> coordinates;
+};
+
+// The ranks of a group in its order, and this rank's place among them.
+struct Members {
+  std::vector<unsigned> ranks;
+  unsigned index = 0;
+};
+
+class World {
+public:
+  // The plan must have passed rt::openPlan().
+  explicit World(const fb::Plan &plan);
+
+  const std::vector<RankPlace> &ranks() const { return ranks_; }
+  const std::vector<const fb::Plan *> &kinds() const { return kinds_; }
+  // Of group `group` of the rank's kind.
+  const Members &members(unsigned rank, unsigned group) const { return members_[rank][group]; }
+  Members membersOver(unsigned rank, const flatbuffers::Vector<uint32_t> *axes) const;
+  // The coordinate of a rank among those that differ on these axes only.
+  unsigned indexOver(unsigned rank, const flatbuffers::Vector<uint32_t> *axes) const {
+    return membersOver(rank, axes).index;
+  }
+  // A generated kernel's place in the machine code that comes with the plan.
+  size_t codeIndex(unsigned kind, size_t kernel) const { return firstKernels_[kind] + kernel; }
+  // Names of the entry programs of all kinds.
+  std::vector<std::string> entries() const;
+
+private:
+  std::vector<uint32_t> mesh_;
+  std::vector<const fb::Plan *> kinds_;
+  std::vector<size_t> firstKernels_;
+  std::vector<RankPlace> ranks_;
+  std::vector<std::vector<Members>> members_;
+};
+
+// "program[index] mnemonic on stream"
+std::string describe(const fb::Plan &kind, const Step &step);
+
+} // namespace cleave::mutation
+
+#endif
