@@ -258,7 +258,7 @@ plan::PlanningOptions Compilation::planningOptions() {
   planning.scratch = hostScratch;
   if (!options.train)
     planning.packed = hostPacked; // a checkpoint holds weights as the model has them
-  planning.extent = [](KernelOp kernel) { return static_cast<uint64_t>(kernelExtent(kernel).value_or(1)); };
+  planning.extent = kernelExtent;
   planning.constants = [this](llvm::StringRef name, mlir::DenseElementsAttr value) {
     addConstant(model.weights, name, value);
   };

@@ -6,41 +6,29 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-// Whether operand `number` of the nest is read at the index of the kernel's loops at which it stands, dimension by
-// dimension.
-static bool readsAtOwnIndex(const LoopNest &nest, unsigned number, const IterationSpace &space) {
-  llvm::SmallVector<int> dims = space.dimsOf(nest.values[number]), loops = space.loopsOf(nest.op);
-  if (nest.maps.empty() || nest.maps[number].getNumResults() != dims.size())
-    return false;
-  for (auto [dim, expr] : llvm::zip_equal(dims, nest.maps[number].getResults())) {
-    auto loop = dyn_cast<AffineDimExpr>(expr);
-    if (dim != IterationSpace::kUnit && (dim == IterationSpace::kOther || !loop || loops[loop.getPosition()] != dim))
-      return false;
-  }
-  return true;
-}
-
-InPlaceRule::InPlaceRule(cleave::KernelOp kernel) : body(kernel.getBody().front()) {
-  for (Operation &op : body.without_terminator())
-    nests.push_back(LoopNest::of(&op));
-  space = IterationSpace::find(nests, llvm::to_vector(body.getTerminator()->getOperands()));
+InPlaceRule::InPlaceRule(cleave::KernelOp kernel) {
+  std::string why;
+  graph = KernelGraph::tryBuild(kernel, why);
 }
 
 bool InPlaceRule::allows(unsigned input, unsigned result) const {
-  BlockArgument argument = body.getArgument(input);
-  if (!space || space->dimsOf(argument) != space->dimsOf(body.getTerminator()->getOperand(result)))
+  if (!graph)
+    return false;
+  const IterationSpace &space = graph->getSpace();
+  Value argument = graph->getInputs()[input], stored = graph->getResults()[result];
+  if (space.dimsOf(argument) != space.dimsOf(stored) || graph->shapeOf(argument) != graph->shapeOf(stored))
     return false;
   // What is computed from the input is computed from it again wherever it is read, up to the next reduction.
   llvm::DenseSet<Value> touched{argument};
-  for (const LoopNest &nest : nests) {
+  for (const LoopNest &nest : graph->getNests()) {
     bool reads = false;
     for (unsigned i = 0; i < nest.op->getNumOperands(); ++i)
       if (touched.contains(nest.values[i])) {
         reads = true;
-        if (!readsAtOwnIndex(nest, i, *space))
+        if (!space.readsAtOwnIndex(nest, i))
           return false;
       }
-    if (reads && !space->isReduction(nest.op))
+    if (reads && !space.isReduction(nest.op))
       touched.insert(nest.op->result_begin(), nest.op->result_end());
   }
   return true;

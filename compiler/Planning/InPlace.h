@@ -2,7 +2,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_INPLACE_H
 #define CLEAVE_COMPILER_PLANNING_INPLACE_H
 
-#include "compiler/Codegen/Fusion/IterationSpace.h"
+#include "compiler/Codegen/Loops/KernelGraph.h"
 #include "compiler/Planning/ValueFamilies.h"
 
 #include <optional>
@@ -10,7 +10,8 @@
 namespace cleave::plan {
 
 // When a result may overwrite an input while the kernel runs, on any number of threads: the kernel walks one iteration
-// space (Fusion/IterationSpace.h), and reads the input nowhere but at the index at which the result is stored.
+// space, and reads the input nowhere but at the index at which the result is stored. That is asked of the kernel's linalg
+// form, of which its code is made (Codegen/Loops/KernelGraph.h).
 //
 //   %d = mul %dy, %g        %dy is read at (r, c) for %d and for the sum alike, so %d may take over its bytes
 //   %b = reduce sum %d, [0]
@@ -26,9 +27,7 @@ public:
   bool allows(unsigned input, unsigned result) const;
 
 private:
-  mlir::Block &body;
-  llvm::SmallVector<LoopNest> nests;
-  std::optional<IterationSpace> space;
+  std::optional<KernelGraph> graph;
 };
 
 // One entry a result: the input that it takes over, or -1. `families` are those of the kernel's block.

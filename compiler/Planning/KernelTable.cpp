@@ -76,8 +76,13 @@ static llvm::SmallVector<Attribute> operandsOf(cleave::KernelOp kernel) {
 FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel) {
   if (!kernel.getLabel())
     return kernel.emitError("expected a kernel with a label; got: none (run name-kernels first)");
-  uint64_t extent = options.extent ? options.extent(kernel) : 1;
-  return addKernel(KernelKind::Generated, *kernel.getLabel(), {}, extent, costOf(kernel), kernel.getLoc(),
+  // Kernels of one label are equal.
+  if (auto known = kernels.find({kernel.getLabel()->str(), {}}); known != kernels.end())
+    return FlatSymbolRefAttr::get(builder.getContext(), known->second);
+  FailureOr<int64_t> extent = options.extent ? options.extent(kernel) : FailureOr<int64_t>(1);
+  if (failed(extent))
+    return failure();
+  return addKernel(KernelKind::Generated, *kernel.getLabel(), {}, static_cast<uint64_t>(*extent), costOf(kernel), kernel.getLoc(),
                    dependencesOf(kernel), operandsOf(kernel));
 }
 

@@ -23,8 +23,8 @@ using ScratchSizer =
 // these are the same.
 using PackedSizer =
     std::function<llvm::Expected<uint64_t>(llvm::StringRef packer, llvm::ArrayRef<int64_t> params, int64_t threads)>;
-// Iterations of a generated kernel's outermost loop.
-using KernelExtent = std::function<uint64_t(cleave::KernelOp)>;
+// Iterations of a generated kernel's outermost loop; diagnoses kernels that cannot be compiled.
+using KernelExtent = std::function<mlir::FailureOr<int64_t>(cleave::KernelOp)>;
 // Takes a constant that code generation left outside of kernels; it becomes a state that begins as the weight of that
 // name.
 using ConstantSink = std::function<void(llvm::StringRef name, mlir::DenseElementsAttr value)>;

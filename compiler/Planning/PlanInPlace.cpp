@@ -1,3 +1,4 @@
+#include "compiler/Codegen/Loops/LinalgForm.h"
 #include "compiler/Planning/InPlace.h"
 #include "compiler/Planning/Passes.h"
 
@@ -11,6 +12,8 @@ namespace cleave::plan {
 namespace {
 
 struct PlanInPlace : impl::PlanInPlaceBase<PlanInPlace> {
+  void getDependentDialects(DialectRegistry &registry) const override { addLinalgFormDialects(registry); }
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())

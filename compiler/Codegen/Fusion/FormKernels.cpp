@@ -1,5 +1,8 @@
 #include "compiler/Codegen/Fusion/Grouping.h"
 #include "compiler/Codegen/Fusion/Passes.h"
+#include "compiler/Codegen/Fusion/SplitKernel.h"
+#include "compiler/Codegen/Loops/KernelGraph.h"
+#include "compiler/Codegen/Loops/LinalgForm.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -76,8 +79,10 @@ static void cloneCheapOps(Block &block) {
   }
 }
 
-// Equal ops inside a kernel (cheap producers cloned for two readers of one group) become one.
-static void mergeEqualOps(Block &body) {
+// Equal ops inside a kernel (cheap producers cloned for two readers of one group) become one. `beforeFirst` is called before
+// anything changes.
+static void mergeEqualOps(Block &body, llvm::function_ref<void()> beforeFirst) {
+  bool changes = false;
   llvm::DenseMap<llvm::hash_code, SmallVector<Operation *>> seen;
   for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
     llvm::hash_code hash =
@@ -92,12 +97,15 @@ static void mergeEqualOps(Block &body) {
       candidates.push_back(&op);
       continue;
     }
+    if (!changes)
+      beforeFirst();
+    changes = true;
     op.replaceAllUsesWith(*equal);
     op.erase();
   }
 }
 
-static void outline(const Group &group) {
+static KernelOp outline(const Group &group) {
   SmallVector<Value> inputs = groupInputs(group), outputs = groupOutputs(group);
   OpBuilder builder(group.place);
   SmallVector<Type> types = llvm::map_to_vector(outputs, [](Value value) { return value.getType(); });
@@ -115,7 +123,36 @@ static void outline(const Group &group) {
                   llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); }));
   for (auto [output, result] : llvm::zip(outputs, kernel.getResults()))
     output.replaceAllUsesWith(result);
-  mergeEqualOps(*body);
+  return kernel;
+}
+
+static bool compiles(KernelOp kernel) {
+  std::string why;
+  return KernelGraph::tryBuild(kernel, why).has_value();
+}
+
+// Leaves only kernels of which a code generator can make loops: the kernel itself, the better with equal ops merged; else
+// one for each of its ops. Merging relates dimensions that were apart, where the equal ops are read in different ways. An
+// op that cannot be compiled alone is an error.
+static LogicalResult settle(KernelOp kernel) {
+  OwningOpRef<KernelOp> unmerged;
+  mergeEqualOps(kernel.getBody().front(), [&] { unmerged = kernel.clone(); });
+  if (compiles(kernel))
+    return success();
+  if (unmerged) {
+    OpBuilder(kernel).insert(*unmerged);
+    kernel->replaceAllUsesWith(*unmerged);
+    kernel.erase();
+    kernel = unmerged.release();
+    if (compiles(kernel))
+      return success();
+  }
+  for (KernelOp part : splitKernel(kernel)) {
+    std::string why;
+    if (!KernelGraph::tryBuild(part, why))
+      return part.emitError("cannot be compiled: ") << why;
+  }
+  return success();
 }
 
 // A group is worth a kernel unless it is constants that nothing but kernels and library calls read.
@@ -125,6 +162,8 @@ static bool isConstantGroup(const Group &group) {
 
 namespace {
 struct FormKernels : cleave::impl::FormKernelsBase<FormKernels> {
+  void getDependentDialects(DialectRegistry &registry) const override { addLinalgFormDialects(registry); }
+
   void runOnOperation() override {
     for (Block &block : getOperation().getBody()) {
       for (Operation &op : block)
@@ -139,11 +178,15 @@ struct FormKernels : cleave::impl::FormKernelsBase<FormKernels> {
       cloneCheapOps(block);
       std::vector<Group> groups = groupOps(block);
       llvm::erase_if(groups, isConstantGroup);
+      SmallVector<KernelOp> kernels;
       for (const Group &group : groups)
-        outline(group);
+        kernels.push_back(outline(group));
       for (const Group &group : llvm::reverse(groups))
         for (Operation *op : llvm::reverse(group.ops))
           op->erase();
+      for (KernelOp kernel : kernels)
+        if (failed(settle(kernel)))
+          return signalPassFailure();
     }
   }
 };

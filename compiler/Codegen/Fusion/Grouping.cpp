@@ -1,6 +1,6 @@
 #include "compiler/Codegen/Fusion/Grouping.h"
 
-#include "compiler/Codegen/Fusion/IterationSpace.h"
+#include "compiler/Codegen/Fusion/FormedOps.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/Kinds.h"
@@ -45,7 +45,7 @@ namespace {
 
 class Grouper {
 public:
-  explicit Grouper(Block &block) : block(block) {}
+  explicit Grouper(Block &block) : block(block), forms(block.getParentOp()->getContext()) {}
   std::vector<Group> run();
 
 private:
@@ -70,7 +70,7 @@ private:
   std::vector<Operation *> ops;
   DenseMap<Operation *, unsigned> positions;
   DenseMap<Operation *, unsigned> owner; // of fusible ops
-  DenseMap<Operation *, LoopNest> nests;
+  FormedOps forms;
   DenseMap<Operation *, Operation *> inTheWay; // of an op's users, the one that was found last
   std::vector<Node> nodes;
 };
@@ -121,12 +121,9 @@ Group Grouper::toGroup(const Node &node) {
 
 bool Grouper::haveSpace(ArrayRef<unsigned> members) {
   Group group;
-  SmallVector<LoopNest> loops;
-  for (unsigned position : members) {
+  for (unsigned position : members)
     group.ops.push_back(ops[position]);
-    loops.push_back(nests.lookup(ops[position]));
-  }
-  return IterationSpace::find(loops, groupOutputs(group)).has_value();
+  return forms.haveSpace(group.ops, groupOutputs(group));
 }
 
 bool Grouper::tryMerge(unsigned a, unsigned b) {
@@ -201,7 +198,7 @@ std::vector<Group> Grouper::run() {
   for (Operation *op : ops) {
     if (!isFusible(op))
       continue;
-    nests[op] = LoopNest::of(op);
+    forms.add(op);
     owner[op] = nodes.size();
     nodes.push_back({{positions.lookup(op)}, positions.lookup(op), getBlockMark(op), owned.contains(op)});
     mergeProducers(nodes.size() - 1);

@@ -7,7 +7,7 @@
 //
 // Order: each op, in program order, first tries the groups of its operands (producers), again whenever one was taken
 // in. Then groups that read the same value are tried (siblings: the column sums of a layer norm's backward pass). A
-// merge is kept when the union has an iteration space (IterationSpace.h).
+// merge is kept when the form of the union has an iteration space (FormedOps.h): what a code generator will ask.
 #ifndef CLEAVE_COMPILER_CODEGEN_FUSION_GROUPING_H
 #define CLEAVE_COMPILER_CODEGEN_FUSION_GROUPING_H
 

@@ -11,8 +11,9 @@ def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
     are the values that something outside needs. Constants, and producers that are cheaper to compute again than to read
     (broadcasts, iota, comparisons of them, random numbers), are cloned into every kernel that uses them. Contiguous slices,
     concatenations and reshapes stay outside: the planner makes them views. Slices and concatenations that are not contiguous
-    are fused.
-    Postcondition: what is left in the function is kernels, views, ops of kind `Kernel`, constants that such ops read, reads, writes
+    are fused. A group is formed only where its linalg form can be compiled (Loops/KernelGraph.h); an op that shares a kernel with
+    no other gets one of its own.
+    Postcondition: every kernel can be compiled. What is left in the function is kernels, views, ops of kind `Kernel`, constants that such ops read, reads, writes
     and collectives. Writes stand last.
   }];
 }

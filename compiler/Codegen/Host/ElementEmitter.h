@@ -6,7 +6,7 @@
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_ELEMENTEMITTER_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_ELEMENTEMITTER_H
 
-#include "compiler/Codegen/Host/KernelGraph.h"
+#include "compiler/Codegen/Loops/KernelGraph.h"
 #include "compiler/Codegen/Host/Scopes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

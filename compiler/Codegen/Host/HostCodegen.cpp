@@ -3,10 +3,6 @@
 #include "compiler/Codegen/Host/LoopEmitter.h"
 #include "compiler/Codegen/Host/LowerToLLVM.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
@@ -20,9 +16,6 @@ using namespace mlir;
 using namespace cleave;
 
 FailureOr<int64_t> cleave::kernelExtent(KernelOp kernel) {
-  kernel.getContext()
-      ->loadDialect<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect, math::MathDialect,
-                    func::FuncDialect>();
   FailureOr<KernelGraph> graph = KernelGraph::build(kernel);
   if (failed(graph))
     return failure();

@@ -23,7 +23,7 @@
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_LOOPFORM_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_LOOPFORM_H
 
-#include "compiler/Codegen/Host/KernelGraph.h"
+#include "compiler/Codegen/Loops/KernelGraph.h"
 
 namespace cleave {
 

@@ -94,3 +94,47 @@ func.func @slices(%f: tensor<8x4xf32>) -> (tensor<1x4xf32>, tensor<8x2xf32>) {
   %b = cleave.slice %f, [0, 1], [8, 2], [1, 1] : tensor<8x4xf32> -> tensor<8x2xf32>
   return %a, %b : tensor<1x4xf32>, tensor<8x2xf32>
 }
+
+// -----
+
+// Two columns of one value share no loops in the form that code is made of (a slice has no maps): two kernels.
+// CHECK-LABEL: func.func @two_columns
+// CHECK-COUNT-2: cleave.kernel
+// CHECK-NOT:     cleave.kernel
+func.func @two_columns(%x: tensor<5x2xf32>) -> (tensor<5x1xf32>, tensor<5x1xf32>) {
+  %a = cleave.slice %x, [0, 0], [5, 1], [1, 1] : tensor<5x2xf32> -> tensor<5x1xf32>
+  %b = cleave.slice %x, [0, 1], [5, 1], [1, 1] : tensor<5x2xf32> -> tensor<5x1xf32>
+  return %a, %b : tensor<5x1xf32>, tensor<5x1xf32>
+}
+
+// -----
+
+// A constant of one number relates nothing: it is added along the rows and along the columns in one kernel.
+// CHECK-LABEL: func.func @one_number
+// CHECK-COUNT-1: cleave.kernel
+// CHECK-NOT:     cleave.kernel
+func.func @one_number(%x: tensor<4x4xf32>) -> tensor<4xf32> {
+  %ones = cleave.constant dense<1.0> : tensor<4x4xf32>
+  %t = cleave.transpose %ones, [1, 0] : tensor<4x4xf32> -> tensor<4x4xf32>
+  %a = cleave.add %x, %ones : tensor<4x4xf32>
+  %b = cleave.mul %a, %t : tensor<4x4xf32>
+  %s = cleave.reduce sum %b, [1] : tensor<4x4xf32> -> tensor<4xf32>
+  return %s : tensor<4xf32>
+}
+
+// -----
+
+// Merged, the two copies of the table would be read along rows and along columns by one kernel; it stays without the merge.
+// CHECK-LABEL: func.func @one_table
+// CHECK-COUNT-1: cleave.kernel
+// CHECK-COUNT-2: cleave.constant dense<[1.000000e+00
+// CHECK-NOT:     cleave.kernel
+func.func @one_table(%x: tensor<3x3xf32>) -> tensor<3xf32> {
+  %table = cleave.constant dense<[1.0, 2.0, 4.0]> : tensor<3xf32>
+  %rows = cleave.broadcast %table, [0] : tensor<3xf32> -> tensor<3x3xf32>
+  %columns = cleave.broadcast %table, [1] : tensor<3xf32> -> tensor<3x3xf32>
+  %a = cleave.mul %x, %rows : tensor<3x3xf32>
+  %b = cleave.mul %a, %columns : tensor<3x3xf32>
+  %s = cleave.reduce sum %b, [1] : tensor<3x3xf32> -> tensor<3xf32>
+  return %s : tensor<3xf32>
+}

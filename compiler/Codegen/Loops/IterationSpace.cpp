@@ -1,13 +1,17 @@
-#include "compiler/Codegen/Fusion/IterationSpace.h"
-
-#include "dialects/Cleave/IR/CleaveInterfaces.h"
+#include "compiler/Codegen/Loops/IterationSpace.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace cleave;
+
+// Computed elements of one iteration, for a kernel with few operands.
+static constexpr size_t kMaxReads = 256;
 
 LoopNest LoopNest::of(Operation *op) {
   LoopNest nest;
@@ -20,9 +24,6 @@ LoopNest LoopNest::of(Operation *op) {
       if (linalgOp.getNumDpsInits() == op->getNumResults())
         nest.maps.push_back(linalgOp.getMatchingIndexingMap(&init));
     nest.iterators = linalgOp.getIteratorTypesArray();
-  } else if (auto sharded = dyn_cast<shard::ShardingInterface>(op)) {
-    nest.maps = sharded.getIndexingMaps();
-    nest.iterators = sharded.getLoopIteratorTypes();
   } else if (isa<UnrealizedConversionCastOp, tensor::BitcastOp>(op) && op->getNumOperands() == 1) {
     // Between signed and signless element types.
     auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
@@ -42,7 +43,7 @@ namespace cleave {
 // Union-find over value dimensions and loops; each node knows its size (-1: not known yet).
 class SpaceFinder {
 public:
-  SpaceFinder(ArrayRef<LoopNest> nests, ArrayRef<Value> outputs) : nests(nests), outputs(outputs) {}
+  SpaceFinder(ArrayRef<const LoopNest *> nests, ArrayRef<Value> outputs) : nests(nests), outputs(outputs) {}
   // The broken rule, or an empty text.
   std::string run(IterationSpace &space);
 
@@ -73,6 +74,7 @@ private:
   std::string checkReductions(IterationSpace &space);
   std::string checkOutputs(IterationSpace &space);
   std::string checkDependents(IterationSpace &space);
+  std::string checkReads(IterationSpace &space);
   int dimOf(unsigned node) {
     unsigned root = find(node);
     if (sizes[root] == 1)
@@ -84,7 +86,7 @@ private:
     return llvm::map_to_vector(nodes, [&](unsigned node) { return dimOf(node); });
   }
 
-  ArrayRef<LoopNest> nests;
+  ArrayRef<const LoopNest *> nests;
   ArrayRef<Value> outputs;
   SmallVector<unsigned> parents;
   SmallVector<int64_t> sizes;
@@ -105,16 +107,24 @@ ArrayRef<unsigned> SpaceFinder::nodesOf(Value value) {
   return entry->second;
 }
 
+// The same number wherever it is read.
+static bool isSplat(Value value) {
+  SplatElementsAttr splat;
+  return value.getDefiningOp() && matchPattern(value, m_Constant(&splat));
+}
+
 void SpaceFinder::unify(const LoopNest &nest) {
   SmallVector<unsigned> loops;
   for (size_t i = 0; i < nest.iterators.size(); ++i)
     loops.push_back(makeNode(-1));
   for (Value value : nest.values)
     nodesOf(value);
-  for (auto [value, map] : llvm::zip(nest.values, nest.maps))
+  for (auto [value, map] : llvm::zip(nest.values, nest.maps)) {
+    bool relates = !isSplat(value);
     for (auto [node, expr] : llvm::zip(nodesOf(value), map.getResults()))
       if (auto dim = dyn_cast<AffineDimExpr>(expr))
-        unite(loops[dim.getPosition()], node);
+        unite(loops[dim.getPosition()], relates ? node : makeNode(sizes[node]));
+  }
   loopNodes[nest.op] = loops;
 }
 
@@ -135,7 +145,8 @@ bool SpaceFinder::isOpaque(const LoopNest &nest, unsigned valueIndex) {
 }
 
 void SpaceFinder::findReductions(IterationSpace &space) {
-  for (const LoopNest &nest : nests) {
+  for (const LoopNest *each : nests) {
+    const LoopNest &nest = *each;
     bool reduces = false;
     for (auto [loop, iterator] : llvm::zip(loopNodes[nest.op], nest.iterators))
       reduces |= iterator == utils::IteratorType::reduction && sizes[find(loop)] > 1;
@@ -183,6 +194,8 @@ std::string SpaceFinder::chooseDims(IterationSpace &space) {
   for (unsigned root : roots) {
     if (!dimOfRoot.try_emplace(root, space.dims.size()).second)
       return "two dimensions of one value are walked by the same loop";
+    if (sizes[root] <= 0)
+      return "it computes tensors without elements";
     space.dims.push_back({sizes[root], reduced.contains(root)});
   }
   return {};
@@ -225,19 +238,54 @@ std::string SpaceFinder::checkOutputs(IterationSpace &space) {
 }
 
 std::string SpaceFinder::checkDependents(IterationSpace &space) {
-  for (const LoopNest &nest : nests)
-    for (unsigned i = 0; i < nest.op->getNumOperands(); ++i) {
-      if (space.getLevel(nest.values[i]) == 0)
+  for (const LoopNest *nest : nests)
+    for (unsigned i = 0; i < nest->op->getNumOperands(); ++i) {
+      if (space.getLevel(nest->values[i]) == 0)
         continue;
-      if (isOpaque(nest, i) || llvm::is_contained(dimsOf(nodesOf(nest.values[i])), IterationSpace::kOther))
+      if (isOpaque(*nest, i) || llvm::is_contained(dimsOf(nodesOf(nest->values[i])), IterationSpace::kOther))
         return "a reduced value is read at an index other than the current one";
     }
   return {};
 }
 
+// How often elements are computed for one iteration: an op once for every index at which its result is read. An index is
+// named by how it came about: 0 is the current iteration's; another, the op that moved it and the index that it moved.
+std::string SpaceFinder::checkReads(IterationSpace &space) {
+  size_t operands = 0, reads = 0;
+  bool moves = false;
+  for (const LoopNest *nest : nests) {
+    operands += nest->op->getNumOperands();
+    moves |= nest->maps.empty() && nest->op->getNumOperands() != 0;
+  }
+  if (!moves)
+    return {};
+  DenseMap<Value, llvm::SetVector<size_t>> indices;
+  for (Value output : outputs)
+    indices[output].insert(0);
+  for (const LoopNest *nest : llvm::reverse(nests)) {
+    llvm::SetVector<size_t> own;
+    for (Value result : nest->op->getResults())
+      own.insert_range(indices.lookup(result));
+    if (space.isReduction(nest->op))
+      own.clear(), own.insert(0);
+    reads += own.size();
+    if (reads > kMaxReads + 4 * operands)
+      return "elements would be computed too often";
+    for (unsigned i = 0; i < nest->op->getNumOperands(); ++i)
+      for (size_t index : own) {
+        bool same = !nest->maps.empty() && (index == 0 ? space.readsAtOwnIndex(*nest, i)
+                                                       : nest->maps[i] == nest->maps[nest->op->getNumOperands()]);
+        const void *mover = nest->maps.empty() ? static_cast<const void *>(nest->op) : nest->maps[i].getAsOpaquePointer();
+        size_t moved = llvm::hash_combine(mover, nest->maps.empty() ? i : 0, index);
+        indices[nest->values[i]].insert(same ? index : moved | 1);
+      }
+  }
+  return {};
+}
+
 std::string SpaceFinder::run(IterationSpace &space) {
-  for (const LoopNest &nest : nests)
-    unify(nest);
+  for (const LoopNest *nest : nests)
+    unify(*nest);
   findReductions(space);
   if (std::string why = chooseDims(space); !why.empty())
     return why;
@@ -248,10 +296,10 @@ std::string SpaceFinder::run(IterationSpace &space) {
     space.valueDims[value] = dimsOf(nodes);
   for (auto &[op, nodes] : loopNodes)
     space.loopDims[op] = dimsOf(nodes);
-  return {};
+  return checkReads(space);
 }
 
-std::optional<IterationSpace> IterationSpace::find(ArrayRef<LoopNest> nests, ArrayRef<Value> outputs,
+std::optional<IterationSpace> IterationSpace::find(ArrayRef<const LoopNest *> nests, ArrayRef<Value> outputs,
                                                    std::string *why) {
   IterationSpace space;
   std::string reason = SpaceFinder(nests, outputs).run(space);
@@ -264,6 +312,18 @@ std::optional<IterationSpace> IterationSpace::find(ArrayRef<LoopNest> nests, Arr
 
 SmallVector<int> IterationSpace::dimsOf(Value value) const { return valueDims.lookup(value); }
 SmallVector<int> IterationSpace::loopsOf(Operation *op) const { return loopDims.lookup(op); }
+
+bool IterationSpace::readsAtOwnIndex(const LoopNest &nest, unsigned number) const {
+  SmallVector<int> dims = dimsOf(nest.values[number]), loops = loopsOf(nest.op);
+  if (nest.maps.empty() || nest.maps[number].getNumResults() != dims.size())
+    return false;
+  for (auto [dim, expr] : llvm::zip_equal(dims, nest.maps[number].getResults())) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    if (dim != kUnit && (dim == kOther || !loop || loops[loop.getPosition()] != dim))
+      return false;
+  }
+  return true;
+}
 
 bool IterationSpace::isFull(Value value) const {
   SmallVector<int> seen(dims.size(), 0);

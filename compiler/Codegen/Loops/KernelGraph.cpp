@@ -1,29 +1,15 @@
-#include "compiler/Codegen/Host/KernelGraph.h"
+#include "compiler/Codegen/Loops/KernelGraph.h"
+
+#include "compiler/Codegen/Loops/LinalgForm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace cleave;
-
-// Named linalg ops become generic ones, so that the emitter meets one form only.
-static void generalize(func::FuncOp function) {
-  SmallVector<linalg::LinalgOp> named;
-  function.walk([&](linalg::LinalgOp op) {
-    if (!isa<linalg::GenericOp>(op))
-      named.push_back(op);
-  });
-  IRRewriter rewriter(function.getContext());
-  for (linalg::LinalgOp op : named) {
-    rewriter.setInsertionPoint(op);
-    (void)linalg::generalizeNamedOp(rewriter, op);
-  }
-}
 
 // Erases ops without users, last first: what remains is what the results need.
 static void eraseUnused(func::FuncOp function) {
@@ -32,7 +18,8 @@ static void eraseUnused(func::FuncOp function) {
       op.erase();
 }
 
-LogicalResult KernelGraph::lowerBody(KernelOp kernel) {
+LogicalResult KernelGraph::lowerBody(KernelOp kernel, std::string &why) {
+  loadLinalgFormDialects(*kernel.getContext());
   OpBuilder builder(kernel.getContext());
   module = ModuleOp::create(kernel.getLoc());
   builder.setInsertionPointToEnd(module->getBody());
@@ -44,46 +31,42 @@ LogicalResult KernelGraph::lowerBody(KernelOp kernel) {
   IRMapping mapping;
   Block &body = kernel.getBody().front();
   mapping.map(body.getArguments(), block->getArguments());
-  for (Operation &op : body.without_terminator()) {
-    auto compute = dyn_cast<ComputeOpInterface>(op);
-    if (!compute) {
-      builder.clone(op, mapping);
-      continue;
+  for (Operation &op : body.without_terminator())
+    if (failed(lowerToLinalg(builder, &op, mapping, why))) {
+      why = (op.getName().getStringRef() + ": " + why).str();
+      return failure();
     }
-    ComputeKind kind = compute.getComputeKind();
-    if (kind != ComputeKind::Fusible && kind != ComputeKind::View)
-      return op.emitError("only fusible ops and views can be compiled into a kernel; run decompose-composites first");
-    SmallVector<Value> operands;
-    for (Value operand : op.getOperands())
-      operands.push_back(mapping.lookup(operand));
-    SmallVector<Value> results = compute.buildLinalg(builder, operands);
-    if (results.size() != op.getNumResults())
-      return op.emitError("has no linalg form");
-    mapping.map(op.getResults(), ArrayRef<Value>(results));
-  }
   SmallVector<Value> yielded;
   for (Value value : body.getTerminator()->getOperands())
     yielded.push_back(mapping.lookup(value));
   func::ReturnOp::create(builder, kernel.getLoc(), yielded);
-  generalize(function);
   eraseUnused(function);
   return success();
 }
 
 FailureOr<KernelGraph> KernelGraph::build(KernelOp kernel) {
+  std::string why;
+  std::optional<KernelGraph> graph = tryBuild(kernel, why);
+  if (!graph)
+    return kernel.emitError(why);
+  return std::move(*graph);
+}
+
+std::optional<KernelGraph> KernelGraph::tryBuild(KernelOp kernel, std::string &why) {
   KernelGraph graph;
-  if (failed(graph.lowerBody(kernel)))
-    return failure();
+  if (failed(graph.lowerBody(kernel, why)))
+    return std::nullopt;
   SmallVector<Value> outputs(graph.getResults());
   for (Operation &op : graph.function.getBody().front().without_terminator())
     graph.nests.push_back(LoopNest::of(&op));
-  std::string why;
-  std::optional<IterationSpace> space = IterationSpace::find(graph.nests, outputs, &why);
-  if (!space)
-    return kernel.emitError("the kernel's ops share no iteration space: ") << why;
-  for (IterationSpace::Dim dim : space->getDims())
-    if (dim.size <= 0)
-      return kernel.emitError("the kernel computes tensors without elements");
+  SmallVector<const LoopNest *> nests;
+  for (const LoopNest &nest : graph.nests)
+    nests.push_back(&nest);
+  std::optional<IterationSpace> space = IterationSpace::find(nests, outputs, &why);
+  if (!space) {
+    why = "the kernel's ops share no iteration space: " + why;
+    return std::nullopt;
+  }
   graph.space = std::move(*space);
   graph.ties.assign(kernel.getNumResults(), -1);
   if (auto tied = kernel.getTied())

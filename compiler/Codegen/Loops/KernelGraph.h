@@ -3,10 +3,10 @@
 // The view drops dimensions of size 1 and joins neighbours that are always walked together: add of tensor<8x16x768xf32>
 // values becomes one loop over 98304 elements, with a bias of 768 two loops of 128 and 768. Buffers are plain pointers,
 // so a view costs nothing.
-#ifndef CLEAVE_COMPILER_CODEGEN_HOST_KERNELGRAPH_H
-#define CLEAVE_COMPILER_CODEGEN_HOST_KERNELGRAPH_H
+#ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_KERNELGRAPH_H
+#define CLEAVE_COMPILER_CODEGEN_LOOPS_KERNELGRAPH_H
 
-#include "compiler/Codegen/Fusion/IterationSpace.h"
+#include "compiler/Codegen/Loops/IterationSpace.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -16,7 +16,10 @@ namespace cleave {
 
 class KernelGraph {
 public:
-  // Diagnoses and fails when the body has no common iteration space, or an op that cannot be lowered.
+  // The graph where the kernel can be compiled. It cannot when its body has no common iteration space, or an op that
+  // has no form (LinalgForm.h); `why` tells the reason. This is what form-kernels asks of every kernel that it makes.
+  static std::optional<KernelGraph> tryBuild(KernelOp kernel, std::string &why);
+  // The same, with a diagnostic at the kernel.
   static mlir::FailureOr<KernelGraph> build(KernelOp kernel);
 
   mlir::func::FuncOp getFunction() const { return function; }
@@ -40,7 +43,7 @@ public:
   bool isFull(mlir::Value value) const { return space.isFull(value); }
 
 private:
-  mlir::LogicalResult lowerBody(KernelOp kernel);
+  mlir::LogicalResult lowerBody(KernelOp kernel, std::string &why);
   void joinDims();
   bool canJoin(int dim) const;
   bool readsIndex(int dim) const;

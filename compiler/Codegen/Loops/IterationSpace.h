@@ -4,19 +4,23 @@
 //   %b = broadcast %m, [0]         b: (a, c)
 //   %y = sub %x, %b                y: (d, e), and x ~ b ~ y unify: a = d, b = c = e
 //
-// The space is {a: parallel, b: reduced}. Fusion asks whether a group has one (its legality rule); the host's code
-// generator asks the same of the group's linalg form, to place its loops. Both use this file, so that what was fused
-// can be compiled.
+// The space is {a: parallel, b: reduced}. Fusion asks whether the linalg form of a group has one (its legality rule); code
+// generators ask the same of the kernel's linalg form, to place its loops (LinalgForm.h, KernelGraph.h). So what was
+// fused can be compiled.
 //
 // A group has a space when
+//  - every dimension of it has elements;
 //  - all its reductions (over more than one element) run over the same dimensions, and reduce the same of them;
 //  - every output has exactly the space's dimensions, or exactly its parallel ones, each once;
+//  - elements are computed few times (countReads): what depends on no reduction is computed again for every other index at
+//    which it is read, and ten sums of a value's neighbours, one of the other, read a thousand elements of the first;
 //  - whatever depends on a reduction has dimensions of the space only and is read at its own index: a reduced value
 //    exists for the current parallel index alone.
 // Dimensions of size 1 never count. Values that depend on no reduction may be read anywhere (slices, pads): they are
-// recomputed from the group's inputs at the index where they are wanted.
-#ifndef CLEAVE_COMPILER_CODEGEN_FUSION_ITERATIONSPACE_H
-#define CLEAVE_COMPILER_CODEGEN_FUSION_ITERATIONSPACE_H
+// recomputed from the group's inputs at the index where they are wanted. A constant of one number relates no dimensions:
+// ops that read the same one share nothing by it.
+#ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_ITERATIONSPACE_H
+#define CLEAVE_COMPILER_CODEGEN_LOOPS_ITERATIONSPACE_H
 
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/AffineMap.h"
@@ -37,7 +41,6 @@ struct LoopNest {
   llvm::SmallVector<mlir::AffineMap> maps;
   llvm::SmallVector<mlir::utils::IteratorType> iterators;
 
-  // Asks ShardingInterface (cleave ops) or LinalgOp.
   static LoopNest of(mlir::Operation *op);
 };
 
@@ -52,7 +55,7 @@ public:
 
   // `nests` in topological order; `outputs` are the values that leave the group. On failure `why` says which rule
   // broke.
-  static std::optional<IterationSpace> find(llvm::ArrayRef<LoopNest> nests, llvm::ArrayRef<mlir::Value> outputs,
+  static std::optional<IterationSpace> find(llvm::ArrayRef<const LoopNest *> nests, llvm::ArrayRef<mlir::Value> outputs,
                                             std::string *why = nullptr);
 
   llvm::ArrayRef<Dim> getDims() const { return dims; }
@@ -63,6 +66,8 @@ public:
   llvm::SmallVector<int> dimsOf(mlir::Value value) const;
   // The same for the loops of an op.
   llvm::SmallVector<int> loopsOf(mlir::Operation *op) const;
+  // Whether operand `number` of the nest is read at the index of the loops at which it stands, dimension by dimension.
+  bool readsAtOwnIndex(const LoopNest &nest, unsigned number) const;
   // Whether `value` has every dimension of the space, each once, and no others.
   bool isFull(mlir::Value value) const;
   // Number of reductions on the longest path to `value`.

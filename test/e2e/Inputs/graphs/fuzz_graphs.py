@@ -1,0 +1,144 @@
+"""Random valid graphs: each must compile, and compute what it says.
+
+  fuzz_graphs.py FOLDER --graphs N | --seconds S [--first SEED] [--kind infer|types|train]
+
+Every number is a seed; a graph that fails stays in FOLDER, with the command that repeats it. Kinds: `infer` in f32 with integers and
+booleans; `types` in f64, f16 and bf16, too; `train` compares directional derivatives of a mean loss with differences in f64.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import operators
+import shapes  # noqa: F401  (registers)
+from building import BOOL, FLOATS, Graph
+from reference import Expected
+
+# What the importer says it does not do (the operator's documentation page has it).
+REFUSALS = re.compile(r"never-matches-yet")
+
+
+class Wrong(Exception):
+    pass
+
+
+def grow(seed, kind):
+    trains = kind == "train"
+    floats = {"infer": FLOATS[:1], "train": FLOATS[:1]}.get(kind) or [FLOATS[0], *np.random.default_rng(seed).choice(FLOATS, 1)]
+    g = Graph(seed, floats, trains)
+    for _ in range(g.integer(1, 4)):
+        g.add_input(g.shape(), g.choose(floats))
+    if not trains:
+        for dtype in (np.dtype("int64"), BOOL, np.dtype("int32")):
+            if g.chance(0.5):
+                g.add_input(g.shape(), dtype)
+    if g.chance(0.5):
+        g.constant(g.random_array(g.shape(1), floats[0]), pooled=True)
+    usable = [(weight, function) for weight, function, may_train in operators.OPERATORS if may_train or not trains]
+    weights = np.array([weight for weight, _ in usable])
+    picks = g.rng.choice(len(usable), g.integer(2, 30), p=weights / weights.sum())
+    for pick in picks:
+        usable[pick][1](g)
+    if not g.nodes:
+        operators.unary(g)
+    return g
+
+
+def run(command, limit=120):
+    result = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit)
+    return result.returncode, result.stdout
+
+
+def compile_model(model, program, *options):
+    code, said = run(["cleave", "compile", model, "-o", program, *options])
+    if code:
+        lines = [line for line in said.splitlines() if "rror" in line] or said.splitlines()[-3:] or ["nothing said"]
+        raise Wrong(f"does not compile (status {code}): " + " | ".join(lines))
+
+
+def store(array, path):
+    """Types that .npy does not have travel as their bits; see `load`."""
+    np.save(path, array)
+
+
+def check_inference(graph, folder, seed):
+    model, program = folder / "graph.onnx", folder / "program"
+    onnx.save(graph.model(), model)
+    compile_model(model, program)
+    arguments = []
+    for name in graph.inputs:
+        store(graph.arrays[name], folder / f"{name}.npy")
+        arguments += ["--input", f"{name}={folder}/{name}.npy"]
+    for name in graph.outputs:
+        arguments += ["--output", f"{name}={folder}/{name}.out.npy"]
+    code, said = run([program, "infer", *arguments])
+    if code:
+        raise Wrong(f"does not run (status {code}): {said.strip().splitlines()[-1:]}")
+    expected = Expected(graph, seed)
+    for index, name in enumerate(graph.outputs):
+        ours = np.load(folder / f"{name}.out.npy")
+        wanted = graph.arrays[name].dtype
+        if ours.dtype != wanted and ours.dtype.itemsize == wanted.itemsize:
+            ours = ours.view(wanted)
+        reason = expected.judge(index, ours)
+        if reason:
+            raise Wrong(f"output {name} {reason}")
+    return expected.compared()
+
+
+def check(seed, kind, root):
+    folder = root / f"{kind}-{seed}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    graph = grow(seed, kind)
+    if kind == "train":
+        import training
+        numbers = training.check(graph, folder, compile_model, run, Wrong)
+    else:
+        graph.choose_outputs()
+        numbers = check_inference(graph, folder, seed)
+    shutil.rmtree(folder)
+    return len(graph.nodes), numbers
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--graphs", type=int)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--kind", choices=["infer", "types", "train"], default="infer")
+    options = parser.parse_args()
+    begin, seed, nodes, failures, kept, total = time.time(), options.first, 0, [], 0, 0
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+    def more():
+        if options.graphs is not None and seed - options.first >= options.graphs:
+            return False
+        return options.seconds is None or time.time() - begin < options.seconds
+    while more():
+        try:
+            count, numbers = check(seed, options.kind, options.folder)
+            nodes, kept, total = nodes + count, kept + numbers[0], total + numbers[1]
+        except (Wrong, subprocess.TimeoutExpired) as error:
+            failures.append(seed)
+            print(f"{options.kind} {seed}: {error}", flush=True)
+        seed += 1
+    graphs = seed - options.first
+    print(f"{options.kind}: {graphs} graphs of {nodes} nodes in {time.time() - begin:.0f} s, {kept} of {total} numbers compared, "
+          f"{len(failures)} failed")
+    if failures or graphs == 0 or kept * 2 < total:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
