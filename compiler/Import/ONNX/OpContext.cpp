@@ -58,7 +58,8 @@ int64_t OpContext::intAttr(llvm::StringRef name, int64_t otherwise) const {
 
 double OpContext::floatAttr(llvm::StringRef name, double otherwise) const {
   const onnx::AttributeProto *found = attribute(name);
-  return found && found->has_f() ? double(found->f()) : otherwise;
+  // A default of the standard is a float, too: 0.01 is the same number whether it is written or left out.
+  return found && found->has_f() ? found->f() : static_cast<float>(otherwise);
 }
 
 std::string OpContext::stringAttr(llvm::StringRef name, llvm::StringRef otherwise) const {
