@@ -181,6 +181,9 @@ def command_cells():
         fuzz = ["{build}/fuzz/cleave-import-fuzz", f"-max_total_time={axes.FUZZ_SECONDS}", f"-seed={seed}", "-timeout=20",
                 "-rss_limit_mb=4096", "-max_len=100000", "-seed_inputs=" + ",".join(seeds)]
         yield Cell(f"fuzz/seed-{seed}", commands(fuzz), axes.FUZZ_SECONDS + 300, usual=axes.FUZZ_SECONDS)
+    for kind, seconds in axes.GRAPHS.items():
+        graphs = ["{python}", INPUTS / "graphs" / "fuzz_graphs.py", "{folder}", "--kind", kind, "--seconds", seconds, "--first", 100000]
+        yield Cell(f"fuzz/graphs-{kind}", commands(graphs), seconds + 600, usual=seconds)
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
     yield Cell("checkpoint/kill-9", commands(kill), 3600, usual=150)
     for kind, parts in axes.SANITIZERS.items():

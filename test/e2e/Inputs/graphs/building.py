@@ -28,17 +28,21 @@ def port(name, array):
     return helper.make_tensor_value_info(name, onnx_type(array.dtype), array.shape)
 
 
-# Which the reference evaluator pads wrongly, or gives another rank.
-BY_ONNXRUNTIME = "MaxPool", "GlobalMaxPool"
+# Which the reference evaluator pads wrongly; of which it takes no absolute values.
+BY_ONNXRUNTIME = "MaxPool", "LpNormalization"
 
 
 def evaluate_node(node, arrays):
     """The node's results by the reference evaluator, in the types of `arrays`."""
     names = list(dict.fromkeys(name for name in node.input if name))
     dtype = arrays[names[0]].dtype
-    if node.op_type in BY_ONNXRUNTIME and dtype.itemsize < 4:
-        wide = evaluate_node(node, {name: arrays[name].astype("f4") for name in names})
-        return [value.astype(dtype) for value in wide]
+    if node.op_type == "GlobalMaxPool":  # of which the reference evaluator drops dimensions
+        x = arrays[names[0]]
+        return [x.max(tuple(range(2, x.ndim)), keepdims=True)]
+    halves = [array.dtype for name in names if is_float((array := arrays[name]).dtype) and array.dtype.itemsize < 4]
+    if halves and node.op_type != "Cast":  # computed in f32, then rounded
+        widened = {name: arrays[name].astype("f4") if is_float(arrays[name].dtype) else arrays[name] for name in names}
+        return [value.astype(halves[0]) if is_float(value.dtype) else value for value in evaluate_node(node, widened)]
     ours = node.op_type not in BY_ONNXRUNTIME
     outputs = [helper.make_empty_tensor_value_info(name) if ours else helper.make_tensor_value_info(name, onnx_type(dtype), None)
                for name in node.output]
@@ -109,6 +113,11 @@ class Graph:
         return name
 
     def add_input(self, shape, dtype):
+        """A graph input; of bf16, which arrays in files cannot have, one of f32 that is cast."""
+        if np.dtype(dtype) == BF16:
+            name = self.add_input(shape, np.dtype("f4"))
+            self.pool.remove(name)
+            return self.emit("Cast", [name], attributes={"to": onnx.TensorProto.BFLOAT16})[0]
         name = self._name("in", self.random_array(shape, dtype))
         self.inputs.append(name)
         self.pool.append(name)
@@ -160,8 +169,13 @@ class Graph:
         leaves = [name for name in made if name not in read]
         self.rng.shuffle(leaves)
         extra = [name for name in made if name in read and self.chance(0.1)]
-        self.outputs = (leaves[:most] + extra[:2]) or made[-1:]
+        self.outputs = [self._widened(name) for name in (leaves[:most] + extra[:2]) or made[-1:]]
         self._drop_unused()
+
+    def _widened(self, name):
+        if self.arrays[name].dtype != BF16:
+            return name
+        return self.emit("Cast", [name], attributes={"to": onnx.TensorProto.FLOAT}, pooled=False)[0]
 
     def _drop_unused(self):
         needed, kept = set(self.outputs), []

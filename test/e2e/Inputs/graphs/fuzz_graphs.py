@@ -8,7 +8,6 @@ booleans; `types` in f64, f16 and bf16, too; `train` compares directional deriva
 import argparse
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -22,10 +21,6 @@ import operators
 import shapes  # noqa: F401  (registers)
 from building import BOOL, FLOATS, Graph
 from reference import Expected
-
-# What the importer says it does not do (the operator's documentation page has it).
-REFUSALS = re.compile(r"never-matches-yet")
-
 
 class Wrong(Exception):
     pass
@@ -65,18 +60,13 @@ def compile_model(model, program, *options):
         raise Wrong(f"does not compile (status {code}): " + " | ".join(lines))
 
 
-def store(array, path):
-    """Types that .npy does not have travel as their bits; see `load`."""
-    np.save(path, array)
-
-
 def check_inference(graph, folder, seed):
     model, program = folder / "graph.onnx", folder / "program"
     onnx.save(graph.model(), model)
     compile_model(model, program)
     arguments = []
     for name in graph.inputs:
-        store(graph.arrays[name], folder / f"{name}.npy")
+        np.save(folder / f"{name}.npy", graph.arrays[name])
         arguments += ["--input", f"{name}={folder}/{name}.npy"]
     for name in graph.outputs:
         arguments += ["--output", f"{name}={folder}/{name}.out.npy"]
@@ -85,11 +75,7 @@ def check_inference(graph, folder, seed):
         raise Wrong(f"does not run (status {code}): {said.strip().splitlines()[-1:]}")
     expected = Expected(graph, seed)
     for index, name in enumerate(graph.outputs):
-        ours = np.load(folder / f"{name}.out.npy")
-        wanted = graph.arrays[name].dtype
-        if ours.dtype != wanted and ours.dtype.itemsize == wanted.itemsize:
-            ours = ours.view(wanted)
-        reason = expected.judge(index, ours)
+        reason = expected.judge(index, np.load(folder / f"{name}.out.npy"))
         if reason:
             raise Wrong(f"output {name} {reason}")
     return expected.compared()
@@ -136,7 +122,7 @@ def main():
     graphs = seed - options.first
     print(f"{options.kind}: {graphs} graphs of {nodes} nodes in {time.time() - begin:.0f} s, {kept} of {total} numbers compared, "
           f"{len(failures)} failed")
-    if failures or graphs == 0 or kept * 2 < total:
+    if failures or graphs == 0 or (graphs > 9 and kept * 2 < total):
         sys.exit(1)
 
 

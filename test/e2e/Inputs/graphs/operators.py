@@ -13,8 +13,9 @@ def operator(weight=1.0, trains=True):
     return add
 
 
-SMOOTH = ["Sigmoid", "Tanh", "Neg", "Erf", "Sin", "Cos", "Softplus", "Softsign", "Mish", "HardSwish", "Gelu", "Identity", "Relu", "Abs",
-          "LeakyRelu", "Elu", "Selu", "Celu", "HardSigmoid"]
+SMOOTH = ["Sigmoid", "Tanh", "Neg", "Erf", "Sin", "Cos", "Softplus", "Softsign", "Mish", "Gelu", "Identity", "Relu", "Abs", "LeakyRelu",
+          "Elu", "Celu", "HardSigmoid"]
+IN_SINGLE = ["HardSwish", "Selu"]  # the reference has their constants in f32
 STEPS = ["Sign", "Floor", "Ceil", "Round", "ThresholdedRelu", "Shrink"]
 
 
@@ -22,7 +23,7 @@ STEPS = ["Sign", "Floor", "Ceil", "Round", "ThresholdedRelu", "Shrink"]
 def unary(g):
     x = g.pick_float()
     if x:
-        g.emit(g.choose(SMOOTH), [x])
+        g.emit(g.choose(SMOOTH + (IN_SINGLE if g.arrays[x].dtype == np.float32 and not g.trains else [])), [x])
 
 
 @operator(1, trains=False)
@@ -209,7 +210,7 @@ def softmax(g):
 
 @operator(1)
 def running_sum(g):
-    x = g.pick(lambda array: array.ndim >= 1 and (is_float(array.dtype) or array.dtype in INTS) and not (g.trains and not is_float(array.dtype)))
+    x = g.pick(lambda array: array.ndim >= 1 and (is_float(array.dtype) or array.dtype in INTS and not g.trains))
     if x:
         g.emit("CumSum", [x, g.constant(np.int64(g.integer(0, g.arrays[x].ndim - 1)))],
                attributes={"exclusive": g.integer(0, 1), "reverse": g.integer(0, 1)})
@@ -217,9 +218,14 @@ def running_sum(g):
 
 # Normalizations
 
+def pick_normalized(g, low, high=9):
+    """Not f64, whose statistics the standard has in f32."""
+    return g.pick(lambda array: is_float(array.dtype) and array.dtype != np.float64 and low <= array.ndim <= high)
+
+
 @operator(2)
 def layer_norm(g):
-    x = g.pick_float(1)
+    x = pick_normalized(g, 1)
     if x:
         a, axis = g.arrays[x], g.integer(0, g.arrays[x].ndim - 1)
         scale, bias = (g.constant(g.random_array(a.shape[axis:], a.dtype)) for _ in range(2))
@@ -228,7 +234,7 @@ def layer_norm(g):
 
 @operator(1)
 def channel_norm(g):
-    x = g.pick_float(3, 5)
+    x = pick_normalized(g, 3, 5)
     if not x:
         return
     a = g.arrays[x]

@@ -71,7 +71,8 @@ class Expected:
         if not wrong.any():
             return None
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
-        return f"differs at {wrong.sum()} of {wrong.size} elements, first at {list(at)}: {other[at]!r}, expected {wide[at]!r} (allowed {allowed[at]:.1e})"
+        return (f"differs at {wrong.sum()} of {wrong.size} elements, first at {list(at)}: {float(other[at])!r}, expected {float(wide[at])!r} "
+                f"(allowed {allowed[at]:.1e})")
 
     def compared(self):
         """How many numbers, of how many, are compared."""

@@ -167,7 +167,10 @@ def one_hot(g):
     x = g.pick(lambda array: array.dtype in INTS and array.ndim <= 3)
     if x:
         values = g.constant(np.array([0, 1], g.floats[0]))
-        g.emit("OneHot", [x, g.fixed(g.integer(1, 7)), values], attributes={"axis": g.integer(-1, g.arrays[x].ndim)})
+        depth = int(np.abs(g.arrays[x].astype("i8")).max()) + 1  # what indices beyond it give is another matter
+        if depth > 40:
+            return
+        g.emit("OneHot", [x, g.fixed(depth), values], attributes={"axis": g.integer(-1, g.arrays[x].ndim)})
 
 
 # Products
