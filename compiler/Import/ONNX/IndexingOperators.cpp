@@ -28,19 +28,18 @@ LogicalResult importSlice(OpContext &op) {
   if (failed(starts) || failed(ends) || failed(given) || failed(steps))
     return failure();
   Shape from = **starts, to = **ends;
-  Shape dims = *given ? **given : Shape(llvm::to_vector(llvm::seq<int64_t>(0, int64_t(from.size()))));
+  auto dims = op.axisList(*given, int64_t(shape.size()), from.size());
   Shape by = *steps ? **steps : Shape(from.size(), 1);
-  if (to.size() != from.size() || dims.size() != from.size() || by.size() != from.size())
+  if (failed(dims))
+    return failure();
+  if (to.size() != from.size() || dims->size() != from.size() || by.size() != from.size())
     return op.fail("starts, ends, axes and steps must have equal lengths");
   Shape begin(shape.size(), 0), size = shape, step(shape.size(), 1);
-  for (size_t i = 0; i < dims.size(); ++i) {
-    auto dim = op.axis(dims[i], int64_t(shape.size()));
-    if (failed(dim))
-      return failure();
+  for (auto [i, dim] : llvm::enumerate(*dims)) {
     if (by[i] == 0)
       return op.fail("step 0 is not allowed");
-    DimSlice one = sliceDim(shape[*dim], from[i], to[i], by[i]);
-    begin[*dim] = one.start, size[*dim] = one.size, step[*dim] = one.step;
+    DimSlice one = sliceDim(shape[dim], from[i], to[i], by[i]);
+    begin[dim] = one.start, size[dim] = one.size, step[dim] = one.step;
   }
   if (op.literal(0))
     if (auto known = sliceLiteral(*op.literal(0), begin, size, step))
@@ -223,19 +222,18 @@ LogicalResult importPad(OpContext &op) {
   auto value = op.number("value", 2);
   if (failed(pads) || failed(given) || failed(value))
     return failure();
-  Shape dims = *given ? **given : Shape(llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x))));
-  if ((*pads)->size() != 2 * dims.size())
-    return op.fail("`pads` must have two numbers for each of " + llvm::Twine(dims.size()) + " dimensions");
+  auto dims = op.axisList(*given, rankOf(x), size_t(rankOf(x)));
+  if (failed(dims))
+    return failure();
+  if ((*pads)->size() != 2 * dims->size())
+    return op.fail("`pads` must have two numbers for each of " + llvm::Twine(dims->size()) + " dimensions");
   Shape low(rankOf(x), 0), high(rankOf(x), 0), size(shapeOf(x));
   std::string mode = op.stringAttr("mode", "constant");
-  for (size_t i = 0; i < dims.size(); ++i) {
-    auto dim = op.axis(dims[i], rankOf(x));
-    if (failed(dim))
-      return failure();
-    low[*dim] = (**pads)[i], high[*dim] = (**pads)[i + dims.size()];
+  for (auto [i, dim] : llvm::enumerate(*dims)) {
+    low[dim] = (**pads)[i], high[dim] = (**pads)[i + dims->size()];
     constexpr int64_t limit = int64_t(1) << 30;
-    if (std::abs(low[*dim]) > limit || std::abs(high[*dim]) > limit || size[*dim] + low[*dim] + high[*dim] < 0 ||
-        (mode != "constant" && (low[*dim] > 64 || high[*dim] > 64 || size[*dim] == 0)))
+    if (std::abs(low[dim]) > limit || std::abs(high[dim]) > limit || size[dim] + low[dim] + high[dim] < 0 ||
+        (mode != "constant" && (low[dim] > 64 || high[dim] > 64 || size[dim] == 0)))
       return op.fail("pads " + formatShape(**pads) + " do not fit shape " + formatShape(shapeOf(x)));
   }
   // Negative pads cut.

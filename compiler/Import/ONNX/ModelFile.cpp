@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/ModelFile.h"
+#include "compiler/Import/ONNX/Names.h"
 
 #include <climits>
 #include <google/protobuf/io/coded_stream.h>
@@ -48,6 +49,8 @@ llvm::Expected<std::unique_ptr<ModelFile>> cleave::onnx_import::parseModel(llvm:
     return makeError("the model has no graph; was it saved as weights only, or is it another protobuf file?");
   if (file->proto.graph().output_size() == 0)
     return makeError("the graph has no outputs; expected at least one");
+  if (llvm::Error error = checkNames(file->proto))
+    return error;
   if (llvm::Error error = readOpsets(*file))
     return error;
   return file;

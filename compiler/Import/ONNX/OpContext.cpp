@@ -1,5 +1,7 @@
 #include "compiler/Import/ONNX/OpContext.h"
 
+#include "llvm/ADT/SmallSet.h"
+
 using namespace cleave::onnx_import;
 using llvm::failure;
 using llvm::FailureOr;
@@ -127,18 +129,25 @@ FailureOr<int64_t> OpContext::axis(int64_t axis, int64_t rank, bool inclusive) {
   return axis < 0 ? axis + end : axis;
 }
 
-FailureOr<Shape> OpContext::axes(llvm::ArrayRef<int64_t> axes, int64_t rank) {
-  Shape result;
-  for (int64_t given : axes) {
+FailureOr<Shape> OpContext::axisList(const std::optional<Shape> &axes, int64_t rank, size_t count) {
+  Shape list = axes ? *axes : Shape(llvm::to_vector(llvm::seq<int64_t>(0, int64_t(count))));
+  llvm::SmallSet<int64_t, 8> seen;
+  for (int64_t &given : list) {
     auto dim = axis(given, rank);
     if (failed(dim))
       return failure();
-    if (llvm::is_contained(result, *dim))
-      return fail("axis " + llvm::Twine(*dim) + " is given twice");
-    result.push_back(*dim);
+    if (!seen.insert(*dim).second)
+      return fail("axis " + llvm::Twine(*dim) + " is given twice; give each axis once");
+    given = *dim;
   }
-  llvm::sort(result);
-  return result;
+  return list;
+}
+
+FailureOr<Shape> OpContext::axes(llvm::ArrayRef<int64_t> axes, int64_t rank) {
+  auto list = axisList(Shape(axes), rank, 0);
+  if (!failed(list))
+    llvm::sort(*list);
+  return list;
 }
 
 static std::string elementTypeText(Value value) {

@@ -81,6 +81,9 @@ public:
   // Checks that handlers share; each fails with a message.
   // -1 counts from the end. `axis` may be rank itself when `inclusive`.
   llvm::FailureOr<int64_t> axis(int64_t axis, int64_t rank, bool inclusive = false);
+  // Axes as they are listed, none of them twice; without a list, the first `count`.
+  llvm::FailureOr<Shape> axisList(const std::optional<Shape> &axes, int64_t rank, size_t count);
+  // A set of axes, in ascending order.
   llvm::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
   // The shape to which all broadcast; their element types must be equal.
   llvm::FailureOr<Shape> commonShape(llvm::ArrayRef<Value> values);

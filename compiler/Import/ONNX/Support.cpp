@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace cleave::onnx_import;
@@ -47,10 +48,21 @@ std::string cleave::onnx_import::formatShape(llvm::ArrayRef<int64_t> shape) {
 }
 
 std::string cleave::onnx_import::quote(llvm::StringRef name) {
+  constexpr size_t kShown = 80;
   std::string text = "'";
-  for (char c : name.take_front(80))
-    text += llvm::isPrint(c) ? c : '?';
-  return text + (name.size() > 80 ? "...'" : "'");
+  const auto *at = reinterpret_cast<const llvm::UTF8 *>(name.data()), *end = at + name.size();
+  const llvm::UTF8 *limit = at + std::min(name.size(), kShown);
+  while (at < limit) {
+    size_t length = llvm::getNumBytesForUTF8(*at);
+    bool isCharacter = *at >= 0x80 && llvm::isLegalUTF8Sequence(at, end) && !(at[0] == 0xc2 && at[1] < 0xa0);
+    if (isCharacter || llvm::isPrint(char(*at))) {
+      text.append(reinterpret_cast<const char *>(at), length);
+      at += length;
+    } else {
+      text += "\\x" + llvm::utohexstr(*at++, /*LowerCase=*/true, /*Width=*/2);
+    }
+  }
+  return text + (at < end ? "...'" : "'");
 }
 
 mlir::Type cleave::onnx_import::elementTypeOf(mlir::MLIRContext *context, int dataType) {

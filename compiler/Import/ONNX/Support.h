@@ -42,7 +42,8 @@ bool matchesAny(llvm::ArrayRef<std::string> patterns, llvm::StringRef name);
 
 // "[2, 3]"
 std::string formatShape(llvm::ArrayRef<int64_t> shape);
-// A name from the file, fit for a message: quoted, control characters replaced, cut at 80.
+// A name from the file, fit for one line of a message: quoted, UTF-8 as it is, other bytes and control characters
+// escaped as \xNN, cut at 80 bytes.
 std::string quote(llvm::StringRef name);
 
 // The element type of an ONNX data type (`onnx::TensorProto::DataType`); null when Cleave has none for it.

@@ -377,6 +377,93 @@ def wild_einsum():
     return model([node("Einsum", equation="ii...->\x7f")])
 
 
+# Names: each place that holds one, with each defect that it must not have. Protobuf's Python classes refuse to make such texts, so a
+# placeholder of the same length is replaced in the bytes.
+PLACEHOLDER = b"qqqqqqqqqq"
+NUL, LATIN, NEWLINE = b"qqqq\0qqqqq", b"qqqq\xffqqqqq", b"qqqq\nqqqqq"
+
+
+def named(place):
+    name = PLACEHOLDER.decode()
+    if place == "input":
+        return model([node("Relu", (name,))], inputs=[value(name, [2, 2])])
+    if place == "output":
+        return model([helper.make_node("Relu", ["x"], [name], name="a")], outputs=[value(name, [2, 2])])
+    if place == "inner value":
+        return model([helper.make_node("Relu", ["x"], [name], name="a"), node("Relu", (name,))])
+    if place == "initializer":
+        return model([node("Add", ("x", name))], initializers=[weight(name)])
+    if place == "node":
+        return model([helper.make_node("Relu", ["x"], ["y"], name=name)])
+    if place == "operator":
+        return model([helper.make_node(name, ["x"], ["y"], name="a")])
+    if place == "domain":
+        return model([helper.make_node("Relu", ["x"], ["y"], name="a", domain=name)])
+    if place == "attribute":
+        return model([helper.make_node("Relu", ["x"], ["y"], name="a", **{name: 1})])
+    if place == "dimension":
+        return model([node()], inputs=[value("x", [name, 2])])
+    if place == "subgraph":
+        inner = helper.make_graph([helper.make_node("Relu", ["x"], [name])], "inner", [], [value(name, [2, 2])])
+        return model([node("If", ("x",), then_branch=inner, else_branch=inner)])
+    body = helper.make_function("local", "f", [name], ["b"], [helper.make_node("Relu", [name], ["b"])], [helper.make_opsetid("", 17)])
+    return model([helper.make_node("f", ["x"], ["y"], domain="local")], functions=[body])
+
+
+PLACES = ["input", "output", "inner value", "initializer", "node", "operator", "domain", "attribute", "dimension", "subgraph", "function"]
+for where in PLACES:
+    for defect, said in ((NUL, r"'qqqq\x00qqqqq', which holds a NUL byte"), (LATIN, r"'qqqq\xffqqqqq', which is not valid UTF-8")):
+        CASES.append((f"name-{where.replace(' ', '-')}-{defect[4]:02x}",
+                      lambda where=where, defect=defect: named(where).SerializeToString().replace(PLACEHOLDER, defect), said))
+for where in ("operator", "domain", "attribute", "dimension"):
+    CASES.append((f"name-{where}-newline", lambda where=where: named(where).SerializeToString().replace(PLACEHOLDER, NEWLINE),
+                  r"'qqqq\x0aqqqqq', which holds a control character"))
+
+
+@case("the graph has the output 'y' twice")
+def output_declared_twice():
+    return model([node()], outputs=[value("y", [2, 2]), value("y", [2, 2])])
+
+
+@case("function 'f' has the input 'a' twice")
+def function_input_twice():
+    body = helper.make_function("local", "f", ["a", "a"], ["b"], [helper.make_node("Relu", ["a"], ["b"])], [helper.make_opsetid("", 17)])
+    return model([helper.make_node("f", ["x", "x"], ["y"], domain="local")], functions=[body])
+
+
+@case("has the attribute 'axis' twice")
+def attribute_twice():
+    twice = node("Softmax", axis=0)
+    twice.attribute.append(helper.make_attribute("axis", 1))
+    return model([twice])
+
+
+# Lists of axes: each operator that takes one, and the same axis twice, once counted from the end.
+def with_axes(op, axes, opset):
+    def numbers(name, values):
+        return onnx.numpy_helper.from_array(np.array(values, np.int64), name)
+    count = len(axes)
+    if op == "Pad":
+        return model([node(op, ("x", "p", "", "a"))], initializers=[numbers("p", [0] * 2 * count), numbers("a", axes)], opset=18)
+    if op == "Slice":
+        return model([node(op, ("x", "s", "e", "a"))], initializers=[numbers("s", [0] * count), numbers("e", [1] * count), numbers("a", axes)])
+    if op == "MeanVarianceNormalization":
+        return model([node(op, axes=axes)])
+    if opset < 18 and op.startswith("Reduce") and op != "ReduceSum":
+        return model([node(op, axes=axes)], opset=opset)
+    return model([node(op, ("x", "a"))], inputs=[value("x", [1, 1])], initializers=[numbers("a", axes)], opset=opset)
+
+
+REDUCTIONS = ["Sum", "Max", "Min", "Prod", "Mean", "SumSquare", "L1", "L2", "LogSum", "LogSumExp"]
+for operator in ["Pad", "Slice", "Squeeze", "Unsqueeze", "MeanVarianceNormalization", *("Reduce" + kind for kind in REDUCTIONS)]:
+    for version in (17, 18):
+        rank = 4 if operator == "Unsqueeze" else 2
+        for repeated in ([0, 0], [1, 1 - rank]):
+            CASES.append((f"axes-{operator}-{version}-{repeated[1]}",
+                          lambda operator=operator, repeated=repeated, version=version: with_axes(operator, repeated, version),
+                          f"({operator}): axis {repeated[0]} is given twice"))
+
+
 def run(name, make, expected):
     data = make()
     path = scratch / (name + ".onnx")
