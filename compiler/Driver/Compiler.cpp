@@ -361,8 +361,10 @@ llvm::Error Compilation::emit() {
   rt::PlanSummary summary = rt::summarize(*plan);
   if (llvm::Error error = checkMemoryLimit(rt::largestKind(summary), options))
     return error;
-  log << rt::printSummary(*plan, summary);
-  return options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
+  llvm::Error error = options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
+  if (!error)
+    log << rt::printSummary(*plan, summary); // reads as success: nothing can fail after it
+  return error;
 }
 
 llvm::Error Compilation::run() {
@@ -404,6 +406,12 @@ llvm::Error Compilation::run() {
 
 } // namespace
 
+// Notes and reports are shown once nothing can fail any more: a failed compilation says what failed, and nothing else.
 llvm::Error cleave::compile(const CompileOptions &options, llvm::raw_ostream &log) {
-  return Compilation(options, log).run();
+  std::string text;
+  llvm::raw_string_ostream kept(text);
+  llvm::Error error = Compilation(options, kept).run();
+  if (!error)
+    log << text;
+  return error;
 }

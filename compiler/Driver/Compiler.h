@@ -12,8 +12,8 @@
 
 namespace cleave {
 
-// Compiles as asked. Notes and the summary of what the plan needs go to `log`. On an error no output file is left;
-// diagnostics of MLIR passes are part of the error.
+// Compiles as asked. Notes and the summary of what the plan needs go to `log` after everything has succeeded. On an
+// error nothing is logged and no output file is left; diagnostics of MLIR passes are part of the error.
 llvm::Error compile(const CompileOptions &options, llvm::raw_ostream &log);
 
 } // namespace cleave
