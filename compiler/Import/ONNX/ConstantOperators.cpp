@@ -1,4 +1,5 @@
-// Operators whose result is known at import: Constant, ConstantOfShape, Shape, Size, Range, Identity, EyeLike.
+// Operators whose result is known at import: Constant, ConstantOfShape, Shape, Size, Range, Identity, EyeLike,
+// NonZero.
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 #include "compiler/Import/ONNX/TensorReader.h"
@@ -86,6 +87,25 @@ LogicalResult importRange(OpContext &op) {
   return op.result(std::move(result));
 }
 
+// How many elements are not zero decides the result's shape, so they must be known.
+LogicalResult importNonZero(OpContext &op) {
+  const Literal *x = op.literal(0);
+  if (!x || x->numElements() > Literal::kMaxElements)
+    return op.fail("its result's shape depends on the model's inputs, and every shape must be known at compile time");
+  std::vector<Shape> found;
+  int64_t at = 0;
+  forEachIndex(x->shape(), [&](llvm::ArrayRef<int64_t> index) {
+    if (x->isFloat() ? x->asReal(at) != 0 : x->asInt(at) != 0)
+      found.emplace_back(index);
+    ++at;
+  });
+  Literal result(op.emit.i64(), {x->rank(), int64_t(found.size())});
+  for (int64_t dim = 0; dim < x->rank(); ++dim)
+    for (const Shape &index : found)
+      result.push(index[size_t(dim)]);
+  return op.result(std::move(result));
+}
+
 // The name stands for the same thing: a state stays one, a known value stays known.
 LogicalResult importIdentity(OpContext &op) {
   Slot slot = op.environment().slot(op.inputName(0));
@@ -114,4 +134,5 @@ void cleave::onnx_import::addConstantOperators(OperatorTable &table) {
   table.add("Range", 13, importRange, 3, 3);
   table.add("Identity", 13, importIdentity, 1, 1, /*takesSequence=*/true);
   table.add("EyeLike", 13, importEyeLike, 1, 1);
+  table.add("NonZero", 13, importNonZero, 1, 1);
 }

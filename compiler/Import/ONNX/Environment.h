@@ -20,6 +20,12 @@ struct Slot {
   std::string symbol;                   // State
   std::vector<Slot> elements;           // Sequence
 
+  // Also a sequence of known tensors.
+  bool isKnown() const {
+    return kind == Kind::Known ||
+           (kind == Kind::Sequence && llvm::all_of(elements, [](const Slot &slot) { return slot.isKnown(); }));
+  }
+
   static Slot failed() { return of(Kind::Failed); }
   static Slot computed(Value value) {
     Slot slot = of(Kind::Computed);

@@ -13,8 +13,8 @@ Shape cleave::onnx_import::stridesOf(llvm::ArrayRef<int64_t> shape) {
   return strides;
 }
 
-// Calls `visit` with every index of the shape in row-major order. False when there are too many.
-static bool forEachIndex(llvm::ArrayRef<int64_t> shape, llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) {
+bool cleave::onnx_import::forEachIndex(llvm::ArrayRef<int64_t> shape,
+                                       llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) {
   auto count = countElements(shape);
   if (!count || *count > Literal::kMaxElements)
     return false;

@@ -14,6 +14,10 @@ namespace cleave::onnx_import {
 // Row-major strides, 0 in dimensions of size 1 so that broadcasting reads the same element again.
 Shape stridesOf(llvm::ArrayRef<int64_t> shape);
 
+// Calls `visit` with every index of the shape in row-major order. False when there are more than
+// Literal::kMaxElements.
+bool forEachIndex(llvm::ArrayRef<int64_t> shape, llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit);
+
 // Result element at `index` is operand element map(index). The base of all that only moves elements.
 std::optional<Literal> gatherElements(const Literal &operand, llvm::ArrayRef<int64_t> shape,
                                       llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> map);

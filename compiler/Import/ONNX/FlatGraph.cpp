@@ -33,27 +33,52 @@ static llvm::Error collectDefined(const onnx::GraphProto &graph, llvm::StringSet
   return llvm::Error::success();
 }
 
-static llvm::Error sortNodes(std::vector<FlatNode> &nodes, const llvm::StringSet<> &given) {
+// Names that a node's branches may take from around them; their own names are among these.
+static void addCaptured(const onnx::NodeProto &node, std::vector<std::string> &names) {
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    for (const onnx::NodeProto &inner : attribute.g().node()) {
+      names.insert(names.end(), inner.input().begin(), inner.input().end());
+      addCaptured(inner, names);
+    }
+    for (const auto &output : attribute.g().output())
+      names.push_back(output.name());
+  }
+}
+
+static llvm::Error sortNodes(std::vector<FlatNode> &nodes, const llvm::StringSet<> &given,
+                             llvm::function_ref<bool(llvm::StringRef)> isOuter) {
   llvm::StringMap<size_t> producer;
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const std::string &output : nodes[i].proto->output())
-      if (!output.empty() && (given.contains(output) || !producer.try_emplace(output, i).second))
+      if (!output.empty() && (given.contains(output) || isOuter(output) || !producer.try_emplace(output, i).second))
         return makeError(nodes[i].describe() + " defines " + quote(output) + ", which is defined already");
 
   std::vector<std::vector<size_t>> users(nodes.size());
   std::vector<size_t> missing(nodes.size(), 0);
   bool sorted = true;
+  auto depend = [&](size_t user, size_t on) {
+    sorted &= on < user;
+    users[on].push_back(user);
+    ++missing[user];
+  };
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const std::string &input : nodes[i].proto->input()) {
       if (input.empty() || given.contains(input))
         continue;
       auto it = producer.find(input);
+      if (it == producer.end() && isOuter(input))
+        continue;
       if (it == producer.end())
         return makeError(nodes[i].describe() + " reads " + quote(input) + ", which nothing defines");
-      sorted &= it->second < i;
-      users[it->second].push_back(i);
-      ++missing[i];
+      depend(i, it->second);
     }
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    std::vector<std::string> captured;
+    addCaptured(*nodes[i].proto, captured);
+    for (const std::string &name : captured)
+      if (auto it = producer.find(name); it != producer.end())
+        depend(i, it->second);
+  }
   // A file in a valid order keeps it: the import is then easy to compare with the file.
   if (sorted)
     return llvm::Error::success();
@@ -79,14 +104,15 @@ static llvm::Error sortNodes(std::vector<FlatNode> &nodes, const llvm::StringSet
   return llvm::Error::success();
 }
 
-llvm::Expected<FlatGraph> cleave::onnx_import::flattenGraph(const ModelFile &file) {
+llvm::Expected<FlatGraph> cleave::onnx_import::flattenGraph(const ModelFile &file, const onnx::GraphProto &from,
+                                                            llvm::function_ref<bool(llvm::StringRef)> isOuter) {
   FlatGraph graph;
   llvm::StringSet<> defined;
-  if (llvm::Error error = collectDefined(file.proto.graph(), defined))
+  if (llvm::Error error = collectDefined(from, defined))
     return error;
-  if (llvm::Error error = inlineFunctions(file, graph))
+  if (llvm::Error error = inlineFunctions(file, from, graph))
     return error;
-  if (llvm::Error error = sortNodes(graph.nodes, defined))
+  if (llvm::Error error = sortNodes(graph.nodes, defined, isOuter))
     return error;
   return graph;
 }

@@ -7,6 +7,8 @@
 
 #include "compiler/Import/ONNX/ModelFile.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <deque>
 
 namespace cleave::onnx_import {
@@ -25,11 +27,18 @@ struct FlatGraph {
   std::deque<onnx::NodeProto> inlined; // storage of the nodes that stem from functions
 };
 
-llvm::Expected<FlatGraph> flattenGraph(const ModelFile &file);
+// Of the model's graph, or of a branch, which reads the names around it, too.
+llvm::Expected<FlatGraph> flattenGraph(const ModelFile &file, const onnx::GraphProto &graph,
+                                       llvm::function_ref<bool(llvm::StringRef)> isOuter);
 
-// Appends the graph's nodes to `graph` with calls of model-local functions replaced by their bodies. A function that
+// An `If`. Only the importer knows which branch is taken.
+inline bool isConditional(const FlatNode &node) {
+  return node.proto->op_type() == "If" && canonicalDomain(node.proto->domain()).empty();
+}
+
+// Appends the nodes of `from` to `graph` with calls of model-local functions replaced by their bodies. A function that
 // calls itself, or calls nested deeper than 32, or more than a million nodes are errors.
-llvm::Error inlineFunctions(const ModelFile &file, FlatGraph &graph);
+llvm::Error inlineFunctions(const ModelFile &file, const onnx::GraphProto &from, FlatGraph &graph);
 
 } // namespace cleave::onnx_import
 

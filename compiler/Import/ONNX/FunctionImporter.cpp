@@ -1,6 +1,8 @@
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/CustomOperators.h"
+#include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/Loss.h"
+#include "compiler/Import/ONNX/TensorReader.h"
 #include "compiler/Support/Usage.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -24,10 +26,7 @@ public:
       environment_.define(name, slot);
     for (auto [port, argument] : llvm::zip(job_.signature.inputs, function_.getArguments()))
       environment_.define(port.name, Slot::computed(argument));
-    for (const FlatNode &node : job_.graph.nodes)
-      if (failed(importNode(node)))
-        for (const std::string &output : node.proto->output())
-          environment_.define(output, Slot::failed());
+    importNodes(job_.graph);
     finish();
     return function_;
   }
@@ -55,6 +54,65 @@ private:
     return attributes;
   }
 
+  void importNodes(const FlatGraph &graph) {
+    for (const FlatNode &node : graph.nodes)
+      if (failed(isConditional(node) ? importConditional(node) : importNode(node)))
+        for (const std::string &output : node.proto->output())
+          environment_.define(output, Slot::failed());
+  }
+
+  // The branch that a known condition takes stands in the node's place.
+  LogicalResult importConditional(const FlatNode &node) {
+    OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
+    if (failed(checkInputs(node, {nullptr, 1, 1}, op)))
+      return failure();
+    const Literal *condition = op.literal(0);
+    if (!condition || condition->numElements() != 1)
+      return op.fail("its condition depends on the model's inputs, and a static plan takes no branches; export with "
+                     "fixed shapes and without data-dependent branches");
+    const onnx::AttributeProto *branch = op.attribute(condition->asInt(0) ? "then_branch" : "else_branch");
+    if (!branch || !branch->has_g() || branch->g().output_size() < node.proto->output_size())
+      return op.fail("the branch that it takes is missing, or has fewer outputs than the node");
+    auto isOuter = [&](llvm::StringRef name) { return environment_.slot(name).kind != Slot::Kind::Absent; };
+    auto graph = flattenGraph(job_.file, branch->g(), isOuter);
+    if (!graph)
+      return op.fail("in the branch that it takes: " + llvm::toString(graph.takeError()));
+    ErrorList unknown;
+    reportUnknownOperators(*graph, unknown);
+    if (!unknown.empty())
+      return op.fail("in the branch that it takes: " + llvm::toString(unknown.take()));
+    if (failed(defineBranchInitializers(op, branch->g())))
+      return failure();
+    importNodes(*graph);
+    std::vector<Slot> results;
+    for (const auto &output : branch->g().output()) {
+      results.push_back(environment_.slot(output.name()));
+      if (results.back().kind == Slot::Kind::Absent)
+        return op.fail("output " + quote(output.name()) + " of its branch is defined by no node");
+    }
+    // The branch's names end with it: another branch may have the same.
+    for (const onnx::TensorProto &tensor : branch->g().initializer())
+      environment_.define(tensor.name(), Slot());
+    for (const FlatNode &inner : graph->nodes)
+      for (const std::string &output : inner.proto->output())
+        environment_.define(output, Slot());
+    for (int i = 0; i < node.proto->output_size(); ++i)
+      op.define(size_t(i), std::move(results[size_t(i)]));
+    return success();
+  }
+
+  LogicalResult defineBranchInitializers(OpContext &op, const onnx::GraphProto &branch) {
+    ExternalData none{""};
+    TensorReader reader(emit_.context(), none);
+    for (const onnx::TensorProto &tensor : branch.initializer()) {
+      auto value = reader.readLiteral(tensor);
+      if (!value)
+        return op.fail("initializer " + quote(tensor.name()) + " of its branch: " + llvm::toString(value.takeError()));
+      environment_.define(tensor.name(), Slot::literal(std::move(*value)));
+    }
+    return success();
+  }
+
   // Failure without a message: the node depends on one that failed, or its operator is not known; both are reported
   // already.
   LogicalResult importNode(const FlatNode &node) {
@@ -66,7 +124,35 @@ private:
     OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
     if (failed(checkInputs(node, custom ? OperatorEntry{nullptr, custom->minInputs, custom->maxInputs} : *entry, op)))
       return failure();
-    return custom ? importCustomNode(*custom, op) : entry->handler(op);
+    mlir::Block *block = emit_.builder.getInsertionBlock();
+    mlir::Operation *last = block->empty() ? nullptr : &block->back();
+    if (failed(custom ? importCustomNode(*custom, op) : entry->handler(op)))
+      return failure();
+    foldNode(node, last ? last->getNextNode() : block->empty() ? nullptr : &block->front());
+    return success();
+  }
+
+  // A node whose inputs are known has known results: the ops from `first` on, which its handler made, are computed.
+  void foldNode(const FlatNode &node, mlir::Operation *first) {
+    auto isKnown = [&](const std::string &name) { return name.empty() || environment_.slot(name).isKnown(); };
+    if (!llvm::all_of(node.proto->input(), isKnown) || llvm::all_of(node.proto->output(), isKnown))
+      return;
+    for (const std::string &input : node.proto->input())
+      for (const Slot &part : parts(environment_.slot(input)))
+        if (part.value)
+          interpreter_.define(part.value, *part.known);
+    for (mlir::Operation *op = first; op; op = op->getNextNode())
+      interpreter_.visit(op);
+    for (const std::string &output : node.proto->output())
+      for (Slot &part : parts(environment_.slot(output)))
+        if (part.kind == Slot::Kind::Computed)
+          if (auto value = interpreter_.find(part.value))
+            part = Slot::literal(std::move(*value));
+    interpreter_.clear();
+  }
+
+  static llvm::MutableArrayRef<Slot> parts(Slot &slot) {
+    return slot.kind == Slot::Kind::Sequence ? llvm::MutableArrayRef<Slot>(slot.elements) : slot;
   }
 
   LogicalResult checkInputs(const FlatNode &node, const OperatorEntry &entry, OpContext &op) {
@@ -176,6 +262,7 @@ private:
   mlir::func::FuncOp function_;
   Emitter emit_;
   Environment environment_;
+  Interpreter interpreter_;
   int64_t nextSite_ = 0;
 };
 

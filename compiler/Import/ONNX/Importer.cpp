@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Duplicates.h"
 #include "compiler/Import/ONNX/Emitter.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
+#include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/Roles.h"
 #include "compiler/Support/Usage.h"
 
@@ -94,7 +95,7 @@ static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &note
 
 static llvm::Error importGraph(const ModelFile &file, const ImportOptions &options, TensorReader &reader,
                                ImportedModel &model) {
-  auto graph = flattenGraph(file);
+  auto graph = flattenGraph(file, file.proto.graph(), [](llvm::StringRef) { return false; });
   if (!graph)
     return graph.takeError();
   ErrorList errors;
@@ -138,6 +139,7 @@ llvm::Expected<ImportedModel> cleave::importONNXFromMemory(mlir::MLIRContext &co
   if (!file)
     return file.takeError();
   ImportedModel model;
+  Interpreter::loadDialects(context);
   mlir::OpBuilder builder(&context);
   model.module = mlir::ModuleOp::create(builder.getUnknownLoc());
   (*model.module)->setAttr("cleave.level", builder.getStringAttr("model"));

@@ -15,11 +15,11 @@ class Inliner {
 public:
   Inliner(const ModelFile &file, FlatGraph &graph) : file_(file), graph_(graph) {}
 
-  llvm::Error run() {
+  llvm::Error run(const onnx::GraphProto &from) {
     for (const onnx::FunctionProto &function : file_.proto.functions())
       if (!functions_.try_emplace(key(function.domain(), function.name()), &function).second)
         return makeError("function " + quote(function.name()) + " is defined twice");
-    for (const onnx::NodeProto &node : file_.proto.graph().node())
+    for (const onnx::NodeProto &node : from.node())
       if (llvm::Error error = add(node, file_.opsets))
         return error;
     return llvm::Error::success();
@@ -116,6 +116,7 @@ private:
 
 } // namespace
 
-llvm::Error cleave::onnx_import::inlineFunctions(const ModelFile &file, FlatGraph &graph) {
-  return Inliner(file, graph).run();
+llvm::Error cleave::onnx_import::inlineFunctions(const ModelFile &file, const onnx::GraphProto &from,
+                                                 FlatGraph &graph) {
+  return Inliner(file, graph).run(from);
 }
