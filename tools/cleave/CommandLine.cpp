@@ -94,8 +94,11 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(training)->type_name("KIND[,k=v]")->capture_default_str();
   app.add_option("--param-group", o.paramGroups, "own lr_scale and weight_decay for parameters by name (globs); the first that matches counts")
       ->group(training)->type_name("PATTERN:k=v");
-  app.add_option("--freeze", o.freeze, "parameters that stay as they are (globs)")->group(training)->type_name("PATTERN");
-  app.add_option("--buffers", o.buffers, "initializers that are state, not parameters (globs)")->group(training)->type_name("PATTERN");
+  app.add_option("--freeze", o.freeze, "parameters that stay as they are: names or globs, separated by commas")
+      ->delimiter(',')->group(training)->type_name("PATTERN");
+  app.add_option("--buffers", o.buffers, "initializers that are state and not trained: names or globs, separated by commas\n"
+                 "(a file of torch.onnx.export(dynamo=True) says itself which they are)")
+      ->delimiter(',')->group(training)->type_name("PATTERN");
   app.add_option("--tie", o.tie, "join two parameters of equal (or transposed) values under the first's name; compile reports such pairs")
       ->group(training)->type_name("KEPT=TIED");
   app.add_option("--loss-average", o.lossAverage, "global: by the global batch's count; rank: PyTorch DDP's mean of means")

@@ -38,8 +38,38 @@ static bool isTranspose(const WeightTensor &a, const WeightTensor &b, size_t wid
   return true;
 }
 
+llvm::StringSet<> cleave::onnx_import::embeddingTables(const FlatGraph &graph) {
+  llvm::StringMap<llvm::StringRef> aliases; // exporters write an Identity for a second name
+  llvm::StringSet<> tables;
+  for (const FlatNode &node : graph.nodes) {
+    if (node.proto->op_type() == "Identity" && node.proto->input_size() == 1 && node.proto->output_size() == 1)
+      aliases[node.proto->output(0)] = node.proto->input(0);
+    if (node.proto->op_type() != "Gather" || node.proto->input_size() == 0)
+      continue;
+    llvm::StringRef name = node.proto->input(0);
+    for (auto it = aliases.find(name); it != aliases.end(); it = aliases.find(name))
+      name = it->second;
+    tables.insert(name);
+  }
+  return tables;
+}
+
+// "layers.0.weight" and "layers.1.weight": names of two layers of a stack.
+static bool differInNumbersOnly(llvm::StringRef a, llvm::StringRef b) {
+  auto shape = [](llvm::StringRef name) {
+    std::string text;
+    for (char c : name)
+      if (!llvm::isDigit(c))
+        text += c;
+      else if (!llvm::StringRef(text).ends_with("#"))
+        text += '#';
+    return text;
+  };
+  return shape(a) == shape(b);
+}
+
 void cleave::onnx_import::noteDuplicates(const WeightMap &weights, llvm::ArrayRef<std::string> parameters,
-                                         std::vector<std::string> &notes) {
+                                         const llvm::StringSet<> &tables, std::vector<std::string> &notes) {
   std::map<std::pair<uint64_t, size_t>, std::vector<std::string>> seen; // (fingerprint, bytes) -> names
   std::vector<std::string> pairs, tellings;
   for (const std::string &name : parameters) {
@@ -47,12 +77,14 @@ void cleave::onnx_import::noteDuplicates(const WeightMap &weights, llvm::ArrayRe
     if (!tensor)
       continue;
     size_t width = size_t(elementBytes(tensor->type.getElementType()));
-    if (isRepeated(tensor->bytes, width))
+    if (tensor->type.getRank() != 2 || isRepeated(tensor->bytes, width))
       continue;
     auto &others = seen[{fingerprint(tensor->bytes, width), tensor->bytes.size()}];
     for (const std::string &other : others) {
       const WeightTensor &first = *weights.find(other);
       bool equal = first.type == tensor->type && first.bytes == tensor->bytes;
+      if (equal && ((!tables.contains(name) && !tables.contains(other)) || differInNumbersOnly(name, other)))
+        continue;
       if (!equal &&
           !(first.type.getElementType() == tensor->type.getElementType() && isTranspose(first, *tensor, width)))
         continue;
@@ -64,7 +96,6 @@ void cleave::onnx_import::noteDuplicates(const WeightMap &weights, llvm::ArrayRe
     }
     others.push_back(name);
   }
-  // So many are copies that begin alike, as a stack of one layer's.
   constexpr size_t kFew = 2;
   if (pairs.size() > kFew)
     notes.push_back(std::to_string(pairs.size()) +

@@ -1,8 +1,10 @@
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Import/ONNX/Duplicates.h"
 #include "compiler/Import/ONNX/Emitter.h"
+#include "compiler/Import/ONNX/ExportNotes.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Interpreter.h"
+#include "compiler/Import/ONNX/ProbableBuffers.h"
 #include "compiler/Import/ONNX/Roles.h"
 #include "compiler/Support/Usage.h"
 
@@ -51,16 +53,6 @@ static llvm::Error verifyModule(mlir::ModuleOp module) {
   return errors.take();
 }
 
-// A graph whose batch norm is in inference form, and whose dropout is gone with it, trains, but not as its author
-// meant. One without either (most language models) says nothing about its form.
-static void noteTrainingForm(const FlatGraph &graph, std::vector<std::string> &notes) {
-  auto has = [&](llvm::StringRef type) {
-    return llvm::any_of(graph.nodes, [&](const FlatNode &node) { return node.proto->op_type() == type; });
-  };
-  if (has("BatchNormalization") && !has("Dropout"))
-    notes.push_back("the graph has no Dropout; if the model has, export it in training form (examples/export)");
-}
-
 static void removeUnused(llvm::ArrayRef<std::string> names, WeightMap &weights, std::vector<std::string> &notes) {
   weights.filter([&](llvm::StringRef name) { return !llvm::is_contained(names, name); });
   if (!names.empty())
@@ -75,14 +67,27 @@ static std::vector<std::string> parameterNames(mlir::ModuleOp module) {
   return names;
 }
 
-// A factor such as 0.5 in the file is a parameter to us as long as nobody says otherwise.
-static void noteScalarParameters(mlir::ModuleOp module, std::vector<std::string> &notes) {
-  std::vector<std::string> names;
-  for (StateOp state : module.getOps<StateOp>())
-    if (state.getRole() == Role::Parameter && !state.getFrozen() && state.getTensorType().getNumElements() == 1)
-      names.push_back(llvm::cast<SegmentAttr>(state.getSegments()[0]).getName().str());
-  if (!names.empty())
-    notes.push_back("parameters of one element, which are trained too: " + llvm::join(names, ", ") +
+// Parameters that may not be meant to be trained, of which the file does not say that they are parameters: those that
+// are probably buffers, and factors such as 0.5.
+static void noteDoubtfulParameters(mlir::ModuleOp module, const WeightMap &weights, const ExportSignature &signature,
+                                   std::vector<std::string> &notes) {
+  std::vector<std::string> names, scalars;
+  llvm::StringSet<> isScalar;
+  for (StateOp state : module.getOps<StateOp>()) {
+    std::string name = llvm::cast<SegmentAttr>(state.getSegments()[0]).getName().str();
+    if (state.getRole() != Role::Parameter || state.getFrozen() ||
+        signature.kindOf(name) == ExportSignature::Kind::Parameter)
+      continue;
+    names.push_back(name);
+    if (state.getTensorType().getNumElements() == 1)
+      isScalar.insert(name);
+  }
+  std::vector<std::string> buffers = noteProbableBuffers(weights, names, notes);
+  for (const std::string &name : names)
+    if (isScalar.contains(name) && !llvm::is_contained(buffers, name))
+      scalars.push_back(name);
+  if (!scalars.empty())
+    notes.push_back("parameters of one element, which are trained too: " + listNames(scalars, 8) +
                     "; keep one as it is with --freeze NAME");
 }
 
@@ -103,7 +108,9 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   mlir::ModuleOp module = *model.module;
   Signature signature = bindSignature(module.getContext(), file, options, errors);
   mlir::SymbolTable symbols(module);
-  NamedSlots tensors = importInitializers(file, *graph, options, reader, symbols, model.weights, model.notes, errors);
+  ExportSignature exported = readExportSignature(file.proto);
+  NamedSlots tensors =
+      importInitializers(file, *graph, exported, options, reader, symbols, model.weights, model.notes, errors);
   if (!errors.empty())
     return errors.take();
 
@@ -126,10 +133,10 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   removeUnused(refineRoles(module, function), model.weights, model.notes);
   noteNewerOpset(file, model.notes);
   if (options.train) {
-    noteTrainingForm(*graph, model.notes);
-    noteScalarParameters(module, model.notes);
+    noteExport(file, *graph, exported, model.notes);
+    noteDoubtfulParameters(module, model.weights, exported, model.notes);
+    noteDuplicates(model.weights, parameterNames(module), embeddingTables(*graph), model.notes);
   }
-  noteDuplicates(model.weights, parameterNames(module), model.notes);
   return llvm::Error::success();
 }
 

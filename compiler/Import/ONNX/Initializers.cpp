@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/Initializers.h"
+#include "compiler/Import/ONNX/ExportNotes.h"
 #include "compiler/Import/ONNX/States.h"
 #include "compiler/Support/NamePatterns.h"
 
@@ -7,17 +8,6 @@
 
 using namespace cleave;
 using namespace cleave::onnx_import;
-
-// Exporters lift scalar constants of the code into initializers under names of their own making. A parameter is named
-// after an attribute of a module.
-static bool isExporterName(llvm::StringRef name) {
-  llvm::StringRef rest = name;
-  if (rest.consume_front("val_"))
-    return !rest.empty() && llvm::all_of(rest, llvm::isDigit);
-  return name.contains("::") || name.contains('/') || name.starts_with("scalar_tensor") ||
-         name.starts_with("_to_copy") || name.starts_with("lift_fresh") || name.starts_with("_inlined_") ||
-         name.starts_with("const_");
-}
 
 // Inputs 3 and 4 of BatchNormalization: running mean and variance.
 static llvm::StringSet<> runningStatistics(const FlatGraph &graph) {
@@ -30,10 +20,15 @@ static llvm::StringSet<> runningStatistics(const FlatGraph &graph) {
 }
 
 NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const FlatGraph &graph,
-                                                   const ImportOptions &options, TensorReader &reader,
-                                                   mlir::SymbolTable &symbols, WeightMap &weights,
-                                                   std::vector<std::string> &notes, ErrorList &errors) {
+                                                   const ExportSignature &signature, const ImportOptions &options,
+                                                   TensorReader &reader, mlir::SymbolTable &symbols,
+                                                   WeightMap &weights, std::vector<std::string> &notes,
+                                                   ErrorList &errors) {
+  using Kind = ExportSignature::Kind;
   NamedSlots slots;
+  // A tensor that the exporter has made may be a parameter in another form, if one is missing.
+  Kind made = signature.isPresent && changedParameters(file.proto.graph(), signature).empty() ? Kind::Buffer
+                                                                                               : Kind::Unknown;
   llvm::StringSet<> statistics = runningStatistics(graph);
   std::vector<std::string> taken, names;
   auto buffers = NamePatterns::parse("--buffers", options.buffers);
@@ -48,15 +43,17 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
       continue;
     }
     bool real = llvm::isa<mlir::FloatType>(weight->type.getElementType());
-    bool scalar = weight->type.getNumElements() == 1 && isExporterName(tensor.name());
+    Kind kind = signature.kindOf(tensor.name());
+    bool scalar = weight->type.getNumElements() == 1 && isExporterName(tensor.name()) && kind == Kind::Unknown;
     if (real ? scalar : int64_t(weight->bytes.size()) <= kMaxConstantBytes) {
-      if (real)
+      if (real && !signature.isPresent) // which says so itself
         taken.push_back(tensor.name());
       slots.emplace_back(tensor.name(), Slot::literal(Literal::fromBytes(weight->type, weight->bytes)));
       continue;
     }
     names.push_back(tensor.name());
-    bool buffer = buffers->match(tensor.name()) || statistics.contains(tensor.name());
+    bool buffer = buffers->match(tensor.name()) || statistics.contains(tensor.name()) ||
+                  (kind == Kind::Unknown ? made : kind) == Kind::Buffer;
     Role role = !real ? Role::Constant : buffer ? Role::Buffer : Role::Parameter;
     bool frozen = role == Role::Parameter && matchesAny(options.freeze, tensor.name());
     weights.insert(tensor.name(), *weight);
@@ -68,6 +65,6 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
   if (llvm::Error error = buffers->checkUsed(names, "initializers"))
     errors.add(std::move(error));
   if (!taken.empty())
-    notes.push_back("taken as constants, not parameters: " + llvm::join(taken, ", "));
+    notes.push_back("taken as constants, not parameters: " + listNames(taken, 8));
   return slots;
 }

@@ -8,6 +8,7 @@
 
 #include "compiler/Import/ONNX/Environment.h"
 #include "compiler/Import/ONNX/FlatGraph.h"
+#include "compiler/Import/ONNX/ExportSignature.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Import/ONNX/TensorReader.h"
 
@@ -16,10 +17,11 @@ namespace cleave::onnx_import {
 // What the graph's named tensors are, before any function is imported.
 using NamedSlots = std::vector<std::pair<std::string, Slot>>;
 
-// Declares states in `module` and enters their bytes into `weights`. Errors are collected.
-NamedSlots importInitializers(const ModelFile &file, const FlatGraph &graph, const ImportOptions &options,
-                              TensorReader &reader, mlir::SymbolTable &symbols, WeightMap &weights,
-                              std::vector<std::string> &notes, ErrorList &errors);
+// Declares states in `module` and enters their bytes into `weights`. Errors are collected. What the file's signature
+// calls a parameter is one; what it calls a buffer, or does not know of, is none.
+NamedSlots importInitializers(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature,
+                              const ImportOptions &options, TensorReader &reader, mlir::SymbolTable &symbols,
+                              WeightMap &weights, std::vector<std::string> &notes, ErrorList &errors);
 
 } // namespace cleave::onnx_import
 

@@ -1,0 +1,28 @@
+// Parameters that are probably buffers of the module: a TorchScript file does not tell `register_buffer` from a
+// parameter, and what is no parameter must not be trained.
+//
+// A tensor counts as one by its name (mean, inv_freq, embed_scale: names that modules of the field use for nothing else)
+// or by its values (a table of sines and cosines, an arithmetic or geometric sequence, a mask, a list of integers),
+// never by its shape alone. Learned weights have such values only by chance.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_PROBABLEBUFFERS_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_PROBABLEBUFFERS_H
+
+#include "compiler/Import/ONNX/Literal.h"
+#include "compiler/Import/ONNX/Weights.h"
+
+namespace cleave::onnx_import {
+
+// Why the tensor is probably a buffer: "name", "sinusoidal table", ...; empty if it is not.
+llvm::StringRef reasonForBuffer(llvm::StringRef name, const WeightTensor &tensor);
+
+// The shortest list of patterns for --buffers that matches `chosen` and no other of `all`: names, or `*.leaf` where
+// three or more share the last part of their name.
+std::string patternsFor(llvm::ArrayRef<std::string> chosen, llvm::ArrayRef<std::string> all);
+
+// One note about those of `parameters`; their names.
+std::vector<std::string> noteProbableBuffers(const WeightMap &weights, llvm::ArrayRef<std::string> parameters,
+                                             std::vector<std::string> &notes);
+
+} // namespace cleave::onnx_import
+
+#endif

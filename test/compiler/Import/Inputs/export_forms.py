@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""What the importer says about recorded exports (exports/record.py): export_forms.py IMPORTER. For each file the notes that must be there,
+as texts that they contain, and what is trained. No other note may be there: a false alarm fails."""
+import pathlib
+import re
+import subprocess
+import sys
+
+importer = sys.argv[1]
+folder = pathlib.Path(__file__).parent / "exports"
+# Per file: texts of its notes, in any order.
+NOTES = {
+    "norm.torchscript-default": ["batch normalization is folded"],
+    "norm.torchscript-unfolded": ["tensors are merged with others"],
+    "norm.torchscript-named": [],
+    "norm.torchscript-training": [],
+    "norm.dynamo-default": ["parameters are folded or merged"],
+    "norm.dynamo-unfolded": ["call model.train() before the export"],
+    "norm.dynamo-optimized": ["parameters are folded or merged"],
+    "norm.dynamo-training": [],
+    "norm-dropout.torchscript-default": ["batch normalization is folded"],
+    "norm-dropout.torchscript-unfolded": ["tensors are merged with others"],
+    "norm-dropout.torchscript-named": [],
+    "norm-dropout.torchscript-training": [],
+    "norm-dropout.dynamo-default": ["parameters are folded or merged"],
+    "norm-dropout.dynamo-unfolded": ["call model.train() before the export"],
+    "norm-dropout.dynamo-optimized": ["parameters are folded or merged"],
+    "norm-dropout.dynamo-training": [],
+    "buffers.torchscript-default": ["probably a buffer", "model.gain", "transposed or folded"],
+    "buffers.torchscript-unfolded": ["probably a buffer", "model.gain"],
+    "buffers.torchscript-named": ["probably a buffer", "model.gain", "transposed or folded"],
+    "buffers.torchscript-training": ["probably a buffer", "model.gain"],
+    "buffers.dynamo-default": ["1 of 3 parameters are folded or merged"],
+    "buffers.dynamo-unfolded": [],
+    "buffers.dynamo-optimized": ["1 of 3 parameters are folded or merged"],
+    "buffers.dynamo-training": [],
+    "tied.torchscript-default": ["tensors are merged with others of equal values", "--tie 'model.embedding.weight=onnx::"],
+    "tied.torchscript-unfolded": ["tensors are merged with others of equal values"],
+    "tied.torchscript-named": ["transposed or folded", "--tie 'model.embedding.weight=onnx::"],
+    "tied.torchscript-training": [],
+    "tied.dynamo-default": ["parameters are folded or merged", "--tie 'model.head.weight=val_"],
+    "tied.dynamo-unfolded": [],
+    "tied.dynamo-optimized": ["parameters are folded or merged", "--tie 'model.head.weight=val_"],
+    "tied.dynamo-training": [],
+}
+
+
+def run(path, *options):
+    result = subprocess.run([importer, path, "--train", "--loss-output", "loss", "--dim", "batch=2", "--notes", *options], capture_output=True,
+                            text=True, timeout=60)
+    if result.returncode:
+        return [], set(), result.stderr.strip()
+    notes = [line[len("note: "):] for line in result.stdout.splitlines() if line.startswith("note: ")]
+    trained = set(re.findall(r'role<parameter>.*?#cleave.segment<"([^"]*)"', result.stdout))
+    return notes, trained, ""
+
+
+failures = []
+for name, expected in NOTES.items():
+    notes, trained, error = run(folder / f"{name}.onnx")
+    module = name.split(".")[0]
+    left = [note for note in notes if not any(text in note for text in expected)]
+    missing = [text for text in expected if not any(text in note for note in notes)]
+    if error or left or missing:
+        failures.append(f"{name}: {error} missing {missing}, more than expected {left}")
+    if any("\n" in note or len(note) > 400 for note in notes):
+        failures.append(f"{name}: a note is long: {notes}")
+    if module == "buffers" and name.endswith(("training", "unfolded")):
+        if "torchscript" in name:
+            given = [re.search(r"--buffers (\S+)", note).group(1) for note in notes if "--buffers" in note]
+            _, trained, error = run(folder / f"{name}.onnx", "--buffers", given[0].strip("'") if given else "")
+        if error or trained != {"model.gain", "model.fc.weight", "model.fc.bias"}:
+            failures.append(f"{name}: {error} trains {sorted(trained)}")
+    if name.endswith(("dynamo-training", "torchscript-training")) and any("running" in state or "buffer" in state for state in trained):
+        failures.append(f"{name}: trains {sorted(trained)}")
+print("\n".join("FAILED " + failure for failure in failures))
+print(f"{len(NOTES)} files, {len(failures)} failures")
+sys.exit(bool(failures))
