@@ -2,51 +2,84 @@
 
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Support/Error.h"
+#include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/PlanReader.h"
 
 #include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/Endian.h"
 
 using namespace cleave;
 
+using llvm::object::ObjectFile;
+
 namespace {
 
-// The bytes of the plan within a file.
-llvm::Expected<llvm::StringRef> findPlan(llvm::MemoryBufferRef file) {
-  llvm::StringRef bytes = file.getBuffer();
-  if (bytes.size() >= 8 && bytes.substr(4, 4) == rt::fb::PlanIdentifier())
-    return bytes;
-  auto object = llvm::object::ObjectFile::createObjectFile(file);
-  if (!object) {
-    llvm::consumeError(object.takeError());
-    return makeError(file.getBufferIdentifier() + ": neither a plan nor a program that `cleave compile` wrote");
-  }
-  for (const llvm::object::SectionRef &section : (*object)->sections()) {
+bool isPlan(llvm::StringRef bytes) { return bytes.size() >= 8 && bytes.substr(4, 4) == rt::fb::PlanIdentifier(); }
+
+// The bytes of a section; none where there is no section of that name.
+llvm::Expected<std::optional<llvm::StringRef>> findSection(const ObjectFile &object, llvm::StringRef wanted) {
+  for (const llvm::object::SectionRef &section : object.sections()) {
     llvm::Expected<llvm::StringRef> name = section.getName();
     if (!name) {
       llvm::consumeError(name.takeError());
       continue;
     }
-    if (*name == planSection)
-      return section.getContents();
+    if (*name != wanted)
+      continue;
+    auto contents = section.getContents();
+    if (!contents)
+      return contents.takeError();
+    return *contents;
   }
-  return makeError(file.getBufferIdentifier() + ": has no section '" + planSection +
-                   "'; expected a program that `cleave compile` wrote");
+  return std::nullopt;
+}
+
+// One number for each kernel of the plan, as ModelObject wrote them.
+std::vector<uint64_t> factsOf(llvm::StringRef bytes) {
+  std::vector<uint64_t> facts(bytes.size() / sizeof(uint64_t));
+  for (size_t i = 0; i < facts.size(); ++i)
+    facts[i] = llvm::support::endian::read64le(bytes.data() + i * sizeof(uint64_t));
+  return facts;
 }
 
 } // namespace
+
+llvm::Error Artefact::read(llvm::StringRef plan, llvm::StringRef path) {
+  // The copy is aligned as the plan's reader wants it, wherever the section lay in the file.
+  bytes_ = llvm::MemoryBuffer::getMemBufferCopy(plan, path);
+  if (rt::Status status = rt::openPlan(bytes_->getBufferStart(), bytes_->getBufferSize(), &plan_); !status.isOk())
+    return makeError(path + ": " + status.message());
+  return llvm::Error::success();
+}
 
 llvm::Expected<Artefact> Artefact::open(llvm::StringRef path) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)
     return makeError(path + ": " + file.getError().message());
-  auto bytes = findPlan(**file);
-  if (!bytes)
-    return bytes.takeError();
   Artefact artefact;
-  // The copy is aligned as the plan's reader wants it, wherever the section lay in the file.
-  artefact.bytes_ = llvm::MemoryBuffer::getMemBufferCopy(*bytes, path);
-  const llvm::MemoryBuffer &copy = *artefact.bytes_;
-  if (rt::Status status = rt::openPlan(copy.getBufferStart(), copy.getBufferSize(), &artefact.plan_); !status.isOk())
+  if (isPlan((*file)->getBuffer())) {
+    if (llvm::Error error = artefact.read((*file)->getBuffer(), path))
+      return error;
+    return artefact;
+  }
+  auto object = ObjectFile::createObjectFile(**file);
+  if (!object) {
+    llvm::consumeError(object.takeError());
+    return makeError(path + ": neither a plan nor a program that `cleave compile` wrote");
+  }
+  auto plan = findSection(**object, planSection);
+  if (!plan)
+    return plan.takeError();
+  if (!*plan)
+    return makeError(path + ": has no section '" + planSection + "'; expected a program that `cleave compile` wrote");
+  if (llvm::Error error = artefact.read(**plan, path))
+    return error;
+  auto facts = findSection(**object, factsSection);
+  if (!facts)
+    return facts.takeError();
+  std::vector<uint64_t> ofCode = factsOf(facts->value_or(""));
+  if (rt::Status status = rt::checkFacts(artefact.plan(), ofCode.data(), ofCode.size()); !status.isOk())
     return makeError(path + ": " + status.message());
+  artefact.hasCode_ = true;
   return artefact;
 }

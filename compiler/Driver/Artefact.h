@@ -19,10 +19,15 @@ public:
   static llvm::Expected<Artefact> open(llvm::StringRef path);
 
   const rt::fb::Plan &plan() const { return *plan_; }
+  // Whether the file has machine code beside the plan. open() has compared the plan's facts with it (KernelFacts.h).
+  bool hasCode() const { return hasCode_; }
 
 private:
+  llvm::Error read(llvm::StringRef plan, llvm::StringRef path);
+
   std::unique_ptr<llvm::MemoryBuffer> bytes_; // of the plan alone, aligned
   const rt::fb::Plan *plan_ = nullptr;
+  bool hasCode_ = false;
 };
 
 } // namespace cleave

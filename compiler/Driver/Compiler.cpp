@@ -1,5 +1,6 @@
 #include "compiler/Driver/Compiler.h"
 
+#include "compiler/Codegen/Host/GraphFacts.h"
 #include "compiler/Codegen/Host/HostCodegen.h"
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Driver/Batch.h"
@@ -324,8 +325,14 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   for (const rt::fb::Plan *kind : rt::kindsOf(plan)) // in the order of rt::firstKernel
     for (size_t i = 0; i < rt::lengthOf(kind->kernels()); ++i) {
       const rt::fb::Kernel *kernel = kind->kernels()->Get(i);
-      data.kernels.push_back(kernel->kind() == rt::fb::KernelKind::generated ? codegen.prefix + kernel->name()->str()
-                                                                             : "");
+      bool isGenerated = kernel->kind() == rt::fb::KernelKind::generated;
+      data.kernels.push_back(isGenerated ? codegen.prefix + kernel->name()->str() : "");
+      data.facts.push_back(isGenerated ? kernel->facts() : 0);
+      if (!isGenerated)
+        continue;
+      std::string why = disagreement(code->facts[kernel->name()->str()], rt::KernelFacts::of(*kernel));
+      if (!why.empty())
+        return makeError("the code of kernel '" + kernel->name()->str() + "' has " + why);
     }
   auto object = emitModelObject(data);
   if (!object)

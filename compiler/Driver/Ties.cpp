@@ -1,6 +1,6 @@
 #include "compiler/Driver/Ties.h"
 
-#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Support/WireType.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/States.h"
 #include "runtime/state/FloatConversion.h"
@@ -15,13 +15,13 @@ using namespace cleave;
 namespace {
 
 bool isFloating(const WeightTensor &tensor) {
-  std::optional<rt::fb::DType> type = plan::wireType(tensor.type.getElementType());
+  std::optional<rt::fb::DType> type = wireType(tensor.type.getElementType());
   return type && rt::isFloating(rt::elementType(*type));
 }
 
 std::vector<double> valuesOf(const WeightTensor &tensor) {
   std::vector<double> values(static_cast<size_t>(tensor.type.getNumElements()));
-  rt::convertElements(rt::elementType(*plan::wireType(tensor.type.getElementType())),
+  rt::convertElements(rt::elementType(*wireType(tensor.type.getElementType())),
                       reinterpret_cast<const std::byte *>(tensor.bytes.data()), rt::ElementType::f64,
                       reinterpret_cast<std::byte *>(values.data()), values.size());
   return values;

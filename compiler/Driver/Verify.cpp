@@ -1,16 +1,41 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
+#include "compiler/Driver/Target.h"
 #include "compiler/Planning/PlanVerifier.h"
 #include "compiler/Support/Error.h"
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanSummary.h"
 
 using namespace cleave;
+
+// What the libraries of this machine ask for, against what the plan gives them: a smaller buffer would be overrun.
+static void findSmallScratch(const rt::fb::Plan &plan, std::vector<plan::Finding> &findings) {
+  for (const rt::fb::Plan *kind : rt::kindsOf(plan))
+    for (size_t i = 0; i < rt::lengthOf(kind->kernels()); ++i) {
+      const rt::fb::Kernel &kernel = *kind->kernels()->Get(static_cast<unsigned>(i));
+      const rt::KernelDef *def = rt::findKernelDef(rt::textOf(kernel.name()));
+      if (kernel.kind() == rt::fb::KernelKind::generated || !def || !def->hasScratch())
+        continue;
+      llvm::ArrayRef<int64_t> params(kernel.params()->data(), kernel.params()->size());
+      llvm::Expected<uint64_t> needed = hostScratch(kernel.name()->str(), params, kind->threads());
+      std::string name = "kernel " + std::to_string(i) + " (" + kernel.name()->str() + ")";
+      if (!needed)
+        findings.push_back({"scratch", name + ": " + llvm::toString(needed.takeError())});
+      else if (*needed > kernel.scratch())
+        findings.push_back({"scratch", name + " needs " + std::to_string(*needed) +
+                                           " bytes of scratch on this machine; the plan gives it " +
+                                           std::to_string(kernel.scratch())});
+    }
+}
 
 llvm::Error cleave::verify(llvm::StringRef path, llvm::raw_ostream &out) {
   llvm::Expected<Artefact> artefact = Artefact::open(path);
   if (!artefact)
     return artefact.takeError();
   std::vector<plan::Finding> findings = plan::verifyPlan(artefact->plan());
+  findSmallScratch(artefact->plan(), findings);
   if (findings.empty()) {
     rt::PlanSummary summary = rt::summarize(artefact->plan());
     out << path << ": proved for " << summary.ranks << (summary.ranks == 1 ? " rank" : " ranks")

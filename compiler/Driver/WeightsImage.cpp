@@ -1,7 +1,7 @@
 #include "compiler/Driver/WeightsImage.h"
 
 #include "compiler/Driver/StatusError.h"
-#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Support/WireType.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 
@@ -17,7 +17,7 @@ namespace path = llvm::sys::path;
 namespace {
 
 llvm::Expected<rt::TensorView> viewOf(llvm::StringRef name, const WeightTensor &tensor) {
-  std::optional<rt::fb::DType> type = plan::wireType(tensor.type.getElementType());
+  std::optional<rt::fb::DType> type = wireType(tensor.type.getElementType());
   if (!type)
     return makeError("weight '" + name + "' has an element type that plans do not know");
   rt::TensorView view;

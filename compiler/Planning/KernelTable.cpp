@@ -6,18 +6,18 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-FlatSymbolRefAttr ModulePlan::addKernel(KernelKind kind, StringRef name, ArrayRef<int64_t> params, uint64_t extent,
-                                        OpCost cost, Location loc, ArrayRef<int64_t> depends,
-                                        ArrayRef<Attribute> operands) {
-  auto [known, isNew] = kernels.try_emplace({name.str(), params.vec()}, "");
+FlatSymbolRefAttr ModulePlan::addKernel(const KernelEntry &entry, Location loc) {
+  auto [known, isNew] = kernels.try_emplace({entry.name.str(), entry.params.vec()}, "");
   if (isNew) {
-    known->second = kind == KernelKind::Generated ? name.str() : (name + "." + Twine(kernels.size() - 1)).str();
+    known->second =
+        entry.kind == KernelKind::Generated ? entry.name.str() : (entry.name + "." + Twine(kernels.size() - 1)).str();
     // A function or state may have the name of a label.
     if (SymbolTable::lookupSymbolIn(module, known->second))
       known->second = "kernel." + known->second;
-    KernelOp::create(builder, loc, known->second, kind, name, params, extent, cost.flops, cost.bytes,
-                     depends.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(depends),
-                     operands.empty() ? ArrayAttr() : builder.getArrayAttr(operands));
+    KernelOp::create(builder, loc, known->second, entry.kind, entry.name, entry.params, entry.extent, entry.cost.flops,
+                     entry.cost.bytes, entry.scratch,
+                     entry.depends.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(entry.depends),
+                     entry.operands.empty() ? ArrayAttr() : builder.getArrayAttr(entry.operands));
   }
   return FlatSymbolRefAttr::get(builder.getContext(), known->second);
 }
@@ -63,7 +63,8 @@ static llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
 static llvm::SmallVector<Attribute> operandsOf(cleave::KernelOp kernel) {
   llvm::SmallVector<Attribute> operands;
   auto add = [&](Type type, Access access, int64_t over) {
-    operands.push_back(OperandAttr::get(kernel.getContext(), static_cast<int64_t>(bytesOf(type)), access, over));
+    operands.push_back(OperandAttr::get(kernel.getContext(), getElementTypeOrSelf(type),
+                                        static_cast<int64_t>(bytesOf(type)), access, over));
   };
   for (Type type : kernel.getInputs().getTypes())
     add(type, Access::Read, -1);
@@ -82,8 +83,11 @@ FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel
   FailureOr<int64_t> extent = options.extent ? options.extent(kernel) : FailureOr<int64_t>(1);
   if (failed(extent))
     return failure();
-  return addKernel(KernelKind::Generated, *kernel.getLabel(), {}, static_cast<uint64_t>(*extent), costOf(kernel), kernel.getLoc(),
-                   dependencesOf(kernel), operandsOf(kernel));
+  llvm::SmallVector<int64_t> depends = dependencesOf(kernel);
+  llvm::SmallVector<Attribute> operands = operandsOf(kernel);
+  return addKernel({KernelKind::Generated, *kernel.getLabel(), {}, static_cast<uint64_t>(*extent), costOf(kernel), 0,
+                    depends, operands},
+                   kernel.getLoc());
 }
 
 FailureOr<ModulePlan::LibraryKernel> ModulePlan::libraryKernel(Operation *op) {
@@ -109,18 +113,18 @@ FailureOr<ModulePlan::LibraryKernel> ModulePlan::addLibraryKernel(StringRef name
                                                                   Location loc) {
   const rt::KernelDef &def = *rt::findKernelDef({name.data(), name.size()});
   auto kind = def.kind == rt::fb::KernelKind::library ? KernelKind::Library : KernelKind::Builtin;
-  LibraryKernel kernel{addKernel(kind, name, params, 1, cost, loc), std::nullopt, {}};
-  for (const rt::KernelDef::BufferDef &buffer : def.buffers)
-    kernel.over.push_back(buffer.over);
-  if (!def.hasScratch())
-    return kernel;
-  kernel.scratch = 0;
-  if (options.scratch) {
+  uint64_t scratch = 0;
+  if (def.hasScratch() && options.scratch) {
     llvm::Expected<uint64_t> bytes = options.scratch(name, params, options.threads);
     if (!bytes)
       return emitError(loc) << "'" << name << "' cannot be planned: " << llvm::toString(bytes.takeError());
-    kernel.scratch = *bytes;
+    scratch = *bytes;
   }
+  LibraryKernel kernel{addKernel({kind, name, params, 1, cost, scratch, {}, {}}, loc), std::nullopt, {}};
+  for (const rt::KernelDef::BufferDef &buffer : def.buffers)
+    kernel.over.push_back(buffer.over);
+  if (def.hasScratch())
+    kernel.scratch = scratch;
   return kernel;
 }
 

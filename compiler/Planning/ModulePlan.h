@@ -81,10 +81,18 @@ public:
 
 private:
   mlir::LogicalResult addState(cleave::StateOp state);
-  mlir::FlatSymbolRefAttr addKernel(KernelKind kind, llvm::StringRef name, llvm::ArrayRef<int64_t> params,
-                                    uint64_t extent, OpCost cost, mlir::Location loc,
-                                    llvm::ArrayRef<int64_t> depends = {},
-                                    llvm::ArrayRef<mlir::Attribute> operands = {});
+  // The operands of plan.kernel.
+  struct KernelEntry {
+    KernelKind kind;
+    llvm::StringRef name;
+    llvm::ArrayRef<int64_t> params;
+    uint64_t extent;
+    OpCost cost;
+    uint64_t scratch;
+    llvm::ArrayRef<int64_t> depends;
+    llvm::ArrayRef<mlir::Attribute> operands;
+  };
+  mlir::FlatSymbolRefAttr addKernel(const KernelEntry &entry, mlir::Location loc);
   mlir::FailureOr<LibraryKernel> addLibraryKernel(llvm::StringRef name, llvm::ArrayRef<int64_t> params, OpCost cost,
                                                   mlir::Location loc);
   mlir::ArrayAttr axisNames(llvm::ArrayRef<llvm::StringRef> axes);

@@ -1,6 +1,6 @@
 #include "compiler/Planning/PackedStates.h"
 
-#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Support/WireType.h"
 #include "runtime/plan/KernelDefs.h"
 
 using namespace mlir;

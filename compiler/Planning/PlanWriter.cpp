@@ -2,7 +2,9 @@
 
 #include "compiler/Planning/StateHash.h"
 #include "dialects/Plan/IR/Plan.h"
+#include "compiler/Support/WireType.h"
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/Opcode.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -13,34 +15,6 @@ using namespace mlir;
 namespace cleave::plan {
 
 namespace fb = rt::fb;
-
-std::optional<fb::DType> wireType(Type type) {
-  if (type.isF32())
-    return fb::DType::f32;
-  if (type.isF64())
-    return fb::DType::f64;
-  if (type.isF16())
-    return fb::DType::f16;
-  if (type.isBF16())
-    return fb::DType::bf16;
-  auto integer = dyn_cast<IntegerType>(type);
-  if (!integer)
-    return std::nullopt;
-  switch (integer.getWidth()) {
-  case 1:
-    return fb::DType::boolean;
-  case 8:
-    return integer.isUnsigned() ? fb::DType::u8 : fb::DType::i8;
-  case 16:
-    return fb::DType::i16;
-  case 32:
-    return fb::DType::i32;
-  case 64:
-    return fb::DType::i64;
-  default:
-    return std::nullopt;
-  }
-}
 
 namespace {
 
@@ -203,9 +177,16 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
         entry.bytes = kernel.getBytes();
         if (std::optional<ArrayRef<int64_t>> depends = kernel.getDepends())
           entry.depends.assign(depends->begin(), depends->end());
-        for (OperandAttr operand : kernel.getOperandList())
+        entry.scratch = kernel.getScratch();
+        for (OperandAttr operand : kernel.getOperandList()) {
+          fb::DType dtype = fb::DType::f32;
+          if (failed(encodeType(kernel, operand.getElement(), dtype)))
+            return failure();
           entry.operands.emplace_back(operand.getBytes(), operand.getOver() + 1,
-                                      static_cast<fb::Access>(operand.getAccess()));
+                                      static_cast<fb::Access>(operand.getAccess()), dtype);
+        }
+        if (entry.kind == fb::KernelKind::generated)
+          entry.facts = rt::KernelFacts::of(entry).hash();
         return success();
       })
       .Case([&](ProgramOp program) {

@@ -8,18 +8,12 @@
 #ifndef CLEAVE_COMPILER_PLANNING_PLANWRITER_H
 #define CLEAVE_COMPILER_PLANNING_PLANWRITER_H
 
-#include "runtime/plan/Plan_generated.h"
-
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
-#include <optional>
 #include <string>
 
 namespace cleave::plan {
-
-// The wire's number of an element type; none for types that plans do not know.
-std::optional<rt::fb::DType> wireType(mlir::Type type);
 
 // Fails when the module is not in plan form.
 llvm::Expected<std::string> writePlan(mlir::ModuleOp module);

@@ -118,17 +118,28 @@ const std::vector<int64_t> &KernelArgs::list(std::string_view name) const {
   return found == values_.end() ? none : found->second;
 }
 
-std::vector<int64_t> KernelArgs::valuesOf(const KernelDef::FactorDef &factor) const {
-  auto found = values_.find(factor.name);
-  if (found == values_.end()) {
+std::optional<fb::DType> KernelArgs::typeOf(const KernelDef::FactorDef &factor) const {
+  if (values_.find(factor.name) == values_.end()) {
     for (fb::DType type : fb::EnumValuesDType())
       if (factor.name == fb::EnumNameDType(type))
-        return {static_cast<int64_t>(dtypeSize(type))};
-    return {0};
+        return type;
+    return std::nullopt;
   }
   constexpr std::string_view type = "dtype";
   bool isType = factor.name.size() >= type.size() && factor.name.substr(factor.name.size() - type.size()) == type;
-  return isType ? std::vector<int64_t>{static_cast<int64_t>(dtypeSize(dtype(factor.name)))} : found->second;
+  return isType ? std::optional<fb::DType>(dtype(factor.name)) : std::nullopt;
+}
+
+std::vector<int64_t> KernelArgs::valuesOf(const KernelDef::FactorDef &factor) const {
+  if (std::optional<fb::DType> type = typeOf(factor))
+    return {static_cast<int64_t>(dtypeSize(*type))};
+  auto found = values_.find(factor.name);
+  return found == values_.end() ? std::vector<int64_t>{0} : found->second;
+}
+
+fb::DType KernelArgs::bufferType(size_t buffer) const {
+  const std::vector<KernelDef::FactorDef> &factors = def_->buffers[buffer].factors;
+  return factors.empty() ? fb::DType::u8 : typeOf(factors.front()).value_or(fb::DType::u8);
 }
 
 Status KernelArgs::bufferBytes(size_t buffer, uint64_t *bytes) const {

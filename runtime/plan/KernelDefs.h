@@ -74,9 +74,12 @@ public:
   // The bytes of the buffer of that number, by its definition. Fails where a parameter is not positive or the product
   // is too large. A buffer without factors has 0.
   Status bufferBytes(size_t buffer, uint64_t *bytes) const;
+  // The type of its elements, which is its definition's first factor; u8 where there is none (scratch).
+  fb::DType bufferType(size_t buffer) const;
 
 private:
   std::vector<int64_t> valuesOf(const KernelDef::FactorDef &factor) const;
+  std::optional<fb::DType> typeOf(const KernelDef::FactorDef &factor) const; // nothing: a size
 
   const KernelDef *def_ = nullptr;
   std::map<std::string_view, std::vector<int64_t>> values_;
@@ -98,6 +101,9 @@ private:
   const KernelDef &def_;
   std::map<std::string, std::vector<int64_t>> values_;
 };
+
+// On a multiple of which the buffer `scratch` of a launch begins: what libraries take from their own allocators.
+inline constexpr uint64_t kScratchAlignment = 64;
 
 // Bytes of one element; 0 for a number that is not a type.
 size_t dtypeSize(fb::DType dtype);

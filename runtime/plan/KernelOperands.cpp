@@ -11,16 +11,23 @@ static Status definedOperands(const fb::Kernel &kernel, std::vector<Operand> *op
   const KernelDef *def = findKernelDef(textOf(kernel.name()));
   if (!def || def->kind != kernel.kind())
     return dataLoss("it is not a kernel of this runtime");
-  if (lengthOf(kernel.operands()) != 0)
+  if (lengthOf(kernel.operands()) != 0 || lengthOf(kernel.depends()) != 0)
     return dataLoss("its operands are those of its definition, not the plan's");
+  if (kernel.scratch() != 0 && !def->hasScratch())
+    return dataLoss("it takes no scratch; the plan gives it " + std::to_string(kernel.scratch()) + " bytes");
   KernelArgs args;
   CLEAVE_TRY(
       KernelArgs::read(*def, kernel.params() ? kernel.params()->data() : nullptr, lengthOf(kernel.params()), &args));
   for (size_t i = 0; i < def->buffers.size(); ++i) {
     const KernelDef::BufferDef &buffer = def->buffers[i];
-    Operand operand{buffer.name, buffer.access, std::nullopt, buffer.over};
-    if (!buffer.factors.empty())
-      CLEAVE_TRY(args.bufferBytes(i, &operand.bytes.emplace()));
+    fb::DType dtype = args.bufferType(i);
+    Operand operand{buffer.name, buffer.access, dtype, dtypeSize(dtype), 0, buffer.over};
+    if (buffer.factors.empty()) {
+      operand.bytes = kernel.scratch();
+      operand.alignment = kScratchAlignment;
+    } else {
+      CLEAVE_TRY(args.bufferBytes(i, &operand.bytes));
+    }
     operands->push_back(operand);
   }
   return Status::ok();
@@ -32,9 +39,10 @@ static Status listedOperands(const fb::Kernel &kernel, std::vector<Operand> *ope
     return dataLoss("it has " + std::to_string(count) + " operands");
   for (size_t i = 0; i < count; ++i) {
     const fb::Operand &listed = *kernel.operands()->Get(static_cast<unsigned>(i));
-    if (listed.access() > fb::Access::MAX || listed.over() > count)
-      return dataLoss("its operand " + std::to_string(i) + " has no known access, or is over none of its operands");
-    Operand operand{"", listed.access(), listed.bytes()};
+    if (listed.access() > fb::Access::MAX || listed.over() > count || dtypeSize(listed.dtype()) == 0)
+      return dataLoss("its operand " + std::to_string(i) +
+                      " has no known access or type, or is over none of its operands");
+    Operand operand{"", listed.access(), listed.dtype(), dtypeSize(listed.dtype()), listed.bytes()};
     if (listed.over() != 0) {
       operand.over = listed.over() - 1u;
       operand.mustBeOver = true;
@@ -91,10 +99,16 @@ public:
 
 private:
   Status checkBytes(size_t i) const {
-    if (!operands_[i].bytes || *operands_[i].bytes == launch_.buffer(i).bytes())
-      return Status::ok();
-    return dataLoss(kernelText() + " touches " + std::to_string(*operands_[i].bytes) + " bytes of " + operandText(i) +
-                    "; got: " + std::to_string(launch_.buffer(i).bytes()));
+    const fb::Buffer &buffer = launch_.buffer(i);
+    if (operands_[i].bytes != buffer.bytes())
+      return dataLoss(kernelText() + " touches " + std::to_string(operands_[i].bytes) + " bytes of " + operandText(i) +
+                      "; got: " + std::to_string(buffer.bytes()));
+    uint64_t alignment = operands_[i].alignment;
+    if (buffer.bytes() != 0 && (buffer.offset() % alignment != 0 || buffer.stride() % alignment != 0))
+      return dataLoss(kernelText() + " takes " + operandText(i) + " at a multiple of " + std::to_string(alignment) +
+                      " bytes; got: " + std::to_string(buffer.offset()) +
+                      (buffer.share_of() ? " and a stride of " + std::to_string(buffer.stride()) : ""));
+    return Status::ok();
   }
 
   Status checkApart(size_t i, size_t j) const {

@@ -24,7 +24,9 @@ inline bool writes(fb::Access access) { return access != fb::Access::read; }
 struct Operand {
   std::string_view name; // empty where operands have none
   fb::Access access;
-  std::optional<uint64_t> bytes;   // nothing: what the device needs, which is asked when it is bound (scratch)
+  fb::DType dtype;    // of its elements; u8 for scratch
+  uint64_t alignment; // in bytes: it begins on a multiple
+  uint64_t bytes;     // for scratch what the plan says that the library asked for (Kernel.scratch)
   std::optional<size_t> over = {}; // the operand in whose place this one may be written
   bool mustBeOver = false;         // and is: the code knows no other address
 };
@@ -32,8 +34,8 @@ struct Operand {
 // The operands of a kernel of the plan's table, in order. Fails where the table or the parameters are wrong.
 Status operandsOf(const fb::Kernel &kernel, std::vector<Operand> *operands);
 
-// Of a launch of that kernel: that there is a buffer for each operand, of its bytes, and that what is written overlaps
-// nothing but what it may be over. The message begins with what follows the instruction's place.
+// Of a launch of that kernel: that there is a buffer for each operand, of its bytes and aligned to its elements, and that
+// what is written overlaps nothing but what it may be over. The message begins with what follows the instruction's place.
 Status checkBuffers(const fb::Plan &plan, const fb::Kernel &kernel, const InstructionView &launch);
 
 } // namespace cleave::rt

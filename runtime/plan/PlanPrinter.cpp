@@ -151,7 +151,8 @@ private:
   void operands(const fb::Kernel &kernel) {
     for (size_t i = 0; i < lengthOf(kernel.operands()); ++i) {
       const fb::Operand &operand = *kernel.operands()->Get(static_cast<unsigned>(i));
-      out_ << (i ? ", " : " operands [") << access(operand.access()) << " " << operand.bytes();
+      out_ << (i ? ", " : " operands [") << access(operand.access()) << " " << operand.bytes() << " "
+           << fb::EnumNameDType(operand.dtype());
       if (operand.over() != 0)
         out_ << " over " << operand.over() - 1u;
     }

@@ -1,5 +1,6 @@
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/KernelOperands.h"
 
 #include <set>
@@ -15,6 +16,8 @@ Status checkKernels(const fb::Plan &plan) {
       return badPlan(where + " has no known kind or a wrong extent");
     if (Status status = operandsOf(kernel, &operands); !status.isOk())
       return badPlan(where + ": " + status.message());
+    if (kernel.kind() == fb::KernelKind::generated && kernel.facts() != KernelFacts::of(kernel).hash())
+      return badPlan(where + ": its extent, operands or dependences are not those that its code was generated for");
   }
   return Status::ok();
 }

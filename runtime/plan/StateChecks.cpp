@@ -1,7 +1,9 @@
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/KernelDefs.h"
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 namespace cleave::rt {
 
@@ -85,6 +87,27 @@ static Status checkSegment(const fb::Plan &plan, const fb::State &state, const f
   return Status::ok();
 }
 
+// Each element of a state belongs to one logical tensor at most: what lies between is padding.
+static Status checkSegmentsApart(const fb::State &state) {
+  std::vector<const fb::Segment *> segments(state.segments()->begin(), state.segments()->end());
+  auto begin = [](const fb::Segment *segment) { return segment->offset(); };
+  std::stable_sort(segments.begin(), segments.end(), [&](auto *a, auto *b) { return begin(a) < begin(b); });
+  uint64_t end = 0;
+  const fb::Segment *before = nullptr;
+  for (const fb::Segment *segment : segments) {
+    uint64_t elements = 0;
+    (void)shapeElements(segment->shape(), &elements); // checkSegment() has found it good
+    if (elements == 0)
+      continue;
+    if (before && segment->offset() < end)
+      return badPlan("segments '" + before->name()->str() + "' and '" + segment->name()->str() + "' of state '" +
+                     state.name()->str() + "' overlap");
+    end = segment->offset() + elements;
+    before = segment;
+  }
+  return Status::ok();
+}
+
 static Status checkState(const fb::Plan &plan, const fb::State &state) {
   std::string where = "state '" + state.name()->str() + "'";
   if (state.role() > fb::Role::MAX || dtypeSize(state.dtype()) == 0)
@@ -105,7 +128,7 @@ static Status checkState(const fb::Plan &plan, const fb::State &state) {
     return badPlan(where + " is not aligned to its type");
   for (size_t i = 0; i < lengthOf(state.segments()); ++i)
     CLEAVE_TRY(checkSegment(plan, state, *state.segments()->Get(i)));
-  return Status::ok();
+  return lengthOf(state.segments()) == 0 ? Status::ok() : checkSegmentsApart(state);
 }
 
 Status checkStates(const fb::Plan &plan) {

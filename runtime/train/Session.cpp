@@ -5,6 +5,7 @@
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/comm/MpiCommunicator.h"
 #include "runtime/plan/InstructionView.h"
+#include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
@@ -126,6 +127,7 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
     impl.trace = std::make_unique<ChromeTrace>();
   }
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
+  CLEAVE_TRY(checkFacts(*impl.plan, model.kernel_facts, model.kernel_count).in("the compiled plan"));
   const fb::Program *wanted = nullptr;
   if (!options.program.empty())
     CLEAVE_TRY(entry(options.program.c_str(), &wanted));

@@ -1,4 +1,5 @@
 """The cells of check-cleave-full: what each is called, and what decides it."""
+import functools
 import sys
 from dataclasses import dataclass
 from typing import Callable
@@ -11,17 +12,32 @@ import pairwise
 from axes import INPUTS, ROOT
 from outcomes import MODELS, Configuration, Failed, said
 
+TRAINING_FILES = ("test/full/outcomes.py", "test/models/", "examples/gpt-nano/", "test/e2e/Inputs/training_cases.py",
+                  "test/e2e/Inputs/compare_losses.py", "test/e2e/Inputs/mutual_losses.py", "test/e2e/Inputs/running_statistics.py",
+                  "test/e2e/Inputs/without_dropout.py")
 LIT = ["/usr/lib/llvm-22/bin/lit", "-v", "--timeout=3000"]
 
 
 @dataclass
 class Cell:
     """decide(workshop, worker) gives the figure for the table, or raises Failed with the reason. What takes longer than `seconds` has
-    failed; `usual` is what a cell takes of which nothing is known yet."""
+    failed; `usual` is what a cell takes of which nothing is known yet. What it depends on besides the product: `files` (paths, or
+    folders with a / at their end) and `detail` (options, recorded numbers); see freshness.py."""
     name: str
     decide: Callable
     seconds: int = 600
     usual: float = 5
+    files: tuple = ()
+    detail: str = ""
+
+
+def command_cell(name, lines, seconds, usual, files):
+    """A cell that is decided by commands."""
+    return Cell(name, commands(*lines), seconds, usual, tuple(files), detail=str([[relative(part) for part in line] for line in lines]))
+
+
+def relative(part):
+    return str(part).replace(str(ROOT), "").replace(sys.executable, "python")
 
 
 def commands(*lines):
@@ -48,12 +64,16 @@ def commands(*lines):
 
 # Training
 
+@functools.cache
+def recording(model, optimizer, precision):
+    return compare_losses.recorded(INPUTS / axes.PRECISIONS[precision].recording, model, optimizer)
+
+
 def within_the_bound(configuration):
     def decide(workshop, worker):
-        precision = axes.PRECISIONS[configuration.precision]
-        record = compare_losses.recorded(INPUTS / precision.recording, configuration.model, configuration.optimizer)
+        record = recording(configuration.model, configuration.optimizer, configuration.precision)
         if not record:
-            raise Failed(f"no recording in {precision.recording}")
+            raise Failed("there is no recording of it")
         outcome = workshop.outcome(configuration, worker)
         worst, reason = compare_losses.judge(outcome["losses"], record)
         if reason or outcome["statistics"]:
@@ -74,6 +94,8 @@ def equal_to_the_last_bit(configuration):
         for name in sorted(expected["state"].keys() | ours["state"].keys()):
             if expected["state"].get(name) != ours["state"].get(name):
                 raise Failed(f"the losses are equal, {name} is not")
+        if expected["plan"] == ours["plan"]:
+            raise Failed("its plan is the plain one's: the cell shows nothing; drop it in axes.py (Variant.leaves)")
         if expected["losses"][0] == expected["losses"][-1]:
             raise Failed("the loss does not change; that is no training run")
         return (f"{len(ours['losses'])} losses and {ours['bytes']} bytes of state equal; a rank's plan "
@@ -84,9 +106,10 @@ def equal_to_the_last_bit(configuration):
 
 def training_cell(model, layout, optimizer, precision, variant="plain"):
     configuration = Configuration(model, layout, optimizer, precision, variant)
+    detail = f"{configuration.options()} {recording(model, optimizer, precision)}"
     if variant == "plain":
-        return Cell("train/" + configuration.name, within_the_bound(configuration))
-    return Cell("same/" + configuration.name, equal_to_the_last_bit(configuration))
+        return Cell("train/" + configuration.name, within_the_bound(configuration), files=TRAINING_FILES, detail=detail)
+    return Cell("same/" + configuration.name, equal_to_the_last_bit(configuration), files=TRAINING_FILES, detail=detail)
 
 
 def training_cells():
@@ -118,7 +141,7 @@ def pairwise_cells():
 
 def mutually_equal(model, optimizer):
     def decide(workshop, worker):
-        record = compare_losses.recorded(INPUTS / axes.PRECISIONS["f32"].recording, model, optimizer)
+        record = recording(model, optimizer, "f32")
         runs = {layout: workshop.outcome(Configuration(model, layout, optimizer, "f32"), worker)["losses"]
                 for layout in axes.MUTUAL_LAYOUTS}
         worst, reason = mutual_losses.judge(runs, record)
@@ -133,7 +156,8 @@ def mutual_cells(models):
     for model in models:
         if all(axes.trains(model, layout, "f32") for layout in axes.MUTUAL_LAYOUTS):
             for optimizer in axes.OPTIMIZERS:
-                yield Cell(f"mutual/{model}/{optimizer}", mutually_equal(model, optimizer), 1800, usual=10)
+                yield Cell(f"mutual/{model}/{optimizer}", mutually_equal(model, optimizer), 1800, usual=10, files=TRAINING_FILES,
+                           detail=f"{axes.MUTUAL_LAYOUTS} {recording(model, optimizer, 'f32')}")
 
 
 def gate_cells():
@@ -142,54 +166,62 @@ def gate_cells():
 
 # Everything else
 
+MODEL_FILES = ["test/models/make_weights.py", "test/requirements.txt"]
+
+
 def inference_cells():
     files = [path for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx")]
     for path in [*files, ROOT / "examples" / "gpt-nano" / "gpt-nano.onnx"]:
         for layout, mesh in axes.INFERENCE_LAYOUTS.items():
             model, batch = f"{{model:{path}}}", 2 if mesh else 4
             bounds = [*compare_all.BOUNDS, *compare_all.OWN_BOUNDS.get(path.parent.name, [])]
-            yield Cell(f"infer/{path.stem}/{layout}", commands(
+            yield command_cell(f"infer/{path.stem}/{layout}", [
                 ["cleave", "compile", model, "-o", "{folder}/program", "--dim", f"batch={batch}", *mesh],
-                ["{python}", INPUTS / "compare_onnxruntime.py", model, "{folder}/program", "--dim", "batch=4", *bounds]), usual=20)
+                ["{python}", INPUTS / "compare_onnxruntime.py", model, "{folder}/program", "--dim", "batch=4", *bounds]], 600, 20,
+                [*MODEL_FILES, f"{path.parent.relative_to(ROOT)}/", "test/e2e/Inputs/compare_onnxruntime.py"])
 
 
 def memory_cells():
     path = f"{{model:{MODELS}/bert-base/bert-base.dynamo23.onnx}}"
     watch = ["cc", "-shared", "-fPIC", "-O1", INPUTS / "watch_resident.c", "-o", "{folder}/watch.so"]
     training = ["--train", "--loss-output", "loss"]
+    files = [*MODEL_FILES, "test/models/bert-base/", "test/e2e/Inputs/"]
     forms = {"infer": ("infer", ["--dim", "batch=2"], ["--output", "logits={folder}/y.npy"]),
              "dp1": ("train", ["--dim", "batch=2", *training], []),
              "dp2": ("train", ["--dim", "batch=1", *training, "--mesh", "dp=2"], [])}
     for name, (command, options, arguments) in forms.items():
         compiled = ["cleave", "compile", path, "-o", "{folder}/program", *options]
         check = ["{python}", INPUTS / "check_memory.py", "{folder}/watch.so", "bert-base", "{folder}/program", command, *arguments]
-        yield Cell(f"memory/bert-base/{name}", commands(watch, compiled, check), 900, usual=60)
+        yield command_cell(f"memory/bert-base/{name}", [watch, compiled, check], 900, 60, files)
     watch = ["cc", "-shared", "-fPIC", "-O1", INPUTS / "watch_malloc.c", "-o", "{folder}/watch.so", "-ldl"]
     compiled = ["cleave", "compile", path, "-o", "{folder}/program", *forms["dp2"][1]]
     check = ["{python}", INPUTS / "check_allocations.py", "{folder}/watch.so", "bert-base", "{folder}/program"]
-    yield Cell("memory/bert-base/allocations", commands(watch, compiled, check), 900, usual=120)
+    yield command_cell("memory/bert-base/allocations", [watch, compiled, check], 900, 120, files)
 
 
 def command_cells():
-    yield Cell("suite/gtest", commands(["ctest", "--test-dir", "{build}", "--timeout", "900", "--no-tests=error", "-Q"]), 3600, usual=60)
-    yield Cell("suite/lit", commands([*LIT, "{build}/test"]), 7200, usual=400)
+    tests = ["test/", "examples/", "tools/"]
+    yield command_cell("suite/gtest", [["ctest", "--test-dir", "{build}", "--timeout", "900", "--no-tests=error", "-Q"]], 3600, 60, tests)
+    yield command_cell("suite/lit", [[*LIT, "{build}/test"]], 7200, 400, tests)
     node_tests = ROOT / "test" / "compiler" / "Import" / "Inputs" / "node_tests.py"
-    yield Cell("import/node-tests", commands(["{python}", node_tests, "{build}/bin/cleave-import", "*", axes.NODE_TESTS]), 3600, usual=120)
+    yield command_cell("import/node-tests", [["{python}", node_tests, "{build}/bin/cleave-import", "*", axes.NODE_TESTS]], 3600, 120,
+                       ["test/compiler/Import/", "test/requirements.txt"])
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
              path.stat().st_size < 80000]
     for seed in axes.FUZZ_SEEDS:
         fuzz = ["{build}/fuzz/cleave-import-fuzz", f"-max_total_time={axes.FUZZ_SECONDS}", f"-seed={seed}", "-timeout=20",
                 "-rss_limit_mb=4096", "-max_len=100000", "-seed_inputs=" + ",".join(seeds)]
-        yield Cell(f"fuzz/seed-{seed}", commands(fuzz), axes.FUZZ_SECONDS + 300, usual=axes.FUZZ_SECONDS)
+        yield command_cell(f"fuzz/seed-{seed}", [fuzz], axes.FUZZ_SECONDS + 300, axes.FUZZ_SECONDS,
+                           ["test/compiler/Import/fuzz/", "test/models/"])
     for kind, seconds in axes.GRAPHS.items():
         graphs = ["{python}", INPUTS / "graphs" / "fuzz_graphs.py", "{folder}", "--kind", kind, "--seconds", seconds, "--first", 100000]
-        yield Cell(f"fuzz/graphs-{kind}", commands(graphs), seconds + 600, usual=seconds)
+        yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/Inputs/graphs/", "test/requirements.txt"])
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
-    yield Cell("checkpoint/kill-9", commands(kill), 3600, usual=150)
+    yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/"])
     for kind, parts in axes.SANITIZERS.items():
         for part in parts:
             sanitize = ["env", "CLEAVE_TEST_PYTHON={python}", ROOT / "tools" / "dev" / "sanitize.sh", kind, part]
-            yield Cell(f"sanitizer/{kind}/{part}", commands(sanitize), 14400, usual=3600 if part == "compiler" else 600)
+            yield command_cell(f"sanitizer/{kind}/{part}", [sanitize], 14400, 3600 if part == "compiler" else 600, tests)
 
 
 def mutant_cells():
@@ -202,7 +234,8 @@ def mutant_cells():
     for seed in range(axes.MUTANT_SEEDS):
         first = 1000000 + seed * axes.MUTANTS
         judge = f"{{build}}/test-bin/PlanMutants --mutants {axes.MUTANTS} --seed {first} {{folder}}/plans/*.plan"
-        yield Cell(f"mutants/seed-{first}", commands(weights, emit, ["sh", "-c", judge]), 1800, usual=60)
+        yield command_cell(f"mutants/seed-{first}", [weights, emit, ["sh", "-c", judge]], 1800, 60,
+                           ["test/compiler/Planning/", "test/models/", "examples/gpt-nano/"])
 
 
 def all_cells():

@@ -1,7 +1,7 @@
 """What a training configuration computes: compiled, verified and run once, however many cells ask for it.
 
 An outcome is the losses of the case's 20 steps and a digest of every file of the checkpoint at the end. It is kept beside the build
-for the commit at which it was made, so that a stopped run does not repeat it.
+for the sources by which it was made (freshness.py), so that a stopped run does not repeat it.
 """
 import hashlib
 import json
@@ -89,17 +89,17 @@ class Worker:
 
 
 class Workshop:
-    """Models, programs and outcomes of one commit, in a folder that is made anew for another one."""
+    """Models, programs and outcomes of one state of the product, in a folder that is made anew for another one."""
 
-    def __init__(self, folder, build, commit):
-        """Nothing is kept for later where `commit` is empty."""
-        self.build, self.folder, self.keep = build, folder, bool(commit)
-        stamp = folder / "commit"
-        if not commit or not stamp.exists() or stamp.read_text() != commit:
+    def __init__(self, folder, build, product):
+        """`product` is the key of its sources; nothing is kept for later where it is empty."""
+        self.build, self.folder, self.keep = build, folder, bool(product)
+        stamp = folder / "product"
+        if not product or not stamp.exists() or stamp.read_text() != product:
             shutil.rmtree(folder, ignore_errors=True)
         for name in ["models", "outcomes"]:
             (folder / name).mkdir(parents=True, exist_ok=True)
-        stamp.write_text(commit)
+        stamp.write_text(product)
         self.locks, self.guard, self.made = {}, threading.Lock(), {}
 
     def scratch(self):
@@ -172,9 +172,16 @@ class Workshop:
             files = sorted((folder / "checkpoints").rglob("*.safetensors"))
             if len(losses) != training_cases.STEPS or not files:
                 raise Failed(f"{len(losses)} losses in the metrics and {len(files)} files in the checkpoint")
-            return {"losses": losses, "planned": planned_bytes(compiled), "statistics": list(wrong),
+            plan = worker.run(["cleave", "inspect", "--text", folder / "program"], folder)
+            return {"losses": losses, "planned": planned_bytes(compiled), "statistics": list(wrong), "plan": digest_of_plan(plan),
                     "state": {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
                     "bytes": sum(path.stat().st_size for path in files)}
+
+
+def digest_of_plan(text):
+    """Of what runs: the properties say what was asked for."""
+    lines = [line for line in text.splitlines() if not line.startswith("property ")]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def planned_bytes(output):

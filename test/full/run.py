@@ -1,11 +1,11 @@
 """Runs the cells of check-cleave-full and keeps results.csv and results.md; can be stopped and goes on where it was.
 
-  run.py --build BUILD [--list] [--jobs N] [--minutes N] [--since COMMIT] [PATTERN...]
+  run.py --build BUILD [--list | --fresh] [--jobs N] [--minutes N] [PATTERN...]
   run.py --build BUILD --pairwise [--folder FOLDER] [PATTERN...]
 
-Cells that passed at this commit are not run again; with --since, neither are those that passed at COMMIT or a later one. Patterns
-(train/gpt-nano/*, sanitizer/*) choose cells; --minutes starts no cell once so much time has passed. --pairwise runs the gate's subset
-of the training cells and touches no file of the table. The exit code is 0 only when every chosen cell has passed.
+Cells that passed by these sources (freshness.py) are not run again. Patterns (train/gpt-nano/*, sanitizer/*) choose cells; --minutes
+starts no cell once so much time has passed. --pairwise runs the gate's subset of the training cells and touches no file of the table.
+--fresh counts the rows that hold. The exit code is 0 only when every chosen cell has passed.
 """
 import argparse
 import fnmatch
@@ -15,9 +15,11 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import cells
+import freshness
 import outcomes
 import table
 
@@ -27,9 +29,9 @@ def arguments():
     parser.add_argument("patterns", nargs="*", default=["*"], help="cells to run (default: all)")
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--list", action="store_true", help="print the chosen cells, what is known of them and how long the rest takes")
+    parser.add_argument("--fresh", action="store_true", help="print how many rows of the table hold for these sources")
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no cell after so long")
-    parser.add_argument("--since", help="also take what passed at this commit or later")
     parser.add_argument("--again", action="store_true", help="run the chosen cells also where they have passed")
     parser.add_argument("--pairwise", action="store_true", help="the gate's subset; the table stays as it is")
     parser.add_argument("--folder", type=pathlib.Path, help="where programs run (default: full, in the build folder)")
@@ -37,10 +39,10 @@ def arguments():
 
 
 def require_current_build(build):
-    """A line of the table says what a commit does, not what some older build of it did."""
+    """A line of the table says what these sources do, not what some older build of them did."""
     asked = subprocess.run(["ninja", "-C", str(build), "-n", "cleave", "cleave_main"], capture_output=True, text=True)
     if "no work to do" not in asked.stdout:
-        sys.exit(f"{build} is not what this commit builds to; run: ninja -C {build} all cleave-tests")
+        sys.exit(f"{build} is not what these sources build to; run: ninja -C {build} all cleave-tests")
 
 
 def shorten(text, values):
@@ -52,15 +54,14 @@ def shorten(text, values):
 class Run:
     def __init__(self, options, every, chosen):
         self.options, self.every, self.build = options, every, options.build.resolve()
-        self.commit = table.current_commit()
-        self.is_current = table.Currency(self.commit, options.since)
+        self.keys = freshness.Keys()
         self.rows = {} if options.pairwise else table.read()
         self.chosen = chosen
         self.pending = [cell for cell in chosen if options.again or self.state(cell) != "passed"]
         self.guard, self.begin = threading.Lock(), time.monotonic()
 
     def state(self, cell):
-        return table.state(cell.name, self.rows, self.is_current)
+        return table.state(cell, self.rows, self.keys)
 
     def estimate(self, pending):
         """Seconds, from what each cell took last."""
@@ -75,7 +76,7 @@ class Run:
             result, figure = "passed", cell.decide(workshop, worker)
         except outcomes.Failed as failure:
             result, figure = "failed", str(failure)
-        row = table.Row(cell.name, result, self.commit, round(time.monotonic() - start),
+        row = table.Row(cell.name, result, self.keys.of(cell), round(time.monotonic() - start),
                         shorten(figure, [f"{workshop.folder}/", self.build, cells.ROOT, tempfile.gettempdir()]))
         with self.guard:
             self.record(row, worker.log)
@@ -89,27 +90,34 @@ class Run:
                 print("\n".join(log), flush=True)
             return
         with open(self.build / "full.log", "a") as file:
-            file.write(f"== {row.cell} at {self.commit}: {row.result}\n" + "\n".join(log) + "\n")
-        table.write([cell.name for cell in self.every], self.rows, self.is_current)
+            file.write(f"== {row.cell} by {row.key}: {row.result}\n" + "\n".join(log) + "\n")
+        table.write(self.every, self.rows, self.keys)
 
     def run(self):
-        clean = "" if "+" in self.commit or self.options.pairwise else self.commit
-        if clean:
+        if not self.options.pairwise:
             require_current_build(self.build)
         folder = (self.options.folder or self.build / "full").resolve()
-        workshop = outcomes.Workshop(folder, self.build, clean)
-        print(f"{len(self.pending)} of {len(self.chosen)} cells to run at {self.commit}, about {self.estimate(self.pending) / 60:.0f} minutes "
+        product = "" if self.options.pairwise else self.keys.of_files(freshness.PRODUCT + cells.TRAINING_FILES)
+        workshop = outcomes.Workshop(folder, self.build, product)
+        print(f"{len(self.pending)} of {len(self.chosen)} cells to run, about {self.estimate(self.pending) / 60:.0f} minutes "
               "on an idle machine", flush=True)
         with ThreadPoolExecutor(self.options.jobs) as pool:
             for future in [pool.submit(self.decide, workshop, cell) for cell in self.pending]:
                 future.result()
-        workshop.clear(everything=not clean)
-        left = [cell.name for cell in self.chosen if self.state(cell) != "passed"] if clean else \
-               [cell.name for cell in self.chosen if cell.name not in self.rows or self.rows[cell.name].result != "passed"]
+        workshop.clear(everything=not product)
+        left = [cell.name for cell in self.chosen if self.state(cell) != "passed"]
         seconds = time.monotonic() - self.begin
-        print(f"{len(self.chosen) - len(left)} of {len(self.chosen)} cells passed at {self.commit} in {seconds / 60:.1f} minutes; "
+        print(f"{len(self.chosen) - len(left)} of {len(self.chosen)} cells passed in {seconds / 60:.1f} minutes; "
               f"the rest: {', '.join(left[:10]) or 'none'}{' ...' if len(left) > 10 else ''}")
         return 1 if left else 0
+
+    def fresh(self):
+        """How many rows hold, and which do not."""
+        states = {cell.name: self.state(cell) for cell in self.chosen}
+        counts = Counter(states.values())
+        print(f"results.csv: {counts['passed']} of {len(states)} cells passed by these sources; "
+              + ", ".join(f"{counts[what]} {what}" for what in ("failed", "outdated", "missing")))
+        return 0 if counts["passed"] == len(states) else 1
 
 
 def main():
@@ -119,6 +127,8 @@ def main():
     if not chosen:
         sys.exit(f"no cell is called {' or '.join(options.patterns)}; run.py --list prints all")
     run = Run(options, every, chosen)
+    if options.fresh:
+        sys.exit(run.fresh())
     if options.list:
         print("\n".join(f"{cell.name}: {run.state(cell)}" for cell in chosen))
         print(f"{len(run.pending)} of {len(chosen)} cells to run, about {run.estimate(run.pending) / 60:.0f} minutes")

@@ -1,18 +1,16 @@
 """What is known of the cells: results.csv, a line a cell, from which a stopped run goes on, and results.md, its summary for readers."""
 import csv
 import pathlib
-import subprocess
 from collections import Counter, defaultdict
 from dataclasses import astuple, dataclass, fields
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROWS = pathlib.Path(__file__).with_name("results.csv")
 SUMMARY = pathlib.Path(__file__).with_name("results.md")
-OWN = [f":!{path.relative_to(ROOT)}" for path in (ROWS, SUMMARY)]
 HEAD = """# Results of check-cleave-full
 
-Written by run.py from results.csv, which has every cell's commit, time and figure. A cell counts as passed only by a line of the
-commit that is checked, or of one that differs from it in these two files alone; a cell without such a line counts as failed.
+Written by run.py from results.csv, which has every cell's result, key, time and figure. The key is a hash of the sources that the
+cell depends on (freshness.py): a cell counts as passed only by a line whose key is that of the sources at hand. A cell without such
+a line counts as failed. `python test/full/run.py --build build --fresh` says how many lines hold.
 """
 
 
@@ -20,75 +18,39 @@ commit that is checked, or of one that differs from it in these two files alone;
 class Row:
     cell: str
     result: str  # passed or failed
-    commit: str
+    key: str  # of the sources that it was decided by
     seconds: int
     figure: str  # or the reason
-
-
-def git(*arguments):
-    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
-
-
-def current_commit():
-    """The commit that is checked, with a + where tracked files differ from it."""
-    commit = git("rev-parse", "--short=10", "HEAD").stdout.strip()
-    dirty = git("diff", "--quiet", "HEAD", "--", ".", *OWN).returncode
-    return commit + ("+" if dirty else "")
-
-
-def is_same(commit, current):
-    """Whether nothing but the table changed between two commits; work in progress is never the same."""
-    if "+" in commit + current:
-        return False
-    return commit == current or git("diff", "--quiet", commit, current, "--", ".", *OWN).returncode == 0
-
-
-def is_since(commit, oldest):
-    return "+" not in commit and git("merge-base", "--is-ancestor", oldest, commit).returncode == 0
-
-
-class Currency:
-    """Which rows hold for what is checked now: those of the same sources and, where `oldest` is given, of that commit and later."""
-
-    def __init__(self, commit, oldest=None):
-        self.commit, self.oldest, self.known = commit, oldest, {}
-
-    def __call__(self, row):
-        if row.commit not in self.known:
-            self.known[row.commit] = is_same(row.commit, self.commit) or bool(self.oldest) and is_since(row.commit, self.oldest)
-        return self.known[row.commit]
 
 
 def read():
     if not ROWS.exists():
         return {}
     with open(ROWS, newline="") as file:
-        return {row["cell"]: Row(row["cell"], row["result"], row["commit"], int(row["seconds"]), row["figure"])
+        return {row["cell"]: Row(row["cell"], row["result"], row["key"], int(row["seconds"]), row["figure"])
                 for row in csv.DictReader(file)}
 
 
-def write(cells, rows, is_current):
+def write(cells, rows, keys):
     """All cells in their order; lines of cells that no longer exist are dropped."""
     with open(ROWS, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(field.name for field in fields(Row))
-        writer.writerows(astuple(rows[cell]) for cell in cells if cell in rows)
-    SUMMARY.write_text(HEAD + "\n".join(summary(cells, rows, is_current)) + "\n")
+        writer.writerows(astuple(rows[cell.name]) for cell in cells if cell.name in rows)
+    SUMMARY.write_text(HEAD + "\n".join(summary(cells, rows, keys)) + "\n")
 
 
-def state(cell, rows, is_current):
-    row = rows.get(cell)
-    return "missing" if not row else row.result if is_current(row) else "outdated"
+def state(cell, rows, keys):
+    row = rows.get(cell.name)
+    return "missing" if not row else row.result if row.key == keys.of(cell) else "outdated"
 
 
-def summary(cells, rows, is_current):
-    states = {cell: state(cell, rows, is_current) for cell in cells}
+def summary(cells, rows, keys):
+    states = {cell.name: state(cell, rows, keys) for cell in cells}
+    cells = list(states)
     passed = sum(value == "passed" for value in states.values())
-    commits = Counter(rows[cell].commit for cell in cells if cell in rows)
     yield ""
     yield f"**{passed} of {len(cells)} cells passed**, {', '.join(f'{n} {what}' for what, n in sorted(others(states).items())) or 'none failed'}."
-    yield ""
-    yield "Lines by commit: " + ", ".join(f"{commit} {n}" for commit, n in commits.most_common()) + "."
     precisions = list(dict.fromkeys(cell.split("/")[4] for cell in cells if cell.startswith("train/")))
     for precision in precisions:
         chosen = {cell: states[cell] for cell in cells if cell.startswith("train/") and cell.split("/")[4] == precision}

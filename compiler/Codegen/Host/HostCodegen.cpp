@@ -1,5 +1,6 @@
 #include "compiler/Codegen/Host/HostCodegen.h"
 
+#include "compiler/Codegen/Host/GraphFacts.h"
 #include "compiler/Codegen/Host/LoopEmitter.h"
 #include "compiler/Codegen/Host/LowerToLLVM.h"
 
@@ -33,6 +34,7 @@ public:
   void add(StringRef label, StringRef text) { kernels.push_back({label.str(), text.str()}); }
   void run();
   std::string error, object;
+  std::map<std::string, rt::KernelFacts> facts;
 
 private:
   struct Entry {
@@ -68,6 +70,7 @@ LogicalResult Worker::emit(MLIRContext &context, ModuleOp module) {
     if (failed(emitLoops(*graph, bodyName(entry.symbol), module, entry.buffers)))
       return failure();
     entries.push_back(std::move(entry));
+    facts[label] = factsOf(*graph, label);
   }
   return lowerToLLVMDialect(module);
 }
@@ -190,6 +193,7 @@ llvm::Expected<HostObjects> cleave::compileKernels(ModuleOp module, const HostTa
     if (!worker->error.empty())
       return llvm::createStringError("kernel code generation: %s", worker->error.c_str());
     result.objects.push_back(std::move(worker->object));
+    result.facts.merge(worker->facts);
   }
   return result;
 }

@@ -5,6 +5,7 @@
 //   options.prefix = "gpt_";
 //   Expected<HostObjects> code = compileKernels(module, *target, options);
 //   // code->objects: object files that define gpt_k0, gpt_k1, … (model.h, cleave_kernel_fn)
+//   // code->facts["k0"]: what the plan may say of that code
 //
 // A kernel without label is called by its place in the module. Buffers are inputs, then results; all start on 64 bytes.
 // A tied result has no buffer of its own: the entry is ignored, the input's is updated in place.
@@ -13,9 +14,11 @@
 
 #include "compiler/Codegen/Host/HostTarget.h"
 #include "dialects/Cleave/IR/Cleave.h"
+#include "runtime/plan/KernelFacts.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,7 +31,8 @@ struct HostCodegenOptions {
 };
 
 struct HostObjects {
-  std::vector<std::string> objects; // bytes of object files
+  std::vector<std::string> objects;            // bytes of object files
+  std::map<std::string, rt::KernelFacts> facts; // of each kernel's code, by label
 };
 
 // Iterations of the kernel's outermost loop, any split of which over threads gives the same bits; see LoopForm.h. 1 for

@@ -31,6 +31,7 @@ private:
     return define(llvm::ConstantDataArray::getString(context, value), name, GlobalVariable::PrivateLinkage);
   }
   Constant *kernelTable(llvm::ArrayRef<std::string> symbols);
+  Constant *factsTable(llvm::ArrayRef<uint64_t> facts);
 
   llvm::Module &module;
   llvm::LLVMContext &context;
@@ -64,6 +65,15 @@ Constant *ObjectBuilder::kernelTable(llvm::ArrayRef<std::string> symbols) {
   return define(array, "kernels", GlobalVariable::PrivateLinkage);
 }
 
+Constant *ObjectBuilder::factsTable(llvm::ArrayRef<uint64_t> facts) {
+  if (facts.empty())
+    return null();
+  GlobalVariable *table =
+      define(llvm::ConstantDataArray::get(context, facts), "kernel_facts", GlobalVariable::PrivateLinkage);
+  table->setSection(factsSection);
+  return table;
+}
+
 void ObjectBuilder::build(const ModelObject &model) {
   auto number = [&](size_t value) { return llvm::ConstantInt::get(size, value); };
   Constant *fields[] = {
@@ -72,6 +82,8 @@ void ObjectBuilder::build(const ModelObject &model) {
       bytes(model.plan, "plan", planSection),
       number(model.plan.size()),
       kernelTable(model.kernels),
+      factsTable(model.facts),
+      number(model.facts.size()),
       bytes(model.weights, "weights"),
       number(model.weights.size()),
       model.weightsFile.empty() ? null() : text(model.weightsFile, "weights_file"),

@@ -17,11 +17,14 @@ namespace cleave {
 
 // The section of the plan's bytes, by which `cleave inspect` and `cleave verify` find them in any artefact.
 inline constexpr const char *planSection = "cleave_plan";
+// The section of cleave_model.kernel_facts, by which `cleave verify` compares the plan with the code.
+inline constexpr const char *factsSection = "cleave_facts";
 
 struct ModelObject {
   std::string name; // cleave_model_<name>: a C identifier
   llvm::StringRef plan;
   std::vector<std::string> kernels; // symbols in the order of Plan.kernels; empty where a kernel is not generated
+  std::vector<uint64_t> facts;      // rt::KernelFacts::hash() of each, 0 where it is not generated
   llvm::StringRef weights;          // a safetensors image, or empty
   std::string weightsFile;          // where it lies beside the executable, or empty
   bool isMain = false;              // defines cleave_main_model too

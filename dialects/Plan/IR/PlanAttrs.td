@@ -74,14 +74,16 @@ def Plan_OperandAttr : AttrDef<Plan_Dialect, "Operand"> {
   let mnemonic = "operand";
   let summary = "what a generated kernel does with one of its buffers";
   let description = [{
-    Example: `#plan.operand<4096, read>` is a buffer of which the code reads 4096 bytes. `#plan.operand<4096, write over 0>` is one that it
-    writes where its buffer 0 lies, element by element: the two are one buffer.
+    Example: `#plan.operand<f32, 4096, read>` is a buffer of which the code reads 4096 bytes as f32 elements, on a multiple of whose size
+    the buffer begins. `#plan.operand<f32, 4096, write over 0>` is one that it writes where its buffer 0 lies, element by element: the two
+    are one buffer.
 
     **Constraints**
     - bytes is not negative.
   }];
-  let parameters = (ins "int64_t":$bytes, "Access":$access, DefaultValuedParameter<"int64_t", "-1">:$over);
-  let assemblyFormat = "`<` $bytes `,` $access (`over` $over^)? `>`";
+  let parameters = (ins "::mlir::Type":$element, "int64_t":$bytes, "Access":$access,
+                        DefaultValuedParameter<"int64_t", "-1">:$over);
+  let assemblyFormat = "`<` $element `,` $bytes `,` $access (`over` $over^)? `>`";
   let genVerifyDecl = 1;
 }
 

@@ -101,22 +101,24 @@ def Plan_KernelOp : Plan_Symbol<"kernel"> {
   let summary = "an entry of the kernel table";
   let description = [{
     `name` is the machine code's symbol for generated kernels, else a name of Kernels.def, whose parameters `params` are and which says what
-    its operands are. `depends` has a mask of inputs for each result, where some result does not depend on all of them.
+    its operands are. `depends` has a mask of inputs for each result, where some result does not depend on all of them. `scratch` is how many
+    bytes a library kernel asked for.
 
     ```mlir
     plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
-    plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write over 0>]
+    plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write over 0>]
     ```
 
     **Constraints**
     - the extent is positive;
-    - generated kernels have no parameters;
+    - generated kernels have no parameters and no scratch;
     - only generated kernels say what their results depend on, and what their operands are;
     - an operand that is over another is written, the other read, and both have equally many bytes.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_KernelKindAttr:$kind, StrAttr:$name, DenseI64ArrayAttr:$params,
                        DefaultValuedAttr<Plan_I64, "1">:$extent, DefaultValuedAttr<Plan_I64, "0">:$flops,
-                       DefaultValuedAttr<Plan_I64, "0">:$bytes, OptionalAttr<DenseI64ArrayAttr>:$depends,
+                       DefaultValuedAttr<Plan_I64, "0">:$bytes, DefaultValuedAttr<Plan_I64, "0">:$scratch,
+                       OptionalAttr<DenseI64ArrayAttr>:$depends,
                        OptionalAttr<TypedArrayAttrBase<Plan_OperandAttr, "operands">>:$operands);
   let assemblyFormat = "$sym_name $kind $name `params` `=` $params (`operands` `=` $operands^)? attr-dict";
   let extraClassDeclaration = [{

@@ -95,8 +95,8 @@ LogicalResult StateOp::verify() {
                      type.getNumElements() / *ranks * elementBytes(type.getElementType()));
 }
 
-LogicalResult OperandAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t bytes, Access access,
-                                  int64_t over) {
+LogicalResult OperandAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type element, int64_t bytes,
+                                  Access access, int64_t over) {
   if (bytes < 0)
     return emitError() << "expected bytes that are not negative; got: " << bytes;
   return success();
@@ -112,6 +112,8 @@ LogicalResult KernelOp::verify() {
     return emitOpError("expected a positive extent; got: ") << getExtent();
   if (getKind() == KernelKind::Generated && !getParams().empty())
     return emitOpError("expected no parameters for a generated kernel; got: ") << getParams().size();
+  if (getKind() == KernelKind::Generated ? getScratch() != 0 : getScratch() < 0)
+    return emitOpError("expected scratch of a library kernel only, and not negative; got: ") << getScratch();
   if (getKind() != KernelKind::Generated && getDepends())
     return emitOpError("expected depends of a generated kernel only; got: ") << stringifyKernelKind(getKind());
   if (getKind() != KernelKind::Generated && getOperands())

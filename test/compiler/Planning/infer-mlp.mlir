@@ -33,7 +33,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 // CHECK: plan.state @w1 : tensor<512xf32> parameter in "persistent" at 0
 // CHECK: plan.state @w2 : tensor<128xf32> parameter in "persistent" at 2048
 // CHECK: plan.kernel @matmul.0 library "matmul"
-// CHECK: plan.kernel @relu_0 generated "relu_0" params = [] operands = [#plan.operand<1024, read>, #plan.operand<1024, write over 0>]
+// CHECK: plan.kernel @relu_0 generated "relu_0" params = [] operands = [#plan.operand<f32, 1024, read>, #plan.operand<f32, 1024, write over 0>]
 // CHECK: plan.program @infer entry events = 0
 // CHECK-NEXT: plan.input "x" : tensor<8x4x4xf32> in "input" at 0 {batch_dim = 0 : i64, split_axes = ["dp"]}
 // CHECK-NEXT: plan.output "y" : tensor<8x4xf32> in "output" at 0

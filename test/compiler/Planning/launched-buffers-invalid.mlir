@@ -5,7 +5,7 @@
 module {
   plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
   plan.region @persistent persistent bytes = 256 frames = 1
-  plan.kernel @matmul library "matmul" params = [0, 0, 1, 1, 1, 2, 2, 4, 0, 0, 0]
+  plan.kernel @matmul library "matmul" params = [0, 0, 1, 1, 1, 2, 2, 4, 0, 0, 0] {scratch = 64 : i64}
   plan.program @infer entry events = 0 {
     plan.launch @matmul [#plan.buffer<"persistent", 0, 32, read>, #plan.buffer<"persistent", 64, 32, read>, #plan.buffer<"persistent", 128, 12, write>, #plan.buffer<"persistent", 192, 64, write>] on "compute"
   }
@@ -17,7 +17,7 @@ module {
 module {
   plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
   plan.region @persistent persistent bytes = 256 frames = 1
-  plan.kernel @matmul library "matmul" params = [0, 0, 1, 1, 1, 2, 2, 4, 0, 0, 0]
+  plan.kernel @matmul library "matmul" params = [0, 0, 1, 1, 1, 2, 2, 4, 0, 0, 0] {scratch = 64 : i64}
   plan.program @infer entry events = 0 {
     plan.launch @matmul [#plan.buffer<"persistent", 0, 32, read>, #plan.buffer<"persistent", 64, 32, read>, #plan.buffer<"persistent", 0, 16, write>, #plan.buffer<"persistent", 192, 64, write>] on "compute"
   }
@@ -31,7 +31,7 @@ module {
   plan.header target = "host" threads = 1 axes = ["dp"] sizes = [4] streams = ["compute"]
   plan.region @persistent persistent bytes = 256 frames = 1
   plan.group @dp axes = ["dp"]
-  plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<32, read>, #plan.operand<32, write>]
+  plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<f32, 32, read>, #plan.operand<f32, 32, write>]
   plan.program @infer entry events = 0 {
     plan.launch @relu [#plan.buffer<"persistent", 0, 32, read, share of @dp by 32>, #plan.buffer<"persistent", 96, 32, write>] on "compute"
   }

@@ -243,26 +243,26 @@ plan.kernel @k library "matmul" params = [] {depends = array<i64: 1>}
 // -----
 
 // expected-error @+1 {{expected operands of a generated kernel only; got: builtin}}
-plan.kernel @k builtin "argmax" params = [] operands = [#plan.operand<4, read>]
+plan.kernel @k builtin "argmax" params = [] operands = [#plan.operand<f32, 4, read>]
 
 // -----
 
 // expected-error @+1 {{expected bytes that are not negative; got: -4}}
-"plan.kernel"() {operands = [#plan.operand<-4, read>]} : () -> ()
+"plan.kernel"() {operands = [#plan.operand<f32, -4, read>]} : () -> ()
 
 // -----
 
-// expected-error @+1 {{expected an operand to be written over one of equally many bytes that is read; got: #plan.operand<8, write over 0>}}
-plan.kernel @k generated "k" params = [] operands = [#plan.operand<4, read>, #plan.operand<8, write over 0>]
+// expected-error @+1 {{expected an operand to be written over one of equally many bytes that is read; got: #plan.operand<f32, 8, write over 0>}}
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 4, read>, #plan.operand<f32, 8, write over 0>]
 
 // -----
 
-// expected-error @+1 {{written over one of equally many bytes that is read; got: #plan.operand<4, write over 2>}}
-plan.kernel @k generated "k" params = [] operands = [#plan.operand<4, read>, #plan.operand<4, write over 2>]
+// expected-error @+1 {{written over one of equally many bytes that is read; got: #plan.operand<f32, 4, write over 2>}}
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 4, read>, #plan.operand<f32, 4, write over 2>]
 
 // -----
 
-plan.kernel @k generated "k" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write>]
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
 plan.program @p events = 0 {
   // expected-error @+1 {{expected 2 buffers for kernel @k; got: 1}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>] on "compute"
@@ -270,7 +270,7 @@ plan.program @p events = 0 {
 
 // -----
 
-plan.kernel @k generated "k" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write>]
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
 plan.program @p events = 0 {
   // expected-error @+1 {{expected buffer 1 of kernel @k to be write; got: read}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 64, 64, read>] on "compute"
@@ -278,7 +278,7 @@ plan.program @p events = 0 {
 
 // -----
 
-plan.kernel @k generated "k" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write>]
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
 plan.program @p events = 0 {
   // expected-error @+1 {{expected 64 bytes for buffer 1 of kernel @k; got: 60}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 64, 60, write>] on "compute"
@@ -286,7 +286,7 @@ plan.program @p events = 0 {
 
 // -----
 
-plan.kernel @k generated "k" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write>]
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
 plan.program @p events = 0 {
   // expected-error @+1 {{expected buffers 0 and 1 of kernel @k not to overlap; got: #plan.buffer<"t", 0, 64, read> and #plan.buffer<"t", 0, 64, write>}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 0, 64, write>] on "compute"
@@ -294,7 +294,7 @@ plan.program @p events = 0 {
 
 // -----
 
-plan.kernel @k generated "k" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write over 0>]
+plan.kernel @k generated "k" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write over 0>]
 plan.program @p events = 0 {
   // expected-error @+1 {{expected buffers 0 and 1 to be one, for kernel @k works in place; got: #plan.buffer<"t", 0, 64, read> and #plan.buffer<"t", 64, 64, write>}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 64, 64, write>] on "compute"

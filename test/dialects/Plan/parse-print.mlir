@@ -24,10 +24,10 @@ plan.state @ones : tensor<4xf32> buffer in "persistent" at 0
               #plan.segment<"b", tensor<2xf32>, offset = 2, group = 1, init = weights, source = "b", aliases = ["c"]>]
 // CHECK: plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
 plan.kernel @matmul_0 library "matmul" params = [0, 0, 1, 1, 1, 8, 16, 4, 0, 0, 0] {flops = 1024 : i64}
-// CHECK: plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write>]
-plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write>]
-// CHECK: plan.kernel @gelu generated "gelu" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write over 0>] {extent = 2 : i64}
-plan.kernel @gelu generated "gelu" params = [] operands = [#plan.operand<64, read>, #plan.operand<64, write over 0>] {extent = 2 : i64}
+// CHECK: plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
+plan.kernel @relu generated "relu" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write>]
+// CHECK: plan.kernel @gelu generated "gelu" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write over 0>] {extent = 2 : i64}
+plan.kernel @gelu generated "gelu" params = [] operands = [#plan.operand<f32, 64, read>, #plan.operand<f32, 64, write over 0>] {extent = 2 : i64}
 // CHECK: plan.program @micro events = 0 {
 plan.program @micro events = 0 {
 }

@@ -66,7 +66,9 @@ void addLibrary(PlanBuilder &b, fb::ProgramT &program, const char *name, const K
     buffers.push_back(b.buffer(region, offset, bytes));
     offset += (bytes + 63) / 64 * 64;
   }
-  b.add(program, Opcode::Launch, 0, buffers, {b.kernel(fb::KernelKind::library, name, list)});
+  int64_t number = b.kernel(fb::KernelKind::library, name, list);
+  b.plan.kernels[static_cast<size_t>(number)]->scratch = kernel->bufferBytes().back();
+  b.add(program, Opcode::Launch, 0, buffers, {number});
 }
 
 TEST(Rank, AllocatesNothingAfterTheSecondStep) {

@@ -9,6 +9,7 @@
 #define CLEAVE_TEST_RUNTIME_DEVICE_PLANBUILDER_H
 
 #include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/Opcode.h"
 #include "runtime/plan/PlanReader.h"
 
@@ -69,15 +70,17 @@ public:
     return static_cast<int64_t>(plan.kernels.size() - 1);
   }
 
-  // A generated kernel for operands of the bytes and accesses of these buffers. Over (operand, operand): see Plan.fbs.
+  // A generated kernel for operands of the bytes and accesses of these buffers, as elements of any size. Over (operand,
+  // operand): see Plan.fbs.
   int64_t generated(const std::string &name, const std::vector<fb::Buffer> &like, uint64_t extent = 1,
                     const std::vector<std::pair<size_t, size_t>> &over = {}) {
     int64_t index = kernel(fb::KernelKind::generated, name, {}, extent);
     std::vector<fb::Operand> &operands = plan.kernels.back()->operands;
     for (const fb::Buffer &buffer : like)
-      operands.emplace_back(buffer.bytes(), 0, buffer.access());
+      operands.emplace_back(buffer.bytes(), 0, buffer.access(), fb::DType::u8);
     for (auto [written, under] : over)
-      operands[written] = {like[written].bytes(), static_cast<uint16_t>(under + 1), like[written].access()};
+      operands[written] = {like[written].bytes(), static_cast<uint16_t>(under + 1), like[written].access(),
+                           fb::DType::u8};
     return index;
   }
 
@@ -107,6 +110,9 @@ public:
   }
 
   const std::vector<uint64_t> &pack() {
+    for (auto &kernel : plan.kernels)
+      if (kernel->kind == fb::KernelKind::generated && kernel->facts == 0)
+        kernel->facts = KernelFacts::of(*kernel).hash();
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fb::Plan::Pack(builder, &plan), fb::PlanIdentifier());
     size_ = builder.GetSize();

@@ -273,6 +273,7 @@ TEST(Rank, RefusesTooLittleScratch) {
     params.set(name, int64_t(fb::DType::f16));
   ASSERT_TRUE(params.set("m", 4).set("n", 4).set("k", 4).finish(&list).isOk());
   auto k = b.kernel(fb::KernelKind::library, "matmul", list);
+  b.plan.kernels[static_cast<size_t>(k)]->scratch = 128;
   b.add(b.program("infer"), Opcode::Launch, 0,
         {b.buffer(data, 0, 32), b.buffer(data, 64, 32), b.buffer(data, 128, 32), b.buffer(data, 192, 128)}, {k});
   const fb::Plan &plan = b.open();

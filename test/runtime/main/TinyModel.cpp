@@ -97,6 +97,10 @@ TinyModel::TinyModel(unsigned dataRanks, TinyKind kind) : builder_({{"dp", dataR
   model_.plan = plan_.data();
   model_.plan_size = builder_.packedSize();
   model_.kernels = functions_.data();
+  for (const auto &kernel : builder_.plan.kernels)
+    facts_.push_back(kernel->facts);
+  model_.kernel_facts = facts_.data();
+  model_.kernel_count = facts_.size();
   model_.weights = weights_.data();
   model_.weights_size = weights_.size();
 }

@@ -30,6 +30,7 @@ private:
 
   PlanBuilder builder_;
   std::vector<cleave_kernel_fn> functions_;
+  std::vector<uint64_t> facts_;
   std::string weights_;
   std::vector<uint64_t> plan_;
   cleave_model model_{};

@@ -32,6 +32,7 @@ PlanBuilder makePlan() {
   EXPECT_TRUE(params1.finish(&list).isOk());
   int64_t matmul = b.kernel(fb::KernelKind::library, "matmul", list);
   b.plan.kernels[0]->flops = 2;
+  b.plan.kernels[0]->scratch = 64;
   auto &step = b.program("train_step", 1);
   b.add(step, Opcode::Launch, 0,
         {b.buffer(params, 0, 4), b.buffer(params, 4, 4), b.buffer(work, 0, 4), b.buffer(work, 64, 64)}, {matmul},
@@ -149,7 +150,7 @@ TEST(PlanReader, HoldsGeneratedCodeToItsOperands) {
                  place + "writes buffer 2 where buffer 0 lies; expected one buffer for both");
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[1] = at(1020, 256); }),
                  place + "cannot work in place: buffer 1 and buffer 2 overlap");
-  expectContains(refusal([&](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 0, fb::Access::write); }),
+  expectContains(refusal([&](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 0, fb::Access::write, fb::DType::u8); }),
                  place + "cannot work in place: buffer 0 and buffer 2 overlap");
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers.pop_back(); }), place + "takes 3 buffers; got: 2");
   expectContains(refusal([&](fb::PlanT &p) { p.kernels[1]->operands.clear(); }), place + "takes 0 buffers; got: 3");
@@ -166,9 +167,57 @@ TEST(PlanReader, HoldsLibraryKernelsToTheirDefinition) {
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[2] = launch(p).buffers[0]; }),
                  place + "cannot work in place: buffer 0 (a) and buffer 2 (c) overlap");
   expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[3] = at(0, 64); }), "and buffer 3 (scratch) overlap");
-  expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->operands.emplace_back(4, 0, fb::Access::read); }),
+  expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->operands.emplace_back(4, 0, fb::Access::read, fb::DType::f32); }),
                  "kernel 0 'matmul': its operands are those of its definition");
   expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->params[6] = -1; }), "expected a positive n; got: -1");
+}
+
+// The hash that code generation gave to the facts of the code, in the plan and beside the code.
+TEST(PlanReader, HoldsGeneratedKernelsToTheirCode) {
+  PlanBuilder b = makePlan();
+  b.pack(); // sets the hash
+  uint64_t facts = b.plan.kernels[1]->facts;
+  for (auto change : {+[](fb::KernelT &k) { k.extent = 17; }, +[](fb::KernelT &k) { k.depends = {1}; },
+                      +[](fb::KernelT &k) { k.name = "k1"; },
+                      +[](fb::KernelT &k) { k.operands[1] = fb::Operand(256, 0, fb::Access::read, fb::DType::i8); }}) {
+    PlanBuilder changed = makePlan();
+    changed.plan.kernels[1]->facts = facts;
+    change(*changed.plan.kernels[1]);
+    const fb::Plan *plan = nullptr;
+    expectContains(changed.tryOpen(&plan).message(), "that its code was generated for");
+  }
+  const fb::Plan &plan = b.open();
+  uint64_t ofCode[] = {0, facts};
+  EXPECT_TRUE(checkFacts(plan, ofCode, 2).isOk());
+  expectContains(checkFacts(plan, ofCode, 1).message(), "kernel 1 'k0' is not the code");
+  uint64_t ofOthers[] = {0, facts + 1};
+  expectContains(checkFacts(plan, ofOthers, 2).message(), "kernel 1 'k0' is not the code");
+  uint64_t ofMore[] = {0, facts, 0};
+  expectContains(checkFacts(plan, ofMore, 3).message(), "2 kernels, and the program has code for 3");
+}
+
+TEST(PlanReader, WantsBuffersOfALaunchAligned) {
+  auto launch = [](fb::PlanT &p) -> fb::InstructionT & { return *p.programs[0]->instructions[0]; };
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[0] = at(1, 4); }),
+                 "takes buffer 0 (a) at a multiple of 4 bytes; got: 1");
+  expectContains(refusal([&](fb::PlanT &p) { launch(p).buffers[3] = PlanBuilder::buffer(1, 96, 64); }),
+                 "takes buffer 3 (scratch) at a multiple of 64 bytes; got: 96");
+  expectContains(refusal([&](fb::PlanT &p) { p.kernels[0]->scratch = 128; }),
+                 "touches 128 bytes of buffer 3 (scratch); got: 64");
+}
+
+TEST(PlanReader, WantsSegmentsApart) {
+  auto add = [](fb::PlanT &p, uint64_t offset) {
+    p.states[0]->segments.push_back(std::make_unique<fb::SegmentT>());
+    p.states[0]->segments.back()->name = "bias";
+    p.states[0]->segments.back()->shape = {2};
+    p.states[0]->segments.back()->offset = offset;
+  };
+  expectContains(refusal([&](fb::PlanT &p) { add(p, 9); }), "'bias' of state 'w' overlap");
+  expectContains(refusal([&](fb::PlanT &p) { add(p, 0); }), "'bias' of state 'w' overlap");
+  PlanBuilder b = makePlan();
+  add(b.plan, 10);
+  b.open();
 }
 
 TEST(PlanReader, LetsAKernelWorkInPlaceWhereItsDefinitionSaysSo) {
@@ -189,16 +238,16 @@ TEST(PlanReader, LetsAKernelWorkInPlaceWhereItsDefinitionSaysSo) {
 }
 
 TEST(PlanReader, ChecksTheOperandsOfAKernel) {
-  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 4, fb::Access::write); }),
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 4, fb::Access::write, fb::DType::u8); }),
                  "kernel 1 'k0': its operand 2");
-  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 3, fb::Access::write); }),
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 3, fb::Access::write, fb::DType::u8); }),
                  "its operand 2 is over 2");
-  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 2, fb::Access::write); }),
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[2] = fb::Operand(64, 2, fb::Access::write, fb::DType::u8); }),
                  "of as many bytes");
-  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[1] = fb::Operand(256, 0, fb::Access(9)); }),
+  expectContains(refusal([](fb::PlanT &p) { p.kernels[1]->operands[1] = fb::Operand(256, 0, fb::Access(9), fb::DType::u8); }),
                  "has no known access");
   expectContains(
-      refusal([](fb::PlanT &p) { p.kernels[1]->operands.assign(1 << 16, fb::Operand(4, 0, fb::Access::read)); }),
+      refusal([](fb::PlanT &p) { p.kernels[1]->operands.assign(1 << 16, fb::Operand(4, 0, fb::Access::read, fb::DType::u8)); }),
       "65536 operands");
 }
 
@@ -251,7 +300,7 @@ TEST(PlanPrinter, PrintsEveryPart) {
   expectContains(text, "  all_reduce stream reduce rw transient[0x0:400] rw transient[0x190:200] group 0 dtype f32 "
                        "reduction 0 algorithm 0 count 100 // \"bucket.0\"\n");
   expectContains(text,
-                 "kernel @k0.1 generated extent 16 flops 0 bytes 0 params [] operands [r 64, r 256, w 64 over 0]\n");
+                 "kernel @k0.1 generated extent 16 flops 0 bytes 0 params [] operands [r 64 u8, r 256 u8, w 64 u8 over 0]\n");
 }
 
 TEST(PlanSummary, CountsMemoryAndTraffic) {

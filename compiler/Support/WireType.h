@@ -1,0 +1,18 @@
+// The plan's number of an element type (runtime/plan/Plan.fbs, DType).
+#ifndef CLEAVE_COMPILER_SUPPORT_WIRETYPE_H
+#define CLEAVE_COMPILER_SUPPORT_WIRETYPE_H
+
+#include "runtime/plan/Plan_generated.h"
+
+#include "mlir/IR/Types.h"
+
+#include <optional>
+
+namespace cleave {
+
+// None for types that plans do not know.
+std::optional<rt::fb::DType> wireType(mlir::Type type);
+
+} // namespace cleave
+
+#endif
