@@ -35,19 +35,19 @@ static std::vector<MutationKind> kernelKinds() {
   auto bytes = [](Subject &s) {
     return changeKernel(s, "an operand of other bytes", hasOperands, [&](fb::KernelT &k) {
       fb::Operand &o = s.dice.of(k.operands);
-      o = fb::Operand(s.dice.coin() ? o.bytes() / 2 : o.bytes() + 4, o.over(), o.access());
+      o = fb::Operand(s.dice.coin() ? o.bytes() / 2 : o.bytes() + 4, o.over(), o.access(), o.dtype());
     });
   };
   auto access = [](Subject &s) {
     return changeKernel(s, "an operand's access", hasOperands, [&](fb::KernelT &k) {
       fb::Operand &o = s.dice.of(k.operands);
-      o = fb::Operand(o.bytes(), o.over(), static_cast<fb::Access>(s.dice.below(3)));
+      o = fb::Operand(o.bytes(), o.over(), static_cast<fb::Access>(s.dice.below(3)), o.dtype());
     });
   };
   auto over = [](Subject &s) {
     return changeKernel(s, "an operand works in place or not", hasOperands, [&](fb::KernelT &k) {
       fb::Operand &o = s.dice.of(k.operands);
-      o = fb::Operand(o.bytes(), o.over() ? 0 : static_cast<uint16_t>(1 + s.dice.below(k.operands.size())), o.access());
+      o = fb::Operand(o.bytes(), o.over() ? 0 : static_cast<uint16_t>(1 + s.dice.below(k.operands.size())), o.access(), o.dtype());
     });
   };
   auto depends = [](Subject &s) {
