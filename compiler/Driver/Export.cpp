@@ -142,7 +142,9 @@ llvm::Error replace(const Change &change, bool mayTranspose, TensorStore &store)
   // The file keeps its types, whatever precision the model was trained in.
   size_t elements = value.bytes / rt::elementSize(value.type);
   std::string bytes(elements * rt::elementSize(*type), '\0');
-  rt::convertElements(value.type, value.data, *type, reinterpret_cast<std::byte *>(bytes.data()), elements);
+  rt::Status read = rt::readElements(value, 0, elements, *type, reinterpret_cast<std::byte *>(bytes.data()));
+  if (!read.isOk())
+    return toError(read);
   if (isTransposed)
     bytes = transpose(bytes, value.shape[0], value.shape[1], rt::elementSize(*type));
   return store.put(tensor, bytes);
@@ -225,6 +227,8 @@ llvm::Error cleave::exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef
   rt::CheckpointTensors tensors;
   if (llvm::Error error = toError(rt::loadCheckpointTensors(checkpoint.str(), &tensors)))
     return error;
+  if (std::string note = tensors.checkpoint->note(); !note.empty())
+    out << "note: " << note << "\n";
   auto model = readModel(modelPath);
   if (!model)
     return model.takeError();

@@ -51,6 +51,21 @@ Status AtomicFile::write(const void *data, size_t size) {
   return Status::ok();
 }
 
+Status AtomicFile::rewrite(uint64_t offset, const void *data, size_t size) {
+  const char *next = static_cast<const char *>(data);
+  while (size != 0) {
+    ssize_t written = ::pwrite(fd_, next, size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return fileError("write", path_, errno);
+    next += written;
+    offset += static_cast<uint64_t>(written);
+    size -= static_cast<size_t>(written);
+  }
+  return Status::ok();
+}
+
 Status AtomicFile::commit() {
   if (::fsync(fd_) != 0)
     return fileError("flush", path_, errno);

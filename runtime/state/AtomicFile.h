@@ -12,6 +12,7 @@
 #include "runtime/base/Status.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,8 @@ public:
 
   static Status create(const std::string &path, AtomicFile *result);
   Status write(const void *data, size_t size);
+  // Replaces bytes that were written before.
+  Status rewrite(uint64_t offset, const void *data, size_t size);
   Status commit();
 
 private:

@@ -49,12 +49,32 @@ Status Checkpoint::open(const std::string &path, Checkpoint *result) {
   return Status::ok();
 }
 
+// A part that is whole but not this checkpoint's has another header: the offsets, shapes or sums in it differ.
+Status Checkpoint::openChecked(const std::string &file, SafeTensors *shard) const {
+  CLEAVE_TRY(openPart(path_ + "/" + file, shard));
+  if (!index_.hasChecksums)
+    return Status::ok();
+  auto known = index_.parts.find(file);
+  if (known == index_.parts.end())
+    return dataLoss(path_ + "/" + kCheckpointIndexFile + " has no checksum of " + file);
+  return shard->headerChecksum() == known->second
+             ? Status::ok()
+             : dataLoss(path_ + "/" + file + " is not the part that was saved with this checkpoint: its header has " +
+                        "another checksum; take another copy of the checkpoint");
+}
+
+std::string Checkpoint::note() const {
+  return index_.hasChecksums ? ""
+                             : path_ + " was saved by an earlier version and has no checksums: damage to it would not "
+                                       "be noticed";
+}
+
 Status Checkpoint::openShards() {
   for (const CheckpointTensor &tensor : index_.tensors) {
     for (const CheckpointSlice &slice : tensor.slices) {
       auto [shard, isNew] = shards_.try_emplace(slice.file);
       if (isNew)
-        CLEAVE_TRY(openPart(path_ + "/" + slice.file, &shard->second));
+        CLEAVE_TRY(openChecked(slice.file, &shard->second));
       const TensorView *view = shard->second.find(slice.key);
       if (!view)
         return dataLoss(shard->second.origin() + " has no tensor '" + slice.key + "'");
@@ -67,17 +87,28 @@ Status Checkpoint::openShards() {
   return Status::ok();
 }
 
-void Checkpoint::read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type,
-                      std::byte *target) const {
-  size_t width = elementSize(tensor.type), targetWidth = elementSize(type);
+Status Checkpoint::read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type,
+                        std::byte *target) const {
+  size_t targetWidth = elementSize(type);
   for (const CheckpointSlice &slice : tensor.slices) {
     uint64_t begin = std::max(first, slice.first), end = std::min(first + count, slice.first + slice.count);
     if (begin >= end)
       continue;
-    const std::byte *data = shards_.at(slice.file).find(slice.key)->data;
-    convertElements(tensor.type, data + (begin - slice.first) * width, type, target + (begin - first) * targetWidth,
-                    end - begin);
+    CLEAVE_TRY(readElements(*shards_.at(slice.file).find(slice.key), begin - slice.first, end - begin, type,
+                            target + (begin - first) * targetWidth));
   }
+  return Status::ok();
+}
+
+Status Checkpoint::verify() const {
+  for (const auto &[name, shard] : shards_)
+    for (const TensorView &tensor : shard.tensors()) {
+      for (uint64_t done = 0; done < tensor.bytes; done += kDropBytes) {
+        CLEAVE_TRY(verifyBytes(tensor, done, std::min<uint64_t>(kDropBytes, tensor.bytes - done)));
+        shard.dropPages();
+      }
+    }
+  return Status::ok();
 }
 
 void Checkpoint::dropPages() const {
@@ -85,10 +116,10 @@ void Checkpoint::dropPages() const {
     shard.dropPages();
 }
 
-const std::byte *Checkpoint::contiguous(const CheckpointTensor &tensor) const {
+const TensorView *Checkpoint::contiguous(const CheckpointTensor &tensor) const {
   if (tensor.slices.size() != 1)
     return nullptr;
-  return shards_.at(tensor.slices[0].file).find(tensor.slices[0].key)->data;
+  return shards_.at(tensor.slices[0].file).find(tensor.slices[0].key);
 }
 
 Status Checkpoint::load(const RankStates &states) const {
@@ -145,8 +176,8 @@ Status Checkpoint::load(const RankStates &states) const {
   for (const Move &move : moves) {
     size_t width = elementSize(move.tensor->type), chunk = kDropBytes / width;
     for (uint64_t done = 0; done < move.overlap.count; done += chunk) {
-      read(*move.tensor, move.overlap.logical + done, std::min<uint64_t>(chunk, move.overlap.count - done), move.type,
-           move.target + done * elementSize(move.type));
+      CLEAVE_TRY(read(*move.tensor, move.overlap.logical + done, std::min<uint64_t>(chunk, move.overlap.count - done),
+                      move.type, move.target + done * elementSize(move.type)));
       readBytes += std::min<uint64_t>(chunk, move.overlap.count - done) * width;
       if (readBytes >= kDropBytes) {
         dropPages();
@@ -170,11 +201,13 @@ Status loadCheckpointTensors(const std::string &path, CheckpointTensors *result,
     const CheckpointTensor &tensor = master ? *master : saved;
     uint64_t elements = 0;
     countElements(tensor.shape, &elements);
-    TensorView view{tensor.name, tensor.type, tensor.shape, checkpoint->contiguous(tensor),
-                    elements * elementSize(tensor.type)};
-    if (!view.data) {
+    TensorView view{tensor.name, tensor.type, tensor.shape, nullptr, elements * elementSize(tensor.type), nullptr};
+    if (const TensorView *stored = checkpoint->contiguous(tensor)) {
+      view.data = stored->data;
+      view.checksums = stored->checksums; // compared with by those who read
+    } else {
       result->assembled.push_back(std::make_unique<std::byte[]>(view.bytes));
-      checkpoint->read(tensor, 0, elements, tensor.type, result->assembled.back().get());
+      CLEAVE_TRY(checkpoint->read(tensor, 0, elements, tensor.type, result->assembled.back().get()));
       view.data = result->assembled.back().get();
     }
     std::string suffix = saved.slot.empty() ? "" : "#" + saved.slot;

@@ -1,7 +1,8 @@
 // A checkpoint that is read: into the states of any layout, or as whole logical tensors.
 //
 // The index is proved total and disjoint when it is opened, and every slice is checked against the shard that holds it;
-// filling a rank's states is then the intersection of its ranges with the slices, and touches only their pages.
+// filling a rank's states is then the intersection of its ranges with the slices, and touches only their pages. The
+// index and the headers are compared with their checksums when it is opened, data when they are read (Checksums.h).
 #ifndef CLEAVE_RUNTIME_STATE_CHECKPOINT_H
 #define CLEAVE_RUNTIME_STATE_CHECKPOINT_H
 
@@ -26,14 +27,19 @@ public:
   // step are partial on several ranks): those that it lacks keep their values.
   Status load(const RankStates &states) const;
   // Elements [first, first + count) of a tensor of the index, as elements of `type`.
-  void read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type, std::byte *target) const;
-  // The bytes of a whole tensor when it lies in one slice, else null.
-  const std::byte *contiguous(const CheckpointTensor &tensor) const;
+  Status read(const CheckpointTensor &tensor, uint64_t first, uint64_t count, ElementType type, std::byte *target) const;
+  // Where a tensor lies that is one slice; null for others.
+  const TensorView *contiguous(const CheckpointTensor &tensor) const;
+  // A line for the user where the checkpoint carries no checksums; else empty.
+  std::string note() const;
+  // Compares all data with their checksums.
+  Status verify() const;
   // Gives back the pages that were read so far.
   void dropPages() const;
 
 private:
   Status openShards();
+  Status openChecked(const std::string &file, SafeTensors *shard) const;
 
   std::string path_;
   CheckpointIndex index_;

@@ -3,6 +3,14 @@
 // Tensors are logical: a name (the model's), a slot ("" for the value itself, "exp_avg", ... for optimizer state), a
 // shape, and the element slices that lie in the shards. Nothing of the layout that wrote them is left, so that any
 // layout can read them. 64-bit integers are kept exact.
+//
+// "parts" has the checksum of each part's header, and the last line that of the text above it (Checksums.h):
+//
+//   {"format": 2, "model": "gpt", "position": {"step": 100, ...}, "parts": {"rank-00000.safetensors": "9d3ab2f0", ...},
+//    "tensors": [...],
+//    "crc32c": "51c0be27"}
+//
+// Format 1, of earlier versions, is the same without these two, and is read with a note.
 #ifndef CLEAVE_RUNTIME_STATE_CHECKPOINTINDEX_H
 #define CLEAVE_RUNTIME_STATE_CHECKPOINTINDEX_H
 
@@ -10,6 +18,7 @@
 #include "runtime/state/ElementType.h"
 #include "runtime/state/Layout.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,9 +54,11 @@ struct TrainingPosition {
 };
 
 struct CheckpointIndex {
+  bool hasChecksums = true; // false: of format 1
   std::string model;
   uint64_t stateLayout = 0;
   TrainingPosition position;
+  std::map<std::string, uint32_t> parts; // file -> checksum of its header
   std::vector<CheckpointTensor> tensors;
 
   const CheckpointTensor *find(std::string_view name, std::string_view slot) const;
@@ -79,8 +90,10 @@ std::string checkpointSlot(const fb::State &state);
 // The rule of plan/SavedState.h.
 bool isSaved(const fb::State &state);
 
+// Takes the checksums of all parts, which are written, from the headers of their files in `directory`.
+Status listParts(const std::string &directory, CheckpointIndex *index);
 Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index);
-// Reads and checks: names of files are plain, slices are total and disjoint.
+// Reads and checks: the text matches its checksum, names of files are plain, slices are total and disjoint.
 Status readCheckpointIndex(const std::string &path, CheckpointIndex *result);
 
 } // namespace cleave::rt

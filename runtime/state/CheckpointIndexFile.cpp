@@ -1,7 +1,9 @@
 // The JSON form of a checkpoint's index.
+#include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/state/CheckpointIndex.h"
+#include "runtime/state/SafeTensors.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -13,7 +15,10 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2, kFormatWithoutChecksums = 1;
+
+// The last line: this, eight digits, and kTextEnd.
+constexpr std::string_view kTextSum = ",\n \"crc32c\": \"", kTextEnd = "\"\n}\n";
 
 ordered_json toJson(const CheckpointTensor &tensor) {
   ordered_json slices = ordered_json::array();
@@ -91,12 +96,38 @@ Status fromJson(const json &value, CheckpointTensor *tensor) {
   return checkSlices(*tensor);
 }
 
-Status fromJson(const json &value, CheckpointIndex *index) {
+Status checkText(std::string_view text) {
+  size_t tail = kTextSum.size() + 8 + kTextEnd.size();
+  uint32_t sum = 0;
+  bool hasSum = text.size() > tail && text.substr(text.size() - kTextEnd.size()) == kTextEnd &&
+                text.substr(text.size() - tail, kTextSum.size()) == kTextSum &&
+                parseChecksum(text.substr(text.size() - kTextEnd.size() - 8, 8), &sum);
+  if (hasSum && crc32c(text.data(), text.size() - tail) == sum)
+    return Status::ok();
+  return dataLoss(std::string("the text ") + (hasSum ? "does not match its checksum" : "does not end in its checksum") +
+                  "; the file is damaged or was edited: take another copy of the checkpoint");
+}
+
+Status fromJson(const json &value, std::map<std::string, uint32_t> *parts) {
+  for (const auto &[file, sum] : value.items())
+    if (!parseChecksum(sum.get<std::string>(), &(*parts)[file]))
+      return dataLoss("the checksum of " + file + " is not one");
+  return Status::ok();
+}
+
+Status fromJson(const json &value, std::string_view text, CheckpointIndex *index) {
   for (const char *key : {"format", "model", "state_layout", "position", "tensors"})
     if (!value.is_object() || !value.contains(key))
       return dataLoss(std::string("not a checkpoint's index: it has no '") + key + "'");
-  if (int format = value.at("format").get<int>(); format != kFormat)
-    return invalidArgument("format " + std::to_string(format) + ", this program reads " + std::to_string(kFormat));
+  int format = value.at("format").get<int>();
+  if (format != kFormat && format != kFormatWithoutChecksums)
+    return invalidArgument("format " + std::to_string(format) + ", this program reads " +
+                           std::to_string(kFormatWithoutChecksums) + " and " + std::to_string(kFormat));
+  index->hasChecksums = format == kFormat || value.contains("crc32c") || value.contains("parts");
+  if (index->hasChecksums) {
+    CLEAVE_TRY(checkText(text));
+    CLEAVE_TRY(fromJson(value.at("parts"), &index->parts));
+  }
   index->model = value.at("model").get<std::string>();
   index->stateLayout = value.at("state_layout").get<uint64_t>();
   fromJson(value.at("position"), &index->position);
@@ -113,6 +144,21 @@ Status fromJson(const json &value, CheckpointIndex *index) {
 
 } // namespace
 
+Status listParts(const std::string &directory, CheckpointIndex *index) {
+  index->parts.clear();
+  for (const CheckpointTensor &tensor : index->tensors)
+    for (const CheckpointSlice &slice : tensor.slices) {
+      if (index->parts.count(slice.file))
+        continue;
+      SafeTensors part;
+      CLEAVE_TRY(SafeTensors::open(directory + "/" + slice.file, &part));
+      if (!part.headerChecksum())
+        return internal(part.origin() + " carries no checksums");
+      index->parts[slice.file] = *part.headerChecksum();
+    }
+  return Status::ok();
+}
+
 Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &index) {
   ordered_json tensors = ordered_json::array();
   for (const CheckpointTensor &tensor : index.tensors)
@@ -121,14 +167,19 @@ Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &inde
                            {"model", index.model},
                            {"state_layout", index.stateLayout},
                            {"position", toJson(index.position)},
+                           {"parts", ordered_json::object()},
                            {"tensors", std::move(tensors)}};
+  for (const auto &[file, sum] : index.parts)
+    document["parts"][file] = checksumText(sum);
   std::string text;
   try {
-    text = document.dump(1) + "\n";
+    text = document.dump(1);
   } catch (const json::exception &) {
     return invalidArgument(path + ": a tensor's name is not valid UTF-8");
   }
-  return writeFileAtomically(path, text);
+  text.resize(text.size() - 2); // the last "\n}", which comes after the checksum
+  std::string sum = checksumText(crc32c(text.data(), text.size()));
+  return writeFileAtomically(path, text.append(kTextSum).append(sum).append(kTextEnd));
 }
 
 Status readCheckpointIndex(const std::string &path, CheckpointIndex *result) {
@@ -137,7 +188,7 @@ Status readCheckpointIndex(const std::string &path, CheckpointIndex *result) {
   const char *text = reinterpret_cast<const char *>(file.data());
   CheckpointIndex index;
   try {
-    CLEAVE_TRY(fromJson(json::parse(text, text + file.size()), &index).in(path));
+    CLEAVE_TRY(fromJson(json::parse(text, text + file.size()), {text, file.size()}, &index).in(path));
   } catch (const json::parse_error &error) {
     return dataLoss(path + " is not a checkpoint's index: not JSON from byte " + std::to_string(error.byte));
   } catch (const json::exception &) {

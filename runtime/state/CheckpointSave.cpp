@@ -119,7 +119,7 @@ Status CheckpointSave::writeFull(const CheckpointIndex &sharded, const VisitSlic
     uint64_t elements = 0;
     countElements(tensor.shape, &elements);
     std::string key = tensor.slices.empty() ? tensor.name : tensor.slices[0].key;
-    tensors.push_back({key, tensor.type, tensor.shape, nullptr, elements * elementSize(tensor.type)});
+    tensors.push_back({key, tensor.type, tensor.shape, nullptr, elements * elementSize(tensor.type), nullptr});
   }
   SafeTensorsFile file;
   CLEAVE_TRY(file.create(aside_ + "/" + kFullCheckpointFile, tensors));
@@ -141,7 +141,9 @@ Status CheckpointSave::publish(const CheckpointIndex &index) const {
     for (const auto &slice : tensor.slices)
       if (std::error_code error; !fs::exists(aside_ + "/" + slice.file, error))
         return ioError("another process could not write " + slice.file + "; its message says why");
-  CLEAVE_TRY(writeCheckpointIndex(aside_ + "/" + kCheckpointIndexFile, index));
+  CheckpointIndex listed = index;
+  CLEAVE_TRY(listParts(aside_, &listed));
+  CLEAVE_TRY(writeCheckpointIndex(aside_ + "/" + kCheckpointIndexFile, listed));
   std::error_code error;
   CLEAVE_TRY(moveInto(aside_, directory_ + "/" + name_));
   CLEAVE_TRY(syncDirectory(directory_));

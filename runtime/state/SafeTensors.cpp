@@ -1,6 +1,9 @@
 #include "runtime/state/SafeTensors.h"
 
+#include "runtime/state/HeaderChecksum.h"
+
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <link.h>
 #include <nlohmann/json.hpp>
@@ -91,7 +94,64 @@ Status rejectOverlaps(const std::vector<TensorView> &sorted) {
   return Status::ok();
 }
 
-Status parseImage(const std::byte *image, size_t size, std::vector<TensorView> *tensors) {
+// Whether the header says that the file carries checksums, or what a damaged one has left of that.
+bool hasChecksums(const json &metadata) {
+  if (!metadata.is_object())
+    return false;
+  for (const auto &[key, value] : metadata.items())
+    if (key.rfind(kHeaderSum, 0) == 0)
+      return true;
+  return false;
+}
+
+Status damaged(const std::string &what) { return dataLoss(what + "; the file is damaged: take another copy of it"); }
+
+// `image` is the header's size and text.
+Status checkHeader(std::string_view image, uint32_t *sum) {
+  if (image.size() < kHeaderSumOffset + kHeaderSumDigits ||
+      image.substr(sizeof(uint64_t), kHeaderBegin.size()) != kHeaderBegin ||
+      !parseChecksum(image.substr(kHeaderSumOffset, kHeaderSumDigits), sum))
+    return damaged("the header has checksums of tensors and none of its own, or was written anew by a program that "
+                   "kept another file's metadata");
+  return headerChecksum(image) == *sum ? Status::ok() : damaged("the header does not match its checksum");
+}
+
+Status readSums(const json &metadata, const std::string &origin, uint64_t blockBytes, TensorView *tensor) {
+  auto entry = metadata.find(kTensorSum + tensor->name);
+  std::string text = entry != metadata.end() && entry->is_string() ? entry->get<std::string>() : "";
+  auto sums = std::make_shared<BlockChecksums>();
+  sums->file = origin;
+  sums->blockBytes = blockBytes;
+  uint64_t count = BlockChecksums::countOf(tensor->bytes, blockBytes);
+  bool fits = text.size() == (count == 0 ? 0 : 9 * count - 1);
+  for (uint64_t i = 0; i < count && fits; ++i) {
+    sums->sums.emplace_back();
+    fits = parseChecksum(std::string_view(text).substr(9 * i, 8), &sums->sums.back());
+  }
+  tensor->checksums = std::move(sums);
+  return fits ? Status::ok() : damaged("tensor '" + tensor->name + "' lacks checksums");
+}
+
+// Every byte of such a file belongs to something that has a checksum. `sorted` are its tensors, by place.
+Status attachChecksums(const json &metadata, const std::string &origin, const std::byte *data, const std::byte *end,
+                       std::vector<TensorView> *sorted) {
+  auto entry = metadata.find(kBlockBytes);
+  std::string text = entry != metadata.end() && entry->is_string() ? entry->get<std::string>() : "";
+  uint64_t blockBytes = 0;
+  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), blockBytes);
+  if (error != std::errc() || rest != text.data() + text.size() || blockBytes == 0)
+    return damaged("the header has no size of blocks");
+  for (TensorView &tensor : *sorted) {
+    if (tensor.data != data)
+      return damaged("there are bytes before tensor '" + tensor.name + "' that belong to none");
+    data += tensor.bytes;
+    CLEAVE_TRY(readSums(metadata, origin, blockBytes, &tensor));
+  }
+  return data == end ? Status::ok() : damaged("there are bytes after the last tensor");
+}
+
+Status parseImage(const std::byte *image, size_t size, const std::string &origin, std::vector<TensorView> *tensors,
+                  std::optional<uint32_t> *headerSum) {
   uint64_t headerBytes = 0;
   if (size < sizeof headerBytes)
     return dataLoss("not a safetensors file: shorter than its 8-byte header size");
@@ -104,6 +164,10 @@ Status parseImage(const std::byte *image, size_t size, std::vector<TensorView> *
   json header;
   CLEAVE_TRY(parseHeader(text, text + headerBytes, &header));
   const std::byte *data = image + sizeof headerBytes + headerBytes;
+  const json metadata = header.contains("__metadata__") ? header["__metadata__"] : json();
+  if (hasChecksums(metadata))
+    CLEAVE_TRY(
+        checkHeader({reinterpret_cast<const char *>(image), sizeof headerBytes + headerBytes}, &headerSum->emplace()));
   for (const auto &[name, entry] : header.items()) {
     if (name == "__metadata__")
       continue;
@@ -115,7 +179,8 @@ Status parseImage(const std::byte *image, size_t size, std::vector<TensorView> *
   std::sort(tensors->begin(), tensors->end(), [](const TensorView &a, const TensorView &b) {
     return a.data != b.data ? a.data < b.data : a.bytes < b.bytes;
   });
-  return rejectOverlaps(*tensors);
+  CLEAVE_TRY(rejectOverlaps(*tensors));
+  return *headerSum ? attachChecksums(metadata, origin, data, image + size, tensors) : Status::ok();
 }
 
 // Whether the bytes come from a segment of the program or of a library that nobody can have changed, so that dropped
@@ -144,7 +209,8 @@ bool isInReadOnlySegment(uintptr_t begin, uintptr_t end) {
 Status SafeTensors::parse(const void *image, size_t size, const std::string &origin, SafeTensors *result) {
   SafeTensors file;
   file.origin_ = origin;
-  CLEAVE_TRY(parseImage(static_cast<const std::byte *>(image), size, &file.tensors_).in(origin));
+  CLEAVE_TRY(parseImage(static_cast<const std::byte *>(image), size, origin, &file.tensors_, &file.headerChecksum_)
+                 .in(origin));
   for (size_t i = 0; i < file.tensors_.size(); ++i)
     file.byName_[file.tensors_[i].name] = i;
   *result = std::move(file);

@@ -3,16 +3,27 @@
 // and the bytes of the tensors. Files come from anywhere, so nothing in the header is believed: sizes, bounds,
 // overlaps and duplicate names are checked before a byte of data is touched. Holes between tensors are accepted
 // (writers align tensors with them).
+//
+// Files that Cleave writes carry checksums (Checksums.h) in the one place that the format leaves to writers:
+//
+//   "__metadata__": {"crc32c": "9d3ab2f0",                  of the header's size and text, taken with eight zeros here
+//                    "crc32c.block": "1048576",             bytes
+//                    "crc32c:w": "0a71c3e8 77f0be12", ...}  of the blocks of tensor w
+//
+// In them tensors lie end to end, up to the end of the file. A file with some but not all of that is damaged; one that
+// has nothing of it, as those of other programs, is read as it is.
 #ifndef CLEAVE_RUNTIME_STATE_SAFETENSORS_H
 #define CLEAVE_RUNTIME_STATE_SAFETENSORS_H
 
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Status.h"
 #include "runtime/state/AtomicFile.h"
+#include "runtime/state/Checksums.h"
 #include "runtime/state/ElementType.h"
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +36,7 @@ struct TensorView {
   Shape shape;
   const std::byte *data = nullptr;
   size_t bytes = 0;
+  std::shared_ptr<const BlockChecksums> checksums; // null: there are none, or somebody has compared with them
 };
 
 // After so many bytes read from a mapping its pages are dropped, so that reading a file does not count as memory.
@@ -44,11 +56,14 @@ public:
   const std::vector<TensorView> &tensors() const { return tensors_; }
   const TensorView *find(std::string_view name) const;
   const std::string &origin() const { return origin_; }
+  // That of the header; nothing where the file carries no checksums.
+  std::optional<uint32_t> headerChecksum() const { return headerChecksum_; }
   // As FileMapping::dropPages(), for files and for images inside the program; other memory is left alone.
   void dropPages() const;
 
 private:
   std::string origin_;
+  std::optional<uint32_t> headerChecksum_;
   std::shared_ptr<const FileMapping> file_;
   std::vector<TensorView> tensors_;
   std::map<std::string, size_t, std::less<>> byName_;
@@ -65,11 +80,16 @@ using Metadata = std::map<std::string, std::string>;
 class SafeTensorsFile {
 public:
   Status create(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata = {});
-  Status append(const void *data, size_t bytes) { return file_.write(data, bytes); }
-  Status commit() { return file_.commit(); }
+  Status append(const void *data, size_t bytes);
+  Status commit();
 
 private:
+  Status writeHeader(std::string *image) const;
+
   AtomicFile file_;
+  std::vector<TensorView> tensors_; // without data
+  Metadata metadata_;
+  std::optional<BlockSummer> summer_;
 };
 
 // Writes tensors that are in memory.

@@ -17,16 +17,16 @@ void fill(ElementType type, double value, std::byte *target, uint64_t count) {
 }
 
 // Large weights are read piece by piece: otherwise the file counts as memory beside the state that it fills.
-void copyInPieces(ElementType to, std::byte *target, const TensorView &from, uint64_t first, uint64_t count,
-                  const WeightStore &weights) {
-  size_t width = elementSize(from.type), piece = kDropBytes / width;
-  const std::byte *source = from.data + first * width;
+Status copyInPieces(ElementType to, std::byte *target, const TensorView &from, uint64_t first, uint64_t count,
+                    const WeightStore &weights) {
+  size_t piece = kDropBytes / elementSize(from.type);
   for (uint64_t done = 0; done < count; done += piece) {
-    convertElements(from.type, source + done * width, to, target + done * elementSize(to),
-                    std::min<uint64_t>(piece, count - done));
+    CLEAVE_TRY(readElements(from, first + done, std::min<uint64_t>(piece, count - done), to,
+                            target + done * elementSize(to)));
     if (count > piece)
       weights.dropPages();
   }
+  return Status::ok();
 }
 
 Status initializeSegment(const RankStates &rank, const StateView &view, const LogicalSegment &segment,
@@ -53,8 +53,7 @@ Status initializeSegment(const RankStates &rank, const StateView &view, const Lo
     if (!tensor || !isConvertible(tensor->type, type) ||
         tensor->bytes < (overlap.logical + overlap.count) * elementSize(tensor->type))
       return invalidArgument("no initial value for '" + segment.name + "'");
-    copyInPieces(type, target, *tensor, overlap.logical, overlap.count, weights);
-    return Status::ok();
+    return copyInPieces(type, target, *tensor, overlap.logical, overlap.count, weights);
   }
   }
   return internal("state '" + segment.name + "' has an unknown kind of initial value");

@@ -25,6 +25,8 @@ public:
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
   // The checkpoint that the replacement is, or led to: DIR's latest, say; empty where it is none.
   const std::string &checkpoint() const { return checkpointPath_; }
+  // A line for the user about them; mostly empty.
+  std::string note() const { return checkpoint_.checkpoint ? checkpoint_.checkpoint->note() : ""; }
   // Gives back the pages that were read so far.
   void dropPages() const;
 

@@ -110,7 +110,7 @@ Status DataSource::openArray(const std::string &file, const std::string &key, Te
     if (!found)
       return notFound(file + " has no tensor '" + key + "' (choose one with key=NAME)");
     *view = *found;
-    return Status::ok();
+    return verifyBytes(*view, 0, view->bytes); // samples are taken one by one, in any order
   }
   if (!endsWith(file, ".npy"))
     return invalidArgument(file + ": expected a name ending in .npy, .npz or .safetensors, or a flat stream FILE:u8, "

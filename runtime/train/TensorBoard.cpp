@@ -1,8 +1,8 @@
 #include "runtime/train/TensorBoard.h"
 
+#include "runtime/base/Crc32c.h"
 #include "runtime/state/AtomicFile.h"
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -11,17 +11,6 @@
 
 namespace cleave::rt {
 namespace {
-
-constexpr std::array<uint32_t, 256> makeTable() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit)
-      value = value & 1 ? value >> 1 ^ 0x82f63b78u : value >> 1;
-    table[i] = value;
-  }
-  return table;
-}
 
 template <typename T> void appendRaw(std::string *text, T value) {
   text->append(reinterpret_cast<const char *>(&value), sizeof value);
@@ -46,16 +35,8 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
 
 } // namespace
 
-uint32_t crc32c(std::string_view data) {
-  static constexpr std::array<uint32_t, 256> table = makeTable();
-  uint32_t crc = ~0u;
-  for (char byte : data)
-    crc = crc >> 8 ^ table[(crc ^ static_cast<uint8_t>(byte)) & 0xff];
-  return ~crc;
-}
-
 uint32_t maskedCrc32c(std::string_view data) {
-  uint32_t crc = crc32c(data);
+  uint32_t crc = crc32c(data.data(), data.size());
   return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 

@@ -12,8 +12,7 @@
 
 namespace cleave::rt {
 
-// CRC-32C (Castagnoli), and the rotation with which TFRecords store it.
-uint32_t crc32c(std::string_view data);
+// The CRC-32C of base/Crc32c.h, rotated as TFRecords store it.
 uint32_t maskedCrc32c(std::string_view data);
 
 std::string encodeRecord(std::string_view data);

@@ -156,6 +156,8 @@ std::vector<RankStates> liveStates(const Session &session) {
 Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position) {
   Checkpoint checkpoint;
   CLEAVE_TRY(Checkpoint::open(path, &checkpoint));
+  if (session.isLeader() && !checkpoint.note().empty())
+    log(LogLevel::Warning, -1, checkpoint.note());
   CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) { return checkpoint.load(session.states(local)); }));
   CLEAVE_TRY(session.finishLoading());
   *position = checkpoint.index().position;

@@ -175,15 +175,18 @@ Status TrainLoop::openSave() {
 
 // "; --resume DIR/step-... takes the newest whole one" where a checkpoint is damaged and others stand beside it.
 static std::string wholeBeside(const std::string &path) {
-  Checkpoint checkpoint;
-  if (Checkpoint::open(path, &checkpoint).isOk())
+  auto isWhole = [](const std::string &each) {
+    Checkpoint checkpoint;
+    return Checkpoint::open(each, &checkpoint).isOk() && checkpoint.verify().isOk();
+  };
+  if (isWhole(path))
     return "";
   std::string directory = std::filesystem::path(path + "/").parent_path().parent_path().string();
   if (directory.empty())
     directory = ".";
   std::vector<std::string> names = listCheckpoints(directory);
   for (size_t i = names.size(); i-- > 0;)
-    if (Checkpoint::open(directory + "/" + names[i], &checkpoint).isOk())
+    if (isWhole(directory + "/" + names[i]))
       return "; --resume " + directory + "/" + names[i] + " takes the newest whole one beside it";
   return "";
 }

@@ -32,6 +32,7 @@ std::string writeCheckpoint(const TempDir &dir) {
   rt::CheckpointIndex index;
   index.tensors.push_back(
       {"w", "", "parameter", rt::ElementType::f32, {3}, {}, {{rt::kFullCheckpointFile, "w", 0, 3}}});
+  EXPECT_TRUE(rt::listParts(path, &index).isOk());
   EXPECT_TRUE(rt::writeCheckpointIndex(path + "/" + rt::kCheckpointIndexFile, index).isOk());
   return path;
 }

@@ -3,7 +3,8 @@
   hostile_checkpoints.py PROGRAM CHECKPOINT MODEL.onnx FOLDER -- [options of train]
 
 CHECKPOINT is a directory with one sharded step. Three programs read each damaged copy: train --resume, evaluate --weights and
-cleave export.
+cleave export. Where a damage is one that a hostile writer makes, checksums are put right after it; where it is one that a disk
+makes, they find it.
 """
 import json
 import os
@@ -14,27 +15,27 @@ import struct
 import subprocess
 import sys
 
+import checksums
+
 INDEX = "checkpoint.json"
 PART = "rank-00000.safetensors"
 
 
 def edit_index(change):
-    """A damage that changes the index's JSON."""
+    """A damage that changes the index's JSON, checksum included."""
     def damage(step):
         index = json.loads((step / INDEX).read_text())
         change(index)
-        (step / INDEX).write_text(json.dumps(index))
+        (step / INDEX).write_bytes(checksums.index_bytes(index))
     return damage
 
 
 def edit_header(change):
-    """A damage that changes the header of a part."""
+    """A damage that changes the header of a part, checksums included."""
     def damage(step):
-        image = (step / PART).read_bytes()
-        size, = struct.unpack("<Q", image[:8])
-        header = json.loads(image[8:8 + size])
-        text = json.dumps(change(header) or header).encode()
-        (step / PART).write_bytes(struct.pack("<Q", len(text)) + text + image[8 + size:])
+        header, data = checksums.read_part(step / PART)
+        (step / PART).write_bytes(checksums.part_bytes(change(header) or header, data))
+        checksums.seal(step)
     return damage
 
 
@@ -66,6 +67,15 @@ def replace(file, make):
     return damage
 
 
+def flip(file, place):
+    """One changed bit, `place` from the front (or, negative, from the end)."""
+    def change(image):
+        image = bytearray(image)
+        image[place] ^= 4
+        return bytes(image)
+    return write(file, change)
+
+
 def link(file, target):
     return replace(file, lambda path: path.symlink_to(target))
 
@@ -79,13 +89,16 @@ DAMAGES = {
     "index-binary": (write(INDEX, bytes(range(256)) * 10), NOT_INDEX),
     "index-list": (write(INDEX, b"[]"), NOT_INDEX),
     "index-deep": (write(INDEX, b"[" * 1000000), NOT_INDEX),
-    "index-format": (edit_index(lambda index: index.update(format=2)), "format 2, this program reads 1"),
+    "index-format": (edit_index(lambda index: index.update(format=3)), "format 3, this program reads 1 and 2"),
+    "index-edited": (write(INDEX, lambda text: text.replace(b'"step": 2', b'"step": 3')), "does not match its checksum"),
+    "index-sum": (flip(INDEX, -6), "match its checksum|end in its checksum"),
+    "index-no-sum": (write(INDEX, lambda text: re.sub(rb',\n "crc32c": "\w+"', b"", text)), "does not end in its checksum"),
     "index-no-tensors": (edit_index(lambda index: index.pop("tensors")), NOT_INDEX + ".*tensors"),
     "index-no-position": (edit_index(lambda index: index.pop("position")), NOT_INDEX + ".*position"),
     "index-link-loop": (link(INDEX, INDEX), "no checkpoint in|holds neither a checkpoint"),
     "index-link-zero": (link(INDEX, "/dev/zero"), "no checkpoint in|holds neither a checkpoint"),
     "position-text": (edit_index(lambda index: index["position"].update(step="4")), NOT_INDEX),
-    "loss-infinite": (write(INDEX, lambda text: text.replace(b'"stale":', b'"best_loss": 1e999, "stale":')), NOT_INDEX),
+    "loss-infinite": (write(INDEX, lambda text: text.replace(b'"stale":', b'"best_loss": 1e999, "stale":')), NOT_INDEX + "|checksum"),
     "entry-twice": (edit_index(lambda index: index["tensors"].append(weight(index))), "is there twice"),
     "shape-negative": (set_entry("shape", [-1, 64]), "bad shape"),
     "shape-huge": (set_entry("shape", [2**40, 2**40]), "bad shape"),
@@ -114,10 +127,16 @@ DAMAGES = {
     "part-header-binary": (write(PART, lambda image: image[:8] + b"\xfe" * 64 + image[72:]), "not valid JSON"),
     "part-offsets-huge": (edit_header(lambda header: first(header).update(data_offsets=[2**63, 2**63 + 4])), "truncated or damaged"),
     "part-offsets-backwards": (edit_header(lambda header: first(header).update(data_offsets=[8, 0])), "bad data_offsets"),
+    "part-data-first": (lambda step: flip(PART, 8 + struct.unpack("<Q", (step / PART).read_bytes()[:8])[0])(step), "tensor '.*' in .*do not match"),
+    "part-padding": (lambda step: flip(PART, 7 + struct.unpack("<Q", (step / PART).read_bytes()[:8])[0])(step), "header is not valid JSON"),
+    "part-header-sum": (flip(PART, 8 + len(checksums.BEGIN)), "header"),
+    "part-header-edited": (write(PART, lambda image: image.replace(b'"F32"', b'"I32"', 1)), "header does not match its checksum"),
+    "part-longer": (write(PART, lambda image: image + b"\0"), "bytes after the last tensor"),
+    "part-other": (lambda step: shutil.copy(step / "rank-00001.safetensors", step / PART), "is not the part that was saved with"),
     "part-shape": (edit_header(lambda header: first(header).update(shape=[2**62, 4])), "bad shape|does not take"),
     "part-overlap": (edit_header(lambda header: header.update(copy=first(header))), "overlap"),
     "part-dtype": (edit_header(lambda header: first(header).update(dtype="I32")), "expected .* elements of"),
-    "part-names": (edit_header(lambda header: {name + "?": entry for name, entry in header.items()}), "has no tensor"),
+    "part-names": (edit_header(lambda header: {name + "?" * (name != "__metadata__"): entry for name, entry in header.items()}), "lacks checksums"),
     "part-directory": (replace(PART, pathlib.Path.mkdir), "is not a regular file"),
     "part-pipe": (replace(PART, os.mkfifo), "is not a regular file"),
     "part-link": (link(PART, "/etc/passwd"), "is a symbolic link"),
@@ -125,8 +144,9 @@ DAMAGES = {
     "part-link-zero": (link(PART, "/dev/zero"), "is a symbolic link"),
     "part-link-loop": (link(PART, PART), "is a symbolic link"),
 }
-# Whole, but of another model: what is missing or too much may be of no matter to those that read only weights.
+# Whole but of another model, or damaged in optimizer state: of no matter to those that read only weights.
 OTHERS = {
+    "part-state": (flip(PART, -1), "tensor '.*' in .*do not match their checksum"),
     "entry-missing": (edit_index(lambda index: index["tensors"].remove(weight(index))), "does not fit this model: .*missing"),
     "entry-more": (edit_index(lambda index: index["tensors"].append({**weight(index), "name": "another"})), "'another'"),
     "shape-turned": (edit_index(lambda index: weight(index)["shape"].insert(0, 1)), "does not fit this model"),

@@ -1,3 +1,4 @@
+#include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Gate.h"
 #include "runtime/base/HalfArrays.h"
@@ -15,6 +16,23 @@
 using namespace cleave::rt;
 
 namespace {
+
+TEST(Crc32c, KnownAnswersAndBothWays) {
+  EXPECT_EQ(crc32c("123456789", 9), 0xe3069283u);
+  EXPECT_EQ(crc32cPortable("123456789", 9), 0xe3069283u);
+  std::vector<char> zeros(32); // RFC 3720, B.4
+  EXPECT_EQ(crc32c(zeros.data(), zeros.size()), 0x8a9136aau);
+  EXPECT_EQ(crc32c(std::string(32, static_cast<char>(0xff)).data(), 32), 0x62a8ab43u);
+  std::string bytes(1000, ' ');
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<char>(i * i >> 3);
+  for (size_t begin = 0; begin < 9; ++begin)
+    for (size_t size = 0; begin + size <= 100; ++size) {
+      uint32_t whole = crc32c(bytes.data() + begin, size);
+      EXPECT_EQ(crc32cPortable(bytes.data() + begin, size), whole);
+      EXPECT_EQ(crc32c(bytes.data() + begin + size / 3, size - size / 3, crc32c(bytes.data() + begin, size / 3)), whole);
+    }
+}
 
 // The known answers that come with Random123.
 TEST(Philox, KnownAnswers) {

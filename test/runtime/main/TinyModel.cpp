@@ -66,8 +66,8 @@ template <bool LooksAhead> void predict(void *const *buffers, int64_t, int64_t) 
 std::string makeWeights() {
   cleave::test::TempDir dir;
   float w[] = {1, 2, 3, 4}, table[] = {10, 11, 12, 13, 14, 15, 16, 17};
-  EXPECT_TRUE(writeSafeTensors(dir / "w", {{"w", ElementType::f32, {4}, (std::byte *)w, sizeof w},
-                                           {"table", ElementType::f32, {8}, (std::byte *)table, sizeof table}})
+  EXPECT_TRUE(writeSafeTensors(dir / "w", {{"w", ElementType::f32, {4}, (std::byte *)w, sizeof w, nullptr},
+                                           {"table", ElementType::f32, {8}, (std::byte *)table, sizeof table, nullptr}})
                   .isOk());
   std::ifstream file(dir / "w", std::ios::binary);
   return std::string((std::istreambuf_iterator<char>(file)), {});

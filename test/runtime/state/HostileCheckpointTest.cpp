@@ -4,6 +4,7 @@
 #include "runtime/state/CheckpointSave.h"
 
 #include "test/runtime/TempDir.h"
+#include "test/runtime/state/OldFormat.h"
 #include "test/runtime/state/PlanFixture.h"
 
 #include <fstream>
@@ -12,15 +13,12 @@
 #include <sys/stat.h>
 
 using namespace cleave::rt;
+using cleave::test::contents;
 using cleave::test::PlanFixture;
 using cleave::test::TempDir;
+using cleave::test::withoutChecksums;
 
 namespace {
-
-std::string contents(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string((std::istreambuf_iterator<char>(file)), {});
-}
 
 using Random = std::mt19937_64;
 
@@ -80,7 +78,12 @@ std::string mutate(Random &random, std::string text) {
   return text;
 }
 
-TEST(HostileCheckpoint, AnswersWithAStatus) {
+// With checksums every change is refused by them; without, changes reach all checks that come after.
+class Hostile : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Checkpoint, Hostile, testing::Values(false, true),
+                         [](const auto &info) { return info.param ? "WithChecksums" : "WithoutChecksums"; });
+
+TEST_P(Hostile, AnswersWithAStatus) {
   TempDir dir;
   PlanFixture writer(1, 3, true), reader(2, 2, true);
   std::vector<std::vector<std::byte>> storage;
@@ -93,13 +96,21 @@ TEST(HostileCheckpoint, AnswersWithAStatus) {
   ASSERT_TRUE(save.publish(index).isOk());
 
   std::vector<std::string> files = {"checkpoint.json", "rank-00000.safetensors", "rank-00001.safetensors"}, originals;
-  for (const std::string &file : files)
-    originals.push_back(contents(save.path() + "/" + file));
+  for (const std::string &file : files) {
+    std::string image = contents(save.path() + "/" + file);
+    originals.push_back(GetParam() ? image : withoutChecksums(image));
+    cleave::test::overwrite(save.path() + "/" + file, originals.back());
+  }
+  std::string last = save.path() + "/rank-00002.safetensors";
+  if (!GetParam())
+    cleave::test::overwrite(last, withoutChecksums(contents(last)));
   Random random(7);
-  unsigned refused = 0, rounds = 4000;
+  unsigned refused = 0, unchanged = 0, rounds = 4000;
   for (unsigned round = 0; round < rounds; ++round) {
     size_t chosen = below(random, files.size());
-    std::ofstream(save.path() + "/" + files[chosen], std::ios::binary) << mutate(random, originals[chosen]);
+    std::string mutant = mutate(random, originals[chosen]);
+    unchanged += mutant == originals[chosen];
+    cleave::test::overwrite(save.path() + "/" + files[chosen], mutant);
     CheckpointTensors tensors;
     Status status = loadCheckpointTensors(save.path(), &tensors, /*optimizerState=*/true);
     if (status.isOk()) {
@@ -111,10 +122,13 @@ TEST(HostileCheckpoint, AnswersWithAStatus) {
     }
     refused += !status.isOk();
     EXPECT_EQ(status.message().find('\n'), std::string::npos) << status.message();
-    std::ofstream(save.path() + "/" + files[chosen], std::ios::binary) << originals[chosen];
+    cleave::test::overwrite(save.path() + "/" + files[chosen], originals[chosen]);
   }
-  EXPECT_GT(refused, rounds / 2); // most changes are noticed; values of numbers in shards cannot be
-  EXPECT_LT(refused, rounds);
+  EXPECT_LT(unchanged, rounds / 4);
+  if (GetParam())
+    EXPECT_EQ(refused, rounds - unchanged);
+  else
+    EXPECT_GT(refused, rounds / 2); // values of numbers cannot be noticed
 }
 
 TEST(HostileCheckpoint, APartThatIsNoFile) {

@@ -32,9 +32,9 @@ TEST(SafeTensors, RoundTrip) {
   TempDir dir;
   float w[] = {1, 2, 3, 4, 5, 6};
   int64_t i[] = {-1};
-  std::vector<TensorView> tensors = {{"w", ElementType::f32, {2, 3}, reinterpret_cast<std::byte *>(w), sizeof w},
-                                     {"scalar", ElementType::i64, {}, reinterpret_cast<std::byte *>(i), sizeof i},
-                                     {"empty", ElementType::bf16, {0, 4}, nullptr, 0}};
+  std::vector<TensorView> tensors = {{"w", ElementType::f32, {2, 3}, reinterpret_cast<std::byte *>(w), sizeof w, nullptr},
+                                     {"scalar", ElementType::i64, {}, reinterpret_cast<std::byte *>(i), sizeof i, nullptr},
+                                     {"empty", ElementType::bf16, {0, 4}, nullptr, 0, nullptr}};
   ASSERT_TRUE(writeSafeTensors(dir / "a.safetensors", tensors, {{"format", "cleave"}}).isOk());
   SafeTensors file;
   Status status = SafeTensors::open(dir / "a.safetensors", &file);
@@ -107,7 +107,7 @@ TEST(SafeTensors, FullDiskLeavesNothing) {
   signal(SIGXFSZ, SIG_IGN);
   setrlimit(RLIMIT_FSIZE, &small);
   Status status =
-      writeSafeTensors(dir / "a.safetensors", {{"w", ElementType::u8, {1 << 20}, data.data(), data.size()}});
+      writeSafeTensors(dir / "a.safetensors", {{"w", ElementType::u8, {1 << 20}, data.data(), data.size(), nullptr}});
   setrlimit(RLIMIT_FSIZE, &old);
   EXPECT_EQ(status.code(), Code::IoError);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);

@@ -25,8 +25,8 @@ std::vector<float> values(const std::string &name, size_t count) {
 
 std::string writeWeights(const TempDir &dir, const std::string &file, const std::string &bias, Shape weightShape) {
   std::vector<float> w = values("w", 15), b = values("b", 3);
-  Status status = writeSafeTensors(dir / file, {{"w", ElementType::f32, weightShape, (std::byte *)w.data(), 60},
-                                                {bias, ElementType::f32, {3}, (std::byte *)b.data(), 12}});
+  Status status = writeSafeTensors(dir / file, {{"w", ElementType::f32, weightShape, (std::byte *)w.data(), 60, nullptr},
+                                                {bias, ElementType::f32, {3}, (std::byte *)b.data(), 12, nullptr}});
   EXPECT_TRUE(status.isOk()) << status.message();
   return dir / file;
 }
