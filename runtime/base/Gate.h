@@ -41,15 +41,16 @@ public:
     return true;
   }
 
-private:
-  static constexpr int kSpins = 64;
-
-  bool reached(uint32_t target) const { return static_cast<int32_t>(value() - target) >= 0; }
   static void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
   }
+
+private:
+  static constexpr int kSpins = 64;
+
+  bool reached(uint32_t target) const { return static_cast<int32_t>(value() - target) >= 0; }
   void sleepUnless(uint32_t target); // at most 50 ms
   void wake();
 

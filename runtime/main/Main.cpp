@@ -1,6 +1,13 @@
 // main() of every executable that `cleave compile` links. The model is the linker's gift.
 #include "runtime/main/Commands.h"
 
+namespace cleave::rt {
+void useOwnTeam(); // Team.cpp
+}
+
 extern "C" const cleave_model *const cleave_main_model;
 
-int main(int argc, char **argv) { return cleave::rt::runMain(argc, argv, *cleave_main_model); }
+int main(int argc, char **argv) {
+  cleave::rt::useOwnTeam();
+  return cleave::rt::runMain(argc, argv, *cleave_main_model);
+}

@@ -10,6 +10,7 @@
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/state/AtomicFile.h"
+#include "runtime/train/Machine.h"
 #include "runtime/train/MemoryUsage.h"
 #include "runtime/train/RankThreads.h"
 
@@ -32,6 +33,8 @@ struct Session::Impl {
 
   unsigned worldRank(unsigned index) const { return mpi ? mpi->rank() : index; }
   Communicator &communicator(unsigned index) { return mpi ? *mpi : local->communicator(static_cast<int>(index)); }
+  unsigned threadsOf(unsigned requested) const { return requested ? requested : std::max(1u, plan->threads()); }
+  Demand demand(unsigned threads) const;
   Status connect(unsigned requested);
   Status makeRanks(const cleave_model &model, unsigned threadsPerRank);
 };
@@ -68,12 +71,27 @@ Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRa
   return threads->run([&](unsigned index) {
     RankOptions options;
     options.rank = static_cast<int>(worldRank(index));
-    options.threads = static_cast<int>(threadsPerRank ? threadsPerRank : std::max(1u, plan->threads()));
+    options.threads = static_cast<int>(threadsOf(threadsPerRank));
     options.trace = trace.get();
     CLEAVE_TRY(Rank::create(*plan, model.kernels, options, communicator(index), &ranks[index]));
     states[index] = viewStates(ranks[index]);
     return Status::ok();
   });
+}
+
+// What the ranks of this process take; where it holds one of several kinds, that of the largest.
+Demand Session::Impl::demand(unsigned threads) const {
+  PlanSummary summary = summarize(*plan);
+  uint64_t most = 0, all = 0;
+  auto add = [&](const PlanSummary &kind) {
+    uint64_t bytes = kind.totalBytes + kind.hostBytes;
+    most = std::max(most, bytes);
+    all += bytes * kind.ranksOfKind;
+  };
+  add(summary);
+  for (const PlanSummary &kind : summary.others)
+    add(kind);
+  return {mpi ? 1u : static_cast<unsigned>(local->size()), threadsOf(threads), mpi ? most : all};
 }
 
 Session::Session() = default;
@@ -137,6 +155,11 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   CLEAVE_TRY(weights.check(*impl.plan));
   impl.weightsCheckpoint = weights.checkpoint();
   CLEAVE_TRY(impl.connect(options.ranks));
+  if (impl.worldRank(0) == 0 && !weights.note().empty())
+    log(LogLevel::Warning, -1, weights.note());
+  if (impl.worldRank(0) == 0)
+    for (const std::string &note : machineNotes(impl.demand(options.threads), Machine::here()))
+      log(LogLevel::Warning, -1, note);
   CLEAVE_TRY(impl.makeRanks(model, options.threads));
   CLEAVE_TRY(impl.threads->run([&](unsigned index) { return initializeStates(impl.states[index], weights); }));
   return finishLoading();

@@ -31,8 +31,8 @@ namespace {
 int sizeOfTeam() {
   int size = 1;
 #pragma omp parallel
-#pragma omp single
-  size = omp_get_num_threads();
+  if (omp_get_thread_num() == 0)
+    size = omp_get_num_threads();
   return size;
 }
 

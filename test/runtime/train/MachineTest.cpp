@@ -1,0 +1,34 @@
+#include "runtime/train/Machine.h"
+
+#include <gtest/gtest.h>
+
+using namespace cleave::rt;
+
+namespace {
+
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+
+TEST(Machine, NotesSayWhatIsTooMuch) {
+  Machine machine{4, 8 * kGiB};
+  EXPECT_TRUE(machineNotes({1, 4, 8 * kGiB}, machine).empty());
+  EXPECT_TRUE(machineNotes({16, 1, 0}, machine).empty()); // a mesh that is tried out
+  auto one = machineNotes({1, 6, 0}, machine);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0], "6 compute threads share 4 cores: steps take longer than with --threads 4");
+  auto several = machineNotes({2, 3, 0}, machine);
+  ASSERT_EQ(several.size(), 1u);
+  EXPECT_EQ(several[0], "2 ranks of 3 compute threads share 4 cores: steps take longer than with --threads 2");
+  EXPECT_NE(machineNotes({8, 2, 0}, {1, 0})[0].find("1 core: steps take longer than with --threads 1"),
+            std::string::npos);
+  auto large = machineNotes({1, 1, 8 * kGiB + 1}, machine);
+  ASSERT_EQ(large.size(), 1u);
+  EXPECT_EQ(large[0].find("the plan takes 8192.0 MiB and this machine has 8192.0 MiB of memory"), 0u) << large[0];
+  EXPECT_TRUE(machineNotes({1, 1, kGiB}, {4, 0}).empty()); // of which nothing is known
+}
+
+TEST(Machine, Here) {
+  EXPECT_GE(Machine::here().cores, 1u);
+  EXPECT_GT(Machine::here().memoryBytes, uint64_t{1} << 26);
+}
+
+} // namespace
