@@ -105,7 +105,7 @@ TEST_P(Hostile, AnswersWithAStatus) {
   if (!GetParam())
     cleave::test::overwrite(last, withoutChecksums(contents(last)));
   Random random(7);
-  unsigned refused = 0, unchanged = 0, rounds = 4000;
+  unsigned refused = 0, unchanged = 0, rounds = 2000;
   for (unsigned round = 0; round < rounds; ++round) {
     size_t chosen = below(random, files.size());
     std::string mutant = mutate(random, originals[chosen]);

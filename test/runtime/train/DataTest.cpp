@@ -19,7 +19,7 @@ template <typename T> std::string bytesOf(const std::vector<T> &values) {
 }
 
 template <typename T> TensorView viewOf(ElementType type, Shape shape, const std::vector<T> &values) {
-  return {"", type, shape, reinterpret_cast<const std::byte *>(values.data()), values.size() * sizeof(T)};
+  return {"", type, shape, reinterpret_cast<const std::byte *>(values.data()), values.size() * sizeof(T), nullptr};
 }
 
 DataSource openSource(const std::string &text, const InputType &type) {
