@@ -134,7 +134,7 @@ class Graph:
         """A constant of int64, which many operators take as an input."""
         return self.constant(np.array(values, np.int64))
 
-    def emit(self, operator, inputs, count=1, attributes=None, pooled=True, accept=None):
+    def emit(self, operator, inputs, count=1, attributes=None, pooled=True, empty=False):
         """Adds a node; its outputs' names, or None where its values would not do."""
         outputs = [f"v{len(self.arrays) + i}" for i in range(count)]
         node = helper.make_node(operator, inputs, outputs, **(attributes or {}))
@@ -144,7 +144,7 @@ class Graph:
             self.rejected += 1
             return None
         for result in results:
-            if result.size > ELEMENTS or result.size == 0 or result.dtype == object or result.ndim > 6:
+            if result.size > ELEMENTS or result.size == 0 and not empty or result.dtype == object or result.ndim > 6:
                 return None
             if is_float(result.dtype):
                 wide = result.astype("f8")
@@ -152,8 +152,6 @@ class Graph:
                     return None
             elif result.dtype != BOOL and np.abs(result.astype("i8")).max(initial=0) > 2**30:
                 return None
-        if accept and not accept(results):
-            return None
         self.nodes.append(node)
         for name, result in zip(outputs, results):
             self.arrays[name] = result

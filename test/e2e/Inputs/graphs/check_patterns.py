@@ -168,6 +168,24 @@ def constant_of_two_uses(w):
     return [x, w.CumSum(x, np.int64(1)), w.CumSum(x, np.int64(0)), w.Add(x, w.Transpose(x, perm=[1, 0]))]
 
 
+@pattern
+def means_of_neighbours(w):
+    """In one kernel, the last would be computed from 2^30 elements of the first."""
+    x, size = w.add_input([3, 40], "f4"), 40
+    for _ in range(30):
+        x = w.Mul(w.Add(w.rows(x, 0, size - 1), w.rows(x, 1, size)), np.float32(0.5))
+        size -= 1
+    return [x]
+
+
+@pattern
+def sums_of_transposes(w):
+    x = w.add_input([20, 20], "f4")
+    for _ in range(12):
+        x = w.Tanh(w.Add(x, w.Transpose(x, perm=[1, 0])))
+    return [x]
+
+
 def main():
     root, failed = pathlib.Path(sys.argv[1]), 0
     for seed, build in enumerate(PATTERNS):

@@ -1,7 +1,7 @@
 """Random operators. Each function takes a Graph and adds one operator, or a few; it may find nothing to do."""
 import numpy as np
 
-from building import BOOL, ELEMENTS, INTS, NARROW, is_float
+from building import BOOL, ELEMENTS, INTS, NARROW, is_float, onnx_type
 
 OPERATORS = []  # (weight, function, may be trained)
 
@@ -79,7 +79,9 @@ def partner(g, x):
         except ValueError:
             return False
 
-    kind = g.integer(0, 5)
+    kind = g.integer(0, 6)
+    if kind == 6:
+        return x
     if kind <= 2:
         found = g.pick(fits)
         if found:
@@ -121,9 +123,24 @@ def integers(g):
         g.emit(kind, [x, y])
 
 
+@operator(0.5, trains=False)
+def narrow_integers(g):
+    x = g.pick(lambda array: array.dtype in NARROW)
+    y = x and partner(g, x)
+    if y:
+        g.emit(g.choose(["Add", "Sub", "Mul", "Max", "Min", "BitwiseAnd", "BitwiseXor"]), [x, y])
+
+
+@operator(0.5, trains=False)
+def tests_of_floats(g):
+    x = g.pick(lambda array: array.dtype == np.float32)
+    if x:
+        g.emit(g.choose(["IsNaN", "IsInf"]), [x])
+
+
 @operator(2, trains=False)
 def compare(g):
-    x = g.pick(lambda array: array.dtype != BOOL and array.dtype not in NARROW)
+    x = g.pick(lambda array: array.dtype != BOOL)
     y = x and partner(g, x)
     if y:
         g.emit(g.choose(["Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"]), [x, y])
@@ -164,7 +181,6 @@ def cast(g):
     if target.kind == "u" and (g.arrays[x].astype("f8") < 0).any():
         return
     if source != target:
-        from building import onnx_type
         g.emit("Cast", [x], attributes={"to": onnx_type(target)})
 
 
@@ -186,15 +202,16 @@ def reduce(g):
 
 @operator(1, trains=False)
 def reduce_integers(g):
-    x = g.pick(lambda array: array.dtype in INTS and array.ndim >= 1)
+    x = g.pick(lambda array: not is_float(array.dtype) and array.ndim >= 1)
     if x:
-        g.emit(f"Reduce{g.choose(['Sum', 'Max', 'Min'])}", [x, g.fixed([g.integer(0, g.arrays[x].ndim - 1)])],
+        kinds = ["Sum", "Max", "Min"] if g.arrays[x].dtype in INTS else ["Max", "Min"]
+        g.emit(f"Reduce{g.choose(kinds)}", [x, g.fixed([g.integer(0, g.arrays[x].ndim - 1)])],
                attributes={"keepdims": g.integer(0, 1)})
 
 
 @operator(1, trains=False)
 def extremum(g):
-    x = g.pick(lambda array: array.ndim >= 1 and (is_float(array.dtype) or array.dtype in INTS))
+    x = g.pick(lambda array: array.ndim >= 1 and array.dtype != BOOL)
     if x:
         g.emit(g.choose(["ArgMax", "ArgMin"]), [x], attributes={
             "axis": g.integer(0, g.arrays[x].ndim - 1), "keepdims": g.integer(0, 1)})
@@ -206,6 +223,18 @@ def softmax(g):
     if x:
         kind = g.choose(["Softmax", "LogSoftmax", "Softmax"] + ([] if g.trains else ["Hardmax"]))
         g.emit(kind, [x], attributes={"axis": g.integer(-g.arrays[x].ndim, g.arrays[x].ndim - 1)})
+
+
+@operator(1)
+def extremum_mask(g):
+    """Where the elements are that equal the largest, or 1 / how many there are."""
+    x = g.pick_float(1)
+    if not x or g.trains:
+        return
+    largest = g.emit("ReduceMax", [x, g.fixed([g.integer(0, g.arrays[x].ndim - 1)])], attributes={"keepdims": 1})
+    equal = largest and g.emit("Equal", [x, largest[0]])
+    if equal:
+        g.emit("Cast", equal, attributes={"to": onnx_type(g.arrays[x].dtype)})
 
 
 @operator(1)

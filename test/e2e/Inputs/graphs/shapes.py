@@ -113,6 +113,25 @@ def join(g):
     g.emit("Concat", [str(part) for part in parts], attributes={"axis": axis})
 
 
+@operator(0.4, trains=False)
+def nothing(g):
+    """A part without elements: joined to others, summed, or multiplied away."""
+    x = g.pick_float(2, 4)
+    if not x:
+        return
+    a, axis = g.arrays[x], g.integer(0, g.arrays[x].ndim - 1)
+    none = g.emit("Slice", [x, g.fixed([1]), g.fixed([1]), g.fixed([axis])], pooled=False, empty=True)
+    kind = g.integer(0, 2)
+    if none and kind == 0:
+        g.emit("Concat", [none[0], x], attributes={"axis": axis})
+    elif none and kind == 1:
+        g.emit("ReduceSum", [none[0], g.fixed([axis])], attributes={"keepdims": g.integer(0, 1)})
+    elif none:
+        amounts = [0] * (2 * a.ndim)
+        amounts[axis] = 2
+        g.emit("Pad", [none[0], g.fixed(amounts)])
+
+
 @operator(1)
 def pad(g):
     x = g.pick(lambda array: 1 <= array.ndim <= 5 and is_float(array.dtype))
@@ -220,7 +239,7 @@ def scores(g):
 
 @operator(1.5)
 def convolution(g):
-    x = g.pick_float(3, 4)
+    x = g.pick_float(3, 5)
     if not x:
         return
     a = g.arrays[x]
@@ -237,7 +256,7 @@ def convolution(g):
 
 @operator(1)
 def pool(g):
-    x = g.pick_float(3, 4)
+    x = g.pick_float(3, 5)
     if not x:
         return
     spatial = g.arrays[x].ndim - 2
