@@ -113,18 +113,23 @@ static bool resize(Subject &subject, Opcode opcode) {
   return true;
 }
 
-// The scratch of a library kernel: its last buffer, which is written.
+// The scratch of a library kernel, in the table and in all launches.
 static bool shrinkScratch(Subject &subject) {
-  Site site = subject.pick([&](const fb::InstructionT &i) {
-    return i.op == static_cast<uint16_t>(Opcode::Launch) && !i.buffers.empty() &&
-           subject.plan.regions[i.buffers.back().region()]->kind == fb::RegionKind::workspace;
-  });
-  if (!site)
+  std::vector<size_t> found;
+  for (size_t i = 0; i < subject.plan.kernels.size(); ++i)
+    if (subject.plan.kernels[i]->scratch != 0)
+      found.push_back(i);
+  if (found.empty())
     return false;
-  uint64_t before = site->buffers.back().bytes(),
-           bytes = subject.dice.coin() ? before / 2 : before - std::min<uint64_t>(before, 64);
-  subject.tell(site, "scratch of " + std::to_string(before) + " bytes -> " + std::to_string(bytes));
-  resizeBuffer(site->buffers.back(), bytes);
+  size_t index = subject.dice.of(found);
+  uint64_t &scratch = subject.plan.kernels[index]->scratch;
+  uint64_t before = scratch;
+  scratch = subject.dice.coin() ? before / 2 : before - std::min<uint64_t>(before, 64);
+  for (const Site &site : subject.sites([](const fb::InstructionT &i) { return !i.buffers.empty(); }))
+    if (const int64_t *kernel = fieldOf(*site, "kernel"); kernel && *kernel == static_cast<int64_t>(index))
+      resizeBuffer(site->buffers.back(), scratch);
+  subject.change = "kernel " + std::to_string(index) + " '" + subject.plan.kernels[index]->name + "': scratch of " +
+                   std::to_string(before) + " bytes -> " + std::to_string(scratch);
   return true;
 }
 

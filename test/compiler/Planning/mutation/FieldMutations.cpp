@@ -32,6 +32,23 @@ static bool waitForAnother(Subject &subject) {
   return !recorded.empty() && setField(subject, site, "event", subject.dice.of(recorded));
 }
 
+// A record goes, and all waits for it.
+static bool dropEvent(Subject &subject) {
+  Site site = subject.pick(Opcode::Record);
+  if (!site)
+    return false;
+  int64_t event = site->fields[0];
+  subject.tell(site, "dropped with its waits");
+  auto &list = site.program->instructions;
+  list.erase(std::remove_if(list.begin(), list.end(),
+                            [=](auto &i) {
+                              int64_t *field = fieldOf(*i, "event");
+                              return field && *field == event;
+                            }),
+             list.end());
+  return true;
+}
+
 // Two records of a program, near each other, exchange their events.
 static bool swapRecords(Subject &subject) {
   Site a = subject.pick(Opcode::Record);
@@ -161,16 +178,6 @@ static bool changeWidth(Subject &subject) {
   return site && setField(subject, site, "width", int64_t{1} << subject.dice.below(4));
 }
 
-static bool haveSameOperands(const fb::KernelT &a, const fb::KernelT &b) {
-  if (a.kind != b.kind || a.operands.size() != b.operands.size() || a.params.size() != b.params.size())
-    return false;
-  for (size_t i = 0; i < a.operands.size(); ++i)
-    if (a.operands[i].bytes() != b.operands[i].bytes() || a.operands[i].over() != b.operands[i].over() ||
-        a.operands[i].access() != b.operands[i].access())
-      return false;
-  return true;
-}
-
 // Another kernel that takes buffers of the same sizes, if there is one.
 static bool launchAnother(Subject &subject, bool plausible) {
   std::vector<std::pair<Site, int64_t>> choices;
@@ -189,6 +196,7 @@ static bool launchAnother(Subject &subject, bool plausible) {
 
 std::vector<MutationKind> fieldKinds() {
   return {{"event of a wait", waitForAnother},
+          {"drop event", dropEvent},
           {"events of two records", swapRecords},
           {"record earlier", recordEarlier},
           {"wait later", waitLater},

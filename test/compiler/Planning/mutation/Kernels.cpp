@@ -38,6 +38,7 @@ static Id tableFacts(const fb::Kernel &kernel) {
   for (uint32_t i = 0; i < lengthOf(kernel.operands()); ++i) {
     const fb::Operand &operand = *kernel.operands()->Get(i);
     hasher.add(operand.bytes()).add(operand.over()).add(static_cast<uint64_t>(operand.access()));
+    hasher.add(static_cast<uint64_t>(operand.dtype()));
   }
   hasher.add("depends");
   for (uint32_t i = 0; i < lengthOf(kernel.depends()); ++i)

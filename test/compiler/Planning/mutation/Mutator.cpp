@@ -36,6 +36,16 @@ int64_t *fieldOf(fb::InstructionT &instruction, const char *name) {
   return index < 0 ? nullptr : &instruction.fields[static_cast<size_t>(index)];
 }
 
+bool haveSameOperands(const fb::KernelT &a, const fb::KernelT &b) {
+  if (a.kind != b.kind || a.operands.size() != b.operands.size() || a.params.size() != b.params.size())
+    return false;
+  for (size_t i = 0; i < a.operands.size(); ++i)
+    if (a.operands[i].bytes() != b.operands[i].bytes() || a.operands[i].over() != b.operands[i].over() ||
+        a.operands[i].access() != b.operands[i].access())
+      return false;
+  return true;
+}
+
 const std::vector<MutationKind> &allKinds() {
   static const std::vector<MutationKind> kinds = [] {
     std::vector<MutationKind> all;
@@ -57,6 +67,18 @@ static Mutant pack(const fb::PlanT &plan) {
   return mutant;
 }
 
+// Applies a mutation and notes it; false where it does not fit the plan.
+static bool edit(fb::PlanT &plan, const MutationKind &kind, Dice &dice, Mutant &mutant) {
+  size_t which = dice.below(plan.kinds.size() + 1);
+  Subject subject{plan, which == 0 ? plan : *plan.kinds[which - 1], dice, ""};
+  if (!kind.apply(subject))
+    return false;
+  mutant.kinds.push_back(kind.name);
+  mutant.change += (mutant.change.empty() ? "" : "; then ") +
+                   (subject.plan.kind.empty() ? "" : "kind '" + subject.plan.kind + "', ") + subject.change;
+  return true;
+}
+
 std::optional<Mutant> mutate(const fb::Plan &original, uint64_t seed, const std::string &only) {
   Dice dice(seed);
   std::vector<const MutationKind *> kinds;
@@ -66,17 +88,19 @@ std::optional<Mutant> mutate(const fb::Plan &original, uint64_t seed, const std:
   std::unique_ptr<fb::PlanT> plan(original.UnPack());
   Mutant before = pack(*plan);
   for (int tries = 0; tries < 200 && !kinds.empty(); ++tries) {
-    const MutationKind &kind = *dice.of(kinds);
     plan.reset(original.UnPack());
-    size_t which = dice.below(plan->kinds.size() + 1);
-    Subject subject{*plan, which == 0 ? *plan : *plan->kinds[which - 1], dice, ""};
-    if (!kind.apply(subject))
+    Mutant mutant;
+    // One mutant of five has two edits, the second of which may hide the first.
+    for (uint64_t edits = dice.below(5) ? 1 : 2; edits > 0; --edits)
+      if (!edit(*plan, *dice.of(kinds), dice, mutant))
+        break;
+    if (mutant.kinds.empty())
       continue;
-    Mutant mutant = pack(*plan);
-    if (mutant.bytes == before.bytes)
+    Mutant packed = pack(*plan);
+    if (packed.bytes == before.bytes)
       continue;
-    mutant.kind = kind.name;
-    mutant.change = (subject.plan.kind.empty() ? "" : "kind '" + subject.plan.kind + "', ") + subject.change;
+    mutant.bytes = std::move(packed.bytes);
+    mutant.size = packed.size;
     return mutant;
   }
   return std::nullopt;

@@ -2,7 +2,7 @@
 // in place of something else has the same size and type, and only another meaning.
 //
 //   std::optional<Mutant> mutant = mutate(original, seed);   // the same for the same plan and seed
-//   mutant->kind      "drop all_gather"
+//   mutant->kind()    "drop all_gather"
 //   mutant->change    "train_step[12] all_gather: dropped"
 //
 // A mutation kind is a name and a function; the families below list theirs. The mutator knows the wire format alone,
@@ -24,10 +24,12 @@ namespace cleave::mutation {
 namespace fb = rt::fb;
 
 struct Mutant {
-  std::string kind, change;
+  std::vector<std::string> kinds; // one, or two
+  std::string change;
   std::vector<uint64_t> bytes; // of the plan; whole words, so that they are aligned
   size_t size = 0;
   const void *data() const { return bytes.data(); }
+  std::string kind() const { return kinds.size() == 1 ? kinds.front() : "two edits"; }
 };
 
 // Nothing: no kind of mutation fits this plan (an empty one). With `only`, of the kinds whose name begins so.
@@ -91,6 +93,8 @@ const std::vector<MutationKind> &allKinds();
 
 inline bool isCollective(const fb::InstructionT &i) { return rt::isCollective(static_cast<rt::Opcode>(i.op)); }
 inline const rt::OpcodeInfo &infoOf(const fb::InstructionT &i) { return *rt::opcodeInfo(unsigned{i.op}); }
+// Whether kernels take buffers of the same sizes and accesses, as far as the table says.
+bool haveSameOperands(const fb::KernelT &a, const fb::KernelT &b);
 // The field of that name; null when the instruction has none.
 int64_t *fieldOf(fb::InstructionT &instruction, const char *name);
 

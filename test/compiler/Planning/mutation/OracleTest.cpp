@@ -20,6 +20,8 @@ fb::Buffer at(uint16_t region, uint64_t offset, uint64_t bytes, fb::Access acces
 // The rank's half of 64 bytes.
 fb::Buffer half(uint16_t region, uint64_t offset, fb::Access access) { return {offset, 32, region, access, 1, 32}; }
 
+fb::Operand operand(uint64_t bytes, uint16_t over, fb::Access access) { return {bytes, over, access, fb::DType::f32}; }
+
 std::unique_ptr<fb::InstructionT> make(Opcode op, uint8_t stream, std::vector<fb::Buffer> buffers,
                                        std::vector<int64_t> fields) {
   auto result = std::make_unique<fb::InstructionT>();
@@ -81,10 +83,12 @@ fb::PlanT step() {
   addState(plan, "m", fb::Role::optimizer, 16, 64, true);
   addState(plan, "s", fb::Role::scalar, 1, 128, false);
   addState(plan, "n", fb::Role::scalar, 1, 132, false);
-  addKernel(plan, "gradient", {{64, 0, kRead}, {64, 0, kRead}, {64, 0, kWrite}});
-  addKernel(plan, "update", {{32, 0, kRead}, {32, 0, kRead}, {32, 0, kRead}, {32, 2, kWrite}, {32, 3, kWrite}});
-  addKernel(plan, "norm", {{64, 0, kRead}, {4, 0, kWrite}});
-  addKernel(plan, "count", {{64, 0, kRead}, {4, 0, kWrite}});
+  addKernel(plan, "gradient", {operand(64, 0, kRead), operand(64, 0, kRead), operand(64, 0, kWrite)});
+  addKernel(plan, "update",
+            {operand(32, 0, kRead), operand(32, 0, kRead), operand(32, 0, kRead), operand(32, 2, kWrite),
+             operand(32, 3, kWrite)});
+  addKernel(plan, "norm", {operand(64, 0, kRead), operand(4, 0, kWrite)});
+  addKernel(plan, "count", {operand(64, 0, kRead), operand(4, 0, kWrite)});
   plan.programs.push_back(std::make_unique<fb::ProgramT>());
   fb::ProgramT &program = *plan.programs.back();
   program.name = "train_step";

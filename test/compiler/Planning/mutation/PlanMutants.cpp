@@ -10,7 +10,10 @@
 #include "test/compiler/Planning/mutation/Oracle.h"
 
 #include "compiler/Planning/PlanVerifier.h"
+#include "runtime/plan/KernelFacts.h"
+#include "runtime/plan/Kinds.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -61,12 +64,62 @@ Options parse(int argc, char **argv) {
   return options;
 }
 
+// Kinds of mutation of which the verifier may accept harmful mutants, with the reason; the only list of them.
+struct KnownGap {
+  const char *kind, *reason;
+};
+const std::vector<KnownGap> knownGaps = {};
+
+bool isKnownGap(const Mutant &mutant) {
+  for (const KnownGap &gap : knownGaps)
+    if (std::count(mutant.kinds.begin(), mutant.kinds.end(), gap.kind))
+      return true;
+  return false;
+}
+
+std::string textOf(const Mutant &mutant) {
+  std::string text;
+  for (const std::string &kind : mutant.kinds)
+    text += (text.empty() ? "" : " + ") + kind;
+  return text + " | " + mutant.change;
+}
+
 struct Original {
   std::string name;
   std::vector<uint64_t> bytes;
   const rt::fb::Plan *plan = nullptr;
   std::unique_ptr<Oracle> oracle;
+  // As the artefact has them beside the machine code, and as the device's library answers.
+  std::vector<uint64_t> facts;
+  std::map<std::pair<std::string, std::vector<int64_t>>, uint64_t> scratch;
 };
+
+std::pair<std::string, std::vector<int64_t>> keyOf(const rt::fb::Kernel &kernel) {
+  std::vector<int64_t> params;
+  for (uint32_t i = 0; i < rt::lengthOf(kernel.params()); ++i)
+    params.push_back(kernel.params()->Get(i));
+  return {kernel.name()->str(), params};
+}
+
+template <typename Use> void forEachKernel(const rt::fb::Plan &plan, Use use) {
+  for (const rt::fb::Plan *kind : rt::kindsOf(plan))
+    for (uint32_t i = 0; i < rt::lengthOf(kind->kernels()); ++i)
+      use(*kind->kernels()->Get(i));
+}
+
+// The rule that `cleave verify` of an artefact with this plan names first; empty: it accepts the plan.
+std::string verify(const Original &original, const rt::fb::Plan &plan) {
+  if (!rt::checkFacts(plan, original.facts.data(), original.facts.size()).isOk())
+    return "facts";
+  std::string rule;
+  forEachKernel(plan, [&](const rt::fb::Kernel &kernel) {
+    auto asked = original.scratch.find(keyOf(kernel));
+    if (asked != original.scratch.end() && kernel.scratch() < asked->second)
+      rule = "scratch";
+  });
+  std::vector<plan::Finding> findings = plan::verifyPlan(plan);
+  return findings.empty() ? rule : findings.front().rule;
+}
 
 Original open(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
@@ -80,6 +133,10 @@ Original open(const std::string &path) {
   rt::Status status = rt::openPlan(original.bytes.data(), content.size(), &original.plan);
   if (!status.isOk())
     fail(path + ": " + status.message());
+  forEachKernel(*original.plan, [&](const rt::fb::Kernel &kernel) {
+    original.facts.push_back(kernel.facts());
+    original.scratch[keyOf(kernel)] = kernel.scratch();
+  });
   return original;
 }
 
@@ -115,16 +172,16 @@ private:
     std::optional<Mutant> mutant = mutate(*original.plan, seed, options_.only);
     if (!mutant)
       return;
-    Tally &tally = tallies_[mutant->kind];
+    Tally &tally = tallies_[mutant->kind()];
     const rt::fb::Plan *opened = nullptr;
     if (!rt::openPlan(mutant->data(), mutant->size, &opened).isOk()) {
       ++tally.refused;
       return;
     }
-    std::vector<plan::Finding> findings = plan::verifyPlan(*opened);
+    std::string rule = verify(original, *opened);
     Verdict verdict = original.oracle->judge(*opened);
-    if (!findings.empty()) {
-      ++rules_[findings.front().rule];
+    if (!rule.empty()) {
+      ++rules_[rule];
       ++(verdict.isHarmful ? tally.rejectedHarmful : tally.rejectedHarmless);
       return;
     }
@@ -133,10 +190,11 @@ private:
       return;
     }
     ++tally.acceptedHarmful;
+    if (isKnownGap(*mutant))
+      return;
     std::string only = options_.only.empty() ? "" : " --kind '" + options_.only + "'";
-    error("accepted, but harmful: " + mutant->kind + " | " + original.name + " | " + mutant->change + " | " +
-          verdict.why + " | again: PlanMutants --write mutant.plan --seed " + std::to_string(seed) + only + " " +
-          original.name);
+    error("accepted, but harmful: " + original.name + " | " + textOf(*mutant) + " | " + verdict.why +
+          " | again: PlanMutants --write mutant.plan --seed " + std::to_string(seed) + only + " " + original.name);
   }
 
   void error(const std::string &text) {
@@ -166,6 +224,9 @@ private:
     std::printf("rejected by rule:");
     for (const auto &[rule, count] : rules_)
       std::printf(" %s %lu", rule.c_str(), count);
+    for (const KnownGap &gap : knownGaps)
+      std::printf("\nknown gap: %s, of which %lu harmful ones were accepted: %s", gap.kind,
+                  tallies_[gap.kind].acceptedHarmful, gap.reason);
     std::printf("\n%lu mutants of %zu plans, %zu kinds of mutation: %lu harmful ones, of which %lu are accepted\n",
                 options_.mutants, originals_.size(), tallies_.size(), all.rejectedHarmful + all.acceptedHarmful,
                 all.acceptedHarmful);
@@ -185,7 +246,7 @@ int write(const Options &options) {
     fail("no mutation of that kind fits the plan");
   std::ofstream(options.write, std::ios::binary)
       .write(static_cast<const char *>(mutant->data()), static_cast<std::streamsize>(mutant->size));
-  std::printf("%s | %s\n", mutant->kind.c_str(), mutant->change.c_str());
+  std::printf("%s\n", textOf(*mutant).c_str());
   return 0;
 }
 

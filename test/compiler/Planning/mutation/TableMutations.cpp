@@ -1,9 +1,16 @@
 // What instructions refer to: the kernel table, groups, parameter groups, kinds of ranks, the header.
 #include "test/compiler/Planning/mutation/Mutator.h"
 
+#include "runtime/plan/KernelFacts.h"
+
 #include <algorithm>
 
 namespace cleave::mutation {
+
+static void seal(fb::KernelT &kernel) {
+  if (kernel.kind == fb::KernelKind::generated)
+    kernel.facts = rt::KernelFacts::of(kernel).hash();
+}
 
 static bool changeKernel(Subject &subject, const std::string &what,
                          const std::function<bool(const fb::KernelT &)> &fits,
@@ -17,12 +24,27 @@ static bool changeKernel(Subject &subject, const std::string &what,
   size_t index = subject.dice.of(found);
   subject.change = "kernel " + std::to_string(index) + " '" + subject.plan.kernels[index]->name + "': " + what;
   change(*subject.plan.kernels[index]);
+  if (subject.dice.below(4) != 0) // mostly the plan agrees with itself, and only the artefact knows better
+    seal(*subject.plan.kernels[index]);
   return true;
 }
 
 static bool isGenerated(const fb::KernelT &k) { return k.kind == fb::KernelKind::generated; }
 static bool hasOperands(const fb::KernelT &k) { return isGenerated(k) && !k.operands.empty(); }
 static bool hasParams(const fb::KernelT &k) { return !k.params.empty(); }
+
+// Two different entries of the kernel table that are alike.
+static std::optional<std::pair<size_t, size_t>>
+twoAlike(Subject &subject, const std::function<bool(const fb::KernelT &, const fb::KernelT &)> &areAlike) {
+  std::vector<std::pair<size_t, size_t>> pairs;
+  for (size_t a = 0; a < subject.plan.kernels.size(); ++a)
+    for (size_t b = a + 1; b < subject.plan.kernels.size(); ++b)
+      if (areAlike(*subject.plan.kernels[a], *subject.plan.kernels[b]))
+        pairs.emplace_back(a, b);
+  if (pairs.empty())
+    return std::nullopt;
+  return subject.dice.of(pairs);
+}
 
 static std::vector<MutationKind> kernelKinds() {
   auto extent = [](Subject &s) {
@@ -32,11 +54,25 @@ static std::vector<MutationKind> kernelKinds() {
       k.extent = choices[how];
     });
   };
+  // The launches of the kernel have buffers of as many bytes.
   auto bytes = [](Subject &s) {
-    return changeKernel(s, "an operand of other bytes", hasOperands, [&](fb::KernelT &k) {
-      fb::Operand &o = s.dice.of(k.operands);
-      o = fb::Operand(s.dice.coin() ? o.bytes() / 2 : o.bytes() + 4, o.over(), o.access(), o.dtype());
+    size_t operand = 0;
+    uint64_t now = 0;
+    std::string name;
+    bool applies = changeKernel(s, "an operand of other bytes", hasOperands, [&](fb::KernelT &k) {
+      operand = s.dice.below(k.operands.size());
+      fb::Operand &o = k.operands[operand];
+      now = s.dice.coin() ? o.bytes() / 2 : o.bytes() + 4;
+      o = fb::Operand(now, o.over(), o.access(), o.dtype());
+      name = k.name;
     });
+    for (const Site &site : s.sites([](const fb::InstructionT &i) { return !i.fields.empty(); }))
+      if (const int64_t *kernel = fieldOf(*site, "kernel");
+          kernel && s.plan.kernels[static_cast<size_t>(*kernel)]->name == name && operand < site->buffers.size()) {
+        fb::Buffer &b = site->buffers[operand];
+        b = fb::Buffer(b.offset(), now, b.region(), b.access(), b.share_of(), b.stride());
+      }
+    return applies;
   };
   auto access = [](Subject &s) {
     return changeKernel(s, "an operand's access", hasOperands, [&](fb::KernelT &k) {
@@ -47,7 +83,8 @@ static std::vector<MutationKind> kernelKinds() {
   auto over = [](Subject &s) {
     return changeKernel(s, "an operand works in place or not", hasOperands, [&](fb::KernelT &k) {
       fb::Operand &o = s.dice.of(k.operands);
-      o = fb::Operand(o.bytes(), o.over() ? 0 : static_cast<uint16_t>(1 + s.dice.below(k.operands.size())), o.access(), o.dtype());
+      o = fb::Operand(o.bytes(), o.over() ? 0 : static_cast<uint16_t>(1 + s.dice.below(k.operands.size())), o.access(),
+                      o.dtype());
     });
   };
   auto depends = [](Subject &s) {
@@ -72,17 +109,23 @@ static std::vector<MutationKind> kernelKinds() {
                         [&](fb::KernelT &k) { std::swap(s.dice.of(k.params), s.dice.of(k.params)); });
   };
   auto entries = [](Subject &s) {
-    if (s.plan.kernels.size() < 2)
+    auto pair = twoAlike(s, haveSameOperands);
+    if (!pair)
       return false;
-    size_t a = s.dice.below(s.plan.kernels.size()), b = s.dice.below(s.plan.kernels.size());
-    s.change = "kernels " + std::to_string(a) + " and " + std::to_string(b) + " exchanged";
-    std::swap(s.plan.kernels[a], s.plan.kernels[b]);
+    s.change = "kernels " + std::to_string(pair->first) + " and " + std::to_string(pair->second) + " exchanged";
+    std::swap(s.plan.kernels[pair->first], s.plan.kernels[pair->second]);
     return true;
   };
   auto name = [](Subject &s) {
-    return changeKernel(
-        s, "another library kernel", [](const fb::KernelT &k) { return !isGenerated(k); },
-        [](fb::KernelT &k) { k.name = k.name == "max_pool" ? "avg_pool" : k.name + "_grad"; });
+    auto pair =
+        twoAlike(s, [](const fb::KernelT &a, const fb::KernelT &b) { return isGenerated(a) && isGenerated(b); });
+    if (!pair)
+      return false;
+    s.change = "kernels " + std::to_string(pair->first) + " and " + std::to_string(pair->second) + " exchange names";
+    std::swap(s.plan.kernels[pair->first]->name, s.plan.kernels[pair->second]->name);
+    seal(*s.plan.kernels[pair->first]);
+    seal(*s.plan.kernels[pair->second]);
+    return true;
   };
   return {{"kernel extent", extent},
           {"kernel operand bytes", bytes},
