@@ -282,6 +282,9 @@ plan::PlanningOptions Compilation::planningOptions() {
     planning.properties["optimizer"] = options.optimizer;
     planning.properties["loss"] = options.loss.empty() ? options.lossOutput : options.loss;
     planning.properties["loss-average"] = options.lossAverage;
+    planning.properties["batch-norm"] = options.batchNorm;
+    planning.properties["precision"] = options.precision;
+    planning.properties["param-group"] = llvm::join(options.paramGroups, " ");
   }
   if (!options.offload.empty())
     planning.properties["offload"] = options.offload;

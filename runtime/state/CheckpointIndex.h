@@ -43,7 +43,8 @@ struct CheckpointTensor {
   std::vector<CheckpointSlice> slices; // ascending, total, disjoint
 };
 
-// Where training stood. `sample` counts the samples of the epoch already used by all ranks together, so that another
+// Where training stood: a step is a number that the device can hold (i64), and each epoch and each evaluation takes one at
+// least. `sample` counts the samples of the epoch already used by all ranks together, so that another
 // number of ranks continues at the same sample.
 struct TrainingPosition {
   uint64_t step = 0, epoch = 0, sample = 0, seed = 0;
@@ -53,11 +54,15 @@ struct TrainingPosition {
   std::optional<bool> shuffle; // whether samples are taken in a random order; nothing where nobody said
 };
 
+// What was being run, as texts under names (train/RunFacts.h).
+using RunFacts = std::map<std::string, std::string>;
+
 struct CheckpointIndex {
   bool hasChecksums = true; // false: of format 1
   std::string model;
   uint64_t stateLayout = 0;
   TrainingPosition position;
+  RunFacts run; // empty: of an earlier version
   std::map<std::string, uint32_t> parts; // file -> checksum of its header
   std::vector<CheckpointTensor> tensors;
 

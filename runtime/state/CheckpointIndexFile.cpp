@@ -58,6 +58,23 @@ void fromJson(const json &value, TrainingPosition *position) {
     position->shuffle = value.at("shuffle").get<bool>();
 }
 
+// A position that no run can have reached. How many samples there are is known to who opens --data.
+Status checkPosition(const TrainingPosition &position) {
+  auto refuse = [&](const std::string &what) {
+    return dataLoss("step " + std::to_string(position.step) + " with " + what +
+                    " is no position that training can be at; the file is damaged or was edited");
+  };
+  if (position.step > static_cast<uint64_t>(INT64_MAX) - 1)
+    return refuse("no step after it");
+  if (position.epoch > position.step)
+    return refuse("epoch " + std::to_string(position.epoch));
+  if (position.stale > position.step)
+    return refuse(std::to_string(position.stale) + " evaluations without a better loss");
+  if (position.step == 0 && position.sample != 0)
+    return refuse(std::to_string(position.sample) + " samples used");
+  return Status::ok();
+}
+
 // File names come from the index, which may be hostile: shards lie beside it and nowhere else.
 bool isPlainName(const std::string &name) {
   return !name.empty() && name.find('/') == std::string::npos && name[0] != '.';
@@ -131,6 +148,8 @@ Status fromJson(const json &value, std::string_view text, CheckpointIndex *index
   index->model = value.at("model").get<std::string>();
   index->stateLayout = value.at("state_layout").get<uint64_t>();
   fromJson(value.at("position"), &index->position);
+  CLEAVE_TRY(checkPosition(index->position));
+  index->run = value.value("run", RunFacts{});
   std::set<std::pair<std::string, std::string>> seen;
   for (const json &entry : value.at("tensors")) {
     CheckpointTensor tensor;
@@ -167,6 +186,7 @@ Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &inde
                            {"model", index.model},
                            {"state_layout", index.stateLayout},
                            {"position", toJson(index.position)},
+                           {"run", index.run},
                            {"parts", ordered_json::object()},
                            {"tensors", std::move(tensors)}};
   for (const auto &[file, sum] : index.parts)

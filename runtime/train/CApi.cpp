@@ -4,6 +4,7 @@
 #include "runtime/train/Evaluator.h"
 #include "runtime/train/GlobalTensor.h"
 #include "runtime/train/IndexRange.h"
+#include "runtime/train/RunFacts.h"
 #include "runtime/train/ScalarStates.h"
 #include "runtime/train/TrainCheckpoints.h"
 
@@ -150,6 +151,7 @@ Status saveCheckpoint(cleave_session *session, const char *directory) {
   SaveRequest request;
   request.directory = directory;
   request.position = session->position;
+  request.run = planFacts(session->session.plan(), session->session.modelName());
   return writeCheckpoint(session->session, liveStates(session->session), request);
 }
 
@@ -291,7 +293,10 @@ cleave_code cleave_save_checkpoint(cleave_session *session, const char *director
 cleave_code cleave_load_checkpoint(cleave_session *session, const char *path) {
   return guardTogether(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_load_checkpoint", {session, path}));
-    return loadCheckpoint(session->session, path, &session->position);
+    RunFacts saved;
+    std::string note; // of what a program that trains by itself answers for
+    CLEAVE_TRY(loadCheckpoint(session->session, path, &session->position, &saved));
+    return compareFacts(saved, planFacts(session->session.plan(), session->session.modelName()), &note).in(path);
   });
 }
 

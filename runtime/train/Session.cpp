@@ -79,7 +79,8 @@ Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRa
   });
 }
 
-// What the ranks of this process take; where it holds one of several kinds, that of the largest.
+// What the ranks of this process take; where it holds one of several kinds, that of the largest. Only threads that the
+// user has asked for are told: those that were compiled in are the target's.
 Demand Session::Impl::demand(unsigned threads) const {
   PlanSummary summary = summarize(*plan);
   uint64_t most = 0, all = 0;
@@ -91,7 +92,7 @@ Demand Session::Impl::demand(unsigned threads) const {
   add(summary);
   for (const PlanSummary &kind : summary.others)
     add(kind);
-  return {mpi ? 1u : static_cast<unsigned>(local->size()), threadsOf(threads), mpi ? most : all};
+  return {mpi ? 1u : static_cast<unsigned>(local->size()), std::max(1u, threads), mpi ? most : all};
 }
 
 Session::Session() = default;

@@ -24,6 +24,7 @@ public:
     CLEAVE_TRY(makeCheckpointIndex(session_.plan(), &index_));
     index_.model = session_.modelName();
     index_.position = request_.position;
+    index_.run = request_.run;
     CLEAVE_TRY(agree(leads ? save_.prepare() : Status::ok()));
     bool full = request_.form == CheckpointForm::Full;
     Status status = agree(!full ? writeShards() : leads ? writeFull() : sendParts());
@@ -153,7 +154,8 @@ std::vector<RankStates> liveStates(const Session &session) {
   return result;
 }
 
-Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position) {
+Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position,
+                      RunFacts *run) {
   Checkpoint checkpoint;
   CLEAVE_TRY(Checkpoint::open(path, &checkpoint));
   if (session.isLeader() && !checkpoint.note().empty())
@@ -161,6 +163,7 @@ Status loadCheckpoint(Session &session, const std::string &path, TrainingPositio
   CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) { return checkpoint.load(session.states(local)); }));
   CLEAVE_TRY(session.finishLoading());
   *position = checkpoint.index().position;
+  *run = checkpoint.index().run;
   return Status::ok();
 }
 

@@ -13,6 +13,7 @@ struct SaveRequest {
   TrainingPosition position;
   bool isBest = false;
   unsigned keep = 0; // newest checkpoints that stay; 0: all
+  RunFacts run;
 };
 
 // Saves states as DIR/step-*, lets `latest` (and `best`) name it, and removes old ones. `states` are those of the local
@@ -24,8 +25,8 @@ Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, 
 // The states of the local ranks as they are now.
 std::vector<RankStates> liveStates(const Session &session);
 
-// Fills the states of all ranks from the checkpoint that `path` names.
-Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position);
+// Fills the states of all ranks from the checkpoint that `path` names, and says where and in what run it was made.
+Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position, RunFacts *run);
 
 } // namespace cleave::rt
 

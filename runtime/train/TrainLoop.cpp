@@ -220,7 +220,7 @@ Status TrainLoop::evaluate(StepMetrics *metrics, bool *isBest) {
 }
 
 Status TrainLoop::save(bool isBest) {
-  SaveRequest request{options_.save, options_.checkpoint, position_, isBest, options_.keep};
+  SaveRequest request{options_.save, options_.checkpoint, position_, isBest, options_.keep, run_};
   CLEAVE_TRY(saver_->save(std::move(request)).in("--save"));
   savedStep_ = position_.step;
   sentBefore_ = session_->bytesSent();

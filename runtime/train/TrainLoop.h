@@ -13,6 +13,7 @@
 #include "runtime/train/CheckpointSaver.h"
 #include "runtime/train/Evaluator.h"
 #include "runtime/train/Progress.h"
+#include "runtime/train/RunFacts.h"
 #include "runtime/train/Schedule.h"
 #include "runtime/train/TensorBoard.h"
 #include "runtime/train/TrainOptions.h"
@@ -37,6 +38,7 @@ private:
   Status resume();
   Status loadLatest(bool *found);
   void resumeBest();
+  Status compareRuns();
   Status openOutputs();
   Status checkScalars();
   void printStart() const;
@@ -64,6 +66,7 @@ private:
   TrainingPosition position_;
   bool resumed_ = false, resumedInPlace_ = false; // in place: from a checkpoint of --save
   std::string resumedFrom_; // the checkpoint
+  RunFacts resumedRun_, run_;
   uint64_t savedStep_ = 0;
   NewDirectories saveDirectories_;
   CheckpointLock saveLock_;

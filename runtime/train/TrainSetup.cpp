@@ -84,6 +84,7 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   CLEAVE_TRY(loop.openSave().in("--save"));
   CLEAVE_TRY(loop.resume());
   CLEAVE_TRY(loop.openData());
+  CLEAVE_TRY(loop.compareRuns());
   CLEAVE_TRY(loop.openOutputs());
   *result = std::move(loop);
   return Status::ok();
@@ -199,7 +200,7 @@ Status TrainLoop::loadLatest(bool *found) {
   if (options_.resume == "auto" && status.code() == Code::NotFound)
     return Status::ok();
   CLEAVE_TRY(std::move(status));
-  status = loadCheckpoint(*session_, resolved, &position_);
+  status = loadCheckpoint(*session_, resolved, &position_, &resumedRun_);
   if (!status.isOk())
     return {status.code(), status.message() + wholeBeside(resolved)};
   resumedFrom_ = resolved;
@@ -271,6 +272,31 @@ Status TrainLoop::openData() {
   evaluator_.emplace();
   CLEAVE_TRY(Evaluator::open(*session_, options_.valData, "--val-data", &*evaluator_));
   return session_->agreeOn(evaluator_->samples(), "the samples of --val-data");
+}
+
+// What the optimizer and the model are is compiled in; the rest is this run's options and data. The length of training
+// is a fact only where the rate depends on it.
+Status TrainLoop::compareRuns() {
+  run_ = planFacts(session_->plan(), session_->modelName());
+  run_["global-batch"] = asText(feed_->globalBatch());
+  run_["samples"] = asText(feed_->samples());
+  run_["last-batch"] = options_.lastBatch == LastBatch::Pad ? "pad" : "drop";
+  run_["lr"] = asText(lr_);
+  run_["lr-schedule"] = options_.lrSchedule;
+  run_["clip-grad-norm"] = asText(options_.clipGradNorm);
+  if (schedule_.kind == Schedule::Kind::Cosine || schedule_.kind == Schedule::Kind::Linear)
+    run_["steps"] = asText(total_);
+  if (!resumed_)
+    return Status::ok();
+  std::string note;
+  CLEAVE_TRY(compareFacts(resumedRun_, run_, &note).in("--resume: " + resumedFrom_));
+  if (position_.sample > feed_->samples())
+    return invalidArgument("--resume: " + resumedFrom_ + " stands at sample " + std::to_string(position_.sample) +
+                           " of an epoch, and --data has " + std::to_string(feed_->samples()) +
+                           " samples: give the data that it was made with");
+  if (!note.empty() && session_->isLeader())
+    log(LogLevel::Warning, -1, "--resume: this run differs from that of " + resumedFrom_ + ": " + note);
+  return Status::ok();
 }
 
 // Steps before the checkpoint may have been of another global batch: what is left of the epochs is counted in samples.

@@ -98,6 +98,9 @@ DAMAGES = {
     "index-link-loop": (link(INDEX, INDEX), "no checkpoint in|holds neither a checkpoint"),
     "index-link-zero": (link(INDEX, "/dev/zero"), "no checkpoint in|holds neither a checkpoint"),
     "position-text": (edit_index(lambda index: index["position"].update(step="4")), NOT_INDEX),
+    "position-step": (edit_index(lambda index: index["position"].update(step=2**64 - 1)), "is no position that training can be at"),
+    "position-epoch": (edit_index(lambda index: index["position"].update(epoch=3)), "step 2 with epoch 3 is no position"),
+    "position-stale": (edit_index(lambda index: index["position"].update(stale=2**63)), "is no position"),
     "loss-infinite": (write(INDEX, lambda text: text.replace(b'"stale":', b'"best_loss": 1e999, "stale":')), NOT_INDEX + "|checksum"),
     "entry-twice": (edit_index(lambda index: index["tensors"].append(weight(index))), "is there twice"),
     "shape-negative": (set_entry("shape", [-1, 64]), "bad shape"),
@@ -147,6 +150,8 @@ DAMAGES = {
 # Whole but of another model, or damaged in optimizer state: of no matter to those that read only weights.
 OTHERS = {
     "part-state": (flip(PART, -1), "tensor '.*' in .*do not match their checksum"),
+    "position-sample": (edit_index(lambda index: index["position"].update(sample=2**63)), "stands at sample 9223372036854775808 of an epoch, and --data has"),
+    "model": (edit_index(lambda index: index["run"].update(model="another.onnx")), "is of model 'another.onnx', this program was compiled from"),
     "entry-missing": (edit_index(lambda index: index["tensors"].remove(weight(index))), "does not fit this model: .*missing"),
     "entry-more": (edit_index(lambda index: index["tensors"].append({**weight(index), "name": "another"})), "'another'"),
     "shape-turned": (edit_index(lambda index: weight(index)["shape"].insert(0, 1)), "does not fit this model"),
@@ -157,8 +162,6 @@ HARMLESS = {
     "latest-binary": lambda step: (step.parent / "latest").write_bytes(b"step-\0\xff" * 100000),
     "latest-link": lambda step: link("latest", "latest")(step.parent),
     "latest-other": lambda step: (step.parent / "latest").write_text("step-99999999\n"),
-    "position-huge": edit_index(lambda index: index["position"].update(step=2**64 - 1, epoch=2**64 - 1, sample=2**64 - 1, stale=2**64 - 1)),
-    "position-sample": edit_index(lambda index: index["position"].update(sample=2**63, epoch=2**63)),
     "aliases": edit_index(lambda index: weight(index).update(aliases=["../x", "", "another"])),
 }
 

@@ -1,0 +1,29 @@
+#include "runtime/train/RunFacts.h"
+
+#include <gtest/gtest.h>
+
+using namespace cleave::rt;
+
+namespace {
+
+TEST(RunFacts, DifferencesAreToldAndAnotherModelIsRefused) {
+  RunFacts saved = {
+      {"model", "a.onnx"}, {"optimizer", "adamw"}, {"global-batch", "64"}, {"lr", "0.1"}, {"precision", ""}};
+  std::string note = "old";
+  EXPECT_TRUE(compareFacts(saved, saved, &note).isOk());
+  EXPECT_EQ(note, "");
+  RunFacts now = saved;
+  now["global-batch"] = "32";
+  now["precision"] = "bf16";
+  now["optimizer"] = "adamw,weight_decay=0.1";
+  ASSERT_TRUE(compareFacts(saved, now, &note).isOk());
+  EXPECT_EQ(note, "optimizer adamw, now adamw,weight_decay=0.1; --precision none, now bf16; global batch 64, now 32");
+  now["model"] = "b.onnx";
+  Status status = compareFacts(saved, now, &note);
+  EXPECT_EQ(status.message().find("the checkpoint is of model 'a.onnx', this program was compiled from 'b.onnx'"), 0u)
+      << status.message();
+  EXPECT_TRUE(compareFacts({}, now, &note).isOk()); // of an earlier version
+  EXPECT_EQ(note, "");
+}
+
+} // namespace
