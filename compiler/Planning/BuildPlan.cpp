@@ -5,6 +5,7 @@
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Schedule.h"
 #include "compiler/Planning/Snapshot.h"
+#include "compiler/Planning/ValueMeaning.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -93,15 +94,22 @@ void schedule(ProgramDraft &draft, ModulePlan &plan) {
 // Writes a scheduled draft as a plan.program.
 class ProgramEmitter {
 public:
-  ProgramEmitter(OpBuilder &builder, Location loc, const ProgramDraft &draft)
-      : builder(builder), loc(loc), draft(draft) {}
+  ProgramEmitter(OpBuilder &builder, Location loc, const ProgramDraft &draft, const EntryMeaning &meaning)
+      : builder(builder), loc(loc), draft(draft), meaning(meaning) {}
 
   void emit() {
     llvm::SmallVector<NamedAttribute> peaks;
     for (const auto &[kind, bytes] : draft.peaks)
       peaks.push_back(builder.getNamedAttr(kind, builder.getI64IntegerAttr(bytes)));
-    auto program = ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events,
-                                     peaks.empty() ? DictionaryAttr() : builder.getDictionaryAttr(peaks));
+    llvm::SmallVector<NamedAttribute> numbers;
+    for (const auto &[name, number] : meaning.meaning)
+      numbers.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(static_cast<int64_t>(number))));
+    llvm::SmallVector<int32_t> expressions(meaning.expressions.begin(), meaning.expressions.end());
+    auto program =
+        ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events,
+                          peaks.empty() ? DictionaryAttr() : builder.getDictionaryAttr(peaks),
+                          numbers.empty() ? DictionaryAttr() : builder.getDictionaryAttr(numbers),
+                          expressions.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(expressions));
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&program.getBody());
     for (const PortDraft &port : draft.ports)
@@ -155,6 +163,7 @@ private:
   OpBuilder &builder;
   Location loc;
   const ProgramDraft &draft;
+  const EntryMeaning &meaning;
 };
 
 struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
@@ -176,45 +185,79 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
       getOperation().emitError("expected at least one gather in flight; got: 0");
       return signalPassFailure();
     }
-    // Modules of further kinds first: the first kind's module holds them.
+    // Further kinds first: the first kind's module holds them.
+    std::vector<Kind> kinds;
     for (ModuleOp kind : getOperation().getOps<ModuleOp>())
-      if (failed(build(kind)))
+      kinds.emplace_back(kind, planning);
+    kinds.emplace_back(getOperation(), planning);
+    for (Kind &kind : kinds)
+      if (failed(draft(kind)))
         return signalPassFailure();
-    if (failed(build(getOperation())))
-      signalPassFailure();
-    Block &body = *getOperation().getBody(); // and behind its own tables and programs
+    if (failed(state(kinds)))
+      return signalPassFailure();
+    for (Kind &kind : kinds)
+      emit(kind);
+    Block &body = *getOperation().getBody(); // and after its own tables and programs
     for (ModuleOp kind : llvm::to_vector(getOperation().getOps<ModuleOp>()))
       kind->moveBefore(&body, body.end());
   }
 
-  LogicalResult build(ModuleOp module) {
-    ModulePlan plan(module, planning);
-    if (failed(plan.layOutStates()))
-      return failure();
+  // The plan of one kind of ranks, while it is built.
+  struct Kind {
+    Kind(ModuleOp module, const PlanningOptions &planning)
+        : module(module), plan(std::make_unique<ModulePlan>(module, planning)) {}
+    ModuleOp module;
+    std::unique_ptr<ModulePlan> plan;
     std::vector<std::pair<Location, ProgramDraft>> drafts;
-    for (func::FuncOp function : module.getOps<func::FuncOp>()) {
-      FailureOr<ProgramDraft> draft = DraftBuilder(plan, function).build();
+    std::map<std::string, EntryMeaning> meanings; // by program
+  };
+
+  // Decides order and addresses; functions stay as they are.
+  LogicalResult draft(Kind &kind) {
+    if (failed(kind.plan->layOutStates()))
+      return failure();
+    for (func::FuncOp function : kind.module.getOps<func::FuncOp>()) {
+      FailureOr<ProgramDraft> draft = DraftBuilder(*kind.plan, function).build();
       if (failed(draft))
         return failure();
-      schedule(*draft, plan);
-      drafts.emplace_back(function.getLoc(), std::move(*draft));
+      schedule(*draft, *kind.plan);
+      kind.drafts.emplace_back(function.getLoc(), std::move(*draft));
     }
-    if (!plan.getPackedStates().empty()) {
-      FailureOr<ProgramDraft> init = draftInit(plan, module.getLoc());
-      if (failed(init))
-        return failure();
-      schedule(*init, plan);
-      drafts.emplace_back(module.getLoc(), std::move(*init));
-    }
-    eraseOtherDialects(module);
-    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    for (const auto &[loc, draft] : drafts)
-      ProgramEmitter(builder, loc, draft).emit();
-    if (snapshot)
-      emitSnapshot(builder, module, plan);
-    plan.emitTables();
-    eraseAttributes(module);
+    if (kind.plan->getPackedStates().empty())
+      return success();
+    FailureOr<ProgramDraft> init = draftInit(*kind.plan, kind.module.getLoc());
+    if (failed(init))
+      return failure();
+    schedule(*init, *kind.plan);
+    kind.drafts.emplace_back(kind.module.getLoc(), std::move(*init));
     return success();
+  }
+
+  // What the programs mean, for `verify-plan` to compare with what was planned.
+  LogicalResult state(std::vector<Kind> &kinds) {
+    std::vector<std::pair<ModuleOp, ModulePlan *>> modules;
+    for (Kind &kind : kinds)
+      modules.emplace_back(kind.module, kind.plan.get());
+    auto meanings = meaningOfValues(modules);
+    if (failed(meanings))
+      return failure();
+    for (auto [kind, ofKind] : llvm::zip_equal(kinds, *meanings)) {
+      kind.meanings = std::move(ofKind);
+      if (!kind.plan->getPackedStates().empty())
+        kind.meanings["init"] = meaningOfInit(kind.module, *kind.plan);
+    }
+    return success();
+  }
+
+  void emit(Kind &kind) {
+    eraseOtherDialects(kind.module);
+    OpBuilder builder = OpBuilder::atBlockEnd(kind.module.getBody());
+    for (const auto &[loc, draft] : kind.drafts)
+      ProgramEmitter(builder, loc, draft, kind.meanings[draft.name]).emit();
+    if (snapshot)
+      emitSnapshot(builder, kind.module, *kind.plan);
+    kind.plan->emitTables();
+    eraseAttributes(kind.module);
   }
 
   static void eraseOtherDialects(ModuleOp module) {

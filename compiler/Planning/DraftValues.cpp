@@ -74,7 +74,7 @@ FailureOr<Place> DraftBuilder::placeOf(Value value) {
   return place;
 }
 
-static uint64_t splatBits(DenseElementsAttr value) {
+uint64_t splatBits(DenseElementsAttr value) {
   if (isa<FloatType>(value.getElementType()))
     return value.getSplatValue<APFloat>().bitcastToAPInt().getZExtValue();
   return value.getSplatValue<APInt>().getZExtValue();

@@ -1,7 +1,6 @@
 #include "compiler/Planning/Execution.h"
 #include "compiler/Planning/CollectiveMeaning.h"
 
-#include "runtime/base/Hash.h"
 #include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
@@ -57,15 +56,11 @@ void Execution::setInitial(unsigned region, MemoryHistory &memory) const {
       if (state.segments()->Get(s)->init() == fb::InitKind::coordinate)
         varies |= AxisMask{1} << state.segments()->Get(s)->axis();
     addInitial(memory, state.offset(), stateShardBytes(plan_, state), varies);
-    memory.setContent(state.offset(), state.offset() + stateShardBytes(plan_, state),
-                      {fnv1a("state " + state.name()->str()), state.offset()});
   }
   const auto *ports = plan_.programs()->Get(entry_)->inputs();
   for (size_t p = 0; p < lengthOf(ports); ++p)
     if (const fb::Port &port = *ports->Get(p); port.region() == region) {
       addInitial(memory, port.offset(), portBytes(port), axisMask(port.split_axes()));
-      memory.setContent(port.offset(), port.offset() + portBytes(port),
-                        {fnv1a("input " + port.name()->str()), port.offset()});
     }
 }
 
@@ -199,7 +194,6 @@ void Execution::runAccesses(const InstructionView &view, const Moment &moment, u
 }
 
 void Execution::recordWrites(const InstructionView &view, const Moment &moment, uint64_t frame) {
-  std::vector<uint64_t> contents = contentsOfResults(view, frame); // of what it reads, before that is overwritten
   std::vector<AxisMask> results = variesOfResults(view, frame);
   recordEqualized(view, frame);
   size_t number = 0;
@@ -222,7 +216,6 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
     if (const CollectiveMeaning *meaning = meaningOf(view.opcode()); meaning && i == 0)
       recordLeft(view, *meaning, memory, varies);
   }
-  recordContents(view, frame, contents);
 }
 
 // What a collective leaves of its data that means nothing: partial sums beside the rank's share, or on all but the

@@ -25,8 +25,6 @@ public:
   // Finds states that ranks hold whole and may now hold differently: replicas (tied weights, the parameters of
   // data-parallel ranks) must stay equal. States begin as they are declared, so that this holds after every run.
   void expectReplicasEqual();
-  // What the states hold that other kinds may have too, by name: the same number means the same value.
-  std::map<std::string, uint64_t> getContents();
   // Finds bytes of frame 0 that nothing has written.
   void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);
 
@@ -69,11 +67,6 @@ private:
   AxisMask axesOfOwners(const rt::fb::State &state) const;
   AxisMask axesOfParts(const rt::fb::State &state) const; // those along which a state may differ
   void recordEqualized(const rt::InstructionView &view, uint64_t frame);
-  // Contents (ExecutionContents.cpp).
-  std::vector<uint64_t> contentsOfResults(const rt::InstructionView &view, uint64_t frame);
-  uint64_t contentOf(const rt::fb::Buffer &buffer, uint64_t frame);
-  uint64_t contentOfCollective(const rt::InstructionView &view, uint64_t frame);
-  void recordContents(const rt::InstructionView &view, uint64_t frame, const std::vector<uint64_t> &contents);
   void setInitial(unsigned region, MemoryHistory &memory) const;
 
   bool happensBefore(const Moment &earlier, const Moment &later) const {
@@ -91,7 +84,6 @@ private:
   uint64_t steps_ = 0;
   int64_t maxTimes_ = 3;
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> behind the last
-  std::map<std::string, uint64_t> met_;                         // collectives so far, by the axes of their group
   std::vector<Clock> clocks_;                                   // [stream][stream]
   std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;
 };

@@ -35,9 +35,8 @@ static OpCost costOf(cleave::KernelOp kernel) {
   return cost;
 }
 
-// For each result a mask of the inputs that it is computed from; empty where every result needs all of them. A kernel
-// that computes a normalized activation and the running mean beside it is not one value to `verify-plan`.
-static llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
+// A kernel that computes a normalized activation and the running mean beside it is not one value to `verify-plan`.
+llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   unsigned count = body.getNumArguments();
   if (count > 63)
@@ -90,12 +89,16 @@ FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel
                    kernel.getLoc());
 }
 
-FailureOr<ModulePlan::LibraryKernel> ModulePlan::libraryKernel(Operation *op) {
+std::optional<unsigned> ModulePlan::packedOperandOf(Operation *op) const {
   std::optional<unsigned> packedOperand;
   for (OpOperand &operand : op->getOpOperands())
     if (findPacked(operand.get()))
       packedOperand = operand.getOperandNumber();
-  FailureOr<std::vector<int64_t>> params = encodeParams(op, packedOperand);
+  return packedOperand;
+}
+
+FailureOr<ModulePlan::LibraryKernel> ModulePlan::libraryKernel(Operation *op) {
+  FailureOr<std::vector<int64_t>> params = encodeParams(op, packedOperandOf(op));
   if (failed(params))
     return failure();
   auto cost = dyn_cast<CostOpInterface>(op);

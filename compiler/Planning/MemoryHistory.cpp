@@ -1,7 +1,5 @@
 #include "compiler/Planning/MemoryHistory.h"
 
-#include "runtime/base/Hash.h"
-
 #include <algorithm>
 
 namespace cleave::plan {
@@ -36,31 +34,7 @@ void MemoryHistory::recordWrite(uint64_t begin, uint64_t end, const Moment &mome
   if (first == last)
     return;
   cells_.erase(first, last);
-  cells_[begin] = {end, true, {}, varies, moment, {}, {}};
-}
-
-void MemoryHistory::setContent(uint64_t begin, uint64_t end, Content content) {
-  auto [first, last] = range(begin, end);
-  for (auto cell = first; cell != last; ++cell)
-    cell->second.content = content;
-}
-
-uint64_t MemoryHistory::contentOf(uint64_t begin, uint64_t end) {
-  uint64_t hash = rt::kFnvOffset, runs = 0;
-  Content run;
-  auto add = [&](uint64_t number) { hash = (hash ^ number) * 0x100000001b3ull; };
-  auto [first, last] = range(begin, end);
-  for (auto cell = first; cell != last; ++cell) {
-    const Content &content = cell->second.content;
-    if (runs != 0 && content.value == run.value && content.origin == run.origin)
-      continue;
-    run = content;
-    ++runs;
-    add(cell->first - begin);
-    add(run.value);
-    add(cell->first - run.origin);
-  }
-  return runs == 1 && run.origin == begin ? run.value : hash;
+  cells_[begin] = {end, true, {}, varies, moment, {}};
 }
 
 void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share) {

@@ -1,13 +1,14 @@
 // Who last wrote and who has since read every byte of one frame of a region.
 //
 // It also knows, for each byte, on which axes of the mesh its value may differ between ranks, and where only the rank's
-// share of it is known to be written. And it numbers what lies there, for comparison with other kinds of ranks.
+// share of it is known to be written. What the bytes are, MemoryContents knows.
 //
 // Bytes with the same history share a cell; an access splits cells at its ends. So the history of a plan that uses
 // whole buffers has about as many cells as buffers, whatever their sizes.
 #ifndef CLEAVE_COMPILER_PLANNING_MEMORYHISTORY_H
 #define CLEAVE_COMPILER_PLANNING_MEMORYHISTORY_H
 
+#include "compiler/Planning/Content.h"
 #include "compiler/Planning/PlanText.h"
 
 #include <map>
@@ -23,19 +24,11 @@ struct Moment {
   InstructionRef ref;
 };
 
-using AxisMask = uint64_t; // bit a: axis a of the mesh
-
 // The rank's share of a range: group number + 1, as in fb::Buffer, and the first rank's bytes.
 struct ShareRange {
   unsigned group = 0;
   uint64_t stride = 0, begin = 0, end = 0;
   AxisMask varies = 0;
-};
-
-// What lies here: a number for the expression that it was computed by, and where what has it begins. Equal numbers are
-// equal values on ranks that agree in what the axis masks say. 0: not known.
-struct Content {
-  uint64_t value = 0, origin = 0;
 };
 
 class MemoryHistory {
@@ -47,13 +40,12 @@ public:
     AxisMask varies = 0;            // the axes along which ranks may hold different values
     std::optional<Moment> writer;
     std::vector<Moment> readers; // the last one of every stream since the write
-    Content content;
   };
   using Cells = std::map<uint64_t, Cell>; // by first byte
 
   explicit MemoryHistory(uint64_t bytes) {
     if (bytes != 0)
-      cells_[0] = {bytes, false, {}, 0, std::nullopt, {}, {}};
+      cells_[0] = {bytes, false, {}, 0, std::nullopt, {}};
   }
 
   // The cells that make up exactly [begin, end).
@@ -66,10 +58,6 @@ public:
   void recordWrite(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies);
   // Of the rank's share alone; [begin, end) is what any rank's may be.
   void recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share);
-
-  void setContent(uint64_t begin, uint64_t end, Content content);
-  // One number for what lies in [begin, end); of a copy of something from its first byte on, that of the original.
-  uint64_t contentOf(uint64_t begin, uint64_t end);
 
 private:
   void split(uint64_t at);

@@ -26,6 +26,11 @@ std::string regionName(RegionKind kind, bool isHost = false);
 // Bytes of a tensor in memory.
 uint64_t bytesOf(mlir::Type tensor);
 
+// For each result a mask of the inputs that it is computed from; empty where every result needs all of them.
+llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel);
+// The bits of a splat's element.
+uint64_t splatBits(mlir::DenseElementsAttr value);
+
 class ModulePlan {
 public:
   // Ops of the plan are put in front of `module`'s others.
@@ -41,6 +46,8 @@ public:
   std::optional<StatePlace> findState(llvm::StringRef name) const;
   // How a value read from a state was packed; null when it is plain.
   const PackedState *findPacked(mlir::Value value) const;
+  // The operand of a library call that is packed.
+  std::optional<unsigned> packedOperandOf(mlir::Operation *op) const;
   const llvm::StringMap<PackedState> &getPackedStates() const { return packed; }
   // True when a later program may read what this one leaves in the state: an entry reads it before it writes it.
   bool survives(llvm::StringRef state);
@@ -49,6 +56,8 @@ public:
   uint64_t inputOffset(llvm::StringRef name, mlir::Type type);
   // A constant that lies in memory as a state, under a new name.
   mlir::FailureOr<StatePlace> addConstant(mlir::DenseElementsAttr value, mlir::Location loc);
+  // That name, once it has one.
+  llvm::StringRef nameOfConstant(mlir::DenseElementsAttr value) const { return constants.lookup(value); }
 
   // Symbols of table entries, made on first use.
   mlir::FailureOr<mlir::FlatSymbolRefAttr> generatedKernel(cleave::KernelOp kernel);
@@ -113,6 +122,7 @@ private:
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
   std::map<std::vector<std::string>, std::string> groups;
   std::array<std::array<uint64_t, getMaxEnumValForRegionKind() + 1>, 2> regionBytes{}; // of the device, of the host
+  llvm::DenseMap<mlir::Attribute, std::string> constants;
   int64_t constantCount = 0;
   std::array<bool, kStreams> usesStream{true};
 };

@@ -76,7 +76,9 @@ FailureOr<llvm::StringMap<PackedState>> findPackedStates(ModuleOp module, const 
   if (!options.packed)
     return result;
   llvm::StringMap<Candidate> candidates;
-  WalkResult walked = module.walk([&](Operation *op) {
+  WalkResult walked = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<ModuleOp>(op) && op != module) // another kind's
+      return WalkResult::skip();
     if (auto write = dyn_cast<WriteOp>(op))
       candidates[write.getState()].spoil();
     if (auto read = dyn_cast<ReadOp>(op))

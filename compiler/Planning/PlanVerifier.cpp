@@ -1,6 +1,7 @@
 #include "compiler/Planning/PlanVerifier.h"
 
 #include "compiler/Planning/Execution.h"
+#include "compiler/Planning/MeaningChecks.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
@@ -58,14 +59,8 @@ static void checkPortPlaces(const fb::Plan &plan, const fb::Program &program, st
   findOverlaps(std::move(places), "port", findings);
 }
 
-namespace {
-// What each entry program of a kind leaves in its states.
-using Contents = std::map<std::string, std::map<std::string, uint64_t>>;
-} // namespace
-
-static Contents verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
-                           std::vector<Finding> *findings) {
-  Contents contents;
+static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
+                       std::vector<Finding> *findings) {
   checkStatePlaces(plan, findings);
   for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
     const fb::Program &program = *plan.programs()->Get(i);
@@ -80,53 +75,19 @@ static Contents verifyKind(const fb::Plan &plan, const std::vector<const fb::Pla
       execution.expectWritten(port.region(), port.offset(), port.offset() + portBytes(port),
                               "output '" + port.name()->str() + "' of " + program.name()->str());
     }
-    if (kinds.size() > 1)
-      contents[program.name()->str()] = execution.getContents();
-  }
-  return contents;
-}
-
-// Whether ranks of the two kinds have different parts of the state.
-static bool isCutBetween(const fb::Plan &a, const fb::Plan &b, const std::string &name) {
-  for (size_t i = 0; i < lengthOf(a.states()); ++i) {
-    const fb::State &state = *a.states()->Get(i);
-    for (size_t s = 0; state.name()->str() == name && s < lengthOf(state.split_axes()); ++s) {
-      AxisRange left = rangeOf(a, state.split_axes()->Get(s)), right = rangeOf(b, state.split_axes()->Get(s));
-      if (left.begin != right.begin || left.end != right.end)
-        return true;
-    }
-  }
-  return false;
-}
-
-// A state that two kinds have is one state: where it is not cut, both must leave the same in it.
-static void compareContents(const fb::Plan &a, const Contents &ofA, const fb::Plan &b, const Contents &ofB,
-                            std::vector<Finding> *findings) {
-  for (const auto &[program, states] : ofA) {
-    auto same = ofB.find(program);
-    if (same == ofB.end())
-      continue; // told by verifyKinds
-    for (const auto &[state, content] : states)
-      if (auto found = same->second.find(state);
-          found != same->second.end() && found->second != content && !isCutBetween(a, b, state))
-        findings->push_back({"replica", "state '" + state + "' is one for kinds '" + std::string(textOf(a.kind())) +
-                                            "' and '" + std::string(textOf(b.kind())) + "', but " + program +
-                                            " does not leave the same in it on both"});
   }
 }
 
-std::vector<Finding> verifyPlan(const fb::Plan &plan) {
+std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check) {
   std::vector<Finding> findings;
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  std::vector<Contents> contents;
   for (const fb::Plan *kind : kinds) {
     size_t before = findings.size();
-    contents.push_back(verifyKind(*kind, kinds, &findings));
+    verifyKind(*kind, kinds, &findings);
     for (size_t i = before; i < findings.size() && kinds.size() > 1; ++i)
       findings[i].text = "kind '" + std::string(textOf(kind->kind())) + "': " + findings[i].text;
-    for (size_t other = 0; other + 1 < contents.size(); ++other)
-      compareContents(*kinds[other], contents[other], *kind, contents.back(), &findings);
   }
+  checkMeaning(kinds, check, &findings);
   std::vector<Finding> hangs = verifyKinds(kinds);
   findings.insert(findings.end(), hangs.begin(), hangs.end());
   return findings;

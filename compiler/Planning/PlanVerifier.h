@@ -17,10 +17,9 @@
 // differ along an axis on which it is declared whole: the parameters of data-parallel ranks and tied weights stay
 // equal.
 //
-// A third execution, for plans with several kinds, numbers the expressions by which bytes were computed, since kinds
-// have different programs: what two kinds have of one state must be the same expression of the same states, inputs and
-// collectives (ExecutionContents.cpp). So a worker that misses a broadcast, or computes what the server does not, is
-// found. Behind a reduce only the root has anything, and each kind is wholly the root or wholly not.
+// A third execution knows what the bytes are, as numbers of expressions, and compares what a program leaves in states and
+// outputs with what the model computes (MeaningChecks.h; why that suffices: Rationale.md). It runs all kinds side by side,
+// so that a worker that misses a broadcast, or computes what the server does not, is found as well.
 //
 // A share (Plan.fbs) is all that any rank's coordinates may make of it where races are concerned, and exactly itself
 // where it is asked what has been written: behind a reduce-scatter only the rank's share may be read.
@@ -41,12 +40,18 @@ namespace cleave::plan {
 // A rule that does not hold, and the instructions (program, index, opcode, stream, note) it fails for.
 struct Finding {
   std::string rule; // "race", "uninitialized", "overlap", "access", "event", "join", "collective-match",
-                    // "deadlock", "state", "space", "port", "replica", "kind", "too long"
+                    // "deadlock", "state", "space", "port", "replica", "kind", "too long", "part", "snapshot",
+                    // "declared", "meaning"
   std::string text;
 };
 
+enum class Check {
+  All,
+  ButStated, // not what a plan states of itself: of one made by hand, which states nothing
+};
+
 // All findings in one plan with all its kinds, which must have passed rt::openPlan().
-std::vector<Finding> verifyPlan(const rt::fb::Plan &plan);
+std::vector<Finding> verifyPlan(const rt::fb::Plan &plan, Check check = Check::All);
 
 // The findings between kinds of ranks: every collective is met by the same one, in order, type, count and group, and
 // the wait-for graph over all kinds has no cycle when collectives wait for each other.

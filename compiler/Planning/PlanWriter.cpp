@@ -1,8 +1,9 @@
 #include "compiler/Planning/PlanWriter.h"
 
+#include "compiler/Planning/Declarations.h"
 #include "compiler/Planning/StateHash.h"
-#include "dialects/Plan/IR/Plan.h"
 #include "compiler/Support/WireType.h"
+#include "dialects/Plan/IR/Plan.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/Opcode.h"
@@ -226,6 +227,15 @@ LogicalResult PlanWriter::writeProgram(ProgramOp program, fb::ProgramT &result) 
         result.peaks.back()->kind = peak.getName().str();
         result.peaks.back()->bytes = bytes.getInt();
       }
+  if (DictionaryAttr meaning = program.getMeaningAttr())
+    for (NamedAttribute entry : meaning)
+      if (auto number = dyn_cast<IntegerAttr>(entry.getValue())) {
+        result.meaning.push_back(std::make_unique<fb::MeaningT>());
+        result.meaning.back()->name = entry.getName().str();
+        result.meaning.back()->number = static_cast<uint64_t>(number.getInt());
+      }
+  if (std::optional<ArrayRef<int32_t>> expressions = program.getExpressions())
+    result.expressions.assign(expressions->begin(), expressions->end());
   for (Operation &op : program.getBody().front()) {
     LogicalResult status = success();
     if (auto input = dyn_cast<InputOp>(op)) {
@@ -322,7 +332,14 @@ llvm::Expected<std::string> writePlan(ModuleOp module) {
   if (failed(plan))
     return llvm::createStringError(message);
   flatbuffers::FlatBufferBuilder builder;
-  fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, plan->get()));
+  auto pack = [&] { fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, plan->get())); };
+  pack();
+  const fb::Plan *packed = fb::GetPlan(builder.GetBufferPointer());
+  (*plan)->declared = declarationsHash(*packed);
+  for (size_t i = 0; i < (*plan)->kinds.size(); ++i)
+    (*plan)->kinds[i]->declared = declarationsHash(*packed->kinds()->Get(static_cast<unsigned>(i)));
+  builder.Clear();
+  pack();
   return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/Planning/Snapshot.h"
 
+#include "compiler/Planning/Meaning.h"
 #include "runtime/plan/SavedState.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -16,7 +17,12 @@ static bool isSaved(StateOp state) {
 
 void emitSnapshot(OpBuilder &builder, ModuleOp module, ModulePlan &plan) {
   Location loc = module.getLoc();
-  auto program = ProgramOp::create(builder, loc, "snapshot", /*entry=*/true, /*events=*/0, /*peaks=*/DictionaryAttr());
+  Meaning nothing = meaningOfNothing(); // it changes no state
+  llvm::SmallVector<NamedAttribute> meaning;
+  for (const auto &[name, number] : nothing)
+    meaning.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(static_cast<int64_t>(number))));
+  auto program = ProgramOp::create(builder, loc, "snapshot", /*entry=*/true, /*events=*/0, /*peaks=*/DictionaryAttr(),
+                                   builder.getDictionaryAttr(meaning), /*expressions=*/DenseI32ArrayAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&program.getBody());
   MLIRContext *context = builder.getContext();

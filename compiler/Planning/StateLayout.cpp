@@ -77,6 +77,8 @@ const PackedState *ModulePlan::findPacked(Value value) const {
 }
 
 FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr value, Location loc) {
+  if (auto known = constants.find(value); known != constants.end())
+    return *findState(known->second);
   if (!options.constants)
     return emitError(loc, "a constant is left outside of kernels, and the weights cannot take it");
   // Kinds number their constants each for itself.
@@ -92,6 +94,7 @@ FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr valu
                         Role::Constant, regionName(RegionKind::Persistent), place.offset,
                         builder.getArrayAttr({Attribute(segment)}), StringAttr(), ArrayAttr(), ArrayAttr());
   options.constants(name, value);
+  constants[value] = name;
   states[name] = place;
   return place;
 }

@@ -16,7 +16,7 @@
 namespace cleave::rt {
 
 // The version of Plan.fbs itself: raised when a reader of the old schema would misread the new one.
-constexpr uint32_t kPlanFormat = 5;
+constexpr uint32_t kPlanFormat = 6;
 
 enum class Opcode : uint16_t {
 #define CLEAVE_INSTRUCTION(Name, mnemonic, buffers, fields) Name,

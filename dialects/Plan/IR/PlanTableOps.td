@@ -132,7 +132,8 @@ def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, Si
   let summary = "instructions in issue order";
   let description = [{
     Ports first, then instructions. An entry is started by the runtime; other programs are called. `peaks` says how many transient bytes
-    each kind of value takes at most at the same time.
+    each kind of value takes at most at the same time. `meaning` has the numbers of the expressions that an entry leaves in states and outputs,
+    `expressions` the low halves of those that its instructions may leave (compiler/Planning/Rationale.md).
 
     ```mlir
     plan.program @micro events = 0 {
@@ -144,7 +145,8 @@ def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, Si
     - ports stand before instructions, and nothing else is in the body;
     - streams are streams of the header.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$entry, Plan_I64:$events, OptionalAttr<DictionaryAttr>:$peaks);
+  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$entry, Plan_I64:$events, OptionalAttr<DictionaryAttr>:$peaks,
+                       OptionalAttr<DictionaryAttr>:$meaning, OptionalAttr<DenseI32ArrayAttr>:$expressions);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{$sym_name (`entry` $entry^)? `events` `=` custom<I64>($events) attr-dict-with-keyword $body}];
   let hasVerifier = 1;

@@ -1,0 +1,215 @@
+#include "compiler/Planning/MeaningChecks.h"
+
+#include "compiler/Planning/Declarations.h"
+#include "compiler/Planning/PlanMeaning.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/SavedState.h"
+
+#include <memory>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+namespace {
+
+bool isSaved(const fb::State &state) {
+  return rt::isSaved(state.role(), lengthOf(state.partial_axes()) != 0, !textOf(state.slot()).empty());
+}
+
+std::string quoted(const flatbuffers::String *name) { return "'" + std::string(textOf(name)) + "'"; }
+
+// One kind: its entry programs' runs, and what must hold of them.
+class KindCheck {
+public:
+  KindCheck(const fb::Plan &plan, bool isOneOfMany, std::vector<Finding> *findings)
+      : plan_(plan), prefix_(isOneOfMany ? "kind " + quoted(plan.kind()) + ": " : ""), findings_(findings) {}
+
+  PlanMeaning &start(uint32_t program) {
+    runs_.emplace_back(program, std::make_unique<PlanMeaning>(plan_, program));
+    return *runs_.back().second;
+  }
+  const fb::Plan &plan() const { return plan_; }
+  PlanMeaning *runOf(uint32_t program) {
+    for (auto &[index, run] : runs_)
+      if (index == program)
+        return run.get();
+    return nullptr;
+  }
+
+  void check(Check check) {
+    if (check == Check::All && plan_.declared() != declarationsHash(plan_))
+      find("declared", "its mesh, batch, options, regions, groups, states or ports are not those that the compiler "
+                       "declared; compile the model again");
+    for (auto &[program, run] : runs_) {
+      checkPartReads(*run);
+      checkSnapshot(program, *run);
+      if (check == Check::All)
+        checkStated(program, *run);
+    }
+  }
+
+private:
+  void checkPartReads(const PlanMeaning &run);
+  void checkSnapshot(uint32_t program, PlanMeaning &run);
+  void checkStated(uint32_t program, PlanMeaning &run);
+  bool isReadFirst(const std::string &state) const;
+  std::string cause(uint32_t program, const PlanMeaning &run) const;
+  void find(const char *rule, const std::string &text) { findings_->push_back({rule, prefix_ + text}); }
+  std::string nameOf(uint32_t program) const { return plan_.programs()->Get(program)->name()->str(); }
+
+  const fb::Plan &plan_;
+  std::string prefix_;
+  std::vector<Finding> *findings_;
+  std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs_;
+};
+
+void KindCheck::checkPartReads(const PlanMeaning &run) {
+  std::set<std::string> seen; // bodies run more than once
+  for (const PlanMeaning::PartRead &read : run.getPartReads()) {
+    std::string text = describe(plan_, read.ref) + " reads " + describeBytes(plan_, read.region, read.begin, read.end) +
+                       " as a whole, but each rank has written its own part of it alone; expected an all_gather before";
+    if (seen.insert(text).second)
+      find("part", text);
+  }
+}
+
+// The runtime takes the first copy of all of a state's bytes for its snapshot.
+void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
+  if (nameOf(program) != "snapshot")
+    return;
+  const auto *instructions = plan_.programs()->Get(program)->instructions();
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    uint64_t bytes = stateShardBytes(plan_, state);
+    if (!isSaved(state) || bytes == 0)
+      continue;
+    bool isKept = false;
+    for (uint32_t at = 0; at < lengthOf(instructions); ++at) {
+      InstructionView view(*instructions->Get(at));
+      if (view.opcode() != Opcode::Copy)
+        continue;
+      const fb::Buffer &from = view.buffer(1), &to = view.buffer(0);
+      if (from.region() != state.region() || from.offset() > state.offset() || from.share_of() != 0 ||
+          to.share_of() != 0 || state.offset() + bytes > from.offset() + from.bytes())
+        continue;
+      uint64_t target = to.offset() + (state.offset() - from.offset());
+      isKept = plan_.regions()->Get(to.region())->kind() == fb::RegionKind::snapshot &&
+               run.contentAt(to.region(), target, target + bytes).number() == run.stateAtStart(state).number();
+      break;
+    }
+    if (!isKept)
+      find("snapshot", "snapshot leaves no copy of state " + quoted(state.name()) +
+                           " in memory of its own; expected one for each state that checkpoints hold");
+  }
+}
+
+bool KindCheck::isReadFirst(const std::string &state) const {
+  for (const auto &[program, run] : runs_)
+    if (run->getReadFirst().count(state))
+      return true;
+  return false;
+}
+
+// Where it begins to go wrong, as far as that can be told.
+std::string KindCheck::cause(uint32_t program, const PlanMeaning &run) const {
+  if (!plan_.programs()->Get(program)->expressions() || !run.getFirstOther())
+    return "";
+  return "; the first to compute what the model does not is " + describe(plan_, *run.getFirstOther());
+}
+
+void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
+  const auto *entries = plan_.programs()->Get(program)->meaning();
+  if (!entries)
+    return find("meaning", nameOf(program) + " does not state what it leaves in states and outputs; expected a plan of "
+                                             "`cleave compile`");
+  Meaning stated, found = run.getMeaning();
+  for (const fb::Meaning *entry : *entries)
+    stated[entry->name()->str()] = entry->number();
+  std::string where = cause(program, run);
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    std::string key = "state " + state.name()->str();
+    uint64_t number = found[key];
+    found.erase(key);
+    auto known = stated.find(key);
+    bool isDead = known == stated.end() && !isSaved(state) && !isReadFirst(state.name()->str());
+    uint64_t expected = known == stated.end() ? run.stateAtStart(state).number() : known->second;
+    stated.erase(key);
+    if (isDead || expected == number)
+      continue;
+    std::optional<InstructionRef> writer = run.getLastWriter(state);
+    find("meaning", "state " + quoted(state.name()) + ": " + nameOf(program) +
+                        " leaves something else in it than the model computes; " +
+                        (writer ? "the last to write it is " + describe(plan_, *writer) : "nothing writes it") + where);
+  }
+  for (const auto &[key, number] : found) {
+    auto known = stated.find(key);
+    if (known == stated.end() || known->second != number)
+      find("meaning", key == "calls" ? nameOf(program) + " calls other programs or frames than the model needs"
+                                     : key + " of " + nameOf(program) + " is not what the model computes" + where);
+    if (known != stated.end())
+      stated.erase(known);
+  }
+  for (const auto &[key, number] : stated)
+    find("meaning", nameOf(program) + " states what it leaves in " + key + ", which the plan does not have");
+}
+
+// Whether ranks of the two kinds have different parts of the state.
+bool isCutBetween(const fb::Plan &a, const fb::Plan &b, const fb::State &state) {
+  for (size_t s = 0; s < lengthOf(state.split_axes()); ++s) {
+    AxisRange left = rangeOf(a, state.split_axes()->Get(s)), right = rangeOf(b, state.split_axes()->Get(s));
+    if (left.begin != right.begin || left.end != right.end)
+      return true;
+  }
+  return false;
+}
+
+// A state that two kinds have is one state: where it is not cut, both must leave the same in it.
+void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::vector<Finding> *findings) {
+  Meaning left = a.runOf(ofA)->getMeaning(), right = b.runOf(ofB)->getMeaning();
+  for (size_t i = 0; i < lengthOf(a.plan().states()); ++i) {
+    const fb::State &state = *a.plan().states()->Get(i);
+    std::string key = "state " + state.name()->str();
+    if (lengthOf(state.partial_axes()) == 0 && right.count(key) && left[key] != right[key] &&
+        !isCutBetween(a.plan(), b.plan(), state))
+      findings->push_back({"replica", "state " + quoted(state.name()) + " is one for kinds " + quoted(a.plan().kind()) +
+                                          " and " + quoted(b.plan().kind()) + ", but " +
+                                          a.plan().programs()->Get(ofA)->name()->str() +
+                                          " does not leave the same in it on both"});
+  }
+}
+
+} // namespace
+
+void checkMeaning(const std::vector<const fb::Plan *> &kinds, Check check, std::vector<Finding> *findings) {
+  std::vector<KindCheck> checks;
+  std::vector<KindBox> boxes;
+  for (const fb::Plan *kind : kinds) {
+    checks.emplace_back(*kind, kinds.size() > 1, findings);
+    boxes.push_back(boxOf(*kind));
+  }
+  for (uint32_t i = 0; i < lengthOf(kinds[0]->programs()); ++i) {
+    const fb::Program &entry = *kinds[0]->programs()->Get(i);
+    if (!entry.entry())
+      continue;
+    std::vector<MeaningRun *> runs;
+    std::vector<uint32_t> indices;
+    for (KindCheck &kind : checks)
+      for (uint32_t other = 0; other < lengthOf(kind.plan().programs()); ++other)
+        if (const fb::Program &same = *kind.plan().programs()->Get(other);
+            same.entry() && textOf(same.name()) == textOf(entry.name())) {
+          runs.push_back(&kind.start(other));
+          indices.push_back(other);
+        }
+    if (runs.size() != kinds.size() || !runTogether(runs, boxes))
+      continue; // told by verifyKinds(); states are not as stated then
+    for (size_t b = 1; b < kinds.size(); ++b)
+      for (size_t a = 0; a < b; ++a)
+        compareKinds(checks[a], indices[a], checks[b], indices[b], findings);
+  }
+  for (KindCheck &kind : checks)
+    kind.check(check);
+}
+
+} // namespace cleave::plan

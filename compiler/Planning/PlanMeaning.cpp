@@ -1,0 +1,348 @@
+#include "compiler/Planning/PlanMeaning.h"
+
+#include "compiler/Planning/CollectiveMeaning.h"
+#include "runtime/plan/KernelOperands.h"
+#include "runtime/plan/Kinds.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+static constexpr size_t kMaxSteps = 1u << 22;
+
+template <typename Axes> static AxesFacts axesFacts(const fb::Plan &plan, const Axes *axes) {
+  AxesFacts facts;
+  for (uint32_t i = 0; i < lengthOf(axes); ++i) {
+    const fb::Axis &axis = *plan.axes()->Get(axes->Get(i));
+    facts.add(axes->Get(i), textOf(axis.name()), axis.size());
+  }
+  return facts;
+}
+
+KindBox boxOf(const fb::Plan &kind) {
+  KindBox box;
+  for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis) {
+    AxisRange range = rangeOf(kind, axis);
+    box.ranges.push_back({range.begin, range.end});
+  }
+  return box;
+}
+
+static StateFacts stateFacts(const fb::Plan &plan, const fb::State &state) {
+  StateFacts facts;
+  facts.name = textOf(state.name());
+  facts.slot = textOf(state.slot());
+  facts.role = static_cast<uint64_t>(state.role());
+  facts.dtype = static_cast<uint64_t>(state.dtype());
+  facts.elements = state.elements();
+  facts.bytes = stateShardBytes(plan, state);
+  facts.split = axesFacts(plan, state.split_axes());
+  facts.partial = axesFacts(plan, state.partial_axes());
+  for (size_t i = 0; i < lengthOf(state.segments()); ++i) {
+    const fb::Segment &segment = *state.segments()->Get(i);
+    StateFacts::Segment entry;
+    entry.name = textOf(segment.name());
+    entry.source = textOf(segment.source());
+    if (segment.shape())
+      entry.shape.assign(segment.shape()->begin(), segment.shape()->end());
+    entry.offset = segment.offset();
+    entry.group = segment.group();
+    entry.init = static_cast<uint64_t>(segment.init());
+    entry.value = segment.value();
+    if (segment.init() == fb::InitKind::coordinate && segment.axis() < lengthOf(plan.axes())) {
+      entry.axis = textOf(plan.axes()->Get(segment.axis())->name());
+      facts.coordinates |= AxisMask{1} << segment.axis();
+    }
+    facts.segments.push_back(std::move(entry));
+  }
+  return facts;
+}
+
+static PortFacts portFacts(const fb::Plan &plan, const fb::Port &port) {
+  PortFacts facts;
+  facts.name = textOf(port.name());
+  facts.dtype = static_cast<uint64_t>(port.dtype());
+  facts.bytes = portBytes(port);
+  if (port.shape())
+    facts.shape.assign(port.shape()->begin(), port.shape()->end());
+  facts.batchDim = port.batch_dim();
+  facts.split = axesFacts(plan, port.split_axes());
+  return facts;
+}
+
+static KernelFacts kernelFacts(const fb::Kernel &kernel) {
+  KernelFacts facts;
+  facts.kind = static_cast<uint64_t>(kernel.kind());
+  facts.name = textOf(kernel.name());
+  if (kernel.params())
+    facts.params.assign(kernel.params()->begin(), kernel.params()->end());
+  for (size_t i = 0; i < lengthOf(kernel.operands()); ++i) {
+    const fb::Operand &operand = *kernel.operands()->Get(static_cast<unsigned>(i));
+    facts.operands.push_back({operand.bytes(), reads(operand.access()), writes(operand.access()), operand.over()});
+  }
+  if (kernel.depends())
+    facts.depends.assign(kernel.depends()->begin(), kernel.depends()->end());
+  return facts;
+}
+
+PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
+    : plan_(plan), entry_(entry), kernels_(lengthOf(plan.kernels())), kernelNumbers_(lengthOf(plan.kernels())) {
+  for (size_t i = 0; i < lengthOf(plan.regions()); ++i)
+    if (const fb::Region &region = *plan.regions()->Get(i);
+        region.kind() != fb::RegionKind::input && region.frames() > 1)
+      maxTimes_ = int64_t{1} << 62; // what one frame leaves for another is not the same after three
+  for (size_t i = 0; i < lengthOf(plan.groups()); ++i)
+    groups_.push_back(axesFacts(plan, plan.groups()->Get(i)->axes()));
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    Content content = stateFacts(plan, state).content();
+    memory(state.region(), 0).write(state.offset(), content);
+    if (content.bytes() != 0)
+      atStart_[content.pieces().front().expression] = textOf(state.name());
+  }
+  expand(entry, 0);
+  if (steps_.size() >= kMaxSteps) // "too long", says Execution; nothing is left as it should be
+    steps_.clear();
+}
+
+// Calls are replaced by what they run. Of more than three runs of one body the first two and the last are enough: each
+// leaves the same expression of what the one before left and of its own micro-batch. How many there are is part of what
+// the entry means ("calls").
+void PlanMeaning::expand(uint32_t program, uint64_t frame) {
+  const auto *instructions = plan_.programs()->Get(program)->instructions();
+  for (uint32_t i = 0; i < lengthOf(instructions) && steps_.size() < kMaxSteps; ++i) {
+    InstructionView view(*instructions->Get(i));
+    if (view.opcode() != Opcode::Call) {
+      if (view.bufferCount() != 0)
+        steps_.push_back({{program, i}, frame});
+      continue;
+    }
+    auto callee = static_cast<uint32_t>(view["program"]);
+    int64_t times = view["times"], first = view["first_frame"];
+    calls_ += std::string(textOf(plan_.programs()->Get(callee)->name())) + " " + std::to_string(times) + " " +
+              std::to_string(first) + ";";
+    for (int64_t n = 0; n < times && steps_.size() < kMaxSteps; ++n)
+      if (n + 1 == times || n + 1 < maxTimes_)
+        expand(callee, static_cast<uint64_t>(first + n));
+  }
+}
+
+// Inputs are as the host feeds them for each micro-batch.
+MemoryContents &PlanMeaning::memory(unsigned region, uint64_t frame) {
+  frame %= plan_.regions()->Get(region)->frames();
+  auto [known, isNew] = memories_.try_emplace({region, frame});
+  const auto *ports = plan_.programs()->Get(entry_)->inputs();
+  for (size_t i = 0; isNew && i < lengthOf(ports); ++i)
+    if (const fb::Port &port = *ports->Get(i); port.region() == region)
+      known->second.write(port.offset(), portFacts(plan_, port).content(frame));
+  return known->second;
+}
+
+Cut PlanMeaning::cutOf(unsigned group, uint64_t stride) const {
+  const AxesFacts &facts = groups_[group];
+  return {facts.number(), facts.axes, facts.ranks, stride};
+}
+
+void PlanMeaning::note(const Content &content, bool hasParts, const fb::Buffer &buffer, const Step &step) {
+  if (hasParts)
+    partReads_.push_back({step.ref, buffer.region(), buffer.offset(), buffer.offset() + buffer.bytes()});
+  if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent)
+    for (const Piece &piece : content.pieces())
+      if (auto state = atStart_.find(piece.expression); state != atStart_.end())
+        readFirst_.insert(state->second);
+}
+
+Content PlanMeaning::read(const fb::Buffer &buffer, const Step &step) {
+  if (buffer.bytes() == 0)
+    return {};
+  MemoryContents &from = memory(buffer.region(), step.frame);
+  bool hasParts = false;
+  uint64_t begin = buffer.offset(), end = begin + buffer.bytes();
+  Content content = buffer.share_of() == 0
+                        ? from.read(begin, end, &hasParts)
+                        : from.readShare(cutOf(buffer.share_of() - 1u, buffer.stride()), begin, end, &hasParts);
+  note(content, hasParts, buffer, step);
+  return content;
+}
+
+// Of a collective's data, the rank's own part at its place.
+Content PlanMeaning::readOwnPart(const InstructionView &view, const Step &step) {
+  const fb::Buffer &data = view.buffer(0);
+  auto group = static_cast<unsigned>(view["group"]);
+  uint64_t bytes = data.bytes() / groups_[group].ranks;
+  if (bytes == 0 || data.share_of() != 0)
+    return read(data, step);
+  bool hasParts = false;
+  Content content =
+      memory(data.region(), step.frame).readShare(cutOf(group, bytes), data.offset(), data.offset() + bytes, &hasParts);
+  note(content, hasParts, data, step);
+  return content;
+}
+
+void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const Step &step) {
+  if (buffer.bytes() == 0)
+    return;
+  MemoryContents &to = memory(buffer.region(), step.frame);
+  if (buffer.share_of() == 0)
+    to.write(buffer.offset(), content);
+  else
+    to.writeShare(cutOf(buffer.share_of() - 1u, buffer.stride()), buffer.offset(), content);
+  if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent)
+    writers_[{buffer.region(), buffer.offset()}] = step.ref;
+}
+
+// A value that an instruction makes.
+void PlanMeaning::leave(const Content &content, const Step &step) {
+  const auto *expressions = plan_.programs()->Get(entry_)->expressions();
+  if (firstOther_ || content.bytes() == 0)
+    return;
+  auto low = static_cast<uint32_t>(content.pieces().front().expression);
+  if (!expressions || !std::binary_search(expressions->begin(), expressions->end(), low))
+    firstOther_ = step.ref;
+}
+
+static bool isScratch(const std::vector<Operand> &operands, size_t i) {
+  return i < operands.size() && operands[i].name == "scratch";
+}
+
+void PlanMeaning::runLaunch(const InstructionView &view, const Step &step) {
+  auto number = static_cast<unsigned>(view["kernel"]);
+  const fb::Kernel &kernel = *plan_.kernels()->Get(number);
+  if (!kernels_[number]) {
+    kernels_[number] = kernelFacts(kernel);
+    kernelNumbers_[number] = kernels_[number]->number();
+  }
+  std::vector<Operand> operands;
+  if (kernel.kind() != fb::KernelKind::generated)
+    (void)operandsOf(kernel, &operands); // openPlan() knows that it can be read
+  std::vector<Content> read;
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    if (reads(view.buffer(i).access()))
+      read.push_back(this->read(view.buffer(i), step));
+  size_t result = 0;
+  for (size_t i = 0; i < view.bufferCount(); ++i) {
+    const fb::Buffer &buffer = view.buffer(i);
+    if (!writes(buffer.access()))
+      continue;
+    Content content = resultOf(kernelNumbers_[number], kernels_[number]->depends, result++, buffer.bytes(), read);
+    write(buffer, content, step);
+    if (!isScratch(operands, i))
+      leave(content, step);
+  }
+}
+
+void PlanMeaning::startCollective(const InstructionView &view, const Step &step) {
+  const CollectiveMeaning &meaning = *meaningOf(view.opcode());
+  stop_ = {};
+  CollectiveFacts &facts = stop_.facts;
+  facts.opcode = view.opcode();
+  facts.group = groups_[static_cast<unsigned>(view["group"])];
+  facts.dtype = view["dtype"];
+  facts.reduction = view["reduction"];
+  facts.algorithm = view["algorithm"];
+  facts.count = view["count"];
+  facts.root = view["root"];
+  if (fieldIndex(view.opcode(), "root") >= 0)
+    stop_.mine.isRoot =
+        isRoot(plan_, *plan_.groups()->Get(static_cast<unsigned>(view["group"])), facts.root).value_or(true);
+  if (meaning.needs == DataPart::OwnShare)
+    stop_.mine.data = readOwnPart(view, step);
+  else if (meaning.needs == DataPart::All || stop_.mine.isRoot)
+    stop_.mine.data = read(view.buffer(0), step);
+}
+
+void PlanMeaning::finishCollective(const std::optional<Content> &result) {
+  const Step &step = steps_[next_ - 1];
+  InstructionView view = viewOf(plan_, step.ref);
+  const CollectiveMeaning &meaning = *meaningOf(view.opcode());
+  const fb::Buffer &data = view.buffer(0);
+  for (size_t i = 1; i < view.bufferCount(); ++i) // staging
+    memory(view.buffer(i).region(), step.frame).forget(view.buffer(i).offset(), bufferEnd(plan_, view.buffer(i)));
+  if (data.bytes() == 0)
+    return;
+  if (result && meaning.leaves != DataPart::OwnShare) {
+    leave(*result, step);
+    return write(data, *result, step);
+  }
+  MemoryContents &to = memory(data.region(), step.frame);
+  if (view.opcode() != Opcode::Broadcast)
+    to.forget(data.offset(), bufferEnd(plan_, data));
+  if (!result)
+    return;
+  leave(*result, step);
+  auto group = static_cast<unsigned>(view["group"]);
+  to.writeShare(cutOf(group, data.bytes() / groups_[group].ranks), data.offset(), *result);
+}
+
+// Whether all ranks of the group are of this kind.
+static bool isWithin(const fb::Plan &kind, AxisMask axes) {
+  for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis) {
+    AxisRange range = rangeOf(kind, axis);
+    if ((axes >> axis & 1) && (range.begin != 0 || range.end != kind.axes()->Get(axis)->size()))
+      return false;
+  }
+  return true;
+}
+
+const MeaningRun::Stop *PlanMeaning::advance() {
+  while (next_ < steps_.size()) {
+    const Step &step = steps_[next_++];
+    InstructionView view = viewOf(plan_, step.ref);
+    if (isCollective(view.opcode())) {
+      startCollective(view, step);
+      if (!isWithin(plan_, stop_.facts.group.axes)) {
+        stop_.mine.where = boxOf(plan_).textOn(stop_.facts.group.axes);
+        return &stop_;
+      }
+      finishCollective(resultOf(stop_.facts, {stop_.mine}, 0));
+    } else if (view.opcode() == Opcode::Launch) {
+      runLaunch(view, step);
+    } else if (view.opcode() == Opcode::Copy) {
+      write(view.buffer(0), read(view.buffer(1), step), step);
+    } else if (view.opcode() == Opcode::Fill) {
+      write(view.buffer(0),
+            Content::repeated(static_cast<uint64_t>(view["pattern"]), static_cast<uint64_t>(view["width"]),
+                              view.buffer(0).bytes()),
+            step);
+    }
+  }
+  return nullptr;
+}
+
+void PlanMeaning::deliver(const std::optional<Content> &result) { finishCollective(result); }
+
+Content PlanMeaning::stateAtStart(const fb::State &state) const { return stateFacts(plan_, state).content(); }
+
+Meaning PlanMeaning::getMeaning() {
+  Meaning meaning;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    uint64_t end = state.offset() + stateShardBytes(plan_, state);
+    meaning["state " + state.name()->str()] = contentAt(state.region(), state.offset(), end).number();
+  }
+  const auto *outputs = plan_.programs()->Get(entry_)->outputs();
+  for (size_t i = 0; i < lengthOf(outputs); ++i) {
+    const fb::Port &port = *outputs->Get(i);
+    Content content = contentAt(port.region(), port.offset(), port.offset() + portBytes(port));
+    std::string name = "output " + port.name()->str();
+    while (meaning.count(name))
+      name += "'";
+    meaning[name] = portFacts(plan_, port).meaningOf(content);
+  }
+  meaning["calls"] = meaningOfCalls(calls_);
+  return meaning;
+}
+
+std::optional<InstructionRef> PlanMeaning::getLastWriter(const fb::State &state) const {
+  std::optional<InstructionRef> last;
+  auto writer = writers_.lower_bound({state.region(), state.offset()});
+  uint64_t end = state.offset() + stateShardBytes(plan_, state);
+  for (; writer != writers_.end() && writer->first.first == state.region() && writer->first.second < end; ++writer)
+    if (!last || last->index < writer->second.index)
+      last = writer->second;
+  return last;
+}
+
+} // namespace cleave::plan

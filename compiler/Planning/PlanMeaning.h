@@ -1,0 +1,86 @@
+// What an entry program of a plan leaves in states and outputs, from what its instructions do to bytes: the abstract
+// run of PlanVerifier that knows what bytes are.
+//
+// It runs instructions in list order. That is one order of many, but where no two accesses race (Execution.h) every
+// order reads the same.
+#ifndef CLEAVE_COMPILER_PLANNING_PLANMEANING_H
+#define CLEAVE_COMPILER_PLANNING_PLANMEANING_H
+
+#include "compiler/Planning/Meaning.h"
+#include "compiler/Planning/MemoryContents.h"
+#include "compiler/Planning/PlanText.h"
+
+#include <set>
+#include <unordered_map>
+
+namespace cleave::plan {
+
+// The kind's ranks, in all of the mesh.
+KindBox boxOf(const rt::fb::Plan &kind);
+
+class PlanMeaning : public MeaningRun {
+public:
+  PlanMeaning(const rt::fb::Plan &plan, uint32_t entry);
+
+  const Stop *advance() override;
+  void deliver(const std::optional<Content> &result) override;
+
+  // After the run:
+  Meaning getMeaning();
+  // The states that the program reads as an earlier program has left them.
+  const std::set<std::string> &getReadFirst() const { return readFirst_; }
+  // What lies in frame 0.
+  Content contentAt(unsigned region, uint64_t begin, uint64_t end) { return memory(region, 0).read(begin, end, &met_); }
+  Content stateAtStart(const rt::fb::State &state) const;
+
+  // An instruction that reads bytes as a whole of which each rank has written its own part alone.
+  struct PartRead {
+    InstructionRef ref;
+    uint16_t region;
+    uint64_t begin, end;
+  };
+  const std::vector<PartRead> &getPartReads() const { return partReads_; }
+  // The first instruction that leaves what is not among the program's `expressions`.
+  const std::optional<InstructionRef> &getFirstOther() const { return firstOther_; }
+  // The last that wrote to a state.
+  std::optional<InstructionRef> getLastWriter(const rt::fb::State &state) const;
+
+private:
+  struct Step {
+    InstructionRef ref;
+    uint64_t frame;
+  };
+  void expand(uint32_t program, uint64_t frame);
+  MemoryContents &memory(unsigned region, uint64_t frame);
+  Content read(const rt::fb::Buffer &buffer, const Step &step);
+  Content readOwnPart(const rt::InstructionView &view, const Step &step);
+  void note(const Content &content, bool hasParts, const rt::fb::Buffer &buffer, const Step &step);
+  void write(const rt::fb::Buffer &buffer, const Content &content, const Step &step);
+  void leave(const Content &content, const Step &step);
+  void runLaunch(const rt::InstructionView &view, const Step &step);
+  void startCollective(const rt::InstructionView &view, const Step &step);
+  void finishCollective(const std::optional<Content> &result);
+  Cut cutOf(unsigned group, uint64_t stride) const;
+
+  const rt::fb::Plan &plan_;
+  uint32_t entry_;
+  std::vector<Step> steps_;
+  size_t next_ = 0;
+  Stop stop_;
+  int64_t maxTimes_ = 3;
+  std::string calls_;
+  std::vector<AxesFacts> groups_;
+  std::vector<std::optional<KernelFacts>> kernels_;
+  std::vector<uint64_t> kernelNumbers_;
+  std::map<std::pair<unsigned, uint64_t>, MemoryContents> memories_;
+  std::unordered_map<uint64_t, std::string> atStart_; // expression of a state's first content -> its name
+  std::set<std::string> readFirst_;
+  std::vector<PartRead> partReads_;
+  std::optional<InstructionRef> firstOther_;
+  std::map<std::pair<unsigned, uint64_t>, InstructionRef> writers_; // of persistent bytes, by the first
+  bool met_ = false;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,32 @@
+// What the entry programs of a module in kernels form leave in states and outputs, from the values that its functions
+// compute: before planning decides where values lie and when ops run. `build-plan` states it in the plan, and
+// `verify-plan` asks the finished plan for it again (PlanMeaning.h).
+//
+// It shares no decision with planning: a value is its expression, wherever it lies. What it must know of planning is
+// what changes values: padding of a collective's data with zeros, weights that are packed once, and the names that
+// planning gives to constants.
+#ifndef CLEAVE_COMPILER_PLANNING_VALUEMEANING_H
+#define CLEAVE_COMPILER_PLANNING_VALUEMEANING_H
+
+#include "compiler/Planning/Meaning.h"
+#include "compiler/Planning/ModulePlan.h"
+
+namespace cleave::plan {
+
+// What one entry program of one kind means.
+struct EntryMeaning {
+  Meaning meaning;
+  std::vector<uint32_t> expressions; // ascending
+};
+
+// By name of the program, for each of the kinds, given with what planning has decided so far. Functions are still
+// there, states have been laid out. Fails where an op has no meaning, or kinds do not meet.
+mlir::FailureOr<std::vector<std::map<std::string, EntryMeaning>>>
+meaningOfValues(llvm::ArrayRef<std::pair<mlir::ModuleOp, ModulePlan *>> kinds);
+
+// Of the program that packs weights.
+EntryMeaning meaningOfInit(mlir::ModuleOp module, const ModulePlan &plan);
+
+} // namespace cleave::plan
+
+#endif

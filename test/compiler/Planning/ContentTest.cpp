@@ -1,0 +1,136 @@
+// Contents are in normal form however bytes are cut and moved, and memory keeps own parts apart from wholes.
+#include "compiler/Planning/Meaning.h"
+#include "compiler/Planning/MemoryContents.h"
+
+#include <gtest/gtest.h>
+
+namespace cleave::plan {
+namespace {
+
+Content valueOf(const char *name, uint64_t bytes) { return Content::of(Expression(name).number(), bytes); }
+
+TEST(Content, JoinsWhatContinues) {
+  Content a = valueOf("a", 96), joined = a.slice(0, 32);
+  joined.append(a.slice(32, 64));
+  EXPECT_EQ(joined.number(), a.number());
+  EXPECT_EQ(joined.pieces().size(), 1u);
+  Content swapped = a.slice(32, 64);
+  swapped.append(a.slice(0, 32));
+  EXPECT_NE(swapped.number(), a.number());
+  EXPECT_NE(a.slice(0, 32).number(), a.slice(32, 32).number());
+}
+
+TEST(Content, KnowsFillsByTheirShortestPattern) {
+  EXPECT_EQ(Content::repeated(0, 4, 64).number(), Content::repeated(0, 8, 64).number());
+  EXPECT_EQ(Content::repeated(0x3f803f80, 4, 64).number(), Content::repeated(0x3f80, 2, 64).number());
+  EXPECT_NE(Content::repeated(0x3f800000, 4, 64).number(), Content::repeated(0x3f80, 2, 64).number());
+  Content fill = Content::repeated(7, 4, 64);
+  EXPECT_EQ(fill.slice(16, 8).number(), Content::repeated(7, 4, 8).number());
+  EXPECT_NE(fill.slice(2, 8).number(), Content::repeated(7, 4, 8).number());
+}
+
+TEST(Content, ASliceOfAShareIsAShareOfSlices) {
+  Content whole = valueOf("a", 40);
+  whole.append(valueOf("b", 56));
+  whole.append(Content::repeated(0, 4, 32)); // 128 bytes for 4 ranks
+  Content share = whole.shareOf(1, 1, 4, 32);
+  EXPECT_EQ(share.bytes(), 32u);
+  for (uint64_t begin = 0; begin < 32; begin += 4)
+    for (uint64_t bytes = 4; begin + bytes <= 32; bytes += 4)
+      EXPECT_EQ(whole.slice(begin, 96 + bytes).shareOf(1, 1, 4, 32).number(), share.slice(begin, bytes).number())
+          << begin << " " << bytes;
+  EXPECT_NE(share.number(), whole.shareOf(2, 1, 4, 32).number());
+  EXPECT_EQ(Content::repeated(0, 4, 128).shareOf(1, 1, 4, 32).number(), Content::repeated(0, 4, 32).number());
+}
+
+constexpr Cut kCut{1, 1, 2, 32}, kOther{2, 2, 2, 16};
+
+uint64_t readWhole(const MemoryContents &memory, uint64_t begin, uint64_t end, bool expected) {
+  bool hasParts = false;
+  uint64_t number = memory.read(begin, end, &hasParts).number();
+  EXPECT_EQ(hasParts, expected);
+  return number;
+}
+
+uint64_t readShare(const MemoryContents &memory, const Cut &cut, uint64_t begin, uint64_t end, bool expected = false) {
+  bool hasParts = false;
+  uint64_t number = memory.readShare(cut, begin, end, &hasParts).number();
+  EXPECT_EQ(hasParts, expected);
+  return number;
+}
+
+TEST(MemoryContents, OwnPartsAreNoWhole) {
+  MemoryContents memory;
+  Content whole = valueOf("w", 64), part = valueOf("u", 32);
+  memory.write(0, whole);
+  EXPECT_EQ(readWhole(memory, 0, 64, false), whole.number());
+  EXPECT_EQ(readShare(memory, kCut, 0, 32), whole.shareOf(1, 1, 2, 32).number());
+  memory.writeShare(kCut, 0, part);
+  readWhole(memory, 0, 64, true);
+  EXPECT_EQ(readShare(memory, kCut, 0, 32), part.number());
+  EXPECT_EQ(readShare(memory, kCut, 8, 16), part.slice(8, 8).number());
+  readShare(memory, kOther, 0, 16, true);
+  memory.write(0, whole);
+  EXPECT_EQ(readWhole(memory, 0, 64, false), whole.number());
+}
+
+// Members of a bucket: the share of one is written, that of its neighbour is still the whole's.
+TEST(MemoryContents, PartsOfOneCutAreApart) {
+  MemoryContents memory;
+  Content whole = valueOf("w", 64);
+  memory.write(0, whole);
+  memory.writeShare(kCut, 0, valueOf("u", 16));
+  EXPECT_EQ(readShare(memory, kCut, 16, 32), whole.shareOf(1, 1, 2, 32).slice(16, 16).number());
+  Content both = valueOf("u", 16);
+  both.append(whole.shareOf(1, 1, 2, 32).slice(16, 16));
+  EXPECT_EQ(readShare(memory, kCut, 0, 32), both.number());
+}
+
+TEST(MemoryContents, WhatIsWrittenOverAPartEndsIt) {
+  MemoryContents memory;
+  memory.write(0, valueOf("w", 64));
+  memory.writeShare(kCut, 0, valueOf("u", 32));
+  memory.write(40, valueOf("v", 4)); // in the second rank's
+  EXPECT_NE(readShare(memory, kCut, 0, 32), valueOf("u", 32).number());
+  EXPECT_NE(readWhole(memory, 0, 32, false), valueOf("w", 32).number());
+  EXPECT_EQ(readWhole(memory, 40, 44, false), valueOf("v", 4).number());
+}
+
+CollectiveFacts facts(rt::Opcode opcode) {
+  CollectiveFacts facts;
+  facts.opcode = opcode;
+  facts.group.add(0, "dp", 2);
+  facts.count = 16;
+  return facts;
+}
+
+TEST(Meaning, ACollectiveIsAllOfItsFields) {
+  Contribution data{"", valueOf("g", 64), true};
+  CollectiveFacts first = facts(rt::Opcode::AllReduce);
+  uint64_t number = resultOf(first, {data}, 0)->number();
+  auto changed = [&](auto change) {
+    CollectiveFacts other = first;
+    change(other);
+    return resultOf(other, {data}, 0)->number();
+  };
+  EXPECT_NE(number, changed([](auto &f) { f.dtype = 4; }));
+  EXPECT_NE(number, changed([](auto &f) { f.reduction = 1; }));
+  EXPECT_NE(number, changed([](auto &f) { f.count = 32; }));
+  EXPECT_NE(number, changed([](auto &f) {
+              f.group = {};
+              f.group.add(1, "tp", 2);
+            }));
+  EXPECT_NE(number, resultOf(facts(rt::Opcode::ReduceScatter), {data}, 0)->number());
+  EXPECT_EQ(resultOf(facts(rt::Opcode::ReduceScatter), {data}, 0)->bytes(), 32u);
+}
+
+TEST(Meaning, ABroadcastGivesWhatTheRootHas) {
+  Contribution root{"0:0-1;", valueOf("w", 64), true}, other{"0:1-2;", std::nullopt, false};
+  EXPECT_EQ(resultOf(facts(rt::Opcode::Broadcast), {root, other}, 1)->number(), root.data->number());
+  root.data = Content::of(Expression("x").number(), 64, 1); // not the same value where it is received
+  EXPECT_NE(resultOf(facts(rt::Opcode::Broadcast), {root, other}, 1)->number(), root.data->number());
+  EXPECT_FALSE(resultOf(facts(rt::Opcode::Reduce), {root, other}, 1).has_value());
+}
+
+} // namespace
+} // namespace cleave::plan
