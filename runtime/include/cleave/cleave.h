@@ -61,7 +61,8 @@ typedef struct cleave_session cleave_session;
 typedef struct cleave_options {
   size_t struct_size;    /* sizeof(cleave_options): lets the struct grow */
   uint32_t ranks;        /* the product of the mesh */
-  uint32_t threads;      /* compute threads per rank; as compiled */
+  uint32_t threads;      /* compute threads per rank, of the program's own OpenMP; as compiled. Beside other work give
+                            that GOMP_SPINCOUNT=5000 in the environment: libgomp else waits for milliseconds awake */
   const char *weights;   /* safetensors file, directory or checkpoint that replaces the compiled weights */
   const char *directory; /* where NAME.weights lies; the executable's directory */
 } cleave_options;
