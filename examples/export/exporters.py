@@ -2,6 +2,9 @@
 
 What matters in both: the loss is an output of the graph, dropout and batch norm are kept (training form), parameters are neither
 folded nor renamed, and dimension 0 is the symbol `batch`, so that the compiler can bind it (`--dim batch=8`).
+
+Which tensors are buffers (`register_buffer`) is written in the files of the torch.export based exporter, and the compiler reads it. A
+TorchScript file does not say it: there the compiler names those that are probably buffers, with the `--buffers` that keeps them.
 """
 import onnx
 import onnx.numpy_helper

@@ -24,8 +24,8 @@ void noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSigna
 // A parameter is named after an attribute of a module.
 bool isExporterName(llvm::StringRef name);
 
-// "a, b, c and 4 more"
-std::string listNames(llvm::ArrayRef<std::string> names, size_t shown = 3);
+// "a, b and 4 more"
+std::string listNames(llvm::ArrayRef<std::string> names, size_t shown = 2);
 
 // Parameters of the signature that the file has not, in a file in which the exporter has changed tensors. Empty
 // otherwise: what is missing then is tied to another one.

@@ -15,10 +15,11 @@ static llvm::StringRef leafOf(llvm::StringRef name) { return name.substr(name.fi
 // Leaves that the field's modules register as buffers, and never as parameters.
 static bool hasBufferName(llvm::StringRef name) {
   static const llvm::StringSet<> leaves = {
-      "mean",        "std",        "var",       "pixel_mean", "pixel_std",     "image_mean",     "image_std",
-      "inv_freq",    "freqs",      "freqs_cis", "cos_cached", "sin_cached",    "cos_cache",      "sin_cache",
-      "embed_scale", "final_logits_bias",       "attn_mask",  "causal_mask",   "attention_mask", "masked_bias",
-      "position_ids", "original_inv_freq",      "running_mean", "running_var", "running_std",    "alphas_cumprod"};
+      "mean",           "std",           "var",          "pixel_mean",        "pixel_std",    "image_mean",
+      "image_std",      "inv_freq",      "freqs",        "freqs_cis",         "cos_cached",   "sin_cached",
+      "cos_cache",      "sin_cache",     "embed_scale",  "final_logits_bias", "attn_mask",    "causal_mask",
+      "attention_mask", "masked_bias",   "position_ids", "original_inv_freq", "running_mean", "running_var",
+      "running_std",    "alphas_cumprod"};
   return leaves.contains(leafOf(name));
 }
 
@@ -114,9 +115,7 @@ std::string cleave::onnx_import::patternsFor(llvm::ArrayRef<std::string> chosen,
   std::vector<std::string> patterns;
   for (const auto &[leaf, names] : leaves) {
     std::string pattern = "*." + escape(leaf);
-    auto isRight = [&](const std::string &name) {
-      return !matchesNamePattern(pattern, name) || wanted.contains(name);
-    };
+    auto isRight = [&](const std::string &name) { return !matchesNamePattern(pattern, name) || wanted.contains(name); };
     bool covers = llvm::all_of(names, [&](const std::string &name) { return matchesNamePattern(pattern, name); });
     if (names.size() >= 3 && covers && llvm::all_of(all, isRight))
       patterns.push_back(pattern);
@@ -144,12 +143,16 @@ std::vector<std::string> cleave::onnx_import::noteProbableBuffers(const WeightMa
   }
   if (names.empty())
     return names;
+  bool isOne = names.size() == 1;
   std::string why;
-  for (const auto &[reason, count] : reasons)
-    why += (why.empty() ? "" : ", ") + (reasons.size() > 1 ? std::to_string(count) + " by " : "by ") +
-           (reason == "name" ? "their name" : "their values: " + reason);
-  notes.push_back(std::to_string(names.size()) + (names.size() == 1 ? " parameter is" : " parameters are") +
-                  " probably a buffer of the module (" + why + "), and would be trained; to keep " +
-                  (names.size() == 1 ? "it: " : "them: ") + "--buffers " + patternsFor(names, parameters));
+  for (const auto &[reason, count] : reasons) {
+    why += why.empty() ? "" : ", ";
+    why += reasons.size() > 1 ? std::to_string(count) + " " : "";
+    why += reason == "name" ? "by name" : "by values: " + reason;
+  }
+  notes.push_back(std::to_string(names.size()) +
+                  (isOne ? " parameter is probably a buffer of the module (" : " parameters are probably buffers (") +
+                  why + "), and would be trained; to keep " + (isOne ? "it: " : "them: ") + "--buffers " +
+                  patternsFor(names, parameters));
   return names;
 }
