@@ -63,7 +63,7 @@ for name, expected in NOTES.items():
     missing = [text for text in expected if not any(text in note for note in notes)]
     if error or left or missing:
         failures.append(f"{name}: {error} missing {missing}, more than expected {left}")
-    if any("\n" in note or len(note) > 300 for note in notes):
+    if any("\n" in note or len(note) > 360 for note in notes):
         failures.append(f"{name}: a note is long: {notes}")
     if module == "buffers" and name.endswith(("training", "unfolded")):
         if "torchscript" in name:
