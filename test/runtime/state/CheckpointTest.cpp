@@ -35,7 +35,7 @@ struct World {
     CheckpointSave save(directory, step);
     CheckpointIndex index;
     index.model = "test";
-    index.position = {step, 2, 17, (uint64_t(1) << 63) + 5, 0.125, true, 1};
+    index.position = {step, 1, 17, (uint64_t(1) << 63) + 5, 0.125, true, 1};
     CLEAVE_TRY(makeCheckpointIndex(fixture.plan(), &index));
     if (stages > 0)
       CLEAVE_TRY(save.prepare());
