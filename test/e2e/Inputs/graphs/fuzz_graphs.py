@@ -1,9 +1,10 @@
 """Random valid graphs: each must compile, and compute what it says.
 
-  fuzz_graphs.py FOLDER --graphs N | --seconds S [--first SEED] [--kind infer|types|train]
+  fuzz_graphs.py FOLDER --graphs N | --seconds S [--first SEED] [--kind infer|types|train|scatters]
 
 Every number is a seed; a graph that fails stays in FOLDER, with the command that repeats it. Kinds: `infer` in f32 with integers and
-booleans; `types` in f64, f16 and bf16, too; `train` compares directional derivatives of a mean loss with differences in f64.
+booleans; `types` in f64, f16 and bf16, too; `train` compares directional derivatives of a mean loss with differences in f64;
+`scatters` is `infer` with the operators of scatters.py.
 """
 import argparse
 import os
@@ -28,7 +29,7 @@ class Wrong(Exception):
 
 def grow(seed, kind):
     trains = kind == "train"
-    floats = {"infer": FLOATS[:1], "train": FLOATS[:1]}.get(kind) or [FLOATS[0], *np.random.default_rng(seed).choice(FLOATS, 1)]
+    floats = [FLOATS[0], *np.random.default_rng(seed).choice(FLOATS, 1)] if kind == "types" else FLOATS[:1]
     g = Graph(seed, floats, trains)
     for _ in range(g.integer(1, 4)):
         g.add_input(g.shape(), g.choose(floats))
@@ -36,6 +37,8 @@ def grow(seed, kind):
         for dtype in (np.dtype("int64"), BOOL, np.dtype("int32")):
             if g.chance(0.5):
                 g.add_input(g.shape(), dtype)
+    if kind == "scatters":
+        import scatters  # noqa: F401  (registers)
     if g.chance(0.5):
         g.constant(g.random_array(g.shape(1), floats[0]), pooled=True)
     usable = [(weight, function) for weight, function, may_train in operators.OPERATORS if may_train or not trains]
@@ -102,7 +105,7 @@ def main():
     parser.add_argument("--graphs", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--kind", choices=["infer", "types", "train"], default="infer")
+    parser.add_argument("--kind", choices=["infer", "types", "train", "scatters"], default="infer")
     options = parser.parse_args()
     begin, seed, nodes, failures, kept, total = time.time(), options.first, 0, [], 0, 0
     os.environ.setdefault("OMP_NUM_THREADS", "1")
