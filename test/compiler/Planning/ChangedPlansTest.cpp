@@ -1,0 +1,224 @@
+// Plans of all shapes that planning knows (two buckets, padded ones, FSDP,
+// hybrid, micro-batches, offload, whole parameters of ZeRO-1, a parameter
+// server): each proves itself, and none does with one instruction dropped, with
+// one field of a collective changed, or with a segment moved. Events are
+// PlanVerifierTest's.
+#include "compiler/Planning/Passes.h"
+#include "compiler/Planning/Pipeline.h"
+#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/PlanWriter.h"
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/PlanReader.h"
+
+#include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Plan/IR/Plan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+using namespace cleave;
+using rt::Opcode;
+namespace fb = rt::fb;
+
+namespace {
+
+std::unique_ptr<fb::PlanT> planOf(const std::string &file) {
+  mlir::MLIRContext context;
+  context.loadDialect<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect,
+                      mlir::ub::UBDialect>();
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(CLEAVE_TEST_SOURCE_DIR "/compiler/Planning/" + file, &context);
+  mlir::PassManager manager(&context);
+  manager.addNestedPass<mlir::func::FuncOp>(plan::createPlanInPlace());
+  plan::buildPlanningPipeline(manager, {});
+  if (!module || mlir::failed(manager.run(*module)))
+    return nullptr;
+  llvm::Expected<std::string> bytes = plan::writePlan(*module);
+  if (!bytes) {
+    ADD_FAILURE() << llvm::toString(bytes.takeError());
+    return nullptr;
+  }
+  return std::unique_ptr<fb::PlanT>(fb::GetPlan(bytes->data())->UnPack());
+}
+
+// Refused by the reader, or by the proof; empty where it is accepted.
+std::string refusalOf(const fb::PlanT &plan) {
+  flatbuffers::FlatBufferBuilder builder;
+  fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, &plan));
+  const fb::Plan *opened = nullptr;
+  if (rt::Status status = rt::openPlan(builder.GetBufferPointer(), builder.GetSize(), &opened); !status.isOk())
+    return status.message();
+  std::string text;
+  for (const plan::Finding &finding : plan::verifyPlan(*opened))
+    text += finding.rule + ": " + finding.text + "\n";
+  return text;
+}
+
+std::vector<fb::PlanT *> kindsOf(fb::PlanT &plan) {
+  std::vector<fb::PlanT *> kinds{&plan};
+  for (auto &kind : plan.kinds)
+    kinds.push_back(kind.get());
+  return kinds;
+}
+
+struct At {
+  fb::PlanT &kind;
+  fb::ProgramT &program;
+  size_t index;
+  fb::InstructionT &instruction() const { return *program.instructions[index]; }
+  Opcode opcode() const { return static_cast<Opcode>(program.instructions[index]->op); }
+  std::string text() const {
+    return kind.kind + " " + program.name + "[" + std::to_string(index) + "] " +
+           std::string(rt::opcodeInfo(instruction().op)->mnemonic) + " " + instruction().note;
+  }
+};
+
+// Changes one instruction after the other, and tells of those whose change
+// nobody found. `change` says whether there was anything to change; it is
+// undone after.
+std::vector<std::string> acceptedChanges(const std::string &file, const std::function<bool(At &)> &change,
+                                         size_t *tried) {
+  std::vector<std::string> accepted;
+  std::unique_ptr<fb::PlanT> original = planOf(file);
+  if (!original)
+    return {"no plan"};
+  std::string refusal = refusalOf(*original);
+  EXPECT_EQ(refusal, "") << file;
+  for (size_t kind = 0; kind < 1 + original->kinds.size(); ++kind) {
+    const fb::PlanT &plan = kind == 0 ? *original : *original->kinds[kind - 1];
+    for (size_t program = 0; program < plan.programs.size(); ++program)
+      for (size_t index = 0; index < plan.programs[program]->instructions.size(); ++index) {
+        fb::PlanT changed(*original);
+        fb::PlanT &ofKind = *kindsOf(changed)[kind];
+        At at{ofKind, *ofKind.programs[program], index};
+        std::string text = file + ": " + at.text();
+        if (!change(at))
+          continue;
+        ++*tried;
+        if (refusalOf(changed).empty())
+          accepted.push_back(text);
+      }
+  }
+  return accepted;
+}
+
+// Not padded-buckets (nobody reads its gradients) and rewritten-state (it writes states twice): what they drop is dead.
+const char *const kFiles[] = {"accumulate-buckets.mlir",
+                              "accumulate-fsdp.mlir",
+                              "all-reduce-copy.mlir",
+                              "gather-made-parts.mlir",
+                              "infer-mlp.mlir",
+                              "micro-batches.mlir",
+                              "offload-reduced.mlir",
+                              "offload-update.mlir",
+                              "split-kinds.mlir",
+                              "train-fsdp.mlir",
+                              "train-two-buckets.mlir",
+                              "train-shared-gradient.mlir",
+                              "update-whole-parameters.mlir"};
+
+void expectAllRefused(const std::function<bool(At &)> &change) {
+  size_t tried = 0;
+  for (const char *file : kFiles)
+    for (const std::string &text : acceptedChanges(file, change, &tried))
+      ADD_FAILURE() << "accepted: " << text;
+  EXPECT_GT(tried, 10u);
+}
+
+TEST(ChangedPlans, DroppedInstructionsAreFound) {
+  expectAllRefused([](At &at) {
+    if (at.opcode() == Opcode::Record || at.opcode() == Opcode::Wait)
+      return false;
+    at.program.instructions.erase(at.program.instructions.begin() + static_cast<std::ptrdiff_t>(at.index));
+    return true;
+  });
+}
+
+bool setField(At &at, const char *name, const std::function<int64_t(int64_t)> &change) {
+  int index = rt::fieldIndex(at.opcode(), name);
+  if (index < 0)
+    return false;
+  int64_t &field = at.instruction().fields[static_cast<size_t>(index)], before = field;
+  field = change(before);
+  return field != before;
+}
+
+TEST(ChangedPlans, CollectivesOfAnotherTypeAreFound) {
+  expectAllRefused([](At &at) { return setField(at, "dtype", [](int64_t) { return int64_t(fb::DType::i32); }); });
+}
+
+TEST(ChangedPlans, OtherReductionsAreFound) {
+  expectAllRefused([](At &at) { return setField(at, "reduction", [](int64_t kind) { return (kind + 1) % 3; }); });
+}
+
+TEST(ChangedPlans, OtherGroupsAreFound) {
+  size_t tried = 0;
+  for (const char *file : {"train-fsdp.mlir", "accumulate-fsdp.mlir"})
+    for (const std::string &text : acceptedChanges(
+             file,
+             [](At &at) {
+               auto groups = static_cast<int64_t>(at.kind.groups.size());
+               return setField(at, "group", [&](int64_t group) { return (group + 1) % groups; });
+             },
+             &tried))
+      ADD_FAILURE() << "accepted: " << text;
+}
+
+TEST(ChangedPlans, TwiceTheSameIsFoundOrTheSame) {
+  expectAllRefused([](At &at) { // a launch on what it has changed, a sum of sums
+    bool repeats = at.opcode() == Opcode::AllReduce || at.opcode() == Opcode::ReduceScatter;
+    if (repeats)
+      at.program.instructions.insert(at.program.instructions.begin() + static_cast<std::ptrdiff_t>(at.index),
+                                     std::make_unique<fb::InstructionT>(at.instruction()));
+    return repeats;
+  });
+}
+
+// `depends` is what the replicas' masks go by; it cannot be changed without a
+// word.
+TEST(ChangedPlans, ChangedDependencesAndSegmentsAreFound) {
+  for (const char *file : kFiles) {
+    std::unique_ptr<fb::PlanT> original = planOf(file);
+    ASSERT_TRUE(original) << file;
+    for (size_t i = 0; i < original->kernels.size(); ++i) {
+      fb::PlanT changed(*original);
+      fb::KernelT &kernel = *changed.kernels[i];
+      if (kernel.kind != fb::KernelKind::generated)
+        continue;
+      kernel.depends.assign(kernel.operands.size(), 0);
+      EXPECT_NE(refusalOf(changed), "") << file << ": " << kernel.name;
+    }
+    for (size_t i = 0; i < original->states.size(); ++i) {
+      fb::PlanT changed(*original);
+      if (changed.states[i]->segments.empty())
+        continue;
+      changed.states[i]->segments[0]->offset ^= 1;
+      EXPECT_NE(refusalOf(changed), "") << file << ": " << changed.states[i]->name;
+    }
+  }
+}
+
+// A plan that does not say what it means is not proved.
+TEST(ChangedPlans, WhatIsStatedCannotBeLeftOut) {
+  std::unique_ptr<fb::PlanT> plan = planOf("train-two-buckets.mlir");
+  ASSERT_TRUE(plan);
+  fb::PlanT without(*plan);
+  for (auto &program : without.programs)
+    program->meaning.clear();
+  EXPECT_NE(refusalOf(without), "");
+  for (auto &program : plan->programs)
+    for (size_t i = 0; i < program->meaning.size(); ++i) {
+      fb::PlanT changed(*plan);
+      auto &same = *changed.programs[&program - plan->programs.data()];
+      same.meaning.erase(same.meaning.begin() + static_cast<std::ptrdiff_t>(i));
+      EXPECT_NE(refusalOf(changed), "") << program->meaning[i]->name;
+    }
+}
+
+} // namespace
