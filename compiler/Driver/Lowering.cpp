@@ -10,6 +10,7 @@
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Pipeline.h"
+#include "compiler/Training/Recompute.h"
 #include "compiler/Training/TrainingOptions.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
@@ -92,6 +93,10 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, c
   auto lossScale = parseLossScale(options.lossScale);
   if (!lossScale)
     return usageError("--loss-scale", llvm::toString(lossScale.takeError()));
+  auto recompute = parseRecompute(options.recompute);
+  if (!recompute)
+    return usageError("--recompute", llvm::toString(recompute.takeError()));
+  training.keepAll = recompute->kind == RecomputeKind::Never;
   training.precision = *precision;
   training.lossScale = *lossScale;
   training.freeze = options.freeze;

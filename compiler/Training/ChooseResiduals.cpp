@@ -28,9 +28,10 @@ bool isShrinking(Operation *op) {
   return op->getNumOperands() > 0 && !isa<SliceOp>(op) && 4 * written <= read;
 }
 
+// The backward pass has other kernels than the forward pass: what it computes again must have the same bits there.
 bool isRecomputable(Operation *op) {
   auto compute = dyn_cast<ComputeOpInterface>(op);
-  if (!compute || compute.getComputeKind() == ComputeKind::Kernel)
+  if (!compute || !compute.isReproducible())
     return false;
   return compute.getComputeKind() == ComputeKind::View || !isShrinking(op);
 }
@@ -172,7 +173,19 @@ private:
   SmallVector<Attribute> attrs;
 };
 
+std::vector<int> neededValues(const ResidualGraph &graph) {
+  std::vector<int> needed;
+  for (size_t i = 0; i < graph.values.size(); ++i)
+    if (graph.values[i].needed && !graph.values[i].free)
+      needed.push_back(static_cast<int>(i));
+  return needed;
+}
+
 class ChooseResidualsPass : public impl::ChooseResidualsBase<ChooseResidualsPass> {
+public:
+  using ChooseResidualsBase::ChooseResidualsBase;
+
+private:
   void runOnOperation() override {
     func::FuncOp function = lookupFunction(getOperation(), "c0");
     JointFunction joint = function ? JointFunction(function) : JointFunction();
@@ -182,7 +195,7 @@ class ChooseResidualsPass : public impl::ChooseResidualsBase<ChooseResidualsPass
     }
     ForwardGraph forward(joint);
     SmallVector<Value> residuals;
-    for (int index : chooseResiduals(forward.graph))
+    for (int index : keepAll ? neededValues(forward.graph) : chooseResiduals(forward.graph))
       residuals.push_back(forward.index.getArrayRef()[index].first);
     func::FuncOp half = buildForward(joint, residuals);
     // The forward pass keeps the marks of its blocks, for recompute-blocks; what of it is in the backward pass has

@@ -168,9 +168,11 @@ def ChooseResiduals : Pass<"choose-residuals", "::mlir::ModuleOp"> {
   let summary = "cuts @c0 into @c0.fwd and @c0.bwd";
   let description = [{
     The values that cross are the minimum cut of ResidualChoice.h: bytes kept between the passes are least, where cheap ops may be computed
-    again and inputs and states cost nothing. The backward pass computes again what it needs just before its first use. It says whose it is:
+    again and inputs and states cost nothing. Only what `isReproducible` (ComputeOpInterface) is computed again: sums are not, nor composites, which
+    `decompose-composites` takes apart before. With `keep-all` nothing is computed again. The backward pass computes again what it needs just before its first use. It says whose it is:
     `cleave.backward_of = @c0.fwd` (StepFunctions.h).
   }];
+  let options = [Option<"keepAll", "keep-all", "bool", "false", "keep every value that the backward pass reads">];
 }
 
 def RecomputeBlocks : Pass<"recompute-blocks", "::mlir::ModuleOp"> {
@@ -180,7 +182,7 @@ def RecomputeBlocks : Pass<"recompute-blocks", "::mlir::ModuleOp"> {
     a chosen block may run again, and what leaves it may not; @c0.bwd (and the first micro-batch's) runs the forward pass's own kernels again, right before the first use of
     what they make (Replay.h). Writes are never repeated, and what depends on a state that the forward pass writes is kept. With `none` nothing changes.
   }];
-  let options = [Option<"recompute", "recompute", "std::string", "\"none\"", "none | blocks | every=N | first=N | segments=N (Recompute.h)">];
+  let options = [Option<"recompute", "recompute", "std::string", "\"none\"", "never | none | blocks | every=N | first=N | segments=N (Recompute.h)">];
 }
 
 def SpecializeMicroBatches : Pass<"specialize-micro-batches", "::mlir::ModuleOp"> {

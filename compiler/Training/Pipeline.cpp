@@ -1,6 +1,7 @@
 #include "compiler/Training/Pipeline.h"
 
 #include "compiler/Training/Passes.h"
+#include "dialects/Cleave/Transforms/Passes.h"
 
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -64,8 +65,12 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   // After buckets: it works on the states as they are stored.
   manager.addPass(createBuildUpdate({printOptimizer(options.optimizer), average}));
   manager.addPass(createBuildEvaluate());
+  // Gradients are built, and a composite is more to keep or to repeat than its parts: of a normalization the statistics
+  // are kept, whose sums must not run twice, and the rest is computed again. Equal parts of the two passes are merged.
+  manager.addNestedPass<func::FuncOp>(createDecomposeComposites());
+  addCleanup(manager);
   // After buckets too: reads of states are free to repeat, and the cut must see that.
-  manager.addPass(createChooseResiduals());
+  manager.addPass(createChooseResiduals({options.keepAll}));
   // Last, since the variants differ from their original in nothing but the accumulators' reads.
   manager.addPass(createSpecializeMicroBatches({options.microBatches}));
   // Seeds of ones, unit factors and equal scalars of the buckets' updates.
@@ -99,6 +104,8 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
                                llvm::cl::init(false)};
   Option<bool> syncEvery{*this, "sync-every", llvm::cl::desc("gradients are reduced in every micro-batch"),
                          llvm::cl::init(false)};
+  Option<bool> keepAll{*this, "keep-all", llvm::cl::desc("the backward pass computes nothing again"),
+                       llvm::cl::init(false)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("PART=TYPE[,PART=TYPE...] or a type")};
   Option<std::string> lossScale{*this, "loss-scale", llvm::cl::desc("dynamic | NUMBER | none | auto"),
                                 llvm::cl::init("auto")};
@@ -139,6 +146,7 @@ llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
   options.units = from.units;
   options.splitParameters = from.splitParameters;
   options.syncEvery = from.syncEvery;
+  options.keepAll = from.keepAll;
   return options;
 }
 

@@ -18,6 +18,8 @@ constexpr KindRow counted[] = {
 } // namespace
 
 Expected<Recompute> parseRecompute(StringRef text) {
+  if (text == "never")
+    return Recompute{RecomputeKind::Never, 0};
   if (text == "none")
     return Recompute();
   if (text == "blocks")
@@ -32,10 +34,12 @@ Expected<Recompute> parseRecompute(StringRef text) {
         return makeError(key + "=N wants a whole number of blocks from 1; got: '" + number + "'");
       return Recompute{row.kind, count};
     }
-  return makeError("expected none, blocks, every=N, first=N, segments=N or auto; got: '" + text + "'");
+  return makeError("expected never, none, blocks, every=N, first=N, segments=N or auto; got: '" + text + "'");
 }
 
 std::string printRecompute(const Recompute &recompute) {
+  if (recompute.kind == RecomputeKind::Never)
+    return "never";
   if (recompute.kind == RecomputeKind::None)
     return "none";
   if (recompute.kind == RecomputeKind::Auto)

@@ -1,5 +1,6 @@
 // Which blocks (Blocks.h) the backward pass computes again instead of keeping what they make.
 //
+//   never        nothing at all: every value that the backward pass reads is kept, to compare numbers with
 //   none         nothing beyond what is cheap anyway (ResidualChoice.h)
 //   blocks       every block: only what crosses from block to block is kept
 //   every=N      every N-th block: blocks N, 2N, ... counted from 1 (every=1 is blocks); as torchtitan counts
@@ -21,11 +22,11 @@
 
 namespace cleave {
 
-enum class RecomputeKind { None, Every, First, Segments, Auto };
+enum class RecomputeKind { Never, None, Every, First, Segments, Auto };
 
 struct Recompute {
   RecomputeKind kind = RecomputeKind::None;
-  int64_t count = 0; // N; 0 for none and auto
+  int64_t count = 0; // N; 0 for never, none and auto
 };
 
 // The texts above. Whether a model has that many blocks is not asked here.

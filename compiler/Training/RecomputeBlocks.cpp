@@ -110,7 +110,7 @@ private:
     auto choice = orDiagnose(module, parseRecompute(recompute));
     if (failed(choice))
       return signalPassFailure();
-    if (choice->kind == RecomputeKind::None)
+    if (choice->kind == RecomputeKind::None || choice->kind == RecomputeKind::Never)
       return;
     auto count = module->getAttrOfType<IntegerAttr>("cleave.blocks");
     if (failed(checkCount(*choice, count ? count.getInt() : 0)))

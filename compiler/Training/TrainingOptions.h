@@ -61,6 +61,7 @@ struct TrainingOptions {
   std::string units;            // "auto" or "pattern=...": buckets are units that are gathered together; empty: by size
   bool splitParameters = false; // parameters are stored split, frozen ones too
   bool syncEvery = false;       // gradients are reduced in every micro-batch
+  bool keepAll = false;         // every value that the backward pass reads is kept (--recompute never)
   PrecisionOptions precision;
   LossScaleOptions lossScale;
 };

@@ -112,7 +112,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->check(CLI::IsMember({"all-reduce", "parameter-server"}))->group(training)->type_name("HOW")->capture_default_str();
   app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB)")->group(training)->type_name("BYTES");
 
-  app.add_option("--recompute", o.recompute, "computed again for the backward pass: none | blocks | every=N (every N-th block) | first=N |\n"
+  app.add_option("--recompute", o.recompute, "computed again for the backward pass: never (nothing) | none (what is cheap) | blocks | every=N (every N-th block) | first=N |\n"
                  "segments=N (N blocks at a time) | auto (the cheapest that fits --memory-limit)")
       ->group(training)->type_name("WHAT")->capture_default_str();
   app.add_flag("--save-async", o.saveAsync, "plan memory for a copy of the state, so that checkpoints are written in the background")

@@ -34,12 +34,12 @@ static void collectLeaves(Value value, const DenseSet<Operation *> &cheap, llvm:
       collectLeaves(operand, cheap, leaves, ops);
 }
 
-// An op is cheap when what it reads, cheap producers looked through, is at most half of what it makes: computing it
+// An op is cheap when its clones have the same bits and what it reads, cheap producers looked through, is at most half of what it makes: computing it
 // again then costs less memory traffic than reading it.
 static DenseSet<Operation *> findCheapOps(Block &block) {
   DenseSet<Operation *> cheap;
   for (Operation &op : block) {
-    if (!isFusible(&op) || op.getNumResults() != 1)
+    if (!isFusible(&op) || op.getNumResults() != 1 || !cast<ComputeOpInterface>(op).isReproducible())
       continue;
     llvm::SetVector<Value> leaves;
     llvm::SetVector<Operation *> ops;

@@ -61,21 +61,23 @@ Element ElementEmitter::convertFloat(Operation *op, Element operand) {
   return {value, operand.depth};
 }
 
-// `contract` lets multiplications and additions fuse; only chains through an accumulator may be reassociated, which is
-// what vectorizes a sum. Elsewhere it would break range reductions and compensated arithmetic.
-static void relax(Operation *op, bool reassociate) {
+// What is computed elementwise has no fast-math flag that changes a value: its bits are those of its operands' bits, in
+// this kernel and in any other, in a vector and in what is left over after the last whole one (Rationale.md, "An
+// element's bits"). Only a chain through an accumulator, which one kernel computes once, may be reassociated (that
+// vectorizes a sum) and take a product in unrounded; products say that they agree to that, and no other addition asks.
+static void relax(Operation *op, bool accumulated) {
   auto flagged = dyn_cast<arith::ArithFastMathInterface>(op);
   if (!flagged)
     return;
-  arith::FastMathFlags flags = arith::FastMathFlags::contract;
-  if (reassociate)
-    flags = flags | arith::FastMathFlags::reassoc | arith::FastMathFlags::nsz;
-  if (arith::FastMathFlagsAttr own = flagged.getFastMathFlagsAttr())
-    flags = flags | own.getValue();
+  arith::FastMathFlags flags = arith::FastMathFlags::none;
+  if (accumulated)
+    flags = arith::FastMathFlags::contract | arith::FastMathFlags::reassoc | arith::FastMathFlags::nsz;
+  else if (isa<arith::MulFOp>(op))
+    flags = arith::FastMathFlags::contract;
   op->setAttr(flagged.getFastMathAttrName(), arith::FastMathFlagsAttr::get(op->getContext(), flags));
 }
 
-Element ElementEmitter::cloneOp(Operation *op, unsigned result, ArrayRef<Element> operands, bool reassociate) {
+Element ElementEmitter::cloneOp(Operation *op, unsigned result, ArrayRef<Element> operands, bool accumulated) {
   if (isa<arith::ExtFOp, arith::TruncFOp>(op))
     return convertFloat(op, operands[0]);
   if (isa<UnrealizedConversionCastOp>(op))
@@ -90,6 +92,6 @@ Element ElementEmitter::cloneOp(Operation *op, unsigned result, ArrayRef<Element
     state.types.push_back(computeType(type));
   state.attributes.append(op->getAttrs().begin(), op->getAttrs().end());
   Operation *clone = scopes.at(depth).create(state);
-  relax(clone, reassociate);
+  relax(clone, accumulated);
   return {clone->getResult(result), depth};
 }

@@ -9,6 +9,14 @@ int64_t cleave::byteSize(mlir::Type type) {
   return tensor.getNumElements() * ((bits + 7) / 8);
 }
 
+bool cleave::computesElementsAlone(mlir::Operation *op) {
+  ComputeKind kind = llvm::cast<ComputeOpInterface>(op).getComputeKind();
+  if (kind != ComputeKind::View && kind != ComputeKind::Fusible)
+    return false;
+  auto loops = llvm::dyn_cast<mlir::shard::ShardingInterface>(op);
+  return !loops || !llvm::is_contained(loops.getLoopIteratorTypes(), mlir::utils::IteratorType::reduction);
+}
+
 llvm::SmallVector<ByteView> cleave::byteViews(mlir::Operation *op) {
   auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
   return compute ? compute.getByteViews() : llvm::SmallVector<ByteView>();

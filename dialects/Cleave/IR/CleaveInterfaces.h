@@ -42,6 +42,8 @@ struct KernelSpec {
 
 // One flop per result element; every operand read and every result written once.
 OpCost elementwiseCost(mlir::Operation *op);
+// Whether the op is fusible or a view, and none of its loops reduces.
+bool computesElementsAlone(mlir::Operation *op);
 // Bytes of a statically shaped tensor type (i1 counts one byte).
 int64_t byteSize(mlir::Type type);
 

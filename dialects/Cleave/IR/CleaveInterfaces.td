@@ -57,6 +57,11 @@ def ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands), "", "return {};">,
     InterfaceMethod<"Composite: the op as fusible cleave ops.", "::llvm::SmallVector<::mlir::Value>", "decompose",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands), "", "return {};">,
+    InterfaceMethod<[{Are the results' bits a function of the operands' bits alone, whatever code computes them? True of an op whose elements are each
+      computed by themselves, by the same operations in the same order, and of one that only moves or compares elements. False of a sum: its
+      terms are added in the order that suits the loops. What is false here is computed by one kernel and never again by other code, since a
+      decision (a comparison, a floor, an index of a maximum) may depend on the last bit. A reduced loop makes the default false; `Composite` and `Kernel` are false.}],
+      "bool", "isReproducible", (ins), "", "return ::cleave::computesElementsAlone($_op);">,
     InterfaceMethod<[{Kernel: name and parameters. The kernel's buffers are the op's operands, then its results, then
       scratch where Kernels.def has it.}], "::cleave::KernelSpec", "getKernelSpec", (ins), "", "return {};">
   ];

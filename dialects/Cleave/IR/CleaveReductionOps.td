@@ -3,7 +3,8 @@
 #define CLEAVE_REDUCTIONOPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
 
-def Cleave_ReduceOp : Cleave_ComputeOp<"reduce", [Cleave_Infer, Cleave_Differentiable, Cleave_Cost]> {
+def Cleave_ReduceOp : Cleave_ComputeOp<"reduce", [Cleave_Infer, Cleave_Differentiable, Cleave_Cost],
+                                       ["getComputeKind", "buildLinalg", "isReproducible"]> {
   let summary = "combines the elements along `dims`, which disappear";
   let description = [{
     f16 and bf16 are accumulated in f32. The gradient of max and min is split evenly among equal elements.

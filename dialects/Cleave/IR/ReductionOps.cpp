@@ -145,6 +145,12 @@ OpCost ReduceOp::getCost() { return costWithFlops(*this, tensorTypeOf(getOperand
 
 ComputeKind ReduceOp::getComputeKind() { return ComputeKind::Fusible; }
 
+// Extrema, and whatever is reduced of integers, are the same in every order.
+bool ReduceOp::isReproducible() {
+  bool isExtremum = getKind() == ReduceKind::Max || getKind() == ReduceKind::Min;
+  return isExtremum || !llvm::isa<mlir::FloatType>(getType().getElementType());
+}
+
 static mlir::arith::AtomicRMWKind toAtomicKind(ReduceKind kind, bool isFloat) {
   using mlir::arith::AtomicRMWKind;
   switch (kind) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -324,6 +325,40 @@ TEST(HostKernels, TiedInputIsReadByLaterStages) {
   auto results = runWholeAndSplit(runner, {toBytes(x), toBytes(z)});
   expectNear(fromBytes<float>(results[0]), negated, 0);
   expectNear(fromBytes<float>(results[1]), scaled, 1e-5, 10);
+}
+
+// An element's bits are those of its operands' bits: the same where it is all that a kernel makes, where it is reduced, and
+// where a kernel computes it in one pass over its rows and again in another. Rows of 37 are whole vectors and a rest.
+TEST(HostKernels, ElementsHaveOneSetOfBits) {
+  const std::string chain = R"(
+      %0 = cleave.mul %a, %b : tensor<9x37xf32>
+      %1 = cleave.mul %b, %b : tensor<9x37xf32>
+      %2 = cleave.sub %0, %1 : tensor<9x37xf32>
+      %3 = cleave.exp %2 : tensor<9x37xf32>
+      %4 = cleave.mul %3, %a : tensor<9x37xf32>
+      %5 = cleave.add %4, %2 : tensor<9x37xf32>
+      %6 = cleave.mul %5, %5 : tensor<9x37xf32>
+      %7 = cleave.tanh %5 : tensor<9x37xf32>
+      %h = cleave.sub %7, %6 : tensor<9x37xf32>
+  )";
+  const std::string head = "func.func @f(%a: tensor<9x37xf32>, %b: tensor<9x37xf32>) -> ";
+  FunctionRunner alone(head + "tensor<9x37xf32> {" + chain + "return %h : tensor<9x37xf32> }");
+  FunctionRunner reduced(head + "(tensor<9xf32>, tensor<9xf32>, tensor<9xf32>) {" + chain + R"(
+      %max = cleave.reduce max %h, [1] : tensor<9x37xf32> -> tensor<9xf32>
+      %row = cleave.broadcast %max, [0] : tensor<9xf32> -> tensor<9x37xf32>
+      %hit = cleave.compare eq %h, %row : tensor<9x37xf32>
+      %one = cleave.cast %hit : tensor<9x37xi1> -> tensor<9x37xf32>
+      %hits = cleave.reduce sum %one, [1] : tensor<9x37xf32> -> tensor<9xf32>
+      %sum = cleave.reduce sum %h, [1] : tensor<9x37xf32> -> tensor<9xf32>
+      return %max, %hits, %sum : tensor<9xf32>, tensor<9xf32>, tensor<9xf32> })");
+  ASSERT_EQ(alone.getError() + reduced.getError(), "");
+  std::vector<Bytes> inputs = {toBytes(randomFloats(333, 41)), toBytes(randomFloats(333, 42))};
+  Floats h = fromBytes<float>(alone.run(inputs)[0]);
+  std::vector<Bytes> rows = reduced.run(inputs);
+  for (size_t row = 0; row < 9; ++row) {
+    EXPECT_EQ(fromBytes<float>(rows[0])[row], *std::max_element(&h[row * 37], &h[row * 37] + 37)) << row;
+    EXPECT_EQ(fromBytes<float>(rows[1])[row], 1) << row;
+  }
 }
 
 // A row's reduction reads what the last pass overwrites: softmax in its input's buffer.

@@ -24,7 +24,7 @@ using Segments = std::vector<int>;
 } // namespace
 
 TEST(Recompute, TextsComeBack) {
-  for (const char *text : {"none", "blocks", "every=2", "first=3", "segments=4", "auto"})
+  for (const char *text : {"never", "none", "blocks", "every=2", "first=3", "segments=4", "auto"})
     EXPECT_EQ(printRecompute(parsed(text)), text);
   EXPECT_EQ(printRecompute(parsed("every=1")), "blocks");
 }
@@ -33,7 +33,7 @@ TEST(Recompute, OtherTextsAreErrors) {
   for (const char *text : {"", "all", "every", "every=", "every=0", "every=-1", "every=2x", "first=1.5", "auto=2"})
     EXPECT_NE(errorOf(text), "no error") << text;
   EXPECT_NE(errorOf("every=0").find("'0'"), std::string::npos);
-  EXPECT_NE(errorOf("all").find("expected none, blocks, every=N"), std::string::npos);
+  EXPECT_NE(errorOf("all").find("expected never, none, blocks, every=N"), std::string::npos);
 }
 
 TEST(Recompute, Segments) {

@@ -2,7 +2,7 @@
 // RUN: not cleave-opt %s -split-input-file -recompute-blocks=recompute=auto 2>&1 | FileCheck %s --check-prefix=AUTO
 // RUN: not cleave-opt %s -split-input-file -recompute-blocks=recompute=some 2>&1 | FileCheck %s --check-prefix=SOME
 // AUTO: auto is a search over the other values; the driver does it
-// SOME: expected none, blocks, every=N, first=N, segments=N or auto; got: 'some'
+// SOME: expected never, none, blocks, every=N, first=N, segments=N or auto; got: 'some'
 
 // expected-error @+1 {{--recompute every=3: the model has 2 blocks; N may be from 1 to 2}}
 module attributes {cleave.blocks = 2 : i64} {}
