@@ -1,5 +1,6 @@
 #include "compiler/Codegen/Host/LowerToLLVM.h"
 
+#include "compiler/Codegen/Host/MathExpansion.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -44,6 +45,7 @@ void cleave::registerHostCodegen(DialectRegistry &registry) {
 static LogicalResult expandMath(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   auto always = [](StringRef) { return true; };
+  populateMathExpansions(patterns);
   populateMathF32ExpansionPatterns(patterns, always);
   populateMathPolynomialApproximationPatterns(patterns, always);
   arith::populateExpandBFloat16Patterns(patterns);

@@ -37,9 +37,11 @@ class Cleave_FloatUnaryOp<string mnemonic, string formula> : Cleave_UnaryOp<mnem
 
 def Cleave_NegOp : Cleave_UnaryOp<"neg", "-x", Cleave_Tensor, [Cleave_Differentiable]> { let hasFolder = 1; }
 def Cleave_AbsOp : Cleave_UnaryOp<"abs", "|x|; the gradient at 0 is 0", Cleave_Tensor, [Cleave_Differentiable]>;
-def Cleave_SignOp : Cleave_UnaryOp<"sign", "-1, 0 or 1", Cleave_Tensor, [Cleave_Differentiable]>;
+def Cleave_SignOp : Cleave_UnaryOp<"sign", "-1, 0 or 1; NaN of NaN", Cleave_Tensor, [Cleave_Differentiable]>;
 def Cleave_ExpOp : Cleave_FloatUnaryOp<"exp", "e^x">;
+def Cleave_Expm1Op : Cleave_FloatUnaryOp<"expm1", "e^x - 1, without cancellation near 0">;
 def Cleave_LogOp : Cleave_FloatUnaryOp<"log", "natural logarithm">;
+def Cleave_Log1pOp : Cleave_FloatUnaryOp<"log1p", "log(1 + x), without cancellation near 0">;
 def Cleave_SqrtOp : Cleave_FloatUnaryOp<"sqrt", "square root">;
 def Cleave_RsqrtOp : Cleave_FloatUnaryOp<"rsqrt", "1 / sqrt(x)">;
 def Cleave_TanhOp : Cleave_FloatUnaryOp<"tanh", "hyperbolic tangent">;

@@ -62,7 +62,10 @@ static Value choose(OpBuilder &b, Location loc, Value condition, Value yes, Valu
 #define CLEAVE_MATH(OP, MATH)                                                                                          \
   Value OP::buildScalar(OpBuilder &b, Location loc, ValueRange x) { return unary<MATH>(b, loc, x); }
 CLEAVE_MATH(ExpOp, math::ExpOp)
+CLEAVE_MATH(Expm1Op, math::ExpM1Op)
 CLEAVE_MATH(SqrtOp, math::SqrtOp)
+CLEAVE_MATH(SinOp, math::SinOp)
+CLEAVE_MATH(CosOp, math::CosOp)
 CLEAVE_MATH(TanhOp, math::TanhOp)
 CLEAVE_MATH(ErfOp, math::ErfOp)
 CLEAVE_MATH(FloorOp, math::FloorOp)
@@ -82,27 +85,24 @@ Value LogOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   return narrow(b, loc, arith::AddFOp::create(b, loc, math::LogOp::create(b, loc, scaled), shift), x[0].getType());
 }
 
-// x minus the nearest multiple of 2 pi, which targets do not subtract from f32 well: in f64, with 2 pi in two parts,
-// the rest is right to 1e-7 up to |x| = 1e14. f64 itself is left to the C library.
-static Value reduceAngle(OpBuilder &b, Location loc, Value x) {
-  mlir::Type f32 = b.getF32Type(), f64 = b.getF64Type();
-  if (!x.getType().isF32())
-    return x;
-  auto number = [&](double value) { return constant(b, loc, f64, value); };
-  Value wide = arith::ExtFOp::create(b, loc, f64, x);
-  Value turns = arith::MulFOp::create(b, loc, wide, number(0.15915494309189535));
-  turns = arith::NegFOp::create(b, loc, math::RoundEvenOp::create(b, loc, turns));
-  Value rest = math::FmaOp::create(b, loc, turns, number(6.283185307179586), wide);
-  rest = math::FmaOp::create(b, loc, turns, number(2.4492935982947064e-16), rest);
-  return arith::TruncFOp::create(b, loc, f32, rest);
+// log(u) for u = 1 + x, and what was rounded off in u as the first term of the logarithm's series around it. At the ends,
+// u = 0 and u = inf, nothing was.
+Value Log1pOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
+  Value wide = widen(b, loc, x[0]);
+  if (!wide.getType().isF32())
+    return math::Log1pOp::create(b, loc, wide);
+  auto number = [&](double value) { return constant(b, loc, wide.getType(), value); };
+  Value total = arith::AddFOp::create(b, loc, wide, number(1));
+  Value lost = arith::SubFOp::create(b, loc, wide, arith::SubFOp::create(b, loc, total, number(1)));
+  Value correction = arith::DivFOp::create(b, loc, lost, total);
+  Value atZero = compareFloat(b, loc, arith::CmpFPredicate::OEQ, total, number(0));
+  Value atInfinity = compareFloat(b, loc, arith::CmpFPredicate::OEQ, total, number(INFINITY));
+  correction = choose(b, loc, arith::OrIOp::create(b, loc, atZero, atInfinity), number(0), correction);
+  Value result = arith::AddFOp::create(b, loc, math::LogOp::create(b, loc, total), correction);
+  // -0 stays -0.
+  result = choose(b, loc, compareFloat(b, loc, arith::CmpFPredicate::OEQ, wide, number(0)), wide, result);
+  return narrow(b, loc, result, x[0].getType());
 }
-
-template <typename MathOp> static Value circular(OpBuilder &b, Location loc, ValueRange x) {
-  Value angle = reduceAngle(b, loc, widen(b, loc, x[0]));
-  return narrow(b, loc, MathOp::create(b, loc, angle), x[0].getType());
-}
-Value SinOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) { return circular<math::SinOp>(b, loc, x); }
-Value CosOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) { return circular<math::CosOp>(b, loc, x); }
 
 Value NegOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   if (isFloat(x[0]))
@@ -122,7 +122,8 @@ Value SignOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   if (isFloat(x[0])) {
     Value above = compareFloat(b, loc, arith::CmpFPredicate::OGT, x[0], zero);
     Value below = compareFloat(b, loc, arith::CmpFPredicate::OLT, x[0], zero);
-    return choose(b, loc, above, one, choose(b, loc, below, minus, zero));
+    Value isNan = compareFloat(b, loc, arith::CmpFPredicate::UNO, x[0], x[0]);
+    return choose(b, loc, above, one, choose(b, loc, below, minus, choose(b, loc, isNan, x[0], zero)));
   }
   if (isUnsigned(getOperand()))
     return choose(b, loc, compareInt(b, loc, arith::CmpIPredicate::ne, x[0], zero), one, zero);
@@ -138,11 +139,15 @@ Value RsqrtOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   return narrow(b, loc, arith::DivFOp::create(b, loc, constant(b, loc, wide.getType(), 1), root), x[0].getType());
 }
 
+// e^x / (1 + e^x) below 0, where e^-x would overflow before the result vanishes.
 Value SigmoidOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   Value wide = widen(b, loc, x[0]);
-  Value one = constant(b, loc, wide.getType(), 1);
-  Value power = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, wide));
-  return narrow(b, loc, arith::DivFOp::create(b, loc, one, arith::AddFOp::create(b, loc, one, power)), x[0].getType());
+  Value zero = constant(b, loc, wide.getType(), 0), one = constant(b, loc, wide.getType(), 1);
+  Value power = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, math::AbsFOp::create(b, loc, wide)));
+  Value isNegative = compareFloat(b, loc, arith::CmpFPredicate::OLT, wide, zero);
+  Value quotient = arith::DivFOp::create(b, loc, choose(b, loc, isNegative, power, one),
+                                         arith::AddFOp::create(b, loc, one, power));
+  return narrow(b, loc, quotient, x[0].getType());
 }
 
 // x <= 0 ? 0 : x, which keeps NaN.

@@ -44,6 +44,7 @@ TEST(ForwardTest, Unary) {
       {"abs", [](double x) { return std::fabs(x); }},
       {"sign", [](double x) { return double((x > 0) - (x < 0)); }},
       {"exp", [](double x) { return std::exp(x); }},
+      {"expm1", [](double x) { return std::expm1(x); }},
       {"tanh", [](double x) { return std::tanh(x); }},
       {"erf", [](double x) { return std::erf(x); }},
       {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},

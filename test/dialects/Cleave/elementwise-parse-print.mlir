@@ -19,9 +19,12 @@ func.func @unary(%x: tensor<4xf32>, %b: tensor<4xi1>) -> (tensor<4xf32>, tensor<
   %13 = cleave.ceil %12 : tensor<4xf32>
   %14 = cleave.round %13 : tensor<4xf32>
   %15 = cleave.relu %14 : tensor<4xf32>
+  %17 = cleave.expm1 %15 : tensor<4xf32>
+  // CHECK: cleave.log1p %{{.*}} : tensor<4xf32>
+  %18 = cleave.log1p %17 : tensor<4xf32>
   // CHECK: cleave.not %{{.*}} : tensor<4xi1>
   %16 = cleave.not %b : tensor<4xi1>
-  return %15, %16 : tensor<4xf32>, tensor<4xi1>
+  return %18, %16 : tensor<4xf32>, tensor<4xi1>
 }
 
 // CHECK-LABEL: func @binary

@@ -1,0 +1,162 @@
+#include "compiler/Codegen/Host/MathExpansion.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace cleave;
+
+namespace {
+
+// Scalar arithmetic that reads like the formula; numbers take the type of the other operand.
+struct Formula {
+  PatternRewriter &b;
+  Location loc;
+
+  Value number(Type type, double value) { return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value)); }
+  Value bits(int32_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value)); }
+  Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
+  Value add(Value x, double y) { return add(x, number(x.getType(), y)); }
+  Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
+  Value mul(Value x, double y) { return mul(x, number(x.getType(), y)); }
+  Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, loc, x, y, z); }
+  Value fma(Value x, double y, Value z) { return fma(x, number(x.getType(), y), z); }
+  Value abs(Value x) { return math::AbsFOp::create(b, loc, x); }
+  Value round(Value x) { return math::RoundEvenOp::create(b, loc, x); }
+  Value toBits(Value x) { return arith::BitcastOp::create(b, loc, b.getI32Type(), x); }
+  Value toFloat(Value x) { return arith::BitcastOp::create(b, loc, b.getF32Type(), x); }
+  Value select(Value condition, Value yes, Value no) {
+    return arith::SelectOp::create(b, loc, condition, yes, no);
+  }
+  Value less(Value x, double y) {
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, number(x.getType(), y));
+  }
+  // Within [low, high]; NaN stays NaN.
+  Value clamp(Value x, double low, double high) {
+    Value above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, number(x.getType(), high));
+    x = select(above, number(x.getType(), high), x);
+    return select(less(x, low), number(x.getType(), low), x);
+  }
+  // c[0] x^k + c[1] x^(k-1) + ... + c[k]
+  Value polynomial(Value x, ArrayRef<double> coefficients) {
+    Value sum = number(x.getType(), coefficients.front());
+    for (double coefficient : coefficients.drop_front())
+      sum = fma(sum, x, number(x.getType(), coefficient));
+    return sum;
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// exp, expm1
+//===----------------------------------------------------------------------===//
+
+// x = n ln(2) + r, and e^r - 1. `n` is an integer as bits: a number of the size of 1.5 * 2^23 has it in its low bits, and
+// no conversion of a NaN is asked for.
+struct Reduced {
+  Value n, expm1;
+};
+
+Reduced reduceExponent(Formula &f, Value x) {
+  constexpr double kShift = 0x1.8p23;
+  Value shifted = f.fma(x, 1.44269504088896341, f.number(x.getType(), kShift));
+  Value n = arith::SubIOp::create(f.b, f.loc, f.toBits(shifted), f.toBits(f.number(x.getType(), kShift)));
+  Value turns = f.add(shifted, -kShift);
+  Value r = f.fma(turns, -0.693145751953125, x); // ln(2) in two parts, the first of few digits
+  r = f.fma(turns, -1.428606765330187e-06, r);
+  // (e^r - 1 - r) / r^2, coefficients of Cephes' expf (Moshier).
+  Value p = f.polynomial(r, {1.9875691500E-4, 1.3981999507E-3, 8.3334519073E-3, 4.1665795894E-2, 1.6666665459E-1,
+                             5.0000001201E-1});
+  return {n, f.fma(f.mul(r, r), p, r)};
+}
+
+// 2^n for n in [-126, 127].
+Value power(Formula &f, Value n) {
+  Value exponent = arith::AddIOp::create(f.b, f.loc, n, f.bits(127));
+  return f.toFloat(arith::ShLIOp::create(f.b, f.loc, exponent, f.bits(23)));
+}
+
+// Beyond -104 and 89 there is only 0 and infinity.
+Value expandExp(Formula f, Value x) {
+  Reduced reduced = reduceExponent(f, f.clamp(x, -104, 89));
+  Value half = arith::ShRSIOp::create(f.b, f.loc, reduced.n, f.bits(1));
+  Value rest = arith::SubIOp::create(f.b, f.loc, reduced.n, half);
+  return f.mul(f.mul(f.add(reduced.expm1, 1), power(f, half)), power(f, rest));
+}
+
+// 2^n e^r - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)); below -20 it is -1, and the smallest x are their own result.
+Value expandExpm1(Formula f, Value x) {
+  Reduced reduced = reduceExponent(f, f.clamp(x, -20, 89));
+  Value scale = power(f, arith::AddIOp::create(f.b, f.loc, reduced.n, f.bits(-1)));
+  Value result = f.mul(f.fma(scale, reduced.expm1, f.add(scale, -0.5)), 2);
+  return f.select(f.less(f.abs(x), 0x1p-25), x, result);
+}
+
+//===----------------------------------------------------------------------===//
+// sin, cos
+//===----------------------------------------------------------------------===//
+
+// 1 / (2 pi) in parts of 29 bits, of which 24 bits (those of an f32 number) are products without rounding; and 2^63 / (2 pi)
+// without its whole turns, times 2^-63. From 2^86 on a number is a multiple of 2^63, so whole turns may be left out.
+constexpr double kTurn[5] = {0x1.45f306d0p-3, 0x1.9391054p-32, 0x1.4fe13abp-61, 0x1.d1f534dp-90, 0x1.b81b6c5p-119};
+constexpr double kFarTurn[5] = {0x1.fc2757dp-66, 0x1.f534dd8p-98, 0x1.036d8a5p-124, 0x1.993c438p-154, 0x1.041fe51p-182};
+
+// x / (2 pi) + shift in turns, without whole ones; x is not negative. Each part's whole turns are subtracted, exactly,
+// before parts are added: what is left has the relative error of f64, however near it is to 0.
+Value countTurns(Formula &f, Value x, double shift) {
+  Value wide = arith::ExtFOp::create(f.b, f.loc, f.b.getF64Type(), x);
+  Value isNear = f.less(wide, 0x1p86);
+  auto fraction = [&](Value turns) { return f.sub(turns, f.round(turns)); };
+  Value sum;
+  for (auto [near, far] : llvm::zip_equal(kTurn, kFarTurn)) {
+    Value factor = f.select(isNear, f.number(wide.getType(), near), f.number(wide.getType(), far));
+    Value part = fraction(f.mul(wide, factor));
+    if (!sum && shift != 0)
+      part = fraction(f.add(part, shift));
+    sum = sum ? f.add(sum, part) : part;
+  }
+  return fraction(sum);
+}
+
+// sin(2 pi t) for |t| <= 1/2: half a turn, counted by `half`, turns the sign; the rest is within a quarter.
+Value sineOfTurns(Formula &f, Value t) {
+  Value half = f.round(f.mul(t, 2));
+  Value angle = f.mul(f.fma(half, -0.5, t), 6.283185307179586);
+  Value square = f.mul(angle, angle);
+  Value series = f.polynomial(square, {2.8114572543455206e-15, -7.6471637318198164e-13, 1.6059043836821613e-10,
+                                       -2.5052108385441720e-08, 2.7557319223985893e-06, -1.9841269841269841e-04,
+                                       8.3333333333333332e-03, -1.6666666666666666e-01});
+  Value sine = f.fma(f.mul(angle, square), series, angle);
+  Value sign = f.fma(f.abs(half), -2.0, f.number(t.getType(), 1));
+  return arith::TruncFOp::create(f.b, f.loc, f.b.getF32Type(), f.mul(sine, sign));
+}
+
+// Of |x|, with the sign of x: -0 has its own.
+Value expandSin(Formula f, Value x) {
+  Value sine = sineOfTurns(f, countTurns(f, f.abs(x), 0));
+  Value sign = arith::AndIOp::create(f.b, f.loc, f.toBits(x), f.bits(INT32_MIN));
+  return f.toFloat(arith::XOrIOp::create(f.b, f.loc, f.toBits(sine), sign));
+}
+
+Value expandCos(Formula f, Value x) { return sineOfTurns(f, countTurns(f, f.abs(x), 0.25)); }
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+template <typename Op, Value (*expand)(Formula, Value)> struct Expand : OpRewritePattern<Op> {
+  explicit Expand(MLIRContext *context) : OpRewritePattern<Op>(context, /*benefit=*/10) {}
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return rewriter.notifyMatchFailure(op, "only f32 is expanded");
+    rewriter.replaceOp(op, expand(Formula{rewriter, op.getLoc()}, op.getOperand()));
+    return success();
+  }
+};
+
+} // namespace
+
+void cleave::populateMathExpansions(RewritePatternSet &patterns) {
+  patterns.add<Expand<math::ExpOp, expandExp>, Expand<math::ExpM1Op, expandExpm1>, Expand<math::SinOp, expandSin>,
+               Expand<math::CosOp, expandCos>>(patterns.getContext());
+}
