@@ -20,11 +20,14 @@ LogicalResult importLayerNormalization(OpContext &op) {
   Value y = op.emit.mul(normalized.result, op.value(1));
   if (op.has(2))
     y = op.emit.add(y, op.value(2));
-  // Defined as they are: statistics are not rounded (stash_type).
-  op.define(1, Slot::computed(op.emit.reshape(normalized.mean, kept)));
+  // Statistics have the type `stash_type`, f32 where nothing is said, whatever x has; f64 is computed in f64 all the same.
+  mlir::Type stash = elementTypeOf(op.emit.context(), int(op.intAttr("stash_type", 1)));
+  if (!stash || !llvm::isa<mlir::FloatType>(stash))
+    return op.fail("`stash_type` " + llvm::Twine(op.intAttr("stash_type", 1)) + " is not a floating-point type");
+  op.define(1, Slot::computed(op.emit.cast(op.emit.reshape(normalized.mean, kept), stash)));
   if (op.wants(2)) {
     Value deviation = op.emit.unary<RsqrtOp>(op.emit.add(normalized.variance, op.floatAttr("epsilon", 1e-5)));
-    op.define(2, Slot::computed(op.emit.reshape(deviation, kept)));
+    op.define(2, Slot::computed(op.emit.cast(op.emit.reshape(deviation, kept), stash)));
   }
   return op.result(y);
 }

@@ -40,9 +40,9 @@ template <ReduceKind kind, typename T> T combine(T a, T b) {
   case ReduceKind::Product:
     return T(U(a) * U(b));
   case ReduceKind::Max:
-    return std::max(a, b);
+    return a != a || a > b ? a : b; // NaN wins
   case ReduceKind::Min:
-    return std::min(a, b);
+    return a != a || a < b ? a : b;
   }
   return a;
 }
