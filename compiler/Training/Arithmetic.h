@@ -25,6 +25,7 @@ public:
   Value mul(Value x, Value y) { return MulOp::create(b, loc, x, y); }
   Value div(Value x, Value y) { return DivOp::create(b, loc, x, y); }
   Value pow(Value x, Value y) { return PowOp::create(b, loc, x, y); }
+  Value max(Value x, Value y) { return MaxOp::create(b, loc, x, y); }
   Value min(Value x, Value y) { return MinOp::create(b, loc, x, y); }
   Value neg(Value x) { return NegOp::create(b, loc, x); }
   Value sqrt(Value x) { return SqrtOp::create(b, loc, x); }

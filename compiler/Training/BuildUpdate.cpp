@@ -1,5 +1,6 @@
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/LossScale.h"
+#include "compiler/Training/LossSplitting.h"
 #include "compiler/Training/Optimizers.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
@@ -46,6 +47,7 @@ public:
 
   void build(ArrayRef<StateOp> gradientStates, LossAverage average) {
     Value lossSum = readScalar("scalar.loss_sum"), lossCount = readScalar("scalar.loss_count");
+    lossCount = guardCount(a, lossCount, takeCountGuards(module));
     Value divisor = average == LossAverage::Global ? lossCount : Value();
     if (Value scale = readLossScale(module, builder, module.getLoc()))
       divisor = divisor ? a.mul(divisor, scale) : scale;

@@ -102,4 +102,9 @@ llvm::SmallVector<LossReduction> guessReductions(const LossTerms &terms, int64_t
   return llvm::map_to_vector(terms.get(), [&](const LossTerm &term) { return guessReduction(term, batch); });
 }
 
+double excessOfCount(llvm::ArrayRef<LossTerm> countTerms, int64_t batch, int64_t microBatches) {
+  bool isMean = !countTerms.empty() && guessGrowth(countTerms.front(), batch) == 1;
+  return isMean ? static_cast<double>(microBatches) : 1;
+}
+
 } // namespace cleave

@@ -37,6 +37,10 @@ std::optional<llvm::SmallVector<LossReduction>> compareReductions(const LossTerm
 // A mean's factor has a reciprocal that is a multiple of the batch (of what is summed, for a batch of one).
 llvm::SmallVector<LossReduction> guessReductions(const LossTerms &terms, int64_t batch);
 
+// By how much a count grows from a batch of `batch` samples to `microBatches` of them, beyond the sum of their counts: a
+// count that is a mean stays as it is, where the sum of `microBatches` means is so many times larger.
+double excessOfCount(llvm::ArrayRef<LossTerm> countTerms, int64_t batch, int64_t microBatches);
+
 } // namespace cleave
 
 #endif

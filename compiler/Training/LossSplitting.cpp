@@ -71,9 +71,10 @@ private:
       parts.factor /= *divisor;
       return div.getLhs();
     }
-    if (parts.divisor || countTermsOf(div.getRhs(), samples).empty())
+    LossCount count = parts.count.sum ? LossCount() : countOf(div.getRhs(), samples);
+    if (!count.sum)
       return nullptr;
-    parts.divisor = div.getRhs();
+    parts.count = std::move(count);
     return div.getLhs();
   }
 
@@ -122,6 +123,58 @@ std::pair<double, double> undoMean(double factor, int64_t elements) {
 
 } // namespace
 
+Value guardCount(Arithmetic &a, Value count, ArrayRef<CountGuard> guards) {
+  for (const CountGuard &guard : guards) {
+    Value number = a.splat(tensorType(count), guard.number);
+    if (guard.kind == CountGuard::AtLeast)
+      count = a.max(count, number);
+    else if (guard.kind == CountGuard::Plus)
+      count = a.add(count, number);
+    else
+      count = a.select(a.compare(guard.predicate, count, number), a.splat(tensorType(count), guard.other), count);
+  }
+  return count;
+}
+
+namespace {
+constexpr StringRef kGuardsAttr = "cleave.loss_guards";
+} // namespace
+
+// {kind, number, predicate, other}, one a guard.
+void setCountGuards(ModuleOp module, ArrayRef<CountGuard> guards) {
+  if (guards.empty())
+    return;
+  Builder b(module.getContext());
+  auto row = [&](const CountGuard &guard) -> Attribute {
+    return b.getDictionaryAttr({b.getNamedAttr("kind", b.getI64IntegerAttr(guard.kind)),
+                                b.getNamedAttr("number", b.getF64FloatAttr(guard.number)),
+                                b.getNamedAttr("predicate", PredicateAttr::get(b.getContext(), guard.predicate)),
+                                b.getNamedAttr("other", b.getF64FloatAttr(guard.other))});
+  };
+  module->setAttr(kGuardsAttr, b.getArrayAttr(llvm::map_to_vector(guards, row)));
+}
+
+SmallVector<CountGuard> takeCountGuards(ModuleOp module) {
+  SmallVector<CountGuard> guards;
+  if (auto rows = module->getAttrOfType<ArrayAttr>(kGuardsAttr))
+    for (auto row : rows.getAsRange<DictionaryAttr>())
+      guards.push_back({static_cast<CountGuard::Kind>(row.getAs<IntegerAttr>("kind").getInt()),
+                        row.getAs<FloatAttr>("number").getValueAsDouble(),
+                        row.getAs<PredicateAttr>("predicate").getValue(),
+                        row.getAs<FloatAttr>("other").getValueAsDouble()});
+  module->removeAttr(kGuardsAttr);
+  return guards;
+}
+
+// The count of a split: guarded here, or by who adds up the counts.
+static void setCount(Arithmetic &a, LossSplit &split, Value counted, const LossCount &count, const LossLayout &layout) {
+  split.count = layout.guardsEach ? guardCount(a, counted, count.guards) : counted;
+  double excess = excessOfCount(count.terms, layout.batch, layout.microBatches);
+  if (!layout.guardsEach)
+    for (const CountGuard &guard : count.guards)
+      split.guards.push_back({guard.kind, guard.number * excess, guard.predicate, guard.other * excess});
+}
+
 std::optional<LossParts> recognizeLoss(Value loss, const SampleDependence &samples) {
   return Peeler(samples).peel(loss);
 }
@@ -132,7 +185,7 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
   Type type = accumulationType(tensorType(parts.sum).getElementType());
   int64_t ranks = layout.ranks;
   std::pair<double, double> constant(parts.factor, 1.0);
-  if (!parts.divisor && reduction != LossReduction::Sum)
+  if (!parts.count.sum && reduction != LossReduction::Sum)
     constant = undoMean(parts.factor, parts.elements);
   else
     constant.first *= weightOf(reduction, layout.microBatches);
@@ -146,13 +199,19 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
   if (!split.sum)
     return std::nullopt;
   split.sum = factor == -1 ? a.neg(split.sum) : a.scale(split.sum, factor);
-  split.count =
-      parts.divisor ? take(parts.divisor) : a.splat(tensorType(split.sum), count / static_cast<double>(ranks));
-  return split.count ? std::optional(split) : std::nullopt;
+  if (!parts.count.sum) {
+    split.count = a.splat(tensorType(split.sum), count / static_cast<double>(ranks));
+    return split;
+  }
+  Value counted = take(parts.count.sum);
+  if (!counted)
+    return std::nullopt;
+  setCount(a, split, counted, parts.count, layout);
+  return split;
 }
 
-LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const LossLayout &layout,
-                     std::string &reason) {
+LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const SampleDependence &samples,
+                     const LossLayout &layout, std::string &reason) {
   Arithmetic a(builder, loss.getLoc());
   SmallVector<double> weights;
   llvm::SmallSetVector<Value, 2> counts;
@@ -169,12 +228,18 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
     reason = "its terms are divided by different counts";
   Type type = accumulationType(tensorType(loss).getElementType());
   bool isCounted = counts.size() == 1 && !isUncounted && reason.empty();
-  Value count = isCounted ? a.cast(a.reshape(counts.front(), {}), type) : Value();
-  Value sum = a.cast(a.reshape(terms.build(builder, weights, count), {}), type);
+  LossSplit split;
+  if (isCounted) {
+    LossCount count = countOf(counts.front(), samples);
+    setCount(a, split, a.cast(a.reshape(count.sum, {}), type), count, layout);
+  }
+  split.sum = a.cast(a.reshape(terms.build(builder, weights, split.count), {}), type);
   if (isCounted)
-    return {sum, count};
+    return split;
   auto batch = static_cast<double>(layout.batch);
-  return {a.scale(sum, batch), a.splat(tensorType(sum), batch)};
+  split.sum = a.scale(split.sum, batch);
+  split.count = a.splat(tensorType(split.sum), batch);
+  return split;
 }
 
 } // namespace cleave

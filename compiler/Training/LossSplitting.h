@@ -18,15 +18,26 @@
 #include "compiler/Training/LossReduction.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 
 #include <optional>
 
 namespace cleave {
 
-// loss = factor * sum / (divisor or 1), all scalars; `sum` is the result of a `reduce sum` over `elements` elements.
+class Arithmetic;
+
+// The count with its guards, element by element.
+mlir::Value guardCount(Arithmetic &a, mlir::Value count, llvm::ArrayRef<CountGuard> guards);
+
+// The guards of the count of a whole step, on the module (`cleave.loss_guards`) from split-loss to build-update, which
+// takes them off.
+void setCountGuards(mlir::ModuleOp module, llvm::ArrayRef<CountGuard> guards);
+llvm::SmallVector<CountGuard> takeCountGuards(mlir::ModuleOp module);
+
+// loss = factor * sum / (count or 1), all scalars; `sum` is the result of a `reduce sum` over `elements` elements.
 struct LossParts {
   mlir::Value sum;
-  mlir::Value divisor; // null: none but the constant in `factor`
+  LossCount count; // no sum: none but the constant in `factor`
   double factor = 1;
   int64_t elements = 1;
 };
@@ -36,11 +47,13 @@ std::optional<LossParts> recognizeLoss(mlir::Value loss, const SampleDependence 
 
 struct LossSplit {
   mlir::Value sum, count; // of one float type; with `ranks` > 1 vectors of that length
+  llvm::SmallVector<CountGuard, 1> guards; // of the count of the whole step
 };
 
 struct LossLayout {
   llvm::SmallVector<LossReduction> reductions; // of the loss's terms
   int64_t ranks = 1, microBatches = 1, batch = 1;
+  bool guardsEach = false; // each batch has its own mean, so that guards act on each count
 };
 
 // Builds (sum, count) of a loss whose terms have one reduction, `reduction`. `ranks` > 1 gives each rank's own: the
@@ -51,8 +64,8 @@ std::optional<LossSplit> splitLoss(mlir::OpBuilder &builder, const LossParts &pa
 
 // Builds (sum, count) term by term, for one rank. `reason` is set where (loss * batch, batch) is all that can be said:
 // then the loss depends on how samples are dealt out to micro-batches.
-LossSplit splitTerms(mlir::OpBuilder &builder, mlir::Value loss, const LossTerms &terms, const LossLayout &layout,
-                     std::string &reason);
+LossSplit splitTerms(mlir::OpBuilder &builder, mlir::Value loss, const LossTerms &terms,
+                     const SampleDependence &samples, const LossLayout &layout, std::string &reason);
 
 } // namespace cleave
 

@@ -67,7 +67,7 @@ std::optional<LossTerms::LinearStep> LossTerms::stepBy(Value number, unsigned re
   if (!single)
     return std::nullopt;
   if (divides) {
-    step.countTerms = countTermsOf(single, samples);
+    step.countTerms = countOf(single, samples).terms;
     if (!step.countTerms.empty()) {
       step.count = single;
       return step;
@@ -117,37 +117,105 @@ Sources sourcesOf(Value value) {
   return sources;
 }
 
-// What is kept from zero, max(count, 1) or count + 1e-8; the value itself where it is not.
-static Value getGuarded(Value value) {
+// The predicate for exchanged operands, and its opposite.
+static Predicate exchanged(Predicate predicate) {
+  switch (predicate) {
+  case Predicate::Lt:
+    return Predicate::Gt;
+  case Predicate::Le:
+    return Predicate::Ge;
+  case Predicate::Gt:
+    return Predicate::Lt;
+  case Predicate::Ge:
+    return Predicate::Le;
+  default:
+    return predicate;
+  }
+}
+static Predicate opposite(Predicate predicate) {
+  switch (predicate) {
+  case Predicate::Eq:
+    return Predicate::Ne;
+  case Predicate::Ne:
+    return Predicate::Eq;
+  case Predicate::Lt:
+    return Predicate::Ge;
+  case Predicate::Ge:
+    return Predicate::Lt;
+  case Predicate::Le:
+    return Predicate::Gt;
+  case Predicate::Gt:
+    return Predicate::Le;
+  }
+  llvm_unreachable("all predicates are above");
+}
+
+static Value throughViews(Value value) {
   while (auto *op = value.getDefiningOp()) {
-    bool isGuard = isa<MaxOp, AddOp>(op);
-    if (!isGuard && !isa<ReshapeOp, CastOp>(op))
+    if (!isa<ReshapeOp, CastOp>(op))
       break;
-    bool isLeft = isGuard && getConstantNumber(op->getOperand(0));
-    if (isGuard && !isLeft && !getConstantNumber(op->getOperand(1)))
-      break;
-    value = op->getOperand(isLeft ? 1 : 0);
+    value = op->getOperand(0);
   }
   return value;
 }
 
-std::vector<LossTerm> countTermsOf(Value divisor, const SampleDependence &samples) {
+// `inner`, and the guard of it that the op is; nothing where it is none.
+static std::optional<std::pair<Value, CountGuard>> matchGuard(SelectOp select) {
+  auto compare = select.getCondition().getDefiningOp<CompareOp>();
+  bool keepsTrue = !getConstantNumber(select.getOnTrue());
+  Value inner = keepsTrue ? select.getOnTrue() : select.getOnFalse();
+  auto other = getConstantNumber(keepsTrue ? select.getOnFalse() : select.getOnTrue());
+  if (!compare || !other)
+    return std::nullopt;
+  bool isLeft = throughViews(compare.getLhs()) == throughViews(inner);
+  Value bound = isLeft ? compare.getRhs() : compare.getLhs();
+  auto number = getConstantNumber(bound);
+  if (!number || (!isLeft && throughViews(compare.getRhs()) != throughViews(inner)))
+    return std::nullopt;
+  Predicate predicate = isLeft ? compare.getPredicate() : exchanged(compare.getPredicate());
+  CountGuard guard{CountGuard::Where, *number, keepsTrue ? opposite(predicate) : predicate, *other};
+  return std::pair(inner, guard);
+}
+static std::optional<std::pair<Value, CountGuard>> matchGuard(Operation *op) {
+  if (auto select = dyn_cast<SelectOp>(op))
+    return matchGuard(select);
+  if (!isa<MaxOp, AddOp>(op))
+    return std::nullopt;
+  bool isLeft = getConstantNumber(op->getOperand(0)).has_value();
+  auto number = getConstantNumber(op->getOperand(isLeft ? 0 : 1));
+  if (!number)
+    return std::nullopt;
+  CountGuard guard{isa<MaxOp>(op) ? CountGuard::AtLeast : CountGuard::Plus, *number};
+  return std::pair(op->getOperand(isLeft ? 1 : 0), guard);
+}
+
+// Takes the guards off a value, through casts and reshapes: what is left, and the guards.
+static LossCount takeGuardsOff(Value value) {
+  LossCount count{value, {}, {}};
+  while (auto *op = throughViews(count.sum).getDefiningOp()) {
+    auto guard = matchGuard(op);
+    count.sum = throughViews(count.sum);
+    if (!guard)
+      break;
+    count.sum = guard->first;
+    count.guards.insert(count.guards.begin(), guard->second);
+  }
+  return count;
+}
+
+LossCount countOf(Value divisor, const SampleDependence &samples) {
   Sources sources = sourcesOf(divisor);
   if (sources.parameters || (!sources.samples && sources.others))
     return {};
-  SmallVector<Value, 2> candidates = {divisor};
-  if (Value guarded = getGuarded(divisor); guarded != divisor)
-    candidates.push_back(guarded);
-  for (Value count : candidates) {
-    LossTerms terms(count, samples);
+  // The divisor itself may be a sum in which a constant is one of the terms.
+  for (LossCount &count : SmallVector<LossCount, 2>{{divisor, {}, {}}, takeGuardsOff(divisor)}) {
+    LossTerms terms(count.sum, samples);
     if (!llvm::all_of(terms.get(), [&](const LossTerm &term) {
           return term.addsUp && !term.count && term.ofSamples == sources.samples;
         }))
       continue;
-    std::vector<LossTerm> result(terms.get());
-    for (LossTerm &term : result)
-      term.addsUp = count == divisor;
-    return result;
+    count.terms.assign(terms.get().begin(), terms.get().end());
+    return count;
   }
   return {};
 }

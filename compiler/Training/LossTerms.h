@@ -8,11 +8,12 @@
 // Linear are sums, negations, changes of shape and type, and factors that no sample reaches. A division by a number
 // that samples reach and parameters do not is linear too where that number is itself a sum over samples (labels that
 // count), and makes the term `counted`. A maximum or a variance does not add up over micro-batches. What is added to a
-// count, or the least that it may be, is constant and small: it remains with the count, and is noted as inexact.
+// count, or the least that it may be, is a guard (CountGuard): it acts on the sum of all counts, not on each batch's.
 #ifndef CLEAVE_COMPILER_TRAINING_LOSSTERMS_H
 #define CLEAVE_COMPILER_TRAINING_LOSSTERMS_H
 
 #include "compiler/Training/SampleDependence.h"
+#include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Value.h"
@@ -37,16 +38,35 @@ std::optional<double> getConstantNumber(mlir::Value value);
 // one sample, or of none.
 struct LossTerm {
   double factor = 1, elements = 1;
-  mlir::Value count; // one element; null: none that is computed
+  mlir::Value count; // one element, with its guards; null: none that is computed
   std::vector<LossTerm> countTerms;
   bool ofSamples = true, addsUp = true;
   llvm::SmallVector<double> constants; // that `factor` is the product of
 };
 
-// The terms of what a sum over samples is divided by to make it a mean: it adds up over micro-batches as the sum does.
-// None where it does not, or where parameters reach it. A count that is kept from zero by a constant has the terms of
-// the count, which do not add up.
-std::vector<LossTerm> countTermsOf(mlir::Value divisor, const SampleDependence &samples);
+// What keeps a count from zero.
+struct CountGuard {
+  enum Kind {
+    AtLeast, // max(count, number)
+    Plus,    // count + number
+    Where    // predicate(count, number) ? other : count; clamp and torch.where
+  } kind;
+  double number;
+  Predicate predicate = Predicate::Lt;
+  double other = 0;
+};
+
+// What a sum over samples is divided by to make it a mean: guards of a sum that adds up over micro-batches as the other
+// one does. With batches in which nothing counts, the loss of all is sum of sums / guard(sum of counts):
+//
+//   max(count, 1) of 3 and 0 labels: (s + 0) / max(3 + 0, 1), and not (s + 0) / (3 + 1)
+struct LossCount {
+  mlir::Value sum;                        // null: the divisor does not add up, or parameters reach it
+  llvm::SmallVector<CountGuard, 1> guards; // the first is the innermost
+  std::vector<LossTerm> terms;            // of the sum
+};
+
+LossCount countOf(mlir::Value divisor, const SampleDependence &samples);
 
 class LossTerms {
 public:

@@ -78,14 +78,17 @@ private:
       getOperation().emitError("expected a function @model; import makes it");
       return signalPassFailure();
     }
-    if (failed(split(model, *average == LossAverage::Rank ? dataRanks : 1, /*keepOthers=*/false)))
+    FailureOr<LossSplit> loss = split(model, *average, /*keepOthers=*/false);
+    if (failed(loss))
       return signalPassFailure();
+    setCountGuards(getOperation(), loss->guards);
     if (func::FuncOp evaluation = lookupFunction(getOperation(), "model.eval"))
-      if (failed(split(evaluation, 1, /*keepOthers=*/true)))
+      if (failed(split(evaluation, LossAverage::Global, /*keepOthers=*/true)))
         return signalPassFailure();
   }
 
-  LogicalResult split(func::FuncOp function, int64_t ranks, bool keepOthers) {
+  FailureOr<LossSplit> split(func::FuncOp function, LossAverage average, bool keepOthers) {
+    bool ofRanks = average == LossAverage::Rank;
     FailureOr<unsigned> index = findLoss(function);
     if (failed(index))
       return failure();
@@ -94,7 +97,8 @@ private:
     Value loss = terminator.getOperand(*index);
     SampleDependence samples(function);
     LossTerms terms(loss, samples);
-    LossLayout layout{reductionsOf(function, *index, terms), ranks, microBatches, getBatch(function)};
+    LossLayout layout{reductionsOf(function, *index, terms), ofRanks ? dataRanks : 1, microBatches,
+                      getBatch(function), /*guardsEach=*/ofRanks};
     FailureOr<LossSplit> split = splitValue(builder, loss, terms, samples, layout);
     if (failed(split))
       return failure();
@@ -103,7 +107,7 @@ private:
       if (i != *index)
         kept.push_back(i);
     setResults(function, terminator, kept, *split);
-    return success();
+    return split;
   }
 
   FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms,
@@ -116,12 +120,10 @@ private:
     LossReduction reduction = layout.reductions.front();
     bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
     auto isInexact = [](const LossTerm &term) { return !term.addsUp; };
-    auto isGuarded = [&](const LossTerm &term) { return llvm::any_of(term.countTerms, isInexact); };
-    StringRef inexact = llvm::any_of(terms.get(), isInexact) ? "it is a sum of what is made of several samples together"
-                        : llvm::any_of(terms.get(), isGuarded) ? "what keeps its count from zero acts on every batch"
-                                                               : "";
+    StringRef inexact =
+        llvm::any_of(terms.get(), isInexact) ? "it is a sum of what is made of several samples together" : "";
     if (std::optional<LossParts> parts = recognizeLoss(loss, samples);
-        parts && isOne && (reduction != LossReduction::Share || parts->divisor))
+        parts && isOne && (reduction != LossReduction::Share || parts->count.sum))
       if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, layout, reason)) {
         noteDependence(loss, layout, inexact);
         return *split;
@@ -130,7 +132,7 @@ private:
       return emitError(loss.getLoc(), "the loss cannot be averaged per rank: ")
              << reason << "; use loss-average=global";
     reason.clear();
-    LossSplit split = splitTerms(builder, loss, terms, layout, reason);
+    LossSplit split = splitTerms(builder, loss, terms, samples, layout, reason);
     noteDependence(loss, layout, reason.empty() ? inexact : reason);
     return split;
   }

@@ -27,17 +27,16 @@ func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf3
 
 // -----
 
-// A clamped count is one, but is clamped in every micro-batch.
-// CHECK-LABEL: func @model
+// A clamped count is one, and is clamped when the counts of all micro-batches are added up.
+// CHECK-LABEL: module attributes {cleave.loss_guards = [{kind = 0 : i64, number = 1.000000e+00 : f64
 // CHECK: %[[S:.*]] = cleave.reduce sum %arg0
-// CHECK: %[[N:.*]] = cleave.max
+// CHECK: %[[N:.*]] = cleave.reduce sum %arg1
 // CHECK: return %[[S]], %[[N]]
 func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.loss}) {
   %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
   %a = cleave.reduce sum %m, [0] : tensor<8xf32> -> tensor<f32>
   %one = cleave.constant dense<1.0> : tensor<f32>
   %n = cleave.max %a, %one : tensor<f32>
-  // expected-remark @+1 {{depends on that number: what keeps its count from zero acts on every batch}}
   %l = cleave.div %s, %n : tensor<f32>
   return %l : tensor<f32>
 }
