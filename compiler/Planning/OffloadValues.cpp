@@ -39,6 +39,7 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
   using OffloadValuesBase::OffloadValuesBase;
 
   void runOnOperation() override {
+    numOffloaded = largestLeft = 0;
     llvm::SmallSetVector<func::FuncOp, 2> forwards;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
@@ -49,6 +50,18 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
     }
     for (func::FuncOp forward : forwards)
       offloadResiduals(forward.getBody().front());
+    if (!forwards.empty() && numOffloaded == 0)
+      explainNothing();
+  }
+
+  // Who asked for it should not have to find out from the memory report.
+  void explainNothing() {
+    InFlightDiagnostic remark = getOperation().emitRemark("--offload activations stores nothing in host memory: ");
+    if (largestLeft > 0)
+      remark << "the largest value that the forward pass keeps for the backward pass has " << largestLeft
+             << " bytes, and what has fewer than " << uint64_t(minBytes) << " stays on the device";
+    else
+      remark << "the forward pass keeps nothing that it computes, the backward pass computes all of it again";
   }
 
   // Views of one value share its copy.
@@ -56,8 +69,13 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
     llvm::DenseMap<Value, Value> stored;
     for (OpOperand &residual : block.getTerminator()->getOpOperands()) {
       Value value = behindReshapes(residual.get());
-      if (!isComputed(value) || byteSize(value.getType()) < static_cast<int64_t>(minBytes))
+      if (!isComputed(value))
         continue;
+      if (int64_t bytes = byteSize(value.getType()); bytes < static_cast<int64_t>(minBytes)) {
+        largestLeft = std::max(largestLeft, bytes);
+        continue;
+      }
+      ++numOffloaded;
       Value &host = stored[value];
       if (!host)
         host = offload(value);
@@ -85,6 +103,8 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
       result.replaceAllUsesExcept(host, host);
     }
   }
+
+  int64_t numOffloaded = 0, largestLeft = 0; // residuals, and bytes of the largest that is too small
 };
 
 } // namespace
