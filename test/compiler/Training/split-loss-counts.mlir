@@ -29,6 +29,7 @@ func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}, %m: tensor<8xf3
 
 // A clamped count is one, and is clamped when the counts of all micro-batches are added up.
 // CHECK-LABEL: module attributes {cleave.loss_guards = [{kind = 0 : i64, number = 1.000000e+00 : f64
+// CHECK-LABEL: func @model
 // CHECK: %[[S:.*]] = cleave.reduce sum %arg0
 // CHECK: %[[N:.*]] = cleave.reduce sum %arg1
 // CHECK: return %[[S]], %[[N]]

@@ -206,9 +206,11 @@ def check_training(folder, seed):
     for options in [(), ("--precision", "bf16")]:
         kept = everything if not options else train(model, folder, data, "--recompute", "never", *options)
         got = train(model, folder, data, *options)
+        # What a later normalization takes away (a bias, a scale) has a gradient of rounding errors alone: the others are its measure.
+        largest = max(np.abs(before - kept[name]).max() for name, before in g.parameters.items())
         for name, before in g.parameters.items():
             update, expected = before - got[name], before - kept[name]
-            bound = (2e-5 if not options else 2e-2) * max(np.abs(expected).max(), 1e-6) + 2e-7 * np.abs(before).max()
+            bound = (2e-5 if not options else 2e-2) * np.abs(expected).max() + (5e-5 if not options else 2e-2) * largest
             if not np.abs(update - expected).max() <= bound:
                 failures += 1
                 print(f"seed {seed} {options}: update of {name} off by {np.abs(update - expected).max():.3g} of {np.abs(expected).max():.3g}")
