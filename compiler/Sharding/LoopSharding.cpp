@@ -108,8 +108,7 @@ std::optional<ReduceKind> LoopSharding::reductionOf(int64_t loop) const {
 bool LoopSharding::isSummedAlone(int64_t loop) const {
   for (unsigned i = 0; i < numOperands; ++i) {
     bool isWalked = llvm::any_of(maps[i].getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
-    bool isFloat = llvm::isa<mlir::FloatType>(valueType(op, i).getElementType());
-    if (isFloat && !isWalked && !isPartial[i] && !isZero(op->getOperand(i)))
+    if (!isWalked && !isPartial[i] && !isZero(op->getOperand(i)))
       return false;
   }
   return true;

@@ -1,5 +1,6 @@
-// Operators that pick elements: Slice, Split, Gather and its relatives, Pad, Trilu, OneHot, CumSum.
+// Operators that pick elements: Slice, Split, Gather, Pad, Trilu, OneHot, CumSum.
 #include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/IndexedAccess.h"
 #include "compiler/Import/ONNX/IndexRange.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 #include "compiler/Import/ONNX/Slicing.h"
@@ -50,9 +51,7 @@ LogicalResult importSlice(OpContext &op) {
     if (step[dim] < 0) {
       auto type = RankedTensorType::get({size[dim]}, op.emit.i64());
       Value indices = op.emit.add(op.emit.mul(op.emit.iota(0, type), double(step[dim])), double(begin[dim]));
-      Shape taken(shapeOf(x));
-      taken[dim] = size[dim];
-      x = op.emit.make<TakeOp>(typeOf(x).clone(taken), x, indices, op.emit.builder.getI64IntegerAttr(dim));
+      x = take(op.emit, x, indices, dim);
       begin[dim] = 0, step[dim] = 1;
     }
   return op.result(op.emit.slice(x, begin, size, step));
@@ -104,18 +103,6 @@ LogicalResult importSplit(OpContext &op) {
   return success();
 }
 
-// The first of integers that count up by one and lie within the dimension.
-std::optional<int64_t> firstOfRun(const Literal &indices, int64_t size) {
-  int64_t count = indices.numElements();
-  if (indices.isFloat() || count == 0 || count > size)
-    return std::nullopt;
-  int64_t first = indices.asInt(0);
-  for (int64_t i = 0; i < count; ++i)
-    if (indices.asInt(i) != first + i)
-      return std::nullopt;
-  return first >= 0 && first <= size - count ? std::optional<int64_t>(first) : std::nullopt;
-}
-
 LogicalResult importGather(OpContext &op) {
   Shape shape(inputShape(op));
   auto dim = op.axis(op.intAttr("axis", 0), int64_t(shape.size()));
@@ -149,50 +136,7 @@ LogicalResult importGather(OpContext &op) {
   if (!countElements(result))
     return op.fail("the result " + formatShape(result) + " is too large");
   noteIndices(rows, shape[*dim]);
-  return op.result(
-      op.emit.make<TakeOp>(typeOf(table).clone(result), table, rows, op.emit.builder.getI64IntegerAttr(*dim)));
-}
-
-// result[..., i, ...] = data[..., index[..., i, ...], ...]: compared with every position of the dimension, which is
-// fine for the class dimension of a loss and too much for long ones.
-LogicalResult importGatherElements(OpContext &op) {
-  Value data = op.value(0), indices = op.value(1);
-  if (rankOf(indices) != rankOf(data) || isFloat(indices))
-    return op.fail("indices must be integers of the data's rank");
-  auto dim = op.axis(op.intAttr("axis", 0), rankOf(data));
-  if (failed(dim))
-    return failure();
-  Shape kept(shapeOf(indices)), rows(shapeOf(data));
-  rows[*dim] = kept[*dim];
-  if (rows != kept)
-    return op.fail("indices " + formatShape(kept) + " must have the data's sizes beside dimension " +
-                   llvm::Twine(*dim) + "; got data of shape " + formatShape(shapeOf(data)));
-  int64_t size = shapeOf(data)[*dim], count = kept[*dim];
-  constexpr int64_t limit = int64_t(1) << 32;
-  // Shape [..., count, size, ...]: `dim` holds the indices, `dim + 1` the positions.
-  Shape all = kept;
-  all.insert(all.begin() + *dim + 1, size);
-  auto total = countElements(all);
-  if (!total || *total > limit)
-    return op.fail("gathering " + llvm::Twine(count) + " of " + llvm::Twine(size) +
-                   " elements compares too many pairs");
-  Shape indexDims, dataDims;
-  for (int64_t i = 0; i < rankOf(data); ++i) {
-    indexDims.push_back(i <= *dim ? i : i + 1);
-    dataDims.push_back(i < *dim ? i : i + 1);
-  }
-  noteIndices(indices, size);
-  // Taken from 0, 1, ..., size-1: the same indices, and those outside are reported when they are met.
-  auto range = RankedTensorType::get({size}, op.emit.i64());
-  Value wanted = op.emit.cast(indices, op.emit.i64());
-  wanted = op.emit.make<TakeOp>(typeOf(wanted), op.emit.iota(0, range), wanted, op.emit.builder.getI64IntegerAttr(0));
-  wanted = op.emit.select(op.emit.compare(Predicate::Lt, wanted, 0.0), op.emit.add(wanted, double(size)), wanted);
-  wanted = op.emit.broadcastDims(wanted, all, indexDims);
-  Value position = op.emit.iota(*dim + 1, RankedTensorType::get(all, op.emit.i64()));
-  Value spread = op.emit.broadcastDims(op.emit.asSigned(data), all, dataDims);
-  Value picked =
-      op.emit.select(op.emit.compare(Predicate::Eq, position, wanted), spread, op.emit.splat(0, typeOf(spread)));
-  return op.result(op.emit.cast(op.emit.reduce(ReduceKind::Sum, picked, {*dim + 1}), elementOf(data)));
+  return op.result(take(op.emit, table, rows, *dim));
 }
 
 // Pads on both sides of one dimension by copies of the edge, or by the mirrored inside.
@@ -355,7 +299,6 @@ void cleave::onnx_import::addIndexingOperators(OperatorTable &table) {
   table.add("Slice", 13, importSlice, 3, 5);
   table.add("Split", 13, importSplit, 1, 2);
   table.add("Gather", 13, importGather, 2, 2);
-  table.add("GatherElements", 13, importGatherElements, 2, 2);
   table.add("Pad", 13, importPad, 2, 4);
   table.add("Trilu", 14, importTrilu, 1, 2);
   table.add("OneHot", 13, importOneHot, 3, 3);

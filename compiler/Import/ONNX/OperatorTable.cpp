@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/ScatterOperators.h"
 
 using namespace cleave::onnx_import;
 
@@ -20,8 +21,12 @@ const OperatorTable &OperatorTable::get() {
     addNormalizationOperators(result);
     addPoolingOperators(result);
     addReductionOperators(result);
+    addResizeOperators(result);
+    addScatterOperators(result);
     addSequenceOperators(result);
     addShapeOperators(result);
+    addTopKOperators(result);
+    addTransposedConvolutionOperators(result);
     return result;
   }();
   return table;

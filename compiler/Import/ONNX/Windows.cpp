@@ -48,6 +48,16 @@ LogicalResult countWindows(OpContext &op, Windows &windows, llvm::ArrayRef<int64
   return success();
 }
 
+LogicalResult checkKernel(OpContext &op, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> dilations,
+                          size_t dims) {
+  auto isHuge = [](int64_t size) { return size > (1 << 20); };
+  if (kernel.size() == dims && llvm::all_of(kernel, [](int64_t size) { return size >= 1; }) &&
+      llvm::none_of(kernel, isHuge) && llvm::none_of(dilations, isHuge))
+    return success();
+  return op.fail("the window " + formatShape(kernel) + " must have one size of at least 1 for each of " +
+                 llvm::Twine(dims) + " spatial dimensions");
+}
+
 } // namespace
 
 FailureOr<Windows> cleave::onnx_import::readWindows(OpContext &op, llvm::ArrayRef<int64_t> input, Shape kernel) {
@@ -57,10 +67,8 @@ FailureOr<Windows> cleave::onnx_import::readWindows(OpContext &op, llvm::ArrayRe
   auto pads = readAttribute(op, "pads", 2 * dims, 0, 0);
   if (failed(strides) || failed(dilations) || failed(pads))
     return llvm::failure();
-  if (kernel.size() != dims || llvm::any_of(kernel, [](int64_t size) { return size < 1 || size > (1 << 20); }) ||
-      llvm::any_of(*dilations, [](int64_t size) { return size > (1 << 20); }))
-    return op.fail("the window " + formatShape(kernel) + " must have one size of at least 1 for each of " +
-                   llvm::Twine(dims) + " spatial dimensions");
+  if (failed(checkKernel(op, kernel, *dilations, dims)))
+    return llvm::failure();
   Windows windows{kernel,
                   *strides,
                   *dilations,
@@ -76,5 +84,29 @@ FailureOr<Windows> cleave::onnx_import::readWindows(OpContext &op, llvm::ArrayRe
     return op.fail("auto_pad " + quote(automatic) + " is not known");
   if (failed(countWindows(op, windows, sizes, op.intAttr("ceil_mode", 0) != 0)))
     return llvm::failure();
+  return windows;
+}
+
+FailureOr<TransposedWindows> cleave::onnx_import::readTransposedWindows(OpContext &op, llvm::ArrayRef<int64_t> sizes,
+                                                                        Shape kernel) {
+  size_t dims = sizes.size();
+  auto strides = readAttribute(op, "strides", dims, 1, 1), dilations = readAttribute(op, "dilations", dims, 1, 1);
+  auto pads = readAttribute(op, "pads", 2 * dims, 0, 0), output = readAttribute(op, "output_padding", dims, 0, 0);
+  if (failed(strides) || failed(dilations) || failed(pads) || failed(output) ||
+      failed(checkKernel(op, kernel, *dilations, dims)))
+    return llvm::failure();
+  TransposedWindows windows{kernel,
+                            *strides,
+                            *dilations,
+                            Shape(pads->begin(), pads->begin() + dims),
+                            Shape(pads->begin() + dims, pads->end()),
+                            *output,
+                            {}};
+  for (size_t i = 0; i < dims; ++i) {
+    int64_t covered = (sizes[i] - 1) * (*strides)[i] + (kernel[i] - 1) * (*dilations)[i] + 1;
+    if (sizes[i] > kLimit || covered > kLimit)
+      return op.fail("the windows of spatial dimension " + llvm::Twine(i) + " cover more than 2^31 elements");
+    windows.covered.push_back(covered);
+  }
   return windows;
 }

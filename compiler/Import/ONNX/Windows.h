@@ -15,6 +15,13 @@ struct Windows {
 // number of windows; a window that would begin in the padding is not counted.
 llvm::FailureOr<Windows> readWindows(OpContext &op, llvm::ArrayRef<int64_t> input, Shape kernel);
 
+// Of a transposed convolution of an input with these spatial sizes. `covered` is what the windows cover, before anything
+// is cut off: (size - 1) * stride + (kernel - 1) * dilation + 1.
+struct TransposedWindows {
+  Shape kernel, strides, dilations, padLow, padHigh, outputPadding, covered;
+};
+llvm::FailureOr<TransposedWindows> readTransposedWindows(OpContext &op, llvm::ArrayRef<int64_t> sizes, Shape kernel);
+
 } // namespace cleave::onnx_import
 
 #endif

@@ -1,6 +1,8 @@
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/ConvolutionGradients.h"
 #include "dialects/Cleave/IR/Elementwise.h"
 #include "dialects/Cleave/IR/IndexingGradients.h"
+#include "dialects/Cleave/IR/Scatter.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -42,6 +44,9 @@ static void printInitFields(mlir::AsmPrinter &printer, mlir::StringAttr source, 
 #define GET_OP_CLASSES
 #include "dialects/Cleave/IR/CleaveOps.cpp.inc"
 
+#define GET_OP_CLASSES
+#include "dialects/Cleave/IR/CleaveScatterOps.cpp.inc"
+
 void CleaveDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
@@ -51,7 +56,12 @@ void CleaveDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/Cleave/IR/CleaveOps.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Cleave/IR/CleaveScatterOps.cpp.inc"
+      >();
   attachPutAddGradient(*getContext());
+  attachConvolutionGradients(*getContext());
 }
 
 mlir::Operation *CleaveDialect::materializeConstant(mlir::OpBuilder &builder, mlir::Attribute value, mlir::Type type,

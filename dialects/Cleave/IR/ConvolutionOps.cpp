@@ -3,6 +3,7 @@
 // The three ops relate the same three tensors: x [n, ic, in...], w [oc, ic/groups, kernel...], y [n, oc, out...]; each
 // makes one of them from the other two. What is true of all (checks, loops, cost, parameters) is written once, for the
 // triple.
+#include "dialects/Cleave/IR/ConvolutionGradients.h"
 #include "dialects/Cleave/IR/WindowSupport.h"
 
 using namespace cleave;
@@ -106,6 +107,31 @@ llvm::LogicalResult ConvolutionOp::buildVJP(mlir::OpBuilder &builder, ArrayRef<V
       ConvolutionWeightGradOp::create(builder, getLoc(), getFilter().getType(), getInput(), resultGrads[0],
                                       getStrides(), getDilations(), getPadLow(), getPadHigh(), getGroups());
   return mlir::success();
+}
+
+// x = input_grad(y, w) is linear in both, and <x, x'> = <y, convolution(x', w)> for all x': the gradient of y is the
+// convolution of that of x, and w has the gradient that it has there, with x' as the input.
+namespace {
+struct InputGradGradient : DifferentiableOpInterface::ExternalModel<InputGradGradient, ConvolutionInputGradOp> {
+  llvm::LogicalResult buildVJP(mlir::Operation *op, mlir::OpBuilder &builder, ArrayRef<Value> resultGrads,
+                               llvm::SmallVectorImpl<Value> &operandGrads) const {
+    auto grad = llvm::cast<ConvolutionInputGradOp>(op);
+    if (!resultGrads[0])
+      return mlir::success();
+    Value y = grad.getResultGrad(), w = grad.getFilter();
+    operandGrads[0] =
+        ConvolutionOp::create(builder, op->getLoc(), y.getType(), resultGrads[0], w, grad.getStrides(),
+                              grad.getDilations(), grad.getPadLow(), grad.getPadHigh(), grad.getGroups());
+    operandGrads[1] =
+        ConvolutionWeightGradOp::create(builder, op->getLoc(), w.getType(), resultGrads[0], y, grad.getStrides(),
+                                        grad.getDilations(), grad.getPadLow(), grad.getPadHigh(), grad.getGroups());
+    return mlir::success();
+  }
+};
+} // namespace
+
+void cleave::attachConvolutionGradients(mlir::MLIRContext &context) {
+  ConvolutionInputGradOp::attachInterface<InputGradGradient>(context);
 }
 
 //===----------------------------------------------------------------------===//

@@ -40,24 +40,90 @@ static Value rowAt(LoopNest &nest, mlir::ImplicitLocOpBuilder &builder, Value in
   return mlir::arith::SelectOp::create(builder, negative, nest.add(index, rows), index);
 }
 
-// y[o, i, r] = x[o, index[i], r]
-static Value take(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
-  int64_t outer = p["outer"], rows = p["rows"], inner = p["inner"], indices = p["indices"];
-  Value init = nest.filled(outer * indices * inner, nest.number(element, 0.0));
-  return nest.loop({outer, indices, inner}, init, [&](ValueRange i, ValueRange carried) -> Values {
-    Value row = rowAt(nest, nest.getBuilder(), in[1], i[1], rows);
-    Value value = nest.load(in[0], nest.linear({i[0], row, i[2]}, {outer, rows, inner}));
-    return {nest.store(value, carried[0], nest.linear({i[0], i[1], i[2]}, {outer, indices, inner}))};
+// The loops of indexing kernels: batch, outer, indices, inner; where they read tables, indices and slices.
+namespace {
+struct IndexLoops {
+  IndexLoops(const KernelParams &p, int64_t batch)
+      : batch(batch), outer(p["outer"]), rows(p["rows"]), inner(p["inner"]), indices(p["indices"]) {}
+
+  llvm::SmallVector<int64_t> sizes() const { return {batch, outer, indices, inner}; }
+  int64_t slices() const { return batch * outer * indices * inner; }
+  Value slice(LoopNest &nest, ValueRange i) const { return nest.linear({i[0], i[1], i[2], i[3]}, sizes()); }
+  // The element of the table; negative indices count from the end.
+  Value element(LoopNest &nest, Value index, ValueRange i) const {
+    auto &builder = nest.getBuilder();
+    Value row = nest.load(index, nest.linear({i[0], i[2]}, {batch, indices}));
+    row = mlir::arith::IndexCastOp::create(builder, builder.getIndexType(), row);
+    Value negative = mlir::arith::CmpIOp::create(builder, mlir::arith::CmpIPredicate::slt, row, nest.constant(0));
+    row = mlir::arith::SelectOp::create(builder, negative, nest.add(row, rows), row);
+    return nest.linear({i[0], i[1], row, i[3]}, {batch, outer, rows, inner});
+  }
+
+  int64_t batch, outer, rows, inner, indices;
+};
+} // namespace
+
+// y[b, o, i, r] = x[b, o, index[b, i], r]
+static Value gather(LoopNest &nest, const IndexLoops &loops, ArrayRef<Value> in, mlir::Type element) {
+  Value init = nest.filled(loops.slices(), nest.number(element, 0.0));
+  return nest.loop(loops.sizes(), init, [&](ValueRange i, ValueRange carried) -> Values {
+    return {nest.store(nest.load(in[0], loops.element(nest, in[1], i)), carried[0], loops.slice(nest, i))};
   })[0];
 }
+static Value take(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+  return gather(nest, IndexLoops(p, 1), in, element);
+}
+static Value pick(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+  return gather(nest, IndexLoops(p, p["batch"]), in, element);
+}
 
-// y = x; y[o, index[i], r] += update[o, i, r]. In half precision every addition rounds, as in the kernel.
+// y = x; y[b, o, index[b, i], r] = combine(y, update[b, o, i, r]). In half precision every step rounds, as in the kernel.
+static Value scatter(LoopNest &nest, const IndexLoops &loops, ArrayRef<Value> in, int64_t combine) {
+  auto combined = [&](Value old, Value update) -> Value {
+    if (combine < 0)
+      return update;
+    if (combine == 0)
+      return nest.plus(old, update);
+    if (combine == 3)
+      return nest.times(old, update);
+    Value wins = combine == 1 ? nest.greater(update, old) : nest.greater(old, update);
+    return mlir::arith::SelectOp::create(nest.getBuilder(), wins, update, old);
+  };
+  return nest.loop(loops.sizes(), in[0], [&](ValueRange i, ValueRange carried) -> Values {
+    Value at = loops.element(nest, in[1], i), update = nest.load(in[2], loops.slice(nest, i));
+    return {nest.store(combined(nest.load(carried[0], at), update), carried[0], at)};
+  })[0];
+}
 static Value putAdd(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type) {
-  int64_t outer = p["outer"], rows = p["rows"], inner = p["inner"], indices = p["indices"];
-  return nest.loop({outer, indices, inner}, in[0], [&](ValueRange i, ValueRange carried) -> Values {
-    Value row = rowAt(nest, nest.getBuilder(), in[1], i[1], rows);
-    Value update = nest.load(in[2], nest.linear({i[0], i[1], i[2]}, {outer, indices, inner}));
-    return {nest.addAt(carried[0], nest.linear({i[0], row, i[2]}, {outer, rows, inner}), update)};
+  return scatter(nest, IndexLoops(p, 1), in, 0);
+}
+static Value put(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type) {
+  return scatter(nest, IndexLoops(p, p["batch"]), in, p["combine"]);
+}
+
+// y[o, c] = the element of x[o, :] that c others come before: larger ones (or smaller), and equal ones to its left
+static Value topK(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+  int64_t outer = p["outer"], extent = p["extent"], count = p["count"];
+  auto &builder = nest.getBuilder();
+  auto orOf = [&](Value a, Value b) -> Value { return mlir::arith::OrIOp::create(builder, a, b); };
+  auto less = [&](Value a, Value b) -> Value {
+    return mlir::arith::CmpIOp::create(builder, mlir::arith::CmpIPredicate::slt, a, b);
+  };
+  Value init = nest.filled(outer * count, nest.number(element, 0.0));
+  return nest.loop({outer, extent}, init, [&](ValueRange i, ValueRange carried) -> Values {
+    auto at = [&](Value e) { return nest.load(in[0], nest.linear({i[0], e}, {outer, extent})); };
+    Value own = at(i[1]);
+    Value place = nest.loop({extent}, nest.constant(0), [&](ValueRange e, ValueRange before) -> Values {
+      Value other = at(e[0]);
+      Value better = p["smallest"] ? nest.greater(own, other) : nest.greater(other, own);
+      Value worse = p["smallest"] ? nest.greater(other, own) : nest.greater(own, other);
+      Value isTie = nest.both(less(e[0], i[1]), mlir::arith::XOrIOp::create(builder, orOf(better, worse), nest.isTrue()));
+      return nest.onlyIf(orOf(better, isTie), before, [&]() -> Values { return {nest.add(before[0], 1)}; });
+    })[0];
+    return nest.onlyIf(less(place, nest.constant(count)), carried, [&]() -> Values {
+      Value index = mlir::arith::IndexCastOp::create(builder, element, i[1]);
+      return {nest.store(index, carried[0], nest.linear({i[0], place}, {outer, count}))};
+    });
   })[0];
 }
 
@@ -82,7 +148,10 @@ ReferenceBody cleave::findReferenceBody(llvm::StringRef kernel) {
   return llvm::StringSwitch<ReferenceBody>(kernel)
       .Case("matmul", matmul)
       .Case("take", take)
+      .Case("pick", pick)
       .Case("put_add", putAdd)
+      .Case("put", put)
+      .Case("top_k", topK)
       .Case("argmax", argmax)
       .Default(findWindowBody(kernel));
 }

@@ -5,6 +5,7 @@
 #include "kernels/matmul/host/Matmul.h"
 #include "kernels/pooling/host/Pooling.h"
 #include "kernels/reduction/host/Argmax.h"
+#include "kernels/reduction/host/TopK.h"
 
 #include <utility>
 
@@ -23,7 +24,10 @@ MakeHostKernel findHostKernel(std::string_view name) {
       {"avg_pool", makeAvgPool},
       {"avg_pool_grad", makeAvgPoolGrad},
       {"take", makeTake},
+      {"pick", makeTake},
       {"put_add", makePutAdd},
+      {"put", makePut},
+      {"top_k", makeTopK},
       {"argmax", makeArgmax},
   };
   for (const auto &[known, make] : table)

@@ -6,10 +6,11 @@
 namespace cleave::rt {
 
 Status IndexShape::read(const KernelArgs &args, IndexShape *s) {
-  *s = {args["outer"], args["rows"], args["inner"], args["indices"]};
+  bool hasBatch = args.def().name != "take" && args.def().name != "put_add";
+  *s = {hasBatch ? args["batch"] : 1, args["outer"], args["rows"], args["inner"], args["indices"]};
   size_t unused = 0;
-  CLEAVE_TRY(countElements({s->outer, s->rows, s->inner}, &unused));
-  return countElements({s->outer, s->indices, s->inner}, &unused);
+  CLEAVE_TRY(countElements({s->batch, s->outer, s->rows, s->inner}, &unused));
+  return countElements({s->batch, s->outer, s->indices, s->inner}, &unused);
 }
 
 namespace {
@@ -22,7 +23,7 @@ public:
         threads_(threads) {}
 
   std::vector<size_t> bufferBytes() const override {
-    return {s_.tableElements() * elementBytes_, static_cast<size_t>(s_.indices) * sizeof(Index),
+    return {s_.tableElements() * elementBytes_, s_.allIndices() * sizeof(Index),
             s_.selectedElements() * elementBytes_};
   }
 
@@ -30,17 +31,29 @@ public:
     auto *x = static_cast<const char *>(buffers[0]);
     auto *index = static_cast<const Index *>(buffers[1]);
     auto *y = static_cast<char *>(buffers[2]);
-    CLEAVE_TRY(checkIndices(index, s_.indices, s_.rows));
+    CLEAVE_TRY(checkIndices(index, s_));
     bool parallel = s_.selectedElements() * elementBytes_ > kParallelBytes;
 #pragma omp parallel for collapse(2) num_threads(threads_) if (parallel)
-    for (int64_t o = 0; o < s_.outer; ++o)
-      for (int64_t i = 0; i < s_.indices; ++i)
-        std::memcpy(y + static_cast<size_t>(o * s_.indices + i) * rowBytes_,
-                    x + static_cast<size_t>(o * s_.rows + rowOf(index[i], s_.rows)) * rowBytes_, rowBytes_);
+    for (int64_t o = 0; o < s_.batch * s_.outer; ++o)
+      for (int64_t i = 0; i < s_.indices; ++i) {
+        int64_t row = rowOf(index[o / s_.outer * s_.indices + i], s_.rows);
+        copyRow(y + static_cast<size_t>(o * s_.indices + i) * rowBytes_,
+                x + static_cast<size_t>(o * s_.rows + row) * rowBytes_);
+      }
     return Status::ok();
   }
 
 private:
+  // Rows of one element, as those of a batched take along the last dimension, are no calls.
+  void copyRow(char *to, const char *from) const {
+    if (rowBytes_ == 4)
+      std::memcpy(to, from, 4);
+    else if (rowBytes_ == 8)
+      std::memcpy(to, from, 8);
+    else
+      std::memcpy(to, from, rowBytes_);
+  }
+
   IndexShape s_;
   size_t elementBytes_, rowBytes_;
   int threads_;

@@ -258,6 +258,30 @@ TEST(ForwardTest, TakeAndPutAdd) {
                       "cleave.put_add %0, %1, %2, dim = 0 : tensor<3xf64>, tensor<3xi64>, tensor<3xf64>",
                       "tensor<3xf64>", {{1, 2, 3}, {2, 0, -1}, {10, 20, 30}}),
              {21, 2, 43});
+  expectNear(evaluate("%0: tensor<2x3xf64>, %1: tensor<2x2xi64>",
+                      "cleave.pick %0, %1, dim = 1, batch = 1 : tensor<2x3xf64>, tensor<2x2xi64> -> tensor<2x2xf64>",
+                      "tensor<2x2xf64>", {{1, 2, 3, 4, 5, 6}, {-1, 0, 1, 1}}),
+             {3, 1, 5, 5});
+  auto put = [&](const std::string &flags) {
+    return evaluate("%0: tensor<2x3xf64>, %1: tensor<2x3xi64>, %2: tensor<2x3xf64>",
+                    "cleave.put %0, %1, %2, dim = 1, batch = 1" + flags +
+                        " : tensor<2x3xf64>, tensor<2x3xi64>, tensor<2x3xf64>",
+                    "tensor<2x3xf64>", {{1, 2, 3, 4, 5, 6}, {2, 0, -1, 1, 1, 1}, {10, -20, 30, 7, -8, 9}});
+  };
+  expectNear(put(""), {-20, 2, 30, 4, 9, 6});
+  expectNear(put(" combine sum"), {-19, 2, 43, 4, 13, 6});
+  expectNear(put(" combine max"), {1, 2, 30, 4, 9, 6});
+  expectNear(put(" combine min"), {-20, 2, 3, 4, -8, 6});
+  expectNear(put(" combine product"), {-20, 2, 900, 4, 5 * 7 * -8 * 9, 6});
+}
+
+TEST(ForwardTest, TopK) {
+  auto top = [&](const std::string &flags) {
+    return evaluate("%0: tensor<2x4xf64>", "cleave.top_k %0, 3" + flags + " : tensor<2x4xf64> -> tensor<2x3xi64>",
+                    "tensor<2x3xi64>", {{1, 5, 5, 0, 2, 2, 2, 3}});
+  };
+  expectNear(top(""), {1, 2, 0, 3, 0, 1});
+  expectNear(top(" {smallest}"), {3, 0, 1, 0, 1, 2});
 }
 
 TEST(ForwardTest, Shapes) {

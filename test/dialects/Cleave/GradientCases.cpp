@@ -122,31 +122,53 @@ static void addWindows(std::vector<GradientCase> &cases) {
 }
 
 static void addIndexing(std::vector<GradientCase> &cases) {
-  auto take = [&](const std::string &x, const std::string &i, int dim, const std::string &y, int rows) {
+  auto add = [&](const std::string &op, const std::string &attributes, const std::string &x, const std::string &i,
+                 const std::string &slices, int rows) {
     std::string indices = "tensor<" + i + "i64>";
-    cases.push_back({"cleave.take",
-                     "%0, %1, dim = " + std::to_string(dim) + " : " + f64(x) + ", " + indices + " -> " + f64(y),
-                     {f64(x), indices},
-                     {f64(y)},
+    bool reads = op == "cleave.take" || op == "cleave.pick";
+    std::vector<std::string> inputs = {f64(x), indices};
+    if (!reads)
+      inputs.push_back(f64(slices));
+    cases.push_back({op,
+                     (reads ? "%0, %1, " : "%0, %1, %2, ") + attributes + " : " + f64(x) + ", " + indices +
+                         (reads ? " -> " : ", ") + f64(slices),
+                     inputs,
+                     {f64(reads ? slices : x)},
                      -2,
                      2,
                      rows});
   };
-  take("4x3x", "2x5x", 0, "2x5x3x", 4);
-  take("2x3x2x", "4x", 1, "2x4x2x", 3);
-  take("5x", "", 0, "", 5);
-  auto putAdd = [&](const std::string &x, const std::string &i, int dim, const std::string &updates, int rows) {
-    std::string indices = "tensor<" + i + "i64>";
-    cases.push_back({"cleave.put_add",
-                     "%0, %1, %2, dim = " + std::to_string(dim) + " : " + f64(x) + ", " + indices + ", " + f64(updates),
-                     {f64(x), indices, f64(updates)},
-                     {f64(x)},
-                     -2,
-                     2,
-                     rows});
+  for (std::string op : {"cleave.take", "cleave.put_add"}) {
+    add(op, "dim = 0", "4x3x", "2x5x", "2x5x3x", 4);
+    add(op, "dim = 1", "2x3x2x", "4x", "2x4x2x", 3);
+    add(op, "dim = 0", "5x", "", "", 5);
+  }
+  auto addBatched = [&](const std::string &op, const std::string &flags) {
+    add(op, "dim = 0, batch = 0" + flags, "4x3x", "2x5x", "2x5x3x", 4);
+    add(op, "dim = 1, batch = 0" + flags, "2x3x2x", "4x", "2x4x2x", 3);
+    add(op, "dim = 0, batch = 0" + flags, "5x", "", "", 5);
+    add(op, "dim = 1, batch = 1" + flags, "2x4x3x", "2x5x", "2x5x3x", 4);
+    add(op, "dim = 3, batch = 1" + flags, "2x3x2x4x", "2x2x1x", "2x3x2x2x1x", 4);
   };
-  putAdd("4x3x", "2x5x", 0, "2x5x3x", 4);
-  putAdd("2x3x2x", "4x", 1, "2x4x2x", 3);
+  addBatched("cleave.pick", "");
+  for (std::string flags : {"", " combine sum", " combine max", " combine min", " combine product"})
+    addBatched("cleave.put", flags);
+}
+
+// The convolution that goes the other way.
+static void addTransposedWindows(std::vector<GradientCase> &cases) {
+  auto transposed = [&](const std::string &attributes, int groups, const std::string &y, const std::string &w,
+                        const std::string &x) {
+    cases.push_back({"cleave.convolution_input_grad",
+                     "%0, %1 {" + attributes + ", groups = " + std::to_string(groups) + " : i64} : " + f64(y) + ", " +
+                         f64(w) + " -> " + f64(x),
+                     {f64(y), f64(w)},
+                     {f64(x)}});
+  };
+  transposed(window("1, 1", "1, 1", "1, 1", "1, 1"), 1, "2x3x4x3x", "3x2x3x3x", "2x2x4x3x");
+  transposed(window("2, 1", "1, 2", "0, 1", "1, 2"), 1, "1x1x3x3x", "1x2x2x3x", "1x2x5x4x");
+  transposed(window("2, 2", "1, 1", "1, 1", "1, 1"), 2, "1x2x2x2x", "2x2x3x3x", "1x4x4x4x");
+  transposed(window("3", "1", "0", "0"), 1, "2x1x3x", "1x2x2x", "2x2x8x");
 }
 
 std::vector<GradientCase> cleave::test::gradientCases() {
@@ -156,6 +178,7 @@ std::vector<GradientCase> cleave::test::gradientCases() {
   addReductions(cases);
   addMatmuls(cases);
   addWindows(cases);
+  addTransposedWindows(cases);
   addIndexing(cases);
   return cases;
 }

@@ -1,6 +1,10 @@
 // Products, indexing and argmax against loops in float64.
 #include "test/runtime/device/KernelHarness.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
 using namespace cleave::rt;
 using namespace cleave::rt::test;
 
@@ -89,49 +93,166 @@ TEST(Matmul, RefusesWhatIsWrong) {
   EXPECT_FALSE(hostScratchBytes("nothing", good, 1, &bytes).isOk());
 }
 
-KernelParams indexing(const char *name, fb::DType dtype, int64_t outer, int64_t rows, int64_t inner, int64_t indices) {
+struct Table {
+  int64_t batch, outer, rows, inner, indices;
+  size_t element(int64_t b, int64_t o, int64_t row, int64_t r) const {
+    return static_cast<size_t>(((b * outer + o) * rows + row) * inner + r);
+  }
+  size_t slice(int64_t b, int64_t o, int64_t i, int64_t r) const {
+    return static_cast<size_t>(((b * outer + o) * indices + i) * inner + r);
+  }
+  size_t elements() const { return element(batch, 0, 0, 0); }
+  size_t slices() const { return slice(batch, 0, 0, 0); }
+};
+
+bool hasBatch(std::string_view kernel) { return kernel == "pick" || kernel == "put"; }
+
+KernelParams indexing(const char *name, fb::DType dtype, const Table &t, int64_t combine = -1) {
   KernelParams params(*findKernelDef(name));
-  params.set("dtype", int64_t(dtype)).set("index_dtype", int64_t(fb::DType::i64)).set("outer", outer);
-  params.set("rows", rows).set("inner", inner).set("indices", indices);
+  params.set("dtype", int64_t(dtype)).set("index_dtype", int64_t(fb::DType::i64));
+  params.set("outer", t.outer).set("rows", t.rows).set("inner", t.inner).set("indices", t.indices);
+  if (hasBatch(name))
+    params.set("batch", t.batch);
+  if (std::string_view(name) == "put")
+    params.set("combine", combine);
   return params;
 }
 
-TEST(Indexing, TakesAndAdds) {
-  for (fb::DType dtype : {fb::DType::f32, fb::DType::f64})
-    for (int64_t inner : {1, 5, 200}) {
-      const int64_t outer = 2, rows = 6, count = 100;
-      Values index, x = sine(static_cast<size_t>(outer * rows * inner), 3), taken, added = x;
-      for (int64_t i = 0; i < count; ++i)
-        index.push_back(static_cast<double>((i * i) % 11 - 5 > 5 ? 0 : (i * i) % 11 - 5));
-      Values update = sine(static_cast<size_t>(outer * count * inner), 4);
-      for (int64_t o = 0; o < outer; ++o)
-        for (int64_t i = 0; i < count; ++i)
-          for (int64_t r = 0; r < inner; ++r) {
-            auto row = static_cast<int64_t>(index[static_cast<size_t>(i)]);
-            auto at = static_cast<size_t>((o * rows + (row < 0 ? row + rows : row)) * inner + r);
-            taken.push_back(x[at]);
-            added[at] += update[static_cast<size_t>((o * count + i) * inner + r)];
-          }
-      for (int threads : {1, 2, 3}) {
-        expectClose(runKernel("take", indexing("take", dtype, outer, rows, inner, count),
-                              {{dtype, x}, {fb::DType::i64, index}, {dtype, Values(taken.size())}}, threads),
-                    taken, 1e-6, "take");
-        expectClose(runKernel("put_add", indexing("put_add", dtype, outer, rows, inner, count),
-                              {{dtype, x}, {fb::DType::i64, index}, {dtype, update}, {dtype, Values(x.size())}},
-                              threads),
-                    added, toleranceOf(dtype), "put_add");
+double combined(int64_t combine, double old, double update) {
+  switch (combine) {
+  case -1:
+    return update;
+  case 0:
+    return old + update;
+  case 1:
+    return std::max(old, update);
+  case 2:
+    return std::min(old, update);
+  default:
+    return old * update;
+  }
+}
+
+// Indices that repeat, from both ends.
+TEST(Indexing, TakesAndPuts) {
+  for (fb::DType dtype : {fb::DType::f32, fb::DType::f64, fb::DType::i32})
+    for (int64_t batch : {1, 3, 40})
+      for (int64_t inner : {1, 5, 200}) {
+        Table t = {batch, 2, 6, inner, 30};
+        bool isInteger = dtype == fb::DType::i32;
+        auto filled = [&](size_t count, int seed) {
+          Values values = sine(count, seed);
+          for (double &value : values)
+            value = isInteger ? std::round(value * 2) : value;
+          return values;
+        };
+        Values index, x = filled(t.elements(), 3), update = filled(t.slices(), 4), taken(t.slices());
+        for (int64_t i = 0; i < batch * t.indices; ++i)
+          index.push_back(static_cast<double>(i * i % 12 - 6));
+        std::vector<Values> put(5, x); // by combine + 1
+        for (int64_t b = 0; b < batch; ++b)
+          for (int64_t o = 0; o < t.outer; ++o)
+            for (int64_t i = 0; i < t.indices; ++i)
+              for (int64_t r = 0; r < inner; ++r) {
+                auto row = static_cast<int64_t>(index[static_cast<size_t>(b * t.indices + i)]);
+                size_t at = t.element(b, o, row < 0 ? row + t.rows : row, r);
+                taken[t.slice(b, o, i, r)] = x[at];
+                for (int64_t combine = -1; combine < 4; ++combine) {
+                  double &value = put[static_cast<size_t>(combine + 1)][at];
+                  value = combined(combine, value, update[t.slice(b, o, i, r)]);
+                }
+              }
+        auto reads = [&](const char *name, int threads) {
+          expectClose(runKernel(name, indexing(name, dtype, t),
+                                {{dtype, x}, {fb::DType::i64, index}, {dtype, Values(taken.size())}}, threads),
+                      taken, 1e-6, name);
+        };
+        auto writes = [&](const char *name, int64_t combine, int threads) {
+          expectClose(runKernel(name, indexing(name, dtype, t, combine),
+                                {{dtype, x}, {fb::DType::i64, index}, {dtype, update}, {dtype, Values(x.size())}},
+                                threads),
+                      put[static_cast<size_t>(combine + 1)], isInteger ? 0 : toleranceOf(dtype), name);
+        };
+        for (int threads : {1, 2, 3}) {
+          reads("pick", threads);
+          if (batch == 1)
+            reads("take", threads), writes("put_add", 0, threads);
+          for (int64_t combine = -1; combine < (isInteger ? 3 : 4); ++combine) // products soon leave 32 bits
+            writes("put", combine, threads);
+        }
       }
-    }
+}
+
+TEST(Indexing, ExtremaKeepNaN) {
+  Table t = {1, 1, 4, 1, 4};
+  for (int64_t combine : {1, 2}) {
+    Values y = runKernel("put", indexing("put", fb::DType::f32, t, combine),
+                         {{fb::DType::f32, {NAN, 1, 2, 3}},
+                          {fb::DType::i64, {0, 1, 1, 3}},
+                          {fb::DType::f32, {5, NAN, 7, 3}},
+                          {fb::DType::f32, Values(4)}},
+                         1);
+    EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
+    EXPECT_EQ(y[2], 2);
+    EXPECT_EQ(y[3], 3);
+  }
 }
 
 TEST(Indexing, RefusesIndicesOutOfRange) {
-  for (double bad : {6.0, -7.0, 1e18}) {
-    Status status;
-    runKernel("take", indexing("take", fb::DType::f32, 1, 6, 2, 3),
-              {{fb::DType::f32, Values(12)}, {fb::DType::i64, {0, 5, bad}}, {fb::DType::f32, Values(6)}}, 1, &status);
-    EXPECT_NE(status.message().find("at position 2 is out of range; expected -6 to 5"), std::string::npos)
-        << status.message();
-  }
+  for (double bad : {6.0, -7.0, 1e18})
+    for (const char *name : {"take", "pick", "put_add", "put"}) {
+      Status status;
+      Table t = {1, 1, 6, 2, 3};
+      fb::DType f32 = fb::DType::f32;
+      std::vector<Operand> buffers = {{f32, Values(12)}, {fb::DType::i64, {0, 5, bad}}};
+      bool puts = std::string_view(name).substr(0, 3) == "put";
+      if (puts)
+        buffers.push_back({f32, Values(6)});
+      buffers.push_back({f32, Values(puts ? 12 : 6)});
+      runKernel(name, indexing(name, f32, t), buffers, 1, &status);
+      EXPECT_NE(status.message().find("at position 2 is out of range; expected -6 to 5"), std::string::npos)
+          << status.message();
+    }
+}
+
+KernelParams ranking(fb::DType dtype, int64_t outer, int64_t extent, int64_t count, bool smallest) {
+  KernelParams params(*findKernelDef("top_k"));
+  return params.set("dtype", int64_t(dtype)).set("outer", outer).set("extent", extent).set("count", count).set(
+      "smallest", smallest);
+}
+
+TEST(TopK, RanksAsAStableSort) {
+  for (fb::DType dtype : {fb::DType::f32, fb::DType::i32})
+    for (int64_t extent : {1, 7, 300})
+      for (int64_t count : {int64_t(1), (extent + 1) / 2, extent})
+        for (bool smallest : {false, true}) {
+          const int64_t outer = 40;
+          Values x, expected;
+          for (int64_t i = 0; i < outer * extent; ++i)
+            x.push_back(static_cast<double>(i * i % 17 - 8)); // many are equal
+          for (int64_t o = 0; o < outer; ++o) {
+            std::vector<int64_t> order(static_cast<size_t>(extent));
+            std::iota(order.begin(), order.end(), 0);
+            auto at = [&](int64_t i) { return x[static_cast<size_t>(o * extent + i)]; };
+            std::stable_sort(order.begin(), order.end(),
+                             [&](int64_t a, int64_t b) { return smallest ? at(a) < at(b) : at(a) > at(b); });
+            expected.insert(expected.end(), order.begin(), order.begin() + count);
+          }
+          for (int threads : {1, 2})
+            EXPECT_EQ(runKernel("top_k", ranking(dtype, outer, extent, count, smallest),
+                                {{dtype, x}, {fb::DType::i64, Values(expected.size())}}, threads),
+                      expected);
+        }
+}
+
+TEST(TopK, TakesNaNForTheLargest) {
+  Values x = {1, NAN, 3, NAN, INFINITY};
+  auto best = [&](bool smallest) {
+    return runKernel("top_k", ranking(fb::DType::f32, 1, 5, 5, smallest),
+                     {{fb::DType::f32, x}, {fb::DType::i64, Values(5)}}, 1);
+  };
+  EXPECT_EQ(best(false), (Values{1, 3, 4, 2, 0}));
+  EXPECT_EQ(best(true), (Values{0, 2, 4, 1, 3}));
 }
 
 TEST(Argmax, FindsTheFirstMaximum) {

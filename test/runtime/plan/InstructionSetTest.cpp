@@ -84,6 +84,10 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
                                                        {"rows", 5},
                                                        {"inner", 3},
                                                        {"indices", 4},
+                                                       {"batch", 2},
+                                                       {"combine", 1},
+                                                       {"count", 4},
+                                                       {"smallest", 1},
                                                        {"extent", 9}};
   const std::map<std::string_view, std::vector<int64_t>> lists = {
       {"in", {6, 8}},       {"out", {4, 7}},     {"kernel", {3, 2}},  {"stride", {1, 1}},

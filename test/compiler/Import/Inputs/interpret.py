@@ -78,6 +78,47 @@ def convolution(x, w, attributes):
     return np.moveaxis(np.concatenate(parts, -1), -1, 1)
 
 
+def transposed_convolution(y, w, attributes, shape):
+    """Every element of y adds its multiple of the window to what it came from."""
+    low, groups = integers(attributes, "pad_low"), int(scalar(attributes, "groups"))
+    strides, dilations = integers(attributes, "strides"), integers(attributes, "dilations")
+    room = [max(size, 1) + p + (n - 1) * s + (k - 1) * d + 1 for size, p, n, s, k, d in
+            zip(shape[2:], low, y.shape[2:], strides, w.shape[2:], dilations)]
+    x = np.zeros((*shape[:2], *room), np.float64)
+    ins, outs = shape[1] // groups, w.shape[0] // groups
+    for at in np.ndindex(*w.shape[2:]):
+        where = tuple(slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, n, s in zip(at, dilations, y.shape[2:], strides))
+        for g in range(groups):
+            part = np.tensordot(y[:, g * outs:(g + 1) * outs], w[(slice(g * outs, (g + 1) * outs), slice(None), *at)], (1, 0))
+            x[(slice(None), slice(g * ins, (g + 1) * ins), *where)] += np.moveaxis(part, -1, 1)
+    return x[(slice(None), slice(None), *(slice(p, p + size) for p, size in zip(low, shape[2:])))]
+
+
+def indexing(attributes):
+    batch = int(scalar(attributes, "batch")) if flag(attributes, "batch") else 0
+    return int(scalar(attributes, "dim")), batch
+
+
+def pick(x, indices, attributes):
+    dim, batch = indexing(attributes)
+    rows = x.reshape(-1, *x.shape[batch:])
+    places = indices.reshape(-1, *indices.shape[batch:])
+    assert ((places >= -x.shape[dim]) & (places < x.shape[dim])).all()
+    taken = np.stack([np.take(row, place, dim - batch) for row, place in zip(rows, places)])
+    return taken.reshape(x.shape[:batch] + taken.shape[1:])
+
+
+def put(x, indices, updates, kind, attributes):
+    dim, batch = indexing(attributes)
+    combine = {"set": lambda a, b: b, "sum": np.add, "product": np.multiply, "max": np.maximum, "min": np.minimum}[kind]
+    result = np.array(x)
+    for at in np.ndindex(*indices.shape):
+        for outer in np.ndindex(*x.shape[batch:dim]):
+            target = (*at[:batch], *outer, indices[at])
+            result[target] = combine(result[target], updates[(*at[:batch], *outer, *at[batch:])])
+    return result
+
+
 def pool(x, attributes, maximum):
     kernel = integers(attributes, "window")
     axes = tuple(range(-len(kernel), 0))
@@ -161,6 +202,14 @@ def compute(name, operands, attributes, shape, dtype):
         return np.broadcast_to(line, shape)
     if name == "take":
         return np.take(x, operands[1], int(scalar(attributes, "dim")))
+    if name == "pick":
+        return pick(x, operands[1], attributes)
+    if name in ("put", "put_add"):
+        kind = "sum" if name == "put_add" else enum(attributes, "combine") if flag(attributes, "combine") else "set"
+        return put(x, operands[1], operands[2], kind, attributes)
+    if name == "top_k":
+        keys = x if flag(attributes, "smallest") else -x.astype(np.float64 if x.dtype.kind == "f" else object)
+        return np.argsort(keys, -1, kind="stable")[..., :shape[-1]]
     if name == "reduce":
         return reduce(x, attributes, dtype)
     if name == "argmax":
@@ -175,6 +224,8 @@ def compute(name, operands, attributes, shape, dtype):
         return a @ b
     if name == "convolution":
         return convolution(x, operands[1], attributes)
+    if name == "convolution_input_grad":
+        return transposed_convolution(x, operands[1], attributes, shape)
     if name in ("max_pool", "avg_pool"):
         return pool(x, attributes, name == "max_pool")
     raise NotImplementedError(name)
