@@ -47,7 +47,7 @@ bool Interpreter::take(int64_t work) {
 }
 
 void Interpreter::define(Value value, const Literal &literal) {
-  if (known_.count(value) || literal.numElements() > kMaxElements)
+  if (known_.count(value) || literal.numElements() > kMaxElements || !take(literal.numElements()))
     return;
   Tensor result{literal.element(), Shape(literal.shape()), {}};
   for (int64_t i = 0, n = literal.numElements(); i < n; ++i)
@@ -80,7 +80,8 @@ bool Interpreter::hasOperands(Operation *op) {
     if (known_.count(operand))
       continue;
     mlir::DenseElementsAttr constant;
-    if (!mlir::matchPattern(operand, mlir::m_Constant(&constant)) || constant.getNumElements() > kMaxElements)
+    if (!mlir::matchPattern(operand, mlir::m_Constant(&constant)) || constant.getNumElements() > kMaxElements ||
+        !take(constant.getNumElements()))
       return false;
     auto values = constant.getValues<Attribute>();
     known_[operand] = {constant.getElementType(), Shape(constant.getType().getShape()), {values.begin(), values.end()}};
