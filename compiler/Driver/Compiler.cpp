@@ -179,6 +179,7 @@ llvm::Error Compilation::import() {
   for (const auto &[name, size] : options.dims)
     import.dims[name] = size;
   import.train = options.train;
+  import.budget = options.budget;
   import.lossOutput = options.lossOutput;
   import.loss = options.loss;
   import.dataRanks = options.dataRanks();

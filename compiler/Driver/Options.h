@@ -66,6 +66,7 @@ struct CompileOptions {
   std::string precision; // TYPE or PART=TYPE[,...]; empty: the model's types
 
   // Target and limits.
+  uint64_t budget = 1; // multiplies what compilation may make of the file (dialects/Cleave/IR/Budget.h)
   std::string target = "host";
   std::optional<int64_t> memoryLimit; // bytes of planned memory per rank
 

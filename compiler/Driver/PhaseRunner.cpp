@@ -4,6 +4,7 @@
 #include "compiler/Import/Registry/OperatorRegistry.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Diagnose.h"
+#include "dialects/Cleave/IR/Budget.h"
 #include "runtime/state/AtomicFile.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -104,7 +105,10 @@ llvm::Error PhaseRunner::run(Phase phase, const std::function<void(mlir::OpPassM
   if (llvm::Error error = addInserted(phase, manager))
     return error;
   DiagnosticCollector errors(module->getContext(), log);
-  if (mlir::failed(manager.run(module)))
+  bool failed = mlir::failed(manager.run(module));
+  if (auto refusal = Budget::of(module->getContext()).refusal())
+    return makeError(options.model + ": " + *refusal);
+  if (failed)
     return errors.summary();
   finished = options.stopAfter == phase;
   return dump(phase);

@@ -143,6 +143,9 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--target", o.target, "host[:avx2|:avx512|:generic][,threads=N]")->group(target)->capture_default_str();
   app.add_option("--memory-limit", t.memoryLimit, "planned bytes per rank that must suffice")->group(target)->type_name("BYTES");
 
+  app.add_option("--budget", o.budget, "multiplies what compilation may make of the file: nodes, constants, copies")
+      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 20))->group(target)->type_name("N")->capture_default_str();
+
   const char *inside = "Looking inside";
   app.add_option("--stop-after", t.stopAfter, "stop after a phase and write its MLIR to the output")->group(inside)->type_name("PHASE");
   app.add_option("--dump-phases", o.dumpPhases, "write numbered MLIR files, one a phase")->group(inside)->type_name("DIR");

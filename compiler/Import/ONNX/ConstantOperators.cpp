@@ -78,6 +78,8 @@ LogicalResult importRange(OpContext &op) {
   if (!(count <= double(Literal::kMaxElements)) || delta->asReal(0) == 0)
     return op.fail("the range has delta 0 or more than " + llvm::Twine(Literal::kMaxElements) + " elements");
   Literal result(start->element(), {std::max<int64_t>(int64_t(count), 0)});
+  if (!mayEvaluate(op.emit.context(), result.shape()))
+    return failure();
   for (int64_t i = 0; i < int64_t(count); ++i) {
     if (start->isFloat())
       result.push(start->asReal(0) + double(i) * delta->asReal(0));
@@ -90,7 +92,7 @@ LogicalResult importRange(OpContext &op) {
 // How many elements are not zero decides the result's shape, so they must be known.
 LogicalResult importNonZero(OpContext &op) {
   const Literal *x = op.literal(0);
-  if (!x || x->numElements() > Literal::kMaxElements)
+  if (!x || !mayEvaluate(op.emit.context(), x->shape()))
     return op.fail("its result's shape depends on the model's inputs, and every shape must be known at compile time");
   std::vector<Shape> found;
   int64_t at = 0;

@@ -9,16 +9,16 @@ bool ConstantPool::isLarge(const Literal &literal) {
 }
 
 std::string ConstantPool::stateOf(const Literal &literal) {
-  auto bytes = std::make_shared<std::string>(literal.bytes());
-  std::string &symbol = known_[{literal.type().getAsOpaquePointer(), *bytes}];
-  if (symbol.empty()) {
-    // Names of constants and of initializers share one space.
-    std::string name = "constant." + std::to_string(known_.size() - 1);
-    while (weights_.find(name))
-      name += "_";
-    weights_.insert(name, {literal.type(), llvm::ArrayRef<char>(bytes->data(), bytes->size())});
-    weights_.own(bytes);
-    symbol = declareState(symbols_, name, literal.type(), Role::Constant, InitKind::Weights);
-  }
-  return symbol;
+  auto &alike = known_[{literal.type().getAsOpaquePointer(), llvm::hash_value(literal.bytes())}];
+  for (const auto &[other, symbol] : alike)
+    if (other.bytes() == literal.bytes())
+      return symbol;
+  // Names of constants and of initializers share one space.
+  std::string name = "constant." + std::to_string(count_++);
+  while (weights_.find(name))
+    name += "_";
+  weights_.insert(name, {literal.type(), llvm::ArrayRef<char>(literal.bytes().data(), literal.bytes().size())});
+  weights_.own(literal.owner());
+  alike.emplace_back(literal, declareState(symbols_, name, literal.type(), Role::Constant, InitKind::Weights));
+  return alike.back().second;
 }

@@ -24,7 +24,8 @@ public:
 private:
   mlir::SymbolTable &symbols_;
   WeightMap &weights_;
-  std::map<std::pair<const void *, std::string>, std::string> known_; // (type, bytes) -> symbol
+  std::map<std::pair<const void *, size_t>, std::vector<std::pair<Literal, std::string>>> known_; // (type, hash) -> symbols
+  size_t count_ = 0;
 };
 
 } // namespace cleave::onnx_import

@@ -10,8 +10,9 @@ using llvm::failure;
 namespace {
 
 // The exporter writes explicit zeros where a convolution has no bias.
-bool isZero(const Literal *literal) {
-  if (!literal || !(literal->isSplat() || literal->numElements() <= Literal::kMaxElements))
+bool isZero(Emitter &emit, const Literal *literal) {
+  if (!literal || !(literal->isSplat() || literal->numElements() <= Literal::kMaxElements) ||
+      !emit.budget.draw(Budget::Kind::Steps, literal->bytes().size()))
     return false;
   for (int64_t i = 0, n = literal->isSplat() ? 1 : literal->numElements(); i < n; ++i)
     if (literal->asReal(i) != 0)
@@ -48,7 +49,7 @@ LogicalResult importConv(OpContext &op) {
       op.emit.make<ConvolutionOp>(typeOf(x).clone(shape), x, w, b.getDenseI64ArrayAttr(windows->strides),
                                   b.getDenseI64ArrayAttr(windows->dilations), b.getDenseI64ArrayAttr(windows->padLow),
                                   b.getDenseI64ArrayAttr(windows->padHigh), b.getI64IntegerAttr(groups));
-  if (!op.has(2) || isZero(op.literal(2)))
+  if (!op.has(2) || isZero(op.emit, op.literal(2)))
     return op.result(y);
   Value bias = op.value(2);
   if (shapeOf(bias) != llvm::ArrayRef<int64_t>{shape[1]})

@@ -144,10 +144,13 @@ LogicalResult importIntegerPow(OpContext &op, Value base) {
 
 LogicalResult importPow(OpContext &op) {
   const Literal *a = op.literal(0), *b = op.literal(1);
+  auto asReal = [&](const Literal &given) {
+    bool widened = !a->isFloat() && (given.isSplat() || mayEvaluate(op.emit.context(), given.shape()));
+    return widened ? given.withElement(op.emit.builder.getF64Type()) : given;
+  };
   if (a && b)
     if (auto known = mapLiterals(
-            a->isFloat() ? *a : a->withElement(op.emit.builder.getF64Type()),
-            a->isFloat() ? *b : b->withElement(op.emit.builder.getF64Type()), a->element(),
+            asReal(*a), asReal(*b), a->element(),
             [](double x, double y) { return std::pow(x, y); }, [](int64_t, int64_t) { return int64_t(0); }))
       return op.result(std::move(*known));
   Value base = op.value(0);
@@ -250,7 +253,8 @@ LogicalResult importSinh(OpContext &op) {
 }
 
 LogicalResult castTo(OpContext &op, mlir::Type element) {
-  if (const Literal *a = op.literal(0); a && (a->isSplat() || a->numElements() <= Literal::kMaxElements))
+  if (const Literal *a = op.literal(0);
+      a && mayEvaluate(op.emit.context(), a->isSplat() ? llvm::ArrayRef<int64_t>() : a->shape()))
     return op.result(a->withElement(element));
   return op.result(op.emit.cast(op.value(0), element));
 }

@@ -127,6 +127,7 @@ Value Emitter::concat(llvm::ArrayRef<Value> parts, int64_t dim) {
     return splat(0, typeOf(parts[0]).clone(shape));
   if (filled.size() != parts.size())
     return concat(filled, dim);
+  budget.draw(Budget::Kind::Steps, parts.size());
   return make<ConcatOp>(typeOf(parts[0]).clone(shape), parts, builder.getI64IntegerAttr(dim));
 }
 

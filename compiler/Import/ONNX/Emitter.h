@@ -8,6 +8,7 @@
 #define CLEAVE_COMPILER_IMPORT_ONNX_EMITTER_H
 
 #include "compiler/Import/ONNX/Literal.h"
+#include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 namespace cleave::onnx_import {
@@ -33,15 +34,18 @@ Shape reducedShape(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims, 
 
 class Emitter {
 public:
-  Emitter(mlir::OpBuilder builder) : builder(builder), loc(builder.getUnknownLoc()) {}
+  Emitter(mlir::OpBuilder builder)
+      : builder(builder), budget(Budget::of(builder.getContext())), loc(builder.getUnknownLoc()) {}
 
   mlir::OpBuilder builder;
+  Budget &budget;
   mlir::Location loc; // of the node being imported
 
   mlir::MLIRContext *context() { return builder.getContext(); }
   mlir::Type i64() { return builder.getI64Type(); }
 
   template <typename Op, typename... Args> Value make(mlir::Type type, Args &&...args) {
+    budget.draw(Budget::Kind::Ops, 1);
     return Op::create(builder, loc, type, std::forward<Args>(args)...)->getResult(0);
   }
   template <typename Op> Value unary(Value a) { return make<Op>(a.getType(), a); }

@@ -18,12 +18,16 @@ struct Slot {
   Value value;                          // Computed; Known and State once they were used
   std::shared_ptr<const Literal> known; // Known; what a State of one element is at first
   std::string symbol;                   // State
-  std::vector<Slot> elements;           // Sequence
+  std::shared_ptr<const std::vector<Slot>> elements; // Sequence
 
   // Also a sequence of known tensors.
   bool isKnown() const {
     return kind == Kind::Known ||
-           (kind == Kind::Sequence && llvm::all_of(elements, [](const Slot &slot) { return slot.isKnown(); }));
+           (kind == Kind::Sequence && llvm::all_of(*elements, [](const Slot &slot) { return slot.isKnown(); }));
+  }
+  // Itself, or a sequence's elements.
+  llvm::ArrayRef<Slot> parts() const {
+    return kind == Kind::Sequence ? llvm::ArrayRef<Slot>(*elements) : llvm::ArrayRef<Slot>(*this);
   }
 
   static Slot failed() { return of(Kind::Failed); }
@@ -35,6 +39,11 @@ struct Slot {
   static Slot literal(Literal literal) {
     Slot slot = of(Kind::Known);
     slot.known = std::make_shared<const Literal>(std::move(literal));
+    return slot;
+  }
+  static Slot sequence(std::vector<Slot> elements) {
+    Slot slot = of(Kind::Sequence);
+    slot.elements = std::make_shared<const std::vector<Slot>>(std::move(elements));
     return slot;
   }
   static Slot state(llvm::StringRef symbol) {

@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/Emitter.h"
+#include "dialects/Cleave/IR/Budget.h"
 
 using namespace cleave::onnx_import;
 
@@ -11,6 +12,12 @@ Shape cleave::onnx_import::stridesOf(llvm::ArrayRef<int64_t> shape) {
     stride *= shape[dim];
   }
   return strides;
+}
+
+bool cleave::onnx_import::mayEvaluate(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape) {
+  auto count = countElements(shape);
+  return count && *count <= Literal::kMaxElements &&
+         Budget::of(context).draw(Budget::Kind::Elements, uint64_t(*count) + shape.size());
 }
 
 bool cleave::onnx_import::forEachIndex(llvm::ArrayRef<int64_t> shape,
@@ -27,12 +34,20 @@ bool cleave::onnx_import::forEachIndex(llvm::ArrayRef<int64_t> shape,
   return true;
 }
 
+// The same for what is evaluated: drawn from the budget.
+static bool forEachIndex(mlir::Type element, llvm::ArrayRef<int64_t> shape,
+                         llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) {
+  return mayEvaluate(element.getContext(), shape) && cleave::onnx_import::forEachIndex(shape, visit);
+}
+
 static int64_t dot(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
   int64_t sum = 0;
   for (size_t i = 0; i < a.size(); ++i)
     sum += a[i] * b[i];
   return sum;
 }
+
+static bool holdsOne(const Literal &a) { return a.isSplat() || a.numElements() == 1; }
 
 // The index of a broadcast operand: its dimensions stand at the end of the result's.
 static int64_t broadcastIndex(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> strides) {
@@ -42,7 +57,7 @@ static int64_t broadcastIndex(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int6
 std::optional<Literal> cleave::onnx_import::gatherElements(const Literal &operand, llvm::ArrayRef<int64_t> shape,
                                                            llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> map) {
   Literal result(operand.element(), shape);
-  if (!forEachIndex(shape, [&](llvm::ArrayRef<int64_t> index) { result.pushFrom(operand, map(index)); }))
+  if (!forEachIndex(operand.element(), shape, [&](llvm::ArrayRef<int64_t> index) { result.pushFrom(operand, map(index)); }))
     return std::nullopt;
   return result;
 }
@@ -58,7 +73,7 @@ std::optional<Literal> cleave::onnx_import::transposeLiteral(const Literal &oper
 }
 
 std::optional<Literal> cleave::onnx_import::broadcastLiteral(const Literal &operand, llvm::ArrayRef<int64_t> shape) {
-  if ((operand.isSplat() || operand.numElements() == 1) && countElements(shape))
+  if (holdsOne(operand) && countElements(shape))
     return operand.withShape(shape);
   Shape strides = stridesOf(operand.shape());
   return gatherElements(operand, shape, [&](llvm::ArrayRef<int64_t> index) { return broadcastIndex(index, strides); });
@@ -80,15 +95,17 @@ std::optional<Literal> cleave::onnx_import::concatLiterals(llvm::ArrayRef<const 
   shape[dim] = 0;
   for (const Literal *part : parts)
     shape[dim] += part->shape()[dim];
+  if (!mayEvaluate(parts[0]->element().getContext(), shape))
+    return std::nullopt;
+  // A block is what lies under one index of the dimensions before `dim`; blocks of the parts alternate.
+  int64_t blocks = *countElements(shape) == 0 ? 0 : *countElements(llvm::ArrayRef<int64_t>(shape).take_front(dim));
   Literal result(parts[0]->element(), shape);
-  bool done = forEachIndex(shape, [&](llvm::ArrayRef<int64_t> index) {
-    Shape local(index);
-    const Literal *const *part = parts.begin();
-    while (local[dim] >= (*part)->shape()[dim])
-      local[dim] -= (*part++)->shape()[dim];
-    result.pushFrom(**part, dot(local, stridesOf((*part)->shape())));
-  });
-  return done ? std::optional<Literal>(result) : std::nullopt;
+  for (int64_t block = 0; block < blocks; ++block)
+    for (const Literal *part : parts) {
+      int64_t count = part->numElements() / blocks;
+      result.pushFrom(*part, block * count, count);
+    }
+  return result;
 }
 
 std::optional<Literal> cleave::onnx_import::takeLiteral(const Literal &operand, const Literal &indices, int64_t dim) {
@@ -115,13 +132,14 @@ std::optional<Literal> cleave::onnx_import::reduceLiteral(const Literal &operand
                                                           llvm::function_ref<double(double, double)> real,
                                                           llvm::function_ref<int64_t(int64_t, int64_t)> integer) {
   Shape kept = reducedShape(operand.shape(), dims, true), strides = stridesOf(kept);
-  if (operand.numElements() == 0)
+  auto count = countElements(operand.shape());
+  if (*count == 0 || *count > Literal::kMaxElements) // `kept` has as many at most
     return std::nullopt;
   std::vector<double> reals(*countElements(kept));
   std::vector<int64_t> ints(reals.size());
   std::vector<bool> seen(reals.size(), false);
   int64_t at = 0;
-  bool done = forEachIndex(operand.shape(), [&](llvm::ArrayRef<int64_t> index) {
+  bool done = forEachIndex(operand.element(), operand.shape(), [&](llvm::ArrayRef<int64_t> index) {
     size_t to = size_t(dot(index, strides));
     reals[to] = seen[to] ? real(reals[to], operand.asReal(at)) : operand.asReal(at);
     ints[to] = seen[to] ? integer(ints[to], operand.asInt(at)) : operand.asInt(at);
@@ -143,8 +161,10 @@ std::optional<Literal> cleave::onnx_import::mapLiterals(const Literal &a, const 
     return std::nullopt;
   Literal result(element, *shape);
   Shape aStrides = stridesOf(a.shape()), bStrides = stridesOf(b.shape());
-  bool done = forEachIndex(*shape, [&](llvm::ArrayRef<int64_t> index) {
-    int64_t i = broadcastIndex(index, aStrides), j = broadcastIndex(index, bStrides);
+  // A splat of splats is one element.
+  bool splat = holdsOne(a) && holdsOne(b) && countElements(*shape) != 0;
+  bool done = forEachIndex(element, splat ? Shape() : *shape, [&](llvm::ArrayRef<int64_t> index) {
+    int64_t i = splat ? 0 : broadcastIndex(index, aStrides), j = splat ? 0 : broadcastIndex(index, bStrides);
     if (a.isFloat())
       result.push(real(a.asReal(i), b.asReal(j)));
     else
@@ -161,7 +181,7 @@ std::optional<Literal> cleave::onnx_import::selectLiteral(const Literal &conditi
     return std::nullopt;
   Shape c = stridesOf(condition.shape()), t = stridesOf(onTrue.shape()), f = stridesOf(onFalse.shape());
   Literal result(onTrue.element(), *shape);
-  bool done = forEachIndex(*shape, [&](llvm::ArrayRef<int64_t> index) {
+  bool done = forEachIndex(result.element(), *shape, [&](llvm::ArrayRef<int64_t> index) {
     if (condition.asInt(broadcastIndex(index, c)))
       result.pushFrom(onTrue, broadcastIndex(index, t));
     else

@@ -1,7 +1,7 @@
 // Operations on known tensors, as pure functions: with them an exporter's shape arithmetic vanishes at import.
 //
 // Arguments have been checked by the handlers. A result that would have more than Literal::kMaxElements elements is
-// none.
+// none, and so is one for which the budget (dialects/Cleave/IR/Budget.h) has too little left.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_EVALUATE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_EVALUATE_H
 
@@ -10,6 +10,9 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace cleave::onnx_import {
+
+// Asked before a loop over all elements of a shape. Whoever evaluates by other means than the functions below asks, too.
+bool mayEvaluate(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape);
 
 // Row-major strides, 0 in dimensions of size 1 so that broadcasting reads the same element again.
 Shape stridesOf(llvm::ArrayRef<int64_t> shape);

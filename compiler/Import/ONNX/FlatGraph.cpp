@@ -105,12 +105,13 @@ static llvm::Error sortNodes(std::vector<FlatNode> &nodes, const llvm::StringSet
 }
 
 llvm::Expected<FlatGraph> cleave::onnx_import::flattenGraph(const ModelFile &file, const onnx::GraphProto &from,
-                                                            llvm::function_ref<bool(llvm::StringRef)> isOuter) {
+                                                            llvm::function_ref<bool(llvm::StringRef)> isOuter,
+                                                            Budget &budget) {
   FlatGraph graph;
   llvm::StringSet<> defined;
   if (llvm::Error error = collectDefined(from, defined))
     return error;
-  if (llvm::Error error = inlineFunctions(file, from, graph))
+  if (llvm::Error error = inlineFunctions(file, from, graph, budget))
     return error;
   if (llvm::Error error = sortNodes(graph.nodes, defined, isOuter))
     return error;

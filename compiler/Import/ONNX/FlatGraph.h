@@ -11,6 +11,10 @@
 
 #include <deque>
 
+namespace cleave {
+class Budget;
+}
+
 namespace cleave::onnx_import {
 
 struct FlatNode {
@@ -29,7 +33,7 @@ struct FlatGraph {
 
 // Of the model's graph, or of a branch, which reads the names around it, too.
 llvm::Expected<FlatGraph> flattenGraph(const ModelFile &file, const onnx::GraphProto &graph,
-                                       llvm::function_ref<bool(llvm::StringRef)> isOuter);
+                                       llvm::function_ref<bool(llvm::StringRef)> isOuter, Budget &budget);
 
 // An `If`. Only the importer knows which branch is taken.
 inline bool isConditional(const FlatNode &node) {
@@ -37,8 +41,8 @@ inline bool isConditional(const FlatNode &node) {
 }
 
 // Appends the nodes of `from` to `graph` with calls of model-local functions replaced by their bodies. A function that
-// calls itself, or calls nested deeper than 32, or more than a million nodes are errors.
-llvm::Error inlineFunctions(const ModelFile &file, const onnx::GraphProto &from, FlatGraph &graph);
+// calls itself, calls nested deeper than 32, and more than the budget has are errors.
+llvm::Error inlineFunctions(const ModelFile &file, const onnx::GraphProto &from, FlatGraph &graph, Budget &budget);
 
 } // namespace cleave::onnx_import
 

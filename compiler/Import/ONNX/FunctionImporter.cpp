@@ -4,6 +4,7 @@
 #include "compiler/Import/ONNX/Loss.h"
 #include "compiler/Import/ONNX/TensorReader.h"
 #include "compiler/Support/Usage.h"
+#include "dialects/Cleave/IR/Budget.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -27,6 +28,8 @@ public:
     for (auto [port, argument] : llvm::zip(job_.signature.inputs, function_.getArguments()))
       environment_.define(port.name, Slot::computed(argument));
     importNodes(job_.graph);
+    if (Budget::of(function_.getContext()).isExhausted())
+      return function_;
     finish();
     return function_;
   }
@@ -39,8 +42,10 @@ private:
       types.push_back(port.type);
     auto function =
         mlir::func::FuncOp::create(builder, builder.getUnknownLoc(), symbol, builder.getFunctionType(types, {}));
-    for (auto [i, port] : llvm::enumerate(job_.signature.inputs))
-      function.setArgAttrs(i, portAttributes(builder, port.name, port.batchDim));
+    llvm::SmallVector<mlir::DictionaryAttr> attributes;
+    for (const Port &port : job_.signature.inputs)
+      attributes.push_back(builder.getDictionaryAttr(portAttributes(builder, port.name, port.batchDim)));
+    function.setAllArgAttrs(attributes);
     job_.symbols.insert(function);
     return function;
   }
@@ -55,10 +60,17 @@ private:
   }
 
   void importNodes(const FlatGraph &graph) {
-    for (const FlatNode &node : graph.nodes)
+    Budget &budget = Budget::of(function_.getContext());
+    for (const FlatNode &node : graph.nodes) {
+      mlir::StringAttr description = emit_.builder.getStringAttr(node.describe());
+      emit_.loc = mlir::NameLoc::get(description);
+      budget.setAsker(description);
       if (failed(isConditional(node) ? importConditional(node) : importNode(node)))
         for (const std::string &output : node.proto->output())
           environment_.define(output, Slot::failed());
+      if (budget.isExhausted())
+        return;
+    }
   }
 
   // The branch that a known condition takes stands in the node's place.
@@ -73,17 +85,26 @@ private:
     const onnx::AttributeProto *branch = op.attribute(condition->asInt(0) ? "then_branch" : "else_branch");
     if (!branch || !branch->has_g() || branch->g().output_size() < node.proto->output_size())
       return op.fail("the branch that it takes is missing, or has fewer outputs than the node");
+    // A function can call itself by a branch of its own.
+    if (depth_ >= kMaxDepth)
+      return op.fail("branches are nested deeper than " + llvm::Twine(kMaxDepth));
     auto isOuter = [&](llvm::StringRef name) { return environment_.slot(name).kind != Slot::Kind::Absent; };
-    auto graph = flattenGraph(job_.file, branch->g(), isOuter);
-    if (!graph)
-      return op.fail("in the branch that it takes: " + llvm::toString(graph.takeError()));
+    auto flat = flattenGraph(job_.file, branch->g(), isOuter, Budget::of(function_.getContext()));
+    if (!flat)
+      return op.fail("in the branch that it takes: " + llvm::toString(flat.takeError()));
+    auto graph = std::make_shared<FlatGraph>(std::move(*flat));
+    job_.weights.own(graph); // large constants of inlined nodes lie in it
     ErrorList unknown;
     reportUnknownOperators(*graph, unknown);
     if (!unknown.empty())
       return op.fail("in the branch that it takes: " + llvm::toString(unknown.take()));
     if (failed(defineBranchInitializers(op, branch->g())))
       return failure();
+    ++depth_;
     importNodes(*graph);
+    --depth_;
+    if (Budget::of(function_.getContext()).isExhausted())
+      return failure();
     std::vector<Slot> results;
     for (const auto &output : branch->g().output()) {
       results.push_back(environment_.slot(output.name()));
@@ -120,7 +141,6 @@ private:
     const OperatorEntry *entry = nullptr;
     if (!custom && OperatorTable::get().find(node, entry) != OperatorTable::Lookup::Found)
       return failure();
-    emit_.loc = mlir::NameLoc::get(emit_.builder.getStringAttr(node.describe()));
     OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
     if (failed(checkInputs(node, custom ? OperatorEntry{nullptr, custom->minInputs, custom->maxInputs} : *entry, op)))
       return failure();
@@ -138,21 +158,26 @@ private:
     if (!llvm::all_of(node.proto->input(), isKnown) || llvm::all_of(node.proto->output(), isKnown))
       return;
     for (const std::string &input : node.proto->input())
-      for (const Slot &part : parts(environment_.slot(input)))
+      for (const Slot &part : environment_.slot(input).parts())
         if (part.value)
           interpreter_.define(part.value, *part.known);
     for (mlir::Operation *op = first; op; op = op->getNextNode())
       interpreter_.visit(op);
-    for (const std::string &output : node.proto->output())
-      for (Slot &part : parts(environment_.slot(output)))
-        if (part.kind == Slot::Kind::Computed)
-          if (auto value = interpreter_.find(part.value))
-            part = Slot::literal(std::move(*value));
+    auto found = [&](const Slot &part) {
+      auto value = part.kind == Slot::Kind::Computed ? interpreter_.find(part.value) : std::nullopt;
+      return value ? Slot::literal(std::move(*value)) : part;
+    };
+    for (const std::string &output : node.proto->output()) {
+      Slot &slot = environment_.slot(output);
+      std::vector<Slot> parts;
+      for (const Slot &part : slot.parts())
+        parts.push_back(found(part));
+      if (slot.kind == Slot::Kind::Sequence)
+        slot = Slot::sequence(std::move(parts));
+      else
+        slot = std::move(parts[0]);
+    }
     interpreter_.clear();
-  }
-
-  static llvm::MutableArrayRef<Slot> parts(Slot &slot) {
-    return slot.kind == Slot::Kind::Sequence ? llvm::MutableArrayRef<Slot>(slot.elements) : slot;
   }
 
   LogicalResult checkInputs(const FlatNode &node, const OperatorEntry &entry, OpContext &op) {
@@ -206,8 +231,8 @@ private:
     environment_.emitWrites();
     mlir::func::ReturnOp::create(emit_.builder, emit_.loc, results);
     function_.setFunctionType(emit_.builder.getFunctionType(function_.getArgumentTypes(), mlir::TypeRange(results)));
-    for (auto [i, list] : llvm::enumerate(attributes))
-      function_.setResultAttrs(i, list);
+    function_.setAllResultAttrs(llvm::map_to_vector(
+        attributes, [&](const auto &list) { return emit_.builder.getDictionaryAttr(list); }));
   }
 
   // Appends the loss of --loss, and marks the result that is minimized.
@@ -264,6 +289,8 @@ private:
   Environment environment_;
   Interpreter interpreter_;
   int64_t nextSite_ = 0;
+  static constexpr unsigned kMaxDepth = 32;
+  unsigned depth_ = 0; // of branches
 };
 
 } // namespace

@@ -19,6 +19,7 @@ struct ImportJob {
   const ImportOptions &options;
   mlir::SymbolTable &symbols;
   ConstantPool &constants;
+  WeightMap &weights;
   std::vector<std::string> &notes;
   ErrorList &errors;
 };

@@ -7,6 +7,7 @@
 #include "compiler/Import/ONNX/ProbableBuffers.h"
 #include "compiler/Import/ONNX/Roles.h"
 #include "compiler/Support/Usage.h"
+#include "dialects/Cleave/IR/Budget.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
@@ -100,9 +101,13 @@ static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &note
 
 static llvm::Error importGraph(const ModelFile &file, const ImportOptions &options, TensorReader &reader,
                                ImportedModel &model) {
-  auto graph = flattenGraph(file, file.proto.graph(), [](llvm::StringRef) { return false; });
-  if (!graph)
-    return graph.takeError();
+  Budget &budget = Budget::of(model.module->getContext());
+  auto flat = flattenGraph(file, file.proto.graph(), [](llvm::StringRef) { return false; }, budget);
+  if (!flat)
+    return flat.takeError();
+  // Large constants of inlined nodes lie in it.
+  auto graph = std::make_shared<FlatGraph>(std::move(*flat));
+  model.weights.own(graph);
   ErrorList errors;
   reportUnknownOperators(*graph, errors);
   mlir::ModuleOp module = *model.module;
@@ -115,10 +120,12 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return errors.take();
 
   ConstantPool constants(symbols, model.weights);
-  ImportJob job{file, *graph, signature, tensors, options, symbols, constants, model.notes, errors};
+  ImportJob job{file, *graph, signature, tensors, options, symbols, constants, model.weights, model.notes, errors};
   auto function = importFunction(job, "model", {options.train, options.batchNormGroups});
-  if (options.train && errors.empty())
+  if (options.train && errors.empty() && !budget.isExhausted())
     importFunction(job, "model.eval", {/*training=*/false, 1});
+  if (auto refusal = budget.refusal()) // the errors after it are of what it left out
+    return makeError(*refusal);
   if (!errors.empty())
     return errors.take();
   for (auto each : module.getOps<mlir::func::FuncOp>())
@@ -150,6 +157,7 @@ llvm::Expected<ImportedModel> cleave::importONNXFromMemory(mlir::MLIRContext &co
   mlir::OpBuilder builder(&context);
   model.module = mlir::ModuleOp::create(builder.getUnknownLoc());
   (*model.module)->setAttr("cleave.level", builder.getStringAttr("model"));
+  Budget::of(&context).begin(bytes.size(), options.budget);
   ExternalData external(directory.str());
   TensorReader reader(&context, external);
   if (llvm::Error error = importGraph(**file, options, reader, model))

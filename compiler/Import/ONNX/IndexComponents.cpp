@@ -179,9 +179,10 @@ llvm::SmallVector<IndexComponent> cleave::onnx_import::splitIndexInput(OpContext
   return components;
 }
 
-std::optional<int64_t> cleave::onnx_import::firstOfRun(const Literal &indices, int64_t size) {
+std::optional<int64_t> cleave::onnx_import::firstOfRun(Emitter &emit, const Literal &indices, int64_t size) {
   int64_t count = indices.numElements();
-  if (indices.isFloat() || count == 0 || count > size)
+  bool isRun = !indices.isFloat() && (count == 1 || !indices.isSplat()) && count > 0 && count <= size;
+  if (!isRun || !emit.budget.draw(Budget::Kind::Steps, uint64_t(count)))
     return std::nullopt;
   int64_t first = indices.asInt(0);
   for (int64_t i = 0; i < count; ++i)

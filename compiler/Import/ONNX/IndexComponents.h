@@ -33,7 +33,7 @@ IndexComponent analyzeIndexInput(OpContext &op, size_t i);
 llvm::SmallVector<IndexComponent> splitIndexInput(OpContext &op, size_t i);
 
 // The first of integers that count up by one and lie within a dimension of this size.
-std::optional<int64_t> firstOfRun(const Literal &indices, int64_t size);
+std::optional<int64_t> firstOfRun(Emitter &emit, const Literal &indices, int64_t size);
 
 } // namespace cleave::onnx_import
 

@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/IndexRange.h"
+#include "dialects/Cleave/IR/Budget.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -91,6 +92,10 @@ void note(Source &source, llvm::StringRef name, Range range) {
     range.others = both;
   }
   range.others.insert(range.others.begin(), range.size);
+  // A change of one argument's attributes makes a new list of all.
+  auto &budget = Budget::of(source.function.getContext());
+  if (!budget.draw(Budget::Kind::Bytes, sizeof(void *) * source.function.getNumArguments()))
+    return;
   mlir::Builder builder(source.function.getContext());
   source.function.setArgAttr(source.argument, name, builder.getI64ArrayAttr(range.others));
 }

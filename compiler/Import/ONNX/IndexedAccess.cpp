@@ -180,7 +180,7 @@ std::optional<int64_t> IndexedAccess::firstOfRun() const {
   if (indexed.size() != 1 || !batch.empty() || !components[indexed[0]].known)
     return std::nullopt;
   const Literal &known = *components[indexed[0]].known;
-  return known.numElements() == indexCount() ? onnx_import::firstOfRun(known, data[indexed[0]]) : std::nullopt;
+  return known.numElements() == indexCount() ? onnx_import::firstOfRun(op.emit, known, data[indexed[0]]) : std::nullopt;
 }
 
 int64_t IndexedAccess::indexCount() const {

@@ -125,7 +125,7 @@ LogicalResult importGather(OpContext &op) {
     return op.result(op.emit.reshape(op.emit.sliceDim(table, *dim, index < 0 ? index + size : index, 1), result));
   }
   // So are known indices that count up by one: positions 0, 1, ... of an embedding.
-  if (auto first = indices && indices->rank() == 1 ? firstOfRun(*indices, shape[*dim]) : std::nullopt)
+  if (auto first = indices && indices->rank() == 1 ? firstOfRun(op.emit, *indices, shape[*dim]) : std::nullopt)
     return op.result(op.emit.sliceDim(table, *dim, *first, indices->numElements()));
   Value rows = op.value(1);
   if (isFloat(rows))
@@ -216,7 +216,7 @@ LogicalResult importTrilu(OpContext &op) {
   if (const Literal *a = op.literal(0)) {
     Literal zero = Literal::ofInts(a->element(), {}, {0});
     Literal mask(op.emit.builder.getI1Type(), shape.take_back(2));
-    bool small = *countElements(shape) <= Literal::kMaxElements;
+    bool small = *countElements(shape) <= Literal::kMaxElements && mayEvaluate(op.emit.context(), mask.shape());
     for (int64_t i = 0; small && i < mask.shape()[0]; ++i)
       for (int64_t j = 0; j < mask.shape()[1]; ++j)
         mask.push(int64_t(keeps(i, j)));

@@ -1,6 +1,8 @@
 #include "compiler/Import/ONNX/Literal.h"
 
 #include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/Endian.h"
 
 #include <cmath>
@@ -13,17 +15,6 @@ static llvm::APFloat toAPFloat(double value, mlir::FloatType type) {
   bool losesInfo;
   result.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
   return result;
-}
-
-static double roundTo(double value, mlir::FloatType type) {
-  if (type.isF64())
-    return value;
-  if (type.isF32())
-    return double(float(value));
-  llvm::APFloat rounded = toAPFloat(value, type);
-  bool losesInfo;
-  rounded.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-  return rounded.convertToDouble();
 }
 
 static int64_t wrapTo(int64_t value, mlir::Type type) {
@@ -47,29 +38,78 @@ static int64_t truncate(double value) {
   return value < -limit ? std::numeric_limits<int64_t>::min() : int64_t(value);
 }
 
+static double decodeFloat(mlir::FloatType type, const char *bytes) {
+  using llvm::support::endian::read64le, llvm::support::endian::read32le, llvm::support::endian::read16le;
+  if (type.isF32())
+    return double(llvm::bit_cast<float>(read32le(bytes)));
+  if (type.isF64())
+    return llvm::bit_cast<double>(read64le(bytes));
+  llvm::APFloat value(type.getFloatSemantics(), llvm::APInt(16, read16le(bytes)));
+  bool losesInfo;
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.convertToDouble();
+}
+
+static uint64_t encodeFloat(mlir::FloatType type, double value) {
+  if (type.isF32())
+    return llvm::bit_cast<uint32_t>(float(value));
+  if (type.isF64())
+    return llvm::bit_cast<uint64_t>(value);
+  return toAPFloat(value, type).bitcastToAPInt().getZExtValue();
+}
+
+static uint64_t decodeBits(int64_t width, const char *bytes) {
+  uint64_t bits = 0;
+  for (int64_t i = 0; i < width; ++i)
+    bits |= uint64_t(uint8_t(bytes[i])) << (8 * i);
+  return bits;
+}
+
+Literal::Literal(mlir::Type element, llvm::ArrayRef<int64_t> shape)
+    : element_(element), float_(llvm::dyn_cast<mlir::FloatType>(element)), width_(elementBytes(element)),
+      shape_(shape) {}
+
+void Literal::append(llvm::StringRef bytes) {
+  if (!made_ || made_.use_count() > 1)
+    made_ = std::make_shared<std::string>(this->bytes());
+  made_->append(bytes.data(), bytes.size());
+}
+
+static void appendBits(uint64_t bits, int64_t width, llvm::function_ref<void(llvm::StringRef)> append) {
+  char bytes[8];
+  llvm::support::endian::write64le(bytes, bits);
+  append(llvm::StringRef(bytes, size_t(width)));
+}
+
 void Literal::push(double value) {
-  if (isFloat())
-    reals_.push_back(roundTo(value, llvm::cast<mlir::FloatType>(element_)));
-  else
-    ints_.push_back(isBool() ? value != 0 : wrapTo(truncate(value), element_));
+  if (!float_)
+    return push(isBool() ? int64_t(value != 0) : truncate(value));
+  appendBits(encodeFloat(float_, value), width_, [&](llvm::StringRef bytes) { append(bytes); });
 }
 
 void Literal::push(int64_t value) {
-  if (isFloat())
-    push(double(value));
-  else
-    ints_.push_back(wrapTo(value, element_));
+  if (float_)
+    return push(double(value));
+  appendBits(uint64_t(wrapTo(value, element_)), width_, [&](llvm::StringRef bytes) { append(bytes); });
 }
 
-void Literal::pushFrom(const Literal &other, int64_t i) {
-  if (other.isFloat())
-    push(other.asReal(i));
-  else
-    push(other.asInt(i));
+void Literal::pushFrom(const Literal &other, int64_t i, int64_t count) {
+  if (other.element_ == element_ && other.stored() != 1)
+    return append(llvm::StringRef(other.at(i), size_t(count * width_)));
+  for (; count > 0; --count, ++i) {
+    if (other.element_ == element_)
+      append(llvm::StringRef(other.at(i), size_t(width_)));
+    else if (other.isFloat())
+      push(other.asReal(i));
+    else
+      push(other.asInt(i));
+  }
 }
 
-int64_t Literal::asInt(int64_t i) const { return isFloat() ? truncate(reals_[slot(i)]) : ints_[slot(i)]; }
-double Literal::asReal(int64_t i) const { return isFloat() ? reals_[slot(i)] : double(ints_[slot(i)]); }
+int64_t Literal::asInt(int64_t i) const {
+  return float_ ? truncate(decodeFloat(float_, at(i))) : wrapTo(int64_t(decodeBits(width_, at(i))), element_);
+}
+double Literal::asReal(int64_t i) const { return float_ ? decodeFloat(float_, at(i)) : double(asInt(i)); }
 
 std::vector<int64_t> Literal::ints() const {
   std::vector<int64_t> values;
@@ -96,33 +136,16 @@ Literal Literal::vector(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> valu
   return ofInts(mlir::IntegerType::get(context, 64), {int64_t(values.size())}, values);
 }
 
-static double decodeFloat(mlir::FloatType type, const char *bytes) {
-  using llvm::support::endian::read64le, llvm::support::endian::read32le, llvm::support::endian::read16le;
-  unsigned width = type.getWidth();
-  uint64_t bits = width == 64 ? read64le(bytes) : width == 32 ? read32le(bytes) : read16le(bytes);
-  llvm::APFloat value(type.getFloatSemantics(), llvm::APInt(width, bits));
-  bool losesInfo;
-  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-  return value.convertToDouble();
-}
-
-static int64_t decodeInt(int64_t width, const char *bytes) {
-  uint64_t bits = 0;
-  for (int64_t i = 0; i < width; ++i)
-    bits |= uint64_t(uint8_t(bytes[i])) << (8 * i);
-  return int64_t(bits);
-}
-
-Literal Literal::fromBytes(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes) {
+Literal Literal::fromBytes(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes,
+                           std::shared_ptr<const std::string> owner) {
   Literal result(type.getElementType(), type.getShape());
-  int64_t width = elementBytes(type.getElementType());
-  auto floatType = llvm::dyn_cast<mlir::FloatType>(type.getElementType());
-  for (size_t at = 0; at + width <= bytes.size(); at += width) {
-    if (floatType)
-      result.push(decodeFloat(floatType, bytes.data() + at));
-    else
-      result.push(decodeInt(width, bytes.data() + at));
+  if (result.isBool() && llvm::any_of(bytes, [](char byte) { return byte != 0 && byte != 1; })) {
+    for (char byte : bytes)
+      result.push(int64_t(byte != 0));
+    return result;
   }
+  result.view_ = llvm::StringRef(bytes.data(), bytes.size());
+  result.lender_ = std::move(owner);
   return result;
 }
 
@@ -134,32 +157,18 @@ Literal Literal::withShape(llvm::ArrayRef<int64_t> shape) const {
 
 Literal Literal::withElement(mlir::Type element) const {
   Literal result(element, shape_);
+  if (element == element_)
+    return *this;
   for (int64_t i = 0, n = stored(); i < n; ++i)
     result.pushFrom(*this, i);
   return result;
 }
 
 mlir::DenseElementsAttr Literal::attribute() const {
-  llvm::SmallVector<mlir::Attribute> values;
-  for (int64_t i = 0, n = stored(); i < n; ++i) {
-    if (auto floatType = llvm::dyn_cast<mlir::FloatType>(element_))
-      values.push_back(mlir::FloatAttr::get(element_, toAPFloat(reals_[i], floatType)));
-    else
-      values.push_back(mlir::IntegerAttr::get(
-          element_, llvm::APInt(element_.getIntOrFloatBitWidth(), uint64_t(ints_[i]), false, /*implicitTrunc=*/true)));
-  }
-  return mlir::DenseElementsAttr::get(type(), values);
-}
-
-std::string Literal::bytes() const {
-  std::string bytes;
-  int64_t width = elementBytes(element_);
-  for (int64_t i = 0, n = numElements(); i < n; ++i) {
-    uint64_t bits =
-        isFloat() ? toAPFloat(reals_[slot(i)], llvm::cast<mlir::FloatType>(element_)).bitcastToAPInt().getZExtValue()
-                  : uint64_t(ints_[slot(i)]);
-    for (int64_t byte = 0; byte < width; ++byte)
-      bytes += char(bits >> (8 * byte));
-  }
-  return bytes;
+  if (!isBool())
+    return mlir::DenseElementsAttr::getFromRawBuffer(type(), llvm::ArrayRef<char>(bytes().data(), bytes().size()));
+  llvm::SmallVector<bool> values;
+  for (char byte : bytes())
+    values.push_back(byte != 0);
+  return mlir::DenseElementsAttr::get(type(), llvm::ArrayRef<bool>(values));
 }

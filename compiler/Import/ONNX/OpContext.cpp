@@ -39,7 +39,7 @@ const std::vector<Slot> *OpContext::sequence(size_t i) {
   if (!has(i))
     return nullptr;
   Slot &slot = environment_.slot(node_.proto->input(int(i)));
-  return slot.kind == Slot::Kind::Sequence ? &slot.elements : nullptr;
+  return slot.kind == Slot::Kind::Sequence ? slot.elements.get() : nullptr;
 }
 
 llvm::StringRef OpContext::state(size_t i) {
@@ -100,7 +100,16 @@ FailureOr<std::optional<double>> OpContext::number(llvm::StringRef name, size_t 
   return std::optional<double>(known->asReal(0));
 }
 
+LogicalResult OpContext::checkRank(llvm::ArrayRef<int64_t> shape) {
+  if (int64_t(shape.size()) <= kMaxRank)
+    return success();
+  return fail("its result has " + llvm::Twine(shape.size()) + " dimensions; at most " + llvm::Twine(kMaxRank) +
+              " are supported");
+}
+
 LogicalResult OpContext::result(size_t i, Value value) {
+  if (failed(checkRank(shapeOf(value))))
+    return failure();
   if (!countElements(shapeOf(value)))
     return fail("its result of shape " + formatShape(shapeOf(value)) + " has more than 2^40 elements");
   define(i, Slot::computed(narrow_ && isFloat(value) ? emit.cast(value, narrow_) : value));
@@ -108,6 +117,8 @@ LogicalResult OpContext::result(size_t i, Value value) {
 }
 
 LogicalResult OpContext::result(Literal literal) {
+  if (failed(checkRank(literal.shape())))
+    return failure();
   define(0, Slot::literal(std::move(literal)));
   return success();
 }

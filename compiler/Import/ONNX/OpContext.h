@@ -92,6 +92,8 @@ public:
   LogicalResult expectRank(Value value, int64_t low, int64_t high);
 
 private:
+  LogicalResult checkRank(llvm::ArrayRef<int64_t> shape);
+
   const FlatNode &node_;
   Environment &environment_;
   ErrorList &errors_;

@@ -48,26 +48,24 @@ LogicalResult importSplitToSequence(OpContext &op) {
   if (failed(sizes))
     return failure();
   bool drop = !op.has(1) && op.intAttr("keepdims", 1) == 0;
-  Slot sequence;
-  sequence.kind = Slot::Kind::Sequence;
+  std::vector<Slot> parts;
   int64_t start = 0;
   for (int64_t size : *sizes) {
     Value part = op.emit.sliceDim(x, *dim, start, size);
     if (drop)
       part = op.emit.reshape(part, reducedShape(shapeOf(x), {*dim}, false));
-    sequence.elements.push_back(Slot::computed(part));
+    parts.push_back(Slot::computed(part));
     start += size;
   }
-  op.define(0, std::move(sequence));
+  op.define(0, Slot::sequence(std::move(parts)));
   return success();
 }
 
 LogicalResult importSequenceConstruct(OpContext &op) {
-  Slot sequence;
-  sequence.kind = Slot::Kind::Sequence;
+  std::vector<Slot> elements;
   for (size_t i = 0; i < op.numInputs(); ++i)
-    sequence.elements.push_back(op.environment().slot(op.inputName(i)));
-  op.define(0, std::move(sequence));
+    elements.push_back(op.environment().slot(op.inputName(i)));
+  op.define(0, Slot::sequence(std::move(elements)));
   return success();
 }
 

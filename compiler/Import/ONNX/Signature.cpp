@@ -66,6 +66,9 @@ private:
     if (!element)
       return errors_.add("input " + quote(input.name()) + " has the element type " +
                          dataTypeName(declared.elem_type()) + ", which is not supported");
+    if (declared.shape().dim_size() > kMaxRank)
+      return errors_.add("input " + quote(input.name()) + " has " + llvm::Twine(declared.shape().dim_size()) +
+                         " dimensions; at most " + llvm::Twine(kMaxRank) + " are supported");
     Port port{input.name(), nullptr, std::nullopt};
     llvm::SmallVector<int64_t> shape;
     bool bound = true;

@@ -44,7 +44,9 @@ bool cleave::onnx_import::matchesAny(llvm::ArrayRef<std::string> patterns, llvm:
 }
 
 std::string cleave::onnx_import::formatShape(llvm::ArrayRef<int64_t> shape) {
-  return "[" + llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }), ", ") + "]";
+  constexpr size_t limit = 16;
+  auto sizes = llvm::map_range(shape.take_front(limit), [](int64_t size) { return std::to_string(size); });
+  return "[" + llvm::join(sizes, ", ") + (shape.size() > limit ? ", ...]" : "]");
 }
 
 std::string cleave::onnx_import::quote(llvm::StringRef name) {

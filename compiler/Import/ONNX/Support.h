@@ -34,13 +34,16 @@ private:
 // The largest number of elements of one tensor: 2^40, far above what any machine holds and far below overflow.
 constexpr int64_t kMaxElements = int64_t(1) << 40;
 
+// The largest number of dimensions, numpy's.
+constexpr int64_t kMaxRank = 64;
+
 // Product of the sizes; none when one is negative or it passes kMaxElements.
 std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
 
 // Whether one of the patterns (compiler/Support/NamePatterns.h) matches.
 bool matchesAny(llvm::ArrayRef<std::string> patterns, llvm::StringRef name);
 
-// "[2, 3]"
+// "[2, 3]"; of more than 16 sizes only the first.
 std::string formatShape(llvm::ArrayRef<int64_t> shape);
 // A name from the file, fit for one line of a message: quoted, UTF-8 as it is, other bytes and control characters
 // escaped as \xNN, cut at 80 bytes.

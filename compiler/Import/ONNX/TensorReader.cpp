@@ -9,6 +9,7 @@ static llvm::Error wrongCount(int64_t actual, int64_t expected, llvm::StringRef 
 
 // Low `width` bytes of every element, as they would lie in raw_data.
 template <typename Field> static void encode(const Field &field, int64_t width, std::string &out) {
+  out.reserve(size_t(field.size()) * size_t(width));
   for (auto value : field)
     out.append(reinterpret_cast<const char *>(&value), size_t(width));
 }
@@ -16,23 +17,24 @@ template <typename Field> static void encode(const Field &field, int64_t width, 
 llvm::Expected<llvm::ArrayRef<char>> TensorReader::typedField(const onnx::TensorProto &tensor, int64_t count,
                                                               int64_t width) {
   auto bytes = std::make_shared<std::string>();
+  auto take = [&](const auto &field) {
+    if (field.size() == count)
+      encode(field, width, *bytes);
+    return int64_t(field.size());
+  };
   int64_t stored = 0;
   switch (tensor.data_type()) {
   case onnx::TensorProto::FLOAT:
-    stored = tensor.float_data_size();
-    encode(tensor.float_data(), width, *bytes);
+    stored = take(tensor.float_data());
     break;
   case onnx::TensorProto::DOUBLE:
-    stored = tensor.double_data_size();
-    encode(tensor.double_data(), width, *bytes);
+    stored = take(tensor.double_data());
     break;
   case onnx::TensorProto::INT64:
-    stored = tensor.int64_data_size();
-    encode(tensor.int64_data(), width, *bytes);
+    stored = take(tensor.int64_data());
     break;
   default: // all narrow types share int32_data, 16-bit floats as their bits
-    stored = tensor.int32_data_size();
-    encode(tensor.int32_data(), width, *bytes);
+    stored = take(tensor.int32_data());
   }
   if (stored != count)
     return wrongCount(stored, count, "elements");
@@ -45,6 +47,9 @@ llvm::Expected<WeightTensor> TensorReader::read(const onnx::TensorProto &tensor)
   if (!element)
     return makeError("its element type " + dataTypeName(tensor.data_type()) +
                      " is not supported; expected FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8 to INT64, UINT8 or BOOL");
+  if (tensor.dims_size() > kMaxRank)
+    return makeError("it has " + llvm::Twine(tensor.dims_size()) + " dimensions; at most " + llvm::Twine(kMaxRank) +
+                     " are read");
   Shape shape(tensor.dims().begin(), tensor.dims().end());
   auto count = countElements(shape);
   if (!count)
@@ -74,5 +79,6 @@ llvm::Expected<Literal> TensorReader::readLiteral(const onnx::TensorProto &tenso
   auto weight = read(tensor);
   if (!weight)
     return weight.takeError();
-  return Literal::fromBytes(weight->type, weight->bytes);
+  bool made = !storage_.empty() && storage_.back()->data() == weight->bytes.data();
+  return Literal::fromBytes(weight->type, weight->bytes, made ? storage_.back() : nullptr);
 }

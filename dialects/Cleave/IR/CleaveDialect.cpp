@@ -1,3 +1,4 @@
+#include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/ConvolutionGradients.h"
 #include "dialects/Cleave/IR/Elementwise.h"
@@ -48,6 +49,7 @@ static void printInitFields(mlir::AsmPrinter &printer, mlir::StringAttr source, 
 #include "dialects/Cleave/IR/CleaveScatterOps.cpp.inc"
 
 void CleaveDialect::initialize() {
+  addInterfaces<Budget>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialects/Cleave/IR/CleaveAttrs.cpp.inc"

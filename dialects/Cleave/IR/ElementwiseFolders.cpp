@@ -12,10 +12,16 @@ using llvm::APInt;
 using mlir::Attribute;
 using mlir::OpFoldResult;
 
-static bool areFoldable(llvm::ArrayRef<Attribute> operands) {
-  return llvm::all_of(operands, [](Attribute operand) {
-    return isFoldable(llvm::dyn_cast_if_present<mlir::DenseElementsAttr>(operand));
-  });
+// Whether all operands are small constants, and the budget has enough left to evaluate the op on them.
+static bool areFoldable(mlir::Operation *op, llvm::ArrayRef<Attribute> operands) {
+  int64_t elements = 1;
+  for (Attribute operand : operands) {
+    auto constant = llvm::dyn_cast_if_present<mlir::DenseElementsAttr>(operand);
+    if (!isFoldable(constant))
+      return false;
+    elements = constant.isSplat() ? elements : constant.getNumElements();
+  }
+  return drawFolding(op, elements);
 }
 
 // The upstream folders read elements as the attribute they are told, without a check.
@@ -24,8 +30,8 @@ static bool isFloatConstant(Attribute operand) {
 }
 
 template <typename FloatFn, typename IntFn>
-static Attribute foldBinary(llvm::ArrayRef<Attribute> operands, FloatFn onFloats, IntFn onInts) {
-  if (!areFoldable(operands))
+static Attribute foldBinary(mlir::Operation *op, llvm::ArrayRef<Attribute> operands, FloatFn onFloats, IntFn onInts) {
+  if (!areFoldable(op, operands))
     return nullptr;
   if (isFloatConstant(operands[0]))
     return mlir::constFoldBinaryOp<mlir::FloatAttr, APFloat, void>(operands, onFloats);
@@ -35,7 +41,7 @@ static Attribute foldBinary(llvm::ArrayRef<Attribute> operands, FloatFn onFloats
 OpFoldResult NegOp::fold(FoldAdaptor adaptor) {
   if (auto inner = getOperand().getDefiningOp<NegOp>())
     return inner.getOperand();
-  if (!areFoldable(adaptor.getOperands()))
+  if (!areFoldable(*this, adaptor.getOperands()))
     return nullptr;
   if (isFloatConstant(adaptor.getOperand()))
     return mlir::constFoldUnaryOp<mlir::FloatAttr, APFloat, void>(adaptor.getOperands(),
@@ -50,7 +56,7 @@ OpFoldResult AddOp::fold(FoldAdaptor adaptor) {
   if (isSplatOf(adaptor.getLhs(), 0))
     return getRhs();
   return foldBinary(
-      adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a + b; },
+      *this, adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a + b; },
       [](const APInt &a, const APInt &b) { return a + b; });
 }
 
@@ -58,7 +64,7 @@ OpFoldResult SubOp::fold(FoldAdaptor adaptor) {
   if (isSplatOf(adaptor.getRhs(), 0))
     return getLhs();
   return foldBinary(
-      adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a - b; },
+      *this, adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a - b; },
       [](const APInt &a, const APInt &b) { return a - b; });
 }
 
@@ -70,7 +76,7 @@ OpFoldResult MulOp::fold(FoldAdaptor adaptor) {
   if (llvm::isa<mlir::IntegerType>(getResult().getType().getElementType()) && isSplatOf(adaptor.getRhs(), 0))
     return adaptor.getRhs();
   return foldBinary(
-      adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a * b; },
+      *this, adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a * b; },
       [](const APInt &a, const APInt &b) { return a * b; });
 }
 
@@ -80,7 +86,7 @@ OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
   mlir::Type element = getResult().getType().getElementType();
   bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
   return foldBinary(
-      adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a / b; },
+      *this, adaptor.getOperands(), [](const APFloat &a, const APFloat &b) { return a / b; },
       [&](const APInt &a, const APInt &b) {
         if (b.isZero())
           return b;
@@ -135,9 +141,9 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   if (auto widening = getOperand().getDefiningOp<CastOp>();
       widening && widening.getOperand().getType() == getResult().getType() && keepsFloats(widening))
     return widening.getOperand();
-  auto constant = llvm::dyn_cast_if_present<mlir::DenseElementsAttr>(adaptor.getOperand());
-  if (!isFoldable(constant))
+  if (!areFoldable(*this, adaptor.getOperands()))
     return nullptr;
+  auto constant = llvm::cast<mlir::DenseElementsAttr>(adaptor.getOperand());
   ElementKind from{getOperand().getType().getElementType()}, to{getResult().getType().getElementType()};
   if (from.isFloat() && to.isFloat())
     return llvm::cast<mlir::DenseFPElementsAttr>(constant).mapValues(

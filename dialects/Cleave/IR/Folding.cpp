@@ -1,4 +1,5 @@
 #include "dialects/Cleave/IR/Folding.h"
+#include "dialects/Cleave/IR/Budget.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -33,19 +34,34 @@ static void advance(llvm::SmallVectorImpl<int64_t> &index, llvm::ArrayRef<int64_
   }
 }
 
-mlir::DenseElementsAttr cleave::gatherConstant(mlir::DenseElementsAttr constant, mlir::RankedTensorType type,
-                                               llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> source) {
-  if (!isFoldable(constant))
-    return nullptr;
-  if (constant.isSplat())
-    return mlir::DenseElementsAttr::get(type, constant.getSplatValue<mlir::Attribute>());
-  if (type.getNumElements() > kMaxFoldedElements)
-    return nullptr;
-  llvm::SmallVector<mlir::Attribute> values(constant.getValues<mlir::Attribute>()), gathered;
+bool cleave::drawFolding(mlir::Operation *op, int64_t elements) {
+  return Budget::of(op->getContext()).draw(Budget::Kind::Elements, static_cast<uint64_t>(elements), op->getLoc());
+}
+
+// One constant of `type` whose element i is made of element `source(i)`. Without an attribute for each element, which
+// the context would keep for ever.
+template <typename T, typename Values>
+static mlir::DenseElementsAttr gather(mlir::RankedTensorType type, Values values,
+                                      llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> source) {
+  llvm::SmallVector<T> gathered;
   llvm::SmallVector<int64_t> index(type.getRank(), 0);
   for (int64_t i = 0, count = type.getNumElements(); i < count; ++i) {
     gathered.push_back(values[source(index)]);
     advance(index, type.getShape());
   }
-  return mlir::DenseElementsAttr::get(type, gathered);
+  return mlir::DenseElementsAttr::get(type, llvm::ArrayRef<T>(gathered));
+}
+
+mlir::DenseElementsAttr cleave::gatherConstant(mlir::Operation *op, mlir::DenseElementsAttr constant,
+                                               llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> source) {
+  auto type = llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType());
+  if (!isFoldable(constant))
+    return nullptr;
+  if (constant.isSplat())
+    return constant.resizeSplat(type);
+  if (type.getNumElements() > kMaxFoldedElements || !drawFolding(op, type.getNumElements()))
+    return nullptr;
+  if (llvm::isa<mlir::FloatType>(type.getElementType()))
+    return gather<llvm::APFloat>(type, constant.getValues<llvm::APFloat>(), source);
+  return gather<llvm::APInt>(type, constant.getValues<llvm::APInt>(), source);
 }

@@ -1,8 +1,10 @@
-// Evaluation of small constants. Folding is bounded: it must shorten programs, never turn code into big data.
+// Evaluation of small constants. Folding is bounded: it must shorten programs, never turn code into big data. Each
+// constant is small, and all of them together are drawn from the budget (Budget.h).
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_FOLDING_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_FOLDING_H
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Operation.h"
 
 namespace cleave {
 
@@ -16,8 +18,12 @@ inline bool isFoldable(mlir::DenseElementsAttr constant) {
 // Is it a constant that is `value` everywhere?
 bool isSplatOf(mlir::Attribute constant, double value);
 
-// The constant of `type` whose element i is element `source(i)` of `constant`, or null when it would be too big.
-mlir::DenseElementsAttr gatherConstant(mlir::DenseElementsAttr constant, mlir::RankedTensorType type,
+// Asked before a folder evaluates `elements` elements for `op`; false when the budget has too little left.
+bool drawFolding(mlir::Operation *op, int64_t elements);
+
+// The constant of the op's result type whose element i is element `source(i)` of `constant`, or null when it would be
+// too big.
+mlir::DenseElementsAttr gatherConstant(mlir::Operation *op, mlir::DenseElementsAttr constant,
                                        llvm::function_ref<int64_t(llvm::ArrayRef<int64_t> index)> source);
 
 // Row-major strides of a shape, in elements.

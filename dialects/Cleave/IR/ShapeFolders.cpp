@@ -2,6 +2,8 @@
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/Folding.h"
 
+#include "llvm/ADT/APFloat.h"
+
 using namespace cleave;
 using llvm::SmallVector;
 using mlir::DenseElementsAttr;
@@ -41,7 +43,7 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
     return getResult();
   }
   SmallVector<int64_t> strides = rowMajorStrides(getOperand().getType().getShape());
-  return gatherConstant(dense(adaptor.getOperand()), getResult().getType(), [&](llvm::ArrayRef<int64_t> index) {
+  return gatherConstant(*this, dense(adaptor.getOperand()), [&](llvm::ArrayRef<int64_t> index) {
     int64_t source = 0;
     for (auto [position, dim] : llvm::zip_equal(index, getPermutation()))
       source += position * strides[dim];
@@ -61,7 +63,7 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
     return getResult();
   }
   SmallVector<int64_t> strides = rowMajorStrides(getOperand().getType().getShape());
-  return gatherConstant(dense(adaptor.getOperand()), getResult().getType(), [&](llvm::ArrayRef<int64_t> index) {
+  return gatherConstant(*this, dense(adaptor.getOperand()), [&](llvm::ArrayRef<int64_t> index) {
     int64_t source = 0;
     for (auto [dim, stride] : llvm::zip_equal(getDims(), strides))
       source += index[dim] * stride;
@@ -85,12 +87,25 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
     return getResult();
   }
   SmallVector<int64_t> strides = rowMajorStrides(getOperand().getType().getShape());
-  return gatherConstant(dense(adaptor.getOperand()), getResult().getType(), [&](llvm::ArrayRef<int64_t> index) {
+  return gatherConstant(*this, dense(adaptor.getOperand()), [&](llvm::ArrayRef<int64_t> index) {
     int64_t source = 0;
     for (auto [position, start, step, stride] : llvm::zip_equal(index, getStarts(), getSteps(), strides))
       source += (start + position * step) * stride;
     return source;
   });
+}
+
+template <typename T>
+static DenseElementsAttr joinBlocks(mlir::RankedTensorType type, llvm::ArrayRef<DenseElementsAttr> parts,
+                                    int64_t blocks) {
+  SmallVector<T> values;
+  for (int64_t block = 0; block < blocks; ++block)
+    for (DenseElementsAttr part : parts) {
+      auto elements = part.getValues<T>();
+      int64_t count = part.getNumElements() / blocks;
+      values.append(elements.begin() + block * count, elements.begin() + (block + 1) * count);
+    }
+  return DenseElementsAttr::get(type, llvm::ArrayRef<T>(values));
 }
 
 // Equal splats stay one splat; other constants are laid together element by element.
@@ -109,18 +124,13 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
         return part.isSplat() && parts[0].isSplat() && splatValue(part) == splatValue(parts[0]);
       }))
     return DenseElementsAttr::get(type, splatValue(parts[0]));
-  if (type.getNumElements() > kMaxFoldedElements)
+  if (type.getNumElements() > kMaxFoldedElements || !drawFolding(*this, type.getNumElements()))
     return nullptr;
   // A block is what lies under one index of the dimensions before `dim`; blocks of the parts alternate.
-  SmallVector<mlir::Attribute> values;
   int64_t blocks = 1;
   for (int64_t size : type.getShape().take_front(getDim()))
     blocks *= size;
-  for (int64_t block = 0; block < blocks; ++block)
-    for (DenseElementsAttr part : parts) {
-      auto elements = part.getValues<mlir::Attribute>();
-      int64_t count = part.getNumElements() / blocks;
-      values.append(elements.begin() + block * count, elements.begin() + (block + 1) * count);
-    }
-  return DenseElementsAttr::get(type, values);
+  if (llvm::isa<mlir::FloatType>(type.getElementType()))
+    return joinBlocks<llvm::APFloat>(type, parts, blocks);
+  return joinBlocks<llvm::APInt>(type, parts, blocks);
 }

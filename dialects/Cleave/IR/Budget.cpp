@@ -1,0 +1,72 @@
+#include "dialects/Cleave/IR/Budget.h"
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace cleave;
+
+namespace {
+struct Limit {
+  uint64_t base;
+  double perByte; // of the file
+  const char *unit;
+};
+// A node takes at least 8 bytes of a file, so that its own nodes are always within the limit.
+constexpr Limit kLimits[] = {{100000, 0.125, "nodes"},
+                             {200000, 1, "operations"},
+                             {uint64_t(1) << 25, 1, "constant elements"},
+                             {uint64_t(256) << 20, 4, "bytes of copies"},
+                             {uint64_t(1) << 24, 16, "steps"}};
+} // namespace
+
+Budget::Budget(mlir::Dialect *dialect) : Base(dialect) { begin(0, 1); }
+
+Budget &Budget::of(mlir::MLIRContext *context) {
+  return *context->getOrLoadDialect<CleaveDialect>()->getRegisteredInterface<Budget>();
+}
+
+void Budget::begin(uint64_t fileBytes, uint64_t factor) {
+  factor_ = factor;
+  for (auto [kind, limit] : llvm::enumerate(kLimits)) {
+    uint64_t whole = limit.base + uint64_t(limit.perByte * double(fileBytes));
+    left_[kind] = limits_[kind] = llvm::SaturatingMultiply(whole, factor);
+  }
+  asker_ = "";
+  exhausted_ = false;
+  std::lock_guard<std::mutex> lock(mutex_);
+  refusal_.clear();
+}
+
+bool Budget::draw(Kind kind, uint64_t amount, llvm::StringRef asker) {
+  std::atomic<uint64_t> &left = left_[size_t(kind)];
+  uint64_t available = left;
+  while (!exhausted_ && amount <= available)
+    if (left.compare_exchange_weak(available, available - amount))
+      return true;
+  return refuse(kind, amount, available, asker.empty() ? asker_ : asker);
+}
+
+bool Budget::draw(Kind kind, uint64_t amount, mlir::Location asker) {
+  while (auto fused = llvm::dyn_cast<mlir::FusedLoc>(asker))
+    asker = fused.getLocations().front();
+  auto name = llvm::dyn_cast<mlir::NameLoc>(asker);
+  return draw(kind, amount, name ? name.getName().getValue() : llvm::StringRef("an op without a name"));
+}
+
+bool Budget::refuse(Kind kind, uint64_t amount, uint64_t left, llvm::StringRef asker) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (exhausted_.exchange(true))
+    return false;
+  const char *unit = kLimits[size_t(kind)].unit;
+  refusal_ = (asker + (asker.empty() ? "" : ": ") + "asks for " + llvm::Twine(amount) + " " + unit +
+              "; of the " + llvm::Twine(limits_[size_t(kind)]) + " that a file of this size may use, " +
+              llvm::Twine(left) + " are left; if the model is meant to be like that, raise the limits with --budget " +
+              llvm::Twine(llvm::SaturatingMultiply(factor_, uint64_t(4))))
+                 .str();
+  return false;
+}
+
+std::optional<std::string> Budget::refusal() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return exhausted_ ? std::optional<std::string>(refusal_) : std::nullopt;
+}
