@@ -35,8 +35,8 @@ bool cleave::onnx_import::forEachIndex(llvm::ArrayRef<int64_t> shape,
 }
 
 // The same for what is evaluated: drawn from the budget.
-static bool forEachIndex(mlir::Type element, llvm::ArrayRef<int64_t> shape,
-                         llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) {
+static bool evaluateEachIndex(mlir::Type element, llvm::ArrayRef<int64_t> shape,
+                              llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) {
   return mayEvaluate(element.getContext(), shape) && cleave::onnx_import::forEachIndex(shape, visit);
 }
 
@@ -57,7 +57,8 @@ static int64_t broadcastIndex(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int6
 std::optional<Literal> cleave::onnx_import::gatherElements(const Literal &operand, llvm::ArrayRef<int64_t> shape,
                                                            llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> map) {
   Literal result(operand.element(), shape);
-  if (!forEachIndex(operand.element(), shape, [&](llvm::ArrayRef<int64_t> index) { result.pushFrom(operand, map(index)); }))
+  if (!evaluateEachIndex(operand.element(), shape,
+                         [&](llvm::ArrayRef<int64_t> index) { result.pushFrom(operand, map(index)); }))
     return std::nullopt;
   return result;
 }
@@ -139,7 +140,7 @@ std::optional<Literal> cleave::onnx_import::reduceLiteral(const Literal &operand
   std::vector<int64_t> ints(reals.size());
   std::vector<bool> seen(reals.size(), false);
   int64_t at = 0;
-  bool done = forEachIndex(operand.element(), operand.shape(), [&](llvm::ArrayRef<int64_t> index) {
+  bool done = evaluateEachIndex(operand.element(), operand.shape(), [&](llvm::ArrayRef<int64_t> index) {
     size_t to = size_t(dot(index, strides));
     reals[to] = seen[to] ? real(reals[to], operand.asReal(at)) : operand.asReal(at);
     ints[to] = seen[to] ? integer(ints[to], operand.asInt(at)) : operand.asInt(at);
@@ -163,7 +164,7 @@ std::optional<Literal> cleave::onnx_import::mapLiterals(const Literal &a, const 
   Shape aStrides = stridesOf(a.shape()), bStrides = stridesOf(b.shape());
   // A splat of splats is one element.
   bool splat = holdsOne(a) && holdsOne(b) && countElements(*shape) != 0;
-  bool done = forEachIndex(element, splat ? Shape() : *shape, [&](llvm::ArrayRef<int64_t> index) {
+  bool done = evaluateEachIndex(element, splat ? Shape() : *shape, [&](llvm::ArrayRef<int64_t> index) {
     int64_t i = splat ? 0 : broadcastIndex(index, aStrides), j = splat ? 0 : broadcastIndex(index, bStrides);
     if (a.isFloat())
       result.push(real(a.asReal(i), b.asReal(j)));
@@ -181,7 +182,7 @@ std::optional<Literal> cleave::onnx_import::selectLiteral(const Literal &conditi
     return std::nullopt;
   Shape c = stridesOf(condition.shape()), t = stridesOf(onTrue.shape()), f = stridesOf(onFalse.shape());
   Literal result(onTrue.element(), *shape);
-  bool done = forEachIndex(result.element(), *shape, [&](llvm::ArrayRef<int64_t> index) {
+  bool done = evaluateEachIndex(result.element(), *shape, [&](llvm::ArrayRef<int64_t> index) {
     if (condition.asInt(broadcastIndex(index, c)))
       result.pushFrom(onTrue, broadcastIndex(index, t));
     else
