@@ -65,7 +65,7 @@ fb::PlanT goodPlan() {
     plan.kernels.push_back(std::make_unique<fb::KernelT>());
     plan.kernels.back()->name = name;
     for (fb::Access access : operands)
-      plan.kernels.back()->operands.emplace_back(64, 0, access);
+      plan.kernels.back()->operands.emplace_back(64, 0, access, fb::DType::f32);
   };
   kernel("k", {read, write});
   kernel("argmax", {});
@@ -307,10 +307,10 @@ TEST(PlanVerifier, KnowsWhichResultsAreComputedFromWhat) {
       plan.kernels.push_back(std::make_unique<fb::KernelT>());
       plan.kernels.back()->name = "two";
       plan.kernels.back()->depends = depends;
-      plan.kernels.back()->operands = {{64, 0, fb::Access::read},
-                                       {64, 0, fb::Access::read},
-                                       {64, 0, fb::Access::write},
-                                       {64, 2, fb::Access::write}}; // over its operand 1
+      plan.kernels.back()->operands = {{64, 0, fb::Access::read, fb::DType::f32},
+                                       {64, 0, fb::Access::read, fb::DType::f32},
+                                       {64, 0, fb::Access::write, fb::DType::f32},
+                                       {64, 2, fb::Access::write, fb::DType::f32}}; // over its operand 1
       p.instructions[1] = make(Opcode::Launch, kCompute,
                                {buffer(kTransient, 0, 64, fb::Access::read), buffer(kState, 0, 64, fb::Access::read),
                                 buffer(kState, 128, 64, fb::Access::write), buffer(kState, 0, 64, fb::Access::write)},
