@@ -57,7 +57,7 @@ public:
   // A constant that lies in memory as a state, under a new name.
   mlir::FailureOr<StatePlace> addConstant(mlir::DenseElementsAttr value, mlir::Location loc);
   // That name, once it has one.
-  llvm::StringRef nameOfConstant(mlir::DenseElementsAttr value) const { return constants.lookup(value); }
+  std::string nameOfConstant(mlir::DenseElementsAttr value) const { return constants.lookup(value); }
 
   // Symbols of table entries, made on first use.
   mlir::FailureOr<mlir::FlatSymbolRefAttr> generatedKernel(cleave::KernelOp kernel);
