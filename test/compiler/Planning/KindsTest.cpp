@@ -2,6 +2,7 @@
 // not.
 #include "compiler/Planning/PlanVerifier.h"
 
+#include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Opcode.h"
 #include "runtime/plan/PlanReader.h"
@@ -95,6 +96,10 @@ struct Kinds {
   fb::ProgramT &of(bool isServer) { return *(isServer ? server : worker)->programs[0]; }
 
   const fb::Plan &pack() {
+    for (fb::PlanT *kind : {server.get(), worker.get()})
+      for (auto &kernel : kind->kernels)
+        if (kernel->kind == fb::KernelKind::generated)
+          kernel->facts = rt::KernelFacts::of(*kernel).hash();
     server->kinds.clear();
     server->kinds.push_back(std::make_unique<fb::PlanT>(*worker));
     fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, server.get()));

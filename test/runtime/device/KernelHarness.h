@@ -89,6 +89,9 @@ inline Values load(fb::DType dtype, const void *source, size_t count) {
     case fb::DType::i64:
       values[i] = static_cast<double>(static_cast<const int64_t *>(source)[i]);
       break;
+    case fb::DType::i32:
+      values[i] = static_cast<const int32_t *>(source)[i];
+      break;
     default:
       ADD_FAILURE() << "type";
       break;
