@@ -8,6 +8,9 @@
 
 namespace cleave::rt {
 
+// The most elements of a window. oneDNN's choice of blocks does not end for much larger ones, or divides by zero.
+static constexpr size_t kMaxWindow = size_t{1} << 24;
+
 Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
   s->dtype = args.dtype();
   s->n = args["n"];
@@ -19,7 +22,11 @@ Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
   if (s->groups < 1 || s->ic % s->groups != 0 || s->oc % s->groups != 0)
     return invalidArgument(std::to_string(s->groups) + " groups do not divide " + std::to_string(s->ic) +
                            " input and " + std::to_string(s->oc) + " output channels");
-  size_t unused = 0;
+  size_t unused = 0, windowSize = 0;
+  CLEAVE_TRY(countElements({s->window.kernel[0], s->window.kernel[1], s->window.kernel[2]}, &windowSize));
+  if (windowSize > kMaxWindow)
+    return invalidArgument("its window has " + std::to_string(windowSize) + " elements; expected at most " +
+                           std::to_string(kMaxWindow));
   CLEAVE_TRY(countElements({s->n, s->ic, s->window.inSize()}, &unused));
   CLEAVE_TRY(countElements({s->n, s->oc, s->window.outSize()}, &unused));
   return countElements({s->oc, s->ic / s->groups, s->window.kernelSize()}, &unused);

@@ -90,6 +90,22 @@ func.func @rsqrt(%a: tensor<4xf32>) {
 
 // -----
 
+func.func @expm1(%a: tensor<4xf32>) {
+  // expected-error @+1 {{requires the same type for all operands and results}}
+  %0 = "cleave.expm1"(%a) : (tensor<4xf32>) -> tensor<4xf64>
+  return
+}
+
+// -----
+
+func.func @log1p(%a: tensor<4xf32>) {
+  // expected-error @+1 {{requires the same type for all operands and results}}
+  %0 = "cleave.log1p"(%a) : (tensor<4xf32>) -> tensor<4xf64>
+  return
+}
+
+// -----
+
 func.func @sigmoid(%a: tensor<4xf32>) {
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.sigmoid"(%a) : (tensor<4xf32>) -> tensor<4xf64>
