@@ -16,6 +16,8 @@
 #include "kernels/common/host/HostKernel.h"
 
 #include <functional>
+#include <initializer_list>
+#include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
@@ -72,6 +74,16 @@ private:
   std::vector<DnnlStep> steps_, after_;
   std::vector<size_t> scratchpads_; // bindings whose offset is known at the end
 };
+
+// oneDNN counts dimensions, and products of some, in 32 bits, and ends the program when it divides by one that became 0.
+inline Status checkDnnlSizes(std::initializer_list<int64_t> sizes) {
+  for (int64_t size : sizes)
+    if (size > std::numeric_limits<int32_t>::max())
+      return invalidArgument("a product or convolution over " + std::to_string(size) +
+                             " elements of one dimension (of one image, or of one window) is too large for oneDNN; at "
+                             "most 2147483647 are supported");
+  return Status::ok();
+}
 
 // What oneDNN throws, as a status.
 template <typename Body> Status guardDnnl(Body body) {

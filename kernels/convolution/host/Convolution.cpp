@@ -165,6 +165,7 @@ std::vector<size_t> operandBytes(ConvolutionKind kind, const ConvolutionShape &s
 Status makeDnnl(ConvolutionKind kind, const KernelArgs &args, const ConvolutionShape &s,
                 std::unique_ptr<HostKernel> *result) {
   static const Build builds[] = {buildForward, buildInputGrad, buildWeightGrad, buildPack};
+  CLEAVE_TRY(checkDnnlSizes({s.n, s.ic, s.oc, s.window.inSize(), s.window.outSize(), s.window.kernelSize()}));
   return guardDnnl([&] {
     *result = builds[static_cast<size_t>(kind)](DnnlConvolution(args, s), operandBytes(kind, s));
     return Status::ok();

@@ -49,7 +49,8 @@ namespace {
 // products (the MNIST CNN's first linear layer) the error falls from 5.9e-7 of the result to 3.9e-7 with the library's
 // blocked kernel and to 1.5e-7 with its other one. The parts cost 2 to 28 % of the time, most where a transposed right
 // operand must be copied for few rows (one core of a Zen 4).
-constexpr int64_t kLongestSum = 1024, kPartOfSum = 384;
+// Each part is a primitive, so that there is a bound on their number.
+constexpr int64_t kLongestSum = 1024, kPartOfSum = 384, kMostParts = 1024;
 
 dnnl::memory::desc matrices(int64_t batch, int64_t rows, int64_t columns, dnnl::memory::dims strides, fb::DType dtype) {
   auto type = dtype == fb::DType::f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
@@ -108,15 +109,18 @@ struct DnnlMatmul {
 int64_t partOfSum(const MatmulShape &s) {
   if (s.packedB || s.dtype != fb::DType::f32 || s.k <= kLongestSum)
     return s.k;
-  int64_t parts = (s.k + kPartOfSum - 1) / kPartOfSum;
+  int64_t parts = std::min(kMostParts, (s.k + kPartOfSum - 1) / kPartOfSum);
   return ((s.k + parts - 1) / parts + 15) / 16 * 16; // whole cache lines
 }
 
 } // namespace
 
+static Status checkSizes(const MatmulShape &s) { return checkDnnlSizes({s.batch, s.m, s.n, s.k}); }
+
 static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKernel> *result) {
+  MatmulShape s = joinBatches(shape);
+  CLEAVE_TRY(checkSizes(s));
   return guardDnnl([&] {
-    MatmulShape s = joinBatches(shape);
     std::vector<size_t> bytes = shape.operandBytes();
     DnnlBuilder builder(/*scratchBuffer=*/3);
     int64_t begin = 0, length = partOfSum(s);
@@ -140,6 +144,7 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
 }
 
 static Status makeDnnlPack(const MatmulShape &s, std::unique_ptr<HostKernel> *result) {
+  CLEAVE_TRY(checkSizes(joinBatches(s)));
   return guardDnnl([&] {
     DnnlMatmul matmul(joinBatches(s), s.k, /*isAdded=*/false);
     auto wanted = matmul.desc.weights_desc();

@@ -280,6 +280,42 @@ def huge_filter():
     return plain(nodes, shape=(1, 1, 2**19, 2**19), initializers=[shape_constant("s", [1, 1, 2**19, 2**19])]), ""
 
 
+def product(a, b):
+    graph = Graph(random.Random(0))
+    graph.inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("a", a), ("b", b))]
+    graph.nodes = [node("MatMul", ["a", "b"], ["y"])]
+    return graph.model(["y"])
+
+
+@structure
+def long_sums():
+    return product([1, 2**39], [2**39, 1]), ""
+
+
+@structure
+def long_sums_of_parts():
+    return product([1, 2**31 - 1], [2**31 - 1, 1]), None
+
+
+@structure
+def tall_product():
+    return product([2**39, 1], [1, 2]), ""
+
+
+@structure
+def many_channels():
+    return plain([node("Conv", ["x", "x"], ["y"])], shape=(2, 2**33, 2, 2)), ""
+
+
+@structure
+def conditional_recursion():
+    """A function that calls itself by a branch of its own, which the importer alone can see."""
+    branch = helper.make_graph([node("f", ["a"], ["c"], "local")], "g", [], [onnx.ValueInfoProto(name="c")])
+    body = [node("Constant", [], ["k"], value=helper.make_tensor("", TensorProto.BOOL, [], [1])),
+            node("If", ["k"], ["b"], then_branch=branch, else_branch=branch)]
+    return called([function("f", body)]), ""
+
+
 @structure
 def chain():
     nodes = [node("Sin", [f"x{i}" if i else "x"], [f"x{i + 1}"]) for i in range(3000)]
