@@ -3,8 +3,8 @@
   check_decisions.py FOLDER [FIRST_SEED MODELS]
 
 Random models of several branches, each a chain of smooth ops that ends in a decision. Checked are
-  training    one SGD step with what the compiler keeps for the backward pass, against one with everything kept (--recompute never) and
-              against one that runs blocks again: the updates are equal but for the rounding of sums;
+  training    one SGD step with what the compiler keeps for the backward pass, against one with everything kept (--recompute never), in f32 and
+              in bf16: the updates are equal but for the rounding of sums (recompute.test compares runs that repeat blocks);
   inference   properties that hold in exact bits: some element equals the maximum of its row, the ranks of a row are a permutation,
               a maximum of slices is that of the whole, and two branches that compute one value agree.
 And one step of a PointNet (linear, normalization, ReLU, maximum over points) against its formulas in float64.
