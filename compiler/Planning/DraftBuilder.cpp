@@ -69,7 +69,7 @@ void DraftBuilder::addInputs() {
     auto name = function.getArgAttrOfType<StringAttr>(index, "cleave.name");
     std::string text = name ? name.str() : "arg" + std::to_string(index);
     uint64_t offset = plan.inputOffset(text, argument.getType());
-    places[argument] = {draft.roots.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0};
+    put(argument, {draft.roots.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0});
     auto batchDim = function.getArgAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
     auto sharding = function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding");
     ArrayAttr split;
@@ -101,7 +101,7 @@ LogicalResult DraftBuilder::visitRead(ReadOp read) {
     addCopy(read, copy, place, state->bytes);
     place = copy;
   }
-  places[read.getResult()] = place;
+  put(read.getResult(), place);
   return success();
 }
 
@@ -126,7 +126,7 @@ LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) 
   FailureOr<Place> whole = placeOf(views.front().whole);
   if (failed(whole))
     return failure();
-  places[views.front().part] = {whole->root, whole->offset + views.front().offset, whole->share};
+  put(views.front().part, {whole->root, whole->offset + views.front().offset, whole->share});
   return success();
 }
 
@@ -137,9 +137,9 @@ LogicalResult DraftBuilder::visitJoined(Operation *op, ArrayRef<ByteView> views)
   Value result = op->getResult(0);
   std::optional<unsigned> state = stateToFill(op);
   Place whole = state ? Place{*state, 0} : addFresh(bytesOf(result.getType()));
-  places[result] = whole;
+  put(result, whole);
   for (const ByteView &view : views)
-    if (failed(moveTo(view.part, {whole.root, view.offset}, op)))
+    if (failed(moveTo(view.part, {whole.root, view.offset}, op, /*isJoined=*/true)))
       return failure();
   return success();
 }
@@ -153,9 +153,8 @@ std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
   if (root == stateRoots.end() || draft.roots.isHost({root->second, 0, {}}) || !isLastUseOf(root->second, concat) ||
       families.outlives(result, write.getState(), write))
     return std::nullopt;
-  for (Operation *op = concat->getNextNode(); op != write; op = op->getNextNode())
-    if (auto read = dyn_cast<ReadOp>(op); read && read.getState() == write.getState())
-      return std::nullopt;
+  if (families.isReadBetween(write.getState(), concat, write))
+    return std::nullopt;
   for (Value part : concat->getOperands())
     if (auto place = places.find(part);
         place != places.end() && draft.roots.resolve(place->second).root == root->second)
@@ -163,7 +162,7 @@ std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
   return root->second;
 }
 
-LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
+LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op, bool isJoined) {
   DenseElementsAttr constant;
   if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.roots.isHost(target)) {
     fillWith(constant, target, op);
@@ -177,7 +176,7 @@ LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
   if (from.root == to.root && from.offset == to.offset && from.share == to.share)
     return success();
   bool free = draft.roots.isFreshWhole(from, bytes) && from.root != to.root && draft.roots.canMerge(from, to);
-  if (free && (draft.roots.isFresh(to) || !usedSince(to.root, from.root))) {
+  if (free && (draft.roots.isFresh(to) || !draft.roots.isUsedSince(to.root, from.root))) {
     draft.roots.merge(from, to);
     return success();
   }
@@ -189,29 +188,12 @@ LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op) {
         copy.after.push_back(draft.steps[sent->second].payload);
     return success();
   }
-  copy.early = !byteViews(op).empty();
+  copy.early = isJoined;
   if (isReducedPart(value)) { // so that the unreduced bytes around it are free soon
     copy.stream = kReduceStream;
     copy.early = true;
   }
   return success();
-}
-
-// Whether a step uses `root` at or behind the first use of `since`: then the two cannot share bytes. From the last step
-// on: what is asked about was made a few steps ago.
-bool DraftBuilder::usedSince(unsigned root, unsigned since) const {
-  bool found = false;
-  for (const Step &step : llvm::reverse(draft.steps)) {
-    auto uses = [&](unsigned wanted) {
-      return llvm::any_of(step.uses, [&](const RootUse &touched) {
-        return draft.roots.resolve({touched.root, touched.offset, {}}).root == wanted;
-      });
-    };
-    found = found || uses(root);
-    if (found && uses(since))
-      return true;
-  }
-  return false;
 }
 
 LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
@@ -237,7 +219,7 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
         inputs[tie] = results.back();
       }
     }
-    places[result] = results.back();
+    put(result, results.back());
     forgetCopies(results.back());
   }
   std::vector<RootUse> uses;
@@ -290,7 +272,7 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
                      llvm::count(op->getOperands(), op->getOperand(*inPlace)) == 1 &&
                      mayTakeOver(op, op->getOperand(*inPlace), result, families);
     Place place = takesOver ? inputs[*inPlace] : addFresh(bytesOf(result.getType()));
-    places[result] = place;
+    put(result, place);
     forgetCopies(place);
     uses.push_back(use(place, bytesOf(result.getType()), false, true));
   }

@@ -67,6 +67,10 @@ private:
   void addInputs();
 
   // Values.
+  void put(mlir::Value value, Place place) {
+    places[value] = place;
+    valuesIn[place.root].push_back(value);
+  }
   mlir::FailureOr<Place> placeOf(mlir::Value value); // constants are filled on first use
   mlir::FailureOr<Place> materialize(ConstantOp constant);
   void fillWith(mlir::DenseElementsAttr splat, Place target, mlir::Operation *op);
@@ -77,9 +81,8 @@ private:
   unsigned poolRoot(RegionKind kind, uint64_t bytes); // staging, scratch: from the region's start
   // Gives the value the bytes at `target`: by merging its root into it where nothing forbids, else by a copy. Every
   // place of a splat is filled for itself, so that none of them must outlive its neighbours.
-  mlir::LogicalResult moveTo(mlir::Value value, Place target, mlir::Operation *op);
+  mlir::LogicalResult moveTo(mlir::Value value, Place target, mlir::Operation *op, bool isJoined = false);
   std::optional<unsigned> stateToFill(mlir::Operation *concat) const;
-  bool usedSince(unsigned root, unsigned since) const;
   bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Place> inputs);
   bool isLastUseOf(unsigned root, mlir::Operation *op) const;
   bool canReduceInPlace(mlir::Operation *op, Place place, uint64_t bytes, uint64_t padded);
@@ -133,6 +136,7 @@ private:
   ValueFamilies families;
   ProgramDraft draft;
   llvm::DenseMap<mlir::Value, Place> places;
+  llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value, 1>> valuesIn; // by the root that a value was put in
   llvm::StringMap<unsigned> stateRoots;
   std::map<RegionKind, unsigned> poolRoots;
   llvm::DenseMap<mlir::Operation *, size_t> kernelSteps; // where the step of a kernel or broadcast stands

@@ -82,11 +82,12 @@ FailureOr<DraftBuilder::Extent> DraftBuilder::extentOf(Operation *op, ArrayRef<i
 // On one rank a collective gives the same value again: it needs bytes of its own only where the operand is used again.
 void DraftBuilder::passThrough(Operation *op, Place place) {
   Value operand = op->getOperand(0), result = op->getResult(0);
-  places[result] = place;
   if (families.lastUse(operand) != families.position(op)) {
-    places[result] = addFresh(bytesOf(result.getType()));
-    addCopy(op, places[result], place, bytesOf(result.getType()));
+    Place copy = addFresh(bytesOf(result.getType()));
+    addCopy(op, copy, place, bytesOf(result.getType()));
+    place = copy;
   }
+  put(result, place);
 }
 
 NamedAttrList DraftBuilder::ringFields(Operation *op, const Extent &extent, Type element, int64_t count) {
@@ -106,11 +107,16 @@ NamedAttrList DraftBuilder::ringFields(Operation *op, const Extent &extent, Type
 // not: two buckets that share a gradient (residual branches that end in batch norms have one bias gradient) are one
 // family.
 bool DraftBuilder::isLastUseOf(unsigned root, Operation *op) const {
-  for (const auto &[value, place] : places)
-    if (value.getDefiningOp() != op && draft.roots.resolve(place).root == root)
-      for (Operation *user : value.getUsers())
-        if (user->getBlock() == op->getBlock() && op->isBeforeInBlock(user))
-          return false;
+  llvm::SmallVector<unsigned> open = {root};
+  while (!open.empty()) {
+    unsigned part = open.pop_back_val();
+    llvm::append_range(open, draft.roots[part].merged);
+    auto found = valuesIn.find(part);
+    for (Value value : found == valuesIn.end() ? ArrayRef<Value>() : ArrayRef<Value>(found->second))
+      if (value.getDefiningOp() != op && families.lastOwnUse(value) > families.position(op) &&
+          draft.roots.resolve(places.lookup(value)).root == root)
+        return false;
+  }
   return true;
 }
 
@@ -124,10 +130,7 @@ bool DraftBuilder::canReduceInPlace(Operation *op, Place place, uint64_t bytes, 
   auto read = op->getOperand(0).getDefiningOp<ReadOp>();
   if (!read || bytes != padded || plan.survives(read.getState()))
     return false;
-  for (Operation *later = op->getNextNode(); later; later = later->getNextNode())
-    if (auto again = dyn_cast<ReadOp>(later); again && again.getState() == read.getState())
-      return false;
-  return true;
+  return !families.isReadBetween(read.getState(), op, nullptr);
 }
 
 // Where the value is reduced: its own bytes, or a copy; padded with zeros.
@@ -179,7 +182,8 @@ LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
   if (extent->ranks == 1)
     return passThrough(op, *place), success();
   RingData ring(op.getResult().getType(), extent->ranks);
-  Place data = places[op.getResult()] = reducible(op, *place, ring.bytes, ring.padded);
+  Place data = reducible(op, *place, ring.bytes, ring.padded);
+  put(op.getResult(), data);
   return addReduction(op, "all_reduce", op.getReduction(), *extent, data, ring.padded, ring.element);
 }
 
@@ -199,7 +203,7 @@ LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
     addCopy(op, data, *place, extent->whole).early = true;
     part = draft.roots.cut(data, share);
   }
-  places[op.getResult()] = *part;
+  put(op.getResult(), *part);
   return addReduction(op, "reduce_scatter", op.getReduction(), *extent, data, extent->whole,
                       cast<RankedTensorType>(op.getInput().getType()).getElementType());
 }
@@ -231,7 +235,8 @@ LogicalResult DraftBuilder::visitReduce(shard::ReduceOp op) {
   if (extent->ranks == 1)
     return passThrough(op, *place), success();
   RingData ring(op.getResult().getType(), extent->ranks);
-  Place data = places[op.getResult()] = reducible(op, *place, ring.bytes, ring.padded);
+  Place data = reducible(op, *place, ring.bytes, ring.padded);
+  put(op.getResult(), data);
   return addReduction(op, "reduce", op.getReduction(), *extent, data, ring.padded, ring.element, root->index);
 }
 
@@ -261,7 +266,7 @@ LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
       addFill(op, {data.root, data.offset + ring.bytes, {}}, ring.padded - ring.bytes, 0, elementBytes(ring.element));
     }
   }
-  places[op.getResult()] = data;
+  put(op.getResult(), data);
   NamedAttrList fields = ringFields(op, *extent, ring.element, ring.count);
   fields.set("root", builder.getI64IntegerAttr(root->index));
   addStep(op, "broadcast", {use(data, ring.padded, root->isHere, !root->isHere)}, fields).stream = kGatherStream;
@@ -312,20 +317,22 @@ bool DraftBuilder::canGatherInPlace(shard::AllGatherOp op, Place part, Share sha
 // Whether a part can be made at any time before it is gathered: it is a state's, or kernels make it of such parts alone
 // (the cast of a parameter) and for nobody else. `makers` are the steps of these kernels.
 bool DraftBuilder::isMadeOfStates(Value part, llvm::SmallVectorImpl<size_t> &makers) const {
-  if (readBehind(part))
-    return true;
-  Operation *maker = part.getDefiningOp();
-  auto isForOne = [](Value value) { return value.hasOneUse(); };
-  if (!maker || !llvm::all_of(maker->getResults(), isForOne))
-    return false;
-  auto kernel = dyn_cast<cleave::KernelOp>(maker);
-  bool isView = !kernel && byteViews(maker).size() == 1;
-  if (!kernel && !isView)
-    return false;
-  if (kernel)
-    makers.push_back(kernelSteps.lookup(kernel));
-  return maker->getNumOperands() > 0 &&
-         llvm::all_of(maker->getOperands(), [&](Value operand) { return isMadeOfStates(operand, makers); });
+  llvm::SmallVector<Value> open = {part};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (readBehind(value))
+      continue;
+    Operation *maker = value.getDefiningOp();
+    auto isForOne = [](Value result) { return result.hasOneUse(); };
+    if (!maker || maker->getNumOperands() == 0 || !llvm::all_of(maker->getResults(), isForOne))
+      return false;
+    if (isa<cleave::KernelOp>(maker))
+      makers.push_back(kernelSteps.lookup(maker));
+    else if (byteViews(maker).size() != 1)
+      return false;
+    llvm::append_range(open, maker->getOperands());
+  }
+  return true;
 }
 
 LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
@@ -360,7 +367,7 @@ LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
     else
       finish(addCopy(op, own, *part, extent->part));
   }
-  places[op.getResult()] = data;
+  put(op.getResult(), data);
   auto element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   finish(addStep(op, "all_gather", {use(data, extent->whole, true, true)},
                  ringFields(op, *extent, element, extent->whole / elementBytes(element))));
@@ -375,7 +382,7 @@ LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
       extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), op.getSliceAxis().getSExtValue());
   if (failed(whole) || failed(extent))
     return failure();
-  places[op.getResult()] = *whole;
+  put(op.getResult(), *whole);
   if (extent->ranks == 1)
     return success();
   Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
@@ -385,7 +392,7 @@ LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
     addCopy(op, copy, *whole, extent->whole);
     part = draft.roots.cut(copy, share);
   }
-  places[op.getResult()] = *part;
+  put(op.getResult(), *part);
   return success();
 }
 

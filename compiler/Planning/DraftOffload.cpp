@@ -57,12 +57,13 @@ LogicalResult DraftBuilder::visitOffload(OffloadOp op) {
   FailureOr<Place> place = placeOf(op.getOperand());
   if (failed(place))
     return failure();
-  places[op.getResult()] = *place;
-  if (draft.roots.isHost(*place))
+  if (draft.roots.isHost(*place)) {
+    put(op.getResult(), *place);
     return success();
+  }
   uint64_t bytes = bytesOf(op.getOperand().getType());
   Place host{draft.roots.add(RegionKind::Residual, bytes, std::nullopt, /*isHost=*/true), 0};
-  places[op.getResult()] = host;
+  put(op.getResult(), host);
   bool isEarly = isMadeEarly(*place);
   addCopy(op, host, *place, bytes);
   if (isEarly)

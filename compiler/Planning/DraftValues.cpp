@@ -23,6 +23,8 @@ Step &DraftBuilder::addStep(Operation *op, StringRef mnemonic, std::vector<RootU
   Step step;
   step.uses = std::move(uses);
   step.payload = draft.instructions.size() - 1;
+  for (const RootUse &touched : step.uses)
+    draft.roots.noteStep(touched.root, draft.steps.size());
   draft.steps.push_back(std::move(step));
   return draft.steps.back();
 }
@@ -70,7 +72,7 @@ FailureOr<Place> DraftBuilder::placeOf(Value value) {
     return emitError(value.getLoc(), "expected a value that is defined before it is used in the planned program");
   FailureOr<Place> place = materialize(constant);
   if (succeeded(place))
-    places[value] = *place;
+    put(value, *place);
   return place;
 }
 

@@ -22,14 +22,17 @@ AxisMask Execution::axesOf(unsigned group) const { return axisMask(plan_.groups(
 AxisMask Execution::axesOfOwners(const fb::State &state) const {
   AxisMask axes = 0;
   for (const fb::Plan *kind : kinds_) {
-    bool hasIt = false;
-    for (size_t i = 0; i < lengthOf(kind->states()) && !hasIt; ++i)
-      hasIt = textOf(kind->states()->Get(i)->name()) == textOf(state.name());
-    for (uint32_t axis = 0; !hasIt && axis < lengthOf(plan_.axes()); ++axis) {
+    AxisMask differs = 0;
+    for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis) {
       AxisRange here = rangeOf(plan_, axis), there = rangeOf(*kind, axis);
       if (here.begin != there.begin || here.end != there.end)
-        axes |= AxisMask{1} << axis;
+        differs |= AxisMask{1} << axis;
     }
+    // Its states are looked through only where that says something: there may be thousands, and as many that ask.
+    bool hasIt = (differs & ~axes) == 0;
+    for (size_t i = 0; i < lengthOf(kind->states()) && !hasIt; ++i)
+      hasIt = textOf(kind->states()->Get(i)->name()) == textOf(state.name());
+    axes |= hasIt ? 0 : differs;
   }
   return axes;
 }

@@ -6,13 +6,23 @@ using namespace mlir;
 
 namespace cleave::plan {
 
+bool ModulePlan::isTaken(StringRef name) {
+  if (!taken) {
+    taken.emplace();
+    for (Operation &op : *module.getBody())
+      if (auto symbol = op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
+        taken->insert(symbol.getValue());
+  }
+  return taken->contains(name);
+}
+
 FlatSymbolRefAttr ModulePlan::addKernel(const KernelEntry &entry, Location loc) {
   auto [known, isNew] = kernels.try_emplace({entry.name.str(), entry.params.vec()}, "");
   if (isNew) {
     known->second =
         entry.kind == KernelKind::Generated ? entry.name.str() : (entry.name + "." + Twine(kernels.size() - 1)).str();
     // A function or state may have the name of a label.
-    if (SymbolTable::lookupSymbolIn(module, known->second))
+    while (isTaken(known->second))
       known->second = "kernel." + known->second;
     KernelOp::create(builder, loc, known->second, entry.kind, entry.name, entry.params, entry.extent, entry.cost.flops,
                      entry.cost.bytes, entry.scratch,

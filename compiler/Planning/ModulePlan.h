@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <array>
 
@@ -90,6 +91,8 @@ public:
 
 private:
   mlir::LogicalResult addState(cleave::StateOp state);
+  // Whether something beside the tables' entries, which are numbered or labelled, has this name.
+  bool isTaken(llvm::StringRef name);
   // The operands of plan.kernel.
   struct KernelEntry {
     KernelKind kind;
@@ -117,12 +120,13 @@ private:
   llvm::StringMap<StatePlace> states;
   llvm::StringMap<Role> roles;
   llvm::StringMap<PackedState> packed;
-  llvm::StringMap<bool> surviving;
+  std::optional<llvm::StringSet<>> surviving; // found when it is asked for
   llvm::StringMap<uint64_t> inputs;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
   std::map<std::vector<std::string>, std::string> groups;
   std::array<std::array<uint64_t, getMaxEnumValForRegionKind() + 1>, 2> regionBytes{}; // of the device, of the host
   llvm::DenseMap<mlir::Attribute, std::string> constants;
+  std::optional<llvm::StringSet<>> taken; // found when it is asked for
   int64_t constantCount = 0;
   std::array<bool, kStreams> usesStream{true};
 };

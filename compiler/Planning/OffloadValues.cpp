@@ -91,11 +91,12 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
   // An accumulator that is stored on the host is reduced there, as it were: the device does not keep the result from
   // one use (the norm) to another (the update).
   void offloadReduced(Block &block) {
+    SymbolTable symbols(getOperation());
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (!isa<shard::AllReduceOp, shard::ReduceScatterOp>(op))
         continue;
       auto read = behindReshapes(op.getOperand(0)).getDefiningOp<ReadOp>();
-      auto state = read ? getOperation().lookupSymbol<cleave::StateOp>(read.getState()) : nullptr;
+      auto state = read ? symbols.lookup<cleave::StateOp>(read.getState()) : nullptr;
       Value result = op.getResult(0);
       if (!state || !state->hasAttr(kOffloaded) || result.hasOneUse() || result.use_empty())
         continue;

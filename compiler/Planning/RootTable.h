@@ -9,6 +9,8 @@
 #include "compiler/Planning/Draft.h"
 #include "dialects/Plan/IR/Plan.h"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 
 namespace cleave::plan {
@@ -24,6 +26,9 @@ struct Root {
   uint64_t bytes;
   std::optional<uint64_t> fixed; // the offset in the region, when it is decided; else the root is fresh
   std::optional<Place> mergedInto;
+  std::vector<unsigned> merged; // into this one
+  // The first and the last step that uses it, or what was merged into it.
+  size_t firstStep = std::numeric_limits<size_t>::max(), lastStep = 0;
   bool isCut = false;  // a place in it is a share
   bool isHost = false; // in host memory: only copies use it, and nothing is merged with it
 };
@@ -31,7 +36,9 @@ struct Root {
 class RootTable {
 public:
   unsigned add(RegionKind kind, uint64_t bytes, std::optional<uint64_t> fixed = std::nullopt, bool isHost = false) {
-    roots.push_back({kind, bytes, fixed, std::nullopt, false, isHost});
+    Root root{kind, bytes, fixed};
+    root.isHost = isHost;
+    roots.push_back(std::move(root));
     return roots.size() - 1;
   }
 
@@ -65,6 +72,22 @@ public:
     Place target = resolve(whole);
     roots[target.root].isCut |= roots[root].isCut;
     roots[root].mergedInto = target;
+    roots[target.root].merged.push_back(root);
+    if (roots[root].firstStep <= roots[root].lastStep) {
+      noteStep(target.root, roots[root].firstStep);
+      noteStep(target.root, roots[root].lastStep);
+    }
+  }
+  // A step uses the root.
+  void noteStep(unsigned root, size_t step) {
+    root = resolve({root, 0, {}}).root;
+    roots[root].firstStep = std::min(roots[root].firstStep, step);
+    roots[root].lastStep = std::max(roots[root].lastStep, step);
+  }
+  // Whether a step uses `root` at or after the first use of `since`.
+  bool isUsedSince(unsigned root, unsigned since) const {
+    const Root &used = roots[root], &other = roots[since];
+    return used.firstStep <= used.lastStep && other.firstStep <= used.lastStep;
   }
   // The rank's share of what begins at `whole`; none where that is a share already.
   std::optional<Place> cut(Place whole, Share share) {

@@ -22,6 +22,70 @@ bool conflict(const Step &a, const Step &b, bool countScratch) {
 
 namespace {
 
+// Uses of one root so far, found by their bytes: each by where it begins, in classes of length, so that the thousand
+// small parts of a root are not looked at for each of them, because one step uses it all.
+class UsesByBytes {
+public:
+  void add(uint64_t begin, uint64_t end, size_t run) { classes_[classOf(end - begin)].emplace(begin, Entry{end, run}); }
+  // The last run of a use that has a byte of these, or `run`.
+  size_t lastRun(uint64_t begin, uint64_t end, size_t run) const {
+    for (const auto &[length, uses] : classes_)
+      for (auto at = firstNear(uses, begin, length); at != uses.end() && at->first < end; ++at)
+        if (begin < at->second.end)
+          run = std::max(run, at->second.run);
+    return run;
+  }
+  // Drops what lies in these bytes and stands in no later run: whoever meets it meets the use that has all of them.
+  void drop(uint64_t begin, uint64_t end, size_t run) {
+    for (auto &[length, uses] : classes_)
+      for (auto at = uses.lower_bound(begin); at != uses.end() && at->first < end;)
+        at = at->second.end <= end && at->second.run <= run ? uses.erase(at) : std::next(at);
+  }
+
+private:
+  struct Entry {
+    uint64_t end;
+    size_t run;
+  };
+  using Uses = std::multimap<uint64_t, Entry>;
+
+  // The exponent of the least power of two that is not smaller.
+  static unsigned classOf(uint64_t length) {
+    unsigned exponent = 0;
+    while (exponent < 63 && (uint64_t(1) << exponent) < length)
+      ++exponent;
+    return exponent;
+  }
+  static Uses::const_iterator firstNear(const Uses &uses, uint64_t begin, unsigned length) {
+    uint64_t longest = uint64_t(1) << length;
+    return uses.lower_bound(begin > longest ? begin - longest : 0);
+  }
+
+  std::map<unsigned, Uses> classes_;
+};
+
+// What has used a root so far. Reads do not hold up reads, nor scratch scratch.
+class RootUsers {
+public:
+  size_t lastConflict(const RootUse &use, size_t run) const {
+    for (bool scratch : {false, true})
+      for (bool writes : {false, true})
+        if ((writes || use.writes) && !(scratch && use.scratch))
+          run = uses_[scratch][writes].lastRun(use.offset, use.end(), run);
+    return run;
+  }
+  void add(const RootUse &use, size_t run) {
+    auto &uses = uses_[use.scratch];
+    uses[false].drop(use.offset, use.end(), run);
+    if (use.writes)
+      uses[true].drop(use.offset, use.end(), run);
+    uses[use.writes].add(use.offset, use.end(), run);
+  }
+
+private:
+  UsesByBytes uses_[2][2]; // [scratch][writes]
+};
+
 // The order is a sequence of runs: a step that is not early, and the early ones that stand right behind it. An early
 // step comes last in the run of the last step that it must follow, which its roots and `after` tell: walking up to that
 // step would take quadratic time where everything is early, as in a plan of many units and offloaded states.
@@ -44,18 +108,11 @@ public:
   }
 
 private:
-  struct User {
-    const RootUse *use;
-    size_t run;
-  };
-
   size_t runFor(const Step &step) const {
     size_t run = lastBarrier_;
     for (const RootUse &use : step.uses)
       if (auto users = usersOf_.find(use.root); users != usersOf_.end())
-        for (const User &user : users->second)
-          if (user.run > run && use.conflictsWith(*user.use) && !(use.scratch && user.use->scratch))
-            run = user.run;
+        run = users->second.lastConflict(use, run);
     for (size_t payload : step.after)
       if (auto found = runOf_.find(payload); found != runOf_.end())
         run = std::max(run, found->second);
@@ -68,12 +125,12 @@ private:
     if (steps_[i].kind == StepKind::Barrier)
       lastBarrier_ = run;
     for (const RootUse &use : steps_[i].uses)
-      usersOf_[use.root].push_back({&use, run});
+      usersOf_[use.root].add(use, run);
   }
 
   std::vector<Step> &steps_;
   std::vector<std::vector<size_t>> runs_ = std::vector<std::vector<size_t>>(1); // the first one has early steps alone
-  std::unordered_map<unsigned, std::vector<User>> usersOf_;
+  std::unordered_map<unsigned, RootUsers> usersOf_;
   std::unordered_map<size_t, size_t> runOf_; // of a payload
   size_t lastBarrier_ = 0;
 };

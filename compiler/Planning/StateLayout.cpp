@@ -2,6 +2,7 @@
 #include "compiler/Planning/ModulePlan.h"
 
 #include "dialects/Cleave/IR/Placement.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -99,29 +100,29 @@ FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr valu
   return place;
 }
 
-// 1: the first access of the state in the program is a read; 0: a write; -1: there is none.
-static int firstAccess(ModuleOp module, func::FuncOp function, StringRef state) {
+// Adds the states whose first access in the program is a read to `read`. `accessed` are those that it has met before.
+static void findFirstReads(ModuleOp module, func::FuncOp function, llvm::StringSet<> &accessed,
+                           llvm::StringSet<> &read) {
   if (auto calls = function->getAttrOfType<ArrayAttr>("cleave.calls"))
     for (auto call : calls.getAsRange<DictionaryAttr>())
-      if (auto callee = module.lookupSymbol<func::FuncOp>(call.getAs<StringAttr>("program")))
-        if (int access = firstAccess(module, callee, state); access >= 0)
-          return access;
+      if (auto callee = findFunction(module, call.getAs<StringAttr>("program").getValue()))
+        findFirstReads(module, callee, accessed, read);
   for (Operation &op : function.getBody().front()) {
-    if (auto read = dyn_cast<ReadOp>(op); read && read.getState() == state)
-      return 1;
-    if (auto write = dyn_cast<WriteOp>(op); write && write.getState() == state)
-      return 0;
+    if (auto reading = dyn_cast<ReadOp>(op); reading && accessed.insert(reading.getState()).second)
+      read.insert(reading.getState());
+    if (auto write = dyn_cast<WriteOp>(op))
+      accessed.insert(write.getState());
   }
-  return -1;
 }
 
 bool ModulePlan::survives(StringRef state) {
-  auto [known, isNew] = surviving.try_emplace(state, false);
-  if (isNew)
+  if (!surviving) {
+    surviving.emplace();
     for (auto function : module.getOps<func::FuncOp>())
-      if (function->hasAttr("cleave.entry") && firstAccess(module, function, state) == 1)
-        known->second = true;
-  return known->second;
+      if (llvm::StringSet<> accessed; function->hasAttr("cleave.entry"))
+        findFirstReads(module, function, accessed, *surviving);
+  }
+  return surviving->contains(state);
 }
 
 } // namespace cleave::plan

@@ -50,6 +50,7 @@ ValueFamilies::ValueFamilies(Block &block) {
       if (!isNew)
         join(known->second, read.getResult());
       stateValues.push_back(read.getResult());
+      reads[read.getState()].push_back(positions[&op]);
     }
     if (auto write = dyn_cast<WriteOp>(op)) {
       content[write.getState()] = write.getValue();
@@ -63,10 +64,19 @@ ValueFamilies::ValueFamilies(Block &block) {
     for (Value operand : op.getOperands()) {
       size_t &last = lastUses[leader(operand)];
       last = std::max(last, positions[&op]);
+      lastOwnUses[operand] = positions[&op];
     }
 }
 
 size_t ValueFamilies::lastUse(Value value) const { return lastUses.lookup(leader(value)); }
+
+bool ValueFamilies::isReadBetween(llvm::StringRef state, Operation *op, Operation *end) const {
+  auto known = reads.find(state);
+  if (known == reads.end())
+    return false;
+  const auto *next = llvm::upper_bound(known->second, position(op));
+  return next != known->second.end() && (!end || *next < position(end));
+}
 
 bool ValueFamilies::outlives(Value value, llvm::StringRef state, Operation *op) const {
   auto known = writes.find(state);

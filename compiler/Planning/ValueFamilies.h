@@ -24,6 +24,10 @@ public:
 
   // The position in the block of the last op that uses a member; 0 when there is none.
   size_t lastUse(mlir::Value value) const;
+  // The same of the value alone.
+  size_t lastOwnUse(mlir::Value value) const { return lastOwnUses.lookup(value); }
+  // Whether the state is read after `op` and before `end` (null: the block's end).
+  bool isReadBetween(llvm::StringRef state, mlir::Operation *op, mlir::Operation *end) const;
   size_t position(mlir::Operation *op) const { return positions.lookup(op); }
   bool related(mlir::Value a, mlir::Value b) const {
     return families.isEquivalent(a.getAsOpaquePointer(), b.getAsOpaquePointer());
@@ -39,8 +43,9 @@ private:
   llvm::EquivalenceClasses<void *> families;
   llvm::DenseMap<mlir::Operation *, size_t> positions;
   llvm::DenseMap<void *, size_t> lastUses;
+  llvm::DenseMap<mlir::Value, size_t> lastOwnUses;
   llvm::DenseMap<void *, bool> stateful;
-  llvm::StringMap<llvm::SmallVector<size_t>> writes; // positions, ascending
+  llvm::StringMap<llvm::SmallVector<size_t>> reads, writes; // positions, ascending
 };
 
 } // namespace cleave::plan

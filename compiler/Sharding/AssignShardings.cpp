@@ -44,11 +44,22 @@ static void annotateOps(mlir::ModuleOp module, const Propagation &shardings) {
   });
 }
 
+static mlir::DictionaryAttr withSharding(mlir::DictionaryAttr port, ShardingAttr sharding) {
+  mlir::NamedAttrList attributes(port);
+  attributes.set("cleave.sharding", sharding);
+  return attributes.getDictionary(sharding.getContext());
+}
+
+// All at once: every change of one port makes a new list of all.
 static void annotatePorts(mlir::func::FuncOp function, const Propagation &shardings) {
+  llvm::SmallVector<mlir::DictionaryAttr> arguments, results;
   for (mlir::BlockArgument argument : function.getArguments())
-    function.setArgAttr(argument.getArgNumber(), "cleave.sharding", shardings.getMade(argument));
+    arguments.push_back(
+        withSharding(function.getArgAttrDict(argument.getArgNumber()), shardings.getMade(argument)));
   for (mlir::OpOperand &result : function.getBody().front().getTerminator()->getOpOperands())
-    function.setResultAttr(result.getOperandNumber(), "cleave.sharding", shardings.getUsed(result));
+    results.push_back(withSharding(function.getResultAttrDict(result.getOperandNumber()), shardings.getUsed(result)));
+  function.setAllArgAttrs(arguments);
+  function.setAllResultAttrs(results);
 }
 
 namespace {

@@ -174,6 +174,7 @@ bool LoopSharding::canSplit(llvm::ArrayRef<Split> proposed) const {
 
 bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowReduction) {
   auto proposed = splits;
+  bool isNew = false; // of a concat's thousands of operands most propose what is there
   for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim) {
     Split split = {sharding.getDimBlocks(dim), sharding.getDimAxes(dim)};
     if (split.axes.empty())
@@ -181,8 +182,11 @@ bool LoopSharding::propose(unsigned index, ShardingAttr sharding, bool allowRedu
     int64_t loop = maps.empty() ? -1 : enter(factors[index][dim], split);
     if (!isSplittable(loop, split, allowReduction))
       return false;
+    isNew |= splits[loop].blocks != split.blocks || splits[loop].axes != split.axes;
     proposed[loop] = split;
   }
+  if (!isNew)
+    return true;
   if (!canSplit(proposed))
     return false;
   splits = std::move(proposed);

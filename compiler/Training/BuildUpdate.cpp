@@ -43,7 +43,7 @@ SmallVector<GroupConstants> resolveGroups(ModuleOp module, const OptimizerOption
 class UpdateBuilder {
 public:
   UpdateBuilder(ModuleOp module, OpBuilder &builder, const OptimizerRule &rule, ArrayRef<GroupConstants> groups)
-      : module(module), builder(builder), a(builder, module.getLoc()), rule(rule), groups(groups) {}
+      : module(module), symbols(module), builder(builder), a(builder, module.getLoc()), rule(rule), groups(groups) {}
 
   void build(ArrayRef<StateOp> gradientStates, LossAverage average) {
     Value lossSum = readScalar("scalar.loss_sum"), lossCount = readScalar("scalar.loss_count");
@@ -93,7 +93,7 @@ private:
   }
 
   void updateOne(StateOp gradientState, Value gradient) {
-    StateOp parameter = getParameterOf(module, gradientState);
+    StateOp parameter = getParameterOf(symbols, gradientState);
     Type stored = parameter.getTensorType().getElementType(), type = accumulationType(stored);
     StateOp master = stored == type ? parameter : addSlot(parameter, "master", type, parameter.getSegments());
     Value old = read(master);
@@ -121,10 +121,10 @@ private:
     if (forward)
       writes = llvm::to_vector(forward.getBody().front().getOps<WriteOp>());
     for (WriteOp write : writes) {
-      StateOp state = lookupState(module, write.getState());
+      auto state = symbols.lookup<StateOp>(write.getState());
       if (state.getRole() != Role::Buffer)
         continue;
-      StateOp before = addState(module, (state.getSymName() + ".before").str(), state.getTensorType(), Role::Buffer,
+      StateOp before = addState(symbols, (state.getSymName() + ".before").str(), state.getTensorType(), Role::Buffer,
                                 zeroedSegments(state.getSegments()), kBeforeSlot);
       OpBuilder atBegin = OpBuilder::atBlockBegin(&forward.getBody().front()), atWrite(write);
       Value old = readState(atBegin, write.getLoc(), state);
@@ -135,7 +135,7 @@ private:
 
   // An optimizer state of the parameter, in the type in which the optimizer computes.
   StateOp addSlot(StateOp parameter, StringRef slot, Type type, ArrayAttr segments) {
-    return addState(module, (parameter.getSymName() + "." + slot).str(), parameter.getTensorType().clone(type),
+    return addState(symbols, (parameter.getSymName() + "." + slot).str(), parameter.getTensorType().clone(type),
                     Role::Optimizer, retyped(segments, type), slot);
   }
 
@@ -182,6 +182,7 @@ private:
   }
 
   ModuleOp module;
+  SymbolTable symbols;
   OpBuilder &builder;
   Arithmetic a;
   const OptimizerRule &rule;
@@ -206,8 +207,9 @@ private:
     for (auto state : module.getOps<StateOp>())
       if (state.getRole() == Role::Gradient)
         gradients.push_back(state);
+    SymbolTable symbols(module);
     for (StateOp state : gradients)
-      if (!getParameterOf(module, state)) {
+      if (!getParameterOf(symbols, state)) {
         state.emitError("a gradient state is named after its parameter, NAME.grad; there is no state of that name");
         return signalPassFailure();
       }

@@ -188,7 +188,7 @@ private:
       if (gradientType && floatKind(element))
         element = gradientType;
       StateOp state =
-          addState(getOperation(), gradientName(parameter.getSymName()), parameter.getTensorType().clone(element),
+          addState(symbols, gradientName(parameter.getSymName()), parameter.getTensorType().clone(element),
                    Role::Gradient, retyped(zeroedSegments(parameter.getSegments()), element), "grad");
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointAfterValue(gradient);

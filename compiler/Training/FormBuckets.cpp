@@ -51,18 +51,18 @@ private:
 };
 
 // The bucket's state `name` for the states `members`, and their places in it.
-StateOp declareBucket(ModuleOp module, StringRef name, const Bucket &bucket, ArrayRef<StateOp> members,
+StateOp declareBucket(SymbolTable &symbols, StringRef name, const Bucket &bucket, ArrayRef<StateOp> members,
                       const ReadTypes &readTypes, Places &places) {
   SmallVector<Attribute> segments;
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
     StateOp state = member;
     SegmentAttr old = onlySegment(state);
-    segments.push_back(SegmentAttr::get(module.getContext(), old.getName(), old.getType(), offset, old.getGroup(),
+    segments.push_back(SegmentAttr::get(state.getContext(), old.getName(), old.getType(), offset, old.getGroup(),
                                         old.getInit(), old.getAliases()));
   }
   StateOp first = members.front();
   auto type = RankedTensorType::get({bucket.elements}, first.getTensorType().getElementType());
-  StateOp result = addState(module, name, type, first.getRole(), ArrayAttr::get(module.getContext(), segments),
+  StateOp result = addState(symbols, name, type, first.getRole(), ArrayAttr::get(first.getContext(), segments),
                             first.getSlot().value_or(""));
   result.setFrozen(first.getFrozen());
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
@@ -205,12 +205,12 @@ private:
         gradients, [&](StateOp gradient) { return symbols.lookup<StateOp>(parameterName(gradient)); });
     for (auto [index, bucket] : llvm::enumerate(form(trained, gradients))) {
       std::string name = "bucket" + std::to_string(index);
-      declare(name, bucket, trained);
-      declare(gradientName(name), bucket, gradients);
+      declare(symbols, name, bucket, trained);
+      declare(symbols, gradientName(name), bucket, gradients);
     }
     SmallVector<StateOp> frozen = splitParameters ? frozenParameters() : SmallVector<StateOp>();
     for (auto [index, bucket] : llvm::enumerate(form(frozen, frozen)))
-      declare("frozen" + std::to_string(index), bucket, frozen);
+      declare(symbols, "frozen" + std::to_string(index), bucket, frozen);
     for (auto function : module.getOps<func::FuncOp>())
       if (failed(FunctionPacker(function, places, sumsWhole).pack()))
         return signalPassFailure();
@@ -218,9 +218,9 @@ private:
       state.erase();
   }
 
-  void declare(const std::string &name, const Bucket &bucket, ArrayRef<StateOp> states) {
+  void declare(SymbolTable &symbols, const std::string &name, const Bucket &bucket, ArrayRef<StateOp> states) {
     SmallVector<StateOp> members = llvm::map_to_vector(bucket.members, [&](size_t index) { return states[index]; });
-    declareBucket(getOperation(), name, bucket, members, readTypes, places);
+    declareBucket(symbols, name, bucket, members, readTypes, places);
     llvm::append_range(packed, members);
   }
 

@@ -13,6 +13,8 @@ namespace {
 
 // A loss of more terms is taken apart no further: deep chains of additions are no sums of losses.
 constexpr unsigned kMostSplits = 64;
+// Nor is one that is more linear ops deep, or whose count is divided by a count that is divided by a count, and so on.
+constexpr unsigned kMostNodes = 2048, kMostCounts = 4;
 
 double elementsOf(Value value) { return static_cast<double>(tensorType(value).getNumElements()); }
 
@@ -40,8 +42,8 @@ void addSource(BlockArgument argument, Sources &sources) {
   (isSamples ? sources.samples : sources.others) = true;
 }
 
-void addSource(ReadOp read, Sources &sources) {
-  StateOp state = lookupState(read->getParentOfType<ModuleOp>(), read.getState());
+void addSource(ReadOp read, SymbolTableCollection &symbols, Sources &sources) {
+  auto state = symbols.lookupNearestSymbolFrom<StateOp>(read, read.getStateAttr());
   (state && state.getRole() == Role::Parameter ? sources.parameters : sources.others) = true;
 }
 
@@ -67,7 +69,8 @@ std::optional<LossTerms::LinearStep> LossTerms::stepBy(Value number, unsigned re
   if (!single)
     return std::nullopt;
   if (divides) {
-    step.countTerms = countOf(single, samples).terms;
+    if (counts < kMostCounts)
+      step.countTerms = countOf(single, samples, counts + 1).terms;
     if (!step.countTerms.empty()) {
       step.count = single;
       return step;
@@ -98,6 +101,7 @@ std::optional<LossTerms::LinearStep> LossTerms::getLinearStep(Operation *op) con
 
 Sources sourcesOf(Value value) {
   Sources sources;
+  SymbolTableCollection symbols;
   SmallVector<Value> stack = {value};
   llvm::DenseSet<Value> seen;
   while (!stack.empty()) {
@@ -110,7 +114,7 @@ Sources sourcesOf(Value value) {
     }
     Operation *op = current.getDefiningOp();
     if (auto read = dyn_cast<ReadOp>(op))
-      addSource(read, sources);
+      addSource(read, symbols, sources);
     sources.samples |= isa<RandomUniformOp>(op); // other numbers in every micro-batch
     llvm::append_range(stack, op->getOperands());
   }
@@ -203,13 +207,13 @@ static LossCount takeGuardsOff(Value value) {
   return count;
 }
 
-LossCount countOf(Value divisor, const SampleDependence &samples) {
+LossCount countOf(Value divisor, const SampleDependence &samples, unsigned counts) {
   Sources sources = sourcesOf(divisor);
   if (sources.parameters || (!sources.samples && sources.others))
     return {};
   // The divisor itself may be a sum in which a constant is one of the terms.
   for (LossCount &count : SmallVector<LossCount, 2>{{divisor, {}, {}}, takeGuardsOff(divisor)}) {
-    LossTerms terms(count.sum, samples);
+    LossTerms terms(count.sum, samples, counts);
     if (!llvm::all_of(terms.get(), [&](const LossTerm &term) {
           return term.addsUp && !term.count && term.ofSamples == sources.samples;
         }))
@@ -242,8 +246,9 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
   nodes.emplace_back();
   nodes[index].value = value;
   Operation *op = value.getDefiningOp();
-  std::optional<LinearStep> step = op ? getLinearStep(op) : std::nullopt;
-  if (op && isa<AddOp, SubOp>(op) && splits < kMostSplits) {
+  bool isLeaf = !op || nodes.size() > kMostNodes;
+  std::optional<LinearStep> step = isLeaf ? std::nullopt : getLinearStep(op);
+  if (!isLeaf && isa<AddOp, SubOp>(op) && splits < kMostSplits) {
     ++splits;
     for (unsigned operand : {0, 1}) {
       unsigned inner = visit(op->getOperand(operand), term);

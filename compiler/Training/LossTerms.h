@@ -66,11 +66,15 @@ struct LossCount {
   std::vector<LossTerm> terms;            // of the sum
 };
 
-LossCount countOf(mlir::Value divisor, const SampleDependence &samples);
+// `counts` is how many divisions by counts the divisor is in.
+LossCount countOf(mlir::Value divisor, const SampleDependence &samples, unsigned counts = 0);
 
 class LossTerms {
 public:
-  LossTerms(mlir::Value loss, const SampleDependence &samples) : samples(samples) { root = visit(loss, {}); }
+  // `counts` is how many divisions by counts this one is in.
+  LossTerms(mlir::Value loss, const SampleDependence &samples, unsigned counts = 0) : samples(samples), counts(counts) {
+    root = visit(loss, {});
+  }
 
   llvm::ArrayRef<LossTerm> get() const { return terms; }
 
@@ -104,7 +108,7 @@ private:
   const SampleDependence &samples;
   llvm::SmallVector<Node> nodes;
   llvm::SmallVector<LossTerm> terms;
-  unsigned root = 0, splits = 0;
+  unsigned root = 0, splits = 0, counts;
 };
 
 } // namespace cleave

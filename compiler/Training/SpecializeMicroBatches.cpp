@@ -30,9 +30,9 @@ void foldZero(Value zero) {
     zero.getDefiningOp()->erase();
 }
 
-void beginAtZero(ModuleOp module, func::FuncOp function) {
+void beginAtZero(const SymbolTable &symbols, func::FuncOp function) {
   for (ReadOp read : llvm::make_early_inc_range(function.getBody().front().getOps<ReadOp>())) {
-    if (!isAccumulator(lookupState(module, read.getState())))
+    if (!isAccumulator(symbols.lookup<StateOp>(read.getState())))
       continue;
     OpBuilder builder(read);
     Value zero = Arithmetic(builder, read.getLoc()).splat(tensorType(read.getResult()), 0);
@@ -43,9 +43,9 @@ void beginAtZero(ModuleOp module, func::FuncOp function) {
 }
 
 // What a step keeps of the time before it is written by its first micro-batch alone.
-void eraseFirstWrites(ModuleOp module, func::FuncOp function) {
+void eraseFirstWrites(const SymbolTable &symbols, func::FuncOp function) {
   for (WriteOp write : llvm::make_early_inc_range(function.getBody().front().getOps<WriteOp>()))
-    if (lookupState(module, write.getState()).getSlot() == kBeforeSlot)
+    if (symbols.lookup<StateOp>(write.getState()).getSlot() == kBeforeSlot)
       write.erase();
 }
 
@@ -60,15 +60,16 @@ private:
       module.emitError("a step has at least one micro-batch; got: ") << microBatches;
       return signalPassFailure();
     }
+    SymbolTable symbols(module); // of states: the functions that are added are not looked for
     for (StringRef name : {"c0.fwd", "c0.bwd"}) {
       func::FuncOp function = lookupFunction(module, name);
       if (!function) {
         module.emitError("expected a function @") << name << "; choose-residuals makes it";
         return signalPassFailure();
       }
-      beginAtZero(module, microBatches == 1 ? function : cloneFirst(function));
+      beginAtZero(symbols, microBatches == 1 ? function : cloneFirst(function));
       if (microBatches > 1)
-        eraseFirstWrites(module, function);
+        eraseFirstWrites(symbols, function);
     }
     Builder builder(&getContext());
     module->setAttr("cleave.level", builder.getStringAttr("step"));

@@ -1,5 +1,7 @@
 #include "compiler/Training/States.h"
 
+#include "dialects/Cleave/IR/StepFunctions.h"
+
 #include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
@@ -7,23 +9,25 @@ using namespace mlir;
 namespace cleave {
 
 StateOp lookupState(ModuleOp module, StringRef name) { return module.lookupSymbol<StateOp>(name); }
-func::FuncOp lookupFunction(ModuleOp module, StringRef name) { return module.lookupSymbol<func::FuncOp>(name); }
+func::FuncOp lookupFunction(ModuleOp module, StringRef name) { return findFunction(module, name); }
 
-StateOp addState(ModuleOp module, StringRef name, RankedTensorType type, Role role, ArrayAttr segments,
+StateOp addState(SymbolTable &symbols, StringRef name, RankedTensorType type, Role role, ArrayAttr segments,
                  StringRef slot) {
+  auto module = cast<ModuleOp>(symbols.getOp());
   OpBuilder builder(module.getContext());
-  builder.setInsertionPointToStart(module.getBody());
   // From the end: states stand before the few functions.
   auto states =
       llvm::make_filter_range(llvm::reverse(*module.getBody()), [](Operation &op) { return isa<StateOp>(op); });
-  if (states.begin() != states.end())
-    builder.setInsertionPointAfter(&*states.begin());
+  Block::iterator place =
+      states.begin() == states.end() ? module.getBody()->begin() : std::next(Block::iterator(*states.begin()));
   StringAttr slotAttr = slot.empty() ? StringAttr() : builder.getStringAttr(slot);
   std::string symbol = name.str();
-  while (module.lookupSymbol(symbol)) // a parameter of the model that is called `w.exp_avg`
+  while (symbols.lookup(symbol)) // a parameter of the model that is called `w.exp_avg`
     symbol += '_';
-  return StateOp::create(builder, module.getLoc(), builder.getStringAttr(symbol), TypeAttr::get(type),
-                         RoleAttr::get(module.getContext(), role), segments, slotAttr, ShardingAttr(), UnitAttr());
+  auto state = StateOp::create(builder, module.getLoc(), builder.getStringAttr(symbol), TypeAttr::get(type),
+                               RoleAttr::get(module.getContext(), role), segments, slotAttr, ShardingAttr(), UnitAttr());
+  symbols.insert(state, place);
+  return state;
 }
 
 StateOp getScalar(ModuleOp module, StringRef name, Type elementType) {
@@ -33,7 +37,8 @@ StateOp getScalar(ModuleOp module, StringRef name, Type elementType) {
   auto type = RankedTensorType::get({}, elementType);
   auto init = InitAttr::get(context, InitKind::Zeros, {}, {});
   auto segment = SegmentAttr::get(context, StringAttr::get(context, name), type, 0, 0, init, {});
-  return addState(module, name, type, Role::Scalar, ArrayAttr::get(context, {segment}));
+  SymbolTable symbols(module);
+  return addState(symbols, name, type, Role::Scalar, ArrayAttr::get(context, {segment}));
 }
 
 SegmentAttr onlySegment(StateOp state) { return cast<SegmentAttr>(state.getSegments()[0]); }
@@ -78,7 +83,9 @@ StringRef parameterName(StateOp gradient) {
   return name.consume_back(".grad") ? name : StringRef();
 }
 
-StateOp getParameterOf(ModuleOp module, StateOp gradient) { return lookupState(module, parameterName(gradient)); }
+StateOp getParameterOf(const SymbolTable &symbols, StateOp gradient) {
+  return symbols.lookup<StateOp>(parameterName(gradient));
+}
 
 bool areTransposed(RankedTensorType a, RankedTensorType b) {
   return a.getRank() == 2 && b.getRank() == 2 && a.getDimSize(0) == b.getDimSize(1) &&

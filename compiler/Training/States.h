@@ -8,11 +8,11 @@
 
 namespace cleave {
 
-// The state of that name, or null.
+// The state of that name, or null. It looks at all states: who asks for many has a mlir::SymbolTable.
 StateOp lookupState(mlir::ModuleOp module, llvm::StringRef name);
 
-// Declares a state behind the ones that are there.
-StateOp addState(mlir::ModuleOp module, llvm::StringRef name, mlir::RankedTensorType type, Role role,
+// Declares a state after the ones that are there.
+StateOp addState(mlir::SymbolTable &symbols, llvm::StringRef name, mlir::RankedTensorType type, Role role,
                  mlir::ArrayAttr segments, llvm::StringRef slot = "");
 
 // The scalar `name` (role scalar, zero at first), declared if it is missing.
@@ -44,7 +44,7 @@ std::string gradientName(llvm::StringRef parameter);
 // "w" for the state "w.grad"; empty for one that is no gradient by name.
 llvm::StringRef parameterName(StateOp gradient);
 // The parameter state that a gradient state belongs to.
-StateOp getParameterOf(mlir::ModuleOp module, StateOp gradient);
+StateOp getParameterOf(const mlir::SymbolTable &symbols, StateOp gradient);
 
 // Whether these are matrices of one element type and of each other's shape transposed: what --tie joins beside equals.
 bool areTransposed(mlir::RankedTensorType a, mlir::RankedTensorType b);

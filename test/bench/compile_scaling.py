@@ -120,7 +120,7 @@ def cpu_seconds(path, output, emit, options, limit):
     text = process.stderr.read().decode()
     _, status, usage = os.wait4(process.pid, 0)
     code = os.waitstatus_to_exitcode(status)
-    if code in (-24, -9) and usage.ru_utime + usage.ru_stime >= limit - 1:
+    if code in (-24, -9) and usage.ru_utime + usage.ru_stime >= limit - 3:
         return None
     if code:
         raise SystemExit(f"{' '.join(command)}: exit {code}: {text[-500:]}")

@@ -58,20 +58,26 @@ static DenseSet<Operation *> findCheapOps(Block &block) {
 // Gives every fusible reader of a cheap op its own copy; readers come first, so that chains are copied whole.
 static void cloneCheapOps(Block &block) {
   DenseSet<Operation *> cheap = findCheapOps(block);
+  DenseSet<Operation *> fusible; // a concat of thousands of values looks at all of them to tell
+  for (Operation &op : block)
+    if (isFusible(&op))
+      fusible.insert(&op);
   SmallVector<Operation *> ops = llvm::map_to_vector(block, [](Operation &op) { return &op; });
   for (Operation *op : llvm::reverse(ops)) {
     if (!cheap.contains(op))
       continue;
     llvm::SetVector<Operation *> readers;
     for (Operation *user : op->getUsers())
-      if (isFusible(user))
+      if (fusible.contains(user))
         readers.insert(user);
-    bool shared = readers.size() > 1 || llvm::any_of(op->getUsers(), [](Operation *user) { return !isFusible(user); });
+    bool shared =
+        readers.size() > 1 || llvm::any_of(op->getUsers(), [&](Operation *user) { return !fusible.contains(user); });
     if (!shared)
       continue;
     for (Operation *reader : readers) {
       OpBuilder builder(reader);
       Operation *clone = builder.clone(*op);
+      fusible.insert(clone);
       reader->replaceUsesOfWith(op->getResult(0), clone->getResult(0));
     }
     if (op->use_empty())

@@ -71,6 +71,8 @@ static bool differInNumbersOnly(llvm::StringRef a, llvm::StringRef b) {
 void cleave::onnx_import::noteDuplicates(const WeightMap &weights, llvm::ArrayRef<std::string> parameters,
                                          const llvm::StringSet<> &tables, std::vector<std::string> &notes) {
   std::map<std::pair<uint64_t, size_t>, std::vector<std::string>> seen; // (fingerprint, bytes) -> names
+  // Of thousands that begin alike a few tell what there is to tell.
+  constexpr size_t kMostCompared = 8;
   std::vector<std::string> pairs, tellings;
   for (const std::string &name : parameters) {
     const WeightTensor *tensor = weights.find(name);
@@ -94,7 +96,8 @@ void cleave::onnx_import::noteDuplicates(const WeightMap &weights, llvm::ArrayRe
                          "; if they are one tied weight, give --tie '" + pairs.back() + "'");
       break;
     }
-    others.push_back(name);
+    if (others.size() < kMostCompared)
+      others.push_back(name);
   }
   constexpr size_t kFew = 2;
   if (pairs.size() > kFew)

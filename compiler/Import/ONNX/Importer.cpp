@@ -11,6 +11,7 @@
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -55,7 +56,9 @@ static llvm::Error verifyModule(mlir::ModuleOp module) {
 }
 
 static void removeUnused(llvm::ArrayRef<std::string> names, WeightMap &weights, std::vector<std::string> &notes) {
-  weights.filter([&](llvm::StringRef name) { return !llvm::is_contained(names, name); });
+  llvm::StringSet<> unused;
+  unused.insert_range(names);
+  weights.filter([&](llvm::StringRef name) { return !unused.contains(name); });
   if (!names.empty())
     notes.push_back("initializers that nothing uses are left out: " + llvm::join(names, ", "));
 }

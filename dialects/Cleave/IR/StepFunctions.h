@@ -17,10 +17,19 @@ inline constexpr llvm::StringLiteral kBackwardOfAttr = "cleave.backward_of";
 
 inline bool isBackward(mlir::func::FuncOp function) { return function->hasAttr(kBackwardOfAttr); }
 
+// The module's function of this name; null where there is none. From the end: a few functions stand after the states,
+// of which a deep model has thousands.
+inline mlir::func::FuncOp findFunction(mlir::ModuleOp module, llvm::StringRef name) {
+  for (mlir::Operation &op : llvm::reverse(*module.getBody()))
+    if (auto function = llvm::dyn_cast<mlir::func::FuncOp>(op); function && function.getSymName() == name)
+      return function;
+  return nullptr;
+}
+
 // The function whose results are the residuals of `backward`; null where there is none.
 inline mlir::func::FuncOp forwardOf(mlir::func::FuncOp backward) {
   auto name = backward->getAttrOfType<mlir::FlatSymbolRefAttr>(kBackwardOfAttr);
-  return name ? backward->getParentOfType<mlir::ModuleOp>().lookupSymbol<mlir::func::FuncOp>(name) : nullptr;
+  return name ? findFunction(backward->getParentOfType<mlir::ModuleOp>(), name.getValue()) : nullptr;
 }
 
 inline void setForward(mlir::func::FuncOp backward, llvm::StringRef forward) {

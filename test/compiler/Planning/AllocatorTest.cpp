@@ -31,6 +31,28 @@ TEST(Allocator, TakesTheSmallestGapThatFits) {
   EXPECT_EQ(got.offsets[5], got.offsets[3]);
 }
 
+TEST(Allocator, KeepsVeryManyApartToo) {
+  // So many are placed in the order of time.
+  std::mt19937 random(7);
+  std::vector<AllocationRequest> requests;
+  for (size_t i = 0; i < 20000; ++i)
+    requests.push_back({1 + random() % 5000, 64, {i, i + random() % 20}});
+  Allocation got = allocate(requests);
+  uint64_t most = 0;
+  for (size_t a = 0; a < requests.size(); ++a) {
+    uint64_t live = requests[a].bytes;
+    EXPECT_EQ(got.offsets[a] % 64, 0u);
+    for (size_t b = a < 20 ? 0 : a - 20; b < a; ++b)
+      if (requests[a].span.overlaps(requests[b].span)) {
+        live += requests[b].bytes;
+        EXPECT_TRUE(got.offsets[a] + requests[a].bytes <= got.offsets[b] ||
+                    got.offsets[b] + requests[b].bytes <= got.offsets[a]);
+      }
+    most = std::max(most, live);
+  }
+  EXPECT_LE(got.peak, most * 2);
+}
+
 TEST(Allocator, NeverOverlapsInSpaceAndTime) {
   std::mt19937 random(7);
   std::vector<AllocationRequest> requests;
