@@ -1,15 +1,18 @@
 """How compile time grows: user CPU seconds of `cleave compile --emit plan` over the size of a model, and the exponent of each family.
+With --instructions it counts instructions instead (valgrind's callgrind, some fifty times slower): the same on every machine and run, but
+blind to caches.
 
 Families: deep networks of 250 to 4,000 layers (inference; training on one rank, dp=2, fsdp=2), and graphs of 1e3 to 1e5 inputs,
 initializers, outputs or nodes. Processor time is taken, not elapsed time, so that other work on the machine disturbs little. The exponent
 is the slope of a line through log(seconds above those of the smallest possible model) over log(size): 1 is linear; the aim is at most 1.1.
 
-compile_scaling.py [--only FAMILY] [--sizes N,N,...] [--emit KIND] [--limit SECONDS]
+compile_scaling.py [--only FAMILY] [--sizes N,N,...] [--emit KIND] [--limit SECONDS] [--instructions]
 """
 import argparse
 import math
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -127,6 +130,17 @@ def cpu_seconds(path, output, emit, options, limit):
     return usage.ru_utime
 
 
+def instructions(path, output, emit, options, limit):
+    """Billions of instructions of one compilation; none when it takes more than fifty times the limit."""
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "cleave", "compile", str(path), "-o", str(output), "--emit", emit,
+               "--budget", "64", *options]
+    try:
+        text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50 * limit).stderr
+    except subprocess.TimeoutExpired:
+        return None
+    return int(re.search(r"Collected : (\d+)", text).group(1)) / 1e9
+
+
 def exponent(points, floor):
     """The slope of log(seconds - floor) over log(size)."""
     logs = [(math.log(size), math.log(seconds - floor)) for size, seconds in points if seconds > floor * 1.2]
@@ -142,7 +156,9 @@ def main():
     parser.add_argument("--sizes", default="")
     parser.add_argument("--emit", default="plan")
     parser.add_argument("--limit", type=int, default=600)
+    parser.add_argument("--instructions", action="store_true")
     arguments = parser.parse_args()
+    measure, unit = (instructions, "billion instructions") if arguments.instructions else (cpu_seconds, "s")
     with tempfile.TemporaryDirectory() as folder:
         path, output = pathlib.Path(folder) / "m.onnx", pathlib.Path(folder) / "out"
         for name, (make, sizes, options) in FAMILIES.items():
@@ -150,16 +166,16 @@ def main():
                 continue
             sizes = [int(size) for size in arguments.sizes.split(",")] if arguments.sizes else sizes
             onnx.save(make(2), path)
-            floor, points = cpu_seconds(path, output, arguments.emit, options, arguments.limit), []
+            floor, points = measure(path, output, arguments.emit, options, arguments.limit), []
             for size in sizes:
                 onnx.save(make(size), path)
-                seconds = cpu_seconds(path, output, arguments.emit, options, arguments.limit)
+                seconds = measure(path, output, arguments.emit, options, arguments.limit)
                 if seconds is None:
-                    print(f"  {name} {size}: more than {arguments.limit} s", flush=True)
+                    print(f"  {name} {size}: beyond the limit", flush=True)
                     break
                 points.append((size, seconds))
             times = ", ".join(f"{size}: {seconds:.2f}" for size, seconds in points)
-            print(f"{name}: {times} s; exponent {exponent(points, floor):.2f}", flush=True)
+            print(f"{name}: {times} {unit}; exponent {exponent(points, floor):.2f}", flush=True)
 
 
 if __name__ == "__main__":
