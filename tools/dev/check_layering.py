@@ -13,6 +13,8 @@ FORBIDDEN = {
     "runtime": COMPILER_ONLY,
     "kernels": COMPILER_ONLY,
     "compiler/CostModel": ("mlir/", "compiler/Planning/Passes", "compiler/Training", "compiler/Sharding"),
+    "compiler/Pipeline": ("mlir/", "llvm/", "dialects/", "runtime/", "tools/", "compiler/CostModel", "compiler/Codegen", "compiler/Driver",
+                          "compiler/Import", "compiler/Planning", "compiler/Sharding", "compiler/Support", "compiler/Training"),
     "compiler/Import": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Training", "compiler/Sharding"),
     "compiler/Training": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Sharding", "compiler/Import"),
     "compiler/Sharding": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Training", "compiler/Import"),

@@ -1,0 +1,67 @@
+#include "compiler/Pipeline/Schedules.h"
+
+#include "compiler/Pipeline/Check.h"
+
+#include <climits>
+
+namespace cleave::pipeline {
+
+const std::vector<ScheduleKind> &scheduleKinds() {
+  static const std::vector<ScheduleKind> kinds = {
+      {"naive", "one micro-batch at a time: one rank is busy", 1, 1, makeNaive},
+      {"gpipe", "all forward passes, then all backward passes", 1, 1, makeGPipe},
+      {"1f1b", "forward and backward passes in turn, with few micro-batches alive", 1, 1, makeOneForwardOneBackward},
+      {"interleaved-1f1b", "1f1b with several chunks a rank: less idle time, more messages", 2, INT_MAX,
+       makeInterleaved},
+      {"zb-h1", "zero bubble: weight gradients fill idle time, with the memory of 1f1b", 1, 1, makeZeroBubbleH1},
+      {"zb-h2", "zero bubble: no idle time between steps, with twice the memory of 1f1b", 1, 1, makeZeroBubbleH2},
+      {"dualpipe-v", "two chunks a rank, down the ranks and up again", 2, 2, makeDualPipeV},
+  };
+  return kinds;
+}
+
+static std::string allNames() {
+  std::string names;
+  for (const ScheduleKind &kind : scheduleKinds())
+    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+  return names;
+}
+
+static std::optional<Problem> checkChunks(const ScheduleKind &kind, int chunksPerRank) {
+  if (chunksPerRank >= kind.leastChunks && chunksPerRank <= kind.mostChunks)
+    return std::nullopt;
+  std::string expected =
+      kind.mostChunks == INT_MAX ? "at least " + std::to_string(kind.leastChunks) : std::to_string(kind.leastChunks);
+  return Problem{"schedule " + std::string(kind.name) + " needs " + expected + " chunks a rank, got " +
+                 std::to_string(chunksPerRank) +
+                 (kind.leastChunks > chunksPerRank
+                      ? ": ask for more chunks, or use 1f1b, which needs 1"
+                      : ": ask for fewer, or use interleaved-1f1b, which takes any number from 2 on")};
+}
+
+Result<Schedule> makeSchedule(const std::string &name, ScheduleRequest request) {
+  for (const ScheduleKind &kind : scheduleKinds()) {
+    if (name != kind.name)
+      continue;
+    if (request.ranks < 1 || request.microBatches < 1 || request.chunksPerRank < 0)
+      return Problem{"schedule " + name + " needs at least one rank and one micro-batch, got " +
+                     std::to_string(request.ranks) + " ranks, " + std::to_string(request.microBatches) +
+                     " micro-batches and " + std::to_string(request.chunksPerRank) + " chunks a rank"};
+    if (request.chunksPerRank == 0)
+      request.chunksPerRank = kind.leastChunks;
+    if (std::optional<Problem> problem = checkChunks(kind, request.chunksPerRank))
+      return *problem;
+    Result<Schedule> schedule = kind.make(request);
+    if (!schedule)
+      return schedule;
+    schedule->name = name;
+    for (std::vector<Task> &tasks : schedule->ranks)
+      tasks.push_back(Task::update());
+    if (auto found = checkSchedule(*schedule, ChunkGraph::chain(schedule->numChunks())))
+      return Problem{"internal error: schedule " + name + " breaks its own rules: " + found->problem.message};
+    return schedule;
+  }
+  return Problem{"there is no schedule '" + name + "': use one of " + allNames() + ", or a file"};
+}
+
+} // namespace cleave::pipeline

@@ -1,0 +1,57 @@
+// The schedules that Cleave knows, one small file each. p ranks, m micro-batches, v chunks a rank; F, B, W are the
+// costs of a forward pass, of the gradient of the inputs, and of that of the weights. Frames: micro-batches whose
+// residuals a rank keeps at most. Idle: time that a rank waits in a step.
+//
+//   name              chunks  idle of a rank       frames              needs
+//   naive             1       (p-1) m (F+B+W)      1                              Naive.cpp
+//   gpipe             1       (p-1)(F+B+W)         m                              GPipe.cpp
+//   1f1b              1       (p-1)(F+B+W)         min(m, p - rank)               OneForwardOneBackward.cpp
+//   interleaved-1f1b  v >= 2  (p-1)(F+B+W)/v       (v+1)p - 1 of 1/v  p divides m Interleaved.cpp
+//   zb-h1             1       (p-1)(F+B-W)         p                              ZeroBubble.cpp
+//   zb-h2             1       (p-1)(F+B-2W)        2p - 1                         ZeroBubble.cpp
+//   dualpipe-v        2       see Formulas.h       2p + 1 of 1/2      m >= 2p     DualPipeV.cpp
+//
+// Narayanan et al. 2019, 2021 (1F1B, interleaved); Huang et al. 2019 (GPipe); Qi et al. 2024, arXiv 2401.10241 (zero
+// bubble); DeepSeek-AI 2024, arXiv 2412.19437, and its form cut in half (DualPipeV).
+// All of them place chunk c on rank c mod p, but for dualpipe-v (placeAsV). A user's own comes from a file
+// (ScheduleFile.h).
+#ifndef CLEAVE_COMPILER_PIPELINE_SCHEDULES_H
+#define CLEAVE_COMPILER_PIPELINE_SCHEDULES_H
+
+#include "compiler/Pipeline/Result.h"
+#include "compiler/Pipeline/Schedule.h"
+#include "compiler/Pipeline/Simulate.h"
+
+namespace cleave::pipeline {
+
+struct ScheduleRequest {
+  int ranks = 1;
+  int microBatches = 1;
+  int chunksPerRank = 0; // 0: the least that the schedule can do with
+  Costs costs;           // zb-h1 and zb-h2 choose by them
+};
+
+struct ScheduleKind {
+  const char *name;
+  const char *summary;
+  int leastChunks, mostChunks; // a rank
+  Result<Schedule> (*make)(const ScheduleRequest &);
+};
+
+const std::vector<ScheduleKind> &scheduleKinds();
+
+// Errors say what would work. A schedule that is returned has passed checkSchedule for the chain of chunks.
+Result<Schedule> makeSchedule(const std::string &name, ScheduleRequest request);
+
+// The kinds, with a request that fits their number of chunks; called by makeSchedule.
+Result<Schedule> makeNaive(const ScheduleRequest &request);
+Result<Schedule> makeGPipe(const ScheduleRequest &request);
+Result<Schedule> makeOneForwardOneBackward(const ScheduleRequest &request);
+Result<Schedule> makeInterleaved(const ScheduleRequest &request);
+Result<Schedule> makeZeroBubbleH1(const ScheduleRequest &request);
+Result<Schedule> makeZeroBubbleH2(const ScheduleRequest &request);
+Result<Schedule> makeDualPipeV(const ScheduleRequest &request);
+
+} // namespace cleave::pipeline
+
+#endif
