@@ -72,23 +72,27 @@ private:
   // Of all ranks' gradients, before anything is updated: a step with an infinite or undefined one changes no state.
   bool isScaled() { return lookupState(module, "scalar.loss_scale") != nullptr; }
 
-  // The 2-norm of all gradients together, after the division by `count`.
+  // The 2-norm of all gradients together, after the division by `count`. In f64: the square of an f32 element of 2e19
+  // is infinite in f32, and that norm would be infinite of gradients that are not.
   Value buildNorm(ArrayRef<Value> gradients, Value count) {
     Value squares;
     for (Value gradient : gradients) {
-      Value term = a.sum(a.mul(gradient, gradient));
-      squares = squares ? a.add(squares, a.cast(term, tensorType(squares).getElementType())) : term;
+      Value wide = a.cast(gradient, builder.getF64Type());
+      Value term = a.sum(a.mul(wide, wide));
+      squares = squares ? a.add(squares, term) : term;
     }
     Value norm = a.sqrt(squares);
     return count ? a.div(norm, a.spread(count, norm)) : norm;
   }
 
   // What every gradient is multiplied by: 1 / count, and torch.nn.utils.clip_grad_norm_'s
-  // min(1, clip_norm / (norm + 1e-6)); a clip_norm of +inf gives 1.
+  // min(1, clip_norm / (norm + 1e-6)). A clip_norm of +inf asks for no clipping: then the norm is reported and nothing
+  // else. In particular one gradient that is infinite or NaN makes no other gradient NaN.
   Value buildFactor(Value norm, Value count) {
     Value limit = a.spread(readScalar("scalar.clip_norm", builder.getF32Type()), norm);
-    Value one = a.splat(tensorType(norm), 1);
+    Value one = a.splat(tensorType(norm), 1), unlimited = a.splat(tensorType(norm), INFINITY);
     Value clip = a.min(a.div(limit, a.shift(norm, 1e-6)), one);
+    clip = a.select(a.compare(Predicate::Lt, limit, unlimited), clip, one);
     return count ? a.div(clip, a.spread(count, clip)) : clip;
   }
 

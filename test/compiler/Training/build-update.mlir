@@ -12,14 +12,21 @@ cleave.state @v.grad : tensor<3xf32> {role = #cleave.role<gradient>, slot = "gra
 // CHECK-LABEL: func @update
 // CHECK: %[[COUNT:.*]] = cleave.read @scalar.loss_count
 // CHECK: %[[G:.*]] = cleave.read @v.grad
-// CHECK: %[[SQ:.*]] = cleave.mul %[[G]], %[[G]]
+// The squares of f32 gradients are summed in f64, where they do not overflow.
+// CHECK: %[[WIDE:.*]] = cleave.cast %[[G]] : tensor<3xf32> -> tensor<3xf64>
+// CHECK: %[[SQ:.*]] = cleave.mul %[[WIDE]], %[[WIDE]]
 // CHECK: cleave.reduce sum %[[SQ]], [0]
-// CHECK: %[[NORM:.*]] = cleave.div %{{.*}}, %[[COUNT]]
+// CHECK: %[[DIVISOR:.*]] = cleave.cast %[[COUNT]] : tensor<f32> -> tensor<f64>
+// CHECK: %[[NORM:.*]] = cleave.div %{{.*}}, %[[DIVISOR]]
+// A limit of infinity leaves gradients as they are, whatever the norm is.
 // CHECK: cleave.read @scalar.clip_norm
 // CHECK: cleave.min
+// CHECK: %[[CLIPS:.*]] = cleave.compare lt
+// CHECK: cleave.select %[[CLIPS]]
 // CHECK-DAG: cleave.write %{{.*}}, @v :
 // CHECK-DAG: cleave.write %{{.*}}, @v.momentum_buffer
-// CHECK-DAG: cleave.write %[[NORM]], @scalar.grad_norm
+// CHECK-DAG: %[[REPORTED:.*]] = cleave.cast %[[NORM]] : tensor<f64> -> tensor<f32>
+// CHECK-DAG: cleave.write %[[REPORTED]], @scalar.grad_norm
 // CHECK-DAG: cleave.write %{{.*}}, @scalar.loss :
 
 // With rank averages the gradients are means already: the count divides the reported loss alone.

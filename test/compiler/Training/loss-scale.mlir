@@ -42,8 +42,12 @@
 // FIXED: cleave.write %{{.*}}, @scalar.skipped
 // FIXED-NOT: cleave.write %{{.*}}, @scalar.loss_scale
 
+// Nothing is chosen but whether gradients are clipped.
 // NONE-NOT: scalar.loss_scale
 // NONE-NOT: cleave.select
+// NONE: cleave.select {{.*}} : tensor<i1>, tensor<f64>
+// NONE-NOT: cleave.select
+// NONE-NOT: scalar.loss_scale
 
 // BF16: cleave.state @w.grad : tensor<3x2xbf16>
 // BF16-NOT: scalar.loss_scale

@@ -24,10 +24,10 @@ def expected(plan, strategy, buckets, running):
     scattered, gathered, updated = TABLE[strategy]
     gradient, parameter = plan["state_whole"]["gradient"], plan["state_whole"]["parameter"]
     ranks = dp * fsdp
-    # The loss's sum and count, one element a rank each; of split gradients the squares, too.
+    # The loss's sum and count, one element a rank each; of split gradients the squares, too, in float64.
     count, sent = 2, 2 * 2 * (ranks - 1) * 4
     if scattered is not None:
-        count, sent = count + 1, sent + 2 * (fsdp - 1) * 4
+        count, sent = count + 1, sent + 2 * (fsdp - 1) * 8
     if dp > 1:
         count, sent = count + buckets, sent + 2 * (dp - 1) * (gradient // fsdp) // dp
     if running:

@@ -4,7 +4,7 @@
 
 N ranks, P bytes of parameters, G of gradients (both padded to N). The server alone has optimizer state. Gradients are reduced to it: it
 sends (N-1)/N G, each worker G. Parameters are broadcast: the server sends 2 (N-1)/N P, each worker (N-2)/N P. Scalars are padded to
-one element a rank: the loss's sum and count are all-reduced, the gradients' norm is broadcast.
+one element a rank: the loss's sum and count are all-reduced in float32, the gradients' norm is broadcast in float64.
 """
 import json
 import pathlib
@@ -44,8 +44,8 @@ def main():
     expect("optimizer state of the server", server["state"]["optimizer"], 2 * parameters)
     expect("optimizer state of a worker", worker["state"].get("optimizer", 0), 0)
 
-    scalar = 4 * n
-    reduced, loss = step_of(server)["sent_bytes_by_collective"], 2 * (2 * (n - 1) * scalar // n)
+    scalar = 8 * n
+    reduced, loss = step_of(server)["sent_bytes_by_collective"], 2 * (2 * (n - 1) * 4 * n // n)
     expect("the server", reduced, {"reduce": (n - 1) * gradients // n, "broadcast": 2 * (n - 1) * (parameters + scalar) // n,
                                    "all_reduce": loss})
     expect("a worker", step_of(worker)["sent_bytes_by_collective"],
