@@ -154,7 +154,11 @@ private:
     const fb::Kernel &kernel = *plan_.kernels()->Get(index);
     bound->name = view.note().empty() ? kernel.name()->c_str() : view.note().data();
     bool generated = kernel.kind() == fb::KernelKind::generated;
-    LaunchRequest request{kernel, generated && request_.kernels ? request_.kernels[index] : nullptr, {}, view.stream()};
+    LaunchRequest request{kernel,
+                          generated && request_.kernels ? request_.kernels[index] : nullptr,
+                          {},
+                          view.stream(),
+                          generated && request_.deviceKernels ? request_.deviceKernels + index : nullptr};
     for (size_t i = 0; i < view.bufferCount(); ++i)
       request.operands.push_back(address(view.buffer(i)));
     return request_.device.launch(request, &bound->action);

@@ -59,6 +59,7 @@ struct BindRequest {
   Device &device;
   TraceSink *trace; // may be null
   int rank;
+  const cleave_device_kernel *deviceKernels = nullptr; // of a device image
 };
 
 Status bindPlan(const BindRequest &request, BoundPlan *result);

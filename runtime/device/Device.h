@@ -44,9 +44,10 @@ using ActionPtr = std::unique_ptr<Action>;
 
 struct LaunchRequest {
   const fb::Kernel &kernel;
-  cleave_kernel_fn function; // of a generated kernel; null otherwise
+  cleave_kernel_fn function; // of a generated kernel on a host; null otherwise
   std::vector<Address> operands;
   unsigned stream;
+  const cleave_device_kernel *device = nullptr; // of a generated kernel on another device
 };
 
 struct CollectiveRequest {
@@ -75,6 +76,14 @@ public:
   virtual Status enterThread(unsigned thread) = 0;
   virtual void leaveThread(unsigned thread) = 0;
 
+  // Whether the host may touch the device's memory. Where not, Rank keeps images of what the host reads and writes, and
+  // moves bytes between both. Copies are in order with the actions of a run; synchronize() waits for all of them, and
+  // tells what kernels found wrong.
+  virtual bool sharesMemory() const { return true; }
+  virtual Status upload(std::byte *target, const std::byte *source, size_t bytes);
+  virtual Status download(std::byte *target, const std::byte *source, size_t bytes);
+  virtual Status synchronize() { return Status::ok(); }
+
   virtual Status launch(const LaunchRequest &request, ActionPtr *action) = 0;
   virtual Status copy(unsigned stream, Address target, Address source, ActionPtr *action) = 0;
   virtual Status fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) = 0;
@@ -85,11 +94,17 @@ public:
   virtual Status wait(unsigned stream, unsigned event, ActionPtr *action) = 0;
 };
 
+// Runs a collective over memory of the host.
+Status runRing(const CollectiveRequest &request, unsigned channel, const RingData &ring);
+
 struct DeviceOptions {
   int threads = 1;        // compute threads of the rank
   int plannedThreads = 1; // those that scratch was planned for
   // Set when any thread of the rank has failed: waits return then.
   const std::atomic<bool> *failed = nullptr;
+  int rank = 0;
+  uint64_t deviceBytes = 0;    // that the plan's regions take of the device's memory
+  const void *image = nullptr; // cleave_model.device_image
 };
 
 // Makes the device of Plan.target ("host:avx512" -> host).

@@ -3,6 +3,7 @@
 #include "runtime/comm/Communicator.h"
 #include "runtime/device/BoundPlan.h"
 #include "runtime/device/Executor.h"
+#include "runtime/device/RankImages.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Opcode.h"
@@ -32,6 +33,7 @@ struct Rank::Impl {
   std::atomic<bool> failed{false};
   std::unique_ptr<Device> device;
   BoundPlan bound;
+  RankImages images;
   std::unique_ptr<Executor> executor; // last: its thread uses all of the above
 };
 
@@ -86,10 +88,22 @@ Status Rank::create(const fb::Plan &all, const cleave_kernel_fn *kernels, const 
   deviceOptions.threads = options.threads;
   deviceOptions.plannedThreads = plan.threads() ? static_cast<int>(plan.threads()) : 1;
   deviceOptions.failed = &impl->failed;
+  deviceOptions.rank = options.rank;
+  deviceOptions.image = options.deviceImage;
+  for (size_t i = 0; i < lengthOf(plan.regions()); ++i)
+    if (const fb::Region &region = *plan.regions()->Get(i); region.space() == fb::Space::device)
+      deviceOptions.deviceBytes += region.bytes() * region.frames();
   CLEAVE_TRY(createDevice(std::string(textOf(plan.target())), deviceOptions, &impl->device));
-  BindRequest request{
-      plan, kernels ? kernels + firstKernel(all, plan) : nullptr, comm, *impl->device, options.trace, options.rank};
+  size_t first = firstKernel(all, plan);
+  BindRequest request{plan,
+                      kernels ? kernels + first : nullptr,
+                      comm,
+                      *impl->device,
+                      options.trace,
+                      options.rank,
+                      options.deviceKernels ? options.deviceKernels + first : nullptr};
   CLEAVE_TRY(bindPlan(request, &impl->bound));
+  CLEAVE_TRY(impl->images.make(plan, impl->bound, *impl->device));
   impl->executor = std::make_unique<Executor>(plan, impl->bound, *impl->device, comm, options.trace, impl->failed);
   result->impl_ = std::move(impl);
   return Status::ok();
@@ -101,9 +115,27 @@ Status Rank::run(const fb::Program &any) {
     return internal("no rank of this kind has a program '" + any.name()->str() + "'");
   const fb::Program &program = *own;
   for (size_t i = 0; i < lengthOf(impl_->plan.programs()); ++i)
-    if (impl_->plan.programs()->Get(i) == &program)
-      return impl_->executor->run(static_cast<unsigned>(i));
+    if (impl_->plan.programs()->Get(i) == &program) {
+      CLEAVE_TRY(impl_->images.beforeRun(program));
+      CLEAVE_TRY(impl_->executor->run(static_cast<unsigned>(i)));
+      return impl_->images.afterRun(program);
+    }
   return internal("the program '" + program.name()->str() + "' is not of this rank's plan");
+}
+
+Status Rank::push(Bytes image) { return impl_->images.push(image); }
+Status Rank::pull(Bytes image) { return impl_->images.pull(image); }
+
+Status Rank::pushStates() {
+  for (size_t i = 0; i < lengthOf(impl_->plan.states()); ++i)
+    CLEAVE_TRY(push(stateBytes(*impl_->plan.states()->Get(i))));
+  return Status::ok();
+}
+
+Status Rank::pullStates() {
+  for (size_t i = 0; i < lengthOf(impl_->plan.states()); ++i)
+    CLEAVE_TRY(pull(stateBytes(*impl_->plan.states()->Get(i))));
+  return Status::ok();
 }
 
 Bytes Rank::portBytes(const fb::Port &any, unsigned frame) const {
@@ -111,11 +143,11 @@ Bytes Rank::portBytes(const fb::Port &any, unsigned frame) const {
   size_t bytes = dtypeSize(port.dtype());
   for (size_t i = 0; i < lengthOf(port.shape()); ++i)
     bytes *= static_cast<size_t>(port.shape()->Get(i));
-  return {impl_->bound.regions[port.region()].at(frame) + port.offset(), bytes};
+  return {impl_->images.region(port.region()).at(frame) + port.offset(), bytes};
 }
 
 Bytes Rank::regionBytes(unsigned region) const {
-  const Address &address = impl_->bound.regions[region];
+  const Address &address = impl_->images.region(region);
   return {address.base, address.bytes};
 }
 
@@ -124,7 +156,7 @@ Bytes Rank::stateBytes(const fb::State &any) const {
   if (!own)
     return {};
   const fb::State &state = *own;
-  return {impl_->bound.regions[state.region()].base + state.offset(), stateShardBytes(impl_->plan, state)};
+  return {impl_->images.region(state.region()).base + state.offset(), stateShardBytes(impl_->plan, state)};
 }
 
 Rank::Range Rank::stateRange(const fb::State &state) const {

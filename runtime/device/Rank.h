@@ -35,6 +35,9 @@ struct RankOptions {
   int rank = 0;    // of `Communicator::size()`
   int threads = 1; // compute threads of this rank; progress threads come on top
   TraceSink *trace = nullptr;
+  // Code for a device, where the plan's target is not the host (cleave_model); null otherwise.
+  const void *deviceImage = nullptr;
+  const cleave_device_kernel *deviceKernels = nullptr;
 };
 
 // What was really used, beside what the plan predicted.
@@ -58,6 +61,16 @@ public:
 
   // Runs one entry program to its end.
   Status run(const fb::Program &program);
+
+  // The host reads and writes ports and states in *images*: where the device's memory is the host's, they are that
+  // memory itself, and the two functions do nothing. Elsewhere run() brings ports and scalars to the device before a
+  // program and back after it; all else is brought by these. The bytes are those of one image, as the functions below
+  // give them.
+  Status push(Bytes image);
+  Status pull(Bytes image);
+  // All states.
+  Status pushStates();
+  Status pullStates();
 
   // Programs, ports and states may be those of any kind of the plan: this rank's of that name are meant.
   // The bytes of an input or output for micro-batch `frame`.

@@ -48,6 +48,15 @@ Status snapshotStates(const RankStates &live, const Rank &rank, const fb::Progra
   return Status::ok();
 }
 
+// Where the copy lies on a device, it is read from its image.
+static Status pullSnapshot(Rank &rank) {
+  const fb::Plan &plan = rank.plan();
+  for (unsigned i = 0; i < lengthOf(plan.regions()); ++i)
+    if (plan.regions()->Get(i)->kind() == fb::RegionKind::snapshot)
+      CLEAVE_TRY(rank.pull(rank.regionBytes(i)));
+  return Status::ok();
+}
+
 CheckpointSaver::~CheckpointSaver() {
   if (thread_.joinable())
     thread_.join();
@@ -71,11 +80,13 @@ Status CheckpointSaver::save(SaveRequest request) {
   CLEAVE_TRY(finish());
   request_ = std::move(request);
   if (!snapshot_) {
+    CLEAVE_TRY(session_->forEach([](unsigned, Rank &rank) { return rank.pullStates(); }));
     CLEAVE_TRY(writeCheckpoint(*session_, states_, request_));
     saved_.push_back(CheckpointSave(request_.directory, request_.position.step).path());
     return Status::ok();
   }
   CLEAVE_TRY(session_->run(*snapshot_));
+  CLEAVE_TRY(session_->forEach([](unsigned, Rank &rank) { return pullSnapshot(rank); }));
   done_ = false;
   thread_ = std::thread([this] {
     status_ = written(*session_, states_, request_);

@@ -73,6 +73,8 @@ Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRa
     options.rank = static_cast<int>(worldRank(index));
     options.threads = static_cast<int>(threadsOf(threadsPerRank));
     options.trace = trace.get();
+    options.deviceImage = model.device_image;
+    options.deviceKernels = model.device_kernels;
     CLEAVE_TRY(Rank::create(*plan, model.kernels, options, communicator(index), &ranks[index]));
     states[index] = viewStates(ranks[index]);
     return Status::ok();
@@ -212,6 +214,7 @@ Status Session::run(const fb::Program &program) {
 }
 
 Status Session::finishLoading() {
+  CLEAVE_TRY(forEach([](unsigned, Rank &rank) { return rank.pushStates(); }));
   const fb::Program *init = findProgram(plan(), "init");
   return init ? run(*init) : Status::ok();
 }

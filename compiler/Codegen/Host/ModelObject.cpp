@@ -1,6 +1,6 @@
 #include "compiler/Codegen/Host/ModelObject.h"
 
-#include "compiler/Codegen/Host/LowerToLLVM.h"
+#include "compiler/Codegen/Host/MachineCode.h"
 #include "runtime/include/cleave/model.h"
 
 #include "llvm/IR/Constants.h"
@@ -32,6 +32,7 @@ private:
   }
   Constant *kernelTable(llvm::ArrayRef<std::string> symbols);
   Constant *factsTable(llvm::ArrayRef<uint64_t> facts);
+  Constant *deviceTable(llvm::ArrayRef<ModelObject::Kernel> kernels);
 
   llvm::Module &module;
   llvm::LLVMContext &context;
@@ -74,6 +75,19 @@ Constant *ObjectBuilder::factsTable(llvm::ArrayRef<uint64_t> facts) {
   return table;
 }
 
+Constant *ObjectBuilder::deviceTable(llvm::ArrayRef<ModelObject::Kernel> kernels) {
+  if (kernels.empty())
+    return null();
+  llvm::SmallVector<Constant *> entries;
+  for (const ModelObject::Kernel &kernel : kernels) {
+    Constant *fields[] = {kernel.symbol.empty() ? null() : text(kernel.symbol, "device_symbol"),
+                          llvm::ConstantInt::get(size, kernel.blocks), llvm::ConstantInt::get(size, kernel.blockSize)};
+    entries.push_back(llvm::ConstantStruct::getAnon(fields));
+  }
+  auto *array = llvm::ConstantArray::get(llvm::ArrayType::get(entries.front()->getType(), entries.size()), entries);
+  return define(array, "device_kernels", GlobalVariable::PrivateLinkage);
+}
+
 void ObjectBuilder::build(const ModelObject &model) {
   auto number = [&](size_t value) { return llvm::ConstantInt::get(size, value); };
   Constant *fields[] = {
@@ -87,6 +101,9 @@ void ObjectBuilder::build(const ModelObject &model) {
       bytes(model.weights, "weights"),
       number(model.weights.size()),
       model.weightsFile.empty() ? null() : text(model.weightsFile, "weights_file"),
+      model.image.empty() ? null() : text(model.image, "device_image"), // PTX is read up to its NUL
+      number(model.image.size()),
+      deviceTable(model.device),
   };
   GlobalVariable *object =
       define(llvm::ConstantStruct::getAnon(fields), "cleave_model_" + model.name, GlobalVariable::ExternalLinkage);

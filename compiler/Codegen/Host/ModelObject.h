@@ -21,10 +21,18 @@ inline constexpr const char *planSection = "cleave_plan";
 inline constexpr const char *factsSection = "cleave_facts";
 
 struct ModelObject {
+  // Of the device image (model.h, cleave_device_kernel); without a symbol where it is not generated.
+  struct Kernel {
+    std::string symbol;
+    uint32_t blockSize = 0;
+    uint64_t blocks = 0;
+  };
   std::string name; // cleave_model_<name>: a C identifier
   llvm::StringRef plan;
   std::vector<std::string> kernels; // symbols in the order of Plan.kernels; empty where a kernel is not generated
   std::vector<uint64_t> facts;      // rt::KernelFacts::hash() of each, 0 where it is not generated
+  std::string image;                // code for a device, or empty where kernels are the host's
+  std::vector<Kernel> device;       // in the order of Plan.kernels; empty without an image
   llvm::StringRef weights;          // a safetensors image, or empty
   std::string weightsFile;          // where it lies beside the executable, or empty
   bool isMain = false;              // defines cleave_main_model too

@@ -121,20 +121,7 @@ public:
       return Status::ok();
     RingData ring{request_.data.at(frame), request_.staging.at(frame), request_.count, request_.dtype,
                   request_.reduction};
-    switch (request_.opcode) {
-    case Opcode::AllReduce:
-      return ringAllReduce(request_.comm, request_.group, channel_, ring);
-    case Opcode::ReduceScatter:
-      return ringReduceScatter(request_.comm, request_.group, channel_, ring);
-    case Opcode::AllGather:
-      return ringAllGather(request_.comm, request_.group, channel_, ring);
-    case Opcode::Reduce:
-      return ringReduce(request_.comm, request_.group, channel_, ring, request_.root);
-    case Opcode::Broadcast:
-      return ringBroadcast(request_.comm, request_.group, channel_, ring, request_.root);
-    default:
-      return internal("not a collective");
-    }
+    return runRing(request_, channel_, ring);
   }
 
 private:

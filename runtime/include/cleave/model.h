@@ -13,11 +13,19 @@
 extern "C" {
 #endif
 
-#define CLEAVE_MODEL_ABI 2
+#define CLEAVE_MODEL_ABI 3
 
 /* A generated kernel. `buffers` are the launch's buffers in plan order; iterations [begin, end) of the outermost
  * loop are run, so that any split of [0, extent) over threads computes the same bits. */
 typedef void (*cleave_kernel_fn)(void *const *buffers, int64_t begin, int64_t end);
+
+/* A generated kernel of a device image. Its parameters are the launch's buffers in plan order, one pointer each. A
+ * launch of any number of blocks computes the same bits: block b does the work of blocks b, b + number, ... */
+typedef struct cleave_device_kernel {
+  const char *symbol;  /* NULL where the kernel of the plan is not `generated` */
+  uint64_t blocks;     /* that have work */
+  uint64_t block_size; /* threads of each: no other number will do */
+} cleave_device_kernel;
 
 typedef struct cleave_model {
   uint32_t abi; /* CLEAVE_MODEL_ABI */
@@ -27,9 +35,13 @@ typedef struct cleave_model {
   const cleave_kernel_fn *kernels; /* one per entry of Plan.kernels, of all kinds; NULL where it is not `generated` */
   const uint64_t *kernel_facts;    /* for each of them what the plan may say of its code: Kernel.facts, else 0 */
   size_t kernel_count;
-  const void *weights;             /* a safetensors image, 64-byte aligned; NULL when they lie beside the executable */
+  const void *weights; /* a safetensors image, 64-byte aligned; NULL when they lie beside the executable */
   size_t weights_size;
   const char *weights_file; /* "NAME.weights/model.safetensors", relative to the executable; NULL when embedded */
+  /* Code for a device, where the plan's target is not the host: then `kernels` holds NULLs. PTX text, ended by NUL. */
+  const void *device_image;
+  size_t device_image_size;                   /* without the NUL */
+  const cleave_device_kernel *device_kernels; /* one per entry of Plan.kernels */
 } cleave_model;
 
 #ifdef __cplusplus

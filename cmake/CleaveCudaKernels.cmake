@@ -1,0 +1,20 @@
+# The hand-written CUDA kernels as PTX text in the runtime. Without a CUDA compiler the text is empty, the runtime and the
+# compiler build as ever, and what needs these kernels says so.
+find_program(CLEAVE_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATH_SUFFIXES bin PATHS /usr/local/cuda/bin
+             DOC "CUDA compiler for the kernels in kernels/*/cuda; none: they are left out")
+
+function(cleave_embed_cuda_kernels source output)
+  set(ptx ${CMAKE_CURRENT_BINARY_DIR}/Kernels.ptx)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake)
+  if(CLEAVE_NVCC)
+    message(STATUS "CUDA kernels: compiled by ${CLEAVE_NVCC}")
+    add_custom_command(OUTPUT ${ptx}
+      COMMAND ${CLEAVE_NVCC} -std=c++17 -ptx -arch=compute_80 -I${CMAKE_SOURCE_DIR} -MD -MF ${ptx}.d -o ${ptx} ${source}
+      DEPENDS ${source} DEPFILE ${ptx}.d COMMENT "CUDA kernels to PTX" VERBATIM)
+  else()
+    message(STATUS "CUDA kernels: left out, there is no nvcc; --target cuda lacks what needs them")
+    file(WRITE ${ptx} "")
+  endif()
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DTEXT=${ptx} -DOUTPUT=${output} -P ${script} DEPENDS ${ptx} ${script} VERBATIM)
+endfunction()

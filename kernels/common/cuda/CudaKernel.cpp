@@ -1,0 +1,175 @@
+#include "kernels/common/cuda/CudaKernel.h"
+
+#include "kernels/common/host/Window.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+
+namespace {
+
+using Describe = Status (*)(const KernelArgs &args, CudaKernelCall *call);
+
+bool isFloat(fb::DType type) {
+  return type == fb::DType::f32 || type == fb::DType::f64 || type == fb::DType::f16 || type == fb::DType::bf16;
+}
+
+std::string nameOf(fb::DType type) { return fb::EnumNameDType(type); }
+
+Status wrongType(const KernelArgs &args, fb::DType type) {
+  return invalidArgument("the cuda target has no kernel '" + std::string(args.def().name) + "' for elements of type " +
+                         nameOf(type) + " yet; compile for the host");
+}
+
+void setItems(CudaKernelCall *call, int64_t threads) {
+  call->blocks = static_cast<uint64_t>((threads + CudaKernelCall::kBlockSize - 1) / CudaKernelCall::kBlockSize);
+}
+
+void setWindow(const Window &window, long long *params) {
+  const Window::Dims *all[] = {&window.in,       &window.out,    &window.kernel, &window.stride,
+                               &window.dilation, &window.padLow, &window.padHigh};
+  for (const Window::Dims *dims : all)
+    params = std::copy(dims->begin(), dims->end(), params);
+}
+
+Status describeIndexing(const KernelArgs &args, CudaKernelCall *call) {
+  std::string_view name = args.def().name;
+  bool isPut = name == "put" || name == "put_add", isAdd = name == "put_add";
+  bool moves = !isPut || (!isAdd && args["combine"] == -1);
+  fb::DType type = args.dtype(), index = args.dtype("index_dtype");
+  if (index != fb::DType::i32 && index != fb::DType::i64)
+    return wrongType(args, index);
+  if (!moves && !isFloat(type))
+    return wrongType(args, type);
+  std::string function = isAdd ? "put_add" : !isPut ? "take" : moves ? "put_set" : "put";
+  call->function = function + "_" + (moves ? std::to_string(dtypeSize(type)) : nameOf(type)) + "_" + nameOf(index);
+  int64_t batch = name == "pick" || name == "put" ? args["batch"] : 1;
+  int64_t params[] = {batch, args["outer"], args["rows"], args["inner"], args["indices"]};
+  std::copy(std::begin(params), std::end(params), call->params);
+  if (isPut && !isAdd)
+    call->params[5] = args["combine"];
+  if (isAdd)
+    call->blocks = static_cast<uint64_t>(args["outer"] * args["indices"]);
+  else
+    setItems(call, batch * args["outer"] * args["inner"] * (isPut ? 1 : args["indices"]));
+  if (isPut)
+    call->source = 0, call->target = 3;
+  return Status::ok();
+}
+
+Status describeArgmax(const KernelArgs &args, CudaKernelCall *call) {
+  if (!isFloat(args.dtype()))
+    return wrongType(args, args.dtype());
+  call->function = "argmax_" + nameOf(args.dtype());
+  call->params[0] = args["outer"], call->params[1] = args["extent"], call->params[2] = args["inner"];
+  setItems(call, args["outer"] * args["inner"]);
+  return Status::ok();
+}
+
+Status describePool(const KernelArgs &args, CudaKernelCall *call) {
+  if (!isFloat(args.dtype()))
+    return wrongType(args, args.dtype());
+  Window window;
+  CLEAVE_TRY(Window::read(args, &window));
+  std::string name(args.def().name);
+  call->function = name + "_" + nameOf(args.dtype());
+  call->params[0] = args["n"] * args["c"];
+  call->params[1] = name.rfind("avg", 0) == 0 ? args["count_pad"] : 0;
+  setWindow(window, call->params + 2);
+  bool isGradient = name.find("grad") != std::string::npos;
+  setItems(call, call->params[0] * (isGradient ? window.inSize() : window.outSize()));
+  return Status::ok();
+}
+
+Status describeConvolution(const KernelArgs &args, CudaKernelCall *call) {
+  if (!isFloat(args.dtype()))
+    return wrongType(args, args.dtype());
+  Window window;
+  CLEAVE_TRY(Window::read(args, &window));
+  std::string name(args.def().name);
+  call->function = name + "_" + nameOf(args.dtype());
+  int64_t n = args["n"], ic = args["ic"], oc = args["oc"], groups = args["groups"];
+  call->params[0] = n, call->params[1] = ic, call->params[2] = oc, call->params[3] = groups;
+  setWindow(window, call->params + 4);
+  if (name == "convolution_weight_grad")
+    call->blocks = static_cast<uint64_t>(oc * ic / groups * window.kernelSize());
+  else
+    setItems(call, n * (name == "convolution" ? oc * window.outSize() : ic * window.inSize()));
+  return Status::ok();
+}
+
+struct Entry {
+  std::string_view name;
+  Describe describe; // null: cuBLASLt's
+};
+
+constexpr Entry kEntries[] = {
+    {"matmul", nullptr},
+    {"convolution", describeConvolution},
+    {"convolution_input_grad", describeConvolution},
+    {"convolution_weight_grad", describeConvolution},
+    {"max_pool", describePool},
+    {"max_pool_grad", describePool},
+    {"avg_pool", describePool},
+    {"avg_pool_grad", describePool},
+    {"take", describeIndexing},
+    {"pick", describeIndexing},
+    {"put_add", describeIndexing},
+    {"put", describeIndexing},
+    {"argmax", describeArgmax},
+};
+
+const Entry *find(std::string_view name) {
+  for (const Entry &entry : kEntries)
+    if (entry.name == name)
+      return &entry;
+  return nullptr;
+}
+
+Status checkMatmul(const KernelArgs &args) {
+  fb::DType type = args.dtype(), out = args.dtype("out_dtype");
+  if (!isFloat(type))
+    return wrongType(args, type);
+  if (out == type || (out == fb::DType::f32 && type != fb::DType::f64))
+    return Status::ok();
+  return wrongType(args, out);
+}
+
+} // namespace
+
+Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params, KernelArgs *args) {
+  const KernelDef *def = findKernelDef(name);
+  const Entry *entry = find(name);
+  if (!def || !entry)
+    return invalidArgument("the cuda target has no kernel '" + std::string(name) + "' yet; compile for the host");
+  CLEAVE_TRY(KernelArgs::read(*def, params, args));
+  if (!entry->describe)
+    return checkMatmul(*args);
+  if (*cudaKernelImage() == 0)
+    return invalidArgument("kernel '" + std::string(name) +
+                           "' is not in this build of Cleave, which was made without "
+                           "a CUDA compiler (nvcc); build it where CUDA is installed, or compile for the host");
+  CudaKernelCall call;
+  return entry->describe(*args, &call);
+}
+
+// What cuBLASLt may take to split long sums and to stage results; more helps large products little.
+Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes) {
+  constexpr uint64_t kMost = 32 << 20;
+  *bytes = 0;
+  if (args.def().name != "matmul")
+    return Status::ok();
+  uint64_t result =
+      static_cast<uint64_t>(args["batch"]) * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
+  *bytes = std::min(kMost, (result * 4 + 255) / 256 * 256);
+  return Status::ok();
+}
+
+Status cudaKernelCall(const KernelArgs &args, CudaKernelCall *call) {
+  const Entry *entry = find(args.def().name);
+  if (!entry || !entry->describe)
+    return internal("'" + std::string(args.def().name) + "' is not a hand-written kernel");
+  return entry->describe(args, call);
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,38 @@
+// The kernels of Kernels.def on a GPU: which there are, and how the hand-written ones are called. Needs no CUDA to be
+// compiled: the compiler asks it which kernels it may plan, and the device (runtime/device/cuda) launches them.
+#ifndef CLEAVE_KERNELS_COMMON_CUDA_CUDAKERNEL_H
+#define CLEAVE_KERNELS_COMMON_CUDA_CUDAKERNEL_H
+
+#include "kernels/common/cuda/Call.h"
+#include "runtime/base/Status.h"
+#include "runtime/plan/KernelDefs.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cleave::rt {
+
+// A call of an entry of Kernels.cu, but for its buffers.
+struct CudaKernelCall {
+  static constexpr unsigned kBlockSize = 256;
+  std::string function;
+  uint64_t blocks = 0; // that have work; fewer do the same work
+  long long params[CudaCall::kParams] = {};
+  // The kernel changes buffer `target` in place; before, it is to hold what `source` holds. None where negative.
+  int source = -1, target = -1;
+};
+
+// Parameters of a kernel that a GPU has; an error that names it where there is none, or not for its types.
+Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params, KernelArgs *args);
+// The bytes of its buffer `scratch`; 0 where it has none.
+Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes);
+// How it is called; of all but products (matmul), which cuBLASLt computes.
+Status cudaKernelCall(const KernelArgs &args, CudaKernelCall *call);
+
+// The PTX of Kernels.cu, ended by NUL; empty where no CUDA compiler was found when Cleave was built.
+const char *cudaKernelImage();
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,93 @@
+// What all CUDA kernels share: element types, the walk over work items, error reports, windows.
+#pragma once
+
+#include "kernels/common/cuda/Call.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace cleave::rt {
+
+using Int = long long;
+
+// Reduced types are computed in f32 and rounded where they are stored.
+template <typename T> struct ComputeOf {
+  using type = T;
+};
+template <> struct ComputeOf<__half> {
+  using type = float;
+};
+template <> struct ComputeOf<__nv_bfloat16> {
+  using type = float;
+};
+
+template <typename C, typename T> __device__ C widened(T value) { return static_cast<C>(value); }
+template <typename T, typename C> __device__ T rounded(C value) { return static_cast<T>(value); }
+
+template <typename T> __device__ T *buffer(const CudaCall &call, int number) {
+  return static_cast<T *>(call.buffers[number]);
+}
+
+// Work items of a thread: any number of blocks does all of them.
+#define CLEAVE_FOR_EACH(item, count)                                                                                   \
+  for (Int item = Int(blockIdx.x) * blockDim.x + threadIdx.x; item < (count); item += Int(gridDim.x) * blockDim.x)
+
+// The row that an index names, counted from the end where it is negative; -1, and a report, where there is none.
+template <typename Index> __device__ Int rowOf(const CudaCall &call, Index index, Int rows) {
+  Int row = index < 0 ? Int(index) + rows : Int(index);
+  if (row >= 0 && row < rows)
+    return row;
+  if (atomicCAS(reinterpret_cast<unsigned long long *>(call.error), 0ull, static_cast<unsigned long long>(call.launch)) ==
+      0)
+    call.error[1] = index;
+  return -1;
+}
+
+// Geometry of a window in three dimensions; params[at...] as kernels/common/cuda/CudaKernel.cpp writes them.
+struct DeviceWindow {
+  Int in[3], out[3], kernel[3], stride[3], dilation[3], padLow[3], padHigh[3];
+
+  __device__ DeviceWindow(const CudaCall &call, int at) {
+    const Int *p = call.params + at;
+    for (int d = 0; d < 3; ++d) {
+      in[d] = p[d], out[d] = p[3 + d], kernel[d] = p[6 + d], stride[d] = p[9 + d], dilation[d] = p[12 + d];
+      padLow[d] = p[15 + d], padHigh[d] = p[18 + d];
+    }
+  }
+  __device__ Int inSize() const { return in[0] * in[1] * in[2]; }
+  __device__ Int outSize() const { return out[0] * out[1] * out[2]; }
+  __device__ Int kernelSize() const { return kernel[0] * kernel[1] * kernel[2]; }
+  // Input position of tap k of output o on one dimension; may lie in the padding.
+  __device__ Int position(int d, Int o, Int k) const { return o * stride[d] - padLow[d] + k * dilation[d]; }
+  // The output whose tap k reads input i on one dimension; -1 where there is none.
+  __device__ Int outputOf(int d, Int i, Int k) const {
+    Int from = i + padLow[d] - k * dilation[d];
+    if (from < 0 || from % stride[d] != 0 || from / stride[d] >= out[d])
+      return -1;
+    return from / stride[d];
+  }
+  // Calls visit(input index, kernel index) for each tap of an output that is not padding, row-major.
+  template <typename Visit> __device__ void forEachTap(Int output, Visit visit) const {
+    Int ow = output % out[2], oh = output / out[2] % out[1], od = output / (out[1] * out[2]);
+    for (Int kd = 0; kd < kernel[0]; ++kd)
+      for (Int kh = 0; kh < kernel[1]; ++kh)
+        for (Int kw = 0; kw < kernel[2]; ++kw) {
+          Int d = position(0, od, kd), h = position(1, oh, kh), w = position(2, ow, kw);
+          if (d >= 0 && d < in[0] && h >= 0 && h < in[1] && w >= 0 && w < in[2])
+            visit((d * in[1] + h) * in[2] + w, (kd * kernel[1] + kh) * kernel[2] + kw);
+        }
+  }
+  // Calls visit(output index, kernel index) for each output that reads an input, outputs ascending where taps descend.
+  template <typename Visit> __device__ void forEachReader(Int input, Visit visit) const {
+    Int w = input % in[2], h = input / in[2] % in[1], d = input / (in[1] * in[2]);
+    for (Int kd = kernel[0] - 1; kd >= 0; --kd)
+      for (Int kh = kernel[1] - 1; kh >= 0; --kh)
+        for (Int kw = kernel[2] - 1; kw >= 0; --kw) {
+          Int od = outputOf(0, d, kd), oh = outputOf(1, h, kh), ow = outputOf(2, w, kw);
+          if (od >= 0 && oh >= 0 && ow >= 0)
+            visit((od * out[1] + oh) * out[2] + ow, (kd * kernel[1] + kh) * kernel[2] + kw);
+        }
+  }
+};
+
+} // namespace cleave::rt

@@ -1,0 +1,42 @@
+// All hand-written CUDA kernels as entries of one module: NAME_TYPE or NAME_TYPE_INDEX, each with a CudaCall as its
+// parameter. The names are made again in kernels/common/cuda/CudaKernel.cpp.
+#include "kernels/convolution/cuda/Convolution.cuh"
+#include "kernels/indexing/cuda/Indexing.cuh"
+#include "kernels/pooling/cuda/Pooling.cuh"
+#include "kernels/reduction/cuda/Argmax.cuh"
+
+using namespace cleave::rt;
+
+#define ENTRY(name, ...)                                                                                               \
+  extern "C" __global__ void __launch_bounds__(256) name(const __grid_constant__ CudaCall call) { __VA_ARGS__(call); }
+
+#define INDEXED(name, type, ...)                                                                                       \
+  ENTRY(name##_i32, __VA_ARGS__<type, int>)                                                                            \
+  ENTRY(name##_i64, __VA_ARGS__<type, long long>)
+// Moves elements of so many bytes.
+#define MOVED(name, function) INDEXED(name##_1, unsigned char, function) INDEXED(name##_2, unsigned short, function) \
+  INDEXED(name##_4, unsigned, function) INDEXED(name##_8, unsigned long long, function)
+MOVED(take, take)
+
+#define COMBINED(name, type) INDEXED(put_##name, type, putCombined) INDEXED(put_add_##name, type, putAdd)
+#define SET(name, type)                                                                                                \
+  ENTRY(put_set_##name##_i32, put<type, int, Set>) ENTRY(put_set_##name##_i64, put<type, long long, Set>)
+SET(1, unsigned char)
+SET(2, unsigned short)
+SET(4, unsigned)
+SET(8, unsigned long long)
+
+#define FLOATING(name, type)                                                                                           \
+  COMBINED(name, type)                                                                                                 \
+  ENTRY(argmax_##name, argmax<type>)                                                                                   \
+  ENTRY(max_pool_##name, maxPool<type>)                                                                                \
+  ENTRY(max_pool_grad_##name, maxPoolGrad<type>)                                                                       \
+  ENTRY(avg_pool_##name, averagePool<type>)                                                                            \
+  ENTRY(avg_pool_grad_##name, averagePoolGrad<type>)                                                                   \
+  ENTRY(convolution_##name, convolution<type>)                                                                         \
+  ENTRY(convolution_input_grad_##name, convolutionInputGrad<type>)                                                     \
+  ENTRY(convolution_weight_grad_##name, convolutionWeightGrad<type>)
+FLOATING(f32, float)
+FLOATING(f64, double)
+FLOATING(f16, __half)
+FLOATING(bf16, __nv_bfloat16)

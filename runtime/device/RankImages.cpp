@@ -1,0 +1,118 @@
+#include "runtime/device/RankImages.h"
+
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Mesh.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace cleave::rt {
+
+// Regions of these kinds hold what ports and states name, and what a checkpoint is written from.
+static bool isOfHost(fb::RegionKind kind) {
+  return kind == fb::RegionKind::persistent || kind == fb::RegionKind::input || kind == fb::RegionKind::output ||
+         kind == fb::RegionKind::snapshot;
+}
+
+RankImages::~RankImages() {
+  for (size_t i = 0; i < images_.size(); ++i)
+    if (images_[i].base && images_[i].base != bound_->regions[i].base)
+      ::munmap(images_[i].base, std::max<size_t>(1, images_[i].bytes * images_[i].frames));
+}
+
+Status RankImages::make(const fb::Plan &plan, const BoundPlan &bound, Device &device) {
+  plan_ = &plan;
+  bound_ = &bound;
+  device_ = &device;
+  images_ = bound.regions;
+  isShared_ = device.sharesMemory();
+  if (isShared_)
+    return Status::ok();
+  for (unsigned i = 0; i < images_.size(); ++i) {
+    const fb::Region &region = *plan.regions()->Get(i);
+    if (region.space() == fb::Space::host)
+      continue;
+    images_[i].base = nullptr;
+    if (!isOfHost(region.kind()))
+      continue;
+    size_t bytes = std::max<size_t>(1, images_[i].bytes * images_[i].frames);
+    void *memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+      return {Code::OutOfMemory, "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno)};
+    images_[i].base = static_cast<std::byte *>(memory);
+  }
+  // Neighbours are moved at once: a copy of a few bytes costs as much as one of many.
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i)
+    if (const fb::State &state = *plan.states()->Get(i); state.role() == fb::Role::scalar)
+      scalars_.push_back({images_[state.region()].base + state.offset(), stateShardBytes(plan, state)});
+  std::sort(scalars_.begin(), scalars_.end(), [](const Bytes &a, const Bytes &b) { return a.data < b.data; });
+  return Status::ok();
+}
+
+Status RankImages::move(Bytes image, bool toDevice) {
+  if (isShared_ || image.size == 0)
+    return Status::ok();
+  CLEAVE_TRY(device_->enterThread(0));
+  for (size_t i = 0; i < images_.size(); ++i) {
+    const Address &mine = images_[i];
+    if (!mine.base || image.data < mine.base || image.data + image.size > mine.base + mine.bytes * mine.frames)
+      continue;
+    if (mine.base == bound_->regions[i].base)
+      return Status::ok(); // pinned memory of the host
+    std::byte *there = bound_->regions[i].base + (image.data - mine.base);
+    return toDevice ? device_->upload(there, image.data, image.size) : device_->download(image.data, there, image.size);
+  }
+  return internal("bytes that are no image of a region");
+}
+
+Status RankImages::push(Bytes image) {
+  CLEAVE_TRY(move(image, /*toDevice=*/true));
+  return isShared_ ? Status::ok() : device_->synchronize();
+}
+
+Status RankImages::pull(Bytes image) {
+  CLEAVE_TRY(move(image, /*toDevice=*/false));
+  return isShared_ ? Status::ok() : device_->synchronize();
+}
+
+Status RankImages::movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports, bool toDevice) {
+  for (size_t i = 0; i < lengthOf(ports); ++i) {
+    const fb::Port &port = *ports->Get(i);
+    const Address &region = images_[port.region()];
+    size_t bytes = dtypeSize(port.dtype());
+    for (size_t d = 0; d < lengthOf(port.shape()); ++d)
+      bytes *= static_cast<size_t>(port.shape()->Get(d));
+    for (unsigned frame = 0; frame < region.frames; ++frame)
+      CLEAVE_TRY(move({region.at(frame) + port.offset(), bytes}, toDevice));
+  }
+  return Status::ok();
+}
+
+Status RankImages::moveScalars(bool toDevice) {
+  for (size_t i = 0; i < scalars_.size();) {
+    Bytes run = scalars_[i];
+    for (++i; i < scalars_.size() && scalars_[i].data == run.data + run.size; ++i)
+      run.size += scalars_[i].size;
+    CLEAVE_TRY(move(run, toDevice));
+  }
+  return Status::ok();
+}
+
+Status RankImages::beforeRun(const fb::Program &program) {
+  if (isShared_)
+    return Status::ok();
+  CLEAVE_TRY(moveScalars(/*toDevice=*/true));
+  return movePorts(program.inputs(), /*toDevice=*/true);
+}
+
+Status RankImages::afterRun(const fb::Program &program) {
+  if (isShared_)
+    return Status::ok();
+  CLEAVE_TRY(moveScalars(/*toDevice=*/false));
+  CLEAVE_TRY(movePorts(program.outputs(), /*toDevice=*/false));
+  return device_->synchronize();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,44 @@
+// Images in the host's memory of regions that lie on a device whose memory the host cannot touch (Rank::push).
+#ifndef CLEAVE_RUNTIME_DEVICE_RANKIMAGES_H
+#define CLEAVE_RUNTIME_DEVICE_RANKIMAGES_H
+
+#include "runtime/device/BoundPlan.h"
+#include "runtime/device/Rank.h"
+
+namespace cleave::rt {
+
+class RankImages {
+public:
+  RankImages() = default;
+  ~RankImages();
+  RankImages(const RankImages &) = delete;
+  RankImages &operator=(const RankImages &) = delete;
+
+  // Makes an image of each region of the device that the host reads or writes. Untouched pages cost nothing.
+  Status make(const fb::Plan &plan, const BoundPlan &bound, Device &device);
+
+  // Where the host finds a region: in its image, or, without one, in the region itself.
+  const Address &region(unsigned index) const { return images_[index]; }
+  Status push(Bytes image);
+  Status pull(Bytes image);
+  // What a program and the host exchange at each run: its inputs and the scalars before it; scalars and outputs after
+  // it.
+  Status beforeRun(const fb::Program &program);
+  Status afterRun(const fb::Program &program);
+
+private:
+  Status move(Bytes image, bool toDevice);
+  Status movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports, bool toDevice);
+  Status moveScalars(bool toDevice);
+
+  const fb::Plan *plan_ = nullptr;
+  const BoundPlan *bound_ = nullptr;
+  Device *device_ = nullptr;
+  bool isShared_ = true;
+  std::vector<Address> images_;
+  std::vector<Bytes> scalars_;
+};
+
+} // namespace cleave::rt
+
+#endif

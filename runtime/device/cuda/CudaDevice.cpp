@@ -1,0 +1,243 @@
+#include "runtime/device/cuda/CudaDevice.h"
+
+#include "kernels/common/cuda/CudaKernel.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace cleave::rt {
+
+using cuda::check;
+using cuda::Handle;
+using cuda::Pointer;
+
+static Pointer pointerTo(const void *data) { return reinterpret_cast<Pointer>(data); }
+
+Status CudaDevice::create(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result) {
+  std::unique_ptr<CudaDevice> device(new CudaDevice(options));
+  CLEAVE_TRY(device->open(target));
+  *result = std::move(device);
+  return Status::ok();
+}
+
+Status CudaDevice::checkDevice(const std::string &target) {
+  int count = 0;
+  cuda::Result result = driver_->init(0);
+  if (result == 0)
+    result = driver_->deviceCount(&count);
+  if (result == cuda::kErrorNoDevice || (result == 0 && count == 0))
+    return notFound("this program was compiled for " + target + ", and the driver finds no GPU on this machine");
+  CLEAVE_TRY(check(result, "cuInit"));
+  const char *chosen = std::getenv("CLEAVE_CUDA_DEVICE");
+  int ordinal = chosen && *chosen ? std::atoi(chosen) : options_.rank % count;
+  if (ordinal < 0 || ordinal >= count)
+    return invalidArgument("CLEAVE_CUDA_DEVICE=" + std::string(chosen) + ": there are " + std::to_string(count) +
+                           " devices, from 0");
+  CLEAVE_TRY(check(driver_->deviceGet(&device_, ordinal), "cuDeviceGet"));
+  char name[128] = "";
+  int major = 0, minor = 0;
+  CLEAVE_TRY(check(driver_->deviceName(name, sizeof name, device_), "cuDeviceGetName"));
+  CLEAVE_TRY(check(driver_->deviceAttribute(&major, cuda::kCapabilityMajor, device_), "cuDeviceGetAttribute"));
+  CLEAVE_TRY(check(driver_->deviceAttribute(&minor, cuda::kCapabilityMinor, device_), "cuDeviceGetAttribute"));
+  CLEAVE_TRY(
+      check(driver_->deviceAttribute(&multiprocessors_, cuda::kMultiprocessors, device_), "cuDeviceGetAttribute"));
+  int needed = std::atoi(target.c_str() + std::min(target.size(), target.find("sm_") + 3));
+  if (10 * major + minor < needed)
+    return invalidArgument("this program was compiled for " + target + "; the device is '" + name + "', which is sm_" +
+                           std::to_string(10 * major + minor) + "; compile the model for it");
+  return Status::ok();
+}
+
+Status CudaDevice::open(const std::string &target) {
+  CLEAVE_TRY(cuda::openDriver(&driver_));
+  CLEAVE_TRY(checkDevice(target));
+  CLEAVE_TRY(check(driver_->contextRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
+  CLEAVE_TRY(enterThread(0));
+  size_t free = 0, total = 0;
+  CLEAVE_TRY(check(driver_->memoryInfo(&free, &total), "cuMemGetInfo"));
+  if (options_.deviceBytes > free)
+    return {Code::OutOfMemory, "the plan takes " + std::to_string(options_.deviceBytes) +
+                                   " bytes of the GPU's memory; " + std::to_string(free) + " of " +
+                                   std::to_string(total) + " are free"};
+  CLEAVE_TRY(check(driver_->streamCreate(&stream_, cuda::kNonBlockingStream), "cuStreamCreate"));
+  std::byte *error = nullptr;
+  CLEAVE_TRY(allocate(fb::Space::device, 2 * sizeof(long long), &error));
+  error_ = pointerTo(error);
+  if (options_.image)
+    CLEAVE_TRY(loadModule(options_.image, "the model's kernels", &generated_));
+  return Status::ok();
+}
+
+CudaDevice::~CudaDevice() {
+  if (!context_ || driver_->contextSetCurrent(context_) != 0)
+    return;
+  if (stream_) {
+    driver_->streamSynchronize(stream_);
+    driver_->streamDestroy(stream_);
+  }
+  if (blasHandle_)
+    blas_->destroy(blasHandle_);
+  for (Handle module : {generated_, named_})
+    if (module)
+      driver_->moduleUnload(module);
+  for (Pointer memory : memory_)
+    driver_->memoryFree(memory);
+  for (void *memory : pinned_)
+    driver_->hostFree(memory);
+  driver_->contextRelease(device_);
+}
+
+Status CudaDevice::loadModule(const void *image, const char *what, Handle *module) {
+  char log[4096] = "";
+  int options[] = {cuda::kErrorLogBuffer, cuda::kErrorLogBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
+  Status status = check(driver_->moduleLoad(module, image, 2, options, values), "cuModuleLoadDataEx");
+  return status.isOk() || !*log ? std::move(status).in(what) : std::move(status).in(std::string(what) + ": " + log);
+}
+
+Status CudaDevice::allocate(fb::Space space, size_t bytes, std::byte **data) {
+  size_t size = std::max<size_t>(bytes, 1);
+  if (space == fb::Space::host) {
+    void *memory = nullptr;
+    CLEAVE_TRY(check(driver_->hostAllocate(&memory, size, 0), "cuMemHostAlloc"));
+    pinned_.push_back(memory);
+    std::memset(memory, 0, size);
+    *data = static_cast<std::byte *>(memory);
+    return Status::ok();
+  }
+  Pointer memory = 0;
+  CLEAVE_TRY(check(driver_->memoryAllocate(&memory, size), "cuMemAlloc"));
+  memory_.push_back(memory);
+  *data = reinterpret_cast<std::byte *>(memory);
+  return check(driver_->fill8(memory, 0, size, stream_), "cuMemsetD8Async");
+}
+
+Status CudaDevice::enterThread(unsigned) { return check(driver_->contextSetCurrent(context_), "cuCtxSetCurrent"); }
+
+Status CudaDevice::upload(std::byte *target, const std::byte *source, size_t bytes) {
+  return check(driver_->copy(pointerTo(target), pointerTo(source), bytes, stream_), "cuMemcpyAsync");
+}
+
+Status CudaDevice::download(std::byte *target, const std::byte *source, size_t bytes) {
+  return check(driver_->copy(pointerTo(target), pointerTo(source), bytes, stream_), "cuMemcpyAsync");
+}
+
+Status CudaDevice::synchronize() {
+  if (indexed_.empty())
+    return check(driver_->streamSynchronize(stream_), "cuStreamSynchronize");
+  long long error[2] = {};
+  CLEAVE_TRY(check(driver_->copy(pointerTo(error), error_, sizeof error, stream_), "cuMemcpyAsync"));
+  CLEAVE_TRY(check(driver_->streamSynchronize(stream_), "cuStreamSynchronize"));
+  if (error[0] == 0)
+    return Status::ok();
+  std::string where = error[0] > 0 && static_cast<size_t>(error[0]) <= indexed_.size()
+                          ? indexed_[static_cast<size_t>(error[0]) - 1]
+                          : "a kernel";
+  return invalidArgument("index " + std::to_string(error[1]) + " is out of range").in(where);
+}
+
+namespace {
+
+class CopyAction : public Action {
+public:
+  CopyAction(const cuda::Driver &driver, Handle stream, Address target, Address source)
+      : driver_(driver), stream_(stream), target_(target), source_(source) {}
+  Status run(unsigned frame, uint32_t) override {
+    return check(driver_.copy(pointerTo(target_.at(frame)), pointerTo(source_.at(frame)), target_.bytes, stream_),
+                 "cuMemcpyAsync");
+  }
+
+private:
+  const cuda::Driver &driver_;
+  Handle stream_;
+  Address target_, source_;
+};
+
+class FillAction : public Action {
+public:
+  FillAction(const cuda::Driver &driver, Handle stream, Address target, uint64_t pattern, unsigned width)
+      : driver_(driver), stream_(stream), target_(target), pattern_(pattern), width_(width) {}
+  Status run(unsigned frame, uint32_t) override {
+    Pointer data = pointerTo(target_.at(frame));
+    size_t count = target_.bytes / width_;
+    switch (width_) {
+    case 1:
+      return check(driver_.fill8(data, static_cast<unsigned char>(pattern_), count, stream_), "cuMemsetD8Async");
+    case 2:
+      return check(driver_.fill16(data, static_cast<unsigned short>(pattern_), count, stream_), "cuMemsetD16Async");
+    default:
+      return check(driver_.fill32(data, static_cast<unsigned>(pattern_), count, stream_), "cuMemsetD32Async");
+    }
+  }
+
+private:
+  const cuda::Driver &driver_;
+  Handle stream_;
+  Address target_;
+  uint64_t pattern_;
+  unsigned width_;
+};
+
+class NoAction : public Action {
+public:
+  Status run(unsigned, uint32_t) override { return Status::ok(); }
+};
+
+class CollectiveAction : public Action {
+public:
+  CollectiveAction(CudaDevice &device, const CollectiveRequest &request, std::byte *pinned)
+      : device_(device), request_(request), pinned_(pinned) {}
+  Status run(unsigned frame, uint32_t) override {
+    if (request_.group.size() == 1)
+      return Status::ok();
+    size_t bytes = request_.data.bytes;
+    CLEAVE_TRY(device_.download(pinned_, request_.data.at(frame), bytes));
+    CLEAVE_TRY(device_.synchronize());
+    RingData ring{pinned_, pinned_ + bytes, request_.count, request_.dtype, request_.reduction};
+    CLEAVE_TRY(runRing(request_, request_.stream < kChannels ? request_.stream : kChannels - 1, ring));
+    return device_.upload(request_.data.at(frame), pinned_, bytes);
+  }
+
+private:
+  CudaDevice &device_;
+  CollectiveRequest request_;
+  std::byte *pinned_; // of the data, then of the staging
+};
+
+} // namespace
+
+Status CudaDevice::copy(unsigned, Address target, Address source, ActionPtr *action) {
+  *action = std::make_unique<CopyAction>(*driver_, stream_, target, source);
+  return Status::ok();
+}
+
+Status CudaDevice::fill(unsigned, Address target, uint64_t pattern, unsigned width, ActionPtr *action) {
+  if (width == 8) { // no such fill; both halves are equal in zeros and in repeated patterns
+    if (pattern >> 32 != (pattern & 0xffffffffu))
+      return invalidArgument("the cuda device cannot fill 8-byte elements with this pattern yet");
+    width = 4;
+  }
+  *action = std::make_unique<FillAction>(*driver_, stream_, target, pattern, width);
+  return Status::ok();
+}
+
+Status CudaDevice::collective(const CollectiveRequest &request, ActionPtr *action) {
+  std::byte *pinned = nullptr;
+  if (request.group.size() > 1)
+    CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes + request.staging.bytes, &pinned));
+  *action = std::make_unique<CollectiveAction>(*this, request, pinned);
+  return Status::ok();
+}
+
+Status CudaDevice::record(unsigned, unsigned, ActionPtr *action) {
+  *action = std::make_unique<NoAction>();
+  return Status::ok();
+}
+
+Status CudaDevice::wait(unsigned, unsigned, ActionPtr *action) {
+  *action = std::make_unique<NoAction>();
+  return Status::ok();
+}
+
+} // namespace cleave::rt

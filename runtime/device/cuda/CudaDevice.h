@@ -1,0 +1,70 @@
+// A GPU as a device of the runtime: actions enqueue work, one thread serves all streams.
+//
+// All streams of the plan are one stream of the driver, in the order of the plan's list, which is a legal order of the
+// whole program. So events and joins of calls cost nothing, and nothing overlaps yet; copies to and from pinned host
+// memory and collectives wait in line with the kernels.
+//
+// Collectives go through the host: the bytes come to pinned memory, the ring of the communicator reduces or gathers
+// them there, and they go back. Ranks of one process may share a GPU.
+#ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+#define CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+
+#include "runtime/device/Device.h"
+#include "runtime/device/cuda/Driver.h"
+
+#include <string>
+#include <vector>
+
+namespace cleave::rt {
+
+class KernelArgs; // runtime/plan/KernelDefs.h
+
+class CudaDevice : public Device {
+public:
+  // Checks that there is a driver, and a GPU that can run code for `target` ("cuda:sm_90").
+  static Status create(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result);
+  ~CudaDevice() override;
+
+  Status allocate(fb::Space space, size_t bytes, std::byte **data) override;
+  unsigned threadOf(unsigned) const override { return 0; }
+  Status enterThread(unsigned thread) override;
+  void leaveThread(unsigned) override {}
+
+  bool sharesMemory() const override { return false; }
+  Status upload(std::byte *target, const std::byte *source, size_t bytes) override;
+  Status download(std::byte *target, const std::byte *source, size_t bytes) override;
+  Status synchronize() override;
+
+  Status launch(const LaunchRequest &request, ActionPtr *action) override;
+  Status copy(unsigned stream, Address target, Address source, ActionPtr *action) override;
+  Status fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) override;
+  Status collective(const CollectiveRequest &request, ActionPtr *action) override;
+  unsigned makeEvent() override { return 0; }
+  Status record(unsigned stream, unsigned event, ActionPtr *action) override;
+  Status wait(unsigned stream, unsigned event, ActionPtr *action) override;
+
+private:
+  explicit CudaDevice(const DeviceOptions &options) : options_(options) {}
+  Status open(const std::string &target);
+  Status checkDevice(const std::string &target);
+  Status loadModule(const void *image, const char *what, cuda::Handle *module);
+  Status bindGenerated(const LaunchRequest &request, ActionPtr *action);
+  Status bindNamed(const LaunchRequest &request, ActionPtr *action);
+  Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
+  unsigned gridOf(uint64_t blocks) const;
+
+  DeviceOptions options_;
+  const cuda::Driver *driver_ = nullptr;
+  const cuda::BlasLt *blas_ = nullptr;
+  cuda::Handle context_ = nullptr, stream_ = nullptr, blasHandle_ = nullptr;
+  cuda::Handle generated_ = nullptr, named_ = nullptr; // modules
+  int device_ = 0, multiprocessors_ = 1;
+  cuda::Pointer error_ = 0;          // CudaCall::error
+  std::vector<std::string> indexed_; // what a launch number of CudaCall::launch stands for
+  std::vector<cuda::Pointer> memory_;
+  std::vector<void *> pinned_;
+};
+
+} // namespace cleave::rt
+
+#endif

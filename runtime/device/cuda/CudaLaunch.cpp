@@ -1,0 +1,142 @@
+// CudaDevice: launches of generated and of hand-written kernels.
+#include "runtime/device/cuda/CudaDevice.h"
+
+#include "kernels/common/cuda/CudaKernel.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+
+using cuda::check;
+using cuda::Handle;
+using cuda::Pointer;
+
+namespace {
+
+// Blocks of a launch for each multiprocessor: enough to fill it several times over with the smallest.
+constexpr uint64_t kBlocksPerProcessor = 32;
+
+class GeneratedLaunch : public Action {
+public:
+  GeneratedLaunch(const cuda::Driver &driver, Handle stream, Handle function, unsigned grid, unsigned block,
+                  std::vector<Address> operands)
+      : driver_(driver), stream_(stream), function_(function), grid_(grid), block_(block),
+        operands_(std::move(operands)), pointers_(operands_.size()) {
+    for (std::byte *&pointer : pointers_)
+      arguments_.push_back(&pointer);
+  }
+  Status run(unsigned frame, uint32_t) override {
+    for (size_t i = 0; i < operands_.size(); ++i)
+      pointers_[i] = operands_[i].at(frame);
+    return check(driver_.launch(function_, grid_, 1, 1, block_, 1, 1, 0, stream_, arguments_.data(), nullptr),
+                 "cuLaunchKernel");
+  }
+
+private:
+  const cuda::Driver &driver_;
+  Handle stream_, function_;
+  unsigned grid_, block_;
+  std::vector<Address> operands_;
+  std::vector<std::byte *> pointers_;
+  std::vector<void *> arguments_;
+};
+
+class NamedLaunch : public Action {
+public:
+  NamedLaunch(const cuda::Driver &driver, Handle stream, Handle function, unsigned grid, const CudaKernelCall &kernel,
+              const CudaCall &call, std::vector<Address> operands)
+      : driver_(driver), stream_(stream), function_(function), grid_(grid), source_(kernel.source),
+        target_(kernel.target), call_(call), operands_(std::move(operands)) {}
+  Status run(unsigned frame, uint32_t) override {
+    for (size_t i = 0; i < operands_.size(); ++i)
+      call_.buffers[i] = operands_[i].at(frame);
+    if (target_ >= 0 && call_.buffers[target_] != call_.buffers[source_])
+      CLEAVE_TRY(check(
+          driver_.copy(address(target_), address(source_), operands_[static_cast<size_t>(target_)].bytes, stream_),
+          "cuMemcpyAsync"));
+    void *arguments[] = {&call_};
+    return check(
+        driver_.launch(function_, grid_, 1, 1, CudaKernelCall::kBlockSize, 1, 1, 0, stream_, arguments, nullptr),
+        "cuLaunchKernel");
+  }
+
+private:
+  Pointer address(int buffer) const { return reinterpret_cast<Pointer>(call_.buffers[buffer]); }
+  const cuda::Driver &driver_;
+  Handle stream_, function_;
+  unsigned grid_;
+  int source_, target_;
+  CudaCall call_;
+  std::vector<Address> operands_;
+};
+
+Status checkSizes(const KernelArgs &args, const std::vector<Address> &operands) {
+  const KernelDef &def = args.def();
+  for (size_t i = 0; i < def.buffers.size() && i < operands.size(); ++i) {
+    uint64_t needed = 0;
+    if (def.buffers[i].name == "scratch")
+      continue; // as large as it is
+    CLEAVE_TRY(args.bufferBytes(i, &needed));
+    if (operands[i].bytes < needed)
+      return invalidArgument("kernel " + std::string(def.name) + " touches " + std::to_string(needed) + " bytes of '" +
+                             std::string(def.buffers[i].name) + "'; the plan gives it " +
+                             std::to_string(operands[i].bytes));
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+unsigned CudaDevice::gridOf(uint64_t blocks) const {
+  uint64_t most = static_cast<uint64_t>(multiprocessors_) * kBlocksPerProcessor;
+  return static_cast<unsigned>(std::clamp<uint64_t>(blocks, 1, most));
+}
+
+Status CudaDevice::launch(const LaunchRequest &request, ActionPtr *action) {
+  return request.kernel.kind() == fb::KernelKind::generated ? bindGenerated(request, action)
+                                                            : bindNamed(request, action);
+}
+
+Status CudaDevice::bindGenerated(const LaunchRequest &request, ActionPtr *action) {
+  const cleave_device_kernel *kernel = request.device;
+  if (!kernel || !kernel->symbol || !generated_)
+    return notFound("the generated kernel '" + request.kernel.name()->str() +
+                    "' is not in the device image that came with the plan");
+  Handle function = nullptr;
+  CLEAVE_TRY(check(driver_->moduleFunction(&function, generated_, kernel->symbol), "cuModuleGetFunction"));
+  *action = std::make_unique<GeneratedLaunch>(*driver_, stream_, function, gridOf(kernel->blocks),
+                                              static_cast<unsigned>(kernel->block_size), request.operands);
+  return Status::ok();
+}
+
+Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
+  KernelArgs args;
+  std::vector<int64_t> params;
+  if (request.kernel.params())
+    params.assign(request.kernel.params()->begin(), request.kernel.params()->end());
+  CLEAVE_TRY(cudaKernelArgs(request.kernel.name()->string_view(), params, &args));
+  if (request.operands.size() != args.def().buffers.size())
+    return invalidArgument("kernel " + std::string(args.def().name) + " has " +
+                           std::to_string(args.def().buffers.size()) + " buffers; the plan gives it " +
+                           std::to_string(request.operands.size()));
+  CLEAVE_TRY(checkSizes(args, request.operands));
+  if (args.def().name == "matmul")
+    return bindMatmul(request, args, action);
+  CudaKernelCall kernel;
+  CLEAVE_TRY(cudaKernelCall(args, &kernel));
+  if (!named_)
+    CLEAVE_TRY(loadModule(cudaKernelImage(), "Cleave's own kernels", &named_));
+  Handle function = nullptr;
+  CLEAVE_TRY(check(driver_->moduleFunction(&function, named_, kernel.function.c_str()), "cuModuleGetFunction")
+                 .in(kernel.function));
+  CudaCall call = {};
+  std::copy(std::begin(kernel.params), std::end(kernel.params), call.params);
+  indexed_.push_back("kernel " + std::string(args.def().name));
+  call.error = reinterpret_cast<long long *>(error_);
+  call.launch = static_cast<long long>(indexed_.size());
+  *action =
+      std::make_unique<NamedLaunch>(*driver_, stream_, function, gridOf(kernel.blocks), kernel, call, request.operands);
+  return Status::ok();
+}
+
+} // namespace cleave::rt

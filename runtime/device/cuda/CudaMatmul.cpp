@@ -1,0 +1,163 @@
+// CudaDevice: products by cuBLASLt.
+//
+// A row-major matrix is the transpose of a column-major one, so c = op(a) op(b) is computed as c' = op(b)' op(a)': the
+// library's first operand is our b. The algorithm is chosen when the plan is bound, by the library's own estimate,
+// among those that need no more than the planned workspace: runs on one device and library version give the same bits.
+#include "runtime/device/cuda/CudaDevice.h"
+
+#include "runtime/plan/KernelDefs.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+
+using cuda::BlasLt;
+using cuda::checkBlas;
+using cuda::Handle;
+
+namespace {
+
+// Numbers of library_types.h and cublasLt.h.
+constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kBrain16 = 14;
+constexpr int kCompute32 = 68, kCompute64 = 70; // full precision: no TF32
+constexpr int kTransposeA = 3, kTransposeB = 4;
+constexpr int kBatchCount = 5, kBatchStride = 6;
+constexpr int kWorkspaceBytes = 1, kAlignmentA = 5;
+constexpr int kNotSupported = 15;
+
+// cublasLtMatmulHeuristicResult_t.
+struct Choice {
+  uint64_t algorithm[8];
+  size_t workspaceBytes;
+  int state;
+  float waves;
+  int reserved[4];
+};
+
+int typeOf(fb::DType type) {
+  return type == fb::DType::f64    ? kReal64
+         : type == fb::DType::f16  ? kReal16
+         : type == fb::DType::bf16 ? kBrain16
+                                   : kReal32;
+}
+
+// A column-major matrix of one batch.
+struct Matrix {
+  int type;
+  uint64_t rows, columns;
+  int64_t stride; // elements from one batch to the next
+};
+
+class MatmulAction : public Action {
+public:
+  MatmulAction(const BlasLt &blas, Handle handle, Handle stream, std::vector<Address> operands, bool isDouble)
+      : blas_(blas), handle_(handle), stream_(stream), operands_(std::move(operands)), isDouble_(isDouble) {}
+  ~MatmulAction() override {
+    if (desc_)
+      blas_.descDestroy(desc_);
+    for (Handle layout : layouts_)
+      if (layout)
+        blas_.layoutDestroy(layout);
+  }
+
+  Status setUp(const KernelArgs &args);
+  Status run(unsigned frame, uint32_t) override {
+    const Address &a = operands_[0], &b = operands_[1], &c = operands_[2], &scratch = operands_[3];
+    const double one = 1, zero = 0;
+    const float oneSingle = 1, zeroSingle = 0;
+    const void *alpha = isDouble_ ? static_cast<const void *>(&one) : &oneSingle;
+    const void *beta = isDouble_ ? static_cast<const void *>(&zero) : &zeroSingle;
+    return checkBlas(blas_.matmul(handle_, desc_, alpha, b.at(frame), layouts_[0], a.at(frame), layouts_[1], beta,
+                                  c.at(frame), layouts_[2], c.at(frame), layouts_[2], choice_.algorithm,
+                                  scratch.at(frame), scratch.bytes, stream_),
+                     "cublasLtMatmul");
+  }
+
+private:
+  Status addLayout(const Matrix &matrix, int64_t batch, Handle *layout);
+  Status choose(const KernelArgs &args);
+
+  const BlasLt &blas_;
+  Handle handle_, stream_, desc_ = nullptr, layouts_[3] = {}; // of b, a, c
+  std::vector<Address> operands_;
+  bool isDouble_;
+  Choice choice_ = {};
+};
+
+Status MatmulAction::addLayout(const Matrix &matrix, int64_t batch, Handle *layout) {
+  CLEAVE_TRY(
+      checkBlas(blas_.layoutCreate(layout, matrix.type, matrix.rows, matrix.columns, static_cast<int64_t>(matrix.rows)),
+                "cublasLtMatrixLayoutCreate"));
+  int32_t count = static_cast<int32_t>(batch);
+  CLEAVE_TRY(
+      checkBlas(blas_.layoutSet(*layout, kBatchCount, &count, sizeof count), "cublasLtMatrixLayoutSetAttribute"));
+  return checkBlas(blas_.layoutSet(*layout, kBatchStride, &matrix.stride, sizeof matrix.stride),
+                   "cublasLtMatrixLayoutSetAttribute");
+}
+
+Status MatmulAction::setUp(const KernelArgs &args) {
+  int64_t batch = args["batch"], m = args["m"], n = args["n"], k = args["k"];
+  if (batch > INT32_MAX)
+    return invalidArgument("cuBLASLt takes at most 2^31 products at a time; the plan has " + std::to_string(batch));
+  int type = typeOf(args.dtype()), out = typeOf(args.dtype("out_dtype"));
+  CLEAVE_TRY(checkBlas(blas_.descCreate(&desc_, isDouble_ ? kCompute64 : kCompute32, isDouble_ ? kReal64 : kReal32),
+                       "cublasLtMatmulDescCreate"));
+  int32_t transposes[] = {args["transpose_b"] != 0, args["transpose_a"] != 0};
+  CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeA, &transposes[0], 4), "cublasLtMatmulDescSetAttribute"));
+  CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeB, &transposes[1], 4), "cublasLtMatmulDescSetAttribute"));
+  auto matrix = [](int type, int64_t rows, int64_t columns, bool transposed, bool isShared) {
+    Matrix result{type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), isShared ? 0 : rows * columns};
+    if (transposed)
+      std::swap(result.rows, result.columns);
+    return result;
+  };
+  CLEAVE_TRY(addLayout(matrix(type, n, k, transposes[0], args["batch_b"] == 1 && batch != 1), batch, &layouts_[0]));
+  CLEAVE_TRY(addLayout(matrix(type, k, m, transposes[1], args["batch_a"] == 1 && batch != 1), batch, &layouts_[1]));
+  CLEAVE_TRY(addLayout(matrix(out, n, m, false, false), batch, &layouts_[2]));
+  return choose(args);
+}
+
+// The largest power of two, up to 256, that divides the addresses of all frames.
+uint32_t alignmentOf(const Address &address) {
+  uint64_t bits = reinterpret_cast<uint64_t>(address.base) | (address.frames > 1 ? address.stride : 0) | 256;
+  return static_cast<uint32_t>(bits & -bits);
+}
+
+Status MatmulAction::choose(const KernelArgs &args) {
+  Handle preference = nullptr;
+  CLEAVE_TRY(checkBlas(blas_.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"));
+  uint64_t workspace = operands_[3].bytes;
+  cuda::Result result = blas_.preferenceSet(preference, kWorkspaceBytes, &workspace, sizeof workspace);
+  const Address *aligned[] = {&operands_[1], &operands_[0], &operands_[2], &operands_[2]};
+  for (int i = 0; i < 4 && result == 0; ++i) {
+    uint32_t alignment = alignmentOf(*aligned[i]);
+    result = blas_.preferenceSet(preference, kAlignmentA + i, &alignment, sizeof alignment);
+  }
+  int found = 0;
+  if (result == 0)
+    result = blas_.heuristic(handle_, desc_, layouts_[0], layouts_[1], layouts_[2], layouts_[2], preference, 1,
+                             &choice_, &found);
+  blas_.preferenceDestroy(preference);
+  if (result == kNotSupported || (result == 0 && found == 0))
+    return invalidArgument("cuBLASLt has no algorithm for a product of m=" + std::to_string(args["m"]) +
+                           " n=" + std::to_string(args["n"]) + " k=" + std::to_string(args["k"]) + " in " +
+                           fb::EnumNameDType(args.dtype()) + " with a workspace of " + std::to_string(workspace) +
+                           " bytes");
+  return checkBlas(result, "cublasLtMatmulAlgoGetHeuristic");
+}
+
+} // namespace
+
+Status CudaDevice::bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action) {
+  if (!blas_)
+    CLEAVE_TRY(cuda::openBlasLt(&blas_));
+  if (!blasHandle_)
+    CLEAVE_TRY(checkBlas(blas_->create(&blasHandle_), "cublasLtCreate"));
+  auto matmul =
+      std::make_unique<MatmulAction>(*blas_, blasHandle_, stream_, request.operands, args.dtype() == fb::DType::f64);
+  CLEAVE_TRY(matmul->setUp(args));
+  *action = std::move(matmul);
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,50 @@
+// The CUDA driver and cuBLASLt, opened at run time: a program that was linked with this runtime starts where neither is
+// installed, and says so when a plan for a GPU is run.
+//
+//   const cuda::Driver *driver;
+//   CLEAVE_TRY(cuda::openDriver(&driver));
+//   CLEAVE_TRY(cuda::check(driver->streamSynchronize(stream), "cuStreamSynchronize"));
+//
+// CLEAVE_LIBCUDA and CLEAVE_LIBCUBLASLT name other files to open, with the same entry points.
+#ifndef CLEAVE_RUNTIME_DEVICE_CUDA_DRIVER_H
+#define CLEAVE_RUNTIME_DEVICE_CUDA_DRIVER_H
+
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cleave::rt::cuda {
+
+using Result = int;       // CUresult, cublasStatus_t: 0 is success
+using Handle = void *;    // contexts, streams, modules, functions, graphs, descriptors
+using Pointer = uint64_t; // CUdeviceptr
+
+struct Driver {
+#define CLEAVE_CUDA_ENTRY(member, symbol, parameters) Result(*member) parameters = nullptr;
+#include "runtime/device/cuda/Driver.def"
+};
+
+struct BlasLt {
+#define CLEAVE_BLASLT_ENTRY(member, symbol, parameters) Result(*member) parameters = nullptr;
+#include "runtime/device/cuda/BlasLt.def"
+};
+
+// Opened and initialized once in a process.
+Status openDriver(const Driver **driver);
+Status openBlasLt(const BlasLt **library);
+
+// A driver's error with its name and text; `what` is the entry point that gave it.
+Status check(Result result, const char *what);
+// The same of cuBLASLt.
+Status checkBlas(Result result, const char *what);
+
+// Numbers of cuda.h and cublasLt.h that are in use.
+constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76; // device attributes
+constexpr int kErrorLogBuffer = 5, kErrorLogBytes = 6;                             // options of a module
+constexpr unsigned kNonBlockingStream = 1;
+constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100;
+
+} // namespace cleave::rt::cuda
+
+#endif
