@@ -1,8 +1,7 @@
 #include "compiler/Driver/Compiler.h"
 
-#include "compiler/Codegen/Host/GraphFacts.h"
-#include "compiler/Codegen/Host/HostCodegen.h"
 #include "compiler/Codegen/Host/ModelObject.h"
+#include "compiler/Codegen/Loops/GraphFacts.h"
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/InputNeeds.h"
 #include "compiler/Driver/Linker.h"
@@ -11,18 +10,17 @@
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PhaseRunner.h"
-#include "compiler/Driver/StatusError.h"
-#include "compiler/Driver/Target.h"
 #include "compiler/Driver/Ties.h"
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Planning/PlanWriter.h"
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/StateStorage.h"
+#include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
+#include "compiler/Target/Target.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
-#include "kernels/common/host/HostKernel.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
@@ -87,13 +85,14 @@ private:
   void noteRanges();
   llvm::Error emit();
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
+  llvm::Error checkKernels(const rt::fb::Plan &plan) const;
   llvm::Error writeHeader(llvm::StringRef name);
   plan::PlanningOptions planningOptions();
   std::string output() const;
 
   const CompileOptions &options;
   llvm::raw_ostream &log;
-  TargetDescription target;
+  std::unique_ptr<Target> target;
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
   std::map<std::string, std::string> ranges, needs; // properties of the plan
@@ -255,12 +254,17 @@ void Compilation::noteRanges() {
 
 plan::PlanningOptions Compilation::planningOptions() {
   plan::PlanningOptions planning;
-  planning.target = target.name;
-  planning.threads = target.threads;
-  planning.scratch = hostScratch;
-  if (!options.train)
-    planning.packed = hostPacked; // a checkpoint holds weights as the model has them
-  planning.extent = kernelExtent;
+  const Target *device = target.get();
+  planning.target = device->getName();
+  planning.threads = device->getThreads();
+  planning.scratch = [device](llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t threads) {
+    return device->scratch(kernel, params, threads);
+  };
+  if (!options.train) // a checkpoint holds weights as the model has them
+    planning.packed = [device](llvm::StringRef packer, llvm::ArrayRef<int64_t> params, int64_t threads) {
+      return device->packed(packer, params, threads);
+    };
+  planning.extent = [device](KernelOp kernel) { return device->extent(kernel); };
   planning.constants = [this](llvm::StringRef name, mlir::DenseElementsAttr value) {
     addConstant(model.weights, name, value);
   };
@@ -276,7 +280,7 @@ plan::PlanningOptions Compilation::planningOptions() {
   // What inspect says of kernels in these types.
   for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
     planning.properties[std::string("kernels.") + rt::fb::EnumNameDType(type)] =
-        rt::hasNativeProducts(type) ? "native" : "emulated in f32";
+        target->hasNativeProducts(type) ? "native" : "emulated in f32";
   planning.properties["model"] = llvm::sys::path::filename(options.model).str();
   if (options.train) {
     planning.snapshot = options.saveAsync;
@@ -308,11 +312,29 @@ llvm::Error Compilation::writeHeader(llvm::StringRef name) {
   return writeFile(headerPath(), text);
 }
 
+// The plan names library and built-in kernels by what they compute; the device may lack some.
+llvm::Error Compilation::checkKernels(const rt::fb::Plan &plan) const {
+  for (const rt::fb::Plan *kind : rt::kindsOf(plan))
+    for (size_t i = 0; i < rt::lengthOf(kind->kernels()); ++i)
+      if (const rt::fb::Kernel *kernel = kind->kernels()->Get(i); kernel->kind() != rt::fb::KernelKind::generated)
+        if (llvm::Error error = target->checkKernel(*kernel))
+          return error;
+  return llvm::Error::success();
+}
+
+static ModelObject::Kernel deviceKernel(const KernelCode &code, llvm::StringRef prefix, const std::string &label) {
+  auto found = code.device.find(label);
+  if (found == code.device.end())
+    return {}; // compile() would have failed
+  return {(prefix + label).str(), found->second.blockSize, found->second.blocks};
+}
+
 llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes) {
   std::string name = identifierOf(output());
-  HostCodegenOptions codegen;
-  codegen.prefix = "cleave_" + name + "_";
-  auto code = compileKernels(*kernels, target.host, codegen);
+  std::string prefix = "cleave_" + name + "_";
+  if (llvm::Error error = checkKernels(plan))
+    return error;
+  auto code = target->compile(*kernels, prefix);
   if (!code)
     return code.takeError();
   auto weights = writeWeights(model.weights, plan, output());
@@ -326,12 +348,16 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   data.weightsFile = weights->file;
   if (weights->embedded)
     data.weights = weights->embedded->getBuffer();
+  data.image = code->deviceImage;
   for (const rt::fb::Plan *kind : rt::kindsOf(plan)) // in the order of rt::firstKernel
     for (size_t i = 0; i < rt::lengthOf(kind->kernels()); ++i) {
       const rt::fb::Kernel *kernel = kind->kernels()->Get(i);
       bool isGenerated = kernel->kind() == rt::fb::KernelKind::generated;
-      data.kernels.push_back(isGenerated ? codegen.prefix + kernel->name()->str() : "");
+      bool isOnHost = isGenerated && code->deviceImage.empty();
+      data.kernels.push_back(isOnHost ? prefix + kernel->name()->str() : "");
       data.facts.push_back(isGenerated ? kernel->facts() : 0);
+      if (!code->deviceImage.empty())
+        data.device.push_back(isGenerated ? deviceKernel(*code, prefix, kernel->name()->str()) : ModelObject::Kernel());
       if (!isGenerated)
         continue;
       std::string why = disagreement(code->facts[kernel->name()->str()], rt::KernelFacts::of(*kernel));
@@ -379,10 +405,10 @@ llvm::Error Compilation::emit() {
 }
 
 llvm::Error Compilation::run() {
-  auto described = parseTarget(options.target);
-  if (!described)
-    return described.takeError();
-  target = *described;
+  auto parsed = parseTarget(options.target);
+  if (!parsed)
+    return parsed.takeError();
+  target = std::move(*parsed);
   if (llvm::Error error = checkOutput())
     return error;
   if (llvm::Error error = makeContext())

@@ -1,9 +1,9 @@
 #include "compiler/Driver/MemoryLimit.h"
 
 #include "compiler/Driver/Lowering.h"
-#include "compiler/Driver/StatusError.h"
 #include "compiler/Planning/PlanWriter.h"
 #include "compiler/Sharding/StateStorage.h"
+#include "compiler/Support/StatusError.h"
 #include "compiler/Training/Recompute.h"
 #include "runtime/plan/PlanReader.h"
 

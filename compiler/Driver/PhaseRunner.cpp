@@ -1,7 +1,7 @@
 #include "compiler/Driver/PhaseRunner.h"
 
-#include "compiler/Driver/StatusError.h"
 #include "compiler/Import/Registry/OperatorRegistry.h"
+#include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Diagnose.h"
 #include "dialects/Cleave/IR/Budget.h"

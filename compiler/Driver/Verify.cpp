@@ -1,8 +1,8 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
-#include "compiler/Driver/Target.h"
 #include "compiler/Planning/PlanVerifier.h"
 #include "compiler/Support/Error.h"
+#include "compiler/Target/Target.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Kinds.h"
@@ -12,6 +12,11 @@ using namespace cleave;
 
 // What the libraries of this machine ask for, against what the plan gives them: a smaller buffer would be overrun.
 static void findSmallScratch(const rt::fb::Plan &plan, std::vector<plan::Finding> &findings) {
+  auto target = parseTarget(rt::textOf(plan.target()));
+  if (!target) {
+    findings.push_back({"scratch", llvm::toString(target.takeError())});
+    return;
+  }
   for (const rt::fb::Plan *kind : rt::kindsOf(plan))
     for (size_t i = 0; i < rt::lengthOf(kind->kernels()); ++i) {
       const rt::fb::Kernel &kernel = *kind->kernels()->Get(static_cast<unsigned>(i));
@@ -19,7 +24,7 @@ static void findSmallScratch(const rt::fb::Plan &plan, std::vector<plan::Finding
       if (kernel.kind() == rt::fb::KernelKind::generated || !def || !def->hasScratch())
         continue;
       llvm::ArrayRef<int64_t> params(kernel.params()->data(), kernel.params()->size());
-      llvm::Expected<uint64_t> needed = hostScratch(kernel.name()->str(), params, kind->threads());
+      llvm::Expected<uint64_t> needed = (*target)->scratch(kernel.name()->str(), params, kind->threads());
       std::string name = "kernel " + std::to_string(i) + " (" + kernel.name()->str() + ")";
       if (!needed)
         findings.push_back({"scratch", name + ": " + llvm::toString(needed.takeError())});

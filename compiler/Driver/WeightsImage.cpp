@@ -1,6 +1,6 @@
 #include "compiler/Driver/WeightsImage.h"
 
-#include "compiler/Driver/StatusError.h"
+#include "compiler/Support/StatusError.h"
 #include "compiler/Support/WireType.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"

@@ -1,6 +1,6 @@
 // The runtime's status, as the compiler's libraries report errors.
-#ifndef CLEAVE_COMPILER_DRIVER_STATUSERROR_H
-#define CLEAVE_COMPILER_DRIVER_STATUSERROR_H
+#ifndef CLEAVE_COMPILER_SUPPORT_STATUSERROR_H
+#define CLEAVE_COMPILER_SUPPORT_STATUSERROR_H
 
 #include "compiler/Support/Error.h"
 #include "runtime/base/Status.h"

@@ -1,42 +1,68 @@
-#include "compiler/Driver/Target.h"
-
-#include "compiler/Driver/StatusError.h"
+// The host as a target: vector code through LLVM, oneDNN's scratchpads.
+#include "compiler/Codegen/Host/HostCodegen.h"
+#include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
+#include "compiler/Target/Target.h"
 #include "kernels/common/host/HostKernel.h"
 
 #include <thread>
 
 using namespace cleave;
 
-llvm::Expected<TargetDescription> cleave::parseTarget(llvm::StringRef text) {
-  auto [name, options] = text.split(',');
-  if (!name.starts_with("host"))
-    return usageError("--target " + text, "this version compiles for host, host:avx2, host:avx512 or host:generic");
-  auto host = HostTarget::parse(name);
-  if (!host)
-    return usageError("--target " + text, llvm::toString(host.takeError()));
-  TargetDescription target{name.str(), *host, std::max<int64_t>(1, std::thread::hardware_concurrency())};
-  if (options.empty())
-    return target;
+namespace {
+
+class Host : public Target {
+public:
+  Host(std::string name, int64_t threads, HostTarget machine)
+      : Target(std::move(name), threads), machine(std::move(machine)) {}
+
+  llvm::Expected<uint64_t> scratch(llvm::StringRef kernel, llvm::ArrayRef<int64_t> params,
+                                   int64_t threads) const override {
+    size_t bytes = 0;
+    if (rt::Status status = rt::hostScratchBytes(kernel.str(), params.vec(), static_cast<int>(threads), &bytes);
+        !status.isOk())
+      return toError(status);
+    return bytes;
+  }
+
+  llvm::Expected<uint64_t> packed(llvm::StringRef packer, llvm::ArrayRef<int64_t> params,
+                                  int64_t threads) const override {
+    size_t bytes = 0;
+    if (rt::Status status = rt::hostPackedBytes(packer.str(), params.vec(), static_cast<int>(threads), &bytes);
+        !status.isOk())
+      return toError(status);
+    return bytes;
+  }
+
+  llvm::Error checkKernel(const rt::fb::Kernel &) const override { return llvm::Error::success(); } // it has them all
+
+  mlir::FailureOr<int64_t> extent(KernelOp kernel) const override { return kernelExtent(kernel); }
+
+  bool hasNativeProducts(rt::fb::DType type) const override { return rt::hasNativeProducts(type); }
+
+  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix) const override {
+    HostCodegenOptions options;
+    options.prefix = prefix.str();
+    auto code = compileKernels(kernels, machine, options);
+    if (!code)
+      return code.takeError();
+    return KernelCode{std::move(code->objects), "", {}, std::move(code->facts)};
+  }
+
+private:
+  HostTarget machine;
+};
+
+} // namespace
+
+llvm::Expected<std::unique_ptr<Target>> cleave::makeHostTarget(llvm::StringRef name, llvm::StringRef options) {
+  auto machine = HostTarget::parse(name);
+  if (!machine)
+    return usageError("--target " + name, llvm::toString(machine.takeError()));
+  int64_t threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   llvm::StringRef count = options;
-  if (!count.consume_front("threads=") || count.getAsInteger(10, target.threads) || target.threads < 1 ||
-      target.threads > 1024)
-    return usageError("--target " + text, "expected threads=N with N from 1 to 1024; got: " + options);
-  return target;
-}
-
-llvm::Expected<uint64_t> cleave::hostScratch(llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t threads) {
-  size_t bytes = 0;
-  rt::Status status = rt::hostScratchBytes(kernel.str(), params.vec(), static_cast<int>(threads), &bytes);
-  if (!status.isOk())
-    return toError(status);
-  return bytes;
-}
-
-llvm::Expected<uint64_t> cleave::hostPacked(llvm::StringRef packer, llvm::ArrayRef<int64_t> params, int64_t threads) {
-  size_t bytes = 0;
-  rt::Status status = rt::hostPackedBytes(packer.str(), params.vec(), static_cast<int>(threads), &bytes);
-  if (!status.isOk())
-    return toError(status);
-  return bytes;
+  if (!options.empty() &&
+      (!count.consume_front("threads=") || count.getAsInteger(10, threads) || threads < 1 || threads > 1024))
+    return usageError("--target " + name + "," + options, "expected threads=N with N from 1 to 1024; got: " + options);
+  return std::make_unique<Host>(name.str(), threads, std::move(*machine));
 }

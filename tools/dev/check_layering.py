@@ -19,7 +19,8 @@ FORBIDDEN = {
     "compiler/Training": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Sharding", "compiler/Import"),
     "compiler/Sharding": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Training", "compiler/Import"),
     "compiler/Planning": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Codegen/Host"),
-    "compiler/Codegen": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Sharding", "compiler/Planning"),
+    "compiler/Codegen": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Sharding", "compiler/Planning", "compiler/Target"),
+    "compiler/Target": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Sharding", "compiler/Planning"),
 }
 INCLUDE = re.compile(r'^\s*(?:#\s*)?include\s*[<"]([^">]+)[">]', re.M)
 

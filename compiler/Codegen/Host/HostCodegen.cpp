@@ -1,14 +1,12 @@
 #include "compiler/Codegen/Host/HostCodegen.h"
 
-#include "compiler/Codegen/Host/GraphFacts.h"
 #include "compiler/Codegen/Host/LoopEmitter.h"
-#include "compiler/Codegen/Host/LowerToLLVM.h"
+#include "compiler/Codegen/Host/MachineCode.h"
+#include "compiler/Codegen/Loops/GraphFacts.h"
+#include "compiler/Codegen/Loops/IsolatedKernels.h"
 
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/IRBuilder.h"
 
 #include <thread>
@@ -30,8 +28,7 @@ class Worker {
 public:
   Worker(const HostTarget &target, const HostCodegenOptions &options, const DialectRegistry &dialects)
       : target(target), options(options), dialects(dialects) {}
-  // Kernels as text: label and op.
-  void add(StringRef label, StringRef text) { kernels.push_back({label.str(), text.str()}); }
+  void add(IsolatedKernel kernel) { kernels.push_back(std::move(kernel)); }
   void run();
   std::string error, object;
   std::map<std::string, rt::KernelFacts> facts;
@@ -48,7 +45,7 @@ private:
   const HostTarget &target;
   const HostCodegenOptions &options;
   const DialectRegistry &dialects; // of the module: a plug-in's ops may be among the kernels
-  std::vector<std::pair<std::string, std::string>> kernels;
+  std::vector<IsolatedKernel> kernels;
   std::vector<Entry> entries;
 };
 
@@ -58,19 +55,17 @@ static std::string bodyName(StringRef symbol) { return (symbol + ".body").str();
 
 LogicalResult Worker::emit(MLIRContext &context, ModuleOp module) {
   for (auto &[label, text] : kernels) {
-    OwningOpRef<ModuleOp> parsed = parseSourceString<ModuleOp>(text, &context);
-    if (!parsed)
+    ParsedKernel parsed = parseKernel(text, context);
+    if (!parsed.kernel)
       return failure();
-    KernelOp kernel;
-    parsed->walk([&](KernelOp op) { kernel = op; });
-    FailureOr<KernelGraph> graph = KernelGraph::build(kernel);
+    FailureOr<KernelGraph> graph = KernelGraph::build(parsed.kernel);
     if (failed(graph))
       return failure();
     Entry entry{options.prefix + label, {}};
     if (failed(emitLoops(*graph, bodyName(entry.symbol), module, entry.buffers)))
       return failure();
     entries.push_back(std::move(entry));
-    facts[label] = factsOf(*graph, label);
+    facts[label] = factsOf(*graph, label, LoopForm::choose(*graph).extent);
   }
   return lowerToLLVMDialect(module);
 }
@@ -128,7 +123,7 @@ llvm::Error Worker::translate(ModuleOp module) {
 
 void Worker::run() {
   DialectRegistry registry;
-  registerHostCodegen(registry);
+  registerLoopDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
@@ -149,40 +144,16 @@ void Worker::run() {
     error = llvm::toString(std::move(failure));
 }
 
-// The kernel as a module of its own: its inputs are arguments of a function around it.
-static std::string isolate(KernelOp kernel) {
-  OpBuilder builder(kernel.getContext());
-  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
-  builder.setInsertionPointToEnd(module->getBody());
-  auto type = builder.getFunctionType(kernel.getInputs().getTypes(), {});
-  auto function = func::FuncOp::create(builder, kernel.getLoc(), "kernel", type);
-  builder.setInsertionPointToEnd(function.addEntryBlock());
-  IRMapping mapping;
-  for (auto [input, argument] : llvm::zip(kernel.getInputs(), function.getArguments()))
-    mapping.map(input, argument);
-  builder.clone(*kernel, mapping);
-  func::ReturnOp::create(builder, kernel.getLoc());
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module->print(stream, OpPrintingFlags().useLocalScope());
-  return text;
-}
-
 llvm::Expected<HostObjects> cleave::compileKernels(ModuleOp module, const HostTarget &target,
                                                    const HostCodegenOptions &options) {
   unsigned count = std::max(1u, options.threads);
   std::vector<std::unique_ptr<Worker>> workers;
   for (unsigned i = 0; i < count; ++i)
     workers.push_back(std::make_unique<Worker>(target, options, module.getContext()->getDialectRegistry()));
-  llvm::StringSet<> seen;
-  unsigned position = 0;
-  module.walk([&](KernelOp kernel) {
-    std::string label = kernel.getLabel() ? kernel.getLabel()->str() : "k" + std::to_string(position);
-    ++position;
-    if (seen.insert(label).second)
-      workers[(seen.size() - 1) % count]->add(label, isolate(kernel));
-  });
-  workers.resize(std::min<size_t>(count, std::max<size_t>(1, seen.size())));
+  std::vector<IsolatedKernel> kernels = isolateKernels(module);
+  for (auto [index, kernel] : llvm::enumerate(kernels))
+    workers[index % count]->add(std::move(kernel));
+  workers.resize(std::min<size_t>(count, std::max<size_t>(1, kernels.size())));
   std::vector<std::thread> threads;
   for (auto &worker : workers)
     threads.emplace_back([&worker] { worker->run(); });

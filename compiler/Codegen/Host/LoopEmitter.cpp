@@ -1,6 +1,6 @@
 #include "compiler/Codegen/Host/LoopEmitter.h"
 
-#include "compiler/Codegen/Host/ElementEmitter.h"
+#include "compiler/Codegen/Loops/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -437,5 +437,7 @@ LogicalResult cleave::emitLoops(const KernelGraph &graph, StringRef name, Module
   SmallVector<Value> results;
   for (unsigned argument : argumentOf)
     results.push_back(entry->getArgument(argument));
-  return LoopEmitter(graph, form, function, module).run(StagePlan::make(graph, form), results);
+  StagePlan plan = StagePlan::make(graph);
+  keepValues(graph, form, plan);
+  return LoopEmitter(graph, form, function, module).run(plan, results);
 }

@@ -2,11 +2,12 @@
 //
 //   func.func private @softmax(%x: memref<8192x768xf32>, %y: memref<8192x768xf32>, %begin: index, %end: index)
 //
-// with iterations [begin, end) of the flat outermost loop; see LoopForm.h and StagePlan.h for what is inside.
+// with iterations [begin, end) of the flat outermost loop; see LoopForm.h, StagePlan.h and KeptValues.h for what is
+// inside.
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_LOOPEMITTER_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_LOOPEMITTER_H
 
-#include "compiler/Codegen/Host/StagePlan.h"
+#include "compiler/Codegen/Host/KeptValues.h"
 
 namespace cleave {
 

@@ -1,12 +1,9 @@
-// LowerToLLVM.h, second half: LLVM's own pipeline.
-#include "compiler/Codegen/Host/LowerToLLVM.h"
+#include "compiler/Codegen/Host/MachineCode.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -48,31 +45,4 @@ void cleave::splitFusedMultiplyAdds(llvm::Module &module) {
     call->replaceAllUsesWith(builder.CreateFAdd(product, call->getArgOperand(2)));
     call->eraseFromParent();
   }
-}
-
-void cleave::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = true;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
-}
-
-llvm::Expected<std::string> cleave::emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine,
-                                                    llvm::CodeGenFileType type) {
-  llvm::SmallString<0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
-    return llvm::createStringError("this target cannot emit object files");
-  passes.run(module);
-  return bytes.str().str();
 }

@@ -1,5 +1,5 @@
 // ElementEmitter: scalar code out of linalg bodies.
-#include "compiler/Codegen/Host/ElementEmitter.h"
+#include "compiler/Codegen/Loops/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/Codegen/Host/ElementEmitter.h"
+#include "compiler/Codegen/Loops/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -3,11 +3,11 @@
 //
 // Numbers narrower than f32 are loaded, computed and kept as f32, and rounded where they are stored or cast. i1 is a
 // byte (0 or 1) in memory.
-#ifndef CLEAVE_COMPILER_CODEGEN_HOST_ELEMENTEMITTER_H
-#define CLEAVE_COMPILER_CODEGEN_HOST_ELEMENTEMITTER_H
+#ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_ELEMENTEMITTER_H
+#define CLEAVE_COMPILER_CODEGEN_LOOPS_ELEMENTEMITTER_H
 
 #include "compiler/Codegen/Loops/KernelGraph.h"
-#include "compiler/Codegen/Host/Scopes.h"
+#include "compiler/Codegen/Loops/Scopes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -49,6 +49,8 @@ public:
   void store(const Buffer &buffer, Element element);
   Indices currentIndices(mlir::Value tensor);
   Element constantIndex(int64_t value);
+  // In the type that numbers of its type are computed in.
+  Element constant(mlir::TypedAttr value);
   // Folds where it can.
   template <typename Op> Element binary(Element a, Element b) {
     unsigned depth = std::max(a.depth, b.depth);
@@ -69,7 +71,6 @@ private:
   Element evaluateOp(mlir::Operation *op, unsigned result, Body &body);
   Element cloneOp(mlir::Operation *op, unsigned result, llvm::ArrayRef<Element> operands, bool reassociate);
   Element convertFloat(mlir::Operation *op, Element operand);
-  Element constant(mlir::TypedAttr value);
   Element pullGeneric(mlir::linalg::GenericOp op, unsigned result, llvm::ArrayRef<Element> indices);
   Element pullConstant(mlir::Value tensor, mlir::DenseElementsAttr table, llvm::ArrayRef<Element> indices);
   Element pullInput(mlir::Value memref, mlir::Type elementType, llvm::ArrayRef<Element> indices);

@@ -1,6 +1,5 @@
-#include "compiler/Codegen/Host/GraphFacts.h"
+#include "compiler/Codegen/Loops/GraphFacts.h"
 
-#include "compiler/Codegen/Host/LoopForm.h"
 #include "compiler/Support/WireType.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -37,10 +36,10 @@ static std::vector<uint64_t> dependencesOf(const KernelGraph &graph) {
   return depends;
 }
 
-rt::KernelFacts cleave::factsOf(const KernelGraph &graph, llvm::StringRef label) {
+rt::KernelFacts cleave::factsOf(const KernelGraph &graph, llvm::StringRef label, int64_t extent) {
   rt::KernelFacts facts;
   facts.name = label.str();
-  facts.extent = static_cast<uint64_t>(LoopForm::choose(graph).extent);
+  facts.extent = static_cast<uint64_t>(extent);
   facts.depends = dependencesOf(graph);
   for (Value input : graph.getInputs())
     facts.operands.push_back(operandOf(input, fb::Access::read, -1));

@@ -1,6 +1,6 @@
-#include "compiler/Codegen/Host/LowerToLLVM.h"
+#include "compiler/Codegen/Loops/LowerToLLVM.h"
 
-#include "compiler/Codegen/Host/MathExpansion.h"
+#include "compiler/Codegen/Loops/MathExpansion.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -29,11 +29,13 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Passes/PassBuilder.h"
 
 using namespace mlir;
 using namespace cleave;
 
-void cleave::registerHostCodegen(DialectRegistry &registry) {
+void cleave::registerLoopDialects(DialectRegistry &registry) {
   registry.insert<CleaveDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
                   math::MathDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
                   vector::VectorDialect>();
@@ -70,4 +72,31 @@ LogicalResult cleave::lowerToLLVMDialect(ModuleOp module) {
   passes.addPass(createUBToLLVMConversionPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
   return passes.run(module);
+}
+
+void cleave::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = true;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+llvm::Expected<std::string> cleave::emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine,
+                                                    llvm::CodeGenFileType type) {
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return llvm::createStringError("this target cannot emit machine code");
+  passes.run(module);
+  return bytes.str().str();
 }

@@ -1,4 +1,4 @@
-#include "compiler/Codegen/Host/MathExpansion.h"
+#include "compiler/Codegen/Loops/MathExpansion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -26,9 +26,7 @@ struct Formula {
   Value round(Value x) { return math::RoundEvenOp::create(b, loc, x); }
   Value toBits(Value x) { return arith::BitcastOp::create(b, loc, b.getI32Type(), x); }
   Value toFloat(Value x) { return arith::BitcastOp::create(b, loc, b.getF32Type(), x); }
-  Value select(Value condition, Value yes, Value no) {
-    return arith::SelectOp::create(b, loc, condition, yes, no);
-  }
+  Value select(Value condition, Value yes, Value no) { return arith::SelectOp::create(b, loc, condition, yes, no); }
   Value less(Value x, double y) {
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, number(x.getType(), y));
   }
@@ -51,8 +49,8 @@ struct Formula {
 // exp, expm1
 //===----------------------------------------------------------------------===//
 
-// x = n ln(2) + r, and e^r - 1. `n` is an integer as bits: a number of the size of 1.5 * 2^23 has it in its low bits, and
-// no conversion of a NaN is asked for.
+// x = n ln(2) + r, and e^r - 1. `n` is an integer as bits: a number of the size of 1.5 * 2^23 has it in its low bits,
+// and no conversion of a NaN is asked for.
 struct Reduced {
   Value n, expm1;
 };
@@ -65,8 +63,8 @@ Reduced reduceExponent(Formula &f, Value x) {
   Value r = f.fma(turns, -0.693145751953125, x); // ln(2) in two parts, the first of few digits
   r = f.fma(turns, -1.428606765330187e-06, r);
   // (e^r - 1 - r) / r^2, coefficients of Cephes' expf (Moshier).
-  Value p = f.polynomial(r, {1.9875691500E-4, 1.3981999507E-3, 8.3334519073E-3, 4.1665795894E-2, 1.6666665459E-1,
-                             5.0000001201E-1});
+  Value p = f.polynomial(
+      r, {1.9875691500E-4, 1.3981999507E-3, 8.3334519073E-3, 4.1665795894E-2, 1.6666665459E-1, 5.0000001201E-1});
   return {n, f.fma(f.mul(r, r), p, r)};
 }
 
@@ -96,8 +94,9 @@ Value expandExpm1(Formula f, Value x) {
 // sin, cos
 //===----------------------------------------------------------------------===//
 
-// 1 / (2 pi) in parts of 29 bits, of which 24 bits (those of an f32 number) are products without rounding; and 2^63 / (2 pi)
-// without its whole turns, times 2^-63. From 2^86 on a number is a multiple of 2^63, so whole turns may be left out.
+// 1 / (2 pi) in parts of 29 bits, of which 24 bits (those of an f32 number) are products without rounding; and 2^63 /
+// (2 pi) without its whole turns, times 2^-63. From 2^86 on a number is a multiple of 2^63, so whole turns may be left
+// out.
 constexpr double kTurn[5] = {0x1.45f306d0p-3, 0x1.9391054p-32, 0x1.4fe13abp-61, 0x1.d1f534dp-90, 0x1.b81b6c5p-119};
 constexpr double kFarTurn[5] = {0x1.fc2757dp-66, 0x1.f534dd8p-98, 0x1.036d8a5p-124, 0x1.993c438p-154, 0x1.041fe51p-182};
 

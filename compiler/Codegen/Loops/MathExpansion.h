@@ -6,8 +6,8 @@
 //   sin, cos     correctly rounded but for ties, of every finite number: the angle is counted in turns, in f64
 //
 // Errors are over all f32 numbers, against f64 (test/e2e/elementwise-numbers.test).
-#ifndef CLEAVE_COMPILER_CODEGEN_HOST_MATHEXPANSION_H
-#define CLEAVE_COMPILER_CODEGEN_HOST_MATHEXPANSION_H
+#ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_MATHEXPANSION_H
+#define CLEAVE_COMPILER_CODEGEN_LOOPS_MATHEXPANSION_H
 
 #include "mlir/IR/PatternMatch.h"
 

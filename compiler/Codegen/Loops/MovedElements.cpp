@@ -1,5 +1,5 @@
 // ElementEmitter: ops that move elements. They are read through, at the index their result's element comes from.
-#include "compiler/Codegen/Host/ElementEmitter.h"
+#include "compiler/Codegen/Loops/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"

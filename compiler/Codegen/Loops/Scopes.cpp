@@ -1,4 +1,4 @@
-#include "compiler/Codegen/Host/Scopes.h"
+#include "compiler/Codegen/Loops/Scopes.h"
 
 using namespace mlir;
 using namespace cleave;

@@ -5,8 +5,8 @@
 //   scopes.open(loop, loop.getBody());        // depth 1
 //   scopes.at(0)                              // a builder before the loop
 //   scopes.at(1)                              // a builder at the end of its body
-#ifndef CLEAVE_COMPILER_CODEGEN_HOST_SCOPES_H
-#define CLEAVE_COMPILER_CODEGEN_HOST_SCOPES_H
+#ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_SCOPES_H
+#define CLEAVE_COMPILER_CODEGEN_LOOPS_SCOPES_H
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SmallVector.h"

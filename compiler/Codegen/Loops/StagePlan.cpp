@@ -1,88 +1,10 @@
-#include "compiler/Codegen/Host/StagePlan.h"
-
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/SetVector.h"
+#include "compiler/Codegen/Loops/StagePlan.h"
 
 using namespace mlir;
 using namespace cleave;
 
-// Row buffers of one kernel, together; a thread's stack holds them.
-static constexpr int64_t kMaxRowBufferBytes = 256 * 1024;
-
-static bool isCostly(Operation *op) {
-  auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
-  if (!generic)
-    return false;
-  int64_t ops = 0;
-  bool transcendental = false;
-  generic.getBody()->walk([&](Operation *inner) {
-    ++ops;
-    transcendental |= isa<math::MathDialect>(inner->getDialect()) &&
-                      !isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::RoundEvenOp, math::FmaOp>(inner);
-  });
-  return transcendental || ops > 24;
-}
-
-namespace {
-class Planner {
-public:
-  Planner(const KernelGraph &graph, const LoopForm &form) : graph(graph), form(form) {}
-  StagePlan run();
-
-private:
-  void assign();
-  void delayTied();
-  void collectNeeds(Value value, unsigned stage);
-  void chooseRowBuffers();
-  void chooseBlockValues();
-  bool isOuter(Value value) const;
-  int64_t bytesInStage(Value value) const;
-
-  const KernelGraph &graph;
-  const LoopForm &form;
-  StagePlan plan;
-  std::vector<llvm::SetVector<Value>> needs; // per stage: values computed inside its loops
-};
-} // namespace
-
-// Has a value of its own for every parallel index, and none for the reduced ones.
-bool Planner::isOuter(Value value) const {
-  for (int dim : graph.dimsOf(value))
-    if (dim < 0 || graph.getDims()[dim].reduced)
-      return false;
-  return true;
-}
-
-int64_t Planner::bytesInStage(Value value) const {
-  int64_t elements = form.block ? form.block.length : 1;
-  for (int dim : form.reduced)
-    elements *= graph.getDims()[dim].size;
-  return elements * std::max(4u, cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() / 8);
-}
-
-void Planner::assign() {
-  const IterationSpace &space = graph.getSpace();
-  auto stageAt = [&](unsigned index) -> Stage & {
-    if (plan.stages.size() <= index)
-      plan.stages.resize(index + 1);
-    return plan.stages[index];
-  };
-  for (const LoopNest &nest : graph.getNests())
-    if (space.isReduction(nest.op))
-      stageAt(space.getLevel(nest.op->getResult(0)) - 1).reductions.push_back(nest.op);
-  for (auto [index, value] : llvm::enumerate(graph.getResults())) {
-    unsigned level = space.getLevel(value);
-    if (form.reduced.empty() || graph.isFull(value))
-      stageAt(level).fullResults.push_back(index);
-    else
-      stageAt(level == 0 ? 0 : level - 1).outerResults.push_back(index);
-  }
-  delayTied();
-}
-
 // A tied result overwrites its input: it is stored in the last stage, when no other will read the input.
-void Planner::delayTied() {
+static void delayTied(const KernelGraph &graph, StagePlan &plan) {
   auto delay = [&](SmallVector<unsigned> Stage::*list) {
     for (Stage &stage : MutableArrayRef<Stage>(plan.stages).drop_back()) {
       auto isTied = [&](unsigned result) { return graph.getTies()[result] >= 0; };
@@ -94,66 +16,25 @@ void Planner::delayTied() {
   delay(&Stage::outerResults);
 }
 
-void Planner::collectNeeds(Value value, unsigned stage) {
-  Operation *op = value.getDefiningOp();
-  if (!op || graph.getSpace().isReduction(op) || !needs[stage].insert(value))
-    return;
-  for (Value operand : op->getOperands())
-    collectNeeds(operand, stage);
-}
-
-// Costly full values that several stages want: kept from the first to the others.
-void Planner::chooseRowBuffers() {
-  int64_t budget = kMaxRowBufferBytes;
-  for (const LoopNest &nest : graph.getNests()) {
-    if (graph.getSpace().isReduction(nest.op) || !isCostly(nest.op))
-      continue;
-    Value value = nest.op->getResult(0);
-    SmallVector<unsigned> users;
-    for (unsigned stage = 0; stage < needs.size(); ++stage)
-      if (needs[stage].contains(value))
-        users.push_back(stage);
-    if (users.size() < 2 || !graph.isFull(value) || llvm::is_contained(graph.getResults(), value))
-      continue;
-    if (int64_t bytes = bytesInStage(value); bytes <= budget) {
-      budget -= bytes;
-      plan.stages[users.front()].rowBuffers.push_back(value);
-    }
-  }
-}
-
-// In the block form a value like 1/sqrt(variance + epsilon) would be computed anew for every row.
-void Planner::chooseBlockValues() {
+StagePlan StagePlan::make(const KernelGraph &graph) {
+  StagePlan plan;
   const IterationSpace &space = graph.getSpace();
-  if (!form.accumulatesInBlock())
-    return;
-  for (const LoopNest &nest : graph.getNests()) {
-    Value value = nest.op->getNumResults() ? nest.op->getResult(0) : Value();
-    if (!value || space.isReduction(nest.op) || space.getLevel(value) == 0 || !isOuter(value))
-      continue;
-    bool readInside = llvm::any_of(value.getUsers(), [&](Operation *user) {
-      return space.isReduction(user) ||
-             llvm::any_of(user->getResults(), [&](Value result) { return !isOuter(result); });
-    });
-    if (readInside)
-      plan.stages[space.getLevel(value) - 1].blockValues.push_back(value);
+  auto stageAt = [&](unsigned index) -> Stage & {
+    if (plan.stages.size() <= index)
+      plan.stages.resize(index + 1);
+    return plan.stages[index];
+  };
+  bool reduces = llvm::any_of(graph.getDims(), [](const IterationSpace::Dim &dim) { return dim.reduced; });
+  for (const LoopNest &nest : graph.getNests())
+    if (space.isReduction(nest.op))
+      stageAt(space.getLevel(nest.op->getResult(0)) - 1).reductions.push_back(nest.op);
+  for (auto [index, value] : llvm::enumerate(graph.getResults())) {
+    unsigned level = space.getLevel(value);
+    if (!reduces || graph.isFull(value))
+      stageAt(level).fullResults.push_back(index);
+    else
+      stageAt(level == 0 ? 0 : level - 1).outerResults.push_back(index);
   }
+  delayTied(graph, plan);
+  return plan;
 }
-
-StagePlan Planner::run() {
-  assign();
-  needs.resize(plan.stages.size());
-  for (auto [index, stage] : llvm::enumerate(plan.stages)) {
-    for (Operation *reduction : stage.reductions)
-      for (Value operand : reduction->getOperands())
-        collectNeeds(operand, index);
-    for (unsigned result : stage.fullResults)
-      collectNeeds(graph.getResults()[result], index);
-  }
-  if (plan.stages.size() > 1)
-    chooseRowBuffers();
-  chooseBlockValues();
-  return std::move(plan);
-}
-
-StagePlan StagePlan::make(const KernelGraph &graph, const LoopForm &form) { return Planner(graph, form).run(); }

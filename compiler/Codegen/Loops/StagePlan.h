@@ -2,14 +2,12 @@
 //
 // Stage k computes the reductions whose operands depend on k earlier reductions, and stores the results that do.
 // Softmax has three: max; sum of exponentials; quotient. What an earlier stage computed at the same index is found
-// again
-//  - in the result's buffer, when it was stored there;
-//  - in a row buffer on the stack, when it is costly (a transcendental function) and rows are short enough;
-//  - by computing it again from the inputs, otherwise.
-#ifndef CLEAVE_COMPILER_CODEGEN_HOST_STAGEPLAN_H
-#define CLEAVE_COMPILER_CODEGEN_HOST_STAGEPLAN_H
+// again in the result's buffer, when it was stored there; where the target keeps it (on a host:
+// Codegen/Host/KeptValues.h); or by computing it again from the inputs.
+#ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_STAGEPLAN_H
+#define CLEAVE_COMPILER_CODEGEN_LOOPS_STAGEPLAN_H
 
-#include "compiler/Codegen/Host/LoopForm.h"
+#include "compiler/Codegen/Loops/KernelGraph.h"
 
 #include <vector>
 
@@ -17,15 +15,16 @@ namespace cleave {
 
 struct Stage {
   llvm::SmallVector<mlir::Operation *> reductions;
-  llvm::SmallVector<unsigned> fullResults;    // result numbers, stored inside the stage's loops
-  llvm::SmallVector<unsigned> outerResults;   // results without reduced dimensions, stored after them
+  llvm::SmallVector<unsigned> fullResults;  // result numbers, stored inside the stage's loops
+  llvm::SmallVector<unsigned> outerResults; // results without reduced dimensions, stored after them
+  // Filled in by the target, for its own loops.
   llvm::SmallVector<mlir::Value> rowBuffers;  // values kept for later stages
-  llvm::SmallVector<mlir::Value> blockValues; // values without reduced dimensions that later stages read (block form)
+  llvm::SmallVector<mlir::Value> blockValues; // values without reduced dimensions that later stages read
 };
 
 struct StagePlan {
   std::vector<Stage> stages;
-  static StagePlan make(const KernelGraph &graph, const LoopForm &form);
+  static StagePlan make(const KernelGraph &graph);
 };
 
 } // namespace cleave

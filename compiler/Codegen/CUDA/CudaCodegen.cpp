@@ -1,0 +1,191 @@
+#include "compiler/Codegen/CUDA/CudaCodegen.h"
+
+#include "compiler/Codegen/CUDA/DoubleFunctions.h"
+#include "compiler/Codegen/CUDA/ThreadEmitter.h"
+#include "compiler/Codegen/Loops/GraphFacts.h"
+#include "compiler/Codegen/Loops/IsolatedKernels.h"
+#include "compiler/Codegen/Loops/LowerToLLVM.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+
+#include <mutex>
+
+using namespace mlir;
+using namespace cleave;
+
+FailureOr<int64_t> cleave::cudaExtent(KernelOp kernel) {
+  FailureOr<KernelGraph> graph = KernelGraph::build(kernel);
+  if (failed(graph))
+    return failure();
+  return ThreadForm::choose(*graph).tiles();
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeMachine(const CudaArchitecture &architecture) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!found)
+    return llvm::createStringError("this LLVM has no code generator for CUDA: %s", error.c_str());
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard; // as an op's own flags say (Rationale.md, "An element's bits")
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(triple, architecture.chip, architecture.features, options, std::nullopt, std::nullopt,
+                                 llvm::CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return llvm::createStringError("no code for '%s'", architecture.chip.c_str());
+  return machine;
+}
+
+namespace {
+
+class ImageBuilder {
+public:
+  ImageBuilder(const CudaArchitecture &architecture, StringRef prefix) : architecture(architecture), prefix(prefix) {}
+  LogicalResult add(const IsolatedKernel &kernel, ModuleOp module);
+  llvm::Expected<CudaImage> finish(ModuleOp module);
+
+private:
+  llvm::Error checkCalls(const llvm::Module &code) const;
+
+  const CudaArchitecture &architecture;
+  std::string prefix;
+  CudaImage image;
+};
+
+} // namespace
+
+LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module) {
+  ParsedKernel parsed = parseKernel(isolated.text, *module.getContext());
+  if (!parsed.kernel)
+    return failure();
+  FailureOr<KernelGraph> graph = KernelGraph::build(parsed.kernel);
+  if (failed(graph))
+    return failure();
+  ThreadForm form = ThreadForm::choose(*graph);
+  if (failed(emitThread(*graph, form, prefix + isolated.label, module)))
+    return failure();
+  image.kernels[isolated.label] = {static_cast<uint32_t>(form.blockSize()), static_cast<uint64_t>(form.tiles()),
+                                   factsOf(*graph, isolated.label, form.tiles())};
+  return success();
+}
+
+// Functions that LLVM knows and PTX has no instruction for; the rest of its intrinsics are arithmetic.
+static bool hasInstruction(const llvm::Function &function) {
+  switch (function.getIntrinsicID()) {
+  case llvm::Intrinsic::not_intrinsic:
+  case llvm::Intrinsic::pow:
+  case llvm::Intrinsic::powi:
+  case llvm::Intrinsic::exp:
+  case llvm::Intrinsic::exp10:
+  case llvm::Intrinsic::log:
+  case llvm::Intrinsic::log10:
+  case llvm::Intrinsic::tan:
+  case llvm::Intrinsic::tanh:
+  case llvm::Intrinsic::sinh:
+  case llvm::Intrinsic::cosh:
+  case llvm::Intrinsic::asin:
+  case llvm::Intrinsic::acos:
+  case llvm::Intrinsic::atan:
+  case llvm::Intrinsic::atan2:
+    return false;
+  case llvm::Intrinsic::exp2:
+  case llvm::Intrinsic::log2:
+  case llvm::Intrinsic::sin:
+  case llvm::Intrinsic::cos:
+    return false; // of f32 there are approximations, which are not meant
+  default:
+    return true;
+  }
+}
+
+// What the device has no code for became a call of the C library, or an instruction that PTX only approximates.
+llvm::Error ImageBuilder::checkCalls(const llvm::Module &code) const {
+  for (const llvm::Function &function : code)
+    for (const llvm::Instruction &instruction : llvm::instructions(function)) {
+      const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      std::string what;
+      if (call && call->getCalledFunction() && !hasInstruction(*call->getCalledFunction()))
+        what = "function '" + call->getCalledFunction()->getName().str() + "'";
+      else if (instruction.getOpcode() == llvm::Instruction::FRem)
+        what = "remainder of floating-point numbers";
+      if (!what.empty())
+        return llvm::createStringError("kernel '%s' needs the %s, which the cuda target does not have yet; compile the "
+                                       "model in f32 where it is of f64, or for the host",
+                                       function.getName().str().c_str(), what.c_str());
+    }
+  return llvm::Error::success();
+}
+
+llvm::Expected<CudaImage> ImageBuilder::finish(ModuleOp module) {
+  auto machine = makeMachine(architecture);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  if (!code)
+    return llvm::createStringError("the kernels have no LLVM IR");
+  code->setTargetTriple((*machine)->getTargetTriple());
+  code->setDataLayout((*machine)->createDataLayout());
+  if (llvm::Error error = checkCalls(*code))
+    return error;
+  for (auto &[label, kernel] : image.kernels) {
+    llvm::Function *function = code->getFunction(prefix + label);
+    function->setCallingConv(llvm::CallingConv::PTX_Kernel);
+    function->addFnAttr("nvvm.maxntid", std::to_string(kernel.blockSize));
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  optimize(*code, **machine);
+  auto text = emitMachineCode(*code, **machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!text)
+    return text.takeError();
+  image.ptx = std::move(*text);
+  while (!image.ptx.empty() && image.ptx.back() == '\0')
+    image.ptx.pop_back();
+  return std::move(image);
+}
+
+llvm::Expected<CudaImage> cleave::compileForCuda(ModuleOp module, const CudaArchitecture &architecture,
+                                                 StringRef prefix) {
+  DialectRegistry registry;
+  registerLoopDialects(registry);
+  registry.insert<NVVM::NVVMDialect>();
+  registerNVVMDialectTranslation(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.appendDialectRegistry(module.getContext()->getDialectRegistry()); // a plug-in's ops may be among the kernels
+  context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false);
+  std::string error;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (error.empty())
+      error = diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> code = ModuleOp::create(UnknownLoc::get(&context));
+  ImageBuilder builder(architecture, prefix);
+  LogicalResult status = success();
+  for (const IsolatedKernel &kernel : isolateKernels(module))
+    if (succeeded(status))
+      status = builder.add(kernel, *code);
+  RewritePatternSet patterns(&context);
+  populateDoubleFunctions(patterns);
+  if (failed(status) || failed(applyPatternsGreedily(*code, std::move(patterns))) || failed(lowerToLLVMDialect(*code)))
+    return llvm::createStringError("kernel code generation: %s",
+                                   error.empty() ? "a kernel could not be lowered" : error.c_str());
+  return builder.finish(*code);
+}

@@ -1,0 +1,48 @@
+// Compiles the kernels of a module (`form-kernels`, `name-kernels`) to PTX.
+//
+//   auto image = compileForCuda(module, {"sm_90", "+ptx80"}, "cleave_gpt_");
+//   // image->ptx: one module with an entry for each kernel; its parameters are the launch's buffers, one pointer each
+//   // image->kernels["k0"]: how it is launched, and what the plan may say of its code
+//
+// The PTX calls nothing: transcendental functions are the polynomials of the host (MathExpansion.h), so that both devices
+// compute an element with the same formula. What has none there (f64 functions) is an error that names the kernel.
+#ifndef CLEAVE_COMPILER_CODEGEN_CUDA_CUDACODEGEN_H
+#define CLEAVE_COMPILER_CODEGEN_CUDA_CUDACODEGEN_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+#include "runtime/plan/KernelFacts.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+
+#include <map>
+#include <string>
+
+namespace cleave {
+
+// A compute capability that code is generated for.
+struct CudaArchitecture {
+  std::string chip;     // "sm_90"
+  std::string features; // the PTX version: "+ptx80"
+};
+
+struct CudaImage {
+  struct Kernel {
+    uint32_t blockSize;
+    uint64_t blocks;
+    rt::KernelFacts facts;
+  };
+  std::string ptx;
+  std::map<std::string, Kernel> kernels; // by label
+};
+
+// Blocks that have work (ThreadForm.h). Fails, with a diagnostic, where the kernel cannot be compiled.
+mlir::FailureOr<int64_t> cudaExtent(KernelOp kernel);
+
+// Errors carry the first diagnostic's text.
+llvm::Expected<CudaImage> compileForCuda(mlir::ModuleOp module, const CudaArchitecture &architecture,
+                                         llvm::StringRef prefix);
+
+} // namespace cleave
+
+#endif

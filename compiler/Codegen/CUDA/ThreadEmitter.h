@@ -1,0 +1,20 @@
+// Emits a kernel as the code of one GPU thread, over plain memory:
+//
+//   func.func @softmax(%x: memref<8192x768xf32>, %y: memref<8192x768xf32>)
+//
+// with one argument for each buffer of the launch: inputs, then results (that of a tied result is not used). Threads are
+// told apart by NVVM's special registers; see ThreadForm.h for who does what.
+#ifndef CLEAVE_COMPILER_CODEGEN_CUDA_THREADEMITTER_H
+#define CLEAVE_COMPILER_CODEGEN_CUDA_THREADEMITTER_H
+
+#include "compiler/Codegen/CUDA/ThreadForm.h"
+
+namespace cleave {
+
+// Adds function `name` to `module`.
+mlir::LogicalResult emitThread(const KernelGraph &graph, const ThreadForm &form, llvm::StringRef name,
+                               mlir::ModuleOp module);
+
+} // namespace cleave
+
+#endif

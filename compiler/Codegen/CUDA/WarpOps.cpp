@@ -1,0 +1,77 @@
+#include "compiler/Codegen/CUDA/WarpOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace cleave;
+
+// AddressSpace of NVPTX.
+static constexpr unsigned kShared = 3;
+
+// A value as 32 or 64 bits of an integer, and back.
+static Value packed(OpBuilder &builder, Location location, Value value) {
+  unsigned width = value.getType().getIntOrFloatBitWidth();
+  if (isa<FloatType>(value.getType()))
+    value = arith::BitcastOp::create(builder, location, builder.getIntegerType(width), value);
+  return width < 32 ? arith::ExtUIOp::create(builder, location, builder.getI32Type(), value).getResult() : value;
+}
+
+static Value unpacked(OpBuilder &builder, Location location, Value value, Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (width < 32)
+    value = arith::TruncIOp::create(builder, location, builder.getIntegerType(width), value);
+  return isa<FloatType>(type) ? arith::BitcastOp::create(builder, location, type, value).getResult() : value;
+}
+
+static Value exchangeWord(OpBuilder &builder, Location location, Value word, unsigned mask) {
+  auto number = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(builder, location, value, 32); };
+  return NVVM::ShflOp::create(builder, location, builder.getI32Type(), number(-1), word, number(mask), number(31),
+                              NVVM::ShflKind::bfly, /*return_value_and_is_valid=*/UnitAttr());
+}
+
+Value cleave::exchange(OpBuilder &builder, Location location, Value value, unsigned mask) {
+  Value bits = packed(builder, location, value);
+  if (bits.getType().isInteger(32))
+    return unpacked(builder, location, exchangeWord(builder, location, bits, mask), value.getType());
+  Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  Value half = arith::ConstantIntOp::create(builder, location, 32, 64);
+  Value high = arith::TruncIOp::create(builder, location, i32, arith::ShRUIOp::create(builder, location, bits, half));
+  Value low = exchangeWord(builder, location, arith::TruncIOp::create(builder, location, i32, bits), mask);
+  high = exchangeWord(builder, location, high, mask);
+  Value shifted = arith::ShLIOp::create(builder, location, arith::ExtUIOp::create(builder, location, i64, high), half);
+  bits = arith::OrIOp::create(builder, location, shifted, arith::ExtUIOp::create(builder, location, i64, low));
+  return unpacked(builder, location, bits, value.getType());
+}
+
+SharedSlots::SharedSlots(ModuleOp module, StringRef name, int64_t slots) : name(name.str()) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  array = LLVM::LLVMArrayType::get(builder.getI64Type(), slots);
+  LLVM::GlobalOp::create(builder, module.getLoc(), array, /*isConstant=*/false, LLVM::Linkage::Internal, name,
+                         Attribute(), /*alignment=*/16, kShared);
+}
+
+Value SharedSlots::address(OpBuilder &builder, Location location, Value slot) const {
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), kShared);
+  Value base = LLVM::AddressOfOp::create(builder, location, pointer, name);
+  Value number = arith::IndexCastOp::create(builder, location, builder.getI64Type(), slot);
+  return LLVM::GEPOp::create(builder, location, pointer, builder.getI64Type(), base, ArrayRef<LLVM::GEPArg>{number});
+}
+
+void SharedSlots::store(OpBuilder &builder, Location location, Value slot, Value value) const {
+  LLVM::StoreOp::create(builder, location, packed(builder, location, value), address(builder, location, slot));
+}
+
+Value SharedSlots::load(OpBuilder &builder, Location location, Value slot, Type type) const {
+  unsigned width = std::max(32u, type.getIntOrFloatBitWidth());
+  Value bits = LLVM::LoadOp::create(builder, location, builder.getIntegerType(width), address(builder, location, slot));
+  return unpacked(builder, location, bits, type);
+}
+
+void cleave::syncBlock(OpBuilder &builder, Location location) { NVVM::Barrier0Op::create(builder, location); }
+
+void cleave::syncWarp(OpBuilder &builder, Location location) {
+  Value all = arith::ConstantIntOp::create(builder, location, -1, 32);
+  NVVM::SyncWarpOp::create(builder, location, all);
+}

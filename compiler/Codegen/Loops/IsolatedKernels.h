@@ -1,0 +1,33 @@
+// The kernels of a module as text, each in a module of its own, so that code is generated from them in other contexts,
+// by several threads that share nothing.
+#ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_ISOLATEDKERNELS_H
+#define CLEAVE_COMPILER_CODEGEN_LOOPS_ISOLATEDKERNELS_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <string>
+#include <vector>
+
+namespace cleave {
+
+struct IsolatedKernel {
+  std::string label; // a kernel without one is called by its place in the module: "k7"
+  std::string text;
+};
+
+// One for each label, in the module's order.
+std::vector<IsolatedKernel> isolateKernels(mlir::ModuleOp module);
+
+// The module that `text` describes and the kernel in it; null where it cannot be parsed (a diagnostic says why).
+struct ParsedKernel {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  KernelOp kernel;
+};
+ParsedKernel parseKernel(llvm::StringRef text, mlir::MLIRContext &context);
+
+} // namespace cleave
+
+#endif

@@ -1,0 +1,69 @@
+// GPUs as a target: PTX through LLVM, cuBLASLt for products, kernels/*/cuda for what is not generated.
+#include "compiler/Codegen/CUDA/CudaCodegen.h"
+#include "compiler/Support/Error.h"
+#include "compiler/Support/Usage.h"
+#include "compiler/Target/Target.h"
+#include "kernels/common/cuda/CudaKernel.h"
+
+using namespace cleave;
+
+namespace {
+
+class Cuda : public Target {
+public:
+  Cuda(std::string name, CudaArchitecture architecture)
+      : Target(std::move(name), 1), architecture(std::move(architecture)) {}
+
+  llvm::Expected<uint64_t> scratch(llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t) const override {
+    rt::KernelArgs args;
+    uint64_t bytes = 0;
+    rt::Status status = rt::cudaKernelArgs(kernel.str(), params.vec(), &args);
+    if (status.isOk())
+      status = rt::cudaScratchBytes(args, &bytes);
+    if (!status.isOk())
+      return makeError(status.message());
+    return bytes;
+  }
+
+  // Libraries take row-major matrices as they are.
+  llvm::Expected<uint64_t> packed(llvm::StringRef, llvm::ArrayRef<int64_t>, int64_t) const override { return 0; }
+
+  llvm::Error checkKernel(const rt::fb::Kernel &kernel) const override {
+    std::vector<int64_t> params;
+    if (kernel.params())
+      params.assign(kernel.params()->begin(), kernel.params()->end());
+    rt::KernelArgs args;
+    rt::Status status = rt::cudaKernelArgs(kernel.name()->string_view(), params, &args);
+    return status.isOk() ? llvm::Error::success() : llvm::Error(makeError(status.message()));
+  }
+
+  mlir::FailureOr<int64_t> extent(KernelOp kernel) const override { return cudaExtent(kernel); }
+
+  bool hasNativeProducts(rt::fb::DType) const override { return true; }
+
+  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix) const override {
+    auto image = compileForCuda(kernels, architecture, prefix);
+    if (!image)
+      return image.takeError();
+    KernelCode code;
+    code.deviceImage = std::move(image->ptx);
+    for (auto &[label, kernel] : image->kernels) {
+      code.device[label] = {kernel.blockSize, kernel.blocks};
+      code.facts[label] = std::move(kernel.facts);
+    }
+    return code;
+  }
+
+private:
+  CudaArchitecture architecture;
+};
+
+} // namespace
+
+llvm::Expected<std::unique_ptr<Target>> cleave::makeCudaTarget(llvm::StringRef name, llvm::StringRef options) {
+  llvm::StringRef chip = name.split(':').second;
+  if ((chip != "sm_80" && chip != "sm_90") || !options.empty())
+    return usageError("--target " + name + (options.empty() ? "" : ",") + options,
+                      "this version compiles for cuda:sm_80 and cuda:sm_90, without options");
+  return std::make_unique<Cuda>(name.str(), CudaArchitecture{chip.str(), "+ptx80"});
+}

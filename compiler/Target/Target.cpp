@@ -1,0 +1,16 @@
+#include "compiler/Target/Target.h"
+
+#include "compiler/Support/Usage.h"
+
+using namespace cleave;
+
+llvm::Expected<std::unique_ptr<Target>> cleave::parseTarget(llvm::StringRef text) {
+  auto [name, options] = text.split(',');
+  llvm::StringRef family = name.split(':').first;
+  if (family == "host")
+    return makeHostTarget(name, options);
+  if (family == "cuda")
+    return makeCudaTarget(name, options);
+  return usageError("--target " + text,
+                    "this version compiles for host, host:avx2, host:avx512, host:generic, cuda:sm_80 or cuda:sm_90");
+}
