@@ -1,0 +1,88 @@
+// Cutting a graph into the stages of a pipeline.
+//
+// The nodes stand in an order in which each comes after what it uses. Stage s is a run of that order, so every edge
+// goes to the same stage or a later one, over any distance. The cut makes the slowest stage as fast as possible:
+//
+//   time of a stage = cost of its nodes + transferCost x bytes that it takes from earlier stages
+//
+// A value that several nodes of a stage use comes to it once. Among cuts with the same slowest stage, the one that
+// sends the fewest bytes in total is taken. The answer is the best of all cuts of this order (dynamic programming over
+// the places of the cuts), within these bounds:
+//
+//   pins         a node is in a given stage
+//   together     a node and another are in one stage: no cut between them
+//   boundaries   a stage begins at this node; then there is nothing to choose
+//   memoryLimit  states and activations of a stage fit
+//
+// Example: five nodes a b c d e of costs 1 1 4 1 1 in three stages: a b | c | d e, slowest stage 4.
+#ifndef CLEAVE_COMPILER_PIPELINE_CUT_H
+#define CLEAVE_COMPILER_PIPELINE_CUT_H
+
+#include "compiler/Pipeline/Result.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cleave::pipeline {
+
+struct CutNode {
+  std::string name;            // for pins, boundaries, patterns and errors
+  double cost = 0;             // time of its forward and backward pass
+  int64_t activationBytes = 0; // that it leaves for its backward pass, for one micro-batch
+  std::vector<int> states;     // that it uses, by number; a stage holds each of its states once
+};
+
+// A value from a node to later ones; each stage that has users gets it once.
+struct CutEdge {
+  int from = 0;
+  std::vector<int> to; // all greater than `from`
+  int64_t bytes = 0;
+};
+
+struct CutGraph {
+  std::vector<CutNode> nodes;
+  std::vector<CutEdge> edges;
+  std::vector<int64_t> stateBytes; // of each state with all that training keeps for it
+};
+
+enum class CutMode {
+  Auto,       // by cost, within the memory limit
+  Uniform,    // equally many nodes in each stage
+  Parameters, // equally many bytes of states
+  Pattern,    // equally many nodes that `isMatched`
+};
+
+struct CutRequest {
+  int stages = 1;
+  CutMode mode = CutMode::Auto;
+  double transferCost = 0;                   // time for a byte
+  int64_t memoryLimit = 0;                   // bytes of each stage; 0: none
+  std::vector<int> frames;                   // of activations that a stage keeps (schedules say how many); empty: one
+  std::vector<std::pair<int, int>> pins;     // node, stage
+  std::vector<std::pair<int, int>> together; // nodes that must be in one stage
+  std::vector<int> boundaries;               // first nodes of stages 1, 2, ...; empty: chosen
+  std::vector<bool> isMatched;               // for Pattern: of each node
+};
+
+struct CutStage {
+  int begin = 0, end = 0; // nodes
+  double time = 0;        // by the mode's measure, with transfers
+  int64_t received = 0;   // bytes
+  int64_t memory = 0;     // states and activations
+};
+
+struct Cut {
+  std::vector<CutStage> stages;
+  double slowest = 0;
+  int64_t transferred = 0; // bytes to later stages, in all
+
+  int stageOf(int node) const;
+};
+
+// Errors say what would work.
+Result<Cut> cutGraph(const CutGraph &graph, const CutRequest &request);
+
+} // namespace cleave::pipeline
+
+#endif

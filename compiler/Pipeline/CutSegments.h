@@ -1,0 +1,43 @@
+// What a run of nodes would be as a stage, grown node by node: [begin, end) from startAt(begin) and extendTo(begin +
+// 1), ...
+#ifndef CLEAVE_COMPILER_PIPELINE_CUTSEGMENTS_H
+#define CLEAVE_COMPILER_PIPELINE_CUTSEGMENTS_H
+
+#include "compiler/Pipeline/Cut.h"
+
+namespace cleave::pipeline {
+
+class Segments {
+public:
+  Segments(const CutGraph &graph, const CutRequest &request);
+
+  // Whether a stage may begin at this node.
+  bool mayBegin(int node) const { return mayBegin_[node]; }
+
+  void startAt(int begin);
+  void extendTo(int end); // one more than before
+
+  double time() const { return measure_ + request_.transferCost * static_cast<double>(received_); }
+  int64_t received() const { return received_; }
+  int64_t memory(int stage) const;
+  bool fits(int stage) const;
+
+private:
+  double measureOf(const CutNode &node) const;
+
+  const CutGraph &graph_;
+  const CutRequest &request_;
+  std::vector<bool> mayBegin_;
+  std::vector<int> pinOf_;             // -1: none
+  std::vector<std::vector<int>> into_; // edges by user
+  // Of the run:
+  int begin_ = 0;
+  double measure_ = 0;
+  int64_t received_ = 0, states_ = 0, activations_ = 0;
+  int leastPin_ = 0, mostPin_ = 0;
+  std::vector<int> edgeSeen_, stateSeen_; // by which begin
+};
+
+} // namespace cleave::pipeline
+
+#endif
