@@ -134,14 +134,14 @@ private:
     return BufferAttr::get(builder.getContext(), builder.getStringAttr(regionName(root.kind, root.isHost)),
                            *root.fixed + touched.offset, touched.bytes, access,
                            touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(),
-                           touched.share.stride);
+                           touched.share.stride, /*frame=*/0);
   }
 
   void emitStep(const Step &step) {
     if (step.kind == StepKind::Record)
-      return (void)RecordOp::create(builder, loc, step.event, kStreamNames[step.stream], StringAttr());
+      return (void)RecordOp::create(builder, loc, step.event, kStreamNames[step.stream]);
     if (step.kind == StepKind::Wait)
-      return (void)WaitOp::create(builder, loc, step.event, kStreamNames[step.stream], StringAttr());
+      return (void)WaitOp::create(builder, loc, step.event, kStreamNames[step.stream]);
     const InstructionDraft &instruction = draft.instructions[step.payload];
     OperationState state(loc, ("plan." + instruction.mnemonic));
     state.attributes = instruction.fields;

@@ -22,8 +22,11 @@ public:
           .add(uint64_t(region.kind()))
           .add(region.bytes())
           .add(uint64_t{region.frames()})
-          .add(uint64_t(region.space()));
+          .add(uint64_t(region.space()))
+          .add(uint64_t(region.counter()));
     });
+    each(plan_.events(),
+         [&](const fb::Event &event) { add(uint64_t{event.frames()}).add(uint64_t(event.counter())); });
     each(plan_.groups(), [&](const fb::Group &group) { addAll(group.axes()); });
     each(plan_.param_groups(),
          [&](const fb::ParamGroup &group) { add(group.name()).add(group.lr_scale()).add(group.weight_decay()); });

@@ -86,6 +86,7 @@ void DraftBuilder::addCalls(ArrayAttr calls) {
     fields.set("program", FlatSymbolRefAttr::get(call.getAs<StringAttr>("program")));
     fields.set("times", call.get("times"));
     fields.set("first_frame", call.get("first_frame"));
+    fields.set("counter", CounterAttr::get(function.getContext(), Counter::MicroBatch));
     addStep(function, "call", {}, fields).kind = StepKind::Barrier;
   }
 }

@@ -6,22 +6,21 @@
 #include "runtime/plan/PlanReader.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace cleave::plan {
 
 using namespace rt;
 
-Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings)
-    : plan_(plan), kinds_(kinds), findings_(findings),
+Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, const Received &received,
+                     std::vector<Finding> *findings)
+    : plan_(plan), kinds_(kinds), received_(received), findings_(findings),
       clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)) {
   for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
     uint64_t &end = stateEnds_[{state.region(), state.offset()}];
     end = std::max(end, state.offset() + stateShardBytes(plan, state));
   }
-  for (size_t i = 0; i < lengthOf(plan.regions()); ++i) // inputs have been fed in all of their frames
-    if (const fb::Region &region = *plan.regions()->Get(i); region.kind() != fb::RegionKind::input)
-      maxTimes_ = std::max(maxTimes_, int64_t{region.frames()} + 2);
 }
 
 void Execution::find(const char *rule, std::string text) {
@@ -29,9 +28,8 @@ void Execution::find(const char *rule, std::string text) {
     findings_->push_back({rule, std::move(text)});
 }
 
-MemoryHistory &Execution::history(unsigned region, uint64_t frame) {
-  const fb::Region &info = *plan_.regions()->Get(region);
-  auto [known, isNew] = histories_.try_emplace({region, frame % info.frames()}, info.bytes());
+MemoryHistory &Execution::history(unsigned region, uint64_t place) {
+  auto [known, isNew] = histories_.try_emplace({region, place}, plan_.regions()->Get(region)->bytes());
   if (isNew)
     setInitial(region, known->second);
   return known->second;
@@ -66,78 +64,126 @@ void Execution::setInitial(unsigned region, MemoryHistory &memory) const {
 
 void Execution::run(uint32_t entry) {
   entry_ = entry;
-  runProgram(entry, 0);
+  runProgram(entry, {});
 }
 
-void Execution::runProgram(uint32_t program, uint64_t frame, const CallScope *caller) {
-  struct Recorded {
-    Clock clock;
-    InstructionRef ref;
-  };
-  std::map<int64_t, Recorded> events;
+void Execution::runProgram(uint32_t program, const Frames &frames) {
+  Own own;
   const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions); ++i) {
     if (++steps_ > kMaxSteps)
       return find("too long", plan_.programs()->Get(entry_)->name()->str() + " runs more than " +
                                   std::to_string(kMaxSteps) + " instructions, calls expanded; it is not checked");
     InstructionView view(*instructions->Get(i));
+    if (view.opcode() == Opcode::Call) {
+      runCall(view, frames);
+      continue;
+    }
     unsigned stream = view.stream();
-    Moment moment{stream, ++clocks_[stream][stream], {program, i}};
-    if (view.opcode() == Opcode::Record) {
-      auto [at, isNew] = events.try_emplace(view["event"], Recorded{clocks_[stream], moment.ref});
-      if (!isNew)
-        find("event", text(moment.ref) + " records the event that " + text(at->second.ref) + " has recorded");
-      continue;
-    }
-    if (view.opcode() == Opcode::Wait) {
-      auto at = events.find(view["event"]);
-      if (at == events.end())
-        find("event", text(moment.ref) + " waits for an event that nothing before it records");
-      else
-        for (size_t s = 0; s < clocks_.size(); ++s)
-          clocks_[stream][s] = std::max(clocks_[stream][s], at->second.clock[s]);
-      continue;
-    }
-    if (caller)
-      checkJoinedAtStart(moment, *caller);
-    if (view.opcode() == Opcode::Call)
-      runCall(view, moment);
+    Moment moment{stream, ++clocks_[stream][stream], {program, i}, steps_};
+    if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
+      runEvent(view, moment, own, frames);
     else
-      runAccesses(view, moment, frame);
-  }
-  if (caller)
-    checkJoinedAtEnd(program, *caller);
-}
-
-void Execution::runCall(const InstructionView &view, const Moment &moment) {
-  CallScope scope{moment.stream, moment.tick, moment.ref};
-  for (int64_t i = 0; i < std::min(view["times"], maxTimes_) && steps_ <= kMaxSteps; ++i) {
-    scope.tick = ++clocks_[moment.stream][moment.stream];
-    runProgram(static_cast<uint32_t>(view["program"]), static_cast<uint64_t>(view["first_frame"] + i), &scope);
+      runAccesses(view, moment, frames);
   }
 }
 
-void Execution::checkJoinedAtStart(const Moment &moment, const CallScope &caller) {
-  if (clocks_[moment.stream][caller.stream] < caller.tick)
-    find("join", text(moment.ref) + " may run before " + text(caller.ref) + ", whose program it belongs to");
+void Execution::join(unsigned stream, const Clock &clock) {
+  for (size_t s = 0; s < clocks_.size(); ++s)
+    clocks_[stream][s] = std::max(clocks_[stream][s], clock[s]);
 }
 
-void Execution::checkJoinedAtEnd(uint32_t program, const CallScope &caller) {
-  const auto *instructions = plan_.programs()->Get(program)->instructions();
-  std::vector<char> seen(clocks_.size(), 0);
-  for (uint32_t i = lengthOf(instructions); i-- > 0;) {
-    InstructionView view(*instructions->Get(i));
-    unsigned stream = view.stream();
-    bool isEvent = view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait;
-    if (isEvent || stream == caller.stream || std::exchange(seen[stream], 1))
-      continue;
-    // Events that follow on the stream do no work: how many there are is how far the clock may lag.
-    uint64_t trailing = 0;
-    for (uint32_t j = i + 1; j < instructions->size(); ++j)
-      trailing += instructions->Get(j)->stream() == stream;
-    if (clocks_[caller.stream][stream] + trailing < clocks_[stream][stream])
-      find("join", text({program, i}) + " may still run when " + text(caller.ref) + " has returned");
+void Execution::runEvent(const InstructionView &view, const Moment &moment, Own &own, const Frames &frames) {
+  int64_t shared = view["event"] - int64_t{plan_.programs()->Get(moment.ref.program)->events()};
+  if (shared < 0)
+    runOwnEvent(view, moment, own);
+  else
+    runSharedEvent(view, moment, shared, frames);
+}
+
+void Execution::runOwnEvent(const InstructionView &view, const Moment &moment, Own &own) {
+  unsigned stream = moment.stream;
+  if (view.opcode() == Opcode::Record) {
+    auto [at, isNew] = own.try_emplace(view["event"], Recorded{clocks_[stream], moment.ref});
+    if (!isNew)
+      find("event", text(moment.ref) + " records the event that " + text(at->second.ref) + " has recorded");
+    return;
   }
+  auto at = own.find(view["event"]);
+  if (at == own.end())
+    find("event", text(moment.ref) + " waits for an event that nothing before it records");
+  else
+    join(stream, at->second.clock);
+}
+
+// As the runtime does, a wait takes the last record of the place: that must be the one of the frame that it names. Of
+// frames before the first there is none.
+void Execution::runSharedEvent(const InstructionView &view, const Moment &moment, int64_t event,
+                               const Frames &frames) {
+  const fb::Event &info = *plan_.events()->Get(static_cast<uint32_t>(event));
+  int64_t frame = frames.of(info.counter()) + view["frame"];
+  std::pair<int64_t, uint64_t> place{event, frames.place(info.counter(), view["frame"], info.frames())};
+  if (view.opcode() == Opcode::Record) {
+    recorded_[place] = {clocks_[moment.stream], moment.ref, frame, steps_};
+    return;
+  }
+  auto at = recorded_.find(place);
+  std::string what = text(moment.ref) + " waits for frame " + std::to_string(frame) + " of the plan's event " +
+                     std::to_string(event);
+  if (at == recorded_.end() && frame >= 0)
+    find("event", what + ", which nothing before it records");
+  else if (at != recorded_.end() && frame >= 0 && at->second.frame != frame)
+    find("event", what + ", in whose place " + text(at->second.ref) + " has recorded frame " +
+                      std::to_string(at->second.frame) + "; the event has " + std::to_string(info.frames()) +
+                      " frames, which are too few, or the frame is another");
+  if (at != recorded_.end())
+    join(moment.stream, at->second.clock);
+}
+
+// After how many frames of a counter everything that follows it is in the same place again. 0: too many to tell.
+uint64_t Execution::roundOf(fb::Counter counter) const {
+  uint64_t round = 1;
+  auto add = [&](uint64_t frames) {
+    round = round == 0 ? 0 : std::lcm(round, frames);
+    if (round > kMaxSteps)
+      round = 0;
+  };
+  for (uint32_t i = 0; i < lengthOf(plan_.regions()); ++i) // inputs have been fed in all of their frames
+    if (const fb::Region &region = *plan_.regions()->Get(i);
+        region.counter() == counter && region.kind() != fb::RegionKind::input)
+      add(region.frames());
+  for (uint32_t i = 0; i < lengthOf(plan_.events()); ++i)
+    if (plan_.events()->Get(i)->counter() == counter)
+      add(plan_.events()->Get(i)->frames());
+  return round;
+}
+
+void Execution::runCall(const InstructionView &view, const Frames &frames) {
+  auto counter = static_cast<fb::Counter>(view["counter"]);
+  auto round = static_cast<int64_t>(roundOf(counter));
+  uint64_t since = steps_;
+  for (int64_t i = 0; i < view["times"] && steps_ <= kMaxSteps; ++i) {
+    if (round != 0 && i == round + 1)
+      since = steps_;
+    if (round != 0 && i == 2 * round + 1) {
+      int64_t skipped = (view["times"] - i) / round * round;
+      skip(counter, skipped, since);
+      i += skipped;
+      if (i == view["times"])
+        break;
+    }
+    runProgram(static_cast<uint32_t>(view["program"]), frames.called(counter, view["first_frame"] + i));
+  }
+}
+
+// Whole rounds of a call are not run: what the last one has recorded and written counts as that of the last one skipped.
+void Execution::skip(fb::Counter counter, int64_t frames, uint64_t since) {
+  for (auto &[place, recorded] : recorded_)
+    if (recorded.step > since && plan_.events()->Get(static_cast<uint32_t>(place.first))->counter() == counter)
+      recorded.frame += frames;
+  for (auto &[place, memory] : histories_)
+    if (plan_.regions()->Get(place.first)->counter() == counter)
+      memory.moveOn(frames, since);
 }
 
 // This rank's share of a collective's data.
@@ -169,7 +215,7 @@ void Execution::checkRoot(const InstructionView &view, const Moment &moment) {
     find("kind", text(moment.ref) + ": its root and others are of one kind of ranks");
 }
 
-void Execution::runAccesses(const InstructionView &view, const Moment &moment, uint64_t frame) {
+void Execution::runAccesses(const InstructionView &view, const Moment &moment, const Frames &frames) {
   checkRoot(view, moment);
   checkAccessModes(view, moment);
   checkSpaces(view, moment);
@@ -182,20 +228,20 @@ void Execution::runAccesses(const InstructionView &view, const Moment &moment, u
   forEach([&](const fb::Buffer &buffer) {
     checkInsideState(buffer, moment);
     if (reads(buffer.access()))
-      checkRead(buffer, neededShare(view, buffer), moment, frame);
+      checkRead(buffer, neededShare(view, buffer), moment, frames);
     if (writes(buffer.access()))
-      checkWrite(buffer, moment, frame);
+      checkWrite(buffer, moment, frames);
   });
   forEach([&](const fb::Buffer &buffer) {
     if (reads(buffer.access()))
-      history(buffer.region(), frame).recordRead(buffer.offset(), bufferEnd(plan_, buffer), moment);
+      history(buffer, frames).recordRead(buffer.offset(), bufferEnd(plan_, buffer), moment);
   });
-  recordWrites(view, moment, frame);
+  recordWrites(view, moment, frames);
 }
 
-void Execution::recordWrites(const InstructionView &view, const Moment &moment, uint64_t frame) {
-  std::vector<AxisMask> results = variesOfResults(view, frame);
-  recordEqualized(view, frame);
+void Execution::recordWrites(const InstructionView &view, const Moment &moment, const Frames &frames) {
+  std::vector<AxisMask> results = variesOfResults(view, moment.ref, frames);
+  recordEqualized(view, frames);
   size_t number = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
     const fb::Buffer &buffer = view.buffer(i);
@@ -204,15 +250,17 @@ void Execution::recordWrites(const InstructionView &view, const Moment &moment, 
     AxisMask varies = results[number++];
     if (buffer.bytes() == 0)
       continue;
-    MemoryHistory &memory = history(buffer.region(), frame);
+    MemoryHistory &memory = history(buffer, frames);
+    Moment at = moment;
+    at.frame = frameOf(buffer, frames);
     uint64_t end = bufferEnd(plan_, buffer);
     if (buffer.share_of() != 0) {
       ShareRange share{buffer.share_of(), buffer.stride(), buffer.offset(), buffer.offset() + buffer.bytes(),
                        varies | axesOf(buffer.share_of() - 1u)};
-      memory.recordShareWrite(buffer.offset(), end, moment, share);
+      memory.recordShareWrite(buffer.offset(), end, at, share);
       continue;
     }
-    memory.recordWrite(buffer.offset(), end, moment, varies);
+    memory.recordWrite(buffer.offset(), end, at, varies);
     if (const CollectiveMeaning *meaning = meaningOf(view.opcode()); meaning && i == 0)
       recordLeft(view, *meaning, memory, varies);
   }
@@ -310,19 +358,35 @@ void Execution::checkInitialized(const fb::Buffer &buffer, const MemoryHistory::
        text(moment.ref) + " reads " + describeBytes(plan_, buffer.region(), cell.first, cell.second.end) + what);
 }
 
-void Execution::checkRead(const fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, uint64_t frame) {
-  auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), bufferEnd(plan_, buffer));
+// Frames share places: what lies in one must be of the frame that is read.
+void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
+                           const Moment &moment, const Frames &frames) {
+  const fb::Region &region = *plan_.regions()->Get(buffer.region());
+  int64_t frame = frameOf(buffer, frames);
+  std::string what = text(moment.ref) + " reads frame " + std::to_string(frame) + " of " +
+                     describeBytes(plan_, buffer.region(), cell.first, cell.second.end);
+  if (region.kind() == fb::RegionKind::input && (frame < 0 || frame >= int64_t{region.frames()}))
+    find("frame", what + ", which is fed for " + std::to_string(region.frames()) + " micro-batches");
+  else if (region.frames() > 1 && cell.second.writer && cell.second.writer->frame != frame)
+    find("frame", what + ", in whose place " + text(cell.second.writer->ref) + " has written frame " +
+                      std::to_string(cell.second.writer->frame) + "; the region has " +
+                      std::to_string(region.frames()) + " frames, which are too few, or the frame is another");
+}
+
+void Execution::checkRead(const fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, const Frames &frames) {
+  auto [first, last] = history(buffer, frames).range(buffer.offset(), bufferEnd(plan_, buffer));
   for (auto cell = first; cell != last; ++cell) {
     std::string bytes = describeBytes(plan_, buffer.region(), cell->first, cell->second.end);
     checkInitialized(buffer, *cell, needed, moment);
+    checkFrame(buffer, *cell, moment, frames);
     if (cell->second.writer && !happensBefore(*cell->second.writer, moment))
       find("race", text(moment.ref) + " reads " + bytes + " while " + text(cell->second.writer->ref) +
                        " may still write it; no event orders them");
   }
 }
 
-void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, uint64_t frame) {
-  auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), bufferEnd(plan_, buffer));
+void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, const Frames &frames) {
+  auto [first, last] = history(buffer, frames).range(buffer.offset(), bufferEnd(plan_, buffer));
   for (auto cell = first; cell != last; ++cell) {
     std::string bytes = describeBytes(plan_, buffer.region(), cell->first, cell->second.end);
     if (cell->second.writer && !happensBefore(*cell->second.writer, moment))

@@ -4,6 +4,7 @@
 
 #include "compiler/Planning/MemoryHistory.h"
 #include "compiler/Planning/PlanVerifier.h"
+#include "runtime/plan/Frames.h"
 
 #include <set>
 
@@ -16,11 +17,13 @@ AxisMask axisMask(const flatbuffers::Vector<uint32_t> *axes);
 class Execution {
 public:
   // Of one of the kinds of ranks.
-  Execution(const rt::fb::Plan &plan, const std::vector<const rt::fb::Plan *> &kinds, std::vector<Finding> *findings);
+  // `received`: what PlanMeaning knows of receives in this program; of others it is taken to differ along all axes.
+  Execution(const rt::fb::Plan &plan, const std::vector<const rt::fb::Plan *> &kinds, const Received &received,
+            std::vector<Finding> *findings);
 
-  // Runs the program in frame 0, on states as they are declared and inputs as they are fed. A called program is run at
-  // most two times more than there are frames for each call: what its third run in a frame meets is what its second
-  // left, so that more would find nothing new.
+  // Runs the program in frame 0, on states as they are declared and inputs as they are fed. Of many runs of one call
+  // only the first ones are run: once each place of each region and event that it can name has been met twice, further
+  // rounds meet what the round before left, moved on by as many frames, and would find nothing new.
   void run(uint32_t entry);
   // Finds states that ranks hold whole and may now hold differently: replicas (tied weights, the parameters of
   // data-parallel ranks) must stay equal. States begin as they are declared, so that this holds after every run.
@@ -32,27 +35,35 @@ private:
   static constexpr uint64_t kMaxSteps = 1u << 22;
   using Clock = std::vector<uint64_t>;
 
-  // What a call needs to know of the call it is in.
-  struct CallScope {
-    unsigned stream;
-    uint64_t tick;
+  // The last record of an event, or of one place of a shared one.
+  struct Recorded {
+    Clock clock;
     InstructionRef ref;
+    int64_t frame = 0;
+    uint64_t step = 0;
   };
+  using Own = std::map<int64_t, Recorded>; // events of one run of a program
 
-  void runProgram(uint32_t program, uint64_t frame, const CallScope *caller = nullptr);
-  void runCall(const rt::InstructionView &view, const Moment &moment);
-  void checkJoinedAtStart(const Moment &moment, const CallScope &caller);
-  void checkJoinedAtEnd(uint32_t program, const CallScope &caller);
-  void runAccesses(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
+  void runProgram(uint32_t program, const rt::Frames &frames);
+  void runCall(const rt::InstructionView &view, const rt::Frames &frames);
+  uint64_t roundOf(rt::fb::Counter counter) const;
+  void skip(rt::fb::Counter counter, int64_t frames, uint64_t since);
+  void runEvent(const rt::InstructionView &view, const Moment &moment, Own &own, const rt::Frames &frames);
+  void runOwnEvent(const rt::InstructionView &view, const Moment &moment, Own &own);
+  void runSharedEvent(const rt::InstructionView &view, const Moment &moment, int64_t event, const rt::Frames &frames);
+  void join(unsigned stream, const Clock &clock);
+  void runAccesses(const rt::InstructionView &view, const Moment &moment, const rt::Frames &frames);
   void checkAccessModes(const rt::InstructionView &view, const Moment &moment);
   void checkSpaces(const rt::InstructionView &view, const Moment &moment);
   void checkOwnOverlaps(const rt::InstructionView &view, const Moment &moment);
   void checkInitialized(const rt::fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
                         const ShareRange &needed, const Moment &moment);
   void checkInsideState(const rt::fb::Buffer &buffer, const Moment &moment);
-  void checkRead(const rt::fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, uint64_t frame);
-  void checkWrite(const rt::fb::Buffer &buffer, const Moment &moment, uint64_t frame);
-  void recordWrites(const rt::InstructionView &view, const Moment &moment, uint64_t frame);
+  void checkRead(const rt::fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, const rt::Frames &frames);
+  void checkFrame(const rt::fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell, const Moment &moment,
+                  const rt::Frames &frames);
+  void checkWrite(const rt::fb::Buffer &buffer, const Moment &moment, const rt::Frames &frames);
+  void recordWrites(const rt::InstructionView &view, const Moment &moment, const rt::Frames &frames);
   void recordLeft(const rt::InstructionView &view, const CollectiveMeaning &meaning, MemoryHistory &memory,
                   AxisMask varies);
   ShareRange ownShare(const rt::InstructionView &view) const;
@@ -61,31 +72,40 @@ private:
   std::vector<rt::fb::Access> expectedAccess(const rt::InstructionView &view) const;
   void checkRoot(const rt::InstructionView &view, const Moment &moment);
   // Differences between ranks (ExecutionReplicas.cpp).
-  AxisMask variesAfter(const rt::InstructionView &view, uint64_t frame, uint64_t depends);
-  std::vector<AxisMask> variesOfResults(const rt::InstructionView &view, uint64_t frame);
+  AxisMask variesAfter(const rt::InstructionView &view, const rt::Frames &frames, uint64_t depends);
+  AxisMask variesOfReceived(InstructionRef ref) const;
+  std::vector<AxisMask> variesOfResults(const rt::InstructionView &view, InstructionRef ref, const rt::Frames &frames);
   AxisMask axesOf(unsigned group) const;
   AxisMask axesOfOwners(const rt::fb::State &state) const;
   AxisMask axesOfParts(const rt::fb::State &state) const; // those along which a state may differ
-  void recordEqualized(const rt::InstructionView &view, uint64_t frame);
+  void recordEqualized(const rt::InstructionView &view, const rt::Frames &frames);
   void setInitial(unsigned region, MemoryHistory &memory) const;
 
   bool happensBefore(const Moment &earlier, const Moment &later) const {
     return earlier.stream == later.stream || clocks_[later.stream][earlier.stream] >= earlier.tick;
   }
-  MemoryHistory &history(unsigned region, uint64_t frame);
+  MemoryHistory &history(unsigned region, uint64_t place);
+  // Of the frame that a buffer lies in.
+  MemoryHistory &history(const rt::fb::Buffer &buffer, const rt::Frames &frames) {
+    return history(buffer.region(), placeOf(*plan_.regions()->Get(buffer.region()), buffer, frames));
+  }
+  int64_t frameOf(const rt::fb::Buffer &buffer, const rt::Frames &frames) const {
+    return frames.of(plan_.regions()->Get(buffer.region())->counter()) + buffer.frame();
+  }
   std::string text(InstructionRef ref) const { return describe(plan_, ref); }
   void find(const char *rule, std::string text);
 
   const rt::fb::Plan &plan_;
   const std::vector<const rt::fb::Plan *> &kinds_;
+  const Received &received_;
   std::vector<Finding> *findings_;
   std::set<std::string> found_;
   uint32_t entry_ = 0;
   uint64_t steps_ = 0;
-  int64_t maxTimes_ = 3;
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> behind the last
   std::vector<Clock> clocks_;                                   // [stream][stream]
   std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;
+  std::map<std::pair<int64_t, uint64_t>, Recorded> recorded_; // (shared event, place)
 };
 
 } // namespace cleave::plan

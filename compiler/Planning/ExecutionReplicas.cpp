@@ -43,7 +43,7 @@ AxisMask Execution::axesOfParts(const fb::State &state) const {
 
 // Which axes the values that an instruction writes may differ along: those of what it reads (of it only the buffers
 // that `depends` names, by their number among those that are read), but for collectives, whose sense is to change that.
-AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame, uint64_t depends) {
+AxisMask Execution::variesAfter(const InstructionView &view, const Frames &frames, uint64_t depends) {
   AxisMask varies = 0;
   unsigned number = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
@@ -56,7 +56,7 @@ AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame, uin
       continue;
     if (buffer.share_of() != 0)
       varies |= axesOf(buffer.share_of() - 1u);
-    auto [first, last] = history(buffer.region(), frame).range(buffer.offset(), bufferEnd(plan_, buffer));
+    auto [first, last] = history(buffer, frames).range(buffer.offset(), bufferEnd(plan_, buffer));
     for (auto cell = first; cell != last; ++cell)
       varies |= variesOf(*cell, neededShare(view, buffer));
   }
@@ -72,8 +72,22 @@ AxisMask Execution::variesAfter(const InstructionView &view, uint64_t frame, uin
   return meaning->equalizes ? varies & ~group : varies | group;
 }
 
+AxisMask Execution::variesOfReceived(InstructionRef ref) const {
+  auto found = received_.find({ref.program, ref.index});
+  if (found != received_.end())
+    return found->second;
+  AxisMask all = 0;
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (plan_.axes()->Get(axis)->size() > 1)
+      all |= AxisMask{1} << axis;
+  return all;
+}
+
 // What the instruction's results vary along, in the order in which it writes them.
-std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, uint64_t frame) {
+std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, InstructionRef ref,
+                                                 const Frames &frames) {
+  if (view.opcode() == Opcode::Recv)
+    return {variesOfReceived(ref)};
   const flatbuffers::Vector<uint64_t> *depends = nullptr;
   if (view.opcode() == Opcode::Launch)
     depends = plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]))->depends();
@@ -81,18 +95,18 @@ std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, ui
   for (size_t i = 0; i < view.bufferCount(); ++i)
     if (writes(view.buffer(i).access())) {
       auto number = static_cast<unsigned>(varies.size());
-      varies.push_back(variesAfter(view, frame, number < lengthOf(depends) ? depends->Get(number) : ~uint64_t{0}));
+      varies.push_back(variesAfter(view, frames, number < lengthOf(depends) ? depends->Get(number) : ~uint64_t{0}));
     }
   return varies;
 }
 
 // What a collective makes equal on the ranks that only read it (a broadcast on its root), too.
-void Execution::recordEqualized(const InstructionView &view, uint64_t frame) {
+void Execution::recordEqualized(const InstructionView &view, const Frames &frames) {
   const CollectiveMeaning *meaning = meaningOf(view.opcode());
   if (!meaning || !meaning->equalizes || writes(view.buffer(0).access()))
     return;
   const fb::Buffer &data = view.buffer(0);
-  auto [first, last] = history(data.region(), frame).range(data.offset(), bufferEnd(plan_, data));
+  auto [first, last] = history(data, frames).range(data.offset(), bufferEnd(plan_, data));
   for (auto cell = first; cell != last; ++cell)
     cell->second.varies &= ~axesOf(static_cast<unsigned>(view["group"]));
 }

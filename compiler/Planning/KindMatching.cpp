@@ -1,5 +1,5 @@
-// verifyKinds(): collectives of different kinds of ranks meet, and nobody waits for himself.
-#include "compiler/Planning/PlanText.h"
+// verifyKinds(): collectives of different kinds of ranks meet, sends meet receives, and nobody waits for himself.
+#include "compiler/Planning/PlanMeaning.h"
 #include "compiler/Planning/PlanVerifier.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <map>
+#include <limits>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace cleave::plan {
@@ -20,42 +22,69 @@ namespace {
 // The axes that a group of ranks lies along; all kinds number them alike.
 using GroupAxes = std::vector<uint32_t>;
 
-// An instruction that a kind runs; calls are replaced by what they run.
+// What is sent by one formula and in one order: from each rank to the one `offset` further on along an axis.
+struct Lane {
+  uint32_t axis;
+  uint64_t offset; // not negative
+  int64_t channel;
+  bool operator<(const Lane &other) const {
+    return std::tie(axis, offset, channel) < std::tie(other.axis, other.offset, other.channel);
+  }
+};
+
+// An instruction that a kind runs and that waits for others, or is waited for; calls are replaced by what they run.
 struct Step {
   size_t kind;
   InstructionRef ref;
-  uint64_t repeats; // how often the calls around it run it, of which kMaxTimes are in the graph
+  uint64_t repeats; // how often the calls around it run it, of which maxTimes_ are in the graph
 };
 
 // The wait-for graph of one entry program over all kinds. An edge a -> b says that b starts after a; collectives that
-// meet are one node, since under rendezvous none ends before all have begun.
+// meet are one node, since under rendezvous none ends before all have begun, and so are a send and its receive.
+//
+// Where nothing is sent, all kinds call the same bodies equally often, and a few runs of each stand for all. With sends
+// the lists of calls differ from kind to kind (the first stage of a pipeline runs ahead), so that every run is in the graph.
 class WaitGraph {
 public:
   WaitGraph(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings)
-      : kinds_(kinds), findings_(findings), met_(kinds.size()) {}
+      : kinds_(kinds), findings_(findings), met_(kinds.size()), sent_(kinds.size()), taken_(kinds.size()) {
+    for (const fb::Plan *kind : kinds)
+      if (sends(*kind))
+        maxTimes_ = kAllTimes;
+  }
 
   void add(size_t kind, uint32_t program) {
     Last last;
     last.ofStream.assign(kinds_[kind]->streams()->size(), -1);
-    expand(kind, program, 1, last);
+    expand(kind, program, 1, {}, last);
   }
   void check() {
     if (tooLong_)
       return;
+    merged_.resize(steps_.size());
+    std::iota(merged_.begin(), merged_.end(), size_t{0});
     matchCollectives();
+    matchTransfers();
     findCycle();
   }
 
 private:
   static constexpr size_t kMaxSteps = 1u << 22;
-  static constexpr int64_t kMaxTimes = 3; // calls repeat the same sequence, which meets itself in the next
 
-  // The last step of every stream, of all streams that may share a progress thread, and the last collective.
+  // The last step of every stream, of all streams that may share a progress thread, and the last collective or transfer;
+  // the last record of each place of the plan's events.
   struct Last {
     std::vector<int64_t> ofStream;
-    int64_t beside = -1, collective = -1;
+    int64_t beside = -1, meeting = -1;
+    std::map<std::pair<int64_t, uint64_t>, size_t> recorded;
   };
-  void expand(size_t kind, uint32_t program, uint64_t repeats, Last &last);
+  static constexpr int64_t kAllTimes = std::numeric_limits<int64_t>::max();
+  bool runsAll() const { return maxTimes_ == kAllTimes; }
+  static bool sends(const fb::Plan &kind);
+  void expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last);
+  void addStep(size_t kind, InstructionRef ref, uint64_t repeats, Last &last);
+  void addShared(const InstructionView &view, size_t kind, int64_t event, const Frames &frames, Last &last);
+  void addTransfer(const InstructionView &view, size_t kind);
   void edge(int64_t from, size_t to) {
     if (from >= 0)
       edges_.push_back({static_cast<size_t>(from), to});
@@ -72,8 +101,10 @@ private:
            describe(kind, steps_[step].ref);
   }
   void matchCollectives();
+  void matchTransfers();
   void matchKinds(size_t a, size_t b);
-  void matchSequence(const GroupAxes &axes, const std::vector<size_t> &expected, const std::vector<size_t> &got);
+  void matchSequence(const std::string &over, const std::vector<size_t> &expected, const std::vector<size_t> &got);
+  std::string differenceOf(size_t a, size_t b) const;
   void findCycle();
   size_t root(size_t step) {
     while (merged_[step] != step)
@@ -85,40 +116,68 @@ private:
   std::vector<Finding> *findings_;
   std::vector<Step> steps_;
   std::vector<std::pair<size_t, size_t>> edges_;
-  std::vector<std::map<GroupAxes, std::vector<size_t>>> met_; // [kind][group] -> collectives in order
+  std::vector<std::map<GroupAxes, std::vector<size_t>>> met_;    // [kind][group] -> collectives in order
+  std::vector<std::map<Lane, std::vector<size_t>>> sent_, taken_; // [kind][lane] -> sends and receives in order
   std::vector<size_t> merged_;
+  int64_t maxTimes_ = 3; // calls repeat the same sequence, which meets itself in the next
+  uint64_t visited_ = 0;
   bool tooLong_ = false;
 };
 
+bool WaitGraph::sends(const fb::Plan &kind) {
+  for (uint32_t p = 0; p < lengthOf(kind.programs()); ++p)
+    for (uint32_t i = 0; i < lengthOf(kind.programs()->Get(p)->instructions()); ++i)
+      if (isTransfer(viewOf(kind, {p, i}).opcode()))
+        return true;
+  return false;
+}
+
 // Collectives of different streams have communicators of their own, but ranks issue them in list order, and a device
 // may run all streams but the first on one thread: that order must be one over all kinds, so it is part of the graph.
-void WaitGraph::expand(size_t kind, uint32_t program, uint64_t repeats, Last &last) {
-  const auto *instructions = kinds_[kind]->programs()->Get(program)->instructions();
+void WaitGraph::addStep(size_t kind, InstructionRef ref, uint64_t repeats, Last &last) {
+  InstructionView view = viewOf(*kinds_[kind], ref);
+  size_t step = steps_.size();
+  steps_.push_back({kind, ref, repeats});
+  edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(step)), step);
+  if (view.stream() != 0)
+    edge(std::exchange(last.beside, static_cast<int64_t>(step)), step);
+  if (isCollective(view.opcode()) || isTransfer(view.opcode()))
+    edge(std::exchange(last.meeting, static_cast<int64_t>(step)), step);
+}
+
+void WaitGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last) {
+  const fb::Program &body = *kinds_[kind]->programs()->Get(program);
   std::map<int64_t, size_t> recorded;
   std::vector<std::pair<int64_t, size_t>> waits;
-  for (uint32_t i = 0; i < lengthOf(instructions) && !tooLong_; ++i) {
-    if (steps_.size() == kMaxSteps) {
+  for (uint32_t i = 0; i < lengthOf(body.instructions()) && !tooLong_; ++i) {
+    if (++visited_ > kMaxSteps) {
       tooLong_ = true;
       findings_->push_back({"too long", "the programs run more than " + std::to_string(kMaxSteps) +
                                             " instructions, calls expanded; the order of collectives is not checked"});
       return;
     }
-    InstructionView view(*instructions->Get(i));
-    size_t step = steps_.size();
-    steps_.push_back({kind, {program, i}, repeats});
-    edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(step)), step);
-    if (view.stream() != 0)
-      edge(std::exchange(last.beside, static_cast<int64_t>(step)), step);
-    if (isCollective(view.opcode()))
-      edge(std::exchange(last.collective, static_cast<int64_t>(step)), step);
-    if (view.opcode() == Opcode::Record)
+    InstructionView view(*body.instructions()->Get(i));
+    if (view.opcode() == Opcode::Call) {
+      for (int64_t n = 0; n < std::min(view["times"], maxTimes_) && !tooLong_; ++n)
+        expand(kind, static_cast<uint32_t>(view["program"]),
+               runsAll() ? repeats : repeats * static_cast<uint64_t>(view["times"]),
+               frames.called(static_cast<fb::Counter>(view["counter"]), view["first_frame"] + n), last);
+      continue;
+    }
+    bool isEvent = view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait;
+    if (!isEvent && !isCollective(view.opcode()) && !isTransfer(view.opcode()))
+      continue;
+    addStep(kind, {program, i}, repeats, last);
+    size_t step = steps_.size() - 1;
+    if (isEvent && view["event"] >= int64_t{body.events()})
+      addShared(view, kind, view["event"] - int64_t{body.events()}, frames, last);
+    else if (view.opcode() == Opcode::Record)
       recorded.emplace(view["event"], step);
     else if (view.opcode() == Opcode::Wait)
       waits.push_back({view["event"], step});
-    else if (view.opcode() == Opcode::Call)
-      for (int64_t times = std::min(view["times"], kMaxTimes); times > 0; --times)
-        expand(kind, static_cast<uint32_t>(view["program"]), repeats * static_cast<uint64_t>(view["times"]), last);
-    else if (isCollective(view.opcode()))
+    else if (isTransfer(view.opcode()))
+      addTransfer(view, kind);
+    else
       met_[kind][axesOf(kind, view)].push_back(step);
   }
   for (auto [event, step] : waits) {
@@ -128,6 +187,29 @@ void WaitGraph::expand(size_t kind, uint32_t program, uint64_t repeats, Last &la
     else
       findings_->push_back({"deadlock", text(step) + " waits for an event that nothing records"});
   }
+}
+
+// A wait for a shared event is for the last record of its place; without one it holds nothing.
+void WaitGraph::addShared(const InstructionView &view, size_t kind, int64_t event, const Frames &frames, Last &last) {
+  const fb::Event &info = *kinds_[kind]->events()->Get(static_cast<uint32_t>(event));
+  std::pair<int64_t, uint64_t> place{event, frames.place(info.counter(), view["frame"], info.frames())};
+  if (view.opcode() == Opcode::Record)
+    last.recorded[place] = steps_.size() - 1;
+  else if (auto record = last.recorded.find(place); record != last.recorded.end())
+    edge(static_cast<int64_t>(record->second), steps_.size() - 1);
+}
+
+void WaitGraph::addTransfer(const InstructionView &view, size_t kind) {
+  bool isSend = view.opcode() == Opcode::Send;
+  auto axis = static_cast<uint32_t>(view["axis"]);
+  int64_t size = kinds_[kind]->axes()->Get(axis)->size(), toReceiver = isSend ? view["offset"] : -view["offset"];
+  Lane lane{axis, static_cast<uint64_t>((toReceiver + size) % size), view["channel"]};
+  std::vector<size_t> &list = (isSend ? sent_ : taken_)[kind][lane];
+  if (!list.empty() && viewOf(*kinds_[kind], steps_[list.back()].ref).stream() != view.stream())
+    findings_->push_back({"transfer", text(list.back()) + " and " + text(steps_.size() - 1) +
+                                          " are on one channel and on two streams, so that either may come first; "
+                                          "expected one stream, or two channels"});
+  list.push_back(steps_.size() - 1);
 }
 
 // Groups lie along their own axes: a rank meets those that have its coordinates on all others.
@@ -142,8 +224,6 @@ bool WaitGraph::meet(size_t a, size_t b, const GroupAxes &group) const {
 }
 
 void WaitGraph::matchCollectives() {
-  merged_.resize(steps_.size());
-  std::iota(merged_.begin(), merged_.end(), size_t{0});
   for (size_t a = 0; a < kinds_.size(); ++a)
     for (size_t b = a + 1; b < kinds_.size(); ++b)
       matchKinds(a, b);
@@ -156,32 +236,66 @@ void WaitGraph::matchKinds(size_t a, size_t b) {
       groups.insert(group);
   for (const GroupAxes &group : groups)
     if (meet(a, b, group))
-      matchSequence(group, met_[a][group], met_[b][group]);
+      matchSequence(axesText(*kinds_[0], &group), met_[a][group], met_[b][group]);
 }
 
-void WaitGraph::matchSequence(const GroupAxes &axes, const std::vector<size_t> &expected,
+// What ranks of a kind send, ranks of every kind that lies there receive; a kind may send to itself.
+void WaitGraph::matchTransfers() {
+  std::set<Lane> lanes;
+  std::vector<KindBox> boxes;
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    boxes.push_back(boxOf(*kinds_[kind]));
+    for (const auto *ofKind : {&sent_[kind], &taken_[kind]})
+      for (const auto &[lane, steps] : *ofKind)
+        lanes.insert(lane);
+  }
+  for (const Lane &lane : lanes) {
+    const fb::Axis &axis = *kinds_[0]->axes()->Get(lane.axis);
+    for (size_t a = 0; a < kinds_.size(); ++a)
+      for (size_t b = 0; b < kinds_.size(); ++b)
+        if (boxes[a].reaches(boxes[b], AxisMask{1} << lane.axis, lane.offset, axis.size()))
+          matchSequence(std::string(textOf(axis.name())) + " by " + std::to_string(lane.offset), sent_[a][lane],
+                        taken_[b][lane]);
+  }
+}
+
+// What keeps two instructions from being one; empty where they are. A send and a receive may be on any stream.
+std::string WaitGraph::differenceOf(size_t first, size_t second) const {
+  InstructionView a = viewOf(*kinds_[steps_[first].kind], steps_[first].ref);
+  InstructionView b = viewOf(*kinds_[steps_[second].kind], steps_[second].ref);
+  auto both = [](const char *what, uint64_t left, uint64_t right) {
+    return std::string(what) + ": " + std::to_string(left) + " and " + std::to_string(right);
+  };
+  if (!isTransfer(a.opcode()) && a.opcode() != b.opcode())
+    return "what it does";
+  if (!isTransfer(a.opcode()) && a.stream() != b.stream())
+    return both("stream", a.stream(), b.stream());
+  for (const char *field : {"dtype", "reduction", "algorithm", "count", "root"})
+    if (a[field] != b[field])
+      return both(field, static_cast<uint64_t>(a[field]), static_cast<uint64_t>(b[field]));
+  return steps_[first].repeats == steps_[second].repeats
+             ? ""
+             : both("how often it is called", steps_[first].repeats, steps_[second].repeats);
+}
+
+void WaitGraph::matchSequence(const std::string &over, const std::vector<size_t> &expected,
                               const std::vector<size_t> &got) {
-  std::string group = axesText(*kinds_[0], &axes);
+  if (expected.empty() && got.empty())
+    return;
+  const Step &any = steps_[expected.empty() ? got[0] : expected[0]];
+  const char *rule = isTransfer(viewOf(*kinds_[any.kind], any.ref).opcode()) ? "transfer" : "collective-match";
   for (size_t i = 0; i < std::min(expected.size(), got.size()); ++i) {
     merged_[root(got[i])] = root(expected[i]);
-    InstructionView a = viewOf(*kinds_[steps_[expected[i]].kind], steps_[expected[i]].ref);
-    InstructionView b = viewOf(*kinds_[steps_[got[i]].kind], steps_[got[i]].ref);
-    bool same = a.opcode() == b.opcode() && a.stream() == b.stream(); // streams have channels of their own
-    for (const char *field : {"dtype", "reduction", "algorithm", "count", "root"})
-      same = same && a[field] == b[field];
-    same = same && steps_[expected[i]].repeats == steps_[got[i]].repeats;
-    if (!same)
-      findings_->push_back({"collective-match", text(expected[i]) + " over " + group + " is met by " + text(got[i]) +
-                                                    ", which differs in opcode, type, reduction, algorithm, count, "
-                                                    "root, stream or in how often it is called"});
+    if (std::string difference = differenceOf(expected[i], got[i]); !difference.empty())
+      findings_->push_back({rule, text(expected[i]) + " over " + over + " is met by " + text(got[i]) +
+                                      ", which differs in " + difference});
   }
   if (expected.size() == got.size())
     return;
   const std::vector<size_t> &longer = expected.size() > got.size() ? expected : got;
   const std::vector<size_t> &shorter = expected.size() > got.size() ? got : expected;
-  findings_->push_back({"collective-match",
-                        text(longer[shorter.size()]) + " over " + group + " is met by nothing" +
-                            (shorter.empty() ? std::string() : "; the last that is met is " + text(shorter.back()))});
+  findings_->push_back({rule, text(longer[shorter.size()]) + " over " + over + " is met by nothing" +
+                                  (shorter.empty() ? std::string() : "; the last that is met is " + text(shorter.back()))});
 }
 
 // Kahn's algorithm; what it leaves over waits for itself.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <tuple>
 
 namespace cleave::plan {
 
@@ -126,6 +127,33 @@ std::string KindBox::textOn(AxisMask axes) const {
   return text;
 }
 
+bool KindBox::reaches(const KindBox &other, AxisMask axis, uint64_t offset, uint64_t size) const {
+  if (!meets(other, axis))
+    return false;
+  for (size_t i = 0; i < ranges.size(); ++i)
+    if (axis >> i & 1) { // once around the axis is `size` further on
+      uint64_t begin = ranges[i].first + offset, end = ranges[i].second + offset;
+      auto [first, last] = other.ranges[i];
+      return (begin < last && first < end) || (begin < last + size && first + size < end);
+    }
+  return false;
+}
+
+Content received(const TransferFacts &facts, const std::vector<Contribution> &sent) {
+  Expression expression("received");
+  expression.add(facts.axis.text).add(static_cast<uint64_t>(facts.offset));
+  AxisMask varies = 0;
+  bool areAlike = true;
+  for (const Contribution &one : sent) {
+    expression.add(one.where).add(one.data->number());
+    varies |= one.data->varies();
+    areAlike = areAlike && one.data->number() == sent.front().data->number();
+  }
+  if (areAlike && (varies & facts.axis.axes) == 0)
+    return *sent.front().data;
+  return Content::of(expression.number(), sent.front().data->bytes(), areAlike ? varies : varies | facts.axis.axes);
+}
+
 namespace {
 
 // Advances all runs; those that meet in a collective, directly or through others, go on together.
@@ -167,6 +195,11 @@ private:
     for (size_t first = 0; first < runs_.size(); ++first) {
       if (!stops_[first])
         continue;
+      if (rt::isTransfer(stops_[first]->facts.opcode)) {
+        if (transfer(first))
+          return true;
+        continue;
+      }
       std::vector<size_t> partners = partnersOf(first);
       if (partners.empty())
         continue;
@@ -180,6 +213,46 @@ private:
       return true;
     }
     return false;
+  }
+
+  // What kinds have sent by one formula, and how much of it the receiving kinds have taken.
+  struct Queue {
+    std::vector<Contribution> sent;
+    std::map<size_t, size_t> taken;
+  };
+  Queue &queueOf(size_t sender, const TransferFacts &facts) {
+    return queues_[{sender, facts.axis.axes, facts.offset, facts.channel}];
+  }
+
+  // Goes on with a send, or with a receive for which all has been sent.
+  bool transfer(size_t kind) {
+    const TransferFacts &facts = stops_[kind]->transfer;
+    std::optional<Content> result;
+    if (stops_[kind]->facts.opcode == Opcode::Send) {
+      Contribution mine = stops_[kind]->mine;
+      mine.where = boxes_[kind].textOn(facts.axis.axes);
+      queueOf(kind, facts).sent.push_back(std::move(mine));
+    } else {
+      std::vector<Contribution> sent;
+      std::vector<Queue *> queues;
+      for (size_t sender = 0; sender < runs_.size(); ++sender)
+        if (boxes_[sender].reaches(boxes_[kind], facts.axis.axes, static_cast<uint64_t>(facts.offset),
+                                   facts.axis.ranks)) {
+          Queue &queue = queueOf(sender, facts);
+          if (queue.sent.size() == queue.taken[kind])
+            return false;
+          sent.push_back(queue.sent[queue.taken[kind]]);
+          queues.push_back(&queue);
+        }
+      if (sent.empty())
+        return false;
+      for (Queue *queue : queues)
+        ++queue->taken[kind];
+      result = received(facts, sent);
+    }
+    runs_[kind]->deliver(result);
+    stops_[kind] = runs_[kind]->advance();
+    return true;
   }
 
   std::optional<Content> resultFor(size_t kind, const std::vector<size_t> &partners) const {
@@ -197,6 +270,7 @@ private:
   const std::vector<MeaningRun *> &runs_;
   const std::vector<KindBox> &boxes_;
   std::vector<const MeaningRun::Stop *> stops_;
+  std::map<std::tuple<size_t, AxisMask, int64_t, int64_t>, Queue> queues_; // sender, axis, offset, channel
 };
 
 } // namespace

@@ -94,20 +94,33 @@ struct Contribution {
 // What a collective leaves on those that `who` stands for; nothing where it leaves nothing.
 std::optional<Content> resultOf(const CollectiveFacts &facts, const std::vector<Contribution> &all, size_t who);
 
+// What is sent: from each rank to the one `offset` further on along an axis. `offset` is not negative.
+struct TransferFacts {
+  AxesFacts axis; // one
+  int64_t offset = 0, channel = 0;
+};
+// What arrives, of what ranks of these kinds have sent: what is a value of all ranks along the axis stays it, else it is
+// another rank's.
+Content received(const TransferFacts &facts, const std::vector<Contribution> &sent);
+
 // The ranks of a kind: coordinates [begin, end) on every axis.
 struct KindBox {
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
 
   // Whether ranks of both are in one group over these axes.
   bool meets(const KindBox &other, AxisMask axes) const;
+  // Whether ranks of the other are `offset` further on along an axis, modulo its size, than ranks of this one.
+  bool reaches(const KindBox &other, AxisMask axis, uint64_t offset, uint64_t size) const;
   std::string textOn(AxisMask axes) const;
 };
 
-// A run of one kind's program that stops where it needs other kinds.
+// A run of one kind's program that stops where it needs other ranks than those it stands for: at collectives across kinds,
+// and at sends and receives. Nobody waits for a send to be taken here: whether ranks hang is KindMatching's.
 class MeaningRun {
 public:
   struct Stop {
     CollectiveFacts facts;
+    TransferFacts transfer; // where the opcode is Send or Recv
     Contribution mine;
   };
   virtual ~MeaningRun() = default;

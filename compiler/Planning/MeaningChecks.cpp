@@ -182,7 +182,9 @@ void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::v
 
 } // namespace
 
-void checkMeaning(const std::vector<const fb::Plan *> &kinds, Check check, std::vector<Finding> *findings) {
+MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check check, std::vector<Finding> *findings) {
+  MeaningResult result;
+  result.received.resize(kinds.size());
   std::vector<KindCheck> checks;
   std::vector<KindBox> boxes;
   for (const fb::Plan *kind : kinds) {
@@ -202,14 +204,21 @@ void checkMeaning(const std::vector<const fb::Plan *> &kinds, Check check, std::
           runs.push_back(&kind.start(other));
           indices.push_back(other);
         }
-    if (runs.size() != kinds.size() || !runTogether(runs, boxes))
+    if (runs.size() != kinds.size())
       continue; // told by verifyKinds(); states are not as stated then
+    if (!runTogether(runs, boxes)) {
+      result.stuck = result.stuck.empty() ? entry.name()->str() : result.stuck;
+      continue;
+    }
+    for (size_t kind = 0; kind < kinds.size(); ++kind)
+      result.received[kind][indices[kind]] = checks[kind].runOf(indices[kind])->getReceived();
     for (size_t b = 1; b < kinds.size(); ++b)
       for (size_t a = 0; a < b; ++a)
         compareKinds(checks[a], indices[a], checks[b], indices[b], findings);
   }
   for (KindCheck &kind : checks)
     kind.check(check);
+  return result;
 }
 
 } // namespace cleave::plan

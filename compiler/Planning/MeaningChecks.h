@@ -2,12 +2,18 @@
 #ifndef CLEAVE_COMPILER_PLANNING_MEANINGCHECKS_H
 #define CLEAVE_COMPILER_PLANNING_MEANINGCHECKS_H
 
+#include "compiler/Planning/PlanText.h"
 #include "compiler/Planning/PlanVerifier.h"
 
 namespace cleave::plan {
 
+struct MeaningResult {
+  std::vector<std::map<uint32_t, Received>> received; // by kind, by entry program
+  std::string stuck;                                  // an entry program whose kinds do not meet in issue order
+};
+
 // Findings of the rules "part", "replica", "snapshot" and, where `check` says so, "declared" and "meaning".
-void checkMeaning(const std::vector<const rt::fb::Plan *> &kinds, Check check, std::vector<Finding> *findings);
+MeaningResult checkMeaning(const std::vector<const rt::fb::Plan *> &kinds, Check check, std::vector<Finding> *findings);
 
 } // namespace cleave::plan
 

@@ -16,6 +16,12 @@ void MemoryHistory::split(uint64_t at) {
   cells_.emplace_hint(next, at, std::move(upper));
 }
 
+void MemoryHistory::moveOn(int64_t frames, uint64_t since) {
+  for (auto &[begin, cell] : cells_)
+    if (cell.writer && cell.writer->step > since)
+      cell.writer->frame += frames;
+}
+
 void MemoryHistory::recordRead(uint64_t begin, uint64_t end, const Moment &moment) {
   auto [first, last] = range(begin, end);
   for (auto cell = first; cell != last; ++cell) {

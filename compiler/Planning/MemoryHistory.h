@@ -22,6 +22,8 @@ struct Moment {
   unsigned stream = 0;
   uint64_t tick = 0;
   InstructionRef ref;
+  uint64_t step = 0; // of the execution, all streams counted
+  int64_t frame = 0; // that of the bytes accessed, where their region has several
 };
 
 // The rank's share of a range: group number + 1, as in fb::Buffer, and the first rank's bytes.
@@ -54,6 +56,8 @@ public:
     split(end);
     return {cells_.lower_bound(begin), cells_.lower_bound(end)};
   }
+  // What was written after step `since` counts as written so many frames later.
+  void moveOn(int64_t frames, uint64_t since);
   void recordRead(uint64_t begin, uint64_t end, const Moment &moment);
   void recordWrite(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies);
   // Of the rank's share alone; [begin, end) is what any rank's may be.

@@ -112,6 +112,8 @@ def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {
     Writes the plan as bytes, opens them as the runtime does (which proves that kernels stay within their buffers), and runs
     PlanVerifier.h. Every finding becomes an error. Changes nothing.
   }];
+  let options = [Option<"byHand", "by-hand", "bool", "false",
+                        "of a plan written by hand, which does not state what it computes">];
 }
 
 #endif

@@ -102,7 +102,7 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
     if (content.bytes() != 0)
       atStart_[content.pieces().front().expression] = textOf(state.name());
   }
-  expand(entry, 0);
+  expand(entry, {});
   if (steps_.size() >= kMaxSteps) // "too long", says Execution; nothing is left as it should be
     steps_.clear();
 }
@@ -110,33 +110,33 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
 // Calls are replaced by what they run. Of more than three runs of one body the first two and the last are enough: each
 // leaves the same expression of what the one before left and of its own micro-batch. How many there are is part of what
 // the entry means ("calls").
-void PlanMeaning::expand(uint32_t program, uint64_t frame) {
+void PlanMeaning::expand(uint32_t program, const Frames &frames) {
   const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions) && steps_.size() < kMaxSteps; ++i) {
     InstructionView view(*instructions->Get(i));
     if (view.opcode() != Opcode::Call) {
       if (view.bufferCount() != 0)
-        steps_.push_back({{program, i}, frame});
+        steps_.push_back({{program, i}, frames});
       continue;
     }
     auto callee = static_cast<uint32_t>(view["program"]);
+    auto counter = static_cast<fb::Counter>(view["counter"]);
     int64_t times = view["times"], first = view["first_frame"];
     calls_ += std::string(textOf(plan_.programs()->Get(callee)->name())) + " " + std::to_string(times) + " " +
-              std::to_string(first) + ";";
+              std::to_string(first) + (counter == fb::Counter::micro_batch ? "" : fb::EnumNameCounter(counter)) + ";";
     for (int64_t n = 0; n < times && steps_.size() < kMaxSteps; ++n)
       if (n + 1 == times || n + 1 < maxTimes_)
-        expand(callee, static_cast<uint64_t>(first + n));
+        expand(callee, frames.called(counter, first + n));
   }
 }
 
 // Inputs are as the host feeds them for each micro-batch.
-MemoryContents &PlanMeaning::memory(unsigned region, uint64_t frame) {
-  frame %= plan_.regions()->Get(region)->frames();
-  auto [known, isNew] = memories_.try_emplace({region, frame});
+MemoryContents &PlanMeaning::memory(unsigned region, uint64_t place) {
+  auto [known, isNew] = memories_.try_emplace({region, place});
   const auto *ports = plan_.programs()->Get(entry_)->inputs();
   for (size_t i = 0; isNew && i < lengthOf(ports); ++i)
     if (const fb::Port &port = *ports->Get(i); port.region() == region)
-      known->second.write(port.offset(), portFacts(plan_, port).content(frame));
+      known->second.write(port.offset(), portFacts(plan_, port).content(place));
   return known->second;
 }
 
@@ -157,7 +157,7 @@ void PlanMeaning::note(const Content &content, bool hasParts, const fb::Buffer &
 Content PlanMeaning::read(const fb::Buffer &buffer, const Step &step) {
   if (buffer.bytes() == 0)
     return {};
-  MemoryContents &from = memory(buffer.region(), step.frame);
+  MemoryContents &from = memory(buffer, step);
   bool hasParts = false;
   uint64_t begin = buffer.offset(), end = begin + buffer.bytes();
   Content content = buffer.share_of() == 0
@@ -176,7 +176,7 @@ Content PlanMeaning::readOwnPart(const InstructionView &view, const Step &step) 
     return read(data, step);
   bool hasParts = false;
   Content content =
-      memory(data.region(), step.frame).readShare(cutOf(group, bytes), data.offset(), data.offset() + bytes, &hasParts);
+      memory(data, step).readShare(cutOf(group, bytes), data.offset(), data.offset() + bytes, &hasParts);
   note(content, hasParts, data, step);
   return content;
 }
@@ -184,7 +184,7 @@ Content PlanMeaning::readOwnPart(const InstructionView &view, const Step &step) 
 void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const Step &step) {
   if (buffer.bytes() == 0)
     return;
-  MemoryContents &to = memory(buffer.region(), step.frame);
+  MemoryContents &to = memory(buffer, step);
   if (buffer.share_of() == 0)
     to.write(buffer.offset(), content);
   else
@@ -253,20 +253,43 @@ void PlanMeaning::startCollective(const InstructionView &view, const Step &step)
     stop_.mine.data = read(view.buffer(0), step);
 }
 
+void PlanMeaning::startTransfer(const InstructionView &view, const Step &step) {
+  stop_ = {};
+  stop_.facts.opcode = view.opcode();
+  TransferFacts &facts = stop_.transfer;
+  const fb::Axis &axis = *plan_.axes()->Get(static_cast<unsigned>(view["axis"]));
+  facts.axis.add(static_cast<uint64_t>(view["axis"]), textOf(axis.name()), axis.size());
+  int64_t toReceiver = view.opcode() == Opcode::Send ? view["offset"] : -view["offset"];
+  facts.offset = (toReceiver + axis.size()) % axis.size();
+  facts.channel = view["channel"];
+  if (view.opcode() == Opcode::Send)
+    stop_.mine.data = read(view.buffer(0), step);
+}
+
 void PlanMeaning::finishCollective(const std::optional<Content> &result) {
   const Step &step = steps_[next_ - 1];
   InstructionView view = viewOf(plan_, step.ref);
+  if (view.opcode() == Opcode::Send)
+    return;
+  if (view.opcode() == Opcode::Recv) {
+    const fb::Buffer &target = view.buffer(0);
+    received_[{step.ref.program, step.ref.index}] |= result->varies();
+    if (result->bytes() != target.bytes()) // KindMatching tells
+      return memory(target, step).forget(target.offset(), bufferEnd(plan_, target));
+    leave(*result, step);
+    return write(target, *result, step);
+  }
   const CollectiveMeaning &meaning = *meaningOf(view.opcode());
   const fb::Buffer &data = view.buffer(0);
   for (size_t i = 1; i < view.bufferCount(); ++i) // staging
-    memory(view.buffer(i).region(), step.frame).forget(view.buffer(i).offset(), bufferEnd(plan_, view.buffer(i)));
+    memory(view.buffer(i), step).forget(view.buffer(i).offset(), bufferEnd(plan_, view.buffer(i)));
   if (data.bytes() == 0)
     return;
   if (result && meaning.leaves != DataPart::OwnShare) {
     leave(*result, step);
     return write(data, *result, step);
   }
-  MemoryContents &to = memory(data.region(), step.frame);
+  MemoryContents &to = memory(data, step);
   if (view.opcode() != Opcode::Broadcast)
     to.forget(data.offset(), bufferEnd(plan_, data));
   if (!result)
@@ -297,6 +320,9 @@ const MeaningRun::Stop *PlanMeaning::advance() {
         return &stop_;
       }
       finishCollective(resultOf(stop_.facts, {stop_.mine}, 0));
+    } else if (isTransfer(view.opcode())) {
+      startTransfer(view, step);
+      return &stop_;
     } else if (view.opcode() == Opcode::Launch) {
       runLaunch(view, step);
     } else if (view.opcode() == Opcode::Copy) {

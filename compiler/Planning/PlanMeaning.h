@@ -9,6 +9,7 @@
 #include "compiler/Planning/Meaning.h"
 #include "compiler/Planning/MemoryContents.h"
 #include "compiler/Planning/PlanText.h"
+#include "runtime/plan/Frames.h"
 
 #include <set>
 #include <unordered_map>
@@ -31,6 +32,8 @@ public:
   const std::set<std::string> &getReadFirst() const { return readFirst_; }
   // What lies in frame 0.
   Content contentAt(unsigned region, uint64_t begin, uint64_t end) { return memory(region, 0).read(begin, end, &met_); }
+  // Along which axes the bytes that receives have written may differ.
+  const Received &getReceived() const { return received_; }
   Content stateAtStart(const rt::fb::State &state) const;
 
   // An instruction that reads bytes as a whole of which each rank has written its own part alone.
@@ -48,10 +51,14 @@ public:
 private:
   struct Step {
     InstructionRef ref;
-    uint64_t frame;
+    rt::Frames frames;
   };
-  void expand(uint32_t program, uint64_t frame);
-  MemoryContents &memory(unsigned region, uint64_t frame);
+  void expand(uint32_t program, const rt::Frames &frames);
+  MemoryContents &memory(unsigned region, uint64_t place);
+  // Of the frame that a buffer lies in.
+  MemoryContents &memory(const rt::fb::Buffer &buffer, const Step &step) {
+    return memory(buffer.region(), placeOf(*plan_.regions()->Get(buffer.region()), buffer, step.frames));
+  }
   Content read(const rt::fb::Buffer &buffer, const Step &step);
   Content readOwnPart(const rt::InstructionView &view, const Step &step);
   void note(const Content &content, bool hasParts, const rt::fb::Buffer &buffer, const Step &step);
@@ -59,6 +66,7 @@ private:
   void leave(const Content &content, const Step &step);
   void runLaunch(const rt::InstructionView &view, const Step &step);
   void startCollective(const rt::InstructionView &view, const Step &step);
+  void startTransfer(const rt::InstructionView &view, const Step &step);
   void finishCollective(const std::optional<Content> &result);
   Cut cutOf(unsigned group, uint64_t stride) const;
 
@@ -78,6 +86,7 @@ private:
   std::vector<PartRead> partReads_;
   std::optional<InstructionRef> firstOther_;
   std::map<std::pair<unsigned, uint64_t>, InstructionRef> writers_; // of persistent bytes, by the first
+  Received received_;
   bool met_ = false;
 };
 

@@ -5,7 +5,9 @@
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
 
+#include <map>
 #include <string>
+#include <utility>
 
 namespace cleave::plan {
 
@@ -14,6 +16,9 @@ struct InstructionRef {
   uint32_t program = 0;
   uint32_t index = 0;
 };
+
+// Of each receive that has run, by (program, index): the axes along which what it wrote may differ between ranks.
+using Received = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
 
 inline rt::InstructionView viewOf(const rt::fb::Plan &plan, InstructionRef ref) {
   return rt::InstructionView(*plan.programs()->Get(ref.program)->instructions()->Get(ref.index));

@@ -60,14 +60,16 @@ static void checkPortPlaces(const fb::Plan &plan, const fb::Program &program, st
 }
 
 static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
-                       std::vector<Finding> *findings) {
+                       const std::map<uint32_t, Received> &received, std::vector<Finding> *findings) {
   checkStatePlaces(plan, findings);
   for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
     const fb::Program &program = *plan.programs()->Get(i);
     if (!program.entry())
       continue;
     checkPortPlaces(plan, program, findings);
-    Execution execution(plan, kinds, findings);
+    auto ofProgram = received.find(i);
+    const Received none;
+    Execution execution(plan, kinds, ofProgram == received.end() ? none : ofProgram->second, findings);
     execution.run(i);
     execution.expectReplicasEqual();
     for (size_t output = 0; output < lengthOf(program.outputs()); ++output) {
@@ -79,17 +81,21 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
 }
 
 std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check) {
-  std::vector<Finding> findings;
+  std::vector<Finding> findings, ofMeaning;
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  for (const fb::Plan *kind : kinds) {
+  MeaningResult result = checkMeaning(kinds, check, &ofMeaning); // first: it knows what receives bring
+  for (size_t k = 0; k < kinds.size(); ++k) {
     size_t before = findings.size();
-    verifyKind(*kind, kinds, &findings);
+    verifyKind(*kinds[k], kinds, result.received[k], &findings);
     for (size_t i = before; i < findings.size() && kinds.size() > 1; ++i)
-      findings[i].text = "kind '" + std::string(textOf(kind->kind())) + "': " + findings[i].text;
+      findings[i].text = "kind '" + std::string(textOf(kinds[k]->kind())) + "': " + findings[i].text;
   }
-  checkMeaning(kinds, check, &findings);
+  findings.insert(findings.end(), ofMeaning.begin(), ofMeaning.end());
   std::vector<Finding> hangs = verifyKinds(kinds);
   findings.insert(findings.end(), hangs.begin(), hangs.end());
+  if (hangs.empty() && !result.stuck.empty())
+    findings.push_back({"deadlock", "the ranks of " + result.stuck + " do not meet when each runs its instructions in "
+                                    "issue order; expected every receive after its send, in an order of the whole"});
   return findings;
 }
 

@@ -17,6 +17,9 @@
 // differ along an axis on which it is declared whole: the parameters of data-parallel ranks and tied weights stay
 // equal.
 //
+// Frames are told apart where they share a place: bytes and records have the frame of who made them, and who reads or waits
+// must mean that one (Rationale.md, "Bodies, frames and events").
+//
 // A third execution knows what the bytes are, as numbers of expressions, and compares what a program leaves in states and
 // outputs with what the model computes (MeaningChecks.h; why that suffices: Rationale.md). It runs all kinds side by side,
 // so that a worker that misses a broadcast, or computes what the server does not, is found as well.
@@ -39,7 +42,7 @@ namespace cleave::plan {
 
 // A rule that does not hold, and the instructions (program, index, opcode, stream, note) it fails for.
 struct Finding {
-  std::string rule; // "race", "uninitialized", "overlap", "access", "event", "join", "collective-match",
+  std::string rule; // "race", "uninitialized", "overlap", "access", "event", "frame", "collective-match", "transfer",
                     // "deadlock", "state", "space", "port", "replica", "kind", "too long", "part", "snapshot",
                     // "declared", "meaning"
   std::string text;
@@ -53,8 +56,8 @@ enum class Check {
 // All findings in one plan with all its kinds, which must have passed rt::openPlan().
 std::vector<Finding> verifyPlan(const rt::fb::Plan &plan, Check check = Check::All);
 
-// The findings between kinds of ranks: every collective is met by the same one, in order, type, count and group, and
-// the wait-for graph over all kinds has no cycle when collectives wait for each other.
+// The findings between kinds of ranks: every collective is met by the same one, in order, type, count and group, every
+// send by a receive, and the wait-for graph over all kinds has no cycle when those wait for each other.
 std::vector<Finding> verifyKinds(const std::vector<const rt::fb::Plan *> &kinds);
 
 } // namespace cleave::plan

@@ -41,6 +41,7 @@ private:
   fb::PlanT &plan = *result;
   llvm::StringMap<int64_t> indices; // symbol -> position in the table of its kind
   llvm::StringMap<int64_t> groups;  // the same, of groups alone
+  llvm::StringMap<int64_t> events;  // and of the plan's events
   llvm::StringMap<uint16_t> regions;
   llvm::StringMap<uint8_t> streams;
   llvm::StringMap<uint32_t> axisIndices;
@@ -157,7 +158,13 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
         plan.regions.back()->kind = static_cast<fb::RegionKind>(region.getKind());
         plan.regions.back()->bytes = region.getBytes();
         plan.regions.back()->frames = region.getFrames();
+        plan.regions.back()->counter = static_cast<fb::Counter>(region.getCounter());
         plan.regions.back()->space = region.getHost() ? fb::Space::host : fb::Space::device;
+        return success();
+      })
+      .Case([&](EventOp event) {
+        events[event.getSymName()] = plan.events.size();
+        plan.events.emplace_back(event.getFrames(), static_cast<fb::Counter>(event.getCounter()));
         return success();
       })
       .Case([&](GroupOp group) {
@@ -259,12 +266,21 @@ FailureOr<int64_t> PlanWriter::encodeField(Operation *op, Attribute field) {
     return static_cast<int64_t>(reduction.getValue());
   if (auto algorithm = dyn_cast_or_null<AlgorithmAttr>(field))
     return static_cast<int64_t>(algorithm.getValue());
+  if (auto counter = dyn_cast_or_null<CounterAttr>(field))
+    return static_cast<int64_t>(counter.getValue());
+  if (auto axis = dyn_cast_or_null<StringAttr>(field))
+    if (auto found = axisIndices.find(axis.getValue()); found != axisIndices.end())
+      return found->second;
   if (auto type = dyn_cast_or_null<TypeAttr>(field))
     if (std::optional<fb::DType> dtype = wireType(type.getValue()))
       return static_cast<int64_t>(*dtype);
-  if (auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(field))
+  if (auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(field)) {
+    if (isa<RecordOp, WaitOp>(op)) // the plan's events come after the program's own
+      if (auto event = events.find(symbol.getValue()); event != events.end())
+        return event->second + op->getParentOfType<ProgramOp>().getEvents();
     if (auto found = indices.find(symbol.getValue()); found != indices.end())
       return found->second;
+  }
   return op->emitOpError("has a field that cannot be written; got: ") << field;
 }
 
@@ -287,7 +303,8 @@ LogicalResult PlanWriter::writeInstruction(InstructionOpInterface op, fb::Instru
       shareOf = found->second + 1;
     }
     result.buffers.emplace_back(buffer.getOffset(), buffer.getBytes(), region->second,
-                                static_cast<fb::Access>(buffer.getAccess()), shareOf, buffer.getStride());
+                                static_cast<fb::Access>(buffer.getAccess()), shareOf, buffer.getFrame(),
+                                buffer.getStride());
   }
   for (Attribute field : op.getInstructionFields()) {
     FailureOr<int64_t> value = encodeField(op, field);

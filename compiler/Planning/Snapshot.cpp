@@ -35,7 +35,7 @@ void emitSnapshot(OpBuilder &builder, ModuleOp module, ModulePlan &plan) {
     auto buffer = [&](RegionKind kind, uint64_t offset, Access access) {
       return BufferAttr::get(context, builder.getStringAttr(regionName(kind, place->isHost)), offset, place->bytes,
                              access,
-                             /*group=*/FlatSymbolRefAttr(), /*stride=*/0);
+                             /*group=*/FlatSymbolRefAttr(), /*stride=*/0, /*frame=*/0);
     };
     OperationState copy(loc, CopyOp::getOperationName());
     copy.addAttribute("target", buffer(RegionKind::Snapshot, end, Access::Write));

@@ -13,6 +13,7 @@ namespace cleave::plan {
 namespace {
 
 struct VerifyPlan : impl::VerifyPlanBase<VerifyPlan> {
+  using VerifyPlanBase::VerifyPlanBase;
   void runOnOperation() override {
     llvm::Expected<std::string> bytes = writePlan(getOperation());
     if (!bytes) {
@@ -24,7 +25,7 @@ struct VerifyPlan : impl::VerifyPlanBase<VerifyPlan> {
       getOperation().emitError(status.message());
       return signalPassFailure();
     }
-    for (const Finding &finding : verifyPlan(*plan)) {
+    for (const Finding &finding : verifyPlan(*plan, byHand ? Check::ButStated : Check::All)) {
       getOperation().emitError(finding.rule) << ": " << finding.text;
       signalPassFailure();
     }

@@ -4,11 +4,11 @@
 // ring algorithms (Ring.h), the barrier and the broadcast are made of it, so the order of summation and the bytes
 // that move do not depend on the transport, and are counted at the single place where they move.
 //
-// A *channel* is an order of messages between two ranks: each thread of a rank has one, 0 the thread that runs the
-// program, the next ones the progress threads; one belongs to that which writes checkpoints, one to what the host's
-// side agrees on between steps (their bytes are not counted: plans say nothing of them). Each thread meets its messages
+// A *channel* is an order of messages between two ranks: each stream's collectives have one, and what a plan sends from
+// rank to rank has those that it names; one belongs to the thread that writes checkpoints, one to what the host's
+// side agrees on between steps (their bytes are not counted: plans say nothing of them). The messages of a channel come
 // in the plan's order, so nothing else identifies them, and collectives of different channels (an FSDP gather and a
-// reduction) may be under way at the same time, in any order. One tag per collective was rejected: it hides a plan
+// reduction) may be under way at the same time, in any order. Streams beyond the last channel share it, and a thread. One tag per collective was rejected: it hides a plan
 // whose ranks disagree, where a channel gives an error about sizes.
 //
 // For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S stretch every exchange; the
@@ -25,7 +25,8 @@
 
 namespace cleave::rt {
 
-constexpr unsigned kChannels = 4; // of the threads that run programs
+constexpr unsigned kStreamChannels = 8;                 // of the streams' collectives
+constexpr unsigned kChannels = kStreamChannels + 8;     // and of sends and receives (kTransferChannels of Opcode.h)
 constexpr unsigned kCheckpointChannel = kChannels;
 constexpr unsigned kControlChannel = kChannels + 1;
 constexpr unsigned kAllChannels = kChannels + 2;

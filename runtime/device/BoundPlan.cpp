@@ -16,6 +16,7 @@ public:
     CLEAVE_TRY(allocate());
     makeGroups();
     makeTracks();
+    makeEvents();
     bound_.programs.resize(lengthOf(plan_.programs()));
     done_.resize(bound_.programs.size());
     for (unsigned i = 0; i < bound_.programs.size(); ++i)
@@ -30,6 +31,7 @@ private:
       Address address;
       address.bytes = address.stride = region.bytes();
       address.frames = region.frames();
+      address.counter = region.counter();
       CLEAVE_TRY(request_.device.allocate(region.space(), region.bytes() * region.frames(), &address.base)
                      .in("region '" + region.name()->str() + "'"));
       bound_.regions.push_back(address);
@@ -53,7 +55,20 @@ private:
       tracks_.push_back(request_.trace ? request_.trace->addTrack(request_.rank, plan_.streams()->Get(i)->str()) : 0);
   }
 
-  // Callees first: whether they need both threads decides about the joins. openPlan() has excluded recursion.
+  void makeEvents() {
+    for (uint32_t i = 0; i < lengthOf(plan_.events()); ++i) {
+      const fb::Event &event = *plan_.events()->Get(i);
+      bound_.events.push_back({event.counter(), event.frames(), places_.size()});
+      for (uint32_t frame = 0; frame < event.frames(); ++frame)
+        places_.push_back(request_.device.makeEvent());
+    }
+    bound_.eventPlaces = places_.size();
+    for (unsigned stream = 0; stream < lengthOf(plan_.streams()); ++stream)
+      isThread_[request_.device.threadOf(stream)] = true;
+  }
+
+  // Callees first: whether threads have work in them decides whether they walk the call. openPlan() has excluded
+  // recursion.
   Status bindProgram(unsigned index) {
     if (done_[index])
       return Status::ok();
@@ -75,38 +90,25 @@ private:
     BoundCall call;
     call.callee = static_cast<unsigned>(view["program"]);
     CLEAVE_TRY(bindProgram(call.callee));
-    call.times = static_cast<unsigned>(view["times"]);
-    call.firstFrame = static_cast<unsigned>(view["first_frame"]);
-    call.thread = request_.device.threadOf(view.stream());
+    call.times = view["times"];
+    call.firstFrame = view["first_frame"];
+    call.counter = static_cast<fb::Counter>(view["counter"]);
     BoundProgram &program = bound_.programs[index];
-    const BoundProgram &callee = bound_.programs[call.callee];
-    bool isJoined = false;
-    for (unsigned thread = 0; thread < kThreads; ++thread)
-      if (thread != call.thread && callee.uses[thread]) {
-        CLEAVE_TRY(bindJoin(view.stream(), &call.joins[thread]));
-        isJoined = true;
-      }
     for (unsigned thread = 0; thread < kThreads; ++thread) {
-      // The calling thread takes part in the joins even when it has no work in the callee.
-      if (!callee.uses[thread] && !(thread == call.thread && isJoined))
+      if (!bound_.programs[call.callee].uses[thread])
         continue;
       BoundInstruction bound;
       bound.call = static_cast<int>(program.calls.size());
       bound.index = position;
-      program.instructions[thread].push_back(std::move(bound));
-      program.uses[thread] = true;
+      add(index, thread, std::move(bound));
     }
-    program.calls.push_back(std::move(call));
+    program.calls.push_back(call);
     return Status::ok();
   }
 
-  Status bindJoin(unsigned stream, BoundCall::Join *join) {
-    Device &device = request_.device;
-    unsigned start = device.makeEvent(), end = device.makeEvent();
-    CLEAVE_TRY(device.record(stream, start, &join->startRecord));
-    CLEAVE_TRY(device.wait(stream, start, &join->startWait));
-    CLEAVE_TRY(device.record(stream, end, &join->endRecord));
-    return device.wait(stream, end, &join->endWait);
+  void add(unsigned program, unsigned thread, BoundInstruction bound) {
+    bound_.programs[program].instructions[thread].push_back(std::move(bound));
+    bound_.programs[program].uses[thread] = true;
   }
 
   Status bindAction(unsigned index, unsigned position, const InstructionView &view,
@@ -115,10 +117,37 @@ private:
     bound.index = position;
     bound.track = tracks_[view.stream()];
     bound.name = view.info().mnemonic.data(); // a literal: ends in a zero byte
+    bool isEvent = view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait;
+    if (isEvent && view["event"] >= static_cast<int64_t>(events.size()))
+      return bindShared(index, view, static_cast<size_t>(view["event"]) - events.size(), std::move(bound));
     CLEAVE_TRY(makeAction(view, events, &bound));
+    add(index, request_.device.threadOf(view.stream()), std::move(bound));
+    return Status::ok();
+  }
+
+  Status bindShared(unsigned index, const InstructionView &view, size_t number, BoundInstruction bound) {
+    const BoundEvent &event = bound_.events[number];
     unsigned thread = request_.device.threadOf(view.stream());
-    bound_.programs[index].instructions[thread].push_back(std::move(bound));
-    bound_.programs[index].uses[thread] = true;
+    bound.event = static_cast<int>(number);
+    bound.isRecord = view.opcode() == Opcode::Record;
+    bound.frame = view["frame"];
+    for (unsigned other = 0; bound.isRecord && other < kThreads; ++other)
+      if (other != thread && isThread_[other]) {
+        BoundInstruction counted;
+        counted.event = bound.event;
+        counted.isRecord = true;
+        counted.frame = bound.frame;
+        counted.index = bound.index;
+        add(index, other, std::move(counted));
+      }
+    for (size_t place = 0; place < event.frames; ++place) {
+      unsigned made = places_[event.firstPlace + place];
+      ActionPtr action;
+      CLEAVE_TRY(bound.isRecord ? request_.device.record(view.stream(), made, &action)
+                                : request_.device.wait(view.stream(), made, &action));
+      bound.ofPlace.push_back(std::move(action));
+    }
+    add(index, thread, std::move(bound));
     return Status::ok();
   }
 
@@ -143,6 +172,9 @@ private:
     case Opcode::Reduce:
     case Opcode::Broadcast:
       return collective(view, bound);
+    case Opcode::Send:
+    case Opcode::Recv:
+      return transfer(view, bound);
     case Opcode::Call:
       break; // bindCall
     }
@@ -181,12 +213,26 @@ private:
     return request_.device.collective(request, &bound->action);
   }
 
+  Status transfer(const InstructionView &view, BoundInstruction *bound) {
+    TransferRequest request{view.opcode(),
+                            request_.comm,
+                            peerOf(plan_, static_cast<unsigned>(request_.rank), view["axis"], view["offset"]),
+                            address(view.buffer(0)),
+                            static_cast<unsigned>(view["channel"]),
+                            view.stream()};
+    if (!view.note().empty())
+      bound->name = view.note().data();
+    bound->bytes = request.data.bytes;
+    return request_.device.transfer(request, &bound->action);
+  }
+
   Address address(const fb::Buffer &buffer) const {
     Address address = bound_.regions[buffer.region()];
     address.base += buffer.offset();
     if (buffer.share_of() != 0)
       address.base += static_cast<size_t>(bound_.groups[buffer.share_of() - 1u].index) * buffer.stride();
     address.bytes = buffer.bytes();
+    address.frame = buffer.frame();
     return address;
   }
 
@@ -194,6 +240,8 @@ private:
   const fb::Plan &plan_;
   BoundPlan &bound_;
   std::vector<unsigned> tracks_;
+  std::vector<unsigned> places_; // the device's events, of shared events in all frames
+  bool isThread_[kThreads] = {};
   std::vector<bool> done_;
 };
 
@@ -204,7 +252,7 @@ Status bindPlan(const BindRequest &request, BoundPlan *result) { return Binder(r
 std::string describe(const fb::Plan &plan, unsigned program, unsigned instruction) {
   const fb::Program &owner = *plan.programs()->Get(program);
   return "program '" + owner.name()->str() + "', instruction " + std::to_string(instruction) + " (" +
-         printInstruction(plan, *owner.instructions()->Get(instruction)) + ")";
+         printInstruction(plan, owner, *owner.instructions()->Get(instruction)) + ")";
 }
 
 } // namespace cleave::rt

@@ -1,7 +1,14 @@
 // A plan with every instruction resolved: for each program and each thread of the rank, the actions to run in order.
 //
-// Calls are resolved here too. A callee's streams start and end joined to the stream of the call; between threads this
-// takes events, which are made only for threads that have anything to do in the callee.
+// A call is not a barrier. Each thread walks a program's own list, and where the list has a call it walks the callee's,
+// so that a stream is as far as its own instructions let it. Threads meet in events alone.
+//
+// Which record of a shared event a wait is for is decided in issue order, which no thread sees whole: each walks the
+// actions of its own streams. So a thread counts the records of the others as well, where they stand in its lists:
+//
+//   program  record e on compute; wait e on reduce; record e on compute        e's count at the wait: 1, on both threads
+//   compute  record e (1)   record e (2)
+//   reduce   [count e]      wait e for 1        [count e]
 #ifndef CLEAVE_RUNTIME_DEVICE_BOUNDPLAN_H
 #define CLEAVE_RUNTIME_DEVICE_BOUNDPLAN_H
 
@@ -14,29 +21,30 @@
 
 namespace cleave::rt {
 
-// Of a rank: the caller of Rank::run, and progress threads, each of which serves a stream that communicates (or what
-// streams there are beyond).
-constexpr unsigned kThreads = kChannels;
+// An event that programs share, in all of its frames. It has a place for each.
+struct BoundEvent {
+  fb::Counter counter = fb::Counter::micro_batch;
+  uint32_t frames = 1;
+  size_t firstPlace = 0; // among those of all events
+};
 
 struct BoundInstruction {
-  ActionPtr action;           // null for a call
-  int call = -1;              // index into BoundProgram::calls
-  unsigned track = 0;         // of the trace
-  const char *name = nullptr; // for the trace: kernel or mnemonic
-  uint64_t bytes = 0;         // for the trace: what a collective works on
-  uint32_t index = 0;         // in the plan's list, for messages
+  ActionPtr action; // null for a call, and for what has `ofPlace`
+  int call = -1;    // index into BoundProgram::calls
+  int event = -1;   // index into BoundPlan::events, of a record or a wait of a shared event
+  bool isRecord = false;
+  int64_t frame = 0;              // of the event
+  std::vector<ActionPtr> ofPlace; // of the event; empty for a record of another thread, which is counted alone
+  unsigned track = 0;             // of the trace
+  const char *name = nullptr;     // for the trace: kernel or mnemonic
+  uint64_t bytes = 0;             // for the trace: what a collective works on
+  uint32_t index = 0;             // in the plan's list, for messages
 };
 
 struct BoundCall {
-  // How the calling thread starts one that takes part in the callee, and waits for its end.
-  struct Join {
-    ActionPtr startRecord, startWait, endRecord, endWait; // null for a thread that has nothing to do
-  };
   unsigned callee = 0;
-  unsigned times = 0, firstFrame = 0;
-  unsigned thread = 0; // of the stream of the call
-  Join joins[kThreads];
-  uint32_t runs[kThreads] = {}; // how often each thread has run the callee here
+  int64_t times = 0, firstFrame = 0;
+  fb::Counter counter = fb::Counter::micro_batch;
 };
 
 struct BoundProgram {
@@ -49,6 +57,8 @@ struct BoundProgram {
 struct BoundPlan {
   std::vector<Address> regions;
   std::vector<Group> groups;
+  std::vector<BoundEvent> events;
+  size_t eventPlaces = 0;
   std::vector<BoundProgram> programs;
 };
 

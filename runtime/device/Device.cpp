@@ -3,6 +3,7 @@
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/host/HostDevice.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cleave::rt {
@@ -17,7 +18,8 @@ Status Device::download(std::byte *target, const std::byte *source, size_t bytes
   return Status::ok();
 }
 
-Status runRing(const CollectiveRequest &request, unsigned channel, const RingData &ring) {
+Status runRing(const CollectiveRequest &request, const RingData &ring) {
+  unsigned channel = std::min(request.stream, kStreamChannels - 1);
   switch (request.opcode) {
   case Opcode::AllReduce:
     return ringAllReduce(request.comm, request.group, channel, ring);
@@ -32,6 +34,13 @@ Status runRing(const CollectiveRequest &request, unsigned channel, const RingDat
   default:
     return internal("not a collective");
   }
+}
+
+Status runTransfer(const TransferRequest &request, std::byte *data) {
+  static_assert(kStreamChannels + kTransferChannels == kChannels);
+  unsigned channel = kStreamChannels + request.channel;
+  return request.opcode == Opcode::Send ? request.comm.send(request.peer, data, request.data.bytes, channel)
+                                        : request.comm.receive(request.peer, data, request.data.bytes, channel);
 }
 
 Status createDevice(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result) {

@@ -14,8 +14,8 @@
 #include "cleave/model.h"
 #include "runtime/base/Status.h"
 #include "runtime/comm/Ring.h"
+#include "runtime/plan/Frames.h"
 #include "runtime/plan/Opcode.h"
-#include "runtime/plan/Plan_generated.h"
 
 #include <atomic>
 #include <memory>
@@ -23,24 +23,33 @@
 
 namespace cleave::rt {
 
-// A byte range of a region with frames: frame f of a call lies at base + (f mod frames) * stride.
+// A byte range of a region with frames: the frame `frame` further on than the running program's on `counter` lies
+// `stride` bytes after the one before it, modulo `frames`.
 struct Address {
   std::byte *base = nullptr;
   size_t bytes = 0;
   size_t stride = 0;
   unsigned frames = 1;
+  fb::Counter counter = fb::Counter::micro_batch;
+  int64_t frame = 0;
 
-  std::byte *at(unsigned frame) const { return frames == 1 ? base : base + (frame % frames) * stride; }
+  std::byte *at(const Frames &program) const {
+    return frames == 1 ? base : base + program.place(counter, frame, frames) * stride;
+  }
 };
 
 // A bound instruction. run() allocates nothing above 4 KiB after its first call.
 class Action {
 public:
   virtual ~Action() = default;
-  // `frame` is that of the running call; `run` counts the runs of the program this action belongs to, from 1.
-  virtual Status run(unsigned frame, uint32_t run) = 0;
+  // `frames` are those of the running program. `run` counts, from 1, the runs of the program this action belongs to; of
+  // a record or a wait of an event that programs share, how often it was recorded by now in issue order (0: not yet).
+  virtual Status run(const Frames &frames, uint32_t run) = 0;
 };
 using ActionPtr = std::unique_ptr<Action>;
+
+// Of a rank: the caller of Rank::run, and progress threads, each of which serves a stream or several.
+constexpr unsigned kThreads = kStreamChannels;
 
 struct LaunchRequest {
   const fb::Kernel &kernel;
@@ -59,6 +68,15 @@ struct CollectiveRequest {
   fb::DType dtype;
   Reduction reduction;
   int root; // index in the group, of those that have one
+  unsigned stream;
+};
+
+struct TransferRequest {
+  Opcode opcode; // Send, Recv
+  Communicator &comm;
+  int peer; // a rank
+  Address data;
+  unsigned channel; // below kTransferChannels
   unsigned stream;
 };
 
@@ -88,14 +106,18 @@ public:
   virtual Status copy(unsigned stream, Address target, Address source, ActionPtr *action) = 0;
   virtual Status fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) = 0;
   virtual Status collective(const CollectiveRequest &request, ActionPtr *action) = 0;
-  // A point of a program that its other streams can wait for; the number is passed to record() and wait().
+  virtual Status transfer(const TransferRequest &request, ActionPtr *action) = 0;
+  // A point of a program that its other streams can wait for; the number is passed to record() and wait(). A wait is
+  // for the record with its number of the run, or for a later one.
   virtual unsigned makeEvent() = 0;
   virtual Status record(unsigned stream, unsigned event, ActionPtr *action) = 0;
   virtual Status wait(unsigned stream, unsigned event, ActionPtr *action) = 0;
 };
 
 // Runs a collective over memory of the host.
-Status runRing(const CollectiveRequest &request, unsigned channel, const RingData &ring);
+Status runRing(const CollectiveRequest &request, const RingData &ring);
+// Sends or receives bytes in the host's memory, on the plan's channel.
+Status runTransfer(const TransferRequest &request, std::byte *data);
 
 struct DeviceOptions {
   int threads = 1;        // compute threads of the rank

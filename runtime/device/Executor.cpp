@@ -5,6 +5,8 @@ namespace cleave::rt {
 Executor::Executor(const fb::Plan &plan, BoundPlan &bound, Device &device, Communicator &comm, TraceSink *trace,
                    std::atomic<bool> &failed)
     : plan_(plan), bound_(bound), device_(device), comm_(comm), trace_(trace), failed_(failed) {
+  for (std::vector<uint32_t> &ofThread : recorded_)
+    ofThread.resize(bound.eventPlaces);
   for (unsigned thread = 1; thread < kThreads; ++thread)
     for (const BoundProgram &program : bound_.programs)
       if (program.uses[thread] && !progress_[thread].thread.joinable())
@@ -55,7 +57,7 @@ void Executor::progressLoop(unsigned thread) {
 void Executor::walkEntry(unsigned thread, unsigned program) {
   Status status = device_.enterThread(thread);
   if (status.isOk())
-    status = walk(thread, program, 0);
+    status = walk(thread, program, Frames());
   if (!status.isOk())
     fail(status);
   device_.leaveThread(thread);
@@ -73,42 +75,42 @@ void Executor::fail(const Status &status) {
   comm_.abort(status);
 }
 
-Status Executor::walk(unsigned thread, unsigned index, unsigned frame) {
+Status Executor::walk(unsigned thread, unsigned index, const Frames &frames) {
   BoundProgram &program = bound_.programs[index];
   uint32_t run = ++program.runs[thread];
   for (BoundInstruction &instruction : program.instructions[thread]) {
-    Status status = instruction.call >= 0 ? call(thread, program.calls[static_cast<size_t>(instruction.call)])
-                                          : execute(instruction, frame, run);
+    Status status = instruction.call >= 0 ? call(thread, program.calls[static_cast<size_t>(instruction.call)], frames)
+                    : instruction.event >= 0 ? meet(thread, instruction, frames)
+                                             : execute(instruction, *instruction.action, frames, run);
     if (!status.isOk())
       return instruction.call >= 0 ? status : std::move(status).in(describe(plan_, index, instruction.index));
   }
   return Status::ok();
 }
 
-Status Executor::execute(BoundInstruction &instruction, unsigned frame, uint32_t run) {
+// All threads count all records of shared events, in issue order.
+Status Executor::meet(unsigned thread, BoundInstruction &instruction, const Frames &frames) {
+  const BoundEvent &event = bound_.events[static_cast<size_t>(instruction.event)];
+  uint64_t place = frames.place(event.counter, instruction.frame, event.frames);
+  uint32_t &recorded = recorded_[thread][event.firstPlace + place];
+  recorded += instruction.isRecord;
+  if (instruction.ofPlace.empty())
+    return Status::ok();
+  return execute(instruction, *instruction.ofPlace[place], frames, recorded);
+}
+
+Status Executor::execute(BoundInstruction &instruction, Action &action, const Frames &frames, uint32_t run) {
   if (!trace_)
-    return instruction.action->run(frame, run);
+    return action.run(frames, run);
   uint64_t begin = TraceSink::now();
-  Status status = instruction.action->run(frame, run);
+  Status status = action.run(frames, run);
   trace_->span(instruction.track, instruction.name, begin, TraceSink::now(), instruction.bytes);
   return status;
 }
 
-Status Executor::call(unsigned thread, BoundCall &call) {
-  bool isCaller = thread == call.thread;
-  auto joinEach = [&](ActionPtr BoundCall::Join::*callers, ActionPtr BoundCall::Join::*others, uint32_t run) {
-    for (unsigned other = 0; other < kThreads; ++other)
-      if (BoundCall::Join &join = call.joins[other]; (isCaller || other == thread) && join.startRecord)
-        CLEAVE_TRY((join.*(isCaller ? callers : others))->run(0, run));
-    return Status::ok();
-  };
-  for (unsigned i = 0; i < call.times; ++i) {
-    uint32_t run = ++call.runs[thread];
-    CLEAVE_TRY(joinEach(&BoundCall::Join::startRecord, &BoundCall::Join::startWait, run));
-    if (bound_.programs[call.callee].uses[thread])
-      CLEAVE_TRY(walk(thread, call.callee, call.firstFrame + i));
-    CLEAVE_TRY(joinEach(&BoundCall::Join::endWait, &BoundCall::Join::endRecord, run));
-  }
+Status Executor::call(unsigned thread, const BoundCall &call, const Frames &frames) {
+  for (int64_t i = 0; i < call.times; ++i)
+    CLEAVE_TRY(walk(thread, call.callee, frames.called(call.counter, call.firstFrame + i)));
   return Status::ok();
 }
 

@@ -1,6 +1,6 @@
 // Runs bound programs: the thread of the caller and the progress threads walk their lists of actions side by side.
 //
-// The threads meet only in events, in the joins of calls, and at the end of an entry program. A progress thread sleeps
+// The threads meet only in events, and at the end of an entry program. A progress thread sleeps
 // between programs and is not woken for a program that has no work for it; there are as many as the plan has streams
 // for.
 #ifndef CLEAVE_RUNTIME_DEVICE_EXECUTOR_H
@@ -37,9 +37,10 @@ private:
   void progressLoop(unsigned thread);
   void post(Progress &progress, unsigned command);
   void walkEntry(unsigned thread, unsigned program);
-  Status walk(unsigned thread, unsigned program, unsigned frame);
-  Status call(unsigned thread, BoundCall &call);
-  Status execute(BoundInstruction &instruction, unsigned frame, uint32_t run);
+  Status walk(unsigned thread, unsigned program, const Frames &frames);
+  Status call(unsigned thread, const BoundCall &call, const Frames &frames);
+  Status meet(unsigned thread, BoundInstruction &instruction, const Frames &frames);
+  Status execute(BoundInstruction &instruction, Action &action, const Frames &frames, uint32_t run);
   void fail(const Status &status);
 
   const fb::Plan &plan_;
@@ -51,6 +52,8 @@ private:
   std::mutex mutex_; // firstError_
   Status firstError_;
 
+  // How often the shared events were recorded, by place, as each thread counts.
+  std::vector<uint32_t> recorded_[kThreads];
   Progress progress_[kThreads]; // the caller's is not used
 };
 

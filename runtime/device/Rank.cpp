@@ -143,7 +143,7 @@ Bytes Rank::portBytes(const fb::Port &any, unsigned frame) const {
   size_t bytes = dtypeSize(port.dtype());
   for (size_t i = 0; i < lengthOf(port.shape()); ++i)
     bytes *= static_cast<size_t>(port.shape()->Get(i));
-  return {impl_->images.region(port.region()).at(frame) + port.offset(), bytes};
+  return {impl_->images.region(port.region()).at(Frames::ofMicroBatch(frame)) + port.offset(), bytes};
 }
 
 Bytes Rank::regionBytes(unsigned region) const {

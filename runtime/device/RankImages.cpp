@@ -85,7 +85,7 @@ Status RankImages::movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::P
     for (size_t d = 0; d < lengthOf(port.shape()); ++d)
       bytes *= static_cast<size_t>(port.shape()->Get(d));
     for (unsigned frame = 0; frame < region.frames; ++frame)
-      CLEAVE_TRY(move({region.at(frame) + port.offset(), bytes}, toDevice));
+      CLEAVE_TRY(move({region.at(Frames::ofMicroBatch(frame)) + port.offset(), bytes}, toDevice));
   }
   return Status::ok();
 }

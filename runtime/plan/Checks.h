@@ -9,7 +9,7 @@
 namespace cleave::rt {
 
 Status checkVectors(const fb::Plan &plan);  // what of alignment FlatBuffers leaves open
-Status checkMesh(const fb::Plan &plan);     // axes, groups, streams, regions
+Status checkMesh(const fb::Plan &plan);     // axes, groups, streams, regions, events
 Status checkStates(const fb::Plan &plan);   // states and their segments
 Status checkKernels(const fb::Plan &plan);  // kernel names, parameters, operands
 Status checkPrograms(const fb::Plan &plan); // ports, instructions, calls

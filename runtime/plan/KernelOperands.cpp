@@ -70,7 +70,7 @@ Status operandsOf(const fb::Kernel &kernel, std::vector<Operand> *operands) {
 
 static bool isSame(const fb::Buffer &a, const fb::Buffer &b) {
   return a.region() == b.region() && a.offset() == b.offset() && a.bytes() == b.bytes() &&
-         a.share_of() == b.share_of() && a.stride() == b.stride();
+         a.share_of() == b.share_of() && a.stride() == b.stride() && a.frame() == b.frame();
 }
 
 namespace {

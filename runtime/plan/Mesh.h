@@ -25,6 +25,8 @@ template <typename Axes> std::string axesText(const fb::Plan &plan, const Axes *
 std::vector<uint32_t> meshOf(const fb::Plan &plan);
 // The coordinates of a rank, one per axis.
 std::vector<unsigned> meshCoordinates(const std::vector<uint32_t> &mesh, unsigned rank);
+// The rank `offset` further on along an axis, modulo its size.
+int peerOf(const fb::Plan &plan, unsigned rank, int64_t axis, int64_t offset);
 // The linear coordinate on several axes (null: 0), the first slowest.
 unsigned linearCoordinate(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes,
                           const std::vector<unsigned> &coordinates);

@@ -47,4 +47,6 @@ uint64_t instructionSetHash() {
 
 bool isCollective(Opcode opcode) { return fieldIndex(opcode, "group") >= 0 && fieldIndex(opcode, "algorithm") >= 0; }
 
+bool isTransfer(Opcode opcode) { return fieldIndex(opcode, "offset") >= 0; }
+
 } // namespace cleave::rt

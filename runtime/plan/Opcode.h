@@ -15,8 +15,11 @@
 
 namespace cleave::rt {
 
+// What two ranks send each other in one direction has this many orders, the field `channel`.
+constexpr unsigned kTransferChannels = 8;
+
 // The version of Plan.fbs itself: raised when a reader of the old schema would misread the new one.
-constexpr uint32_t kPlanFormat = 6;
+constexpr uint32_t kPlanFormat = 7;
 
 enum class Opcode : uint16_t {
 #define CLEAVE_INSTRUCTION(Name, mnemonic, buffers, fields) Name,
@@ -44,6 +47,8 @@ uint64_t instructionSetHash();
 
 // A collective has the fields `group`, `dtype`, `algorithm`, `count`.
 bool isCollective(Opcode opcode);
+// A send or a receive has the fields `axis`, `offset`, `channel`, `dtype`, `count`.
+bool isTransfer(Opcode opcode);
 
 } // namespace cleave::rt
 

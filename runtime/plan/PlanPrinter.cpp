@@ -45,6 +45,7 @@ public:
     header();
     for (size_t i = 0; i < lengthOf(plan_.regions()); ++i)
       region(*plan_.regions()->Get(i));
+    events();
     for (size_t i = 0; i < lengthOf(plan_.groups()); ++i)
       out_ << "group " << i << axes(" over", plan_.groups()->Get(i)->axes()) << "\n";
     for (size_t i = 0; i < lengthOf(plan_.param_groups()); ++i) {
@@ -61,7 +62,8 @@ public:
     return out_.str();
   }
 
-  std::string instruction(const fb::Instruction &encoded) {
+  std::string instruction(const fb::Program &program, const fb::Instruction &encoded) {
+    ownEvents_ = program.events();
     InstructionView view(encoded);
     out_ << view.info().mnemonic;
     size_t fieldsPrinted = 0;
@@ -76,7 +78,8 @@ public:
     for (size_t i = 0; i < view.bufferCount(); ++i)
       buffer(view.buffer(i));
     for (size_t i = fieldsPrinted; i < view.info().fields.size(); ++i)
-      field(view, view.info().fields[i]);
+      if (!isUnsaid(view, view.info().fields[i]))
+        field(view, view.info().fields[i]);
     if (!view.note().empty())
       out_ << " // " << quoted(view.note());
     return out_.str();
@@ -103,7 +106,18 @@ private:
   void region(const fb::Region &region) {
     out_ << "region " << nameOf(region.name()) << " " << fb::EnumNameRegionKind(region.kind())
          << (region.space() == fb::Space::host ? " host" : "") << " bytes " << region.bytes() << " frames "
-         << region.frames() << "\n";
+         << region.frames() << follows(region.counter()) << "\n";
+  }
+
+  void events() {
+    for (uint32_t i = 0; i < lengthOf(plan_.events()); ++i)
+      out_ << "event plan." << i << " frames " << plan_.events()->Get(i)->frames()
+           << follows(plan_.events()->Get(i)->counter()) << "\n";
+  }
+
+  // Most regions and events follow micro-batches.
+  static std::string follows(fb::Counter counter) {
+    return counter == fb::Counter::micro_batch ? "" : std::string(" counter ") + fb::EnumNameCounter(counter);
   }
 
   void state(const fb::State &state) {
@@ -167,7 +181,7 @@ private:
     for (size_t i = 0; i < lengthOf(program.outputs()); ++i)
       port("output", *program.outputs()->Get(i));
     for (size_t i = 0; i < lengthOf(program.instructions()); ++i)
-      out_ << "  " << printInstruction(plan_, *program.instructions()->Get(i)) << "\n";
+      out_ << "  " << Printer(plan_).instruction(program, *program.instructions()->Get(i)) << "\n";
     out_ << "}\n";
   }
 
@@ -184,12 +198,29 @@ private:
     out_ << " " << access(buffer.access()) << " " << regionName(buffer.region()) << "[" << hex(buffer.offset());
     if (buffer.share_of() != 0)
       out_ << "+group" << buffer.share_of() - 1u << "*" << hex(buffer.stride());
-    out_ << ":" << buffer.bytes() << "]";
+    out_ << ":" << buffer.bytes();
+    if (buffer.frame() != 0)
+      out_ << " frame " << relative(buffer.frame());
+    out_ << "]";
   }
+
+  // The running program's own frame, and micro-batches, are what an instruction means that names no other.
+  static bool isUnsaid(const InstructionView &view, std::string_view name) {
+    return (name == "frame" || name == "counter") && view[name] == 0;
+  }
+  static std::string relative(int64_t frame) { return (frame < 0 ? "" : "+") + std::to_string(frame); }
 
   void field(const InstructionView &view, std::string_view name) {
     out_ << " " << name << " ";
-    if (name == "dtype")
+    if (name == "frame" || name == "offset")
+      out_ << relative(view[name]);
+    else if (name == "counter")
+      out_ << fb::EnumNameCounter(static_cast<fb::Counter>(view[name]));
+    else if (name == "axis")
+      out_ << nameOf(plan_.axes()->Get(static_cast<unsigned>(view[name]))->name());
+    else if (name == "event" && view[name] >= ownEvents_)
+      out_ << "plan." << view[name] - ownEvents_;
+    else if (name == "dtype")
       out_ << fb::EnumNameDType(static_cast<fb::DType>(view[name]));
     else if (name == "pattern")
       out_ << hex(static_cast<uint64_t>(view[name]));
@@ -222,6 +253,7 @@ private:
 
   const fb::Plan &plan_;
   std::ostringstream out_;
+  int64_t ownEvents_ = 0; // of the program whose instructions are printed
 };
 
 } // namespace
@@ -240,8 +272,8 @@ std::string printPlan(const fb::Plan &plan) {
   return text;
 }
 
-std::string printInstruction(const fb::Plan &plan, const fb::Instruction &instruction) {
-  return Printer(plan).instruction(instruction);
+std::string printInstruction(const fb::Plan &plan, const fb::Program &program, const fb::Instruction &instruction) {
+  return Printer(plan).instruction(program, instruction);
 }
 
 } // namespace cleave::rt

@@ -21,7 +21,7 @@ std::string printName(std::string_view name);
 // The plan must have passed openPlan().
 std::string printPlan(const fb::Plan &plan);
 // One instruction, without a newline; messages of the runtime use it too.
-std::string printInstruction(const fb::Plan &plan, const fb::Instruction &instruction);
+std::string printInstruction(const fb::Plan &plan, const fb::Program &program, const fb::Instruction &instruction);
 
 } // namespace cleave::rt
 

@@ -70,8 +70,13 @@ uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer) {
   return end;
 }
 
+// Two frames of one region lie apart.
+static bool mayShareFrame(const fb::Plan &plan, const fb::Buffer &a, const fb::Buffer &b) {
+  return (a.frame() - b.frame()) % int64_t{plan.regions()->Get(a.region())->frames()} == 0;
+}
+
 bool buffersOverlap(const fb::Plan &plan, const fb::Buffer &a, const fb::Buffer &b) {
-  if (a.region() != b.region())
+  if (a.region() != b.region() || !mayShareFrame(plan, a, b))
     return false;
   bool alike = a.share_of() == b.share_of() && a.stride() == b.stride();
   uint64_t endOfA = alike ? a.offset() + a.bytes() : bufferEnd(plan, a);

@@ -3,8 +3,8 @@
 // A plan comes from a file, so it may be damaged or hostile. openPlan() proves everything that later code relies on:
 // every table lies inside the buffer, every index names something, every byte range lies inside its region, opcodes
 // and kernels are those of this build with the right number of fields, each kernel is launched on buffers of the bytes
-// that it touches, which overlap only where it works in place, calls do not recurse, and an event is recorded before it
-// is waited for. What it does not prove is that the plan computes something sensible, nor that ranks agree: that is
+// that it touches, which overlap only where it works in place, calls do not recurse, and a program's own event is
+// recorded before it is waited for. What it does not prove is that the plan computes something sensible, nor that ranks agree: that is
 // `cleave verify`. Of generated code it knows what the plan says.
 #ifndef CLEAVE_RUNTIME_PLAN_PLANREADER_H
 #define CLEAVE_RUNTIME_PLAN_PLANREADER_H

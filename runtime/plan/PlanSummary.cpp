@@ -45,6 +45,8 @@ private:
       addCopy(view, sum);
     else if (isCollective(view.opcode()))
       addCollective(view, sum);
+    else if (isTransfer(view.opcode()))
+      addTransfer(view, sum);
   }
 
   void addCopy(const InstructionView &view, ProgramSummary *sum) {
@@ -68,6 +70,14 @@ private:
       sum->sentByKind[kind] += bytes * times;
     for (const auto &[kind, bytes] : callee.peaks) // calls follow each other
       sum->peaks[kind] = std::max(sum->peaks[kind], bytes);
+  }
+
+  void addTransfer(const InstructionView &view, ProgramSummary *sum) {
+    uint64_t sent = view.opcode() == Opcode::Send ? view.buffer(0).bytes() : 0;
+    sum->sentBytes += sent;
+    sum->sentByGroup[plan_.axes()->Get(static_cast<unsigned>(view["axis"]))->name()->str()] += sent;
+    sum->sentByKind[std::string(view.info().mnemonic)] += sent;
+    ++sum->collectives[std::string(view.info().mnemonic)];
   }
 
   void addCollective(const InstructionView &view, ProgramSummary *sum) {

@@ -24,6 +24,8 @@ Status checkKernels(const fb::Plan &plan) {
 
 namespace {
 
+constexpr int64_t kMaxFrame = 1 << 20; // of a call, a wait or a record, and how often a call repeats
+
 // Checks the instructions of one program in list order.
 class ProgramChecker {
 public:
@@ -116,6 +118,9 @@ private:
       return checkEvent(view);
     case Opcode::Call:
       return checkCall(view);
+    case Opcode::Send:
+    case Opcode::Recv:
+      return checkTransfer(view);
     case Opcode::AllReduce:
     case Opcode::ReduceScatter:
     case Opcode::AllGather:
@@ -154,8 +159,14 @@ private:
 
   Status checkEvent(const InstructionView &view) {
     int64_t event = view["event"];
-    if (event < 0 || event >= static_cast<int64_t>(recorded_.size()))
-      return bad("names event " + std::to_string(event) + " of " + std::to_string(recorded_.size()));
+    auto own = static_cast<int64_t>(recorded_.size()), all = own + static_cast<int64_t>(lengthOf(plan_.events()));
+    if (event < 0 || event >= all)
+      return bad("names event " + std::to_string(event) + " of " + std::to_string(all));
+    if (!isFrame(view["frame"]) || (event < own && view["frame"] != 0))
+      return bad("names frame " + std::to_string(view["frame"]) +
+                 (event < own ? " of an event of the program's own, which has none" : " of an event"));
+    if (event >= own) // recorded elsewhere, perhaps: the verifier's
+      return Status::ok();
     bool isRecord = view.opcode() == Opcode::Record;
     if (recorded_[event] == isRecord)
       return bad("event " + std::to_string(event) + (isRecord ? " is recorded twice" : " is not recorded before"));
@@ -166,26 +177,56 @@ private:
   Status checkCall(const InstructionView &view) {
     if (view["program"] < 0 || view["program"] >= static_cast<int64_t>(lengthOf(plan_.programs())))
       return bad("calls program " + std::to_string(view["program"]));
-    if (view["times"] < 0 || view["times"] > 1 << 20 || view["first_frame"] < 0 || view["first_frame"] > 1 << 20)
+    if (view["times"] < 0 || view["times"] > kMaxFrame || !isFrame(view["first_frame"]))
       return bad("calls " + std::to_string(view["times"]) + " times from frame " + std::to_string(view["first_frame"]));
+    if (view["counter"] < 0 || view["counter"] > static_cast<int64_t>(fb::Counter::MAX))
+      return bad("counts by the unknown counter " + std::to_string(view["counter"]));
     return Status::ok();
+  }
+
+  // Relative to the running program's.
+  static bool isFrame(int64_t frame) { return frame >= -kMaxFrame && frame <= kMaxFrame; }
+
+  // `count` elements of `dtype` are all of `data`.
+  Status checkElements(const InstructionView &view, size_t *width, uint64_t *bytes) {
+    *width = view["dtype"] < 0 || view["dtype"] > 255 ? 0 : dtypeSize(static_cast<fb::DType>(view["dtype"]));
+    if (*width == 0)
+      return bad("has no known type");
+    *bytes = static_cast<uint64_t>(view["count"]);
+    if (view["count"] < 0 || !multiply(bytes, *width))
+      return bad("has no valid count; got: " + std::to_string(view["count"]));
+    if (view.buffer(0).bytes() != *bytes || view.buffer(0).offset() % *width != 0 ||
+        view.buffer(0).stride() % *width != 0)
+      return bad("its data must be " + std::to_string(*bytes) + " aligned bytes");
+    return Status::ok();
+  }
+
+  Status checkTransfer(const InstructionView &view) {
+    if (view["axis"] < 0 || view["axis"] >= static_cast<int64_t>(lengthOf(plan_.axes())))
+      return bad("names mesh axis " + std::to_string(view["axis"]) + " of " + std::to_string(lengthOf(plan_.axes())));
+    int64_t size = plan_.axes()->Get(static_cast<unsigned>(view["axis"]))->size();
+    if (view["offset"] <= -size || view["offset"] >= size || view["offset"] == 0)
+      return bad("names the rank " + std::to_string(view["offset"]) + " further on an axis of " + std::to_string(size) +
+                 " ranks; expected another rank");
+    if (view["channel"] < 0 || view["channel"] >= int64_t{kTransferChannels})
+      return bad("names channel " + std::to_string(view["channel"]) + " of " + std::to_string(kTransferChannels));
+    size_t width = 0;
+    uint64_t bytes = 0;
+    return checkElements(view, &width, &bytes);
   }
 
   Status checkCollective(const InstructionView &view) {
     if (view["group"] < 0 || view["group"] >= static_cast<int64_t>(lengthOf(plan_.groups())))
       return bad("names group " + std::to_string(view["group"]));
-    size_t width = view["dtype"] < 0 || view["dtype"] > 255 ? 0 : dtypeSize(static_cast<fb::DType>(view["dtype"]));
-    if (width == 0)
-      return bad("has no known type");
     if (view["algorithm"] != 0)
       return bad("asks for algorithm " + std::to_string(view["algorithm"]) + "; only 0 (ring) is known");
     uint64_t ranks = axesSize(plan_, plan_.groups()->Get(static_cast<unsigned>(view["group"]))->axes());
-    uint64_t bytes = static_cast<uint64_t>(view["count"]);
-    if (view["count"] < 0 || bytes % ranks != 0 || !multiply(&bytes, width))
+    if (view["count"] % static_cast<int64_t>(ranks) != 0)
       return bad("its count " + std::to_string(view["count"]) + " is not a multiple of the group's " +
                  std::to_string(ranks) + " ranks");
-    if (view.buffer(0).bytes() != bytes || view.buffer(0).offset() % width != 0 || view.buffer(0).stride() % width != 0)
-      return bad("its data must be " + std::to_string(bytes) + " aligned bytes");
+    size_t width = 0;
+    uint64_t bytes = 0;
+    CLEAVE_TRY(checkElements(view, &width, &bytes));
     bool leavesPart = view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::Reduce;
     if (leavesPart && view.buffer(0).share_of() != 0)
       return bad("its data is a share, of which only a part would be left");

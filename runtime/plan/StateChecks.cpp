@@ -8,6 +8,7 @@
 namespace cleave::rt {
 
 static constexpr uint64_t kMaxRanks = 1u << 20;
+static constexpr uint64_t kMaxEventPlaces = 1u << 20;
 static constexpr uint64_t kMaxBytes = uint64_t{1} << 50; // of one region over all frames
 
 bool shapeElements(const flatbuffers::Vector<int64_t> *shape, uint64_t *elements) {
@@ -35,6 +36,8 @@ static Status checkRegions(const fb::Plan &plan) {
       return badPlan(where + " has no known kind");
     if (region.space() > fb::Space::MAX)
       return badPlan(where + " is in no known memory");
+    if (region.counter() > fb::Counter::MAX)
+      return badPlan(where + " follows no known counter");
     uint64_t total = region.bytes();
     if (region.frames() == 0 || !multiply(&total, region.frames()) || total > kMaxBytes)
       return badPlan(where + " has " + std::to_string(region.frames()) + " frames of " +
@@ -44,9 +47,23 @@ static Status checkRegions(const fb::Plan &plan) {
     if (region.frames() > 1 && (isSingle || region.bytes() % 8 != 0))
       return badPlan(where + " has " + std::to_string(region.frames()) + " frames" +
                      (isSingle ? "; expected one" : ", which are not aligned"));
+    if (region.kind() == fb::RegionKind::input && region.counter() != fb::Counter::micro_batch)
+      return badPlan(where + " is fed by micro-batches, and follows another counter");
     if (region.kind() == fb::RegionKind::input && region.frames() < plan.micro_batches())
       return badPlan(where + " has " + std::to_string(region.frames()) + " frames for " +
                      std::to_string(plan.micro_batches()) + " micro-batches");
+  }
+  return Status::ok();
+}
+
+static Status checkEvents(const fb::Plan &plan) {
+  uint64_t places = 0;
+  for (uint32_t i = 0; i < lengthOf(plan.events()); ++i) {
+    const fb::Event &event = *plan.events()->Get(i);
+    places += event.frames();
+    if (event.counter() > fb::Counter::MAX || event.frames() == 0 || places > kMaxEventPlaces)
+      return badPlan("event " + std::to_string(i) + " of the plan follows no known counter, or has " +
+                     std::to_string(event.frames()) + " frames");
   }
   return Status::ok();
 }
@@ -69,6 +86,7 @@ Status checkMesh(const fb::Plan &plan) {
     return badPlan("it is planned for " + std::to_string(plan.threads()) + " threads");
   if (plan.micro_batches() == 0)
     return badPlan("it has no micro-batch");
+  CLEAVE_TRY(checkEvents(plan));
   return checkRegions(plan);
 }
 

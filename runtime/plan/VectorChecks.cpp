@@ -35,6 +35,7 @@ Status checkVectors(const fb::Plan &plan) {
                     all(plan.programs(), [&](const fb::Program &p) {
                       return all(p.inputs(), port) && all(p.outputs(), port) && all(p.instructions(), instruction);
                     });
+  areAligned = areAligned && isAligned(plan.events());
   return areAligned ? Status::ok() : badPlan("elements of a vector are not aligned to their type");
 }
 

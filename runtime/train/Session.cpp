@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <new>
+#include <unordered_map>
 
 namespace cleave::rt {
 
@@ -324,13 +325,27 @@ Status programBatch(const fb::Program &program, uint64_t *batch) {
   return Status::ok();
 }
 
-unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
-  int64_t frames = 1;
+using LastMicroBatches = std::unordered_map<const fb::Program *, int64_t>;
+
+// The last micro-batch of a program that runs in frame 0, callees included.
+static int64_t lastMicroBatch(const fb::Plan &plan, const fb::Program &program, LastMicroBatches &known) {
+  if (auto found = known.find(&program); found != known.end())
+    return found->second;
+  int64_t last = 0;
   for (size_t i = 0; i < lengthOf(program.instructions()); ++i) {
-    InstructionView instruction(*program.instructions()->Get(i));
-    if (instruction.opcode() == Opcode::Call)
-      frames = std::max(frames, instruction["first_frame"] + instruction["times"]);
+    InstructionView call(*program.instructions()->Get(i));
+    if (call.opcode() != Opcode::Call || call["times"] == 0)
+      continue;
+    int64_t inCallee = lastMicroBatch(plan, *plan.programs()->Get(static_cast<unsigned>(call["program"])), known);
+    bool counts = call["counter"] == static_cast<int64_t>(fb::Counter::micro_batch);
+    last = std::max(last, inCallee + (counts ? call["first_frame"] + call["times"] - 1 : 0));
   }
+  return known[&program] = last;
+}
+
+unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
+  LastMicroBatches known;
+  int64_t frames = lastMicroBatch(plan, program, known) + 1;
   return static_cast<unsigned>(std::min<int64_t>(frames, std::max(1u, plan.micro_batches())));
 }
 

@@ -7,12 +7,15 @@ using namespace mlir;
 namespace cleave::plan {
 
 LogicalResult BufferAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr region, int64_t offset,
-                                 int64_t bytes, Access access, FlatSymbolRefAttr group, int64_t stride) {
+                                 int64_t bytes, Access access, FlatSymbolRefAttr group, int64_t stride,
+                                 int64_t frame) {
   if (offset < 0 || bytes < 0)
     return emitError() << "expected an offset and bytes that are not negative; got: " << bytes << " bytes at "
                        << offset;
   if (group ? stride < bytes : stride != 0)
     return emitError() << "expected shares that do not overlap; got: " << bytes << " bytes every " << stride;
+  if (frame < std::numeric_limits<int16_t>::min() || frame > std::numeric_limits<int16_t>::max())
+    return emitError() << "expected a frame near the running program's; got: " << frame;
   return success();
 }
 
@@ -28,7 +31,7 @@ LogicalResult LaunchOp::verify() { return success(); }
 // Which bytes of different kinds of shares meet depends on the rank's group: openPlan() knows.
 static bool surelyOverlap(BufferAttr a, BufferAttr b) {
   return a.getRegion() == b.getRegion() && a.getGroup() == b.getGroup() && a.getStride() == b.getStride() &&
-         a.getOffset() < b.getOffset() + b.getBytes() && b.getOffset() < a.getOffset() + a.getBytes();
+         a.getFrame() == b.getFrame() && a.getOffset() < b.getOffset() + b.getBytes() && b.getOffset() < a.getOffset() + a.getBytes();
 }
 
 LogicalResult CopyOp::verify() {
@@ -53,18 +56,20 @@ LogicalResult FillOp::verify() {
   return success();
 }
 
-static LogicalResult verifyEvent(Operation *op, int64_t event) {
-  if (event >= 0)
-    return success();
-  return op->emitOpError("expected an event that is not negative; got: ") << event;
+template <typename Op> static LogicalResult verifyEvent(Op op) {
+  auto number = dyn_cast<IntegerAttr>(op.getEvent());
+  if (number && number.getInt() < 0)
+    return op.emitOpError("expected an event that is not negative; got: ") << number.getInt();
+  if (number && op.getFrame() != 0)
+    return op.emitOpError("expected no frame of an event of the program's own; got: ") << op.getFrame();
+  return success();
 }
-LogicalResult RecordOp::verify() { return verifyEvent(*this, getEvent()); }
-LogicalResult WaitOp::verify() { return verifyEvent(*this, getEvent()); }
+LogicalResult RecordOp::verify() { return verifyEvent(*this); }
+LogicalResult WaitOp::verify() { return verifyEvent(*this); }
 
 LogicalResult CallOp::verify() {
-  if (getTimes() < 0 || getFirstFrame() < 0)
-    return emitOpError("expected times and first_frame that are not negative; got: ")
-           << getTimes() << " and " << getFirstFrame();
+  if (getTimes() < 0)
+    return emitOpError("expected times that are not negative; got: ") << getTimes();
   return success();
 }
 
@@ -94,6 +99,23 @@ LogicalResult BroadcastOp::verify() {
     return emitOpError("expected data to be read, by the root, or written; got: read_write");
   return verifyElements(*this, getData(), getDtype(), getCount());
 }
+
+template <typename Op> static LogicalResult verifyTransfer(Op op, StringRef name, BufferAttr buffer, Access expected) {
+  if (HeaderOp header = findHeader(op)) {
+    auto axis = llvm::find(header.getAxes(), Attribute(op.getAxisAttr()));
+    int64_t size = axis == header.getAxes().end() ? 0 : header.getSizes()[axis - header.getAxes().begin()];
+    int64_t offset = op.getOffset();
+    if (offset == 0 || offset <= -size || offset >= size)
+      return op.emitOpError("expected another rank on an axis of the header; got: ") << op.getAxisAttr() << " " << offset;
+  }
+  if (op.getChannel() < 0)
+    return op.emitOpError("expected a channel that is not negative; got: ") << op.getChannel();
+  if (failed(verifyAccess(op, name, buffer, expected)))
+    return failure();
+  return verifyElements(op, buffer, op.getDtype(), op.getCount());
+}
+LogicalResult SendOp::verify() { return verifyTransfer(*this, "source", getSource(), Access::Read); }
+LogicalResult RecvOp::verify() { return verifyTransfer(*this, "target", getTarget(), Access::Write); }
 
 template <typename Symbol, typename Op>
 static Symbol lookUp(Op op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, llvm::StringRef what) {
@@ -143,6 +165,13 @@ static LogicalResult verifyOperands(LaunchOp launch, KernelOp kernel) {
   }
   return success();
 }
+
+template <typename Op> static LogicalResult verifyShared(Op op, SymbolTableCollection &symbols) {
+  auto symbol = dyn_cast<FlatSymbolRefAttr>(op.getEvent());
+  return success(!symbol || lookUp<EventOp>(op, symbols, symbol, "shared event"));
+}
+LogicalResult RecordOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyShared(*this, symbols); }
+LogicalResult WaitOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyShared(*this, symbols); }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = lookUp<KernelOp>(*this, symbols, getKernelAttr(), "kernel");

@@ -28,6 +28,8 @@ namespace cleave::plan {
 
 // Bytes of an element as it lies in memory (i1 takes one).
 int64_t elementBytes(mlir::Type type);
+// The header of the module around an op; null where there is none.
+HeaderOp findHeader(mlir::Operation *from);
 // Product of the sizes of the header's axes of these names; nullopt when one is not an axis.
 std::optional<int64_t> ranksOnAxes(mlir::Operation *from, mlir::ArrayAttr axes);
 

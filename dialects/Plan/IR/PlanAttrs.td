@@ -29,6 +29,10 @@ def Plan_RegionKind : Plan_Enum<"RegionKind", "what a region's bytes live for", 
   I32EnumAttrCase<"Snapshot", 7, "snapshot">]>;
 def Plan_RegionKindAttr : Plan_EnumAttr<Plan_RegionKind, "region_kind">;
 
+def Plan_Counter : Plan_Enum<"Counter", "what a running program counts by", [
+  I32EnumAttrCase<"MicroBatch", 0, "micro_batch">, I32EnumAttrCase<"Block", 1, "block">, I32EnumAttrCase<"Time", 2, "time">]>;
+def Plan_CounterAttr : Plan_EnumAttr<Plan_Counter, "counter">;
+
 def Plan_Role : Plan_Enum<"Role", "what a state is for", [
   I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Buffer", 1, "buffer">,
   I32EnumAttrCase<"Gradient", 2, "gradient">, I32EnumAttrCase<"Optimizer", 3, "optimizer">,
@@ -56,8 +60,8 @@ def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "a byte range of a region, and what is done with it";
   let description = [{
-    Example: `#plan.buffer<"transient", 1024, 4096, read>` is bytes [1024, 5120) of region `@transient`, of the running call's frame
-    where the region has several. A *share* lies where the rank's coordinates say, `stride` bytes behind that of the rank before it in the
+    Example: `#plan.buffer<"transient", 1024, 4096, read>` is bytes [1024, 5120) of region `@transient`, of the running program's frame
+    where the region has several; `#plan.buffer<"residual"[-1], 0, 4096, read>` lies in the frame before that one. A *share* lies where the rank's coordinates say, `stride` bytes behind that of the rank before it in the
     group: `#plan.buffer<"transient", 1024, 512, write, share of @group.fsdp by 512>`.
 
     **Constraints**
@@ -65,8 +69,9 @@ def Plan_BufferAttr : AttrDef<Plan_Dialect, "Buffer"> {
     - the shares of two ranks do not overlap.
   }];
   let parameters = (ins "::mlir::StringAttr":$region, "int64_t":$offset, "int64_t":$bytes, "Access":$access,
-                        OptionalParameter<"::mlir::FlatSymbolRefAttr">:$group, DefaultValuedParameter<"int64_t", "0">:$stride);
-  let assemblyFormat = "`<` $region `,` $offset `,` $bytes `,` $access (`,` `share` `of` $group^ `by` $stride)? `>`";
+                        OptionalParameter<"::mlir::FlatSymbolRefAttr">:$group, DefaultValuedParameter<"int64_t", "0">:$stride,
+                        DefaultValuedParameter<"int64_t", "0">:$frame);
+  let assemblyFormat = "`<` $region (`[` $frame^ `]`)? `,` $offset `,` $bytes `,` $access (`,` `share` `of` $group^ `by` $stride)? `>`";
   let genVerifyDecl = 1;
 }
 

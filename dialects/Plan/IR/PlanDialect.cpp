@@ -5,7 +5,7 @@
 
 using namespace cleave::plan;
 
-// The one custom directive: a plain number. The declarative printer would add ": i64" to it.
+// A plain number. The declarative printer would add ": i64" to it.
 static mlir::ParseResult parseI64(mlir::OpAsmParser &parser, mlir::IntegerAttr &value) {
   int64_t number = 0;
   if (parser.parseInteger(number))
@@ -15,6 +15,33 @@ static mlir::ParseResult parseI64(mlir::OpAsmParser &parser, mlir::IntegerAttr &
 }
 static void printI64(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::IntegerAttr value) {
   printer << value.getInt();
+}
+
+// An event: the number of a program's own, or the symbol of one of the plan's with its frame, unless that is the running
+// program's.
+static mlir::ParseResult parseEvent(mlir::OpAsmParser &parser, mlir::Attribute &event, mlir::IntegerAttr &frame) {
+  int64_t number = 0;
+  mlir::OptionalParseResult isNumber = parser.parseOptionalInteger(number);
+  frame = parser.getBuilder().getI64IntegerAttr(0);
+  if (isNumber.has_value()) {
+    event = parser.getBuilder().getI64IntegerAttr(number);
+    return *isNumber;
+  }
+  mlir::StringAttr symbol;
+  if (parser.parseSymbolName(symbol))
+    return mlir::failure();
+  event = mlir::FlatSymbolRefAttr::get(symbol);
+  if (mlir::succeeded(parser.parseOptionalLSquare()))
+    return mlir::failure(parseI64(parser, frame) || parser.parseRSquare());
+  return mlir::success();
+}
+static void printEvent(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::Attribute event, mlir::IntegerAttr frame) {
+  if (auto number = llvm::dyn_cast<mlir::IntegerAttr>(event))
+    printer << number.getInt();
+  else
+    printer << event;
+  if (frame && frame.getInt() != 0)
+    printer << "[" << frame.getInt() << "]";
 }
 
 #include "dialects/Plan/IR/PlanDialect.cpp.inc"

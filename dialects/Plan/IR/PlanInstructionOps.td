@@ -59,31 +59,63 @@ def Plan_FillOp : Plan_Instruction<"fill", (ins Plan_BufferAttr:$target, Plan_I6
   let assemblyFormat = "$target `pattern` `=` custom<I64>($pattern) `width` `=` custom<I64>($width) `on` $stream attr-dict";
 }
 
-class Plan_EventInstruction<string mnemonic> : Plan_Instruction<mnemonic, (ins Plan_I64:$event)> {
-  let assemblyFormat = "custom<I64>($event) `on` $stream attr-dict";
+def Plan_Event : AnyAttrOf<[Plan_I64, FlatSymbolRefAttr], "number of an event of the program's, or symbol of one of the plan's">;
+class Plan_EventInstruction<string mnemonic> : Plan_Instruction<mnemonic,
+    (ins Plan_Event:$event, DefaultValuedAttr<Plan_I64, "0">:$frame), [Plan_UsesSymbols]> {
+  let assemblyFormat = "custom<Event>($event, $frame) `on` $stream attr-dict";
+  let builders = [OpBuilder<(ins "int64_t":$event, "llvm::StringRef":$stream),
+                            [{ build($_builder, $_state, $_builder.getI64IntegerAttr(event), 0, stream, ::mlir::StringAttr()); }]>];
+  let extraClassDeclaration = [{
+    // The number of an event of the program's own; -1 for one of the plan's.
+    int64_t getOwnEvent() {
+      auto number = ::llvm::dyn_cast<::mlir::IntegerAttr>(getEvent());
+      return number ? number.getInt() : -1;
+    }
+  }];
 }
+defvar Plan_EventDoc = [{
+
+    **Constraints**
+    - an event of the program's own is not negative, and has no frame;
+    - an event of the plan's is in the table.
+}];
 def Plan_RecordOp : Plan_EventInstruction<"record"> {
   let summary = "marks a point of this stream";
-  let description = "```mlir\nplan.record 0 on \"compute\"\n```\n\n**Constraints**\n- the event is not negative.";
+  let description = [{
+    Of the program's own event 0, or of the plan's event `@sent` in the running program's frame:
+    ```mlir
+    plan.record 0 on "compute"
+    plan.record @sent on "send"
+    ```
+  }] # Plan_EventDoc;
 }
 def Plan_WaitOp : Plan_EventInstruction<"wait"> {
   let summary = "holds this stream until an event is recorded";
-  let description = "```mlir\nplan.wait 0 on \"reduce\"\n```\n\n**Constraints**\n- the event is not negative.";
+  let description = [{
+    ```mlir
+    plan.wait 0 on "reduce"
+    plan.wait @sent[-2] on "compute"
+    ```
+  }] # Plan_EventDoc;
 }
 
-def Plan_CallOp : Plan_Instruction<"call", (ins FlatSymbolRefAttr:$program, Plan_I64:$times, Plan_I64:$first_frame),
+def Plan_CallOp : Plan_Instruction<"call", (ins FlatSymbolRefAttr:$program, Plan_I64:$times, Plan_I64:$first_frame,
+                                                DefaultValuedAttr<Plan_CounterAttr, "Counter::MicroBatch">:$counter),
                                    [Plan_UsesSymbols]> {
   let summary = "runs a program in consecutive frames";
   let description = [{
+    The first one is `first_frame` frames after the caller's, of micro-batches where no counter is named. Streams run on through a call.
     ```mlir
     plan.call @micro times = 2 first_frame = 1 on "compute"
+    plan.call @layer times = 12 first_frame = 0 counter block on "compute"
     ```
 
     **Constraints**
     - the program exists and is not an entry;
-    - times and first_frame are not negative.
+    - times is not negative.
   }];
-  let assemblyFormat = "$program `times` `=` custom<I64>($times) `first_frame` `=` custom<I64>($first_frame) `on` $stream attr-dict";
+  let assemblyFormat = [{$program `times` `=` custom<I64>($times) `first_frame` `=` custom<I64>($first_frame)
+                         (`counter` $counter^)? `on` $stream attr-dict}];
 }
 
 defvar Plan_CollectiveDoc = [{
@@ -156,6 +188,36 @@ def Plan_BroadcastOp : Plan_Instruction<"broadcast",
   }];
   let assemblyFormat = [{$data `group` $group `dtype` $dtype $algorithm `count` `=` custom<I64>($count)
                          `root` `=` custom<I64>($root) `on` $stream attr-dict}];
+}
+
+class Plan_TransferInstruction<string mnemonic, dag buffer> : Plan_Instruction<mnemonic,
+    !con(buffer, (ins StrAttr:$axis, Plan_I64:$offset, Plan_I64:$channel, TypeAttr:$dtype, Plan_I64:$count))>;
+defvar Plan_TransferDoc = [{
+
+    **Constraints**
+    - the axis is an axis of the header, and the peer another rank of it;
+    - the channel is not negative;
+    - the source is read, the target written, and holds `count` elements.
+}];
+def Plan_SendOp : Plan_TransferInstruction<"send", (ins Plan_BufferAttr:$source)> {
+  let assemblyFormat = [{$source `peer` $axis custom<I64>($offset) `channel` custom<I64>($channel) `dtype` $dtype
+                         `count` `=` custom<I64>($count) `on` $stream attr-dict}];
+  let summary = "gives bytes to the rank that lies `offset` further on along an axis";
+  let description = [{
+    ```mlir
+    plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 1 channel 0 dtype f32 count = 16 on "send"
+    ```
+  }] # Plan_TransferDoc;
+}
+def Plan_RecvOp : Plan_TransferInstruction<"recv", (ins Plan_BufferAttr:$target)> {
+  let assemblyFormat = [{$target `peer` $axis custom<I64>($offset) `channel` custom<I64>($channel) `dtype` $dtype
+                         `count` `=` custom<I64>($count) `on` $stream attr-dict}];
+  let summary = "writes what the rank `offset` further on along an axis sends";
+  let description = [{
+    ```mlir
+    plan.recv #plan.buffer<"residual", 64, 64, write> peer "pp" -1 channel 0 dtype f32 count = 16 on "recv"
+    ```
+  }] # Plan_TransferDoc;
 }
 
 #endif

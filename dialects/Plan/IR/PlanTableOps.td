@@ -49,14 +49,35 @@ def Plan_RegionOp : Plan_Symbol<"region"> {
     ```mlir
     plan.region @input input bytes = 4096 frames = 4
     plan.region @host.persistent persistent host bytes = 4096 frames = 1
+    plan.region @residual residual bytes = 4096 frames = 12 counter block
     ```
 
     **Constraints**
     - bytes is not negative, frames is positive.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_RegionKindAttr:$kind, UnitAttr:$host, Plan_I64:$bytes,
-                       Plan_I64:$frames);
-  let assemblyFormat = [{$sym_name $kind (`host` $host^)? `bytes` `=` custom<I64>($bytes) `frames` `=` custom<I64>($frames) attr-dict}];
+                       Plan_I64:$frames, DefaultValuedAttr<Plan_CounterAttr, "Counter::MicroBatch">:$counter);
+  let assemblyFormat = [{$sym_name $kind (`host` $host^)? `bytes` `=` custom<I64>($bytes) `frames` `=` custom<I64>($frames)
+                         (`counter` $counter^)? attr-dict}];
+  let hasVerifier = 1;
+}
+
+def Plan_EventOp : Plan_Symbol<"event"> {
+  let summary = "an event that programs share, in frames";
+  let description = [{
+    Frame f of it is in place f modulo `frames`, as that of a region is.
+
+    ```mlir
+    plan.event @sent frames = 4
+    plan.event @layer_done frames = 1 counter block
+    ```
+
+    **Constraints**
+    - frames is positive.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_I64:$frames,
+                       DefaultValuedAttr<Plan_CounterAttr, "Counter::MicroBatch">:$counter);
+  let assemblyFormat = "$sym_name `frames` `=` custom<I64>($frames) (`counter` $counter^)? attr-dict";
   let hasVerifier = 1;
 }
 

@@ -9,7 +9,7 @@ namespace cleave::plan {
 
 int64_t elementBytes(Type type) { return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8); }
 
-static HeaderOp findHeader(Operation *from) {
+HeaderOp findHeader(Operation *from) {
   auto module = from->getParentOfType<ModuleOp>();
   if (!module)
     return nullptr;
@@ -75,6 +75,12 @@ LogicalResult RegionOp::verify() {
   return success();
 }
 
+LogicalResult EventOp::verify() {
+  if (getFrames() <= 0)
+    return emitOpError("expected at least one frame; got: ") << getFrames();
+  return success();
+}
+
 LogicalResult GroupOp::verify() {
   if (!ranksOnAxes(*this, getAxes()))
     return emitOpError("expected axes of the header; got: ") << getAxes();
@@ -131,24 +137,25 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
-// Records come before waits and happen once.
+// Records of the program's own events come before waits and happen once.
 static LogicalResult verifyEvents(ProgramOp program) {
   llvm::SmallVector<Operation *> recorded(std::min<int64_t>(program.getEvents(), 1 << 24), nullptr);
   auto inRange = [&](int64_t event) { return event < static_cast<int64_t>(recorded.size()); };
   for (Operation &op : program.getBody().front()) {
-    if (auto record = dyn_cast<RecordOp>(op)) {
-      if (!inRange(record.getEvent()))
-        return record.emitOpError("expected an event below ") << recorded.size() << "; got: " << record.getEvent();
-      Operation *&first = recorded[record.getEvent()];
+    if (auto record = dyn_cast<RecordOp>(op); record && record.getOwnEvent() >= 0) {
+      int64_t event = record.getOwnEvent();
+      if (!inRange(event))
+        return record.emitOpError("expected an event below ") << recorded.size() << "; got: " << event;
+      Operation *&first = recorded[event];
       if (first)
-        return (record.emitOpError("expected to record an event once; got: ") << record.getEvent())
+        return (record.emitOpError("expected to record an event once; got: ") << event)
                    .attachNote(first->getLoc())
                << "recorded here before";
       first = record;
     }
-    if (auto wait = dyn_cast<WaitOp>(op))
-      if (!inRange(wait.getEvent()) || !recorded[wait.getEvent()])
-        return wait.emitOpError("expected an event that is recorded before; got: ") << wait.getEvent();
+    if (auto wait = dyn_cast<WaitOp>(op); wait && wait.getOwnEvent() >= 0)
+      if (!inRange(wait.getOwnEvent()) || !recorded[wait.getOwnEvent()])
+        return wait.emitOpError("expected an event that is recorded before; got: ") << wait.getOwnEvent();
   }
   return success();
 }

@@ -143,8 +143,8 @@ class CopyAction : public Action {
 public:
   CopyAction(const cuda::Driver &driver, Handle stream, Address target, Address source)
       : driver_(driver), stream_(stream), target_(target), source_(source) {}
-  Status run(unsigned frame, uint32_t) override {
-    return check(driver_.copy(pointerTo(target_.at(frame)), pointerTo(source_.at(frame)), target_.bytes, stream_),
+  Status run(const Frames &frames, uint32_t) override {
+    return check(driver_.copy(pointerTo(target_.at(frames)), pointerTo(source_.at(frames)), target_.bytes, stream_),
                  "cuMemcpyAsync");
   }
 
@@ -158,8 +158,8 @@ class FillAction : public Action {
 public:
   FillAction(const cuda::Driver &driver, Handle stream, Address target, uint64_t pattern, unsigned width)
       : driver_(driver), stream_(stream), target_(target), pattern_(pattern), width_(width) {}
-  Status run(unsigned frame, uint32_t) override {
-    Pointer data = pointerTo(target_.at(frame));
+  Status run(const Frames &frames, uint32_t) override {
+    Pointer data = pointerTo(target_.at(frames));
     size_t count = target_.bytes / width_;
     switch (width_) {
     case 1:
@@ -181,28 +181,49 @@ private:
 
 class NoAction : public Action {
 public:
-  Status run(unsigned, uint32_t) override { return Status::ok(); }
+  Status run(const Frames &, uint32_t) override { return Status::ok(); }
 };
 
 class CollectiveAction : public Action {
 public:
   CollectiveAction(CudaDevice &device, const CollectiveRequest &request, std::byte *pinned)
       : device_(device), request_(request), pinned_(pinned) {}
-  Status run(unsigned frame, uint32_t) override {
+  Status run(const Frames &frames, uint32_t) override {
     if (request_.group.size() == 1)
       return Status::ok();
     size_t bytes = request_.data.bytes;
-    CLEAVE_TRY(device_.download(pinned_, request_.data.at(frame), bytes));
+    CLEAVE_TRY(device_.download(pinned_, request_.data.at(frames), bytes));
     CLEAVE_TRY(device_.synchronize());
     RingData ring{pinned_, pinned_ + bytes, request_.count, request_.dtype, request_.reduction};
-    CLEAVE_TRY(runRing(request_, request_.stream < kChannels ? request_.stream : kChannels - 1, ring));
-    return device_.upload(request_.data.at(frame), pinned_, bytes);
+    CLEAVE_TRY(runRing(request_, ring));
+    return device_.upload(request_.data.at(frames), pinned_, bytes);
   }
 
 private:
   CudaDevice &device_;
   CollectiveRequest request_;
   std::byte *pinned_; // of the data, then of the staging
+};
+
+class TransferAction : public Action {
+public:
+  TransferAction(CudaDevice &device, const TransferRequest &request, std::byte *pinned)
+      : device_(device), request_(request), pinned_(pinned) {}
+  Status run(const Frames &frames, uint32_t) override {
+    if (request_.opcode == Opcode::Recv) {
+      CLEAVE_TRY(device_.synchronize()); // what came last time has left the pinned memory
+      CLEAVE_TRY(runTransfer(request_, pinned_));
+      return device_.upload(request_.data.at(frames), pinned_, request_.data.bytes);
+    }
+    CLEAVE_TRY(device_.download(pinned_, request_.data.at(frames), request_.data.bytes));
+    CLEAVE_TRY(device_.synchronize());
+    return runTransfer(request_, pinned_);
+  }
+
+private:
+  CudaDevice &device_;
+  TransferRequest request_;
+  std::byte *pinned_;
 };
 
 } // namespace
@@ -227,6 +248,13 @@ Status CudaDevice::collective(const CollectiveRequest &request, ActionPtr *actio
   if (request.group.size() > 1)
     CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes + request.staging.bytes, &pinned));
   *action = std::make_unique<CollectiveAction>(*this, request, pinned);
+  return Status::ok();
+}
+
+Status CudaDevice::transfer(const TransferRequest &request, ActionPtr *action) {
+  std::byte *pinned = nullptr;
+  CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes, &pinned));
+  *action = std::make_unique<TransferAction>(*this, request, pinned);
   return Status::ok();
 }
 

@@ -1,10 +1,10 @@
 // A GPU as a device of the runtime: actions enqueue work, one thread serves all streams.
 //
 // All streams of the plan are one stream of the driver, in the order of the plan's list, which is a legal order of the
-// whole program. So events and joins of calls cost nothing, and nothing overlaps yet; copies to and from pinned host
+// whole program. So events cost nothing, and nothing overlaps yet; copies to and from pinned host
 // memory and collectives wait in line with the kernels.
 //
-// Collectives go through the host: the bytes come to pinned memory, the ring of the communicator reduces or gathers
+// Collectives, sends and receives go through the host: the bytes come to pinned memory, the ring of the communicator reduces or gathers
 // them there, and they go back. Ranks of one process may share a GPU.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
@@ -39,6 +39,7 @@ public:
   Status copy(unsigned stream, Address target, Address source, ActionPtr *action) override;
   Status fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) override;
   Status collective(const CollectiveRequest &request, ActionPtr *action) override;
+  Status transfer(const TransferRequest &request, ActionPtr *action) override;
   unsigned makeEvent() override { return 0; }
   Status record(unsigned stream, unsigned event, ActionPtr *action) override;
   Status wait(unsigned stream, unsigned event, ActionPtr *action) override;

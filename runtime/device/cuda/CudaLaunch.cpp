@@ -25,9 +25,9 @@ public:
     for (std::byte *&pointer : pointers_)
       arguments_.push_back(&pointer);
   }
-  Status run(unsigned frame, uint32_t) override {
+  Status run(const Frames &frames, uint32_t) override {
     for (size_t i = 0; i < operands_.size(); ++i)
-      pointers_[i] = operands_[i].at(frame);
+      pointers_[i] = operands_[i].at(frames);
     return check(driver_.launch(function_, grid_, 1, 1, block_, 1, 1, 0, stream_, arguments_.data(), nullptr),
                  "cuLaunchKernel");
   }
@@ -47,9 +47,9 @@ public:
               const CudaCall &call, std::vector<Address> operands)
       : driver_(driver), stream_(stream), function_(function), grid_(grid), source_(kernel.source),
         target_(kernel.target), call_(call), operands_(std::move(operands)) {}
-  Status run(unsigned frame, uint32_t) override {
+  Status run(const Frames &frames, uint32_t) override {
     for (size_t i = 0; i < operands_.size(); ++i)
-      call_.buffers[i] = operands_[i].at(frame);
+      call_.buffers[i] = operands_[i].at(frames);
     if (target_ >= 0 && call_.buffers[target_] != call_.buffers[source_])
       CLEAVE_TRY(check(
           driver_.copy(address(target_), address(source_), operands_[static_cast<size_t>(target_)].bytes, stream_),

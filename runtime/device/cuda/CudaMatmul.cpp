@@ -61,15 +61,15 @@ public:
   }
 
   Status setUp(const KernelArgs &args);
-  Status run(unsigned frame, uint32_t) override {
+  Status run(const Frames &frames, uint32_t) override {
     const Address &a = operands_[0], &b = operands_[1], &c = operands_[2], &scratch = operands_[3];
     const double one = 1, zero = 0;
     const float oneSingle = 1, zeroSingle = 0;
     const void *alpha = isDouble_ ? static_cast<const void *>(&one) : &oneSingle;
     const void *beta = isDouble_ ? static_cast<const void *>(&zero) : &zeroSingle;
-    return checkBlas(blas_.matmul(handle_, desc_, alpha, b.at(frame), layouts_[0], a.at(frame), layouts_[1], beta,
-                                  c.at(frame), layouts_[2], c.at(frame), layouts_[2], choice_.algorithm,
-                                  scratch.at(frame), scratch.bytes, stream_),
+    return checkBlas(blas_.matmul(handle_, desc_, alpha, b.at(frames), layouts_[0], a.at(frames), layouts_[1], beta,
+                                  c.at(frames), layouts_[2], c.at(frames), layouts_[2], choice_.algorithm,
+                                  scratch.at(frames), scratch.bytes, stream_),
                      "cublasLtMatmul");
   }
 

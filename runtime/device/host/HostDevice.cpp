@@ -77,8 +77,8 @@ namespace {
 class CopyAction : public Action {
 public:
   CopyAction(Address target, Address source) : target_(target), source_(source) {}
-  Status run(unsigned frame, uint32_t) override {
-    std::memcpy(target_.at(frame), source_.at(frame), target_.bytes);
+  Status run(const Frames &frames, uint32_t) override {
+    std::memcpy(target_.at(frames), source_.at(frames), target_.bytes);
     return Status::ok();
   }
 
@@ -89,8 +89,8 @@ private:
 class FillAction : public Action {
 public:
   FillAction(Address target, uint64_t pattern, unsigned width) : target_(target), pattern_(pattern), width_(width) {}
-  Status run(unsigned frame, uint32_t) override {
-    std::byte *data = target_.at(frame);
+  Status run(const Frames &frames, uint32_t) override {
+    std::byte *data = target_.at(frames);
     switch (width_) {
     case 1:
       std::memset(data, static_cast<int>(pattern_ & 0xff), target_.bytes);
@@ -115,24 +115,32 @@ private:
 
 class CollectiveAction : public Action {
 public:
-  CollectiveAction(const CollectiveRequest &request, unsigned channel) : request_(request), channel_(channel) {}
-  Status run(unsigned frame, uint32_t) override {
+  explicit CollectiveAction(const CollectiveRequest &request) : request_(request) {}
+  Status run(const Frames &frames, uint32_t) override {
     if (request_.group.size() == 1)
       return Status::ok();
-    RingData ring{request_.data.at(frame), request_.staging.at(frame), request_.count, request_.dtype,
+    RingData ring{request_.data.at(frames), request_.staging.at(frames), request_.count, request_.dtype,
                   request_.reduction};
-    return runRing(request_, channel_, ring);
+    return runRing(request_, ring);
   }
 
 private:
   CollectiveRequest request_;
-  unsigned channel_;
+};
+
+class TransferAction : public Action {
+public:
+  explicit TransferAction(const TransferRequest &request) : request_(request) {}
+  Status run(const Frames &frames, uint32_t) override { return runTransfer(request_, request_.data.at(frames)); }
+
+private:
+  TransferRequest request_;
 };
 
 class RecordAction : public Action {
 public:
   explicit RecordAction(Gate &gate) : gate_(gate) {}
-  Status run(unsigned, uint32_t run) override {
+  Status run(const Frames &, uint32_t run) override {
     gate_.open(run);
     return Status::ok();
   }
@@ -144,7 +152,7 @@ private:
 class WaitAction : public Action {
 public:
   WaitAction(Gate &gate, const std::atomic<bool> &failed) : gate_(gate), failed_(failed) {}
-  Status run(unsigned, uint32_t run) override {
+  Status run(const Frames &, uint32_t run) override {
     if (gate_.waitFor(run, [&] { return failed_.load(std::memory_order_relaxed); }))
       return Status::ok();
     return peerLost("another stream of this rank has failed");
@@ -168,7 +176,12 @@ Status HostDevice::fill(unsigned, Address target, uint64_t pattern, unsigned wid
 }
 
 Status HostDevice::collective(const CollectiveRequest &request, ActionPtr *action) {
-  *action = std::make_unique<CollectiveAction>(request, threadOf(request.stream));
+  *action = std::make_unique<CollectiveAction>(request);
+  return Status::ok();
+}
+
+Status HostDevice::transfer(const TransferRequest &request, ActionPtr *action) {
+  *action = std::make_unique<TransferAction>(request);
   return Status::ok();
 }
 

@@ -2,7 +2,7 @@
 //
 // Stream 0 is the plan's compute stream and runs on the thread that calls Rank::run; each other stream has a progress
 // thread, and a communication channel, of its own, so that a gather waits for no reduction. Streams beyond the threads
-// share the last one, in list order, which is a legal order of the whole program. Generated kernels are cut over the
+// share the last one, in issue order, which is a legal order of the whole program. Generated kernels are cut over the
 // team by their outermost loop, which changes no bit of the result; library kernels use the same team.
 #ifndef CLEAVE_RUNTIME_DEVICE_HOST_HOSTDEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_HOST_HOSTDEVICE_H
@@ -21,7 +21,7 @@ public:
   ~HostDevice() override;
 
   Status allocate(fb::Space space, size_t bytes, std::byte **data) override;
-  unsigned threadOf(unsigned stream) const override { return stream < kChannels ? stream : kChannels - 1; }
+  unsigned threadOf(unsigned stream) const override { return stream < kThreads ? stream : kThreads - 1; }
   Status enterThread(unsigned thread) override;
   void leaveThread(unsigned thread) override;
 
@@ -29,6 +29,7 @@ public:
   Status copy(unsigned stream, Address target, Address source, ActionPtr *action) override;
   Status fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) override;
   Status collective(const CollectiveRequest &request, ActionPtr *action) override;
+  Status transfer(const TransferRequest &request, ActionPtr *action) override;
   unsigned makeEvent() override;
   Status record(unsigned stream, unsigned event, ActionPtr *action) override;
   Status wait(unsigned stream, unsigned event, ActionPtr *action) override;
@@ -45,7 +46,7 @@ private:
   int teamBefore_ = 1;
   bool wasDynamic_ = false;
   std::vector<Allocation> allocations_;
-  std::array<NamedKernels, kChannels> kernels_; // by thread
+  std::array<NamedKernels, kThreads> kernels_; // by thread
   std::deque<Gate> events_;                     // a deque: gates cannot move
 };
 

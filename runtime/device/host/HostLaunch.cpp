@@ -15,18 +15,18 @@ class Operands {
 public:
   explicit Operands(const std::vector<Address> &addresses) : addresses_(addresses), pointers_(addresses.size()) {
     hasFrames_ = std::any_of(addresses.begin(), addresses.end(), [](const Address &a) { return a.frames > 1; });
-    resolve(0);
+    resolve({});
   }
-  void *const *at(unsigned frame) {
+  void *const *at(const Frames &frames) {
     if (hasFrames_)
-      resolve(frame);
+      resolve(frames);
     return pointers_.data();
   }
 
 private:
-  void resolve(unsigned frame) {
+  void resolve(const Frames &frames) {
     for (size_t i = 0; i < addresses_.size(); ++i)
-      pointers_[i] = addresses_[i].at(frame);
+      pointers_[i] = addresses_[i].at(frames);
   }
 
   std::vector<Address> addresses_;
@@ -43,8 +43,8 @@ public:
     threads_ = small ? 1 : static_cast<int>(std::min<int64_t>(threads, std::max<int64_t>(extent_, 1)));
   }
 
-  Status run(unsigned frame, uint32_t) override {
-    void *const *buffers = operands_.at(frame);
+  Status run(const Frames &frames, uint32_t) override {
+    void *const *buffers = operands_.at(frames);
     if (threads_ == 1) {
       function_(buffers, 0, extent_);
       return Status::ok();
@@ -72,7 +72,7 @@ class NamedLaunch : public Action {
 public:
   NamedLaunch(std::shared_ptr<HostKernel> kernel, const std::vector<Address> &operands)
       : kernel_(std::move(kernel)), operands_(operands) {}
-  Status run(unsigned frame, uint32_t) override { return kernel_->run(operands_.at(frame)); }
+  Status run(const Frames &frames, uint32_t) override { return kernel_->run(operands_.at(frames)); }
 
 private:
   std::shared_ptr<HostKernel> kernel_;

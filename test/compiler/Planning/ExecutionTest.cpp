@@ -50,8 +50,8 @@ std::string frames(std::vector<int64_t> forward, std::vector<int64_t> backward) 
   PlanBuilder::add(builder.program("bwd", 0, false), Opcode::Copy, 0,
                    {PlanBuilder::buffer(transient, 0, 64, kWrite), PlanBuilder::buffer(residual, 0, 64, kRead)}, {});
   fb::ProgramT &entry = builder.program("train_step");
-  PlanBuilder::add(entry, Opcode::Call, 0, {}, {0, forward[0], forward[1]});
-  PlanBuilder::add(entry, Opcode::Call, 0, {}, {1, backward[0], backward[1]});
+  PlanBuilder::add(entry, Opcode::Call, 0, {}, {0, forward[0], forward[1], 0});
+  PlanBuilder::add(entry, Opcode::Call, 0, {}, {1, backward[0], backward[1], 0});
   return findings(builder);
 }
 
@@ -69,7 +69,7 @@ TEST(Execution, EndsWhereCallsMultiply) {
     fb::ProgramT &program = builder.program("p" + std::to_string(i), 0, i == 24);
     PlanBuilder::add(program, Opcode::Fill, 0, {PlanBuilder::buffer(transient, 0, 64, kWrite)}, {0, 4});
     if (i > 0)
-      PlanBuilder::add(program, Opcode::Call, 0, {}, {i - 1, 3, 0});
+      PlanBuilder::add(program, Opcode::Call, 0, {}, {i - 1, 3, 0, 0});
   }
   EXPECT_TRUE(contains(findings(builder), "too long"));
 }
@@ -83,7 +83,7 @@ std::string sharesOfTwoGroups(bool isFilledBefore) {
   builder.state("w", fb::DType::f32, 16, persistent).split_axes = {1};
   auto dp = static_cast<uint16_t>(builder.group({0}) + 1), tp = static_cast<uint16_t>(builder.group({1}) + 1);
   auto share = [&](uint16_t group, fb::Access access) {
-    return fb::Buffer(0, 32, static_cast<uint16_t>(transient), access, group, 32);
+    return fb::Buffer(0, 32, static_cast<uint16_t>(transient), access, group, 0, 32);
   };
   fb::ProgramT &program = builder.program("train_step");
   addPort(program.inputs, "x", input, 0, 8);
@@ -106,7 +106,7 @@ TEST(Execution, ReducesNoShares) {
   unsigned transient = builder.region("transient", fb::RegionKind::transient, 128);
   unsigned staging = builder.region("communication", fb::RegionKind::communication, 32);
   int64_t dp = builder.group({0}), tp = builder.group({1});
-  fb::Buffer share(0, 64, static_cast<uint16_t>(transient), kBoth, static_cast<uint16_t>(tp + 1), 64);
+  fb::Buffer share(0, 64, static_cast<uint16_t>(transient), kBoth, static_cast<uint16_t>(tp + 1), 0, 64);
   PlanBuilder::add(builder.program("train_step"), Opcode::ReduceScatter, 0,
                    {share, PlanBuilder::buffer(staging, 0, 32, kWrite)}, {dp, 0, 0, 0, 16});
   EXPECT_TRUE(contains(findings(builder), "its data is a share"));

@@ -55,7 +55,7 @@ std::unique_ptr<fb::PlanT> makeKind(bool isServer) {
   port->split_axes = {0};
   program.inputs.push_back(std::move(port));
   auto buffer = [](uint16_t region, uint64_t offset, uint64_t bytes, fb::Access access) {
-    return fb::Buffer(offset, bytes, region, access, 0, 0);
+    return fb::Buffer(offset, bytes, region, access, 0, 0, 0);
   };
   auto add = [&](Opcode op, uint8_t stream, std::vector<fb::Buffer> buffers, std::vector<int64_t> fields) {
     program.instructions.push_back(std::make_unique<fb::InstructionT>());
@@ -63,6 +63,7 @@ std::unique_ptr<fb::PlanT> makeKind(bool isServer) {
     program.instructions.back()->stream = stream;
     program.instructions.back()->buffers = std::move(buffers);
     program.instructions.back()->fields = std::move(fields);
+    program.instructions.back()->fields.resize(rt::opcodeInfo(static_cast<unsigned>(op))->fields.size());
   };
   auto read = fb::Access::read, write = fb::Access::write, both = fb::Access::read_write;
   uint16_t s = region.persistent;
@@ -159,7 +160,7 @@ TEST(Kinds, ABroadcastMakesReplicasEqual) {
 }
 
 TEST(Kinds, WhatIsBroadcastMustReachTheState) {
-  std::string text = mutated([](Kinds &k) { last(k.of(false)).buffers[0] = {kNorm, 64, 0, fb::Access::write, 0, 0}; });
+  std::string text = mutated([](Kinds &k) { last(k.of(false)).buffers[0] = {kNorm, 64, 0, fb::Access::write, 0, 0, 0}; });
   EXPECT_TRUE(contains(text, "replica: state 'w' is one for kinds 'server' and 'worker'"));
   EXPECT_TRUE(contains(text, "state 'norm'"));
 }
@@ -175,7 +176,7 @@ TEST(Kinds, OnlyTheRootHasWhatIsReduced) {
   std::string text = mutated([](Kinds &k) {
     // The worker reads its gradient behind the reduce.
     fb::InstructionT &count = *k.of(false).instructions[6];
-    count.buffers.insert(count.buffers.begin(), fb::Buffer(kGradient, 64, 0, fb::Access::read, 0, 0));
+    count.buffers.insert(count.buffers.begin(), fb::Buffer(kGradient, 64, 0, fb::Access::read, 0, 0, 0));
     count.fields[0] = 4;
   });
   EXPECT_TRUE(contains(text, "uninitialized: kind 'worker'"));

@@ -18,7 +18,7 @@ constexpr uint16_t kState = 0, kInput = 1, kTransient = 2, kStaging = 3;
 constexpr uint8_t kCompute = 0, kReduce = 1, kGather = 2;
 
 fb::Buffer buffer(uint16_t region, uint64_t offset, uint64_t bytes, fb::Access access) {
-  return {offset, bytes, region, access, 0, 0};
+  return {offset, bytes, region, access, 0, 0, 0};
 }
 
 std::unique_ptr<fb::InstructionT> make(Opcode op, uint8_t stream, std::vector<fb::Buffer> buffers,
@@ -28,6 +28,7 @@ std::unique_ptr<fb::InstructionT> make(Opcode op, uint8_t stream, std::vector<fb
   result->stream = stream;
   result->buffers = std::move(buffers);
   result->fields = std::move(fields);
+  result->fields.resize(rt::opcodeInfo(result->op)->fields.size());
   return result;
 }
 
@@ -239,7 +240,7 @@ TEST(PlanVerifier, FindsAnAccessAgainstTheKernelTable) {
 void addGather(fb::PlanT &plan, fb::ProgramT &program) {
   plan.streams.push_back("gather");
   plan.regions[kTransient]->bytes = 256;
-  fb::Buffer share(128, 32, kTransient, fb::Access::write, 1, 32);
+  fb::Buffer share(128, 32, kTransient, fb::Access::write, 1, 0, 32);
   auto add = [&](auto instruction) { program.instructions.push_back(std::move(instruction)); };
   add(make(Opcode::Record, kCompute, {}, {4}));
   add(make(Opcode::Wait, kGather, {}, {4}));
@@ -267,7 +268,7 @@ TEST(PlanVerifier, FindsAGatherWithoutItsOwnShare) {
 TEST(PlanVerifier, FindsAShareOfAnotherWidth) {
   expectFinding(verifyMutated([](auto &plan, auto &p) {
                   addGather(plan, p);
-                  p.instructions[15]->buffers[0] = fb::Buffer(128, 16, kTransient, fb::Access::write, 1, 16);
+                  p.instructions[15]->buffers[0] = fb::Buffer(128, 16, kTransient, fb::Access::write, 1, 0, 16);
                   p.instructions[15]->buffers[1] = buffer(kState, 256, 16, fb::Access::read);
                 }),
                 "uninitialized", {"[16] all_gather", "not the one needed"});
@@ -378,18 +379,32 @@ TEST(PlanVerifier, FindsAnOutputThatNothingWrites) {
                 "port", {"output 'y'"});
 }
 
-TEST(PlanVerifier, FindsWorkThatOutlivesItsCall) {
-  expectFinding(verifyMutated([](auto &plan, auto &p) {
-                  auto body = std::make_unique<fb::ProgramT>();
-                  body->name = "micro";
-                  body->events = 8;
-                  body->instructions = std::move(p.instructions);
-                  body->instructions.resize(11); // without the wait for the last collective
-                  p.instructions.clear();
-                  plan.programs.push_back(std::move(body));
-                  plan.programs[0]->instructions.push_back(make(Opcode::Call, kCompute, {}, {1, 1, 0}));
-                }),
-                "join", {"micro[9] all_reduce on reduce", "train_step[0] call"});
+// All but the wait for the last collective and the update is a body; `wait`: what the caller does before the update.
+std::vector<Finding> verifyCalled(bool waits, int64_t times) {
+  return verifyMutated([=](auto &plan, auto &p) {
+    auto body = std::make_unique<fb::ProgramT>();
+    body->name = "micro";
+    body->events = 8;
+    body->instructions = std::move(p.instructions);
+    auto update = std::move(body->instructions.back());
+    body->instructions.resize(11);
+    body->instructions.back()->fields[0] = 8; // the record behind the last collective, of the plan's event 0
+    p.instructions.clear();
+    p.instructions.push_back(make(Opcode::Call, kCompute, {}, {1, times, 0}));
+    if (waits)
+      p.instructions.push_back(make(Opcode::Wait, kCompute, {}, {int64_t{p.events}, times - 1}));
+    p.instructions.push_back(std::move(update));
+    plan.events.emplace_back(1, fb::Counter::micro_batch);
+    plan.programs.push_back(std::move(body));
+  });
+}
+
+TEST(PlanVerifier, FollowsStreamsThroughCalls) {
+  EXPECT_TRUE(verifyCalled(true, 1).empty());
+  expectFinding(verifyCalled(false, 1), "race", {"micro[9] all_reduce on reduce", "train_step[1] launch on compute"});
+  // The second run makes the gradient while the first one's may still be reduced.
+  for (int64_t times : {2, 9})
+    expectFinding(verifyCalled(true, times), "race", {"micro[9] all_reduce on reduce", "micro[6] launch on compute"});
 }
 
 std::vector<Finding> verifyTwoKinds(const std::function<void(fb::ProgramT &)> &mutate) {

@@ -159,8 +159,73 @@ plan.program @p events = 0 {
 
 // -----
 
+// expected-error @+1 {{expected at least one frame; got: 0}}
+plan.event @e frames = 0
+
+// -----
+
+plan.event @e frames = 2
 plan.program @p events = 0 {
-  // expected-error @+1 {{expected times and first_frame that are not negative; got: -1 and 0}}
+  plan.record @e on "compute"
+  // expected-error @+1 {{expected a shared event; got: @f}}
+  plan.wait @f[-1] on "compute"
+}
+
+// -----
+
+plan.program @p events = 1 {
+  // expected-error @+1 {{expected no frame of an event of the program's own; got: 1}}
+  "plan.record"() {event = 0 : i64, frame = 1 : i64, stream = "compute"} : () -> ()
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected a frame near the running program's; got: 40000}}
+  plan.fill #plan.buffer<"transient"[40000], 0, 64, write> pattern = 0 width = 4 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected another rank on an axis of the header; got: "pp" 2}}
+  plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 2 channel 0 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected another rank on an axis of the header; got: "dp" 1}}
+  plan.send #plan.buffer<"residual", 0, 64, read> peer "dp" 1 channel 0 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected a channel that is not negative; got: -1}}
+  plan.recv #plan.buffer<"residual", 0, 64, write> peer "pp" 1 channel -1 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected target to be write; got: read}}
+  plan.recv #plan.buffer<"residual", 0, 64, read> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected data of `count` elements; got: 60 bytes for 16}}
+  plan.send #plan.buffer<"residual", 0, 60, read> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected times that are not negative; got: -1}}
   plan.call @p times = -1 first_frame = 0 on "compute"
 }
 

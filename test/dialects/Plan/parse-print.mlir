@@ -9,6 +9,12 @@ plan.region @persistent persistent bytes = 32768 frames = 1
 plan.region @input input bytes = 4096 frames = 4
 // CHECK: plan.region @host.persistent persistent host bytes = 4096 frames = 1
 plan.region @host.persistent persistent host bytes = 4096 frames = 1
+// CHECK: plan.region @residual residual bytes = 128 frames = 12 counter block
+plan.region @residual residual bytes = 128 frames = 12 counter block
+// CHECK: plan.event @sent frames = 4
+plan.event @sent frames = 4
+// CHECK: plan.event @layer_done frames = 1 counter block
+plan.event @layer_done frames = 1 counter block
 plan.region @output output bytes = 8192 frames = 1
 plan.region @transient transient bytes = 128 frames = 1
 plan.region @communication communication bytes = 32 frames = 1
@@ -49,6 +55,14 @@ plan.program @train_step entry events = 1 {
   plan.record 0 on "compute"
   // CHECK: plan.wait 0 on "reduce"
   plan.wait 0 on "reduce"
+  // CHECK: plan.record @sent on "compute"
+  plan.record @sent on "compute"
+  // CHECK: plan.wait @sent[-2] on "reduce" {note = "y"}
+  plan.wait @sent[-2] on "reduce" {note = "y"}
+  // CHECK: plan.send <"residual"[-1], 0, 64, read> peer "dp" 1 channel 0 dtype f32 count = 16 on "reduce"
+  plan.send #plan.buffer<"residual"[-1], 0, 64, read> peer "dp" 1 channel 0 dtype f32 count = 16 on "reduce"
+  // CHECK: plan.recv <"residual"[1], 64, 64, write> peer "dp" -1 channel 1 dtype f32 count = 16 on "reduce" {note = "y"}
+  plan.recv #plan.buffer<"residual"[1], 64, 64, write> peer "dp" -1 channel 1 dtype f32 count = 16 on "reduce" {note = "y"}
   // CHECK: plan.all_reduce sum <"persistent", 0, 64, read_write> staging <"communication", 0, 32, write> group @dp dtype f32 ring count = 16 on "reduce" {note = "bucket 0"}
   plan.all_reduce sum #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
     group @dp dtype f32 ring count = 16 on "reduce" {note = "bucket 0"}
@@ -66,6 +80,8 @@ plan.program @train_step entry events = 1 {
   plan.broadcast #plan.buffer<"persistent", 0, 64, write> group @dp dtype f32 ring count = 16 root = 1 on "reduce"
   // CHECK: plan.call @micro times = 2 first_frame = 1 on "compute"
   plan.call @micro times = 2 first_frame = 1 on "compute"
+  // CHECK: plan.call @micro times = 12 first_frame = -1 counter block on "compute"
+  plan.call @micro times = 12 first_frame = -1 counter block on "compute"
 }
 
 // A further kind of ranks is a module of its own.

@@ -95,9 +95,10 @@ public:
 
   static fb::Buffer buffer(unsigned region, uint64_t offset, uint64_t bytes,
                            fb::Access access = fb::Access::read_write) {
-    return fb::Buffer(offset, bytes, static_cast<uint16_t>(region), access, 0, 0);
+    return fb::Buffer(offset, bytes, static_cast<uint16_t>(region), access, 0, 0, 0);
   }
 
+  // Fields that are left out at the end are 0.
   static void add(fb::ProgramT &program, Opcode opcode, unsigned stream, std::vector<fb::Buffer> buffers,
                   std::vector<int64_t> fields, const std::string &note = "") {
     program.instructions.push_back(std::make_unique<fb::InstructionT>());
@@ -106,6 +107,7 @@ public:
     instruction.stream = static_cast<uint8_t>(stream);
     instruction.buffers = std::move(buffers);
     instruction.fields = std::move(fields);
+    instruction.fields.resize(std::max(instruction.fields.size(), opcodeInfo(instruction.op)->fields.size()));
     instruction.note = note;
   }
 

@@ -89,23 +89,23 @@ TEST(PlanReader, NamesWhatIsWrong) {
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->fields = {4}; }), "kernel 4");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->buffers.pop_back(); }), "4 buffers");
   expectContains(refusal([](fb::PlanT &p) {
-                   p.programs[0]->instructions[0]->buffers[0] = fb::Buffer(~0ull, 4, 0, fb::Access::read, 0, 0);
+                   p.programs[0]->instructions[0]->buffers[0] = fb::Buffer(~0ull, 4, 0, fb::Access::read, 0, 0, 0);
                  }),
                  "outside of its region");
-  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[2]->fields = {1}; }), "event 1");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[2]->fields = {1, 0}; }), "event 1");
   expectContains(
       refusal([](fb::PlanT &p) { p.programs[0]->instructions.erase(p.programs[0]->instructions.begin() + 1); }),
       "not recorded before");
-  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[3]->fields = {0, 1, 0}; }), "calls itself");
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[3]->fields = {0, 1, 0, 0}; }), "calls itself");
   expectContains(refusal([](fb::PlanT &p) { p.programs[1]->instructions[0]->fields[4] = 101; }), "multiple");
   expectContains(refusal([](fb::PlanT &p) {
-                   p.programs[1]->instructions[0]->buffers[1] = fb::Buffer(400, 100, 1, fb::Access::write, 0, 0);
+                   p.programs[1]->instructions[0]->buffers[1] = fb::Buffer(400, 100, 1, fb::Access::write, 0, 0, 0);
                  }),
                  "staging");
 }
 
 // In the second region.
-fb::Buffer at(uint64_t offset, uint64_t bytes) { return {offset, bytes, 1, fb::Access::read_write, 0, 0}; }
+fb::Buffer at(uint64_t offset, uint64_t bytes) { return {offset, bytes, 1, fb::Access::read_write, 0, 0, 0}; }
 
 // Of the generated kernel, which writes its buffer 2 over its buffer 0.
 TEST(PlanReader, KnowsWhereThingsMayLie) {

@@ -19,7 +19,7 @@ static bool isSamePlace(const fb::Buffer &a, const fb::Buffer &b) {
 
 // At another place, as long and as it is accessed now.
 static fb::Buffer movedTo(const fb::Buffer &buffer, const fb::Buffer &place) {
-  return {place.offset(), buffer.bytes(), place.region(), buffer.access(), place.share_of(), place.stride()};
+  return {place.offset(), buffer.bytes(), place.region(), buffer.access(), place.share_of(), place.frame(), place.stride()};
 }
 
 static void replace(Subject &subject, const Site &site, size_t number, const fb::Buffer &by) {
@@ -28,7 +28,7 @@ static void replace(Subject &subject, const Site &site, size_t number, const fb:
   // What works in place goes on to do so.
   for (fb::Buffer &buffer : site->buffers)
     if (isSamePlace(buffer, before) && buffer.bytes() == before.bytes())
-      buffer = fb::Buffer(by.offset(), by.bytes(), by.region(), buffer.access(), by.share_of(), by.stride());
+      buffer = fb::Buffer(by.offset(), by.bytes(), by.region(), buffer.access(), by.share_of(), by.frame(), by.stride());
 }
 
 static Site pickWithBuffers(Subject &subject, Opcode opcode) {
@@ -68,7 +68,7 @@ static bool toOtherRegion(Subject &subject) {
     return false;
   replace(
       subject, site, number,
-      {buffer.offset(), buffer.bytes(), subject.dice.of(regions), buffer.access(), buffer.share_of(), buffer.stride()});
+      {buffer.offset(), buffer.bytes(), subject.dice.of(regions), buffer.access(), buffer.share_of(), buffer.frame(), buffer.stride()});
   return true;
 }
 
@@ -86,12 +86,12 @@ static bool shift(Subject &subject, Opcode opcode, bool misaligns) {
   bool back = buffer.offset() >= by && (subject.dice.coin() || buffer.offset() + buffer.bytes() + by > room);
   uint64_t offset = back ? buffer.offset() - by : buffer.offset() + by;
   replace(subject, site, number,
-          {offset, buffer.bytes(), buffer.region(), buffer.access(), buffer.share_of(), buffer.stride()});
+          {offset, buffer.bytes(), buffer.region(), buffer.access(), buffer.share_of(), buffer.frame(), buffer.stride()});
   return true;
 }
 
 static void resizeBuffer(fb::Buffer &buffer, uint64_t bytes) {
-  buffer = fb::Buffer(buffer.offset(), bytes, buffer.region(), buffer.access(), buffer.share_of(), buffer.stride());
+  buffer = fb::Buffer(buffer.offset(), bytes, buffer.region(), buffer.access(), buffer.share_of(), buffer.frame(), buffer.stride());
 }
 
 // Half of it, or all but its last 8 bytes; the other buffers and the count follow.
@@ -184,7 +184,7 @@ static bool flipAccess(Subject &subject) {
   fb::Buffer &buffer = subject.dice.of(site->buffers);
   auto access = static_cast<fb::Access>(subject.dice.below(3));
   subject.tell(site, std::string("access of ") + textOf(buffer) + " -> " + fb::EnumNameAccess(access));
-  buffer = fb::Buffer(buffer.offset(), buffer.bytes(), buffer.region(), access, buffer.share_of(), buffer.stride());
+  buffer = fb::Buffer(buffer.offset(), buffer.bytes(), buffer.region(), access, buffer.share_of(), buffer.frame(), buffer.stride());
   return true;
 }
 
@@ -208,7 +208,7 @@ static bool dropShare(Subject &subject) {
     return false;
   const fb::Buffer &b = site->buffers[number];
   replace(subject, site, number,
-          {b.offset() + (subject.dice.coin() ? b.stride() : 0), b.bytes(), b.region(), b.access(), 0, 0});
+          {b.offset() + (subject.dice.coin() ? b.stride() : 0), b.bytes(), b.region(), b.access(), 0, b.frame(), 0});
   return true;
 }
 
@@ -219,7 +219,7 @@ static bool changeShareGroup(Subject &subject) {
     return false;
   const fb::Buffer &b = site->buffers[number];
   auto group = static_cast<uint16_t>(1 + subject.dice.below(subject.plan.groups.size()));
-  replace(subject, site, number, {b.offset(), b.bytes(), b.region(), b.access(), group, b.stride()});
+  replace(subject, site, number, {b.offset(), b.bytes(), b.region(), b.access(), group, b.frame(), b.stride()});
   return true;
 }
 
@@ -231,7 +231,7 @@ static bool changeStride(Subject &subject) {
   const fb::Buffer &b = site->buffers[number];
   uint64_t strides[] = {b.stride() + 64, b.stride() * 2, b.stride() - std::min<uint64_t>(b.stride(), 64)};
   replace(subject, site, number,
-          {b.offset(), b.bytes(), b.region(), b.access(), b.share_of(), strides[subject.dice.below(3)]});
+          {b.offset(), b.bytes(), b.region(), b.access(), b.share_of(), b.frame(), strides[subject.dice.below(3)]});
   return true;
 }
 
@@ -242,7 +242,23 @@ static bool makeShare(Subject &subject) {
   size_t number = subject.dice.below(site->buffers.size());
   const fb::Buffer &b = site->buffers[number];
   auto group = static_cast<uint16_t>(1 + subject.dice.below(subject.plan.groups.size()));
-  replace(subject, site, number, {b.offset(), b.bytes(), b.region(), b.access(), group, b.bytes()});
+  replace(subject, site, number, {b.offset(), b.bytes(), b.region(), b.access(), group, b.frame(), b.bytes()});
+  return true;
+}
+
+// Another frame of a region that has several.
+static bool changeFrame(Subject &subject) {
+  std::vector<std::pair<Site, size_t>> found;
+  for (const Site &site : subject.sites([](const fb::InstructionT &i) { return !i.buffers.empty(); }))
+    for (size_t b = 0; b < site->buffers.size(); ++b)
+      if (subject.plan.regions[site->buffers[b].region()]->frames > 1)
+        found.emplace_back(site, b);
+  if (found.empty())
+    return false;
+  auto [site, number] = subject.dice.of(found);
+  const fb::Buffer &b = site->buffers[number];
+  auto frame = static_cast<int16_t>(b.frame() + (subject.dice.coin() ? 1 : -1));
+  replace(subject, site, number, {b.offset(), b.bytes(), b.region(), b.access(), b.share_of(), frame, b.stride()});
   return true;
 }
 
@@ -264,6 +280,7 @@ std::vector<MutationKind> bufferKinds() {
   kinds.push_back({"swap operands", swapOperands});
   kinds.push_back({"swap buffers of two instructions", swapBetween});
   kinds.push_back({"buffer access", flipAccess});
+  kinds.push_back({"buffer frame", changeFrame});
   kinds.push_back({"share dropped", dropShare});
   kinds.push_back({"share group", changeShareGroup});
   kinds.push_back({"share stride", changeStride});

@@ -107,7 +107,52 @@ static bool changeCall(Subject &subject, const char *name) {
   if (!site)
     return false;
   int64_t before = *fieldOf(*site, name);
-  return setField(subject, site, name, std::max<int64_t>(0, before + (subject.dice.coin() ? 1 : -1)));
+  return setField(subject, site, name, before + (subject.dice.coin() ? 1 : -1));
+}
+
+// The frame of an event that programs share, one way or the other.
+static bool changeEventFrame(Subject &subject) {
+  auto isShared = [&](const Site &site) {
+    int64_t *event = fieldOf(*site, "event");
+    return event && *event >= int64_t{site.program->events};
+  };
+  std::vector<Site> sites = subject.sites([](const fb::InstructionT &i) {
+    return rt::fieldIndex(static_cast<Opcode>(i.op), "event") >= 0;
+  });
+  sites.erase(std::remove_if(sites.begin(), sites.end(), [&](const Site &site) { return !isShared(site); }),
+              sites.end());
+  if (sites.empty())
+    return false;
+  Site site = subject.dice.of(sites);
+  return setField(subject, site, "frame", *fieldOf(*site, "frame") + (subject.dice.coin() ? 1 : -1));
+}
+
+// The frame or the bytes' place that a transfer, a call, ... has in a field, to another small number.
+static bool changeSmall(Subject &subject, const char *name, int64_t first, int64_t last) {
+  Site site = pickWithField(subject, name);
+  auto count = static_cast<uint64_t>(last - first + 1);
+  return site && setField(subject, site, name, first + static_cast<int64_t>(subject.dice.below(count)));
+}
+
+// A body's transfers exchange what they send or receive; in another order each is met by another.
+static bool swapTransfers(Subject &subject) {
+  auto isTransfer = [](const fb::InstructionT &i) { return rt::isTransfer(static_cast<Opcode>(i.op)); };
+  Site a = subject.pick(isTransfer), b = subject.pick(isTransfer);
+  if (!a || a->op != b->op || (a.program == b.program && a.index == b.index))
+    return false;
+  subject.tell(a, "exchanged with " + subject.text(b));
+  std::swap(*a, *b);
+  return true;
+}
+
+// The calls of two bodies by one program in another order: another schedule.
+static bool swapCalls(Subject &subject) {
+  Site a = subject.pick(Opcode::Call), b = subject.pick(Opcode::Call);
+  if (!a || a.program != b.program || a.index == b.index)
+    return false;
+  subject.tell(a, "exchanged with " + subject.text(b));
+  std::swap(*a, *b);
+  return true;
 }
 
 static bool callAnother(Subject &subject) {
@@ -203,6 +248,13 @@ std::vector<MutationKind> fieldKinds() {
           {"call times", [](Subject &s) { return changeCall(s, "times"); }},
           {"call first_frame", [](Subject &s) { return changeCall(s, "first_frame"); }},
           {"call program", callAnother},
+          {"call counter", [](Subject &s) { return changeSmall(s, "counter", 0, 2); }},
+          {"call order", swapCalls},
+          {"event frame", changeEventFrame},
+          {"transfer axis", [](Subject &s) { return changeSmall(s, "axis", 0, 1); }},
+          {"transfer offset", [](Subject &s) { return changeSmall(s, "offset", -1, 2); }},
+          {"transfer channel", [](Subject &s) { return changeSmall(s, "channel", 0, 2); }},
+          {"swap transfers", swapTransfers},
           {"collective group", changeGroup},
           {"collective dtype", changeType},
           {"collective reduction", changeReduction},

@@ -10,8 +10,8 @@ using rt::InstructionView;
 using rt::lengthOf;
 using rt::Opcode;
 
-// Streams from this on share a channel of the transport (runtime/device/host/HostDevice.h).
-static unsigned channelOf(unsigned stream) { return std::min(stream, 3u); }
+// Streams from this on share a channel of the transport (runtime/comm/Communicator.h).
+static unsigned channelOf(unsigned stream) { return std::min(stream, 7u); }
 
 Machine::Machine(const World &world, const Code &code, std::string entry)
     : world_(world), code_(code), ranks_(world.ranks().size()) {
@@ -24,9 +24,9 @@ Machine::Machine(const World &world, const Code &code, std::string entry)
   }
 }
 
-Memory &Machine::memory(unsigned rank, unsigned region, uint64_t frame) {
+Memory &Machine::memory(unsigned rank, unsigned region, uint64_t place) {
   const fb::Region &info = *world_.ranks()[rank].kind->regions()->Get(region);
-  return ranks_[rank].memory.try_emplace({region, frame % info.frames()}, info.bytes()).first->second;
+  return ranks_[rank].memory.try_emplace({region, place % info.frames()}, info.bytes()).first->second;
 }
 
 void Machine::start(bool onTwoThreads) {
@@ -99,6 +99,8 @@ void Machine::begin(unsigned rank, Thread &thread, const Step &step) {
     beginLaunch(rank, flight, view);
   } else if (rt::isCollective(view.opcode())) {
     beginCollective(rank, flight, view);
+  } else if (rt::isTransfer(view.opcode())) {
+    beginTransfer(rank, flight, view);
   } else {
     std::optional<Range> target = resolve(rank, step, view.buffer(0), true);
     std::optional<Range> source = view.opcode() == Opcode::Copy ? resolve(rank, step, view.buffer(1), false) : target;
@@ -119,6 +121,50 @@ void Machine::begin(unsigned rank, Thread &thread, const Step &step) {
   checkRaces(rank, thread);
   if (rt::isCollective(view.opcode()))
     meet(rank, step);
+  if (rt::isTransfer(view.opcode()))
+    handOver(rank, step);
+}
+
+void Machine::beginTransfer(unsigned rank, Flight &flight, const InstructionView &view) {
+  bool isSend = view.opcode() == Opcode::Send;
+  std::optional<Range> range = resolve(rank, *flight.step, view.buffer(0), !isSend);
+  if (!range)
+    return;
+  if (world_.ranks()[rank].kind->regions()->Get(range->region)->space() != fb::Space::device)
+    return fail(rank, *flight.step, "a transfer works on memory of the host");
+  flight.place = *range;
+  flight.ranges = {*range};
+  if (isSend)
+    flight.data = read(rank, *range);
+}
+
+// If the peer of what this rank has just begun is there, both are done.
+void Machine::handOver(unsigned rank, const Step &step) {
+  InstructionView view(*step.instruction);
+  bool isSend = view.opcode() == Opcode::Send;
+  unsigned peer = world_.peerOf(rank, static_cast<unsigned>(view["axis"]), view["offset"]);
+  auto flightOf = [&](unsigned owner, Opcode opcode, unsigned other) -> Flight * {
+    std::vector<Flight *> found;
+    for (Thread &thread : ranks_[owner].threads) {
+      if (!thread.flight.step || thread.flight.isReady)
+        continue;
+      InstructionView theirs(*thread.flight.step->instruction);
+      if (theirs.opcode() == opcode && theirs["channel"] == view["channel"] &&
+          world_.peerOf(owner, static_cast<unsigned>(theirs["axis"]), theirs["offset"]) == other)
+        found.push_back(&thread.flight);
+    }
+    if (found.size() > 1)
+      fail(owner, *found[1]->step, "two streams use one channel to one rank at the same time");
+    return found.empty() ? nullptr : found.front();
+  };
+  Flight *send = isSend ? flightOf(rank, Opcode::Send, peer) : flightOf(peer, Opcode::Send, rank);
+  Flight *receive = isSend ? flightOf(peer, Opcode::Recv, rank) : flightOf(rank, Opcode::Recv, peer);
+  if (!failure_.empty() || !send || !receive)
+    return;
+  if (send->data.size() != receive->place.end - receive->place.begin)
+    return fail(rank, step, "the two ranks have different numbers of bytes");
+  send->isReady = receive->isReady = true;
+  receive->results.emplace_back(receive->place, send->data);
 }
 
 void Machine::beginLaunch(unsigned rank, Flight &flight, const InstructionView &view) {
@@ -219,7 +265,7 @@ std::optional<Machine::Range> Machine::resolve(unsigned rank, const Step &step, 
     fail(rank, step, "it reaches outside of region '" + region.name()->str() + "'");
     return std::nullopt;
   }
-  return Range{buffer.region(), step.frame % region.frames(), begin, begin + buffer.bytes(), writes};
+  return Range{buffer.region(), placeOf(step.frames, region.counter(), buffer.frame(), region.frames()), begin, begin + buffer.bytes(), writes};
 }
 
 Bytes Machine::read(unsigned rank, const Range &range) {

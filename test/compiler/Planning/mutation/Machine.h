@@ -2,7 +2,8 @@
 //
 // Every stream of every rank is a thread. An instruction begins and ends; between the two it reads and writes its bytes
 // in any order, so that two instructions of one rank that are in flight together must not touch the same bytes if one
-// of them writes. A collective ends when all of its members have begun it, on the same stream. Which of the threads
+// of them writes. A collective ends when all of its members have begun it, on the same stream, a send and its receive when both
+// have begun. Which of the threads
 // goes on is the policy's choice, and policies are adversarial: one keeps all of a stream's instructions in flight for
 // as long as anything else can move, another starts them as late as it can, a third delays a rank.
 //
@@ -36,7 +37,7 @@ public:
   // `code` and `world` must outlive it. Runs program `entry` (by name) of each kind that has it.
   Machine(const World &world, const Code &code, std::string entry);
 
-  Memory &memory(unsigned rank, unsigned region, uint64_t frame);
+  Memory &memory(unsigned rank, unsigned region, uint64_t place);
   // Forgets what memory holds.
   void clear() {
     for (Rank &rank : ranks_)
@@ -78,6 +79,8 @@ private:
   void beginLaunch(unsigned rank, Flight &flight, const rt::InstructionView &view);
   void beginCollective(unsigned rank, Flight &flight, const rt::InstructionView &view);
   void meet(unsigned rank, const Step &step);
+  void beginTransfer(unsigned rank, Flight &flight, const rt::InstructionView &view);
+  void handOver(unsigned rank, const Step &step);
   void end(unsigned rank, Thread &thread);
   std::optional<Range> resolve(unsigned rank, const Step &step, const fb::Buffer &buffer, bool writes);
   Bytes read(unsigned rank, const Range &range);

@@ -15,10 +15,10 @@ constexpr uint8_t kCompute = 0, kReduce = 1, kGather = 2;
 constexpr auto kRead = fb::Access::read, kWrite = fb::Access::write, kBoth = fb::Access::read_write;
 
 fb::Buffer at(uint16_t region, uint64_t offset, uint64_t bytes, fb::Access access) {
-  return {offset, bytes, region, access, 0, 0};
+  return {offset, bytes, region, access, 0, 0, 0};
 }
 // The rank's half of 64 bytes.
-fb::Buffer half(uint16_t region, uint64_t offset, fb::Access access) { return {offset, 32, region, access, 1, 32}; }
+fb::Buffer half(uint16_t region, uint64_t offset, fb::Access access) { return {offset, 32, region, access, 1, 0, 32}; }
 
 fb::Operand operand(uint64_t bytes, uint16_t over, fb::Access access) { return {bytes, over, access, fb::DType::f32}; }
 
@@ -29,6 +29,7 @@ std::unique_ptr<fb::InstructionT> make(Opcode op, uint8_t stream, std::vector<fb
   result->stream = stream;
   result->buffers = std::move(buffers);
   result->fields = std::move(fields);
+  result->fields.resize(rt::opcodeInfo(result->op)->fields.size());
   return result;
 }
 
@@ -307,7 +308,7 @@ TEST(Oracle, AllowsTransientBytesElsewhere) {
     for (int i : {0, 3, 6})
       for (fb::Buffer &b : p.instructions[static_cast<size_t>(i)]->buffers)
         if (b.region() == kTransient)
-          b = fb::Buffer(b.offset() + 64, b.bytes(), b.region(), b.access(), b.share_of(), b.stride());
+          b = fb::Buffer(b.offset() + 64, b.bytes(), b.region(), b.access(), b.share_of(), b.frame(), b.stride());
   }));
 }
 

@@ -257,6 +257,11 @@ static std::vector<MutationKind> regionKinds() {
     return changeRegion(s, more ? "one frame more" : "one frame less",
                         [=](fb::RegionT &r) { r.frames = more ? r.frames + 1 : std::max(r.frames, 2u) - 1; });
   };
+  auto counter = [](Subject &s) {
+    auto other = static_cast<fb::Counter>(s.dice.below(3));
+    return changeRegion(s, std::string("follows ") + fb::EnumNameCounter(other),
+                        [=](fb::RegionT &r) { r.counter = other; });
+  };
   auto bytes = [](Subject &s) {
     return changeRegion(s, "64 bytes less", [](fb::RegionT &r) { r.bytes -= std::min<uint64_t>(r.bytes, 64); });
   };
@@ -270,7 +275,7 @@ static std::vector<MutationKind> regionKinds() {
       r.space = r.space == fb::Space::device ? fb::Space::host : fb::Space::device;
     });
   };
-  return {{"region frames", frames}, {"region bytes", bytes}, {"region kind", kind}, {"region space", space}};
+  return {{"region frames", frames}, {"region counter", counter}, {"region bytes", bytes}, {"region kind", kind}, {"region space", space}};
 }
 
 // A port of an entry program, inputs and outputs alike, changed in all kinds of ranks.

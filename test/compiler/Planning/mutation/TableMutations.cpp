@@ -70,7 +70,7 @@ static std::vector<MutationKind> kernelKinds() {
       if (const int64_t *kernel = fieldOf(*site, "kernel");
           kernel && s.plan.kernels[static_cast<size_t>(*kernel)]->name == name && operand < site->buffers.size()) {
         fb::Buffer &b = site->buffers[operand];
-        b = fb::Buffer(b.offset(), now, b.region(), b.access(), b.share_of(), b.stride());
+        b = fb::Buffer(b.offset(), now, b.region(), b.access(), b.share_of(), b.frame(), b.stride());
       }
     return applies;
   };
@@ -161,6 +161,19 @@ static bool changeGroupAxes(Subject &subject) {
   return true;
 }
 
+static bool changeEvent(Subject &subject, bool frames) {
+  if (subject.plan.events.empty())
+    return false;
+  size_t index = subject.dice.below(subject.plan.events.size());
+  fb::Event &event = subject.plan.events[index];
+  subject.change = "event " + std::to_string(index) + ": another " + (frames ? "number of frames" : "counter");
+  if (frames)
+    event = {event.frames() + (subject.dice.coin() ? 1u : ~0u), event.counter()};
+  else
+    event = {event.frames(), static_cast<fb::Counter>(subject.dice.below(3))};
+  return true;
+}
+
 static bool changeParamGroup(Subject &subject) {
   if (subject.plan.param_groups.empty())
     return false;
@@ -233,6 +246,8 @@ static bool changePrograms(Subject &subject) {
 std::vector<MutationKind> tableKinds() {
   std::vector<MutationKind> kinds = kernelKinds();
   kinds.push_back({"group axes", changeGroupAxes});
+  kinds.push_back({"event frames", [](Subject &s) { return changeEvent(s, true); }});
+  kinds.push_back({"event counter", [](Subject &s) { return changeEvent(s, false); }});
   kinds.push_back({"parameter group", changeParamGroup});
   kinds.push_back({"ranges of kinds", changeRanges});
   kinds.push_back({"header", changeHeader});

@@ -15,9 +15,9 @@ namespace {
 
 class Expander {
 public:
-  Expander(const fb::Plan &plan, Expansion &result) : plan_(plan), result_(result), uses_(plan.programs()->size()) {}
+  Expander(const fb::Plan &plan, Expansion &result) : plan_(plan), result_(result) {}
 
-  void run(uint32_t program, uint64_t frame) {
+  void run(uint32_t program, const std::vector<int64_t> &frames) {
     const fb::Program &body = *plan_.programs()->Get(program);
     uint32_t firstEvent = result_.events;
     result_.events += body.events();
@@ -25,53 +25,41 @@ public:
       const fb::Instruction &instruction = *body.instructions()->Get(i);
       InstructionView view(instruction);
       if (view.opcode() == Opcode::Call) {
-        call(view);
+        call(view, frames);
         continue;
       }
-      Step step{Step::Act, view.stream(), 0, &instruction, program, i, frame};
+      Step step{Step::Act, view.stream(), 0, &instruction, program, i, frames};
       if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait) {
         step.kind = view.opcode() == Opcode::Record ? Step::Record : Step::Wait;
+        bool isOwn = view["event"] < int64_t{body.events()};
         step.event = firstEvent + static_cast<uint32_t>(view["event"]);
+        if (!isOwn && !findShared(view, view["event"] - int64_t{body.events()}, step))
+          continue;
       }
       add(step);
     }
   }
 
 private:
-  void call(const InstructionView &view) {
-    auto callee = static_cast<uint32_t>(view["program"]);
-    unsigned caller = view.stream();
+  void call(const InstructionView &view, std::vector<int64_t> frames) {
+    frames[static_cast<size_t>(view["counter"])] += view["first_frame"];
     for (int64_t i = 0; i < view["times"] && !result_.isTooLong; ++i) {
-      uint32_t start = result_.events++;
-      add({Step::Record, caller, start});
-      for (unsigned stream : streamsOf(callee))
-        if (stream != caller)
-          add({Step::Wait, stream, start});
-      run(callee, static_cast<uint64_t>(view["first_frame"] + i));
-      for (unsigned stream : streamsOf(callee))
-        if (stream != caller) {
-          uint32_t end = result_.events++;
-          add({Step::Record, stream, end});
-          add({Step::Wait, caller, end});
-        }
+      run(static_cast<uint32_t>(view["program"]), frames);
+      ++frames[static_cast<size_t>(view["counter"])];
     }
   }
 
-  // Those that have work in a program, callees included.
-  const std::set<unsigned> &streamsOf(uint32_t program) {
-    std::set<unsigned> &streams = uses_[program];
-    const auto *instructions = plan_.programs()->Get(program)->instructions();
-    if (!streams.empty())
-      return streams;
-    for (uint32_t i = 0; i < lengthOf(instructions); ++i) {
-      InstructionView view(*instructions->Get(i));
-      streams.insert(view.stream());
-      if (view.opcode() == Opcode::Call) {
-        const std::set<unsigned> &inner = streamsOf(static_cast<uint32_t>(view["program"]));
-        streams.insert(inner.begin(), inner.end());
-      }
-    }
-    return streams;
+  // Each record is an event of its own; false for a wait that holds nothing.
+  bool findShared(const InstructionView &view, int64_t number, Step &step) {
+    const fb::Event &event = *plan_.events()->Get(static_cast<uint32_t>(number));
+    auto place = std::make_pair(number, placeOf(step.frames, event.counter(), view["frame"], event.frames()));
+    if (step.kind == Step::Record)
+      shared_[place] = result_.events++;
+    auto last = shared_.find(place);
+    if (last == shared_.end())
+      return false;
+    step.event = last->second;
+    return true;
   }
 
   void add(Step step) {
@@ -82,16 +70,21 @@ private:
 
   const fb::Plan &plan_;
   Expansion &result_;
-  std::vector<std::set<unsigned>> uses_;
+  std::map<std::pair<int64_t, uint64_t>, uint32_t> shared_; // (the plan's event, place) -> its last record
   uint64_t steps_ = 0;
 };
 
 } // namespace
 
+uint64_t placeOf(const std::vector<int64_t> &frames, fb::Counter counter, int64_t by, uint64_t count) {
+  int64_t frame = frames[static_cast<size_t>(counter)] + by, size = static_cast<int64_t>(count);
+  return static_cast<uint64_t>(((frame % size) + size) % size);
+}
+
 Expansion expand(const fb::Plan &kind, uint32_t program) {
   Expansion result;
   result.streams.resize(kind.streams()->size());
-  Expander(kind, result).run(program, 0);
+  Expander(kind, result).run(program, std::vector<int64_t>(3, 0));
   return result;
 }
 
@@ -155,6 +148,17 @@ World::World(const fb::Plan &plan) {
       members_[rank].push_back(membersOver(rank, ranks_[rank].kind->groups()->Get(g)->axes()));
 }
 
+unsigned World::peerOf(unsigned rank, unsigned axis, int64_t offset) const {
+  for (unsigned other = 0; other < ranks_.size(); ++other) {
+    std::vector<unsigned> theirs = ranks_[other].coordinates, mine = ranks_[rank].coordinates;
+    int64_t size = mesh_[axis], distance = int64_t{theirs[axis]} - mine[axis] - offset;
+    theirs[axis] = mine[axis] = 0;
+    if (distance % size == 0 && theirs == mine)
+      return other;
+  }
+  return rank;
+}
+
 Members World::membersOver(unsigned rank, const flatbuffers::Vector<uint32_t> *axes) const {
   Members result;
   unsigned size = 1;
@@ -185,8 +189,6 @@ std::vector<std::string> World::entries() const {
 
 std::string describe(const fb::Plan &kind, const Step &step) {
   std::string stream = kind.streams()->Get(step.stream)->str();
-  if (!step.instruction)
-    return "a call's join on " + stream;
   InstructionView view(*step.instruction);
   return kind.programs()->Get(step.program)->name()->str() + "[" + std::to_string(step.index) + "] " +
          std::string(view.info().mnemonic) + " on " + stream +

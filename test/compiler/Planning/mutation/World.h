@@ -1,9 +1,9 @@
 // A plan laid out over all of its ranks: who runs which kind, which groups there are, and what each stream of an entry
 // program does, calls expanded.
 //
-// Calls are expanded as the runtime binds them (runtime/device/BoundPlan.h): before each run of a callee, the streams
-// that have work in it wait for the stream of the call; after it, the stream of the call waits for them. Each run of a
-// program has events of its own.
+// Calls are expanded as the runtime binds them (runtime/device/BoundPlan.h): the callee's instructions stand in the place
+// of the call. Each run of a program has events of its own; a wait for one of the plan's is for the last record of that
+// frame's place before it, in issue order, and for nothing where there is none.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
 #define CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
 
@@ -21,9 +21,9 @@ struct Step {
   enum Kind { Record, Wait, Act } kind;
   unsigned stream;
   uint32_t event = 0;                           // of Record and Wait: unique in the expansion
-  const fb::Instruction *instruction = nullptr; // null for the joins of a call
+  const fb::Instruction *instruction = nullptr;
   uint32_t program = 0, index = 0;
-  uint64_t frame = 0;
+  std::vector<int64_t> frames; // of the running program, by counter
   uint64_t number = 0; // in issue order
 };
 
@@ -32,6 +32,9 @@ struct Expansion {
   uint32_t events = 0;
   bool isTooLong = false;
 };
+
+// The place of the frame `by` further on than a program's, of something that follows `counter` in `count` frames.
+uint64_t placeOf(const std::vector<int64_t> &frames, fb::Counter counter, int64_t by, uint64_t count);
 
 Expansion expand(const fb::Plan &kind, uint32_t program);
 // Of the same program, for a host with two threads: all streams but the first share one, in issue order.
@@ -56,6 +59,8 @@ public:
 
   const std::vector<RankPlace> &ranks() const { return ranks_; }
   const std::vector<const fb::Plan *> &kinds() const { return kinds_; }
+  // The rank that is `offset` further on along an axis, once around where it is large.
+  unsigned peerOf(unsigned rank, unsigned axis, int64_t offset) const;
   // Of group `group` of the rank's kind.
   const Members &members(unsigned rank, unsigned group) const { return members_[rank][group]; }
   Members membersOver(unsigned rank, const flatbuffers::Vector<uint32_t> *axes) const;

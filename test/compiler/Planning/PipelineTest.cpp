@@ -1,0 +1,219 @@
+// Plans with frames, shared events, calls that are no barrier, sends and receives: what the verifier makes of a good
+// one, and of one in which one thing is wrong.
+#include "compiler/Planning/PlanVerifier.h"
+#include "test/runtime/device/PipelinePlan.h"
+
+namespace cleave::plan {
+namespace {
+
+namespace fb = rt::fb;
+using rt::Opcode;
+using rt::test::makePipeline;
+using rt::test::PipelineStage;
+using rt::test::PlanBuilder;
+
+std::string findingsOf(PlanBuilder &builder) {
+  const fb::Plan *plan = nullptr;
+  if (rt::Status status = builder.tryOpen(&plan); !status.isOk())
+    return "refused: " + status.message();
+  std::string text;
+  for (const Finding &finding : verifyPlan(*plan, Check::ButStated))
+    text += finding.rule + ": " + finding.text + "\n";
+  return text;
+}
+
+// The plans of both stages, and their programs by name.
+struct Pipeline {
+  explicit Pipeline(unsigned dp = 2, unsigned microBatches = 6) : builder(makePipeline(dp, microBatches)) {}
+
+  fb::PlanT &stage(unsigned index) { return index == 0 ? builder.plan : *builder.plan.kinds[0]; }
+  fb::ProgramT &program(unsigned stageIndex, const std::string &name) {
+    for (auto &program : stage(stageIndex).programs)
+      if (program->name == name)
+        return *program;
+    ADD_FAILURE() << "no program " << name;
+    return *stage(stageIndex).programs[0];
+  }
+  // The `which`-th instruction of that opcode.
+  fb::InstructionT &at(unsigned stageIndex, const std::string &name, Opcode opcode, int which = 0) {
+    for (auto &instruction : program(stageIndex, name).instructions)
+      if (instruction->op == static_cast<uint16_t>(opcode) && which-- == 0)
+        return *instruction;
+    ADD_FAILURE() << "no such instruction in " << name;
+    return *program(stageIndex, name).instructions[0];
+  }
+  void drop(unsigned stageIndex, const std::string &name, Opcode opcode, int which = 0) {
+    auto &list = program(stageIndex, name).instructions;
+    for (auto i = list.begin(); i != list.end(); ++i)
+      if ((*i)->op == static_cast<uint16_t>(opcode) && which-- == 0)
+        return (void)list.erase(i);
+  }
+  std::string findings() { return findingsOf(builder); }
+
+  PlanBuilder builder;
+};
+
+::testing::AssertionResult contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos ? ::testing::AssertionSuccess()
+                                              : ::testing::AssertionFailure() << "no '" << part << "' in:\n"
+                                                                              << text;
+}
+
+TEST(Pipelines, AreAcceptedWithAnyNumberOfMicroBatches) {
+  for (unsigned dp : {1u, 2u})
+    for (unsigned microBatches : {3u, 4u, 7u, 64u})
+      EXPECT_EQ(Pipeline(dp, microBatches).findings(), "") << dp << " x " << microBatches;
+}
+
+TEST(Pipelines, AreStoredOnce) {
+  PlanBuilder few = makePipeline(2, 8), many = makePipeline(2, 512);
+  few.pack();
+  many.pack();
+  EXPECT_EQ(few.packedSize(), many.packedSize());
+  EXPECT_EQ(findingsOf(many), "");
+}
+
+TEST(Pipelines, NeedTheirEvents) {
+  struct Dropped {
+    unsigned stage;
+    const char *program;
+    int which; // of its waits
+  };
+  for (Dropped d : std::initializer_list<Dropped>{{0, "forward", 0}, {0, "forward", 1}, {0, "backward", 0},
+                                                  {0, "backward", 1}, {1, "receive", 0}, {1, "forward_backward", 0},
+                                                  {1, "forward_backward", 1}, {1, "forward_backward", 2}}) {
+    Pipeline pipeline;
+    pipeline.drop(d.stage, d.program, Opcode::Wait, d.which);
+    EXPECT_TRUE(contains(pipeline.findings(), "race: kind 'stage" + std::to_string(d.stage) + "': "))
+        << d.program << " " << d.which;
+  }
+}
+
+TEST(Pipelines, WaitForTheRightFrame) {
+  Pipeline later; // for a micro-batch that is not sent yet
+  later.at(0, "forward", Opcode::Wait).fields[1] = 1;
+  EXPECT_TRUE(contains(later.findings(), "waits for frame 1 of the plan's event 1, which nothing before it records"));
+  Pipeline earlier; // for one whose place another has taken
+  earlier.at(0, "forward", Opcode::Wait).fields[1] = -3;
+  EXPECT_TRUE(contains(earlier.findings(), "waits for frame 0 of the plan's event 1, in whose place"));
+  Pipeline own;
+  own.at(0, "train_step", Opcode::Wait).fields[1] = -1;
+  EXPECT_TRUE(contains(own.findings(), "refused"));
+}
+
+TEST(Pipelines, NeedTheirFrames) {
+  Pipeline region; // of two micro-batches in flight one takes the other's place
+  region.stage(1).regions[2]->frames = 3;
+  EXPECT_EQ(region.findings(), "");
+  region.stage(1).regions[2]->frames = 1;
+  EXPECT_NE(region.findings(), "");
+  Pipeline events;
+  for (fb::Event &event : events.stage(0).events)
+    event = {1, event.counter()};
+  EXPECT_TRUE(contains(events.findings(), "which are too few"));
+  Pipeline used; // a value is used a micro-batch too early
+  fb::Buffer &read = used.at(1, "forward_backward", Opcode::Launch).buffers[0];
+  read = fb::Buffer(read.offset(), read.bytes(), read.region(), read.access(), 0, 1, 0);
+  EXPECT_TRUE(contains(used.findings(), "frame: kind 'stage1': forward_backward[1] launch on compute"));
+  Pipeline input; // the host feeds as many micro-batches as there are
+  input.at(0, "train_step", Opcode::Call).fields[2] = -1;
+  EXPECT_TRUE(contains(input.findings(), "reads frame -1 of input"));
+}
+
+TEST(Pipelines, FollowTheCounterOfTheirCalls) {
+  Pipeline pipeline; // stage 1 counts blocks, its regions and events count micro-batches
+  pipeline.at(1, "steady", Opcode::Call).fields[3] = int64_t(fb::Counter::block);
+  EXPECT_NE(pipeline.findings(), "");
+  Pipeline all;
+  for (auto &program : all.stage(1).programs)
+    for (auto &instruction : program->instructions)
+      if (instruction->op == static_cast<uint16_t>(Opcode::Call))
+        instruction->fields[3] = int64_t(fb::Counter::block);
+  EXPECT_NE(all.findings(), "");
+  all.stage(1).regions[2]->counter = fb::Counter::block;
+  for (fb::Event &event : all.stage(1).events)
+    event = {event.frames(), fb::Counter::block};
+  EXPECT_TRUE(all.findings().find("frame:") == std::string::npos) << all.findings();
+  fb::Buffer &last = all.at(1, "train_step", Opcode::Copy).buffers[1];
+  (void)last;
+  EXPECT_EQ(all.findings(), "");
+}
+
+TEST(Pipelines, MeetInOneOrder) {
+  // Stage 1 receives a micro-batch when it needs it: stage 0, which sends two before it looks for what comes back, and
+  // stage 1, which sends the first back before it looks for the second, wait for each other.
+  Pipeline pipeline;
+  auto &calls = pipeline.program(1, "steady").instructions;
+  std::swap(calls[0], calls[1]);
+  pipeline.at(1, "steady", Opcode::Call, 1).fields[2] = 1;
+  EXPECT_TRUE(contains(pipeline.findings(), "deadlock: "));
+}
+
+TEST(Pipelines, SendWhatIsReceived) {
+  Pipeline missing;
+  missing.drop(0, "forward", Opcode::Send);
+  EXPECT_TRUE(contains(missing.findings(), "transfer: stage1: receive[1] recv on recv over pp by 1 is met by nothing"));
+  Pipeline fewer;
+  fewer.at(0, "steady", Opcode::Call, 1).fields[1] = 0;
+  EXPECT_TRUE(contains(fewer.findings(), "transfer: "));
+  Pipeline channel;
+  channel.at(0, "forward", Opcode::Send).fields[2] = 3;
+  EXPECT_TRUE(contains(channel.findings(), "transfer: "));
+  Pipeline type;
+  type.at(0, "forward", Opcode::Send).fields[3] = int64_t(fb::DType::i32);
+  EXPECT_TRUE(contains(type.findings(), "transfer: stage0: forward[4] send on send over pp by 1 is met by stage1"));
+  Pipeline axis; // along dp there is no receive
+  axis.at(0, "forward", Opcode::Send).fields[0] = 1;
+  EXPECT_TRUE(contains(axis.findings(), "transfer: "));
+  Pipeline streams;
+  fb::ProgramT &entry = streams.program(0, "train_step");
+  entry.instructions.push_back(std::make_unique<fb::InstructionT>(streams.at(0, "forward", Opcode::Send)));
+  entry.instructions.back()->stream = PipelineStage::kCompute;
+  EXPECT_TRUE(contains(streams.findings(), "are on one channel and on two streams"));
+}
+
+TEST(Pipelines, RefuseTransfersThatCannotBe) {
+  auto refusal = [](size_t field, int64_t value) {
+    Pipeline pipeline;
+    pipeline.at(0, "forward", Opcode::Send).fields[field] = value;
+    return pipeline.findings();
+  };
+  EXPECT_TRUE(contains(refusal(0, 2), "names mesh axis 2 of 2"));
+  EXPECT_TRUE(contains(refusal(1, 0), "expected another rank"));
+  EXPECT_TRUE(contains(refusal(1, 2), "expected another rank"));
+  EXPECT_TRUE(contains(refusal(2, 8), "names channel 8 of 8"));
+  EXPECT_TRUE(contains(refusal(3, 99), "has no known type"));
+  EXPECT_TRUE(contains(refusal(4, 15), "its data must be 60 aligned bytes"));
+}
+
+// What arrives is as different between ranks as what was sent: without the reduction over dp the weights drift.
+TEST(Pipelines, KeepReplicasEqual) {
+  for (unsigned stage : {0u, 1u}) {
+    Pipeline pipeline;
+    pipeline.drop(stage, "train_step", Opcode::AllReduce);
+    EXPECT_TRUE(contains(pipeline.findings(), "replica: kind 'stage" + std::to_string(stage) + "': state 'w"));
+  }
+}
+
+// Each rank of one kind gives to the next and takes from the one before: one after the other they all wait, on two
+// streams they pass each other, but a host may run these on one thread.
+TEST(Pipelines, PassAroundARing) {
+  auto ring = [](bool isFirstCompute) {
+    PlanBuilder b({{"cp", 3}});
+    b.plan.streams = {"compute", "send"};
+    unsigned data = b.region("transient", fb::RegionKind::transient, 128);
+    auto read = fb::Access::read, write = fb::Access::write;
+    fb::ProgramT &p = b.program("infer", 1);
+    b.add(p, Opcode::Fill, 0, {b.buffer(data, 0, 64, write)}, {0, 4});
+    b.add(p, Opcode::Record, 0, {}, {0});
+    b.add(p, Opcode::Wait, 1, {}, {0});
+    b.add(p, Opcode::Send, 1, {b.buffer(data, 0, 64, read)}, {0, 1, 0, 0, 16});
+    b.add(p, Opcode::Recv, isFirstCompute ? 0 : 1, {b.buffer(data, 64, 64, write)}, {0, -1, 0, 0, 16});
+    return findingsOf(b);
+  };
+  EXPECT_TRUE(contains(ring(false), "deadlock"));
+  EXPECT_TRUE(contains(ring(true), "deadlock"));
+}
+
+} // namespace
+} // namespace cleave::plan

@@ -1,0 +1,90 @@
+// Mutants of pipelines made by hand: none that the oracle shows to be harmful passes the reader and the verifier. Of
+// compiled plans see PlanMutants.
+#include "compiler/Planning/Declarations.h"
+#include "compiler/Planning/PlanMeaning.h"
+#include "compiler/Planning/PlanVerifier.h"
+#include "runtime/plan/KernelFacts.h"
+#include "runtime/plan/Kinds.h"
+#include "test/compiler/Planning/mutation/Mutator.h"
+#include "test/compiler/Planning/mutation/Oracle.h"
+#include "test/runtime/device/PipelinePlan.h"
+
+namespace cleave::mutation {
+namespace {
+
+using rt::test::PlanBuilder;
+
+void addMeaning(fb::PlanT &kind, const plan::Meaning &meaning) {
+  for (auto &program : kind.programs) {
+    if (!program->entry)
+      continue;
+    program->meaning.clear();
+    for (const auto &[name, number] : meaning) {
+      program->meaning.push_back(std::make_unique<fb::MeaningT>());
+      program->meaning.back()->name = name;
+      program->meaning.back()->number = number;
+    }
+  }
+}
+
+uint32_t entryOf(const fb::Plan &kind) {
+  uint32_t entry = 0;
+  while (!kind.programs()->Get(entry)->entry())
+    ++entry;
+  return entry;
+}
+
+// The plan states what it computes, as the compiler would have: this one is known to be right.
+const fb::Plan &stated(PlanBuilder &builder) {
+  std::vector<const fb::Plan *> kinds = rt::kindsOf(builder.open());
+  std::vector<std::unique_ptr<plan::PlanMeaning>> runs;
+  std::vector<plan::MeaningRun *> all;
+  std::vector<plan::KindBox> boxes;
+  for (const fb::Plan *kind : kinds) {
+    runs.push_back(std::make_unique<plan::PlanMeaning>(*kind, entryOf(*kind)));
+    all.push_back(runs.back().get());
+    boxes.push_back(plan::boxOf(*kind));
+  }
+  EXPECT_TRUE(plan::runTogether(all, boxes));
+  for (size_t i = 0; i < kinds.size(); ++i)
+    addMeaning(i == 0 ? builder.plan : *builder.plan.kinds[i - 1], runs[i]->getMeaning());
+  kinds = rt::kindsOf(builder.open());
+  for (size_t i = 0; i < kinds.size(); ++i)
+    (i == 0 ? builder.plan : *builder.plan.kinds[i - 1]).declared = plan::declarationsHash(*kinds[i]);
+  return builder.open();
+}
+
+TEST(PipelineMutants, NoHarmfulOnePasses) {
+  PlanBuilder builder = rt::test::makePipeline(2, 4);
+  const fb::Plan &original = stated(builder);
+  for (const plan::Finding &finding : plan::verifyPlan(original))
+    ADD_FAILURE() << finding.rule << ": " << finding.text;
+  std::unique_ptr<Oracle> oracle;
+  ASSERT_EQ(Oracle::open(original, &oracle), "");
+  std::vector<uint64_t> facts; // as the code has them
+  for (const fb::Plan *kind : rt::kindsOf(original))
+    for (const fb::Kernel *kernel : *kind->kernels())
+      facts.push_back(kernel->facts());
+  uint64_t harmful = 0, refused = 0, overstrict = 0;
+  uint64_t mutants = std::getenv("CLEAVE_MUTANTS") ? std::strtoull(std::getenv("CLEAVE_MUTANTS"), nullptr, 10) : 1500;
+  for (uint64_t seed = 1; seed <= mutants; ++seed) {
+    std::optional<Mutant> mutant = mutate(original, seed);
+    const fb::Plan *opened = nullptr;
+    if (!mutant || !rt::openPlan(mutant->data(), mutant->size, &opened).isOk()) {
+      ++refused;
+      continue;
+    }
+    bool isRejected = !rt::checkFacts(*opened, facts.data(), facts.size()).isOk() || !plan::verifyPlan(*opened).empty();
+    Verdict verdict = oracle->judge(*opened);
+    harmful += verdict.isHarmful;
+    overstrict += isRejected && !verdict.isHarmful;
+    EXPECT_TRUE(isRejected || !verdict.isHarmful)
+        << "seed " << seed << ": " << mutant->kind() << " | " << mutant->change << " | " << verdict.why;
+  }
+  std::printf("%lu mutants, %lu refused by the reader, %lu harmful; %lu harmless ones are rejected\n", mutants, refused,
+              harmful, overstrict);
+  EXPECT_GT(harmful, mutants / 4);
+}
+
+} // namespace
+} // namespace cleave::mutation

@@ -1,0 +1,176 @@
+// Plans with frames, shared events, sends and receives on local ranks: they compute what they say, with one thread a
+// stream and with all streams but the first on one.
+#include "runtime/device/Rank.h"
+
+#include "runtime/comm/LocalWorld.h"
+#include "runtime/plan/Frames.h"
+#include "test/runtime/device/PipelinePlan.h"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+using namespace cleave::rt;
+using cleave::rt::test::makePipeline;
+using cleave::rt::test::PipelineStage;
+using cleave::rt::test::PlanBuilder;
+
+namespace {
+
+constexpr size_t kElements = PipelineStage::kElements;
+using Vector = std::array<float, kElements>;
+
+float *floats(void *buffer) { return static_cast<float *>(buffer); }
+
+void multiply(void *const *b, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    floats(b[2])[i] = floats(b[0])[i] * floats(b[1])[i];
+}
+void multiplyAdd(void *const *b, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    floats(b[3])[i] = floats(b[2])[i] + floats(b[0])[i] * floats(b[1])[i];
+}
+void subtract(void *const *b, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    floats(b[2])[i] = floats(b[1])[i] - floats(b[0])[i];
+}
+
+// Small integers: exact in any order.
+Vector inputOf(unsigned dp, unsigned microBatch) {
+  Vector x;
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>((i + 3 * dp + 5 * microBatch) % 4) - 1;
+  return x;
+}
+
+struct Weights {
+  Vector w0, w1, y;
+};
+
+// One step on one rank.
+Weights expected(Weights w, unsigned dp, unsigned microBatches, unsigned mine) {
+  Vector dw0{}, dw1{};
+  for (unsigned d = 0; d < dp; ++d)
+    for (unsigned m = 0; m < microBatches; ++m) {
+      Vector x = inputOf(d, m);
+      for (size_t i = 0; i < kElements; ++i) {
+        float y0 = x[i] * w.w0[i], y1 = y0 * w.w1[i];
+        dw1[i] += y0 * y1;
+        dw0[i] += x[i] * (y1 * w.w1[i]);
+        if (d == mine && m + 1 == microBatches)
+          w.y[i] = y1;
+      }
+    }
+  for (size_t i = 0; i < kElements; ++i) {
+    w.w0[i] -= dw0[i];
+    w.w1[i] -= dw1[i];
+  }
+  return w;
+}
+
+Status runRank(const fb::Plan &plan, LocalWorld &world, int index, unsigned dp, unsigned microBatches) {
+  static cleave_kernel_fn kernels[] = {multiply, multiplyAdd, subtract, multiply, multiplyAdd, multiply, subtract};
+  Rank rank;
+  RankOptions options;
+  options.rank = index;
+  CLEAVE_TRY(Rank::create(plan, kernels, options, world.communicator(index), &rank));
+  unsigned stage = rank.coordinate(0), mine = rank.coordinate(1);
+  Weights weights{};
+  weights.w0.fill(1);
+  weights.w1.fill(2);
+  std::string name = "w" + std::to_string(stage);
+  Bytes own = rank.stateBytes(*findState(plan, name));
+  std::memcpy(own.data, stage == 0 ? weights.w0.data() : weights.w1.data(), own.size);
+  const fb::Program &step = *findProgram(plan, "train_step");
+  for (unsigned m = 0; m < microBatches; ++m) {
+    Vector x = inputOf(mine, m);
+    std::memcpy(rank.portBytes(*step.inputs()->Get(0), m).data, x.data(), sizeof x);
+  }
+  Weights expectedNow = weights;
+  for (int repeat = 0; repeat < 30; ++repeat) {
+    std::memcpy(own.data, stage == 0 ? weights.w0.data() : weights.w1.data(), own.size);
+    CLEAVE_TRY(rank.run(step));
+    expectedNow = expected(weights, dp, microBatches, mine);
+    EXPECT_EQ(std::memcmp(own.data, stage == 0 ? expectedNow.w0.data() : expectedNow.w1.data(), own.size), 0)
+        << "rank " << index << ", step " << repeat;
+    if (stage == 1) {
+      EXPECT_EQ(std::memcmp(rank.stateBytes(*findState(plan, "y")).data, expectedNow.y.data(), own.size), 0);
+    }
+  }
+  // Of each micro-batch one value, and the gradient's ring.
+  uint64_t sent = 30 * (microBatches * PipelineStage::kBytes + (dp - 1) * 2 * PipelineStage::kBytes / dp);
+  EXPECT_EQ(rank.counters().bytesSent, sent);
+  return Status::ok();
+}
+
+void expectRight(const fb::Plan &plan, unsigned dp, unsigned microBatches) {
+  LocalWorld world(static_cast<int>(2 * dp));
+  std::vector<Status> results(2 * dp);
+  std::vector<std::thread> threads;
+  for (unsigned r = 0; r < 2 * dp; ++r)
+    threads.emplace_back([&, r] { results[r] = runRank(plan, world, static_cast<int>(r), dp, microBatches); });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const Status &result : results)
+    EXPECT_TRUE(result.isOk()) << result.message();
+}
+
+TEST(PipelineRank, ComputesWhatOneRankWould) {
+  for (unsigned dp : {1u, 2u})
+    for (unsigned microBatches : {3u, 4u, 9u}) {
+      PlanBuilder builder = makePipeline(dp, microBatches);
+      expectRight(builder.open(), dp, microBatches);
+    }
+}
+
+// More streams than a rank has threads: those beyond share the last thread.
+TEST(PipelineRank, RunsOnFewerThreadsThanStreams) {
+  PlanBuilder builder = makePipeline(1, 5);
+  for (fb::PlanT *kind : {&builder.plan, builder.plan.kinds[0].get()}) {
+    kind->streams = {"compute", "a", "b", "c", "d", "e", "f", "g", "reduce", "send", "recv"};
+    for (auto &program : kind->programs)
+      for (auto &instruction : program->instructions)
+        instruction->stream = static_cast<uint8_t>(instruction->stream == 0 ? 0 : instruction->stream + 7);
+  }
+  expectRight(builder.open(), 1, 5);
+}
+
+void pause10ms(void *const *, int64_t, int64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
+// A body that works on two streams for 10 ms each, one after the other, is called eight times: with an event for each
+// frame the two streams work side by side, on bodies that follow each other.
+TEST(PipelineRank, StreamsRunOnThroughCalls) {
+  PlanBuilder b;
+  int64_t pause = b.generated("pause10ms", {});
+  b.plan.events.emplace_back(2, fb::Counter::micro_batch);
+  fb::ProgramT &step = b.program("train_step");
+  fb::ProgramT &body = b.program("body", 0, false);
+  b.add(body, Opcode::Launch, 0, {}, {pause});
+  b.add(body, Opcode::Record, 0, {}, {0, 0});
+  b.add(body, Opcode::Wait, 1, {}, {0, 0});
+  b.add(body, Opcode::Launch, 1, {}, {pause});
+  b.add(step, Opcode::Call, 0, {}, {1, 8, 0, 0});
+  const fb::Plan &plan = b.open();
+  cleave_kernel_fn kernels[] = {pause10ms};
+  LocalWorld world(1);
+  Rank rank;
+  ASSERT_TRUE(Rank::create(plan, kernels, {}, world.communicator(0), &rank).isOk());
+  auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(rank.run(*findProgram(plan, "train_step")).isOk());
+  std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(taken.count(), 89); // nine, for the last body's second half is alone
+  EXPECT_LT(taken.count(), 150); // sixteen, were calls barriers
+}
+
+TEST(Frames, ArePlacedModuloTheirNumber) {
+  Frames frames = Frames().called(fb::Counter::micro_batch, 5).called(fb::Counter::block, 3);
+  EXPECT_EQ(frames.of(fb::Counter::micro_batch), 5);
+  EXPECT_EQ(frames.of(fb::Counter::time), 0);
+  EXPECT_EQ(frames.place(fb::Counter::micro_batch, -2, 2), 1u);
+  EXPECT_EQ(frames.place(fb::Counter::time, -1, 4), 3u);
+  EXPECT_EQ(frames.place(fb::Counter::block, 1, 4), 0u);
+  EXPECT_EQ(frames.place(fb::Counter::block, -7, 1), 0u);
+}
+
+} // namespace
