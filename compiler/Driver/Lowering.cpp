@@ -4,6 +4,7 @@
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Sharding/Offload.h"
+#include "compiler/Sharding/Passes.h"
 #include "compiler/Sharding/Pipeline.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
@@ -121,16 +122,37 @@ void addFusion(mlir::OpPassManager &manager) {
   // equal.
   manager.addNestedPass<mlir::func::FuncOp>(plan::createPlanInPlace());
   manager.addPass(createNameKernels());
-  manager.addPass(createVerifyKernels());
 }
 
-using PhaseList = llvm::ArrayRef<std::pair<Phase, std::function<void(mlir::OpPassManager &)>>>;
+// What holds after a phase, whatever passes a user has inserted there.
+void addCheck(Phase phase, mlir::OpPassManager &manager) {
+  switch (phase) {
+  case Phase::Import:
+    manager.addPass(createVerifyModel());
+    break;
+  case Phase::Step:
+    manager.addPass(createVerifyStep());
+    break;
+  case Phase::Shard:
+    manager.addPass(createVerifySharded());
+    break;
+  case Phase::Fuse:
+    manager.addPass(createVerifyKernels());
+    manager.addPass(createVerifySharded());
+    break;
+  default:
+    break;
+  }
+}
+
+using PhaseList = llvm::ArrayRef<std::pair<Phase, PhaseRunner::AddPasses>>;
 
 llvm::Expected<Progress> runPhases(mlir::ModuleOp module, const CompileOptions &options, PhaseList phases,
                                    llvm::raw_ostream &log) {
   PhaseRunner runner(module, options, log);
   for (const auto &[phase, build] : phases) {
-    if (llvm::Error error = runner.run(phase, build))
+    auto check = [phase = phase](mlir::OpPassManager &manager) { addCheck(phase, manager); };
+    if (llvm::Error error = runner.run(phase, build, check))
       return error;
     if (runner.done())
       return Progress::Stopped;
@@ -157,7 +179,6 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                    {{Phase::Import,
                      [](mlir::OpPassManager &manager) {
                        addCleanUp(manager);
-                       manager.addPass(createVerifyModel());
                      }},
                     {Phase::Step,
                      [&](mlir::OpPassManager &manager) {
@@ -166,7 +187,6 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        else
                          buildInferencePipeline(manager, training->precision);
                        addCleanUp(manager);
-                       manager.addPass(createVerifyStep());
                      }},
                     {Phase::Shard,
                      [&](mlir::OpPassManager &manager) {
@@ -185,6 +205,8 @@ llvm::Expected<Progress> cleave::lowerToPlan(mlir::ModuleOp module, const Compil
                        // Before the programs are flattened, where forward and backward are apart;
                        // behind everything that merges equal ops or forms kernels.
                        manager.addPass(createRecomputeBlocks({options.recompute}));
+                       // The last form in which values say what ranks have: what the plan is to mean is taken from here.
+                       manager.addPass(createVerifySharded());
                        plan::buildPlanningPipeline(manager, planning);
                      }}},
                    log);

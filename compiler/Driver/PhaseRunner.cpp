@@ -99,11 +99,12 @@ llvm::Error PhaseRunner::dump(Phase phase) {
   return writeModule(module, dumpPath(options, phase));
 }
 
-llvm::Error PhaseRunner::run(Phase phase, const std::function<void(mlir::OpPassManager &)> &build) {
+llvm::Error PhaseRunner::run(Phase phase, const AddPasses &build, const AddPasses &check) {
   mlir::PassManager manager(module->getContext());
   build(manager);
   if (llvm::Error error = addInserted(phase, manager))
     return error;
+  check(manager);
   DiagnosticCollector errors(module->getContext(), log);
   bool failed = mlir::failed(manager.run(module));
   if (auto refusal = Budget::of(module->getContext()).refusal())

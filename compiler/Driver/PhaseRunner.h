@@ -20,8 +20,11 @@ public:
   PhaseRunner(mlir::ModuleOp module, const CompileOptions &options, llvm::raw_ostream &log)
       : module(module), options(options), log(log) {}
 
-  // Runs the passes that `build` adds, then the user's pipelines for this point, then writes the dump.
-  llvm::Error run(Phase phase, const std::function<void(mlir::OpPassManager &)> &build);
+  using AddPasses = std::function<void(mlir::OpPassManager &)>;
+
+  // Runs the passes that `build` adds, then the user's pipelines for this point, then those of `check`, which so see what
+  // a plug-in did; then writes the dump.
+  llvm::Error run(Phase phase, const AddPasses &build, const AddPasses &check);
 
   // True when the phase just run was the last one asked for.
   bool done() const { return finished; }

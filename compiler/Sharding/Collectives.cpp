@@ -1,5 +1,6 @@
 #include "compiler/Sharding/Collectives.h"
 
+#include "compiler/Sharding/DistributionRules.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -148,11 +149,15 @@ llvm::FailureOr<Value> Collectives::reshardBlocks(OpBuilder &builder, Location l
     blocks.push_back(std::max(made.getDimBlocks(dim), used.getDimBlocks(dim)));
   RankedTensorType expanded = expand(type, blocks);
   ShardingAttr from = expand(made, blocks), to = expand(used, blocks);
-  value = ReshapeOp::create(builder, loc, from.getLocalType(expanded, mesh), value);
-  auto moved = reshard(builder, loc, value, expanded, from, to, reason);
+  auto partOf = [&](Value value, RankedTensorType whole, ShardingAttr sharding) {
+    auto part = ReshapeOp::create(builder, loc, sharding.getLocalType(whole, mesh), value);
+    part->setAttr(kWholeAttr, mlir::TypeAttr::get(whole));
+    return part.getResult();
+  };
+  auto moved = reshard(builder, loc, partOf(value, expanded, from), expanded, from, to, reason);
   if (mlir::failed(moved))
     return mlir::failure();
-  return ReshapeOp::create(builder, loc, used.getLocalType(type, mesh), *moved).getResult();
+  return partOf(*moved, type, used);
 }
 
 Value Collectives::coordinate(OpBuilder &builder, Location loc, llvm::StringRef axis) {

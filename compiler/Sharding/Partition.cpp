@@ -1,6 +1,7 @@
 // partition: the program of one rank. A value's local form is made by the same op on local operands; everything that
 // crosses ranks is the difference of `cleave.uses` and `cleave.sharding`.
 #include "compiler/Sharding/Collectives.h"
+#include "compiler/Sharding/DistributionRules.h"
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/Passes.h"
 
@@ -102,6 +103,8 @@ private:
     for (auto [whole, part] : llvm::zip_equal(op->getResults(), local->getResults()))
       part.setType(localType(whole));
     locals.map(op->getResults(), local->getResults());
+    if (isSameBytes(op) && local->getResult(0).getType() != op->getResult(0).getType())
+      local->setAttr(kWholeAttr, mlir::TypeAttr::get(op->getResult(0).getType()));
     localize(op, local);
     return success();
   }

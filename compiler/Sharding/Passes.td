@@ -26,7 +26,7 @@ def Partition : Pass<"partition", "::mlir::ModuleOp"> {
   let description = [{
     Before: as `assign-shardings` leaves it. After: sharded level. Types are local; where a value is used otherwise than it is made, collectives of the shard
     dialect stand, on `shard.grid @mesh`, each with `cleave.instance` and `cleave.reason`; an op whose elements depend on their place gets its origin
-    from the states @coordinate.<axis>. On a mesh of one rank types stay and nothing is inserted.
+    from the states @coordinate.<axis>. A reshape whose result is a part notes the whole's type, `cleave.whole`. On a mesh of one rank types stay and nothing is inserted.
   }];
   let dependentDialects = ["::mlir::shard::ShardDialect"];
 }
@@ -50,10 +50,18 @@ def CombineReductions : Pass<"combine-reductions", "::mlir::func::FuncOp"> {
 }
 
 def VerifySharded : Pass<"verify-sharded", "::mlir::ModuleOp"> {
-  let summary = "checks the sharded level's normal form";
+  let summary = "checks the sharded level's normal form, and proves that no collective is missing";
   let description = [{
     The module says so and has a mesh, and with several ranks a grid of the mesh's shape; every state has storage, and is read and written in the type that one rank stores; every
     argument and result has a sharding; every collective is on that grid and has a reason and an instance of its own; nothing of `assign-shardings` is left over.
+
+    Then it finds of every value what ranks have of it (Distribution.h), from the ops alone: whole, split, partial, on an owner only. It must be what each use
+    expects: the op, the state, the port (DistributionCheck.h). It runs after every phase from here down to planning, so that it sees what inserted passes do, and holds for kernels form, too.
+
+    ```
+    error: the gradient of 'fc.weight' (@bucket0.grad) is partial over dp (sum); cleave.sub in @update takes it together with what is no term of a sum,
+    and expects it whole: an all_reduce, or a reduce_scatter where a part is enough, over dp is missing
+    ```
   }];
 }
 #endif

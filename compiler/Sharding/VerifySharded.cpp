@@ -1,5 +1,6 @@
 // verify-sharded: see Passes.td. Reports everything that is wrong, not the first thing only.
 #include "compiler/Sharding/Collectives.h"
+#include "compiler/Sharding/DistributionCheck.h"
 #include "compiler/Sharding/Passes.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -28,7 +29,7 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
     for (auto state : module.getOps<StateOp>())
       states[state.getSymName()] = state;
     module.walk([&](mlir::Operation *op) { check(op); });
-    if (isWrong)
+    if (isWrong || mlir::failed(checkDistributions(module, mesh)))
       signalPassFailure();
   }
 

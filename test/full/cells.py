@@ -236,6 +236,17 @@ def mutant_cells():
         judge = f"{{build}}/test-bin/PlanMutants --mutants {axes.MUTANTS} --seed {first} {{folder}}/plans/*.plan"
         yield command_cell(f"mutants/seed-{first}", [weights, emit, ["sh", "-c", judge]], 1800, 60,
                            ["test/compiler/Planning/", "test/models/", "examples/gpt-nano/"])
+    yield from sharded_mutant_cells(weights)
+
+
+def sharded_mutant_cells(weights):
+    """Every harmful mutant of a sharded program is refused (test/compiler/Sharding/mutation); here it is all mutations of all programs."""
+    emit = ROOT / "test" / "compiler" / "Planning" / "Inputs" / "emit_plans.py"
+    for phase in ["shard", "fuse"]:
+        modules = ["{python}", emit, "--stop-after", phase, "{folder}/weights", "{folder}/modules"]
+        judge = "{build}/test-bin/ShardedMutants {folder}/modules/*.mlir"
+        yield command_cell(f"mutants/{phase}", [weights, modules, ["sh", "-c", judge]], 1800, 120,
+                           ["test/compiler/Sharding/", "test/compiler/Planning/Inputs/", "test/models/", "examples/gpt-nano/"])
 
 
 def all_cells():

@@ -1,7 +1,9 @@
-"""emit_plans.py WEIGHTS FOLDER [PATTERN...]: plans of small models in many layouts, for PlanMutants.
+"""emit_plans.py [--stop-after PHASE] WEIGHTS FOLDER [PATTERN...]: plans of small models in many layouts, for PlanMutants.
 
 WEIGHTS holds the models with their weights (test/models/make_weights.py). Writes FOLDER/MODEL-LAYOUT.plan for each pair whose name
-matches a pattern (default: all), but none that is another one's bytes: a layout may mean nothing for a model."""
+matches a pattern (default: all), but none that is another one's bytes: a layout may mean nothing for a model. With --stop-after, the
+modules after that phase, FOLDER/MODEL-LAYOUT.mlir, for ShardedMutants."""
+import argparse
 import fnmatch
 import pathlib
 import subprocess
@@ -48,14 +50,21 @@ def plans():
 
 
 def main():
-    weights, folder, patterns = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:] or ["*"]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--stop-after")
+    parser.add_argument("weights", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("patterns", nargs="*")
+    given = parser.parse_args()
+    weights, folder, patterns = given.weights, given.folder, given.patterns or ["*"]
+    suffix, output = (".mlir", ["--stop-after", given.stop_after]) if given.stop_after else (".plan", ["--emit", "plan"])
     folder.mkdir(parents=True, exist_ok=True)
     seen = set()
     for name, (model, *options) in plans():
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
             continue
-        path = folder / f"{name}.plan"
-        command = ["cleave", "compile", str(weights / model), *options, "--emit", "plan", "-o", str(path)]
+        path = folder / (name + suffix)
+        command = ["cleave", "compile", str(weights / model), *options, *output, "-o", str(path)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"FAILED: {' '.join(command)}\n{done.stderr}")

@@ -1,0 +1,168 @@
+// What the collectives of the shard dialect make of a value. They are what distributions are about, so that here, and
+// nowhere else, ops are known by name.
+#include "compiler/Sharding/DistributionRules.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace cleave;
+using llvm::SmallVector;
+namespace shard = mlir::shard;
+
+namespace {
+class CollectiveRule {
+public:
+  CollectiveRule(mlir::Operation *op, llvm::ArrayRef<shard::GridAxis> list, const Distribution &is, MeshAttr mesh,
+                 Refusal &refusal)
+      : is(is), made(is), wanted(is), mesh(mesh), refusal(refusal) {
+    for (shard::GridAxis axis : list)
+      if (axis >= 0 && axis < static_cast<int64_t>(mesh.getSizes().size()) && mesh.getSizes()[axis] > 1)
+        axes.push_back(axis);
+  }
+
+  // What was partial over the axes becomes `what`; a maximum of equal values is that value.
+  bool reduce(shard::ReductionKind reduction, Along what) {
+    auto kind = kindOf(reduction);
+    bool isIdempotent = kind == ReduceKind::Max || kind == ReduceKind::Min;
+    for (unsigned axis : axes) {
+      bool isTerm = is.along[axis] == Along::Partial && kind == is.kind;
+      if (!isTerm && !(is.along[axis] == Along::Whole && (isIdempotent || is.isZero))) {
+        wanted.along[axis] = Along::Partial;
+        wanted.kind = kind.value_or(ReduceKind::Sum);
+        return refuse(is.along[axis] == Along::Partial ? "combines it in another way" : "combines terms over " + text());
+      }
+      made.along[axis] = what;
+    }
+    return true;
+  }
+
+  // The dimension is cut once more, inside of what cuts it already.
+  bool cut(int64_t dim) {
+    for (unsigned axis : axes)
+      if (made.along[axis] != Along::Whole) {
+        wanted.along[axis] = Along::Whole;
+        return refuse("takes the rank's part of it over " + text());
+      }
+    DimSplit split = made.dims[dim];
+    if (split.blocks > 1)
+      return refuse("would cut a dimension of blocks");
+    if (split.isFree) // a part of it is free, too
+      return true;
+    llvm::append_range(split.axes, axes);
+    made.cut(dim, split);
+    return true;
+  }
+
+  bool gather(int64_t dim) {
+    DimSplit split = is.dims[dim];
+    auto areWhole = [&](unsigned axis) { return is.along[axis] == Along::Whole; };
+    if (split.isFree && llvm::all_of(axes, areWhole))
+      return true;
+    bool isInside = split.blocks == 1 && split.axes.size() >= axes.size() &&
+                    llvm::equal(llvm::ArrayRef(split.axes).take_back(axes.size()), axes);
+    if (!isInside) {
+      if (llvm::all_of(axes, [&](unsigned axis) { return is.along[axis] != Along::Split; }))
+        wanted.cut(dim, {1, axes, false});
+      return refuse("puts parts over " + text() + " together along dimension " + std::to_string(dim));
+    }
+    split.axes.truncate(split.axes.size() - axes.size());
+    made.dims[dim] = split;
+    for (unsigned axis : axes)
+      made.along[axis] = Along::Whole;
+    return true;
+  }
+
+  // What is whole already is not changed by it.
+  bool broadcast() {
+    for (unsigned axis : axes) {
+      if (is.along[axis] != Along::Owned && is.along[axis] != Along::Whole) {
+        wanted.along[axis] = Along::Owned;
+        return refuse("sends what the rank at coordinate 0 of " + text() + " has");
+      }
+      made.along[axis] = Along::Whole;
+    }
+    return true;
+  }
+
+  bool fromFirst(llvm::ArrayRef<int64_t> root) {
+    return llvm::all_of(root, [](int64_t at) { return at == 0; }) ||
+           refuse("has another root than the owner, the rank at coordinate 0,");
+  }
+
+  bool refuse(const llvm::Twine &reason) {
+    if (!refusal)
+      refusal = {0, reason.str(), wanted};
+    return false;
+  }
+
+  Distribution result() const { return made; }
+
+private:
+  std::string text() const { return axesText(axes, mesh); }
+
+  static std::optional<ReduceKind> kindOf(shard::ReductionKind kind) {
+    switch (kind) {
+    case shard::ReductionKind::Sum:
+      return ReduceKind::Sum;
+    case shard::ReductionKind::Max:
+      return ReduceKind::Max;
+    case shard::ReductionKind::Min:
+      return ReduceKind::Min;
+    case shard::ReductionKind::Product:
+      return ReduceKind::Product;
+    default:
+      return std::nullopt;
+    }
+  }
+
+  const Distribution &is;
+  Distribution made, wanted;
+  MeshAttr mesh;
+  Refusal &refusal;
+  SmallVector<unsigned, 2> axes;
+};
+} // namespace
+
+Distributions cleave::applyCollective(mlir::Operation *op, const Distributions &operand, MeshAttr mesh,
+                                      Refusal &refusal) {
+  Distributions made;
+  Refusal why;
+  for (const Distribution &is : operand) {
+    auto ruleOf = [&](auto collective) { return CollectiveRule(op, collective.getGridAxes(), is, mesh, why); };
+    auto keep = [&](const CollectiveRule &rule, bool passes) {
+      if (passes && !llvm::is_contained(made, rule.result()))
+        made.push_back(rule.result());
+    };
+    llvm::TypeSwitch<mlir::Operation *>(op)
+        .Case([&](shard::AllReduceOp reduce) {
+          auto rule = ruleOf(reduce);
+          keep(rule, rule.reduce(reduce.getReduction(), Along::Whole));
+        })
+        .Case([&](shard::ReduceScatterOp reduce) {
+          auto rule = ruleOf(reduce);
+          keep(rule, rule.reduce(reduce.getReduction(), Along::Whole) && rule.cut(reduce.getScatterAxis().getSExtValue()));
+        })
+        .Case([&](shard::ReduceOp reduce) {
+          auto rule = ruleOf(reduce);
+          keep(rule, rule.fromFirst(reduce.getRoot()) && rule.reduce(reduce.getReduction(), Along::Owned));
+        })
+        .Case([&](shard::AllGatherOp gather) {
+          auto rule = ruleOf(gather);
+          keep(rule, rule.gather(gather.getGatherAxis().getSExtValue()));
+        })
+        .Case([&](shard::AllSliceOp slice) {
+          auto rule = ruleOf(slice);
+          keep(rule, rule.cut(slice.getSliceAxis().getSExtValue()));
+        })
+        .Case([&](shard::BroadcastOp broadcast) {
+          auto rule = ruleOf(broadcast);
+          keep(rule, rule.fromFirst(broadcast.getRoot()) && rule.broadcast());
+        })
+        .Default([&](mlir::Operation *) {
+          why = {0, "is a collective without a rule here", std::nullopt};
+        });
+  }
+  if (made.empty())
+    refusal = why;
+  return made;
+}

@@ -1,0 +1,148 @@
+#include "compiler/Sharding/Distribution.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace cleave;
+using llvm::SmallVector;
+
+Distribution Distribution::whole(MeshAttr mesh, int64_t rank) {
+  Distribution made;
+  made.dims.resize(rank);
+  made.along.resize(mesh.getNames().size(), Along::Whole);
+  return made;
+}
+
+Distribution Distribution::of(ShardingAttr sharding, MeshAttr mesh) {
+  Distribution made = whole(mesh, sharding.getDims().size());
+  // An axis of one rank splits nothing.
+  auto numbersOf = [&](llvm::ArrayRef<llvm::StringRef> names) {
+    SmallVector<unsigned, 2> numbers;
+    for (llvm::StringRef name : names)
+      if (mesh.getSize(name) > 1)
+        numbers.push_back(mesh.getIndex(name));
+    return numbers;
+  };
+  for (unsigned dim = 0; dim < made.dims.size(); ++dim)
+    if (auto axes = numbersOf(sharding.getDimAxes(dim)); !axes.empty())
+      made.cut(dim, {sharding.getDimBlocks(dim), axes, false});
+  for (unsigned axis : numbersOf(sharding.getPartialAxes()))
+    made.along[axis] = Along::Partial;
+  for (unsigned axis : numbersOf(sharding.getOwnerAxes()))
+    made.along[axis] = Along::Owned;
+  made.kind = sharding.getKind();
+  return made;
+}
+
+void Distribution::cut(unsigned dim, DimSplit split) {
+  for (unsigned axis : split.axes)
+    along[axis] = Along::Split;
+  dims[dim] = std::move(split);
+}
+
+int64_t Distribution::dimOf(unsigned axis) const {
+  for (unsigned dim = 0; dim < dims.size(); ++dim)
+    if (llvm::is_contained(dims[dim].axes, axis))
+      return dim;
+  return -1;
+}
+
+bool Distribution::operator==(const Distribution &other) const {
+  return dims == other.dims && along == other.along && (kind == other.kind || !has(Along::Partial)) &&
+         isZero == other.isZero;
+}
+
+bool Distribution::fits(const Distribution &wanted) const {
+  for (unsigned axis = 0; axis < along.size(); ++axis) {
+    Along is = along[axis], as = wanted.along[axis];
+    bool isIdempotent = wanted.kind == ReduceKind::Max || wanted.kind == ReduceKind::Min;
+    bool passes = is == as || (is == Along::Whole && as == Along::Owned);
+    if (is == Along::Whole && as == Along::Partial)
+      passes = (isZero && wanted.kind == ReduceKind::Sum) || isIdempotent;
+    if (is == Along::Whole && as == Along::Split)
+      passes = dims[wanted.dimOf(axis)].isFree;
+    if (!passes || (is == Along::Partial && kind != wanted.kind))
+      return false;
+  }
+  return llvm::all_of(llvm::zip_equal(dims, wanted.dims), [](const auto &pair) {
+    const auto &[is, as] = pair;
+    return is.isFree || (is.axes == as.axes && is.blocks == as.blocks);
+  });
+}
+
+std::string cleave::axesText(llvm::ArrayRef<unsigned> axes, MeshAttr mesh) {
+  return llvm::join(llvm::map_range(axes, [&](unsigned axis) { return mesh.getNames()[axis].str(); }), " and ");
+}
+
+static SmallVector<unsigned> axesThat(const Distribution &value, Along what) {
+  SmallVector<unsigned> axes;
+  for (unsigned axis = 0; axis < value.along.size(); ++axis)
+    if (value.along[axis] == what)
+      axes.push_back(axis);
+  return axes;
+}
+
+std::string cleave::distributionText(const Distribution &found, MeshAttr mesh) {
+  SmallVector<std::string> parts;
+  for (unsigned dim = 0; dim < found.dims.size(); ++dim)
+    if (const DimSplit &split = found.dims[dim]; split.isCut())
+      parts.push_back("split over " + axesText(split.axes, mesh) + " along dimension " + std::to_string(dim) +
+                      (split.blocks > 1 ? " in " + std::to_string(split.blocks) + " blocks" : ""));
+  if (auto axes = axesThat(found, Along::Partial); !axes.empty())
+    parts.push_back("partial over " + axesText(axes, mesh) + " (" + stringifyReduceKind(found.kind).str() + ")");
+  if (auto axes = axesThat(found, Along::Owned); !axes.empty())
+    parts.push_back("only on its owner over " + axesText(axes, mesh));
+  if (auto axes = axesThat(found, Along::Varying); !axes.empty())
+    parts.push_back("another value on each rank of " + axesText(axes, mesh));
+  return parts.empty() ? "whole" : llvm::join(parts, ", ");
+}
+
+static std::string stepText(Along is, Along as, bool sumsUp) {
+  switch (is) {
+  case Along::Whole:
+    if (as == Along::Split)
+      return "an all_slice";
+    return as == Along::Partial ? "it was reduced already, or it is no term of a sum: a collective too many" : "";
+  case Along::Split:
+    if (as == Along::Partial)
+      return "it is a part, not a term: another collective than it needs";
+    return as == Along::Split ? "an all_gather and an all_slice" : "an all_gather";
+  case Along::Partial:
+    if (as == Along::Split)
+      return "a reduce_scatter";
+    if (as == Along::Owned)
+      return "a reduce to the owner";
+    return sumsUp ? "an all_reduce, or a reduce_scatter where a part is enough," : "an all_reduce";
+  case Along::Owned:
+    return "a broadcast from the owner";
+  case Along::Varying:
+    return "it depends on the rank's coordinate: no collective makes one value of it";
+  }
+  return "";
+}
+
+std::string cleave::mendText(const Distribution &found, const Distribution &wanted, MeshAttr mesh) {
+  SmallVector<std::pair<std::string, SmallVector<unsigned>>> steps;
+  for (unsigned axis = 0; axis < found.along.size(); ++axis) {
+    Along is = found.along[axis], as = wanted.along[axis];
+    bool isMoved = is == Along::Split && as == Along::Split &&
+                   (found.dimOf(axis) != wanted.dimOf(axis) ||
+                    found.dims[found.dimOf(axis)].blocks != wanted.dims[wanted.dimOf(axis)].blocks);
+    if (is == as && !isMoved)
+      continue;
+    std::string text = stepText(is, as, wanted.along[axis] == Along::Whole);
+    auto known = llvm::find_if(steps, [&](const auto &step) { return step.first == text; });
+    if (known == steps.end())
+      steps.push_back({text, {axis}});
+    else
+      known->second.push_back(axis);
+  }
+  SmallVector<std::string> parts;
+  for (const auto &[text, axes] : steps)
+    if (text.empty())
+      continue;
+    else if (llvm::StringRef(text).starts_with("a"))
+      parts.push_back(text + " over " + axesText(axes, mesh) + " is missing");
+    else
+      parts.push_back(text + " (over " + axesText(axes, mesh) + ")");
+  return parts.empty() ? "its parts lie in another order" : llvm::join(parts, ", and ");
+}

@@ -1,0 +1,262 @@
+#include "compiler/Sharding/DistributionCheck.h"
+
+#include "compiler/Sharding/LoopSharding.h"
+#include "compiler/Sharding/RankOrigins.h"
+#include "compiler/Sharding/ValueNames.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseMap.h"
+
+using namespace cleave;
+using llvm::LogicalResult;
+using llvm::SmallVector;
+using mlir::Operation;
+using mlir::Value;
+using mlir::func::FuncOp;
+
+namespace {
+
+class Checker {
+public:
+  Checker(mlir::ModuleOp module, MeshAttr mesh) : module(module), mesh(mesh), origins(module, mesh) {}
+
+  LogicalResult run() {
+    checkStates();
+    for (FuncOp function : module.getOps<FuncOp>())
+      if (!function.isDeclaration())
+        checkFunction(function);
+    return mlir::success(!isWrong);
+  }
+
+private:
+  template <typename Op> mlir::InFlightDiagnostic error(Op op) {
+    isWrong = true;
+    return op->emitError();
+  }
+
+  //===--- Declarations ---------------------------------------------------===//
+
+  // Terms wait in gradients and in sums that some program reduces; every other state is read by somebody who takes it
+  // as it is, the host among them.
+  void checkStates() {
+    llvm::DenseMap<llvm::StringRef, llvm::DenseSet<Operation *>> readers, writers;
+    module.walk([&](Operation *op) {
+      if (auto read = llvm::dyn_cast<ReadOp>(op))
+        readers[read.getState()].insert(op->getParentOfType<FuncOp>());
+      if (auto write = llvm::dyn_cast<WriteOp>(op))
+        writers[write.getState()].insert(op->getParentOfType<FuncOp>());
+    });
+    for (StateOp state : module.getOps<StateOp>()) {
+      Distribution stored = Distribution::of(*state.getStorage(), mesh);
+      if (!stored.has(Along::Partial))
+        continue;
+      bool isAccumulator = state.getRole() == Role::Gradient || state.getRole() == Role::Scalar;
+      const auto &written = writers[state.getSymName()];
+      bool isReduced =
+          llvm::any_of(readers[state.getSymName()], [&](Operation *reader) { return !written.contains(reader); });
+      if (!isAccumulator || !isReduced)
+        error(state) << nameOf(state) << " is stored " << distributionText(stored, mesh)
+                     << ", and no program reduces it; expected "
+                     << (isAccumulator ? "a program that reads it without adding to it" : "it to be whole or split");
+    }
+  }
+
+  // Samples are split; where an argument or a result is said to be the batch's, it is split along that dimension alone,
+  // and all other inputs and outputs are whole.
+  Distribution declaredPort(FuncOp function, ShardingAttr sharding, mlir::Attribute batchDim, bool isPort,
+                            const llvm::Twine &what) {
+    Distribution declared = Distribution::of(sharding, mesh);
+    auto batch = llvm::dyn_cast_if_present<mlir::IntegerAttr>(batchDim);
+    for (unsigned axis = 0; isPort && axis < declared.along.size(); ++axis) {
+      bool isBatch = batch && declared.dimOf(axis) == batch.getInt();
+      if (declared.along[axis] != Along::Whole && !isBatch)
+        error(function) << what << " of @" << function.getName() << " is declared "
+                        << distributionText(declared, mesh) << "; expected it whole"
+                        << (batch ? " but along its batch dimension" : "");
+    }
+    return declared;
+  }
+
+  Distribution declaredArgument(FuncOp function, unsigned index) {
+    bool isResidual = function.getArgAttr(index, "cleave.residual") != nullptr;
+    return declaredPort(function, function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding"),
+                        function.getArgAttr(index, "cleave.batch_dim"), !isResidual,
+                        "argument " + llvm::Twine(index));
+  }
+
+  Distribution declaredResult(FuncOp function, unsigned index) {
+    bool isNamed = function.getResultAttr(index, "cleave.name") != nullptr;
+    return declaredPort(function, function.getResultAttrOfType<ShardingAttr>(index, "cleave.sharding"),
+                        function.getResultAttr(index, "cleave.batch_dim"), isNamed, "result " + llvm::Twine(index));
+  }
+
+  // A residual comes in as it went out.
+  void checkResidual(FuncOp function, unsigned index, const Distribution &declared) {
+    auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual");
+    FuncOp forward = residual ? forwardOf(function) : nullptr;
+    if (!forward || residual.getInt() < 0 || residual.getInt() >= forward.getNumResults())
+      return;
+    Distribution made =
+        Distribution::of(forward.getResultAttrOfType<ShardingAttr>(residual.getInt(), "cleave.sharding"), mesh);
+    if (!(made == declared))
+      error(function) << "argument " << index << " of @" << function.getName() << " is declared "
+                      << distributionText(declared, mesh) << "; @" << forward.getName() << " returns it "
+                      << distributionText(made, mesh);
+  }
+
+  //===--- Programs -------------------------------------------------------===//
+
+  void checkFunction(FuncOp function) {
+    for (mlir::BlockArgument argument : function.getArguments()) {
+      Distribution declared = declaredArgument(function, argument.getArgNumber());
+      checkResidual(function, argument.getArgNumber(), declared);
+      found[argument] = {declared};
+    }
+    checkBlock(function.getBody().front());
+    for (mlir::OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands())
+      expect(operand, declaredResult(function, operand.getOperandNumber()),
+             "result " + std::to_string(operand.getOperandNumber()) + " of @" + function.getName().str() +
+                 " is declared");
+  }
+
+  void checkBlock(mlir::Block &block) {
+    for (Operation &op : block.without_terminator())
+      visit(&op);
+  }
+
+  void visit(Operation *op) {
+    if (auto read = llvm::dyn_cast<ReadOp>(op))
+      return visitRead(read);
+    if (auto write = llvm::dyn_cast<WriteOp>(op)) {
+      if (auto state = module.lookupSymbol<StateOp>(write.getState()))
+        expect(op->getOpOperand(0), Distribution::of(*state.getStorage(), mesh), nameOf(state) + " is stored");
+      return;
+    }
+    mlir::DenseElementsAttr constant;
+    if (op->getNumResults() == 1 && mlir::matchPattern(op, mlir::m_Constant(&constant))) {
+      found[op->getResult(0)] = {distributionOf(constant, mesh)};
+      return;
+    }
+    SmallVector<Distributions> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(found.lookup(operand));
+    if (llvm::any_of(operands, [](const Distributions &all) { return all.empty(); }))
+      return; // told already; its results are nothing either
+    if (auto kernel = llvm::dyn_cast<KernelOp>(op))
+      return visitKernel(kernel);
+    Refusal refusal;
+    if (llvm::isa<mlir::shard::ShardDialect>(op->getDialect())) {
+      if (op->getNumOperands() == 1 && op->getNumResults() == 1)
+        found[op->getResult(0)] = applyCollective(op, operands[0], mesh, refusal);
+    } else {
+      auto place = [&](Value origin, mlir::RankedTensorType part) { return origins.find(origin, part); };
+      auto made = applyOp(op, operands, mesh, place, refusal);
+      for (auto [result, all] : llvm::zip_equal(op->getResults(), made))
+        found[result] = all;
+    }
+    if (refusal)
+      tell(op, refusal);
+  }
+
+  // A coordinate is another number on each rank of its axis.
+  void visitRead(ReadOp read) {
+    auto state = module.lookupSymbol<StateOp>(read.getState());
+    if (!state)
+      return;
+    Distribution made = Distribution::of(*state.getStorage(), mesh);
+    for (auto segment : state.getSegments().getAsRange<SegmentAttr>())
+      if (InitAttr init = segment.getInit(); init.getKind() == InitKind::Coordinate && init.getSource())
+        if (int64_t axis = mesh.getIndex(init.getSource().getValue()); axis >= 0 && mesh.getSizes()[axis] > 1)
+          made.along[axis] = Along::Varying;
+    found[read.getResult()] = {made};
+  }
+
+  void visitKernel(KernelOp kernel) {
+    mlir::Block &body = kernel.getBody().front();
+    for (auto [argument, input] : llvm::zip_equal(body.getArguments(), kernel.getInputs()))
+      found[argument] = found.lookup(input);
+    checkBlock(body);
+    for (auto [result, yielded] : llvm::zip_equal(kernel.getResults(), body.getTerminator()->getOperands()))
+      found[result] = found.lookup(yielded);
+  }
+
+  //===--- Messages -------------------------------------------------------===//
+
+  void expect(mlir::OpOperand &use, const Distribution &wanted, const std::string &declared) {
+    const Distributions all = found.lookup(use.get());
+    if (all.empty() || llvm::any_of(all, [&](const Distribution &is) { return is.fits(wanted); }))
+      return;
+    const Distribution &is = all.front();
+    auto message = error(use.getOwner());
+    message << nameOf(use.get()) << " is " << distributionText(is, mesh);
+    addCause(message, use.get(), is);
+    message << "; " << declared << " " << distributionText(wanted, mesh) << ": " << mendText(is, wanted, mesh);
+  }
+
+  void tell(Operation *op, const Refusal &refusal) {
+    if (refusal.operand < 0 || refusal.operand >= op->getNumOperands()) {
+      error(op) << op->getName() << " " << refusal.reason;
+      return;
+    }
+    Value operand = op->getOperand(refusal.operand);
+    const Distribution is = found.lookup(operand).front();
+    auto message = error(op);
+    message << nameOf(operand) << " is " << distributionText(is, mesh);
+    addCause(message, operand, is);
+    message << "; " << op->getName();
+    if (auto function = op->getParentOfType<FuncOp>())
+      message << " in @" << function.getName();
+    message << " " << refusal.reason;
+    if (refusal.wanted)
+      message << ", and expects it " << distributionText(*refusal.wanted, mesh) << ": "
+              << mendText(is, *refusal.wanted, mesh);
+  }
+
+  // Where what is wrong began: the state or the sum of which it is a term.
+  void addCause(mlir::InFlightDiagnostic &message, Value value, const Distribution &is) {
+    for (unsigned axis = 0; axis < is.along.size(); ++axis) {
+      if (is.along[axis] != Along::Partial && is.along[axis] != Along::Owned)
+        continue;
+      Value begin = beginOf(value, axis, is.along[axis]);
+      if (begin != value)
+        message << ", as is " << nameOf(begin);
+      return;
+    }
+  }
+
+  Value beginOf(Value value, unsigned axis, Along what) {
+    auto isSo = [&](Value other) {
+      const Distributions all = found.lookup(other);
+      return !all.empty() && all.front().along[axis] == what;
+    };
+    while (true) {
+      Value next;
+      if (Operation *op = value.getDefiningOp()) {
+        if (auto kernel = llvm::dyn_cast<KernelOp>(op))
+          next = kernel.getBody().front().getTerminator()->getOperand(
+              llvm::cast<mlir::OpResult>(value).getResultNumber());
+        else
+          for (Value operand : op->getOperands())
+            if (!next && isSo(operand))
+              next = operand;
+      } else if (auto argument = llvm::cast<mlir::BlockArgument>(value);
+                 auto kernel = llvm::dyn_cast<KernelOp>(argument.getOwner()->getParentOp())) {
+        next = kernel.getInputs()[argument.getArgNumber()];
+      }
+      if (!next)
+        return value;
+      value = next;
+    }
+  }
+
+  mlir::ModuleOp module;
+  MeshAttr mesh;
+  RankOrigins origins;
+  llvm::DenseMap<Value, Distributions> found;
+  bool isWrong = false;
+};
+
+} // namespace
+
+LogicalResult cleave::checkDistributions(mlir::ModuleOp module, MeshAttr mesh) { return Checker(module, mesh).run(); }

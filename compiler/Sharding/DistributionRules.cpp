@@ -1,0 +1,286 @@
+#include "compiler/Sharding/DistributionRules.h"
+
+#include "compiler/Sharding/LoopRule.h"
+#include "compiler/Sharding/LoopSharding.h"
+
+using namespace cleave;
+using llvm::SmallVector;
+using mlir::RankedTensorType;
+using mlir::Value;
+
+// Of all that an ambiguous reshape may be, at most so many are followed.
+static constexpr size_t kMaxChoices = 32;
+
+// Are elements equal that differ in this index alone? Large tables are not looked at: they are states.
+static bool repeatsAlong(mlir::DenseElementsAttr constant, unsigned dim) {
+  constexpr int64_t kMaxElements = 1 << 16;
+  auto shape = constant.getType().getShape();
+  if (shape[dim] <= 1 || constant.isSplat())
+    return true;
+  if (constant.getNumElements() > kMaxElements)
+    return false;
+  int64_t stride = 1;
+  for (int64_t size : shape.drop_front(dim + 1))
+    stride *= size;
+  auto values = llvm::to_vector(constant.getValues<mlir::Attribute>());
+  for (int64_t index = 0, count = values.size(); index < count; ++index)
+    if (index / stride % shape[dim] != 0 && values[index] != values[index - stride])
+      return false;
+  return true;
+}
+
+Distribution cleave::distributionOf(mlir::DenseElementsAttr constant, MeshAttr mesh) {
+  Distribution made = Distribution::whole(mesh, constant.getType().getShape().size());
+  for (unsigned dim = 0; dim < made.dims.size(); ++dim)
+    made.dims[dim].isFree = repeatsAlong(constant, dim);
+  if (!constant.isSplat())
+    return made;
+  auto number = llvm::dyn_cast<mlir::FloatAttr>(constant.getSplatValue<mlir::Attribute>());
+  made.isZero = number && number.getValue().isZero();
+  return made;
+}
+
+//===----------------------------------------------------------------------===//
+// The same bytes under another shape
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> stridesOf(llvm::ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (size_t dim = shape.size(); dim-- > 1;)
+    strides[dim - 1] = strides[dim] * shape[dim];
+  return strides;
+}
+
+bool cleave::isSameBytes(mlir::Operation *op) {
+  if (op->getNumOperands() != 1 || op->getNumResults() != 1 || byteSize(op->getResult(0).getType()) == 0)
+    return false;
+  int64_t bytes = byteSize(op->getResult(0).getType());
+  return byteSize(op->getOperand(0).getType()) == bytes && llvm::any_of(byteViews(op), [&](const ByteView &view) {
+           return view.offset == 0 && byteSize(view.whole.getType()) == byteSize(view.part.getType());
+         });
+}
+
+namespace {
+// Where a cut lies in row-major order does not change: `inner` elements lie inside of it. [4, 6] cut in dimension 1 has
+// 6 inside, and so has [24] cut in 4 blocks.
+class ReshapeRule {
+public:
+  // `whole` is the type of the whole result where the program notes it; null where it does not.
+  ReshapeRule(const Distribution &operand, RankedTensorType from, RankedTensorType to, RankedTensorType whole,
+              MeshAttr mesh)
+      : operand(operand), mesh(mesh), from(from.getShape()), to(to.getShape()), fromStrides(stridesOf(from.getShape())),
+        toStrides(stridesOf(to.getShape())), whole(whole) {
+    for (unsigned dim = 0; dim < operand.dims.size(); ++dim)
+      if (const DimSplit &split = operand.dims[dim]; split.isCut())
+        cuts.push_back({fromStrides[dim] * this->from[dim] / split.blocks, split.axes});
+  }
+
+  void run(Distributions &made) {
+    Distribution result = Distribution::whole(mesh, to.size());
+    result.along = operand.along;
+    result.kind = operand.kind;
+    result.isZero = operand.isZero;
+    for (unsigned dim = 0; dim < to.size(); ++dim)
+      result.dims[dim].isFree = (to[dim] > 1 || !whole || whole.getDimSize(dim) > 1) &&
+                                isFree(toStrides[dim], toStrides[dim] * to[dim]);
+    place(0, 0, result, made);
+  }
+
+private:
+  struct Cut {
+    int64_t inner;
+    SmallVector<unsigned, 2> axes;
+  };
+
+  // Are elements equal whatever the digits between these two strides are?
+  bool isFree(int64_t begin, int64_t end) const {
+    for (unsigned dim = 0; dim < from.size(); ++dim) {
+      int64_t low = std::max(begin, fromStrides[dim]), high = std::min(end, fromStrides[dim] * from[dim]);
+      if (low < high && !operand.dims[dim].isFree)
+        return false;
+    }
+    return true;
+  }
+
+  // Blocks into which a cut with so much inside divides the dimension; 0 where it is no cut of it.
+  int64_t blocksOf(unsigned dim, int64_t inner) const {
+    int64_t end = toStrides[dim] * to[dim];
+    return inner <= end && inner >= toStrides[dim] && end % inner == 0 && inner % toStrides[dim] == 0 ? end / inner : 0;
+  }
+
+  // Is the result of the size of the whole where it is cut, and nowhere else but where it repeats itself?
+  bool isPartOfWhole(const Distribution &result) const {
+    for (unsigned dim = 0; whole && dim < to.size(); ++dim) {
+      int64_t size = to[dim];
+      for (unsigned axis : result.dims[dim].axes)
+        size *= mesh.getSizes()[axis];
+      if (size != whole.getDimSize(dim) && !result.dims[dim].isFree)
+        return false;
+    }
+    return true;
+  }
+
+  // Outer cuts first; those in one dimension at one place are one cut over both axes. What is likely comes first: a
+  // whole dimension of more than one element.
+  void place(size_t next, unsigned first, const Distribution &result, Distributions &made) const {
+    if (made.size() >= kMaxChoices)
+      return;
+    if (next == cuts.size()) {
+      if (isPartOfWhole(result) && !llvm::is_contained(made, result))
+        made.push_back(result);
+      return;
+    }
+    SmallVector<std::tuple<int, unsigned, int64_t>> choices;
+    for (unsigned dim = first; dim < to.size(); ++dim)
+      if (int64_t blocks = blocksOf(dim, cuts[next].inner))
+        choices.push_back({blocks > 1 ? 2 : (to[dim] > 1 ? 0 : 1), dim, blocks});
+    llvm::sort(choices);
+    for (auto [order, dim, blocks] : choices) {
+      Distribution changed = result;
+      DimSplit split = result.dims[dim];
+      if (split.isCut() && split.blocks != blocks)
+        continue;
+      split.blocks = blocks;
+      split.isFree = false;
+      llvm::append_range(split.axes, cuts[next].axes);
+      changed.cut(dim, split);
+      place(next + 1, dim, changed, made);
+    }
+  }
+
+  const Distribution &operand;
+  MeshAttr mesh;
+  llvm::ArrayRef<int64_t> from, to;
+  SmallVector<int64_t> fromStrides, toStrides;
+  RankedTensorType whole;
+  SmallVector<Cut> cuts;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Ops whose elements depend on where they stand
+//===----------------------------------------------------------------------===//
+
+// The operand that tells where the result begins; -1 where the op has none. We ask the op to make a part of itself: what
+// the new one reads and this one does not is the origin.
+static int64_t originOperand(mlir::Operation *op) {
+  mlir::Block scratch;
+  auto type = RankedTensorType::get({valueType(op, op->getNumOperands()).getRank()},
+                                    mlir::IntegerType::get(op->getContext(), 64));
+  Value marker = scratch.addArgument(type, op->getLoc());
+  mlir::OpBuilder builder(op->getContext());
+  builder.setInsertionPointToEnd(&scratch);
+  auto part = llvm::cast<PositionalOpInterface>(op).localize(builder, valueType(op, op->getNumOperands()), marker);
+  mlir::Operation *localized = part ? part.getDefiningOp() : nullptr;
+  int64_t found = -1;
+  if (localized && localized->getNumOperands() == op->getNumOperands())
+    for (mlir::OpOperand &operand : localized->getOpOperands())
+      if (operand.get() != op->getOperand(operand.getOperandNumber()))
+        found = operand.getOperandNumber();
+  return found;
+}
+
+// Apart from their origin such ops take scalars, which are the same for all elements.
+static std::optional<Distribution> applyPositional(mlir::Operation *op, llvm::ArrayRef<Distribution> operands,
+                                                   MeshAttr mesh, FindOrigin findOrigin, Refusal &refusal) {
+  RankedTensorType type = valueType(op, op->getNumOperands());
+  int64_t origin = originOperand(op);
+  Distribution made = Distribution::whole(mesh, type.getRank());
+  if (origin >= 0) {
+    auto placed = findOrigin(op->getOperand(origin), type);
+    if (!placed) {
+      refusal = {origin, "takes it for the place of the rank's part, and it is not", std::nullopt};
+      return std::nullopt;
+    }
+    made = *placed;
+  }
+  for (unsigned i = 0; i < operands.size(); ++i)
+    for (unsigned axis = 0; i != origin && axis < made.along.size(); ++axis) {
+      Along is = operands[i].along[axis];
+      bool passes = is == Along::Whole || (made.along[axis] == Along::Whole && is == Along::Owned);
+      if (!passes) {
+        refusal = {i, "makes every element of it", Distribution::whole(mesh, operands[i].dims.size())};
+        return std::nullopt;
+      }
+      if (is == Along::Owned)
+        made.along[axis] = is;
+    }
+  return made;
+}
+
+//===----------------------------------------------------------------------===//
+// All ops that compute
+//===----------------------------------------------------------------------===//
+
+// An op that says nothing of its loops takes all of everything.
+static std::optional<Distribution> joinWhole(llvm::ArrayRef<Distribution> operands, MeshAttr mesh, Refusal &refusal) {
+  Distribution made = Distribution::whole(mesh, 0);
+  for (unsigned i = 0; i < operands.size(); ++i)
+    for (unsigned axis = 0; axis < made.along.size(); ++axis) {
+      Along is = operands[i].along[axis];
+      if (is == Along::Split || is == Along::Partial) {
+        refusal = {i, "does not say how it may be split", Distribution::whole(mesh, operands[i].dims.size())};
+        return std::nullopt;
+      }
+      if (made.along[axis] != Along::Varying && is != Along::Whole)
+        made.along[axis] = is;
+    }
+  return made;
+}
+
+static void keep(Distributions &all, Distribution one) {
+  if (!llvm::is_contained(all, one))
+    all.push_back(std::move(one));
+}
+
+// Every choice of what the operands are that goes together.
+static void applyLoops(const LoopFacts &facts, llvm::ArrayRef<Distributions> operands, MeshAttr mesh,
+                       SmallVector<Distributions> &made, Refusal &refusal) {
+  SmallVector<LoopRule, 1> choices = {LoopRule(facts, mesh)};
+  for (const Distributions &operand : operands) {
+    SmallVector<LoopRule, 1> longer;
+    for (const LoopRule &choice : choices)
+      for (const Distribution &is : operand)
+        if (LoopRule next = choice; longer.size() < kMaxChoices && next.add(is, refusal))
+          longer.push_back(std::move(next));
+    choices = std::move(longer);
+  }
+  for (const LoopRule &choice : choices)
+    if (auto results = choice.finish(refusal))
+      for (auto [all, one] : llvm::zip_equal(made, *results))
+        keep(all, one);
+}
+
+SmallVector<Distributions> cleave::applyOp(mlir::Operation *op, llvm::ArrayRef<Distributions> operands, MeshAttr mesh,
+                                           FindOrigin findOrigin, Refusal &refusal) {
+  SmallVector<Distributions> made(op->getNumResults());
+  Refusal why;
+  auto firsts = llvm::map_to_vector(operands, [](const Distributions &all) { return all.front(); });
+  auto positional = llvm::dyn_cast<PositionalOpInterface>(op);
+  if (isSameBytes(op)) {
+    auto note = op->getAttrOfType<mlir::TypeAttr>(kWholeAttr);
+    auto whole = note ? llvm::dyn_cast<RankedTensorType>(note.getValue()) : RankedTensorType();
+    if (whole && whole.getRank() != valueType(op, 1).getRank())
+      whole = {};
+    for (const Distribution &is : operands[0])
+      if (op->getOperand(0).getType() == op->getResult(0).getType())
+        made[0].push_back(is);
+      else
+        ReshapeRule(is, valueType(op, 0), valueType(op, 1), whole, mesh).run(made[0]);
+    if (made[0].empty())
+      why = {0, "makes of it no part of a whole", std::nullopt};
+  } else if (positional && positional.dependsOnOrigin()) {
+    if (auto result = applyPositional(op, firsts, mesh, findOrigin, why))
+      made[0].push_back(*result);
+  } else if (LoopFacts facts(op); facts.isDescribed()) {
+    applyLoops(facts, operands, mesh, made, why);
+  } else if (auto joined = joinWhole(firsts, mesh, why)) {
+    for (auto [index, all] : llvm::enumerate(made)) {
+      joined->dims.assign(valueType(op, op->getNumOperands() + index).getRank(), DimSplit());
+      all.push_back(*joined);
+    }
+  }
+  if (llvm::any_of(made, [](const Distributions &all) { return all.empty(); }))
+    refusal = why ? why : Refusal{0, "has no result that is anything", std::nullopt};
+  return made;
+}

@@ -1,0 +1,308 @@
+#include "compiler/Sharding/LoopRule.h"
+
+#include "compiler/Sharding/Linearity.h"
+#include "compiler/Sharding/LoopSharding.h"
+
+using namespace cleave;
+using llvm::SmallVector;
+using mlir::AffineExpr;
+
+//===----------------------------------------------------------------------===//
+// Facts
+//===----------------------------------------------------------------------===//
+
+static bool collectTerms(AffineExpr expr, SmallVector<std::pair<int64_t, int64_t>> &terms) {
+  if (auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(expr)) {
+    terms.push_back({1, dim.getPosition()});
+    return true;
+  }
+  auto binary = llvm::dyn_cast<mlir::AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return false;
+  if (binary.getKind() == mlir::AffineExprKind::Add)
+    return collectTerms(binary.getLHS(), terms) && collectTerms(binary.getRHS(), terms);
+  auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(binary.getLHS());
+  auto stride = llvm::dyn_cast<mlir::AffineConstantExpr>(binary.getRHS());
+  if (binary.getKind() != mlir::AffineExprKind::Mul || !dim || !stride || stride.getValue() < 1)
+    return false;
+  terms.push_back({stride.getValue(), dim.getPosition()});
+  return true;
+}
+
+// d0 * 4 + d1 over 64 is {16, d0}, {4, d1}. None where the loops do not walk the dimension once, one inside the other.
+static LoopFacts::Factors factorsOf(AffineExpr expr, int64_t size) {
+  SmallVector<std::pair<int64_t, int64_t>> terms;
+  if (!collectTerms(expr, terms))
+    return {};
+  llvm::sort(terms, std::greater<>());
+  LoopFacts::Factors factors;
+  for (auto [stride, loop] : terms) {
+    if (size % stride != 0)
+      return {};
+    factors.push_back({size / stride, loop});
+    size = stride;
+  }
+  return size == 1 ? factors : LoopFacts::Factors();
+}
+
+LoopFacts::LoopFacts(mlir::Operation *op) : op(op) {
+  auto described = llvm::dyn_cast<mlir::shard::ShardingInterface>(op);
+  if (!described)
+    return;
+  iterators = described.getLoopIteratorTypes();
+  kinds = described.getReductionLoopIteratorKinds();
+  maps = described.getIndexingMaps();
+  if (maps.size() != op->getNumOperands() + op->getNumResults())
+    return;
+  for (auto [index, map] : llvm::enumerate(maps)) {
+    auto shape = valueType(op, index).getShape();
+    if (map.getNumResults() != shape.size())
+      return;
+    auto &dims = factors.emplace_back();
+    for (auto [expr, size] : llvm::zip_equal(map.getResults(), shape))
+      dims.push_back(factorsOf(expr, size));
+  }
+  isUsable = true;
+}
+
+bool LoopFacts::walks(unsigned value, int64_t loop) const {
+  return llvm::any_of(maps[value].getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(loop); });
+}
+
+std::optional<ReduceKind> LoopFacts::reductionOf(int64_t loop) const {
+  // Kinds stand in the order of the reduction loops alone.
+  size_t position = llvm::count_if(llvm::ArrayRef(iterators).take_front(loop), [](mlir::utils::IteratorType type) {
+    return type == mlir::utils::IteratorType::reduction;
+  });
+  switch (position < kinds.size() ? kinds[position] : mlir::shard::ReductionKind::Sum) {
+  case mlir::shard::ReductionKind::Sum:
+    return ReduceKind::Sum;
+  case mlir::shard::ReductionKind::Max:
+    return ReduceKind::Max;
+  case mlir::shard::ReductionKind::Min:
+    return ReduceKind::Min;
+  default:
+    return std::nullopt;
+  }
+}
+
+bool LoopFacts::isLinear() const {
+  if (!linear)
+    linear = movesElements() || cleave::isLinear(op);
+  return *linear;
+}
+
+bool LoopFacts::movesElements() const {
+  auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
+  return compute && compute.getComputeKind() == ComputeKind::View;
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+bool LoopRule::refuse(Refusal &refusal, unsigned operand, const llvm::Twine &reason,
+                      std::optional<Distribution> wanted) const {
+  if (!refusal)
+    refusal = {operand, reason.str(), std::move(wanted)};
+  return false;
+}
+
+bool LoopRule::fix(int64_t loop, const DimSplit &split) {
+  if (isFixed[loop])
+    return loops[loop] == split;
+  for (unsigned axis : split.axes)
+    if (loopOf(axis) >= 0)
+      return false; // one axis cannot split two loops
+  isFixed[loop] = true;
+  loops[loop] = split;
+  return true;
+}
+
+// The loop that a cut of a dimension cuts, or -1; blocks outside of that loop are its outer loops. The innermost may be
+// cut in as many blocks as a rank has elements of it.
+static int64_t enter(llvm::ArrayRef<LoopFacts::Factor> factors, DimSplit &split) {
+  for (auto [size, loop] : factors.drop_back(factors.empty() ? 0 : 1)) {
+    if (split.blocks == 1 || size == 0 || split.blocks % size != 0)
+      return loop;
+    split.blocks /= size;
+  }
+  return factors.empty() || factors.back().size % split.blocks != 0 ? -1 : factors.back().loop;
+}
+
+// The operand as the loops that are known need it; whole along all others.
+Distribution LoopRule::wantedOf(unsigned operand) const {
+  Distribution wanted = Distribution::whole(mesh, facts->factors[operand].size());
+  for (auto [dim, factors] : llvm::enumerate(facts->factors[operand])) {
+    int64_t blocks = 1;
+    for (auto [size, loop] : factors) {
+      if (loops[loop].isCut()) {
+        wanted.cut(dim, {blocks * loops[loop].blocks, loops[loop].axes, false});
+        break;
+      }
+      blocks *= size;
+    }
+  }
+  return wanted;
+}
+
+bool LoopRule::add(const Distribution &operand, Refusal &refusal) {
+  unsigned index = operands.size();
+  operands.push_back(operand);
+  for (auto [dim, is] : llvm::enumerate(operand.dims)) {
+    if (is.isFree)
+      continue;
+    DimSplit split = is;
+    const auto &factors = facts->factors[index][dim];
+    int64_t cut = is.isCut() ? enter(factors, split) : -1;
+    if (is.isCut() && cut < 0)
+      return refuse(refusal, index, "needs all of dimension " + llvm::Twine(dim), wantedOf(index));
+    AffineExpr expr = facts->maps[index].getResult(dim);
+    for (int64_t loop = 0, count = loops.size(); loop < count; ++loop)
+      if (expr.isFunctionOfDim(loop) && !fix(loop, loop == cut ? split : DimSplit()))
+        return refuse(refusal, index, "takes its operands in parts that belong together", wantedOf(index));
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+int64_t LoopRule::loopOf(unsigned axis) const {
+  for (int64_t loop = 0, count = loops.size(); loop < count; ++loop)
+    if (llvm::is_contained(loops[loop].axes, axis))
+      return loop;
+  return -1;
+}
+
+static bool isFloat(mlir::Value value) {
+  return llvm::isa<mlir::FloatType>(llvm::cast<mlir::RankedTensorType>(value.getType()).getElementType());
+}
+
+bool LoopRule::isTerm(unsigned operand, unsigned axis) const {
+  const Distribution &is = operands[operand];
+  bool isSummed = is.along[axis] == Along::Partial && is.kind == ReduceKind::Sum;
+  return isSummed || (is.isZero && is.along[axis] == Along::Whole);
+}
+
+std::optional<Along> LoopRule::splitAlong(unsigned axis, int64_t loop, Refusal &refusal) const {
+  bool isReduction = facts->isReduction(loop);
+  bool addsUp = isReduction && facts->reductionOf(loop) == ReduceKind::Sum;
+  unsigned numOperands = operands.size();
+  for (unsigned i = 0; i < numOperands; ++i) {
+    Along is = operands[i].along[axis];
+    bool walks = facts->walks(i, loop);
+    // Every rank would add what the loop does not walk.
+    bool passes = walks ? is == Along::Split || is == Along::Whole
+                        : (isReduction ? addsUp && isTerm(i, axis) : is == Along::Whole);
+    if (is == Along::Partial && passes)
+      passes = facts->isLinear();
+    if (!passes) {
+      refuse(refusal, i,
+             walks || !isReduction ? "has a loop that is split over " + axesText(axis, mesh)
+                                   : "adds it on every rank of " + axesText(axis, mesh),
+             wantedOf(i));
+      return std::nullopt;
+    }
+  }
+  bool isCombined = isReduction && facts->reductionOf(loop);
+  for (unsigned i = numOperands; i < facts->maps.size(); ++i)
+    if (facts->walks(i, loop) ? isReduction : !isCombined) {
+      unsigned who = 0;
+      while (who + 1 < numOperands && operands[who].along[axis] != Along::Split)
+        ++who;
+      Distribution wanted = operands[who];
+      if (int64_t dim = wanted.dimOf(axis); dim >= 0) {
+        wanted.along[axis] = Along::Whole;
+        llvm::erase(wanted.dims[dim].axes, axis);
+      }
+      refuse(refusal, who, "needs all of the dimension that is split over " + axesText(axis, mesh), wanted);
+      return std::nullopt;
+    }
+  return isReduction ? Along::Partial : Along::Split;
+}
+
+// A linear op of terms, or one that moves elements: the greatest of what is moved is what the greatest is moved to.
+std::optional<Along> LoopRule::partialAlong(unsigned axis, Refusal &refusal) const {
+  auto isPartial = [&](const Distribution &is) { return is.along[axis] == Along::Partial; };
+  unsigned term = llvm::find_if(operands, isPartial) - operands.begin();
+  bool isSum = operands[term].kind == ReduceKind::Sum;
+  Distribution whole = operands[term];
+  whole.along[axis] = Along::Whole;
+  if (isSum ? !facts->isLinear() : !facts->movesElements()) {
+    refuse(refusal, term, isSum ? "is not linear" : "does more than move elements", whole);
+    return std::nullopt;
+  }
+  for (unsigned i = 0; i < operands.size(); ++i) {
+    const Distribution &is = operands[i];
+    bool isEverywhere = is.along[axis] == Along::Whole && (!isSum || !isFloat(facts->op->getOperand(i)));
+    if (isEverywhere || isTerm(i, axis) || (isPartial(is) && is.kind == operands[term].kind))
+      continue;
+    refuse(refusal, term, "takes it together with what is no term of a sum", whole);
+    return std::nullopt;
+  }
+  return Along::Partial;
+}
+
+std::optional<Along> LoopRule::resultAlong(unsigned axis, Refusal &refusal) const {
+  if (int64_t loop = loopOf(axis); loop >= 0)
+    return splitAlong(axis, loop, refusal);
+  auto isAny = [&](Along what) {
+    return llvm::any_of(operands, [&](const Distribution &is) { return is.along[axis] == what; });
+  };
+  if (isAny(Along::Partial))
+    return partialAlong(axis, refusal);
+  if (isAny(Along::Varying))
+    return Along::Varying;
+  return isAny(Along::Owned) ? Along::Owned : Along::Whole;
+}
+
+std::optional<SmallVector<Distribution>> LoopRule::finish(Refusal &refusal) const {
+  unsigned numOperands = operands.size();
+  auto axes = mesh.getNames().size();
+  SmallVector<Along, 4> along(axes);
+  std::optional<ReduceKind> kind;
+  for (unsigned axis = 0; axis < axes; ++axis) {
+    auto made = resultAlong(axis, refusal);
+    if (!made)
+      return std::nullopt;
+    along[axis] = *made;
+    if (*made != Along::Partial)
+      continue;
+    int64_t loop = loopOf(axis);
+    ReduceKind here = loop >= 0 ? *facts->reductionOf(loop) : ReduceKind::Sum;
+    for (const Distribution &is : operands)
+      if (is.along[axis] == Along::Partial)
+        here = is.kind;
+    if (kind && *kind != here) {
+      refuse(refusal, 0, "would be partial in two ways", std::nullopt);
+      return std::nullopt;
+    }
+    kind = here;
+  }
+  auto isZero = [](const Distribution &is) { return is.isZero; };
+  bool makesZero = !operands.empty() && llvm::any_of(operands, isZero) && facts->isLinear();
+  for (unsigned i = 0; makesZero && i < numOperands; ++i)
+    makesZero = operands[i].isZero || !isFloat(facts->op->getOperand(i));
+  SmallVector<Distribution> results;
+  for (unsigned i = numOperands; i < facts->maps.size(); ++i) {
+    Distribution made = Distribution::whole(mesh, facts->factors[i].size());
+    made.along = along;
+    made.kind = kind.value_or(ReduceKind::Sum);
+    made.isZero = makesZero;
+    for (auto [dim, factors] : llvm::enumerate(facts->factors[i])) {
+      int64_t blocks = 1;
+      bool isFree = !factors.empty();
+      for (auto [size, loop] : factors) {
+        isFree &= !isFixed[loop];
+        if (loops[loop].isCut())
+          made.dims[dim] = {blocks * loops[loop].blocks, loops[loop].axes, false};
+        blocks *= size;
+      }
+      made.dims[dim].isFree = isFree;
+    }
+    results.push_back(std::move(made));
+  }
+  return results;
+}

@@ -1,0 +1,160 @@
+#include "compiler/Sharding/RankOrigins.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace cleave;
+using llvm::SmallVector;
+using mlir::DenseElementsAttr;
+using mlir::Value;
+
+// Of more elements no origin is made, and of longer chains.
+static constexpr int64_t kMaxElements = 64;
+static constexpr unsigned kMaxDepth = 200;
+// Of what all ranks have alike.
+static constexpr int64_t kAnyNumber = 3;
+
+RankOrigins::RankOrigins(mlir::ModuleOp module, MeshAttr mesh) : module(module), mesh(mesh) {
+  size_t axes = mesh.getSizes().size();
+  Coordinates first(axes, 0), last;
+  points.push_back(first);
+  for (size_t axis = 0; axis < axes; ++axis) {
+    for (int64_t at = 1; at < mesh.getSizes()[axis]; ++at) {
+      points.push_back(first);
+      points.back()[axis] = at;
+    }
+    last.push_back(mesh.getSizes()[axis] - 1);
+  }
+  points.push_back(last);
+}
+
+DenseElementsAttr RankOrigins::evaluateRead(ReadOp read, const Coordinates &at) {
+  auto state = module.lookupSymbol<StateOp>(read.getState());
+  auto type = llvm::cast<mlir::RankedTensorType>(read.getResult().getType());
+  auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());
+  if (!state || !element || state.getSegments().empty())
+    return {};
+  InitAttr init = llvm::cast<SegmentAttr>(state.getSegments()[0]).getInit();
+  int64_t number = kAnyNumber;
+  if (init.getKind() == InitKind::Coordinate) {
+    int64_t axis = init.getSource() ? mesh.getIndex(init.getSource().getValue()) : -1;
+    if (axis < 0)
+      return {};
+    number = at[axis];
+  }
+  return DenseElementsAttr::get(type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, number)));
+}
+
+// A residual or an input that is whole; of a kernel's argument, what goes into the kernel.
+DenseElementsAttr RankOrigins::evaluateArgument(mlir::BlockArgument argument, const Coordinates &at, Known &known,
+                                                unsigned depth) {
+  mlir::Operation *parent = argument.getOwner()->getParentOp();
+  if (auto kernel = llvm::dyn_cast<KernelOp>(parent))
+    return evaluate(kernel.getInputs()[argument.getArgNumber()], at, known, depth);
+  auto function = llvm::dyn_cast<mlir::func::FuncOp>(parent);
+  auto sharding = function ? function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), "cleave.sharding") : nullptr;
+  auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
+  auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());
+  if (!element || !sharding || !sharding.isReplicated())
+    return {};
+  return DenseElementsAttr::get(type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, kAnyNumber)));
+}
+
+DenseElementsAttr RankOrigins::evaluateOp(mlir::OpResult result, const Coordinates &at, Known &known, unsigned depth) {
+  mlir::Operation *op = result.getOwner();
+  if (auto read = llvm::dyn_cast<ReadOp>(op))
+    return evaluateRead(read, at);
+  if (auto kernel = llvm::dyn_cast<KernelOp>(op))
+    return evaluate(kernel.getBody().front().getTerminator()->getOperand(result.getResultNumber()), at, known, depth);
+  if (!mlir::isMemoryEffectFree(op) || op->getNumRegions() > 0 ||
+      llvm::isa<mlir::shard::ShardDialect>(op->getDialect()))
+    return {};
+  SmallVector<mlir::Attribute> operands;
+  for (Value operand : op->getOperands()) {
+    auto number = evaluate(operand, at, known, depth);
+    if (!number)
+      return {};
+    operands.push_back(number);
+  }
+  mlir::Operation *copy = op->clone(); // a folder may change its op
+  SmallVector<mlir::OpFoldResult> folded;
+  DenseElementsAttr made;
+  if (mlir::succeeded(copy->fold(operands, folded)) && result.getResultNumber() < folded.size()) {
+    mlir::OpFoldResult here = folded[result.getResultNumber()];
+    if (auto attribute = llvm::dyn_cast_if_present<mlir::Attribute>(here))
+      made = llvm::dyn_cast<DenseElementsAttr>(attribute);
+    else if (auto value = llvm::dyn_cast_if_present<Value>(here))
+      for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+        if (operand == value)
+          made = llvm::cast<DenseElementsAttr>(operands[index]);
+  }
+  copy->erase();
+  return made;
+}
+
+DenseElementsAttr RankOrigins::evaluate(Value value, const Coordinates &at, Known &known, unsigned depth) {
+  auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
+  if (!type || type.getNumElements() > kMaxElements || depth > kMaxDepth)
+    return {};
+  DenseElementsAttr made;
+  if (mlir::matchPattern(value, mlir::m_Constant(&made)))
+    return made;
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  if (auto result = llvm::dyn_cast<mlir::OpResult>(value))
+    made = evaluateOp(result, at, known, depth + 1);
+  else
+    made = evaluateArgument(llvm::cast<mlir::BlockArgument>(value), at, known, depth + 1);
+  return known[value] = made;
+}
+
+std::optional<SmallVector<int64_t>> RankOrigins::numbersAt(Value origin, const Coordinates &at) {
+  Known known;
+  DenseElementsAttr made = evaluate(origin, at, known);
+  if (!made || !made.getElementType().isInteger(64))
+    return std::nullopt;
+  return llvm::to_vector(made.getValues<int64_t>());
+}
+
+std::optional<Distribution> RankOrigins::find(Value origin, mlir::RankedTensorType part) {
+  SmallVector<SmallVector<int64_t>> places; // at each point
+  for (const Coordinates &at : points) {
+    auto numbers = numbersAt(origin, at);
+    if (!numbers || static_cast<int64_t>(numbers->size()) != part.getRank())
+      return std::nullopt;
+    places.push_back(std::move(*numbers));
+  }
+  Distribution made = Distribution::whole(mesh, part.getRank());
+  for (int64_t dim = 0; dim < part.getRank(); ++dim) {
+    // Axes on which it depends; the fastest has the smallest step.
+    SmallVector<std::pair<int64_t, unsigned>> steps;
+    for (auto [at, place] : llvm::zip_equal(points, places))
+      for (unsigned axis = 0; axis < at.size(); ++axis)
+        if (at[axis] == 1 && llvm::count(at, 0) == static_cast<int64_t>(at.size()) - 1 && place[dim] != places[0][dim])
+          if (std::pair step(place[dim] - places[0][dim], axis); !llvm::is_contained(steps, step))
+            steps.push_back(step);
+    llvm::sort(steps, std::greater<>());
+    auto stepOf = [&](unsigned axis) {
+      auto found = llvm::find_if(steps, [&](auto step) { return step.second == axis; });
+      return found == steps.end() ? 0 : found->first;
+    };
+    for (auto [at, place] : llvm::zip_equal(points, places)) {
+      int64_t expected = places[0][dim];
+      for (unsigned axis = 0; axis < at.size(); ++axis)
+        expected += at[axis] * stepOf(axis);
+      if (place[dim] != expected)
+        return std::nullopt;
+    }
+    int64_t size = part.getDimSize(dim);
+    DimSplit split;
+    for (auto [step, axis] : llvm::reverse(steps)) {
+      if (step != size || made.along[axis] != Along::Whole)
+        return std::nullopt;
+      split.axes.insert(split.axes.begin(), axis);
+      size *= mesh.getSizes()[axis];
+    }
+    if (split.isCut())
+      made.cut(dim, split);
+  }
+  return made;
+}

@@ -1,0 +1,312 @@
+#include "test/compiler/Sharding/mutation/RankOracle.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace cleave::test {
+
+namespace {
+
+using Id = uint64_t;
+
+Id mix(Id a, Id b) {
+  a ^= b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2);
+  a ^= a >> 31;
+  return a * 0xff51afd7ed558ccdull;
+}
+
+Id hashOf(llvm::StringRef text) {
+  Id made = 0xcbf29ce484222325ull;
+  for (char c : text)
+    made = (made ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  return made;
+}
+
+template <typename T> Id hashOfPrinted(T thing) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  thing.print(stream);
+  return hashOf(text);
+}
+
+class Ranks {
+public:
+  explicit Ranks(ModuleOp module) : module(module), mesh(module->getAttrOfType<MeshAttr>("cleave.mesh")) {
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      std::vector<int64_t> at(mesh.getSizes().size());
+      int64_t rest = rank;
+      for (size_t axis = at.size(); axis-- > 0; rest /= mesh.getSizes()[axis])
+        at[axis] = rest % mesh.getSizes()[axis];
+      coordinates.push_back(at);
+    }
+  }
+
+  std::optional<Outcome> run(std::string *error) {
+    why = error;
+    for (auto state : module.getOps<StateOp>())
+      states[state.getSymName().str()] = begin("state " + state.getSymName().str(), *state.getStorage(), coordinateAxis(state));
+    for (bool hasInputs : {true, false}) // samples first, then the update
+      for (auto function : module.getOps<func::FuncOp>())
+        if (!function->hasAttr("cleave.backward_of") && (function.getNumArguments() > 0) == hasInputs &&
+            !runWithBackward(function))
+          return std::nullopt;
+    for (auto state : module.getOps<StateOp>())
+      note("state " + state.getSymName().str(), states[state.getSymName().str()], *state.getStorage());
+    return outcome;
+  }
+
+private:
+  using Values = std::vector<Id>; // of each rank
+
+  bool fail(Operation *op, llvm::StringRef reason) {
+    *why = (op->getName().getStringRef() + ": " + reason).str();
+    return false;
+  }
+
+  std::optional<unsigned> coordinateAxis(StateOp state) {
+    for (auto segment : state.getSegments().getAsRange<SegmentAttr>())
+      if (segment.getInit().getKind() == InitKind::Coordinate)
+        return mesh.getIndex(segment.getInit().getSource().getValue());
+    return std::nullopt;
+  }
+
+  // Another expression on ranks that differ in a coordinate over which it is split or partial.
+  Values begin(const std::string &name, ShardingAttr sharding, std::optional<unsigned> coordinate = std::nullopt) {
+    llvm::SmallVector<llvm::StringRef> axes = sharding.getPartialAxes();
+    for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim)
+      axes.append(sharding.getDimAxes(dim));
+    axes.append(sharding.getOwnerAxes());
+    Values made;
+    for (const auto &at : coordinates) {
+      Id id = hashOf(name);
+      for (llvm::StringRef axis : axes)
+        if (int64_t index = mesh.getIndex(axis); index >= 0)
+          id = mix(id, mix(hashOf(axis), at[index]));
+      if (coordinate)
+        id = mix(id, at[*coordinate]);
+      made.push_back(id);
+    }
+    return made;
+  }
+
+  // What is seen of a value: all ranks', of an owner's the owners'.
+  void note(const std::string &name, const Values &values, ShardingAttr sharding) {
+    auto owners = sharding.getOwnerAxes();
+    for (auto [rank, id] : llvm::enumerate(values)) {
+      auto isOwner = [&, at = coordinates[rank]](llvm::StringRef axis) { return at[mesh.getIndex(axis)] == 0; };
+      if (llvm::all_of(owners, isOwner))
+        outcome[name + " on rank " + std::to_string(rank)] = id;
+    }
+  }
+
+  bool runWithBackward(func::FuncOp forward) {
+    std::vector<Values> results;
+    if (!runFunction(forward, {}, results))
+      return false;
+    for (auto backward : module.getOps<func::FuncOp>())
+      if (auto of = backward->getAttrOfType<FlatSymbolRefAttr>("cleave.backward_of"); of && of.getValue() == forward.getName())
+        if (std::vector<Values> none; !runFunction(backward, results, none))
+          return false;
+    return true;
+  }
+
+  bool runFunction(func::FuncOp function, const std::vector<Values> &residuals, std::vector<Values> &results) {
+    llvm::DenseMap<Value, Values> values;
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      if (auto residual = function.getArgAttrOfType<IntegerAttr>(index, "cleave.residual")) {
+        if (static_cast<size_t>(residual.getInt()) >= residuals.size())
+          return fail(function, "no such residual");
+        values[argument] = residuals[residual.getInt()];
+        continue;
+      }
+      auto name = function.getArgAttrOfType<StringAttr>(index, "cleave.name");
+      values[argument] = begin("input " + (name ? name.getValue().str() : std::to_string(index)),
+                               function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding"));
+    }
+    if (!runBlock(function.getBody().front(), values))
+      return false;
+    for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
+      results.push_back(values.lookup(operand.get()));
+      if (auto name = function.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), "cleave.name"))
+        note("output " + name.getValue().str() + " of " + function.getName().str(), results.back(),
+             function.getResultAttrOfType<ShardingAttr>(operand.getOperandNumber(), "cleave.sharding"));
+    }
+    return true;
+  }
+
+  bool runBlock(Block &block, llvm::DenseMap<Value, Values> &values) {
+    for (Operation &op : block.without_terminator())
+      if (!runOp(&op, values))
+        return false;
+    return true;
+  }
+
+  bool runOp(Operation *op, llvm::DenseMap<Value, Values> &values) {
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      values[read.getResult()] = states[read.getState().str()];
+      return true;
+    }
+    if (auto write = dyn_cast<WriteOp>(op)) {
+      states[write.getState().str()] = values.lookup(write.getValue());
+      return true;
+    }
+    if (auto kernel = dyn_cast<KernelOp>(op)) {
+      Block &body = kernel.getBody().front();
+      for (auto [argument, input] : llvm::zip_equal(body.getArguments(), kernel.getInputs())) {
+        Values outer = values.lookup(input);
+        values[argument] = outer;
+      }
+      if (!runBlock(body, values))
+        return false;
+      for (auto [result, yielded] : llvm::zip_equal(kernel.getResults(), body.getTerminator()->getOperands())) {
+        Values inner = values.lookup(yielded);
+        values[result] = inner;
+      }
+      return true;
+    }
+    if (isa<shard::ShardDialect>(op->getDialect()))
+      return runCollective(op, values);
+    Id what = mix(hashOf(op->getName().getStringRef()), 0);
+    for (NamedAttribute attribute : op->getAttrDictionary())
+      if (attribute.getName() != "cleave.instance" && attribute.getName() != "cleave.reason")
+        what = mix(what, mix(hashOf(attribute.getName()), hashOfPrinted(attribute.getValue())));
+    for (OpResult result : op->getResults()) {
+      Values made;
+      for (size_t rank = 0; rank < coordinates.size(); ++rank) {
+        Id id = mix(mix(what, result.getResultNumber()), hashOfPrinted(result.getType()));
+        for (Value operand : op->getOperands())
+          id = mix(id, values.lookup(operand)[rank]);
+        made.push_back(id);
+      }
+      values[result] = made;
+    }
+    return true;
+  }
+
+  //===--- Collectives ----------------------------------------------------===//
+
+  struct Part {
+    Id whole;
+    int64_t dim, index, count;
+  };
+
+  // The ranks of one group, in the order of its axes, slowest first, and where `rank` is among them.
+  std::pair<std::vector<size_t>, size_t> groupOf(size_t rank, llvm::ArrayRef<shard::GridAxis> axes) const {
+    std::vector<std::pair<std::vector<int64_t>, size_t>> members;
+    for (size_t other = 0; other < coordinates.size(); ++other) {
+      auto rest = coordinates[other];
+      std::vector<int64_t> place;
+      for (shard::GridAxis axis : axes) {
+        place.push_back(rest[axis]);
+        rest[axis] = coordinates[rank][axis];
+      }
+      if (rest == coordinates[rank])
+        members.push_back({place, other});
+    }
+    std::sort(members.begin(), members.end());
+    std::vector<size_t> group;
+    size_t index = 0;
+    for (const auto &[place, other] : members) {
+      index = other == rank ? group.size() : index;
+      group.push_back(other);
+    }
+    return {group, index};
+  }
+
+  Id reduced(shard::ReductionKind kind, std::vector<Id> terms) {
+    std::sort(terms.begin(), terms.end());
+    bool isIdempotent = kind == shard::ReductionKind::Max || kind == shard::ReductionKind::Min;
+    if (isIdempotent && terms.front() == terms.back())
+      return terms.front();
+    Id made = mix(hashOf("reduce"), static_cast<Id>(kind));
+    for (Id term : terms)
+      made = mix(made, term);
+    return made;
+  }
+
+  Id partOf(Id whole, int64_t dim, int64_t index, int64_t count) {
+    if (count == 1)
+      return whole;
+    Id made = mix(mix(mix(mix(hashOf("part"), whole), dim), index), count);
+    parts[made] = {whole, dim, index, count};
+    return made;
+  }
+
+  Id gathered(const std::vector<Id> &pieces, int64_t dim) {
+    bool areParts = true;
+    for (size_t index = 0; index < pieces.size(); ++index) {
+      auto part = parts.find(pieces[index]), first = parts.find(pieces[0]);
+      areParts = areParts && part != parts.end() && part->second.whole == first->second.whole &&
+                 part->second.dim == dim && part->second.index == static_cast<int64_t>(index) &&
+                 part->second.count == static_cast<int64_t>(pieces.size());
+    }
+    if (areParts)
+      return parts.find(pieces[0])->second.whole;
+    Id made = mix(hashOf("gather"), dim);
+    for (Id piece : pieces)
+      made = mix(made, piece);
+    return made;
+  }
+
+  // Where a root's coordinates in the group lie.
+  static size_t rootIndex(llvm::ArrayRef<int64_t> root, llvm::ArrayRef<shard::GridAxis> axes, MeshAttr mesh) {
+    size_t index = 0;
+    for (auto [at, axis] : llvm::zip(root, axes))
+      index = index * mesh.getSizes()[axis] + at;
+    return index;
+  }
+
+  bool runCollective(Operation *op, llvm::DenseMap<Value, Values> &values) {
+    auto axes = op->getAttrOfType<DenseI16ArrayAttr>("grid_axes");
+    if (!axes || op->getNumOperands() != 1 || op->getNumResults() != 1)
+      return fail(op, "unknown to the oracle");
+    const Values input = values.lookup(op->getOperand(0));
+    Values made;
+    for (size_t rank = 0; rank < coordinates.size(); ++rank) {
+      auto [group, index] = groupOf(rank, axes.asArrayRef());
+      std::vector<Id> ids;
+      for (size_t member : group)
+        ids.push_back(input[member]);
+      int64_t count = group.size();
+      if (auto reduce = dyn_cast<shard::AllReduceOp>(op))
+        made.push_back(reduced(reduce.getReduction(), ids));
+      else if (auto scatter = dyn_cast<shard::ReduceScatterOp>(op))
+        made.push_back(
+            partOf(reduced(scatter.getReduction(), ids), scatter.getScatterAxis().getSExtValue(), index, count));
+      else if (auto gather = dyn_cast<shard::AllGatherOp>(op))
+        made.push_back(gathered(ids, gather.getGatherAxis().getSExtValue()));
+      else if (auto slice = dyn_cast<shard::AllSliceOp>(op))
+        made.push_back(partOf(input[rank], slice.getSliceAxis().getSExtValue(), index, count));
+      else if (auto broadcast = dyn_cast<shard::BroadcastOp>(op))
+        made.push_back(ids[rootIndex(broadcast.getRoot(), axes.asArrayRef(), mesh)]);
+      else if (auto toOne = dyn_cast<shard::ReduceOp>(op))
+        made.push_back(index == rootIndex(toOne.getRoot(), axes.asArrayRef(), mesh)
+                           ? reduced(toOne.getReduction(), ids)
+                           : mix(hashOf("nothing"), rank));
+      else
+        return fail(op, "unknown to the oracle");
+    }
+    values[op->getResult(0)] = made;
+    return true;
+  }
+
+  ModuleOp module;
+  MeshAttr mesh;
+  std::vector<std::vector<int64_t>> coordinates; // of each rank
+  std::map<std::string, Values, std::less<>> states;
+  std::map<Id, Part> parts;
+  Outcome outcome;
+  std::string *why = nullptr;
+};
+
+} // namespace
+
+std::optional<Outcome> execute(ModuleOp module, std::string *why) { return Ranks(module).run(why); }
+
+} // namespace cleave::test

@@ -1,0 +1,31 @@
+// An independent judge of sharded programs: executes a module on all ranks of its mesh, with symbols for numbers.
+//
+// Each tensor that a rank has is an expression: an input, a state as it began, an op on what the rank has, a collective
+// on what ranks of a group have. Two programs are equal where all states and outputs end as equal expressions on every
+// rank. The oracle knows of collectives what they do to data, and of all other ops nothing but that they are functions.
+// It shares no code with verify-sharded, which knows no ranks and no expressions.
+//
+// Simplifications, each a reason why a changed program does no harm:
+//   the maximum of equal expressions is that expression
+//   parts of one expression, gathered in order along their dimension, are that expression
+#ifndef CLEAVE_TEST_COMPILER_SHARDING_MUTATION_RANKORACLE_H
+#define CLEAVE_TEST_COMPILER_SHARDING_MUTATION_RANKORACLE_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cleave::test {
+
+// "state NAME on rank 1" or "output NAME on rank 0" -> expression.
+using Outcome = std::map<std::string, uint64_t>;
+// Nothing where a program cannot be executed, with the reason.
+std::optional<Outcome> execute(mlir::ModuleOp module, std::string *why);
+
+} // namespace cleave::test
+
+#endif

@@ -1,0 +1,145 @@
+// ShardedMutants [--mutants N] FILE...: changes sharded programs (ShardedMutations.h), and asks verify-sharded and an
+// independent oracle (RankOracle.h) of each mutant. Fails where a program is refused as it is, and where a mutant that
+// changes a state or an output on some rank is accepted.
+//
+// FILEs are modules at the sharded level, or in kernels form. Without --mutants each mutation of each file is tried; with
+// it every k-th, so that about N of all are.
+#include "compiler/Sharding/Passes.h"
+#include "dialects/Cleave/IR/Cleave.h"
+#include "test/compiler/Sharding/mutation/RankOracle.h"
+#include "test/compiler/Sharding/mutation/ShardedMutations.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace cleave;
+using namespace cleave::test;
+
+namespace {
+
+struct Counts {
+  size_t mutants = 0, refused = 0, equal = 0, illFormed = 0, cautious = 0;
+};
+
+class Trial {
+public:
+  Trial() : context(mlir::MLIRContext::Threading::DISABLED) {
+    context.loadDialect<CleaveDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect>();
+  }
+
+  bool load(const std::string &path) {
+    auto module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
+    std::string why;
+    if (!module || !accepts(*module, &why)) {
+      llvm::errs() << path << ": refused as it is: " << why << "\n";
+      return false;
+    }
+    auto outcome = execute(*module, &why);
+    if (!outcome) {
+      llvm::errs() << path << ": the oracle cannot execute it: " << why << "\n";
+      return false;
+    }
+    for (ShardedMutation &mutation : listMutations(*module))
+      all.push_back({originals.size(), std::move(mutation)});
+    originals.push_back({path, std::move(module), std::move(*outcome)});
+    return true;
+  }
+
+  bool run(size_t wanted) {
+    size_t step = wanted == 0 ? 1 : std::max<size_t>(1, all.size() / wanted);
+    bool isRight = true;
+    for (size_t i = 0; i < all.size(); i += step)
+      isRight &= judge(originals[all[i].first], all[i].second);
+    return isRight;
+  }
+
+  void print() const {
+    for (const auto &[kind, count] : counts)
+      llvm::outs() << kind << ": " << count.mutants << " mutants, " << count.refused << " refused (of these "
+                   << count.cautious << " do no harm), " << count.equal << " accepted and equal on all ranks, "
+                   << count.illFormed << " no programs\n";
+  }
+
+private:
+  struct Original {
+    std::string path;
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    Outcome outcome;
+  };
+
+  // Asks verify-sharded, quietly.
+  bool accepts(mlir::ModuleOp module, std::string *why) {
+    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+      if (why->empty())
+        *why = diagnostic.str();
+      return mlir::success();
+    });
+    mlir::PassManager manager(&context);
+    manager.enableVerifier(false);
+    manager.addPass(createVerifySharded());
+    return mlir::succeeded(manager.run(module));
+  }
+
+  bool isWellFormed(mlir::ModuleOp module) {
+    mlir::ScopedDiagnosticHandler handler(&context, [](mlir::Diagnostic &) { return mlir::success(); });
+    return mlir::succeeded(mlir::verify(module));
+  }
+
+  bool judge(Original &original, const ShardedMutation &mutation) {
+    mlir::OwningOpRef<mlir::ModuleOp> mutant(mlir::cast<mlir::ModuleOp>(original.module->clone()));
+    if (!mutation.apply(*mutant))
+      return true; // a shape that the mutation does not fit
+    Counts &count = counts[mutation.kind];
+    if (!isWellFormed(*mutant)) {
+      ++count.illFormed;
+      return true;
+    }
+    ++count.mutants;
+    std::string why, unknown;
+    auto outcome = execute(*mutant, &unknown);
+    bool isEqual = outcome && *outcome == original.outcome;
+    if (!accepts(*mutant, &why)) {
+      ++count.refused;
+      count.cautious += isEqual;
+      return true;
+    }
+    if (isEqual) {
+      ++count.equal;
+      return true;
+    }
+    llvm::errs() << original.path << ": accepted, but does harm: " << mutation.kind << ", " << mutation.what << "\n";
+    return false;
+  }
+
+  mlir::MLIRContext context;
+  std::vector<Original> originals;
+  std::vector<std::pair<size_t, ShardedMutation>> all;
+  std::map<std::string, Counts> counts;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  size_t wanted = 0;
+  std::vector<std::string> paths;
+  for (int i = 1; i < argc; ++i)
+    if (llvm::StringRef(argv[i]) == "--mutants" && i + 1 < argc)
+      wanted = std::strtoull(argv[++i], nullptr, 10);
+    else
+      paths.push_back(argv[i]);
+  if (paths.empty()) {
+    llvm::errs() << "usage: ShardedMutants [--mutants N] FILE...\n";
+    return 2;
+  }
+  Trial trial;
+  bool isRight = true;
+  for (const std::string &path : paths)
+    isRight &= trial.load(path);
+  isRight &= trial.run(wanted);
+  trial.print();
+  return isRight ? 0 : 1;
+}

@@ -1,0 +1,23 @@
+// Small wrongs of a sharded program: what a pass does that forgets, doubles or mistakes a collective.
+#ifndef CLEAVE_TEST_COMPILER_SHARDING_MUTATION_SHARDEDMUTATIONS_H
+#define CLEAVE_TEST_COMPILER_SHARDING_MUTATION_SHARDEDMUTATIONS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cleave::test {
+
+struct ShardedMutation {
+  std::string kind, what;                     // "axes", "shard.all_reduce 3: over [1]"
+  std::function<bool(mlir::ModuleOp)> apply;  // to a clone of the module it was listed for; false: it changes nothing
+};
+
+// All mutations of all collectives, slices, origins of parts and declarations of the module.
+std::vector<ShardedMutation> listMutations(mlir::ModuleOp module);
+
+} // namespace cleave::test
+
+#endif

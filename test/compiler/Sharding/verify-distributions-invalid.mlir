@@ -1,0 +1,136 @@
+// RUN: cleave-opt %s --verify-sharded --split-input-file --verify-diagnostics
+
+// What verify-sharded finds from the ops themselves: values that are something else than their uses expect.
+
+// The update takes a gradient that nobody has reduced: once linearly, once not.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>, storage = #cleave.sharding<[[]]>,
+    segments = [#cleave.segment<"fc.weight", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @w.grad : tensor<4xf32> {role = #cleave.role<gradient>, storage = #cleave.sharding<[[]], partial = ["dp"]>,
+    segments = [#cleave.segment<"fc.weight", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  func.func @update() {
+    %g = cleave.read @w.grad : tensor<4xf32>
+    %w = cleave.read @w : tensor<4xf32>
+    // expected-error @+1 {{the gradient of 'fc.weight' (@w.grad) is partial over dp (sum); cleave.sub in @update takes it together with what is no term of a sum, and expects it whole: an all_reduce, or a reduce_scatter where a part is enough, over dp is missing}}
+    %0 = cleave.sub %w, %g : tensor<4xf32>
+    cleave.write %0, @w : tensor<4xf32>
+    return
+  }
+  func.func @norm() -> (tensor<f32> {cleave.name = "norm", cleave.sharding = #cleave.sharding<[]>}) {
+    %g = cleave.read @w.grad : tensor<4xf32>
+    %n = cleave.neg %g : tensor<4xf32>
+    // expected-error @+1 {{the result of cleave.neg is partial over dp (sum), as is the gradient of 'fc.weight' (@w.grad); cleave.mul in @norm is not linear, and expects it whole}}
+    %0 = cleave.mul %n, %n : tensor<4xf32>
+    %1 = cleave.reduce sum %0, [0] : tensor<4xf32> -> tensor<f32>
+    return %1 : tensor<f32>
+  }
+}
+
+// -----
+// The rank's own part of its own terms, where parts of the sum are stored.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["fsdp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @g : tensor<8xf32> {role = #cleave.role<gradient>, storage = #cleave.sharding<[["fsdp"]]>,
+    segments = [#cleave.segment<"w", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  func.func @bwd(%x: tensor<3x8xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["fsdp"], []]>}) {
+    %0 = cleave.reduce sum %x, [0] : tensor<3x8xf32> -> tensor<8xf32>
+    // expected-error @+1 {{the result of cleave.reduce is partial over fsdp (sum); shard.all_slice in @bwd takes the rank's part of it over fsdp, and expects it whole}}
+    %1 = shard.all_slice %0 on @mesh grid_axes = [0] slice_axis = 0 {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<8xf32> -> tensor<4xf32>
+    cleave.write %1, @g : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+// Reduced twice; reduced of parts; terms of a maximum added up; what is stored as terms is reduced already.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @sum : tensor<f32> {role = #cleave.role<scalar>, storage = #cleave.sharding<[], partial = ["dp"]>,
+    segments = [#cleave.segment<"loss_sum", tensor<f32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  func.func @fwd(%x: tensor<3x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>}) {
+    %0 = cleave.reduce sum %x, [0, 1] : tensor<3x4xf32> -> tensor<f32>
+    %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<f32> -> tensor<f32>
+    // expected-error @+1 {{the result of shard.all_reduce is whole; shard.all_reduce in @fwd combines terms over dp, and expects it partial over dp (sum): it was reduced already, or it is no term of a sum: a collective too many}}
+    %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<f32> -> tensor<f32>
+    // expected-error @+1 {{input 'x' is split over dp along dimension 0; shard.all_reduce in @fwd combines terms over dp}}
+    %3 = shard.all_reduce %x on @mesh grid_axes = [0] {cleave.instance = 2 : i64, cleave.reason = "r"} : tensor<3x4xf32> -> tensor<3x4xf32>
+    %4 = cleave.reduce max %x, [0] : tensor<3x4xf32> -> tensor<4xf32>
+    // expected-error @+1 {{is partial over dp (max); shard.all_reduce in @fwd combines it in another way}}
+    %5 = shard.all_reduce %4 on @mesh grid_axes = [0] {cleave.instance = 3 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
+    // expected-error @+1 {{the result of shard.all_reduce is whole; state 'loss_sum' (@sum) is stored partial over dp (sum): it was reduced already}}
+    cleave.write %1, @sum : tensor<f32>
+    return
+  }
+  func.func @update() {
+    %0 = cleave.read @sum : tensor<f32>
+    return
+  }
+}
+
+// -----
+// Gathered along another dimension; a part where all is needed; operands that do not belong together.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  func.func @infer(%x: tensor<4x8xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>},
+                   %w: tensor<4x8xf32> {cleave.name = "w", cleave.sharding = #cleave.sharding<[[], []]>})
+      -> (tensor<4x8xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[[], []]>}) {
+    // expected-error @+1 {{input 'x' is split over dp along dimension 0; shard.all_gather in @infer puts parts over dp together along dimension 1}}
+    %0 = shard.all_gather %x on @mesh grid_axes = [0] gather_axis = 1 {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<4x8xf32> -> tensor<4x16xf32>
+    // expected-error @+1 {{cleave.add in @infer takes its operands in parts that belong together, and expects it split over dp along dimension 0: an all_slice over dp is missing}}
+    %1 = cleave.add %x, %w : tensor<4x8xf32>
+    // expected-error @+1 {{input 'x' is split over dp along dimension 0; cleave.softmax in @infer needs all of the dimension that is split over dp, and expects it whole: an all_gather over dp is missing}}
+    %2 = cleave.softmax %x, dim = 0 : tensor<4x8xf32>
+    // expected-error @+1 {{input 'x' is split over dp along dimension 0; result 0 of @infer is declared whole: an all_gather over dp is missing}}
+    return %x : tensor<4x8xf32>
+  }
+}
+
+// -----
+// Only the owner has it; and another rank is asked for it.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>, storage = #cleave.sharding<[[]]>,
+    segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @m : tensor<4xf32> {role = #cleave.role<optimizer>, storage = #cleave.sharding<[[]], owner = ["dp"]>, slot = "momentum_buffer",
+    segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  func.func @update() {
+    %w = cleave.read @w : tensor<4xf32>
+    %m = cleave.read @m : tensor<4xf32>
+    %0 = cleave.sub %w, %m : tensor<4xf32>
+    // expected-error @+1 {{has another root than the owner}}
+    %1 = shard.broadcast %0 on @mesh grid_axes = [0] root = [1] {cleave.instance = 0 : i64, cleave.reason = "r"} : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error @+1 {{the result of cleave.sub is only on its owner over dp, as is optimizer state 'momentum_buffer' of 'w' (@m); parameter 'w' (@w) is stored whole: a broadcast from the owner over dp is missing}}
+    cleave.write %0, @w : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+// Random numbers of the wrong part; a coordinate in a state; a state of terms that nobody reduces; an output in parts.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @coordinate.dp : tensor<i64> {role = #cleave.role<coordinate>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"coordinate.dp", tensor<i64>, offset = 0, group = 0, init = #cleave.init<coordinate, source = "dp">>]}
+  cleave.state @n : tensor<i64> {role = #cleave.role<scalar>, storage = #cleave.sharding<[]>,
+    segments = [#cleave.segment<"n", tensor<i64>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  // expected-error @+1 {{state 'eval' (@eval) is stored partial over dp (sum), and no program reduces it}}
+  cleave.state @eval : tensor<f32> {role = #cleave.role<scalar>, storage = #cleave.sharding<[], partial = ["dp"]>,
+    segments = [#cleave.segment<"eval", tensor<f32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  // expected-error @+1 {{result 0 of @infer is declared split over dp along dimension 0; expected it whole}}
+  func.func @infer(%x: tensor<4x8xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>},
+                   %s: tensor<i64> {cleave.name = "s", cleave.sharding = #cleave.sharding<[]>})
+      -> (tensor<4x8xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[["dp"], []]>}) {
+    %c = cleave.read @coordinate.dp : tensor<i64>
+    %three = cleave.constant dense<3> : tensor<i64>
+    %zero = cleave.constant dense<0> : tensor<1xi64>
+    %0 = cleave.mul %c, %three : tensor<i64>
+    %1 = cleave.reshape %0 : tensor<i64> -> tensor<1xi64>
+    %2 = cleave.concat %1, %zero dim = 0 : tensor<1xi64>, tensor<1xi64> -> tensor<2xi64>
+    // expected-error @+1 {{takes it for the place of the rank's part, and it is not}}
+    %3 = cleave.random_uniform %s, %s origin %2 : tensor<2xi64> {global_shape = array<i64: 8, 8>, site = 0 : i64} : tensor<i64>, tensor<i64> -> tensor<4x8xf32>
+    // expected-error @+1 {{another value on each rank of dp; state 'n' (@n) is stored whole: it depends on the rank's coordinate}}
+    cleave.write %c, @n : tensor<i64>
+    return %x : tensor<4x8xf32>
+  }
+}

@@ -1,0 +1,57 @@
+// RUN: cleave-opt %s --verify-sharded --split-input-file | FileCheck %s
+
+// What verify-sharded accepts, beyond what `partition` makes: each value is what its uses expect.
+
+// Ranks have one row each. The reshape's note tells that the rows are split, and not the first dimension, which is 1 of 1. What
+// repeats itself (a broadcast, a splat, a table of 1 x 3) goes with any split; terms pass linear ops, zeros among them.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "fsdp"], [2, 2]>} {
+  shard.grid @mesh(shape = 2x2)
+  cleave.state @g : tensor<6xf32> {role = #cleave.role<gradient>, storage = #cleave.sharding<[[]], partial = ["dp", "fsdp"]>,
+    segments = [#cleave.segment<"w", tensor<6xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  // CHECK-LABEL: func @fwd
+  func.func @fwd(%x: tensor<1x3xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp", "fsdp"], []]>}) {
+    %0 = cleave.reshape %x {cleave.whole = tensor<1x4x3xf32>} : tensor<1x3xf32> -> tensor<1x1x3xf32>
+    %table = cleave.constant dense<[[[1.0, 2.0, 3.0]]]> : tensor<1x1x3xf32>
+    %one = cleave.constant dense<1.0> : tensor<1x1x3xf32>
+    %1 = cleave.mul %0, %table : tensor<1x1x3xf32>
+    %2 = cleave.add %1, %one : tensor<1x1x3xf32>
+    %3 = cleave.kernel ins(%2 : tensor<1x1x3xf32>) -> tensor<1x3xf32> {
+    ^bb0(%a: tensor<1x1x3xf32>):
+      %k = cleave.reduce sum %a, [1] : tensor<1x1x3xf32> -> tensor<1x3xf32>
+      cleave.yield %k : tensor<1x3xf32>
+    }
+    %4 = cleave.reshape %3 : tensor<1x3xf32> -> tensor<3xf32>
+    %zero = cleave.constant dense<0.0> : tensor<3xf32>
+    %5 = cleave.concat %4, %zero dim = 0 : tensor<3xf32>, tensor<3xf32> -> tensor<6xf32>
+    cleave.write %5, @g : tensor<6xf32>
+    return
+  }
+  func.func @update() -> (tensor<6xf32> {cleave.name = "g", cleave.sharding = #cleave.sharding<[[]]>}) {
+    %0 = cleave.read @g : tensor<6xf32>
+    %1 = shard.all_reduce %0 on @mesh grid_axes = [1, 0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<6xf32> -> tensor<6xf32>
+    return %1 : tensor<6xf32>
+  }
+}
+
+// -----
+// Scattered over one axis, then summed over the other; gathered again. The greatest of terms of a maximum, moved about. A maximum of
+// what all have, and a broadcast of it, change nothing.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "fsdp"], [2, 2]>} {
+  shard.grid @mesh(shape = 2x2)
+  // CHECK-LABEL: func @infer
+  func.func @infer(%x: tensor<3x8xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp", "fsdp"], []]>})
+      -> (tensor<8xf32> {cleave.name = "sum", cleave.sharding = #cleave.sharding<[[]]>},
+          tensor<2x4xf32> {cleave.name = "max", cleave.sharding = #cleave.sharding<[[], []]>}) {
+    %0 = cleave.reduce sum %x, [0] : tensor<3x8xf32> -> tensor<8xf32>
+    %1 = shard.reduce_scatter %0 on @mesh grid_axes = [1] scatter_axis = 0 {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<8xf32> -> tensor<4xf32>
+    %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
+    %3 = cleave.exp %2 : tensor<4xf32>
+    %4 = shard.all_gather %3 on @mesh grid_axes = [1] gather_axis = 0 {cleave.instance = 2 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<8xf32>
+    %5 = cleave.reduce max %x, [0] : tensor<3x8xf32> -> tensor<8xf32>
+    %6 = cleave.reshape %5 : tensor<8xf32> -> tensor<2x4xf32>
+    %7 = shard.all_reduce %6 on @mesh grid_axes = [0, 1] reduction = max {cleave.instance = 3 : i64, cleave.reason = "r"} : tensor<2x4xf32> -> tensor<2x4xf32>
+    %8 = shard.all_reduce %7 on @mesh grid_axes = [0] reduction = max {cleave.instance = 4 : i64, cleave.reason = "r"} : tensor<2x4xf32> -> tensor<2x4xf32>
+    %9 = shard.broadcast %8 on @mesh grid_axes = [1] root = [0] {cleave.instance = 5 : i64, cleave.reason = "r"} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    return %4, %9 : tensor<8xf32>, tensor<2x4xf32>
+  }
+}
