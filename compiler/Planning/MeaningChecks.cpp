@@ -68,7 +68,8 @@ void KindCheck::checkPartReads(const PlanMeaning &run) {
   std::set<std::string> seen; // bodies run more than once
   for (const PlanMeaning::PartRead &read : run.getPartReads()) {
     std::string text = describe(plan_, read.ref) + " reads " + describeBytes(plan_, read.region, read.begin, read.end) +
-                       " as a whole, but each rank has written its own part of it alone; expected an all_gather before";
+                       " as a whole, but each rank has written its own part of it alone (over " + run.axesText(read.axes) +
+                       "); an all_gather over " + run.axesText(read.axes) + " is missing before";
     if (seen.insert(text).second)
       find("part", text);
   }
@@ -115,7 +116,8 @@ bool KindCheck::isReadFirst(const std::string &state) const {
 std::string KindCheck::cause(uint32_t program, const PlanMeaning &run) const {
   if (!plan_.programs()->Get(program)->expressions() || !run.getFirstOther())
     return "";
-  return "; the first to compute what the model does not is " + describe(plan_, *run.getFirstOther());
+  std::string why = run.getWhy().empty() ? "" : ": " + run.getWhy();
+  return "; the first to compute what the model does not is " + describe(plan_, *run.getFirstOther()) + why;
 }
 
 void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
@@ -139,8 +141,9 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
     if (isDead || expected == number)
       continue;
     std::optional<InstructionRef> writer = run.getLastWriter(state);
+    std::string why = where.empty() ? run.whyNot(state, expected) : "";
     find("meaning", "state " + quoted(state.name()) + ": " + nameOf(program) +
-                        " leaves something else in it than the model computes; " +
+                        " leaves something else in it than the model computes" + (why.empty() ? "" : ": " + why) + "; " +
                         (writer ? "the last to write it is " + describe(plan_, *writer) : "nothing writes it") + where);
   }
   for (const auto &[key, number] : found) {

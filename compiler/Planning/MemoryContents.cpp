@@ -108,6 +108,35 @@ Content MemoryContents::read(uint64_t begin, uint64_t end, bool *hasParts) const
   return met ? none : readWhole(begin, end);
 }
 
+AxisMask MemoryContents::partAxes(uint64_t begin, uint64_t end) const {
+  AxisMask axes = 0;
+  forEachMet(own_, nullptr, begin, end, [&](const Cut &cut, auto &&...) { axes |= cut.axes; });
+  return axes;
+}
+
+std::pair<std::vector<uint64_t>, std::vector<uint64_t>> MemoryContents::edgesAround(uint64_t begin, uint64_t end,
+                                                                                    size_t count) const {
+  std::pair<std::vector<uint64_t>, std::vector<uint64_t>> edges{{begin}, {end}};
+  auto cell = whole_.upper_bound(begin);
+  for (uint64_t reached = begin; cell != whole_.begin() && edges.first.size() < count;) {
+    --cell;
+    if (cell->second.end < reached)
+      break;
+    reached = cell->first;
+    if (reached < begin)
+      edges.first.push_back(reached);
+  }
+  uint64_t reached = end;
+  for (cell = whole_.lower_bound(begin); cell != whole_.end() && edges.second.size() < count; ++cell) {
+    if (cell->first > reached)
+      break;
+    if (cell->second.end > end)
+      edges.second.push_back(cell->second.end);
+    reached = std::max(reached, cell->second.end);
+  }
+  return edges;
+}
+
 Content MemoryContents::readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts) const {
   Content content;
   auto ofWhole = [&](uint64_t from, uint64_t to) {

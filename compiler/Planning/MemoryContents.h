@@ -38,6 +38,11 @@ public:
   Content read(uint64_t begin, uint64_t end, bool *hasParts) const;
   // Of the rank's own part; [begin, end) is the first rank's.
   Content readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts) const;
+  // Of ranges around [begin, end) that hold one value after the other, without a gap: where they begin, and where they
+  // end. The nearest `count` of each.
+  std::pair<std::vector<uint64_t>, std::vector<uint64_t>> edgesAround(uint64_t begin, uint64_t end, size_t count) const;
+  // The axes over which ranks have written parts of [begin, end) alone.
+  AxisMask partAxes(uint64_t begin, uint64_t end) const;
   void write(uint64_t begin, const Content &content);
   void writeShare(const Cut &cut, uint64_t begin, const Content &content);
   void forget(uint64_t begin, uint64_t end);

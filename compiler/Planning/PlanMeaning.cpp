@@ -147,7 +147,8 @@ Cut PlanMeaning::cutOf(unsigned group, uint64_t stride) const {
 
 void PlanMeaning::note(const Content &content, bool hasParts, const fb::Buffer &buffer, const Step &step) {
   if (hasParts)
-    partReads_.push_back({step.ref, buffer.region(), buffer.offset(), buffer.offset() + buffer.bytes()});
+    partReads_.push_back({step.ref, buffer.region(), buffer.offset(), buffer.offset() + buffer.bytes(),
+                          memory(buffer, step).partAxes(buffer.offset(), bufferEnd(plan_, buffer))});
   if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent)
     for (const Piece &piece : content.pieces())
       if (auto state = atStart_.find(piece.expression); state != atStart_.end())
@@ -193,14 +194,74 @@ void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const 
     writers_[{buffer.region(), buffer.offset()}] = step.ref;
 }
 
-// A value that an instruction makes.
-void PlanMeaning::leave(const Content &content, const Step &step) {
+bool PlanMeaning::isModels(uint64_t expression) const {
   const auto *expressions = plan_.programs()->Get(entry_)->expressions();
-  if (firstOther_ || content.bytes() == 0)
+  return expressions &&
+         std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression));
+}
+
+// A value that an instruction makes; what it reads is still there.
+void PlanMeaning::leave(const Content &content, const Step &step) {
+  if (firstOther_ || content.bytes() == 0 || isModels(content.pieces().front().expression))
     return;
-  auto low = static_cast<uint32_t>(content.pieces().front().expression);
-  if (!expressions || !std::binary_search(expressions->begin(), expressions->end(), low))
-    firstOther_ = step.ref;
+  firstOther_ = step.ref;
+  explain(step);
+}
+
+//===----------------------------------------------------------------------===//
+// What is wrong, for messages
+//===----------------------------------------------------------------------===//
+
+// Ranges around what is read of which the model has a collective that nobody ran.
+std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb::Buffer &buffer, const Step &step) {
+  constexpr size_t kMaxEdges = 24;
+  const MemoryContents &from = memory(buffer, step);
+  auto [begins, ends] = from.edgesAround(buffer.offset(), bufferEnd(plan_, buffer), kMaxEdges);
+  for (uint64_t begin : begins)
+    for (uint64_t end : ends) {
+      bool hasParts = false;
+      std::string text = diagnosis.missing(from.read(begin, end, &hasParts));
+      if (!text.empty())
+        return text + " of " + describeBytes(plan_, buffer.region(), begin, end) + " is missing before " +
+               describe(plan_, step.ref);
+    }
+  return "";
+}
+
+void PlanMeaning::explain(const Step &step) {
+  InstructionView view = viewOf(plan_, step.ref);
+  MeaningDiagnosis diagnosis(groups_, collectives_, [this](uint64_t expression) { return isModels(expression); });
+  if (isCollective(view.opcode()) && stop_.mine.data)
+    why_ = diagnosis.wrong(stop_.facts, *stop_.mine.data);
+  for (size_t i = 0; why_.empty() && i < view.bufferCount(); ++i)
+    if (reads(view.buffer(i).access()) && view.buffer(i).bytes() != 0)
+      if (std::string text = explainRead(diagnosis, view.buffer(i), step); !text.empty())
+        why_ = "of " + describeBytes(plan_, view.buffer(i).region(), view.buffer(i).offset(),
+                                     view.buffer(i).offset() + view.buffer(i).bytes()) +
+               ", which it reads: " + text;
+}
+
+std::string PlanMeaning::whyNot(const fb::State &state, uint64_t expected) {
+  uint64_t begin = state.offset(), end = begin + stateShardBytes(plan_, state);
+  MemoryContents &from = memory(state.region(), 0);
+  bool hasParts = false;
+  Content content = from.read(begin, end, &hasParts);
+  if (hasParts)
+    return "it holds the rank's own part over " + axesText(from.partAxes(begin, end)) +
+           "; expected the parts of all ranks: an all_gather is missing";
+  MeaningDiagnosis diagnosis(groups_, collectives_, [&](uint64_t expression) {
+    return isModels(expression) && Content::of(expression, content.bytes()).number() == expected;
+  });
+  std::string text = diagnosis.missing(content);
+  return text.empty() ? text : text + " is missing";
+}
+
+std::string PlanMeaning::axesText(AxisMask axes) const {
+  std::string text;
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (axes >> axis & 1)
+      text += (text.empty() ? "" : " and ") + plan_.axes()->Get(axis)->name()->str();
+  return text;
 }
 
 static bool isScratch(const std::vector<Operand> &operands, size_t i) {
@@ -221,16 +282,19 @@ void PlanMeaning::runLaunch(const InstructionView &view, const Step &step) {
   for (size_t i = 0; i < view.bufferCount(); ++i)
     if (reads(view.buffer(i).access()))
       read.push_back(this->read(view.buffer(i), step));
+  std::vector<std::pair<size_t, Content>> made;
   size_t result = 0;
   for (size_t i = 0; i < view.bufferCount(); ++i) {
     const fb::Buffer &buffer = view.buffer(i);
     if (!writes(buffer.access()))
       continue;
     Content content = resultOf(kernelNumbers_[number], kernels_[number]->depends, result++, buffer.bytes(), read);
-    write(buffer, content, step);
     if (!isScratch(operands, i))
       leave(content, step);
+    made.push_back({i, std::move(content)});
   }
+  for (const auto &[i, content] : made)
+    write(view.buffer(i), content, step);
 }
 
 void PlanMeaning::startCollective(const InstructionView &view, const Step &step) {
@@ -285,16 +349,18 @@ void PlanMeaning::finishCollective(const std::optional<Content> &result) {
     memory(view.buffer(i), step).forget(view.buffer(i).offset(), bufferEnd(plan_, view.buffer(i)));
   if (data.bytes() == 0)
     return;
-  if (result && meaning.leaves != DataPart::OwnShare) {
+  if (result) {
     leave(*result, step);
-    return write(data, *result, step);
+    if (result->pieces().size() == 1)
+      collectives_.emplace(result->pieces().front().expression, stop_.facts);
   }
+  if (result && meaning.leaves != DataPart::OwnShare)
+    return write(data, *result, step);
   MemoryContents &to = memory(data, step);
   if (view.opcode() != Opcode::Broadcast)
     to.forget(data.offset(), bufferEnd(plan_, data));
   if (!result)
     return;
-  leave(*result, step);
   auto group = static_cast<unsigned>(view["group"]);
   to.writeShare(cutOf(group, data.bytes() / groups_[group].ranks), data.offset(), *result);
 }

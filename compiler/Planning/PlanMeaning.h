@@ -7,6 +7,7 @@
 #define CLEAVE_COMPILER_PLANNING_PLANMEANING_H
 
 #include "compiler/Planning/Meaning.h"
+#include "compiler/Planning/MeaningDiagnosis.h"
 #include "compiler/Planning/MemoryContents.h"
 #include "compiler/Planning/PlanText.h"
 #include "runtime/plan/Frames.h"
@@ -41,10 +42,17 @@ public:
     InstructionRef ref;
     uint16_t region;
     uint64_t begin, end;
+    AxisMask axes; // over which they are parts
   };
   const std::vector<PartRead> &getPartReads() const { return partReads_; }
   // The first instruction that leaves what is not among the program's `expressions`.
   const std::optional<InstructionRef> &getFirstOther() const { return firstOther_; }
+  // What is wrong there, as far as that can be told (MeaningDiagnosis.h); empty where it cannot.
+  const std::string &getWhy() const { return why_; }
+  // The same of a state that is left as `expected` is not.
+  std::string whyNot(const rt::fb::State &state, uint64_t expected);
+  // "dp and fsdp".
+  std::string axesText(AxisMask axes) const;
   // The last that wrote to a state.
   std::optional<InstructionRef> getLastWriter(const rt::fb::State &state) const;
 
@@ -63,7 +71,10 @@ private:
   Content readOwnPart(const rt::InstructionView &view, const Step &step);
   void note(const Content &content, bool hasParts, const rt::fb::Buffer &buffer, const Step &step);
   void write(const rt::fb::Buffer &buffer, const Content &content, const Step &step);
+  bool isModels(uint64_t expression) const;
   void leave(const Content &content, const Step &step);
+  void explain(const Step &step);
+  std::string explainRead(const MeaningDiagnosis &diagnosis, const rt::fb::Buffer &buffer, const Step &step);
   void runLaunch(const rt::InstructionView &view, const Step &step);
   void startCollective(const rt::InstructionView &view, const Step &step);
   void startTransfer(const rt::InstructionView &view, const Step &step);
@@ -85,6 +96,8 @@ private:
   std::set<std::string> readFirst_;
   std::vector<PartRead> partReads_;
   std::optional<InstructionRef> firstOther_;
+  std::string why_;
+  RunCollectives collectives_;
   std::map<std::pair<unsigned, uint64_t>, InstructionRef> writers_; // of persistent bytes, by the first
   Received received_;
   bool met_ = false;

@@ -23,9 +23,10 @@ public:
 
   LogicalResult run() {
     checkStates();
-    for (FuncOp function : module.getOps<FuncOp>())
-      if (!function.isDeclaration())
-        checkFunction(function);
+    for (bool backward : {false, true})
+      for (FuncOp function : module.getOps<FuncOp>())
+        if (!function.isDeclaration() && isBackward(function) == backward)
+          checkFunction(function);
     return mlir::success(!isWrong);
   }
 
@@ -91,31 +92,39 @@ private:
                         function.getResultAttr(index, "cleave.batch_dim"), isNamed, "result " + llvm::Twine(index));
   }
 
-  // A residual comes in as it went out.
-  void checkResidual(FuncOp function, unsigned index, const Distribution &declared) {
+  // A residual comes in as it went out, whether the two functions say how or not: recomputation chooses other values.
+  Distributions residualOf(FuncOp function, unsigned index) {
     auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual");
-    FuncOp forward = residual ? forwardOf(function) : nullptr;
-    if (!forward || residual.getInt() < 0 || residual.getInt() >= forward.getNumResults())
-      return;
-    Distribution made =
-        Distribution::of(forward.getResultAttrOfType<ShardingAttr>(residual.getInt(), "cleave.sharding"), mesh);
-    if (!(made == declared))
-      error(function) << "argument " << index << " of @" << function.getName() << " is declared "
-                      << distributionText(declared, mesh) << "; @" << forward.getName() << " returns it "
-                      << distributionText(made, mesh);
+    FuncOp forward = forwardOf(function);
+    if (!forward || residual.getInt() < 0 || residual.getInt() >= forward.getNumResults()) {
+      error(function) << "argument " << index << " of @" << function.getName()
+                      << " is a residual that no function returns";
+      return {};
+    }
+    mlir::OpOperand &returned = forward.getBody().front().getTerminator()->getOpOperand(residual.getInt());
+    Distributions made = found.lookup(returned.get());
+    if (!function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding"))
+      return made;
+    Distribution declared = declaredArgument(function, index);
+    expect(returned, declared,
+           "argument " + std::to_string(index) + " of @" + function.getName().str() + ", which it becomes, is declared");
+    return {declared};
   }
 
   //===--- Programs -------------------------------------------------------===//
 
   void checkFunction(FuncOp function) {
     for (mlir::BlockArgument argument : function.getArguments()) {
-      Distribution declared = declaredArgument(function, argument.getArgNumber());
-      checkResidual(function, argument.getArgNumber(), declared);
-      found[argument] = {declared};
+      unsigned index = argument.getArgNumber();
+      Distributions made = function.getArgAttr(index, "cleave.residual")
+                               ? residualOf(function, index)
+                               : Distributions{declaredArgument(function, index)};
+      found[argument] = std::move(made);
     }
     checkBlock(function.getBody().front());
     for (mlir::OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands())
-      expect(operand, declaredResult(function, operand.getOperandNumber()),
+      if (function.getResultAttr(operand.getOperandNumber(), "cleave.sharding"))
+        expect(operand, declaredResult(function, operand.getOperandNumber()),
              "result " + std::to_string(operand.getOperandNumber()) + " of @" + function.getName().str() +
                  " is declared");
   }

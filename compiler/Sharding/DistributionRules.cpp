@@ -263,7 +263,7 @@ SmallVector<Distributions> cleave::applyOp(mlir::Operation *op, llvm::ArrayRef<D
     if (whole && whole.getRank() != valueType(op, 1).getRank())
       whole = {};
     for (const Distribution &is : operands[0])
-      if (op->getOperand(0).getType() == op->getResult(0).getType())
+      if (!whole && op->getOperand(0).getType() == op->getResult(0).getType())
         made[0].push_back(is);
       else
         ReshapeRule(is, valueType(op, 0), valueType(op, 1), whole, mesh).run(made[0]);

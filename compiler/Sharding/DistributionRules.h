@@ -20,11 +20,9 @@
 #define CLEAVE_COMPILER_SHARDING_DISTRIBUTIONRULES_H
 
 #include "compiler/Sharding/Distribution.h"
+#include "dialects/Cleave/IR/WholeType.h"
 
 namespace cleave {
-
-// On a reshape: the type of the whole of which the result is a part.
-inline constexpr llvm::StringLiteral kWholeAttr = "cleave.whole";
 
 // Is the op's one result all of the bytes of its one operand, in order?
 bool isSameBytes(mlir::Operation *op);

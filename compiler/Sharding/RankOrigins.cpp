@@ -1,5 +1,7 @@
 #include "compiler/Sharding/RankOrigins.h"
 
+#include "dialects/Cleave/IR/StepFunctions.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 
@@ -7,6 +9,7 @@ using namespace cleave;
 using llvm::SmallVector;
 using mlir::DenseElementsAttr;
 using mlir::Value;
+using mlir::func::FuncOp;
 
 // Of more elements no origin is made, and of longer chains.
 static constexpr int64_t kMaxElements = 64;
@@ -45,13 +48,19 @@ DenseElementsAttr RankOrigins::evaluateRead(ReadOp read, const Coordinates &at) 
   return DenseElementsAttr::get(type, llvm::cast<mlir::Attribute>(mlir::IntegerAttr::get(element, number)));
 }
 
-// A residual or an input that is whole; of a kernel's argument, what goes into the kernel.
+// An input that is whole, or a residual; of a kernel's argument, what goes into the kernel.
 DenseElementsAttr RankOrigins::evaluateArgument(mlir::BlockArgument argument, const Coordinates &at, Known &known,
                                                 unsigned depth) {
   mlir::Operation *parent = argument.getOwner()->getParentOp();
   if (auto kernel = llvm::dyn_cast<KernelOp>(parent))
     return evaluate(kernel.getInputs()[argument.getArgNumber()], at, known, depth);
   auto function = llvm::dyn_cast<mlir::func::FuncOp>(parent);
+  // A residual is what the forward function returns.
+  auto residual =
+      function ? function.getArgAttrOfType<mlir::IntegerAttr>(argument.getArgNumber(), "cleave.residual") : nullptr;
+  if (FuncOp forward = residual ? forwardOf(function) : nullptr)
+    if (residual.getInt() >= 0 && residual.getInt() < forward.getNumResults())
+      return evaluate(forward.getBody().front().getTerminator()->getOperand(residual.getInt()), at, known, depth);
   auto sharding = function ? function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), "cleave.sharding") : nullptr;
   auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
   auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());

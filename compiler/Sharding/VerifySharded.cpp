@@ -2,6 +2,7 @@
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/DistributionCheck.h"
 #include "compiler/Sharding/Passes.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -59,12 +60,17 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
       checkCollective(op);
   }
 
+  // What goes from forward to backward need not say how: both are this module's.
   void checkPorts(FuncOp function) {
+    bool hasBackward = llvm::any_of(getOperation().getOps<FuncOp>(),
+                                    [&](FuncOp other) { return isBackward(other) && forwardOf(other) == function; });
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (!function.getArgAttrOfType<ShardingAttr>(i, "cleave.sharding"))
+      if (!function.getArgAttr(i, "cleave.residual") &&
+          !function.getArgAttrOfType<ShardingAttr>(i, "cleave.sharding"))
         error(function) << "argument " << i << " has no cleave.sharding";
     for (unsigned i = 0; i < function.getNumResults(); ++i)
-      if (!function.getResultAttrOfType<ShardingAttr>(i, "cleave.sharding"))
+      if (!(hasBackward && !function.getResultAttr(i, "cleave.name")) &&
+          !function.getResultAttrOfType<ShardingAttr>(i, "cleave.sharding"))
         error(function) << "result " << i << " has no cleave.sharding";
   }
 

@@ -1,6 +1,7 @@
 // Folders of the shape ops: identities, chains of the same op, and small constants.
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/Folding.h"
+#include "dialects/Cleave/IR/WholeType.h"
 
 #include "llvm/ADT/APFloat.h"
 
@@ -21,7 +22,7 @@ static bool isIota(llvm::ArrayRef<int64_t> values) {
 }
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
-  if (getOperand().getType() == getResult().getType())
+  if (getOperand().getType() == getResult().getType() && !(*this)->hasAttr(kWholeAttr))
     return getOperand();
   if (auto inner = getOperand().getDefiningOp<ReshapeOp>()) {
     getOperandMutable().assign(inner.getOperand());
