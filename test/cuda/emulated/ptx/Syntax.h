@@ -1,0 +1,95 @@
+// The syntax tree of a PTX module, as the parser leaves it: nothing is interpreted beyond names, numbers and nesting.
+//
+// PTX is a flat language. A function's body is a list of statements; `{` and `}` open and close scopes of labels and
+// registers (inline assembly reuses names such as LAB_WAIT, so a label belongs to its innermost scope). An instruction
+// is
+//
+//     @!%p1 ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4+16];
+//     ^guard ^opcode parts   ^operands
+//
+// and its opcode is kept as the list of its parts, {"ld", "global", "v4", "f32"}: the translator takes parts away one
+// by one and rejects what is left, so that no modifier is ever ignored silently.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cleave::emulated::ptx {
+
+struct Operand {
+  enum class Kind {
+    Name,      // %r1, %tid.x, a label, a variable
+    Immediate, // 12, -1, 0x7f, 0f3F800000 (its bits)
+    Decimal,   // 0.5: a floating-point number whose bits depend on the instruction's type
+    Vector,    // {a, b}, and (a, b) of a call
+    Address,   // [base+offset]; `parts[0]` is the base
+    Pair,      // %r1|%p1
+    Sink       // _
+  };
+  Kind kind = Kind::Sink;
+  std::string name;
+  bool negated = false; // !%p1
+  uint64_t bits = 0;
+  double decimal = 0;
+  int64_t offset = 0;
+  std::vector<Operand> parts;
+};
+
+struct Instruction {
+  int line = 0;
+  std::string guard; // the predicate's name, or empty
+  bool guardNegated = false;
+  std::vector<std::string> opcode;
+  std::vector<Operand> operands;
+  // The opcode as it was written, for messages.
+  std::string spelling() const;
+};
+
+// A variable of any space: .global, .const, .shared, .local, .param.
+struct Variable {
+  std::string space;
+  std::string name;
+  unsigned align = 1;
+  uint64_t bytes = 0;
+  bool isExtern = false;
+  std::vector<uint8_t> initial; // empty: zero (.global, .const)
+};
+
+struct Register {
+  std::string name;
+  unsigned bits = 0;
+};
+
+struct Statement {
+  enum class Kind { Instruction, Label, Open, Close, Registers, Variable, BranchTargets };
+  Kind kind = Kind::Instruction;
+  Instruction instruction;
+  std::string label; // Label, BranchTargets
+  std::vector<Register> registers;
+  Variable variable;
+  std::vector<std::string> targets; // BranchTargets
+};
+
+struct Function {
+  std::string name;
+  int line = 0;
+  bool isEntry = false;
+  bool hasBody = false;
+  std::vector<Variable> parameters;
+  std::vector<Variable> results;
+  std::vector<Statement> body;
+  unsigned maxThreads[3] = {0, 0, 0};      // .maxntid; 0: not given
+  unsigned requiredThreads[3] = {0, 0, 0}; // .reqntid
+};
+
+struct Module {
+  std::string version;
+  std::string target;
+  std::vector<Variable> variables;
+  std::vector<Function> functions;
+};
+
+// Bits of a fundamental type ("f32" is 32, "pred" is 1); 0 if `type` is none.
+unsigned bitsOfType(const std::string &type);
+
+} // namespace cleave::emulated::ptx
