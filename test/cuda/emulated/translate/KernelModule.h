@@ -1,0 +1,55 @@
+// A PTX module that has been loaded: its kernels as callable code, its variables as memory.
+//
+// Loading parses and translates everything, so that a module with an instruction that is not emulated fails as a whole,
+// with the line. Each kernel is a module of its own in the JIT and is compiled when it is asked for.
+#pragma once
+#include "test/cuda/emulated/ptx/Syntax.h"
+#include "test/cuda/emulated/translate/FunctionTranslator.h"
+#include <functional>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace cleave::emulated {
+
+struct Kernel {
+  std::string name;
+  void (*entry)(void **arguments) = nullptr;
+  uint32_t sharedBytes = 0;
+  std::vector<uint32_t> parameterBytes;
+  uint32_t maxThreads = 1024;
+  bool fences = false;                     // orders memory among blocks: its blocks may read what others wrote
+  uint32_t requiredThreads[3] = {0, 0, 0}; // 0: any
+};
+
+// Allocates memory for a variable of the module, filled with `initial` and then zeros.
+using AllocateVariable = std::function<uint64_t(uint64_t bytes, const std::vector<uint8_t> &initial)>;
+
+class KernelModule {
+public:
+  // Returns null with a message.
+  static std::unique_ptr<KernelModule> load(const std::string &text, const AllocateVariable &allocate,
+                                            std::string &error);
+  ~KernelModule();
+
+  // Compiles the kernel if this is the first time. Null: there is none (error empty), or it does not compile.
+  const Kernel *find(const std::string &name, std::string &error);
+  // The address and size of a variable; false if there is none.
+  bool variable(const std::string &name, uint64_t &address, uint64_t &bytes) const;
+  const ptx::Module &source() const { return ptxModule; }
+  std::vector<uint64_t> variableAddresses() const;
+
+private:
+  KernelModule() = default;
+  bool prepare(const AllocateVariable &allocate, std::string &error);
+  bool translate(const ptx::Function &entry, std::string &error);
+
+  ptx::Module ptxModule;
+  ModuleContext context;
+  std::map<std::string, Kernel> kernels;
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::mutex mutex;
+};
+
+} // namespace cleave::emulated
