@@ -1,0 +1,67 @@
+#include "test/cuda/emulated/memory/AccessLog.h"
+#include <algorithm>
+
+namespace cleave::emulated {
+
+PageAccess &AccessLog::page(uint64_t number) {
+  if (number != lastNumber) {
+    lastNumber = number;
+    lastPage = &log[number]; // the nodes of an unordered_map stay where they are
+    lastBlocks = nullptr;
+  }
+  return *lastPage;
+}
+
+bool AccessLog::noteBlock(Blocks &b, uint64_t byte, Kind kind, uint16_t tag) {
+  uint64_t word = byte / 64, bit = uint64_t(1) << (byte % 64);
+  uint16_t &writer = b.writer[byte], &reader = b.reader[byte];
+  bool otherWrote = writer && writer != tag && !(kind == Kind::Atomic && (b.atomicWriter[word] & bit));
+  if (kind == Kind::Read) {
+    if (reader && reader != tag)
+      b.manyReaders[word] |= bit;
+    reader = tag;
+    return !otherWrote;
+  }
+  bool otherRead = (b.manyReaders[word] & bit) || (reader && reader != tag);
+  b.atomicWriter[word] = kind == Kind::Atomic && (!writer || (b.atomicWriter[word] & bit))
+                             ? b.atomicWriter[word] | bit
+                             : b.atomicWriter[word] & ~bit;
+  writer = tag;
+  return !otherWrote && !otherRead;
+}
+
+bool AccessLog::note(uint64_t address, uint64_t bytes, Kind kind, uint64_t block) {
+  bool good = true;
+  uint64_t end = address + bytes;
+  while (address < end) {
+    uint64_t number = address / kPageBytes, first = address % kPageBytes;
+    uint64_t last = std::min(kPageBytes, first + (end - address));
+    PageAccess &p = page(number);
+    for (uint64_t at = first; at < last;) {
+      uint64_t word = at / 64, low = at % 64, count = std::min<uint64_t>(64 - low, last - at);
+      uint64_t mask = (count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1) << low;
+      if (kind == Kind::Read) {
+        p.read[word] |= mask;
+      } else {
+        uint64_t plain = p.written[word] & ~p.atomic[word];
+        p.atomic[word] = kind == Kind::Atomic ? p.atomic[word] | (mask & ~plain) : p.atomic[word] & ~mask;
+        p.written[word] |= mask;
+      }
+      at += count;
+    }
+    if (block != kNoBlock) {
+      if (!lastBlocks) {
+        std::unique_ptr<Blocks> &b = blocks[number];
+        if (!b)
+          b = std::make_unique<Blocks>();
+        lastBlocks = b.get();
+      }
+      for (uint64_t at = first; at < last; at++)
+        good &= noteBlock(*lastBlocks, at, kind, uint16_t(1 + block % 65535));
+    }
+    address += last - first;
+  }
+  return good;
+}
+
+} // namespace cleave::emulated
