@@ -1,0 +1,35 @@
+// How the emulated device behaves: from the environment, read once.
+//
+//   CLEAVE_EMULATED_SEED=1            orders of threads and streams, delays
+//   CLEAVE_EMULATED_DELAY_US=100      longest delay before an operation of a stream; 0: none
+//   CLEAVE_EMULATED_DEVICES=1         number of devices
+//   CLEAVE_EMULATED_CAPABILITY=9.0    compute capability
+//   CLEAVE_EMULATED_MEMORY=4294967296 bytes of memory of each device
+//   CLEAVE_EMULATED_DRIVER=13000      version of the driver
+//   CLEAVE_EMULATED_RACES=1           find races between streams
+//   CLEAVE_EMULATED_BLOCKS=1          find blocks of one launch that touch the same bytes
+//   CLEAVE_EMULATED_UNINITIALIZED=1   find reads of device memory that nothing wrote
+//   CLEAVE_EMULATED_SHARED_UNINITIALIZED=0   the same for shared memory
+//   CLEAVE_EMULATED_LEAKS=report      at exit: report what was not freed; `fail` also ends the process with code 99
+//   CLEAVE_EMULATED_REPORT=FILE       append every finding to FILE, too (they go to stderr)
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace cleave::emulated {
+
+struct Options {
+  uint64_t seed = 1;
+  uint32_t delayMicroseconds = 100;
+  int devices = 1;
+  int capabilityMajor = 9, capabilityMinor = 0;
+  uint64_t memoryBytes = uint64_t(4) << 30;
+  int driverVersion = 13000;
+  bool races = true, blocks = true, uninitialized = true, sharedUninitialized = false;
+  bool leaksFail = false;
+  std::string report;
+};
+
+Options readOptions();
+
+} // namespace cleave::emulated
