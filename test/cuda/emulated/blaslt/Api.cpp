@@ -1,0 +1,263 @@
+// The entry points of cuBLASLt.
+//
+// A heuristics list has the algorithms whose workspace fits, the one with the most first: so a caller that gives less
+// workspace to the product than it asked about is found at once. Each algorithm adds in an order of its own, and a
+// product without an algorithm takes any: who needs the same bits again has to keep the algorithm.
+#include "test/cuda/emulated/blaslt/Problem.h"
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+using namespace cleave::emulated::blaslt;
+
+#define CLEAVE_EMULATED_API extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+constexpr uint64_t kWorkspaces[] = {4 << 20, 1 << 20, 64 << 10, 0}; // of algorithms 3, 2, 1, 0
+struct Library {
+  int unused = 0;
+};
+
+template <class T> bool take(T &to, const void *value, size_t size) {
+  if (size != sizeof(T))
+    return false;
+  memcpy(&to, value, sizeof(T));
+  return true;
+}
+
+Algorithm makeAlgorithm(uint32_t id, uint64_t workspace, const uint32_t *alignment, const Problem &p) {
+  Algorithm a{};
+  a.magic = kAlgorithmMagic;
+  a.id = id;
+  a.workspace = workspace;
+  for (int i = 0; i < 4; i++)
+    a.alignment[i] = alignment[i];
+  const int32_t types[] = {p.desc.computeType, p.a.type, p.b.type, p.d.type};
+  memcpy(a.types, types, sizeof types);
+  return a;
+}
+
+double scalar(const void *p, int type) {
+  double d = 0;
+  float f = 0;
+  if (type == R_64F)
+    memcpy(&d, p, 8);
+  else
+    memcpy(&f, p, 4);
+  return type == R_64F ? d : double(f);
+}
+
+int refuse(int status, const std::string &why) {
+  fprintf(stderr, "emulated cuBLASLt: %s\n", why.c_str());
+  return status;
+}
+
+struct Work {
+  Problem problem;
+  Operands operands;
+  Algorithm algorithm;
+};
+
+int checkAlgorithm(const Algorithm &a, const Problem &p, const Operands &o) {
+  const int32_t types[] = {p.desc.computeType, p.a.type, p.b.type, p.d.type};
+  if (a.magic != kAlgorithmMagic || memcmp(a.types, types, sizeof types) != 0)
+    return refuse(NotSupported, "the algorithm was not made for this problem");
+  if (a.workspace > o.workspaceBytes || (a.workspace && !o.workspace))
+    return refuse(InvalidValue, "the algorithm needs a workspace of " + std::to_string(a.workspace) +
+                                    " bytes, and gets " + std::to_string(o.workspaceBytes));
+  const uint64_t addresses[] = {o.a, o.b, o.c, o.d};
+  for (int i = 0; i < 4; i++)
+    if (a.alignment[i] && addresses[i] % a.alignment[i])
+      return refuse(InvalidValue, std::string("matrix ") + "ABCD"[i] + " is not aligned to the " +
+                                      std::to_string(a.alignment[i]) + " bytes that the heuristics were promised");
+  return a.workspace && o.workspace % 256 ? refuse(InvalidValue, "the workspace is not aligned to 256 bytes") : Success;
+}
+
+} // namespace
+
+CLEAVE_EMULATED_API int cublasLtCreate(Library **handle) {
+  if (!cleave_emulated_has_context())
+    return NotInitialized;
+  *handle = new Library;
+  return Success;
+}
+CLEAVE_EMULATED_API int cublasLtDestroy(Library *handle) {
+  delete handle;
+  return Success;
+}
+CLEAVE_EMULATED_API size_t cublasLtGetVersion() { return 130100; }
+
+CLEAVE_EMULATED_API int cublasLtMatmulDescCreate(Desc **desc, int computeType, int scaleType) {
+  *desc = new Desc;
+  (*desc)->computeType = computeType;
+  (*desc)->scaleType = scaleType;
+  return Success;
+}
+CLEAVE_EMULATED_API int cublasLtMatmulDescDestroy(Desc *desc) {
+  delete desc;
+  return Success;
+}
+
+CLEAVE_EMULATED_API int cublasLtMatmulDescSetAttribute(Desc *desc, int attribute, const void *value, size_t size) {
+  auto set = [&](auto &member) { return take(member, value, size) ? Success : InvalidValue; };
+  switch (attribute) {
+  case DescComputeType:
+    return set(desc->computeType);
+  case DescScaleType:
+    return set(desc->scaleType);
+  case DescPointerMode:
+    return set(desc->pointerMode);
+  case DescTransA:
+    return set(desc->transA);
+  case DescTransB:
+    return set(desc->transB);
+  case DescTransC:
+    return set(desc->transC);
+  case DescEpilogue:
+    return set(desc->epilogue);
+  case DescBiasPointer:
+    return set(desc->bias);
+  case DescBiasBatchStride:
+    return set(desc->biasBatchStride);
+  case DescAuxPointer:
+    return set(desc->aux);
+  case DescAuxLd:
+    return set(desc->auxLd);
+  case DescAuxBatchStride:
+    return set(desc->auxBatchStride);
+  case DescSmCountTarget:
+    return set(desc->smCount);
+  case DescAuxDataType:
+    return set(desc->auxType);
+  case DescBiasDataType:
+    return set(desc->biasType);
+  default:
+    return refuse(NotSupported, "attribute " + std::to_string(attribute) + " of a product is not emulated");
+  }
+}
+
+CLEAVE_EMULATED_API int cublasLtMatrixLayoutCreate(Layout **layout, int type, uint64_t rows, uint64_t cols,
+                                                   int64_t ld) {
+  auto *l = new Layout;
+  l->type = type;
+  l->rows = rows;
+  l->cols = cols;
+  l->ld = ld;
+  *layout = l;
+  return Success;
+}
+CLEAVE_EMULATED_API int cublasLtMatrixLayoutDestroy(Layout *layout) {
+  delete layout;
+  return Success;
+}
+
+CLEAVE_EMULATED_API int cublasLtMatrixLayoutSetAttribute(Layout *layout, int attribute, const void *value,
+                                                         size_t size) {
+  auto set = [&](auto &member) { return take(member, value, size) ? Success : InvalidValue; };
+  switch (attribute) {
+  case LayoutType:
+    return set(layout->type);
+  case LayoutOrder:
+    return set(layout->order);
+  case LayoutRows:
+    return set(layout->rows);
+  case LayoutCols:
+    return set(layout->cols);
+  case LayoutLd:
+    return set(layout->ld);
+  case LayoutBatchCount:
+    return set(layout->batchCount);
+  case LayoutBatchStride:
+    return set(layout->batchStride);
+  default:
+    return refuse(NotSupported, "attribute " + std::to_string(attribute) + " of a layout is not emulated");
+  }
+}
+
+CLEAVE_EMULATED_API int cublasLtMatmulPreferenceCreate(Preference **preference) {
+  *preference = new Preference;
+  return Success;
+}
+CLEAVE_EMULATED_API int cublasLtMatmulPreferenceDestroy(Preference *preference) {
+  delete preference;
+  return Success;
+}
+
+CLEAVE_EMULATED_API int cublasLtMatmulPreferenceSetAttribute(Preference *preference, int attribute, const void *value,
+                                                             size_t size) {
+  auto set = [&](auto &member) { return take(member, value, size) ? Success : InvalidValue; };
+  if (attribute == PreferenceWorkspace)
+    return set(preference->workspace);
+  if (attribute >= PreferenceAlignmentA && attribute <= PreferenceAlignmentD)
+    return set(preference->alignment[attribute - PreferenceAlignmentA]);
+  if (attribute == PreferenceSearchMode || attribute == PreferenceReduction || attribute == PreferenceWaves)
+    return size == 4 ? Success : InvalidValue; // no effect on what is emulated
+  return refuse(NotSupported, "attribute " + std::to_string(attribute) + " of a preference is not emulated");
+}
+
+CLEAVE_EMULATED_API int cublasLtMatmulAlgoGetHeuristic(Library *library, const Desc *desc, const Layout *a,
+                                                       const Layout *b, const Layout *c, const Layout *d,
+                                                       const Preference *preference, int wanted,
+                                                       HeuristicResult *results, int *count) {
+  if (!library || !desc || !a || !b || !c || !d || !preference || wanted < 1 || !results || !count)
+    return InvalidValue;
+  *count = 0;
+  Problem p;
+  std::string why;
+  if (int status = makeProblem(*desc, *a, *b, *c, *d, p, why))
+    return refuse(status, why);
+  for (uint32_t i = 0; i < 4 && *count < wanted; i++) {
+    if (kWorkspaces[i] > preference->workspace)
+      continue;
+    HeuristicResult &r = results[(*count)++];
+    r = {};
+    r.algorithm = makeAlgorithm(3 - i, kWorkspaces[i], preference->alignment, p);
+    r.workspace = kWorkspaces[i];
+    r.state = Success;
+    r.waves = 1;
+  }
+  return Success; // an algorithm without workspace fits always
+}
+
+CLEAVE_EMULATED_API int cublasLtMatmul(Library *library, const Desc *desc, const void *alpha, const void *a,
+                                       const Layout *layoutA, const void *b, const Layout *layoutB, const void *beta,
+                                       const void *c, const Layout *layoutC, void *d, const Layout *layoutD,
+                                       const Algorithm *algorithm, void *workspace, size_t workspaceBytes,
+                                       void *stream) {
+  static std::atomic<uint32_t> calls{0};
+  if (!library || !desc || !alpha || !beta || !a || !b || !d || !layoutA || !layoutB || !layoutC || !layoutD)
+    return InvalidValue;
+  auto work = std::make_unique<Work>();
+  std::string why;
+  if (int status = makeProblem(*desc, *layoutA, *layoutB, *layoutC, *layoutD, work->problem, why))
+    return refuse(status, why);
+  Operands &o = work->operands;
+  auto address = [](const void *p) { return reinterpret_cast<uint64_t>(p); };
+  o.a = address(a);
+  o.b = address(b);
+  o.c = address(c);
+  o.d = address(d);
+  o.workspace = address(workspace);
+  o.workspaceBytes = workspaceBytes;
+  if (desc->pointerMode == 0) {
+    o.alpha = scalar(alpha, desc->scaleType);
+    o.beta = scalar(beta, desc->scaleType);
+  } else {
+    o.alphaPointer = address(alpha);
+    o.betaPointer = address(beta);
+  }
+  static const uint32_t none[4] = {0, 0, 0, 0};
+  work->algorithm = algorithm ? *algorithm : makeAlgorithm(calls++ % 4, 0, none, work->problem);
+  if (int status = checkAlgorithm(work->algorithm, work->problem, o))
+    return status;
+  int result = cleave_emulated_enqueue(
+      stream, "cublasLtMatmul",
+      [](void *data, const cleave_emulated_memory *memory) {
+        auto *w = static_cast<Work *>(data);
+        compute(w->problem, w->operands, w->algorithm, *memory);
+      },
+      work.release(), [](void *data) { delete static_cast<Work *>(data); });
+  return result ? ExecutionFailed : Success;
+}
