@@ -1,0 +1,183 @@
+// Missing waits between streams, in graphs, and with the host: found in every run, whatever the timing.
+#include "test/cuda/emulated/tests/DriverLibrary.h"
+
+namespace cleave::emulated::test {
+namespace {
+
+class StreamsTest : public DriverTest {
+protected:
+  void SetUp() override {
+    if (!d.isEmulated)
+      GTEST_SKIP() << "mistakes are planted on the emulated device only";
+    DriverTest::SetUp();
+    module = std::make_unique<Module>(readText("planted.ptx"));
+    add = module->function("add_one");
+  }
+  void TearDown() override {
+    if (!d.isEmulated)
+      return;
+    clearFindings();
+    setSeed(1);
+    module.reset();
+    DriverTest::TearDown();
+  }
+  int addOne(const Stream &s, uint64_t from, uint64_t to, int n = 64) {
+    return launch(add, {2, 32}, s.handle, from, to, n);
+  }
+  // Waits for everything; the host then has learnt nothing that could order later work.
+  void expectRace(bool race, const std::string &what) {
+    synchronize();
+    EXPECT_EQ(firstFinding().find("race between streams") != std::string::npos, race) << what << ": " << firstFinding();
+    clearFindings();
+  }
+  std::unique_ptr<Module> module;
+  Handle add = nullptr;
+};
+
+// upload -> kernel on one stream -> kernel on another -> download, with the event's wait left out or not.
+TEST_F(StreamsTest, EventWaits) {
+  Buffer<float> x(std::vector<float>(64, 1)), y(64), z(64);
+  Stream a, b;
+  for (bool wait : {true, false})
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+      setSeed(seed);
+      y.set(std::vector<float>(64, 0));
+      Event e;
+      ASSERT_EQ(addOne(a, x.address, y.address), code::Success);
+      ASSERT_EQ(e.record(a), code::Success);
+      if (wait) {
+        ASSERT_EQ(e.wait(b), code::Success);
+      }
+      ASSERT_EQ(addOne(b, y.address, z.address), code::Success);
+      expectRace(!wait, "seed " + std::to_string(seed));
+    }
+}
+
+// The wait is there, but the event was recorded before the work that it should stand for.
+TEST_F(StreamsTest, EventRecordedTooEarly) {
+  Buffer<float> x(std::vector<float>(64, 1)), y(std::vector<float>(64, 1)), z(64);
+  Stream a, b;
+  Event e;
+  ASSERT_EQ(e.record(a), code::Success);
+  ASSERT_EQ(addOne(a, x.address, y.address), code::Success);
+  ASSERT_EQ(e.wait(b), code::Success);
+  ASSERT_EQ(addOne(b, y.address, z.address), code::Success);
+  expectRace(true, "early record");
+}
+
+// Writing after reading: the reader must be waited for, too. And bytes that are only neighbours are no race.
+TEST_F(StreamsTest, WriteAfterReadAndNeighbours) {
+  Buffer<float> x(std::vector<float>(128, 1)), y(128), z(64);
+  Stream a, b;
+  ASSERT_EQ(addOne(a, x.address, y.address), code::Success);
+  ASSERT_EQ(addOne(b, x.address + 256, x.address, 64), code::Success); // overwrites what stream a reads
+  expectRace(true, "write after read");
+  ASSERT_EQ(addOne(a, x.address, y.address, 33), code::Success);
+  ASSERT_EQ(addOne(b, x.address, y.address + 33 * 4, 31), code::Success);
+  expectRace(false, "the same reads, neighbouring writes");
+}
+
+// Order that comes from a third stream, and from the host.
+TEST_F(StreamsTest, TransitiveOrder) {
+  Buffer<float> x(std::vector<float>(64, 1)), y(64), z(64);
+  Stream a, b, c;
+  Event first, second;
+  ASSERT_EQ(addOne(a, x.address, y.address), code::Success);
+  ASSERT_EQ(first.record(a), code::Success);
+  ASSERT_EQ(first.wait(b), code::Success);
+  ASSERT_EQ(second.record(b), code::Success);
+  ASSERT_EQ(second.wait(c), code::Success);
+  ASSERT_EQ(addOne(c, y.address, z.address), code::Success);
+  expectRace(false, "through a third stream");
+  ASSERT_EQ(addOne(a, x.address, y.address), code::Success);
+  ASSERT_EQ(a.synchronize(), code::Success);
+  ASSERT_EQ(addOne(b, y.address, z.address), code::Success);
+  expectRace(false, "through the host");
+}
+
+// Copies take part: offload to pinned memory on one stream, back on another.
+TEST_F(StreamsTest, PinnedMemory) {
+  Buffer<float> x(std::vector<float>(64, 1)), y(64);
+  void *pinned = nullptr;
+  ASSERT_EQ(d.call("cuMemHostAlloc", &pinned, size_t(256), 0u), code::Success);
+  auto host = reinterpret_cast<uint64_t>(pinned);
+  Stream a, b;
+  for (bool wait : {true, false}) {
+    Event e;
+    ASSERT_EQ(d.call("cuMemcpyAsync", host, x.address, size_t(256), a.handle), code::Success);
+    ASSERT_EQ(e.record(a), code::Success);
+    if (wait) {
+      ASSERT_EQ(e.wait(b), code::Success);
+    }
+    ASSERT_EQ(d.call("cuMemcpyAsync", y.address, host, size_t(256), b.handle), code::Success);
+    expectRace(!wait, wait ? "with the wait" : "without");
+  }
+  ASSERT_EQ(d.call("cuMemFreeHost", pinned), code::Success);
+}
+
+// The default stream and blocking streams wait for each other; non-blocking ones do not.
+TEST_F(StreamsTest, LegacyDefaultStream) {
+  Buffer<float> x(std::vector<float>(64, 1)), y(std::vector<float>(64, 1)), z(64);
+  Stream blocking(0), free(1);
+  ASSERT_EQ(addOne(blocking, x.address, y.address), code::Success);
+  ASSERT_EQ(launch(add, {2, 32}, nullptr, y.address, z.address, 64), code::Success);
+  ASSERT_EQ(addOne(blocking, z.address, y.address), code::Success);
+  expectRace(false, "blocking stream and default stream");
+  ASSERT_EQ(addOne(free, x.address, y.address), code::Success);
+  ASSERT_EQ(launch(add, {2, 32}, nullptr, y.address, z.address, 64), code::Success);
+  expectRace(true, "non-blocking stream and default stream");
+}
+
+// In a graph the order is that of its edges: a missing one is found although nodes run one after the other.
+TEST_F(StreamsTest, GraphsWithoutAWait) {
+  Buffer<float> x(std::vector<float>(64, 1)), y(std::vector<float>(64, 1)), z(64);
+  for (bool wait : {true, false}) {
+    Stream a, b;
+    Event fork, made, join;
+    ASSERT_EQ(d.call("cuStreamBeginCapture_v2", a.handle, 0), code::Success);
+    ASSERT_EQ(fork.record(a), code::Success);
+    ASSERT_EQ(fork.wait(b), code::Success);
+    ASSERT_EQ(addOne(a, x.address, y.address), code::Success);
+    ASSERT_EQ(made.record(a), code::Success);
+    if (wait) {
+      ASSERT_EQ(made.wait(b), code::Success);
+    }
+    ASSERT_EQ(addOne(b, y.address, z.address), code::Success);
+    ASSERT_EQ(join.record(b), code::Success);
+    ASSERT_EQ(join.wait(a), code::Success);
+    Handle graph = nullptr, executable = nullptr;
+    ASSERT_EQ(d.call("cuStreamEndCapture", a.handle, &graph), code::Success);
+    ASSERT_EQ(d.call("cuGraphInstantiateWithFlags", &executable, graph, 0ull), code::Success);
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+      setSeed(seed);
+      ASSERT_EQ(d.call("cuGraphLaunch", executable, a.handle), code::Success);
+      ASSERT_EQ(d.call("cuGraphLaunch", executable, a.handle), code::Success); // launches of a stream follow each other
+      expectRace(!wait, "seed " + std::to_string(seed));
+    }
+    d.call("cuGraphExecDestroy", executable);
+    d.call("cuGraphDestroy", graph);
+  }
+}
+
+// The host reads a result that it did not wait for: it sees the poison or the old value in some seed of a few.
+TEST_F(StreamsTest, HostReadsTooEarly) {
+  Buffer<float> x(std::vector<float>(64, 1)), y(64);
+  void *pinned = nullptr;
+  ASSERT_EQ(d.call("cuMemHostAlloc", &pinned, size_t(256), 0u), code::Success);
+  Stream s;
+  int wrong = 0;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    setSeed(seed);
+    static_cast<volatile float *>(pinned)[63] = 0;
+    ASSERT_EQ(addOne(s, x.address, y.address), code::Success);
+    ASSERT_EQ(d.call("cuMemcpyDtoHAsync_v2", pinned, y.address, size_t(256), s.handle), code::Success);
+    wrong += static_cast<volatile float *>(pinned)[63] != 2;
+    ASSERT_EQ(s.synchronize(), code::Success) << firstFinding();
+    EXPECT_EQ(static_cast<volatile float *>(pinned)[63], 2);
+  }
+  EXPECT_GT(wrong, 0);
+  ASSERT_EQ(d.call("cuMemFreeHost", pinned), code::Success);
+}
+
+} // namespace
+} // namespace cleave::emulated::test
