@@ -5,6 +5,7 @@
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Diagnose.h"
 #include "dialects/Cleave/IR/Budget.h"
+#include "dialects/Cleave/IR/Messages.h"
 #include "runtime/state/AtomicFile.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -37,19 +38,15 @@ public:
 
 private:
   mlir::LogicalResult collect(mlir::Diagnostic &diagnostic) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    if (!llvm::isa<mlir::UnknownLoc>(diagnostic.getLocation()))
-      stream << diagnostic.getLocation() << ": ";
-    stream << diagnostic.str();
+    std::string text = messageOf(diagnostic);
     if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
       if (said.insert(text).second)
         log << "note: " << text << "\n";
       return mlir::success();
     }
     for (mlir::Diagnostic &note : diagnostic.getNotes())
-      if (std::string words = note.str(); words.find('\n') == std::string::npos) // not a whole function's text
-        stream << "; " << words;
+      if (std::string words = textOf(note); words.find('\n') == std::string::npos) // not a whole function's text
+        text += "; " + words;
     if (count++ == 0) {
       first = text;
       isUsage = isUsageError(diagnostic);

@@ -1,25 +1,13 @@
 // DraftBuilder's values and steps: places of states, constants and pools.
 #include "compiler/Planning/DraftBuilder.h"
+#include "dialects/Cleave/IR/Messages.h"
 
 using namespace mlir;
 
 namespace cleave::plan {
 
-// The model's name for an op, from the innermost name in its location.
-static std::string noteOf(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc))
-    return name.getName().str();
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    for (Location part : fused.getLocations())
-      if (std::string note = noteOf(part); !note.empty())
-        return note;
-  if (auto call = dyn_cast<CallSiteLoc>(loc))
-    return noteOf(call.getCallee());
-  return "";
-}
-
 Step &DraftBuilder::addStep(Operation *op, StringRef mnemonic, std::vector<RootUse> uses, NamedAttrList fields) {
-  draft.instructions.push_back({mnemonic.str(), std::move(fields), noteOf(op->getLoc())});
+  draft.instructions.push_back({mnemonic.str(), std::move(fields), nodeNameOf(op->getLoc())});
   Step step;
   step.uses = std::move(uses);
   step.payload = draft.instructions.size() - 1;

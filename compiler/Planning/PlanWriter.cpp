@@ -3,6 +3,7 @@
 #include "compiler/Planning/Declarations.h"
 #include "compiler/Planning/StateHash.h"
 #include "compiler/Support/WireType.h"
+#include "dialects/Cleave/IR/Messages.h"
 #include "dialects/Plan/IR/Plan.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/KernelFacts.h"
@@ -344,7 +345,7 @@ FailureOr<std::unique_ptr<fb::PlanT>> PlanWriter::write() {
 
 llvm::Expected<std::string> writePlan(ModuleOp module) {
   std::string message;
-  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) { message = diagnostic.str(); });
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) { message = messageOf(diagnostic); });
   FailureOr<std::unique_ptr<fb::PlanT>> plan = PlanWriter(module).write();
   if (failed(plan))
     return llvm::createStringError(message);

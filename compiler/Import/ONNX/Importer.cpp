@@ -8,6 +8,7 @@
 #include "compiler/Import/ONNX/Roles.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Budget.h"
+#include "dialects/Cleave/IR/Messages.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
@@ -36,8 +37,8 @@ static void reportEmptyTensors(mlir::func::FuncOp function, ErrorList &errors) {
     if (operand == op.operand_end() && result == op.result_end())
       continue;
     Value value = operand != op.operand_end() ? Value(*operand) : Value(*result);
-    auto name = llvm::dyn_cast<mlir::NameLoc>(op.getLoc());
-    errors.add((name ? name.getName().getValue() + ": " : llvm::Twine("")) + "computes with a tensor of shape " +
+    std::string name = placeOf(op.getLoc());
+    errors.add(name + (name.empty() ? "" : ": ") + "computes with a tensor of shape " +
                formatShape(shapeOf(value)) + ", which has no elements; give every dimension a size of at least 1");
   }
 }
@@ -46,8 +47,7 @@ static void reportEmptyTensors(mlir::func::FuncOp function, ErrorList &errors) {
 static llvm::Error verifyModule(mlir::ModuleOp module) {
   ErrorList errors;
   mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
-    auto name = llvm::dyn_cast<mlir::NameLoc>(diagnostic.getLocation());
-    errors.add((name ? name.getName().getValue() + ": " : llvm::Twine("")) + llvm::Twine(diagnostic.str()));
+    errors.add(messageOf(diagnostic));
     return llvm::success();
   });
   if (llvm::failed(mlir::verify(module)) && errors.empty())

@@ -1,5 +1,6 @@
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Messages.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -47,10 +48,8 @@ bool Budget::draw(Kind kind, uint64_t amount, llvm::StringRef asker) {
 }
 
 bool Budget::draw(Kind kind, uint64_t amount, mlir::Location asker) {
-  while (auto fused = llvm::dyn_cast<mlir::FusedLoc>(asker))
-    asker = fused.getLocations().front();
-  auto name = llvm::dyn_cast<mlir::NameLoc>(asker);
-  return draw(kind, amount, name ? name.getName().getValue() : llvm::StringRef("an op without a name"));
+  std::string name = placeOf(asker);
+  return draw(kind, amount, name.empty() ? llvm::StringRef("an op without a name") : llvm::StringRef(name));
 }
 
 bool Budget::refuse(Kind kind, uint64_t amount, uint64_t left, llvm::StringRef asker) {

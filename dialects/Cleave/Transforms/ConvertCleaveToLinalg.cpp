@@ -37,12 +37,12 @@ static Values buildReference(mlir::ImplicitLocOpBuilder &builder, ComputeOpInter
     op.emitOpError("has no reference body for its kernel '") << spec.name << "'";
     return {};
   }
-  LoopNest nest(builder);
+  LoopWriter nest(builder);
   Values operands;
   for (Value operand : op->getOperands())
     operands.push_back(nest.flatten(operand));
   auto type = llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType());
-  Value flat = body(nest, KernelParams(spec), operands, LoopNest::wide(type.getElementType()));
+  Value flat = body(nest, KernelParams(spec), operands, LoopWriter::wide(type.getElementType()));
   return {nest.finish(flat, type)};
 }
 

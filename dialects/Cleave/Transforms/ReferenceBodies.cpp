@@ -18,7 +18,7 @@ ArrayRef<int64_t> KernelParams::list(llvm::StringRef name) const {
 }
 
 // c[b, m, n] += a[b, m, k] * b[b, k, n]
-static Value matmul(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value matmul(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   int64_t batch = p["batch"], m = p["m"], n = p["n"], k = p["k"];
   auto at = [&](llvm::StringRef batches, Value b, Value row, int64_t rows, Value column, int64_t columns, bool swap) {
     Value slab = p[batches] == 1 ? nest.constant(0) : b;
@@ -34,7 +34,7 @@ static Value matmul(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, m
 }
 
 // An index tensor's element as a row number; negative ones count from the end.
-static Value rowAt(LoopNest &nest, mlir::ImplicitLocOpBuilder &builder, Value indices, Value i, int64_t rows) {
+static Value rowAt(LoopWriter &nest, mlir::ImplicitLocOpBuilder &builder, Value indices, Value i, int64_t rows) {
   Value index = mlir::arith::IndexCastOp::create(builder, builder.getIndexType(), nest.load(indices, i));
   Value negative = mlir::arith::CmpIOp::create(builder, mlir::arith::CmpIPredicate::slt, index, nest.constant(0));
   return mlir::arith::SelectOp::create(builder, negative, nest.add(index, rows), index);
@@ -48,9 +48,9 @@ struct IndexLoops {
 
   llvm::SmallVector<int64_t> sizes() const { return {batch, outer, indices, inner}; }
   int64_t slices() const { return batch * outer * indices * inner; }
-  Value slice(LoopNest &nest, ValueRange i) const { return nest.linear({i[0], i[1], i[2], i[3]}, sizes()); }
+  Value slice(LoopWriter &nest, ValueRange i) const { return nest.linear({i[0], i[1], i[2], i[3]}, sizes()); }
   // The element of the table; negative indices count from the end.
-  Value element(LoopNest &nest, Value index, ValueRange i) const {
+  Value element(LoopWriter &nest, Value index, ValueRange i) const {
     auto &builder = nest.getBuilder();
     Value row = nest.load(index, nest.linear({i[0], i[2]}, {batch, indices}));
     row = mlir::arith::IndexCastOp::create(builder, builder.getIndexType(), row);
@@ -64,21 +64,21 @@ struct IndexLoops {
 } // namespace
 
 // y[b, o, i, r] = x[b, o, index[b, i], r]
-static Value gather(LoopNest &nest, const IndexLoops &loops, ArrayRef<Value> in, mlir::Type element) {
+static Value gather(LoopWriter &nest, const IndexLoops &loops, ArrayRef<Value> in, mlir::Type element) {
   Value init = nest.filled(loops.slices(), nest.number(element, 0.0));
   return nest.loop(loops.sizes(), init, [&](ValueRange i, ValueRange carried) -> Values {
     return {nest.store(nest.load(in[0], loops.element(nest, in[1], i)), carried[0], loops.slice(nest, i))};
   })[0];
 }
-static Value take(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value take(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   return gather(nest, IndexLoops(p, 1), in, element);
 }
-static Value pick(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value pick(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   return gather(nest, IndexLoops(p, p["batch"]), in, element);
 }
 
 // y = x; y[b, o, index[b, i], r] = combine(y, update[b, o, i, r]). In half precision every step rounds, as in the kernel.
-static Value scatter(LoopNest &nest, const IndexLoops &loops, ArrayRef<Value> in, int64_t combine) {
+static Value scatter(LoopWriter &nest, const IndexLoops &loops, ArrayRef<Value> in, int64_t combine) {
   auto combined = [&](Value old, Value update) -> Value {
     if (combine < 0)
       return update;
@@ -94,15 +94,15 @@ static Value scatter(LoopNest &nest, const IndexLoops &loops, ArrayRef<Value> in
     return {nest.store(combined(nest.load(carried[0], at), update), carried[0], at)};
   })[0];
 }
-static Value putAdd(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type) {
+static Value putAdd(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type) {
   return scatter(nest, IndexLoops(p, 1), in, 0);
 }
-static Value put(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type) {
+static Value put(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type) {
   return scatter(nest, IndexLoops(p, p["batch"]), in, p["combine"]);
 }
 
 // y[o, c] = the element of x[o, :] that c others come before: larger ones (or smaller), and equal ones to its left
-static Value topK(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value topK(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   int64_t outer = p["outer"], extent = p["extent"], count = p["count"];
   auto &builder = nest.getBuilder();
   auto orOf = [&](Value a, Value b) -> Value { return mlir::arith::OrIOp::create(builder, a, b); };
@@ -128,7 +128,7 @@ static Value topK(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mli
 }
 
 // y[o, r] = first e with the largest x[o, e, r]
-static Value argmax(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value argmax(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   int64_t outer = p["outer"], extent = p["extent"], inner = p["inner"];
   auto &builder = nest.getBuilder();
   Value init = nest.filled(outer * inner, nest.number(element, 0.0));

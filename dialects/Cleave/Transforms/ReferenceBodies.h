@@ -4,7 +4,7 @@
 #define CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_REFERENCEBODIES_H
 
 #include "dialects/Cleave/IR/CleaveInterfaces.h"
-#include "dialects/Cleave/Transforms/LoopNests.h"
+#include "dialects/Cleave/Transforms/LoopWriter.h"
 
 namespace cleave {
 
@@ -20,7 +20,7 @@ private:
 };
 
 // Operands come flat; so goes the result, in the type that its numbers are computed in.
-using ReferenceBody = mlir::Value (*)(LoopNest &nest, const KernelParams &params, llvm::ArrayRef<mlir::Value> operands,
+using ReferenceBody = mlir::Value (*)(LoopWriter &nest, const KernelParams &params, llvm::ArrayRef<mlir::Value> operands,
                                       mlir::Type element);
 
 // Null for a kernel without reference.

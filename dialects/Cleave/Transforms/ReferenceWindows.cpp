@@ -27,7 +27,7 @@ struct Tap {
 };
 } // namespace
 
-static Tap tapOf(LoopNest &nest, const Geometry &g, ValueRange o, ValueRange w) {
+static Tap tapOf(LoopWriter &nest, const Geometry &g, ValueRange o, ValueRange w) {
   Tap tap = {{}, nest.isTrue()};
   for (size_t d = 0; d < g.in.size(); ++d) {
     Value start = nest.add(nest.scale(o[d], g.stride[d]), -g.padLow[d]);
@@ -64,7 +64,7 @@ enum Role { X, W, Y };
 } // namespace
 
 // `made` of the three tensors is summed from `a` and `b`, given in the order x, w, y with `made` left out.
-static Value convolve(LoopNest &nest, const KernelParams &p, Role made, Value a, Value b, mlir::Type element) {
+static Value convolve(LoopWriter &nest, const KernelParams &p, Role made, Value a, Value b, mlir::Type element) {
   Geometry g(p);
   int64_t n = p["n"], ic = p["ic"], oc = p["oc"], groups = p["groups"];
   int64_t groupIn = ic / groups, groupOut = oc / groups;
@@ -88,13 +88,13 @@ static Value convolve(LoopNest &nest, const KernelParams &p, Role made, Value a,
   })[0];
 }
 
-static Value convolution(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value convolution(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   return convolve(nest, p, Y, in[0], in[1], element);
 }
-static Value inputGrad(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value inputGrad(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   return convolve(nest, p, X, in[1], in[0], element); // operands are dy, w
 }
-static Value weightGrad(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value weightGrad(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   return convolve(nest, p, W, in[0], in[1], element);
 }
 
@@ -114,7 +114,7 @@ struct Pool : Geometry {
 using TapBody = llvm::function_ref<Values(ValueRange w, Value inputIndex, ValueRange carried)>;
 
 // carried = body(w, position in x, carried) for every tap of the output `i` = (n, c, out...).
-static Values forTaps(LoopNest &nest, const Pool &pool, ValueRange i, ValueRange initial, TapBody body) {
+static Values forTaps(LoopWriter &nest, const Pool &pool, ValueRange i, ValueRange initial, TapBody body) {
   return nest.loop(pool.kernel, initial, [&](ValueRange w, ValueRange carried) -> Values {
     Tap tap = tapOf(nest, pool, i.drop_front(2), w);
     return nest.onlyIf(tap.inside, carried, [&]() -> Values {
@@ -123,7 +123,7 @@ static Values forTaps(LoopNest &nest, const Pool &pool, ValueRange i, ValueRange
   });
 }
 
-static Value maxPool(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value maxPool(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   Pool pool(p);
   Value lowest = nest.number(element, -std::numeric_limits<double>::infinity());
   return nest.loop(pool.y(), nest.filled(count(pool.y()), lowest), [&](ValueRange i, ValueRange y) -> Values {
@@ -135,7 +135,7 @@ static Value maxPool(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, 
 }
 
 // dx at the first maximum of each window += dy. A negative position says that no tap was seen yet.
-static Value maxPoolGrad(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value maxPoolGrad(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   Pool pool(p);
   auto &builder = nest.getBuilder();
   Value zero = nest.number(element, 0.0);
@@ -155,7 +155,7 @@ static Value maxPoolGrad(LoopNest &nest, const KernelParams &p, ArrayRef<Value> 
 }
 
 // One over the number of elements in the window of output `i`.
-static Value meanFactor(LoopNest &nest, const KernelParams &p, const Pool &pool, ValueRange i, mlir::Type element) {
+static Value meanFactor(LoopWriter &nest, const KernelParams &p, const Pool &pool, ValueRange i, mlir::Type element) {
   Value one = nest.number(element, 1.0), size = nest.number(element, count(pool.kernel));
   if (!p["count_pad"])
     size = forTaps(nest, pool, i, nest.number(element, 0.0),
@@ -163,7 +163,7 @@ static Value meanFactor(LoopNest &nest, const KernelParams &p, const Pool &pool,
   return mlir::arith::DivFOp::create(nest.getBuilder(), one, size);
 }
 
-static Value avgPool(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value avgPool(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   Pool pool(p);
   Value zero = nest.number(element, 0.0);
   return nest.loop(pool.y(), nest.filled(count(pool.y()), zero), [&](ValueRange i, ValueRange y) -> Values {
@@ -175,7 +175,7 @@ static Value avgPool(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, 
   })[0];
 }
 
-static Value avgPoolGrad(LoopNest &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+static Value avgPoolGrad(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   Pool pool(p);
   Value zero = nest.number(element, 0.0);
   return nest.loop(pool.y(), nest.filled(count(pool.x()), zero), [&](ValueRange i, ValueRange dx) -> Values {

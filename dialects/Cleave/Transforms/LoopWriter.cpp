@@ -1,4 +1,4 @@
-#include "dialects/Cleave/Transforms/LoopNests.h"
+#include "dialects/Cleave/Transforms/LoopWriter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -16,7 +16,7 @@ namespace tensor = mlir::tensor;
 
 static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
-SmallVector<Value> LoopNest::loop(ArrayRef<int64_t> sizes, ValueRange initial, Body body) {
+SmallVector<Value> LoopWriter::loop(ArrayRef<int64_t> sizes, ValueRange initial, Body body) {
   SmallVector<Value> lower, upper, step;
   for (int64_t size : sizes) {
     lower.push_back(constant(0));
@@ -37,7 +37,7 @@ SmallVector<Value> LoopNest::loop(ArrayRef<int64_t> sizes, ValueRange initial, B
   return {nest.results.begin(), nest.results.end()};
 }
 
-SmallVector<Value> LoopNest::onlyIf(Value condition, ValueRange carried,
+SmallVector<Value> LoopWriter::onlyIf(Value condition, ValueRange carried,
                                     llvm::function_ref<SmallVector<Value>()> then) {
   auto branch = mlir::scf::IfOp::create(builder, carried.getTypes(), condition, /*withElseRegion=*/true);
   mlir::OpBuilder::InsertionGuard guard(builder);
@@ -48,34 +48,34 @@ SmallVector<Value> LoopNest::onlyIf(Value condition, ValueRange carried,
   return {branch.getResults().begin(), branch.getResults().end()};
 }
 
-Value LoopNest::constant(int64_t value) { return arith::ConstantIndexOp::create(builder, value); }
+Value LoopWriter::constant(int64_t value) { return arith::ConstantIndexOp::create(builder, value); }
 
-Value LoopNest::add(Value a, Value b) { return arith::AddIOp::create(builder, a, b); }
+Value LoopWriter::add(Value a, Value b) { return arith::AddIOp::create(builder, a, b); }
 
-Value LoopNest::scale(Value a, int64_t factor) { return arith::MulIOp::create(builder, a, constant(factor)); }
+Value LoopWriter::scale(Value a, int64_t factor) { return arith::MulIOp::create(builder, a, constant(factor)); }
 
-Value LoopNest::both(Value a, Value b) { return arith::AndIOp::create(builder, a, b); }
+Value LoopWriter::both(Value a, Value b) { return arith::AndIOp::create(builder, a, b); }
 
-Value LoopNest::isTrue() { return arith::ConstantOp::create(builder, builder.getBoolAttr(true)); }
+Value LoopWriter::isTrue() { return arith::ConstantOp::create(builder, builder.getBoolAttr(true)); }
 
-Value LoopNest::inRange(Value index, int64_t size) {
+Value LoopWriter::inRange(Value index, int64_t size) {
   // Unsigned, a negative index is larger than any size.
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, index, constant(size));
 }
 
-Value LoopNest::linear(ArrayRef<Value> indices, ArrayRef<int64_t> sizes) {
+Value LoopWriter::linear(ArrayRef<Value> indices, ArrayRef<int64_t> sizes) {
   Value position = constant(0);
   for (auto [index, size] : llvm::zip_equal(indices, sizes))
     position = add(scale(position, size), index);
   return position;
 }
 
-mlir::Type LoopNest::wide(mlir::Type element) {
+mlir::Type LoopWriter::wide(mlir::Type element) {
   bool narrow = llvm::isa<mlir::FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
   return narrow ? mlir::Float32Type::get(element.getContext()) : element;
 }
 
-Value LoopNest::number(mlir::Type type, double value) {
+Value LoopWriter::number(mlir::Type type, double value) {
   if (llvm::isa<mlir::FloatType>(type))
     return arith::ConstantOp::create(builder, builder.getFloatAttr(type, value));
   return arith::ConstantOp::create(builder, builder.getIntegerAttr(type, static_cast<int64_t>(value)));
@@ -90,7 +90,7 @@ static SmallVector<mlir::ReassociationIndices> oneGroup(int64_t rank) {
   return {all};
 }
 
-Value LoopNest::flatten(Value value) {
+Value LoopWriter::flatten(Value value) {
   RankedTensorType type = typeOf(value);
   if (type.getRank() == 1)
     return value;
@@ -100,12 +100,12 @@ Value LoopNest::flatten(Value value) {
   return tensor::CollapseShapeOp::create(builder, flat, value, oneGroup(type.getRank()));
 }
 
-Value LoopNest::filled(int64_t count, Value value) {
+Value LoopWriter::filled(int64_t count, Value value) {
   Value empty = tensor::EmptyOp::create(builder, ArrayRef<int64_t>{count}, value.getType());
   return mlir::linalg::FillOp::create(builder, value, empty).getResult(0);
 }
 
-Value LoopNest::finish(Value flat, RankedTensorType type) {
+Value LoopWriter::finish(Value flat, RankedTensorType type) {
   if (typeOf(flat).getElementType() != type.getElementType()) {
     int64_t count = typeOf(flat).getNumElements();
     Value rounded = tensor::EmptyOp::create(builder, ArrayRef<int64_t>{count}, type.getElementType());
@@ -120,39 +120,39 @@ Value LoopNest::finish(Value flat, RankedTensorType type) {
   return tensor::ExpandShapeOp::create(builder, type, flat, oneGroup(type.getRank()));
 }
 
-Value LoopNest::load(Value flat, Value index) {
+Value LoopWriter::load(Value flat, Value index) {
   Value value = tensor::ExtractOp::create(builder, flat, index);
   mlir::Type type = wide(value.getType());
   return type == value.getType() ? value : arith::ExtFOp::create(builder, type, value).getResult();
 }
 
-Value LoopNest::store(Value value, Value flat, Value index) {
+Value LoopWriter::store(Value value, Value flat, Value index) {
   mlir::Type element = typeOf(flat).getElementType();
   if (value.getType() != element)
     value = arith::TruncFOp::create(builder, element, value);
   return tensor::InsertOp::create(builder, value, flat, index);
 }
 
-Value LoopNest::plus(Value a, Value b) {
+Value LoopWriter::plus(Value a, Value b) {
   if (llvm::isa<mlir::FloatType>(a.getType()))
     return arith::AddFOp::create(builder, a, b);
   return arith::AddIOp::create(builder, a, b);
 }
 
-Value LoopNest::times(Value a, Value b) {
+Value LoopWriter::times(Value a, Value b) {
   if (llvm::isa<mlir::FloatType>(a.getType()))
     return arith::MulFOp::create(builder, a, b);
   return arith::MulIOp::create(builder, a, b);
 }
 
-Value LoopNest::greater(Value a, Value b) {
+Value LoopWriter::greater(Value a, Value b) {
   if (llvm::isa<mlir::FloatType>(a.getType()))
     return arith::CmpFOp::create(builder, arith::CmpFPredicate::OGT, a, b);
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::sgt, a, b);
 }
 
-Value LoopNest::larger(Value a, Value b) { return arith::MaximumFOp::create(builder, a, b); }
+Value LoopWriter::larger(Value a, Value b) { return arith::MaximumFOp::create(builder, a, b); }
 
-Value LoopNest::addAt(Value flat, Value index, Value value) {
+Value LoopWriter::addAt(Value flat, Value index, Value value) {
   return store(plus(load(flat, index), value), flat, index);
 }

@@ -1,6 +1,6 @@
 // Plain loops over flat tensors: the language in which the reference bodies are written.
 //
-//   LoopNest nest(builder);
+//   LoopWriter nest(builder);
 //   Value y = nest.loop({rows, columns}, zeros, [&](ValueRange i, ValueRange carried) {
 //     Value index = nest.linear({i[0], i[1]}, {rows, columns});
 //     return nest.addAt(carried[0], index, nest.load(x, index));
@@ -9,8 +9,8 @@
 // Tensors are flattened to one dimension first, so that a body is written from sizes alone, like a kernel in C. Numbers
 // narrower than f32 are loaded as f32. Chosen over linalg.generic, which cannot say "scatter", "first maximum", or
 // "skip the padding" without tricks that an oracle should not need.
-#ifndef CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LOOPNESTS_H
-#define CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LOOPNESTS_H
+#ifndef CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LOOPWRITER_H
+#define CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LOOPWRITER_H
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -18,11 +18,11 @@
 
 namespace cleave {
 
-class LoopNest {
+class LoopWriter {
 public:
   using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange ivs, mlir::ValueRange carried)>;
 
-  explicit LoopNest(mlir::ImplicitLocOpBuilder &builder) : builder(builder) {}
+  explicit LoopWriter(mlir::ImplicitLocOpBuilder &builder) : builder(builder) {}
 
   mlir::ImplicitLocOpBuilder &getBuilder() { return builder; }
 
