@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/CustomOperators.h"
 #include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/Loss.h"
+#include "compiler/Import/ONNX/RandomMasks.h"
 #include "compiler/Import/ONNX/TensorReader.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Budget.h"
@@ -233,6 +234,15 @@ private:
     function_.setFunctionType(emit_.builder.getFunctionType(function_.getArgumentTypes(), mlir::TypeRange(results)));
     function_.setAllResultAttrs(llvm::map_to_vector(
         attributes, [&](const auto &list) { return emit_.builder.getDictionaryAttr(list); }));
+    if (!mode_.training)
+      noteDraws(replaceRandomMasks(function_));
+  }
+
+  void noteDraws(const std::vector<std::string> &places) {
+    if (!places.empty())
+      job_.notes.push_back(places.front() + (places.size() > 1 ? " and " + std::to_string(places.size() - 1) + " more" : "") +
+                           ": random numbers are drawn " +
+                           (job_.options.train ? "in evaluation, too" : "in inference, the same ones in each call"));
   }
 
   // Appends the loss of --loss, and marks the result that is minimized.

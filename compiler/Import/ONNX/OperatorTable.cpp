@@ -20,6 +20,7 @@ const OperatorTable &OperatorTable::get() {
     addLossOperators(result);
     addNormalizationOperators(result);
     addPoolingOperators(result);
+    addRandomOperators(result);
     addReductionOperators(result);
     addResizeOperators(result);
     addScatterOperators(result);

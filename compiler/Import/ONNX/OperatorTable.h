@@ -62,6 +62,7 @@ void addLogicOperators(OperatorTable &table);
 void addLossOperators(OperatorTable &table);
 void addNormalizationOperators(OperatorTable &table);
 void addPoolingOperators(OperatorTable &table);
+void addRandomOperators(OperatorTable &table);
 void addReductionOperators(OperatorTable &table);
 void addSequenceOperators(OperatorTable &table);
 void addShapeOperators(OperatorTable &table);
