@@ -1,0 +1,72 @@
+#include "compiler/Pipeline/Folding.h"
+
+#include <algorithm>
+
+namespace cleave::pipeline {
+
+// The stride with which the `length` tasks from `begin` on come again right after; 0: they do not.
+static int strideOf(const std::vector<Task> &tasks, int begin, int length) {
+  int stride = 0;
+  for (int i = begin; i < begin + length; ++i) {
+    const Task &now = tasks[i], &next = tasks[i + length];
+    int step = next.microBatch - now.microBatch;
+    if (now.action == Action::Update || now.action != next.action || now.chunk != next.chunk || step <= 0 ||
+        (stride != 0 && step != stride))
+      return 0;
+    stride = step;
+  }
+  return stride;
+}
+
+// How often they come, all with that stride.
+static int timesOf(const std::vector<Task> &tasks, int begin, int length, int stride) {
+  int times = 1, count = static_cast<int>(tasks.size());
+  for (int at = begin; at + 2 * length <= count && strideOf(tasks, at, length) == stride; at += length)
+    ++times;
+  return times;
+}
+
+std::vector<Run> fold(const std::vector<Task> &tasks, int longest) {
+  std::vector<Run> runs;
+  int count = static_cast<int>(tasks.size());
+  for (int begin = 0; begin < count;) {
+    int length = 1, times = 1, stride = 0;
+    for (int tried = 1; tried <= longest && begin + 2 * tried <= count; ++tried) {
+      int found = strideOf(tasks, begin, tried);
+      int repeated = found > 0 ? timesOf(tasks, begin, tried, found) : 1;
+      // Twice what is repeated twice as often covers as much: the shorter stays.
+      if (repeated > 1 && repeated * tried > times * length) {
+        length = tried;
+        times = repeated;
+        stride = found;
+      }
+    }
+    // What does not repeat goes to the run before, if that does not either.
+    if (times == 1 && !runs.empty() && runs.back().times == 1)
+      runs.back().tasks.push_back(tasks[begin]);
+    else
+      runs.push_back({{tasks.begin() + begin, tasks.begin() + begin + length}, times, stride});
+    begin += length * times;
+  }
+  return runs;
+}
+
+std::vector<Task> unfold(const std::vector<Run> &runs) {
+  std::vector<Task> tasks;
+  for (const Run &run : runs)
+    for (int time = 0; time < run.times; ++time)
+      for (Task task : run.tasks) {
+        task.microBatch += time * run.stride;
+        tasks.push_back(task);
+      }
+  return tasks;
+}
+
+int size(const std::vector<Run> &runs) {
+  int tasks = 0;
+  for (const Run &run : runs)
+    tasks += static_cast<int>(run.tasks.size());
+  return tasks;
+}
+
+} // namespace cleave::pipeline

@@ -1,0 +1,32 @@
+// Lists whose length does not grow with the number of micro-batches: the part of a schedule in which the pipe is full
+// repeats itself with later micro-batches. 1F1B of rank 0 of 2, eight micro-batches, folds into three runs:
+//
+//   0F0               once
+//   0F1 0B0           7 times, each with micro-batches 1 later than the time before
+//   0B7 update        once
+//
+// `build-programs` calls a run's tasks in a loop whose frames follow the micro-batch (DESIGN, "Bodies, frames,
+// events").
+#ifndef CLEAVE_COMPILER_PIPELINE_FOLDING_H
+#define CLEAVE_COMPILER_PIPELINE_FOLDING_H
+
+#include "compiler/Pipeline/Schedule.h"
+
+namespace cleave::pipeline {
+
+struct Run {
+  std::vector<Task> tasks; // of the first time
+  int times = 1;
+  int stride = 0; // micro-batches from one time to the next
+};
+
+// Repetitions of up to `longest` tasks are found, first come, the one that covers the most.
+std::vector<Run> fold(const std::vector<Task> &tasks, int longest = 512);
+std::vector<Task> unfold(const std::vector<Run> &runs);
+
+// Tasks that are written down.
+int size(const std::vector<Run> &runs);
+
+} // namespace cleave::pipeline
+
+#endif
