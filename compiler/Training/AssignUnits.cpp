@@ -1,7 +1,9 @@
 #include "compiler/Support/NamePatterns.h"
 #include "compiler/Training/Diagnose.h"
+#include "compiler/Training/ParameterUses.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "compiler/Training/Units.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,8 +15,6 @@ namespace cleave {
 
 namespace {
 
-constexpr int64_t kOuterUnit = 0;
-
 class AssignUnitsPass : public impl::AssignUnitsBase<AssignUnitsPass> {
 public:
   using AssignUnitsBase::AssignUnitsBase;
@@ -22,41 +22,56 @@ public:
 private:
   void runOnOperation() override {
     StringRef text = units;
-    bool isAuto = text == "auto";
-    if (!isAuto && !text.consume_front("pattern=")) {
+    bool isPattern = text.consume_front("pattern=");
+    if (!isPattern && text != "auto") {
       getOperation().emitError("assign-units: expected auto or pattern=P[|P...]; got: ") << text;
       return signalPassFailure();
     }
+    SmallVector<StateOp> parameters;
+    for (auto state : getOperation().getOps<StateOp>())
+      if (state.getRole() == Role::Parameter)
+        parameters.push_back(state);
+    if (failed(isPattern ? assignByName(text, parameters) : assignByUse(parameters)))
+      signalPassFailure();
+  }
+
+  LogicalResult assignByUse(ArrayRef<StateOp> parameters) {
+    func::FuncOp function = lookupFunction(getOperation(), "c0");
+    if (!function)
+      return getOperation().emitError("expected a function @c0; differentiate makes it");
+    ParameterUses uses(function);
+    std::vector<UnitMember> members;
+    for (StateOp state : parameters) {
+      const ParameterUses::Span *span = uses.find(state.getSymName());
+      members.push_back({byteSize(state.getTensorType()), span ? span->firstPlace : 0, span ? span->lastPlace : 0,
+                         span ? span->order : 0});
+    }
+    for (auto [state, unit] : llvm::zip_equal(parameters, formUnits(members)))
+      setUnit(state, unit);
+    return success();
+  }
+
+  // What no pattern names is resident.
+  LogicalResult assignByName(StringRef text, ArrayRef<StateOp> parameters) {
     std::vector<std::string> texts, names;
     for (StringRef pattern : llvm::split(text, '|'))
-      if (!isAuto)
-        texts.push_back(pattern.str());
+      texts.push_back(pattern.str());
     auto patterns = orDiagnose(getOperation(), NamePatterns::parse("--fsdp-units", texts));
     if (failed(patterns))
-      return signalPassFailure();
-    for (auto state : getOperation().getOps<StateOp>()) {
-      if (state.getRole() != Role::Parameter)
-        continue;
+      return failure();
+    llvm::StringMap<int64_t> numbers;
+    for (StateOp state : parameters) {
       names.push_back(onlySegment(state).getName().getValue().str());
-      setUnit(state, isAuto ? blockOf(state) : patterns->matchPrefix(names.back()).str());
+      std::string name = patterns->matchPrefix(names.back()).str();
+      auto next = static_cast<int64_t>(numbers.size()) + kResidentUnit + 1;
+      setUnit(state, name.empty() ? kResidentUnit : numbers.try_emplace(name, next).first->second);
     }
-    if (failed(diagnose(getOperation(), patterns->checkUsed(names, "parameters"))))
-      return signalPassFailure();
+    return diagnose(getOperation(), patterns->checkUsed(names, "parameters"));
   }
 
-  // Empty: the outer unit.
-  std::string blockOf(StateOp state) {
-    auto block = state->getAttrOfType<IntegerAttr>("cleave.block");
-    return block && block.getInt() >= 0 ? std::to_string(block.getInt()) : std::string();
-  }
-
-  void setUnit(StateOp state, const std::string &name) {
-    auto next = static_cast<int64_t>(numbers.size()) + kOuterUnit + 1;
-    int64_t unit = name.empty() ? kOuterUnit : numbers.try_emplace(name, next).first->second;
+  void setUnit(StateOp state, int64_t unit) {
     state->setAttr(kUnitAttr, Builder(&getContext()).getI64IntegerAttr(unit));
   }
-
-  llvm::StringMap<int64_t> numbers;
 };
 } // namespace
 } // namespace cleave

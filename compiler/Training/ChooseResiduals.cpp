@@ -3,6 +3,7 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/ResidualChoice.h"
 #include "compiler/Training/States.h"
+#include "compiler/Training/UnitAnchors.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
@@ -41,7 +42,7 @@ struct ForwardGraph {
   ResidualGraph graph;
   llvm::MapVector<Value, int> index;
 
-  explicit ForwardGraph(const JointFunction &joint) {
+  explicit ForwardGraph(const JointFunction &joint) : anchors(findUnitAnchors(joint)) {
     Block &block = joint.function.getBody().front();
     for (BlockArgument arg : block.getArguments())
       if (arg != joint.seed)
@@ -67,9 +68,11 @@ private:
   int add(Value value, const JointFunction &joint) {
     int number = static_cast<int>(graph.values.size());
     index[value] = number;
-    graph.values.push_back({byteSize(value.getType()), joint.isFree(value), false, false});
+    graph.values.push_back({byteSize(value.getType()), joint.isFree(value), false, anchors.contains(value)});
     return number;
   }
+
+  llvm::DenseSet<Value> anchors;
 };
 
 void eraseDeadOps(Block &block) {

@@ -65,6 +65,8 @@ StateOp declareBucket(SymbolTable &symbols, StringRef name, const Bucket &bucket
   StateOp result = addState(symbols, name, type, first.getRole(), ArrayAttr::get(first.getContext(), segments),
                             first.getSlot().value_or(""));
   result.setFrozen(first.getFrozen());
+  if (Attribute unit = first->getAttr(kUnitAttr)) // which choose-residuals asks for
+    result->setAttr(kUnitAttr, unit);
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
     StateOp state = member;
     places[state.getSymName()] = {result, offset, readTypes.of(state)};

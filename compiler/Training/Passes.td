@@ -135,10 +135,10 @@ def FormBuckets : Pass<"form-buckets", "::mlir::ModuleOp"> {
 def AssignUnits : Pass<"assign-units", "::mlir::ModuleOp"> {
   let summary = "numbers the parameters that are gathered together";
   let description = [{
-    Sets `cleave.unit` on states of parameters; what belongs to no unit of its own is the outer unit, number 0. `auto`: a unit is a block of find-blocks, and
-    parameters of several blocks are in the outer unit. `pattern=P[|P...]`: a unit is what stands behind one name that begins as P does, component by component
-    (`*` is one component): with `blocks.*`, blocks.0.fc.weight and blocks.0.fc.bias belong together. A pattern that no name begins with is an error. Without units,
-    form-buckets closes buckets by size.
+    Sets `cleave.unit` on states of parameters; number 0 is the resident unit, which is needed all the time. `auto`: units follow blocks, uses and sizes (Units.h).
+    `pattern=P[|P...]`: a unit is what stands behind one name that begins as P does, component by component
+    (`*` is one component): with `blocks.*`, blocks.0.fc.weight and blocks.0.fc.bias belong together. What no pattern names is resident. A pattern that no name begins with is an error.
+    Without units, form-buckets closes buckets by size.
   }];
   let options = [Option<"units", "units", "std::string", "\"auto\"", "auto | pattern=P[|P...]">];
 }
@@ -169,7 +169,7 @@ def ChooseResiduals : Pass<"choose-residuals", "::mlir::ModuleOp"> {
   let description = [{
     The values that cross are the minimum cut of ResidualChoice.h: bytes kept between the passes are least, where cheap ops may be computed
     again and inputs and states cost nothing. Only what `isReproducible` (ComputeOpInterface) is computed again: sums are not, nor composites, which
-    `decompose-composites` takes apart before. With `keep-all` nothing is computed again. The backward pass computes again what it needs just before its first use. It says whose it is:
+    `decompose-composites` takes apart before, nor is what would hold a gathered unit across blocks (UnitAnchors.h). With `keep-all` nothing is computed again. The backward pass computes again what it needs just before its first use. It says whose it is:
     `cleave.backward_of = @c0.fwd` (StepFunctions.h).
   }];
   let options = [Option<"keepAll", "keep-all", "bool", "false", "keep every value that the backward pass reads">];

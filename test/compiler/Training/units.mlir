@@ -1,5 +1,5 @@
 // RUN: cleave-opt %s -split-loss -differentiate -assign-units="units=pattern=blocks.*" -form-buckets="split-parameters data-ranks=2" | FileCheck %s
-// RUN: cleave-opt %s -split-loss -differentiate -assign-units="units=auto" -form-buckets="data-ranks=2" | FileCheck %s --check-prefix=AUTO
+// RUN: cleave-opt %s -split-loss -differentiate -find-blocks -assign-units="units=auto" -form-buckets="data-ranks=2" | FileCheck %s --check-prefix=AUTO
 // RUN: cleave-opt %s -training-pipeline="units=pattern=blocks.* split-parameters data-ranks=2 micro-batches=2 sync-every" -verify-step | FileCheck %s --check-prefix=EVERY
 // RUN: cleave-opt %s -assign-parameter-groups="groups=*.scale:weight_decay=0" -split-loss -differentiate -assign-units="units=pattern=blocks.*" \
 // RUN:   -form-buckets="split-parameters data-ranks=2" | FileCheck %s --check-prefix=GROUPS
@@ -21,9 +21,10 @@
 // GROUPS: cleave.state @bucket2 {{.*}}"blocks.0.scale",
 // GROUPS: cleave.state @frozen0
 
-// Blocks that find-blocks has marked: here one, so that all others share the outer unit.
-// AUTO: cleave.state @bucket0 {{.*}}"blocks.1.scale", {{.*}}"blocks.1.weight"
-// AUTO: cleave.state @bucket1 {{.*}}"head", {{.*}}"blocks.0.scale"
+// A unit for each place of the forward pass (Units.h), as find-blocks marks them: here each layer is a block.
+// AUTO: cleave.state @bucket0 {{.*}}cleave.unit = 3 {{.*}}"head",
+// AUTO: cleave.state @bucket1 {{.*}}cleave.unit = 2 {{.*}}"blocks.1.scale", {{.*}}"blocks.1.weight"
+// AUTO: cleave.state @bucket2 {{.*}}cleave.unit = 1 {{.*}}"blocks.0.scale"
 
 // Terms are laid end to end and added at once, so that they are reduced at once.
 // EVERY-LABEL: func @c0.bwd(
@@ -36,8 +37,8 @@
 module attributes {cleave.level = "model", cleave.mesh = #cleave.mesh<["fsdp"], [2]>} {
   cleave.state @blocks_0_weight : tensor<8x8xf32> {role = #cleave.role<parameter>, frozen, segments = [#cleave.segment<"blocks.0.weight", tensor<8x8xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
   cleave.state @blocks_0_scale : tensor<8xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"blocks.0.scale", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
-  cleave.state @blocks_1_weight : tensor<8x8xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"blocks.1.weight", tensor<8x8xf32>, offset = 0, group = 0, init = #cleave.init<weights>>], cleave.block = 3 : i64}
-  cleave.state @blocks_1_scale : tensor<8xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"blocks.1.scale", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<weights>>], cleave.block = 3 : i64}
+  cleave.state @blocks_1_weight : tensor<8x8xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"blocks.1.weight", tensor<8x8xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+  cleave.state @blocks_1_scale : tensor<8xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"blocks.1.scale", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
   cleave.state @head : tensor<8x4xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"head", tensor<8x4xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
   func.func @model(%x: tensor<6x8xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}) -> (tensor<f32> {cleave.name = "loss", cleave.loss}) {
     %w0 = cleave.read @blocks_0_weight : tensor<8x8xf32>
