@@ -10,6 +10,8 @@
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PhaseRunner.h"
+#include "compiler/Driver/PlanTrial.h"
+#include "compiler/Driver/ShardingGain.h"
 #include "compiler/Driver/Ties.h"
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
@@ -83,6 +85,7 @@ private:
   std::string headerPath() const;
   llvm::Error checkFixedBatch();
   void noteRanges();
+  llvm::Error weighSharding(mlir::ModuleOp imported, const CompileOptions &chosen, plan::PlanningOptions planning);
   llvm::Error emit();
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
   llvm::Error checkKernels(const rt::fb::Plan &plan) const;
@@ -271,7 +274,7 @@ plan::PlanningOptions Compilation::planningOptions() {
   planning.prefetch.forward = options.forwardPrefetch;
   planning.prefetch.backward =
       plan::parseBackwardPrefetch(options.backwardPrefetch).value_or(plan::BackwardPrefetch::Pre);
-  planning.prefetch.inFlight = static_cast<unsigned>(options.gathersInFlight);
+  planning.prefetch.inFlight = static_cast<unsigned>(options.gathersInFlight.value_or(2));
   // lowerToKernels has read these two.
   planning.offloadResiduals = llvm::cantFail(parseOffload(options.offload)).activations;
   planning.shareGathers = llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)) == FsdpStrategy::ShardGradOp;
@@ -418,6 +421,9 @@ llvm::Error Compilation::run() {
   if (llvm::Error error = checkExternalData())
     return error;
   auto stopped = [&](Progress progress) { return progress == Progress::Stopped; };
+  mlir::OwningOpRef<mlir::ModuleOp> imported;
+  if (splitsStates(options))
+    imported = mlir::cast<mlir::ModuleOp>((*model.module)->clone());
   auto lowered = lowerToKernels(*model.module, options, log);
   if (!lowered)
     return lowered.takeError();
@@ -438,7 +444,27 @@ llvm::Error Compilation::run() {
     return planned.takeError();
   if (stopped(*planned))
     return writeModule(*model.module, output());
+  if (imported)
+    if (llvm::Error error = weighSharding(*imported, chosen, planning))
+      return error;
   return emit();
+}
+
+// Plans again where gathers in flight are to be fewer.
+llvm::Error Compilation::weighSharding(mlir::ModuleOp imported, const CompileOptions &chosen,
+                                       plan::PlanningOptions planning) {
+  auto summary = summarizeModule(*model.module);
+  if (!summary)
+    return summary.takeError();
+  auto inFlight = chooseGathersInFlight(*summary, imported, *kernels, chosen, planning, log);
+  if (!inFlight)
+    return inFlight.takeError();
+  if (*inFlight == planning.prefetch.inFlight)
+    return llvm::Error::success();
+  planning.prefetch.inFlight = *inFlight;
+  planning.constants = [](llvm::StringRef, mlir::DenseElementsAttr) {}; // the weights have them from the first time
+  model.module = mlir::cast<mlir::ModuleOp>((*kernels)->clone());
+  return lowerToPlan(*model.module, chosen, planning, log).takeError();
 }
 
 } // namespace

@@ -1,11 +1,9 @@
 #include "compiler/Driver/MemoryLimit.h"
 
-#include "compiler/Driver/Lowering.h"
-#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Driver/PlanTrial.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Training/Recompute.h"
-#include "runtime/plan/PlanReader.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -88,12 +86,7 @@ std::string remedies(const rt::PlanSummary &summary, const CompileOptions &optio
 class Trials {
 public:
   Trials(mlir::ModuleOp kernels, const CompileOptions &options, const plan::PlanningOptions &planning)
-      : kernels(kernels), options(options), planning(planning), limit(*options.memoryLimit) {
-    // Nothing of a trial may be left behind: neither dumps nor constants among the weights.
-    this->options.dumpPhases.clear();
-    this->options.stopAfter = Phase::Link;
-    this->planning.constants = [](llvm::StringRef, mlir::DenseElementsAttr) {};
-  }
+      : kernels(kernels), options(options), planning(planning), limit(*options.memoryLimit) {}
 
   // True if its plan fits; errors are kept for later.
   bool fits(const Recompute &choice) {
@@ -117,18 +110,11 @@ public:
 
 private:
   llvm::Expected<uint64_t> plan(const Recompute &choice) {
-    mlir::OwningOpRef<mlir::ModuleOp> copy = kernels.clone();
     options.recompute = printRecompute(choice);
-    auto planned = lowerToPlan(*copy, options, planning, llvm::nulls());
-    if (!planned)
-      return planned.takeError();
-    auto bytes = plan::writePlan(*copy);
-    if (!bytes)
-      return bytes.takeError();
-    const rt::fb::Plan *opened = nullptr;
-    if (rt::Status status = rt::openPlan(bytes->data(), bytes->size(), &opened); !status.isOk())
-      return toError(status);
-    return rt::largestKind(rt::summarize(*opened)).totalBytes;
+    auto summary = tryPlan(kernels, options, planning);
+    if (!summary)
+      return summary.takeError();
+    return rt::largestKind(*summary).totalBytes;
   }
 
   mlir::ModuleOp kernels;

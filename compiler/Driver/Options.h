@@ -56,7 +56,8 @@ struct CompileOptions {
   std::string fsdpUnits = "auto";          // auto | size=N | pattern=P: what is gathered together
   bool forwardPrefetch = true;             // --forward-prefetch on|off
   std::string backwardPrefetch = "pre";    // pre | post | none
-  int64_t gathersInFlight = 2;             // gathered units in memory at a time (compiler/Planning/Prefetch.h)
+  // Gathered units in memory at a time (compiler/Planning/Prefetch.h); if empty two, or one (ShardingGain.h).
+  std::optional<int64_t> gathersInFlight;
   bool saveAsync = false;                  // plan a snapshot, from which checkpoints are written in the background
   std::string offload;                     // kinds that host memory stores (compiler/Sharding/Offload.h)
   std::string gradSync;                    // every | last micro-batch; every where gradients are split, if empty

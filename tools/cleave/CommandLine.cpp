@@ -126,15 +126,15 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share of parameters, gradients, optimizer state:\n"
                                   "full-shard (or zero-3) | shard-grad-op | zero-2 | zero-1 | no-shard")
       ->group(sharding)->type_name("NAME")->capture_default_str();
-  t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits, "parameters gathered together: auto (repeated blocks) | size=BYTES | pattern=P[|P]")
+  t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits, "parameters gathered together: auto (by block, use and size) | size=BYTES | pattern=P[|P]")
       ->group(sharding)->type_name("POLICY")->capture_default_str();
   t.prefetch = {
       app.add_option("--forward-prefetch", t.forwardPrefetch, "gather the next unit before this one computes")
           ->check(CLI::IsMember({"on", "off"}))->group(sharding)->capture_default_str(),
       app.add_option("--backward-prefetch", o.backwardPrefetch, "pre: gather the next unit before this one's backward; post: behind it")
           ->check(CLI::IsMember({"pre", "post", "none"}))->group(sharding)->capture_default_str(),
-      app.add_option("--gathers-in-flight", o.gathersInFlight, "gathered units in memory at a time: the one in use and those ahead")
-          ->check(CLI::Range(int64_t(1), int64_t(1) << 16))->group(sharding)->type_name("N")->capture_default_str()};
+      app.add_option("--gathers-in-flight", o.gathersInFlight, "gathered units in memory at a time: the one in use and those ahead (default: 2; 1 where 2 would need more than whole parameters)")
+          ->check(CLI::Range(int64_t(1), int64_t(1) << 16))->group(sharding)->type_name("N")};
   app.add_option("--grad-sync", o.gradSync, "reduce gradients in every micro-batch or the last (default: every where they are split; split\n"
                  "ones go over the axis dp once in any case)")
       ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
