@@ -1,11 +1,12 @@
 // Lists whose length does not grow with the number of micro-batches: the part of a schedule in which the pipe is full
-// repeats itself with later micro-batches. 1F1B of rank 0 of 2, eight micro-batches, folds into three runs:
+// repeats itself with later micro-batches. 1F1B of rank 0 of 2, eight micro-batches, folds into four runs:
 //
-//   0F0               once
-//   0F1 0B0           7 times, each with micro-batches 1 later than the time before
-//   0B7 update        once
+//   0F0        twice, the second time with a micro-batch 1 later
+//   0B0 0F2    6 times
+//   0B6        twice
+//   update     once
 //
-// `build-programs` calls a run's tasks in a loop whose frames follow the micro-batch (DESIGN, "Bodies, frames,
+// `build-programs` can call a run's tasks in a loop whose frames follow the micro-batch (DESIGN, "Bodies, frames,
 // events").
 #ifndef CLEAVE_COMPILER_PIPELINE_FOLDING_H
 #define CLEAVE_COMPILER_PIPELINE_FOLDING_H

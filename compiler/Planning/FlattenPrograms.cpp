@@ -14,7 +14,8 @@ namespace cleave::plan {
 
 namespace {
 
-// Inlines functions one behind the other into a new one, whose arguments are the inputs of all of them by name.
+// Inlines functions one after another into a new one, whose arguments are the inputs of all of them by name. Residuals
+// and edges are results of functions appended before.
 class Flattener {
 public:
   Flattener(ModuleOp module, StringRef name) : module(module) {
@@ -33,12 +34,12 @@ public:
   // Declares the inputs of `function` without running it.
   LogicalResult addInputs(func::FuncOp function) {
     for (BlockArgument argument : function.getArguments())
-      if (!function.getArgAttr(argument.getArgNumber(), "cleave.residual") && failed(input(function, argument)))
+      if (function.getArgAttr(argument.getArgNumber(), "cleave.name") && failed(input(function, argument)))
         return failure();
     return success();
   }
 
-  // Appends the body; residual arguments are the results of the function appended before.
+  // Appends the body.
   LogicalResult append(func::FuncOp function) {
     IRMapping mapping;
     for (BlockArgument argument : function.getArguments()) {
@@ -55,23 +56,23 @@ public:
       if (marks && (isa<shard::ShardDialect>(op.getDialect()) || isa<cleave::KernelOp, ComputeOpInterface>(op)))
         copy->setAttr("cleave.backward", builder.getUnitAttr());
     }
-    residuals.clear();
-    for (Value value : function.getBody().front().getTerminator()->getOperands())
-      residuals.push_back(mapping.lookup(value));
+    for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands())
+      results[&returned] = mapping.lookup(returned.get());
     return success();
   }
 
 private:
   FailureOr<Value> valueOf(func::FuncOp function, BlockArgument argument) {
-    auto index = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "cleave.residual");
-    if (!index)
+    unsigned index = argument.getArgNumber();
+    if (function.getArgAttr(index, "cleave.name"))
       return input(function, argument);
-    if (index.getInt() < 0 || index.getInt() >= static_cast<int64_t>(residuals.size()) ||
-        residuals[index.getInt()].getType() != argument.getType())
+    OpOperand *source = sourceOf(argument);
+    Value value = source ? results.lookup(source) : Value();
+    if (!value || value.getType() != argument.getType())
       return function.emitError("expected argument ")
-             << argument.getArgNumber() << " to be a residual of the forward function; got: residual "
-             << index.getInt();
-    return residuals[index.getInt()];
+             << index << " of @" << function.getName()
+             << " to be a named input, or a residual or an edge that a function before it returns";
+    return value;
   }
 
   FailureOr<Value> input(func::FuncOp function, BlockArgument argument) {
@@ -96,7 +97,7 @@ private:
   ModuleOp module;
   func::FuncOp result;
   llvm::MapVector<StringAttr, Value> inputs;
-  llvm::SmallVector<Value> residuals;
+  llvm::DenseMap<OpOperand *, Value> results; // of the functions appended, by where they return it
 };
 
 struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
@@ -104,28 +105,22 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
     for (StringRef name : {"infer", "evaluate"})
       if (func::FuncOp entry = lookup(name))
         entry->setAttr("cleave.entry", UnitAttr::get(&getContext()));
-    if (!lookup("c0.fwd"))
+    chunks = chunksOf(getOperation());
+    if (chunks.empty())
       return;
-    if (lookup("c1.fwd"))
-      return fail("pipelines are not planned yet; expected one chunk");
     auto count = getOperation()->getAttrOfType<IntegerAttr>("cleave.micro_batches");
     if (failed(flatten(count ? count.getInt() : 1)))
       signalPassFailure();
-    for (StringRef name : {"c0.fwd", "c0.bwd", "c0.fwd.first", "c0.bwd.first", "update"})
-      if (func::FuncOp function = lookup(name))
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (chunkNumber(function.getName()) || function.getName() == "update")
         function.erase();
   }
 
   func::FuncOp lookup(StringRef name) { return getOperation().lookupSymbol<func::FuncOp>(name); }
-  void fail(const Twine &message) {
-    getOperation().emitError(message);
-    signalPassFailure();
-  }
-
   // A function of that name that runs `parts`.
-  FailureOr<func::FuncOp> join(StringRef name, ArrayRef<StringRef> parts) {
+  FailureOr<func::FuncOp> join(StringRef name, ArrayRef<std::string> parts) {
     Flattener flattener(getOperation(), name);
-    for (StringRef part : parts) {
+    for (const std::string &part : parts) {
       func::FuncOp function = lookup(part);
       if (!function)
         return getOperation().emitError("expected a function @") << part << " to build @" << name;
@@ -135,14 +130,30 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
     return flattener.finish();
   }
 
+  // One micro-batch through all chunks, forward and back, on one rank; then the update.
+  SmallVector<std::string> microBatch(StringRef variant, bool isLast) {
+    SmallVector<std::string> parts;
+    for (unsigned chunk : chunks)
+      parts.push_back(chunkName(chunk) + ".fwd" + variant.str());
+    for (unsigned chunk : llvm::reverse(chunks)) {
+      bool isSplit = lookup(chunkName(chunk) + ".bwd_x") != nullptr;
+      for (const char *half : {".bwd_x", ".bwd_w", ".bwd"})
+        if (isSplit == (StringRef(half) != ".bwd"))
+          parts.push_back(chunkName(chunk) + half + variant.str());
+    }
+    if (isLast)
+      parts.push_back("update");
+    return parts;
+  }
+
   LogicalResult flatten(int64_t microBatches) {
     FailureOr<func::FuncOp> step;
     if (microBatches == 1) {
-      step = join("train_step", {"c0.fwd", "c0.bwd", "update"});
+      step = join("train_step", microBatch("", /*isLast=*/true));
     } else {
-      if (failed(join("micro.first", {"c0.fwd.first", "c0.bwd.first"})) ||
-          failed(join("micro.last", {"c0.fwd", "c0.bwd", "update"})) ||
-          (microBatches > 2 && failed(join("micro", {"c0.fwd", "c0.bwd"}))))
+      if (failed(join("micro.first", microBatch(".first", /*isLast=*/false))) ||
+          failed(join("micro.last", microBatch("", /*isLast=*/true))) ||
+          (microBatches > 2 && failed(join("micro", microBatch("", /*isLast=*/false)))))
         return failure();
       step = callMicroBatches(microBatches);
     }
@@ -154,8 +165,9 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
 
   FailureOr<func::FuncOp> callMicroBatches(int64_t count) {
     Flattener flattener(getOperation(), "train_step");
-    if (failed(flattener.addInputs(lookup("c0.fwd"))) || failed(flattener.addInputs(lookup("c0.bwd"))))
-      return failure();
+    for (const std::string &part : microBatch("", /*isLast=*/false))
+      if (func::FuncOp function = lookup(part); function && failed(flattener.addInputs(function)))
+        return failure();
     func::FuncOp step = flattener.finish();
     Builder builder(&getContext());
     llvm::SmallVector<Attribute> calls;
@@ -172,6 +184,8 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
     step->setAttr("cleave.calls", builder.getArrayAttr(calls));
     return step;
   }
+
+  SmallVector<unsigned> chunks;
 };
 
 } // namespace

@@ -43,7 +43,9 @@ bool mayTakeOver(Operation *kernel, Value input, Value result, const ValueFamili
     return write && read && write.getState() == read.getState() && !families.outlives(result, write.getState(), write);
   if (auto argument = dyn_cast<BlockArgument>(input)) {
     auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
-    return function && function.getArgAttr(argument.getArgNumber(), "cleave.residual");
+    // One that a function which runs later takes too (split-backward) must stay.
+    return function && function.getArgAttr(argument.getArgNumber(), "cleave.residual") &&
+           !function.getArgAttr(argument.getArgNumber(), "cleave.shared_residual");
   }
   return input.getDefiningOp() && !isa<ConstantOp>(input.getDefiningOp());
 }

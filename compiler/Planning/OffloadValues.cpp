@@ -69,7 +69,8 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
     llvm::DenseMap<Value, Value> stored;
     for (OpOperand &residual : block.getTerminator()->getOpOperands()) {
       Value value = behindReshapes(residual.get());
-      if (!isComputed(value))
+      bool isEdge = !edgeOfResult(cast<func::FuncOp>(block.getParentOp()), residual.getOperandNumber()).empty();
+      if (isEdge || !isComputed(value)) // the next chunk takes it from the device
         continue;
       if (int64_t bytes = byteSize(value.getType()); bytes < static_cast<int64_t>(minBytes)) {
         largestLeft = std::max(largestLeft, bytes);

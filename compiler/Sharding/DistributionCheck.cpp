@@ -23,10 +23,8 @@ public:
 
   LogicalResult run() {
     checkStates();
-    for (bool backward : {false, true})
-      for (FuncOp function : module.getOps<FuncOp>())
-        if (!function.isDeclaration() && isBackward(function) == backward)
-          checkFunction(function);
+    for (FuncOp function : inStepOrder(module))
+      checkFunction(function);
     return mlir::success(!isWrong);
   }
 
@@ -80,7 +78,7 @@ private:
   }
 
   Distribution declaredArgument(FuncOp function, unsigned index) {
-    bool isResidual = function.getArgAttr(index, "cleave.residual") != nullptr;
+    bool isResidual = isFromFunction(function, index);
     return declaredPort(function, function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding"),
                         function.getArgAttr(index, "cleave.batch_dim"), !isResidual,
                         "argument " + llvm::Twine(index));
@@ -92,16 +90,21 @@ private:
                         function.getResultAttr(index, "cleave.batch_dim"), isNamed, "result " + llvm::Twine(index));
   }
 
-  // A residual comes in as it went out, whether the two functions say how or not: recomputation chooses other values.
+  static bool isFromFunction(FuncOp function, unsigned index) {
+    return function.getArgAttr(index, "cleave.residual") || function.getArgAttr(index, kEdgeAttr);
+  }
+
+  // A residual or an edge comes in as it went out, whether the two functions say how or not: recomputation chooses other
+  // values.
   Distributions residualOf(FuncOp function, unsigned index) {
-    auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual");
-    FuncOp forward = forwardOf(function);
-    if (!forward || residual.getInt() < 0 || residual.getInt() >= forward.getNumResults()) {
+    mlir::OpOperand *source = sourceOf(function.getArgument(index));
+    if (!source) {
       error(function) << "argument " << index << " of @" << function.getName()
-                      << " is a residual that no function returns";
+                      << (edgeOfArgument(function, index).empty() ? " is a residual" : " is an edge")
+                      << " that no function returns";
       return {};
     }
-    mlir::OpOperand &returned = forward.getBody().front().getTerminator()->getOpOperand(residual.getInt());
+    mlir::OpOperand &returned = *source;
     Distributions made = found.lookup(returned.get());
     if (!function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding"))
       return made;
@@ -116,7 +119,7 @@ private:
   void checkFunction(FuncOp function) {
     for (mlir::BlockArgument argument : function.getArguments()) {
       unsigned index = argument.getArgNumber();
-      Distributions made = function.getArgAttr(index, "cleave.residual")
+      Distributions made = isFromFunction(function, index)
                                ? residualOf(function, index)
                                : Distributions{declaredArgument(function, index)};
       found[argument] = std::move(made);

@@ -50,14 +50,7 @@ LogicalResult Propagation::run() {
   return success();
 }
 
-SmallVector<FuncOp> Propagation::inOrder() const {
-  SmallVector<FuncOp> functions;
-  for (FuncOp function : mlir::ModuleOp(module).getOps<FuncOp>())
-    if (!function.isDeclaration())
-      functions.push_back(function);
-  llvm::stable_sort(functions, [](FuncOp a, FuncOp b) { return !isBackward(a) && isBackward(b); });
-  return functions;
-}
+SmallVector<FuncOp> Propagation::inOrder() const { return inStepOrder(module); }
 
 LogicalResult Propagation::propagate() {
   for (FuncOp function : inOrder()) {
@@ -100,19 +93,8 @@ llvm::FailureOr<ShardingAttr> Propagation::portSharding(FuncOp function, mlir::T
   return ShardingAttr::get(builder.getArrayAttr(dims));
 }
 
-// Where the forward function returns this residual, or null.
-static mlir::OpOperand *returnOf(mlir::BlockArgument argument) {
-  auto function = llvm::cast<FuncOp>(argument.getOwner()->getParentOp());
-  auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(argument.getArgNumber(), "cleave.residual");
-  FuncOp forward = residual ? forwardOf(function) : nullptr;
-  auto *terminator = forward ? forward.getBody().front().getTerminator() : nullptr;
-  if (!terminator || residual.getInt() < 0 || residual.getInt() >= terminator->getNumOperands())
-    return nullptr;
-  return &terminator->getOpOperand(residual.getInt());
-}
-
 Value Propagation::residualSource(mlir::BlockArgument argument) const {
-  mlir::OpOperand *result = returnOf(argument);
+  mlir::OpOperand *result = sourceOf(argument);
   return result ? result->get() : Value();
 }
 
@@ -120,11 +102,20 @@ LogicalResult Propagation::setArguments(FuncOp function) {
   for (mlir::BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual")) {
-      mlir::OpOperand *result = returnOf(argument);
+      mlir::OpOperand *result = sourceOf(argument);
       if (!result || !used.contains(result))
         return function.emitError("argument ") << index << " is residual " << residual.getInt()
                                                << ", which no forward function returns; expected the function that "
                                                   "cleave.backward_of names to return it";
+      made[argument] = used.lookup(result);
+      continue;
+    }
+    if (llvm::StringRef edge = edgeOfArgument(function, index); !edge.empty()) {
+      mlir::OpOperand *result = sourceOf(argument);
+      if (!result || !used.contains(result))
+        return function.emitError("argument ") << index << " is edge \"" << edge
+                                               << "\", which no function before returns; cut-model and differentiate "
+                                                  "make edges with both ends";
       made[argument] = used.lookup(result);
       continue;
     }
@@ -141,7 +132,7 @@ LogicalResult Propagation::setReturn(FuncOp function) {
   for (mlir::OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
     bool isNamed = function.getResultAttr(index, "cleave.name") != nullptr;
-    if (!isNamed) { // a residual stays as it is made
+    if (!isNamed) { // a residual or an edge stays as it is made
       used[&operand] = resolved(made.lookup(operand.get()));
       continue;
     }

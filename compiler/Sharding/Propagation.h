@@ -45,9 +45,9 @@ public:
   ShardingAttr getMade(mlir::Value value) const { return made.lookup(value); }
   ShardingAttr getUsed(mlir::OpOperand &operand) const { return used.lookup(&operand); }
   ShardingAttr getStorage(StateOp state) const { return storage.lookup(state); }
-  // The module's functions, backward behind forward.
+  // The module's functions, each after those whose results it takes.
   llvm::SmallVector<mlir::func::FuncOp> inOrder() const;
-  // What a forward function returns as this residual; null for another argument, and where no forward function does.
+  // What another function returns as this residual or edge; null for another argument, and where no function does.
   mlir::Value residualSource(mlir::BlockArgument argument) const;
   // Composites of which a reduced dimension came in split: decompose these and run again.
   llvm::ArrayRef<mlir::Operation *> getBlockedComposites() const { return blocked; }

@@ -55,12 +55,9 @@ DenseElementsAttr RankOrigins::evaluateArgument(mlir::BlockArgument argument, co
   if (auto kernel = llvm::dyn_cast<KernelOp>(parent))
     return evaluate(kernel.getInputs()[argument.getArgNumber()], at, known, depth);
   auto function = llvm::dyn_cast<mlir::func::FuncOp>(parent);
-  // A residual is what the forward function returns.
-  auto residual =
-      function ? function.getArgAttrOfType<mlir::IntegerAttr>(argument.getArgNumber(), "cleave.residual") : nullptr;
-  if (FuncOp forward = residual ? forwardOf(function) : nullptr)
-    if (residual.getInt() >= 0 && residual.getInt() < forward.getNumResults())
-      return evaluate(forward.getBody().front().getTerminator()->getOperand(residual.getInt()), at, known, depth);
+  // A residual or an edge is what another function returns.
+  if (mlir::OpOperand *source = function ? sourceOf(argument) : nullptr)
+    return evaluate(source->get(), at, known, depth);
   auto sharding = function ? function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), "cleave.sharding") : nullptr;
   auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
   auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());

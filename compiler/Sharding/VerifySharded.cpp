@@ -60,16 +60,16 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
       checkCollective(op);
   }
 
-  // What goes from forward to backward need not say how: both are this module's.
+  // What goes from forward to backward, or from chunk to chunk, need not say how: both are this module's.
   void checkPorts(FuncOp function) {
     bool hasBackward = llvm::any_of(getOperation().getOps<FuncOp>(),
                                     [&](FuncOp other) { return isBackward(other) && forwardOf(other) == function; });
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (!function.getArgAttr(i, "cleave.residual") &&
+      if (!function.getArgAttr(i, "cleave.residual") && !function.getArgAttr(i, kEdgeAttr) &&
           !function.getArgAttrOfType<ShardingAttr>(i, "cleave.sharding"))
         error(function) << "argument " << i << " has no cleave.sharding";
     for (unsigned i = 0; i < function.getNumResults(); ++i)
-      if (!(hasBackward && !function.getResultAttr(i, "cleave.name")) &&
+      if (!(hasBackward && !function.getResultAttr(i, "cleave.name")) && edgeOfResult(function, i).empty() &&
           !function.getResultAttrOfType<ShardingAttr>(i, "cleave.sharding"))
         error(function) << "result " << i << " has no cleave.sharding";
   }

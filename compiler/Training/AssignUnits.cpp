@@ -4,6 +4,7 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/Units.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -36,10 +37,13 @@ private:
   }
 
   LogicalResult assignByUse(ArrayRef<StateOp> parameters) {
-    func::FuncOp function = lookupFunction(getOperation(), "c0");
-    if (!function)
+    SmallVector<func::FuncOp> chunks;
+    for (unsigned chunk : chunksOf(getOperation()))
+      if (func::FuncOp joint = lookupFunction(getOperation(), chunkName(chunk)))
+        chunks.push_back(joint);
+    if (chunks.empty())
       return getOperation().emitError("expected a function @c0; differentiate makes it");
-    ParameterUses uses(function);
+    ParameterUses uses(chunks);
     std::vector<UnitMember> members;
     for (StateOp state : parameters) {
       const ParameterUses::Span *span = uses.find(state.getSymName());

@@ -4,6 +4,7 @@
 #include "compiler/Training/Optimizers.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include <cmath>
 
@@ -52,8 +53,13 @@ public:
     if (Value scale = readLossScale(module, builder, module.getLoc()))
       divisor = divisor ? a.mul(divisor, scale) : scale;
     SmallVector<Value> gradients;
-    for (StateOp state : gradientStates)
-      gradients.push_back(a.cast(read(state), accumulationType(state.getTensorType().getElementType())));
+    llvm::StringMap<SmallVector<StateOp>> allFurther = furtherGradients(module);
+    for (StateOp state : gradientStates) {
+      Type type = accumulationType(state.getTensorType().getElementType());
+      gradients.push_back(a.cast(read(state), type));
+      for (StateOp further : allFurther.lookup(state.getSymName()))
+        gradients.back() = a.add(gradients.back(), a.cast(read(further), type));
+    }
     Value norm = buildNorm(gradients, divisor);
     Value factor = buildFactor(norm, divisor);
     if (isScaled())
@@ -120,11 +126,13 @@ private:
   // The forward pass writes running statistics before it is known whether the step counts: it keeps the old ones as
   // well.
   void keepBuffers() {
-    func::FuncOp forward = lookupFunction(module, "c0");
-    SmallVector<WriteOp> writes;
-    if (forward)
-      writes = llvm::to_vector(forward.getBody().front().getOps<WriteOp>());
-    for (WriteOp write : writes) {
+    for (unsigned chunk : chunksOf(module))
+      if (func::FuncOp joint = lookupFunction(module, chunkName(chunk)))
+        keepBuffers(joint);
+  }
+
+  void keepBuffers(func::FuncOp forward) {
+    for (WriteOp write : llvm::to_vector(forward.getBody().front().getOps<WriteOp>())) {
       auto state = symbols.lookup<StateOp>(write.getState());
       if (state.getRole() != Role::Buffer)
         continue;
@@ -209,8 +217,8 @@ private:
       return signalPassFailure();
     SmallVector<StateOp> gradients;
     for (auto state : module.getOps<StateOp>())
-      if (state.getRole() == Role::Gradient)
-        gradients.push_back(state);
+      if (state.getRole() == Role::Gradient && !chunkNumber(state.getSymName().rsplit('.').second))
+        gradients.push_back(state); // the further ones of tied parameters come with the first
     SymbolTable symbols(module);
     for (StateOp state : gradients)
       if (!getParameterOf(symbols, state)) {

@@ -1,12 +1,15 @@
 #include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/ChunkPorts.h"
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/LossScale.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -18,19 +21,18 @@ namespace {
 
 bool isFloat(Value value) { return isa<FloatType>(tensorType(value).getElementType()); }
 
-// The values that change when a trainable parameter does. Only they get gradients.
+// The values that change when a trainable parameter does, of all chunks. Only they get gradients.
 class ActiveValues {
 public:
-  ActiveValues(ModuleOp module, Block &block) {
+  // `chunks` in ascending order, so that what an edge brings is known before its users are visited.
+  ActiveValues(ModuleOp module, ArrayRef<func::FuncOp> chunks) {
     SymbolTable symbols(module);
-    for (Operation &op : block) {
-      auto read = dyn_cast<ReadOp>(op);
-      bool active = read ? isTrainable(symbols.lookup<StateOp>(read.getState()))
-                         : llvm::any_of(op.getOperands(), [&](Value v) { return contains(v); });
-      if (active)
-        for (Value result : op.getResults())
-          if (isFloat(result))
-            values.insert(result);
+    for (func::FuncOp chunk : chunks) {
+      for (BlockArgument argument : chunk.getArguments())
+        if (OpOperand *source = sourceOf(argument); source && contains(source->get()))
+          values.insert(argument);
+      for (Operation &op : chunk.getBody().front())
+        add(symbols, op);
     }
   }
 
@@ -46,23 +48,38 @@ public:
         continue;
       if (tensorType(value).getElementType().isF16())
         return true;
-      llvm::append_range(stack, value.getDefiningOp()->getOperands());
+      if (auto argument = dyn_cast<BlockArgument>(value))
+        stack.push_back(sourceOf(argument)->get());
+      else
+        llvm::append_range(stack, value.getDefiningOp()->getOperands());
     }
     return false;
   }
 
 private:
+  void add(const SymbolTable &symbols, Operation &op) {
+    auto read = dyn_cast<ReadOp>(op);
+    bool active = read ? isTrainable(symbols.lookup<StateOp>(read.getState()))
+                       : llvm::any_of(op.getOperands(), [&](Value v) { return contains(v); });
+    if (active)
+      for (Value result : op.getResults())
+        if (isFloat(result))
+          values.insert(result);
+  }
+
   static bool isTrainable(StateOp state) { return state && state.getRole() == Role::Parameter && !state.getFrozen(); }
 
   llvm::DenseSet<Value> values;
 };
 
-// Reverse-mode differentiation of one block. Gradients are built at the builder's place, behind the whole forward pass.
+// Reverse-mode differentiation, block by block. Gradients are built at the builder's place, after the whole forward
+// pass.
 class ReverseWalk {
 public:
   ReverseWalk(OpBuilder &builder, const ActiveValues &active) : builder(builder), active(active) {}
 
-  void seed(Value value, Value gradient) { gradients[value] = gradient; }
+  // Several are added in the order in which they come.
+  void seed(Value value, Value gradient) { accumulate(value, gradient); }
   Value get(Value value) const { return gradients.lookup(value); }
 
   LogicalResult run(ArrayRef<Operation *> forward) {
@@ -109,44 +126,104 @@ public:
 
 private:
   void runOnOperation() override {
-    func::FuncOp model = lookupFunction(getOperation(), "model");
-    auto average = orDiagnose(getOperation(), parseLossAverage(lossAverage));
-    auto types = orDiagnose(getOperation(), parsePrecision(reduce.empty() ? "" : "reduce=" + reduce));
-    auto scale = orDiagnose(getOperation(), parseLossScale(lossScale));
+    ModuleOp module = getOperation();
+    auto average = orDiagnose(module, parseLossAverage(lossAverage));
+    auto types = orDiagnose(module, parsePrecision(reduce.empty() ? "" : "reduce=" + reduce));
+    auto scale = orDiagnose(module, parseLossScale(lossScale));
     if (failed(average) || failed(types) || failed(scale))
       return signalPassFailure();
     if (types->reduce)
       gradientType = floatType(&getContext(), *types->reduce);
-    if (!model || model.getNumResults() != 2 || !model.getResultAttr(0, "cleave.loss_sum")) {
-      getOperation().emitError("expected a function @model with the two results of split-loss");
+    gradientsOfEdges.clear();
+    SmallVector<func::FuncOp> chunks = takeChunks();
+    FailureOr<Loss> loss = findLoss(chunks);
+    if (failed(loss))
       return signalPassFailure();
-    }
-    model.setName("c0");
-    mergeReads(model);
-    Block &block = model.getBody().front();
-    Operation *terminator = block.getTerminator();
-    Value sum = terminator->getOperand(0), count = terminator->getOperand(1);
-    ActiveValues active(getOperation(), block);
-    FailureOr<bool> scaled =
-        needsLossScale(getOperation(), *scale, types->reduce == FloatKind::F16 || active.hasFp16Gradients(sum));
+    for (func::FuncOp chunk : chunks)
+      mergeReads(chunk);
+    ActiveValues active(module, chunks);
+    bool isFp16 = types->reduce == FloatKind::F16 || active.hasFp16Gradients(loss->sum());
+    FailureOr<bool> scaled = needsLossScale(module, *scale, isFp16);
     if (failed(scaled))
       return signalPassFailure();
+    bool any = false;
+    for (func::FuncOp chunk : llvm::reverse(chunks)) {
+      FailureOr<bool> found = differentiate(chunk, active, *loss, *average, *scaled ? &*scale : nullptr);
+      if (failed(found))
+        return signalPassFailure();
+      any |= *found;
+    }
+    if (!any) {
+      loss->function.emitError("no parameter has a gradient: all are frozen, or the loss uses none");
+      return signalPassFailure();
+    }
+  }
+
+  // The chunks that cut-model made, or all of @model as one.
+  SmallVector<func::FuncOp> takeChunks() {
+    SmallVector<func::FuncOp> chunks;
+    for (unsigned number : chunksOf(getOperation()))
+      chunks.push_back(lookupFunction(getOperation(), chunkName(number)));
+    func::FuncOp model = chunks.empty() ? lookupFunction(getOperation(), "model") : func::FuncOp();
+    if (model) {
+      model.setName(chunkName(0));
+      chunks.push_back(model);
+    }
+    return chunks;
+  }
+
+  // The chunk with the results of split-loss, its last two.
+  struct Loss {
+    func::FuncOp function;
+    unsigned index = 0;
+    Value result(unsigned i) const {
+      return func::FuncOp(function).getBody().front().getTerminator()->getOperand(index + i);
+    }
+    Value sum() const { return result(0); }
+    Value count() const { return result(1); }
+  };
+
+  FailureOr<Loss> findLoss(ArrayRef<func::FuncOp> chunks) {
+    for (func::FuncOp chunk : chunks)
+      if (unsigned results = chunk ? chunk.getNumResults() : 0;
+          results >= 2 && chunk.getResultAttr(results - 2, "cleave.loss_sum"))
+        return Loss{chunk, results - 2};
+    return getOperation().emitError("expected a function @model with the two results of split-loss, or chunks of it");
+  }
+
+  // Appends the backward pass of one chunk, after those of the chunks that use its values. Whether a parameter has a
+  // gradient here.
+  FailureOr<bool> differentiate(func::FuncOp chunk, const ActiveValues &active, Loss loss, LossAverage average,
+                                const LossScaleOptions *scale) {
+    Block &block = chunk.getBody().front();
+    Operation *terminator = block.getTerminator();
     SmallVector<Operation *> forward =
         llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
     OpBuilder builder(terminator);
-    addToLoss(builder, block, sum, count);
-    if (*scaled)
-      declareLossScale(getOperation(), *scale, count, *average, microBatches);
-
+    ChunkPorts ports(chunk);
     ReverseWalk walk(builder, active);
-    walk.seed(sum, scaleSeed(builder, block.addArgument(sum.getType(), sum.getLoc()), count, *average));
-    if (failed(walk.run(forward)))
-      return signalPassFailure();
-    if (!addToGradients(builder, block, forward, walk)) {
-      model.emitError("no parameter has a gradient: all are frozen, or the loss uses none");
-      return signalPassFailure();
+    if (chunk == loss.function) {
+      Value sum = loss.sum(), count = loss.count();
+      addToLoss(builder, block, sum, count);
+      if (scale)
+        declareLossScale(getOperation(), *scale, count, average, microBatches);
+      Value seed = ports.addArgument("cleave.seed", "", sum);
+      walk.seed(sum, scaleSeed(builder, seed, count, average));
+      ports.dropResults(loss.index);
     }
-    finish(model, terminator);
+    for (auto [value, edge] : ports.outEdges())
+      for (unsigned user : gradientsOfEdges.lookup(edge))
+        walk.seed(value, ports.addArgument("cleave.cotangent", edgeGradientName(edge, user), value));
+    if (failed(walk.run(forward)))
+      return failure();
+    bool found = addToGradients(builder, block, forward, walk, *chunkNumber(chunk.getName()));
+    for (auto [argument, edge] : ports.inEdges())
+      if (Value gradient = walk.get(argument)) {
+        ports.addResult(edgeGradientName(edge, *chunkNumber(chunk.getName())), gradient);
+        gradientsOfEdges[edge].push_back(*chunkNumber(chunk.getName()));
+      }
+    ports.finish();
+    return found;
   }
 
   // scalar.loss_sum += sum, scalar.loss_count += count. Reads stand at the block's beginning, before all writes.
@@ -175,8 +252,9 @@ private:
     return a.div(seed, a.scale(count, means));
   }
 
-  // One gradient state a parameter, written as soon as its gradient is there. False if there is none.
-  bool addToGradients(OpBuilder &builder, Block &block, ArrayRef<Operation *> forward, const ReverseWalk &walk) {
+  // One gradient state for each parameter and chunk, written as soon as its gradient is there. False if there is none.
+  bool addToGradients(OpBuilder &builder, Block &block, ArrayRef<Operation *> forward, const ReverseWalk &walk,
+                      unsigned chunk) {
     SmallVector<std::pair<Value, StateOp>> found;
     SymbolTable symbols(getOperation());
     for (Operation *op : forward)
@@ -188,7 +266,7 @@ private:
       if (gradientType && floatKind(element))
         element = gradientType;
       StateOp state =
-          addState(symbols, gradientName(parameter.getSymName()), parameter.getTensorType().clone(element),
+          addState(symbols, freeGradientName(symbols, parameter, chunk), parameter.getTensorType().clone(element),
                    Role::Gradient, retyped(zeroedSegments(parameter.getSegments()), element), "grad");
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointAfterValue(gradient);
@@ -199,19 +277,15 @@ private:
     return !found.empty();
   }
 
-  void finish(func::FuncOp function, Operation *terminator) {
-    terminator->setOperands({});
-    Builder builder(&getContext());
-    SmallVector<Attribute> attrs(function.getFunctionType().getNumInputs(), builder.getDictionaryAttr({}));
-    if (ArrayAttr old = function.getArgAttrsAttr())
-      attrs.assign(old.begin(), old.end());
-    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr("cleave.seed", builder.getUnitAttr())));
-    function.removeResAttrsAttr();
-    function.setFunctionType(builder.getFunctionType(function.getBody().front().getArgumentTypes(), {}));
-    function.setArgAttrsAttr(builder.getArrayAttr(attrs));
+  // "w.grad"; in the further chunks that use a tied parameter, "w.grad.c0".
+  static std::string freeGradientName(const SymbolTable &symbols, StateOp parameter, unsigned chunk) {
+    std::string name = gradientName(parameter.getSymName());
+    auto taken = symbols.lookup<StateOp>(name);
+    return taken && taken.getRole() == Role::Gradient ? furtherGradientName(name, chunk) : name;
   }
 
-  Type gradientType; // null: that of the parameter
+  llvm::StringMap<SmallVector<unsigned>> gradientsOfEdges; // the chunks that return one, the last first
+  Type gradientType;                                       // null: that of the parameter
 };
 } // namespace
 } // namespace cleave

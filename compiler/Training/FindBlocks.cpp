@@ -3,6 +3,7 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
@@ -151,24 +152,36 @@ public:
 
 private:
   void runOnOperation() override {
-    func::FuncOp function;
-    for (StringRef name : {"c0", "model", "infer"})
-      if (!function)
-        function = lookupFunction(getOperation(), name);
-    if (!function) {
+    SmallVector<func::FuncOp> functions;
+    for (unsigned chunk : chunksOf(getOperation()))
+      if (func::FuncOp joint = lookupFunction(getOperation(), chunkName(chunk)))
+        functions.push_back(joint);
+    for (StringRef name : {"model", "infer"})
+      if (func::FuncOp function = functions.empty() ? lookupFunction(getOperation(), name) : func::FuncOp())
+        functions.push_back(function);
+    if (functions.empty()) {
       getOperation().emitError("expected a function @c0, @model or @infer");
       return signalPassFailure();
     }
-    blockOf.clear();
     SymbolTable symbols(getOperation());
-    Spine spine(symbols, JointFunction(function));
-    int64_t count = placeSpine(spine);
-    placeSideBranches(spine);
-    placeSources(spine);
-    annotate(spine, count);
+    blockOfState.clear();
+    int64_t count = 0;
+    for (func::FuncOp function : functions) {
+      blockOf.clear();
+      Spine spine(symbols, JointFunction(function));
+      int64_t next = count + placeSpine(spine, count);
+      placeSideBranches(spine);
+      placeSources(spine);
+      annotate(symbols, spine);
+      count = next;
+    }
+    for (auto [state, block] : blockOfState)
+      setBlock(state, block);
+    getOperation()->setAttr("cleave.blocks", Builder(&getContext()).getI64IntegerAttr(count));
   }
 
-  int64_t placeSpine(const Spine &spine) {
+  // Blocks are numbered from `first` on. Returns how many there are.
+  int64_t placeSpine(const Spine &spine, int64_t first) {
     Labels labels(spine);
     BlockGraph graph;
     std::vector<Operation *> ops;
@@ -189,7 +202,7 @@ private:
     }
     Blocks blocks = findBlocks(graph);
     for (auto [op, block] : llvm::zip_equal(ops, blocks.blockOf))
-      blockOf[op] = block;
+      blockOf[op] = block < 0 ? block : first + block;
     return blocks.count;
   }
 
@@ -226,11 +239,7 @@ private:
     }
   }
 
-  void annotate(const Spine &spine, int64_t count) {
-    ModuleOp module = getOperation();
-    SymbolTable symbols(module);
-    Builder builder(&getContext());
-    llvm::MapVector<Operation *, int64_t> blockOfState;
+  void annotate(const SymbolTable &symbols, const Spine &spine) {
     for (Operation *op : spine.forwardOps()) {
       int64_t block = blockOf.lookup_or(op, -1);
       setBlock(op, block);
@@ -241,9 +250,6 @@ private:
             known->second = -1;
         }
     }
-    for (auto [state, block] : blockOfState)
-      setBlock(state, block);
-    module->setAttr("cleave.blocks", builder.getI64IntegerAttr(count));
   }
 
   static void setBlock(Operation *op, int64_t block) {
@@ -251,6 +257,7 @@ private:
   }
 
   llvm::DenseMap<Operation *, int64_t> blockOf;
+  llvm::MapVector<Operation *, int64_t> blockOfState; // -1: of several
 };
 
 } // namespace

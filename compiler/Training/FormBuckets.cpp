@@ -3,6 +3,7 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/Narrowing.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -194,21 +195,29 @@ public:
 private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    func::FuncOp joint = lookupFunction(module, "c0");
-    if (!joint) {
+    SmallVector<unsigned> chunks = chunksOf(module);
+    if (chunks.empty()) {
       module.emitError("expected a function @c0; differentiate makes it");
       return signalPassFailure();
     }
     SymbolTable symbols(module);
     if (splitParameters)
       readTypes = ReadTypes(module);
-    SmallVector<StateOp> gradients = gradientsInOrder(symbols, joint);
+    allFurther = furtherGradients(module);
+    SmallVector<StateOp> gradients;
+    for (unsigned chunk : llvm::reverse(chunks))
+      addGradientsInOrder(symbols, chunk, gradients);
     SmallVector<StateOp> trained = llvm::map_to_vector(
         gradients, [&](StateOp gradient) { return symbols.lookup<StateOp>(parameterName(gradient)); });
     for (auto [index, bucket] : llvm::enumerate(form(trained, gradients))) {
       std::string name = "bucket" + std::to_string(index);
       declare(symbols, name, bucket, trained);
       declare(symbols, gradientName(name), bucket, gradients);
+      for (StateOp further : allFurther.lookup(gradients[bucket.members.front()].getSymName())) {
+        unsigned chunk = *chunkNumber(further.getSymName().rsplit('.').second);
+        declareBucket(symbols, furtherGradientName(gradientName(name), chunk), bucket, {further}, readTypes, places);
+        packed.push_back(further);
+      }
     }
     SmallVector<StateOp> frozen = splitParameters ? frozenParameters() : SmallVector<StateOp>();
     for (auto [index, bucket] : llvm::enumerate(form(frozen, frozen)))
@@ -232,18 +241,26 @@ private:
     }));
   }
 
-  SmallVector<StateOp> gradientsInOrder(const SymbolTable &symbols, func::FuncOp joint) {
-    SmallVector<StateOp> gradients;
-    for (auto write : joint.getBody().front().getOps<WriteOp>())
-      if (auto state = symbols.lookup<StateOp>(write.getState()); state.getRole() == Role::Gradient)
-        gradients.push_back(state);
-    return gradients;
+  // The backward passes of later chunks run first. Further accumulators of tied parameters go with the first.
+  void addGradientsInOrder(const SymbolTable &symbols, unsigned chunk, SmallVector<StateOp> &gradients) {
+    func::FuncOp joint = lookupFunction(getOperation(), chunkName(chunk));
+    if (!joint)
+      return;
+    for (auto write : joint.getBody().front().getOps<WriteOp>()) {
+      auto state = symbols.lookup<StateOp>(write.getState());
+      if (state.getRole() != Role::Gradient || chunkNumber(state.getSymName().rsplit('.').second))
+        continue;
+      gradients.push_back(state);
+      bool isTied = allFurther.contains(state.getSymName());
+      groupOf[state] = {chunk, isTied ? static_cast<int64_t>(gradients.size()) : -1};
+    }
   }
 
   // Buckets of equally many parameters and gradients (or of the same frozen parameters twice). Where parameters have
-  // units, a unit's members of one kind are one bucket, whatever their size.
+  // units, a unit's members of one kind are one bucket, whatever their size. A bucket is of one chunk, whose backward
+  // pass writes it whole; what several chunks use is alone in one.
   std::vector<Bucket> form(ArrayRef<StateOp> parameters, ArrayRef<StateOp> gradients) {
-    llvm::MapVector<std::tuple<Type, Type, Type, int64_t>, unsigned> kinds;
+    llvm::MapVector<std::tuple<Type, Type, Type, int64_t, std::pair<unsigned, int64_t>>, unsigned> kinds;
     std::vector<BucketMember> members;
     bool hasUnits = false;
     for (auto [parameter, gradient] : llvm::zip_equal(parameters, gradients)) {
@@ -252,7 +269,9 @@ private:
       Type read = readTypes.of(weight).getElementType();
       auto unit = weight->getAttrOfType<IntegerAttr>(kUnitAttr);
       hasUnits |= unit != nullptr;
-      unsigned kind = kinds.try_emplace({stored, read, element, unit ? unit.getInt() : -1}, kinds.size()).first->second;
+      std::tuple<Type, Type, Type, int64_t, std::pair<unsigned, int64_t>> sort = {
+          stored, read, element, unit ? unit.getInt() : -1, groupOf.lookup_or(state, std::make_pair(0u, int64_t(-1)))};
+      unsigned kind = kinds.try_emplace(sort, kinds.size()).first->second;
       int64_t bytes = element.getIntOrFloatBitWidth() / 8;
       int64_t narrowest = std::min(stored.getIntOrFloatBitWidth(), read.getIntOrFloatBitWidth()) / 8;
       members.push_back({state.getTensorType().getNumElements(), bytes, kind, std::min(bytes, narrowest),
@@ -266,6 +285,9 @@ private:
   Places places;
   ReadTypes readTypes;
   SmallVector<StateOp> packed;
+  llvm::StringMap<SmallVector<StateOp>> allFurther; // accumulators of tied parameters
+  llvm::DenseMap<Operation *, std::pair<unsigned, int64_t>>
+      groupOf; // of a gradient: its chunk, and a number if it is tied
 };
 } // namespace
 } // namespace cleave

@@ -7,7 +7,9 @@ namespace cleave {
 JointFunction::JointFunction(func::FuncOp joint) : function(joint) {
   for (BlockArgument arg : joint.getArguments())
     if (joint.getArgAttr(arg.getArgNumber(), "cleave.seed"))
-      seed = arg;
+      seeds.insert(seed = arg);
+    else if (joint.getArgAttr(arg.getArgNumber(), "cleave.cotangent"))
+      seeds.insert(arg);
   for (Operation &op : joint.getBody().front().without_terminator())
     if (llvm::any_of(op.getOperands(), [&](Value v) { return isBackward(v); }))
       backward.insert(&op);

@@ -1,5 +1,6 @@
-// A function seen as two halves: ops that use the seed (the gradient of the loss's sum), directly or not, are the
-// backward pass, the rest the forward pass. A function without a seed is all forward.
+// A function seen as two halves: ops that use a seed, directly or not, are the backward pass, the rest the forward
+// pass. A seed is the gradient of the loss's sum (`cleave.seed`), or of a value that a later chunk uses
+// (`cleave.cotangent`). A function without one is all forward.
 #ifndef CLEAVE_COMPILER_TRAINING_JOINTFUNCTION_H
 #define CLEAVE_COMPILER_TRAINING_JOINTFUNCTION_H
 
@@ -13,7 +14,8 @@ namespace cleave {
 
 struct JointFunction {
   mutable mlir::func::FuncOp function; // a handle: MLIR has no const ops
-  mlir::BlockArgument seed;            // null: there is no backward pass
+  mlir::BlockArgument seed;            // of the loss; null in chunks that do not have it
+  llvm::DenseSet<mlir::Value> seeds;   // all; none: there is no backward pass
   llvm::DenseSet<mlir::Operation *> backward;
   llvm::StringSet<> writtenForward;
 
@@ -21,10 +23,11 @@ struct JointFunction {
   explicit JointFunction(mlir::func::FuncOp joint);
 
   bool isBackward(mlir::Value value) const {
-    return (seed && value == seed) || (value.getDefiningOp() && backward.contains(value.getDefiningOp()));
+    return seeds.contains(value) || (value.getDefiningOp() && backward.contains(value.getDefiningOp()));
   }
 
-  // There in the backward pass without being kept: inputs, constants, and states that the forward pass leaves alone.
+  // There in the backward pass without being kept: inputs, edges (a rank that was sent a value has it until its
+  // backward pass), constants, and states that the forward pass leaves alone.
   bool isFree(mlir::Value value) const;
 };
 

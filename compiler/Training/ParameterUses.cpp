@@ -14,11 +14,15 @@ void StateValues::add(Operation *op) {
     made.insert(op);
 }
 
-ParameterUses::ParameterUses(func::FuncOp function) {
+ParameterUses::ParameterUses(ArrayRef<func::FuncOp> chunks) {
+  for (func::FuncOp chunk : chunks)
+    add(chunk);
+}
+
+void ParameterUses::add(func::FuncOp function) {
   JointFunction joint(function);
   StateValues ofStates;
   SmallVector<std::pair<Operation *, Span>> ops;
-  int64_t begun = 0; // blocks
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (joint.backward.contains(&op))
       continue;
@@ -27,7 +31,7 @@ ParameterUses::ParameterUses(func::FuncOp function) {
     if (block)
       begun = std::max(begun, *block + 1);
     int64_t place = block ? 2 * *block + 1 : 2 * begun;
-    ops.push_back({&op, {place, place, static_cast<int64_t>(ops.size())}});
+    ops.push_back({&op, {place, place, ordered++}});
   }
   llvm::DenseMap<Operation *, Span> uses; // of what is made of states, by its maker
   for (auto &[op, here] : llvm::reverse(ops)) {

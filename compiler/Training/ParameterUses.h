@@ -29,8 +29,8 @@ public:
     }
   };
 
-  // `function` carries the marks of find-blocks; a backward half does not count.
-  explicit ParameterUses(mlir::func::FuncOp function);
+  // The chunks of the forward pass in order. They carry the marks of find-blocks; a backward half does not count.
+  explicit ParameterUses(llvm::ArrayRef<mlir::func::FuncOp> chunks);
 
   // Null for a parameter that nobody uses.
   const Span *find(llvm::StringRef state) const {
@@ -39,7 +39,10 @@ public:
   }
 
 private:
+  void add(mlir::func::FuncOp function);
+
   llvm::StringMap<Span> spans;
+  int64_t begun = 0, ordered = 0; // blocks and ops of the chunks so far
 };
 
 // Whether the value is made of states and constants alone, by ops without effects.

@@ -86,13 +86,46 @@ def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
                  Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks with different samples">];
 }
 
-def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
-  let summary = "appends the backward pass to @model, which becomes @c0";
+def RequestStages : Pass<"request-stages", "::mlir::ModuleOp"> {
+  let summary = "asks cut-model for chunks, which then all run on one rank";
   let description = [{
-    Before: @model with results (sum, count). After: @c0 with one more argument, the gradient of the sum (`cleave.seed`), and no result: it adds sum and count to
+    Sets the module's `cleave.stages` and `cleave.stage_split`, which `cut-model` follows where its own options are not given, and `cleave.split_backward`, on which split-backward
+    runs. For tests of the cut: a model of several
+    chunks on one rank computes what the uncut model does. Insert it after import: `--insert import=request-stages{stages=3}`.
+  }];
+  let options = [Option<"stages", "stages", "int64_t", "1", "how many chunks">,
+                 Option<"split", "split", "std::string", "\"auto\"", "as for cut-model">,
+                 Option<"splitBackward", "split-backward", "bool", "false", "split each backward pass">];
+}
+
+def CutModel : Pass<"cut-model", "::mlir::ModuleOp"> {
+  let summary = "cuts @model into chunks, the stages of a pipeline";
+  let description = [{
+    Before: @model with results (sum, count). After: @c0 ... @cN-1, one function for each stage, and no @model. What a chunk computes and later chunks use is an edge
+    (`cleave.edge`, StepFunctions.h): a result of the chunk and an argument of each user, over any distance. An input of the model is an argument of each chunk that
+    uses it. Constants, parameters, and what is computed of those alone are in each chunk that uses them; so a tied parameter is read in several
+    chunks. A state that the forward pass changes is in one chunk with all that reads it; the counter of micro-batches has a copy for each chunk
+    that uses it. The last chunk returns the sum and the count.
+
+    Where to cut is decided by compiler/Pipeline/Cut.h, on the order of the operations in @model. One stage leaves @model as it is.
+  }];
+  let options = [Option<"stages", "stages", "int64_t", "0", "how many chunks; 0: what request-stages has asked for, or 1">,
+                 Option<"split", "split", "std::string", "\"auto\"", "auto | uniform | parameters | pattern=P[|P...]">,
+                 ListOption<"boundaries", "at", "std::string", "names of the operations, or of parameters of them, with which stages 1, 2, ... begin">,
+                 ListOption<"pins", "pins", "std::string", "NAME=STAGE">];
+}
+
+def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+  let summary = "appends the backward pass to @model, which becomes @c0, or to each chunk";
+  let description = [{
+    Before: @model with results (sum, count), or the chunks of cut-model. After: @c0 with one more argument, the gradient of the sum (`cleave.seed`), and no result: it adds sum and count to
     scalar.loss_sum and scalar.loss_count, and the gradient of each parameter @w that has one to the state @w.grad, of the type `reduce`.
     Ops that use the seed, directly or not, are the backward pass; `choose-residuals` cuts there. With a loss scale the seed is
     multiplied by scalar.loss_scale, and divided by the count as far as it is known now (LossScale.h).
+
+    Each chunk @cN becomes such a function. For an edge that it makes, the chunk gets the gradients of its users as arguments (`cleave.cotangent`), which it adds, the last user's
+    first; for an edge that it uses it returns the gradient. A parameter that several chunks use has an accumulator for each: @w.grad in
+    the last, @w.grad.cN in the others; `build-update` adds them.
 
     The walk is in reverse topological order over the ops that a trainable parameter reaches; contributions to one value are added in
     the order of that walk: the last user's first. The pass knows no op but `read`, whose transpose is the gradient itself.
@@ -183,6 +216,15 @@ def RecomputeBlocks : Pass<"recompute-blocks", "::mlir::ModuleOp"> {
     what they make (Replay.h). Writes are never repeated, and what depends on a state that the forward pass writes is kept. With `none` nothing changes.
   }];
   let options = [Option<"recompute", "recompute", "std::string", "\"none\"", "never | none | blocks | every=N | first=N | segments=N (Recompute.h)">];
+}
+
+def SplitBackward : Pass<"split-backward", "::mlir::ModuleOp"> {
+  let summary = "makes two functions of each backward pass: gradients of inputs, gradients of weights";
+  let description = [{
+    @cN.bwd becomes @cN.bwd_x, which returns the gradients of the chunk's edges, and @cN.bwd_w, which adds to the gradient states: what no result
+    needs. Only where the module has `cleave.split_backward`, which it takes away. Chunks before wait for the first only, so that a schedule may run the second later (zero bubble). What the second needs of the first is an
+    edge "cN.x:I", or computed again where that has the same bits and keeps fewer bytes (ResidualChoice.h). The first chunk's @c0.bwd_x is empty.
+  }];
 }
 
 def SpecializeMicroBatches : Pass<"specialize-micro-batches", "::mlir::ModuleOp"> {

@@ -46,6 +46,8 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
     manager.addPass(createApplyPrecision({printPrecision(options.precision)}));
     addCleanup(manager);
   }
+  // After everything that looks at all of the forward pass, before the backward passes, which are per chunk.
+  manager.addPass(createCutModel({options.stages, options.stageSplit, {}, {}}));
   // One graph of both passes is what all later choices are made on.
   std::string reduce = options.precision.reduce ? floatName(*options.precision.reduce).str() : "";
   manager.addPass(createDifferentiate({average, options.microBatches, reduce, printLossScale(options.lossScale)}));
@@ -73,6 +75,8 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   manager.addPass(createChooseResiduals({options.keepAll}));
   // Last, since the variants differ from their original in nothing but the accumulators' reads.
   manager.addPass(createSpecializeMicroBatches({options.microBatches}));
+  // After the variants, of which each is split alike.
+  manager.addPass(createSplitBackward());
   // Seeds of ones, unit factors and equal scalars of the buckets' updates.
   addCleanup(manager);
 }
@@ -104,6 +108,9 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
                                llvm::cl::init(false)};
   Option<bool> syncEvery{*this, "sync-every", llvm::cl::desc("gradients are reduced in every micro-batch"),
                          llvm::cl::init(false)};
+  Option<int64_t> stages{*this, "stages", llvm::cl::desc("chunks that the model is cut into"), llvm::cl::init(0)};
+  Option<std::string> stageSplit{*this, "stage-split", llvm::cl::desc("auto | uniform | parameters | pattern=P"),
+                                 llvm::cl::init("auto")};
   Option<bool> keepAll{*this, "keep-all", llvm::cl::desc("the backward pass computes nothing again"),
                        llvm::cl::init(false)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("PART=TYPE[,PART=TYPE...] or a type")};
@@ -147,6 +154,8 @@ llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
   options.splitParameters = from.splitParameters;
   options.syncEvery = from.syncEvery;
   options.keepAll = from.keepAll;
+  options.stages = from.stages;
+  options.stageSplit = from.stageSplit;
   return options;
 }
 

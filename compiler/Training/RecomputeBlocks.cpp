@@ -6,6 +6,7 @@
 #include "compiler/Training/ResidualChoice.h"
 #include "compiler/Training/States.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "llvm/ADT/MapVector.h"
@@ -34,8 +35,9 @@ public:
       add(argument);
     for (Operation &op : body.without_terminator())
       add(&op);
-    for (Value value : body.getTerminator()->getOperands())
-      graph.values[index.lookup(value)].needed = true;
+    for (OpOperand &result : body.getTerminator()->getOpOperands())
+      if (edgeOfResult(forward, result.getOperandNumber()).empty()) // those that leave the chunk are no residuals
+        graph.values[index.lookup(result.get())].needed = true;
     markAnchors();
   }
 
@@ -116,16 +118,22 @@ private:
     if (failed(checkCount(*choice, count ? count.getInt() : 0)))
       return signalPassFailure();
     std::vector<int> segments = recomputedSegments(*choice, count.getInt());
-    for (StringRef variant : {"", ".first"}) {
-      func::FuncOp forward = lookupFunction(module, ("c0.fwd" + variant).str());
-      func::FuncOp backward = lookupFunction(module, ("c0.bwd" + variant).str());
-      if (!forward || !backward)
-        continue;
-      keepLastBlock(forward, segments);
-      KernelsGraph graph(forward, segments);
-      if (failed(replayInBackward(forward, backward, graph.choose(), graph.free())))
-        return signalPassFailure();
-    }
+    for (unsigned chunk : chunksOf(module))
+      for (StringRef variant : {"", ".first"}) {
+        func::FuncOp forward = lookupFunction(module, chunkName(chunk) + ".fwd" + variant.str());
+        func::FuncOp backward = lookupFunction(module, chunkName(chunk) + ".bwd" + variant.str());
+        if (lookupFunction(module, chunkName(chunk) + ".bwd_x")) {
+          module.emitError("recompute-blocks: the backward pass of @")
+              << chunkName(chunk) << " is split; blocks are computed again before it is";
+          return signalPassFailure();
+        }
+        if (!forward || !backward)
+          continue;
+        keepLastBlock(forward, segments);
+        KernelsGraph graph(forward, segments);
+        if (failed(replayInBackward(forward, backward, graph.choose(), graph.free())))
+          return signalPassFailure();
+      }
   }
 
   LogicalResult refuse(const Recompute &choice, const Twine &message) {

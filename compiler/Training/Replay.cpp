@@ -1,5 +1,6 @@
 #include "compiler/Training/Replay.h"
 
+#include "compiler/Training/ChunkPorts.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Narrowing.h"
 
@@ -46,6 +47,9 @@ public:
                << argument.getArgNumber() << " to be a residual of @" << forward.getName();
       residuals.emplace_back(argument, old[number.getInt()]);
     }
+    for (auto [number, value] : llvm::enumerate(old))
+      if (!edgeOfResult(forward, number).empty())
+        edges.emplace_back(forward.getResultAttrDict(number), value);
     for (Operation &op : body)
       order[&op] = order.size();
     addKept(residuals);
@@ -80,14 +84,23 @@ private:
       NamedAttrList attributes;
       if (known != residuals.end())
         attributes = NamedAttrList(backward.getArgAttrDict(known->first.getArgNumber()));
-      attributes.set("cleave.residual", builder.getI64IntegerAttr(static_cast<int64_t>(number)));
+      attributes.set("cleave.residual", builder.getI64IntegerAttr(static_cast<int64_t>(edges.size() + number)));
       BlockArgument fresh = addArgument(value, attributes.getDictionary(builder.getContext()));
       if (known != residuals.end())
         BlockArgument(known->first).replaceAllUsesWith(fresh);
     }
     for (unsigned i = 0; i < oldArguments; ++i)
-      if (auto name = backward.getArgAttrOfType<StringAttr>(i, "cleave.name"))
+      if (StringAttr name = inputName(backward, i))
         inputs[name] = body.getArgument(i);
+  }
+
+  // Of a model's input, or of an edge.
+  static StringAttr inputName(func::FuncOp function, unsigned argument) {
+    auto name = function.getArgAttrOfType<StringAttr>(argument, "cleave.name");
+    if (name)
+      return name;
+    auto edge = function.getArgAttrOfType<StringAttr>(argument, kEdgeAttr);
+    return edge ? StringAttr::get(edge.getContext(), "edge " + edge.getValue()) : StringAttr();
   }
 
   BlockArgument addArgument(Value value, DictionaryAttr attributes) {
@@ -152,7 +165,7 @@ private:
   }
 
   void mapInput(BlockArgument argument) {
-    auto name = forward.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name");
+    StringAttr name = inputName(forward, argument.getArgNumber());
     if (Value known = name ? inputs.lookup(name) : Value())
       return mapping.map(argument, known);
     inputs[name] = addArgument(argument, forward.getArgAttrDict(argument.getArgNumber()));
@@ -199,14 +212,17 @@ private:
       attributes.push_back(dictionaryOr(one));
     backward.removeArgAttrsAttr();
     body.eraseArguments(gone);
-    backward.setFunctionType(builder.getFunctionType(body.getArgumentTypes(), {}));
+    backward.setFunctionType(builder.getFunctionType(body.getArgumentTypes(), backward.getResultTypes()));
     backward.setArgAttrsAttr(builder.getArrayAttr(attributes));
 
     Block &forwardBody = forward.getBody().front();
-    forwardBody.getTerminator()->setOperands(kept.getArrayRef());
-    forward.removeResAttrsAttr();
-    forward.setFunctionType(
-        builder.getFunctionType(forwardBody.getArgumentTypes(), ValueRange(kept.getArrayRef()).getTypes()));
+    ChunkPorts ports(forward);
+    ports.dropResults(0);
+    for (auto [attributes, value] : edges)
+      ports.addResult(attributes, value);
+    for (Value value : kept)
+      ports.addResult(DictionaryAttr(), value);
+    ports.finish();
     for (Block *block : {&forwardBody, &body})
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
         if (isOpTriviallyDead(&op))
@@ -222,7 +238,8 @@ private:
   const FreeValues &free;
   Block &body;
   OpBuilder builder;
-  IRMapping mapping; // forward value -> backward value
+  SmallVector<std::pair<DictionaryAttr, Value>> edges; // what the forward function returns besides residuals
+  IRMapping mapping;                                   // forward value -> backward value
   unsigned oldArguments = 0;
   SmallVector<DictionaryAttr> newAttributes;
   llvm::DenseMap<Attribute, Value> inputs; // by name

@@ -61,16 +61,21 @@ private:
       return signalPassFailure();
     }
     SymbolTable symbols(module); // of states: the functions that are added are not looked for
-    for (StringRef name : {"c0.fwd", "c0.bwd"}) {
-      func::FuncOp function = lookupFunction(module, name);
-      if (!function) {
-        module.emitError("expected a function @") << name << "; choose-residuals makes it";
-        return signalPassFailure();
+    SmallVector<unsigned> chunks = chunksOf(module);
+    if (chunks.empty())
+      chunks.push_back(0); // whose absence is told
+    for (unsigned chunk : chunks)
+      for (StringRef half : {".fwd", ".bwd"}) {
+        std::string name = chunkName(chunk) + half.str();
+        func::FuncOp function = lookupFunction(module, name);
+        if (!function) {
+          module.emitError("expected a function @") << name << "; choose-residuals makes it";
+          return signalPassFailure();
+        }
+        beginAtZero(symbols, microBatches == 1 ? function : cloneFirst(function));
+        if (microBatches > 1)
+          eraseFirstWrites(symbols, function);
       }
-      beginAtZero(symbols, microBatches == 1 ? function : cloneFirst(function));
-      if (microBatches > 1)
-        eraseFirstWrites(symbols, function);
-    }
     Builder builder(&getContext());
     module->setAttr("cleave.level", builder.getStringAttr("step"));
     module->setAttr("cleave.micro_batches", builder.getI64IntegerAttr(microBatches));

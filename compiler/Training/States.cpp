@@ -4,6 +4,8 @@
 
 #include "mlir/IR/SymbolTable.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace cleave {
@@ -24,8 +26,9 @@ StateOp addState(SymbolTable &symbols, StringRef name, RankedTensorType type, Ro
   std::string symbol = name.str();
   while (symbols.lookup(symbol)) // a parameter of the model that is called `w.exp_avg`
     symbol += '_';
-  auto state = StateOp::create(builder, module.getLoc(), builder.getStringAttr(symbol), TypeAttr::get(type),
-                               RoleAttr::get(module.getContext(), role), segments, slotAttr, ShardingAttr(), UnitAttr());
+  auto state =
+      StateOp::create(builder, module.getLoc(), builder.getStringAttr(symbol), TypeAttr::get(type),
+                      RoleAttr::get(module.getContext(), role), segments, slotAttr, ShardingAttr(), UnitAttr());
   symbols.insert(state, place);
   return state;
 }
@@ -83,6 +86,24 @@ StringRef parameterName(StateOp gradient) {
   return name.consume_back(".grad") ? name : StringRef();
 }
 
+std::string furtherGradientName(StringRef gradient, unsigned chunk) {
+  return (gradient + "." + chunkName(chunk)).str();
+}
+
+llvm::StringMap<SmallVector<StateOp>> furtherGradients(ModuleOp module) {
+  llvm::StringMap<std::map<unsigned, StateOp, std::greater<>>> found;
+  for (auto state : module.getOps<StateOp>()) {
+    auto [name, chunk] = state.getSymName().rsplit('.');
+    if (std::optional<unsigned> number = chunkNumber(chunk); number && state.getRole() == Role::Gradient)
+      found[name][*number] = state;
+  }
+  llvm::StringMap<SmallVector<StateOp>> further;
+  for (const auto &entry : found)
+    for (auto [chunk, state] : entry.second)
+      further[entry.getKey()].push_back(state);
+  return further;
+}
+
 StateOp getParameterOf(const SymbolTable &symbols, StateOp gradient) {
   return symbols.lookup<StateOp>(parameterName(gradient));
 }
@@ -92,11 +113,16 @@ bool areTransposed(RankedTensorType a, RankedTensorType b) {
          a.getDimSize(1) == b.getDimSize(0) && a.getElementType() == b.getElementType();
 }
 
+bool isMicroCounter(StateOp state) {
+  StringRef name = state.getSymName();
+  return name.consume_front("scalar.micro") && (name.empty() || (name.consume_front(".") && chunkNumber(name)));
+}
+
 bool isAccumulator(StateOp state) {
   if (state.getRole() == Role::Gradient)
     return true;
   StringRef name = state.getSymName();
-  return name == "scalar.loss_sum" || name == "scalar.loss_count" || name == "scalar.micro";
+  return name == "scalar.loss_sum" || name == "scalar.loss_count" || isMicroCounter(state);
 }
 
 } // namespace cleave

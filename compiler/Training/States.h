@@ -5,6 +5,7 @@
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace cleave {
 
@@ -43,6 +44,11 @@ constexpr llvm::StringLiteral kBeforeSlot = "before";
 std::string gradientName(llvm::StringRef parameter);
 // "w" for the state "w.grad"; empty for one that is no gradient by name.
 llvm::StringRef parameterName(StateOp gradient);
+// A parameter that several chunks use has an accumulator in each of them: "w.grad" in the last, "w.grad.c0" in c0. They
+// are added in the update.
+std::string furtherGradientName(llvm::StringRef gradient, unsigned chunk);
+// The further accumulators of each "w.grad" that has some, by descending chunk.
+llvm::StringMap<llvm::SmallVector<StateOp>> furtherGradients(mlir::ModuleOp module);
 // The parameter state that a gradient state belongs to.
 StateOp getParameterOf(const mlir::SymbolTable &symbols, StateOp gradient);
 
@@ -51,6 +57,9 @@ bool areTransposed(mlir::RankedTensorType a, mlir::RankedTensorType b);
 
 // On the state of a parameter: the number of the unit that it is gathered with (assign-units).
 inline constexpr llvm::StringLiteral kUnitAttr = "cleave.unit";
+
+// Whether this counts micro-batches: "scalar.micro", "scalar.micro.c1". Each chunk counts those that it has seen.
+bool isMicroCounter(StateOp state);
 
 // True for states that add up over the micro-batches of one step, and so begin each step at zero: gradients, the
 // training loss's sum and count, the micro-batch counter.

@@ -62,6 +62,8 @@ struct TrainingOptions {
   bool splitParameters = false; // parameters are stored split, frozen ones too
   bool syncEvery = false;       // gradients are reduced in every micro-batch
   bool keepAll = false;         // every value that the backward pass reads is kept (--recompute never)
+  int64_t stages = 0;           // chunks that the model is cut into; 0: one, but for request-stages
+  std::string stageSplit = "auto";
   PrecisionOptions precision;
   LossScaleOptions lossScale;
 };

@@ -2,6 +2,7 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compiler.h"
 #include "compiler/Support/Usage.h"
+#include "compiler/Training/Pipeline.h"
 #include "tools/cleave/CommandLine.h"
 
 #include "llvm/Support/InitLLVM.h"
@@ -31,6 +32,7 @@ struct Runner {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit is then an error with a message, as a full disk is
+  cleave::registerTraining(); // for --insert, besides what plug-ins bring
   Request request = parseCommandLine(argc, argv);
   if (const Exit *leave = std::get_if<Exit>(&request))
     return leave->code;

@@ -1,19 +1,33 @@
-// Which function of a training step is the backward pass of which: an attribute, so that names are names only.
+// How the functions of a training step belong together, from differentiation until `flatten-programs` has laid their
+// bodies one after another.
 //
-//   func.func @c0.fwd(%x: ...) -> (residuals...)
-//   func.func @c0.bwd(residuals...) attributes {cleave.backward_of = @c0.fwd}
+// The forward graph is cut into chunks (cut-model); without a pipeline there is one, c0. Chunk cN is one function @cN
+// until `choose-residuals` makes two of it; `specialize-micro-batches` adds the pair of the first micro-batch,
+// @cN.fwd.first and
+// @cN.bwd.first. `verify-step` checks all of this. Two chunks:
 //
-// `choose-residuals` makes the pair, `specialize-micro-batches` the pair of the first micro-batch, and `verify-step`
-// checks both; the functions are gone when `flatten-programs` has laid them behind one another.
+//   func.func @c0.fwd(%x {cleave.name = "x"}) -> (%h {cleave.edge = "c0:0"}, residuals...)
+//   func.func @c1.fwd(%h {cleave.edge = "c0:0"}) -> (residuals...)
+//   func.func @c1.bwd(residuals...) -> (%dh {cleave.edge = "c0:0.grad.c1"}) attributes {cleave.backward_of = @c1.fwd}
+//   func.func @c0.bwd(residuals..., %dh {cleave.edge = "c0:0.grad.c1"}) attributes {cleave.backward_of = @c0.fwd}
+//
+// So an argument is a model's input (`cleave.name`), a residual of the function's own forward pass (`cleave.residual`),
+// or an edge: the result of that name of another function of the same micro-batch. An edge's value has one maker and
+// any number of users, in chunks over any distance. Each user returns a gradient of its own; the maker's backward pass
+// adds them, the last user's first.
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <optional>
+#include <string>
+
 namespace cleave {
 
 inline constexpr llvm::StringLiteral kBackwardOfAttr = "cleave.backward_of";
+inline constexpr llvm::StringLiteral kEdgeAttr = "cleave.edge";
 
 inline bool isBackward(mlir::func::FuncOp function) { return function->hasAttr(kBackwardOfAttr); }
 
@@ -35,6 +49,28 @@ inline mlir::func::FuncOp forwardOf(mlir::func::FuncOp backward) {
 inline void setForward(mlir::func::FuncOp backward, llvm::StringRef forward) {
   backward->setAttr(kBackwardOfAttr, mlir::FlatSymbolRefAttr::get(backward.getContext(), forward));
 }
+
+// The number of the chunk that a function is of: 2 for "c2", "c2.fwd", "c2.bwd.first"; none for other names.
+std::optional<unsigned> chunkNumber(llvm::StringRef function);
+std::string chunkName(unsigned number);
+
+// The numbers of the chunks that the module has functions of, in ascending order.
+llvm::SmallVector<unsigned> chunksOf(mlir::ModuleOp module);
+
+// All functions that belong to no chunk, then the chunks' forward functions in ascending order, then their backward
+// functions in descending order: a function comes after those whose results it takes.
+llvm::SmallVector<mlir::func::FuncOp> inStepOrder(mlir::ModuleOp module);
+
+// The returned value that an argument stands for, a residual or an edge. Null for a model's input, and where no
+// function returns it.
+mlir::OpOperand *sourceOf(mlir::BlockArgument argument);
+
+// The names of the edges that an argument takes, or a result is; empty for others.
+llvm::StringRef edgeOfArgument(mlir::func::FuncOp function, unsigned index);
+llvm::StringRef edgeOfResult(mlir::func::FuncOp function, unsigned index);
+
+// The name of the gradient that chunk `user` returns for an edge.
+std::string edgeGradientName(llvm::StringRef edge, unsigned user);
 
 } // namespace cleave
 

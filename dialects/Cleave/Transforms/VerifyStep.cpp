@@ -14,13 +14,13 @@ using llvm::LogicalResult;
 using llvm::StringRef;
 using mlir::func::FuncOp;
 
-// "c0.fwd" for suffix ".fwd"; empty where `name` is not a chunk's function of that kind.
+// The halves of a chunk: "c0.bwd" or, split, "c0.bwd_x" and "c0.bwd_w".
+static constexpr StringRef kForward = ".fwd", kBackward = ".bwd", kInputs = ".bwd_x", kWeights = ".bwd_w";
+
+// "c0" of "c0.fwd" for suffix ".fwd"; empty where `name` is not a chunk's function of that kind.
 static StringRef chunkOf(StringRef name, StringRef suffix) {
   StringRef chunk = name;
-  if (!chunk.consume_back(suffix) || !chunk.starts_with("c") || chunk.size() < 2 ||
-      !llvm::all_of(chunk.drop_front(), llvm::isDigit))
-    return {};
-  return chunk;
+  return chunk.consume_back(suffix) && !chunk.contains('.') && chunkNumber(chunk) ? chunk : StringRef();
 }
 
 static LogicalResult checkMicroBatches(mlir::ModuleOp module) {
@@ -50,18 +50,26 @@ static LogicalResult checkFunctionSet(mlir::ModuleOp module) {
     StringRef name = function.getName();
     name.consume_back(".first"); // the first micro-batch's variant
     failed |= mlir::failed(checkPorts(function));
-    StringRef forward = chunkOf(name, ".fwd"), backward = chunkOf(name, ".bwd");
-    StringRef chunk = forward.empty() ? backward : forward;
-    failed |= mlir::failed(checkBackward(function, !backward.empty()));
+    StringRef forward = chunkOf(name, kForward), chunk = forward, half = kForward;
+    for (StringRef backward : {kBackward, kInputs, kWeights})
+      if (StringRef found = chunkOf(name, backward); !found.empty())
+        chunk = found, half = backward;
+    failed |= mlir::failed(checkBackward(function, !chunk.empty() && forward.empty()));
     if (!chunk.empty()) {
       chunks = true;
-      std::string other = (chunk + (forward.empty() ? ".fwd" : ".bwd")).str();
-      if (!module.lookupSymbol<FuncOp>(other)) {
-        function.emitOpError("expects its counterpart @") << other << "; got: none";
+      auto has = [&](StringRef other) { return module.lookupSymbol<FuncOp>((chunk + other).str()) != nullptr; };
+      StringRef expected = half == kForward   ? kBackward
+                           : half == kInputs  ? kWeights
+                           : half == kWeights ? kInputs
+                                              : kForward;
+      if (!has(expected) && !(half == kForward && has(kInputs))) {
+        function.emitOpError("expects its counterpart @") << chunk << expected << "; got: none";
         failed = true;
       }
     } else if (name != "infer" && name != "update" && name != "evaluate") {
-      function.emitOpError("expects one of @infer, @cN.fwd, @cN.bwd, @update, @evaluate; got: @") << name;
+      function.emitOpError(
+          "expects one of @infer, @cN.fwd, @cN.bwd (or @cN.bwd_x and @cN.bwd_w), @update, @evaluate; got: @")
+          << name;
       failed = true;
     }
   }
@@ -73,7 +81,8 @@ static LogicalResult checkFunctionSet(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
-// Every argument of a backward pass says what it is: a result of its forward function, of its type, or a named input.
+// Every argument of a backward pass says what it is: a result of its forward function, of its type, a named input, or
+// an edge.
 static LogicalResult checkResiduals(mlir::ModuleOp module) {
   bool failed = false;
   for (FuncOp backward : module.getOps<FuncOp>()) {
@@ -82,9 +91,9 @@ static LogicalResult checkResiduals(mlir::ModuleOp module) {
       continue;
     for (auto [index, type] : llvm::enumerate(backward.getArgumentTypes())) {
       auto residual = backward.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual");
-      bool named = static_cast<bool>(backward.getArgAttr(index, "cleave.name"));
+      bool named = backward.getArgAttr(index, "cleave.name") || backward.getArgAttr(index, kEdgeAttr);
       if (static_cast<bool>(residual) == named) {
-        backward.emitOpError("expects either cleave.residual or cleave.name on every argument; got: ")
+        backward.emitOpError("expects either cleave.residual or cleave.name (or cleave.edge) on every argument; got: ")
             << (named ? "both" : "neither") << " on argument " << index;
         failed = true;
       }
@@ -106,6 +115,40 @@ static LogicalResult checkResiduals(mlir::ModuleOp module) {
   return mlir::failure(failed);
 }
 
+// An edge has one maker in each micro-batch's functions, of its users' type, which runs before them: forward from chunk
+// to later chunk, backward from chunk to earlier chunk.
+static LogicalResult checkEdges(mlir::ModuleOp module) {
+  bool failed = false;
+  llvm::DenseMap<FuncOp, unsigned> order;
+  llvm::StringMap<unsigned> makers;
+  for (FuncOp function : inStepOrder(module)) {
+    order[function] = order.size();
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      StringRef edge = edgeOfResult(function, i);
+      StringRef variant = function.getName().ends_with(".first") ? "first " : "";
+      if (!edge.empty() && ++makers[(variant + edge).str()] == 2) {
+        function.emitOpError("expects one maker of edge \"") << edge << "\"; got: another function that returns it";
+        failed = true;
+      }
+    }
+  }
+  for (FuncOp function : module.getOps<FuncOp>())
+    for (mlir::BlockArgument argument : function.getArguments()) {
+      StringRef edge = edgeOfArgument(function, argument.getArgNumber());
+      if (edge.empty())
+        continue;
+      mlir::OpOperand *source = sourceOf(argument);
+      FuncOp maker = source ? source->getOwner()->getParentOfType<FuncOp>() : FuncOp();
+      if (!maker || source->get().getType() != argument.getType() || order.lookup(maker) >= order.lookup(function)) {
+        function.emitOpError("expects edge \"")
+            << edge << "\" to be the result, of type " << argument.getType()
+            << ", of a function that runs before; got: " << (maker ? maker.getName() : StringRef("none"));
+        failed = true;
+      }
+    }
+  return mlir::failure(failed);
+}
+
 // The scalar block: host and device find its members by name and agree on their types.
 static LogicalResult checkScalars(mlir::ModuleOp module) {
   bool failed = false;
@@ -119,7 +162,9 @@ static LogicalResult checkScalars(mlir::ModuleOp module) {
     if (!named)
       continue;
     auto *context = module.getContext();
-    bool counts = llvm::is_contained({"scalar.step", "scalar.seed", "scalar.micro"}, state.getSymName());
+    StringRef name = state.getSymName();
+    bool counts = name == "scalar.step" || name == "scalar.seed" || name == "scalar.micro" ||
+                  name.starts_with("scalar.micro."); // of a further chunk
     mlir::Type element = counts ? mlir::Type(mlir::IntegerType::get(context, 64)) : mlir::Float32Type::get(context);
     auto expected = mlir::RankedTensorType::get({}, element);
     if (state.getTensorType() != expected) {
@@ -133,8 +178,8 @@ static LogicalResult checkScalars(mlir::ModuleOp module) {
 namespace {
 struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
   void runOnOperation() override {
-    LogicalResult (*rules[])(mlir::ModuleOp) = {checkMicroBatches, checkFunctionSet, checkResiduals,  checkScalars,
-                                                checkFunctions,    checkUnsharded,   checkStateAccess};
+    LogicalResult (*rules[])(mlir::ModuleOp) = {checkMicroBatches, checkFunctionSet, checkResiduals, checkEdges,
+                                                checkScalars,      checkFunctions,   checkUnsharded, checkStateAccess};
     bool failed = mlir::failed(checkLevel(getOperation(), "step"));
     for (auto rule : rules)
       failed |= mlir::failed(rule(getOperation()));

@@ -2,6 +2,7 @@
 
 #include "compiler/Training/Pipeline.h"
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -13,11 +14,18 @@ namespace cleave::test {
 
 namespace {
 
-bool lower(ModuleOp module, const std::string &options) {
+bool lower(ModuleOp module, std::string options) {
   static bool registered = (registerTraining(), true);
   (void)registered;
   PassManager manager(module.getContext());
-  return succeeded(parsePassPipeline("training-pipeline{" + options + "}", manager)) && succeeded(manager.run(module));
+  // Before the pipeline, as --insert import= does.
+  std::string before;
+  if (size_t at = options.find(" split-backward"); at != std::string::npos) {
+    before = "request-stages{stages=1 split-backward=true},";
+    options.erase(at, std::string(" split-backward").size());
+  }
+  return succeeded(parsePassPipeline(before + "training-pipeline{" + options + "}", manager)) &&
+         succeeded(manager.run(module));
 }
 
 } // namespace
@@ -32,6 +40,8 @@ StepRunner::StepRunner(const std::string &model, const std::string &pipelineOpti
       inputNames.push_back(function.getArgAttrOfType<StringAttr>(i, "cleave.name").str());
   if (!lower(*module, pipelineOptions))
     return;
+  for (unsigned chunk : chunksOf(*module))
+    chunks.push_back(chunkName(chunk));
   describeStates(*module);
   openFunctions(*module);
   program = ReferenceProgram::compile(*module);
@@ -57,19 +67,21 @@ void StepRunner::openFunctions(ModuleOp module) {
       Argument argument;
       if (auto index = function.getArgAttrOfType<IntegerAttr>(i, "cleave.residual"))
         argument.residual = index.getInt();
-      else
+      else if (argument.edge = edgeOfArgument(function, i).str(); argument.edge.empty())
         argument.name = function.getArgAttrOfType<StringAttr>(i, "cleave.name").str();
       record.arguments.push_back(argument);
     }
     Block &block = function.getBody().front();
     Operation *terminator = block.getTerminator();
     SmallVector<Value> results(terminator->getOperands());
-    for (Value value : results)
-      if (function.getSymName() == "c0.fwd")
+    for (auto [i, value] : llvm::enumerate(results)) {
+      record.edges.push_back(edgeOfResult(function, i).str());
+      if (function.getSymName().ends_with(".fwd") && record.edges.back().empty())
         residuals += cast<RankedTensorType>(value.getType()).getNumElements();
+    }
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (auto read = dyn_cast<ReadOp>(op)) {
-        record.arguments.push_back({-1, "", read.getState().str()});
+        record.arguments.push_back({-1, "", "", read.getState().str()});
         read.replaceAllUsesWith(block.addArgument(read.getResult().getType(), read.getLoc()));
         read.erase();
       } else if (auto write = dyn_cast<WriteOp>(op)) {
@@ -118,21 +130,36 @@ Arrays StepRunner::call(const std::string &name, const Arrays &inputs) {
   return results;
 }
 
+Arrays StepRunner::runHalf(const std::string &name, const Arrays &inputs, const Arrays &kept,
+                           std::map<std::string, Array> &edges) {
+  const Function &function = functions.at(name);
+  Arrays arguments;
+  for (const Argument &argument : function.arguments)
+    if (argument.residual >= 0)
+      arguments.push_back(kept.at(argument.residual));
+    else if (!argument.edge.empty())
+      arguments.push_back(edges.at(argument.edge));
+    else if (argument.state.empty())
+      arguments.push_back(
+          inputs.at(std::find(inputNames.begin(), inputNames.end(), argument.name) - inputNames.begin()));
+  Arrays results = call(name, arguments);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!function.edges[i].empty())
+      edges[function.edges[i]] = results[i];
+  return results;
+}
+
 void StepRunner::accumulate(const std::vector<Arrays> &microBatches) {
   for (size_t m = 0; m < microBatches.size(); ++m) {
     std::string suffix = m == 0 && functions.count("c0.fwd.first") ? ".first" : "";
-    auto inputOf = [&](const std::string &name) {
-      return microBatches[m].at(std::find(inputNames.begin(), inputNames.end(), name) - inputNames.begin());
-    };
-    Arrays forward, backward;
-    for (const Argument &argument : functions.at("c0.fwd" + suffix).arguments)
-      if (argument.state.empty())
-        forward.push_back(inputOf(argument.name));
-    Arrays kept = call("c0.fwd" + suffix, forward);
-    for (const Argument &argument : functions.at("c0.bwd" + suffix).arguments)
-      if (argument.state.empty())
-        backward.push_back(argument.residual >= 0 ? kept.at(argument.residual) : inputOf(argument.name));
-    call("c0.bwd" + suffix, backward);
+    std::map<std::string, Array> edges;
+    std::map<std::string, Arrays> kept;
+    for (const std::string &chunk : chunks)
+      kept[chunk] = runHalf(chunk + ".fwd" + suffix, microBatches[m], {}, edges);
+    for (auto chunk = chunks.rbegin(); chunk != chunks.rend(); ++chunk)
+      for (const char *half : {".bwd", ".bwd_x", ".bwd_w"})
+        if (functions.count(*chunk + half + suffix))
+          runHalf(*chunk + half + suffix, microBatches[m], kept[*chunk], edges);
   }
 }
 

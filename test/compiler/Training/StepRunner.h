@@ -33,12 +33,14 @@ public:
 
 private:
   struct Argument {
-    int64_t residual = -1; // of the forward function
+    int64_t residual = -1; // of the chunk's forward function
+    std::string edge;      // or a result of another chunk's
     std::string name;      // or an input
     std::string state;     // or a state
   };
   struct Function {
     std::vector<Argument> arguments;
+    std::vector<std::string> edges; // of its results; empty for residuals
     std::vector<std::string> written;
   };
   struct Place {
@@ -46,6 +48,9 @@ private:
     size_t offset, size;
   };
 
+  // A chunk's forward or backward function, on what the micro-batch's functions have returned so far.
+  Arrays runHalf(const std::string &function, const Arrays &inputs, const Arrays &kept,
+                 std::map<std::string, Array> &edges);
   void describeStates(mlir::ModuleOp module);
   void openFunctions(mlir::ModuleOp module);
 
@@ -53,7 +58,7 @@ private:
   std::map<std::string, Array> states;
   std::map<std::string, Place> places;
   std::map<std::string, Function> functions;
-  std::vector<std::string> inputNames;
+  std::vector<std::string> inputNames, chunks;
   int64_t residuals = 0;
 };
 

@@ -18,7 +18,7 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
 // expected-error @below {{expects cleave.micro_batches of at least 1; got: none}}
 // expected-error @below {{expects @infer, or @c0.fwd and @c0.bwd; got: neither}}
 module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
-  // expected-error @below {{expects one of @infer, @cN.fwd, @cN.bwd, @update, @evaluate; got: @other}}
+  // expected-error @below {{expects one of @infer, @cN.fwd, @cN.bwd (or @cN.bwd_x and @cN.bwd_w), @update, @evaluate; got: @other}}
   func.func @other() {
     return
   }
@@ -47,7 +47,7 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
   func.func @c0.fwd(%x: tensor<4xf32> {cleave.name = "x"}) -> tensor<4xf32> {
     return %x : tensor<4xf32>
   }
-  // expected-error @below {{expects either cleave.residual or cleave.name on every argument; got: neither on argument 0}}
+  // expected-error @below {{expects either cleave.residual or cleave.name (or cleave.edge) on every argument; got: neither on argument 0}}
   // expected-error @below {{expects a result of @c0.fwd as cleave.residual of argument 1; got: 1 of 1}}
   // expected-error @below {{expects argument 2 to have the type of the residual it names, 'tensor<4xf32>'; got: 'tensor<2xf32>'}}
   func.func @c0.bwd(%a: tensor<4xf32>, %b: tensor<4xf32> {cleave.residual = 1 : i64}, %c: tensor<2xf32> {cleave.residual = 0 : i64}) attributes {cleave.backward_of = @c0.fwd} {
@@ -75,6 +75,54 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
   }
   // expected-error @below {{expects cleave.backward_of to name a forward function; got: @c2.fwd}}
   func.func @c1.bwd() attributes {cleave.backward_of = @c2.fwd} {
+    return
+  }
+}
+
+// -----
+
+// Two chunks: an edge forward, its gradient back; the first chunk's backward pass is split.
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
+  func.func @c0.fwd(%x: tensor<4xf32> {cleave.name = "x"}) -> (tensor<4xf32> {cleave.edge = "c0:0"}) {
+    return %x : tensor<4xf32>
+  }
+  func.func @c1.fwd(%h: tensor<4xf32> {cleave.edge = "c0:0"}) {
+    return
+  }
+  func.func @c1.bwd(%h: tensor<4xf32> {cleave.edge = "c0:0"}) -> (tensor<4xf32> {cleave.edge = "c0:0.grad.c1"}) attributes {cleave.backward_of = @c1.fwd} {
+    return %h : tensor<4xf32>
+  }
+  func.func @c0.bwd_x() attributes {cleave.backward_of = @c0.fwd} {
+    return
+  }
+  func.func @c0.bwd_w(%d: tensor<4xf32> {cleave.edge = "c0:0.grad.c1"}) attributes {cleave.backward_of = @c0.fwd} {
+    return
+  }
+  func.func @update() {
+    return
+  }
+}
+
+// -----
+
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>, cleave.micro_batches = 1 : i64} {
+  // expected-error @below {{expects edge "c1:0" to be the result, of type 'tensor<4xf32>', of a function that runs before; got: c1.fwd}}
+  func.func @c0.fwd(%h: tensor<4xf32> {cleave.edge = "c1:0"}) -> (tensor<4xf32> {cleave.edge = "twice"}) {
+    return %h : tensor<4xf32>
+  }
+  // expected-error @below {{expects one maker of edge "twice"; got: another function that returns it}}
+  // expected-error @below {{expects edge "none" to be the result, of type 'tensor<4xf32>', of a function that runs before; got: none}}
+  func.func @c1.fwd(%n: tensor<4xf32> {cleave.edge = "none"}) -> (tensor<4xf32> {cleave.edge = "twice"}, tensor<4xf32> {cleave.edge = "c1:0"}) {
+    return %n, %n : tensor<4xf32>, tensor<4xf32>
+  }
+  func.func @c0.bwd() attributes {cleave.backward_of = @c0.fwd} {
+    return
+  }
+  // expected-error @below {{expects its counterpart @c1.bwd_w; got: none}}
+  func.func @c1.bwd_x() attributes {cleave.backward_of = @c1.fwd} {
+    return
+  }
+  func.func @update() {
     return
   }
 }

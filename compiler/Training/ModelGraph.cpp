@@ -1,0 +1,139 @@
+#include "compiler/Training/ModelGraph.h"
+
+#include "compiler/CostModel/CostModel.h"
+#include "compiler/Training/States.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace cleave {
+
+namespace {
+
+// What training keeps of a parameter's size: itself, its gradient, and two moments (Adam). Other optimizers keep less;
+// the balance of the stages does not depend on it.
+constexpr int64_t kStateCopies = 4;
+
+// Views cost nothing. What fuses is bound by its bytes; as far as it fuses it costs less, in all stages alike.
+double secondsOf(Operation &op) {
+  auto compute = dyn_cast<ComputeOpInterface>(op);
+  auto cost = dyn_cast<CostOpInterface>(op);
+  if (!compute || !cost || compute.getComputeKind() == ComputeKind::View)
+    return 0;
+  OpCost one = cost.getCost();
+  Machine machine;
+  machine.launchSeconds = compute.getComputeKind() == ComputeKind::Kernel ? machine.launchSeconds : 0;
+  return kernelSeconds(one.flops, one.bytes, machine);
+}
+
+int64_t keptBytes(Operation &op) {
+  auto compute = dyn_cast<ComputeOpInterface>(op);
+  if (!compute || compute.getComputeKind() == ComputeKind::View)
+    return 0;
+  int64_t bytes = 0;
+  for (Value result : op.getResults())
+    bytes += byteSize(result.getType());
+  return bytes;
+}
+
+std::string nameOf(Operation &op) {
+  auto name = dyn_cast<NameLoc>(op.getLoc());
+  return name ? name.getName().str() : op.getName().getStringRef().str();
+}
+
+} // namespace
+
+ModelGraph::ModelGraph(func::FuncOp function) : model(function) {
+  SymbolTable symbols(model->getParentOfType<ModuleOp>());
+  findWritten(symbols);
+  for (Operation &op : model.getBody().front().without_terminator()) {
+    auto write = dyn_cast<WriteOp>(op);
+    if (write && !writes.contains(write.getState()))
+      counterWrites.push_back(write);
+    else if (auto read = dyn_cast<ReadOp>(op); read && writes.contains(read.getState()))
+      followers[&op] = -1; // until the writes are numbered
+    else if (isSource(op))
+      sources.insert(&op);
+    else
+      addNode(symbols, op);
+  }
+  addEdges();
+  keepStatesTogether();
+}
+
+void ModelGraph::findWritten(const SymbolTable &symbols) {
+  for (WriteOp write : model.getBody().front().getOps<WriteOp>())
+    if (!isMicroCounter(symbols.lookup<StateOp>(write.getState())))
+      writes[write.getState()] = write;
+}
+
+bool ModelGraph::isSource(Operation &op) const {
+  return !isa<WriteOp>(op) && llvm::all_of(op.getOperands(), [&](Value operand) {
+    return operand.getDefiningOp() && sources.contains(operand.getDefiningOp());
+  });
+}
+
+void ModelGraph::addNode(const SymbolTable &symbols, Operation &op) {
+  pipeline::CutNode node;
+  node.name = nameOf(op);
+  node.cost = secondsOf(op);
+  node.activationBytes = keptBytes(op);
+  namesOf.emplace_back();
+  addStates(symbols, op, node);
+  namesOf.back().push_back(node.name);
+  nodeOf[&op] = static_cast<int>(ops.size());
+  ops.push_back(&op);
+  graph.nodes.push_back(std::move(node));
+}
+
+// The parameters that the op uses, through any sources.
+void ModelGraph::addStates(const SymbolTable &symbols, Operation &op, pipeline::CutNode &node) {
+  llvm::SmallVector<Operation *> stack;
+  llvm::DenseSet<Operation *> seen;
+  auto push = [&](Operation &user) {
+    for (Value operand : user.getOperands())
+      if (Operation *maker = operand.getDefiningOp(); maker && sources.contains(maker) && seen.insert(maker).second)
+        stack.push_back(maker);
+  };
+  push(op);
+  while (!stack.empty()) {
+    Operation *source = stack.pop_back_val();
+    push(*source);
+    auto read = dyn_cast<ReadOp>(source);
+    auto state = read ? symbols.lookup<StateOp>(read.getState()) : StateOp();
+    if (!state || state.getRole() != Role::Parameter)
+      continue;
+    auto [number, isNew] = stateNumbers.try_emplace(state, static_cast<int>(states.size()));
+    if (isNew) {
+      states.push_back(state);
+      graph.stateBytes.push_back(byteSize(state.getTensorType()) * (state.getFrozen() ? 1 : kStateCopies));
+    }
+    node.states.push_back(number->second);
+    namesOf.back().push_back(onlySegment(state).getName().getValue().str());
+  }
+}
+
+void ModelGraph::addEdges() {
+  for (auto [number, op] : llvm::enumerate(ops))
+    for (Value result : op->getResults()) {
+      pipeline::CutEdge edge{static_cast<int>(number), {}, byteSize(result.getType())};
+      for (Operation *user : result.getUsers())
+        if (auto found = nodeOf.find(user); found != nodeOf.end())
+          edge.to.push_back(found->second);
+      if (!edge.to.empty())
+        graph.edges.push_back(std::move(edge));
+    }
+}
+
+// A state that the forward pass changes is in one chunk with all that sees it: before and after are one order there.
+void ModelGraph::keepStatesTogether() {
+  for (auto &[op, node] : followers) {
+    node = nodeOf.lookup(writes.lookup(cast<ReadOp>(op).getState()));
+    for (Operation *user : op->getResult(0).getUsers())
+      if (auto found = nodeOf.find(user); found != nodeOf.end())
+        together.emplace_back(found->second, node);
+  }
+}
+
+} // namespace cleave
