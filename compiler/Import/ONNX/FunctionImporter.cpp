@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/CustomOperators.h"
+#include "compiler/Import/ONNX/DeclaredTypes.h"
 #include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/Loss.h"
 #include "compiler/Import/ONNX/RandomMasks.h"
@@ -210,6 +211,8 @@ private:
 
   void finish() {
     emit_.loc = emit_.builder.getUnknownLoc();
+    if (mode_.training == job_.options.train) // once, where a file is imported for training and for evaluation
+      checkDeclaredTypes(job_.file.proto.graph(), environment_, function_.getContext(), job_.errors, job_.notes);
     llvm::SmallVector<Value> results;
     llvm::SmallVector<llvm::SmallVector<mlir::NamedAttribute>> attributes;
     for (const auto &output : job_.file.proto.graph().output()) {
@@ -232,15 +235,16 @@ private:
     environment_.emitWrites();
     mlir::func::ReturnOp::create(emit_.builder, emit_.loc, results);
     function_.setFunctionType(emit_.builder.getFunctionType(function_.getArgumentTypes(), mlir::TypeRange(results)));
-    function_.setAllResultAttrs(llvm::map_to_vector(
-        attributes, [&](const auto &list) { return emit_.builder.getDictionaryAttr(list); }));
+    function_.setAllResultAttrs(
+        llvm::map_to_vector(attributes, [&](const auto &list) { return emit_.builder.getDictionaryAttr(list); }));
     if (!mode_.training)
       noteDraws(replaceRandomMasks(function_));
   }
 
   void noteDraws(const std::vector<std::string> &places) {
     if (!places.empty())
-      job_.notes.push_back(places.front() + (places.size() > 1 ? " and " + std::to_string(places.size() - 1) + " more" : "") +
+      job_.notes.push_back(places.front() +
+                           (places.size() > 1 ? " and " + std::to_string(places.size() - 1) + " more" : "") +
                            ": random numbers are drawn " +
                            (job_.options.train ? "in evaluation, too" : "in inference, the same ones in each call"));
   }
