@@ -57,13 +57,15 @@ Value celu(OpContext &op, Value x) {
 
 Value clampUnit(Emitter &emit, Value x) { return emit.atMost(emit.atLeast(x, 0.0), 1.0); }
 
+// Where alpha x + beta cancels, the error is at most 2^-22 (for alpha and beta up to 1), not a few ulp of the result.
 Value hardSigmoid(OpContext &op, Value x) {
   Value line = op.emit.add(op.emit.mul(x, op.floatAttr("alpha", 0.2)), op.floatAttr("beta", 0.5));
   return clampUnit(op.emit, line);
 }
 
+// x + 3 is exact near -3, where x / 6 + 1/2 would cancel.
 Value hardSwish(OpContext &op, Value x) {
-  return op.emit.mul(x, clampUnit(op.emit, op.emit.add(op.emit.mul(x, 1.0 / 6), 0.5)));
+  return op.emit.mul(x, clampUnit(op.emit, op.emit.mul(op.emit.add(x, 3.0), 1.0 / 6)));
 }
 
 // max(x, 0) + log(1 + e^-|x|): does not overflow. Selections, whose gradients at 0 are those of x < 0: relu and abs

@@ -76,7 +76,7 @@ FUNCTIONS = {
     "Selu": ("Selu", {}, lambda x: G32 * np.where(x > 0, x, A32 * expm1(np.minimum(x, 0)))),
     "Celu": ("Celu", {"alpha": 0.5}, lambda x: np.maximum(x, 0) + 0.5 * expm1(np.minimum(x, 0) / 0.5)),
     "HardSigmoid": ("HardSigmoid", {"alpha": 0.25}, lambda x: np.clip(0.25 * x + 0.5, 0, 1), of_one),
-    "HardSwish": ("HardSwish", {}, lambda x: x * np.clip(x / 6 + 0.5, 0, 1), of_argument),
+    "HardSwish": ("HardSwish", {}, lambda x: x * np.clip((x + 3) / 6, 0, 1)),
     "Softplus": ("Softplus", {}, softplus), "Softsign": ("Softsign", {}, lambda x: x / (1 + np.abs(x))), "Mish": ("Mish", {}, mish, of_factors),
     "Gelu": ("Gelu", {}, gelu, of_argument), "GeluTanh": ("Gelu", {"approximate": "tanh"}, gelu_tanh_exactly, of_argument),
     "Shrink": ("Shrink", {"lambd": 0.5, "bias": 0.25}, lambda x: np.where(x < -0.5, x + 0.25, np.where(x > 0.5, x - 0.25, 0))),
