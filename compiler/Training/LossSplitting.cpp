@@ -210,6 +210,17 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
   return split;
 }
 
+// What terms that are not counted are multiplied by in a batch, so that the sum over batches is the guarded count of
+// all: what a guard adds is dealt out to the batches. A guard that acts on small counts alone cannot be known in one
+// batch.
+static Value weightOfUncounted(Arithmetic &a, const LossSplit &split, const LossLayout &layout) {
+  double added = 0;
+  for (const CountGuard &guard : split.guards)
+    if (guard.kind == CountGuard::Plus)
+      added += guard.number / static_cast<double>(layout.microBatches);
+  return a.shift(split.count, added);
+}
+
 LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const SampleDependence &samples,
                      const LossLayout &layout, std::string &reason) {
   Arithmetic a(builder, loss.getLoc());
@@ -233,7 +244,8 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
     LossCount count = countOf(counts.front(), samples);
     setCount(a, split, a.cast(a.reshape(count.sum, {}), type), count, layout);
   }
-  split.sum = a.cast(a.reshape(terms.build(builder, weights, split.count), {}), type);
+  Value weight = isCounted ? weightOfUncounted(a, split, layout) : Value();
+  split.sum = a.cast(a.reshape(terms.build(builder, weights, weight), {}), type);
   if (isCounted)
     return split;
   auto batch = static_cast<double>(layout.batch);

@@ -35,9 +35,12 @@ def run(*command):
         sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
 
 
-def save(path, count, w):
+def save(path, count, w, penalty):
     nodes = [("MatMul", ["x", "w"], "y", {}), ("Mul", ["y", "y"], "q", {}), ("Mul", ["q", "m"], "c", {}),
-             ("ReduceMean" if count == "mean" else "ReduceSum", ["c"], "total", {"keepdims": 0}), *COUNTS[count][0], ("Div", ["total", "n"], "loss", {})]
+             ("ReduceMean" if count == "mean" else "ReduceSum", ["c"], "total", {"keepdims": 0}), *COUNTS[count][0],
+             ("Div", ["total", "n"], "mean" if penalty else "loss", {})]
+    if penalty:
+        nodes += [("ReduceSumSquare", ["w"], "squares", {"keepdims": 0}), ("Mul", ["squares", "half"], "penalty", {}), ("Add", ["mean", "penalty"], "loss", {})]
     constants = {"one": np.float32(1), "zero": np.float32(0), "half": np.float32(0.5), "whole": np.int64(1)}
     made = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(np.asarray(v))) for n, v in constants.items()]
     made += [helper.make_node(operator, inputs, [output], **attributes) for operator, inputs, output, attributes in nodes]
@@ -56,15 +59,17 @@ def read_parameter(folder):
     return np.frombuffer(data[8 + size + begin:8 + size + end], "f4")
 
 
-def check(folder, count, mask):
+def check(folder, count, mask, penalty=False):
     random = np.random.default_rng(3)
     w, x = random.standard_normal(FEATURES).astype("f4"), random.standard_normal((SAMPLES, FEATURES)).astype("f4")
-    save(folder / "m.onnx", count, w)
+    save(folder / "m.onnx", count, w, penalty)
     np.save(folder / "x.npy", x)
     np.save(folder / "m.npy", mask)
     x8, m8, w8 = np.float64(x), np.float64(mask), np.float64(w)
     divisor = COUNTS[count][1](m8) * (SAMPLES if count == "mean" else 1)
     loss, gradient = (m8 * (x8 @ w8) ** 2).sum() / divisor, 2 * (x8.T @ (m8 * (x8 @ w8))) / divisor
+    if penalty:
+        loss, gradient = loss + 0.5 * (w8 ** 2).sum(), gradient + w8
     failures = 0
     for name, options in {"one": ["--dim", "batch=8"], "micro": ["--dim", "batch=2", "--micro-batches", "4"],
                           "ranks": ["--dim", "batch=4", "--mesh", "dp=2"], "both": ["--dim", "batch=2", "--mesh", "dp=2", "--micro-batches", "2"]}.items():
@@ -77,7 +82,7 @@ def check(folder, count, mask):
         (folder / "metrics.jsonl").unlink()
         if not (abs(got - loss) <= 1e-5 * abs(loss) and np.allclose(update, 0.25 * gradient, rtol=1e-4, atol=1e-6)):
             failures += 1
-            print(f"{count}, {name}, mask {mask}: loss {got}, expected {loss}; update {update}, expected {0.25 * gradient}")
+            print(f"{count}{', penalty' * penalty}, {name}, mask {mask}: loss {got}, expected {loss}; update {update}, expected {0.25 * gradient}")
     return failures
 
 
@@ -85,6 +90,7 @@ if __name__ == "__main__":
     target = pathlib.Path(sys.argv[1])
     masks = [np.float32([1, 1, 0, 1, 0, 0, 0, 0]), np.float32([0, 0, 0, 0, 0, 0, 0.25, 0]), np.zeros(SAMPLES, "f4")]
     failed = sum(check(target, count, mask) for count in COUNTS for mask in masks[:3 if count in ("at-least", "mean") else 1])
+    failed += sum(check(target, count, masks[0], penalty=True) for count in ("at-least", "plus", "both"))
     if failed:
         sys.exit(f"{failed} failures")
     print(f"{len(COUNTS)} guarded counts")
