@@ -1,10 +1,10 @@
 """Random valid graphs: each must compile, and compute what it says.
 
-  fuzz_graphs.py FOLDER --graphs N | --seconds S [--first SEED] [--kind infer|types|train|scatters]
+  fuzz_graphs.py FOLDER --graphs N | --seconds S [--first SEED] [--kind infer|types|train|scatters|layouts]
 
 Every number is a seed; a graph that fails stays in FOLDER, with the command that repeats it. Kinds: `infer` in f32 with integers and
 booleans; `types` in f64, f16 and bf16, too; `train` compares directional derivatives of a mean loss with differences in f64;
-`scatters` is `infer` with the operators of scatters.py.
+`scatters` is `infer` with the operators of scatters.py; `layouts` trains on ranks and micro-batches (layouts.py).
 """
 import argparse
 import os
@@ -88,6 +88,11 @@ def check(seed, kind, root):
     folder = root / f"{kind}-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    if kind == "layouts":
+        import layouts
+        result = layouts.check(seed, folder, compile_model, run, Wrong)
+        shutil.rmtree(folder)
+        return result
     graph = grow(seed, kind)
     if kind == "train":
         import training
@@ -105,7 +110,7 @@ def main():
     parser.add_argument("--graphs", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--kind", choices=["infer", "types", "train", "scatters"], default="infer")
+    parser.add_argument("--kind", choices=["infer", "types", "train", "scatters", "layouts"], default="infer")
     options = parser.parse_args()
     begin, seed, nodes, failures, kept, total = time.time(), options.first, 0, [], 0, 0
     os.environ.setdefault("OMP_NUM_THREADS", "1")
