@@ -84,7 +84,8 @@ SmallVector<Mask> masksOf(RandomUniformOp draw) {
 // Whether nothing that lasts is made of the value.
 bool isUnused(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) {
-    return isMemoryEffectFree(user) && !user->hasTrait<OpTrait::IsTerminator>() && llvm::all_of(user->getResults(), isUnused);
+    return isMemoryEffectFree(user) && !user->hasTrait<OpTrait::IsTerminator>() &&
+           llvm::all_of(user->getResults(), isUnused);
   });
 }
 

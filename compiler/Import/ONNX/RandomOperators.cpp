@@ -100,7 +100,8 @@ LogicalResult importBernoulli(OpContext &op) {
   if (!element)
     return op.fail("its dtype is not supported");
   auto wide = typeOf(probability).clone(op.emit.builder.getF32Type());
-  Value drawn = op.emit.compare(Predicate::Lt, drawFractions(op, wide), op.emit.cast(probability, wide.getElementType()));
+  Value drawn =
+      op.emit.compare(Predicate::Lt, drawFractions(op, wide), op.emit.cast(probability, wide.getElementType()));
   return op.result(op.emit.cast(drawn, element));
 }
 

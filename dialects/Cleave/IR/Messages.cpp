@@ -38,7 +38,9 @@ std::string placeOf(Location location) {
     return name;
   return findText(location, [](Location part) {
     auto line = llvm::dyn_cast<FileLineColLoc>(part);
-    return line ? (line.getFilename().getValue() + ":" + llvm::Twine(line.getLine()) + ":" + llvm::Twine(line.getColumn())).str()
+    return line ? (line.getFilename().getValue() + ":" + llvm::Twine(line.getLine()) + ":" +
+                   llvm::Twine(line.getColumn()))
+                      .str()
                 : std::string();
   });
 }
