@@ -1,8 +1,8 @@
 """A random training job on many layouts: ranks, micro-batches and strategies change how a step is computed, not what.
 
 Each job runs on one rank and on some of LAYOUTS. After a step of SGD every parameter must have moved as on one rank, but for rounding, and
-every loss must be the same; what the one rank computes is compared with differences in f64 (training.py), if nothing is drawn at random.
-SAME are options that must not change one bit of a layout's losses and state.
+every loss and the norm of all gradients must be the same; what the one rank computes is compared with differences in f64 (training.py), if
+nothing is drawn at random. SAME are options that must not change one bit of a layout's losses and state.
 """
 import json
 
@@ -40,17 +40,17 @@ SAME = [["--recompute", "blocks"], ["--offload", "activations"], ["--offload", "
 class Runner:
     """Compiles and trains one job in its folder."""
 
-    def __init__(self, job, folder, compile_model, run, wrong):
+    def __init__(self, job, folder, arguments, compile_model, run, wrong):
         self.folder, self.compile_model, self.run, self.wrong = folder, compile_model, run, wrong
         job.save(folder / "graph.onnx")
-        self.loss, self.data = job.g.outputs[0], []
+        self.loss, self.data = job.g.outputs[0], list(arguments)
         for name, array in job.data.items():
             if name in job.g.inputs:
                 np.save(folder / f"{name}.npy", array)
                 self.data += ["--data", f"{name}={folder}/{name}.npy"]
 
     def train(self, name, micro, options):
-        """The losses, and the checkpoints after one step and after all."""
+        """The losses, the checkpoints after one step and after all, and the norms of all gradients."""
         program, saved, metrics = (self.folder / f"{name}{end}" for end in ("", ".saved", ".jsonl"))
         options = [*options, "--micro-batches", str(micro)] if micro > 1 and "--micro-batches" not in options else options
         try:
@@ -62,9 +62,9 @@ class Runner:
                                "--save-every", "1", "--metrics", metrics])
         if code:
             raise self.wrong(f"{name} {' '.join(options)} does not train (status {code}): {said.strip().splitlines()[-3:]}")
-        losses = [row["loss"] for row in map(json.loads, metrics.read_text().splitlines()) if "loss" in row]
+        rows = [row for row in map(json.loads, metrics.read_text().splitlines()) if "loss" in row]
         first = compare_checkpoints.read(saved / "step-00000001")
-        return losses, first, compare_checkpoints.read(saved)
+        return [row["loss"] for row in rows], first, compare_checkpoints.read(saved), [row["grad_norm"] for row in rows]
 
 
 def updates(job, checkpoint):
@@ -80,11 +80,13 @@ def updates(job, checkpoint):
 
 def compare(job, expected, got, error):
     """What differs from the run on one rank by more than rounding, or None."""
-    (losses, first, _), (others, second, _) = expected, got
+    (losses, first, _, norms), (others, second, _, other_norms) = expected, got
     size = abs(losses[0]) + 1e-3
     for step, (one, other) in enumerate(zip(losses, others, strict=True), 1):
         if not abs(one - other) <= error * 10 ** (step - 1) * (abs(one) + size):
             return f"step {step}: loss {other!r}, on one rank {one!r}"
+    if not abs(norms[0] - other_norms[0]) <= 20 * error * norms[0] + 1e-6:
+        return f"the norm of all gradients is {other_norms[0]!r}, on one rank {norms[0]!r}"
     ours, theirs = updates(job, second), updates(job, first)
     if ours.keys() != theirs.keys():
         return f"parameters {sorted(ours)}, on one rank {sorted(theirs)}"
@@ -120,14 +122,18 @@ def compare_with_differences(job, checkpoint, wrong):
 
 
 def check(seed, folder, compile_model, run, wrong):
-    job = samples.grow(seed)
+    try:
+        job = samples.grow(seed)
+    except samples.Rejected:
+        return 0, (0, 0)
     if not job.parameters:
         return 0, (0, 0)
     rng = np.random.default_rng(seed + 1)
-    runner = Runner(job, folder, compile_model, run, wrong)
+    clip = ["--clip-grad-norm", "0.25"] if rng.random() < 0.2 else []
+    runner = Runner(job, folder, clip, compile_model, run, wrong)
     reduced = ["--precision", "bf16"] if rng.random() < 0.2 else []
     one = runner.train("one", 1, reduced)
-    numbers = (0, 0) if reduced else compare_with_differences(job, one[1], wrong)
+    numbers = (0, 0) if reduced or clip else compare_with_differences(job, one[1], wrong)
     error = 3e-2 if reduced else 2e-6
     for name in rng.choice(list(LAYOUTS), 3, replace=False):
         _, micro, options = LAYOUTS[name]

@@ -15,6 +15,10 @@ WAVES = ["Tanh", "Sigmoid", "Sin", "Erf", "Gelu", "Softplus", "Relu", "Abs", "Le
 F4 = np.dtype("f4")
 
 
+class Rejected(Exception):
+    """No loss can be made of what has grown: its numbers are too many or too large."""
+
+
 class Job:
     def __init__(self, seed):
         self.g = Graph(seed, [F4], trains=True)
@@ -195,13 +199,12 @@ class Job:
 
     def loss(self):
         leaves = self.leaves()
-        y = leaves[0] if len(leaves) == 1 else self.joined(leaves)
+        y = leaves[0] if len(leaves) == 1 else self.joined(leaves) or leaves[-1]
         kind = self.g.choose(["mean", "sum", "labels", "masked", "mean"])
         total = getattr(self, f"{kind}_loss")(y)
         if self.g.chance(0.25) and self.parameters:
-            squares = self.g.emit("ReduceSumSquare", [self.g.choose(self.parameters)], attributes={"keepdims": 0}, pooled=False)[0]
-            penalty = self.g.emit("Mul", [squares, self.g.constant(np.float32(0.01))], pooled=False)[0]
-            total = self.g.emit("Add", [total, penalty], pooled=False)[0]
+            squares = self.scalar("ReduceSumSquare", [self.g.choose(self.parameters)], keepdims=0)
+            total = self.scalar("Add", [total, self.scalar("Mul", [squares, self.g.constant(np.float32(0.01))])])
         self.g.outputs = [total]
         self.g._drop_unused()
         self.parameters = [name for name in self.parameters if name in self.g.constants]
@@ -211,11 +214,14 @@ class Job:
         return [name for name in self.values if name not in read and name not in self.g.inputs][-4:] or self.values[-1:]
 
     def joined(self, leaves):
-        flat = [self.emit("Flatten", [name], axis=1) for name in leaves]
-        return self.emit("Concat", [name for name in flat if name], axis=1)
+        flat = [made for made in (self.emit("Flatten", [name], axis=1) for name in leaves) if made]
+        return flat and self.emit("Concat", flat, axis=1)
 
     def scalar(self, operator, inputs, **attributes):
-        return self.g.emit(operator, inputs, attributes=attributes, pooled=False)[0]
+        made = self.g.emit(operator, inputs, attributes=attributes, pooled=False)
+        if not made:
+            raise Rejected
+        return made[0]
 
     def mean_loss(self, y):
         difference = self.scalar("Sub", [y, self.input(self.shape(y)[1:])])
@@ -225,7 +231,10 @@ class Job:
         return self.scalar("ReduceSum", [self.scalar("Tanh", [y])], keepdims=0)
 
     def labels_loss(self, y):
-        scores = self.linear(self.emit("Flatten", [y], axis=1), 5)
+        flat = self.emit("Flatten", [y], axis=1)
+        scores = flat and self.linear(flat, 5)
+        if not scores:
+            raise Rejected
         return self.scalar("SoftmaxCrossEntropyLoss", [scores, self.input([], "labels", 5)], ignore_index=-100,
                            reduction=self.g.choose(["mean", "mean", "sum"]))
 
