@@ -2,6 +2,7 @@
 #include "test/cuda/emulated/block/Launch.h"
 #include "test/cuda/emulated/driver/Api.h"
 #include "test/cuda/emulated/translate/KernelModule.h"
+#include "test/cuda/emulated/translate/Requirements.h"
 #include <cstring>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -40,12 +41,14 @@ int checkTarget(const ptx::Module &m, std::string &log) {
     return code::UnsupportedPtxVersion;
   }
   int capability = o.capabilityMajor * 10 + o.capabilityMinor;
-  int target = m.target.compare(0, 3, "sm_") == 0 ? atoi(m.target.c_str() + 3) : 0;
-  bool exact = !m.target.empty() && m.target.back() == 'a';
-  if (!target || target > capability || (exact && target != capability)) {
+  Target target = parseTarget(m.target);
+  if (!target.capability || target.capability > capability || (target.exact && target.capability != capability)) {
     log = ".target " + m.target + " does not run on a device of capability " + std::to_string(capability);
     return code::InvalidPtx;
   }
+  log = newerThanTarget(m);
+  if (!log.empty())
+    return code::InvalidPtx;
   return code::Success;
 }
 
@@ -82,6 +85,11 @@ int load(Handle *module, const char *image, std::string &log) {
   if (!memcmp(image, elf, 4) || !memcmp(image, fatbin, 4)) {
     log = "the image is machine code; the emulated device executes PTX";
     return code::NoBinaryForGpu;
+  }
+  // Text without a first directive of PTX is no image at all for the driver.
+  if (!strstr(image, ".version")) {
+    log = "the image is neither machine code nor PTX";
+    return code::InvalidImage;
   }
   auto loaded = std::make_unique<LoadedModule>();
   loaded->code = KernelModule::load(image, allocateVariable, log);
@@ -315,6 +323,6 @@ CLEAVE_EMULATED_API int cuLaunchKernel(Handle function, unsigned gridX, unsigned
                         if (!runLaunch(l, fault))
                           Machine::get().report(fault.code, fault.message);
                       }};
-  operation.checkBlocks = !kernel->fences;
+  operation.checkBlocks = !kernel->fences && grid.count() > 1;
   return s->enqueue(std::move(operation), NodeKind::Kernel);
 }

@@ -2,17 +2,25 @@
 
 namespace cleave::emulated {
 
-std::shared_ptr<Allocation> Recorder::find(uint64_t address, uint64_t bytes) {
-  uint64_t generation = machine.memory.generation();
-  if (!last || lastGeneration != generation || !last->contains(address, bytes)) {
-    last = machine.memory.find(address);
-    lastGeneration = generation;
+const Allocation *Recorder::find(uint64_t address, uint64_t bytes) {
+  uint64_t now = machine.memory.generation();
+  if (now != generation) {
+    recent = {};
+    generation = now;
   }
-  return last && last->contains(address, bytes) ? last : nullptr;
+  for (const std::shared_ptr<Allocation> &a : recent)
+    if (a && a->contains(address, bytes))
+      return a.get();
+  std::shared_ptr<Allocation> found = machine.memory.find(address);
+  if (!found || !found->contains(address, bytes))
+    return nullptr;
+  std::shared_ptr<Allocation> &slot = recent[nextRecent++ % recent.size()];
+  slot = std::move(found);
+  return slot.get();
 }
 
 uint64_t Recorder::access(uint64_t address, uint32_t bytes, Access kind, uint64_t block, Fault &fault) {
-  std::shared_ptr<Allocation> a = find(address, bytes);
+  const Allocation *a = find(address, bytes);
   bool isWrite = kind != Access::Read;
   if (!a) {
     fault = {code::IllegalAddress, std::string(isWrite ? "writes " : "reads ") +
@@ -38,7 +46,7 @@ uint64_t Recorder::access(uint64_t address, uint32_t bytes, Access kind, uint64_
 }
 
 const void *Recorder::read(uint64_t address, uint64_t bytes, bool values) {
-  std::shared_ptr<Allocation> a = find(address, bytes);
+  const Allocation *a = find(address, bytes);
   if (!a) {
     machine.report(code::IllegalAddress,
                    name + " reads " + machine.memory.describe(address, bytes) + ": outside of every allocation");
@@ -57,7 +65,7 @@ const void *Recorder::read(uint64_t address, uint64_t bytes, bool values) {
 }
 
 void *Recorder::write(uint64_t address, uint64_t bytes) {
-  std::shared_ptr<Allocation> a = find(address, bytes);
+  const Allocation *a = find(address, bytes);
   if (!a) {
     machine.report(code::IllegalAddress,
                    name + " writes " + machine.memory.describe(address, bytes) + ": outside of every allocation");

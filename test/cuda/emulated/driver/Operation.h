@@ -29,11 +29,13 @@ public:
   uint64_t seed = 1;
 
 private:
-  std::shared_ptr<Allocation> find(uint64_t address, uint64_t bytes);
+  // The allocation that holds the whole range, or null. It stays valid until the next call.
+  const Allocation *find(uint64_t address, uint64_t bytes);
   Machine &machine;
   AccessLog log;
-  std::shared_ptr<Allocation> last;
-  uint64_t lastGeneration = 0;
+  std::array<std::shared_ptr<Allocation>, 4> recent; // the allocations used last
+  size_t nextRecent = 0;
+  uint64_t generation = 0; // of the address space, when `recent` was filled
 };
 
 struct Operation {

@@ -1,7 +1,7 @@
 // How the emulated device behaves: from the environment, read once.
 //
 //   CLEAVE_EMULATED_SEED=1            orders of threads and streams, delays
-//   CLEAVE_EMULATED_DELAY_US=100      longest delay before an operation of a stream; 0: none
+//   CLEAVE_EMULATED_DELAY_US=50      longest delay before an operation of a stream; 0: none
 //   CLEAVE_EMULATED_DEVICES=1         number of devices
 //   CLEAVE_EMULATED_CAPABILITY=9.0    compute capability
 //   CLEAVE_EMULATED_MEMORY=4294967296 bytes of memory of each device
@@ -20,7 +20,7 @@ namespace cleave::emulated {
 
 struct Options {
   uint64_t seed = 1;
-  uint32_t delayMicroseconds = 100;
+  uint32_t delayMicroseconds = 50;
   int devices = 1;
   int capabilityMajor = 9, capabilityMinor = 0;
   uint64_t memoryBytes = uint64_t(4) << 30;

@@ -3,13 +3,11 @@
 
 namespace cleave::emulated {
 
-PageAccess &AccessLog::page(uint64_t number) {
-  if (number != lastNumber) {
-    lastNumber = number;
-    lastPage = &log[number]; // the nodes of an unordered_map stay where they are
-    lastBlocks = nullptr;
-  }
-  return *lastPage;
+AccessLog::Cached &AccessLog::page(uint64_t number) {
+  Cached &c = cache[(number ^ number >> 4 ^ number >> 8) % cache.size()];
+  if (c.number != number)
+    c = {number, &log[number], nullptr}; // the nodes of an unordered_map stay where they are
+  return c;
 }
 
 bool AccessLog::noteBlock(Blocks &b, uint64_t byte, Kind kind, uint16_t tag) {
@@ -36,7 +34,8 @@ bool AccessLog::note(uint64_t address, uint64_t bytes, Kind kind, uint64_t block
   while (address < end) {
     uint64_t number = address / kPageBytes, first = address % kPageBytes;
     uint64_t last = std::min(kPageBytes, first + (end - address));
-    PageAccess &p = page(number);
+    Cached &cached = page(number);
+    PageAccess &p = *cached.page;
     for (uint64_t at = first; at < last;) {
       uint64_t word = at / 64, low = at % 64, count = std::min<uint64_t>(64 - low, last - at);
       uint64_t mask = (count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1) << low;
@@ -50,14 +49,14 @@ bool AccessLog::note(uint64_t address, uint64_t bytes, Kind kind, uint64_t block
       at += count;
     }
     if (block != kNoBlock) {
-      if (!lastBlocks) {
+      if (!cached.blocks) {
         std::unique_ptr<Blocks> &b = blocks[number];
         if (!b)
           b = std::make_unique<Blocks>();
-        lastBlocks = b.get();
+        cached.blocks = b.get();
       }
       for (uint64_t at = first; at < last; at++)
-        good &= noteBlock(*lastBlocks, at, kind, uint16_t(1 + block % 65535));
+        good &= noteBlock(*cached.blocks, at, kind, uint16_t(1 + block % 65535));
     }
     address += last - first;
   }

@@ -35,13 +35,17 @@ private:
     std::array<uint64_t, kPageBytes / 64> manyReaders{}, atomicWriter{};
   };
   bool noteBlock(Blocks &b, uint64_t byte, Kind kind, uint16_t tag);
-  PageAccess &page(uint64_t number);
+  // The pages used last, found without the map: a kernel walks through a few buffers at a time.
+  struct Cached {
+    uint64_t number = ~uint64_t(0);
+    PageAccess *page = nullptr;
+    Blocks *blocks = nullptr; // null: not looked up yet
+  };
+  Cached &page(uint64_t number);
 
   std::unordered_map<uint64_t, PageAccess> log;
   std::unordered_map<uint64_t, std::unique_ptr<Blocks>> blocks;
-  uint64_t lastNumber = ~uint64_t(0);
-  PageAccess *lastPage = nullptr;
-  Blocks *lastBlocks = nullptr;
+  std::array<Cached, 16> cache;
 };
 
 } // namespace cleave::emulated

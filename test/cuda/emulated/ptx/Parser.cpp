@@ -406,6 +406,11 @@ Operand Parser::operand(bool inAddress) {
 
 } // namespace
 
+const Operand &OperandList::operator[](size_t i) const {
+  static const Operand missing;
+  return i < size() ? *(begin() + long(i)) : missing;
+}
+
 std::string Instruction::spelling() const {
   std::string s;
   for (const std::string &part : opcode)

@@ -16,6 +16,16 @@
 
 namespace cleave::emulated::ptx {
 
+struct Operand;
+
+// An operand that is not there reads as a sink, which no handler can read: a missing operand is an error, never a
+// crash.
+class OperandList : public std::vector<Operand> {
+public:
+  using std::vector<Operand>::vector;
+  const Operand &operator[](size_t i) const;
+};
+
 struct Operand {
   enum class Kind {
     Name,      // %r1, %tid.x, a label, a variable
@@ -32,7 +42,7 @@ struct Operand {
   uint64_t bits = 0;
   double decimal = 0;
   int64_t offset = 0;
-  std::vector<Operand> parts;
+  OperandList parts;
 };
 
 struct Instruction {
@@ -40,7 +50,7 @@ struct Instruction {
   std::string guard; // the predicate's name, or empty
   bool guardNegated = false;
   std::vector<std::string> opcode;
-  std::vector<Operand> operands;
+  OperandList operands;
   // The opcode as it was written, for messages.
   std::string spelling() const;
 };

@@ -84,7 +84,12 @@ TEST_F(DriverApiTest, PageableMemoryIsStaged) {
 
 TEST_F(DriverApiTest, Modules) {
   Handle m = nullptr, f = nullptr;
-  EXPECT_EQ(d.call("cuModuleLoadData", &m, static_cast<const void *>("this is no PTX")), code::InvalidPtx);
+  EXPECT_EQ(d.call("cuModuleLoadData", &m, static_cast<const void *>("this is no PTX")), code::InvalidImage);
+  std::string broken = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { add.f32 %f1; }\n";
+  EXPECT_EQ(d.call("cuModuleLoadData", &m, static_cast<const void *>(broken.c_str())), code::InvalidPtx);
+  std::string feature = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n.reg .b32 %r<3>;\n"
+                        ".reg .pred %p<2>;\nelect.sync %r1|%p1, %r2;\nret;\n}\n";
+  EXPECT_EQ(d.call("cuModuleLoadData", &m, static_cast<const void *>(feature.c_str())), code::InvalidPtx);
   std::string newer = ".version 8.0\n.target sm_121\n.address_size 64\n.visible .entry k() { ret; }\n";
   EXPECT_EQ(d.call("cuModuleLoadData", &m, static_cast<const void *>(newer.c_str())), code::InvalidPtx);
   std::string future = ".version 19.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";

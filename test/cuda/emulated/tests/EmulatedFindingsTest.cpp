@@ -177,8 +177,9 @@ TEST_F(FindingsTest, Leaks) {
 // An instruction that the emulator does not know is refused with its line, never skipped.
 TEST_F(FindingsTest, UnknownInstructions) {
   const char *head = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n.reg .f32 %f<3>;\n";
-  for (const char *body :
-       {"frobnicate.f32 %f1, %f2;", "add.rn.shiny.f32 %f1, %f2, %f2;", "add.f32 %f1, %f2, %nothing;"}) {
+  for (const char *body : {"frobnicate.f32 %f1, %f2;", "add.rn.shiny.f32 %f1, %f2, %f2;", "add.f32 %f1, %f2, %nothing;",
+                           "add.f32 %f1;", "ld.global.v4.f32 {%f1, %f2}, [%rd1];", "bra ;", "mov.b32 {}, %f1;",
+                           "ld.global %f1, [%rd1];", "setp.lo.f32 %p1, %f1, %f2;", "shl %f1, %f1, 2;"}) {
     char log[500] = "";
     int options[] = {5, 6};
     void *values[] = {log, reinterpret_cast<void *>(sizeof log)};

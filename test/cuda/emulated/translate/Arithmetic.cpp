@@ -102,7 +102,8 @@ void floatOperation(T &t, const I &i, const std::string &op, Modifiers &m, const
   Value *packed = nullptr;
   for (unsigned e = 0; e < elements; e++) {
     std::vector<Value *> bits;
-    for (size_t k = 1; k < i.operands.size(); k++) {
+    size_t operands = op == "fma" || op == "mad" ? 3 : op == "neg" || op == "abs" ? 1 : 2;
+    for (size_t k = 1; k <= operands; k++) {
       Value *v = t.read(i.operands[k], width);
       bits.push_back(elements == 1 ? v : t.b.CreateTrunc(t.b.CreateLShr(v, 16 * e), t.b.getInt16Ty()));
     }

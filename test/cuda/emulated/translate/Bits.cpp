@@ -41,7 +41,7 @@ void logicOfThree(T &t, const I &i, Modifiers &m) {
 // Shifts by the width or more give zeros (or copies of the sign), not the host's shift modulo the width.
 void shift(T &t, const I &i, Modifiers &m) {
   std::string type = m.takeType();
-  unsigned width = ptx::bitsOfType(type);
+  unsigned width = t.checkedWidth(ptx::bitsOfType(type));
   bool left = i.opcode[0] == "shl", arithmetic = !left && isSignedType(type);
   Value *x = t.read(i.operands[1], width), *amount = t.read(i.operands[2], 32);
   Value *tooFar = t.b.CreateICmpUGE(amount, t.word(width));

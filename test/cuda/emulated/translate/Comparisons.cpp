@@ -15,7 +15,8 @@ CmpInst::Predicate floatPredicate(const std::string &c) {
       {"gt", CmpInst::FCMP_OGT},  {"ge", CmpInst::FCMP_OGE},  {"equ", CmpInst::FCMP_UEQ}, {"neu", CmpInst::FCMP_UNE},
       {"ltu", CmpInst::FCMP_ULT}, {"leu", CmpInst::FCMP_ULE}, {"gtu", CmpInst::FCMP_UGT}, {"geu", CmpInst::FCMP_UGE},
       {"num", CmpInst::FCMP_ORD}, {"nan", CmpInst::FCMP_UNO}};
-  return names.at(c);
+  auto found = names.find(c);
+  return found == names.end() ? CmpInst::BAD_FCMP_PREDICATE : found->second;
 }
 
 CmpInst::Predicate integerPredicate(const std::string &c, bool isSigned) {
@@ -45,7 +46,12 @@ Value *compareElement(T &t, const std::string &c, const std::string &type, bool 
     a = t.flushDenormal(a);
     b = t.flushDenormal(b);
   }
-  return t.b.CreateFCmp(floatPredicate(c), a, b);
+  CmpInst::Predicate predicate = floatPredicate(c);
+  if (predicate == CmpInst::BAD_FCMP_PREDICATE) {
+    t.refuse("has a comparison that floating-point numbers do not have");
+    return t.b.getInt1(false);
+  }
+  return t.b.CreateFCmp(predicate, a, b);
 }
 
 Value *combine(T &t, const std::string &op, Value *x, Value *y) {

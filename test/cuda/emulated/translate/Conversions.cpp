@@ -13,6 +13,9 @@ using I = ptx::Instruction;
 void move(T &t, const I &i, Modifiers &m) {
   unsigned width = ptx::bitsOfType(m.takeType());
   const ptx::Operand &to = i.operands[0], &from = i.operands[1];
+  for (const ptx::Operand *o : {&to, &from})
+    if (o->kind == ptx::Operand::Kind::Vector && (o->parts.empty() || width % o->parts.size()))
+      return t.fail(i, "has a vector that does not divide its type");
   if (to.kind == ptx::Operand::Kind::Vector) {
     unsigned part = width / unsigned(to.parts.size());
     Value *x = t.read(from, width);

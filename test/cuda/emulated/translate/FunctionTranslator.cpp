@@ -122,6 +122,11 @@ void FunctionTranslator::declareVariable(const ptx::Variable &v) {
     shared += uint32_t(v.bytes);
     return;
   }
+  // A thread's stack has 64 KiB, for calls, too. A device gives up to 512 KiB of local memory; kernels want none.
+  localBytes += v.bytes;
+  if (localBytes > 24 << 10 && message.empty())
+    message =
+        source.name + " has " + std::to_string(localBytes) + " bytes of local memory; the emulator has room for 24 KiB";
   llvm::Type *type = llvm::ArrayType::get(b.getInt8Ty(), v.bytes);
   llvm::Value *memory = stackSlot(type, std::max(16u, v.align), v.name);
   if (v.space == "param") {
@@ -208,6 +213,12 @@ void FunctionTranslator::instruction(const ptx::Instruction &i) {
     b.CreateBr(next);
     b.SetInsertPoint(next);
   }
+}
+
+unsigned FunctionTranslator::checkedWidth(unsigned bits) {
+  if (!bits && now)
+    refuse("has no type");
+  return bits ? bits : 32;
 }
 
 llvm::BasicBlock *FunctionTranslator::label(const std::string &name) {

@@ -49,7 +49,9 @@ public:
   // ---- for the handlers of instructions
   llvm::IRBuilder<> b;
 
-  llvm::Type *intType(unsigned bits) { return b.getIntNTy(bits); }
+  llvm::Type *intType(unsigned bits) { return b.getIntNTy(checkedWidth(bits)); }
+  // `bits`, or 32 after an error if it is 0: the instruction has no type.
+  unsigned checkedWidth(unsigned bits);
   // The operand as an integer of this width: registers are cut or extended with zeros.
   llvm::Value *read(const ptx::Operand &o, unsigned bits);
   llvm::Value *readSigned(const ptx::Operand &o, unsigned bits); // extended with the sign
@@ -88,6 +90,7 @@ public:
   const ModuleContext &moduleContext() const { return module; }
   llvm::Module &target() { return irModule; }
   void fail(const ptx::Instruction &i, const std::string &why);
+  void refuse(const std::string &why) { fail(*now, why); } // the instruction that is being translated
 
 private:
   void declare();
@@ -117,6 +120,7 @@ private:
   std::map<std::string, llvm::Value *> locals;     // pointers
   std::map<std::string, uint64_t> sharedOffsets;
   uint32_t shared = 0;
+  uint64_t localBytes = 0; // on the thread's stack
   llvm::AllocaInst *scratchMemory = nullptr, *scratchInput = nullptr, *carryFlag = nullptr;
   const ptx::Instruction *now = nullptr;
   std::string message;

@@ -69,9 +69,16 @@ void multiply(T &t, const I &i, Modifiers &m) {
   if (shape.empty() || a != b || c != d || !elementOf(a, input) || !elementOf(c, accumulator))
     return t.fail(i, "this shape or these types are not emulated");
   unsigned k = unsigned(atoi(shape.c_str() + 6));
+  // Registers of A, B and C: all 32 lanes hold a part of each matrix.
+  size_t perRegister = 32 / std::max(8u, ptx::bitsOfType(a)), half = k / (4 * perRegister);
+  size_t wanted[] = {2 * half, half, accumulator == Element::F16 ? size_t(2) : size_t(4)};
   std::vector<Value *> values;
-  for (size_t o = 1; o < 4; o++)
+  for (size_t o = 1; o < 4; o++) {
+    size_t before = values.size();
     readAll(t, i.operands[o], values);
+    if (values.size() - before != wanted[o - 1] || k > 32)
+      return t.fail(i, "has a matrix with another number of registers than its shape");
+  }
   Value *in = t.scratchIn(unsigned(values.size())), *out = t.scratch(4);
   storeAll(t, values, in);
   t.call("emu_multiply", t.b.getVoidTy(), {out, in, t.word(k), t.word(uint32_t(input)), t.word(uint32_t(accumulator))});
@@ -95,6 +102,8 @@ void groupMultiply(T &t, const I &i, Modifiers &m) {
   Value *out = t.scratch(n / 2);
   std::vector<Value *> values;
   readAll(t, i.operands[0], values);
+  if (values.size() != n / 2)
+    return t.fail(i, "has a matrix with another number of registers than its shape");
   storeAll(t, values, out);
   Value *keep = t.b.CreateZExt(t.readPredicate(i.operands[3]), t.b.getInt32Ty());
   t.call("emu_group_multiply", t.b.getVoidTy(),

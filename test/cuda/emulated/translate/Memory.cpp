@@ -50,6 +50,8 @@ void load(T &t, const I &i, Modifiers &m) {
   std::string space = takeSpace(m), type = m.takeType();
   unsigned count = takeVector(m), width = ptx::bitsOfType(type), bytes = width / 8 * count;
   takeHints(m);
+  if (!bytes)
+    return t.fail(i, "has no type");
   Place p = place(t, i, i.operands[1], space, bytes, Access::Read);
   for (unsigned k = 0; k < count; k++) {
     Value *at = t.b.CreateConstGEP1_64(t.b.getInt8Ty(), p.base, k * width / 8);
@@ -62,6 +64,8 @@ void store(T &t, const I &i, Modifiers &m) {
   std::string space = takeSpace(m), type = m.takeType();
   unsigned count = takeVector(m), width = ptx::bitsOfType(type), bytes = width / 8 * count;
   takeHints(m);
+  if (!bytes)
+    return t.fail(i, "has no type");
   Place p = place(t, i, i.operands[0], space, bytes, Access::Write);
   for (unsigned k = 0; k < count; k++) {
     Value *at = t.b.CreateConstGEP1_64(t.b.getInt8Ty(), p.base, k * width / 8);
@@ -129,6 +133,8 @@ void atomic(T &t, const I &i, Modifiers &m) {
   takeHints(m);
   size_t first = reduce ? 0 : 1;
   unsigned count = takeVector(m), width = ptx::bitsOfType(type);
+  if (!width)
+    return t.fail(i, "has no type");
   Value *address = t.address(i.operands[first], space);
   address = t.checkAccess(address, width / 8 * count, unsigned(Access::Atomic), width / 8 * count, i);
   bool isFloat = isFloatType(type) || !packedElement(type).empty();

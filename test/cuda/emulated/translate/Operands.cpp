@@ -85,6 +85,7 @@ llvm::Value *FunctionTranslator::readName(const ptx::Operand &o, unsigned bits) 
 }
 
 llvm::Value *FunctionTranslator::read(const ptx::Operand &o, unsigned bits) {
+  bits = checkedWidth(bits);
   llvm::Value *value = nullptr;
   switch (o.kind) {
   case ptx::Operand::Kind::Immediate:
