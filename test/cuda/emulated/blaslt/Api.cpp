@@ -233,6 +233,8 @@ CLEAVE_EMULATED_API int cublasLtMatmul(Library *library, const Desc *desc, const
   std::string why;
   if (int status = makeProblem(*desc, *layoutA, *layoutB, *layoutC, *layoutD, work->problem, why))
     return refuse(status, why);
+  if (desc->bias && !usesBias(desc->epilogue))
+    return refuse(InvalidValue, "a bias pointer is given, but the epilogue does not use it");
   Operands &o = work->operands;
   auto address = [](const void *p) { return reinterpret_cast<uint64_t>(p); };
   o.a = address(a);

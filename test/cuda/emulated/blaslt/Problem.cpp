@@ -68,8 +68,7 @@ int checkEpilogue(const Problem &p, std::string &why) {
     why = "epilogue " + std::to_string(e) + " is none of the API's";
     return InvalidValue;
   }
-  bool usesBias = e & (EpilogueBias | EpilogueBiasGradient | EpilogueBiasGradientA | EpilogueBiasGradientB);
-  if ((usesBias && !p.desc.bias) || ((e & EpilogueAux) && (!p.desc.aux || p.desc.auxLd < int64_t(p.m)))) {
+  if ((usesBias(e) && !p.desc.bias) || ((e & EpilogueAux) && (!p.desc.aux || p.desc.auxLd < int64_t(p.m)))) {
     why = "the epilogue needs a bias or an auxiliary matrix that is not given";
     return InvalidValue;
   }

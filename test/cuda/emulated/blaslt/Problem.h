@@ -81,4 +81,9 @@ void compute(const Problem &p, const Operands &o, const Algorithm &algorithm, co
 
 unsigned bytesOf(int type);
 
+// Whether an epilogue reads or writes the bias pointer. cublasLtMatmul refuses a pointer that it does not use.
+inline bool usesBias(uint32_t epilogue) {
+  return epilogue & (EpilogueBias | EpilogueBiasGradient | EpilogueBiasGradientA | EpilogueBiasGradientB);
+}
+
 } // namespace cleave::emulated::blaslt

@@ -1,5 +1,5 @@
 // The stand-in of cuBLASLt: values against plain C++, and the mistakes that it must refuse.
-#include "test/cuda/emulated/blaslt/Constants.h"
+#include "test/cuda/emulated/blaslt/Problem.h"
 #include "test/cuda/emulated/block/ReducedTypes.h"
 #include "test/cuda/emulated/tests/DriverLibrary.h"
 #include <cmath>
@@ -242,7 +242,8 @@ TEST_F(BlasLtTest, EpiloguesForward) {
     PRODUCT(p, s, R_32F, R_32F, true, false, Compute32F);
     Buffer<float> biases(bias), aux(s.m * s.n);
     p.set(DescEpilogue, epilogue);
-    p.set(DescBiasPointer, biases.address);
+    if (usesBias(epilogue))
+      p.set(DescBiasPointer, biases.address);
     if (epilogue & EpilogueAux) {
       p.set(DescAuxPointer, aux.address);
       p.set(DescAuxLd, int64_t(s.m));
@@ -275,7 +276,8 @@ TEST_F(BlasLtTest, EpiloguesBackward) {
     PRODUCT(p, s, R_32F, R_32F, false, true, Compute32F);
     Buffer<float> gradient(epilogue == 512u ? s.n : s.m), aux(inputs);
     p.set(DescEpilogue, epilogue);
-    p.set(DescBiasPointer, gradient.address);
+    if (usesBias(epilogue))
+      p.set(DescBiasPointer, gradient.address);
     if (epilogue & EpilogueAux) {
       p.set(DescAuxPointer, aux.address);
       p.set(DescAuxLd, int64_t(s.m));
@@ -370,6 +372,12 @@ TEST_F(BlasLtTest, WhatIsRefused) {
     PRODUCT(p, Size{8, 4, 8}, R_32F, R_32F, false, false, Compute32F);
     p.set(DescTransB, int32_t(1)); // the layout is not transposed
     EXPECT_EQ(p.heuristic(0, found), InvalidValue);
+  }
+  {
+    PRODUCT(p, Size{8, 8, 8}, R_32F, R_32F, false, false, Compute32F);
+    p.set(DescBiasPointer, p.a.address); // the epilogue has no bias: a real library refuses the product, too
+    ASSERT_EQ(p.heuristic(0, found), Success);
+    EXPECT_EQ(p.run(&found[0], 0, 0, 1, 0), InvalidValue);
   }
   PRODUCT(p, Size{8, 8, 8}, R_32F, R_32F, false, false, Compute32F);
   ASSERT_EQ(p.heuristic(0, found, 16), Success);

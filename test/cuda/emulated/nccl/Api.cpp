@@ -1,0 +1,369 @@
+// The entry points of NCCL: communicators, groups, collectives, point to point, asynchronous errors, abort.
+//
+// Calls between ncclGroupStart and ncclGroupEnd are collected and become one operation per communicator and stream: all
+// sends are offered first, so that an exchange cannot deadlock, and that an exchange outside of a group can.
+#include "test/cuda/emulated/driver/Control.h"
+#include "test/cuda/emulated/nccl/Clique.h"
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+
+using namespace cleave::emulated::nccl;
+
+#define CLEAVE_EMULATED_API extern "C" __attribute__((visibility("default")))
+
+struct UniqueId {
+  char bytes[128];
+};
+
+struct Communicator {
+  std::shared_ptr<Clique> clique;
+  int rank = 0;
+  Stop stop{false};
+  std::atomic<uint64_t> calls{0};
+  std::atomic<int> splits{0};
+  std::string id;
+};
+
+namespace {
+
+std::mutex tableMutex;
+std::map<std::string, std::shared_ptr<Clique>> &cliques() {
+  static auto *all = new std::map<std::string, std::shared_ptr<Clique>>;
+  return *all;
+}
+
+thread_local std::string lastError;
+int refuse(int result, const std::string &why) {
+  lastError = why;
+  fprintf(stderr, "emulated NCCL: %s\n", why.c_str());
+  return result;
+}
+
+// One operation of a communicator on a stream: the calls of a group, or one call.
+struct Work {
+  Communicator *comm;
+  std::vector<std::pair<uint64_t, Call>> calls; // with their numbers
+  std::atomic<uint64_t> replay{0};
+};
+
+struct Pending {
+  Communicator *comm;
+  void *stream;
+  Call call;
+};
+thread_local int groupDepth = 0;
+thread_local std::vector<Pending> pending;
+thread_local std::vector<Communicator *> joining;
+
+void fail(const cleave_emulated_memory &memory, const std::string &why) {
+  if (!why.empty())
+    memory.fail(memory.self, 719, why.c_str());
+}
+
+uint64_t sendBytes(const Call &c, int ranks) {
+  uint64_t bytes = c.count * bytesOf(c.type);
+  return c.kind == Kind::ReduceScatter ? bytes * uint64_t(ranks) : bytes;
+}
+
+bool readSend(const cleave_emulated_memory &memory, const Communicator &comm, Call &c) {
+  bool sends = c.kind != Kind::Recv && (c.kind != Kind::Broadcast || comm.rank == c.root);
+  if (!sends)
+    return true;
+  c.sendHost = memory.read(memory.self, c.send, sendBytes(c, comm.clique->size));
+  return c.sendHost || c.count == 0;
+}
+
+bool writeRecv(const cleave_emulated_memory &memory, uint64_t address, const std::vector<uint8_t> &data) {
+  if (data.empty())
+    return true;
+  void *to = memory.write(memory.self, address, data.size());
+  if (to)
+    memcpy(to, data.data(), data.size());
+  return to != nullptr;
+}
+
+void runCollective(Work &w, uint64_t number, uint64_t replay, Call c, const cleave_emulated_memory &memory) {
+  Communicator &comm = *w.comm;
+  std::string why;
+  if (!readSend(memory, comm, c))
+    return;
+  Key key{number, replay};
+  std::vector<Call> all = comm.clique->meet(key, comm.rank, c, comm.stop, why);
+  if (all.empty())
+    return fail(memory, why);
+  std::vector<uint8_t> result = resultOf(all, comm.rank);
+  if (!comm.clique->finish(key, 1, comm.stop))
+    return; // nobody writes before all have read: buffers may be the same
+  writeRecv(memory, c.recv, result);
+  comm.clique->finish(key, 2, comm.stop);
+}
+
+void run(Work &w, const cleave_emulated_memory &memory) {
+  Communicator &comm = *w.comm;
+  uint64_t replay = w.replay++;
+  for (auto &[number, call] : w.calls)
+    if (call.kind == Kind::Send) {
+      Call c = call;
+      if (!readSend(memory, comm, c))
+        return;
+      comm.clique->offer(comm.rank, c.root, c);
+    }
+  for (auto &[number, call] : w.calls)
+    if (call.kind != Kind::Send && call.kind != Kind::Recv)
+      runCollective(w, number, replay, call, memory);
+  for (auto &[number, call] : w.calls)
+    if (call.kind == Kind::Recv) {
+      std::vector<uint8_t> data(call.count * bytesOf(call.type));
+      std::string why;
+      if (!comm.clique->take(call.root, comm.rank, call, data.data(), comm.stop, why))
+        return fail(memory, why);
+      writeRecv(memory, call.recv, data);
+    }
+  for (auto &[number, call] : w.calls)
+    if (call.kind == Kind::Send)
+      comm.clique->waitTaken(comm.rank, call.root, comm.stop);
+}
+
+int enqueue(Communicator *comm, void *stream, const std::vector<Call> &calls) {
+  auto *w = new Work;
+  w->comm = comm;
+  for (const Call &c : calls)
+    w->calls.push_back({c.kind == Kind::Send || c.kind == Kind::Recv ? 0 : comm->calls++, c});
+  int error = cleave_emulated_enqueue(
+      stream, calls.size() == 1 ? nameOf(calls[0].kind) : "a group of NCCL",
+      [](void *data, const cleave_emulated_memory *memory) { run(*static_cast<Work *>(data), *memory); }, w,
+      [](void *data) { delete static_cast<Work *>(data); });
+  return error ? refuse(UnhandledCudaError, "the driver returned " + std::to_string(error)) : Success;
+}
+
+int call(Communicator *comm, void *stream, const Call &c) {
+  if (!comm || comm->stop)
+    return refuse(InvalidArgument, "no communicator, or one that was aborted");
+  bool peer = c.kind == Kind::Send || c.kind == Kind::Recv || c.kind == Kind::Broadcast || c.kind == Kind::Reduce;
+  if (!bytesOf(c.type) || c.op < 0 || c.op > Avg || (peer && (c.root < 0 || c.root >= comm->clique->size)))
+    return refuse(InvalidArgument, std::string(nameOf(c.kind)) + ": this type, operation or peer does not exist");
+  if (groupDepth) {
+    pending.push_back({comm, stream, c});
+    return Success;
+  }
+  return enqueue(comm, stream, {c});
+}
+
+// Communicators of a group are made together, since a thread may hold several ranks.
+int finishJoins() {
+  std::vector<Communicator *> list;
+  list.swap(joining);
+  for (Communicator *comm : list)
+    comm->clique->announce();
+  for (Communicator *comm : list)
+    if (!comm->clique->waitForAll(comm->stop))
+      return refuse(SystemError, "not all ranks came to ncclCommInitRank");
+  return Success;
+}
+
+} // namespace
+
+CLEAVE_EMULATED_API int ncclGetVersion(int *version) {
+  *version = 22809;
+  return Success;
+}
+
+CLEAVE_EMULATED_API const char *ncclGetErrorString(int result) {
+  static const char *texts[] = {"no error",
+                                "unhandled cuda error",
+                                "unhandled system error",
+                                "internal error",
+                                "invalid argument",
+                                "invalid usage",
+                                "remote process exited or there was a network error",
+                                "NCCL operation in progress"};
+  return result >= 0 && result < 8 ? texts[result] : "unknown result code";
+}
+CLEAVE_EMULATED_API const char *ncclGetLastError(Communicator *) { return lastError.c_str(); }
+
+CLEAVE_EMULATED_API int ncclGetUniqueId(UniqueId *id) {
+  static std::atomic<uint64_t> next{1};
+  memset(id, 0, sizeof *id);
+  snprintf(id->bytes, sizeof id->bytes, "cleave-emulated %d %llu", int(getpid()), (unsigned long long)next++);
+  return Success;
+}
+
+CLEAVE_EMULATED_API int ncclCommInitRank(Communicator **result, int size, UniqueId id, int rank) {
+  *result = nullptr;
+  if (size < 1 || rank < 0 || rank >= size)
+    return refuse(InvalidArgument, "rank " + std::to_string(rank) + " of " + std::to_string(size));
+  if (!cleave_emulated_has_context())
+    return refuse(UnhandledCudaError, "no current context");
+  int process = 0;
+  if (sscanf(id.bytes, "cleave-emulated %d", &process) != 1)
+    return refuse(InvalidArgument, "the unique id is not one of ncclGetUniqueId");
+  if (process != int(getpid()))
+    return refuse(SystemError,
+                  "the emulated NCCL has ranks as threads of one process only; this id is of another process");
+  auto *comm = new Communicator;
+  comm->rank = rank;
+  comm->id = id.bytes;
+  {
+    std::lock_guard<std::mutex> lock(tableMutex);
+    std::shared_ptr<Clique> &c = cliques()[comm->id];
+    if (!c)
+      c = std::make_shared<Clique>(size);
+    comm->clique = c;
+  }
+  if (comm->clique->size != size) {
+    delete comm;
+    return refuse(InvalidArgument, "ranks disagree about the size of the communicator");
+  }
+  *result = comm;
+  joining.push_back(comm);
+  return groupDepth ? Success : finishJoins();
+}
+
+CLEAVE_EMULATED_API int ncclCommInitRankConfig(Communicator **result, int size, UniqueId id, int rank, void *) {
+  return ncclCommInitRank(result, size, id, rank);
+}
+
+CLEAVE_EMULATED_API int ncclCommSplit(Communicator *comm, int color, int key, Communicator **result, void *) {
+  // Every rank tells its color and key; those of one color are ordered by key, then by rank.
+  *result = nullptr;
+  if (!comm || comm->stop)
+    return refuse(InvalidArgument, "no communicator, or one that was aborted");
+  int number = comm->splits++;
+  Call mine;
+  mine.send = uint64_t(uint32_t(color)) << 32 | uint32_t(key);
+  std::string why;
+  std::vector<Call> all = comm->clique->meet({~uint64_t(0), uint64_t(number)}, comm->rank, mine, comm->stop, why);
+  if (all.empty())
+    return refuse(SystemError, why);
+  if (color < 0) // NCCL_SPLIT_NOCOLOR
+    return Success;
+  std::vector<std::pair<int, int>> members; // key, rank
+  for (int r = 0; r < comm->clique->size; r++)
+    if (int(uint32_t(all[size_t(r)].send >> 32)) == color)
+      members.push_back({int(uint32_t(all[size_t(r)].send)), r});
+  std::sort(members.begin(), members.end());
+  auto *made = new Communicator;
+  made->id = comm->id + "/" + std::to_string(number) + ":" + std::to_string(color);
+  for (size_t i = 0; i < members.size(); i++)
+    if (members[i].second == comm->rank)
+      made->rank = int(i);
+  std::lock_guard<std::mutex> lock(tableMutex);
+  std::shared_ptr<Clique> &c = cliques()[made->id];
+  if (!c)
+    c = std::make_shared<Clique>(int(members.size()));
+  made->clique = c;
+  *result = made;
+  return Success;
+}
+
+CLEAVE_EMULATED_API int ncclCommFinalize(Communicator *) { return Success; }
+
+CLEAVE_EMULATED_API int ncclCommDestroy(Communicator *comm) {
+  if (!comm)
+    return Success;
+  {
+    std::lock_guard<std::mutex> lock(tableMutex);
+    auto found = cliques().find(comm->id);
+    if (found != cliques().end() && found->second.use_count() == 2) // the table and this rank
+      cliques().erase(found);
+  }
+  delete comm;
+  return Success;
+}
+
+// The rank's operations give up. They may still look at the communicator, so it is never freed.
+CLEAVE_EMULATED_API int ncclCommAbort(Communicator *comm) {
+  if (!comm)
+    return Success;
+  comm->stop = true;
+  comm->clique->abort(comm->rank);
+  return Success;
+}
+
+CLEAVE_EMULATED_API int ncclCommGetAsyncError(Communicator *comm, int *error) {
+  *error = !comm->stop && comm->clique->anyGone() ? RemoteError : Success;
+  return Success;
+}
+CLEAVE_EMULATED_API int ncclCommCount(const Communicator *comm, int *count) {
+  *count = comm->clique->size;
+  return Success;
+}
+CLEAVE_EMULATED_API int ncclCommUserRank(const Communicator *comm, int *rank) {
+  *rank = comm->rank;
+  return Success;
+}
+
+CLEAVE_EMULATED_API int ncclGroupStart() {
+  groupDepth++;
+  return Success;
+}
+
+CLEAVE_EMULATED_API int ncclGroupEnd() {
+  if (!groupDepth)
+    return refuse(InvalidUsage, "ncclGroupEnd without ncclGroupStart");
+  if (--groupDepth)
+    return Success;
+  if (int result = finishJoins())
+    return result;
+  std::vector<Pending> list;
+  list.swap(pending);
+  while (!list.empty()) { // in the order of the first call of each communicator and stream
+    Communicator *comm = list.front().comm;
+    void *stream = list.front().stream;
+    std::vector<Call> calls;
+    std::vector<Pending> rest;
+    for (const Pending &p : list)
+      if (p.comm == comm && p.stream == stream)
+        calls.push_back(p.call);
+      else
+        rest.push_back(p);
+    if (int result = enqueue(comm, stream, calls))
+      return result;
+    list = rest;
+  }
+  return Success;
+}
+
+namespace {
+Call make(Kind kind, const void *send, void *recv, size_t count, int type, int op, int root) {
+  Call c;
+  c.kind = kind;
+  c.count = count;
+  c.type = type;
+  c.op = op;
+  c.root = root;
+  c.send = reinterpret_cast<uint64_t>(send);
+  c.recv = reinterpret_cast<uint64_t>(recv);
+  return c;
+}
+} // namespace
+
+CLEAVE_EMULATED_API int ncclAllReduce(const void *send, void *recv, size_t count, int type, int op, Communicator *comm,
+                                      void *stream) {
+  return call(comm, stream, make(Kind::AllReduce, send, recv, count, type, op, 0));
+}
+CLEAVE_EMULATED_API int ncclReduce(const void *send, void *recv, size_t count, int type, int op, int root,
+                                   Communicator *comm, void *stream) {
+  return call(comm, stream, make(Kind::Reduce, send, recv, count, type, op, root));
+}
+CLEAVE_EMULATED_API int ncclBroadcast(const void *send, void *recv, size_t count, int type, int root,
+                                      Communicator *comm, void *stream) {
+  return call(comm, stream, make(Kind::Broadcast, send, recv, count, type, Sum, root));
+}
+CLEAVE_EMULATED_API int ncclReduceScatter(const void *send, void *recv, size_t count, int type, int op,
+                                          Communicator *comm, void *stream) {
+  return call(comm, stream, make(Kind::ReduceScatter, send, recv, count, type, op, 0));
+}
+CLEAVE_EMULATED_API int ncclAllGather(const void *send, void *recv, size_t count, int type, Communicator *comm,
+                                      void *stream) {
+  return call(comm, stream, make(Kind::AllGather, send, recv, count, type, Sum, 0));
+}
+CLEAVE_EMULATED_API int ncclSend(const void *send, size_t count, int type, int peer, Communicator *comm, void *stream) {
+  return call(comm, stream, make(Kind::Send, send, nullptr, count, type, Sum, peer));
+}
+CLEAVE_EMULATED_API int ncclRecv(void *recv, size_t count, int type, int peer, Communicator *comm, void *stream) {
+  return call(comm, stream, make(Kind::Recv, nullptr, recv, count, type, Sum, peer));
+}

@@ -1,0 +1,121 @@
+// The ranks of one communicator, as threads of one process, and how their operations meet.
+//
+// An operation of a rank runs on the rank's stream: it announces itself under the operation's key and waits until all
+// ranks of the clique have announced theirs; then every rank computes its own result, and none leaves before all have
+// read. The key is the operation's number in the order of the calls (and, in a graph, of the replay), so that streams
+// may run ahead.
+//
+// Whoever waits gives up when its own communicator is aborted, or after a limit, which is reported as a hang with the
+// ranks that are missing. A rank that aborted makes the others' communicators report a remote error, and wait on: as
+// with NCCL, they have to abort, too.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace cleave::emulated::nccl {
+
+enum Result : int {
+  Success = 0,
+  UnhandledCudaError = 1,
+  SystemError = 2,
+  InternalError = 3,
+  InvalidArgument = 4,
+  InvalidUsage = 5,
+  RemoteError = 6,
+  InProgress = 7
+};
+enum DataType : int {
+  Int8 = 0,
+  UInt8 = 1,
+  Int32 = 2,
+  UInt32 = 3,
+  Int64 = 4,
+  UInt64 = 5,
+  F16 = 6,
+  F32 = 7,
+  F64 = 8,
+  BF16 = 9
+};
+enum ReduceOp : int { Sum = 0, Prod = 1, Max = 2, Min = 3, Avg = 4 };
+enum class Kind : int { AllReduce, Reduce, Broadcast, ReduceScatter, AllGather, Send, Recv };
+
+const char *nameOf(Kind kind);
+size_t bytesOf(int type);
+
+// What a rank announces. All but the pointers must agree among the ranks.
+struct Call {
+  Kind kind = Kind::AllReduce;
+  uint64_t count = 0; // elements of the rank's part: as the API has it
+  int type = F32, op = Sum, root = 0;
+  uint64_t send = 0, recv = 0;    // device addresses
+  const void *sendHost = nullptr; // the host's view, once announced
+};
+
+using Stop = std::atomic<bool>; // a rank's communicator was aborted
+
+struct Key {
+  uint64_t number, replay;
+  bool operator<(const Key &o) const { return number != o.number ? number < o.number : replay < o.replay; }
+};
+
+class Clique {
+public:
+  explicit Clique(int size) : size(size), gone(size_t(size), false) {}
+
+  // A rank is here; and waits until all are. False: gave up.
+  void announce();
+  bool waitForAll(const Stop &stop);
+
+  // Announces a collective; returns all ranks' calls in the order of the ranks, or an empty list with a reason.
+  std::vector<Call> meet(Key key, int rank, const Call &call, const Stop &stop, std::string &why);
+  // No rank leaves before all are done with phase 1 (have computed) or 2 (have written).
+  bool finish(Key key, int phase, const Stop &stop);
+
+  // Point to point: a send offers its bytes until the receiver took them.
+  void offer(int from, int to, const Call &call);
+  bool take(int from, int to, const Call &want, void *data, const Stop &stop, std::string &why);
+  bool waitTaken(int from, int to, const Stop &stop);
+
+  void abort(int rank); // wakes everybody; the others learn of a remote error
+  bool anyGone();
+  void wake() { changed.notify_all(); }
+
+  const int size;
+
+private:
+  struct Meeting {
+    std::vector<Call> calls;
+    std::vector<bool> here;
+    int arrived = 0, done[3] = {0, 0, 0};
+  };
+  template <class Ready> bool wait(std::unique_lock<std::mutex> &lock, const Stop &stop, Ready ready);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int joined = 0;
+  std::map<Key, Meeting> meetings;
+  struct Offer {
+    Call call;
+    uint64_t number;
+  };
+  struct Channel {
+    std::vector<Offer> offers;
+    uint64_t offered = 0, taken = 0;
+  };
+  std::map<std::pair<int, int>, Channel> channels;
+  std::vector<bool> gone;
+};
+
+// Reads CLEAVE_EMULATED_NCCL_LIMIT_S, 60 by default: how long a rank waits before a hang is reported.
+int limitSeconds();
+
+// The part of a collective's result that `rank` gets, from all ranks' calls.
+std::vector<uint8_t> resultOf(const std::vector<Call> &calls, int rank);
+
+} // namespace cleave::emulated::nccl
