@@ -21,6 +21,9 @@ config.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
 if config.cleave_python:
     config.available_features.add("python")
 config.substitutions.append(("%python", config.cleave_python))
+# The emulated CUDA device (test/cuda) is built where its stacks can be switched by hand.
+if not config.cleave_sanitizer and os.uname().machine == "x86_64":
+    config.available_features.add("emulated-cuda")
 # Random moments of the tests that kill; `lit --param moments=50` is the full suite.
 config.substitutions.append(("%moments", lit_config.params.get("moments", "3")))
 config.substitutions.append(("%source", config.cleave_source_dir))

@@ -174,6 +174,29 @@ TEST_F(FindingsTest, Leaks) {
   ASSERT_EQ(d.call("cuStreamDestroy_v2", stream), code::Success);
 }
 
+// The end of a process looks for leaks, too. The child starts afresh: the options are read when the library is used
+// first.
+TEST(LeaksAtExit, EndTheProcess) {
+  if (!Driver::get().isEmulated)
+    GTEST_SKIP();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto leave = [](bool leak) {
+    setenv("CLEAVE_EMULATED_LEAKS", "fail", 1);
+    const Driver &d = Driver::get();
+    d.call("cuInit", 0u);
+    Handle context;
+    d.call("cuDevicePrimaryCtxRetain", &context, 0);
+    d.call("cuCtxSetCurrent", context);
+    uint64_t memory = 0;
+    d.call("cuMemAlloc_v2", &memory, size_t(123));
+    if (!leak)
+      d.call("cuMemFree_v2", memory);
+    exit(0);
+  };
+  EXPECT_EXIT(leave(true), ::testing::ExitedWithCode(99), "leak at exit: 123 bytes of device memory");
+  EXPECT_EXIT(leave(false), ::testing::ExitedWithCode(0), "");
+}
+
 // An instruction that the emulator does not know is refused with its line, never skipped.
 TEST_F(FindingsTest, UnknownInstructions) {
   const char *head = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n.reg .f32 %f<3>;\n";
