@@ -176,7 +176,8 @@ LogicalResult importPad(OpContext &op) {
   for (auto [i, dim] : llvm::enumerate(*dims)) {
     low[dim] = (**pads)[i], high[dim] = (**pads)[i + dims->size()];
     constexpr int64_t limit = int64_t(1) << 30;
-    if (std::abs(low[dim]) > limit || std::abs(high[dim]) > limit || size[dim] + low[dim] + high[dim] < 0 ||
+    auto isFar = [](int64_t pad) { return pad < -limit || pad > limit; }; // std::abs has no answer for the least one
+    if (isFar(low[dim]) || isFar(high[dim]) || size[dim] + low[dim] + high[dim] < 0 ||
         (mode != "constant" && (low[dim] > 64 || high[dim] > 64 || size[dim] == 0)))
       return op.fail("pads " + formatShape(**pads) + " do not fit shape " + formatShape(shapeOf(x)));
   }
