@@ -156,6 +156,7 @@ static PlanSummary summarizeKind(const fb::Plan &plan) {
   summary.ranks = meshSize(plan);
   summary.kind = textOf(plan.kind());
   summary.ranksOfKind = ranksOfKind(plan);
+  summary.outside = outsideMemory(plan);
   for (size_t i = 0; i < lengthOf(plan.regions()); ++i) {
     const fb::Region &region = *plan.regions()->Get(i);
     bool isHost = region.space() == fb::Space::host;

@@ -1,13 +1,14 @@
 // What a plan will cost before anything runs: memory of one rank by kind and by role, and traffic of one rank; for each
 // kind of ranks where there are several (Kinds.h).
 //
-// Both are exact. Memory is the sum of regions, since the runtime allocates nothing else; the device's and the host's
-// are told apart. Traffic is counted from the collectives, with calls multiplied out: in a group of N ranks a ring
+// Both are exact. Memory is the sum of regions, since the runtime allocates nothing else for tensors; the device's and
+// the host's are told apart. For code and objects there is a bound (OutsideMemory.h). Traffic is counted from the collectives, with calls multiplied out: in a group of N ranks a ring
 // all-reduce of B bytes sends 2*(N-1)/N*B per rank, a reduce-scatter or an all-gather (N-1)/N*B (Traffic.h). The
 // communicator counts the same bytes where they move.
 #ifndef CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
 #define CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
 
+#include "runtime/plan/OutsideMemory.h"
 #include "runtime/plan/Plan_generated.h"
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct ProgramSummary {
 struct PlanSummary {
   uint64_t ranks = 1;
   uint64_t totalBytes = 0, hostBytes = 0;         // of the device's regions, and of the host's
+  OutsideMemory outside;                          // at most, besides the regions
   std::map<std::string, uint64_t> bytesByKind;    // RegionKind name -> bytes of the device, all frames
   std::map<std::string, uint64_t> hostByKind;     // and of the host
   std::map<std::string, uint64_t> bytesByRole;    // Role name -> bytes of states on one rank

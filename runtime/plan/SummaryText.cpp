@@ -103,11 +103,24 @@ static void printPrecision(std::ostream &out, const fb::Plan &plan, const PlanSu
     out << "  library kernels " << kernels << "\n";
 }
 
+// Nothing for a device that does not tell.
+static void printOutside(std::ostream &out, const PlanSummary &summary) {
+  const OutsideMemory &outside = summary.outside;
+  if (outside.base == 0)
+    return;
+  auto libraries = summary.kernels.find("library");
+  out << "besides, a process of one rank takes at most " << bytesText(outside.ofProcess(1)) << ": its code and libraries";
+  if (libraries != summary.kernels.end())
+    out << ", and " << bytesText(outside.library) << " for " << libraries->second << " library kernels";
+  out << "\n";
+}
+
 static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary &summary) {
   printBytes(out, "memory of one rank", summary.bytesByKind);
   out << "  " << std::left << std::setw(16) << "total" << bytesText(summary.totalBytes) << "\n";
   if (summary.hostBytes != 0)
     printBytes(out, "host memory of one rank", summary.hostByKind);
+  printOutside(out, summary);
   printStates(out, summary);
   printPrecision(out, plan, summary);
   out << "programs\n";
@@ -223,6 +236,9 @@ static nlohmann::json programJson(const ProgramSummary &program, const fb::Progr
 static nlohmann::json kindJson(const fb::Plan &plan, const PlanSummary &summary) {
   nlohmann::json json = {{"memory", {{"total", summary.totalBytes}, {"by_kind", summary.bytesByKind}}},
                          {"host_memory", {{"total", summary.hostBytes}, {"by_kind", summary.hostByKind}}},
+                         {"outside_memory",
+                          {{"process", summary.outside.base + summary.outside.generated},
+                           {"rank", summary.outside.library + summary.outside.instructions}}},
                          {"state", summary.bytesByRole},
                          {"state_host", summary.hostByRole},
                          {"state_whole", summary.wholeByRole},

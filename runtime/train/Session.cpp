@@ -8,6 +8,7 @@
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/OutsideMemory.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/train/Machine.h"
@@ -289,7 +290,7 @@ Status Session::writeTrace() {
 }
 
 std::string Session::memoryReport() {
-  uint64_t planned = 0, onHost = 0;
+  uint64_t planned = 0, onHost = 0, base = 0, outside = 0;
   std::string text;
   for (const fb::Plan *kind : kindsOf(plan())) {
     auto isOfKind = [&](const Rank &rank) { return &rank.plan() == kind; };
@@ -299,6 +300,9 @@ std::string Session::memoryReport() {
     RankCounters counters = std::find_if(impl_->ranks.begin(), impl_->ranks.end(), isOfKind)->counters();
     planned += counters.plannedBytes * static_cast<uint64_t>(ranks);
     onHost += counters.hostBytes * static_cast<uint64_t>(ranks);
+    OutsideMemory besides = outsideMemory(*kind);
+    base = besides.base;
+    outside += besides.ofProcess(static_cast<uint64_t>(ranks)) - besides.base;
     text += (text.empty() ? "" : ", ") + std::to_string(ranks) + (ranks == 1 ? " rank x " : " ranks x ") +
             formatBytes(counters.plannedBytes);
   }
@@ -306,7 +310,8 @@ std::string Session::memoryReport() {
   uint64_t measured = peak > impl_->residentBefore ? peak - impl_->residentBefore : 0;
   return "memory: planned " + formatBytes(planned) + " (" + text + ")" +
          (onHost == 0 ? "" : " and " + formatBytes(onHost) + " of host memory") + ", measured peak " +
-         formatBytes(measured) + " above the start";
+         formatBytes(measured) + " above the start" +
+         (base == 0 ? "" : "; code and libraries take at most " + formatBytes(base + outside) + " of it");
 }
 
 Status programBatch(const fb::Program &program, uint64_t *batch) {

@@ -1,0 +1,56 @@
+#include "runtime/plan/OutsideMemory.h"
+
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/PlanReader.h"
+
+namespace cleave::rt {
+
+namespace {
+
+constexpr uint64_t kBase = 16 << 20;
+constexpr uint64_t kConvolution = 128 << 10; // forward, or one of its gradients
+constexpr uint64_t kProduct = 96 << 10;
+constexpr uint64_t kReorder = 48 << 10;  // a kernel that packs weights
+constexpr uint64_t kReference = 8 << 10; // ours: no code is made for it
+constexpr uint64_t kGenerated = 4 << 10; // machine code; 1.5 KiB on average where it was measured
+constexpr uint64_t kInstruction = 1 << 10;
+
+bool startsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+
+} // namespace
+
+uint64_t libraryKernelBytes(std::string_view name, fb::DType dtype) {
+  const KernelDef *def = findKernelDef(name);
+  if (!def || def->kind != fb::KernelKind::library)
+    return 0;
+  if (dtype == fb::DType::f64)
+    return kReference;
+  if (name.find("_pack_") != std::string_view::npos)
+    return kReorder;
+  return startsWith(name, "matmul") ? kProduct : kConvolution;
+}
+
+uint64_t libraryKernelBytes(const fb::Kernel &kernel) {
+  const KernelDef *def = findKernelDef(kernel.name()->string_view());
+  KernelArgs args;
+  bool isKnown =
+      def && kernel.params() && KernelArgs::read(*def, kernel.params()->data(), kernel.params()->size(), &args).isOk();
+  return libraryKernelBytes(kernel.name()->string_view(), isKnown ? args.dtype() : fb::DType::f32);
+}
+
+OutsideMemory outsideMemory(const fb::Plan &plan) {
+  OutsideMemory outside;
+  if (!startsWith(textOf(plan.target()), "host"))
+    return outside;
+  outside.base = kBase;
+  for (size_t i = 0; i < lengthOf(plan.kernels()); ++i) {
+    const fb::Kernel &kernel = *plan.kernels()->Get(i);
+    outside.library += libraryKernelBytes(kernel);
+    outside.generated += kernel.kind() == fb::KernelKind::generated ? kGenerated : 0;
+  }
+  for (size_t i = 0; i < lengthOf(plan.programs()); ++i)
+    outside.instructions += kInstruction * lengthOf(plan.programs()->Get(i)->instructions());
+  return outside;
+}
+
+} // namespace cleave::rt
