@@ -3,6 +3,7 @@
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Support/Error.h"
 #include "runtime/plan/KernelFacts.h"
+#include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/PlanReader.h"
 
 #include "llvm/Object/ObjectFile.h"
@@ -78,7 +79,11 @@ llvm::Expected<Artefact> Artefact::open(llvm::StringRef path) {
   if (!facts)
     return facts.takeError();
   std::vector<uint64_t> ofCode = factsOf(facts->value_or(""));
-  if (rt::Status status = rt::checkFacts(artefact.plan(), ofCode.data(), ofCode.size()); !status.isOk())
+  if (ofCode.empty())
+    return makeError(path + ": has no section '" + factsSection + "'; expected a program that `cleave compile` wrote");
+  if (rt::Status status = rt::checkFacts(artefact.plan(), ofCode.data(), ofCode.size() - 1); !status.isOk())
+    return makeError(path + ": " + status.message());
+  if (rt::Status status = rt::checkMeaningSeal(artefact.plan(), ofCode.back()); !status.isOk())
     return makeError(path + ": " + status.message());
   artefact.hasCode_ = true;
   return artefact;

@@ -24,6 +24,7 @@
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/state/AtomicFile.h"
@@ -367,6 +368,7 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
       if (!why.empty())
         return makeError("the code of kernel '" + kernel->name()->str() + "' has " + why);
     }
+  data.facts.push_back(rt::meaningSeal(plan));
   auto object = emitModelObject(data);
   if (!object)
     return object.takeError();

@@ -19,6 +19,10 @@ uint64_t meaningOfCalls(std::string_view calls);
 // Of a program that changes no state and calls nothing.
 inline Meaning meaningOfNothing() { return {{"calls", meaningOfCalls("")}}; }
 
+// A call that repeats a body more often is not run as often: its first two runs and its last one are. All runs between
+// them are covered by the body's own meaning, from states that may hold anything (compiler/Planning/Rationale.md).
+inline constexpr int64_t kMaxInterpretedTimes = 3;
+
 // Axes of a group, or those that something is cut along.
 struct AxesFacts {
   std::string text; // "dp:2,fsdp:4", in order

@@ -47,13 +47,16 @@ public:
       if (check == Check::All)
         checkStated(program, *run);
     }
+    if (check == Check::All)
+      checkTrained();
   }
 
 private:
   void checkPartReads(const PlanMeaning &run);
   void checkSnapshot(uint32_t program, PlanMeaning &run);
   void checkStated(uint32_t program, PlanMeaning &run);
-  bool isReadFirst(const std::string &state) const;
+  void checkTrained();
+  bool isReadFirst(const std::string &state, uint32_t by) const;
   std::string cause(uint32_t program, const PlanMeaning &run) const;
   void find(const char *rule, const std::string &text) { findings_->push_back({rule, prefix_ + text}); }
   std::string nameOf(uint32_t program) const { return plan_.programs()->Get(program)->name()->str(); }
@@ -105,11 +108,41 @@ void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
   }
 }
 
-bool KindCheck::isReadFirst(const std::string &state) const {
+// By an entry, or by a body in its next call. What only other bodies read is covered by the entries, which run them.
+bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
   for (const auto &[program, run] : runs_)
-    if (run->getReadFirst().count(state))
+    if ((program == by || plan_.programs()->Get(program)->entry()) && run->getReadFirst().count(state))
       return true;
   return false;
+}
+
+// Where some parameter that has a gradient is trained, all that have one are: what neither changes one of them nor states
+// that it does is no plan of training.
+void KindCheck::checkTrained() {
+  std::set<std::string> trained;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i)
+    if (const fb::State &state = *plan_.states()->Get(i); state.role() == fb::Role::gradient)
+      for (size_t s = 0; s < lengthOf(state.segments()); ++s)
+        trained.insert(state.segments()->Get(s)->name()->str());
+  std::vector<const fb::State *> kept;
+  bool isAnyChanged = false;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    bool isTrained = false, changes = false;
+    for (size_t s = 0; s < lengthOf(state.segments()); ++s)
+      isTrained |= trained.count(state.segments()->Get(s)->name()->str()) != 0;
+    if (state.role() != fb::Role::parameter || !isTrained || stateShardBytes(plan_, state) == 0)
+      continue;
+    for (auto &[program, run] : runs_)
+      changes |= run->getMeaning()["state " + state.name()->str()] != run->stateAtStart(state).number();
+    isAnyChanged |= changes;
+    if (!changes)
+      kept.push_back(&state);
+  }
+  for (const fb::State *state : kept)
+    if (isAnyChanged)
+      find("meaning", "state " + quoted(state->name()) +
+                          " has a gradient, and no program changes it; expected an update, as others have");
 }
 
 // Where it begins to go wrong, as far as that can be told.
@@ -135,7 +168,7 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
     uint64_t number = found[key];
     found.erase(key);
     auto known = stated.find(key);
-    bool isDead = known == stated.end() && !isSaved(state) && !isReadFirst(state.name()->str());
+    bool isDead = known == stated.end() && !isSaved(state) && !isReadFirst(state.name()->str(), program);
     uint64_t expected = known == stated.end() ? run.stateAtStart(state).number() : known->second;
     stated.erase(key);
     if (isDead || expected == number)
@@ -194,31 +227,39 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
     checks.emplace_back(*kind, kinds.size() > 1, findings);
     boxes.push_back(boxOf(*kind));
   }
-  for (uint32_t i = 0; i < lengthOf(kinds[0]->programs()); ++i) {
-    const fb::Program &entry = *kinds[0]->programs()->Get(i);
-    if (!entry.entry())
-      continue;
+  // Runs the programs of that name on all kinds, together.
+  auto runOnAll = [&](const fb::Program &entry) {
     std::vector<MeaningRun *> runs;
     std::vector<uint32_t> indices;
     for (KindCheck &kind : checks)
       for (uint32_t other = 0; other < lengthOf(kind.plan().programs()); ++other)
         if (const fb::Program &same = *kind.plan().programs()->Get(other);
-            same.entry() && textOf(same.name()) == textOf(entry.name())) {
+            same.entry() == entry.entry() && textOf(same.name()) == textOf(entry.name())) {
           runs.push_back(&kind.start(other));
           indices.push_back(other);
         }
     if (runs.size() != kinds.size())
-      continue; // told by verifyKinds(); states are not as stated then
+      return; // told by verifyKinds(); states are not as stated then
     if (!runTogether(runs, boxes)) {
       result.stuck = result.stuck.empty() ? entry.name()->str() : result.stuck;
-      continue;
+      return;
     }
-    for (size_t kind = 0; kind < kinds.size(); ++kind)
+    for (size_t kind = 0; kind < kinds.size() && entry.entry(); ++kind)
       result.received[kind][indices[kind]] = checks[kind].runOf(indices[kind])->getReceived();
     for (size_t b = 1; b < kinds.size(); ++b)
       for (size_t a = 0; a < b; ++a)
         compareKinds(checks[a], indices[a], checks[b], indices[b], findings);
-  }
+  };
+  // Entries first; then the bodies of which these have not run all calls.
+  std::set<uint32_t> repeated;
+  for (uint32_t i = 0; i < lengthOf(kinds[0]->programs()); ++i)
+    if (const fb::Program &entry = *kinds[0]->programs()->Get(i); entry.entry()) {
+      runOnAll(entry);
+      if (PlanMeaning *run = checks[0].runOf(i))
+        repeated.insert(run->getRepeated().begin(), run->getRepeated().end());
+    }
+  for (uint32_t body : repeated)
+    runOnAll(*kinds[0]->programs()->Get(body));
   for (KindCheck &kind : checks)
     kind.check(check);
   return result;

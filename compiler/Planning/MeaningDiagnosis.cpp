@@ -40,30 +40,34 @@ bool MeaningDiagnosis::isMeant(const CollectiveFacts &facts, const Content &data
   return isModels_(expression) && !(isNew && run_.count(expression));
 }
 
-void MeaningDiagnosis::forEach(const Content &data, const std::function<bool(const CollectiveFacts &)> &visit) const {
+void MeaningDiagnosis::forEach(const Content &data,
+                               const std::function<bool(const CollectiveFacts &, const Content &)> &visit) const {
   for (Opcode opcode : {Opcode::AllReduce, Opcode::ReduceScatter, Opcode::AllGather, Opcode::Broadcast})
     for (const AxesFacts &group : groups_)
       for (rt::fb::DType type : rt::fb::EnumValuesDType())
         for (int64_t reduction = 0; reduction < (reduces(opcode) ? 3 : 1); ++reduction) {
           uint64_t width = rt::dtypeSize(type);
-          uint64_t bytes = data.bytes() * (opcode == Opcode::AllGather ? group.ranks : 1);
-          if (group.ranks < 2 || width == 0 || bytes % width != 0)
+          if (group.ranks < 2 || width == 0 || data.bytes() == 0 || data.bytes() % width != 0)
             continue;
+          Content padded = data;
+          if (uint64_t rest = data.bytes() / width % group.ranks; rest != 0 && opcode != Opcode::AllGather)
+            padded.append(Content::repeated(0, width, (group.ranks - rest) * width));
+          uint64_t bytes = padded.bytes() * (opcode == Opcode::AllGather ? group.ranks : 1);
           CollectiveFacts facts;
           facts.opcode = opcode;
           facts.group = group;
           facts.dtype = static_cast<int64_t>(type);
           facts.reduction = reduction;
           facts.count = static_cast<int64_t>(bytes / width);
-          if (visit(facts))
+          if (visit(facts, padded))
             return;
         }
 }
 
 std::string MeaningDiagnosis::missing(const Content &content) const {
   std::string text;
-  forEach(content, [&](const CollectiveFacts &facts) {
-    if (!isMeant(facts, content, /*isNew=*/true))
+  forEach(content, [&](const CollectiveFacts &facts, const Content &data) {
+    if (!isMeant(facts, data, /*isNew=*/true))
       return false;
     std::string axes = axesOf(facts.group), kind = wordOf(facts.reduction);
     switch (facts.opcode) {
@@ -94,8 +98,8 @@ std::string MeaningDiagnosis::wrong(const CollectiveFacts &facts, const Content 
         before != run_.end() && before->second.group.text == facts.group.text && reduces(facts.opcode))
       return "its data has been reduced over " + axesOf(facts.group) + " before: a collective too many";
   std::string text;
-  forEach(data, [&](const CollectiveFacts &other) {
-    if (!isMeant(other, data, /*isNew=*/false))
+  forEach(data, [&](const CollectiveFacts &other, const Content &padded) {
+    if (!isMeant(other, padded, /*isNew=*/false))
       return false;
     text = "it is " + nameOf(facts) + " of " + std::string(rt::fb::EnumNameDType(static_cast<rt::fb::DType>(facts.dtype))) +
            "; the model has " + nameOf(other) + " of " +

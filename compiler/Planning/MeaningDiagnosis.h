@@ -37,8 +37,8 @@ public:
 
 private:
   bool isMeant(const CollectiveFacts &facts, const Content &data, bool isNew) const;
-  // All collectives of so many bytes.
-  void forEach(const Content &data, const std::function<bool(const CollectiveFacts &)> &visit) const;
+  // All collectives of so many bytes, and of the zeros that planning adds so that ranks have equal parts.
+  void forEach(const Content &data, const std::function<bool(const CollectiveFacts &, const Content &)> &visit) const;
 
   const std::vector<AxesFacts> &groups_;
   const RunCollectives &run_;

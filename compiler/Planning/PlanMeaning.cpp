@@ -87,8 +87,26 @@ static KernelFacts kernelFacts(const fb::Kernel &kernel) {
   return facts;
 }
 
+static bool calls(const fb::Plan &plan, uint32_t program, uint32_t callee) {
+  const auto *instructions = plan.programs()->Get(program)->instructions();
+  for (uint32_t i = 0; i < lengthOf(instructions); ++i)
+    if (InstructionView view(*instructions->Get(i)); view.opcode() == Opcode::Call) {
+      auto called = static_cast<uint32_t>(view["program"]);
+      if (called == callee || calls(plan, called, callee)) // a program calls later ones only
+        return true;
+    }
+  return false;
+}
+
+static uint32_t portsOf(const fb::Plan &plan, uint32_t program) {
+  for (uint32_t other = 0; other < lengthOf(plan.programs()) && !plan.programs()->Get(program)->entry(); ++other)
+    if (plan.programs()->Get(other)->entry() && calls(plan, other, program))
+      return other;
+  return program;
+}
+
 PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
-    : plan_(plan), entry_(entry), kernels_(lengthOf(plan.kernels())), kernelNumbers_(lengthOf(plan.kernels())) {
+    : plan_(plan), entry_(entry), ports_(portsOf(plan, entry)), kernels_(lengthOf(plan.kernels())), kernelNumbers_(lengthOf(plan.kernels())) {
   for (size_t i = 0; i < lengthOf(plan.regions()); ++i)
     if (const fb::Region &region = *plan.regions()->Get(i);
         region.kind() != fb::RegionKind::input && region.frames() > 1)
@@ -107,9 +125,8 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
     steps_.clear();
 }
 
-// Calls are replaced by what they run. Of more than three runs of one body the first two and the last are enough: each
-// leaves the same expression of what the one before left and of its own micro-batch. How many there are is part of what
-// the entry means ("calls").
+// Calls are replaced by what they run. Of more than three runs of one body the first two and the last are run here, and
+// the body is proved by itself (getRepeated()). How many there are is part of what the entry means ("calls").
 void PlanMeaning::expand(uint32_t program, const Frames &frames) {
   const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions) && steps_.size() < kMaxSteps; ++i) {
@@ -124,6 +141,8 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
     int64_t times = view["times"], first = view["first_frame"];
     calls_ += std::string(textOf(plan_.programs()->Get(callee)->name())) + " " + std::to_string(times) + " " +
               std::to_string(first) + (counter == fb::Counter::micro_batch ? "" : fb::EnumNameCounter(counter)) + ";";
+    if (times > maxTimes_)
+      repeated_.insert(callee);
     for (int64_t n = 0; n < times && steps_.size() < kMaxSteps; ++n)
       if (n + 1 == times || n + 1 < maxTimes_)
         expand(callee, frames.called(counter, first + n));
@@ -133,7 +152,7 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
 // Inputs are as the host feeds them for each micro-batch.
 MemoryContents &PlanMeaning::memory(unsigned region, uint64_t place) {
   auto [known, isNew] = memories_.try_emplace({region, place});
-  const auto *ports = plan_.programs()->Get(entry_)->inputs();
+  const auto *ports = plan_.programs()->Get(ports_)->inputs();
   for (size_t i = 0; isNew && i < lengthOf(ports); ++i)
     if (const fb::Port &port = *ports->Get(i); port.region() == region)
       known->second.write(port.offset(), portFacts(plan_, port).content(place));
@@ -165,6 +184,10 @@ Content PlanMeaning::read(const fb::Buffer &buffer, const Step &step) {
                         ? from.read(begin, end, &hasParts)
                         : from.readShare(cutOf(buffer.share_of() - 1u, buffer.stride()), begin, end, &hasParts);
   note(content, hasParts, buffer, step);
+  if (buffer.share_of() != 0)
+    if (Content whole = from.read(begin, bufferEnd(plan_, buffer), &hasParts); !hasParts)
+      for (const Piece &piece : content.pieces())
+        wholes_[piece.expression] = whole;
   return content;
 }
 
@@ -216,6 +239,9 @@ void PlanMeaning::leave(const Content &content, const Step &step) {
 std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb::Buffer &buffer, const Step &step) {
   constexpr size_t kMaxEdges = 24;
   const MemoryContents &from = memory(buffer, step);
+  bool hasOwn = false;
+  if (std::string text = explainParts(diagnosis, from.read(buffer.offset(), bufferEnd(plan_, buffer), &hasOwn)); !text.empty())
+    return text + " before " + describe(plan_, step.ref);
   auto [begins, ends] = from.edgesAround(buffer.offset(), bufferEnd(plan_, buffer), kMaxEdges);
   for (uint64_t begin : begins)
     for (uint64_t end : ends) {
@@ -228,11 +254,23 @@ std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb
   return "";
 }
 
+// Parts of a whole that should have been reduced before it was cut.
+std::string PlanMeaning::explainParts(const MeaningDiagnosis &diagnosis, const Content &content) const {
+  for (const Piece &piece : content.pieces())
+    if (auto whole = wholes_.find(piece.expression); whole != wholes_.end())
+      if (std::string text = diagnosis.missing(whole->second); !text.empty())
+        return text + " is missing";
+  return "";
+}
+
 void PlanMeaning::explain(const Step &step) {
   InstructionView view = viewOf(plan_, step.ref);
   MeaningDiagnosis diagnosis(groups_, collectives_, [this](uint64_t expression) { return isModels(expression); });
-  if (isCollective(view.opcode()) && stop_.mine.data)
+  if (isCollective(view.opcode()) && stop_.mine.data) {
     why_ = diagnosis.wrong(stop_.facts, *stop_.mine.data);
+    if (std::string text = explainParts(diagnosis, *stop_.mine.data); !text.empty())
+      why_ = "of its data: " + text + " before it";
+  }
   for (size_t i = 0; why_.empty() && i < view.bufferCount(); ++i)
     if (reads(view.buffer(i).access()) && view.buffer(i).bytes() != 0)
       if (std::string text = explainRead(diagnosis, view.buffer(i), step); !text.empty())
@@ -248,12 +286,14 @@ std::string PlanMeaning::whyNot(const fb::State &state, uint64_t expected) {
   Content content = from.read(begin, end, &hasParts);
   if (hasParts)
     return "it holds the rank's own part over " + axesText(from.partAxes(begin, end)) +
-           "; expected the parts of all ranks: an all_gather is missing";
+           "; expected the parts of all ranks: an all_gather over " + axesText(from.partAxes(begin, end)) +
+           " is missing";
   MeaningDiagnosis diagnosis(groups_, collectives_, [&](uint64_t expression) {
     return isModels(expression) && Content::of(expression, content.bytes()).number() == expected;
   });
-  std::string text = diagnosis.missing(content);
-  return text.empty() ? text : text + " is missing";
+  if (std::string text = diagnosis.missing(content); !text.empty())
+    return text + " is missing";
+  return explainParts(MeaningDiagnosis(groups_, collectives_, [this](uint64_t e) { return isModels(e); }), content);
 }
 
 std::string PlanMeaning::axesText(AxisMask axes) const {

@@ -22,6 +22,7 @@ KindBox boxOf(const rt::fb::Plan &kind);
 
 class PlanMeaning : public MeaningRun {
 public:
+  // Of an entry program, or of a body by itself, which reads the inputs of an entry that calls it.
   PlanMeaning(const rt::fb::Plan &plan, uint32_t entry);
 
   const Stop *advance() override;
@@ -31,6 +32,8 @@ public:
   Meaning getMeaning();
   // The states that the program reads as an earlier program has left them.
   const std::set<std::string> &getReadFirst() const { return readFirst_; }
+  // Bodies of which not all calls were run.
+  const std::set<uint32_t> &getRepeated() const { return repeated_; }
   // What lies in frame 0.
   Content contentAt(unsigned region, uint64_t begin, uint64_t end) { return memory(region, 0).read(begin, end, &met_); }
   // Along which axes the bytes that receives have written may differ.
@@ -74,6 +77,7 @@ private:
   bool isModels(uint64_t expression) const;
   void leave(const Content &content, const Step &step);
   void explain(const Step &step);
+  std::string explainParts(const MeaningDiagnosis &diagnosis, const Content &content) const;
   std::string explainRead(const MeaningDiagnosis &diagnosis, const rt::fb::Buffer &buffer, const Step &step);
   void runLaunch(const rt::InstructionView &view, const Step &step);
   void startCollective(const rt::InstructionView &view, const Step &step);
@@ -82,11 +86,11 @@ private:
   Cut cutOf(unsigned group, uint64_t stride) const;
 
   const rt::fb::Plan &plan_;
-  uint32_t entry_;
+  uint32_t entry_, ports_; // ports_: the program whose inputs it reads
   std::vector<Step> steps_;
   size_t next_ = 0;
   Stop stop_;
-  int64_t maxTimes_ = 3;
+  int64_t maxTimes_ = kMaxInterpretedTimes;
   std::string calls_;
   std::vector<AxesFacts> groups_;
   std::vector<std::optional<KernelFacts>> kernels_;
@@ -94,10 +98,12 @@ private:
   std::map<std::pair<unsigned, uint64_t>, MemoryContents> memories_;
   std::unordered_map<uint64_t, std::string> atStart_; // expression of a state's first content -> its name
   std::set<std::string> readFirst_;
+  std::set<uint32_t> repeated_;
   std::vector<PartRead> partReads_;
   std::optional<InstructionRef> firstOther_;
   std::string why_;
   RunCollectives collectives_;
+  std::unordered_map<uint64_t, Content> wholes_; // of which a part was read, by the part's expression
   std::map<std::pair<unsigned, uint64_t>, InstructionRef> writers_; // of persistent bytes, by the first
   Received received_;
   bool met_ = false;

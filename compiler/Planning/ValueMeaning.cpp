@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -13,8 +14,8 @@ namespace cleave::plan {
 
 namespace {
 
-// As PlanMeaning: of many runs of one body, the first two and the last.
-constexpr int64_t kMaxTimes = 3;
+// As PlanMeaning: of many runs of one body, the first two and the last; then the body states what it means by itself.
+constexpr int64_t kMaxTimes = kMaxInterpretedTimes;
 
 // The run of one entry function of one kind.
 class ValueRun : public MeaningRun {
@@ -398,6 +399,28 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
 
 } // namespace
 
+// Programs that some call repeats more often than they are run here.
+static llvm::StringSet<> repeatedPrograms(ModuleOp module) {
+  llvm::StringSet<> repeated;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+      for (auto call : list.getAsRange<DictionaryAttr>())
+        if (call.getAs<IntegerAttr>("times").getInt() > kMaxTimes)
+          repeated.insert(call.getAs<StringAttr>("program").getValue());
+  return repeated;
+}
+
+// Is what a run of the function leaves in the state what its next run finds there and reads?
+static bool carries(func::FuncOp function, StringRef state) {
+  for (Operation &op : function.getBody().front()) {
+    if (auto read = dyn_cast<ReadOp>(op); read && read.getState() == state)
+      return true;
+    if (auto write = dyn_cast<WriteOp>(op); write && write.getState() == state)
+      return false;
+  }
+  return false;
+}
+
 static bool isSavedState(StateOp state) {
   bool isPartial = state.getPartialAxes() && !state.getPartialAxes()->empty();
   return rt::isSaved(static_cast<rt::fb::Role>(state.getRole()), isPartial, !state.getSlot().value_or("").empty());
@@ -406,8 +429,10 @@ static bool isSavedState(StateOp state) {
 FailureOr<std::vector<std::map<std::string, EntryMeaning>>>
 meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
   std::vector<std::map<std::string, EntryMeaning>> result(kinds.size());
+  llvm::StringSet<> repeated = repeatedPrograms(kinds.front().first);
   for (auto function : ModuleOp(kinds.front().first).getOps<func::FuncOp>()) {
-    if (!function->hasAttr("cleave.entry"))
+    bool isRepeated = repeated.contains(function.getSymName());
+    if (!function->hasAttr("cleave.entry") && !isRepeated)
       continue;
     std::vector<std::unique_ptr<ValueRun>> runs;
     std::vector<MeaningRun *> all;
@@ -423,8 +448,10 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
     bool meet = runTogether(all, boxes);
     for (auto [run, kind, meanings] : llvm::zip_equal(runs, kinds, result)) {
       ModulePlan &plan = *kind.second;
-      FailureOr<EntryMeaning> meaning =
-          run->take([&](StateOp state) { return isSavedState(state) || plan.survives(state.getSymName()); });
+      FailureOr<EntryMeaning> meaning = run->take([&](StateOp state) {
+        return isSavedState(state) || plan.survives(state.getSymName()) ||
+               (isRepeated && carries(function, state.getSymName()));
+      });
       if (failed(meaning))
         return failure();
       meanings[function.getSymName().str()] = std::move(*meaning);

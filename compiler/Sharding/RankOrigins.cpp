@@ -22,11 +22,14 @@ RankOrigins::RankOrigins(mlir::ModuleOp module, MeshAttr mesh) : module(module),
   Coordinates first(axes, 0), last;
   points.push_back(first);
   for (size_t axis = 0; axis < axes; ++axis) {
-    for (int64_t at = 1; at < mesh.getSizes()[axis]; ++at) {
-      points.push_back(first);
-      points.back()[axis] = at;
+    int64_t size = mesh.getSizes()[axis];
+    for (int64_t at : {int64_t{1}, int64_t{2}, size / 2, size - 1}) {
+      Coordinates point = first;
+      point[axis] = at;
+      if (at > 0 && at < size && !llvm::is_contained(points, point))
+        points.push_back(std::move(point));
     }
-    last.push_back(mesh.getSizes()[axis] - 1);
+    last.push_back(size - 1);
   }
   points.push_back(last);
 }

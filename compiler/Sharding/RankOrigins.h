@@ -5,8 +5,8 @@
 // any number will do: it is the same on all ranks, and only differences between ranks tell where parts lie. An origin
 // that is k * c(dp) in dimension 0, of parts with k rows, says that dp splits dimension 0.
 //
-// Coordinates are chosen so that sums of multiples of coordinates are told apart: none, every rank along each axis, and
-// the last rank.
+// Coordinates are chosen so that sums of multiples of coordinates are told apart, and from other functions: the first
+// rank, a few along each axis, and the last rank. How many does not depend on the number of ranks.
 #ifndef CLEAVE_COMPILER_SHARDING_RANKORIGINS_H
 #define CLEAVE_COMPILER_SHARDING_RANKORIGINS_H
 

@@ -7,6 +7,7 @@
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/OutsideMemory.h"
 #include "runtime/plan/PlanSummary.h"
@@ -151,6 +152,7 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   }
   CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
   CLEAVE_TRY(checkFacts(*impl.plan, model.kernel_facts, model.kernel_count).in("the compiled plan"));
+  CLEAVE_TRY(checkMeaningSeal(*impl.plan, model.kernel_facts[model.kernel_count]).in("the compiled plan"));
   const fb::Program *wanted = nullptr;
   if (!options.program.empty())
     CLEAVE_TRY(entry(options.program.c_str(), &wanted));

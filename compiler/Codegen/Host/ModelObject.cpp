@@ -97,7 +97,7 @@ void ObjectBuilder::build(const ModelObject &model) {
       number(model.plan.size()),
       kernelTable(model.kernels),
       factsTable(model.facts),
-      number(model.facts.size()),
+      number(model.kernels.size()),
       bytes(model.weights, "weights"),
       number(model.weights.size()),
       model.weightsFile.empty() ? null() : text(model.weightsFile, "weights_file"),

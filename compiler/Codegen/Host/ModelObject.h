@@ -30,7 +30,7 @@ struct ModelObject {
   std::string name; // cleave_model_<name>: a C identifier
   llvm::StringRef plan;
   std::vector<std::string> kernels; // symbols in the order of Plan.kernels; empty where a kernel is not generated
-  std::vector<uint64_t> facts;      // rt::KernelFacts::hash() of each, 0 where it is not generated
+  std::vector<uint64_t> facts;      // rt::KernelFacts::hash() of each, 0 where it is not generated; rt::meaningSeal()
   std::string image;                // code for a device, or empty where kernels are the host's
   std::vector<Kernel> device;       // in the order of Plan.kernels; empty without an image
   llvm::StringRef weights;          // a safetensors image, or empty

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define CLEAVE_MODEL_ABI 3
+#define CLEAVE_MODEL_ABI 4
 
 /* A generated kernel. `buffers` are the launch's buffers in plan order; iterations [begin, end) of the outermost
  * loop are run, so that any split of [0, extent) over threads computes the same bits. */
@@ -33,7 +33,8 @@ typedef struct cleave_model {
   const void *plan; /* a Plan.fbs buffer, 64-byte aligned */
   size_t plan_size;
   const cleave_kernel_fn *kernels; /* one per entry of Plan.kernels, of all kinds; NULL where it is not `generated` */
-  const uint64_t *kernel_facts;    /* for each of them what the plan may say of its code: Kernel.facts, else 0 */
+  const uint64_t *kernel_facts;    /* for each of them what the plan may say of its code: Kernel.facts, else 0; then one
+                                    * more, of what the plan may say that its programs compute (MeaningSeal.h) */
   size_t kernel_count;
   const void *weights; /* a safetensors image, 64-byte aligned; NULL when they lie beside the executable */
   size_t weights_size;

@@ -34,6 +34,15 @@ std::unique_ptr<fb::PlanT> planOf(const std::string &file) {
   context.loadDialect<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect,
                       mlir::ub::UBDialect>();
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(CLEAVE_TEST_SOURCE_DIR "/compiler/Planning/" + file, &context);
+  // Programs without an update leave gradients that nobody reads. As buffers they are saved, and every byte of them counts.
+  bool hasUpdate = false;
+  if (module)
+    module->walk([&](ReadOp) { hasUpdate = true; });
+  for (StateOp state : module ? llvm::to_vector(module->getOps<StateOp>()) : llvm::SmallVector<StateOp>())
+    if (!hasUpdate && state.getRole() == Role::Gradient) {
+      state->setAttr(state.getRoleAttrName(), RoleAttr::get(&context, Role::Buffer));
+      state->removeAttr(state.getSlotAttrName());
+    }
   mlir::PassManager manager(&context);
   manager.addNestedPass<mlir::func::FuncOp>(plan::createPlanInPlace());
   plan::buildPlanningPipeline(manager, {});
@@ -108,7 +117,19 @@ std::vector<std::string> acceptedChanges(const std::string &file, const std::fun
   return accepted;
 }
 
-// Not padded-buckets (nobody reads its gradients) and rewritten-state (it writes states twice): what they drop is dead.
+// What does nothing that is seen, and may be dropped; with the reason. Everything else is found.
+struct Dead {
+  const char *file, *instruction, *reason;
+};
+const Dead kDead[] = {
+    {"rewritten-state.mlir", "infer[1] copy", "the first value of @a, which is written again before anybody reads it"},
+    {"rewritten-state.mlir", "infer[5] copy", "the first value of @b, likewise"},
+};
+
+bool isDead(const std::string &file, const std::string &text) {
+  return llvm::any_of(kDead, [&](const Dead &dead) { return file == dead.file && text.find(dead.instruction) != text.npos; });
+}
+
 const char *const kFiles[] = {"accumulate-buckets.mlir",
                               "accumulate-fsdp.mlir",
                               "all-reduce-copy.mlir",
@@ -117,6 +138,8 @@ const char *const kFiles[] = {"accumulate-buckets.mlir",
                               "micro-batches.mlir",
                               "offload-reduced.mlir",
                               "offload-update.mlir",
+                              "padded-buckets.mlir",
+                              "rewritten-state.mlir",
                               "split-kinds.mlir",
                               "train-fsdp.mlir",
                               "train-two-buckets.mlir",
@@ -127,7 +150,7 @@ void expectAllRefused(const std::function<bool(At &)> &change) {
   size_t tried = 0;
   for (const char *file : kFiles)
     for (const std::string &text : acceptedChanges(file, change, &tried))
-      ADD_FAILURE() << "accepted: " << text;
+      EXPECT_TRUE(isDead(file, text)) << "accepted: " << text;
   EXPECT_GT(tried, 10u);
 }
 
@@ -202,6 +225,90 @@ TEST(ChangedPlans, ChangedDependencesAndSegmentsAreFound) {
       EXPECT_NE(refusalOf(changed), "") << file << ": " << changed.states[i]->name;
     }
   }
+}
+
+// A dropped collective is told as what it is, in words that somebody understands who has the model.
+TEST(ChangedPlans, MessagesNameTheMissingCollective) {
+  size_t told = 0, tried = 0;
+  for (const char *file : kFiles) {
+    std::unique_ptr<fb::PlanT> original = planOf(file);
+    ASSERT_TRUE(original) << file;
+    // Of several kinds, each has but a part of the words. The three buckets of padded-buckets hold one expression: a
+    // collective that one of them lacks has run for another.
+    if (!original->kinds.empty() || std::string(file) == "padded-buckets.mlir")
+      continue;
+    for (size_t program = 0; program < original->programs.size(); ++program)
+      for (size_t index = 0; index < original->programs[program]->instructions.size(); ++index) {
+        auto opcode = static_cast<Opcode>(original->programs[program]->instructions[index]->op);
+        if (!rt::isCollective(opcode))
+          continue;
+        fb::PlanT changed(*original);
+        auto &list = changed.programs[program]->instructions;
+        list.erase(list.begin() + static_cast<std::ptrdiff_t>(index));
+        std::string text = refusalOf(changed), name(rt::opcodeInfo(static_cast<unsigned>(opcode))->mnemonic);
+        ++tried;
+        bool isNamed = text.find(name + " over ") != text.npos && text.find("is missing") != text.npos;
+        told += isNamed;
+        EXPECT_TRUE(isNamed) << file << " " << name << ": " << text;
+      }
+  }
+  EXPECT_GT(tried, 8u);
+  EXPECT_EQ(told, tried);
+}
+
+// So are a collective too many, and one over other data.
+TEST(ChangedPlans, MessagesNameTheWrongCollective) {
+  std::unique_ptr<fb::PlanT> original = planOf("train-two-buckets.mlir");
+  ASSERT_TRUE(original);
+  bool isFound = false;
+  for (size_t program = 0; program < original->programs.size(); ++program)
+    for (size_t index = 0; index < original->programs[program]->instructions.size(); ++index) {
+      if (static_cast<Opcode>(original->programs[program]->instructions[index]->op) != Opcode::AllReduce)
+        continue;
+      isFound = true;
+      fb::PlanT twice(*original), other(*original);
+      auto &list = twice.programs[program]->instructions;
+      list.insert(list.begin() + static_cast<std::ptrdiff_t>(index), std::make_unique<fb::InstructionT>(*list[index]));
+      EXPECT_NE(refusalOf(twice).find("has been reduced over dp before: a collective too many"), std::string::npos)
+          << refusalOf(twice);
+      At at{other, *other.programs[program], index};
+      setField(at, "reduction", [](int64_t) { return int64_t(rt::Reduction::Max); });
+      EXPECT_NE(refusalOf(other).find("(maximum) of f32; the model has all_reduce over dp (sum) of f32 there"),
+                std::string::npos)
+          << refusalOf(other);
+    }
+  EXPECT_TRUE(isFound);
+}
+
+// In a body that is called ten times one place of a delay line is taken for another. The calls that are run with real
+// micro-batches find zeros in both; only later ones would not.
+TEST(ChangedPlans, WhatOnlyMiddleCallsShowIsFound) {
+  std::unique_ptr<fb::PlanT> original = planOf("delay-line.mlir");
+  ASSERT_TRUE(original);
+  EXPECT_EQ(refusalOf(*original), "");
+  auto offsetOf = [&](const std::string &name) {
+    for (auto &state : original->states)
+      if (state->name == name)
+        return state->offset;
+    ADD_FAILURE() << name;
+    return uint64_t{0};
+  };
+  bool isFound = false;
+  for (size_t program = 0; program < original->programs.size(); ++program)
+    for (size_t index = 0; index < original->programs[program]->instructions.size(); ++index) {
+      fb::PlanT changed(*original);
+      auto &same = *changed.programs[program];
+      fb::InstructionT &copy = *same.instructions[index];
+      if (same.name != "micro" || static_cast<Opcode>(copy.op) != Opcode::Copy ||
+          copy.buffers[0].offset() != offsetOf("d6") || copy.buffers[1].offset() != offsetOf("d5"))
+        continue;
+      isFound = true;
+      const fb::Buffer &from = copy.buffers[1];
+      copy.buffers[1] = fb::Buffer(offsetOf("d4"), from.bytes(), from.region(), from.access(), from.share_of(),
+                                   from.frame(), from.stride());
+      EXPECT_NE(refusalOf(changed).find("micro leaves something else"), std::string::npos) << refusalOf(changed);
+    }
+  EXPECT_TRUE(isFound);
 }
 
 // A plan that does not say what it means is not proved.

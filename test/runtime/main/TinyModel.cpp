@@ -1,5 +1,6 @@
 #include "test/runtime/main/TinyModel.h"
 
+#include "runtime/plan/MeaningSeal.h"
 #include "runtime/state/SafeTensors.h"
 #include "test/runtime/TempDir.h"
 
@@ -99,8 +100,9 @@ TinyModel::TinyModel(unsigned dataRanks, TinyKind kind) : builder_({{"dp", dataR
   model_.kernels = functions_.data();
   for (const auto &kernel : builder_.plan.kernels)
     facts_.push_back(kernel->facts);
-  model_.kernel_facts = facts_.data();
   model_.kernel_count = facts_.size();
+  facts_.push_back(meaningSeal(*fb::GetPlan(plan_.data())));
+  model_.kernel_facts = facts_.data();
   model_.weights = weights_.data();
   model_.weights_size = weights_.size();
 }

@@ -88,6 +88,7 @@ std::vector<MutationKind> orderKinds();  // drop, duplicate, swap, move, stream,
 std::vector<MutationKind> bufferKinds(); // retarget, shift, resize, share, alignment
 std::vector<MutationKind> fieldKinds();  // events, calls, collectives, fills, kernels of launches
 std::vector<MutationKind> stateKinds();  // states, segments, regions, ports
+std::vector<MutationKind> meaningKinds(); // what is stated, alone and with what it protects
 std::vector<MutationKind> tableKinds();  // kernels, groups, parameter groups, kinds of ranks, header
 const std::vector<MutationKind> &allKinds();
 

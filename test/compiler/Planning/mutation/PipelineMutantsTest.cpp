@@ -4,6 +4,7 @@
 #include "compiler/Planning/PlanMeaning.h"
 #include "compiler/Planning/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
+#include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/Kinds.h"
 #include "test/compiler/Planning/mutation/Mutator.h"
 #include "test/compiler/Planning/mutation/Oracle.h"
@@ -74,7 +75,9 @@ TEST(PipelineMutants, NoHarmfulOnePasses) {
       ++refused;
       continue;
     }
-    bool isRejected = !rt::checkFacts(*opened, facts.data(), facts.size()).isOk() || !plan::verifyPlan(*opened).empty();
+    bool isRejected = !rt::checkFacts(*opened, facts.data(), facts.size()).isOk() ||
+                      !rt::checkMeaningSeal(*opened, rt::meaningSeal(original)).isOk() ||
+                      !plan::verifyPlan(*opened).empty();
     Verdict verdict = oracle->judge(*opened);
     harmful += verdict.isHarmful;
     overstrict += isRejected && !verdict.isHarmful;

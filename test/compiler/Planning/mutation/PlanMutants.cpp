@@ -6,12 +6,17 @@
 // Each mutant i of a run has seed S + i and is one of plan i mod the number of plans. Ends with 0 when every plan is
 // accepted by the reader, the verifier and the oracle, and every harmful mutant is rejected by the reader or the
 // verifier, those of known gaps aside (KnownGaps.h). --accepted lists all harmful mutants that were accepted.
+//
+// The verifier is that of an artefact, which has the facts of the code and the seal of the meaning beside the plan
+// (KernelFacts.h, MeaningSeal.h). What only the seal finds is counted apart: of a plan that is a file of its own such
+// forgeries prove what they state. Only kinds "forged: ..." may be among them.
 #include "test/compiler/Planning/mutation/KnownGaps.h"
 #include "test/compiler/Planning/mutation/Mutator.h"
 #include "test/compiler/Planning/mutation/Oracle.h"
 
 #include "compiler/Planning/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
+#include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/Kinds.h"
 
 #include <algorithm>
@@ -87,6 +92,7 @@ struct Original {
   std::unique_ptr<Oracle> oracle;
   // As the artefact has them beside the machine code, and as the device's library answers.
   std::vector<uint64_t> facts;
+  uint64_t seal = 0;
   std::map<std::pair<std::string, std::vector<int64_t>>, uint64_t> scratch;
 };
 
@@ -103,6 +109,9 @@ template <typename Use> void forEachKernel(const rt::fb::Plan &plan, Use use) {
       use(*kind->kernels()->Get(i));
 }
 
+// What only the artefact's seal finds.
+const char *const kSeal = "seal";
+
 // The rule that `cleave verify` of an artefact with this plan names first; empty: it accepts the plan.
 std::string verify(const Original &original, const rt::fb::Plan &plan) {
   if (!rt::checkFacts(plan, original.facts.data(), original.facts.size()).isOk())
@@ -114,6 +123,8 @@ std::string verify(const Original &original, const rt::fb::Plan &plan) {
       rule = "scratch";
   });
   std::vector<plan::Finding> findings = plan::verifyPlan(plan);
+  if (rule.empty() && findings.empty() && !rt::checkMeaningSeal(plan, original.seal).isOk())
+    return kSeal;
   return findings.empty() ? rule : findings.front().rule;
 }
 
@@ -129,6 +140,7 @@ Original open(const std::string &path) {
   rt::Status status = rt::openPlan(original.bytes.data(), content.size(), &original.plan);
   if (!status.isOk())
     fail(path + ": " + status.message());
+  original.seal = rt::meaningSeal(*original.plan);
   forEachKernel(*original.plan, [&](const rt::fb::Kernel &kernel) {
     original.facts.push_back(kernel.facts());
     original.scratch[keyOf(kernel)] = kernel.scratch();
@@ -178,6 +190,11 @@ private:
     Verdict verdict = original.oracle->judge(*opened);
     if (!rule.empty()) {
       ++rules_[rule];
+      bool isForged = std::any_of(mutant->kinds.begin(), mutant->kinds.end(),
+                                  [](const std::string &kind) { return kind.rfind("forged", 0) == 0; });
+      if (rule == kSeal && verdict.isHarmful && !isForged)
+        error("only the artefact's seal finds it, and nothing in it is forged: " + original.name + " | " +
+              textOf(*mutant) + " | " + verdict.why);
       ++(verdict.isHarmful ? tally.rejectedHarmful : tally.rejectedHarmless);
       return;
     }

@@ -1,0 +1,35 @@
+#include "runtime/plan/MeaningSeal.h"
+
+#include "runtime/base/Hash.h"
+#include "runtime/plan/Checks.h"
+#include "runtime/plan/Kinds.h"
+
+namespace cleave::rt {
+
+uint64_t meaningSeal(const fb::Plan &plan) {
+  uint64_t hash = fnv1a("meaning");
+  auto add = [&](const std::string &text) { hash = fnv1a("|" + text, hash); };
+  for (const fb::Plan *kind : kindsOf(plan)) {
+    add(std::to_string(kind->declared()));
+    for (size_t i = 0; i < lengthOf(kind->programs()); ++i) {
+      const fb::Program &program = *kind->programs()->Get(static_cast<unsigned>(i));
+      add(std::string(textOf(program.name())));
+      for (size_t entry = 0; entry < lengthOf(program.meaning()); ++entry) {
+        const fb::Meaning &meaning = *program.meaning()->Get(static_cast<unsigned>(entry));
+        add(std::string(textOf(meaning.name())));
+        add(std::to_string(meaning.number()));
+      }
+      add("end");
+    }
+  }
+  return hash;
+}
+
+Status checkMeaningSeal(const fb::Plan &plan, uint64_t seal) {
+  if (meaningSeal(plan) == seal)
+    return Status::ok();
+  return badPlan("what it states that its programs compute is not what the program was compiled for; compile the model "
+                 "again");
+}
+
+} // namespace cleave::rt

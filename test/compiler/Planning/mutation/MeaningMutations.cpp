@@ -1,0 +1,191 @@
+// What a plan says of itself: the numbers of what its programs leave, the seal of what it declares. And edits that go
+// together: instructions with what is stated of them, as somebody makes who knows how a plan is checked.
+//
+// A forger who recomputes a hash by the verifier's own code is the worst one. So this family alone includes that.
+#include "test/compiler/Planning/mutation/Mutator.h"
+
+#include "compiler/Planning/Declarations.h"
+
+#include <algorithm>
+
+namespace cleave::mutation {
+
+// As many bytes as the plan had, sealed anew.
+static void forgeDeclarations(fb::PlanT &root) {
+  auto seal = [](fb::PlanT &kind) {
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(fb::Plan::Pack(builder, &kind));
+    kind.declared = plan::declarationsHash(*flatbuffers::GetRoot<fb::Plan>(builder.GetBufferPointer()));
+  };
+  for (auto &kind : root.kinds)
+    seal(*kind);
+  seal(root);
+}
+
+static std::vector<std::pair<fb::ProgramT *, size_t>> statements(fb::PlanT &plan, const std::string &begin) {
+  std::vector<std::pair<fb::ProgramT *, size_t>> found;
+  for (auto &program : plan.programs)
+    for (size_t i = 0; i < program->meaning.size(); ++i)
+      if (program->meaning[i]->name.rfind(begin, 0) == 0)
+        found.emplace_back(program.get(), i);
+  return found;
+}
+
+static std::string textOf(const std::pair<fb::ProgramT *, size_t> &at) {
+  return at.first->name + " on " + at.first->meaning[at.second]->name;
+}
+
+static bool changeNumber(Subject &subject) {
+  auto found = statements(subject.plan, "");
+  if (found.empty())
+    return false;
+  auto at = subject.dice.of(found), other = subject.dice.of(found);
+  subject.change = "statement of " + textOf(at) + ": another number";
+  uint64_t &number = at.first->meaning[at.second]->number;
+  number = subject.dice.coin() ? number ^ 1 : other.first->meaning[other.second]->number;
+  return true;
+}
+
+static bool swapStatements(Subject &subject) {
+  auto found = statements(subject.plan, "state ");
+  if (found.size() < 2)
+    return false;
+  auto a = subject.dice.of(found), b = subject.dice.of(found);
+  subject.change = "statements of " + textOf(a) + " and " + textOf(b) + " exchanged";
+  std::swap(a.first->meaning[a.second]->number, b.first->meaning[b.second]->number);
+  return true;
+}
+
+static std::string dropStatement(Subject &subject, const std::string &begin) {
+  auto found = statements(subject.plan, begin);
+  if (found.empty())
+    return "";
+  auto at = subject.dice.of(found);
+  std::string text = textOf(at);
+  at.first->meaning.erase(at.first->meaning.begin() + static_cast<std::ptrdiff_t>(at.second));
+  return text;
+}
+
+static bool dropOne(Subject &subject, bool forge) {
+  std::string text = dropStatement(subject, "");
+  if (text.empty())
+    return false;
+  subject.change = "statement of " + text + ": dropped" + (forge ? ", sealed anew" : "");
+  if (forge)
+    forgeDeclarations(subject.root);
+  return true;
+}
+
+static bool dropAll(Subject &subject) {
+  if (statements(subject.plan, "").empty())
+    return false;
+  subject.change = "all statements dropped, sealed anew";
+  for (auto &program : subject.plan.programs)
+    program->meaning.clear();
+  forgeDeclarations(subject.root);
+  return true;
+}
+
+static bool changeExpressions(Subject &subject) {
+  std::vector<fb::ProgramT *> found;
+  for (auto &program : subject.plan.programs)
+    if (!program->expressions.empty())
+      found.push_back(program.get());
+  if (found.empty())
+    return false;
+  fb::ProgramT &program = *subject.dice.of(found);
+  subject.change = "expressions of " + program.name;
+  if (subject.dice.coin())
+    program.expressions.clear();
+  else
+    subject.dice.of(program.expressions) ^= 1;
+  return true;
+}
+
+static bool changeSeal(Subject &subject) {
+  subject.change = "the seal of declarations";
+  subject.plan.declared ^= uint64_t{1} << subject.dice.below(64);
+  return true;
+}
+
+static bool dropCollective(Subject &subject, std::string &change) {
+  Site site = subject.pick([](const fb::InstructionT &i) { return isCollective(i); });
+  if (!site)
+    return false;
+  change += subject.text(site) + ": dropped";
+  site.program->instructions.erase(site.program->instructions.begin() + static_cast<std::ptrdiff_t>(site.index));
+  return true;
+}
+
+static bool dropTwo(Subject &subject) {
+  std::string change;
+  if (!dropCollective(subject, change))
+    return false;
+  change += "; ";
+  if (!dropCollective(subject, change))
+    return false;
+  subject.change = change;
+  return true;
+}
+
+// A collective goes, and what says that its result is wanted goes with it.
+static bool dropWithStatement(Subject &subject) {
+  std::string change;
+  if (!dropCollective(subject, change))
+    return false;
+  std::string text = dropStatement(subject, "state ");
+  if (text.empty())
+    return false;
+  subject.change = change + "; with the statement of " + text + ", sealed anew";
+  forgeDeclarations(subject.root);
+  return true;
+}
+
+// All collectives of one opcode go, with the statements of all states of a program.
+static bool dropAllWithStatements(Subject &subject) {
+  Site site = subject.pick([](const fb::InstructionT &i) { return isCollective(i); });
+  if (!site)
+    return false;
+  auto opcode = site->op;
+  subject.change = "all " + std::string(infoOf(*site).mnemonic) + " dropped, with all statements, sealed anew";
+  for (auto &program : subject.plan.programs) {
+    auto &list = program->instructions;
+    list.erase(std::remove_if(list.begin(), list.end(), [&](auto &i) { return i->op == opcode; }), list.end());
+    auto &meaning = program->meaning;
+    meaning.erase(
+        std::remove_if(meaning.begin(), meaning.end(), [](auto &m) { return m->name.rfind("state ", 0) == 0; }),
+        meaning.end());
+  }
+  forgeDeclarations(subject.root);
+  return true;
+}
+
+// What stateKinds() and tableKinds() change, with the seal of the changed plan.
+static bool forgeAnother(Subject &subject) {
+  std::vector<MutationKind> kinds = stateKinds();
+  for (MutationKind &kind : tableKinds())
+    kinds.push_back(std::move(kind));
+  for (int tries = 0; tries < 20; ++tries)
+    if (const MutationKind &kind = subject.dice.of(kinds); kind.apply(subject)) {
+      subject.change = kind.name + ", " + subject.change + ", sealed anew";
+      forgeDeclarations(subject.root);
+      return true;
+    }
+  return false;
+}
+
+std::vector<MutationKind> meaningKinds() {
+  return {{"meaning number", changeNumber},
+          {"meaning swapped", swapStatements},
+          {"meaning dropped", [](Subject &s) { return dropOne(s, false); }},
+          {"meaning expressions", changeExpressions},
+          {"meaning seal", changeSeal},
+          {"drop two collectives", dropTwo},
+          {"forged: meaning dropped", [](Subject &s) { return dropOne(s, true); }},
+          {"forged: no meaning at all", dropAll},
+          {"forged: drop with its meaning", dropWithStatement},
+          {"forged: drop all with meaning", dropAllWithStatements},
+          {"forged: declarations", forgeAnother}};
+}
+
+} // namespace cleave::mutation
