@@ -1,4 +1,5 @@
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/MeaningSeal.h"
 
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"
@@ -194,6 +195,27 @@ TEST(PlanReader, HoldsGeneratedKernelsToTheirCode) {
   expectContains(checkFacts(plan, ofOthers, 2).message(), "kernel 1 'k0' is not the code");
   uint64_t ofMore[] = {0, facts, 0};
   expectContains(checkFacts(plan, ofMore, 3).message(), "2 kernels, and the program has code for 3");
+}
+
+// The hash that code generation wrote beside the code, over all that the plan states of itself.
+TEST(PlanReader, HoldsStatementsToTheirSeal) {
+  auto stated = [](const std::function<void(fb::PlanT &)> &change) {
+    PlanBuilder b = makePlan();
+    b.plan.programs[0]->meaning.push_back(std::make_unique<fb::MeaningT>());
+    b.plan.programs[0]->meaning.back()->name = "state w";
+    b.plan.programs[0]->meaning.back()->number = 7;
+    change(b.plan);
+    return b;
+  };
+  PlanBuilder original = stated([](fb::PlanT &) {});
+  uint64_t seal = meaningSeal(original.open());
+  EXPECT_TRUE(checkMeaningSeal(original.open(), seal).isOk());
+  for (auto change : {+[](fb::PlanT &p) { ++p.programs[0]->meaning[0]->number; },
+                      +[](fb::PlanT &p) { p.programs[0]->meaning[0]->name = "state v"; },
+                      +[](fb::PlanT &p) { p.programs[0]->meaning.clear(); }, +[](fb::PlanT &p) { ++p.declared; }}) {
+    PlanBuilder changed = stated(change);
+    expectContains(checkMeaningSeal(changed.open(), seal).message(), "is not what the program was compiled for");
+  }
 }
 
 TEST(PlanReader, WantsBuffersOfALaunchAligned) {
