@@ -63,4 +63,4 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 }
 
 // CHECK: plan.program @micro {{.*}}"state d6"
-// CHECK: plan.call @micro {{.*}} times 10
+// CHECK: plan.call @micro times = 10
