@@ -330,7 +330,7 @@ static ModelObject::Kernel deviceKernel(const KernelCode &code, llvm::StringRef 
   auto found = code.device.find(label);
   if (found == code.device.end())
     return {}; // compile() would have failed
-  return {(prefix + label).str(), found->second.blockSize, found->second.blocks};
+  return {(prefix + label).str(), found->second.blockSize, found->second.blocks, found->second.alignments};
 }
 
 llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes) {
@@ -338,7 +338,7 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   std::string prefix = "cleave_" + name + "_";
   if (llvm::Error error = checkKernels(plan))
     return error;
-  auto code = target->compile(*kernels, prefix);
+  auto code = target->compile(*kernels, prefix, alignmentsOf(plan));
   if (!code)
     return code.takeError();
   auto weights = writeWeights(model.weights, plan, output());

@@ -41,14 +41,15 @@ public:
 
   bool hasNativeProducts(rt::fb::DType) const override { return true; }
 
-  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix) const override {
-    auto image = compileForCuda(kernels, architecture, prefix);
+  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
+                                     const KernelAlignments &alignments) const override {
+    auto image = compileForCuda(kernels, architecture, prefix, alignments);
     if (!image)
       return image.takeError();
     KernelCode code;
     code.deviceImage = std::move(image->ptx);
     for (auto &[label, kernel] : image->kernels) {
-      code.device[label] = {kernel.blockSize, kernel.blocks};
+      code.device[label] = {kernel.blockSize, kernel.blocks, kernel.alignments};
       code.facts[label] = std::move(kernel.facts);
     }
     return code;

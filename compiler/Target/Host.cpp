@@ -40,7 +40,8 @@ public:
 
   bool hasNativeProducts(rt::fb::DType type) const override { return rt::hasNativeProducts(type); }
 
-  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix) const override {
+  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
+                                     const KernelAlignments &) const override {
     HostCodegenOptions options;
     options.prefix = prefix.str();
     auto code = compileKernels(kernels, machine, options);

@@ -4,12 +4,13 @@
 //
 //   auto target = parseTarget("host:avx512,threads=4");      // or "cuda:sm_90"
 //   (*target)->scratch("matmul", params);
-//   (*target)->compile(kernels, "cleave_gpt_");
+//   (*target)->compile(kernels, "cleave_gpt_", alignmentsOf(plan));
 //
 // Fusion groups, streams and communication are decided before the target is asked.
 #ifndef CLEAVE_COMPILER_TARGET_TARGET_H
 #define CLEAVE_COMPILER_TARGET_TARGET_H
 
+#include "compiler/Target/Alignments.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "runtime/plan/KernelFacts.h"
 
@@ -28,6 +29,7 @@ namespace cleave {
 struct LaunchGeometry {
   uint32_t blockSize = 0; // threads of a block
   uint64_t blocks = 0;    // that have work; a launch with fewer runs the rest in a loop
+  uint64_t alignments = 0; // that the code counts on: of buffer i, 2 to the power of the i-th four bits
 };
 
 // The code of a module's kernels.
@@ -59,8 +61,9 @@ public:
   virtual mlir::FailureOr<int64_t> extent(KernelOp kernel) const = 0;
   // Whether products of this type are computed in it, or in f32 and rounded.
   virtual bool hasNativeProducts(rt::fb::DType type) const = 0;
-  // Generates code for all kernels of a module in kernels form. Symbols begin with `prefix`.
-  virtual llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix) const = 0;
+  // Generates code for all kernels of a module in kernels form, as the plan launches them. Symbols begin with `prefix`.
+  virtual llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
+                                             const KernelAlignments &alignments) const = 0;
 
 protected:
   Target(std::string name, int64_t threads) : name(std::move(name)), threads(threads) {}

@@ -94,6 +94,14 @@ public:
   virtual Status enterThread(unsigned thread) = 0;
   virtual void leaveThread(unsigned thread) = 0;
 
+  // Around the actions of an entry program, on thread 0. A device may keep what a program enqueues and do it again as one
+  // piece: then beginProgram() has done so, and says that the actions are not to be run.
+  virtual Status beginProgram(unsigned, bool *isDone) {
+    *isDone = false;
+    return Status::ok();
+  }
+  virtual Status endProgram(unsigned) { return Status::ok(); }
+
   // Whether the host may touch the device's memory. Where not, Rank keeps images of what the host reads and writes, and
   // moves bytes between both. Copies are in order with the actions of a run; synchronize() waits for all of them, and
   // tells what kernels found wrong.
@@ -127,6 +135,7 @@ struct DeviceOptions {
   int rank = 0;
   uint64_t deviceBytes = 0;    // that the plan's regions take of the device's memory
   const void *image = nullptr; // cleave_model.device_image
+  bool isTraced = false;       // each action is waited for
 };
 
 // Makes the device of Plan.target ("host:avx512" -> host).

@@ -56,8 +56,13 @@ void Executor::progressLoop(unsigned thread) {
 
 void Executor::walkEntry(unsigned thread, unsigned program) {
   Status status = device_.enterThread(thread);
-  if (status.isOk())
+  bool isDone = false;
+  if (status.isOk() && thread == 0)
+    status = device_.beginProgram(program, &isDone);
+  if (status.isOk() && !isDone)
     status = walk(thread, program, Frames());
+  if (status.isOk() && !isDone && thread == 0)
+    status = device_.endProgram(program);
   if (!status.isOk())
     fail(status);
   device_.leaveThread(thread);
@@ -102,8 +107,11 @@ Status Executor::meet(unsigned thread, BoundInstruction &instruction, const Fram
 Status Executor::execute(BoundInstruction &instruction, Action &action, const Frames &frames, uint32_t run) {
   if (!trace_)
     return action.run(frames, run);
+  // A device that runs behind its queue is waited for, so that a span is the work's time and not the queue's.
   uint64_t begin = TraceSink::now();
   Status status = action.run(frames, run);
+  if (status.isOk())
+    status = device_.synchronize();
   trace_->span(instruction.track, instruction.name, begin, TraceSink::now(), instruction.bytes);
   return status;
 }

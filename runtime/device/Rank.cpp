@@ -90,6 +90,7 @@ Status Rank::create(const fb::Plan &all, const cleave_kernel_fn *kernels, const 
   deviceOptions.failed = &impl->failed;
   deviceOptions.rank = options.rank;
   deviceOptions.image = options.deviceImage;
+  deviceOptions.isTraced = options.trace != nullptr;
   for (size_t i = 0; i < lengthOf(plan.regions()); ++i)
     if (const fb::Region &region = *plan.regions()->Get(i); region.space() == fb::Space::device)
       deviceOptions.deviceBytes += region.bytes() * region.frames();

@@ -26,7 +26,7 @@ FailureOr<int64_t> cleave::cudaExtent(KernelOp kernel) {
   FailureOr<KernelGraph> graph = KernelGraph::build(kernel);
   if (failed(graph))
     return failure();
-  return ThreadForm::choose(*graph).tiles();
+  return ThreadForm::choose(*graph).pieces();
 }
 
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeMachine(const CudaArchitecture &architecture) {
@@ -57,7 +57,7 @@ namespace {
 class ImageBuilder {
 public:
   ImageBuilder(const CudaArchitecture &architecture, StringRef prefix) : architecture(architecture), prefix(prefix) {}
-  LogicalResult add(const IsolatedKernel &kernel, ModuleOp module);
+  LogicalResult add(const IsolatedKernel &kernel, ModuleOp module, ArrayRef<uint32_t> alignments);
   llvm::Expected<CudaImage> finish(ModuleOp module);
 
 private:
@@ -70,7 +70,15 @@ private:
 
 } // namespace
 
-LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module) {
+// Four bits for each of the first buffers; of the others, nothing is counted on.
+static uint64_t encoded(ArrayRef<uint32_t> alignments) {
+  uint64_t code = 0;
+  for (auto [position, alignment] : llvm::enumerate(alignments))
+    code |= static_cast<uint64_t>(llvm::Log2_32(alignment)) << (4 * position);
+  return code;
+}
+
+LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module, ArrayRef<uint32_t> alignments) {
   ParsedKernel parsed = parseKernel(isolated.text, *module.getContext());
   if (!parsed.kernel)
     return failure();
@@ -78,10 +86,11 @@ LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module)
   if (failed(graph))
     return failure();
   ThreadForm form = ThreadForm::choose(*graph);
-  if (failed(emitThread(*graph, form, prefix + isolated.label, module)))
+  alignments = alignments.take_front(16);
+  if (failed(emitThread(*graph, form, prefix + isolated.label, module, alignments)))
     return failure();
-  image.kernels[isolated.label] = {static_cast<uint32_t>(form.blockSize()), static_cast<uint64_t>(form.tiles()),
-                                   factsOf(*graph, isolated.label, form.tiles())};
+  image.kernels[isolated.label] = {static_cast<uint32_t>(form.blockSize()), static_cast<uint64_t>(form.pieces()), encoded(alignments),
+                                   factsOf(*graph, isolated.label, form.pieces())};
   return success();
 }
 
@@ -161,7 +170,8 @@ llvm::Expected<CudaImage> ImageBuilder::finish(ModuleOp module) {
 }
 
 llvm::Expected<CudaImage> cleave::compileForCuda(ModuleOp module, const CudaArchitecture &architecture,
-                                                 StringRef prefix) {
+                                                 StringRef prefix,
+                                                 const std::map<std::string, std::vector<uint32_t>> &alignments) {
   DialectRegistry registry;
   registerLoopDialects(registry);
   registry.insert<NVVM::NVVMDialect>();
@@ -180,11 +190,14 @@ llvm::Expected<CudaImage> cleave::compileForCuda(ModuleOp module, const CudaArch
   ImageBuilder builder(architecture, prefix);
   LogicalResult status = success();
   for (const IsolatedKernel &kernel : isolateKernels(module))
-    if (succeeded(status))
-      status = builder.add(kernel, *code);
+    if (succeeded(status)) {
+      auto known = alignments.find(kernel.label);
+      status = builder.add(kernel, *code,
+                           known == alignments.end() ? ArrayRef<uint32_t>() : ArrayRef<uint32_t>(known->second));
+    }
   RewritePatternSet patterns(&context);
   populateDoubleFunctions(patterns);
-  if (failed(status) || failed(applyPatternsGreedily(*code, std::move(patterns))) || failed(lowerToLLVMDialect(*code)))
+  if (failed(status) || failed(applyPatternsGreedily(*code, std::move(patterns))) || failed(lowerToLLVMDialect(*code, /*hasBFloat16=*/true)))
     return llvm::createStringError("kernel code generation: %s",
                                    error.empty() ? "a kernel could not be lowered" : error.c_str());
   return builder.finish(*code);

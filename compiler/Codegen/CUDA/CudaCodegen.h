@@ -1,6 +1,6 @@
 // Compiles the kernels of a module (`form-kernels`, `name-kernels`) to PTX.
 //
-//   auto image = compileForCuda(module, {"sm_90", "+ptx80"}, "cleave_gpt_");
+//   auto image = compileForCuda(module, {"sm_90", "+ptx80"}, "cleave_gpt_", alignments);
 //   // image->ptx: one module with an entry for each kernel; its parameters are the launch's buffers, one pointer each
 //   // image->kernels["k0"]: how it is launched, and what the plan may say of its code
 //
@@ -17,6 +17,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace cleave {
 
@@ -30,6 +31,7 @@ struct CudaImage {
   struct Kernel {
     uint32_t blockSize;
     uint64_t blocks;
+    uint64_t alignments; // that the code counts on: of buffer i, 2 to the power of the i-th four bits
     rt::KernelFacts facts;
   };
   std::string ptx;
@@ -39,9 +41,11 @@ struct CudaImage {
 // Blocks that have work (ThreadForm.h). Fails, with a diagnostic, where the kernel cannot be compiled.
 mlir::FailureOr<int64_t> cudaExtent(KernelOp kernel);
 
-// Errors carry the first diagnostic's text.
+// `alignments` has, by label, the multiples of bytes on which buffers begin (compiler/Target/Alignments.h). Errors carry
+// the first diagnostic's text.
 llvm::Expected<CudaImage> compileForCuda(mlir::ModuleOp module, const CudaArchitecture &architecture,
-                                         llvm::StringRef prefix);
+                                         llvm::StringRef prefix,
+                                         const std::map<std::string, std::vector<uint32_t>> &alignments = {});
 
 } // namespace cleave
 

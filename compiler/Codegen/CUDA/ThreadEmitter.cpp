@@ -57,6 +57,7 @@ private:
   void overTiles(const StagePlan &plan);
   void emitTile(const StagePlan &plan);
   void takeApart(Element flat, ArrayRef<int> dims);
+  void forEachElement(llvm::function_ref<void(unsigned)> body);
   void guarded(Element condition, llvm::function_ref<void()> body);
   Elements forLoop(Element begin, Element end, Element step, ArrayRef<Element> inits,
                    llvm::function_ref<Elements(Element, ArrayRef<Element>)> body);
@@ -66,10 +67,14 @@ private:
                      ArrayRef<Element> inits);
   Element first(const Accumulator &accumulator);
   Element finish(const Accumulator &accumulator, Element sum);
+  void finishSplit(const Stage &stage, ArrayRef<Accumulator> accumulators, Elements sums);
+  Element isLastBlock();
   Element combine(Operation *combiner, Element a, Element b);
   Element share(Operation *combiner, Element value);
+  Element neutral(const Accumulator &accumulator);
   Element converted(Element element, bool widen);
   void storeResults(ArrayRef<unsigned> numbers, Element condition);
+  void storeVectors(ArrayRef<unsigned> numbers, Element condition, llvm::function_ref<void()> onElement = [] {});
   void storeOuter(const Stage &stage);
   void sync() { form.meetsInBlock() ? syncBlock(here(), location) : syncWarp(here(), location); }
 
@@ -81,8 +86,10 @@ private:
   ElementEmitter elements;
   Location location;
   std::vector<ElementEmitter::Buffer> resultBuffers;
-  std::optional<SharedSlots> slots;
-  Element thread, lane, sharer, row, block, blocks;
+  std::optional<Slots> slots;
+  Element thread, lane, sharer, row, block, blocks, tile, split;
+  SmallVector<Element> vector; // indices of the innermost loop that the thread takes together; one where it is not wide
+  int innermost = -1;
   Element valid; // whether the thread has a p of its own; no value where all have
 };
 
@@ -135,19 +142,41 @@ void ThreadEmitter::guarded(Element condition, llvm::function_ref<void()> body) 
   scopes.close();
 }
 
-// Sets the indices of loops that were joined to one, the last being its fastest part.
+// Sets the indices of loops that were joined to one, the last being its fastest part; of a wide loop, those of its vector.
 void ThreadEmitter::takeApart(Element flat, ArrayRef<int> dims) {
   for (size_t left = dims.size(); left > 0; --left) {
-    Element size = number(graph.getDims()[dims[left - 1]].size);
-    bool isLast = left == 1;
-    elements.setIndex(dims[left - 1], isLast ? flat : elements.binary<arith::RemUIOp>(flat, size));
-    if (!isLast)
+    int dim = dims[left - 1];
+    bool isWide = form.isWide(dim), isOutermost = left == 1;
+    Element size = number(graph.getDims()[dim].size / (isWide ? form.width : 1));
+    Element index = isOutermost ? flat : elements.binary<arith::RemUIOp>(flat, size);
+    if (!isOutermost)
       flat = elements.binary<arith::DivUIOp>(flat, size);
+    if (isWide) {
+      innermost = dim;
+      vector.clear();
+      Element first = times(index, number(form.width));
+      for (int64_t i = 0; i < form.width; ++i)
+        vector.push_back(plus(first, number(i)));
+      index = first;
+    }
+    elements.setIndex(dim, index);
+  }
+}
+
+void ThreadEmitter::forEachElement(llvm::function_ref<void(unsigned)> body) {
+  if (vector.empty())
+    return body(0);
+  for (auto [position, index] : llvm::enumerate(vector)) {
+    elements.setIndex(innermost, index);
+    body(position);
   }
 }
 
 void ThreadEmitter::overTiles(const StagePlan &plan) {
-  forLoop(block, number(form.tiles()), blocks, {}, [&](Element tile, ArrayRef<Element>) {
+  forLoop(block, number(form.pieces()), blocks, {}, [&](Element piece, ArrayRef<Element>) {
+    bool isSplit = form.splits > 1;
+    split = isSplit ? elements.binary<arith::RemUIOp>(piece, number(form.splits)) : number(0);
+    tile = isSplit ? elements.binary<arith::DivUIOp>(piece, number(form.splits)) : piece;
     Element p = plus(times(plus(times(tile, number(form.rows)), row), number(form.lanes)), lane);
     auto emit = [&] {
       takeApart(p, form.outer);
@@ -210,7 +239,7 @@ Element ThreadEmitter::share(Operation *combiner, Element value) {
   if (partials == 1)
     return value;
   if (!slots)
-    slots.emplace(module, (function.getName() + "_slots").str(), partials * form.lanes);
+    slots.emplace(module, (function.getName() + "_slots").str(), partials * form.lanes, Slots::Where::Block);
   syncBlock(here(), location); // nobody reads what was there before
   guarded(writes, [&] { slots->store(here(), location, slot.value, value.value); });
   syncBlock(here(), location);
@@ -227,13 +256,15 @@ Element ThreadEmitter::share(Operation *combiner, Element value) {
 Element ThreadEmitter::first(const Accumulator &accumulator) {
   if (form.sharers == 1)
     return elements.pullInit(accumulator.reduction, accumulator.number);
+  return neutral(accumulator);
+}
+
+Element ThreadEmitter::neutral(const Accumulator &accumulator) {
   return elements.constant(*arith::getNeutralElement(accumulator.combiner));
 }
 
+// From what all sharers have together to the reduction's result.
 Element ThreadEmitter::finish(const Accumulator &accumulator, Element sum) {
-  sum.depth = scopes.getDepth();
-  if (form.sharers > 1)
-    sum = share(accumulator.combiner, sum);
   if (accumulator.chained)
     sum = converted(sum, /*widen=*/false);
   if (form.sharers > 1)
@@ -242,17 +273,75 @@ Element ThreadEmitter::finish(const Accumulator &accumulator, Element sum) {
   return sum;
 }
 
+// Whether this block is the last of its tile's to come here; the same in all its threads. Their counter is 0 again then.
+Element ThreadEmitter::isLastBlock() {
+  Slots counters(module, (function.getName() + "_counters").str(), form.tiles(), Slots::Where::Device);
+  Slots flag(module, (function.getName() + "_flag").str(), 1, Slots::Where::Block);
+  Element isFirst = less(thread, number(1)), zero = number(0);
+  fenceDevice(here(), location);
+  syncBlock(here(), location);
+  guarded(isFirst, [&] {
+    Value before = counters.increment(here(), location, tile.value);
+    flag.store(here(), location, zero.value, before);
+  });
+  syncBlock(here(), location);
+  Value before = flag.load(here(), location, zero.value, here().getI32Type());
+  Value last = arith::ConstantIntOp::create(here(), location, form.splits - 1, 32);
+  Element isLast{arith::CmpIOp::create(here(), location, arith::CmpIPredicate::eq, before, last), scopes.getDepth()};
+  Element resets{arith::AndIOp::create(here(), location, isLast.value, isFirst.value), scopes.getDepth()};
+  guarded(resets, [&] {
+    Value nobody = arith::ConstantIntOp::create(here(), location, 0, 32);
+    counters.store(here(), location, tile.value, nobody);
+  });
+  fenceDevice(here(), location);
+  return isLast;
+}
+
+// Each block leaves its sums in the device's memory; the last one of a tile adds them up, and stores the results.
+void ThreadEmitter::finishSplit(const Stage &stage, ArrayRef<Accumulator> accumulators, Elements sums) {
+  int64_t places = form.pieces() * form.lanes;
+  Slots partials(module, (function.getName() + "_partials").str(), places * static_cast<int64_t>(sums.size()),
+                 Slots::Where::Device);
+  auto place = [&](size_t accumulator, Element ofSplit) {
+    Element slot = plus(times(plus(times(tile, number(form.splits)), ofSplit), number(form.lanes)), lane);
+    return plus(slot, number(static_cast<int64_t>(accumulator) * places));
+  };
+  guarded(less(sharer, number(1)), [&] {
+    for (auto [position, sum] : llvm::enumerate(sums))
+      partials.store(here(), location, place(position, split).value, sum.value);
+  });
+  guarded(isLastBlock(), [&] {
+    unsigned depth = scopes.getDepth();
+    Element has = less(sharer, number(form.splits));
+    Element from = elements.binary<arith::MinUIOp>(sharer, number(form.splits - 1));
+    for (auto [position, accumulator] : llvm::enumerate(accumulators)) {
+      Type type = sums[position].value.getType();
+      Element part{partials.load(here(), location, place(position, from).value, type), depth}, none = neutral(accumulator);
+      if (accumulator.chained)
+        none = converted(none, /*widen=*/true);
+      part.value = arith::SelectOp::create(here(), location, has.value, part.value, none.value);
+      Element sum = finish(accumulator, share(accumulator.combiner, part));
+      elements.setValue(accumulator.reduction->getResult(accumulator.number), sum);
+    }
+    storeOuter(stage);
+  });
+}
+
 ThreadEmitter::Elements ThreadEmitter::overTerms(const Stage &stage, ArrayRef<Accumulator> accumulators, Element begin,
                                                  Element end, ArrayRef<Element> inits) {
-  return forLoop(begin, end, number(form.sharers), inits, [&](Element term, ArrayRef<Element> carried) {
+  return forLoop(begin, end, number(form.sharers * form.splits), inits, [&](Element term, ArrayRef<Element> carried) {
     takeApart(term, form.reduced);
-    Elements next;
-    for (Operation *op : stage.reductions) {
-      next.append(elements.reduce(op, carried.take_front(op->getNumResults())));
-      carried = carried.drop_front(op->getNumResults());
-    }
-    storeResults(stage.fullResults, valid);
-    return next;
+    Elements sums(carried);
+    storeVectors(stage.fullResults, valid, [&] {
+      ArrayRef<Element> old = sums;
+      Elements next;
+      for (Operation *op : stage.reductions) {
+        next.append(elements.reduce(op, old.take_front(op->getNumResults())));
+        old = old.drop_front(op->getNumResults());
+      }
+      sums = next;
+    });
+    return sums;
   });
 }
 
@@ -262,15 +351,16 @@ ThreadEmitter::Elements ThreadEmitter::reduceTerms(const Stage &stage, ArrayRef<
   for (const Accumulator &accumulator : accumulators)
     inits.push_back(first(accumulator));
   bool hasChains = llvm::any_of(accumulators, [](const Accumulator &accumulator) { return accumulator.chained; });
-  Element terms = number(form.terms);
+  // Neighbouring sharers have neighbouring terms, and so have blocks.
+  Element terms = number(form.terms), mine = plus(times(split, number(form.sharers)), sharer);
   if (!hasChains)
-    return overTerms(stage, accumulators, sharer, terms, inits);
+    return overTerms(stage, accumulators, mine, terms, inits);
   for (auto [accumulator, init] : llvm::zip(accumulators, inits))
     if (accumulator.chained)
       init = converted(init, /*widen=*/true);
-  int64_t length = kChain * form.sharers;
+  int64_t length = kChain / form.width * form.sharers * form.splits;
   return forLoop(number(0), terms, number(length), inits, [&](Element base, ArrayRef<Element> totals) {
-    Element begin = plus(base, sharer);
+    Element begin = plus(base, mine);
     Element end = elements.binary<arith::MinUIOp>(plus(base, number(length)), terms);
     Elements chains(totals);
     for (auto [accumulator, chain] : llvm::zip(accumulators, chains))
@@ -296,6 +386,25 @@ void ThreadEmitter::storeResults(ArrayRef<unsigned> numbers, Element condition) 
     });
 }
 
+// The same for each element of the thread's vector; `onElement` is called at each before its results are computed.
+void ThreadEmitter::storeVectors(ArrayRef<unsigned> numbers, Element condition,
+                                 llvm::function_ref<void()> onElement) {
+  SmallVector<Elements> pulled;
+  forEachElement([&](unsigned) {
+    onElement();
+    pulled.emplace_back();
+    for (unsigned number : numbers)
+      pulled.back().push_back(elements.pullCurrent(graph.getResults()[number]));
+  });
+  if (!numbers.empty())
+    guarded(condition, [&] {
+      for (unsigned result = 0; result < numbers.size(); ++result) // neighbours are stored together
+        forEachElement([&](unsigned position) {
+          elements.store(resultBuffers[numbers[result]], pulled[position][result]);
+        });
+    });
+}
+
 // Results that have one value for all sharers: one of them stores it, when no other reads what a tied one overwrites.
 void ThreadEmitter::storeOuter(const Stage &stage) {
   if (stage.outerResults.empty())
@@ -315,16 +424,23 @@ void ThreadEmitter::storeOuter(const Stage &stage) {
 
 void ThreadEmitter::emitStage(const Stage &stage) {
   if (form.reduced.empty())
-    return storeResults(stage.fullResults, valid);
+    return storeVectors(stage.fullResults, valid);
   SmallVector<Accumulator> accumulators;
   for (Operation *op : stage.reductions)
     for (unsigned i = 0; i < op->getNumResults(); ++i) {
       Operation *combiner = combinerOf(cast<linalg::GenericOp>(op), i);
       bool isSum = isa_and_nonnull<arith::AddFOp>(combiner) && computeType(elementTypeOf(op->getResult(i))).isF32();
-      accumulators.push_back({op, i, combiner, isSum && form.terms > kChain * form.sharers});
+      accumulators.push_back({op, i, combiner, isSum && form.depth() > kChain});
     }
   if (!accumulators.empty() || !stage.fullResults.empty()) {
     Elements sums = reduceTerms(stage, accumulators);
+    for (auto [accumulator, sum] : llvm::zip(accumulators, sums)) {
+      sum.depth = scopes.getDepth();
+      if (form.sharers > 1)
+        sum = share(accumulator.combiner, sum);
+    }
+    if (form.splits > 1)
+      return finishSplit(stage, accumulators, sums);
     for (auto [accumulator, sum] : llvm::zip(accumulators, sums))
       elements.setValue(accumulator.reduction->getResult(accumulator.number), finish(accumulator, sum));
   }
@@ -355,7 +471,8 @@ static MemRefType memoryOf(const KernelGraph &graph, Value tensor) {
   return MemRefType::get(graph.shapeOf(tensor), storageType(elementTypeOf(tensor)));
 }
 
-LogicalResult cleave::emitThread(const KernelGraph &graph, const ThreadForm &form, StringRef name, ModuleOp module) {
+LogicalResult cleave::emitThread(const KernelGraph &graph, const ThreadForm &form, StringRef name, ModuleOp module,
+                                 ArrayRef<uint32_t> alignments) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   SmallVector<Type> types;
   for (Value input : graph.getInputs())
@@ -369,8 +486,10 @@ LogicalResult cleave::emitThread(const KernelGraph &graph, const ThreadForm &for
   function.addEntryBlock();
   for (unsigned argument = 0; argument < types.size(); ++argument) {
     function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-    // No more: a view (of a slice, of a part of a concatenation, of a rank's share) begins at any element.
+    // No more than the plan says: a view (of a slice, of a part of a concatenation) begins at any element.
     int64_t bytes = std::max<int64_t>(1, cast<MemRefType>(types[argument]).getElementTypeBitWidth() / 8);
+    if (argument < alignments.size())
+      bytes = std::max<int64_t>(bytes, alignments[argument]);
     function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(bytes));
   }
   return ThreadEmitter(graph, form, function, module).run(StagePlan::make(graph));

@@ -11,9 +11,10 @@
 
 namespace cleave {
 
-// Adds function `name` to `module`.
+// Adds function `name` to `module`. Each buffer begins on a multiple of its number in `alignments`, bytes; those beyond
+// the list on one of an element's size.
 mlir::LogicalResult emitThread(const KernelGraph &graph, const ThreadForm &form, llvm::StringRef name,
-                               mlir::ModuleOp module);
+                               mlir::ModuleOp module, llvm::ArrayRef<uint32_t> alignments = {});
 
 } // namespace cleave
 

@@ -1,6 +1,7 @@
 #include "compiler/Codegen/CUDA/ThreadForm.h"
 
 #include "compiler/Codegen/Loops/ElementEmitter.h"
+#include "compiler/Codegen/Loops/StagePlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
@@ -14,6 +15,11 @@ namespace {
 constexpr int64_t kBlock = 256, kLargestBlock = 1024;
 // Terms of a row that one warp takes, rather than a block.
 constexpr int64_t kWarpTerms = 1024;
+// Column sums of fewer tiles would leave multiprocessors idle: half a warp of columns each, still whole sectors of memory.
+constexpr int64_t kManyTiles = 128;
+// Blocks that are wanted where sums are split (two for each multiprocessor of a large device), and the terms that each
+// thread is to have left.
+constexpr int64_t kWantedBlocks = 264, kSplitTerms = 4;
 } // namespace
 
 Operation *cleave::combinerOf(linalg::GenericOp reduction, unsigned number) {
@@ -38,24 +44,49 @@ static bool canShare(const KernelGraph &graph) {
   return true;
 }
 
+// How many elements of the narrowest type make 16 bytes, of the values that have the innermost loop.
+static int64_t chooseWidth(const KernelGraph &graph) {
+  constexpr unsigned kMost = 8, kBytes = 16;
+  int last = static_cast<int>(graph.getDims().size()) - 1;
+  int64_t width = 1;
+  auto consider = [&](Value value) {
+    unsigned bits = std::max(8u, cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
+    if (llvm::is_contained(graph.dimsOf(value), last))
+      width = std::max<int64_t>(width, std::min(kMost, kBytes * 8 / bits));
+  };
+  llvm::for_each(graph.getInputs(), consider);
+  llvm::for_each(graph.getResults(), consider);
+  while (graph.getDims()[last].size % width != 0)
+    width /= 2;
+  return width;
+}
+
 ThreadForm ThreadForm::choose(const KernelGraph &graph) {
   ThreadForm form;
   for (auto [dim, info] : llvm::enumerate(graph.getDims())) {
     (info.reduced ? form.reduced : form.outer).push_back(dim);
     (info.reduced ? form.terms : form.parallel) *= info.size;
   }
-  if (form.reduced.empty() || !canShare(graph)) {
-    form.lanes = form.reduced.empty() ? kBlock : 2 * kWarp;
-    return form;
+  form.innermost = static_cast<int>(graph.getDims().size()) - 1;
+  bool isShared = !form.reduced.empty() && canShare(graph);
+  bool reducesInnermost = isShared && graph.getDims().back().reduced;
+  if (form.innermost >= 0 && (form.reduced.empty() || reducesInnermost)) {
+    form.width = chooseWidth(graph);
+    (reducesInnermost ? form.terms : form.parallel) /= form.width;
   }
-  bool isContiguous = graph.getDims().back().reduced;
-  if (isContiguous && form.terms <= kWarpTerms) {
+  if (!isShared) {
+    form.lanes = form.reduced.empty() ? kBlock : 2 * kWarp;
+  } else if (reducesInnermost && form.terms * form.width <= kWarpTerms) {
     form.sharers = kWarp;
     form.rows = kBlock / kWarp;
   } else {
-    form.lanes = isContiguous ? 1 : kWarp;
-    int64_t wanted = llvm::PowerOf2Ceil(static_cast<uint64_t>(form.terms)) / 8 * form.lanes;
+    form.lanes = reducesInnermost ? 1 : form.parallel < kWarp * kManyTiles ? kWarp / 2 : kWarp;
+    int64_t wanted = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(form.terms))) / 8 * form.lanes;
     form.sharers = std::clamp(wanted, kBlock, kLargestBlock) / form.lanes;
+    if (StagePlan::make(graph).stages.size() == 1) {
+      int64_t most = std::min(form.sharers, form.terms / (form.sharers * kSplitTerms));
+      form.splits = std::clamp<int64_t>(kWantedBlocks / form.tiles(), 1, std::max<int64_t>(1, most));
+    }
   }
   return form;
 }

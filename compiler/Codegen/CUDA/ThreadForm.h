@@ -8,12 +8,17 @@
 //   rows     independent parts of a block, of one warp each
 //
 // A tile is the work of a block at a time: lanes x rows values of p. A block does tiles blockIdx, blockIdx + gridDim, ...
+// Where tiles are too few for the device, `splits` blocks share the terms of each; the last of them to come adds up what
+// the others left in the device's memory, in their order. So only kernels whose other results wait for no sum are split.
 //
-//   gelu(x + b)    [8192, 3072]  lanes 256                         98304 tiles
-//   softmax        [8192, 768*]  sharers 32 rows 8 (a warp a row)  1024 tiles
-//   softmax        [64, 50257*]  sharers 512                       64 tiles
-//   bias gradient  [8192*, 768]  lanes 32 sharers 32               24 tiles
-//   sum of all     [1000000*]    sharers 1024                      1 tile
+// `width` neighbouring indices of the innermost loop are one: a thread takes them together, which makes one access of 16
+// bytes out of them where memory is aligned. p or r counts these vectors then.
+//
+//   gelu(x + b)    [8192, 3072]  width 4, lanes 256                         24576 tiles
+//   softmax        [8192, 768*]  width 4, sharers 32 rows 8 (a warp a row)  1024 tiles
+//   softmax        [64, 50257*]  sharers 1024                               64 tiles
+//   bias gradient  [8192*, 768]  lanes 16 sharers 64 splits 5               48 tiles
+//   sum of all     [4000000*]    width 4, sharers 1024 splits 122           1 tile
 //
 // A reduction whose body is not `accumulator op term`, with an op that has a neutral element, cannot be shared: then one
 // thread takes all terms.
@@ -29,17 +34,29 @@ namespace cleave {
 struct ThreadForm {
   static constexpr int64_t kWarp = 32;
   llvm::SmallVector<int> outer, reduced; // loops, outermost first
-  int64_t parallel = 1, terms = 1;
-  int64_t lanes = 1, sharers = 1, rows = 1;
+  int64_t parallel = 1, terms = 1; // in vectors, where the innermost loop is theirs
+  int64_t width = 1;
+  int64_t lanes = 1, sharers = 1, rows = 1, splits = 1;
 
   int64_t blockSize() const { return lanes * sharers * rows; }
   int64_t tiles() const { return (parallel + lanes * rows - 1) / (lanes * rows); }
+  // The pieces of work that blocks take.
+  int64_t pieces() const { return tiles() * splits; }
+  bool isWide(int dim) const { return width > 1 && dim == innermost; }
+  // Terms of one thread.
+  int64_t depth() const {
+    int64_t threads = sharers * splits;
+    return (terms + threads - 1) / threads * (reduced.empty() ? 1 : width);
+  }
   // Whether combining needs other warps, and so all threads of the block: none of them may leave early.
   bool meetsInBlock() const { return sharers > 1 && !(lanes == 1 && sharers == kWarp); }
   // Whether some threads of the last tile have no p of their own.
   bool isRagged() const { return parallel % (lanes * rows) != 0; }
 
   static ThreadForm choose(const KernelGraph &graph);
+
+private:
+  int innermost = -1;
 };
 
 // The op that adds a term to accumulator `number` of a reduction, where it is known to be one with a neutral element

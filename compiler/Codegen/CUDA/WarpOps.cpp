@@ -7,8 +7,8 @@
 using namespace mlir;
 using namespace cleave;
 
-// AddressSpace of NVPTX.
-static constexpr unsigned kShared = 3;
+// Address spaces of NVPTX.
+static constexpr unsigned kGlobal = 1, kShared = 3;
 
 // A value as 32 or 64 bits of an integer, and back.
 static Value packed(OpBuilder &builder, Location location, Value value) {
@@ -45,28 +45,42 @@ Value cleave::exchange(OpBuilder &builder, Location location, Value value, unsig
   return unpacked(builder, location, bits, value.getType());
 }
 
-SharedSlots::SharedSlots(ModuleOp module, StringRef name, int64_t slots) : name(name.str()) {
+Slots::Slots(ModuleOp module, StringRef name, int64_t slots, Where where)
+    : name(name.str()), space(where == Where::Block ? kShared : kGlobal), isVolatile(where == Where::Device) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  array = LLVM::LLVMArrayType::get(builder.getI64Type(), slots);
-  LLVM::GlobalOp::create(builder, module.getLoc(), array, /*isConstant=*/false, LLVM::Linkage::Internal, name,
-                         Attribute(), /*alignment=*/16, kShared);
+  Type array = LLVM::LLVMArrayType::get(builder.getI64Type(), slots);
+  auto global = LLVM::GlobalOp::create(builder, module.getLoc(), array, /*isConstant=*/false, LLVM::Linkage::Internal,
+                                       name, Attribute(), /*alignment=*/16, space);
+  if (where == Where::Block)
+    return; // without a value at first
+  Block *block = builder.createBlock(&global.getInitializerRegion());
+  builder.setInsertionPointToStart(block);
+  LLVM::ReturnOp::create(builder, module.getLoc(), LLVM::ZeroOp::create(builder, module.getLoc(), array).getResult());
 }
 
-Value SharedSlots::address(OpBuilder &builder, Location location, Value slot) const {
-  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), kShared);
+Value Slots::address(OpBuilder &builder, Location location, Value slot) const {
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), space);
   Value base = LLVM::AddressOfOp::create(builder, location, pointer, name);
   Value number = arith::IndexCastOp::create(builder, location, builder.getI64Type(), slot);
   return LLVM::GEPOp::create(builder, location, pointer, builder.getI64Type(), base, ArrayRef<LLVM::GEPArg>{number});
 }
 
-void SharedSlots::store(OpBuilder &builder, Location location, Value slot, Value value) const {
-  LLVM::StoreOp::create(builder, location, packed(builder, location, value), address(builder, location, slot));
+void Slots::store(OpBuilder &builder, Location location, Value slot, Value value) const {
+  LLVM::StoreOp::create(builder, location, packed(builder, location, value), address(builder, location, slot),
+                        /*alignment=*/0, isVolatile);
 }
 
-Value SharedSlots::load(OpBuilder &builder, Location location, Value slot, Type type) const {
+Value Slots::load(OpBuilder &builder, Location location, Value slot, Type type) const {
   unsigned width = std::max(32u, type.getIntOrFloatBitWidth());
-  Value bits = LLVM::LoadOp::create(builder, location, builder.getIntegerType(width), address(builder, location, slot));
+  Value bits = LLVM::LoadOp::create(builder, location, builder.getIntegerType(width), address(builder, location, slot),
+                                    /*alignment=*/0, isVolatile);
   return unpacked(builder, location, bits, type);
+}
+
+Value Slots::increment(OpBuilder &builder, Location location, Value slot) const {
+  Value one = arith::ConstantIntOp::create(builder, location, 1, 32);
+  return LLVM::AtomicRMWOp::create(builder, location, LLVM::AtomicBinOp::add, address(builder, location, slot), one,
+                                   LLVM::AtomicOrdering::monotonic, "device");
 }
 
 void cleave::syncBlock(OpBuilder &builder, Location location) { NVVM::Barrier0Op::create(builder, location); }
@@ -74,4 +88,8 @@ void cleave::syncBlock(OpBuilder &builder, Location location) { NVVM::Barrier0Op
 void cleave::syncWarp(OpBuilder &builder, Location location) {
   Value all = arith::ConstantIntOp::create(builder, location, -1, 32);
   NVVM::SyncWarpOp::create(builder, location, all);
+}
+
+void cleave::fenceDevice(OpBuilder &builder, Location location) {
+  LLVM::FenceOp::create(builder, location, LLVM::AtomicOrdering::acq_rel, "device");
 }

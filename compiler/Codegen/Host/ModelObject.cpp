@@ -81,7 +81,8 @@ Constant *ObjectBuilder::deviceTable(llvm::ArrayRef<ModelObject::Kernel> kernels
   llvm::SmallVector<Constant *> entries;
   for (const ModelObject::Kernel &kernel : kernels) {
     Constant *fields[] = {kernel.symbol.empty() ? null() : text(kernel.symbol, "device_symbol"),
-                          llvm::ConstantInt::get(size, kernel.blocks), llvm::ConstantInt::get(size, kernel.blockSize)};
+                          llvm::ConstantInt::get(size, kernel.blocks), llvm::ConstantInt::get(size, kernel.blockSize),
+                          llvm::ConstantInt::get(size, kernel.alignments)};
     entries.push_back(llvm::ConstantStruct::getAnon(fields));
   }
   auto *array = llvm::ConstantArray::get(llvm::ArrayType::get(entries.front()->getType(), entries.size()), entries);

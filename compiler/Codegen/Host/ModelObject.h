@@ -26,6 +26,7 @@ struct ModelObject {
     std::string symbol;
     uint32_t blockSize = 0;
     uint64_t blocks = 0;
+    uint64_t alignments = 0;
   };
   std::string name; // cleave_model_<name>: a C identifier
   llvm::StringRef plan;

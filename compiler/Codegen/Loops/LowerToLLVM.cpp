@@ -44,18 +44,19 @@ void cleave::registerLoopDialects(DialectRegistry &registry) {
 }
 
 // f32 only: in f64 the functions stay calls of the C library, whose accuracy f64 is chosen for.
-static LogicalResult expandMath(ModuleOp module) {
+static LogicalResult expandMath(ModuleOp module, bool hasBFloat16) {
   RewritePatternSet patterns(module.getContext());
   auto always = [](StringRef) { return true; };
   populateMathExpansions(patterns);
   populateMathF32ExpansionPatterns(patterns, always);
   populateMathPolynomialApproximationPatterns(patterns, always);
-  arith::populateExpandBFloat16Patterns(patterns);
+  if (!hasBFloat16)
+    arith::populateExpandBFloat16Patterns(patterns);
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
-LogicalResult cleave::lowerToLLVMDialect(ModuleOp module) {
-  if (failed(expandMath(module)))
+LogicalResult cleave::lowerToLLVMDialect(ModuleOp module, bool hasBFloat16) {
+  if (failed(expandMath(module, hasBFloat16)))
     return module.emitError("could not expand mathematical functions");
   PassManager passes(module.getContext());
   passes.addPass(createCSEPass());

@@ -14,8 +14,8 @@ namespace cleave {
 void registerLoopDialects(mlir::DialectRegistry &registry);
 
 // Lowers functions over memrefs (LoopEmitter.h) to functions over pointers, with polynomials for transcendental
-// functions.
-mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module);
+// functions, and integer arithmetic for conversions of bf16 where the processor has none that keeps all numbers.
+mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module, bool hasBFloat16 = false);
 
 // Optimizes with O3, vectorizers included.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);

@@ -43,6 +43,7 @@ template <typename Index> __device__ Int rowOf(const CudaCall &call, Index index
   return -1;
 }
 
+// Loops over windows are not unrolled: the kernels are many, and their text is in each program.
 // Geometry of a window in three dimensions; params[at...] as kernels/common/cuda/CudaKernel.cpp writes them.
 struct DeviceWindow {
   Int in[3], out[3], kernel[3], stride[3], dilation[3], padLow[3], padHigh[3];
@@ -69,8 +70,11 @@ struct DeviceWindow {
   // Calls visit(input index, kernel index) for each tap of an output that is not padding, row-major.
   template <typename Visit> __device__ void forEachTap(Int output, Visit visit) const {
     Int ow = output % out[2], oh = output / out[2] % out[1], od = output / (out[1] * out[2]);
+#pragma unroll 1
     for (Int kd = 0; kd < kernel[0]; ++kd)
+#pragma unroll 1
       for (Int kh = 0; kh < kernel[1]; ++kh)
+#pragma unroll 1
         for (Int kw = 0; kw < kernel[2]; ++kw) {
           Int d = position(0, od, kd), h = position(1, oh, kh), w = position(2, ow, kw);
           if (d >= 0 && d < in[0] && h >= 0 && h < in[1] && w >= 0 && w < in[2])
@@ -80,8 +84,11 @@ struct DeviceWindow {
   // Calls visit(output index, kernel index) for each output that reads an input, outputs ascending where taps descend.
   template <typename Visit> __device__ void forEachReader(Int input, Visit visit) const {
     Int w = input % in[2], h = input / in[2] % in[1], d = input / (in[1] * in[2]);
+#pragma unroll 1
     for (Int kd = kernel[0] - 1; kd >= 0; --kd)
+#pragma unroll 1
       for (Int kh = kernel[1] - 1; kh >= 0; --kh)
+#pragma unroll 1
         for (Int kw = kernel[2] - 1; kw >= 0; --kw) {
           Int od = outputOf(0, d, kd), oh = outputOf(1, h, kh), ow = outputOf(2, w, kw);
           if (od >= 0 && oh >= 0 && ow >= 0)

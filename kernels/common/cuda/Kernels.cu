@@ -18,16 +18,11 @@ using namespace cleave::rt;
   INDEXED(name##_4, unsigned, function) INDEXED(name##_8, unsigned long long, function)
 MOVED(take, take)
 
-#define COMBINED(name, type) INDEXED(put_##name, type, putCombined) INDEXED(put_add_##name, type, putAdd)
-#define SET(name, type)                                                                                                \
-  ENTRY(put_set_##name##_i32, put<type, int, Set>) ENTRY(put_set_##name##_i64, put<type, long long, Set>)
-SET(1, unsigned char)
-SET(2, unsigned short)
-SET(4, unsigned)
-SET(8, unsigned long long)
+MOVED(put_set, putSet)
 
 #define FLOATING(name, type)                                                                                           \
-  COMBINED(name, type)                                                                                                 \
+  INDEXED(put_##name, type, put)                                                                                       \
+  INDEXED(put_add_##name, type, putAdd)                                                                                                 \
   ENTRY(argmax_##name, argmax<type>)                                                                                   \
   ENTRY(max_pool_##name, maxPool<type>)                                                                                \
   ENTRY(max_pool_grad_##name, maxPoolGrad<type>)                                                                       \

@@ -23,6 +23,7 @@ template <typename T> __device__ void convolution(const CudaCall &call) {
   CLEAVE_FOR_EACH(item, s.n * s.oc * out) {
     Int oc = item / out % s.oc, n = item / (out * s.oc);
     C sum = C(0);
+#pragma unroll 1
     for (Int c = 0; c < s.groupIn; ++c) {
       const T *plane = x + (n * s.ic + oc / s.groupOut * s.groupIn + c) * in, *weights = w + (oc * s.groupIn + c) * taps;
       C part = C(0); // short sums keep the error small
@@ -44,6 +45,7 @@ template <typename T> __device__ void convolutionInputGrad(const CudaCall &call)
   CLEAVE_FOR_EACH(item, s.n * s.ic * in) {
     Int ic = item / in % s.ic, n = item / (in * s.ic), group = ic / s.groupIn;
     C sum = C(0);
+#pragma unroll 1
     for (Int c = 0; c < s.groupOut; ++c) {
       Int oc = group * s.groupOut + c;
       const T *plane = dy + (n * s.oc + oc) * out, *weights = w + (oc * s.groupIn + ic % s.groupIn) * taps;
@@ -70,6 +72,7 @@ template <typename T> __device__ void convolutionWeightGrad(const CudaCall &call
     Int k[3] = {tap / (window.kernel[1] * window.kernel[2]), tap / window.kernel[2] % window.kernel[1],
                 tap % window.kernel[2]};
     C sum = C(0);
+#pragma unroll 1
     for (Int at = threadIdx.x; at < s.n * out; at += blockDim.x) {
       Int n = at / out, output = at % out;
       Int d = window.position(0, output / (window.out[1] * window.out[2]), k[0]);

@@ -25,60 +25,50 @@ template <typename T, typename Index> __device__ void take(const CudaCall &call)
   }
 }
 
-struct Set {
-  template <typename C> __device__ static C combine(C, C update) { return update; }
-};
-struct Add {
-  template <typename C> __device__ static C combine(C element, C update) { return element + update; }
-};
-struct Multiply {
-  template <typename C> __device__ static C combine(C element, C update) { return element * update; }
-};
-struct Max { // NaN wins
-  template <typename C> __device__ static C combine(C element, C update) {
+// What becomes of an element and an update: -1 the update, 0 their sum, 1 the larger, 2 the smaller, 3 the product; of
+// two numbers one of which is none, max and min give none.
+template <typename C> __device__ C combined(Int combine, C element, C update) {
+  switch (combine) {
+  case 0:
+    return element + update;
+  case 1:
     return update > element || update != update ? update : element;
-  }
-};
-struct Min {
-  template <typename C> __device__ static C combine(C element, C update) {
+  case 2:
     return update < element || update != update ? update : element;
+  default:
+    return element * update;
   }
-};
-
-template <typename T, typename Combine> __device__ void combineInto(T &element, T update) {
-  using C = typename ComputeOf<T>::type;
-  element = rounded<T>(Combine::combine(widened<C>(element), widened<C>(update)));
 }
 
-// y holds x. A thread a column of a sample, all indices in ascending order: of few indices, or many samples.
-template <typename T, typename Index, typename Combine> __device__ void put(const CudaCall &call) {
+template <typename T> __device__ void combineInto(Int combine, T &element, T update) {
+  using C = typename ComputeOf<T>::type;
+  element = rounded<T>(combined(combine, widened<C>(element), widened<C>(update)));
+}
+
+// y holds x. A thread a column of a sample, all indices in ascending order: of few indices, or many samples. param 5 says
+// how; kMoves where the update replaces the element, so that T is any type of its size.
+template <typename T, typename Index, bool kMoves> __device__ void putEach(const CudaCall &call) {
   IndexParams s(call);
   const Index *index = buffer<Index>(call, 1);
   const T *update = buffer<T>(call, 2);
   T *y = buffer<T>(call, 3);
   CLEAVE_FOR_EACH(item, s.batch * s.outer * s.inner) {
     Int r = item % s.inner, o = item / s.inner;
+#pragma unroll 1
     for (Int i = 0; i < s.indices; ++i) {
       Int row = rowOf(call, index[o / s.outer * s.indices + i], s.rows);
-      if (row >= 0)
-        combineInto<T, Combine>(y[(o * s.rows + row) * s.inner + r], update[(o * s.indices + i) * s.inner + r]);
+      if (row < 0)
+        continue;
+      T &target = y[(o * s.rows + row) * s.inner + r], source = update[(o * s.indices + i) * s.inner + r];
+      if constexpr (kMoves)
+        target = source;
+      else
+        combineInto(call.params[5], target, source);
     }
   }
 }
-
-// combine is param 5: sum, max, min, product.
-template <typename T, typename Index> __device__ void putCombined(const CudaCall &call) {
-  switch (call.params[5]) {
-  case 0:
-    return put<T, Index, Add>(call);
-  case 1:
-    return put<T, Index, Max>(call);
-  case 2:
-    return put<T, Index, Min>(call);
-  default:
-    return put<T, Index, Multiply>(call);
-  }
-}
+template <typename T, typename Index> __device__ void put(const CudaCall &call) { putEach<T, Index, false>(call); }
+template <typename T, typename Index> __device__ void putSet(const CudaCall &call) { putEach<T, Index, true>(call); }
 
 // y holds x. A block an index; that of a row's first index adds the updates of all that name the row, in ascending
 // order. So each row is written by one block, and the order of addition is fixed.
@@ -91,6 +81,7 @@ template <typename T, typename Index> __device__ void putAdd(const CudaCall &cal
   for (Int item = blockIdx.x; item < s.outer * s.indices; item += gridDim.x) {
     Int o = item / s.indices, i = item % s.indices, row = rowOf(call, index[i], s.rows);
     bool found = row < 0;
+#pragma unroll 1
     for (Int j = threadIdx.x; j < i && !found; j += blockDim.x)
       found = rowOf(call, index[j], s.rows) == row;
     if (__syncthreads_or(found))
@@ -106,8 +97,9 @@ template <typename T, typename Index> __device__ void putAdd(const CudaCall &cal
       for (unsigned warp = 0; warp < blockDim.x / 32; ++warp)
         for (unsigned left = matches[warp]; left != 0; left &= left - 1) {
           const T *source = update + (o * s.indices + base + warp * 32 + __ffs(left) - 1) * s.inner;
+#pragma unroll 1
           for (Int r = threadIdx.x; r < s.inner; r += blockDim.x)
-            combineInto<T, Add>(target[r], source[r]);
+            combineInto(0, target[r], source[r]);
         }
     }
   }

@@ -58,6 +58,7 @@ __device__ inline Int positionsOf(const DeviceWindow &window, Int output, bool c
   Int count = 1;
   for (int d = 0; d < 3; ++d) {
     Int low = countPad ? -window.padLow[d] : 0, high = window.in[d] + (countPad ? window.padHigh[d] : 0), taps = 0;
+#pragma unroll 1
     for (Int k = 0; k < window.kernel[d]; ++k) {
       Int position = window.position(d, at[d], k);
       taps += position >= low && position < high;

@@ -15,6 +15,7 @@ template <typename T> __device__ void argmax(const CudaCall &call) {
     const T *first = x + item / inner * extent * inner + item % inner;
     Int best = 0;
     C maximum = widened<C>(first[0]);
+#pragma unroll 1
     for (Int i = 1; i < extent; ++i) {
       C value = widened<C>(first[i * inner]);
       if (value > maximum || (value != value && maximum == maximum)) {

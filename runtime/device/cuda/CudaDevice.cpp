@@ -64,6 +64,8 @@ Status CudaDevice::open(const std::string &target) {
   std::byte *error = nullptr;
   CLEAVE_TRY(allocate(fb::Space::device, 2 * sizeof(long long), &error));
   error_ = pointerTo(error);
+  const char *graphs = std::getenv("CLEAVE_CUDA_GRAPHS");
+  canCapture_ = !options_.isTraced && !(graphs && std::string(graphs) == "0");
   if (options_.image)
     CLEAVE_TRY(loadModule(options_.image, "the model's kernels", &generated_));
   return Status::ok();
@@ -76,6 +78,9 @@ CudaDevice::~CudaDevice() {
     driver_->streamSynchronize(stream_);
     driver_->streamDestroy(stream_);
   }
+  for (auto &[program, replay] : replays_)
+    if (replay.graph)
+      driver_->graphExecDestroy(replay.graph);
   if (blasHandle_)
     blas_->destroy(blasHandle_);
   for (Handle module : {generated_, named_})
@@ -114,6 +119,30 @@ Status CudaDevice::allocate(fb::Space space, size_t bytes, std::byte **data) {
 }
 
 Status CudaDevice::enterThread(unsigned) { return check(driver_->contextSetCurrent(context_), "cuCtxSetCurrent"); }
+
+Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
+  Replay &replay = replays_[program];
+  *isDone = replay.graph != nullptr;
+  if (replay.graph)
+    return check(driver_->graphLaunch(replay.graph, stream_), "cuGraphLaunch");
+  if (++replay.runs != 2 || !canCapture_)
+    return Status::ok();
+  replay.isCapturing = true;
+  return check(driver_->captureBegin(stream_, cuda::kCaptureThisThread), "cuStreamBeginCapture");
+}
+
+Status CudaDevice::endProgram(unsigned program) {
+  Replay &replay = replays_[program];
+  if (!replay.isCapturing)
+    return Status::ok();
+  replay.isCapturing = false;
+  Handle graph = nullptr;
+  CLEAVE_TRY(check(driver_->captureEnd(stream_, &graph), "cuStreamEndCapture"));
+  Status status = check(driver_->graphInstantiate(&replay.graph, graph, 0), "cuGraphInstantiate");
+  driver_->graphDestroy(graph);
+  CLEAVE_TRY(std::move(status));
+  return check(driver_->graphLaunch(replay.graph, stream_), "cuGraphLaunch");
+}
 
 Status CudaDevice::upload(std::byte *target, const std::byte *source, size_t bytes) {
   return check(driver_->copy(pointerTo(target), pointerTo(source), bytes, stream_), "cuMemcpyAsync");
@@ -245,6 +274,7 @@ Status CudaDevice::fill(unsigned, Address target, uint64_t pattern, unsigned wid
 
 Status CudaDevice::collective(const CollectiveRequest &request, ActionPtr *action) {
   std::byte *pinned = nullptr;
+  canCapture_ = canCapture_ && request.group.size() == 1; // a graph runs without the host
   if (request.group.size() > 1)
     CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes + request.staging.bytes, &pinned));
   *action = std::make_unique<CollectiveAction>(*this, request, pinned);
@@ -252,6 +282,7 @@ Status CudaDevice::collective(const CollectiveRequest &request, ActionPtr *actio
 }
 
 Status CudaDevice::transfer(const TransferRequest &request, ActionPtr *action) {
+  canCapture_ = false;
   std::byte *pinned = nullptr;
   CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes, &pinned));
   *action = std::make_unique<TransferAction>(*this, request, pinned);

@@ -4,14 +4,19 @@
 // whole program. So events cost nothing, and nothing overlaps yet; copies to and from pinned host
 // memory and collectives wait in line with the kernels.
 //
-// Collectives, sends and receives go through the host: the bytes come to pinned memory, the ring of the communicator reduces or gathers
-// them there, and they go back. Ranks of one process may share a GPU.
+// A program runs once as it is, is captured as a graph of the driver at its second run, and replayed from then on: the
+// addresses of all frames are in it, and what changes between steps lies in memory. Not where the host takes part
+// (collectives) or waits for each instruction (a trace), nor with CLEAVE_CUDA_GRAPHS=0.
+//
+// Collectives, sends and receives go through the host: the bytes come to pinned memory, the communicator reduces, gathers
+// or moves them there, and they go back. Ranks of one process may share a GPU.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/Driver.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +34,9 @@ public:
   unsigned threadOf(unsigned) const override { return 0; }
   Status enterThread(unsigned thread) override;
   void leaveThread(unsigned) override {}
+
+  Status beginProgram(unsigned program, bool *isDone) override;
+  Status endProgram(unsigned program) override;
 
   bool sharesMemory() const override { return false; }
   Status upload(std::byte *target, const std::byte *source, size_t bytes) override;
@@ -51,10 +59,21 @@ private:
   Status loadModule(const void *image, const char *what, cuda::Handle *module);
   Status bindGenerated(const LaunchRequest &request, ActionPtr *action);
   Status bindNamed(const LaunchRequest &request, ActionPtr *action);
+  // A function of the hand-written kernels.
+  Status namedFunction(const std::string &name, cuda::Handle *function);
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   unsigned gridOf(uint64_t blocks) const;
 
+  // An entry program as a graph.
+  struct Replay {
+    unsigned runs = 0;
+    bool isCapturing = false;
+    cuda::Handle graph = nullptr; // executable
+  };
+
   DeviceOptions options_;
+  bool canCapture_ = true;
+  std::map<unsigned, Replay> replays_;
   const cuda::Driver *driver_ = nullptr;
   const cuda::BlasLt *blas_ = nullptr;
   cuda::Handle context_ = nullptr, stream_ = nullptr, blasHandle_ = nullptr;

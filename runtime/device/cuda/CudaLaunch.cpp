@@ -102,11 +102,25 @@ Status CudaDevice::bindGenerated(const LaunchRequest &request, ActionPtr *action
   if (!kernel || !kernel->symbol || !generated_)
     return notFound("the generated kernel '" + request.kernel.name()->str() +
                     "' is not in the device image that came with the plan");
+  for (size_t i = 0; i < std::min<size_t>(16, request.operands.size()); ++i) {
+    const Address &operand = request.operands[i];
+    uint64_t bits = reinterpret_cast<uint64_t>(operand.base) | (operand.frames > 1 ? operand.stride : 0);
+    uint64_t needed = uint64_t{1} << (kernel->alignments >> (4 * i) & 15);
+    if (bits % needed != 0)
+      return invalidArgument("buffer " + std::to_string(i) + " of kernel '" + request.kernel.name()->str() +
+                             "' is to begin on a multiple of " + std::to_string(needed) + " bytes");
+  }
   Handle function = nullptr;
   CLEAVE_TRY(check(driver_->moduleFunction(&function, generated_, kernel->symbol), "cuModuleGetFunction"));
   *action = std::make_unique<GeneratedLaunch>(*driver_, stream_, function, gridOf(kernel->blocks),
                                               static_cast<unsigned>(kernel->block_size), request.operands);
   return Status::ok();
+}
+
+Status CudaDevice::namedFunction(const std::string &name, Handle *function) {
+  if (!named_)
+    CLEAVE_TRY(loadModule(cudaKernelImage(), "Cleave's own kernels", &named_));
+  return check(driver_->moduleFunction(function, named_, name.c_str()), "cuModuleGetFunction").in(name);
 }
 
 Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
@@ -124,11 +138,8 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
     return bindMatmul(request, args, action);
   CudaKernelCall kernel;
   CLEAVE_TRY(cudaKernelCall(args, &kernel));
-  if (!named_)
-    CLEAVE_TRY(loadModule(cudaKernelImage(), "Cleave's own kernels", &named_));
   Handle function = nullptr;
-  CLEAVE_TRY(check(driver_->moduleFunction(&function, named_, kernel.function.c_str()), "cuModuleGetFunction")
-                 .in(kernel.function));
+  CLEAVE_TRY(namedFunction(kernel.function, &function));
   CudaCall call = {};
   std::copy(std::begin(kernel.params), std::end(kernel.params), call.params);
   indexed_.push_back("kernel " + std::string(args.def().name));

@@ -25,6 +25,7 @@ typedef struct cleave_device_kernel {
   const char *symbol;  /* NULL where the kernel of the plan is not `generated` */
   uint64_t blocks;     /* that have work */
   uint64_t block_size; /* threads of each: no other number will do */
+  uint64_t alignments; /* of buffer i (< 16), on a multiple of 2 to the power of the i-th four bits, lowest first */
 } cleave_device_kernel;
 
 typedef struct cleave_model {

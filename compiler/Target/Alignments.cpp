@@ -1,0 +1,41 @@
+#include "compiler/Target/Alignments.h"
+
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/Kinds.h"
+
+using namespace cleave;
+
+namespace {
+
+constexpr uint64_t kMost = 16;
+
+uint32_t alignmentOf(const rt::fb::Plan &plan, const rt::fb::Buffer &buffer) {
+  const rt::fb::Region &region = *plan.regions()->Get(buffer.region());
+  uint64_t bits = buffer.offset() | kMost;
+  if (buffer.share_of() != 0)
+    bits |= buffer.stride();
+  if (region.frames() > 1)
+    bits |= region.bytes();
+  return static_cast<uint32_t>(bits & (~bits + 1));
+}
+
+} // namespace
+
+KernelAlignments cleave::alignmentsOf(const rt::fb::Plan &plan) {
+  KernelAlignments alignments;
+  for (const rt::fb::Plan *kind : rt::kindsOf(plan))
+    for (const rt::fb::Program *program : *kind->programs())
+      for (size_t i = 0; i < rt::lengthOf(program->instructions()); ++i) {
+        rt::InstructionView view(*program->instructions()->Get(static_cast<unsigned>(i)));
+        if (view.opcode() != rt::Opcode::Launch)
+          continue;
+        const rt::fb::Kernel &kernel = *kind->kernels()->Get(static_cast<unsigned>(view["kernel"]));
+        if (kernel.kind() != rt::fb::KernelKind::generated)
+          continue;
+        std::vector<uint32_t> &known = alignments[kernel.name()->str()];
+        known.resize(std::max<size_t>(known.size(), view.bufferCount()), kMost);
+        for (size_t b = 0; b < view.bufferCount(); ++b)
+          known[b] = std::min(known[b], alignmentOf(*kind, view.buffer(b)));
+      }
+  return alignments;
+}
