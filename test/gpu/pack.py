@@ -38,7 +38,7 @@ def pack(options, case, optimizer, layout, precision):
     for name, array in training_cases.data(case).items():
         np.save(folder / f"{case}.{name}.npy", array)
         data += ["--data", f"{name}={case}.{name}.npy"]
-    arguments = ["train", *data, "--no-shuffle", "--steps", str(training_cases.STEPS), "--lr", str(training_cases.rate(case, optimizer))]
+    arguments = ["train", *data, "--no-shuffle", "--steps", str(options.steps), "--lr", str(training_cases.rate(case, optimizer))]
     (folder / f"{key}.args").write_text("\n".join(arguments))
     for target, suffix in (("host", ".host"), ("cuda:sm_90", ".cuda")):
         result = compile_case(options, case, optimizer, layout, precision, target, folder / (key + suffix))
@@ -58,6 +58,7 @@ def main():
     parser.add_argument("--precisions", default="f32,bf16")
     parser.add_argument("--optimizers", default="adamw")
     parser.add_argument("--layouts", default="one")
+    parser.add_argument("--steps", type=int, default=training_cases.STEPS)
     options = parser.parse_args()
     options.output = options.output.resolve()
     options.output.mkdir(parents=True, exist_ok=True)

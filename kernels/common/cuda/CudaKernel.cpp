@@ -159,8 +159,8 @@ Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes) {
   *bytes = 0;
   if (args.def().name != "matmul")
     return Status::ok();
-  uint64_t result = static_cast<uint64_t>(args["batch"]) * static_cast<uint64_t>(args["m"]) *
-                    static_cast<uint64_t>(args["n"]) * 8;
+  uint64_t result =
+      static_cast<uint64_t>(args["batch"]) * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
   *bytes = std::min(kMost, (result * 4 + 255) / 256 * 256);
   return Status::ok();
 }

@@ -8,8 +8,8 @@
 // addresses of all frames are in it, and what changes between steps lies in memory. Not where the host takes part
 // (collectives) or waits for each instruction (a trace), nor with CLEAVE_CUDA_GRAPHS=0.
 //
-// Collectives, sends and receives go through the host: the bytes come to pinned memory, the communicator reduces, gathers
-// or moves them there, and they go back. Ranks of one process may share a GPU.
+// Collectives, sends and receives go through the host: the bytes come to pinned memory, the communicator reduces,
+// gathers or moves them there, and they go back. Ranks of one process may share a GPU.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 
