@@ -1,5 +1,7 @@
 #include "compiler/Import/ONNX/States.h"
 
+#include "dialects/Cleave/IR/StepFunctions.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -12,10 +14,12 @@ static bool isReserved(llvm::StringRef symbol) {
                                           "init",      "snapshot", "persistent", "input",         "output",
                                           "transient", "residual", "workspace",  "state_copy",    "unreduced",
                                           "gathered",  "server",   "worker",     "communication", "staging"};
-  static const llvm::StringSet<> owners = {"c0", "micro", "model", "group", "coordinate", "scalar", "host"};
+  static const llvm::StringSet<> owners = {"micro", "model", "group", "coordinate", "scalar", "host"};
   llvm::StringRef number = symbol;
   bool isBucket = number.consume_front("bucket") && llvm::all_of(number, llvm::isDigit);
-  return words.contains(symbol) || owners.contains(symbol.split('.').first) || symbol.ends_with(".grad") ||
+  auto [gradient, chunk] = symbol.rsplit('.');
+  bool isGradient = symbol.ends_with(".grad") || (gradient.ends_with(".grad") && chunkNumber(chunk));
+  return words.contains(symbol) || owners.contains(symbol.split('.').first) || chunkNumber(symbol) || isGradient ||
          symbol.starts_with("constant.kernel.") || isBucket;
 }
 

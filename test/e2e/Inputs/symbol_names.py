@@ -16,9 +16,11 @@ import onnx.helper
 import onnx.numpy_helper
 
 STRANGE = ["w0.grad", "w0.exp_avg", "w0.exp_avg_sq", "x\n}\nprogram @fake \033[31m", "a\"b", "%0", "@w0", " ", "server", "worker", "micro",
-           "micro.first", "snapshot", "init", "infer", "output", "host.persistent"]
+           "micro.first", "snapshot", "init", "infer", "output", "host.persistent", "c1", "c1.fwd", "c0.bwd_x",
+           "w0.grad.c0", "scalar.micro.c1"]
 LAYOUTS = {"dp": ["--mesh", "dp=2"], "server": ["--mesh", "dp=2", "--dp-sync", "parameter-server"],
-           "fsdp": ["--mesh", "fsdp=2", "--micro-batches", "2", "--save-async"]}
+           "fsdp": ["--mesh", "fsdp=2", "--micro-batches", "2", "--save-async"],
+           "chunks": ["--micro-batches", "2", "--insert", "import=request-stages{stages=2 split-backward=true}"]}
 
 
 def write_model(path, names):
