@@ -80,8 +80,8 @@ def check(model, folder, cell, runs):
         return f"{padded} parameters with padding, the model has {plan['parameters']}"
     sizes, sent = expected(strategy, ranks, micro_batches, precision, padded)
     got = [plan["state"][role] for role in ("parameter", "gradient", "optimizer")]
-    # The loss's sum and count, and the norm of split gradients: one element a rank each, all-reduced.
-    scalars = (3 if split[2] else 2) * 2 * (ranks - 1) * 4
+    # The loss's sum and count in float32, and the norm of split gradients in float64: one element a rank each, all-reduced.
+    scalars = (4 + 4 + (8 if split[2] else 0)) * 2 * (ranks - 1)
     if got != sizes:
         return f"parameters, gradients, optimizer are {got} bytes, the table has {sizes}"
     if step["sent_bytes"] != sent + scalars:
