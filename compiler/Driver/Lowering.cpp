@@ -13,6 +13,7 @@
 #include "compiler/Training/Pipeline.h"
 #include "compiler/Training/Recompute.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "compiler/Training/Units.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -72,7 +73,17 @@ llvm::Error setUnits(const CompileOptions &options, const StatePolicy &policy, T
   return llvm::Error::success();
 }
 
-llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, const StatePolicy &policy) {
+// Gradients that are stored split lie whole until they are reduced, so a bucket of them is as small as a unit.
+int64_t bucketCap(mlir::ModuleOp module, const StatePolicy &policy) {
+  constexpr int64_t usual = 25 << 20;
+  int64_t total = 0;
+  for (auto state : module.getOps<StateOp>())
+    total += state.getRole() == Role::Parameter ? byteSize(state.getTensorType()) : 0;
+  return splitsGradients(policy.strategy) ? std::min(usual, unitCap(total)) : usual;
+}
+
+llvm::Expected<TrainingOptions> trainingOptions(mlir::ModuleOp module, const CompileOptions &options,
+                                                const StatePolicy &policy) {
   TrainingOptions training;
   auto optimizer = parseOptimizer(options.optimizer);
   if (!optimizer)
@@ -104,8 +115,8 @@ llvm::Expected<TrainingOptions> trainingOptions(const CompileOptions &options, c
   training.tie = options.tie;
   training.microBatches = options.microBatches;
   training.dataRanks = options.dataRanks();
-  training.bucketBytes = options.bucketBytes;
-  training.firstBucketBytes = std::min(training.firstBucketBytes, options.bucketBytes);
+  training.bucketBytes = options.bucketBytes.value_or(bucketCap(module, policy));
+  training.firstBucketBytes = std::min(training.firstBucketBytes, training.bucketBytes);
   if (llvm::Error error = setUnits(options, policy, training))
     return error;
   return training;
@@ -172,7 +183,7 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
   auto policy = statePolicy(options);
   if (!policy)
     return policy.takeError();
-  auto training = trainingOptions(options, *policy);
+  auto training = trainingOptions(module, options, *policy);
   if (!training)
     return training.takeError();
   return runPhases(module, options,

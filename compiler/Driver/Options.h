@@ -49,7 +49,7 @@ struct CompileOptions {
   std::vector<std::string> tie;       // NAME=NAME: the second parameter becomes the first
   std::string lossAverage = "global"; // global | rank
   std::string batchNorm = "local";    // local | sync
-  int64_t bucketBytes = 25ll << 20;
+  std::optional<int64_t> bucketBytes;   // of gradients; if empty 25 MiB, less where they are stored split (Units.h)
   std::string recompute =
       "none"; // none | blocks | every=N | first=N | segments=N | auto (compiler/Training/Recompute.h)
   std::string fsdpStrategy = "full-shard"; // which states the axis fsdp splits (compiler/Sharding/StateStorage.h)

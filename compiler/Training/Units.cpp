@@ -56,6 +56,8 @@ private:
 
 } // namespace
 
+int64_t unitCap(int64_t total) { return std::max(total / kUnitShare, kLeastUnit); }
+
 std::vector<int64_t> formUnits(const std::vector<UnitMember> &members) {
   int64_t total = 0;
   for (const UnitMember &member : members)
@@ -66,7 +68,7 @@ std::vector<int64_t> formUnits(const std::vector<UnitMember> &members) {
   auto key = [&](size_t i) { return std::make_tuple(members[i].firstPlace, members[i].lastPlace, members[i].order); };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
   std::vector<int64_t> units(members.size(), kResidentUnit);
-  UnitFiller filler(std::max(total / kUnitShare, kLeastUnit));
+  UnitFiller filler(unitCap(total));
   for (size_t i : order)
     if (members[i].bytes > small)
       units[i] = filler.add(members[i]);

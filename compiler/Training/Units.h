@@ -36,6 +36,9 @@ struct UnitMember {
   int64_t order = 0;                     // of its first use
 };
 
+// Bytes above which a unit of a model of `total` bytes is cut.
+int64_t unitCap(int64_t total);
+
 // The unit of each member. Numbers ascend in the order of first use.
 std::vector<int64_t> formUnits(const std::vector<UnitMember> &members);
 

@@ -110,7 +110,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--dp-sync", o.dpSync, "all-reduce: every rank of the axis dp updates parameters; parameter-server: the first does, and has\n"
                  "the optimizer state: gradients are reduced to it, parameters broadcast")
       ->check(CLI::IsMember({"all-reduce", "parameter-server"}))->group(training)->type_name("HOW")->capture_default_str();
-  app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB)")->group(training)->type_name("BYTES");
+  app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB; with zero-2 at most an eighth of the parameters)")->group(training)->type_name("BYTES");
 
   app.add_option("--recompute", o.recompute, "computed again for the backward pass: never (nothing) | none (what is cheap) | blocks | every=N (every N-th block) | first=N |\n"
                  "segments=N (N blocks at a time) | auto (the cheapest that fits --memory-limit)")

@@ -128,6 +128,11 @@ def scales():
     return graph.reshape(0, 64 * 64)
 
 
+def few():
+    """Three large layers: two of them gathered at a time are most of the model."""
+    return Graph(384).linear(384).relu().linear(384).relu().linear(384).relu()
+
+
 def tiny():
     """A few numbers: padding and scalars are more than what is split."""
     return Graph(4).linear(4).relu()
@@ -138,7 +143,7 @@ def one():
     return Graph(256)
 
 
-MODELS = [deep, residual, growing, alternating, huge, scales, tiny, one]
+MODELS = [deep, residual, growing, alternating, huge, few, scales, tiny, one]
 
 
 def main():
