@@ -163,6 +163,7 @@ void Execution::runCall(const InstructionView &view, const Frames &frames) {
   auto round = static_cast<int64_t>(roundOf(counter));
   uint64_t since = steps_;
   for (int64_t i = 0; i < view["times"] && steps_ <= kMaxSteps; ++i) {
+    ++steps_; // of a body without instructions, too
     if (round != 0 && i == round + 1)
       since = steps_;
     if (round != 0 && i == 2 * round + 1) {

@@ -81,6 +81,7 @@ private:
   static constexpr int64_t kAllTimes = std::numeric_limits<int64_t>::max();
   bool runsAll() const { return maxTimes_ == kAllTimes; }
   static bool sends(const fb::Plan &kind);
+  bool visit();
   void expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last);
   void addStep(size_t kind, InstructionRef ref, uint64_t repeats, Last &last);
   void addShared(const InstructionView &view, size_t kind, int64_t event, const Frames &frames, Last &last);
@@ -145,20 +146,24 @@ void WaitGraph::addStep(size_t kind, InstructionRef ref, uint64_t repeats, Last 
     edge(std::exchange(last.meeting, static_cast<int64_t>(step)), step);
 }
 
+// False when too much has been looked at, calls of empty bodies counted.
+bool WaitGraph::visit() {
+  if (!tooLong_ && ++visited_ > kMaxSteps) {
+    tooLong_ = true;
+    findings_->push_back({"too long", "the programs run more than " + std::to_string(kMaxSteps) +
+                                          " instructions, calls expanded; the order of collectives is not checked"});
+  }
+  return !tooLong_;
+}
+
 void WaitGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last) {
   const fb::Program &body = *kinds_[kind]->programs()->Get(program);
   std::map<int64_t, size_t> recorded;
   std::vector<std::pair<int64_t, size_t>> waits;
-  for (uint32_t i = 0; i < lengthOf(body.instructions()) && !tooLong_; ++i) {
-    if (++visited_ > kMaxSteps) {
-      tooLong_ = true;
-      findings_->push_back({"too long", "the programs run more than " + std::to_string(kMaxSteps) +
-                                            " instructions, calls expanded; the order of collectives is not checked"});
-      return;
-    }
+  for (uint32_t i = 0; i < lengthOf(body.instructions()) && visit(); ++i) {
     InstructionView view(*body.instructions()->Get(i));
     if (view.opcode() == Opcode::Call) {
-      for (int64_t n = 0; n < std::min(view["times"], maxTimes_) && !tooLong_; ++n)
+      for (int64_t n = 0; n < std::min(view["times"], maxTimes_) && visit(); ++n)
         expand(kind, static_cast<uint32_t>(view["program"]),
                runsAll() ? repeats : repeats * static_cast<uint64_t>(view["times"]),
                frames.called(static_cast<fb::Counter>(view["counter"]), view["first_frame"] + n), last);

@@ -42,6 +42,9 @@ public:
       find("declared", "its mesh, batch, options, regions, groups, states or ports are not those that the compiler "
                        "declared; compile the model again");
     for (auto &[program, run] : runs_) {
+      if (run->isTooLong())
+        find("too long", nameOf(program) + " runs more than is looked at, calls expanded; what it computes is not "
+                                           "checked");
       checkPartReads(*run);
       checkSnapshot(program, *run);
       if (check == Check::All)

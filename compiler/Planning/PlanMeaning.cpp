@@ -10,8 +10,6 @@ namespace cleave::plan {
 
 using namespace rt;
 
-static constexpr size_t kMaxSteps = 1u << 22;
-
 template <typename Axes> static AxesFacts axesFacts(const fb::Plan &plan, const Axes *axes) {
   AxesFacts facts;
   for (uint32_t i = 0; i < lengthOf(axes); ++i) {
@@ -121,7 +119,7 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
       atStart_[content.pieces().front().expression] = textOf(state.name());
   }
   expand(entry, {});
-  if (steps_.size() >= kMaxSteps) // "too long", says Execution; nothing is left as it should be
+  if (isTooLong()) // nothing is left as it should be
     steps_.clear();
 }
 
@@ -129,7 +127,7 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
 // the body is proved by itself (getRepeated()). How many there are is part of what the entry means ("calls").
 void PlanMeaning::expand(uint32_t program, const Frames &frames) {
   const auto *instructions = plan_.programs()->Get(program)->instructions();
-  for (uint32_t i = 0; i < lengthOf(instructions) && steps_.size() < kMaxSteps; ++i) {
+  for (uint32_t i = 0; i < lengthOf(instructions) && expanded_++ < kMaxSteps; ++i) {
     InstructionView view(*instructions->Get(i));
     if (view.opcode() != Opcode::Call) {
       if (view.bufferCount() != 0)
@@ -143,9 +141,11 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
               std::to_string(first) + (counter == fb::Counter::micro_batch ? "" : fb::EnumNameCounter(counter)) + ";";
     if (times > maxTimes_)
       repeated_.insert(callee);
-    for (int64_t n = 0; n < times && steps_.size() < kMaxSteps; ++n)
-      if (n + 1 == times || n + 1 < maxTimes_)
-        expand(callee, frames.called(counter, first + n));
+    for (int64_t n = 0; n < times && expanded_++ < kMaxSteps; ++n) {
+      if (n + 1 >= maxTimes_)
+        n = times - 1;
+      expand(callee, frames.called(counter, first + n));
+    }
   }
 }
 

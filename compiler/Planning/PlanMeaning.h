@@ -30,6 +30,8 @@ public:
 
   // After the run:
   Meaning getMeaning();
+  // Whether it runs more than is looked at.
+  bool isTooLong() const { return expanded_ >= kMaxSteps; }
   // The states that the program reads as an earlier program has left them.
   const std::set<std::string> &getReadFirst() const { return readFirst_; }
   // Bodies of which not all calls were run.
@@ -60,6 +62,7 @@ public:
   std::optional<InstructionRef> getLastWriter(const rt::fb::State &state) const;
 
 private:
+  static constexpr uint64_t kMaxSteps = 1u << 22;
   struct Step {
     InstructionRef ref;
     rt::Frames frames;
@@ -89,6 +92,7 @@ private:
   uint32_t entry_, ports_; // ports_: the program whose inputs it reads
   std::vector<Step> steps_;
   size_t next_ = 0;
+  uint64_t expanded_ = 0; // instructions and calls, of empty bodies as well
   Stop stop_;
   int64_t maxTimes_ = kMaxInterpretedTimes;
   std::string calls_;

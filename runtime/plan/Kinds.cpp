@@ -189,18 +189,20 @@ Status checkEntries(const fb::Plan &of, const fb::Plan &in) {
   return Status::ok();
 }
 
-// What both kinds have of one name is one thing.
-Status checkAlike(const fb::Plan &first, const fb::Plan &other) {
+// By name, of the first kind that has it.
+using KnownStates = std::unordered_map<std::string_view, KindState>;
+
+// What two kinds have of one name is one thing.
+Status checkAlike(const fb::Plan &first, const fb::Plan &other, const KnownStates &states) {
   std::string where = "kind '" + std::string(textOf(other.kind())) + "'";
   if (!haveSameHeader(first, other))
     return badPlan(where + " is for another target, mesh or batch than the first kind");
-  auto states = byName(first.states());
   for (size_t i = 0; i < lengthOf(other.states()); ++i) {
     const fb::State &state = *other.states()->Get(i);
     auto same = states.find(textOf(state.name()));
-    if (same != states.end() && !areSame(*same->second, state))
+    if (same != states.end() && !areSame(*same->second.state, state))
       return badPlan(where + " has another state '" + state.name()->str() + "' than kind '" +
-                     std::string(textOf(first.kind())) + "'");
+                     std::string(textOf(same->second.kind->kind())) + "'");
   }
   CLEAVE_TRY(checkEntries(first, other));
   return checkEntries(other, first);
@@ -210,18 +212,24 @@ Status checkAlike(const fb::Plan &first, const fb::Plan &other) {
 
 Status checkKinds(const fb::Plan &plan) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  if (kinds.size() > 64) // bounds the comparison of each with each
+  if (kinds.size() > 4096) // bounds the comparison of each with each
     return badPlan("it has " + std::to_string(kinds.size()) + " kinds of ranks");
   uint64_t ranks = 0;
+  std::unordered_set<std::string_view> names;
+  KnownStates states;
   for (size_t i = 0; i < kinds.size(); ++i) {
     CLEAVE_TRY(checkWhere(*kinds[i]));
     if (i > 0 && lengthOf(kinds[i]->kinds()) != 0)
       return badPlan("a kind of ranks holds kinds itself");
-    for (size_t before = 0; before < i; ++before) {
-      CLEAVE_TRY(checkAlike(*kinds[before], *kinds[i]));
-      if (meet(*kinds[before], *kinds[i]) || textOf(kinds[before]->kind()) == textOf(kinds[i]->kind()))
+    if (!names.insert(textOf(kinds[i]->kind())).second)
+      return badPlan("two kinds of ranks have ranks or a name in common");
+    if (i > 0)
+      CLEAVE_TRY(checkAlike(*kinds[0], *kinds[i], states));
+    for (size_t before = 0; before < i; ++before)
+      if (meet(*kinds[before], *kinds[i]))
         return badPlan("two kinds of ranks have ranks or a name in common");
-    }
+    for (size_t s = 0; s < lengthOf(kinds[i]->states()); ++s)
+      states.emplace(textOf(kinds[i]->states()->Get(s)->name()), KindState{kinds[i], s, kinds[i]->states()->Get(s)});
     ranks += ranksOfKind(*kinds[i]);
   }
   if (ranks != meshSize(plan))

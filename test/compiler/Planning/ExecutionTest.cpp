@@ -74,6 +74,18 @@ TEST(Execution, EndsWhereCallsMultiply) {
   EXPECT_TRUE(contains(findings(builder), "too long"));
 }
 
+// Bodies that do nothing, called a million times by each other.
+TEST(Execution, EndsWhereEmptyCallsMultiply) {
+  PlanBuilder builder;
+  builder.region("residual", fb::RegionKind::residual, 64, 3);
+  for (int64_t i = 0; i < 4; ++i) {
+    fb::ProgramT &program = builder.program("p" + std::to_string(i), 0, i == 3);
+    if (i > 0)
+      PlanBuilder::add(program, Opcode::Call, 0, {}, {i - 1, 1 << 20, 0, 0});
+  }
+  EXPECT_TRUE(contains(findings(builder), "too long: p3"));
+}
+
 // A share of tp, then one of dp over the same bytes: the first is no longer what it was.
 std::string sharesOfTwoGroups(bool isFilledBefore) {
   PlanBuilder builder({{"dp", 2}, {"tp", 2}});

@@ -195,6 +195,36 @@ TEST(Pipelines, KeepReplicasEqual) {
   }
 }
 
+// A hundred kinds, each with a state of its own.
+TEST(Pipelines, HaveAsManyStagesAsThereAre) {
+  constexpr unsigned kStages = 100;
+  std::vector<std::unique_ptr<fb::PlanT>> kinds;
+  for (unsigned stage = 0; stage < kStages; ++stage) {
+    PlanBuilder b({{"pp", kStages}});
+    unsigned data = b.region("data", fb::RegionKind::persistent, 64);
+    b.plan.streams = {"compute", "recv", "send"};
+    b.plan.kind = "stage" + std::to_string(stage);
+    b.plan.where.push_back(std::make_unique<fb::AxisRangeT>());
+    b.plan.where[0]->begin = stage;
+    b.plan.where[0]->end = stage + 1;
+    b.state("w" + std::to_string(stage), fb::DType::f32, 16, data);
+    fb::ProgramT &step = b.program("train_step", 1);
+    if (stage > 0)
+      b.add(step, Opcode::Recv, 1, {b.buffer(data, 0, 64, fb::Access::write)}, {0, -1, 0, 0, 16});
+    b.add(step, Opcode::Record, 1, {}, {0});
+    b.add(step, Opcode::Wait, 2, {}, {0});
+    if (stage + 1 < kStages)
+      b.add(step, Opcode::Send, 2, {b.buffer(data, 0, 64, fb::Access::read)}, {0, 1, 0, 0, 16});
+    b.pack();
+    kinds.push_back(std::make_unique<fb::PlanT>(b.plan));
+  }
+  PlanBuilder builder;
+  builder.plan = *kinds[0];
+  for (unsigned stage = 1; stage < kStages; ++stage)
+    builder.plan.kinds.push_back(std::move(kinds[stage]));
+  EXPECT_EQ(findingsOf(builder), "");
+}
+
 // Each rank of one kind gives to the next and takes from the one before: one after the other they all wait, on two
 // streams they pass each other, but a host may run these on one thread.
 TEST(Pipelines, PassAroundARing) {
