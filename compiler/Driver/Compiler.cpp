@@ -205,7 +205,7 @@ llvm::Error Compilation::import() {
   if (options.train)
     if (llvm::Error error = checkFixedBatch())
       return error;
-  if (options.train && options.microBatches > 1)
+  if (options.train && (options.microBatches > 1 || !hasPlainMeans(*model.module)))
     if (llvm::Error error = noteLossReductions(model, options.model, import))
       return error;
   for (const std::string &note : model.notes)

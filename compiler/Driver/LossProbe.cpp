@@ -32,6 +32,20 @@ static void setReductions(mlir::func::FuncOp function, unsigned index, llvm::Arr
   function.setResultAttr(index, "cleave.loss_reductions", builder.getStrArrayAttr(names));
 }
 
+bool cleave::hasPlainMeans(mlir::ModuleOp module) {
+  for (auto function : module.getOps<mlir::func::FuncOp>()) {
+    std::optional<unsigned> index = lossOf(function);
+    if (!index)
+      continue;
+    SampleDependence samples(function);
+    LossTerms terms(valueOf(function, *index), samples);
+    auto isMean = [](LossReduction reduction) { return reduction == LossReduction::Mean; };
+    if (!llvm::all_of(guessReductions(terms, batchOf(function)), isMean))
+      return false;
+  }
+  return true;
+}
+
 llvm::Error cleave::noteLossReductions(ImportedModel &model, llvm::StringRef path, const ImportOptions &options) {
   mlir::ModuleOp module = *model.module;
   ImportOptions doubled = options;

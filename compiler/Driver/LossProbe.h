@@ -7,6 +7,10 @@
 
 namespace cleave {
 
+// Whether the constants of the graph leave no doubt: each term of the loss is divided by a multiple of the batch, or no
+// samples reach it. With one micro-batch nothing but messages and the end of an evaluation depend on the answer.
+bool hasPlainMeans(mlir::ModuleOp module);
+
 // `model` was imported from `path` with `options`. Cleans it up as the phase Import does, so that terms are those that
 // later passes see, and sets `cleave.loss_reductions` on its losses. Where the model cannot be imported with twice the
 // batch (shapes that hold the batch as a number), a note says so.

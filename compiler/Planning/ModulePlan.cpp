@@ -71,6 +71,9 @@ void ModulePlan::emitTables() {
   llvm::SmallVector<NamedAttribute> properties;
   for (const auto &[key, value] : options.properties)
     properties.push_back(front.getNamedAttr(key, front.getStringAttr(value)));
+  if (auto evaluation = module->getAttrOfType<DictionaryAttr>("cleave.evaluation"))
+    for (NamedAttribute entry : evaluation)
+      properties.push_back(front.getNamedAttr(("evaluate." + entry.getName().getValue()).str(), entry.getValue()));
   if (!properties.empty())
     header.setOptionsAttr(front.getDictionaryAttr(properties));
   if (auto groups = module->getAttrOfType<ArrayAttr>("cleave.param_groups"))

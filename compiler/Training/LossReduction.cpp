@@ -102,6 +102,13 @@ llvm::SmallVector<LossReduction> guessReductions(const LossTerms &terms, int64_t
   return llvm::map_to_vector(terms.get(), [&](const LossTerm &term) { return guessReduction(term, batch); });
 }
 
+int64_t batchOf(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto dim = function.getArgAttrOfType<IntegerAttr>(i, "cleave.batch_dim"))
+      return cast<RankedTensorType>(function.getArgumentTypes()[i]).getDimSize(dim.getInt());
+  return 1;
+}
+
 double excessOfCount(llvm::ArrayRef<LossTerm> countTerms, int64_t batch, int64_t microBatches) {
   bool isMean = !countTerms.empty() && guessGrowth(countTerms.front(), batch) == 1;
   return isMean ? static_cast<double>(microBatches) : 1;

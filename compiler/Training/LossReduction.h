@@ -34,6 +34,9 @@ double weightOf(LossReduction reduction, int64_t microBatches);
 // `twice` is the loss of the same model with twice the samples. One a term; nothing where the terms are not the same.
 std::optional<llvm::SmallVector<LossReduction>> compareReductions(const LossTerms &once, const LossTerms &twice);
 
+// The size of the batch dimension; 1 where no input has one.
+int64_t batchOf(mlir::func::FuncOp function);
+
 // A mean's factor has a reciprocal that is a multiple of the batch (of what is summed, for a batch of one).
 llvm::SmallVector<LossReduction> guessReductions(const LossTerms &terms, int64_t batch);
 

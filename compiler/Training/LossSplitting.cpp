@@ -3,6 +3,8 @@
 #include "compiler/Training/Arithmetic.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 
@@ -136,6 +138,25 @@ Value guardCount(Arithmetic &a, Value count, ArrayRef<CountGuard> guards) {
   return count;
 }
 
+std::string printGuard(const CountGuard &guard) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  if (guard.kind == CountGuard::Where)
+    out << "where " << stringifyPredicate(guard.predicate) << " ";
+  else
+    out << (guard.kind == CountGuard::Plus ? "plus " : "at-least ");
+  out << llvm::format("%.17g", guard.number);
+  if (guard.kind == CountGuard::Where)
+    out << " then " << llvm::format("%.17g", guard.other);
+  return text;
+}
+
+SmallVector<CountGuard> guardsOver(ArrayRef<CountGuard> guards, double excess) {
+  return llvm::map_to_vector(guards, [&](const CountGuard &guard) {
+    return CountGuard{guard.kind, guard.number * excess, guard.predicate, guard.other * excess};
+  });
+}
+
 namespace {
 constexpr StringRef kGuardsAttr = "cleave.loss_guards";
 } // namespace
@@ -169,10 +190,9 @@ SmallVector<CountGuard> takeCountGuards(ModuleOp module) {
 // The count of a split: guarded here, or by who adds up the counts.
 static void setCount(Arithmetic &a, LossSplit &split, Value counted, const LossCount &count, const LossLayout &layout) {
   split.count = layout.guardsEach ? guardCount(a, counted, count.guards) : counted;
-  double excess = excessOfCount(count.terms, layout.batch, layout.microBatches);
+  split.countTerms = count.terms;
   if (!layout.guardsEach)
-    for (const CountGuard &guard : count.guards)
-      split.guards.push_back({guard.kind, guard.number * excess, guard.predicate, guard.other * excess});
+    split.guards.assign(count.guards.begin(), count.guards.end());
 }
 
 std::optional<LossParts> recognizeLoss(Value loss, const SampleDependence &samples) {
@@ -240,6 +260,7 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
   Type type = accumulationType(tensorType(loss).getElementType());
   bool isCounted = counts.size() == 1 && !isUncounted && reason.empty();
   LossSplit split;
+  split.addsUp = isCounted || (counts.empty() && reason.empty());
   if (isCounted) {
     LossCount count = countOf(counts.front(), samples);
     setCount(a, split, a.cast(a.reshape(count.sum, {}), type), count, layout);

@@ -29,6 +29,13 @@ class Arithmetic;
 // The count with its guards, element by element.
 mlir::Value guardCount(Arithmetic &a, mlir::Value count, llvm::ArrayRef<CountGuard> guards);
 
+// Guards of the sum of the counts of `batches` batches. The sum of means is that many times the mean, and so the numbers
+// of its guards grow with it (excessOfCount).
+llvm::SmallVector<CountGuard> guardsOver(llvm::ArrayRef<CountGuard> guards, double excess);
+
+// "plus 1", "at-least 10", "where le 0 then 1": for the plan.
+std::string printGuard(const CountGuard &guard);
+
 // The guards of the count of a whole step, on the module (`cleave.loss_guards`) from split-loss to build-update, which
 // takes them off.
 void setCountGuards(mlir::ModuleOp module, llvm::ArrayRef<CountGuard> guards);
@@ -47,7 +54,9 @@ std::optional<LossParts> recognizeLoss(mlir::Value loss, const SampleDependence 
 
 struct LossSplit {
   mlir::Value sum, count; // of one float type; with `ranks` > 1 vectors of that length
-  llvm::SmallVector<CountGuard, 1> guards; // of the count of the whole step
+  llvm::SmallVector<CountGuard, 1> guards; // of the count of all batches together, as the model has them
+  std::vector<LossTerm> countTerms;        // of the guarded count
+  bool addsUp = true;                      // sums and counts of batches are those of all their samples
 };
 
 struct LossLayout {

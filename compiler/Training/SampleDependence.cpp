@@ -19,7 +19,8 @@ bool isNormalized(Value value) {
 
 } // namespace
 
-SampleDependence::SampleDependence(func::FuncOp function) : dims(function) {
+SampleDependence::SampleDependence(func::FuncOp function, bool normalizationMixes)
+    : dims(function), normalizationMixes(normalizationMixes) {
   Block &block = function.getBody().front();
   for (BlockArgument argument : block.getArguments())
     hasDims |= function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim") != nullptr;
@@ -49,7 +50,7 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
     return cast<RankedTensorType>(result.getType()).getNumElements() > 1 ? Dependence::Each : Dependence::Mixed;
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return keepsSamples(reshape) ? Dependence::Each : Dependence::Mixed;
-  if (isa<NormalizeOp>(op) && result == op->getResult(0))
+  if (isa<NormalizeOp>(op) && result == op->getResult(0) && !normalizationMixes)
     return Dependence::Each;
   return visitLoops(op, result);
 }

@@ -8,7 +8,7 @@
 //   sums)
 //
 // Asked are the ops' loops (ShardingInterface). Batch normalization, which says itself over which samples it goes, does
-// not count as mixing.
+// not count as mixing, unless `normalizationMixes`.
 #ifndef CLEAVE_COMPILER_TRAINING_SAMPLEDEPENDENCE_H
 #define CLEAVE_COMPILER_TRAINING_SAMPLEDEPENDENCE_H
 
@@ -20,7 +20,7 @@ enum class Dependence { None, Each, Mixed };
 
 class SampleDependence {
 public:
-  explicit SampleDependence(mlir::func::FuncOp function);
+  explicit SampleDependence(mlir::func::FuncOp function, bool normalizationMixes = false);
 
   Dependence get(mlir::Value value) const;
 
@@ -30,7 +30,7 @@ private:
   bool keepsSamples(ReshapeOp reshape) const;
 
   SampleDims dims;
-  bool hasDims = false;
+  bool hasDims = false, normalizationMixes = false;
   llvm::DenseMap<mlir::Value, Dependence> known; // but None
 };
 

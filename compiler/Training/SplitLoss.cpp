@@ -5,6 +5,7 @@
 #include "compiler/Training/TrainingOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -28,14 +29,6 @@ FailureOr<unsigned> findLoss(func::FuncOp function) {
          << function.getSymName() << " carries 'cleave.loss'; name it with --loss-output";
 }
 
-// The size of the batch dimension; 1 where no input has one.
-int64_t getBatch(func::FuncOp function) {
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (auto dim = function.getArgAttrOfType<IntegerAttr>(i, "cleave.batch_dim"))
-      return cast<RankedTensorType>(function.getArgumentTypes()[i]).getDimSize(dim.getInt());
-  return 1;
-}
-
 // What the driver knows of the loss's terms, or else what their constants say.
 SmallVector<LossReduction> reductionsOf(func::FuncOp function, unsigned index, const LossTerms &terms) {
   SmallVector<LossReduction> reductions;
@@ -44,7 +37,7 @@ SmallVector<LossReduction> reductionsOf(func::FuncOp function, unsigned index, c
       if (auto text = dyn_cast<StringAttr>(name))
         if (auto reduction = parseLossReduction(text.getValue()))
           reductions.push_back(*reduction);
-  return reductions.size() == terms.get().size() ? reductions : guessReductions(terms, getBatch(function));
+  return reductions.size() == terms.get().size() ? reductions : guessReductions(terms, batchOf(function));
 }
 
 // Gives the function the results `values`, the last two of them sum and count.
@@ -64,6 +57,23 @@ void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsig
   function.setAllResultAttrs(attrs);
 }
 
+// What the division by the count of a whole evaluation needs, for the host, which adds up the batches' sums
+// (`cleave.evaluation`, properties of the plan; runtime/train/EvaluationRule.h reads them).
+void setEvaluation(ModuleOp module, const LossSplit &loss, int64_t batch) {
+  Builder b(module.getContext());
+  SmallVector<NamedAttribute> entries;
+  if (!loss.guards.empty()) {
+    std::string text = llvm::join(llvm::map_range(loss.guards, printGuard), ",");
+    entries.push_back(b.getNamedAttr("divisor", b.getStringAttr(text)));
+    if (excessOfCount(loss.countTerms, batch, /*microBatches=*/2) != 1)
+      entries.push_back(b.getNamedAttr("count", b.getStringAttr("mean")));
+  }
+  if (!loss.addsUp)
+    entries.push_back(b.getNamedAttr("batches", b.getStringAttr("whole")));
+  if (!entries.empty())
+    module->setAttr("cleave.evaluation", b.getDictionaryAttr(entries));
+}
+
 class SplitLossPass : public impl::SplitLossBase<SplitLossPass> {
 public:
   using SplitLossBase::SplitLossBase;
@@ -81,10 +91,16 @@ private:
     FailureOr<LossSplit> loss = split(model, *average, /*keepOthers=*/false);
     if (failed(loss))
       return signalPassFailure();
-    setCountGuards(getOperation(), loss->guards);
-    if (func::FuncOp evaluation = lookupFunction(getOperation(), "model.eval"))
-      if (failed(split(evaluation, LossAverage::Global, /*keepOthers=*/true)))
-        return signalPassFailure();
+    func::FuncOp evaluation = lookupFunction(getOperation(), "model.eval");
+    setCountGuards(getOperation(),
+                   guardsOver(loss->guards, excessOfCount(loss->countTerms, batchOf(model), microBatches)));
+    if (!evaluation)
+      return;
+    int64_t batch = batchOf(evaluation);
+    loss = split(evaluation, LossAverage::Global, /*keepOthers=*/true);
+    if (failed(loss))
+      return signalPassFailure();
+    setEvaluation(getOperation(), *loss, batch);
   }
 
   FailureOr<LossSplit> split(func::FuncOp function, LossAverage average, bool keepOthers) {
@@ -95,10 +111,13 @@ private:
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     OpBuilder builder(terminator);
     Value loss = terminator.getOperand(*index);
-    SampleDependence samples(function);
+    // An evaluation that normalizes over its batch's samples mixes them as any other op does.
+    bool isEvaluation = function.getSymName() == "model.eval";
+    SampleDependence samples(function, /*normalizationMixes=*/isEvaluation);
     LossTerms terms(loss, samples);
     LossLayout layout{reductionsOf(function, *index, terms), ofRanks ? dataRanks : 1, microBatches,
-                      getBatch(function), /*guardsEach=*/ofRanks};
+                      batchOf(function), /*guardsEach=*/ofRanks};
+    isKnown = function.getResultAttr(*index, "cleave.loss_reductions") != nullptr;
     FailureOr<LossSplit> split = splitValue(builder, loss, terms, samples, layout);
     if (failed(split))
       return failure();
@@ -125,6 +144,7 @@ private:
     if (std::optional<LossParts> parts = recognizeLoss(loss, samples);
         parts && isOne && (reduction != LossReduction::Share || parts->count.sum))
       if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, layout, reason)) {
+        split->addsUp = inexact.empty() && reduction != LossReduction::Whole;
         noteDependence(loss, layout, inexact);
         return *split;
       }
@@ -133,6 +153,7 @@ private:
              << reason << "; use loss-average=global";
     reason.clear();
     LossSplit split = splitTerms(builder, loss, terms, samples, layout, reason);
+    split.addsUp &= inexact.empty();
     noteDependence(loss, layout, reason.empty() ? inexact : reason);
     return split;
   }
@@ -141,7 +162,14 @@ private:
     if (!reason.empty())
       emitRemark(loss.getLoc(), "the loss is averaged over batches of ")
           << layout.batch << " samples, and depends on that number: " << reason;
+    else if (isKnown && llvm::is_contained(layout.reductions, LossReduction::Sum))
+      emitRemark(loss.getLoc(), "the loss is that of ")
+          << layout.batch * microBatches
+          << " samples, a global batch, and depends on that number: it is a sum over samples and not a mean; an "
+             "evaluation gives the average over such batches";
   }
+
+  bool isKnown = false; // the reductions of the loss's terms; otherwise they are guessed
 };
 } // namespace
 } // namespace cleave

@@ -111,7 +111,9 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
   if (sampler.batchesPerEpoch() == 0)
     return invalidArgument(std::string(option) + " has " + std::to_string(data.samples) +
                            " samples, fewer than one global batch of " + std::to_string(globalBatch) +
-                           "; give more data, or --last-batch pad");
+                           (last == LastBatch::Leave
+                                ? ", and the loss is no sum over samples divided by one count; give more data"
+                                : "; give more data, or --last-batch pad"));
   result->reset(new InputFeed(program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
   (*result)->reader_ = std::make_unique<BatchReader>(data.sources, sampler, geometry, epoch, position);
   return Status::ok();

@@ -6,12 +6,15 @@
 //
 //   sum of the T = sum of the first - (G - T) / G * sum of the second
 //
-// That holds for every model whose evaluation treats samples alone, as it must for a batch size not to matter.
+// That holds where the loss is a sum over samples, divided by a count that is one too. For any other loss (the plan says
+// so: EvaluationRule.h) the T samples are left out, and a line of the log says it. Where the model keeps the count from
+// zero, it does so once, with the count of the whole pass.
 // Rejected: a mask over samples inside the program, which a loss written by primitives has no place for.
 #ifndef CLEAVE_RUNTIME_TRAIN_EVALUATOR_H
 #define CLEAVE_RUNTIME_TRAIN_EVALUATOR_H
 
 #include "runtime/train/DataSet.h"
+#include "runtime/train/EvaluationRule.h"
 #include "runtime/train/ScalarStates.h"
 
 namespace cleave::rt {
@@ -48,6 +51,7 @@ public:
   uint64_t samples() const { return feed_->samples(); }
 
 private:
+  void noteTail(const char *option) const;
   Status runBatch(EvaluationSums *sums);
 
   Session *session_ = nullptr;
@@ -55,6 +59,7 @@ private:
   std::unique_ptr<DataSet> data_;
   std::unique_ptr<InputFeed> feed_;
   EvaluationScalars scalars_;
+  EvaluationRule rule_;
 };
 
 } // namespace cleave::rt

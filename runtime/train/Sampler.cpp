@@ -55,7 +55,7 @@ uint64_t Sampler::batchesFrom(uint64_t position) const {
 
 uint64_t Sampler::batchesPerEpoch() const {
   uint64_t whole = samples_ / globalBatch_;
-  if (last_ == LastBatch::Drop || tail() == 0)
+  if (last_ == LastBatch::Drop || last_ == LastBatch::Leave || tail() == 0)
     return whole;
   return whole + (last_ == LastBatch::Measure ? 2 : 1);
 }

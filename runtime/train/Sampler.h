@@ -27,8 +27,9 @@ private:
 
 // What becomes of the samples left when no whole global batch is: dropped, or padded with the epoch's first ones.
 // Measure is for sums over samples that must count each once: the batch is filled with copies of the last sample, and
-// another batch of copies alone follows, whose sums tell what the filling has added (Evaluator.h).
-enum class LastBatch { Drop, Pad, Measure };
+// another batch of copies alone follows, whose sums tell what the filling has added (Evaluator.h). Leave is Drop where
+// no option asked for it.
+enum class LastBatch { Drop, Pad, Measure, Leave };
 
 class Sampler {
 public:

@@ -112,7 +112,8 @@ CLEAVE_MUST_USE cleave_code cleave_train_step(cleave_session *session, double le
 CLEAVE_MUST_USE cleave_code cleave_set_clip_norm(cleave_session *session, double norm);
 
 /* Sums over one global batch; add those of several batches up to get the mean loss, loss_sum / count, and the
- * accuracy, correct / predictions. The latter two are 0 where the model's loss knows no classes. */
+ * accuracy, correct / predictions. The latter two are 0 where the model's loss knows no classes. What the model does to
+ * the count before it divides by it (a maximum with 1, say) is not in `count`: a caller does it with the sum of all. */
 typedef struct cleave_evaluation {
   size_t struct_size; /* sizeof(cleave_evaluation) */
   double loss_sum, count;

@@ -19,6 +19,7 @@ func.func @model(%q: tensor<8xf32> {cleave.batch_dim = 0 : i64}) -> (tensor<f32>
   %s = cleave.reduce sum %q, [0] : tensor<8xf32> -> tensor<f32>
   %r = cleave.reduce sum %w, [0] : tensor<5xf32> -> tensor<f32>
   %p = cleave.mul %r, %c : tensor<f32>
+  // expected-remark @+1 {{the loss is that of 24 samples, a global batch, and depends on that number: it is a sum over samples}}
   %l = cleave.add %s, %p : tensor<f32>
   return %l : tensor<f32>
 }
