@@ -204,7 +204,7 @@ private:
     ReverseWalk walk(builder, active);
     if (chunk == loss.function) {
       Value sum = loss.sum(), count = loss.count();
-      addToLoss(builder, block, sum, count);
+      addToLoss(builder, block, sum, count, average);
       if (scale)
         declareLossScale(getOperation(), *scale, count, average, microBatches);
       Value seed = ports.addArgument("cleave.seed", "", sum);
@@ -226,8 +226,14 @@ private:
     return found;
   }
 
-  // scalar.loss_sum += sum, scalar.loss_count += count. Reads stand at the block's beginning, before all writes.
-  void addToLoss(OpBuilder &builder, Block &block, Value sum, Value count) {
+  // scalar.loss_sum += sum, scalar.loss_count += count; of means, their sum and their number, so that the quotient is
+  // the mean of means. Reads stand at the block's beginning, before all writes.
+  void addToLoss(OpBuilder &builder, Block &block, Value sum, Value count, LossAverage average) {
+    if (average == LossAverage::Rank) {
+      Arithmetic a(builder, sum.getLoc());
+      sum = a.div(sum, count);
+      count = a.splat(tensorType(count), 1);
+    }
     for (auto [name, value] : {std::pair("scalar.loss_sum", sum), std::pair("scalar.loss_count", count)}) {
       Arithmetic a(builder, value.getLoc());
       StateOp state = getScalar(getOperation(), name, tensorType(value).getElementType());
