@@ -1,8 +1,8 @@
 #include "compiler/Training/Accuracy.h"
 
 #include "compiler/Training/Arithmetic.h"
-
-#include "llvm/ADT/DenseSet.h"
+#include "compiler/Training/LossTerms.h"
+#include "compiler/Training/PositionMask.h"
 
 using namespace mlir;
 
@@ -14,29 +14,6 @@ struct CrossEntropy {
   LogSoftmaxOp scores;
   Value labels; // integers, of the scores' shape without the class dimension
 };
-
-// All ops before the value, nearest first.
-SmallVector<Operation *> ancestors(Value value) {
-  SmallVector<Operation *> found;
-  llvm::DenseSet<Operation *> seen;
-  SmallVector<Value> queue = {value};
-  for (size_t head = 0; head < queue.size(); ++head)
-    if (Operation *op = queue[head].getDefiningOp(); op && seen.insert(op).second) {
-      found.push_back(op);
-      llvm::append_range(queue, op->getOperands());
-    }
-  return found;
-}
-
-// The value behind casts and reshapes that keep the number of elements.
-Value stripShape(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<CastOp, ReshapeOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
 
 // The class dimension that the iota behind `value` counts, in `value`'s shape.
 std::optional<int64_t> getIotaDim(Value value) {
@@ -94,35 +71,86 @@ std::optional<CrossEntropy> matchPick(Operation *op) {
   return std::nullopt;
 }
 
-// Labels that count: classes, and what the masks in the loss's count let pass.
-Value buildCounted(Arithmetic &a, CrossEntropy match, Value lossCount) {
+// The value without changes of type and shape, and without the replacement of labels that do not count.
+Value rootOf(Value labels) {
+  while (Operation *op = labels.getDefiningOp()) {
+    auto select = dyn_cast<SelectOp>(op);
+    if (isa<CastOp, ReshapeOp, BroadcastOp>(op))
+      labels = op->getOperand(0);
+    else if (select && (getConstantNumber(select.getOnFalse()) || getConstantNumber(select.getOnTrue())))
+      labels = getConstantNumber(select.getOnFalse()) ? select.getOnTrue() : select.getOnFalse();
+    else
+      break;
+  }
+  return labels;
+}
+
+// Whether the factor is what a table has at the labels: the weight of a class.
+bool isClassWeight(Value factor, Value labels) {
+  while (Operation *op = factor.getDefiningOp()) {
+    if (auto take = dyn_cast<TakeOp>(op))
+      return rootOf(take.getIndices()) == rootOf(labels) && !sourcesOf(take.getOperand()).samples;
+    if (isa<SelectOp, MulOp>(op))
+      for (Value mask : op->getOperands())
+        if (auto hit = matchHit(mask))
+          return rootOf(hit->first) == rootOf(labels) && llvm::all_of(op->getOperands(), [&](Value operand) {
+                   return operand == mask || !sourcesOf(operand).samples;
+                 });
+    if (!isa<CastOp, ReshapeOp, NegOp, ReduceOp>(op))
+      return false;
+    factor = op->getOperand(0);
+  }
+  return false;
+}
+
+// Labels that count: classes, at positions that the loss counts. Null where that cannot be told.
+Value buildCounted(OpBuilder &builder, Arithmetic &a, CrossEntropy match, const LossWay &way) {
   RankedTensorType type = tensorType(match.labels);
+  PositionMask positions =
+      buildPositionMask(builder, way, way.back().first, static_cast<int64_t>(match.scores.getDim()),
+                        [&](Value factor) { return isClassWeight(factor, match.labels); });
+  if (!positions.isKnown)
+    return nullptr;
   int64_t classes = tensorType(match.scores.getResult()).getDimSize(match.scores.getDim());
   Value counted = a.mask(a.compare(Predicate::Ge, match.labels, a.splat(type, 0)),
                          a.compare(Predicate::Lt, match.labels, a.splat(type, static_cast<double>(classes))));
-  for (Operation *op : ancestors(lossCount))
-    if (auto compare = dyn_cast<CompareOp>(op))
-      if (stripShape(compare.getLhs()) == stripShape(match.labels) ||
-          stripShape(compare.getRhs()) == stripShape(match.labels))
-        counted = a.mask(counted, a.reshape(compare.getResult(), type.getShape()));
-  return counted;
+  return positions.mask ? a.mask(counted, a.reshape(positions.mask, type.getShape())) : counted;
+}
+
+// "input 'y'"
+std::string describeLabels(Value labels) {
+  auto argument = dyn_cast<BlockArgument>(rootOf(labels));
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  auto name = function ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name") : StringAttr();
+  return name ? "the labels of input '" + name.str() + "'" : "the labels of this one";
 }
 
 } // namespace
 
-std::optional<AccuracySums> buildAccuracy(OpBuilder &builder, Value lossSum, Value lossCount) {
-  for (Operation *op : ancestors(lossSum)) {
+std::optional<AccuracySums> buildAccuracy(OpBuilder &builder, Value lossSum) {
+  auto isPick = [](Operation *op) {
     std::optional<CrossEntropy> match = matchPick(op);
-    if (!match || !isa<IntegerType>(tensorType(match->labels).getElementType()))
-      continue;
-    Arithmetic a(builder, op->getLoc());
-    Value predicted = ArgMaxOp::create(builder, op->getLoc(), match->scores.getOperand(), match->scores.getDim());
-    Value labels = a.cast(match->labels, tensorType(predicted).getElementType());
-    Value counted = buildCounted(a, *match, lossCount);
-    Value correct = a.mask(counted, a.compare(Predicate::Eq, predicted, labels));
-    return AccuracySums{a.sum(a.cast(correct, builder.getF32Type())), a.sum(a.cast(counted, builder.getF32Type()))};
+    return match && isa<IntegerType>(tensorType(match->labels).getElementType());
+  };
+  SmallVector<LossWay> ways = findWays(lossSum, isPick);
+  if (ways.empty())
+    return std::nullopt;
+  Operation *end = ways.front().back().first;
+  CrossEntropy match = *matchPick(end);
+  Arithmetic a(builder, end->getLoc());
+  Value counted = buildCounted(builder, a, match, ways.front());
+  if (!counted) {
+    emitRemark(end->getLoc(), "an evaluation gives no accuracy: which positions the loss counts depends on parameters");
+    return std::nullopt;
   }
-  return std::nullopt;
+  if (ways.size() > 1)
+    emitRemark(end->getLoc(), "the loss has ")
+        << ways.size() << " cross-entropies; the accuracy of an evaluation is that of "
+        << describeLabels(match.labels);
+  Value predicted = ArgMaxOp::create(builder, end->getLoc(), match.scores.getOperand(), match.scores.getDim());
+  Value labels = a.cast(match.labels, tensorType(predicted).getElementType());
+  Value correct = a.mask(counted, a.compare(Predicate::Eq, predicted, labels));
+  return AccuracySums{a.sum(a.cast(correct, builder.getF32Type())), a.sum(a.cast(counted, builder.getF32Type()))};
 }
 
 } // namespace cleave

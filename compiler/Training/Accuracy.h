@@ -7,7 +7,7 @@
 //   %hit = compare eq %iota, %labels_spread       %picked = select %hit, %log_softmax, %zero
 //
 // What log_softmax was taken of are the scores; their argmax is the prediction. A label counts if it is a class and if
-// no mask in the loss's count says otherwise (ignore_index).
+// the loss counts its position (PositionMask.h: ignore_index, padding, a mask that is an input).
 #ifndef CLEAVE_COMPILER_TRAINING_ACCURACY_H
 #define CLEAVE_COMPILER_TRAINING_ACCURACY_H
 
@@ -21,8 +21,9 @@ struct AccuracySums {
   mlir::Value correct, predictions; // f32 scalars
 };
 
-// Builds the two sums for the loss (sum, count); nothing where the loss has another form.
-std::optional<AccuracySums> buildAccuracy(mlir::OpBuilder &builder, mlir::Value lossSum, mlir::Value lossCount);
+// Builds the two sums for the sum of the loss; nothing where the loss has another form, and, with a remark, where the
+// positions that count cannot be told. Of several cross-entropies it is the first one's, and a remark says which.
+std::optional<AccuracySums> buildAccuracy(mlir::OpBuilder &builder, mlir::Value lossSum);
 
 } // namespace cleave
 

@@ -30,7 +30,7 @@ class BuildEvaluatePass : public impl::BuildEvaluateBase<BuildEvaluatePass> {
     OpBuilder builder(terminator);
     addTo(builder, block, "scalar.eval_loss_sum", sum);
     addTo(builder, block, "scalar.eval_count", count);
-    if (std::optional<AccuracySums> sums = buildAccuracy(builder, sum, count)) {
+    if (std::optional<AccuracySums> sums = buildAccuracy(builder, sum)) {
       addTo(builder, block, "scalar.eval_correct", sums->correct);
       addTo(builder, block, "scalar.eval_predictions", sums->predictions);
     }
