@@ -74,7 +74,7 @@ static std::vector<std::string> parameterNames(mlir::ModuleOp module) {
 // Parameters that may not be meant to be trained, of which the file does not say that they are parameters: those that
 // are probably buffers, and factors such as 0.5.
 static void noteDoubtfulParameters(mlir::ModuleOp module, const WeightMap &weights, const ExportSignature &signature,
-                                   std::vector<std::string> &notes) {
+                                   const TensorUses &uses, std::vector<std::string> &notes) {
   std::vector<std::string> names, scalars;
   llvm::StringSet<> isScalar;
   for (StateOp state : module.getOps<StateOp>()) {
@@ -86,7 +86,7 @@ static void noteDoubtfulParameters(mlir::ModuleOp module, const WeightMap &weigh
     if (state.getTensorType().getNumElements() == 1)
       isScalar.insert(name);
   }
-  std::vector<std::string> buffers = noteProbableBuffers(weights, names, notes);
+  std::vector<std::string> buffers = noteProbableBuffers(weights, names, uses, notes);
   for (const std::string &name : names)
     if (isScalar.contains(name) && !llvm::is_contained(buffers, name))
       scalars.push_back(name);
@@ -144,7 +144,7 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   noteNewerOpset(file, model.notes);
   if (options.train) {
     noteExport(file, *graph, exported, model.notes);
-    noteDoubtfulParameters(module, model.weights, exported, model.notes);
+    noteDoubtfulParameters(module, model.weights, exported, TensorUses(*graph), model.notes);
     noteDuplicates(model.weights, parameterNames(module), embeddingTables(*graph), model.notes);
   }
   return llvm::Error::success();

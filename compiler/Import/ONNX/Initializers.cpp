@@ -1,6 +1,7 @@
 #include "compiler/Import/ONNX/Initializers.h"
 #include "compiler/Import/ONNX/ExportNotes.h"
 #include "compiler/Import/ONNX/States.h"
+#include "compiler/Import/ONNX/TensorUses.h"
 #include "compiler/Support/NamePatterns.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -30,6 +31,7 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
   Kind made = signature.isPresent && changedParameters(file.proto.graph(), signature).empty() ? Kind::Buffer
                                                                                                : Kind::Unknown;
   llvm::StringSet<> statistics = runningStatistics(graph);
+  TensorUses uses(graph);
   std::vector<std::string> taken, names;
   auto buffers = NamePatterns::parse("--buffers", options.buffers);
   if (!buffers) {
@@ -53,7 +55,7 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
     }
     names.push_back(tensor.name());
     bool buffer = buffers->match(tensor.name()) || statistics.contains(tensor.name()) ||
-                  (kind == Kind::Unknown ? made : kind) == Kind::Buffer;
+                  (kind != Kind::Parameter && uses.isClassWeight(tensor.name())) || (kind == Kind::Unknown ? made : kind) == Kind::Buffer;
     Role role = !real ? Role::Constant : buffer ? Role::Buffer : Role::Parameter;
     bool frozen = role == Role::Parameter && matchesAny(options.freeze, tensor.name());
     weights.insert(tensor.name(), *weight);

@@ -23,6 +23,16 @@ static bool hasBufferName(llvm::StringRef name) {
   return leaves.contains(leafOf(name));
 }
 
+// Leaves that name numbers of a loss or of its scores, where they are used as such: at most one number for each class.
+static bool isLossConstant(llvm::StringRef name, const WeightTensor &tensor, const TensorUses &uses) {
+  static const llvm::StringSet<> leaves = {"pos_weight",  "class_weight", "class_weights", "loss_weight", "loss_weights",
+                                           "sample_weight", "center",     "log_prior",     "class_prior", "class_priors",
+                                           "log_priors",  "prior",        "label_freq",    "class_freq",  "class_freqs"};
+  llvm::ArrayRef<int64_t> shape = tensor.type.getShape();
+  bool isList = llvm::count_if(shape, [](int64_t size) { return size != 1; }) <= 1;
+  return isList && leaves.contains(leafOf(name)) && uses.isArithmetic(name);
+}
+
 // As many leading elements as decide.
 static std::vector<double> leadingValues(const WeightTensor &tensor) {
   constexpr int64_t kEnough = 1 << 14;
@@ -76,11 +86,14 @@ static bool isIntegers(llvm::ArrayRef<double> values) {
          llvm::any_of(values, [&](double value) { return value != values[0]; });
 }
 
-llvm::StringRef cleave::onnx_import::reasonForBuffer(llvm::StringRef name, const WeightTensor &tensor) {
+llvm::StringRef cleave::onnx_import::reasonForBuffer(llvm::StringRef name, const WeightTensor &tensor,
+                                                     const TensorUses &uses) {
   if (!llvm::isa<mlir::FloatType>(tensor.type.getElementType()) || tensor.type.getNumElements() == 0)
     return "";
   if (hasBufferName(name))
     return "name";
+  if (isLossConstant(name, tensor, uses))
+    return "name and use";
   std::vector<double> values = leadingValues(tensor);
   if (isSinusoidal(values, tensor.type.getShape()))
     return "sinusoidal table";
@@ -130,12 +143,13 @@ std::string cleave::onnx_import::patternsFor(llvm::ArrayRef<std::string> chosen,
 
 std::vector<std::string> cleave::onnx_import::noteProbableBuffers(const WeightMap &weights,
                                                                   llvm::ArrayRef<std::string> parameters,
+                                                                  const TensorUses &uses,
                                                                   std::vector<std::string> &notes) {
   std::vector<std::string> names;
   std::map<std::string, size_t> reasons;
   for (const std::string &name : parameters) {
     const WeightTensor *tensor = weights.find(name);
-    llvm::StringRef reason = tensor ? reasonForBuffer(name, *tensor) : "";
+    llvm::StringRef reason = tensor ? reasonForBuffer(name, *tensor, uses) : "";
     if (reason.empty())
       continue;
     names.push_back(name);
@@ -148,7 +162,7 @@ std::vector<std::string> cleave::onnx_import::noteProbableBuffers(const WeightMa
   for (const auto &[reason, count] : reasons) {
     why += why.empty() ? "" : ", ";
     why += reasons.size() > 1 ? std::to_string(count) + " " : "";
-    why += reason == "name" ? "by name" : "by values: " + reason;
+    why += llvm::StringRef(reason).starts_with("name") ? "by " + reason : "by values: " + reason;
   }
   notes.push_back(std::to_string(names.size()) +
                   (isOne ? " parameter is probably a buffer of the module (" : " parameters are probably buffers (") +
