@@ -1,4 +1,5 @@
 // Activation functions, composed of a few primitives each.
+#include "compiler/Import/ONNX/Activations.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 
 using namespace cleave;
@@ -55,26 +56,26 @@ Value celu(OpContext &op, Value x) {
   return op.emit.add(relu(op, x), negativeElu(op.emit, scaled, alpha));
 }
 
-Value clampUnit(Emitter &emit, Value x) { return emit.atMost(emit.atLeast(x, 0.0), 1.0); }
+// `low` where x <= 0, `high` where x >= 1, else `between`. At both kinks the gradient is that of the outer branch, as in
+// PyTorch. NaN stays NaN.
+Value piecewise(Emitter &emit, Value x, Value low, Value between, Value high) {
+  Value upper = emit.select(emit.compare(Predicate::Ge, x, 1.0), high, between);
+  return emit.select(emit.compare(Predicate::Le, x, 0.0), low, upper);
+}
 
 // Where alpha x + beta cancels, the error is at most 2^-22 (for alpha and beta up to 1), not a few ulp of the result.
 Value hardSigmoid(OpContext &op, Value x) {
   Value line = op.emit.add(op.emit.mul(x, op.floatAttr("alpha", 0.2)), op.floatAttr("beta", 0.5));
-  return clampUnit(op.emit, line);
+  return piecewise(op.emit, line, op.emit.splat(0, typeOf(x)), line, op.emit.splat(1, typeOf(x)));
 }
 
 // x + 3 is exact near -3, where x / 6 + 1/2 would cancel.
 Value hardSwish(OpContext &op, Value x) {
-  return op.emit.mul(x, clampUnit(op.emit, op.emit.mul(op.emit.add(x, 3.0), 1.0 / 6)));
+  Value line = op.emit.mul(op.emit.add(x, 3.0), 1.0 / 6);
+  return piecewise(op.emit, line, op.emit.splat(0, typeOf(x)), op.emit.mul(x, line), x);
 }
 
-// max(x, 0) + log(1 + e^-|x|): does not overflow. Selections, whose gradients at 0 are those of x < 0: relu and abs
-// have none there, and the sum's is 1/2.
-Value softplus(OpContext &op, Value x) {
-  Emitter &emit = op.emit;
-  Value decay = emit.unary<ExpOp>(wherePositive(emit, x, emit.neg(x), x));
-  return emit.add(wherePositive(emit, x, x, emit.splat(0, typeOf(x))), emit.unary<Log1pOp>(decay));
-}
+Value softplus(OpContext &op, Value x) { return emitSoftplus(op.emit, x); }
 
 Value softsign(OpContext &op, Value x) { return op.emit.div(x, op.emit.add(op.emit.unary<AbsOp>(x), 1.0)); }
 
@@ -123,6 +124,20 @@ template <bool logarithm> LogicalResult importSoftmax(OpContext &op) {
   return op.result(logarithm ? op.emit.logSoftmax(x, *dim) : op.emit.softmax(x, *dim));
 }
 
+// Whether all elements are that number, through broadcasts and changes of type.
+bool isSplatOf(Value value, double number) {
+  while (auto *op = value.getDefiningOp()) {
+    if (!llvm::isa<ReshapeOp, BroadcastOp, CastOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? llvm::dyn_cast<mlir::DenseElementsAttr>(mlir::Attribute(constant.getValue()))
+                           : mlir::DenseElementsAttr();
+  return elements && elements.isSplat() && llvm::isa<mlir::FloatType>(elements.getElementType()) &&
+         elements.getSplatValue<llvm::APFloat>().convertToDouble() == number;
+}
+
 // One at the first maximum, else zero.
 LogicalResult importHardmax(OpContext &op) {
   Value x = op.value(0);
@@ -137,6 +152,29 @@ LogicalResult importHardmax(OpContext &op) {
 }
 
 } // namespace
+
+// max(x, 0) + log(1 + e^-|x|): does not overflow. Selections, whose gradients at 0 are those of x < 0: relu and abs
+// have none there, and the sum's is 1/2.
+Value cleave::onnx_import::emitSoftplus(Emitter &emit, Value x) {
+  Value decay = emit.unary<ExpOp>(wherePositive(emit, x, emit.neg(x), x));
+  return emit.add(wherePositive(emit, x, x, emit.splat(0, typeOf(x))), emit.unary<Log1pOp>(decay));
+}
+
+// log(sigmoid(x)) = -softplus(-x), log(1 - sigmoid(x)) = -softplus(x)
+Value cleave::onnx_import::emitLogProbability(Emitter &emit, Value probability) {
+  auto toLog = [&](Value x, bool isRest) {
+    mlir::Type element = elementOf(x), wide = element.isF64() ? element : mlir::Type(emit.builder.getF32Type());
+    Value scores = emit.cast(x, wide);
+    return emit.cast(emit.neg(emitSoftplus(emit, isRest ? scores : emit.neg(scores))), element);
+  };
+  if (auto sigmoid = probability.getDefiningOp<SigmoidOp>())
+    return toLog(sigmoid.getOperand(), false);
+  if (auto softmax = probability.getDefiningOp<SoftmaxOp>())
+    return emit.logSoftmax(softmax.getOperand(), static_cast<int64_t>(softmax.getDim()));
+  auto rest = probability.getDefiningOp<SubOp>();
+  auto sigmoid = rest ? rest.getRhs().getDefiningOp<SigmoidOp>() : SigmoidOp();
+  return sigmoid && isSplatOf(rest.getLhs(), 1) ? toLog(sigmoid.getOperand(), true) : Value();
+}
 
 void cleave::onnx_import::addActivationOperators(OperatorTable &table) {
   table.add("Relu", 13, importFunction<relu>, 1, 1);

@@ -1,4 +1,5 @@
 // Arithmetic, one element at a time. Known operands are evaluated.
+#include "compiler/Import/ONNX/Activations.h"
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 
@@ -209,6 +210,11 @@ template <typename F> LogicalResult importUnary(OpContext &op) {
   return op.result(op.emit.unary<typename F::Op>(op.value(0)));
 }
 
+LogicalResult importLog(OpContext &op) {
+  Value ofScores = op.literal(0) ? Value() : emitLogProbability(op.emit, op.value(0));
+  return ofScores ? op.result(ofScores) : importUnary<Log>(op);
+}
+
 LogicalResult importReciprocal(OpContext &op) {
   if (failed(op.expectFloat(op.value(0))))
     return failure();
@@ -298,7 +304,7 @@ void cleave::onnx_import::addElementwiseOperators(OperatorTable &table) {
   table.add("Abs", 13, importUnary<Abs>, 1, 1);
   table.add("Sign", 13, importUnary<Sign>, 1, 1);
   table.add("Exp", 13, importUnary<Exp>, 1, 1);
-  table.add("Log", 13, importUnary<Log>, 1, 1);
+  table.add("Log", 13, importLog, 1, 1);
   table.add("Sqrt", 13, importUnary<Sqrt>, 1, 1);
   table.add("Tanh", 13, importUnary<Tanh>, 1, 1);
   table.add("Erf", 13, importUnary<Erf>, 1, 1);
