@@ -2,6 +2,7 @@
 #include "compiler/Training/States.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "dialects/Cleave/IR/StopGradient.h"
 
 using namespace mlir;
 
@@ -24,6 +25,7 @@ class BuildInferencePass : public impl::BuildInferenceBase<BuildInferencePass> {
     }
     for (WriteOp write : llvm::make_early_inc_range(model.getBody().front().getOps<WriteOp>()))
       write.erase();
+    eraseStopGradients(model);
     mergeReads(model);
     model.setName("infer");
     MLIRContext *context = &getContext();

@@ -6,6 +6,7 @@
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
+#include "dialects/Cleave/IR/StopGradient.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -157,6 +158,8 @@ private:
       loss->function.emitError("no parameter has a gradient: all are frozen, or the loss uses none");
       return signalPassFailure();
     }
+    for (auto function : module.getOps<func::FuncOp>())
+      eraseStopGradients(function);
   }
 
   // The chunks that cut-model made, or all of @model as one.

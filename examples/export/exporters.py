@@ -5,6 +5,18 @@ folded nor renamed, and dimension 0 is the symbol `batch`, so that the compiler 
 
 Which tensors are buffers (`register_buffer`) is written in the files of the torch.export based exporter, and the compiler reads it. A
 TorchScript file does not say it: there the compiler names those that are probably buffers, with the `--buffers` that keeps them.
+
+What a file does not say about gradients, Cleave cannot follow:
+
+                                TorchScript          torch.export (optimize=False)
+  x.detach()                    lost                 kept: the gradient ends there
+  with torch.no_grad():         lost                 lost
+  p.requires_grad_(False)       lost                 lost
+  Embedding(padding_idx=N)      lost                 kept: row N is not changed
+  BatchNorm in eval()           kept, as a note      kept, as a note
+
+Where it is lost, freeze what must not be trained: `--freeze 'backbone.*'`. Layers of batch norm that are to keep their statistics need
+`--batch-norm frozen`. A part of a model that is used twice, once under no_grad, needs two exports, or two copies of its weights.
 """
 import onnx
 import onnx.numpy_helper

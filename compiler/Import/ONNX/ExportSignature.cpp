@@ -1,37 +1,16 @@
 #include "compiler/Import/ONNX/ExportSignature.h"
-
-#include <google/protobuf/unknown_field_set.h>
+#include "compiler/Import/ONNX/Metadata.h"
 
 using namespace cleave::onnx_import;
 
-// GraphProto.metadata_props is younger than the protobuf classes that Linux distributions carry: those keep it as an
-// unknown field.
-constexpr int kGraphMetadata = 16;
-
-static bool isSignature(llvm::StringRef key) { return key.starts_with("pkg.torch.") && key.ends_with("graph_signature"); }
+constexpr int kGraphMetadata = 16; // GraphProto.metadata_props
 
 static std::string signatureText(const onnx::ModelProto &model) {
+  auto isSignature = [](llvm::StringRef key) { return key.starts_with("pkg.torch.") && key.ends_with("graph_signature"); };
   for (const onnx::StringStringEntryProto &entry : model.metadata_props())
     if (isSignature(entry.key()))
       return entry.value();
-  const onnx::GraphProto &graph = model.graph();
-  onnx::StringStringEntryProto entry;
-  if (const auto *field = graph.GetDescriptor()->FindFieldByNumber(kGraphMetadata)) {
-    const auto *reflection = graph.GetReflection();
-    for (int i = 0; i < reflection->FieldSize(graph, field); ++i) {
-      entry.ParseFromString(reflection->GetRepeatedMessage(graph, field, i).SerializeAsString());
-      if (isSignature(entry.key()))
-        return entry.value();
-    }
-  }
-  const auto &unknown = graph.unknown_fields();
-  for (int i = 0; i < unknown.field_count(); ++i) {
-    const auto &field = unknown.field(i);
-    if (field.number() == kGraphMetadata && field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED &&
-        entry.ParseFromString(field.length_delimited()) && isSignature(entry.key()))
-      return entry.value();
-  }
-  return "";
+  return findMetadata(model.graph(), kGraphMetadata, isSignature);
 }
 
 // The text between the quotes after `target=`, which may be of either kind.

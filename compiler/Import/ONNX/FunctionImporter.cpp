@@ -5,6 +5,7 @@
 #include "compiler/Import/ONNX/Loss.h"
 #include "compiler/Import/ONNX/RandomMasks.h"
 #include "compiler/Import/ONNX/TensorReader.h"
+#include "compiler/Import/ONNX/TorchGradients.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Budget.h"
 
@@ -150,6 +151,8 @@ private:
     mlir::Operation *last = block->empty() ? nullptr : &block->back();
     if (failed(custom ? importCustomNode(*custom, op) : entry->handler(op)))
       return failure();
+    if (mode_.training)
+      applyTorchGradient(node, environment_, emit_);
     foldNode(node, last ? last->getNextNode() : block->empty() ? nullptr : &block->front());
     return success();
   }

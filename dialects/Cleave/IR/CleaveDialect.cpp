@@ -4,6 +4,7 @@
 #include "dialects/Cleave/IR/Elementwise.h"
 #include "dialects/Cleave/IR/IndexingGradients.h"
 #include "dialects/Cleave/IR/Scatter.h"
+#include "dialects/Cleave/IR/StopGradient.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -48,6 +49,9 @@ static void printInitFields(mlir::AsmPrinter &printer, mlir::StringAttr source, 
 #define GET_OP_CLASSES
 #include "dialects/Cleave/IR/CleaveScatterOps.cpp.inc"
 
+#define GET_OP_CLASSES
+#include "dialects/Cleave/IR/CleaveGradientOps.cpp.inc"
+
 void CleaveDialect::initialize() {
   addInterfaces<Budget>();
   addAttributes<
@@ -61,6 +65,10 @@ void CleaveDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Cleave/IR/CleaveScatterOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Cleave/IR/CleaveGradientOps.cpp.inc"
       >();
   attachPutAddGradient(*getContext());
   attachConvolutionGradients(*getContext());
