@@ -186,7 +186,7 @@ llvm::Error Compilation::import() {
   import.lossOutput = options.lossOutput;
   import.loss = options.loss;
   import.dataRanks = options.dataRanks();
-  import.batchNormGroups = options.batchNorm == "sync" ? 1 : options.dataRanks();
+  import.batchNormGroups = options.batchNorm == "frozen" ? 0 : options.batchNorm == "sync" ? 1 : options.dataRanks();
   import.buffers = options.buffers;
   import.freeze = options.freeze;
   import.batchDim = options.batchDim;

@@ -48,7 +48,7 @@ struct CompileOptions {
   std::vector<std::string> freeze, buffers;
   std::vector<std::string> tie;       // NAME=NAME: the second parameter becomes the first
   std::string lossAverage = "global"; // global | rank
-  std::string batchNorm = "local";    // local | sync
+  std::string batchNorm = "local";    // local | sync | frozen
   std::optional<int64_t> bucketBytes;   // of gradients; if empty 25 MiB, less where they are stored split (Units.h)
   std::string recompute =
       "none"; // none | blocks | every=N | first=N | segments=N | auto (compiler/Training/Recompute.h)

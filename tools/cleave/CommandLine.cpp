@@ -103,8 +103,9 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(training)->type_name("KEPT=TIED");
   app.add_option("--loss-average", o.lossAverage, "global: by the global batch's count; rank: PyTorch DDP's mean of means")
       ->check(CLI::IsMember({"global", "rank"}))->group(training)->capture_default_str();
-  app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'")
-      ->check(CLI::IsMember({"local", "sync"}))->group(training)->capture_default_str();
+  app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'; frozen: the running ones,\n"
+                 "which stay as they are (batch norm in eval() while the rest is trained)")
+      ->check(CLI::IsMember({"local", "sync", "frozen"}))->group(training)->capture_default_str();
   app.add_option("--loss-scale", o.lossScale, "for fp16: dynamic[,init=N,growth=N,backoff=N,interval=N] | N | none (default: dynamic)")
       ->group(training)->type_name("KIND");
   app.add_option("--dp-sync", o.dpSync, "all-reduce: every rank of the axis dp updates parameters; parameter-server: the first does, and has\n"

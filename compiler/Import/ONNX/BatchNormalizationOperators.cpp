@@ -90,7 +90,8 @@ LogicalResult importBatchNormalization(OpContext &op) {
   if (failed(inputs))
     return failure();
   double epsilon = op.floatAttr("epsilon", 1e-5);
-  if (op.mode.training)
+  // Frozen statistics are those of inference, in training too.
+  if (op.mode.training && op.mode.batchNormGroups > 0)
     return emitTraining(op, *inputs, epsilon);
   // A file in training form declares the new statistics as outputs; in inference they are the old ones.
   (void)op.result(1, inputs->mean);

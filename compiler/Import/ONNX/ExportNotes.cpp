@@ -95,6 +95,15 @@ public:
     return found;
   }
 
+  // Nodes of a training graph of PyTorch that leave their statistics as they are: layers in eval().
+  std::vector<std::string> keptNorms() const {
+    std::vector<std::string> names;
+    for (const FlatNode &node : graph_.nodes)
+      if (isTorch_ && node.proto->op_type() == "BatchNormalization" && !isTrainingNorm(*node.proto))
+        names.push_back(node.describe());
+    return names;
+  }
+
   // What the TorchScript exporter computed from parameters and buffers. Transposed weights train as they should, under
   // names that nobody knows.
   std::vector<std::string> madeTensors() const {
@@ -149,15 +158,20 @@ private:
 } // namespace
 
 void cleave::onnx_import::noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature,
-                                     std::vector<std::string> &notes) {
+                                     bool isFrozen, std::vector<std::string> &notes) {
   ExportReader reader(file, graph, signature);
   std::string changes = reader.changes();
+  const std::string how = "it normalizes by the batch's own statistics and updates the running ones; --batch-norm frozen "
+                          "normalizes by the running ones, in all layers, and keeps them";
   if (!changes.empty())
     notes.push_back("the exporter has changed the model: " + changes + " (examples/export)");
   else if (reader.isInferenceForm())
-    notes.push_back("the graph is in inference form: its BatchNormalization does not update its statistics, and Dropout "
-                    "would be gone; if the model has Dropout, " +
-                    reader.remedy() + " (examples/export)");
+    notes.push_back("the graph is in inference form, in which Dropout would be gone" +
+                    std::string(isFrozen ? "" : ". Its BatchNormalization is trained all the same: " + how) +
+                    "; if the model has Dropout, " + reader.remedy() + " (examples/export)");
+  else if (std::vector<std::string> kept = reader.keptNorms(); !kept.empty() && !isFrozen)
+    notes.push_back("BatchNormalization that the file has in inference form (" + listNames(kept) +
+                    ") is trained as all others are: " + how);
   std::vector<std::string> made = reader.madeTensors();
   if (changes.empty() && !made.empty())
     notes.push_back(std::to_string(made.size()) +

@@ -7,7 +7,7 @@
 //     tied one once, but then it has made no tensor of its own);
 //   - TorchScript: a convolution whose bias bears a name of the exporter's, or an Identity of an initializer, which
 //     stands for a merged parameter;
-//   - both: BatchNormalization that does not update its statistics, in a graph without Dropout.
+//   - both: BatchNormalization that does not update its statistics, in a graph without Dropout, or among others that do.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_EXPORTNOTES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_EXPORTNOTES_H
 
@@ -16,8 +16,8 @@
 
 namespace cleave::onnx_import {
 
-// At most two notes of one line.
-void noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature,
+// At most two notes of one line. `isFrozen`: batch normalization keeps its statistics (--batch-norm frozen).
+void noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature, bool isFrozen,
                 std::vector<std::string> &notes);
 
 // A name that an exporter made up, for a constant of the code or for a tensor that it computed: val_3, onnx::Conv_39.

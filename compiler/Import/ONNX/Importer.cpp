@@ -143,7 +143,7 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   removeUnused(refineRoles(module, function), model.weights, model.notes);
   noteNewerOpset(file, model.notes);
   if (options.train) {
-    noteExport(file, *graph, exported, model.notes);
+    noteExport(file, *graph, exported, options.batchNormGroups == 0, model.notes);
     noteDoubtfulParameters(module, model.weights, exported, TensorUses(*graph), model.notes);
     noteDuplicates(model.weights, parameterNames(module), embeddingTables(*graph), model.notes);
   }

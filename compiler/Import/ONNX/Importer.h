@@ -40,7 +40,7 @@ struct ImportOptions {
   std::string loss;
   // Every batch dimension is multiplied by it: types are those of the global micro-batch.
   int64_t dataRanks = 1;
-  // Groups of samples over each of which batch norm normalizes: 1 (`sync`) or dataRanks (`local`).
+  // Groups of samples over each of which batch norm normalizes: 1 (`sync`), dataRanks (`local`), 0: none (`frozen`).
   int64_t batchNormGroups = 1;
   // Name patterns (* and ?): initializers that are buffers, and parameters that are not updated.
   std::vector<std::string> buffers, freeze;
