@@ -203,17 +203,21 @@ TEST(StepNumerics, RankAverageIsTheMeanOfTheRanksMeans) {
   }
   both.accumulate({{kX, kLabels}});
   Array expected(15);
+  double means = 0;
   for (size_t rank : {0, 1}) {
     one.accumulate({{Array(kX.begin() + rank * 9, kX.begin() + rank * 9 + 9),
                      Array(kLabels.begin() + rank * 3, kLabels.begin() + rank * 3 + 3)}});
     Array gradient = one.get("w1", ".grad");
     for (size_t i = 0; i < gradient.size(); ++i)
       expected[i] += gradient[i] / one.scalar("loss_count") / 2;
+    means += one.scalar("loss_sum") / one.scalar("loss_count");
   }
   Array got = both.get("w1", ".grad");
   for (size_t i = 0; i < got.size(); ++i)
     EXPECT_NEAR(got[i], expected[i], 1e-12) << "w1[" << i << "]";
-  EXPECT_EQ(both.scalar("loss_count"), 5);
+  // The loss of the step is this mean, too: two means and their sum.
+  EXPECT_EQ(both.scalar("loss_count"), 2);
+  EXPECT_NEAR(both.scalar("loss_sum"), means, 1e-6);
 }
 
 TEST(StepNumerics, UpdatesAreAsPyTorchRecordedThem) {
