@@ -72,7 +72,7 @@ Value hardSigmoid(OpContext &op, Value x) {
 // x + 3 is exact near -3, where x / 6 + 1/2 would cancel.
 Value hardSwish(OpContext &op, Value x) {
   Value line = op.emit.mul(op.emit.add(x, 3.0), 1.0 / 6);
-  return piecewise(op.emit, line, op.emit.splat(0, typeOf(x)), op.emit.mul(x, line), x);
+  return piecewise(op.emit, line, op.emit.mul(x, 0.0), op.emit.mul(x, line), x);
 }
 
 Value softplus(OpContext &op, Value x) { return emitSoftplus(op.emit, x); }
