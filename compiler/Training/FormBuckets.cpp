@@ -124,11 +124,20 @@ private:
     }
   }
 
+  // Gradients are written all or none, parameters by no forward or backward pass: what is left are parameters that
+  // a batch norm updates.
+  static LogicalResult refuseTrainedStatistic(WriteOp write) {
+    return write.emitError("the initializer that this updates as a running statistic is trained as a weight, too: the file "
+                           "has one initializer for both (")
+           << write.getState()
+           << "), because exporters merge tensors of equal values; export the model in training mode, so that they stay "
+              "apart, or freeze the statistics by --batch-norm frozen";
+  }
+
   // One concat behind the last member's write, with zeros in the gaps.
   LogicalResult packWrites(StateOp bucket, ArrayRef<WriteOp> members) {
     if (members.size() != bucket.getSegments().size())
-      return WriteOp(members.front()).emitError("a function writes a bucket whole; @")
-             << bucket.getSymName() << " has " << bucket.getSegments().size() << " members; got: " << members.size();
+      return refuseTrainedStatistic(members.front());
     SmallVector<WriteOp> ordered(members);
     llvm::sort(ordered, [&](WriteOp a, WriteOp b) { return offsetOf(a) < offsetOf(b); });
     Value old = sumsWhole ? oldSum(bucket, ordered) : Value();
