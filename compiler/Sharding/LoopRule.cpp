@@ -2,6 +2,7 @@
 
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
+#include "compiler/Sharding/LoopTerms.h"
 
 using namespace cleave;
 using llvm::SmallVector;
@@ -10,40 +11,6 @@ using mlir::AffineExpr;
 //===----------------------------------------------------------------------===//
 // Facts
 //===----------------------------------------------------------------------===//
-
-static bool collectTerms(AffineExpr expr, SmallVector<std::pair<int64_t, int64_t>> &terms) {
-  if (auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(expr)) {
-    terms.push_back({1, dim.getPosition()});
-    return true;
-  }
-  auto binary = llvm::dyn_cast<mlir::AffineBinaryOpExpr>(expr);
-  if (!binary)
-    return false;
-  if (binary.getKind() == mlir::AffineExprKind::Add)
-    return collectTerms(binary.getLHS(), terms) && collectTerms(binary.getRHS(), terms);
-  auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(binary.getLHS());
-  auto stride = llvm::dyn_cast<mlir::AffineConstantExpr>(binary.getRHS());
-  if (binary.getKind() != mlir::AffineExprKind::Mul || !dim || !stride || stride.getValue() < 1)
-    return false;
-  terms.push_back({stride.getValue(), dim.getPosition()});
-  return true;
-}
-
-// d0 * 4 + d1 over 64 is {16, d0}, {4, d1}. None where the loops do not walk the dimension once, one inside the other.
-static LoopFacts::Factors factorsOf(AffineExpr expr, int64_t size) {
-  SmallVector<std::pair<int64_t, int64_t>> terms;
-  if (!collectTerms(expr, terms))
-    return {};
-  llvm::sort(terms, std::greater<>());
-  LoopFacts::Factors factors;
-  for (auto [stride, loop] : terms) {
-    if (size % stride != 0)
-      return {};
-    factors.push_back({size / stride, loop});
-    size = stride;
-  }
-  return size == 1 ? factors : LoopFacts::Factors();
-}
 
 LoopFacts::LoopFacts(mlir::Operation *op) : op(op) {
   auto described = llvm::dyn_cast<mlir::shard::ShardingInterface>(op);
@@ -60,7 +27,7 @@ LoopFacts::LoopFacts(mlir::Operation *op) : op(op) {
       return;
     auto &dims = factors.emplace_back();
     for (auto [expr, size] : llvm::zip_equal(map.getResults(), shape))
-      dims.push_back(factorsOf(expr, size));
+      dims.push_back(factorsOf<Factors>(expr, size));
   }
   isUsable = true;
 }

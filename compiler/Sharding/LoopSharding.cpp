@@ -1,5 +1,6 @@
 #include "compiler/Sharding/LoopSharding.h"
 #include "compiler/Sharding/Linearity.h"
+#include "compiler/Sharding/LoopTerms.h"
 
 #include "llvm/ADT/SmallSet.h"
 
@@ -31,41 +32,6 @@ LoopSharding::LoopSharding(mlir::Operation *op, MeshAttr mesh) : op(op), mesh(me
   setFactors();
 }
 
-// Compounds are sums of loop * stride; false for other expressions.
-static bool collectTerms(AffineExpr expr, llvm::SmallVectorImpl<std::pair<int64_t, int64_t>> &terms) {
-  if (auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(expr)) {
-    terms.push_back({1, dim.getPosition()});
-    return true;
-  }
-  auto binary = llvm::dyn_cast<mlir::AffineBinaryOpExpr>(expr);
-  if (!binary)
-    return false;
-  if (binary.getKind() == mlir::AffineExprKind::Add)
-    return collectTerms(binary.getLHS(), terms) && collectTerms(binary.getRHS(), terms);
-  auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(binary.getLHS());
-  auto stride = llvm::dyn_cast<mlir::AffineConstantExpr>(binary.getRHS());
-  if (binary.getKind() != mlir::AffineExprKind::Mul || !dim || !stride || stride.getValue() < 1)
-    return false;
-  terms.push_back({stride.getValue(), dim.getPosition()});
-  return true;
-}
-
-// d0 * 4 + d1 over 64 is {16, d0}, {4, d1}. None where the loops do not walk the dimension once, one inside the other.
-LoopSharding::Factors LoopSharding::factorsOf(AffineExpr expr, int64_t size) {
-  SmallVector<std::pair<int64_t, int64_t>> terms;
-  if (!collectTerms(expr, terms))
-    return {};
-  llvm::sort(terms, std::greater<>());
-  Factors factors;
-  for (auto [stride, loop] : terms) {
-    if (size % stride != 0)
-      return {};
-    factors.push_back({size / stride, loop});
-    size = stride;
-  }
-  return size == 1 ? factors : Factors();
-}
-
 // A loop can be split where every dimension that it walks knows it as a factor of one size.
 void LoopSharding::setFactors() {
   sizes.resize(iterators.size());
@@ -73,7 +39,7 @@ void LoopSharding::setFactors() {
   SmallVector<bool> isSeen(iterators.size());
   for (auto [index, map] : llvm::enumerate(maps))
     for (auto [expr, size] : llvm::zip_equal(map.getResults(), valueType(op, index).getShape())) {
-      Factors &made = factors[index].emplace_back(factorsOf(expr, size));
+      Factors &made = factors[index].emplace_back(factorsOf<Factors>(expr, size));
       for (int64_t loop = 0, count = iterators.size(); loop < count; ++loop) {
         if (!expr.isFunctionOfDim(loop))
           continue;

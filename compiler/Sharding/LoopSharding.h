@@ -44,7 +44,6 @@ private:
   };
   using Factors = llvm::SmallVector<Factor>; // the slowest first
 
-  static Factors factorsOf(mlir::AffineExpr expr, int64_t size);
   void setFactors();
   static int64_t enter(llvm::ArrayRef<Factor> factors, Split &split);
   bool isSplittable(int64_t loop, const Split &split, bool allowReduction) const;
