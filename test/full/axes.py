@@ -96,7 +96,7 @@ INFERENCE_LAYOUTS = {"one": [], "dp2": ["--mesh", "dp=2"]}
 SANITIZERS = {"asan": ["runtime", "programs", "compiler"], "tsan": ["runtime", "programs"]}  # parts of tools/dev/sanitize.sh
 FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180
-GRAPHS = {"infer": 3600, "types": 3600, "train": 3600, "scatters": 3600, "layouts": 3600}  # seconds of random graphs of each kind
+GRAPHS = {"infer": 1200, "types": 1200, "train": 1200, "scatters": 1200, "layouts": 1200}  # seconds of random graphs of each kind
 KILLS = 50
 MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells
 NODE_TESTS = 1040  # of ONNX's own that pass at least; what is not supported is refused
