@@ -11,6 +11,8 @@ if(TARGET cleave_comm_mpi)
   install(TARGETS cleave_comm_mpi LIBRARY DESTINATION lib)
 endif()
 install(DIRECTORY runtime/include/cleave DESTINATION include)
+# A package for the user's own Python: PYTHONPATH=DIR/lib/python3/dist-packages, which is Debian's path below /usr.
+install(DIRECTORY python/cleave DESTINATION lib/python3/dist-packages FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
 target_include_directories(cleave_rt INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/runtime/include> $<INSTALL_INTERFACE:include>)
 if(CLEAVE_SANITIZER)
   target_link_options(cleave_rt INTERFACE ${CLEAVE_SANITIZER_FLAG})

@@ -1,6 +1,7 @@
 # lit configuration: tools of this build and of LLVM on the path, every program under a time and memory limit.
 import os
 import resource
+import subprocess
 
 import lit.formats
 
@@ -20,6 +21,9 @@ config.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
 
 if config.cleave_python:
     config.available_features.add("python")
+    # test/requirements.txt has no torch; a developer's own environment may.
+    if not subprocess.call([config.cleave_python, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))"]):
+        config.available_features.add("torch")
 config.substitutions.append(("%python", config.cleave_python))
 # The emulated CUDA device (test/cuda) is built where its stacks can be switched by hand.
 if not config.cleave_sanitizer and os.uname().machine == "x86_64":

@@ -1,0 +1,339 @@
+"""cleave.export_torch: a PyTorch module as the ONNX file that Cleave trains.
+
+    import cleave
+    report = cleave.export_torch(module, {"x": x}, "model.onnx")
+    print(report.command)      # cleave compile model.onnx -o model --train --loss cross-entropy --dim batch=8 ...
+
+The exporters of PyTorch fold, merge, rename and drop things when nobody tells them not to: that is right for inference
+and wrong for training. This function makes the calls that keep the module as it is, then reads the file and compares it
+with the module, and says in words whatever it could not keep:
+
+  - training form: Dropout and BatchNorm are in the file;
+  - every parameter and buffer is an initializer under its own name (that of `state_dict()`), buffers are marked as
+    buffers, and tied weights are one initializer;
+  - dimension 0 of every input is the symbol `batch`;
+  - running statistics, random state and training mode of the module are afterwards what they were before;
+  - onnxruntime, where it is installed, computes from the file what the module computes in eval(), for the example batch
+    and for one of twice the size.
+
+It needs torch (2.5 or newer) and onnx. The module is left as it was.
+"""
+import contextlib
+import inspect
+import io
+import logging
+import os
+import sys
+import warnings
+
+import onnx
+import torch
+
+from .exported_file import ExportFailed, advice, batch_norms, check_names, compare, first_line, mend, note_losses
+
+EXTERNAL_ABOVE = 1 << 30  # a file of protobuf holds at most 2 GiB
+
+
+class Report:
+    """What came out. `notes`: one sentence for each thing that is not as in the module. `command`: how to compile it."""
+
+    def __init__(self, path):
+        self.path, self.exporter, self.notes, self.command = path, None, [], None
+        self.inputs, self.outputs, self.loss = [], [], None
+        self.parameters = self.buffers = 0
+        self.compared = None  # the largest relative difference from the module, where onnxruntime has compared
+
+    def __str__(self):
+        checked = "not compared" if self.compared is None else f"onnxruntime differs by {self.compared:.1e} at most"
+        lines = [f"wrote {self.path}: {self.parameters} parameters, {self.buffers} buffers, inputs {', '.join(self.inputs)}, "
+                 f"outputs {', '.join(self.outputs)} ({checked})"]
+        return "\n".join(lines + [f"note: {note}" for note in self.notes] + [f"compile: {self.command}"])
+
+
+def export_torch(module, example_inputs, path, *, loss=None, output_names=None, exporter=None, opset=None, batch_dims=None, check=True,
+                 quiet=False):
+    """Writes `module` to the ONNX file `path`, for training by Cleave.
+
+    module          a torch.nn.Module.
+    example_inputs  a dict from the arguments of forward() to tensors; or a tensor or a tuple of them, in forward()'s order.
+                    The batch of the example must be 2 or more: PyTorch treats a size of 1 as a constant.
+    loss            None: the module's outputs are the file's. A scalar floating-point one is the loss (`--loss-output`);
+                    without one, `cleave compile --loss cross-entropy|nll|mse` adds a loss to the first output.
+                    A function or module: loss(output, *labels) becomes the output `loss`. Labels are the example inputs
+                    that forward() has no argument for; of a tuple, the last one.
+    output_names    names of the file's outputs, in forward()'s order, without that of `loss` (default: the keys of a dict or
+                    named tuple; else `loss` for a scalar and `output`)
+    exporter        "dynamo" (torch.export) or "torchscript"; None tries the first, then the second.
+    opset           the ONNX operator set (default: 18, 17 with TorchScript).
+    batch_dims      a dict from inputs to the dimension that counts samples, where it is not 0; None for an input without one
+                    (for all of them: the file has the example's batch, and no other).
+    check           compare with the module by onnxruntime, where that is installed, and refuse a file that differs.
+    Returns a Report, which is also printed, unless `quiet`."""
+    job = _Job(module, example_inputs, os.fspath(path), loss, output_names, batch_dims or {})
+    for name in _exporters(exporter):
+        try:
+            with job.traced():
+                _EXPORTERS[name](job, opset)
+            job.report.exporter = name
+            break
+        except Exception as error:  # the exporters raise what they like
+            reason = first_line(error)
+            if name == _exporters(exporter)[-1]:
+                raise ExportFailed(f"{type(job.module).__name__} cannot be exported: {reason}{advice(reason)}") from error
+            job.note(f"torch.export could not trace the module ({reason}), so the TorchScript exporter wrote the file: it loses "
+                     "detach(), padding_idx, and branches that depend on values")
+    mend(job)
+    check_names(job)
+    note_losses(job)
+    if check:
+        compare(job)
+    job.finish()
+    if not quiet:
+        print(job.report)
+    return job.report
+
+
+def _exporters(wanted):
+    if wanted is None:
+        return ["dynamo", "torchscript"]
+    if wanted not in _EXPORTERS:
+        raise ValueError(f"exporter: expected None, {' or '.join(map(repr, _EXPORTERS))}; got {wanted!r}")
+    return [wanted]
+
+
+class _Job:
+    """One export: the module, its inputs by name, and what has been found out so far."""
+
+    def __init__(self, module, example_inputs, path, loss, output_names, batch_dims):
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"export_torch: expected a torch.nn.Module; got {type(module).__name__}")
+        self.module = getattr(module, "_orig_mod", module)  # of torch.compile
+        self.path, self.loss = path, loss
+        self.report = Report(path)
+        self.model = None  # the file, once it is written
+        self.output_names, self.given_names = None, output_names
+        self._name_inputs(example_inputs)
+        self.batch_dims = {name: batch_dims.get(name, 0 if value.dim() else None) for name, value in self.inputs.items()}
+        self._check_batch()
+
+    def note(self, text):
+        self.report.notes.append(text)
+
+    def _name_inputs(self, example):
+        signature = inspect.signature(self.module.forward)
+        takes = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        takes_any = any(p.kind == p.VAR_KEYWORD for p in signature.parameters.values())
+        if isinstance(example, torch.Tensor):
+            example = (example,)
+        if not isinstance(example, dict):
+            example = list(example)
+            labels = {"labels": example.pop()} if self.loss is not None and len(example) > 1 else {}
+            if len(example) > len(takes):
+                raise ValueError(f"example_inputs: forward() takes {len(takes)} inputs ({', '.join(takes)}); got {len(example)}")
+            example = {**dict(zip(takes, example)), **labels}
+        for name, value in example.items():
+            if not isinstance(value, torch.Tensor):
+                raise TypeError(f"example_inputs: '{name}' is of type {type(value).__name__}; expected a tensor "
+                                "(give other arguments to the module by functools.partial or a wrapper)")
+        self.inputs = dict(example)
+        self.forwarded = [name for name in example if name in takes or (takes_any and self.loss is None)]
+        self.labels = [name for name in example if name not in self.forwarded]
+        if self.labels and self.loss is None:
+            raise ValueError(f"example_inputs: forward() has no argument '{self.labels[0]}'; it takes {', '.join(takes)}")
+        if not self.forwarded:
+            raise ValueError(f"example_inputs: none of them is an argument of forward(), which takes {', '.join(takes)}")
+        if isinstance(self.loss, torch.nn.Module) and next(self.loss.parameters(), None) is not None:
+            raise ValueError("loss: it has parameters of its own; make it a part of the module")
+
+    def _check_batch(self):
+        sizes = {name: self.inputs[name].shape[dim] for name, dim in self.batch_dims.items() if dim is not None}
+        if 1 in sizes.values():
+            name = next(name for name, size in sizes.items() if size == 1)
+            raise ValueError(f"example_inputs: '{name}' has a batch of 1, which PyTorch would write as a constant; give 2 or more")
+        self.symbols = {}  # input -> symbol: inputs of the same batch share one
+        for name, size in sizes.items():
+            same = [symbol for other, symbol in self.symbols.items() if sizes[other] == size]
+            self.symbols[name] = same[0] if same else "batch" if not self.symbols else f"batch_{name}"
+        self.example_batch = next(iter(sizes.values()), None)
+
+    @contextlib.contextmanager
+    def traced(self):
+        """The module in training mode, with a forward() that takes the inputs by position and gives a tuple of tensors.
+        Names stay, because the module itself is traced and no wrapper around it."""
+        was_training = {m: m.training for m in self.module.modules()}
+        buffers = {name: value.detach().clone() for name, value in self.module.named_buffers()}
+        config = getattr(self.module, "config", None)  # of Hugging Face: a cache of keys is no output of training
+        cache = getattr(config, "use_cache", None)
+        rng = torch.get_rng_state()
+        forward, own = self.module.forward, "forward" in vars(self.module)
+        if not self.module.training:
+            self.module.train()
+        if cache:
+            config.use_cache = False
+        self.module.forward = self._tracing_forward(forward)
+        try:
+            with warnings.catch_warnings(), _quiet():
+                warnings.simplefilter("ignore")
+                yield
+        finally:
+            if own:
+                self.module.forward = forward
+            else:
+                del self.module.forward
+            if cache:
+                config.use_cache = cache
+            for m, training in was_training.items():
+                m.training = training
+            with torch.no_grad():
+                for name, value in self.module.named_buffers():
+                    value.copy_(buffers[name])
+            torch.set_rng_state(rng)
+
+    def _tracing_forward(self, forward):
+        def traced(*values):
+            values = dict(zip(self.inputs, values))
+            result = forward(**{name: values[name] for name in self.forwarded})
+            names, tensors = _flatten(result)
+            if self.given_names is not None:
+                if len(self.given_names) != len(names):
+                    raise ValueError(f"output_names: forward() returns {len(names)} tensors; got {len(self.given_names)} names")
+                names = list(self.given_names)
+            if self.loss is not None:
+                value = self.loss(result if isinstance(result, torch.Tensor) else tensors[0], *[values[name] for name in self.labels])
+                names, tensors = names + ["loss"], tensors + [value]
+            self.output_names = _unique(names, tensors, self.inputs)
+            return tuple(tensors)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        traced.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.inputs])
+        return traced
+
+    def run(self, inputs):
+        """The module's outputs in eval(), as arrays."""
+        with self.traced(), torch.no_grad():
+            self.module.eval()
+            return [value.detach().cpu().double().numpy() if value.is_floating_point() else value.cpu().numpy()
+                    for value in self.module(*inputs.values())]
+
+    def finish(self):
+        report = self.report
+        report.inputs, report.outputs = list(self.inputs), list(self.output_names)
+        stem = os.path.splitext(os.path.basename(self.path))[0]
+        report.loss = self._loss_output()
+        words = ["cleave compile", self.path, "-o", stem, "--train",
+                 f"--loss-output {report.loss}" if report.loss else "--loss cross-entropy"]
+        words += [f"--dim {symbol}={self.inputs[name].shape[self.batch_dims[name]]}"
+                  for name, symbol in {symbol: (name, symbol) for name, symbol in self.symbols.items()}.values()]
+        if any(dim for dim in self.batch_dims.values()):
+            words.append("--batch-dim batch")
+        frozen = [name for name, p in self.module.named_parameters() if not p.requires_grad]
+        if frozen:
+            words.append("--freeze " + ",".join(_globs(frozen, self.module)))
+        norms = batch_norms(self.module)
+        if norms and not any(m.training for m in norms) and self.module.training:
+            words.append("--batch-norm frozen")
+        report.command = " ".join(words)
+
+    def _loss_output(self):
+        if self.loss is not None:
+            return "loss"
+        for value in self.model.graph.output:
+            kind = value.type.tensor_type
+            if not kind.shape.dim and kind.elem_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE,
+                                                         onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16):
+                return value.name
+        return None
+
+
+@contextlib.contextmanager
+def _quiet():
+    """The exporters log warnings that say nothing about the module, and print whole graphs when they fail, partly from
+    C++: so the process's own output is closed for the while. What matters comes as an exception."""
+    level = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept, nothing = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        for i, file in enumerate(kept):
+            os.dup2(file, i + 1)
+            os.close(file)
+        os.close(nothing)
+        logging.disable(level)
+
+
+def _flatten(result, name=None):
+    """Names and tensors of what forward() returned: a tensor, a tuple, a dict, or a ModelOutput of Hugging Face."""
+    if isinstance(result, torch.Tensor):
+        return [name], [result]
+    if isinstance(result, dict):
+        items = list(result.items())
+    elif isinstance(result, (tuple, list)):
+        fields = getattr(result, "_fields", None)
+        items = list(zip(fields, result)) if fields else [(name and f"{name}_{i}", value) for i, value in enumerate(result)]
+    else:
+        return [], []  # None, a cache, a number: nothing that a graph can give
+    names, tensors = [], []
+    for key, value in items:
+        more = _flatten(value, key)
+        names += more[0]
+        tensors += more[1]
+    return names, tensors
+
+
+def _unique(names, tensors, inputs):
+    if not tensors:
+        raise ValueError("forward() returns no tensor")
+    result = []
+    for name, tensor in zip(names, tensors):
+        scalar = tensor.dim() == 0 and tensor.is_floating_point()
+        base = name or ("loss" if scalar else "output")
+        taken, count, unique = set(result) | set(inputs), 1, base
+        while unique in taken:
+            count += 1
+            unique = f"{base}_{count}"
+        result.append(unique)
+    return result
+
+
+def _globs(frozen, module):
+    """Frozen parameters as few patterns: a whole submodule becomes `name.*`."""
+    names, result = set(frozen), []
+    for prefix, _ in module.named_modules():
+        below = {name for name, _ in module.named_parameters() if name.startswith(prefix + ".")} if prefix else set()
+        if below and below <= names:
+            result.append(f"'{prefix}.*'")
+            names -= below
+    return result + sorted(names)
+
+
+# ---- the two exporters -------------------------------------------------------------------------------------------------
+
+
+def _export_dynamo(job, opset):
+    """torch.export: keeps detach(), padding_idx and buffers. `optimize=False`: no folding, and names as they are."""
+    symbols = {symbol: torch.export.Dim(symbol, min=2) for symbol in dict.fromkeys(job.symbols.values())}
+    shapes = {name: {job.batch_dims[name]: symbols[job.symbols[name]]} if name in job.symbols else None for name in job.inputs}
+    large = sum(p.numel() * p.element_size() for p in job.module.parameters()) > EXTERNAL_ABOVE
+    program = torch.onnx.export(job.module, tuple(job.inputs.values()), None, dynamo=True, opset_version=opset or 18,
+                                input_names=list(job.inputs), dynamic_shapes=shapes, optimize=False, verbose=False)
+    for value, name in zip(program.model.graph.outputs, job.output_names):
+        value.name = name
+    program.save(job.path, external_data=large)
+
+
+def _export_torchscript(job, opset):
+    """TorchScript: traces the module as it runs. It knows neither buffers nor tied weights; mend() adds what it can."""
+    with torch.no_grad():
+        job.module(*job.inputs.values())  # finds the outputs' names
+    axes = {name: {job.batch_dims[name]: symbol} for name, symbol in job.symbols.items()}
+    torch.onnx.export(job.module, tuple(job.inputs.values()), job.path, dynamo=False, opset_version=opset or 17,
+                      input_names=list(job.inputs), output_names=job.output_names, dynamic_axes=axes,
+                      training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, keep_initializers_as_inputs=False)
+
+
+_EXPORTERS = {"dynamo": _export_dynamo, "torchscript": _export_torchscript}

@@ -1,0 +1,247 @@
+"""The file that PyTorch's exporter wrote, read back: mended where it can be, compared with the module, and what it does not say.
+
+Used by cleave.export alone. `job` is its _Job: the module, its inputs by name, and the report."""
+import os
+import re
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+import torch
+
+# Under this key torch.export's exporter keeps which initializer is a parameter and which a buffer; Cleave reads it.
+SIGNATURE_KEY = "pkg.torch.export.ExportedProgram.graph_signature"
+
+
+class ExportFailed(Exception):
+    """The module cannot be exported; the message says why and what would do."""
+
+
+def first_line(error):
+    """The innermost cause in one line: the exporters wrap it in pages of their own."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line.strip() for line in re.sub("\x1b\\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:200] if lines else 'no message'}"
+
+
+BATCH_ADVICE = ("; the batch must not be a constant of the module: write x.shape[0] or -1, not the number (or give "
+                "batch_dims={input: None} to export it for this batch alone)")
+
+
+def advice(reason):
+    if "batch" in reason or "onstraint" in reason:
+        return BATCH_ADVICE
+    return "; forward() must consist of tensor operations: no numpy, no .item(), no branch on the values of tensors"
+
+
+def batch_norms(module):
+    return [m for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm) and m.track_running_stats]
+
+
+def _array(tensor):
+    return tensor.detach().cpu().contiguous()
+
+
+def _tensor_proto(value, name):
+    value = _array(value)
+    if value.dtype == torch.bfloat16:
+        proto = onnx.TensorProto(name=name, data_type=onnx.TensorProto.BFLOAT16, dims=value.shape)
+        proto.raw_data = value.view(torch.int16).numpy().tobytes()
+        return proto
+    return onnx.numpy_helper.from_array(value.numpy(), name)
+
+
+def _families(named):
+    """Names of one tensor together: tied weights. The first is the name that named_parameters() gives."""
+    families = {}
+    for name, value in named:
+        families.setdefault(id(value), (value, []))[1].append(name)
+    return list(families.values())
+
+
+def mend(job):
+    """Puts running statistics back to the module's, and marks buffers in a file of the TorchScript exporter."""
+    model = job.model = onnx.load(job.path, load_external_data=False)
+    initializers = {tensor.name: tensor for tensor in model.graph.initializer}
+    _drop_sources(model)
+    _name_tied_weights(job, initializers)
+    for name, value in job.module.named_buffers():
+        tensor = initializers.get(name)
+        if tensor is not None and not tensor.external_data:
+            fresh = _tensor_proto(value, name)
+            if (fresh.data_type, list(fresh.dims)) == (tensor.data_type, list(tensor.dims)):
+                tensor.CopyFrom(fresh)
+    if job.report.exporter == "torchscript":
+        lines = ["# inputs"]
+        lines += [f"p{i}: PARAMETER target='{name}'" for i, (name, _) in enumerate(job.module.named_parameters())]
+        lines += [f"b{i}: BUFFER target='{name}' persistent=True" for i, (name, _) in enumerate(job.module.named_buffers())]
+        lines += ["# outputs"]
+        lines += [f"m{i}: BUFFER_MUTATION target='{node.input[k]}'" for i, node in enumerate(model.graph.node)
+                  if node.op_type == "BatchNormalization" and any(a.name == "training_mode" and a.i for a in node.attribute)
+                  for k in (3, 4)]
+        model.metadata_props.add(key=SIGNATURE_KEY, value="\n".join(lines) + "\n")
+    onnx.save(model, job.path)
+
+
+def _name_tied_weights(job, initializers):
+    """Of a tied weight's names the exporter takes any; named_parameters(), and files of weights, take the first."""
+    names = {}
+    for _, family in _families(job.module.named_parameters(remove_duplicate=False)):
+        found = [name for name in family if name in initializers]
+        if len(found) == 1 and found[0] != family[0]:
+            names[found[0]] = family[0]
+    if names:
+        _rename(job.model.graph, names)
+        for holder in (job.model, job.model.graph):
+            for entry in holder.metadata_props:
+                if entry.key == SIGNATURE_KEY:
+                    for old, new in names.items():
+                        entry.value = entry.value.replace(f"target='{old}'", f"target='{new}'")
+
+
+def _rename(graph, names):
+    for value in [*graph.initializer, *graph.input, *graph.value_info]:
+        value.name = names.get(value.name, value.name)
+    for node in graph.node:
+        for i, name in enumerate(node.input):
+            node.input[i] = names.get(name, name)
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                _rename(attribute.g, names)
+
+
+def _drop_sources(model):
+    """The exporters write into every node the lines of source code that it comes from, with the paths on this machine."""
+    for graph in [model.graph, *model.functions]:
+        for node in graph.node:
+            node.doc_string = ""
+            for i in reversed(range(len(node.metadata_props))):
+                if node.metadata_props[i].key == "pkg.torch.onnx.stack_trace":
+                    del node.metadata_props[i]
+
+
+def check_names(job):
+    """Every parameter and buffer that the outputs depend on must be an initializer under its own name."""
+    present = {tensor.name: tensor for tensor in job.model.graph.initializer}
+    used = {name for node in job.model.graph.node for name in node.input} | {o.name for o in job.model.graph.output}
+    for function in job.model.functions:
+        used |= {name for node in function.node for name in node.input}
+    missing = []
+    for value, names in _families(job.module.named_parameters(remove_duplicate=False)):
+        found = [name for name in names if name in present]
+        job.report.parameters += bool(found)
+        if not found:
+            missing.append(names[0])
+        elif len(found) > 1:
+            job.note(f"{' and '.join(found)} are one tied weight in the module and {len(found)} in the file; compile with "
+                     + " ".join(f"--tie '{found[0]}={other}'" for other in found[1:]))
+    job.report.buffers = sum(name in present for name, _ in job.module.named_buffers())
+    if missing:
+        job.note(f"{len(missing)} parameters are not in the file: no output depends on them, or the exporter made constants of them "
+                 f"({', '.join(missing[:3])}{' and more' if len(missing) > 3 else ''})")
+    known = {name for name, _ in job.module.named_parameters(remove_duplicate=False)}
+    known |= {name for name, _ in job.module.named_buffers(remove_duplicate=False)}
+    strange = [t for t in job.model.graph.initializer if t.name not in known and t.name in used
+               and t.data_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE)
+               and np.prod(t.dims) > 1 and (missing or not t.name.startswith(("lifted_tensor", "c_")))]
+    if strange and missing:
+        job.note(f"the exporter has made tensors of its own that may hold them ({', '.join(t.name for t in strange[:3])})")
+
+
+def note_losses(job):
+    """What no export keeps, found in the module instead."""
+    frozen = [name for name, p in job.module.named_parameters() if not p.requires_grad]
+    if frozen:
+        job.note(f"the file does not say that {len(frozen)} parameters have requires_grad=False; --freeze in the command below does")
+    norms = batch_norms(job.module)
+    kept = [m for m in norms if not m.training]
+    if kept and job.module.training:
+        job.note("BatchNorm in eval() is not kept by the file; --batch-norm frozen freezes "
+                 + ("all of it, as here" if len(kept) == len(norms) else f"all {len(norms)} layers, of which {len(kept)} are in eval() here"))
+    if job.report.exporter == "torchscript":
+        padded = [name for name, m in job.module.named_modules() if isinstance(m, torch.nn.Embedding) and m.padding_idx is not None]
+        if padded:
+            job.note(f"the TorchScript file does not tell padding_idx of {', '.join(padded[:3])}: that row would be trained")
+    if job.symbols and not any(d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim):
+        job.note(f"the batch is fixed at {job.example_batch} in the file: the module uses its size as a number")
+    dims = {d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}
+    if dims - set(job.symbols.values()):
+        job.note(f"the file names dimensions {', '.join(sorted(dims))}; bind each with --dim")
+    doubles = [name for name, p in job.module.named_parameters() if p.dtype == torch.float64]
+    if doubles:
+        job.note(f"{len(doubles)} parameters are float64; Cleave computes in float32: call module.float() first")
+
+
+# ---- comparing with the module -------------------------------------------------------------------------------------------
+
+
+def _inference_copy(model):
+    """The file with Dropout and BatchNormalization in inference form; None where other nodes are random."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for graph in [copy.graph, *copy.functions]:
+        for node in graph.node:
+            if node.op_type == "Dropout" and not node.domain:
+                del node.input[1:]
+            elif node.op_type == "BatchNormalization" and not node.domain:
+                for attribute in node.attribute:
+                    if attribute.name == "training_mode":
+                        attribute.i = 0
+                del node.output[1:]
+            elif node.op_type in ("Bernoulli", "RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike"):
+                return None
+    return copy
+
+
+def compare(job):
+    try:
+        import onnxruntime
+    except ImportError:
+        job.note("onnxruntime is not installed, so the file's outputs were not compared with the module's")
+        return
+    copy = _inference_copy(job.model)
+    if copy is None:
+        job.note("the file draws random numbers outside of Dropout, so its outputs were not compared with the module's")
+        return
+    beside = job.path + ".check.onnx"  # in the same folder: data of large models lie beside it
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        onnx.save(copy, beside)
+        session = onnxruntime.InferenceSession(beside, options, providers=["CPUExecutionProvider"])
+        job.report.compared = 0.0
+        for times in (1, 2) if job.symbols else (1,):
+            _compare_batch(job, session, times)
+    except ExportFailed:
+        os.remove(job.path)
+        raise
+    except Exception as error:
+        if job.report.compared is not None and times == 2:
+            os.remove(job.path)
+            raise ExportFailed(f"the file runs with the example's batch of {job.example_batch} and with no other: "
+                               f"{first_line(error)}{BATCH_ADVICE}") from error
+        job.report.compared = None
+        job.note(f"onnxruntime could not run the file, so its outputs were not compared ({first_line(error)})")
+    finally:
+        if os.path.exists(beside):
+            os.remove(beside)
+
+
+def _compare_batch(job, session, times):
+    inputs = {name: torch.cat([value] * times, job.batch_dims[name]) if name in job.symbols else value
+              for name, value in job.inputs.items()}
+    wanted = {i.name for i in session.get_inputs()}
+    feeds = {name: _array(value).numpy() for name, value in inputs.items() if name in wanted}
+    theirs = session.run(job.output_names, feeds)
+    for name, ours, got in zip(job.output_names, job.run(inputs), theirs):
+        if ours.shape != got.shape:
+            raise ExportFailed(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with a "
+                               f"batch of {job.example_batch * times}{BATCH_ADVICE}")
+        scale = np.linalg.norm(ours.astype(np.float64)) or 1.0
+        difference = float(np.linalg.norm(got.astype(np.float64) - ours) / scale)
+        job.report.compared = max(job.report.compared, difference)
+        if not difference <= 1e-3:
+            raise ExportFailed(f"the exporter's file is not the module: output '{name}' differs by {difference:.1e} (relative) with "
+                               f"a batch of {job.example_batch * times}; a branch on the values of tensors, or a random number "
+                               "outside of Dropout, does that (check=False writes the file all the same)")
