@@ -60,7 +60,7 @@ Status CudaDevice::open(const std::string &target) {
     return {Code::OutOfMemory, "the plan takes " + std::to_string(options_.deviceBytes) +
                                    " bytes of the GPU's memory; " + std::to_string(free) + " of " +
                                    std::to_string(total) + " are free"};
-  CLEAVE_TRY(check(driver_->streamCreate(&stream_, cuda::kNonBlockingStream), "cuStreamCreate"));
+  CLEAVE_TRY(streams_.open(*driver_));
   std::byte *error = nullptr;
   CLEAVE_TRY(allocate(fb::Space::device, 2 * sizeof(long long), &error));
   error_ = pointerTo(error);
@@ -74,13 +74,16 @@ Status CudaDevice::open(const std::string &target) {
 CudaDevice::~CudaDevice() {
   if (!context_ || driver_->contextSetCurrent(context_) != 0)
     return;
-  if (stream_) {
-    driver_->streamSynchronize(stream_);
-    driver_->streamDestroy(stream_);
-  }
-  for (auto &[program, replay] : replays_)
-    if (replay.graph)
+  for (auto &[program, replay] : replays_) {
+    if (replay.isCapturing) // an action has failed
+      if (Handle graph = nullptr; driver_->captureEnd(streams_.main(), &graph) == 0 && graph)
+        driver_->graphDestroy(graph);
+    if (replay.graph) {
+      driver_->streamSynchronize(streams_.main());
       driver_->graphExecDestroy(replay.graph);
+    }
+  }
+  streams_.close();
   if (blasHandle_)
     blas_->destroy(blasHandle_);
   for (Handle module : {generated_, named_})
@@ -115,7 +118,7 @@ Status CudaDevice::allocate(fb::Space space, size_t bytes, std::byte **data) {
   CLEAVE_TRY(check(driver_->memoryAllocate(&memory, size), "cuMemAlloc"));
   memory_.push_back(memory);
   *data = reinterpret_cast<std::byte *>(memory);
-  return check(driver_->fill8(memory, 0, size, stream_), "cuMemsetD8Async");
+  return check(driver_->fill8(memory, 0, size, streams_.main()), "cuMemsetD8Async");
 }
 
 Status CudaDevice::enterThread(unsigned) { return check(driver_->contextSetCurrent(context_), "cuCtxSetCurrent"); }
@@ -124,40 +127,49 @@ Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
   Replay &replay = replays_[program];
   *isDone = replay.graph != nullptr;
   if (replay.graph)
-    return check(driver_->graphLaunch(replay.graph, stream_), "cuGraphLaunch");
-  if (++replay.runs != 2 || !canCapture_)
-    return Status::ok();
-  replay.isCapturing = true;
-  return check(driver_->captureBegin(stream_, cuda::kCaptureThisThread), "cuStreamBeginCapture");
+    return check(driver_->graphLaunch(replay.graph, streams_.main()), "cuGraphLaunch");
+  if (++replay.runs == 2 && canCapture_) {
+    CLEAVE_TRY(check(driver_->captureBegin(streams_.main(), cuda::kCaptureThisThread), "cuStreamBeginCapture"));
+    replay.isCapturing = true;
+  }
+  return streams_.fork();
 }
 
 Status CudaDevice::endProgram(unsigned program) {
+  CLEAVE_TRY(streams_.join());
   Replay &replay = replays_[program];
   if (!replay.isCapturing)
     return Status::ok();
   replay.isCapturing = false;
   Handle graph = nullptr;
-  CLEAVE_TRY(check(driver_->captureEnd(stream_, &graph), "cuStreamEndCapture"));
+  CLEAVE_TRY(check(driver_->captureEnd(streams_.main(), &graph), "cuStreamEndCapture"));
   Status status = check(driver_->graphInstantiate(&replay.graph, graph, 0), "cuGraphInstantiate");
   driver_->graphDestroy(graph);
   CLEAVE_TRY(std::move(status));
-  return check(driver_->graphLaunch(replay.graph, stream_), "cuGraphLaunch");
+  return check(driver_->graphLaunch(replay.graph, streams_.main()), "cuGraphLaunch");
 }
 
+Status CudaDevice::move(std::byte *target, const std::byte *source, size_t bytes, Handle stream) {
+  return check(driver_->copy(pointerTo(target), pointerTo(source), bytes, stream), "cuMemcpyAsync");
+}
+
+Status CudaDevice::waitFor(Handle stream) { return check(driver_->streamSynchronize(stream), "cuStreamSynchronize"); }
+
 Status CudaDevice::upload(std::byte *target, const std::byte *source, size_t bytes) {
-  return check(driver_->copy(pointerTo(target), pointerTo(source), bytes, stream_), "cuMemcpyAsync");
+  return move(target, source, bytes, streams_.main());
 }
 
 Status CudaDevice::download(std::byte *target, const std::byte *source, size_t bytes) {
-  return check(driver_->copy(pointerTo(target), pointerTo(source), bytes, stream_), "cuMemcpyAsync");
+  return move(target, source, bytes, streams_.main());
 }
 
 Status CudaDevice::synchronize() {
+  CLEAVE_TRY(streams_.synchronize());
   if (indexed_.empty())
-    return check(driver_->streamSynchronize(stream_), "cuStreamSynchronize");
+    return Status::ok();
   long long error[2] = {};
-  CLEAVE_TRY(check(driver_->copy(pointerTo(error), error_, sizeof error, stream_), "cuMemcpyAsync"));
-  CLEAVE_TRY(check(driver_->streamSynchronize(stream_), "cuStreamSynchronize"));
+  CLEAVE_TRY(check(driver_->copy(pointerTo(error), error_, sizeof error, streams_.main()), "cuMemcpyAsync"));
+  CLEAVE_TRY(waitFor(streams_.main()));
   if (error[0] == 0)
     return Status::ok();
   std::string where = error[0] > 0 && static_cast<size_t>(error[0]) <= indexed_.size()
@@ -208,94 +220,64 @@ private:
   unsigned width_;
 };
 
-class NoAction : public Action {
+class RecordAction : public Action {
 public:
-  Status run(const Frames &, uint32_t) override { return Status::ok(); }
-};
-
-class CollectiveAction : public Action {
-public:
-  CollectiveAction(CudaDevice &device, const CollectiveRequest &request, std::byte *pinned)
-      : device_(device), request_(request), pinned_(pinned) {}
-  Status run(const Frames &frames, uint32_t) override {
-    if (request_.group.size() == 1)
-      return Status::ok();
-    size_t bytes = request_.data.bytes;
-    CLEAVE_TRY(device_.download(pinned_, request_.data.at(frames), bytes));
-    CLEAVE_TRY(device_.synchronize());
-    RingData ring{pinned_, pinned_ + bytes, request_.count, request_.dtype, request_.reduction};
-    CLEAVE_TRY(runRing(request_, ring));
-    return device_.upload(request_.data.at(frames), pinned_, bytes);
-  }
+  RecordAction(CudaStreams &streams, unsigned event, Handle stream)
+      : streams_(streams), event_(event), stream_(stream) {}
+  Status run(const Frames &, uint32_t) override { return streams_.record(event_, stream_); }
 
 private:
-  CudaDevice &device_;
-  CollectiveRequest request_;
-  std::byte *pinned_; // of the data, then of the staging
+  CudaStreams &streams_;
+  unsigned event_;
+  Handle stream_;
 };
 
-class TransferAction : public Action {
+class WaitAction : public Action {
 public:
-  TransferAction(CudaDevice &device, const TransferRequest &request, std::byte *pinned)
-      : device_(device), request_(request), pinned_(pinned) {}
-  Status run(const Frames &frames, uint32_t) override {
-    if (request_.opcode == Opcode::Recv) {
-      CLEAVE_TRY(device_.synchronize()); // what came last time has left the pinned memory
-      CLEAVE_TRY(runTransfer(request_, pinned_));
-      return device_.upload(request_.data.at(frames), pinned_, request_.data.bytes);
-    }
-    CLEAVE_TRY(device_.download(pinned_, request_.data.at(frames), request_.data.bytes));
-    CLEAVE_TRY(device_.synchronize());
-    return runTransfer(request_, pinned_);
-  }
+  WaitAction(CudaStreams &streams, unsigned event, Handle stream)
+      : streams_(streams), event_(event), stream_(stream) {}
+  Status run(const Frames &, uint32_t) override { return streams_.wait(event_, stream_); }
 
 private:
-  CudaDevice &device_;
-  TransferRequest request_;
-  std::byte *pinned_;
+  CudaStreams &streams_;
+  unsigned event_;
+  Handle stream_;
 };
 
 } // namespace
 
-Status CudaDevice::copy(unsigned, Address target, Address source, ActionPtr *action) {
-  *action = std::make_unique<CopyAction>(*driver_, stream_, target, source);
+Status CudaDevice::copy(unsigned stream, Address target, Address source, ActionPtr *action) {
+  Handle handle = nullptr;
+  CLEAVE_TRY(streams_.at(stream, &handle));
+  *action = std::make_unique<CopyAction>(*driver_, handle, target, source);
   return Status::ok();
 }
 
-Status CudaDevice::fill(unsigned, Address target, uint64_t pattern, unsigned width, ActionPtr *action) {
+Status CudaDevice::fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) {
   if (width == 8) { // no such fill; both halves are equal in zeros and in repeated patterns
     if (pattern >> 32 != (pattern & 0xffffffffu))
       return invalidArgument("the cuda device cannot fill 8-byte elements with this pattern yet");
     width = 4;
   }
-  *action = std::make_unique<FillAction>(*driver_, stream_, target, pattern, width);
+  Handle handle = nullptr;
+  CLEAVE_TRY(streams_.at(stream, &handle));
+  *action = std::make_unique<FillAction>(*driver_, handle, target, pattern, width);
   return Status::ok();
 }
 
-Status CudaDevice::collective(const CollectiveRequest &request, ActionPtr *action) {
-  std::byte *pinned = nullptr;
-  canCapture_ = canCapture_ && request.group.size() == 1; // a graph runs without the host
-  if (request.group.size() > 1)
-    CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes + request.staging.bytes, &pinned));
-  *action = std::make_unique<CollectiveAction>(*this, request, pinned);
+Status CudaDevice::record(unsigned stream, unsigned event, ActionPtr *action) {
+  Handle handle = nullptr;
+  CLEAVE_TRY(streams_.at(stream, &handle));
+  CLEAVE_TRY(streams_.prepare(event));
+  *action = std::make_unique<RecordAction>(streams_, event, handle);
   return Status::ok();
 }
 
-Status CudaDevice::transfer(const TransferRequest &request, ActionPtr *action) {
-  canCapture_ = false;
-  std::byte *pinned = nullptr;
-  CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes, &pinned));
-  *action = std::make_unique<TransferAction>(*this, request, pinned);
-  return Status::ok();
-}
-
-Status CudaDevice::record(unsigned, unsigned, ActionPtr *action) {
-  *action = std::make_unique<NoAction>();
-  return Status::ok();
-}
-
-Status CudaDevice::wait(unsigned, unsigned, ActionPtr *action) {
-  *action = std::make_unique<NoAction>();
+Status CudaDevice::wait(unsigned stream, unsigned event, ActionPtr *action) {
+  Handle handle = nullptr;
+  CLEAVE_TRY(streams_.at(stream, &handle));
+  CLEAVE_TRY(streams_.prepare(event));
+  *action = std::make_unique<WaitAction>(streams_, event, handle);
   return Status::ok();
 }
 

@@ -1,20 +1,19 @@
 // A GPU as a device of the runtime: actions enqueue work, one thread serves all streams.
 //
-// All streams of the plan are one stream of the driver, in the order of the plan's list, which is a legal order of the
-// whole program. So events cost nothing, and nothing overlaps yet; copies to and from pinned host
-// memory and collectives wait in line with the kernels.
+// Each stream of the plan is a stream of the driver, ordered by the plan's events alone (CudaStreams.h).
 //
 // A program runs once as it is, is captured as a graph of the driver at its second run, and replayed from then on: the
 // addresses of all frames are in it, and what changes between steps lies in memory. Not where the host takes part
-// (collectives) or waits for each instruction (a trace), nor with CLEAVE_CUDA_GRAPHS=0.
+// (collectives through it) or waits for each instruction (a trace), nor with CLEAVE_CUDA_GRAPHS=0.
 //
-// Collectives, sends and receives go through the host: the bytes come to pinned memory, the communicator reduces,
-// gathers or moves them there, and they go back. Ranks of one process may share a GPU.
+// Collectives, sends and receives go through the host (CudaExchange.cpp): the bytes come to pinned memory, the
+// communicator reduces, gathers or moves them there, and they go back. Ranks of one process may share a GPU. While the
+// host is busy with that it enqueues nothing; what is in line already runs on.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 
 #include "runtime/device/Device.h"
-#include "runtime/device/cuda/Driver.h"
+#include "runtime/device/cuda/CudaStreams.h"
 
 #include <map>
 #include <string>
@@ -48,9 +47,13 @@ public:
   Status fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) override;
   Status collective(const CollectiveRequest &request, ActionPtr *action) override;
   Status transfer(const TransferRequest &request, ActionPtr *action) override;
-  unsigned makeEvent() override { return 0; }
+  unsigned makeEvent() override { return streams_.makeEvent(); }
   Status record(unsigned stream, unsigned event, ActionPtr *action) override;
   Status wait(unsigned stream, unsigned event, ActionPtr *action) override;
+
+  // In line on one stream; and waiting for it alone.
+  Status move(std::byte *target, const std::byte *source, size_t bytes, cuda::Handle stream);
+  Status waitFor(cuda::Handle stream);
 
 private:
   explicit CudaDevice(const DeviceOptions &options) : options_(options) {}
@@ -76,7 +79,8 @@ private:
   std::map<unsigned, Replay> replays_;
   const cuda::Driver *driver_ = nullptr;
   const cuda::BlasLt *blas_ = nullptr;
-  cuda::Handle context_ = nullptr, stream_ = nullptr, blasHandle_ = nullptr;
+  CudaStreams streams_;
+  cuda::Handle context_ = nullptr, blasHandle_ = nullptr;
   cuda::Handle generated_ = nullptr, named_ = nullptr; // modules
   int device_ = 0, multiprocessors_ = 1;
   cuda::Pointer error_ = 0;          // CudaCall::error

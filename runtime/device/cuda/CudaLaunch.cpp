@@ -110,9 +110,10 @@ Status CudaDevice::bindGenerated(const LaunchRequest &request, ActionPtr *action
       return invalidArgument("buffer " + std::to_string(i) + " of kernel '" + request.kernel.name()->str() +
                              "' is to begin on a multiple of " + std::to_string(needed) + " bytes");
   }
-  Handle function = nullptr;
+  Handle function = nullptr, stream = nullptr;
+  CLEAVE_TRY(streams_.at(request.stream, &stream));
   CLEAVE_TRY(check(driver_->moduleFunction(&function, generated_, kernel->symbol), "cuModuleGetFunction"));
-  *action = std::make_unique<GeneratedLaunch>(*driver_, stream_, function, gridOf(kernel->blocks),
+  *action = std::make_unique<GeneratedLaunch>(*driver_, stream, function, gridOf(kernel->blocks),
                                               static_cast<unsigned>(kernel->block_size), request.operands);
   return Status::ok();
 }
@@ -138,7 +139,8 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
     return bindMatmul(request, args, action);
   CudaKernelCall kernel;
   CLEAVE_TRY(cudaKernelCall(args, &kernel));
-  Handle function = nullptr;
+  Handle function = nullptr, stream = nullptr;
+  CLEAVE_TRY(streams_.at(request.stream, &stream));
   CLEAVE_TRY(namedFunction(kernel.function, &function));
   CudaCall call = {};
   std::copy(std::begin(kernel.params), std::end(kernel.params), call.params);
@@ -146,7 +148,7 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
   call.error = reinterpret_cast<long long *>(error_);
   call.launch = static_cast<long long>(indexed_.size());
   *action =
-      std::make_unique<NamedLaunch>(*driver_, stream_, function, gridOf(kernel.blocks), kernel, call, request.operands);
+      std::make_unique<NamedLaunch>(*driver_, stream, function, gridOf(kernel.blocks), kernel, call, request.operands);
   return Status::ok();
 }
 

@@ -153,8 +153,10 @@ Status CudaDevice::bindMatmul(const LaunchRequest &request, const KernelArgs &ar
     CLEAVE_TRY(cuda::openBlasLt(&blas_));
   if (!blasHandle_)
     CLEAVE_TRY(checkBlas(blas_->create(&blasHandle_), "cublasLtCreate"));
+  Handle stream = nullptr;
+  CLEAVE_TRY(streams_.at(request.stream, &stream));
   auto matmul =
-      std::make_unique<MatmulAction>(*blas_, blasHandle_, stream_, request.operands, args.dtype() == fb::DType::f64);
+      std::make_unique<MatmulAction>(*blas_, blasHandle_, stream, request.operands, args.dtype() == fb::DType::f64);
   CLEAVE_TRY(matmul->setUp(args));
   *action = std::move(matmul);
   return Status::ok();

@@ -42,7 +42,7 @@ Status checkBlas(Result result, const char *what);
 // Numbers of cuda.h and cublasLt.h that are in use.
 constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76; // device attributes
 constexpr int kErrorLogBuffer = 5, kErrorLogBytes = 6;                             // options of a module
-constexpr unsigned kNonBlockingStream = 1;
+constexpr unsigned kNonBlockingStream = 1, kEventWithoutTime = 2;
 constexpr int kCaptureThisThread = 1; // other threads may call the driver meanwhile
 constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100;
 
