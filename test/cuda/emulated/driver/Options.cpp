@@ -12,6 +12,7 @@ Options readOptions() {
   };
   number("SEED", o.seed);
   number("DELAY_US", o.delayMicroseconds);
+  number("IGNORE_WAIT", o.ignoredWait);
   number("DEVICES", o.devices);
   number("MEMORY", o.memoryBytes);
   number("DRIVER", o.driverVersion);

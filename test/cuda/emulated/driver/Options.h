@@ -10,6 +10,7 @@
 //   CLEAVE_EMULATED_BLOCKS=1          find blocks of one launch that touch the same bytes
 //   CLEAVE_EMULATED_UNINITIALIZED=1   find reads of device memory that nothing wrote
 //   CLEAVE_EMULATED_SHARED_UNINITIALIZED=0   the same for shared memory
+//   CLEAVE_EMULATED_IGNORE_WAIT=0     the wait for an event that each thread asks for as its Nth is not done
 //   CLEAVE_EMULATED_LEAKS=report      at exit: report what was not freed; `fail` also ends the process with code 99
 //   CLEAVE_EMULATED_REPORT=FILE       append every finding to FILE, too (they go to stderr)
 #pragma once
@@ -21,6 +22,7 @@ namespace cleave::emulated {
 struct Options {
   uint64_t seed = 1;
   uint32_t delayMicroseconds = 50;
+  uint64_t ignoredWait = 0; // 0: none
   int devices = 1;
   int capabilityMajor = 9, capabilityMinor = 0;
   uint64_t memoryBytes = uint64_t(4) << 30;

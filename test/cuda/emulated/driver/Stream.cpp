@@ -1,5 +1,6 @@
 #include "test/cuda/emulated/driver/Stream.h"
 #include <algorithm>
+#include <cstdio>
 
 namespace cleave::emulated {
 
@@ -70,6 +71,13 @@ bool Stream::isIdle() {
   return done >= pushed;
 }
 
+void Stream::tellIgnored(const std::string &before) {
+  if (untold)
+    fprintf(stderr, "emulated CUDA device: before %s the ignored wait %s\n", before.c_str(),
+            known.covers(*untold) ? "is made up for by others" : "is missing");
+  untold.reset();
+}
+
 int Stream::enqueue(Operation operation, NodeKind kind) {
   Machine &machine = Machine::get();
   if (int error = machine.stickyError())
@@ -90,6 +98,7 @@ int Stream::enqueue(Operation operation, NodeKind kind) {
   streams.orderWithDefault(*this);
   std::lock_guard<std::mutex> lock(order);
   known.join(machine.hostClock());
+  tellIgnored(operation.name);
   known.tick(clock);
   Stamp stamp{clock, known.at(clock), known};
   uint64_t salt = (uint64_t(clock) << 40) + operations++;

@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <thread>
 
 namespace cleave::emulated {
@@ -66,6 +67,10 @@ public:
 
   VectorClock known; // what the stream's next operation comes after; guarded by `order`
   std::mutex order;  // of enqueuing: stamps and queue agree
+  // What an ignored wait (Options::ignoredWait) would have taught; tellIgnored() says at the next
+  // operation or record whether it is known by then. Under `order`.
+  std::optional<VectorClock> untold;
+  void tellIgnored(const std::string &before);
   const ClockId clock;
   const int device;
   const bool blocking;

@@ -18,6 +18,12 @@ public:
     for (auto [id, tick] : other.ticks)
       ticks[id] = std::max(ticks[id], tick);
   }
+  bool covers(const VectorClock &other) const {
+    for (auto [id, tick] : other.ticks)
+      if (at(id) < tick)
+        return false;
+    return true;
+  }
   uint64_t tick(ClockId id) { return ++ticks[id]; }
   void set(ClockId id, uint64_t tick) { ticks[id] = tick; }
   uint64_t at(ClockId id) const {
