@@ -121,7 +121,7 @@ public:
 private:
   void emitPort(const PortDraft &port) {
     auto type = cast<RankedTensorType>(port.type);
-    std::string region = regionName(port.isInput ? RegionKind::Input : RegionKind::Output);
+    StringAttr region = builder.getStringAttr(regionName(port.isInput ? RegionKind::Input : RegionKind::Output));
     if (port.isInput)
       InputOp::create(builder, loc, port.name, type, region, port.offset, port.batchDim, port.splitAxes);
     else

@@ -25,9 +25,13 @@ public:
           .add(uint64_t(region.space()))
           .add(uint64_t(region.counter()));
     });
-    each(plan_.events(),
-         [&](const fb::Event &event) { add(uint64_t{event.frames()}).add(uint64_t(event.counter())); });
-    each(plan_.groups(), [&](const fb::Group &group) { addAll(group.axes()); });
+    each(plan_.events(), [&](const fb::Event &event) { add(uint64_t{event.frames()}).add(uint64_t(event.counter())); });
+    each(plan_.groups(), [&](const fb::Group &group) {
+      addAll(group.axes());
+      if (lengthOf(group.only()) != 0) // plans that name no coordinates keep the seal that they have
+        each(group.only(),
+             [&](const fb::AxisPlaces &places) { add(uint64_t{places.axis()}).addAll(places.coordinates()); });
+    });
     each(plan_.param_groups(),
          [&](const fb::ParamGroup &group) { add(group.name()).add(group.lr_scale()).add(group.weight_decay()); });
     each(plan_.states(), [&](const fb::State &state) { addState(state); });
@@ -88,6 +92,8 @@ private:
       each(ports, [&](const fb::Port &port) {
         add(port.name()).add(uint64_t(port.dtype())).addAll(port.shape()).add(uint64_t{port.region()});
         add(port.offset()).add(static_cast<uint64_t>(port.batch_dim())).addAll(port.split_axes());
+        if (port.absent()) // plans of one kind of ranks have no such ports, and keep the seal that they have
+          seal_.add("absent");
       });
     each(program.meaning(), [&](const fb::Meaning &meaning) { add(meaning.name()); }); // what is stated at all
   }

@@ -57,7 +57,7 @@ void Execution::setInitial(unsigned region, MemoryHistory &memory) const {
   }
   const auto *ports = plan_.programs()->Get(entry_)->inputs();
   for (size_t p = 0; p < lengthOf(ports); ++p)
-    if (const fb::Port &port = *ports->Get(p); port.region() == region) {
+    if (const fb::Port &port = *ports->Get(p); !port.absent() && port.region() == region) {
       addInitial(memory, port.offset(), portBytes(port), axisMask(port.split_axes()));
     }
 }
@@ -118,8 +118,7 @@ void Execution::runOwnEvent(const InstructionView &view, const Moment &moment, O
 
 // As the runtime does, a wait takes the last record of the place: that must be the one of the frame that it names. Of
 // frames before the first there is none.
-void Execution::runSharedEvent(const InstructionView &view, const Moment &moment, int64_t event,
-                               const Frames &frames) {
+void Execution::runSharedEvent(const InstructionView &view, const Moment &moment, int64_t event, const Frames &frames) {
   const fb::Event &info = *plan_.events()->Get(static_cast<uint32_t>(event));
   int64_t frame = frames.of(info.counter()) + view["frame"];
   std::pair<int64_t, uint64_t> place{event, frames.place(info.counter(), view["frame"], info.frames())};
@@ -128,8 +127,8 @@ void Execution::runSharedEvent(const InstructionView &view, const Moment &moment
     return;
   }
   auto at = recorded_.find(place);
-  std::string what = text(moment.ref) + " waits for frame " + std::to_string(frame) + " of the plan's event " +
-                     std::to_string(event);
+  std::string what =
+      text(moment.ref) + " waits for frame " + std::to_string(frame) + " of the plan's event " + std::to_string(event);
   if (at == recorded_.end() && frame >= 0)
     find("event", what + ", which nothing before it records");
   else if (at != recorded_.end() && frame >= 0 && at->second.frame != frame)
@@ -177,7 +176,8 @@ void Execution::runCall(const InstructionView &view, const Frames &frames) {
   }
 }
 
-// Whole rounds of a call are not run: what the last one has recorded and written counts as that of the last one skipped.
+// Whole rounds of a call are not run: what the last one has recorded and written counts as that of the last one
+// skipped.
 void Execution::skip(fb::Counter counter, int64_t frames, uint64_t since) {
   for (auto &[place, recorded] : recorded_)
     if (recorded.step > since && plan_.events()->Get(static_cast<uint32_t>(place.first))->counter() == counter)
@@ -191,7 +191,7 @@ void Execution::skip(fb::Counter counter, int64_t frames, uint64_t since) {
 ShareRange Execution::ownShare(const InstructionView &view) const {
   auto group = static_cast<unsigned>(view["group"]);
   const fb::Buffer &data = view.buffer(0);
-  uint64_t bytes = data.bytes() / axesSize(plan_, plan_.groups()->Get(group)->axes());
+  uint64_t bytes = data.bytes() / groupSize(plan_, *plan_.groups()->Get(group));
   return {group + 1, bytes, data.offset(), data.offset() + bytes, 0};
 }
 
@@ -360,8 +360,8 @@ void Execution::checkInitialized(const fb::Buffer &buffer, const MemoryHistory::
 }
 
 // Frames share places: what lies in one must be of the frame that is read.
-void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
-                           const Moment &moment, const Frames &frames) {
+void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell, const Moment &moment,
+                           const Frames &frames) {
   const fb::Region &region = *plan_.regions()->Get(buffer.region());
   int64_t frame = frameOf(buffer, frames);
   std::string what = text(moment.ref) + " reads frame " + std::to_string(frame) + " of " +
@@ -374,7 +374,8 @@ void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells:
                       std::to_string(region.frames()) + " frames, which are too few, or the frame is another");
 }
 
-void Execution::checkRead(const fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, const Frames &frames) {
+void Execution::checkRead(const fb::Buffer &buffer, const ShareRange &needed, const Moment &moment,
+                          const Frames &frames) {
   auto [first, last] = history(buffer, frames).range(buffer.offset(), bufferEnd(plan_, buffer));
   for (auto cell = first; cell != last; ++cell) {
     std::string bytes = describeBytes(plan_, buffer.region(), cell->first, cell->second.end);

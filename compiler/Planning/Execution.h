@@ -59,7 +59,8 @@ private:
   void checkInitialized(const rt::fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
                         const ShareRange &needed, const Moment &moment);
   void checkInsideState(const rt::fb::Buffer &buffer, const Moment &moment);
-  void checkRead(const rt::fb::Buffer &buffer, const ShareRange &needed, const Moment &moment, const rt::Frames &frames);
+  void checkRead(const rt::fb::Buffer &buffer, const ShareRange &needed, const Moment &moment,
+                 const rt::Frames &frames);
   void checkFrame(const rt::fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell, const Moment &moment,
                   const rt::Frames &frames);
   void checkWrite(const rt::fb::Buffer &buffer, const Moment &moment, const rt::Frames &frames);

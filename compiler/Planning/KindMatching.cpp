@@ -6,8 +6,8 @@
 #include "runtime/plan/PlanReader.h"
 
 #include <algorithm>
-#include <map>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -18,9 +18,6 @@ namespace cleave::plan {
 using namespace rt;
 
 namespace {
-
-// The axes that a group of ranks lies along; all kinds number them alike.
-using GroupAxes = std::vector<uint32_t>;
 
 // What is sent by one formula and in one order: from each rank to the one `offset` further on along an axis.
 struct Lane {
@@ -43,7 +40,8 @@ struct Step {
 // meet are one node, since under rendezvous none ends before all have begun, and so are a send and its receive.
 //
 // Where nothing is sent, all kinds call the same bodies equally often, and a few runs of each stand for all. With sends
-// the lists of calls differ from kind to kind (the first stage of a pipeline runs ahead), so that every run is in the graph.
+// the lists of calls differ from kind to kind (the first stage of a pipeline runs ahead), so that every run is in the
+// graph.
 class WaitGraph {
 public:
   WaitGraph(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings)
@@ -71,8 +69,8 @@ public:
 private:
   static constexpr size_t kMaxSteps = 1u << 22;
 
-  // The last step of every stream, of all streams that may share a progress thread, and the last collective or transfer;
-  // the last record of each place of the plan's events.
+  // The last step of every stream, of all streams that may share a progress thread, and the last collective or
+  // transfer; the last record of each place of the plan's events.
   struct Last {
     std::vector<int64_t> ofStream;
     int64_t beside = -1, meeting = -1;
@@ -86,16 +84,14 @@ private:
   void addStep(size_t kind, InstructionRef ref, uint64_t repeats, Last &last);
   void addShared(const InstructionView &view, size_t kind, int64_t event, const Frames &frames, Last &last);
   void addTransfer(const InstructionView &view, size_t kind);
+  void addCollective(AxesFacts group, size_t kind);
   void edge(int64_t from, size_t to) {
     if (from >= 0)
       edges_.push_back({static_cast<size_t>(from), to});
   }
-  GroupAxes axesOf(size_t kind, const InstructionView &view) const {
-    const auto *axes = kinds_[kind]->groups()->Get(static_cast<unsigned>(view["group"]))->axes();
-    return axes ? GroupAxes(axes->begin(), axes->end()) : GroupAxes();
+  AxesFacts groupOf(size_t kind, const InstructionView &view) const {
+    return groupFacts(*kinds_[kind], *kinds_[kind]->groups()->Get(static_cast<unsigned>(view["group"])));
   }
-  // Whether ranks of both kinds are in one group over these axes.
-  bool meet(size_t a, size_t b, const GroupAxes &group) const;
   std::string text(size_t step) const {
     const fb::Plan &kind = *kinds_[steps_[step].kind];
     return (textOf(kind.kind()).empty() ? "" : std::string(textOf(kind.kind())) + ": ") +
@@ -117,7 +113,11 @@ private:
   std::vector<Finding> *findings_;
   std::vector<Step> steps_;
   std::vector<std::pair<size_t, size_t>> edges_;
-  std::vector<std::map<GroupAxes, std::vector<size_t>>> met_;    // [kind][group] -> collectives in order
+  struct Met {
+    AxesFacts group;
+    std::vector<size_t> steps;
+  };
+  std::vector<std::map<std::string, Met>> met_;                   // [kind][text of a group] -> collectives in order
   std::vector<std::map<Lane, std::vector<size_t>>> sent_, taken_; // [kind][lane] -> sends and receives in order
   std::vector<size_t> merged_;
   int64_t maxTimes_ = 3; // calls repeat the same sequence, which meets itself in the next
@@ -183,7 +183,7 @@ void WaitGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Fr
     else if (isTransfer(view.opcode()))
       addTransfer(view, kind);
     else
-      met_[kind][axesOf(kind, view)].push_back(step);
+      addCollective(groupOf(kind, view), kind);
   }
   for (auto [event, step] : waits) {
     auto record = recorded.find(event);
@@ -204,6 +204,12 @@ void WaitGraph::addShared(const InstructionView &view, size_t kind, int64_t even
     edge(static_cast<int64_t>(record->second), steps_.size() - 1);
 }
 
+void WaitGraph::addCollective(AxesFacts group, size_t kind) {
+  Met &met = met_[kind][group.text];
+  met.group = std::move(group);
+  met.steps.push_back(steps_.size() - 1);
+}
+
 void WaitGraph::addTransfer(const InstructionView &view, size_t kind) {
   bool isSend = view.opcode() == Opcode::Send;
   auto axis = static_cast<uint32_t>(view["axis"]);
@@ -217,17 +223,6 @@ void WaitGraph::addTransfer(const InstructionView &view, size_t kind) {
   list.push_back(steps_.size() - 1);
 }
 
-// Groups lie along their own axes: a rank meets those that have its coordinates on all others.
-bool WaitGraph::meet(size_t a, size_t b, const GroupAxes &group) const {
-  for (uint32_t axis = 0; axis < lengthOf(kinds_[a]->axes()); ++axis) {
-    AxisRange left = rangeOf(*kinds_[a], axis), right = rangeOf(*kinds_[b], axis);
-    bool isAlong = std::find(group.begin(), group.end(), axis) != group.end();
-    if (!isAlong && (left.end <= right.begin || right.end <= left.begin))
-      return false;
-  }
-  return true;
-}
-
 void WaitGraph::matchCollectives() {
   for (size_t a = 0; a < kinds_.size(); ++a)
     for (size_t b = a + 1; b < kinds_.size(); ++b)
@@ -235,13 +230,13 @@ void WaitGraph::matchCollectives() {
 }
 
 void WaitGraph::matchKinds(size_t a, size_t b) {
-  std::set<GroupAxes> groups;
+  std::map<std::string, AxesFacts> groups;
   for (size_t kind : {a, b})
-    for (const auto &[group, steps] : met_[kind])
-      groups.insert(group);
-  for (const GroupAxes &group : groups)
-    if (meet(a, b, group))
-      matchSequence(axesText(*kinds_[0], &group), met_[a][group], met_[b][group]);
+    for (const auto &[name, met] : met_[kind])
+      groups.emplace(name, met.group);
+  for (const auto &[name, group] : groups)
+    if (boxOf(*kinds_[a]).meets(boxOf(*kinds_[b]), group))
+      matchSequence(group.names, met_[a][name].steps, met_[b][name].steps);
 }
 
 // What ranks of a kind send, ranks of every kind that lies there receive; a kind may send to itself.
@@ -299,8 +294,9 @@ void WaitGraph::matchSequence(const std::string &over, const std::vector<size_t>
     return;
   const std::vector<size_t> &longer = expected.size() > got.size() ? expected : got;
   const std::vector<size_t> &shorter = expected.size() > got.size() ? got : expected;
-  findings_->push_back({rule, text(longer[shorter.size()]) + " over " + over + " is met by nothing" +
-                                  (shorter.empty() ? std::string() : "; the last that is met is " + text(shorter.back()))});
+  findings_->push_back(
+      {rule, text(longer[shorter.size()]) + " over " + over + " is met by nothing" +
+                 (shorter.empty() ? std::string() : "; the last that is met is " + text(shorter.back()))});
 }
 
 // Kahn's algorithm; what it leaves over waits for itself.

@@ -13,8 +13,19 @@ uint64_t meaningOfCalls(std::string_view calls) { return Expression("calls").add
 
 void AxesFacts::add(uint64_t axis, std::string_view name, uint64_t size) {
   text += (text.empty() ? "" : ",") + std::string(name) + ":" + std::to_string(size);
+  names += (names.empty() ? "" : ",") + std::string(name);
   axes |= AxisMask{1} << axis;
   ranks *= size;
+}
+
+void AxesFacts::addPlaces(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates) {
+  text += (text.empty() ? "" : ",") + std::string(name) + ":";
+  names += (names.empty() ? "" : ",") + std::string(name);
+  for (uint64_t coordinate : coordinates)
+    text += std::to_string(coordinate) + ";";
+  axes |= AxisMask{1} << axis;
+  ranks *= coordinates.size();
+  only[axis] = std::move(coordinates);
 }
 
 static uint64_t bitsOf(double value) {
@@ -127,6 +138,14 @@ std::string KindBox::textOn(AxisMask axes) const {
   return text;
 }
 
+bool KindBox::isMember(const AxesFacts &group) const {
+  return std::all_of(group.only.begin(), group.only.end(), [&](const auto &places) {
+    auto [first, last] = ranges[places.first];
+    return std::any_of(places.second.begin(), places.second.end(),
+                       [first = first, last = last](uint64_t place) { return first <= place && place < last; });
+  });
+}
+
 bool KindBox::reaches(const KindBox &other, AxisMask axis, uint64_t offset, uint64_t size) const {
   if (!meets(other, axis))
     return false;
@@ -172,7 +191,7 @@ public:
   }
 
 private:
-  bool meets(size_t a, size_t b) const { return boxes_[a].meets(boxes_[b], stops_[a]->facts.group.axes); }
+  bool meets(size_t a, size_t b) const { return boxes_[a].meets(boxes_[b], stops_[a]->facts.group); }
 
   // All that take part in the collective at which `first` stands; empty where one of them stands elsewhere.
   std::vector<size_t> partnersOf(size_t first) const {

@@ -25,11 +25,15 @@ inline constexpr int64_t kMaxInterpretedTimes = 3;
 
 // Axes of a group, or those that something is cut along.
 struct AxesFacts {
-  std::string text; // "dp:2,fsdp:4", in order
+  std::string text;  // "dp:2,fsdp:4", in order
+  std::string names; // "dp,fsdp"
   AxisMask axes = 0;
   uint64_t ranks = 1;
 
+  std::map<uint64_t, std::vector<uint64_t>> only; // of axes: the coordinates that belong; of others all do
+
   void add(uint64_t axis, std::string_view name, uint64_t size);
+  void addPlaces(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates);
   uint64_t number() const { return Expression("axes").add(text).number(); }
 };
 
@@ -103,8 +107,8 @@ struct TransferFacts {
   AxesFacts axis; // one
   int64_t offset = 0, channel = 0;
 };
-// What arrives, of what ranks of these kinds have sent: what is a value of all ranks along the axis stays it, else it is
-// another rank's.
+// What arrives, of what ranks of these kinds have sent: what is a value of all ranks along the axis stays it, else it
+// is another rank's.
 Content received(const TransferFacts &facts, const std::vector<Contribution> &sent);
 
 // The ranks of a kind: coordinates [begin, end) on every axis.
@@ -113,13 +117,18 @@ struct KindBox {
 
   // Whether ranks of both are in one group over these axes.
   bool meets(const KindBox &other, AxisMask axes) const;
+  // Whether both have ranks in one group.
+  bool meets(const KindBox &other, const AxesFacts &group) const {
+    return isMember(group) && other.isMember(group) && meets(other, group.axes);
+  }
+  bool isMember(const AxesFacts &group) const;
   // Whether ranks of the other are `offset` further on along an axis, modulo its size, than ranks of this one.
   bool reaches(const KindBox &other, AxisMask axis, uint64_t offset, uint64_t size) const;
   std::string textOn(AxisMask axes) const;
 };
 
-// A run of one kind's program that stops where it needs other ranks than those it stands for: at collectives across kinds,
-// and at sends and receives. Nobody waits for a send to be taken here: whether ranks hang is KindMatching's.
+// A run of one kind's program that stops where it needs other ranks than those it stands for: at collectives across
+// kinds, and at sends and receives. Nobody waits for a send to be taken here: whether ranks hang is KindMatching's.
 class MeaningRun {
 public:
   struct Stop {

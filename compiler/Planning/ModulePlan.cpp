@@ -33,7 +33,7 @@ FlatSymbolRefAttr ModulePlan::group(ArrayRef<StringRef> axes) {
   auto [known, isNew] = groups.try_emplace(std::vector<std::string>(axes.begin(), axes.end()), "");
   if (isNew) {
     known->second = "group." + llvm::join(axes, ".");
-    GroupOp::create(builder, module.getLoc(), known->second, axisNames(axes));
+    GroupOp::create(builder, module.getLoc(), known->second, axisNames(axes), /*only=*/DictionaryAttr());
   }
   return FlatSymbolRefAttr::get(builder.getContext(), known->second);
 }

@@ -19,6 +19,19 @@ template <typename Axes> static AxesFacts axesFacts(const fb::Plan &plan, const 
   return facts;
 }
 
+AxesFacts groupFacts(const fb::Plan &plan, const fb::Group &group) {
+  AxesFacts facts;
+  for (uint32_t i = 0; i < lengthOf(group.axes()); ++i) {
+    uint32_t index = group.axes()->Get(i);
+    const fb::Axis &axis = *plan.axes()->Get(index);
+    if (const fb::AxisPlaces *places = placesOn(group, index))
+      facts.addPlaces(index, textOf(axis.name()), {places->coordinates()->begin(), places->coordinates()->end()});
+    else
+      facts.add(index, textOf(axis.name()), axis.size());
+  }
+  return facts;
+}
+
 KindBox boxOf(const fb::Plan &kind) {
   KindBox box;
   for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis) {
@@ -110,7 +123,7 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
         region.kind() != fb::RegionKind::input && region.frames() > 1)
       maxTimes_ = int64_t{1} << 62; // what one frame leaves for another is not the same after three
   for (size_t i = 0; i < lengthOf(plan.groups()); ++i)
-    groups_.push_back(axesFacts(plan, plan.groups()->Get(i)->axes()));
+    groups_.push_back(groupFacts(plan, *plan.groups()->Get(i)));
   for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
     Content content = stateFacts(plan, state).content();
@@ -154,7 +167,7 @@ MemoryContents &PlanMeaning::memory(unsigned region, uint64_t place) {
   auto [known, isNew] = memories_.try_emplace({region, place});
   const auto *ports = plan_.programs()->Get(ports_)->inputs();
   for (size_t i = 0; isNew && i < lengthOf(ports); ++i)
-    if (const fb::Port &port = *ports->Get(i); port.region() == region)
+    if (const fb::Port &port = *ports->Get(i); !port.absent() && port.region() == region)
       known->second.write(port.offset(), portFacts(plan_, port).content(place));
   return known->second;
 }
@@ -199,8 +212,7 @@ Content PlanMeaning::readOwnPart(const InstructionView &view, const Step &step) 
   if (bytes == 0 || data.share_of() != 0)
     return read(data, step);
   bool hasParts = false;
-  Content content =
-      memory(data, step).readShare(cutOf(group, bytes), data.offset(), data.offset() + bytes, &hasParts);
+  Content content = memory(data, step).readShare(cutOf(group, bytes), data.offset(), data.offset() + bytes, &hasParts);
   note(content, hasParts, data, step);
   return content;
 }
@@ -405,14 +417,13 @@ void PlanMeaning::finishCollective(const std::optional<Content> &result) {
   to.writeShare(cutOf(group, data.bytes() / groups_[group].ranks), data.offset(), *result);
 }
 
-// Whether all ranks of the group are of this kind.
-static bool isWithin(const fb::Plan &kind, AxisMask axes) {
-  for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis) {
-    AxisRange range = rangeOf(kind, axis);
-    if ((axes >> axis & 1) && (range.begin != 0 || range.end != kind.axes()->Get(axis)->size()))
-      return false;
-  }
-  return true;
+// Whether all ranks of the group are of this kind, whose ranks are all members.
+static bool isWithin(const fb::Plan &kind, const AxesFacts &group) {
+  uint64_t ofKind = 1;
+  for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis)
+    if (group.axes >> axis & 1)
+      ofKind *= rangeOf(kind, axis).end - rangeOf(kind, axis).begin;
+  return ofKind == group.ranks;
 }
 
 const MeaningRun::Stop *PlanMeaning::advance() {
@@ -421,7 +432,7 @@ const MeaningRun::Stop *PlanMeaning::advance() {
     InstructionView view = viewOf(plan_, step.ref);
     if (isCollective(view.opcode())) {
       startCollective(view, step);
-      if (!isWithin(plan_, stop_.facts.group.axes)) {
+      if (!isWithin(plan_, stop_.facts.group)) {
         stop_.mine.where = boxOf(plan_).textOn(stop_.facts.group.axes);
         return &stop_;
       }
@@ -457,6 +468,8 @@ Meaning PlanMeaning::getMeaning() {
   const auto *outputs = plan_.programs()->Get(entry_)->outputs();
   for (size_t i = 0; i < lengthOf(outputs); ++i) {
     const fb::Port &port = *outputs->Get(i);
+    if (port.absent())
+      continue;
     Content content = contentAt(port.region(), port.offset(), port.offset() + portBytes(port));
     std::string name = "output " + port.name()->str();
     while (meaning.count(name))

@@ -17,6 +17,8 @@
 
 namespace cleave::plan {
 
+// A group's axes, and the coordinates of its members.
+AxesFacts groupFacts(const rt::fb::Plan &plan, const rt::fb::Group &group);
 // The kind's ranks, in all of the mesh.
 KindBox boxOf(const rt::fb::Plan &kind);
 

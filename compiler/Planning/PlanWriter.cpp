@@ -172,6 +172,14 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
         groups[group.getSymName()] = indices[group.getSymName()] = plan.groups.size();
         plan.groups.push_back(std::make_unique<fb::GroupT>());
         plan.groups.back()->axes = axes(group.getAxes());
+        for (NamedAttribute places :
+             group.getOnlyAttr() ? group.getOnlyAttr().getValue() : ArrayRef<NamedAttribute>()) {
+          plan.groups.back()->only.push_back(std::make_unique<fb::AxisPlacesT>());
+          fb::AxisPlacesT &entry = *plan.groups.back()->only.back();
+          entry.axis = axisIndices.lookup(places.getName());
+          ArrayRef<int64_t> coordinates = cast<DenseI64ArrayAttr>(places.getValue());
+          entry.coordinates.assign(coordinates.begin(), coordinates.end());
+        }
         return success();
       })
       .Case([&](KernelOp kernel) {
@@ -217,7 +225,8 @@ LogicalResult PlanWriter::writePort(Port port, std::vector<std::unique_ptr<fb::P
   fb::PortT &entry = *ports.back();
   entry.name = port.getName().str();
   entry.shape.assign(type.getShape().begin(), type.getShape().end());
-  entry.region = regions.lookup(port.getRegion());
+  entry.absent = !port.getRegion();
+  entry.region = entry.absent ? 0 : regions.lookup(*port.getRegion());
   entry.offset = port.getOffset();
   entry.batch_dim = port.getBatchDim();
   entry.split_axes = axes(port.getSplitAxesAttr());

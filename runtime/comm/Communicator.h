@@ -8,8 +8,9 @@
 // rank to rank has those that it names; one belongs to the thread that writes checkpoints, one to what the host's
 // side agrees on between steps (their bytes are not counted: plans say nothing of them). The messages of a channel come
 // in the plan's order, so nothing else identifies them, and collectives of different channels (an FSDP gather and a
-// reduction) may be under way at the same time, in any order. Streams beyond the last channel share it, and a thread. One tag per collective was rejected: it hides a plan
-// whose ranks disagree, where a channel gives an error about sizes.
+// reduction) may be under way at the same time, in any order. Streams beyond the last channel share it, and a thread.
+// One tag per collective was rejected: it hides a plan whose ranks disagree, where a channel gives an error about
+// sizes.
 //
 // For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S stretch every exchange; the
 // waiting thread sleeps, as it would for a slow network. CLEAVE_COMM_TIMEOUT_S (300) bounds every wait for a peer;
@@ -25,8 +26,8 @@
 
 namespace cleave::rt {
 
-constexpr unsigned kStreamChannels = 8;                 // of the streams' collectives
-constexpr unsigned kChannels = kStreamChannels + 8;     // and of sends and receives (kTransferChannels of Opcode.h)
+constexpr unsigned kStreamChannels = 8;             // of the streams' collectives
+constexpr unsigned kChannels = kStreamChannels + 8; // and of sends and receives (kTransferChannels of Opcode.h)
 constexpr unsigned kCheckpointChannel = kChannels;
 constexpr unsigned kControlChannel = kChannels + 1;
 constexpr unsigned kAllChannels = kChannels + 2;

@@ -13,16 +13,19 @@ static int rankOf(const std::vector<uint32_t> &mesh, const std::vector<unsigned>
   return static_cast<int>(rank);
 }
 
-Group meshGroup(const std::vector<uint32_t> &mesh, const std::vector<uint32_t> &axes, int rank) {
+Group meshGroup(const std::vector<uint32_t> &mesh, const std::vector<uint32_t> &axes, int rank,
+                const std::vector<std::vector<uint32_t>> &only) {
   Group group;
+  auto isPart = [&](size_t i) { return i < only.size() && !only[i].empty(); };
+  auto count = [&](size_t i) { return isPart(i) ? static_cast<unsigned>(only[i].size()) : mesh[axes[i]]; };
   unsigned size = 1;
-  for (uint32_t axis : axes)
-    size *= mesh[axis];
+  for (size_t i = 0; i < axes.size(); ++i)
+    size *= count(i);
   std::vector<unsigned> coordinates = meshCoordinates(mesh, static_cast<unsigned>(rank));
   for (unsigned member = 0; member < size; ++member) {
     unsigned rest = member;
-    for (size_t i = axes.size(); i-- > 0; rest /= mesh[axes[i]])
-      coordinates[axes[i]] = rest % mesh[axes[i]];
+    for (size_t i = axes.size(); i-- > 0; rest /= count(i))
+      coordinates[axes[i]] = isPart(i) ? only[i][rest % count(i)] : rest % count(i);
     group.members.push_back(rankOf(mesh, coordinates));
     if (group.members.back() == rank)
       group.index = static_cast<int>(member);

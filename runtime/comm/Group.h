@@ -18,7 +18,9 @@ struct Group {
   int size() const { return static_cast<int>(members.size()); }
 };
 
-Group meshGroup(const std::vector<uint32_t> &mesh, const std::vector<uint32_t> &axes, int rank);
+// With `only`, of each axis the coordinates that members have; none: all.
+Group meshGroup(const std::vector<uint32_t> &mesh, const std::vector<uint32_t> &axes, int rank,
+                const std::vector<std::vector<uint32_t>> &only = {});
 
 } // namespace cleave::rt
 

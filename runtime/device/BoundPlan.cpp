@@ -42,11 +42,17 @@ private:
   void makeGroups() {
     std::vector<uint32_t> mesh = meshOf(plan_);
     for (size_t i = 0; i < lengthOf(plan_.groups()); ++i) {
-      const auto *axes = plan_.groups()->Get(i)->axes();
+      const fb::Group &group = *plan_.groups()->Get(i);
       std::vector<uint32_t> indices;
-      for (size_t a = 0; a < lengthOf(axes); ++a)
-        indices.push_back(axes->Get(a));
-      bound_.groups.push_back(meshGroup(mesh, indices, request_.rank));
+      std::vector<std::vector<uint32_t>> only;
+      for (size_t a = 0; a < lengthOf(group.axes()); ++a) {
+        indices.push_back(group.axes()->Get(a));
+        const fb::AxisPlaces *places = placesOn(group, indices.back());
+        only.emplace_back();
+        if (places)
+          only.back().assign(places->coordinates()->begin(), places->coordinates()->end());
+      }
+      bound_.groups.push_back(meshGroup(mesh, indices, request_.rank, only));
     }
   }
 

@@ -73,7 +73,7 @@ public:
   Status pullStates();
 
   // Programs, ports and states may be those of any kind of the plan: this rank's of that name are meant.
-  // The bytes of an input or output for micro-batch `frame`.
+  // The bytes of an input or output for micro-batch `frame`; none where the rank's kind has none of it.
   Bytes portBytes(const fb::Port &port, unsigned frame) const;
   // A whole region; of frame 0 where it has several.
   Bytes regionBytes(unsigned region) const;

@@ -80,6 +80,8 @@ Status RankImages::pull(Bytes image) {
 Status RankImages::movePorts(const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports, bool toDevice) {
   for (size_t i = 0; i < lengthOf(ports); ++i) {
     const fb::Port &port = *ports->Get(i);
+    if (port.absent())
+      continue;
     const Address &region = images_[port.region()];
     size_t bytes = dtypeSize(port.dtype());
     for (size_t d = 0; d < lengthOf(port.shape()); ++d)

@@ -55,6 +55,42 @@ size_t firstKernel(const fb::Plan &plan, const fb::Plan &kind) {
   return first;
 }
 
+namespace {
+
+using Ports = flatbuffers::Vector<flatbuffers::Offset<fb::Port>>;
+
+// checkKinds() has seen that programs of one name declare the same ports in one order.
+const fb::Port *samePort(const Ports *ports, const Ports *others, const fb::Port &port) {
+  for (uint32_t i = 0; i < lengthOf(ports); ++i)
+    if (ports->Get(i) == &port)
+      return others->Get(i)->absent() ? nullptr : others->Get(i);
+  return nullptr;
+}
+
+const fb::Program *sameEntry(const fb::Plan &kind, const fb::Program &program) {
+  for (const fb::Program *other : *kind.programs())
+    if (other->entry() && textOf(other->name()) == textOf(program.name()))
+      return other;
+  return nullptr;
+}
+
+} // namespace
+
+const fb::Port *portOfKind(const fb::Plan &plan, const fb::Plan &kind, const fb::Port &port) {
+  for (const fb::Plan *owner : kindsOf(plan))
+    for (uint32_t i = 0; i < lengthOf(owner->programs()); ++i) {
+      const fb::Program &program = *owner->programs()->Get(i);
+      const fb::Program *same = program.entry() ? sameEntry(kind, program) : nullptr;
+      if (!same)
+        continue;
+      if (const fb::Port *found = samePort(program.inputs(), same->inputs(), port))
+        return found;
+      if (const fb::Port *found = samePort(program.outputs(), same->outputs(), port))
+        return found;
+    }
+  return nullptr;
+}
+
 uint64_t ranksOfKind(const fb::Plan &kind) {
   uint64_t ranks = 1;
   for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis)
@@ -78,9 +114,12 @@ std::optional<bool> isRoot(const fb::Plan &kind, const fb::Group &group, int64_t
   bool isOnly = true;
   auto rest = static_cast<uint64_t>(root);
   for (size_t i = lengthOf(group.axes()); i-- > 0;) {
-    uint32_t axis = group.axes()->Get(i), size = kind.axes()->Get(axis)->size();
+    uint32_t axis = group.axes()->Get(i);
+    const fb::AxisPlaces *places = placesOn(group, axis);
+    uint32_t size = places ? places->coordinates()->size() : kind.axes()->Get(axis)->size();
     AxisRange range = rangeOf(kind, axis);
-    if (!range.contains(static_cast<uint32_t>(rest % size)))
+    auto index = static_cast<uint32_t>(rest % size);
+    if (!range.contains(places ? places->coordinates()->Get(index) : index))
       return false;
     isOnly &= range.end - range.begin == 1;
     rest /= size;
@@ -150,6 +189,22 @@ bool areSame(const fb::State &a, const fb::State &b) {
          equal(a.partial_axes(), b.partial_axes()) && haveSameSegments(a, b);
 }
 
+// All ranks of a kind are members of the groups that it names.
+Status checkMembers(const fb::Plan &kind) {
+  for (uint32_t i = 0; i < lengthOf(kind.groups()); ++i)
+    for (uint32_t o = 0; o < lengthOf(kind.groups()->Get(i)->only()); ++o) {
+      const fb::AxisPlaces &places = *kind.groups()->Get(i)->only()->Get(o);
+      AxisRange range = rangeOf(kind, places.axis());
+      uint32_t inside = 0;
+      for (uint32_t coordinate : *places.coordinates())
+        inside += range.contains(coordinate);
+      if (inside != range.end - range.begin)
+        return badPlan("kind '" + std::string(textOf(kind.kind())) + "' names group " + std::to_string(i) +
+                       ", of which not all of its ranks are members");
+    }
+  return Status::ok();
+}
+
 template <typename Ports> bool haveSamePorts(const Ports *a, const Ports *b) {
   if (lengthOf(a) != lengthOf(b))
     return false;
@@ -208,6 +263,28 @@ Status checkAlike(const fb::Plan &first, const fb::Plan &other, const KnownState
   return checkEntries(other, first);
 }
 
+// Some kind has each port.
+Status checkPresence(const fb::Plan &plan) {
+  std::vector<const fb::Plan *> kinds = kindsOf(plan);
+  for (uint32_t p = 0; p < lengthOf(plan.programs()); ++p) {
+    const fb::Program &program = *plan.programs()->Get(p);
+    for (bool isInput : {true, false}) {
+      const Ports *ports = isInput ? program.inputs() : program.outputs();
+      for (uint32_t i = 0; program.entry() && i < lengthOf(ports); ++i) {
+        bool isThere = false;
+        for (size_t k = 0; k < kinds.size() && !isThere; ++k) {
+          const fb::Program &same = *sameEntry(*kinds[k], program);
+          isThere = samePort(ports, isInput ? same.inputs() : same.outputs(), *ports->Get(i));
+        }
+        if (!isThere)
+          return badPlan("no kind of ranks has port '" + ports->Get(i)->name()->str() + "' of program '" +
+                         program.name()->str() + "'");
+      }
+    }
+  }
+  return Status::ok();
+}
+
 } // namespace
 
 Status checkKinds(const fb::Plan &plan) {
@@ -219,6 +296,7 @@ Status checkKinds(const fb::Plan &plan) {
   KnownStates states;
   for (size_t i = 0; i < kinds.size(); ++i) {
     CLEAVE_TRY(checkWhere(*kinds[i]));
+    CLEAVE_TRY(checkMembers(*kinds[i]));
     if (i > 0 && lengthOf(kinds[i]->kinds()) != 0)
       return badPlan("a kind of ranks holds kinds itself");
     if (!names.insert(textOf(kinds[i]->kind())).second)
@@ -234,7 +312,7 @@ Status checkKinds(const fb::Plan &plan) {
   }
   if (ranks != meshSize(plan))
     return badPlan("its kinds make up " + std::to_string(ranks) + " of " + std::to_string(meshSize(plan)) + " ranks");
-  return Status::ok();
+  return checkPresence(plan);
 }
 
 } // namespace cleave::rt

@@ -47,7 +47,7 @@ public:
       region(*plan_.regions()->Get(i));
     events();
     for (size_t i = 0; i < lengthOf(plan_.groups()); ++i)
-      out_ << "group " << i << axes(" over", plan_.groups()->Get(i)->axes()) << "\n";
+      group(i);
     for (size_t i = 0; i < lengthOf(plan_.param_groups()); ++i) {
       const fb::ParamGroup &group = *plan_.param_groups()->Get(i);
       out_ << "param_group " << quoted(textOf(group.name())) << " lr_scale " << group.lr_scale() << " weight_decay "
@@ -107,6 +107,16 @@ private:
     out_ << "region " << nameOf(region.name()) << " " << fb::EnumNameRegionKind(region.kind())
          << (region.space() == fb::Space::host ? " host" : "") << " bytes " << region.bytes() << " frames "
          << region.frames() << follows(region.counter()) << "\n";
+  }
+
+  void group(size_t index) {
+    const fb::Group &group = *plan_.groups()->Get(index);
+    out_ << "group " << index << axes(" over", group.axes());
+    for (size_t i = 0; i < lengthOf(group.only()); ++i) {
+      out_ << " only " << nameOf(plan_.axes()->Get(group.only()->Get(i)->axis())->name()) << " ";
+      shape(group.only()->Get(i)->coordinates());
+    }
+    out_ << "\n";
   }
 
   void events() {
@@ -188,6 +198,10 @@ private:
   void port(const char *what, const fb::Port &port) {
     out_ << "  " << what << " %" << nameOf(port.name()) << " " << fb::EnumNameDType(port.dtype());
     shape(port.shape());
+    if (port.absent()) {
+      out_ << " absent\n";
+      return;
+    }
     out_ << " at " << regionName(port.region()) << "[" << hex(port.offset()) << "]";
     if (port.batch_dim() >= 0)
       out_ << " batch_dim " << port.batch_dim() << axes(" split", port.split_axes());

@@ -63,10 +63,27 @@ uint64_t axesSize(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axe
   return size;
 }
 
+const fb::AxisPlaces *placesOn(const fb::Group &group, uint32_t axis) {
+  for (size_t i = 0; i < lengthOf(group.only()); ++i)
+    if (group.only()->Get(static_cast<unsigned>(i))->axis() == axis)
+      return group.only()->Get(static_cast<unsigned>(i));
+  return nullptr;
+}
+
+uint64_t groupSize(const fb::Plan &plan, const fb::Group &group) {
+  uint64_t size = 1;
+  for (size_t i = 0; i < lengthOf(group.axes()); ++i) {
+    uint32_t axis = group.axes()->Get(static_cast<unsigned>(i));
+    const fb::AxisPlaces *places = placesOn(group, axis);
+    size *= places ? places->coordinates()->size() : plan.axes()->Get(axis)->size();
+  }
+  return size;
+}
+
 uint64_t bufferEnd(const fb::Plan &plan, const fb::Buffer &buffer) {
   uint64_t end = buffer.offset() + buffer.bytes();
   if (buffer.share_of() != 0)
-    end += (axesSize(plan, plan.groups()->Get(buffer.share_of() - 1u)->axes()) - 1) * buffer.stride();
+    end += (groupSize(plan, *plan.groups()->Get(buffer.share_of() - 1u)) - 1) * buffer.stride();
   return end;
 }
 

@@ -4,8 +4,8 @@
 // every table lies inside the buffer, every index names something, every byte range lies inside its region, opcodes
 // and kernels are those of this build with the right number of fields, each kernel is launched on buffers of the bytes
 // that it touches, which overlap only where it works in place, calls do not recurse, and a program's own event is
-// recorded before it is waited for. What it does not prove is that the plan computes something sensible, nor that ranks agree: that is
-// `cleave verify`. Of generated code it knows what the plan says.
+// recorded before it is waited for. What it does not prove is that the plan computes something sensible, nor that ranks
+// agree: that is `cleave verify`. Of generated code it knows what the plan says.
 #ifndef CLEAVE_RUNTIME_PLAN_PLANREADER_H
 #define CLEAVE_RUNTIME_PLAN_PLANREADER_H
 
@@ -24,6 +24,10 @@ Status openPlan(const void *bytes, size_t size, const fb::Plan **plan);
 uint64_t meshSize(const fb::Plan &plan);
 // The ranks that differ only on `axes` (null: one).
 uint64_t axesSize(const fb::Plan &plan, const flatbuffers::Vector<uint32_t> *axes);
+// The members of a group.
+uint64_t groupSize(const fb::Plan &plan, const fb::Group &group);
+// The coordinates on an axis that the group has members at; null: all of them.
+const fb::AxisPlaces *placesOn(const fb::Group &group, uint32_t axis);
 // The bytes that one rank holds of a state.
 uint64_t stateShardBytes(const fb::Plan &plan, const fb::State &state);
 

@@ -82,7 +82,7 @@ private:
 
   void addCollective(const InstructionView &view, ProgramSummary *sum) {
     const fb::Group &group = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
-    uint64_t ranks = axesSize(plan_, group.axes());
+    uint64_t ranks = groupSize(plan_, group);
     uint64_t sent = bytesSent(view, group, ranks);
     sum->sentBytes += sent;
     sum->sentByGroup[axesText(plan_, group.axes())] += sent;

@@ -54,6 +54,10 @@ private:
       if (dtypeSize(port.dtype()) == 0 || !shapeElements(port.shape(), &bytes) ||
           !multiply(&bytes, dtypeSize(port.dtype())))
         return bad("has no valid type");
+      if (port.absent()) {
+        CLEAVE_TRY(checkDeclared(port));
+        continue;
+      }
       if (port.region() >= lengthOf(plan_.regions()) ||
           !fits(port.offset(), bytes, plan_.regions()->Get(port.region())->bytes()))
         return bad("lies outside of its region");
@@ -62,11 +66,16 @@ private:
       fb::RegionKind kind = plan_.regions()->Get(port.region())->kind();
       if (kind != (isInput ? fb::RegionKind::input : fb::RegionKind::output))
         return bad(std::string("lies in a region of kind ") + fb::EnumNameRegionKind(kind));
-      if (port.batch_dim() < -1 || port.batch_dim() >= static_cast<int64_t>(lengthOf(port.shape())))
-        return bad("has batch dimension " + std::to_string(port.batch_dim()));
-      CLEAVE_TRY(checkAxes(plan_, port.split_axes(), where_));
+      CLEAVE_TRY(checkDeclared(port));
     }
     return Status::ok();
+  }
+
+  // What all kinds of ranks say alike of a port.
+  Status checkDeclared(const fb::Port &port) {
+    if (port.batch_dim() < -1 || port.batch_dim() >= static_cast<int64_t>(lengthOf(port.shape())))
+      return bad("has batch dimension " + std::to_string(port.batch_dim()));
+    return checkAxes(plan_, port.split_axes(), where_);
   }
 
   Status checkInstruction(const fb::Instruction &instruction) {
@@ -94,7 +103,7 @@ private:
       return bad("has a share of group " + std::to_string(buffer.share_of() - 1));
     uint64_t end = 0, size = plan_.regions()->Get(buffer.region())->bytes();
     if (buffer.share_of() != 0)
-      end = axesSize(plan_, plan_.groups()->Get(buffer.share_of() - 1u)->axes()) - 1;
+      end = groupSize(plan_, *plan_.groups()->Get(buffer.share_of() - 1u)) - 1;
     if (!multiply(&end, buffer.stride()) || __builtin_add_overflow(end, buffer.bytes(), &end) ||
         !fits(buffer.offset(), end, size))
       return bad("has a buffer outside of its region");
@@ -220,7 +229,7 @@ private:
       return bad("names group " + std::to_string(view["group"]));
     if (view["algorithm"] != 0)
       return bad("asks for algorithm " + std::to_string(view["algorithm"]) + "; only 0 (ring) is known");
-    uint64_t ranks = axesSize(plan_, plan_.groups()->Get(static_cast<unsigned>(view["group"]))->axes());
+    uint64_t ranks = groupSize(plan_, *plan_.groups()->Get(static_cast<unsigned>(view["group"])));
     if (view["count"] % static_cast<int64_t>(ranks) != 0)
       return bad("its count " + std::to_string(view["count"]) + " is not a multiple of the group's " +
                  std::to_string(ranks) + " ranks");

@@ -56,6 +56,28 @@ static Status checkRegions(const fb::Plan &plan) {
   return Status::ok();
 }
 
+// The axes of `only` are the group's, and its coordinates ascend and are the axis's.
+static Status checkGroup(const fb::Plan &plan, const fb::Group &group, const std::string &where) {
+  CLEAVE_TRY(checkAxes(plan, group.axes(), where));
+  std::set<uint32_t> seen;
+  for (size_t i = 0; i < lengthOf(group.only()); ++i) {
+    const fb::AxisPlaces &places = *group.only()->Get(i);
+    bool isOfGroup = false;
+    for (size_t a = 0; a < lengthOf(group.axes()); ++a)
+      isOfGroup |= group.axes()->Get(a) == places.axis();
+    if (!isOfGroup || !seen.insert(places.axis()).second || lengthOf(places.coordinates()) == 0)
+      return badPlan(where + " names coordinates of an axis that is not its own, twice, or none of them");
+    uint32_t next = 0;
+    for (uint32_t coordinate : *places.coordinates()) {
+      if (coordinate < next || coordinate >= plan.axes()->Get(places.axis())->size())
+        return badPlan(where + " names coordinate " + std::to_string(coordinate) + " of axis '" +
+                       plan.axes()->Get(places.axis())->name()->str() + "', which is not there or not in order");
+      next = coordinate + 1;
+    }
+  }
+  return Status::ok();
+}
+
 static Status checkEvents(const fb::Plan &plan) {
   uint64_t places = 0;
   for (uint32_t i = 0; i < lengthOf(plan.events()); ++i) {
@@ -78,7 +100,7 @@ Status checkMesh(const fb::Plan &plan) {
       return badPlan("mesh axis '" + plan.axes()->Get(i)->name()->str() + "' has size " + std::to_string(size));
   }
   for (size_t i = 0; i < lengthOf(plan.groups()); ++i)
-    CLEAVE_TRY(checkAxes(plan, plan.groups()->Get(i)->axes(), "group " + std::to_string(i)));
+    CLEAVE_TRY(checkGroup(plan, *plan.groups()->Get(i), "group " + std::to_string(i)));
   CLEAVE_TRY(checkAxes(plan, plan.data_axes(), "data_axes"));
   if (lengthOf(plan.streams()) == 0 || plan.streams()->size() > 255)
     return badPlan("it has " + std::to_string(lengthOf(plan.streams())) + " streams");

@@ -35,7 +35,9 @@ Status checkVectors(const fb::Plan &plan) {
                     all(plan.programs(), [&](const fb::Program &p) {
                       return all(p.inputs(), port) && all(p.outputs(), port) && all(p.instructions(), instruction);
                     });
-  areAligned = areAligned && isAligned(plan.events());
+  areAligned = areAligned && isAligned(plan.events()) && all(plan.groups(), [](const fb::Group &g) {
+                 return all(g.only(), [](const fb::AxisPlaces &p) { return isAligned(p.coordinates()); });
+               });
   return areAligned ? Status::ok() : badPlan("elements of a vector are not aligned to their type");
 }
 

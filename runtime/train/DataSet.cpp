@@ -123,6 +123,8 @@ Status InputFeed::fill(unsigned local, Rank &rank) const {
   for (unsigned input = 0; input < lengthOf(program_.inputs()); ++input)
     for (unsigned frame = 0; frame < frames_; ++frame) {
       Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
+      if (!port.data) // another kind of ranks uses it
+        continue;
       std::memcpy(port.data, batch_->bytes(local, frame, input), port.size);
       uint64_t element = 0;
       for (const IndexRange &range : ranges_[input])

@@ -59,11 +59,18 @@ public:
     size_t used = std::min(text.size(), context_);
     const char *window = text.data() + text.size() - used;
     CLEAVE_TRY(session_.forEach([&](unsigned, Rank &rank) {
-      fill(rank.portBytes(tokens_, 0), window, used, filler);
+      if (Bytes tokens = rank.portBytes(tokens_, 0); tokens.data) // else another kind of ranks reads them
+        fill(tokens, window, used, filler);
       return rank.run(program_);
     }));
+    unsigned local = 0;
+    while (local < session_.localRanks() && !session_.rank(local).portBytes(logits_, 0).data)
+      ++local;
+    if (local == session_.localRanks())
+      return invalidArgument("no rank of this process has the output '" + logits_.name()->str() +
+                             "'; run all ranks in one process");
     ElementType type = elementType(logits_.dtype());
-    const std::byte *row = session_.rank(0).portBytes(logits_, 0).data + (used - 1) * kBytes * elementSize(type);
+    const std::byte *row = session_.rank(local).portBytes(logits_, 0).data + (used - 1) * kBytes * elementSize(type);
     for (size_t i = 0; i < kBytes; ++i)
       (*result)[i] = loadElement(type, row + i * elementSize(type));
     return Status::ok();

@@ -64,7 +64,7 @@ template <typename Visit> void GlobalTensor::visitRuns(Session &session, unsigne
   for (unsigned frame = 0; frame < frames_; ++frame) {
     size_t part = parts_ == 1 ? 0 : session.dataRank(local) * frames_ + frame;
     std::byte *own = session.rank(local).portBytes(*port_, frame).data;
-    for (size_t i = 0; i < runs_; ++i)
+    for (size_t i = 0; own && i < runs_; ++i) // another kind of ranks may have it
       visit(own + i * run, (i * parts_ + part) * run, run);
   }
 }
@@ -76,11 +76,12 @@ void GlobalTensor::scatter(Session &session, const std::byte *data) const {
 }
 
 Status GlobalTensor::gather(Session &session, std::byte *data) const {
-  bool hasAll = !session.processes() || parts_ == 1 || session.dataRanks() == 1;
+  bool isEverywhere = session.hasEverywhere(*port_);
+  bool hasAll = !session.processes() || (isEverywhere && (parts_ == 1 || session.dataRanks() == 1));
   if (!hasAll)
     std::memset(data, 0, bytes_);
   for (unsigned local = 0; local < session.localRanks(); ++local)
-    if (hasAll || session.answersForData(local))
+    if (hasAll || session.answersFor(local, *port_))
       visitRuns(session, local,
                 [&](std::byte *own, size_t offset, size_t size) { std::memcpy(data + offset, own, size); });
   if (hasAll)

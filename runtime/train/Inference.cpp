@@ -123,8 +123,7 @@ public:
         uint64_t mine = first + session_.dataRank(local) * frames_ * batch_;
         CLEAVE_TRY(fill(rank, mine));
         CLEAVE_TRY(rank.run(program_));
-        if (session_.answersForData(local)) // ranks that computed the same would all write the same bytes
-          collect(rank, mine);
+        collect(local, rank, mine);
         return Status::ok();
       }));
     return Status::ok();
@@ -138,6 +137,8 @@ private:
         continue; // zeros, as regions are made
       for (unsigned frame = 0; frame < frames_; ++frame) {
         Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
+        if (!port.data) // another kind of ranks uses it
+          continue;
         uint64_t count = source.input().batched ? batch_ : 1, begin = first + frame * batch_, element = 0;
         for (uint64_t i = 0; i < count; ++i)
           source.read((begin + i) % data_.samples, port.data + i * source.sampleBytes());
@@ -151,10 +152,10 @@ private:
     return Status::ok();
   }
 
-  // Ranks write disjoint samples.
-  void collect(Rank &rank, uint64_t first) {
+  // Ranks write disjoint samples: of those that computed the same, one.
+  void collect(unsigned local, Rank &rank, uint64_t first) {
     for (Output &output : outputs_)
-      for (unsigned frame = 0; frame < frames_; ++frame) {
+      for (unsigned frame = 0; frame < frames_ && session_.answersFor(local, *output.port); ++frame) {
         Bytes port = rank.portBytes(*output.port, frame);
         uint64_t begin = first + frame * batch_;
         if (output.sampleBytes == 0)

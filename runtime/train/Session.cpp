@@ -186,13 +186,29 @@ unsigned Session::dataRank(unsigned local) const {
   return linearCoordinate(plan(), plan().data_axes(), impl_->states[local].coordinates);
 }
 
-bool Session::answersForData(unsigned local) const {
+// The first kind of ranks that has the port and this rank's samples answers, with its first coordinates on other axes.
+bool Session::answersFor(unsigned local, const fb::Port &port) const {
   const auto *data = plan().data_axes();
-  for (size_t axis = 0; axis < lengthOf(plan().axes()); ++axis) {
-    bool isData = data && std::find(data->begin(), data->end(), axis) != data->end();
-    if (!isData && impl_->states[local].coordinates[axis] != 0)
-      return false;
+  const std::vector<unsigned> &coordinates = impl_->states[local].coordinates;
+  for (const fb::Plan *kind : kindsOf(plan())) {
+    bool hasSamples = portOfKind(plan(), *kind, port) != nullptr, isFirst = true;
+    for (uint32_t axis = 0; axis < lengthOf(plan().axes()); ++axis) {
+      AxisRange range = rangeOf(*kind, axis);
+      if (data && std::find(data->begin(), data->end(), axis) != data->end())
+        hasSamples = hasSamples && range.contains(coordinates[axis]);
+      else
+        isFirst = isFirst && coordinates[axis] == range.begin;
+    }
+    if (hasSamples)
+      return isFirst;
   }
+  return false;
+}
+
+bool Session::hasEverywhere(const fb::Port &port) const {
+  for (const fb::Plan *kind : kindsOf(plan()))
+    if (!portOfKind(plan(), *kind, port))
+      return false;
   return true;
 }
 

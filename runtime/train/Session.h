@@ -47,8 +47,11 @@ public:
   // The place of a local rank among the data ranks, and their number.
   unsigned dataRank(unsigned local) const;
   unsigned dataRanks() const;
-  // Of the ranks that compute the same outputs, having the same place among the data ranks: whether it is the first.
-  bool answersForData(unsigned local) const;
+  // Of the ranks that have the same of an output, being at the same place among the data ranks: whether it is the
+  // first.
+  bool answersFor(unsigned local, const fb::Port &port) const;
+  // Whether every kind of ranks has the port.
+  bool hasEverywhere(const fb::Port &port) const;
   // Whether this process holds rank 0: it prints and writes what there is one of.
   bool isLeader() const;
 

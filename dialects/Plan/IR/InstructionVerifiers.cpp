@@ -7,8 +7,7 @@ using namespace mlir;
 namespace cleave::plan {
 
 LogicalResult BufferAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr region, int64_t offset,
-                                 int64_t bytes, Access access, FlatSymbolRefAttr group, int64_t stride,
-                                 int64_t frame) {
+                                 int64_t bytes, Access access, FlatSymbolRefAttr group, int64_t stride, int64_t frame) {
   if (offset < 0 || bytes < 0)
     return emitError() << "expected an offset and bytes that are not negative; got: " << bytes << " bytes at "
                        << offset;
@@ -31,7 +30,8 @@ LogicalResult LaunchOp::verify() { return success(); }
 // Which bytes of different kinds of shares meet depends on the rank's group: openPlan() knows.
 static bool surelyOverlap(BufferAttr a, BufferAttr b) {
   return a.getRegion() == b.getRegion() && a.getGroup() == b.getGroup() && a.getStride() == b.getStride() &&
-         a.getFrame() == b.getFrame() && a.getOffset() < b.getOffset() + b.getBytes() && b.getOffset() < a.getOffset() + a.getBytes();
+         a.getFrame() == b.getFrame() && a.getOffset() < b.getOffset() + b.getBytes() &&
+         b.getOffset() < a.getOffset() + a.getBytes();
 }
 
 LogicalResult CopyOp::verify() {
@@ -106,7 +106,8 @@ template <typename Op> static LogicalResult verifyTransfer(Op op, StringRef name
     int64_t size = axis == header.getAxes().end() ? 0 : header.getSizes()[axis - header.getAxes().begin()];
     int64_t offset = op.getOffset();
     if (offset == 0 || offset <= -size || offset >= size)
-      return op.emitOpError("expected another rank on an axis of the header; got: ") << op.getAxisAttr() << " " << offset;
+      return op.emitOpError("expected another rank on an axis of the header; got: ")
+             << op.getAxisAttr() << " " << offset;
   }
   if (op.getChannel() < 0)
     return op.emitOpError("expected a channel that is not negative; got: ") << op.getChannel();
@@ -193,7 +194,7 @@ template <typename Op> static FailureOr<int64_t> groupRanks(Op op, SymbolTableCo
   auto group = lookUp<GroupOp>(op, symbols, op.getGroupAttr(), "group");
   if (!group)
     return failure();
-  int64_t ranks = ranksOnAxes(group, group.getAxes()).value_or(1);
+  int64_t ranks = group.getRanks().value_or(1);
   if (static_cast<int64_t>(op.getCount()) % ranks != 0)
     return op.emitOpError("expected a count that is a multiple of the group's ")
            << ranks << " ranks; got: " << op.getCount();

@@ -17,8 +17,8 @@ static void printI64(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::Integ
   printer << value.getInt();
 }
 
-// An event: the number of a program's own, or the symbol of one of the plan's with its frame, unless that is the running
-// program's.
+// An event: the number of a program's own, or the symbol of one of the plan's with its frame, unless that is the
+// running program's.
 static mlir::ParseResult parseEvent(mlir::OpAsmParser &parser, mlir::Attribute &event, mlir::IntegerAttr &frame) {
   int64_t number = 0;
   mlir::OptionalParseResult isNumber = parser.parseOptionalInteger(number);

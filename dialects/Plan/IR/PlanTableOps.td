@@ -84,15 +84,22 @@ def Plan_EventOp : Plan_Symbol<"event"> {
 def Plan_GroupOp : Plan_Symbol<"group"> {
   let summary = "ranks that differ only in their coordinates on these axes";
   let description = [{
+    With `only`, those at some coordinates of an axis alone.
     ```mlir
     plan.group @dp axes = ["dp"]
+    plan.group @tied axes = ["pp"] only = {pp = array<i64: 0, 3>}
     ```
 
     **Constraints**
-    - every axis is an axis of the header.
+    - every axis is an axis of the header;
+    - `only` has axes of the group, and coordinates of them that ascend.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axes);
-  let assemblyFormat = "$sym_name `axes` `=` $axes attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axes, OptionalAttr<DictionaryAttr>:$only);
+  let assemblyFormat = "$sym_name `axes` `=` $axes (`only` `=` $only^)? attr-dict";
+  let extraClassDeclaration = [{
+    // The members; nullopt where it names what is no axis.
+    std::optional<int64_t> getRanks();
+  }];
   let hasVerifier = 1;
 }
 
@@ -174,17 +181,20 @@ def Plan_ProgramOp : Plan_Symbol<"program", [IsolatedFromAbove, NoTerminator, Si
 }
 
 class Plan_PortOp<string mnemonic> : Plan_Op<mnemonic, [HasParent<"ProgramOp">]> {
-  let arguments = (ins StrAttr:$name, Plan_StaticTensor:$type, StrAttr:$region, Plan_I64:$offset,
+  let arguments = (ins StrAttr:$name, Plan_StaticTensor:$type, OptionalAttr<StrAttr>:$region,
+                       DefaultValuedAttr<Plan_I64, "0">:$offset,
                        DefaultValuedAttr<Plan_I64, "-1">:$batch_dim, OptionalAttr<StrArrayAttr>:$split_axes);
-  let assemblyFormat = "$name `:` $type `in` $region `at` custom<I64>($offset) attr-dict";
+  let assemblyFormat = "$name `:` $type (`in` $region^ `at` custom<I64>($offset))? attr-dict";
   let hasVerifier = 1;
 }
 def Plan_InputOp : Plan_PortOp<"input"> {
   let summary = "where the host writes an input";
   let description = [{
-    The type is what one rank holds for one micro-batch.
+    The type is what one rank holds for one micro-batch. All kinds of ranks declare the same ports; those of a kind that has no bytes
+    of one do not say where it lies.
     ```mlir
     plan.input "tokens" : tensor<8x64xi64> in "input" at 0 {batch_dim = 0 : i64, split_axes = ["dp"]}
+    plan.input "labels" : tensor<8x64xi64> {batch_dim = 0 : i64, split_axes = ["dp"]}
     ```
 
     **Constraints**

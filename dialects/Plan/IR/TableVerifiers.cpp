@@ -84,7 +84,27 @@ LogicalResult EventOp::verify() {
 LogicalResult GroupOp::verify() {
   if (!ranksOnAxes(*this, getAxes()))
     return emitOpError("expected axes of the header; got: ") << getAxes();
+  for (NamedAttribute places : getOnlyAttr() ? getOnlyAttr().getValue() : ArrayRef<NamedAttribute>()) {
+    auto coordinates = dyn_cast<DenseI64ArrayAttr>(places.getValue());
+    bool areRight = llvm::is_contained(getAxes(), Attribute(places.getName())) && coordinates && !coordinates.empty();
+    int64_t next = 0, size = areRight ? *ranksOnAxes(*this, ArrayAttr::get(getContext(), places.getName())) : 0;
+    for (int64_t coordinate : areRight ? coordinates.asArrayRef() : ArrayRef<int64_t>()) {
+      areRight = areRight && coordinate >= next && coordinate < size;
+      next = coordinate + 1;
+    }
+    if (!areRight)
+      return emitOpError("expected coordinates of the group's axes, ascending; got: ")
+             << places.getName() << " = " << places.getValue();
+  }
   return success();
+}
+
+std::optional<int64_t> GroupOp::getRanks() {
+  std::optional<int64_t> ranks = ranksOnAxes(*this, getAxes());
+  for (NamedAttribute places : getOnlyAttr() ? getOnlyAttr().getValue() : ArrayRef<NamedAttribute>())
+    if (auto coordinates = dyn_cast<DenseI64ArrayAttr>(places.getValue()); ranks && coordinates)
+      ranks = *ranks / *ranksOnAxes(*this, ArrayAttr::get(getContext(), places.getName())) * coordinates.size();
+  return ranks;
 }
 
 LogicalResult StateOp::verify() {
@@ -148,8 +168,7 @@ static LogicalResult verifyEvents(ProgramOp program) {
         return record.emitOpError("expected an event below ") << recorded.size() << "; got: " << event;
       Operation *&first = recorded[event];
       if (first)
-        return (record.emitOpError("expected to record an event once; got: ") << event)
-                   .attachNote(first->getLoc())
+        return (record.emitOpError("expected to record an event once; got: ") << event).attachNote(first->getLoc())
                << "recorded here before";
       first = record;
     }
@@ -182,11 +201,13 @@ LogicalResult ProgramOp::verify() {
   return verifyEvents(*this);
 }
 
-static LogicalResult verifyPort(Operation *op, RankedTensorType type, llvm::StringRef region, int64_t offset,
-                                int64_t batchDim) {
+static LogicalResult verifyPort(Operation *op, RankedTensorType type, std::optional<llvm::StringRef> region,
+                                int64_t offset, int64_t batchDim) {
   if (batchDim < -1 || batchDim >= type.getRank())
     return op->emitOpError("expected a dimension or -1 as batch_dim; got: ") << batchDim;
-  return verifyPlace(op, region, offset, type.getNumElements() * elementBytes(type.getElementType()));
+  if (!region) // another kind of ranks has it
+    return success();
+  return verifyPlace(op, *region, offset, type.getNumElements() * elementBytes(type.getElementType()));
 }
 
 LogicalResult InputOp::verify() {

@@ -47,7 +47,7 @@ private:
   bool wasDynamic_ = false;
   std::vector<Allocation> allocations_;
   std::array<NamedKernels, kThreads> kernels_; // by thread
-  std::deque<Gate> events_;                     // a deque: gates cannot move
+  std::deque<Gate> events_;                    // a deque: gates cannot move
 };
 
 } // namespace cleave::rt

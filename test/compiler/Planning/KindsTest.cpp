@@ -160,7 +160,8 @@ TEST(Kinds, ABroadcastMakesReplicasEqual) {
 }
 
 TEST(Kinds, WhatIsBroadcastMustReachTheState) {
-  std::string text = mutated([](Kinds &k) { last(k.of(false)).buffers[0] = {kNorm, 64, 0, fb::Access::write, 0, 0, 0}; });
+  std::string text =
+      mutated([](Kinds &k) { last(k.of(false)).buffers[0] = {kNorm, 64, 0, fb::Access::write, 0, 0, 0}; });
   EXPECT_TRUE(contains(text, "replica: state 'w' is one for kinds 'server' and 'worker'"));
   EXPECT_TRUE(contains(text, "state 'norm'"));
 }

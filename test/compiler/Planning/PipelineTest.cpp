@@ -79,9 +79,14 @@ TEST(Pipelines, NeedTheirEvents) {
     const char *program;
     int which; // of its waits
   };
-  for (Dropped d : std::initializer_list<Dropped>{{0, "forward", 0}, {0, "forward", 1}, {0, "backward", 0},
-                                                  {0, "backward", 1}, {1, "receive", 0}, {1, "forward_backward", 0},
-                                                  {1, "forward_backward", 1}, {1, "forward_backward", 2}}) {
+  for (Dropped d : std::initializer_list<Dropped>{{0, "forward", 0},
+                                                  {0, "forward", 1},
+                                                  {0, "backward", 0},
+                                                  {0, "backward", 1},
+                                                  {1, "receive", 0},
+                                                  {1, "forward_backward", 0},
+                                                  {1, "forward_backward", 1},
+                                                  {1, "forward_backward", 2}}) {
     Pipeline pipeline;
     pipeline.drop(d.stage, d.program, Opcode::Wait, d.which);
     EXPECT_TRUE(contains(pipeline.findings(), "race: kind 'stage" + std::to_string(d.stage) + "': "))
@@ -193,6 +198,71 @@ TEST(Pipelines, KeepReplicasEqual) {
     pipeline.drop(stage, "train_step", Opcode::AllReduce);
     EXPECT_TRUE(contains(pipeline.findings(), "replica: kind 'stage" + std::to_string(stage) + "': state 'w"));
   }
+}
+
+TEST(Pipelines, HavePortsWhereTheyAreUsed) {
+  Pipeline unread; // by a stage that says that it has none
+  unread.program(0, "train_step").inputs[0]->absent = true;
+  EXPECT_TRUE(contains(unread.findings(), "no kind of ranks has port 'x'"));
+  Pipeline unwritten;
+  unwritten.stage(0).regions.push_back(std::make_unique<fb::RegionT>(*unwritten.stage(1).regions[1]));
+  unwritten.program(0, "train_step").outputs[0]->absent = false;
+  unwritten.program(0, "train_step").outputs[0]->region = 4;
+  EXPECT_TRUE(contains(unwritten.findings(), "output 'y' of train_step: nothing writes"));
+}
+
+// Of three stages the first and the last share a parameter; what each adds to it they sum over the two.
+struct TiedStages {
+  explicit TiedStages(bool ofMiddle = false) {
+    for (unsigned stage = 0; stage < 3; ++stage) {
+      PlanBuilder b({{"pp", 3}});
+      unsigned data = b.region("data", fb::RegionKind::persistent, 64);
+      unsigned staging = b.region("staging", fb::RegionKind::communication, 64);
+      b.plan.kind = "stage" + std::to_string(stage);
+      b.plan.where.push_back(std::make_unique<fb::AxisRangeT>());
+      b.plan.where[0]->begin = stage;
+      b.plan.where[0]->end = stage + 1;
+      fb::ProgramT &step = b.program("train_step");
+      if (stage != 1 || ofMiddle) {
+        b.state("tied", fb::DType::f32, 16, data);
+        int64_t group = b.group({0});
+        b.plan.groups[0]->only.push_back(std::make_unique<fb::AxisPlacesT>());
+        b.plan.groups[0]->only[0]->coordinates = {0, 2};
+        b.add(step, Opcode::AllReduce, 1, {b.buffer(data, 0, 64), b.buffer(staging, 0, 32, fb::Access::write)},
+              {group, 0, 0, 0, 16});
+      }
+      b.pack();
+      kinds.push_back(std::make_unique<fb::PlanT>(b.plan));
+    }
+  }
+  std::string findings() {
+    PlanBuilder builder;
+    builder.plan = *kinds[0];
+    for (size_t i = 1; i < kinds.size(); ++i)
+      builder.plan.kinds.push_back(std::make_unique<fb::PlanT>(*kinds[i]));
+    return findingsOf(builder);
+  }
+  std::vector<std::unique_ptr<fb::PlanT>> kinds;
+};
+
+TEST(Pipelines, ReduceOverSomeStages) {
+  EXPECT_EQ(TiedStages().findings(), "");
+  EXPECT_TRUE(contains(TiedStages(true).findings(), "names group 0, of which not all of its ranks are members"));
+  TiedStages one;
+  one.kinds[2]->programs[0]->instructions.clear();
+  EXPECT_TRUE(contains(one.findings(), "collective-match: stage0: train_step[0] all_reduce on reduce over pp is met by "
+                                       "nothing"));
+  TiedStages another; // one takes all stages for members
+  another.kinds[2]->groups[0]->only.clear();
+  EXPECT_NE(another.findings(), "");
+  auto refusal = [](std::vector<uint32_t> coordinates) {
+    TiedStages stages;
+    stages.kinds[0]->groups[0]->only[0]->coordinates = coordinates;
+    return stages.findings();
+  };
+  EXPECT_TRUE(contains(refusal({}), "or none of them"));
+  EXPECT_TRUE(contains(refusal({2, 0}), "not there or not in order"));
+  EXPECT_TRUE(contains(refusal({0, 3}), "not there or not in order"));
 }
 
 // A hundred kinds, each with a state of its own.

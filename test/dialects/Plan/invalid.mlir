@@ -159,6 +159,18 @@ plan.program @p events = 0 {
 
 // -----
 
+plan.header target = "host" threads = 1 axes = ["pp"] sizes = [3] streams = ["compute"]
+// expected-error @+1 {{expected coordinates of the group's axes, ascending; got: "pp" = array<i64: 2, 1>}}
+plan.group @g axes = ["pp"] only = {pp = array<i64: 2, 1>}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["pp", "dp"] sizes = [3, 2] streams = ["compute"]
+// expected-error @+1 {{expected coordinates of the group's axes, ascending; got: "dp" = array<i64: 1>}}
+plan.group @g axes = ["pp"] only = {dp = array<i64: 1>}
+
+// -----
+
 // expected-error @+1 {{expected at least one frame; got: 0}}
 plan.event @e frames = 0
 

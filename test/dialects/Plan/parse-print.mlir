@@ -20,6 +20,8 @@ plan.region @transient transient bytes = 128 frames = 1
 plan.region @communication communication bytes = 32 frames = 1
 // CHECK: plan.group @dp axes = ["dp"]
 plan.group @dp axes = ["dp"]
+// CHECK: plan.group @second axes = ["dp"] only = {dp = array<i64: 1>}
+plan.group @second axes = ["dp"] only = {dp = array<i64: 1>}
 // CHECK: plan.state @w : tensor<8192xf32> parameter in "persistent" at 0 segments = [#plan.segment<"fc.weight", tensor<128x64xf32>, offset = 0, group = 0, init = weights>]
 plan.state @w : tensor<8192xf32> parameter in "persistent" at 0
   segments = [#plan.segment<"fc.weight", tensor<128x64xf32>, offset = 0, group = 0, init = weights>]
@@ -41,6 +43,8 @@ plan.program @micro events = 0 {
 plan.program @train_step entry events = 1 {
   // CHECK: plan.input "tokens" : tensor<8x64xi64> in "input" at 0 {batch_dim = 0 : i64, split_axes = ["dp"]}
   plan.input "tokens" : tensor<8x64xi64> in "input" at 0 {batch_dim = 0 : i64, split_axes = ["dp"]}
+  // CHECK: plan.input "labels" : tensor<8x64xi64> {batch_dim = 0 : i64, split_axes = ["dp"]}
+  plan.input "labels" : tensor<8x64xi64> {batch_dim = 0 : i64, split_axes = ["dp"]}
   // CHECK: plan.output "logits" : tensor<8x256xf32> in "output" at 0
   plan.output "logits" : tensor<8x256xf32> in "output" at 0
   // CHECK: plan.launch @relu [#plan.buffer<"transient", 0, 64, read>, #plan.buffer<"transient", 64, 64, write>] on "compute" {note = "fc1"}

@@ -2,7 +2,8 @@
 // without barriers look like before any pass makes them.
 //
 //   stage 0   y0 = x w0, sent to stage 1; of what comes back, dw0 += x dy0        w0 -= dw0 summed over dp, at the end
-//   stage 1   y1 = y0 w1, of which the last is kept; dw1 += y0 y1; dy0 = y1 w1, sent back         w1 -= dw1 summed over dp, at the end
+//   stage 1   y1 = y0 w1, of which the last is an output; dw1 += y0 y1; dy0 = y1 w1, sent back         w1 -= dw1 summed
+//   over dp, at the end
 //
 //   stage 0   F0 F1 | B0 F2 | B1 F3 | ... | B B update           a loop body calls B in its frame and F two frames on
 //   stage 1   R0 | R1 F0 B0 | R2 F1 B1 | ... | F B update        R, which receives, is called one frame on
@@ -34,14 +35,15 @@ public:
     plan.where[0]->begin = stage;
     plan.where[0]->end = stage + 1;
     persistent_ = builder.region("persistent", fb::RegionKind::persistent, 256);
-    input_ = builder.region("input", fb::RegionKind::input, kBytes, microBatches);
+    if (stage == 0)
+      input_ = builder.region("input", fb::RegionKind::input, kBytes, microBatches);
+    else
+      output_ = builder.region("output", fb::RegionKind::output, kBytes);
     residual_ = builder.region("residual", fb::RegionKind::residual, 256, kFrames);
     staging_ = builder.region("communication", fb::RegionKind::communication, 64);
     dp_ = builder.group({1});
     addState("w" + std::to_string(stage), fb::Role::parameter, 0);
     addState("dw" + std::to_string(stage), fb::Role::gradient, 128);
-    if (stage == 1)
-      addState("y", fb::Role::buffer, 192, dp);
     stage == 0 ? makeFirst() : makeLast();
   }
 
@@ -55,16 +57,14 @@ private:
   // The plan's.
   enum Events : int64_t { kReady, kSent, kArrived, kUsed, kEvents };
 
-  void addState(const std::string &name, fb::Role role, uint64_t offset, int64_t parts = 1) {
-    fb::StateT &state = builder.state(name, fb::DType::f32, kElements * parts, persistent_, offset);
-    if (role == fb::Role::buffer)
-      state.split_axes = {1};
+  void addState(const std::string &name, fb::Role role, uint64_t offset) {
+    fb::StateT &state = builder.state(name, fb::DType::f32, kElements, persistent_, offset);
     state.role = role;
     if (role == fb::Role::gradient)
       state.partial_axes = {1};
     state.segments.push_back(std::make_unique<fb::SegmentT>());
     state.segments[0]->name = name;
-    state.segments[0]->shape = {kElements * parts};
+    state.segments[0]->shape = {kElements};
     state.segments[0]->init = role == fb::Role::parameter ? fb::InitKind::weights : fb::InitKind::zeros;
   }
 
@@ -164,18 +164,25 @@ private:
     // The last micro-batch's result, from the frame that it lies in.
     fb::Buffer last(kY1, kBytes, static_cast<uint16_t>(residual_), Access::read, 0,
                     static_cast<int16_t>(microBatches_ - 1), 0);
-    builder.add(step, Opcode::Copy, kCompute, {at(persistent_, 192, Access::write), last}, {});
+    builder.add(step, Opcode::Copy, kCompute, {at(output_, 0, Access::write), last}, {});
     update(step);
+  }
+
+  // Each stage has one of the two.
+  template <typename Ports> static void addPort(Ports &ports, const char *name, unsigned region) {
+    ports.push_back(std::make_unique<fb::PortT>());
+    ports[0]->name = name;
+    ports[0]->shape = {kElements};
+    ports[0]->region = static_cast<uint16_t>(region);
+    ports[0]->absent = region == 0;
+    ports[0]->batch_dim = 0;
+    ports[0]->split_axes = {1};
   }
 
   fb::ProgramT &entry() {
     fb::ProgramT &step = builder.program("train_step", 2);
-    step.inputs.push_back(std::make_unique<fb::PortT>());
-    step.inputs[0]->name = "x";
-    step.inputs[0]->shape = {kElements};
-    step.inputs[0]->region = static_cast<uint16_t>(input_);
-    step.inputs[0]->batch_dim = 0;
-    step.inputs[0]->split_axes = {1};
+    addPort(step.inputs, "x", input_);
+    addPort(step.outputs, "y", output_);
     builder.add(step, Opcode::Fill, kCompute, {dw(Access::write)}, {0, 4});
     return step;
   }
@@ -190,7 +197,7 @@ private:
     launch(step, "subtract", {dw(Access::read), w(Access::read), w(Access::write)}, {{2, 1}});
   }
 
-  unsigned microBatches_, persistent_ = 0, input_ = 0, residual_ = 0, staging_ = 0;
+  unsigned microBatches_, persistent_ = 0, input_ = 0, output_ = 0, residual_ = 0, staging_ = 0;
   int64_t dp_ = 0;
 };
 

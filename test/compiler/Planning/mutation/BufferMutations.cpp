@@ -19,7 +19,8 @@ static bool isSamePlace(const fb::Buffer &a, const fb::Buffer &b) {
 
 // At another place, as long and as it is accessed now.
 static fb::Buffer movedTo(const fb::Buffer &buffer, const fb::Buffer &place) {
-  return {place.offset(), buffer.bytes(), place.region(), buffer.access(), place.share_of(), place.frame(), place.stride()};
+  return {place.offset(),   buffer.bytes(), place.region(), buffer.access(),
+          place.share_of(), place.frame(),  place.stride()};
 }
 
 static void replace(Subject &subject, const Site &site, size_t number, const fb::Buffer &by) {
@@ -28,7 +29,8 @@ static void replace(Subject &subject, const Site &site, size_t number, const fb:
   // What works in place goes on to do so.
   for (fb::Buffer &buffer : site->buffers)
     if (isSamePlace(buffer, before) && buffer.bytes() == before.bytes())
-      buffer = fb::Buffer(by.offset(), by.bytes(), by.region(), buffer.access(), by.share_of(), by.frame(), by.stride());
+      buffer =
+          fb::Buffer(by.offset(), by.bytes(), by.region(), buffer.access(), by.share_of(), by.frame(), by.stride());
 }
 
 static Site pickWithBuffers(Subject &subject, Opcode opcode) {
@@ -66,9 +68,9 @@ static bool toOtherRegion(Subject &subject) {
       regions.push_back(static_cast<uint16_t>(r));
   if (regions.empty())
     return false;
-  replace(
-      subject, site, number,
-      {buffer.offset(), buffer.bytes(), subject.dice.of(regions), buffer.access(), buffer.share_of(), buffer.frame(), buffer.stride()});
+  replace(subject, site, number,
+          {buffer.offset(), buffer.bytes(), subject.dice.of(regions), buffer.access(), buffer.share_of(),
+           buffer.frame(), buffer.stride()});
   return true;
 }
 
@@ -85,13 +87,15 @@ static bool shift(Subject &subject, Opcode opcode, bool misaligns) {
   uint64_t room = subject.plan.regions[buffer.region()]->bytes;
   bool back = buffer.offset() >= by && (subject.dice.coin() || buffer.offset() + buffer.bytes() + by > room);
   uint64_t offset = back ? buffer.offset() - by : buffer.offset() + by;
-  replace(subject, site, number,
-          {offset, buffer.bytes(), buffer.region(), buffer.access(), buffer.share_of(), buffer.frame(), buffer.stride()});
+  replace(
+      subject, site, number,
+      {offset, buffer.bytes(), buffer.region(), buffer.access(), buffer.share_of(), buffer.frame(), buffer.stride()});
   return true;
 }
 
 static void resizeBuffer(fb::Buffer &buffer, uint64_t bytes) {
-  buffer = fb::Buffer(buffer.offset(), bytes, buffer.region(), buffer.access(), buffer.share_of(), buffer.frame(), buffer.stride());
+  buffer = fb::Buffer(buffer.offset(), bytes, buffer.region(), buffer.access(), buffer.share_of(), buffer.frame(),
+                      buffer.stride());
 }
 
 // Half of it, or all but its last 8 bytes; the other buffers and the count follow.
@@ -184,7 +188,8 @@ static bool flipAccess(Subject &subject) {
   fb::Buffer &buffer = subject.dice.of(site->buffers);
   auto access = static_cast<fb::Access>(subject.dice.below(3));
   subject.tell(site, std::string("access of ") + textOf(buffer) + " -> " + fb::EnumNameAccess(access));
-  buffer = fb::Buffer(buffer.offset(), buffer.bytes(), buffer.region(), access, buffer.share_of(), buffer.frame(), buffer.stride());
+  buffer = fb::Buffer(buffer.offset(), buffer.bytes(), buffer.region(), access, buffer.share_of(), buffer.frame(),
+                      buffer.stride());
   return true;
 }
 

@@ -116,9 +116,8 @@ static bool changeEventFrame(Subject &subject) {
     int64_t *event = fieldOf(*site, "event");
     return event && *event >= int64_t{site.program->events};
   };
-  std::vector<Site> sites = subject.sites([](const fb::InstructionT &i) {
-    return rt::fieldIndex(static_cast<Opcode>(i.op), "event") >= 0;
-  });
+  std::vector<Site> sites =
+      subject.sites([](const fb::InstructionT &i) { return rt::fieldIndex(static_cast<Opcode>(i.op), "event") >= 0; });
   sites.erase(std::remove_if(sites.begin(), sites.end(), [&](const Site &site) { return !isShared(site); }),
               sites.end());
   if (sites.empty())

@@ -265,7 +265,8 @@ std::optional<Machine::Range> Machine::resolve(unsigned rank, const Step &step, 
     fail(rank, step, "it reaches outside of region '" + region.name()->str() + "'");
     return std::nullopt;
   }
-  return Range{buffer.region(), placeOf(step.frames, region.counter(), buffer.frame(), region.frames()), begin, begin + buffer.bytes(), writes};
+  return Range{buffer.region(), placeOf(step.frames, region.counter(), buffer.frame(), region.frames()), begin,
+               begin + buffer.bytes(), writes};
 }
 
 Bytes Machine::read(unsigned rank, const Range &range) {

@@ -2,10 +2,10 @@
 //
 // Every stream of every rank is a thread. An instruction begins and ends; between the two it reads and writes its bytes
 // in any order, so that two instructions of one rank that are in flight together must not touch the same bytes if one
-// of them writes. A collective ends when all of its members have begun it, on the same stream, a send and its receive when both
-// have begun. Which of the threads
-// goes on is the policy's choice, and policies are adversarial: one keeps all of a stream's instructions in flight for
-// as long as anything else can move, another starts them as late as it can, a third delays a rank.
+// of them writes. A collective ends when all of its members have begun it, on the same stream, a send and its receive
+// when both have begun. Which of the threads goes on is the policy's choice, and policies are adversarial: one keeps
+// all of a stream's instructions in flight for as long as anything else can move, another starts them as late as it
+// can, a third delays a rank.
 //
 // Outcomes: the bytes in memory, or a failure: a race, an access outside of a region, a kernel that reads what nobody
 // wrote, a hang, members that run different collectives, a launch that does not fit its code.

@@ -121,7 +121,7 @@ void initialize(Machine &machine, const World &world, const std::string &entry, 
     const fb::Program *program = findEntry(kind, entry);
     for (uint32_t i = 0; program && i < lengthOf(program->inputs()); ++i) {
       const fb::Port &port = *program->inputs()->Get(i);
-      for (uint64_t frame = 0; frame < kind.micro_batches(); ++frame) {
+      for (uint64_t frame = 0; !port.absent() && frame < kind.micro_batches(); ++frame) {
         Hasher value("input");
         value.add(portId(port)).add(frame).add(port.batch_dim() < 0 ? 0 : world.indexOver(rank, port.split_axes()));
         machine.memory(rank, port.region(), frame).write(port.offset(), Bytes(Piece{value.id(), 0, 0, bytesOf(port)}));
@@ -178,6 +178,8 @@ Observed observe(Machine &machine, const World &world, const std::string &entry,
     observeStates(machine, world, rank, entry == "snapshot" ? program : nullptr, unseen, observed);
     for (uint32_t i = 0; program && i < lengthOf(program->outputs()); ++i) {
       const fb::Port &port = *program->outputs()->Get(i);
+      if (port.absent())
+        continue;
       observed[atRank("output " + port.name()->str(), rank)] =
           machine.memory(rank, port.region(), 0).read(port.offset(), bytesOf(port)).id();
     }

@@ -275,7 +275,11 @@ static std::vector<MutationKind> regionKinds() {
       r.space = r.space == fb::Space::device ? fb::Space::host : fb::Space::device;
     });
   };
-  return {{"region frames", frames}, {"region counter", counter}, {"region bytes", bytes}, {"region kind", kind}, {"region space", space}};
+  return {{"region frames", frames},
+          {"region counter", counter},
+          {"region bytes", bytes},
+          {"region kind", kind},
+          {"region space", space}};
 }
 
 // A port of an entry program, inputs and outputs alike, changed in all kinds of ranks.
@@ -343,12 +347,17 @@ static std::vector<MutationKind> portKinds() {
       ports[i]->batch_dim = ports[i]->batch_dim < 0 ? 0 : ports[i]->batch_dim - 1;
     });
   };
+  auto absent = [](Subject &s) {
+    return changePort(s, "with bytes or without", false,
+                      [](Ports &ports, size_t i) { ports[i]->absent = !ports[i]->absent; });
+  };
   auto dropped = [](Subject &s) {
     return changePort(s, "dropped", true,
                       [](Ports &ports, size_t i) { ports.erase(ports.begin() + static_cast<std::ptrdiff_t>(i)); });
   };
-  return {{"port moved", moved}, {"ports swapped", swapped}, {"port renamed", renamed}, {"port dtype", type},
-          {"port shape", shape}, {"port split", whole},      {"port batch_dim", batch}, {"port dropped", dropped}};
+  return {{"port moved", moved},     {"ports swapped", swapped}, {"port renamed", renamed},
+          {"port dtype", type},      {"port shape", shape},      {"port split", whole},
+          {"port batch_dim", batch}, {"port dropped", dropped},  {"port absent", absent}};
 }
 
 std::vector<MutationKind> stateKinds() {

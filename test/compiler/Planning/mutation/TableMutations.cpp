@@ -161,6 +161,29 @@ static bool changeGroupAxes(Subject &subject) {
   return true;
 }
 
+// One coordinate more or less of those at which a group has members.
+static bool changeGroupPlaces(Subject &subject) {
+  if (subject.plan.groups.empty())
+    return false;
+  fb::GroupT &group = *subject.dice.of(subject.plan.groups);
+  if (group.axes.empty())
+    return false;
+  uint32_t axis = subject.dice.of(group.axes);
+  subject.change = "a group over axis " + std::to_string(axis) + ": other members";
+  auto found = std::find_if(group.only.begin(), group.only.end(), [=](auto &places) { return places->axis == axis; });
+  if (found == group.only.end()) {
+    group.only.push_back(std::make_unique<fb::AxisPlacesT>());
+    group.only.back()->axis = axis;
+    for (uint32_t i = 0; i + 1 < subject.plan.axes[axis]->size; ++i)
+      group.only.back()->coordinates.push_back(i);
+  } else if (subject.dice.coin()) {
+    group.only.erase(found);
+  } else {
+    subject.dice.of((*found)->coordinates) += 1;
+  }
+  return true;
+}
+
 static bool changeEvent(Subject &subject, bool frames) {
   if (subject.plan.events.empty())
     return false;
@@ -246,6 +269,7 @@ static bool changePrograms(Subject &subject) {
 std::vector<MutationKind> tableKinds() {
   std::vector<MutationKind> kinds = kernelKinds();
   kinds.push_back({"group axes", changeGroupAxes});
+  kinds.push_back({"group members", changeGroupPlaces});
   kinds.push_back({"event frames", [](Subject &s) { return changeEvent(s, true); }});
   kinds.push_back({"event counter", [](Subject &s) { return changeEvent(s, false); }});
   kinds.push_back({"parameter group", changeParamGroup});

@@ -145,7 +145,26 @@ World::World(const fb::Plan &plan) {
   members_.resize(ranks_.size());
   for (unsigned rank = 0; rank < ranks_.size(); ++rank)
     for (uint32_t g = 0; g < lengthOf(ranks_[rank].kind->groups()); ++g)
-      members_[rank].push_back(membersOver(rank, ranks_[rank].kind->groups()->Get(g)->axes()));
+      members_[rank].push_back(membersOf(rank, *ranks_[rank].kind->groups()->Get(g)));
+}
+
+// Those at the coordinates that the group names, in the order of all.
+Members World::membersOf(unsigned rank, const fb::Group &group) const {
+  Members all = membersOver(rank, group.axes()), result;
+  for (unsigned member : all.ranks) {
+    bool isMember = true;
+    for (uint32_t i = 0; i < lengthOf(group.only()); ++i) {
+      const auto &places = *group.only()->Get(i)->coordinates();
+      unsigned coordinate = ranks_[member].coordinates[group.only()->Get(i)->axis()];
+      isMember = isMember && std::find(places.begin(), places.end(), coordinate) != places.end();
+    }
+    if (!isMember)
+      continue;
+    if (member == rank)
+      result.index = static_cast<unsigned>(result.ranks.size());
+    result.ranks.push_back(member);
+  }
+  return result;
 }
 
 unsigned World::peerOf(unsigned rank, unsigned axis, int64_t offset) const {

@@ -1,9 +1,9 @@
 // A plan laid out over all of its ranks: who runs which kind, which groups there are, and what each stream of an entry
 // program does, calls expanded.
 //
-// Calls are expanded as the runtime binds them (runtime/device/BoundPlan.h): the callee's instructions stand in the place
-// of the call. Each run of a program has events of its own; a wait for one of the plan's is for the last record of that
-// frame's place before it, in issue order, and for nothing where there is none.
+// Calls are expanded as the runtime binds them (runtime/device/BoundPlan.h): the callee's instructions stand in the
+// place of the call. Each run of a program has events of its own; a wait for one of the plan's is for the last record
+// of that frame's place before it, in issue order, and for nothing where there is none.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
 #define CLEAVE_TEST_PLANNING_MUTATION_WORLD_H
 
@@ -20,11 +20,11 @@ namespace fb = rt::fb;
 struct Step {
   enum Kind { Record, Wait, Act } kind;
   unsigned stream;
-  uint32_t event = 0;                           // of Record and Wait: unique in the expansion
+  uint32_t event = 0; // of Record and Wait: unique in the expansion
   const fb::Instruction *instruction = nullptr;
   uint32_t program = 0, index = 0;
   std::vector<int64_t> frames; // of the running program, by counter
-  uint64_t number = 0; // in issue order
+  uint64_t number = 0;         // in issue order
 };
 
 struct Expansion {
@@ -64,6 +64,7 @@ public:
   // Of group `group` of the rank's kind.
   const Members &members(unsigned rank, unsigned group) const { return members_[rank][group]; }
   Members membersOver(unsigned rank, const flatbuffers::Vector<uint32_t> *axes) const;
+  Members membersOf(unsigned rank, const fb::Group &group) const;
   // The coordinate of a rank among those that differ on these axes only.
   unsigned indexOver(unsigned rank, const flatbuffers::Vector<uint32_t> *axes) const {
     return membersOver(rank, axes).index;
