@@ -10,6 +10,7 @@
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PhaseRunner.h"
+#include "compiler/Driver/PipelineRequest.h"
 #include "compiler/Driver/PlanTrial.h"
 #include "compiler/Driver/ShardingGain.h"
 #include "compiler/Driver/Ties.h"
@@ -178,6 +179,9 @@ llvm::Error Compilation::makeContext() {
 }
 
 llvm::Error Compilation::import() {
+  auto pipeline = readPipelineRequest(options);
+  if (!pipeline)
+    return pipeline.takeError();
   ImportOptions import;
   for (const auto &[name, size] : options.dims)
     import.dims[name] = size;
@@ -222,6 +226,7 @@ llvm::Error Compilation::import() {
     sizes.push_back(size);
   }
   (*model.module)->setAttr("cleave.mesh", MeshAttr::get(context.get(), axes, sizes));
+  requestPipeline(*model.module, *pipeline, options);
   return llvm::Error::success();
 }
 
@@ -292,6 +297,8 @@ plan::PlanningOptions Compilation::planningOptions() {
     planning.properties["loss"] = options.loss.empty() ? options.lossOutput : options.loss;
     planning.properties["loss-average"] = options.lossAverage;
     planning.properties["batch-norm"] = options.batchNorm;
+    if (options.axisSize("pp") > 1)
+      planning.properties["schedule"] = options.schedule;
     planning.properties["precision"] = options.precision;
     planning.properties["param-group"] = llvm::join(options.paramGroups, " ");
   }

@@ -38,6 +38,9 @@ struct CompileOptions {
   std::optional<int64_t> globalBatch;                // --global-batch: derives the bound batch
   std::string batchDim;                              // --batch-dim: the symbol (or input:dim) that counts samples
   int64_t microBatches = 1;
+  // With an axis pp in the mesh (compiler/Driver/PipelineRequest.h).
+  std::string schedule = "1f1b";   // NAME[,chunks=N] | file=PATH
+  std::string stageSplit = "auto"; // auto | uniform | parameters | pattern=P[|P...]
 
   // Training; unused without `train`.
   bool train = false;

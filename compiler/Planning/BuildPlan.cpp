@@ -80,7 +80,8 @@ void schedule(ProgramDraft &draft, ModulePlan &plan) {
   prefetchGathers(draft.steps, draft.gathers, plan.getOptions().prefetch);
   boundReductions(draft.steps, free, kReductionsInFlight);
   boundCopiesOut(draft.steps, kCopiesOutInFlight);
-  draft.events = synchronize(draft.steps, kStreams);
+  if (!draft.isTransfer)
+    draft.events = synchronize(draft.steps, kStreams);
   std::vector<std::optional<Span>> spans = liveSpans(draft.steps, draft.roots.size());
   measurePeaks(draft, free, spans);
   std::vector<unsigned> ofDevice, ofHost;
@@ -131,7 +132,8 @@ private:
   Attribute bufferOf(const RootUse &touched) {
     const Root &root = draft.roots[touched.root];
     Access access = !touched.writes ? Access::Read : touched.reads ? Access::ReadWrite : Access::Write;
-    return BufferAttr::get(builder.getContext(), builder.getStringAttr(regionName(root.kind, root.isHost)),
+    std::string region = root.frames ? slotRegionName(root.frames) : regionName(root.kind, root.isHost);
+    return BufferAttr::get(builder.getContext(), builder.getStringAttr(region),
                            *root.fixed + touched.offset, touched.bytes, access,
                            touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(),
                            touched.share.stride, /*frame=*/0);
@@ -195,6 +197,10 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
         return signalPassFailure();
     if (failed(state(kinds)))
       return signalPassFailure();
+    for (unsigned stream = 0; stream < kStreams; ++stream) // of the same numbers on all kinds
+      if (llvm::any_of(kinds, [&](const Kind &kind) { return kind.plan->hasStream(stream); }))
+        for (Kind &kind : kinds)
+          kind.plan->needStream(stream);
     for (Kind &kind : kinds)
       emit(kind);
     Block &body = *getOperation().getBody(); // and after its own tables and programs

@@ -78,7 +78,8 @@ inline constexpr unsigned kComputeStream = 0;
 inline constexpr unsigned kReduceStream = 1;
 inline constexpr unsigned kGatherStream = 2;
 inline constexpr unsigned kCopyStream = 3; // between device and host memory
-inline constexpr unsigned kStreams = 4;
+inline constexpr unsigned kSendStream = 4, kReceiveStream = 5; // between the stages of a pipeline
+inline constexpr unsigned kStreams = 6;
 
 } // namespace cleave::plan
 

@@ -1,6 +1,7 @@
 #include "compiler/Planning/DraftBuilder.h"
 
 #include "compiler/Planning/InPlace.h"
+#include "compiler/Planning/StagePrograms.h"
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Matchers.h"
@@ -16,6 +17,7 @@ DraftBuilder::DraftBuilder(ModulePlan &plan, func::FuncOp function)
 FailureOr<ProgramDraft> DraftBuilder::build() {
   draft.name = function.getSymName().str();
   draft.entry = function->hasAttr("cleave.entry");
+  draft.isTransfer = function->hasAttr(kTransferAttr);
   addInputs();
   if (auto calls = function->getAttrOfType<ArrayAttr>("cleave.calls"))
     addCalls(calls);
@@ -31,6 +33,7 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
       touched.share = place.share;
     }
   classify();
+  addSharedEvents();
   return std::move(draft);
 }
 
@@ -51,6 +54,8 @@ LogicalResult DraftBuilder::visit(Operation *op) {
       .Case([&](shard::AllSliceOp slice) { return visitAllSlice(slice); })
       .Case([&](shard::ReduceOp reduce) { return visitReduce(reduce); })
       .Case([&](shard::BroadcastOp broadcast) { return visitBroadcast(broadcast); })
+      .Case([&](shard::SendOp send) { return visitSend(send); })
+      .Case([&](shard::RecvOp receive) { return visitReceive(receive); })
       .Case([&](ub::PoisonOp) { return success(); }) // what a kind does not have, and a broadcast gives it
       .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
       .Default([&](Operation *other) -> LogicalResult {
@@ -59,13 +64,17 @@ LogicalResult DraftBuilder::visit(Operation *op) {
           return visitLibrary(other);
         return other->emitOpError(
             "cannot be planned; expected the kernels form (kernels, library calls, contiguous views, "
-            "read, write, and the collectives all_reduce, reduce_scatter, all_gather, all_slice, reduce, broadcast)");
+            "read, write, and the collectives all_reduce, reduce_scatter, all_gather, all_slice, reduce, broadcast, send, recv)");
       });
 }
 
 void DraftBuilder::addInputs() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
+    if (function.getArgAttr(index, kSlotAttr)) {
+      put(argument, slotPlace(function.getArgAttrDict(index), argument.getType()));
+      continue;
+    }
     auto name = function.getArgAttrOfType<StringAttr>(index, "cleave.name");
     std::string text = name ? name.str() : "arg" + std::to_string(index);
     uint64_t offset = plan.inputOffset(text, argument.getType());
@@ -290,6 +299,11 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
 LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
   uint64_t offset = 0;
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    if (function.getResultAttr(index, kSlotAttr)) {
+      if (failed(moveTo(value, slotPlace(function.getResultAttrDict(index), value.getType()), op)))
+        return failure();
+      continue;
+    }
     auto name = function.getResultAttrOfType<StringAttr>(index, "cleave.name");
     auto batchDim = function.getResultAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
     auto sharding = function.getResultAttrOfType<ShardingAttr>(index, "cleave.sharding");

@@ -29,6 +29,7 @@ struct PortDraft {
 struct ProgramDraft {
   std::string name;
   bool entry = false;
+  bool isTransfer = false; // a send or a receive alone, which only events of the plan order
   std::vector<PortDraft> ports;
   RootTable roots;
   std::vector<Step> steps;
@@ -62,9 +63,15 @@ private:
   mlir::LogicalResult visitReduce(mlir::shard::ReduceOp op);
   mlir::LogicalResult visitBroadcast(mlir::shard::BroadcastOp op);
   mlir::LogicalResult visitReturn(mlir::func::ReturnOp op);
+  mlir::LogicalResult visitSend(mlir::shard::SendOp op);
+  mlir::LogicalResult visitReceive(mlir::shard::RecvOp op);
   mlir::LogicalResult visitOffload(OffloadOp op);
   void addCalls(mlir::ArrayAttr calls);
   void addInputs();
+  Place slotPlace(mlir::DictionaryAttr port, mlir::Type type);
+  mlir::FailureOr<mlir::NamedAttrList> transferFields(mlir::Operation *op, llvm::ArrayRef<int16_t> gridAxes,
+                                                      std::optional<llvm::ArrayRef<int64_t>> peer, mlir::Type type);
+  void addSharedEvents();
 
   // Values.
   void put(mlir::Value value, Place place) {
@@ -137,7 +144,7 @@ private:
   ProgramDraft draft;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value, 1>> valuesIn; // by the root that a value was put in
-  llvm::StringMap<unsigned> stateRoots;
+  llvm::StringMap<unsigned> stateRoots, slotRoots;
   std::map<RegionKind, unsigned> poolRoots;
   llvm::DenseMap<mlir::Operation *, size_t> kernelSteps; // where the step of a kernel or broadcast stands
 

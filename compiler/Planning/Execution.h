@@ -78,6 +78,7 @@ private:
   std::vector<AxisMask> variesOfResults(const rt::InstructionView &view, InstructionRef ref, const rt::Frames &frames);
   AxisMask axesOf(unsigned group) const;
   AxisMask axesOfOwners(const rt::fb::State &state) const;
+  AxisMask axesOfOtherKinds() const;
   AxisMask axesOfParts(const rt::fb::State &state) const; // those along which a state may differ
   void recordEqualized(const rt::InstructionView &view, const rt::Frames &frames);
   void setInitial(unsigned region, MemoryHistory &memory) const;

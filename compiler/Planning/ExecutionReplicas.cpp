@@ -111,10 +111,20 @@ void Execution::recordEqualized(const InstructionView &view, const Frames &frame
     cell->second.varies &= ~axesOf(static_cast<unsigned>(view["group"]));
 }
 
+// Along an axis on which a kind has one coordinate, ranks of other kinds have its replicas: what these compute is other
+// code, which this run does not know. Their expressions are compared instead (compareKinds in MeaningChecks.cpp).
+AxisMask Execution::axesOfOtherKinds() const {
+  AxisMask axes = 0;
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (AxisRange range = rangeOf(plan_, axis); range.end - range.begin == 1)
+      axes |= AxisMask{1} << axis;
+  return axes;
+}
+
 void Execution::expectReplicasEqual() {
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
-    AxisMask allowed = axesOfParts(state);
+    AxisMask allowed = axesOfParts(state) | axesOfOtherKinds();
     auto [first, last] =
         history(state.region(), 0).range(state.offset(), state.offset() + stateShardBytes(plan_, state));
     for (auto cell = first; cell != last; ++cell) {

@@ -1,4 +1,5 @@
 #include "compiler/Planning/Passes.h"
+#include "dialects/Cleave/IR/Kinds.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -102,6 +103,8 @@ private:
 
 struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
   void runOnOperation() override {
+    if (getOperation()->hasAttr(kKindAttr)) // build-programs has done it
+      return;
     for (StringRef name : {"infer", "evaluate"})
       if (func::FuncOp entry = lookup(name))
         entry->setAttr("cleave.entry", UnitAttr::get(&getContext()));

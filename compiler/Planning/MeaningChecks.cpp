@@ -204,14 +204,31 @@ bool isCutBetween(const fb::Plan &a, const fb::Plan &b, const fb::State &state) 
   return false;
 }
 
-// A state that two kinds have is one state: where it is not cut, both must leave the same in it.
+// Axes along which the two kinds have different ranks.
+AxisMask axesBetween(const fb::Plan &a, const fb::Plan &b) {
+  AxisMask axes = 0;
+  for (uint32_t axis = 0; axis < lengthOf(a.axes()); ++axis) {
+    AxisRange left = rangeOf(a, axis), right = rangeOf(b, axis);
+    if (left.end <= right.begin || right.end <= left.begin)
+      axes |= AxisMask{1} << axis;
+  }
+  return axes;
+}
+
+// A state that two kinds have is one state: where it is not cut, both must leave the same in it. An expression that is one
+// value on each coordinate of an axis between them is not the same.
 void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::vector<Finding> *findings) {
   Meaning left = a.runOf(ofA)->getMeaning(), right = b.runOf(ofB)->getMeaning();
   for (size_t i = 0; i < lengthOf(a.plan().states()); ++i) {
     const fb::State &state = *a.plan().states()->Get(i);
     std::string key = "state " + state.name()->str();
-    if (lengthOf(state.partial_axes()) == 0 && right.count(key) && left[key] != right[key] &&
-        !isCutBetween(a.plan(), b.plan(), state))
+    if (lengthOf(state.partial_axes()) != 0 || !right.count(key) || isCutBetween(a.plan(), b.plan(), state))
+      continue;
+    PlanMeaning &run = *a.runOf(ofA);
+    uint64_t end = state.offset() + stateShardBytes(a.plan(), state);
+    bool isChanged = left[key] != run.stateAtStart(state).number();
+    AxisMask varies = isChanged ? run.contentAt(state.region(), state.offset(), end).varies() : 0;
+    if (left[key] != right[key] || (varies & axesBetween(a.plan(), b.plan())) != 0)
       findings->push_back({"replica", "state " + quoted(state.name()) + " is one for kinds " + quoted(a.plan().kind()) +
                                           " and " + quoted(b.plan().kind()) + ", but " +
                                           a.plan().programs()->Get(ofA)->name()->str() +

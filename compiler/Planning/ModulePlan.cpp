@@ -11,6 +11,9 @@ namespace cleave::plan {
 std::string regionName(RegionKind kind, bool isHost) {
   return (isHost ? "host." : "") + (kind == RegionKind::Snapshot ? "state_copy" : stringifyRegionKind(kind).str());
 }
+std::string slotRegionName(int64_t frames) {
+  return regionName(RegionKind::Residual) + "." + std::to_string(frames);
+}
 uint64_t bytesOf(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);
   return type.getNumElements() * elementBytes(type.getElementType());
@@ -46,6 +49,22 @@ uint64_t ModulePlan::inputOffset(StringRef name, Type type) {
   if (isNew)
     end = llvm::alignTo(end + std::max<uint64_t>(bytesOf(type), 1), kBufferAlignment); // one without bytes has a place
   return known->second;
+}
+
+uint64_t ModulePlan::slotOffset(StringRef slot, int64_t frames, uint64_t bytes) {
+  uint64_t &end = slotBytes[frames];
+  // The first micro-batch's bodies may keep other values under the name.
+  std::string key = slot.str() + " " + std::to_string(bytes);
+  auto [known, isNew] = slots.try_emplace(key, end);
+  if (isNew)
+    end = llvm::alignTo(end + std::max<uint64_t>(bytes, 1), kBufferAlignment);
+  return known->second;
+}
+
+FlatSymbolRefAttr ModulePlan::event(StringRef name, int64_t frames) {
+  if (events.insert(name).second)
+    EventOp::create(builder, module.getLoc(), name, frames);
+  return FlatSymbolRefAttr::get(builder.getContext(), name);
 }
 
 // The micro-batches are the frames of the inputs.
@@ -92,6 +111,8 @@ void ModulePlan::emitTables() {
         RegionOp::create(front, module.getLoc(), regionName(kind, isHost), kind, isHost,
                          llvm::alignTo(bytes, kBufferAlignment), frames);
     }
+  for (auto [frames, bytes] : slotBytes)
+    RegionOp::create(front, module.getLoc(), slotRegionName(frames), RegionKind::Residual, /*host=*/false, bytes, frames);
 }
 
 } // namespace cleave::plan

@@ -20,10 +20,13 @@ namespace cleave::plan {
 inline constexpr uint64_t kBufferAlignment = 64;
 inline constexpr uint64_t kStateAlignment = 128;
 
-inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{"compute", "reduce", "gather", "copy"};
+inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{"compute", "reduce", "gather",
+                                                                     "copy",    "send",   "recv"};
 
 // The name of the one region of a kind in the device's memory, or the host's: "persistent", "host.persistent".
 std::string regionName(RegionKind kind, bool isHost = false);
+// That of slots with so many frames: "residual.2".
+std::string slotRegionName(int64_t frames);
 // Bytes of a tensor in memory.
 uint64_t bytesOf(mlir::Type tensor);
 
@@ -55,6 +58,10 @@ public:
 
   // The place of the input of that name and type in a frame; inputs of two programs share it.
   uint64_t inputOffset(llvm::StringRef name, mlir::Type type);
+  // The place of a value that crosses bodies (StagePrograms.h) in a frame; all programs that name the slot share it.
+  uint64_t slotOffset(llvm::StringRef slot, int64_t frames, uint64_t bytes);
+  // An event of the plan's, with frames.
+  mlir::FlatSymbolRefAttr event(llvm::StringRef name, int64_t frames);
   // A constant that lies in memory as a state, under a new name.
   mlir::FailureOr<StatePlace> addConstant(mlir::DenseElementsAttr value, mlir::Location loc);
   // That name, once it has one.
@@ -83,6 +90,7 @@ public:
     size = std::max(size, bytes);
   }
   void needStream(unsigned stream) { usesStream[stream] = true; }
+  bool hasStream(unsigned stream) const { return usesStream[stream]; }
   // The role of a cleave.state.
   Role roleOf(llvm::StringRef state) const { return roles.lookup(state); }
   const PlanningOptions &getOptions() const { return options; }
@@ -121,7 +129,9 @@ private:
   llvm::StringMap<Role> roles;
   llvm::StringMap<PackedState> packed;
   std::optional<llvm::StringSet<>> surviving; // found when it is asked for
-  llvm::StringMap<uint64_t> inputs;
+  llvm::StringMap<uint64_t> inputs, slots;
+  std::map<int64_t, uint64_t> slotBytes; // of regions by frames
+  llvm::StringSet<> events;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
   std::map<std::vector<std::string>, std::string> groups;
   std::array<std::array<uint64_t, getMaxEnumValForRegionKind() + 1>, 2> regionBytes{}; // of the device, of the host

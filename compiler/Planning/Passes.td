@@ -34,11 +34,31 @@ def OffloadValues : Pass<"offload-values", "::mlir::ModuleOp"> {
                  Option<"minBytes", "min-bytes", "uint64_t", "4096", "smaller values stay on the device: an event costs more than they">];
 }
 
+def BuildPrograms : Pass<"build-programs", "::mlir::ModuleOp"> {
+  let summary = "makes the programs of each stage of a pipeline";
+  let description = [{
+    Before: kernels form, chunks with forward and backward apart; the module's `cleave.pipeline = {schedule, axis}` says that the chunks are stages along an axis of
+    the mesh. Without it nothing changes. After: a module for each stage, as split-kinds leaves them: the first holds the others. Each has the bodies of its chunks, which
+    the schedule's list calls (`cleave.calls`), a body for each transfer, the entry @train_step with what the stage does of the update, and what it does of @evaluate. What repeats in the
+    list is a loop of its own, so that the number of micro-batches does not matter.
+
+    Values that cross bodies have slots with frames (StagePrograms.h). States are on the stages that use them (StageSplit.h).
+
+    ```mlir
+    func.func @train_step(...) attributes {cleave.calls = [{program = "c0.fwd.first", times = 1, first_frame = 0}, {program = "send.c0:0.to.1", ...},
+                                                           {program = "loop.0", times = 6, first_frame = 1}, ...]}
+    func.func @loop.0() attributes {cleave.calls = [{program = "recv.c0:0.grad.c1", times = 1, first_frame = 0}, {program = "c0.bwd", ...},
+                                                    {program = "c0.fwd", times = 1, first_frame = 2}, ...]}
+    ```
+  }];
+  let dependentDialects = ["::mlir::ub::UBDialect"];
+}
+
 def FlattenPrograms : Pass<"flatten-programs", "::mlir::ModuleOp"> {
   let summary = "makes one function of every program that the plan will have";
   let description = [{
     Before: @infer, or @c0.fwd, @c0.bwd, @update (and @evaluate); with more than one micro-batch also @c0.fwd.first and @c0.bwd.first.
-    After: entries (`cleave.entry`) @infer, @train_step, @evaluate. With one micro-batch @train_step is forward, backward and update in
+    After: entries (`cleave.entry`) @infer, @train_step, @evaluate; the stages of a pipeline stay as build-programs has made them. With one micro-batch @train_step is forward, backward and update in
     one body, in which the collectives and computations of the backward pass carry `cleave.backward`. With M it only calls (`cleave.calls`): @micro.first once, @micro M - 2 times, @micro.last once, each in its own frame of the
     inputs; @micro.last ends with the update, so that its collectives overlap the last backward pass.
   }];

@@ -12,6 +12,8 @@ void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &option
   OffloadValuesOptions offload;
   offload.residuals = options.offloadResiduals;
   manager.addPass(createOffloadValues(offload));
+  // The stages of a pipeline, where there is one: then the next pass has nothing to do.
+  manager.addPass(createBuildPrograms());
   // Before what plans, so that everything below sees a whole program and values cross from forward to backward as
   // values.
   manager.addPass(createFlattenPrograms());

@@ -98,6 +98,8 @@ static KernelFacts kernelFacts(const fb::Kernel &kernel) {
   return facts;
 }
 
+constexpr int64_t kAllTimes = int64_t{1} << 62;
+
 static bool calls(const fb::Plan &plan, uint32_t program, uint32_t callee) {
   const auto *instructions = plan.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions); ++i)
@@ -121,7 +123,11 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
   for (size_t i = 0; i < lengthOf(plan.regions()); ++i)
     if (const fb::Region &region = *plan.regions()->Get(i);
         region.kind() != fb::RegionKind::input && region.frames() > 1)
-      maxTimes_ = int64_t{1} << 62; // what one frame leaves for another is not the same after three
+      maxTimes_ = kAllTimes; // what one frame leaves for another is not the same after three
+  for (uint32_t program = 0; program < lengthOf(plan.programs()); ++program)
+    for (uint32_t i = 0; i < lengthOf(plan.programs()->Get(program)->instructions()); ++i)
+      if (isTransfer(InstructionView(*plan.programs()->Get(program)->instructions()->Get(i)).opcode()))
+        maxTimes_ = kAllTimes; // nor is what one rank sends to another
   for (size_t i = 0; i < lengthOf(plan.groups()); ++i)
     groups_.push_back(groupFacts(plan, *plan.groups()->Get(i)));
   for (size_t i = 0; i < lengthOf(plan.states()); ++i) {

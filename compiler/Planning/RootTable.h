@@ -31,6 +31,7 @@ struct Root {
   size_t firstStep = std::numeric_limits<size_t>::max(), lastStep = 0;
   bool isCut = false;  // a place in it is a share
   bool isHost = false; // in host memory: only copies use it, and nothing is merged with it
+  int64_t frames = 0;  // of a slot, the frames of its region; 0: no slot
 };
 
 class RootTable {

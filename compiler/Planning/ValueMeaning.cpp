@@ -1,4 +1,5 @@
 #include "compiler/Planning/ValueMeaning.h"
+#include "compiler/Planning/StagePrograms.h"
 #include "compiler/Planning/ValueFacts.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/SavedState.h"
@@ -15,13 +16,19 @@ namespace cleave::plan {
 namespace {
 
 // As PlanMeaning: of many runs of one body, the first two and the last; then the body states what it means by itself.
-constexpr int64_t kMaxTimes = kMaxInterpretedTimes;
+// Where values cross bodies, all runs.
+int64_t maxTimes(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(kWaitsAttr))
+      return std::numeric_limits<int64_t>::max();
+  return kMaxInterpretedTimes;
+}
 
 // The run of one entry function of one kind.
 class ValueRun : public MeaningRun {
 public:
   ValueRun(ModuleOp module, const ModulePlan &plan, func::FuncOp entry)
-      : module(module), plan(plan), entry(entry), mesh(plan.getMesh()) {
+      : module(module), plan(plan), entry(entry), mesh(plan.getMesh()), mostTimes(maxTimes(module)) {
     for (StateOp state : module.getOps<StateOp>())
       states[state.getSymName()] = factsOf(state, mesh).content();
     expand(entry, 0);
@@ -41,12 +48,15 @@ public:
       const Step &step = steps[next++];
       if (step.begun)
         begin(step.begun, step.frame);
-      else if (run(step.op))
+      else if (run(step.op, step.frame))
         return &stop;
     }
     return nullptr;
   }
-  void deliver(const std::optional<Content> &result) override { finishCollective(steps[next - 1].op, result); }
+  void deliver(const std::optional<Content> &result) override {
+    if (!isa<shard::SendOp>(steps[next - 1].op))
+      finishCollective(steps[next - 1].op, result);
+  }
 
   // After the run. `outlives` tells of a state that a later program finds it as this one leaves it.
   FailureOr<EntryMeaning> take(llvm::function_ref<bool(StateOp)> outlives);
@@ -60,11 +70,11 @@ private:
 
   void expand(func::FuncOp function, uint64_t frame);
   void begin(func::FuncOp function, uint64_t frame);
-  bool run(Operation *op); // true: other kinds are needed
+  bool run(Operation *op, uint64_t frame); // true: other kinds are needed
   void runViews(Operation *op, ArrayRef<ByteView> views);
   void runKernel(cleave::KernelOp kernel);
   void runLibrary(Operation *op);
-  void runReturn(func::ReturnOp op);
+  void runReturn(func::ReturnOp op, uint64_t frame);
   void addResults(Operation *op, const KernelFacts &facts, uint64_t number);
   bool startCollective(Operation *op);
   void finishCollective(Operation *op, const std::optional<Content> &result);
@@ -72,6 +82,7 @@ private:
   // A collective of any kind, in terms of its axes.
   template <typename Op> bool reduce(Op op, rt::Opcode opcode);
   bool start(Operation *op, rt::Opcode opcode, ArrayRef<int16_t> axes, int64_t count);
+  bool transfer(Operation *op, rt::Opcode opcode, ArrayRef<int16_t> axes, std::optional<ArrayRef<int64_t>> peer);
   void setRoot(Operation *op, ArrayRef<int16_t> axes, ArrayRef<int64_t> root);
   AxesFacts axesOf(ArrayRef<int16_t> axes) const;
   Content padded(Value value, uint64_t ranks) const;
@@ -97,6 +108,8 @@ private:
   std::string calls;
   llvm::StringMap<Content> states;
   llvm::DenseMap<Value, Content> values; // of the body that runs
+  int64_t mostTimes;                     // a call is run
+  std::map<std::pair<std::string, uint64_t>, Content> slots; // by micro-batch
   llvm::StringMap<KernelFacts> kernels;  // generated, by label
   Meaning outputs;
   std::vector<uint32_t> expressions;
@@ -114,8 +127,8 @@ void ValueRun::expand(func::FuncOp function, uint64_t frame) {
         return fail(function, "it calls what is not there");
       calls += callee.getSymName().str() + " " + std::to_string(times) + " " + std::to_string(first) + ";";
       for (int64_t n = 0; n < times; ++n)
-        if (n + 1 == times || n + 1 < kMaxTimes)
-          expand(callee, first + n);
+        if (n + 1 == times || n + 1 < mostTimes)
+          expand(callee, frame + first + n);
     }
   steps.push_back({nullptr, function, frame});
   for (Operation &op : function.getBody().front())
@@ -126,6 +139,10 @@ void ValueRun::begin(func::FuncOp function, uint64_t frame) {
   values.clear();
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
+    if (auto slot = function.getArgAttrOfType<StringAttr>(index, kSlotAttr)) {
+      set(argument, slots[{slot.str(), frame}]);
+      continue;
+    }
     set(argument,
         portOf(argument.getType(), function.getArgAttrDict(index), "arg" + std::to_string(index)).content(frame));
   }
@@ -175,7 +192,7 @@ Content ValueRun::of(Value value) {
   return states.lookup(plan.nameOfConstant(elements));
 }
 
-bool ValueRun::run(Operation *op) {
+bool ValueRun::run(Operation *op, uint64_t frame) {
   if (isa<ConstantOp>(op))
     return false; // where it is used
   if (auto offload = dyn_cast<OffloadOp>(op)) {
@@ -193,7 +210,7 @@ bool ValueRun::run(Operation *op) {
       .Case([&](WriteOp write) { states[write.getState()] = of(write.getValue()); })
       .Case([&](cleave::KernelOp kernel) { runKernel(kernel); })
       .Case([&](ub::PoisonOp) {})
-      .Case([&](func::ReturnOp ret) { runReturn(ret); })
+      .Case([&](func::ReturnOp ret) { runReturn(ret, frame); })
       .Default([&](Operation *other) { runLibrary(other); });
   return false;
 }
@@ -257,9 +274,13 @@ void ValueRun::runLibrary(Operation *op) {
   addResults(op, facts, facts.number());
 }
 
-void ValueRun::runReturn(func::ReturnOp op) {
+void ValueRun::runReturn(func::ReturnOp op, uint64_t frame) {
   auto function = cast<func::FuncOp>(op->getParentOp());
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    if (auto slot = function.getResultAttrOfType<StringAttr>(index, kSlotAttr)) {
+      slots[{slot.str(), frame}] = of(value);
+      continue;
+    }
     PortFacts port = portOf(value.getType(), function.getResultAttrDict(index), "result" + std::to_string(index));
     std::string name = "output " + port.name;
     while (outputs.count(name))
@@ -320,6 +341,25 @@ void ValueRun::setRoot(Operation *op, ArrayRef<int16_t> axes, ArrayRef<int64_t> 
   stop.mine.isRoot = plan.getKind().isAt(names, root).value_or(true);
 }
 
+// What goes along an axis from this kind's one coordinate, or comes to it.
+bool ValueRun::transfer(Operation *op, rt::Opcode opcode, ArrayRef<int16_t> axes,
+                        std::optional<ArrayRef<int64_t>> peer) {
+  auto channel = op->getAttrOfType<IntegerAttr>(kChannelAttr);
+  if (axes.size() != 1 || !peer || peer->size() != 1 || !channel) {
+    fail(op, "expected one axis, the peer's coordinate on it, and cleave.channel");
+    return false;
+  }
+  stop.facts.opcode = opcode;
+  stop.transfer.axis = axesOf(axes);
+  int64_t size = mesh.getSizes()[axes.front()], mine = plan.getKind().getRange(mesh.getNames()[axes.front()]).first;
+  int64_t offset = opcode == rt::Opcode::Send ? peer->front() - mine : mine - peer->front();
+  stop.transfer.offset = (offset + size) % size;
+  stop.transfer.channel = channel.getInt();
+  if (opcode == rt::Opcode::Send)
+    stop.mine.data = of(op->getOperand(0));
+  return true;
+}
+
 template <typename Op> bool ValueRun::reduce(Op op, rt::Opcode opcode) {
   stop.facts.reduction = op.getReduction() == shard::ReductionKind::Max   ? int64_t(Reduction::Max)
                          : op.getReduction() == shard::ReductionKind::Min ? int64_t(Reduction::Min)
@@ -374,6 +414,12 @@ bool ValueRun::startCollective(Operation *op) {
         uint64_t count = llvm::alignTo(std::max<int64_t>(elements(root.getResult()), 1), group.ranks);
         return start(op, rt::Opcode::Broadcast, root.getGridAxes(), count);
       })
+      .Case([&](shard::SendOp send) {
+        return transfer(op, rt::Opcode::Send, send.getGridAxes(), send.getDestination());
+      })
+      .Case([&](shard::RecvOp receive) {
+        return transfer(op, rt::Opcode::Recv, receive.getGridAxes(), receive.getSource());
+      })
       .Default([&](Operation *other) {
         fail(other, "no collective that plans know");
         return false;
@@ -402,10 +448,11 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
 // Programs that some call repeats more often than they are run here.
 static llvm::StringSet<> repeatedPrograms(ModuleOp module) {
   llvm::StringSet<> repeated;
+  int64_t most = maxTimes(module);
   for (auto function : module.getOps<func::FuncOp>())
     if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
       for (auto call : list.getAsRange<DictionaryAttr>())
-        if (call.getAs<IntegerAttr>("times").getInt() > kMaxTimes)
+        if (call.getAs<IntegerAttr>("times").getInt() > most)
           repeated.insert(call.getAs<StringAttr>("program").getValue());
   return repeated;
 }

@@ -65,6 +65,7 @@ struct CompileTexts {
   std::string forwardPrefetch = "on";
   std::vector<CLI::Option *> prefetch; // options about gathers
   CLI::Option *offload = nullptr;
+  CLI::Option *schedule = nullptr, *stageSplit = nullptr; // whether they were given
   CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
 };
 
@@ -140,6 +141,12 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
                  "ones go over the axis dp once in any case)")
       ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
 
+  const char *stages = "Stages of a pipeline (axis pp)";
+  t.schedule = app.add_option("--schedule", o.schedule, "order of micro-batches on each stage: naive | gpipe | 1f1b | interleaved-1f1b[,chunks=N] | zb-h1 | zb-h2 |\ndualpipe-v | file=PATH")
+      ->group(stages)->type_name("NAME")->capture_default_str();
+  t.stageSplit = app.add_option("--stage-split", o.stageSplit, "where to cut: auto (equal time) | uniform (equal numbers of operations) | parameters (equal bytes) |\npattern=P[|P] (equal numbers of operations or parameters of such names)")
+      ->group(stages)->type_name("HOW")->capture_default_str();
+
   const char *target = "Target";
   app.add_option("--target", o.target, "host[:avx2|:avx512|:generic][,threads=N]")->group(target)->capture_default_str();
   app.add_option("--memory-limit", t.memoryLimit, "planned bytes per rank that must suffice")->group(target)->type_name("BYTES");
@@ -177,6 +184,23 @@ void checkOffload(const CompileOptions &o, bool isGiven) {
     fail("--offload", "grads, optimizer and activations belong to training; give --train too, or params alone");
 }
 
+// What a pipeline cannot do, or not yet.
+void checkPipeline(const CompileOptions &o, const CompileTexts &t) {
+  for (CLI::Option *option : {t.schedule, t.stageSplit})
+    if (option->count() > 0 && o.axisSize("pp") == 1)
+      fail(option->get_name(), "there are no stages to schedule; give some, as in --mesh pp=2");
+  if (o.axisSize("pp") == 1)
+    return;
+  if (!o.train)
+    fail("--mesh", "stages of a pipeline need --train; inference runs over --mesh dp=N");
+  if (o.dpSync == "parameter-server")
+    fail("--dp-sync", "a parameter server and stages of a pipeline do not go together; leave the axis pp away, or give "
+                      "--dp-sync all-reduce");
+  if (!o.offload.empty())
+    fail("--offload", "stages of a pipeline keep everything on the device; more stages, --recompute blocks or the axis "
+                      "fsdp make a rank need less");
+}
+
 // Requests that contradict each other.
 void checkSharding(const CompileOptions &o, const CompileTexts &t) {
   checkServer(o);
@@ -211,11 +235,11 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
     if (!o.dims.emplace(name, value).second)
       fail("--dim", "dimension '" + name + "' is bound twice");
   }
-  static const std::vector<std::string> axes = {"dp", "fsdp"};
+  static const std::vector<std::string> axes = {"dp", "fsdp", "pp"};
   for (const std::string &text : t.mesh) {
     auto axis = parseBinding("--mesh", text);
     if (std::find(axes.begin(), axes.end(), axis.first) == axes.end())
-      fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp, fsdp");
+      fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp, fsdp, pp");
     for (const auto &other : o.mesh)
       if (other.first == axis.first)
         fail("--mesh", "axis '" + axis.first + "' is given twice");
@@ -228,6 +252,7 @@ void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
   if (room == 0)
     fail("--mesh", "more than " + std::to_string(kMaxRanks) + " ranks");
   checkSharding(o, t);
+  checkPipeline(o, t);
   checkOffload(o, t.offload->count() > 0);
   o.forwardPrefetch = t.forwardPrefetch == "on";
   o.emit = parseEmit(t.emit);

@@ -1,0 +1,82 @@
+#include "compiler/Driver/PipelineRequest.h"
+
+#include "compiler/Pipeline/ScheduleFile.h"
+#include "compiler/Pipeline/Schedules.h"
+#include "compiler/Support/Usage.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace cleave;
+
+constexpr llvm::StringLiteral kOption = "--schedule", kAxis = "pp";
+
+static bool splitsBackward(const pipeline::Schedule &schedule) {
+  for (const std::vector<pipeline::Task> &tasks : schedule.ranks)
+    for (const pipeline::Task &task : tasks)
+      if (task.action == pipeline::Action::BackwardInput)
+        return true;
+  return false;
+}
+
+static llvm::Expected<pipeline::Schedule> readFile(llvm::StringRef path, const CompileOptions &options,
+                                                   PipelineRequest &request) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return usageError(kOption, "cannot read " + path + ": " + buffer.getError().message());
+  request.schedule = path.str();
+  request.text = (*buffer)->getBuffer().str();
+  auto schedule = pipeline::parseSchedule(request.schedule, *request.text,
+                                          {static_cast<int>(request.stages), static_cast<int>(options.microBatches)});
+  if (!schedule)
+    return usageError(kOption, schedule.message());
+  return *schedule;
+}
+
+static llvm::Expected<pipeline::Schedule> makeByName(llvm::StringRef text, const CompileOptions &options,
+                                                     PipelineRequest &request) {
+  auto [name, chunks] = text.split(',');
+  pipeline::ScheduleRequest asked;
+  asked.ranks = static_cast<int>(request.stages);
+  asked.microBatches = static_cast<int>(options.microBatches);
+  if (!chunks.empty() && (!chunks.consume_front("chunks=") || chunks.getAsInteger(10, asked.chunksPerRank) ||
+                          asked.chunksPerRank < 1))
+    return usageError(kOption, "expected NAME[,chunks=N] or file=PATH; got: " + text);
+  request.schedule = name.str();
+  auto schedule = pipeline::makeSchedule(request.schedule, asked);
+  if (!schedule)
+    return usageError(kOption, schedule.message());
+  return *schedule;
+}
+
+llvm::Expected<PipelineRequest> cleave::readPipelineRequest(const CompileOptions &options) {
+  PipelineRequest request;
+  request.stages = options.axisSize(kAxis.str());
+  if (request.stages == 1)
+    return request;
+  llvm::StringRef text = options.schedule;
+  bool isFile = text.consume_front("file=");
+  auto schedule = isFile ? readFile(text, options, request) : makeByName(text, options, request);
+  if (!schedule)
+    return schedule.takeError();
+  request.chunks = schedule->numChunks();
+  request.splitsBackward = splitsBackward(*schedule);
+  return request;
+}
+
+void cleave::requestPipeline(mlir::ModuleOp module, const PipelineRequest &request, const CompileOptions &options) {
+  if (request.stages == 1)
+    return;
+  mlir::Builder builder(module.getContext());
+  mlir::NamedAttrList pipeline;
+  pipeline.set("axis", builder.getStringAttr(kAxis));
+  pipeline.set("schedule", builder.getStringAttr(request.schedule));
+  if (request.text)
+    pipeline.set("file", builder.getStringAttr(*request.text));
+  module->setAttr("cleave.pipeline", pipeline.getDictionary(module.getContext()));
+  module->setAttr("cleave.stages", builder.getI64IntegerAttr(request.chunks));
+  module->setAttr("cleave.stage_split", builder.getStringAttr(options.stageSplit));
+  if (request.splitsBackward)
+    module->setAttr("cleave.split_backward", builder.getUnitAttr());
+}

@@ -1,0 +1,35 @@
+// What each rank issues in one step, in order: its tasks with the sends and receives between them.
+//
+// A transfer stands right after what makes its value, on the idealized clock on which every task takes one unit of time
+// (Transfers.h): at the sender after the producer, at the receiver before the first task that begins later. So a receive
+// is issued ahead of its consumer where the schedule has time for it, and all ranks issue transfers in one order, which
+// cannot deadlock. 1F1B on two ranks (s: send, r: receive of the activation or gradient of a micro-batch):
+//
+//   rank 0   0F0 s0 0F1 s1 r0 0B0 0F2 s2 r1 0B1 ...
+//   rank 1   r0 1F0 r1 1B0 s0 1F1 1B1 s1 r2 1F2 ...
+#ifndef CLEAVE_COMPILER_PIPELINE_ITEMS_H
+#define CLEAVE_COMPILER_PIPELINE_ITEMS_H
+
+#include "compiler/Pipeline/Schedule.h"
+
+#include <vector>
+
+namespace cleave::pipeline {
+
+enum class ItemKind { Run, Send, Receive };
+
+struct Item {
+  ItemKind kind = ItemKind::Run;
+  Task task;             // that runs; of a transfer, its producer
+  int edge = -1;         // of the chunk graph, of a transfer
+  bool gradient = false; // of that edge
+  int peer = -1;         // rank
+  int microBatch() const { return task.microBatch; }
+};
+
+// For each rank, of a schedule that checkSchedule accepts. Updates are left out: they end each list.
+std::vector<std::vector<Item>> itemsOf(const Schedule &schedule, const ChunkGraph &graph);
+
+} // namespace cleave::pipeline
+
+#endif

@@ -1,0 +1,84 @@
+#include "compiler/Planning/StageLists.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+namespace {
+// Of one slot and micro-batch: positions in the list.
+struct Life {
+  int written = -1, firstRead = -1, last = -1;
+};
+} // namespace
+
+// Micro-batches go through a slot in ascending order, so those alive at a time are a range of them.
+static int framesOf(const std::vector<Life> &lives) {
+  int frames = 1, oldest = 0;
+  for (int i = 0; i < static_cast<int>(lives.size()); ++i) {
+    while (oldest < i && lives[oldest].last < lives[i].written)
+      ++oldest;
+    frames = std::max(frames, i - oldest + 1);
+  }
+  return frames;
+}
+
+std::map<std::string, Slot> slotsOf(const std::vector<StageCall> &calls, const std::map<std::string, SlotUses> &uses,
+                                    const std::set<std::string> &sent, int microBatches) {
+  std::map<std::string, std::vector<Life>> lives;
+  auto lifeOf = [&](const std::string &slot, int microBatch) -> Life & {
+    return lives.try_emplace(slot, microBatches).first->second[microBatch];
+  };
+  for (int at = 0; at < static_cast<int>(calls.size()); ++at) {
+    const SlotUses &used = uses.at(calls[at].program);
+    for (const std::string &slot : used.reads) {
+      Life &life = lifeOf(slot, calls[at].microBatch);
+      life.firstRead = life.firstRead < 0 ? at : life.firstRead;
+      life.last = at;
+    }
+    for (const std::string &slot : used.writes) {
+      Life &life = lifeOf(slot, calls[at].microBatch);
+      life.written = life.last = at;
+    }
+  }
+  std::map<std::string, Slot> slots;
+  for (const auto &[name, ofSlot] : lives) {
+    Slot &slot = slots[name];
+    slot.frames = std::min(microBatches, framesOf(ofSlot) + static_cast<int>(sent.count(name)));
+    for (const Life &life : ofSlot) {
+      if (life.firstRead >= 0)
+        slot.firstReaders.insert(calls[life.firstRead].program);
+      slot.lastReaders.insert(calls[life.last].program);
+    }
+  }
+  return slots;
+}
+
+FoldedCalls foldCalls(const std::vector<StageCall> &calls) {
+  std::vector<std::string> names;
+  std::map<std::string, int> numbers;
+  std::vector<pipeline::Task> tasks;
+  for (const StageCall &call : calls) {
+    auto [known, isNew] = numbers.try_emplace(call.program, static_cast<int>(names.size()));
+    if (isNew)
+      names.push_back(call.program);
+    tasks.push_back({pipeline::Action::Forward, known->second, call.microBatch});
+  }
+  FoldedCalls folded;
+  for (const pipeline::Run &run : pipeline::fold(tasks)) {
+    const pipeline::Task &first = run.tasks.front();
+    if (run.times > 1 && run.stride == 1 && run.tasks.size() > 1) {
+      std::string loop = "loop." + std::to_string(folded.loops.size());
+      for (const pipeline::Task &task : run.tasks)
+        folded.loops[loop].push_back({names[task.chunk], 1, task.microBatch - first.microBatch});
+      folded.calls.push_back({loop, run.times, first.microBatch});
+    } else if (run.times > 1 && run.stride == 1) {
+      folded.calls.push_back({names[first.chunk], run.times, first.microBatch});
+    } else { // calls count by one
+      for (const pipeline::Task &task : pipeline::unfold({run}))
+        folded.calls.push_back({names[task.chunk], 1, task.microBatch});
+    }
+  }
+  return folded;
+}
+
+} // namespace cleave::plan

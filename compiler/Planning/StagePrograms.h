@@ -1,0 +1,27 @@
+// What `build-programs` writes on functions for `build-plan`, where a pipeline's stages call bodies one after the other.
+//
+// A value that crosses bodies lies in a slot (StageLists.h): arguments and results of bodies name theirs,
+//
+//   func.func @c1.fwd(%h {cleave.slot = "c0:0", cleave.frames = 2}) -> (tensor<8xf32> {cleave.slot = "c1.r0", cleave.frames = 1})
+//
+// and bodies say what they wait for before they begin to use a slot, and what they record when they have used it:
+//
+//   cleave.waits   = [{event = "arrived c0:0", frames = 2, frame = 0}]     frame: relative to the running program's
+//   cleave.records = [{event = "used c0:0", frames = 2, slot = "c0:0"}]    after the last use of that slot
+//
+// A body with `cleave.transfer` = "send" or "recv" is that one transfer, on the stream of that name.
+#ifndef CLEAVE_COMPILER_PLANNING_STAGEPROGRAMS_H
+#define CLEAVE_COMPILER_PLANNING_STAGEPROGRAMS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace cleave::plan {
+
+inline constexpr llvm::StringLiteral kPipelineAttr = "cleave.pipeline"; // of the module: {schedule, axis[, file]}
+inline constexpr llvm::StringLiteral kSlotAttr = "cleave.slot", kFramesAttr = "cleave.frames";
+inline constexpr llvm::StringLiteral kWaitsAttr = "cleave.waits", kRecordsAttr = "cleave.records";
+inline constexpr llvm::StringLiteral kTransferAttr = "cleave.transfer", kChannelAttr = "cleave.channel";
+
+} // namespace cleave::plan
+
+#endif
