@@ -10,13 +10,14 @@
 namespace cleave {
 
 struct PipelineRequest {
-  std::string schedule;           // its name, or the file's
+  std::string schedule;            // its name, or the file's
   std::optional<std::string> text; // of a file
-  int64_t stages = 1, chunks = 1; // in all
-  bool splitsBackward = false;    // it runs gradients of inputs and of weights apart
+  int64_t stages = 1, chunks = 1;  // in all
+  bool splitsBackward = false;     // it runs gradients of inputs and of weights apart
 };
 
-// Of `NAME[,chunks=N]` or `file=PATH`; one stage where the mesh has no axis pp. Errors name the option and say what would work.
+// Of `NAME[,chunks=N]` or `file=PATH`; one stage where the mesh has no axis pp. Errors name the option and say what
+// would work.
 llvm::Expected<PipelineRequest> readPipelineRequest(const CompileOptions &options);
 
 // Writes it on the module, for cut-model, split-backward and build-programs.

@@ -1,9 +1,9 @@
 // What each rank issues in one step, in order: its tasks with the sends and receives between them.
 //
 // A transfer stands right after what makes its value, on the idealized clock on which every task takes one unit of time
-// (Transfers.h): at the sender after the producer, at the receiver before the first task that begins later. So a receive
-// is issued ahead of its consumer where the schedule has time for it, and all ranks issue transfers in one order, which
-// cannot deadlock. 1F1B on two ranks (s: send, r: receive of the activation or gradient of a micro-batch):
+// (Transfers.h): at the sender after the producer, at the receiver before the first task that begins later. So a
+// receive is issued ahead of its consumer where the schedule has time for it, and all ranks issue transfers in one
+// order, which cannot deadlock. 1F1B on two ranks (s: send, r: receive of the activation or gradient of a micro-batch):
 //
 //   rank 0   0F0 s0 0F1 s1 r0 0B0 0F2 s2 r1 0B1 ...
 //   rank 1   r0 1F0 r1 1B0 s0 1F1 1B1 s1 r2 1F2 ...

@@ -130,7 +130,8 @@ private:
     int ranks = static_cast<int>(steps.axis.stages);
     auto file = request.getAs<StringAttr>("file");
     if (steps.graph.chunks % ranks != 0)
-      return module.emitError("expected as many chunks for each of ") << ranks << " stages; got: " << steps.graph.chunks;
+      return module.emitError("expected as many chunks for each of ")
+             << ranks << " stages; got: " << steps.graph.chunks;
     auto made =
         file ? pipeline::parseSchedule(name, file.str(), {ranks, steps.microBatches}, &steps.graph)
              : pipeline::makeSchedule(name, {ranks, steps.microBatches, steps.graph.chunks / ranks, pipeline::Costs()});
@@ -154,7 +155,8 @@ public:
     int peer;
   };
 
-  StageCalls(ModuleOp module, const PipelineSteps &steps, unsigned stage) : module(module), steps(steps), stage(stage) {}
+  StageCalls(ModuleOp module, const PipelineSteps &steps, unsigned stage)
+      : module(module), steps(steps), stage(stage) {}
 
   LogicalResult build(const std::vector<pipeline::Item> &items) {
     for (const pipeline::Item &item : items)
@@ -216,8 +218,8 @@ private:
     const EdgeNames &edge = steps.edges[item.edge];
     Transfer transfer{item.gradient ? edge.gradient : edge.value, item.kind == pipeline::ItemKind::Send, item.gradient,
                       item.peer};
-    std::string name = transfer.isSend ? "send." + transfer.slot + ".to." + std::to_string(item.peer)
-                                       : "recv." + transfer.slot;
+    std::string name =
+        transfer.isSend ? "send." + transfer.slot + ".to." + std::to_string(item.peer) : "recv." + transfer.slot;
     if (!done.insert({name, item.microBatch()}).second)
       return;
     transfers.try_emplace(name, transfer);
@@ -277,10 +279,9 @@ private:
 
   ArrayAttr callsAttr(ArrayRef<FoldedCall> calls) {
     return builder.getArrayAttr(llvm::map_to_vector(calls, [&](const FoldedCall &call) -> Attribute {
-      return builder.getDictionaryAttr(
-          {builder.getNamedAttr("program", builder.getStringAttr(call.program)),
-           builder.getNamedAttr("times", builder.getI64IntegerAttr(call.times)),
-           builder.getNamedAttr("first_frame", builder.getI64IntegerAttr(call.first))});
+      return builder.getDictionaryAttr({builder.getNamedAttr("program", builder.getStringAttr(call.program)),
+                                        builder.getNamedAttr("times", builder.getI64IntegerAttr(call.times)),
+                                        builder.getNamedAttr("first_frame", builder.getI64IntegerAttr(call.first))});
     }));
   }
 

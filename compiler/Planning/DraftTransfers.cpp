@@ -1,5 +1,5 @@
-// DraftBuilder's stages of a pipeline: slots of values that cross bodies, sends and receives, and the plan's events around
-// them (StagePrograms.h).
+// DraftBuilder's stages of a pipeline: slots of values that cross bodies, sends and receives, and the plan's events
+// around them (StagePrograms.h).
 #include "compiler/Planning/DraftBuilder.h"
 #include "compiler/Planning/StagePrograms.h"
 
@@ -25,7 +25,8 @@ FailureOr<NamedAttrList> DraftBuilder::transferFields(Operation *op, ArrayRef<in
   StringRef axis = plan.getMesh().getNames()[gridAxes.front()].getValue();
   auto [begin, end] = plan.getKind().getRange(axis);
   if (end - begin != 1)
-    return op->emitOpError("expected ranks of one coordinate on axis ") << axis << "; got: [" << begin << ", " << end << ")";
+    return op->emitOpError("expected ranks of one coordinate on axis ")
+           << axis << "; got: [" << begin << ", " << end << ")";
   NamedAttrList fields;
   fields.set("axis", builder.getStringAttr(axis));
   fields.set("offset", builder.getI64IntegerAttr(peer->front() - begin));
@@ -67,7 +68,8 @@ void DraftBuilder::addSharedEvents() {
   auto make = [&](StringRef mnemonic, DictionaryAttr entry) {
     unsigned root = slotRoots.lookup(entry.getAs<StringAttr>("slot").getValue());
     NamedAttrList fields;
-    fields.set("event", plan.event(entry.getAs<StringAttr>("event").getValue(), entry.getAs<IntegerAttr>("frames").getInt()));
+    fields.set("event",
+               plan.event(entry.getAs<StringAttr>("event").getValue(), entry.getAs<IntegerAttr>("frames").getInt()));
     fields.set("frame", entry.get("frame"));
     draft.instructions.push_back({mnemonic.str(), std::move(fields), ""});
     Step step;

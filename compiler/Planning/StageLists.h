@@ -1,9 +1,9 @@
 // What one rank of a pipeline calls in a step, and the frames of the values that cross its calls. No MLIR here.
 //
-// A *slot* is the room for one value that crosses calls: a residual, an activation or a gradient that is sent or received,
-// or one that goes from chunk to chunk on the rank itself. Micro-batch i has its own frame, i modulo their number, which is
-// how many are alive at a time in the order of the list; the value is alive from the call that writes it to the last that
-// reads it. One more frame of what is sent lets the next one be made while it is under way.
+// A *slot* is the room for one value that crosses calls: a residual, an activation or a gradient that is sent or
+// received, or one that goes from chunk to chunk on the rank itself. Micro-batch i has its own frame, i modulo their
+// number, which is how many are alive at a time in the order of the list; the value is alive from the call that writes
+// it to the last that reads it. One more frame of what is sent lets the next one be made while it is under way.
 #ifndef CLEAVE_COMPILER_PLANNING_STAGELISTS_H
 #define CLEAVE_COMPILER_PLANNING_STAGELISTS_H
 

@@ -1,8 +1,10 @@
-// What `build-programs` writes on functions for `build-plan`, where a pipeline's stages call bodies one after the other.
+// What `build-programs` writes on functions for `build-plan`, where a pipeline's stages call bodies one after the
+// other.
 //
 // A value that crosses bodies lies in a slot (StageLists.h): arguments and results of bodies name theirs,
 //
-//   func.func @c1.fwd(%h {cleave.slot = "c0:0", cleave.frames = 2}) -> (tensor<8xf32> {cleave.slot = "c1.r0", cleave.frames = 1})
+//   func.func @c1.fwd(%h {cleave.slot = "c0:0", cleave.frames = 2}) -> (tensor<8xf32> {cleave.slot = "c1.r0",
+//   cleave.frames = 1})
 //
 // and bodies say what they wait for before they begin to use a slot, and what they record when they have used it:
 //

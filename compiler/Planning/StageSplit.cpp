@@ -29,19 +29,18 @@ constexpr llvm::StringLiteral kChannel = "cleave.channel";
 
 void createSend(OpBuilder &builder, Value value, const StageAxis &axis, int64_t to, int64_t channel) {
   Value sent = asType(builder, value, sentType(value.getType()));
-  auto send = shard::SendOp::create(builder, value.getLoc(), sent.getType(),
-                                    gridOf(builder.getInsertionBlock()->getParentOp()), ArrayRef<int16_t>{axis.index},
-                                    sent, ArrayRef<int64_t>{to}, ValueRange());
+  auto send =
+      shard::SendOp::create(builder, value.getLoc(), sent.getType(), gridOf(builder.getInsertionBlock()->getParentOp()),
+                            ArrayRef<int16_t>{axis.index}, sent, ArrayRef<int64_t>{to}, ValueRange());
   send->setAttr(kChannel, builder.getI64IntegerAttr(channel));
 }
 
-Value createReceive(OpBuilder &builder, Location loc, Type type, const StageAxis &axis, int64_t from,
-                    int64_t channel) {
+Value createReceive(OpBuilder &builder, Location loc, Type type, const StageAxis &axis, int64_t from, int64_t channel) {
   Value nothing = ub::PoisonOp::create(builder, loc, sentType(type));
-  auto receive = shard::RecvOp::create(builder, loc, nothing.getType(),
-                                       FlatSymbolRefAttr::get(builder.getContext(), gridOf(builder.getInsertionBlock()->getParentOp())),
-                                       builder.getDenseI16ArrayAttr(axis.index), nothing,
-                                       builder.getDenseI64ArrayAttr(from), ValueRange());
+  auto receive = shard::RecvOp::create(
+      builder, loc, nothing.getType(),
+      FlatSymbolRefAttr::get(builder.getContext(), gridOf(builder.getInsertionBlock()->getParentOp())),
+      builder.getDenseI16ArrayAttr(axis.index), nothing, builder.getDenseI64ArrayAttr(from), ValueRange());
   receive->setAttr(kChannel, builder.getI64IntegerAttr(channel));
   return asType(builder, receive.getResult(), cast<RankedTensorType>(type));
 }
@@ -171,8 +170,7 @@ void StageSplit::specialize(func::FuncOp copy, int64_t stage, int64_t channel) c
     if (crossing.from == stage)
       createSend(builder, value, axis, crossing.to, channel);
     if (crossing.to == stage)
-      value.replaceAllUsesWith(
-          createReceive(builder, maker->getLoc(), value.getType(), axis, crossing.from, channel));
+      value.replaceAllUsesWith(createReceive(builder, maker->getLoc(), value.getType(), axis, crossing.from, channel));
   }
   for (size_t i = copies.size(); i-- > 0;)
     if (!stagesOf[i].test(static_cast<unsigned>(stage)))

@@ -2,8 +2,9 @@
 //
 // A state lies on the stages whose chunks use it; a value on the stages that compute it. An op runs where its operands
 // are: on all stages that have all of them, or, if no stage has, on the one to which the fewest bytes must go (what is
-// read from states counts most: weights do not travel). A value that another stage needs crosses right after the op that
-// makes it, by a send and a receive. All stages meet crossings in the function's order, so that none waits for itself.
+// read from states counts most: weights do not travel). A value that another stage needs crosses right after the op
+// that makes it, by a send and a receive. All stages meet crossings in the function's order, so that none waits for
+// itself.
 //
 //   %a = read @w0.grad        stage 0              stage 0                       stage 1
 //   %b = read @w1.grad        stage 1              %a = read @w0.grad            %b = read @w1.grad
@@ -36,7 +37,8 @@ struct StageAxis {
   unsigned stages = 1;
 };
 
-// Adds to or takes from a value on its way to another stage, at the builder's place; plans keep the orders of channels apart.
+// Adds to or takes from a value on its way to another stage, at the builder's place; plans keep the orders of channels
+// apart.
 void createSend(mlir::OpBuilder &builder, mlir::Value value, const StageAxis &axis, int64_t to, int64_t channel);
 mlir::Value createReceive(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, const StageAxis &axis,
                           int64_t from, int64_t channel);
@@ -54,7 +56,7 @@ public:
 
 private:
   struct Crossing {
-    size_t op;       // that makes it
+    size_t op; // that makes it
     unsigned result;
     int64_t from, to;
   };
@@ -70,7 +72,7 @@ private:
   StageAxis axis;
   llvm::SmallVector<mlir::Operation *> ops; // without the terminator
   llvm::DenseMap<mlir::Operation *, size_t> numbers;
-  llvm::SmallVector<StageSet> stagesOf; // of each op
+  llvm::SmallVector<StageSet> stagesOf;  // of each op
   llvm::SmallVector<Crossing> crossings; // by op, then by receiver
 };
 

@@ -156,7 +156,7 @@ TEST(Kinds, ABroadcastMakesReplicasEqual) {
     drop(k.of(true), Opcode::Broadcast);
     drop(k.of(false), Opcode::Broadcast);
   });
-  EXPECT_TRUE(contains(text, "replica: kind 'server': state 'w'"));
+  EXPECT_TRUE(contains(text, "replica: state 'w' is one for kinds 'server' and 'worker'"));
 }
 
 TEST(Kinds, WhatIsBroadcastMustReachTheState) {

@@ -1,0 +1,70 @@
+#include "compiler/Planning/StageLists.h"
+
+#include <gtest/gtest.h>
+
+namespace cleave::plan {
+namespace {
+
+// F of i, then B of i - 1: two residuals are alive, and one more activation while the one before is under way.
+std::vector<StageCall> shifted(int microBatches) {
+  std::vector<StageCall> calls;
+  for (int i = 0; i <= microBatches; ++i) {
+    if (i < microBatches) {
+      calls.push_back({i == 0 ? "F.first" : "F", i});
+      calls.push_back({"send", i});
+    }
+    if (i > 0)
+      calls.push_back({"B", i - 1});
+  }
+  return calls;
+}
+
+const std::map<std::string, SlotUses> kUses = {
+    {"F.first", {{}, {"r", "y"}}}, {"F", {{}, {"r", "y"}}}, {"send", {{"y"}, {}}}, {"B", {{"r"}, {}}}};
+
+TEST(StageLists, FramesAreWhatIsAliveAtATime) {
+  auto slots = slotsOf(shifted(6), kUses, {"y"}, 6);
+  EXPECT_EQ(slots["r"].frames, 2);
+  EXPECT_EQ(slots["y"].frames, 2); // one, and one under way
+  EXPECT_EQ(slots["r"].firstReaders, std::set<std::string>{"B"});
+  EXPECT_EQ(slots["y"].lastReaders, std::set<std::string>{"send"});
+  EXPECT_EQ(slotsOf(shifted(1), kUses, {"y"}, 1)["y"].frames, 1);
+}
+
+TEST(StageLists, CallsDoNotGrowWithMicroBatches) {
+  auto count = [](const FoldedCalls &folded) {
+    size_t calls = folded.calls.size();
+    for (const auto &[name, list] : folded.loops)
+      calls += list.size();
+    return calls;
+  };
+  FoldedCalls few = foldCalls(shifted(8)), many = foldCalls(shifted(512));
+  EXPECT_EQ(count(few), count(many));
+  ASSERT_EQ(many.loops.size(), 1u);
+  const std::vector<FoldedCall> &loop = many.loops.begin()->second;
+  ASSERT_EQ(loop.size(), 3u);
+  EXPECT_EQ(loop[0].first, 0); // from the micro-batch of its first call
+}
+
+// What is called, in order, is the list.
+TEST(StageLists, FoldedCallsAreTheList) {
+  std::vector<StageCall> calls = shifted(9), unfolded;
+  FoldedCalls folded = foldCalls(calls);
+  for (const FoldedCall &call : folded.calls)
+    for (int n = 0; n < call.times; ++n) {
+      auto loop = folded.loops.find(call.program);
+      if (loop == folded.loops.end())
+        unfolded.push_back({call.program, call.first + n});
+      else
+        for (const FoldedCall &inner : loop->second)
+          unfolded.push_back({inner.program, call.first + n + inner.first});
+    }
+  ASSERT_EQ(unfolded.size(), calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(unfolded[i].program, calls[i].program);
+    EXPECT_EQ(unfolded[i].microBatch, calls[i].microBatch);
+  }
+}
+
+} // namespace
+} // namespace cleave::plan
