@@ -11,23 +11,23 @@ uint64_t TraceSink::now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
-unsigned ChromeTrace::addTrack(int rank, const std::string &stream) {
+unsigned ChromeTrace::addTrack(int rank, const std::string &kind, const std::string &stream) {
   std::lock_guard<std::mutex> lock(mutex_);
   unsigned index = count_;
   if (index == kMaxTracks)
     return kMaxTracks; // span() counts what goes there as dropped
-  tracks_[index] = std::make_unique<Track>(Track{rank, stream, {}});
+  tracks_[index] = std::make_unique<Track>(Track{rank, kind, stream, {}});
   tracks_[index]->spans.reserve(capacity_);
   count_ = index + 1;
   return index;
 }
 
-void ChromeTrace::span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, uint64_t bytes) {
+void ChromeTrace::span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const Place &place) {
   if (track >= kMaxTracks || tracks_[track]->spans.size() == capacity_) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  tracks_[track]->spans.push_back({name, beginNs, endNs, bytes});
+  tracks_[track]->spans.push_back({name, beginNs, endNs, place});
 }
 
 void ChromeTrace::step(uint64_t number, uint64_t beginNs, uint64_t endNs) {
@@ -70,6 +70,19 @@ static std::string microseconds(uint64_t nanoseconds) {
   return text;
 }
 
+// What a span has besides its name, as a JSON object; empty: nothing.
+static std::string argsOf(const TraceSink::Place &place) {
+  std::string args;
+  if (place.bytes)
+    args += "\"bytes\":" + std::to_string(place.bytes);
+  if (place.body) {
+    args += (args.empty() ? "\"body\":\"" : ",\"body\":\"");
+    appendEscaped(args, place.body);
+    args += "\",\"micro_batch\":" + std::to_string(place.microBatch);
+  }
+  return args.empty() ? "" : ",\"args\":{" + args + "}";
+}
+
 std::string ChromeTrace::stepEvents(uint64_t start) const {
   if (steps_.empty() || count_ == 0)
     return "";
@@ -87,13 +100,18 @@ std::string ChromeTrace::stepEvents(uint64_t start) const {
 
 std::string ChromeTrace::json() const {
   uint64_t start = firstBegin();
-  std::string text = "{\"otherData\":{\"dropped\":" + std::to_string(dropped()) + "},\"traceEvents\":[\n";
+  std::string text = "{\"otherData\":{\"dropped\":" + std::to_string(dropped()) + ",\"startNs\":" +
+                     std::to_string(isEmpty() ? 0 : start) + "},\"traceEvents\":[\n";
   unsigned count = count_;
   for (unsigned i = 0; i < count; ++i) {
     const Track &track = *tracks_[i];
     std::string pid = "\"pid\":" + std::to_string(track.rank);
     text += "{\"ph\":\"M\",\"name\":\"process_name\"," + pid + ",\"args\":{\"name\":\"rank " +
-            std::to_string(track.rank) + "\"}},\n";
+            std::to_string(track.rank);
+    if (!track.kind.empty())
+      text += ", ";
+    appendEscaped(text, track.kind.c_str());
+    text += "\"}},\n";
     std::string place = pid + ",\"tid\":" + std::to_string(i);
     text += "{\"ph\":\"M\",\"name\":\"thread_name\"," + place + ",\"args\":{\"name\":\"";
     appendEscaped(text, track.stream.c_str());
@@ -102,7 +120,7 @@ std::string ChromeTrace::json() const {
       text += "{\"ph\":\"X\"," + place + ",\"ts\":" + microseconds(span.begin - start) +
               ",\"dur\":" + microseconds(span.end - span.begin) + ",\"name\":\"";
       appendEscaped(text, span.name);
-      text += span.bytes ? "\",\"args\":{\"bytes\":" + std::to_string(span.bytes) + "}},\n" : "\"},\n";
+      text += "\"" + argsOf(span.place) + "},\n";
     }
   }
   text += stepEvents(start);

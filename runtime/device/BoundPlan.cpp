@@ -58,7 +58,9 @@ private:
 
   void makeTracks() {
     for (size_t i = 0; i < lengthOf(plan_.streams()); ++i)
-      tracks_.push_back(request_.trace ? request_.trace->addTrack(request_.rank, plan_.streams()->Get(i)->str()) : 0);
+      tracks_.push_back(request_.trace ? request_.trace->addTrack(request_.rank, std::string(textOf(plan_.kind())),
+                                                                  plan_.streams()->Get(i)->str())
+                                       : 0);
   }
 
   void makeEvents() {
@@ -80,6 +82,8 @@ private:
       return Status::ok();
     done_[index] = true;
     const fb::Program &program = *plan_.programs()->Get(index);
+    if (!program.entry())
+      bound_.programs[index].body = program.name()->c_str();
     std::vector<unsigned> events(program.events());
     for (unsigned &event : events)
       event = request_.device.makeEvent();

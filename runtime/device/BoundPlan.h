@@ -50,6 +50,7 @@ struct BoundProgram {
   std::vector<BoundInstruction> instructions[kThreads];
   std::vector<BoundCall> calls;
   bool uses[kThreads] = {};     // whether the thread has anything to do, callees included
+  const char *body = nullptr;   // its name where it is called, for the trace; null: an entry program
   uint32_t runs[kThreads] = {}; // counted by each thread for itself; all count the same
 };
 

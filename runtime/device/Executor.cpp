@@ -85,8 +85,8 @@ Status Executor::walk(unsigned thread, unsigned index, const Frames &frames) {
   uint32_t run = ++program.runs[thread];
   for (BoundInstruction &instruction : program.instructions[thread]) {
     Status status = instruction.call >= 0 ? call(thread, program.calls[static_cast<size_t>(instruction.call)], frames)
-                    : instruction.event >= 0 ? meet(thread, instruction, frames)
-                                             : execute(instruction, *instruction.action, frames, run);
+                    : instruction.event >= 0 ? meet(thread, instruction, frames, program.body)
+                                             : execute(instruction, *instruction.action, frames, run, program.body);
     if (!status.isOk())
       return instruction.call >= 0 ? status : std::move(status).in(describe(plan_, index, instruction.index));
   }
@@ -94,17 +94,18 @@ Status Executor::walk(unsigned thread, unsigned index, const Frames &frames) {
 }
 
 // All threads count all records of shared events, in issue order.
-Status Executor::meet(unsigned thread, BoundInstruction &instruction, const Frames &frames) {
+Status Executor::meet(unsigned thread, BoundInstruction &instruction, const Frames &frames, const char *body) {
   const BoundEvent &event = bound_.events[static_cast<size_t>(instruction.event)];
   uint64_t place = frames.place(event.counter, instruction.frame, event.frames);
   uint32_t &recorded = recorded_[thread][event.firstPlace + place];
   recorded += instruction.isRecord;
   if (instruction.ofPlace.empty())
     return Status::ok();
-  return execute(instruction, *instruction.ofPlace[place], frames, recorded);
+  return execute(instruction, *instruction.ofPlace[place], frames, recorded, body);
 }
 
-Status Executor::execute(BoundInstruction &instruction, Action &action, const Frames &frames, uint32_t run) {
+Status Executor::execute(BoundInstruction &instruction, Action &action, const Frames &frames, uint32_t run,
+                         const char *body) {
   if (!trace_)
     return action.run(frames, run);
   // A device that runs behind its queue is waited for, so that a span is the work's time and not the queue's.
@@ -112,7 +113,8 @@ Status Executor::execute(BoundInstruction &instruction, Action &action, const Fr
   Status status = action.run(frames, run);
   if (status.isOk())
     status = device_.synchronize();
-  trace_->span(instruction.track, instruction.name, begin, TraceSink::now(), instruction.bytes);
+  trace_->span(instruction.track, instruction.name, begin, TraceSink::now(),
+               {instruction.bytes, body, frames.of(fb::Counter::micro_batch)});
   return status;
 }
 

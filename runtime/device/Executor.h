@@ -39,8 +39,8 @@ private:
   void walkEntry(unsigned thread, unsigned program);
   Status walk(unsigned thread, unsigned program, const Frames &frames);
   Status call(unsigned thread, const BoundCall &call, const Frames &frames);
-  Status meet(unsigned thread, BoundInstruction &instruction, const Frames &frames);
-  Status execute(BoundInstruction &instruction, Action &action, const Frames &frames, uint32_t run);
+  Status meet(unsigned thread, BoundInstruction &instruction, const Frames &frames, const char *body);
+  Status execute(BoundInstruction &instruction, Action &action, const Frames &frames, uint32_t run, const char *body);
   void fail(const Status &status);
 
   const fb::Plan &plan_;

@@ -131,9 +131,9 @@ TEST(FileMapping, MapsAndNamesWhatFails) {
 
 TEST(ChromeTrace, IsBoundedAndEscapes) {
   ChromeTrace trace(2);
-  unsigned track = trace.addTrack(3, "a \"stream\"");
+  unsigned track = trace.addTrack(3, "", "a \"stream\"");
   for (int i = 0; i < 5; ++i)
-    trace.span(track, "x\\\n\"y", 1000 + i, 3000 + i, i == 1 ? 64 : 0);
+    trace.span(track, "x\\\n\"y", 1000 + i, 3000 + i, {i == 1 ? 64u : 0u});
   for (int i = 0; i < 4; ++i)
     trace.step(7 + i, 1500, 9000);
   EXPECT_EQ(trace.dropped(), 5u); // spans and steps
@@ -149,6 +149,18 @@ TEST(ChromeTrace, IsBoundedAndEscapes) {
   EXPECT_EQ(json["traceEvents"][5]["ts"], 0.5);
   EXPECT_FALSE(trace.isEmpty());
   EXPECT_TRUE(ChromeTrace().isEmpty());
+}
+
+TEST(ChromeTrace, NamesKindBodyAndMicroBatch) {
+  ChromeTrace trace(4);
+  unsigned track = trace.addTrack(2, "stage1", "compute");
+  trace.span(track, "matmul", 1000, 3000, {0, "c1.fwd", 5});
+  trace.span(track, "send", 1000, 3000, {64, "c1.fwd", -1});
+  auto json = nlohmann::json::parse(trace.json());
+  EXPECT_EQ(json["otherData"]["startNs"], 1000);
+  EXPECT_EQ(json["traceEvents"][0]["args"]["name"], "rank 2, stage1");
+  EXPECT_EQ(json["traceEvents"][2]["args"], (nlohmann::json{{"body", "c1.fwd"}, {"micro_batch", 5}}));
+  EXPECT_EQ(json["traceEvents"][3]["args"], (nlohmann::json{{"body", "c1.fwd"}, {"micro_batch", -1}, {"bytes", 64}}));
 }
 
 } // namespace
