@@ -98,13 +98,13 @@ Status Communicator::maximum(uint32_t mine, uint32_t *largest, unsigned channel)
 }
 
 // Along a binomial tree: in round k the ranks below 2^k (counted from the root) serve those 2^k above them.
-Status Communicator::broadcast(void *data, size_t bytes, int root) {
+Status Communicator::broadcast(void *data, size_t bytes, int root, unsigned channel) {
   int place = (rank_ - root + size_) % size_;
   for (int distance = 1; distance < size_; distance *= 2) {
     if (place < distance && place + distance < size_)
-      CLEAVE_TRY(send((rank_ + distance) % size_, data, bytes).in("broadcast"));
+      CLEAVE_TRY(send((rank_ + distance) % size_, data, bytes, channel).in("broadcast"));
     else if (place >= distance && place < 2 * distance)
-      CLEAVE_TRY(receive((rank_ - distance + size_) % size_, data, bytes).in("broadcast"));
+      CLEAVE_TRY(receive((rank_ - distance + size_) % size_, data, bytes, channel).in("broadcast"));
   }
   return Status::ok();
 }

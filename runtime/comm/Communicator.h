@@ -61,7 +61,7 @@ public:
   Status receive(int from, void *data, size_t bytes, unsigned channel = 0);
   // Between steps, on the thread that runs programs.
   Status barrier();
-  Status broadcast(void *data, size_t bytes, int root);
+  Status broadcast(void *data, size_t bytes, int root, unsigned channel = 0);
   // A barrier that tells everybody whether all ranks came with `mine` set.
   Status agree(bool mine, bool *all, unsigned channel = 0);
   // Likewise, the largest number that a rank came with.

@@ -24,6 +24,24 @@ std::vector<KindState> statesOf(const fb::Plan &plan) {
   return states;
 }
 
+bool isEverywhere(const fb::Plan &plan, const fb::State &state) {
+  for (const fb::Plan *kind : kindsOf(plan)) {
+    bool isThere = false;
+    for (size_t i = 0; i < lengthOf(kind->states()) && !isThere; ++i)
+      isThere = textOf(kind->states()->Get(i)->name()) == textOf(state.name());
+    if (!isThere)
+      return false;
+  }
+  return true;
+}
+
+unsigned firstRankOf(const fb::Plan &kind) {
+  unsigned rank = 0;
+  for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis)
+    rank = rank * kind.axes()->Get(axis)->size() + rangeOf(kind, axis).begin;
+  return rank;
+}
+
 AxisRange rangeOf(const fb::Plan &kind, uint32_t axis) {
   for (size_t i = 0; i < lengthOf(kind.where()); ++i)
     if (const fb::AxisRange &range = *kind.where()->Get(i); range.axis() == axis)

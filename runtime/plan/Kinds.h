@@ -34,6 +34,8 @@ struct KindState {
   const fb::State *state;
 };
 std::vector<KindState> statesOf(const fb::Plan &plan);
+// Whether every kind has a state of that name.
+bool isEverywhere(const fb::Plan &plan, const fb::State &state);
 // The kind of the rank at these coordinates, one per axis.
 const fb::Plan &kindAt(const fb::Plan &plan, const std::vector<unsigned> &coordinates);
 // The position of the first of a kind's kernels among those of all kinds, which lie one behind the other in the
@@ -46,6 +48,8 @@ const fb::Port *portOfKind(const fb::Plan &plan, const fb::Plan &kind, const fb:
 // The kind's coordinates on an axis.
 AxisRange rangeOf(const fb::Plan &kind, uint32_t axis);
 uint64_t ranksOfKind(const fb::Plan &kind);
+// The rank at the kind's first coordinates.
+unsigned firstRankOf(const fb::Plan &kind);
 // "worker, dp 1 to 3"
 std::string describeKind(const fb::Plan &kind);
 

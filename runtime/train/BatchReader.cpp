@@ -24,10 +24,12 @@ void BatchReader::allocate(Batch &batch) const {
   batch.inputs = static_cast<unsigned>(sources_.size());
   size_t size = 0;
   for (size_t i = 0; i < geometry_.localDataRanks.size() * geometry_.frames; ++i)
-    for (const DataSource &source : sources_) {
+    for (size_t input = 0; input < sources_.size(); ++input) {
+      const DataSource &source = sources_[input];
       batch.offsets.push_back(size);
       size_t bytes = source.sampleBytes() * (source.input().batched ? geometry_.samples : 1);
-      size += (bytes + 63) / 64 * 64;
+      if (geometry_.uses(i / geometry_.frames, input))
+        size += (bytes + 63) / 64 * 64;
     }
   batch.storage.resize(size);
   batch.samples.resize(geometry_.localDataRanks.size() * geometry_.frames * geometry_.samples);
@@ -86,6 +88,8 @@ void BatchReader::fill(Batch &batch) const {
         uint64_t sample = sampler_.sample(order, place);
         *next++ = sample;
         for (unsigned input = 0; input < sources_.size(); ++input) {
+          if (!geometry_.uses(rank, input))
+            continue;
           const DataSource &source = sources_[input];
           std::byte *target = batch.storage.data() + (batch.bytes(rank, frame, input) - batch.storage.data());
           if (source.input().batched)

@@ -24,8 +24,10 @@ struct BatchGeometry {
   unsigned frames = 1;
   unsigned dataRanks = 1;
   std::vector<unsigned> localDataRanks; // the data rank of each rank of this process
+  std::vector<std::vector<bool>> unused; // [rank of this process][input] that another kind of ranks reads; empty: none
 
   uint64_t globalBatch() const { return samples * frames * dataRanks; }
+  bool uses(size_t localRank, size_t input) const { return unused.empty() || !unused[localRank][input]; }
 };
 
 struct Batch {
@@ -36,6 +38,7 @@ struct Batch {
   std::vector<uint64_t> samples; // which sample lies at each place, rank after rank and frame after frame
   unsigned frames = 0, inputs = 0;
 
+  // Of an input that the rank uses.
   const std::byte *bytes(unsigned localRank, unsigned frame, unsigned input) const {
     return storage.data() + offsets[(localRank * frames + frame) * inputs + input];
   }

@@ -132,8 +132,10 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   session->clip.set(session->clipNorm);
   CLEAVE_TRY(session->session.run(*program));
   ++session->position.step;
+  std::optional<double> read; // by all processes, whichever of them ask for it
+  CLEAVE_TRY(readScalars(session->session, {{&session->loss, &read}}));
   if (loss)
-    *loss = session->loss.get().value_or(std::numeric_limits<double>::quiet_NaN());
+    *loss = read.value_or(std::numeric_limits<double>::quiet_NaN());
   return Status::ok();
 }
 
@@ -164,7 +166,8 @@ Status evaluate(cleave_session *session, cleave_evaluation *sums) {
   CLEAVE_TRY(EvaluationScalars::open(session->session, &scalars));
   scalars.clear();
   CLEAVE_TRY(session->session.run(*program));
-  EvaluationSums read = scalars.read();
+  EvaluationSums read;
+  CLEAVE_TRY(scalars.read(session->session, &read));
   *sums = {sizeof *sums, read.loss, read.count, read.correct, read.predictions};
   return Status::ok();
 }

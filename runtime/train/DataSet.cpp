@@ -101,8 +101,12 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
   CLEAVE_TRY(programBatch(program, &geometry.samples));
   geometry.frames = frames;
   geometry.dataRanks = session.dataRanks();
-  for (unsigned local = 0; local < session.localRanks(); ++local)
+  for (unsigned local = 0; local < session.localRanks(); ++local) {
     geometry.localDataRanks.push_back(session.dataRank(local));
+    geometry.unused.emplace_back();
+    for (size_t input = 0; input < lengthOf(program.inputs()); ++input)
+      geometry.unused.back().push_back(!session.rank(local).portBytes(*program.inputs()->Get(input), 0).data);
+  }
   bool batched = std::any_of(data.sources.begin(), data.sources.end(),
                              [](const DataSource &source) { return source.input().batched; });
   // Without a batch dimension the one sample is every batch.

@@ -26,9 +26,12 @@ void EvaluationScalars::clear() const {
     scalar->set(0);
 }
 
-EvaluationSums EvaluationScalars::read() const {
-  return {loss_.get().value_or(0), count_.get().value_or(0), correct_.get().value_or(0),
-          predictions_.get().value_or(0)};
+Status EvaluationScalars::read(Session &session, EvaluationSums *sums) const {
+  std::optional<double> loss, count, correct, predictions;
+  CLEAVE_TRY(readScalars(session,
+                         {{&loss_, &loss}, {&count_, &count}, {&correct_, &correct}, {&predictions_, &predictions}}));
+  *sums = {loss.value_or(0), count.value_or(0), correct.value_or(0), predictions.value_or(0)};
+  return Status::ok();
 }
 
 Status Evaluator::open(Session &session, const std::vector<std::string> &specs, const char *option, Evaluator *result) {
@@ -66,8 +69,7 @@ Status Evaluator::runBatch(EvaluationSums *sums) {
     CLEAVE_TRY(feed_->fill(local, rank));
     return rank.run(*program_);
   }));
-  *sums = scalars_.read();
-  return Status::ok();
+  return scalars_.read(*session_, sums);
 }
 
 Status Evaluator::run(Evaluation *result) {

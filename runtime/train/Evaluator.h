@@ -37,7 +37,8 @@ class EvaluationScalars {
 public:
   static Status open(Session &session, EvaluationScalars *result);
   void clear() const;
-  EvaluationSums read() const;
+  // All processes call it.
+  Status read(Session &session, EvaluationSums *sums) const;
   bool hasAccuracy() const { return correct_.exists() && predictions_.exists(); }
 
 private:

@@ -63,17 +63,12 @@ public:
         fill(tokens, window, used, filler);
       return rank.run(program_);
     }));
-    unsigned local = 0;
-    while (local < session_.localRanks() && !session_.rank(local).portBytes(logits_, 0).data)
-      ++local;
-    if (local == session_.localRanks())
-      return invalidArgument("no rank of this process has the output '" + logits_.name()->str() +
-                             "'; run all ranks in one process");
-    ElementType type = elementType(logits_.dtype());
-    const std::byte *row = session_.rank(local).portBytes(logits_, 0).data + (used - 1) * kBytes * elementSize(type);
-    for (size_t i = 0; i < kBytes; ++i)
-      (*result)[i] = loadElement(type, row + i * elementSize(type));
-    return Status::ok();
+    for (unsigned local = 0; local < session_.localRanks(); ++local)
+      if (Bytes logits = session_.rank(local).portBytes(logits_, 0); logits.data)
+        read(logits, used - 1, result);
+    return session_.hasEverywhere(logits_) ? Status::ok()
+                                           : session_.share(reinterpret_cast<std::byte *>(result->data()),
+                                                            sizeof *result, session_.firstRankWith(logits_));
   }
 
   // A model that looks ahead answers differently when only later positions change.
@@ -91,6 +86,13 @@ public:
   }
 
 private:
+  void read(Bytes port, size_t position, Logits *result) const {
+    ElementType type = elementType(logits_.dtype());
+    const std::byte *row = port.data + position * kBytes * elementSize(type);
+    for (size_t i = 0; i < kBytes; ++i)
+      (*result)[i] = loadElement(type, row + i * elementSize(type));
+  }
+
   void fill(Bytes port, const char *window, size_t used, uint8_t filler) const {
     ElementType type = elementType(tokens_.dtype());
     size_t width = elementSize(type);

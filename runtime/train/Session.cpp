@@ -212,6 +212,13 @@ bool Session::hasEverywhere(const fb::Port &port) const {
   return true;
 }
 
+unsigned Session::firstRankWith(const fb::Port &port) const {
+  for (const fb::Plan *kind : kindsOf(plan()))
+    if (portOfKind(plan(), *kind, port))
+      return firstRankOf(*kind);
+  return 0; // checkKinds() has seen that some kind has it
+}
+
 Status Session::entry(const char *name, const fb::Program **program) const {
   *program = findProgram(plan(), name);
   if (*program)
@@ -284,6 +291,10 @@ Status Session::gather(std::byte *data, size_t size) {
       data[i] |= part[i];
   }
   return Status::ok();
+}
+
+Status Session::share(std::byte *data, size_t size, unsigned holder) {
+  return impl_->mpi ? impl_->mpi->broadcast(data, size, static_cast<int>(holder), kControlChannel) : Status::ok();
 }
 
 uint64_t Session::bytesSent() { return impl_->ranks[0].counters().bytesSent; }
@@ -368,7 +379,10 @@ static int64_t lastMicroBatch(const fb::Plan &plan, const fb::Program &program, 
 
 unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
   LastMicroBatches known;
-  int64_t frames = lastMicroBatch(plan, program, known) + 1;
+  int64_t frames = 1;
+  for (const fb::Plan *kind : kindsOf(plan))
+    if (const fb::Program *own = findProgram(*kind, textOf(program.name())))
+      frames = std::max(frames, lastMicroBatch(*kind, *own, known) + 1);
   return static_cast<unsigned>(std::min<int64_t>(frames, std::max(1u, plan.micro_batches())));
 }
 

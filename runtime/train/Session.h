@@ -52,6 +52,8 @@ public:
   bool answersFor(unsigned local, const fb::Port &port) const;
   // Whether every kind of ranks has the port.
   bool hasEverywhere(const fb::Port &port) const;
+  // The first rank of all that has it.
+  unsigned firstRankWith(const fb::Port &port) const;
   // Whether this process holds rank 0: it prints and writes what there is one of.
   bool isLeader() const;
 
@@ -77,6 +79,9 @@ public:
   // Brings bytes together on the leader's process: each byte was written by one process, and is zero on the others.
   Status gather(std::byte *data, size_t size);
 
+  // Bytes that the process of a rank has, for all processes.
+  Status share(std::byte *data, size_t size, unsigned holder);
+
   // Payload bytes that rank 0 of this process has sent.
   uint64_t bytesSent();
   // For --trace: a step of training that began then (TraceSink::now()) and has just ended.
@@ -96,7 +101,8 @@ private:
 // agree.
 Status programBatch(const fb::Program &program, uint64_t *batch);
 
-// How many frames of inputs one run of an entry program reads: one, or as many as it calls bodies for.
+// How many frames of inputs one run of an entry program reads: one, or as many as it calls bodies for. Some kinds of
+// ranks may call fewer than others.
 unsigned inputFrames(const fb::Plan &plan, const fb::Program &program);
 
 } // namespace cleave::rt

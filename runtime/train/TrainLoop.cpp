@@ -105,7 +105,7 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   metrics->samplesPerS = static_cast<double>(feed_->globalBatch()) / seconds;
   if (tokensPerSample_ != 0)
     metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
-  readResults(metrics);
+  CLEAVE_TRY(readResults(metrics));
   // With a loss scale the step was skipped and the scale falls; without one every parameter is lost from here on.
   if (!std::isfinite(metrics->loss) && !metrics->lossScale)
     return dataLoss(
@@ -145,16 +145,20 @@ void TrainLoop::writeScalars(double lr) {
   clipState_.set(options_.clipGradNorm.value_or(std::numeric_limits<double>::infinity()));
 }
 
-void TrainLoop::readResults(StepMetrics *metrics) {
-  metrics->loss = loss_.get().value_or(0);
-  metrics->gradNorm = gradNorm_.get();
-  metrics->lossScale = lossScale_.get();
-  if (std::optional<double> skipped = skipped_.get())
+Status TrainLoop::readResults(StepMetrics *metrics) {
+  std::optional<double> loss, skipped;
+  CLEAVE_TRY(readScalars(*session_, {{&loss_, &loss},
+                                     {&gradNorm_, &metrics->gradNorm},
+                                     {&lossScale_, &metrics->lossScale},
+                                     {&skipped_, &skipped}}));
+  metrics->loss = loss.value_or(0);
+  if (skipped)
     metrics->skipped = static_cast<uint64_t>(*skipped);
   metrics->peakBytes = memoryUsage().peak;
   uint64_t sent = session_->bytesSent();
   metrics->commBytes = sent - sentBefore_;
   sentBefore_ = sent;
+  return Status::ok();
 }
 
 Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {

@@ -44,7 +44,7 @@ private:
   void printStart() const;
   Status step(StepMetrics *metrics, bool *epochEnds);
   void writeScalars(double lr);
-  void readResults(StepMetrics *metrics);
+  Status readResults(StepMetrics *metrics);
   Status noteSkipped(const StepMetrics &metrics);
   Status evaluate(StepMetrics *metrics, bool *isBest);
   Status save(bool isBest);

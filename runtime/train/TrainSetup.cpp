@@ -251,7 +251,9 @@ Status TrainLoop::resume() {
                            " --no-shuffle, and lies inside an epoch, which goes on in that order: " +
                            (options_.shuffle ? "give it again" : "leave it out"));
   position_.shuffle = options_.shuffle;
-  skippedBefore_ = static_cast<uint64_t>(skipped_.get().value_or(0));
+  std::optional<double> skipped;
+  CLEAVE_TRY(readScalars(*session_, {{&skipped_, &skipped}}));
+  skippedBefore_ = static_cast<uint64_t>(skipped.value_or(0));
   resumeBest();
   CLEAVE_TRY(session_->agreeOn(options_.saveBest, "whether the best is saved").in("--resume"));
   return Status::ok();
