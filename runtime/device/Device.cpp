@@ -39,8 +39,11 @@ Status runRing(const CollectiveRequest &request, const RingData &ring) {
 Status runTransfer(const TransferRequest &request, std::byte *data) {
   static_assert(kStreamChannels + kTransferChannels == kChannels);
   unsigned channel = kStreamChannels + request.channel;
-  return request.opcode == Opcode::Send ? request.comm.send(request.peer, data, request.data.bytes, channel)
-                                        : request.comm.receive(request.peer, data, request.data.bytes, channel);
+  bool sends = request.opcode == Opcode::Send;
+  Status status = sends ? request.comm.send(request.peer, data, request.data.bytes, channel)
+                        : request.comm.receive(request.peer, data, request.data.bytes, channel);
+  return status.isOk() ? status
+                       : std::move(status).in((sends ? "to rank " : "from rank ") + std::to_string(request.peer));
 }
 
 Status createDevice(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result) {

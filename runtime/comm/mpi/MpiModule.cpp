@@ -14,6 +14,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxMessage = size_t{1} << 30; // MPI counts are int
+// How long an exchange polls without looking at anything else. MPI_Testall() may leave the core to other processes: on a
+// busy machine few polls take long, and a peer that is lost would be found late.
+constexpr std::chrono::milliseconds kSpin{1};
 
 MPI_Comm world = MPI_COMM_NULL; // our own, so that an embedding program's messages cannot mix with ours
 
@@ -112,10 +115,11 @@ int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize
     return 1;
   cleave::rt::WaitClock clock;
   long spins = step.poll_us ? 1 : 200;
+  Clock::time_point begin = Clock::now();
   for (long polls = 0; !done; ++polls) {
     if (int code = MPI_Testall(count, requests, &done, statuses))
       return fail(error, errorSize, "MPI_Testall", code);
-    if (done || polls < spins)
+    if (done || (polls < spins && Clock::now() - begin < kSpin))
       continue;
     if (step.give_up &&
         step.give_up(step.context, awaited(step.from, requests[0]), awaited(step.to, requests[count - 1]))) {
