@@ -1,12 +1,10 @@
 // The identity of what a plan's checkpoints hold: the names, slots and shapes of logical tensors, scalars aside, and
 // not how they are stored. Plans of one model, optimizer and precision have one hash, whatever their mesh and strategy.
+// That of a plan of several kinds of ranks is in their checkpoints alone; each kind's plan has the hash of its own.
 #ifndef CLEAVE_COMPILER_PLANNING_STATEHASH_H
 #define CLEAVE_COMPILER_PLANNING_STATEHASH_H
 
-#include "runtime/base/Hash.h"
 #include "runtime/plan/SavedState.h"
-
-#include <string>
 
 namespace cleave::plan {
 
@@ -16,12 +14,9 @@ inline uint64_t stateLayoutHash(const rt::fb::PlanT &plan) {
     bool isSaved = rt::isSaved(state->role, !state->partial_axes.empty(), !state->slot.empty());
     if (!isSaved || state->role == rt::fb::Role::scalar)
       continue;
-    for (const auto &segment : state->segments) {
-      std::string text = segment->name + "|" + (state->role == rt::fb::Role::optimizer ? state->slot : "");
-      for (int64_t size : segment->shape)
-        text += "|" + std::to_string(size);
-      sum += rt::fnv1a(text);
-    }
+    for (const auto &segment : state->segments)
+      sum += rt::savedTensorHash(segment->name, state->role == rt::fb::Role::optimizer ? state->slot : "",
+                                 segment->shape);
   }
   return sum;
 }

@@ -1,8 +1,13 @@
-// Which states a checkpoint holds. The compiler plans the snapshot of exactly these, so the rule stands here once.
+// Which states a checkpoint holds, and what identifies them together. The compiler plans the snapshot of exactly these,
+// so the rule stands here once.
 #ifndef CLEAVE_RUNTIME_PLAN_SAVEDSTATE_H
 #define CLEAVE_RUNTIME_PLAN_SAVEDSTATE_H
 
+#include "runtime/base/Hash.h"
 #include "runtime/plan/Plan_generated.h"
+
+#include <string>
+#include <vector>
 
 namespace cleave::rt {
 
@@ -23,6 +28,14 @@ inline bool isSaved(fb::Role role, bool isPartial, bool hasSlot) {
     return false;
   }
   return false;
+}
+
+// Of one logical tensor that is no scalar; the sum over all, in any order, is the state layout of what is saved.
+inline uint64_t savedTensorHash(const std::string &name, const std::string &slot, const std::vector<int64_t> &shape) {
+  std::string text = name + "|" + slot;
+  for (int64_t size : shape)
+    text += "|" + std::to_string(size);
+  return fnv1a(text);
 }
 
 } // namespace cleave::rt

@@ -90,7 +90,6 @@ std::vector<OwnedSlice> ownedSlices(const fb::Plan &plan, const std::vector<unsi
 }
 
 Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result) {
-  result->stateLayout = plan.state_layout();
   std::map<std::pair<std::string, std::string>, size_t> places;
   for (const KindState &each : statesOf(plan)) {
     const fb::State &state = *each.state;
@@ -104,6 +103,10 @@ Status makeCheckpointIndex(const fb::Plan &plan, CheckpointIndex *result) {
       result->tensors.push_back(describe(state, segment));
     }
   }
+  result->stateLayout = 0;
+  for (const CheckpointTensor &tensor : result->tensors)
+    if (tensor.role != "scalar")
+      result->stateLayout += savedTensorHash(tensor.name, tensor.slot, tensor.shape);
   std::vector<uint32_t> mesh = meshOf(plan);
   for (unsigned rank = 0; rank < meshSize(plan); ++rank)
     for (const OwnedSlice &slice : ownedSlices(plan, meshCoordinates(mesh, rank))) {
