@@ -24,6 +24,9 @@ LAYOUTS = {
     "full4": "--mesh fsdp=4 --fsdp-units size=4KiB",
     "hybrid": "--mesh dp=2,fsdp=2",
     "server": "--mesh dp=4 --dp-sync parameter-server",
+    "stages2": "--mesh pp=2 --micro-batches 4",
+    "stages4": "--mesh fsdp=2,pp=4 --micro-batches 2 --schedule gpipe",
+    "turns": "--mesh dp=2,pp=2 --micro-batches 4 --schedule interleaved-1f1b",
 }
 
 
