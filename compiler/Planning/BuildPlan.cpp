@@ -122,7 +122,8 @@ public:
 private:
   void emitPort(const PortDraft &port) {
     auto type = cast<RankedTensorType>(port.type);
-    StringAttr region = builder.getStringAttr(regionName(port.isInput ? RegionKind::Input : RegionKind::Output));
+    RegionKind kind = port.isInput ? RegionKind::Input : RegionKind::Output;
+    StringAttr region = port.isAbsent ? StringAttr() : builder.getStringAttr(regionName(kind));
     if (port.isInput)
       InputOp::create(builder, loc, port.name, type, region, port.offset, port.batchDim, port.splitAxes);
     else

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -258,8 +259,12 @@ public:
     for (const auto &[name, calls] : folded.loops)
       finish(begin(name))->setAttr("cleave.calls", callsAttr(calls));
     buildStep(folded, inputs);
-    if (auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate"))
+    if (auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate")) {
       evaluate->setAttr("cleave.entry", builder.getUnitAttr());
+      for (BlockArgument argument : evaluate.getArguments())
+        if (argument.use_empty())
+          evaluate.setArgAttr(argument.getArgNumber(), kAbsentAttr, builder.getUnitAttr());
+    }
     for (auto state : llvm::make_early_inc_range(module.getOps<cleave::StateOp>()))
       if (auto known = states.find(state.getSymName()); known != states.end() && !known->second.test(stage))
         state.erase();
@@ -288,6 +293,9 @@ private:
   // Names slots and what is waited for; marks what belongs to a backward pass, which gathers are planned by.
   void finishBody(func::FuncOp function) {
     std::string name = function.getName().str();
+    for (BlockArgument argument : function.getArguments())
+      if (auto input = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name"))
+        taken.insert(input);
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (std::string slot = slotOfArgument(function, i); !slot.empty()) {
         function.removeArgAttr(i, builder.getStringAttr("cleave.residual"));
@@ -374,8 +382,13 @@ private:
   // All calls, then the update.
   void buildStep(const FoldedCalls &folded, ArrayRef<std::pair<DictionaryAttr, Type>> inputs) {
     func::FuncOp step = begin("train_step");
-    for (auto [attributes, type] : inputs)
-      (void)step.insertArgument(step.getNumArguments(), type, attributes, module.getLoc());
+    for (auto [attributes, type] : inputs) {
+      NamedAttrList port(attributes);
+      if (!taken.contains(attributes.getAs<StringAttr>("cleave.name")))
+        port.set(kAbsentAttr, builder.getUnitAttr());
+      (void)step.insertArgument(step.getNumArguments(), type, port.getDictionary(builder.getContext()),
+                                module.getLoc());
+    }
     auto update = module.lookupSymbol<func::FuncOp>("update");
     IRMapping mapping;
     for (Operation &op : update.getBody().front().without_terminator())
@@ -390,6 +403,7 @@ private:
   const StageCalls &list;
   unsigned stage;
   OpBuilder builder;
+  llvm::DenseSet<StringAttr> taken; // inputs that bodies of the stage have
 };
 
 struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
@@ -438,21 +452,18 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
     return success();
   }
 
-  // A chunk's states lie on its stage. What else the host gives and takes, one number each, is everywhere.
+  // A chunk's states lie on its stage. What the host alone writes, one number each, is everywhere.
   StateStages locateStates(const PipelineSteps &steps) {
     StateStages states;
-    llvm::StringMap<bool> isWritten;
-    for (func::FuncOp function : steps.functions)
-      function.walk([&](Operation *op) {
-        StringRef name;
-        if (auto read = dyn_cast<ReadOp>(op))
-          name = read.getState();
-        else if (auto write = dyn_cast<WriteOp>(op))
-          isWritten[name = write.getState()] = true;
-        else
-          return;
-        states.try_emplace(name, steps.axis.stages).first->second.set(steps.stageOf(function));
-      });
+    llvm::StringSet<> isWritten;
+    getOperation().walk([&](WriteOp write) { isWritten.insert(write.getState()); });
+    auto add = [&](StringRef state, func::FuncOp function) {
+      states.try_emplace(state, steps.axis.stages).first->second.set(steps.stageOf(function));
+    };
+    for (func::FuncOp function : steps.functions) {
+      function.walk([&](ReadOp read) { add(read.getState(), function); });
+      function.walk([&](WriteOp write) { add(write.getState(), function); });
+    }
     for (auto state : getOperation().getOps<cleave::StateOp>())
       if (state.getRole() == cleave::Role::Scalar && !isWritten.contains(state.getSymName()))
         states[state.getSymName()] = StageSet(steps.axis.stages, true);

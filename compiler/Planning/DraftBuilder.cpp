@@ -77,15 +77,18 @@ void DraftBuilder::addInputs() {
     }
     auto name = function.getArgAttrOfType<StringAttr>(index, "cleave.name");
     std::string text = name ? name.str() : "arg" + std::to_string(index);
-    uint64_t offset = plan.inputOffset(text, argument.getType());
-    put(argument, {draft.roots.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0});
+    bool isAbsent = function.getArgAttr(index, kAbsentAttr) != nullptr;
+    uint64_t offset = isAbsent ? 0 : plan.inputOffset(text, argument.getType());
+    if (!isAbsent)
+      put(argument, {draft.roots.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0});
     auto batchDim = function.getArgAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
     auto sharding = function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding");
     ArrayAttr split;
     if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
       split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));
     if (draft.entry)
-      draft.ports.push_back({true, text, argument.getType(), offset, batchDim ? batchDim.getInt() : -1, split});
+      draft.ports.push_back({true, text, argument.getType(), offset, batchDim ? batchDim.getInt() : -1, split,
+                             isAbsent});
   }
 }
 

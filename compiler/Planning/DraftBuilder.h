@@ -24,6 +24,7 @@ struct PortDraft {
   uint64_t offset;
   int64_t batchDim;
   mlir::ArrayAttr splitAxes; // null: none
+  bool isAbsent = false;     // other kinds of ranks have it
 };
 
 struct ProgramDraft {

@@ -11,6 +11,8 @@
 //   cleave.waits   = [{event = "arrived c0:0", frames = 2, frame = 0}]     frame: relative to the running program's
 //   cleave.records = [{event = "used c0:0", frames = 2, slot = "c0:0"}]    after the last use of that slot
 //
+// Entries declare all inputs of the model; those of which a stage needs no bytes are `cleave.absent`.
+//
 // A body with `cleave.transfer` = "send" or "recv" is that one transfer, on the stream of that name.
 #ifndef CLEAVE_COMPILER_PLANNING_STAGEPROGRAMS_H
 #define CLEAVE_COMPILER_PLANNING_STAGEPROGRAMS_H
@@ -21,6 +23,7 @@ namespace cleave::plan {
 
 inline constexpr llvm::StringLiteral kPipelineAttr = "cleave.pipeline"; // of the module: {schedule, axis[, file]}
 inline constexpr llvm::StringLiteral kSlotAttr = "cleave.slot", kFramesAttr = "cleave.frames";
+inline constexpr llvm::StringLiteral kAbsentAttr = "cleave.absent";
 inline constexpr llvm::StringLiteral kWaitsAttr = "cleave.waits", kRecordsAttr = "cleave.records";
 inline constexpr llvm::StringLiteral kTransferAttr = "cleave.transfer", kChannelAttr = "cleave.channel";
 

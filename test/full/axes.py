@@ -47,6 +47,12 @@ LAYOUTS = {
     "dp2-fsdp2": ["--mesh", "dp=2,fsdp=2"],
     "dp2-server": ["--mesh", "dp=2", "--dp-sync", "parameter-server"],
     "fsdp2-micro2": ["--mesh", "fsdp=2", "--micro-batches", "2"],
+    "pp2": ["--mesh", "pp=2", "--micro-batches", "4"],
+    "pp2-zb-h1": ["--mesh", "pp=2", "--schedule", "zb-h1", "--micro-batches", "4"],
+    "pp4-gpipe": ["--mesh", "pp=4", "--schedule", "gpipe", "--micro-batches", "4"],
+    "dp2-pp2": ["--mesh", "dp=2,pp=2", "--micro-batches", "2"],
+    "fsdp2-pp2": ["--mesh", "fsdp=2,pp=2", "--micro-batches", "2"],
+    "dp2-fsdp2-pp2": ["--mesh", "dp=2,fsdp=2,pp=2"],
 }
 
 OPTIMIZERS = {name: option for name, (option, _) in training_cases.OPTIMIZERS.items()}
@@ -66,6 +72,7 @@ PRECISIONS = {
 }
 
 TABLE = ["dp2", "zero-1", "zero-2", "fsdp2", "fsdp4", "shard-grad-op", "dp2-fsdp2", "dp2-server"]  # layouts that every variant meets
+PIPELINES = ["pp2", "pp2-zb-h1", "dp2-pp2", "fsdp2-pp2", "dp2-fsdp2-pp2"]
 GATHERED = ["fsdp2", "fsdp4", "shard-grad-op", "dp2-fsdp2"]  # those in which parameters are gathered unit by unit
 
 
@@ -80,7 +87,7 @@ class Variant:
 
 VARIANT_OPTIMIZER = "adamw"
 VARIANTS = {
-    "recompute": Variant(("--recompute", "blocks"), leaves=("mlp",)),
+    "recompute": Variant(("--recompute", "blocks"), (*TABLE, *PIPELINES), leaves=("mlp",)),
     "offload-state": Variant(("--offload", "params,grads,optimizer")),
     "offload-activations": Variant(("--offload", "activations"), leaves=("mlp",)),
     "no-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "none"), tuple(GATHERED)),
@@ -102,7 +109,7 @@ MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells
 NODE_TESTS = 1040  # of ONNX's own that pass at least; what is not supported is refused
 
 # Axes of the gate's subset, in the order of a cell's name.
-PAIRWISE = [EVERYWHERE, TABLE, list(OPTIMIZERS), list(PRECISIONS), ["plain", *VARIANTS]]
+PAIRWISE = [EVERYWHERE, [*TABLE, "pp2", "fsdp2-pp2"], list(OPTIMIZERS), list(PRECISIONS), ["plain", *VARIANTS]]
 
 
 def trains(model, layout, precision):

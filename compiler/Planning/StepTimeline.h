@@ -1,0 +1,56 @@
+// When each body of a step runs, on given costs: the plan's own instructions, streams, events and transfers, as they lie
+// in the file. It draws the schedule of a pipeline and tells its idle time from what will run, not from the list that the
+// plan was made of.
+//
+// Each stream runs its instructions in order, through calls; a wait ends with the record that it is for; a send and its
+// receive happen together, when both ranks have come to them. One rank stands for all of its kind.
+#ifndef CLEAVE_COMPILER_PLANNING_STEPTIMELINE_H
+#define CLEAVE_COMPILER_PLANNING_STEPTIMELINE_H
+
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/PlanReader.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cleave::plan {
+
+// Of one instruction of a program, in any unit.
+using InstructionCost =
+    std::function<double(const rt::fb::Plan &kind, uint32_t program, const rt::InstructionView &instruction)>;
+
+// Seconds by the cost model (compiler/CostModel).
+double modelledSeconds(const rt::fb::Plan &kind, uint32_t program, const rt::InstructionView &instruction);
+
+// A run of a body on the first stream: one call, without what it calls.
+struct BodySpan {
+  std::string program;
+  int64_t microBatch = 0;
+  double start = 0, end = 0, busy = 0; // busy: of its instructions
+};
+
+struct KindTimeline {
+  std::string kind;
+  std::vector<BodySpan> bodies; // in order; those without cost are left out
+  double busy = 0;
+};
+
+struct StepTimeline {
+  std::vector<KindTimeline> kinds;
+  double duration = 0;
+
+  // The part of the step in which the first streams of all kinds together do nothing.
+  double idleShare() const;
+};
+
+// None where there is no such entry, or it runs more than is looked at.
+std::optional<StepTimeline> timelineOf(const rt::fb::Plan &plan, const std::string &entry, const InstructionCost &cost);
+
+// A line for each kind, with a column for a slice of time: "0F0F1 . .0B0". Empty where one kind is all.
+std::string drawTimeline(const StepTimeline &timeline, size_t columns);
+
+} // namespace cleave::plan
+
+#endif
