@@ -426,6 +426,8 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
     for (unsigned stage = 0; stage < steps.axis.stages; ++stage)
       if (lists.emplace_back(module, steps, stage); failed(lists.back().build(items[stage])))
         return failure();
+    if (failed(checkStates(steps)))
+      return failure();
     StateStages states = locateStates(steps);
     llvm::StringMap<std::unique_ptr<StageSplit>> splits;
     for (StringRef name : {"update", "evaluate"})
@@ -449,6 +451,28 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
       kinds[stage].setSymName("stage" + std::to_string(stage));
       module.push_back(kinds[stage]);
     }
+    return success();
+  }
+
+  // Schedules keep the order of a chunk's forward passes, and that of its backward passes. What one kind of them changes the
+  // other must not touch: the order between them is the schedule's.
+  LogicalResult checkStates(const PipelineSteps &steps) {
+    llvm::StringMap<std::string> changedBy; // a chunk's passes, "c0.bwd"
+    auto passOf = [](func::FuncOp function) {
+      return function.getName().split('.').first.str() + (isBackward(function) ? ".bwd" : ".fwd");
+    };
+    for (func::FuncOp function : steps.functions)
+      function.walk([&](WriteOp write) { changedBy.try_emplace(write.getState(), passOf(function)); });
+    for (func::FuncOp function : steps.functions)
+      for (Operation &op : function.getBody().front()) {
+        auto read = dyn_cast<ReadOp>(op);
+        auto write = dyn_cast<WriteOp>(op);
+        StringRef state = read ? read.getState() : write ? write.getState() : StringRef();
+        auto found = changedBy.find(state);
+        if (found != changedBy.end() && found->second != passOf(function))
+          return op.emitError("state @") << state << " is changed by @" << found->second << " and used by @"
+                                         << function.getName() << ", whose order is not the same in all schedules";
+      }
     return success();
   }
 

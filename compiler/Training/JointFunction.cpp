@@ -21,6 +21,8 @@ bool JointFunction::isFree(Value value) const {
   Operation *op = value.getDefiningOp();
   if (!op || op->hasTrait<OpTrait::ConstantLike>())
     return true;
+  if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty() && views.front().whole.getDefiningOp() != op)
+    return isFree(views.front().whole); // a bucket's part
   auto read = dyn_cast<ReadOp>(op);
   return read && !writtenForward.contains(read.getState());
 }

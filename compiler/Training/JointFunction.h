@@ -27,7 +27,7 @@ struct JointFunction {
   }
 
   // There in the backward pass without being kept: inputs, edges (a rank that was sent a value has it until its
-  // backward pass), constants, and states that the forward pass leaves alone.
+  // backward pass), constants, states that the forward pass leaves alone, and parts of these.
   bool isFree(mlir::Value value) const;
 };
 
