@@ -22,6 +22,8 @@ inline Meaning meaningOfNothing() { return {{"calls", meaningOfCalls("")}}; }
 // A call that repeats a body more often is not run as often: its first two runs and its last one are. All runs between
 // them are covered by the body's own meaning, from states that may hold anything (compiler/Planning/Rationale.md).
 inline constexpr int64_t kMaxInterpretedTimes = 3;
+// Where all are run, the expressions that instructions may leave are listed for so many micro-batches: bodies err in each.
+inline constexpr int64_t kListedMicroBatches = 4;
 
 // Axes of a group, or those that something is cut along.
 struct AxesFacts {

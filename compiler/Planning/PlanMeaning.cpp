@@ -243,7 +243,8 @@ bool PlanMeaning::isModels(uint64_t expression) const {
 
 // A value that an instruction makes; what it reads is still there.
 void PlanMeaning::leave(const Content &content, const Step &step) {
-  if (firstOther_ || content.bytes() == 0 || isModels(content.pieces().front().expression))
+  bool isListed = maxTimes_ != kAllTimes || step.frames.of(fb::Counter::micro_batch) < kListedMicroBatches;
+  if (!isListed || firstOther_ || content.bytes() == 0 || isModels(content.pieces().front().expression))
     return;
   firstOther_ = step.ref;
   explain(step);

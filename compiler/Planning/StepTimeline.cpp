@@ -70,8 +70,8 @@ private:
 
   struct Step {
     double cost = 0, start = 0, end = 0;
-    int64_t body = -1;     // of the first stream, a number in bodies_
-    int64_t partner = -1;  // the other end of a transfer
+    int64_t body = -1;    // of the first stream, a number in bodies_
+    int64_t partner = -1; // the other end of a transfer
     std::vector<size_t> next;
     unsigned waiting = 0; // for so many
   };
@@ -155,7 +155,8 @@ private:
     for (const auto &[lane, sent] : sent_[sender]) {
       auto [axis, offset, channel] = lane;
       for (size_t receiver = 0; receiver < kinds_.size(); ++receiver) {
-        if (!boxes_[sender].reaches(boxes_[receiver], AxisMask{1} << axis, offset, kinds_[sender]->axes()->Get(axis)->size()))
+        if (!boxes_[sender].reaches(boxes_[receiver], AxisMask{1} << axis, offset,
+                                    kinds_[sender]->axes()->Get(axis)->size()))
           continue;
         const std::vector<size_t> &taken = taken_[receiver][lane];
         for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
@@ -242,7 +243,10 @@ std::string labelOf(const BodySpan &span) {
   if (name.empty() || name[0] != 'c' || dot == std::string::npos)
     return "U";
   std::string half = name.substr(dot + 1), chunk = name.substr(1, dot - 1);
-  const char *letter = half.rfind("fwd", 0) == 0 ? "F" : half.rfind("bwd_x", 0) == 0 ? "I" : half.rfind("bwd_w", 0) == 0 ? "W" : "B";
+  const char *letter = half.rfind("fwd", 0) == 0     ? "F"
+                       : half.rfind("bwd_x", 0) == 0 ? "I"
+                       : half.rfind("bwd_w", 0) == 0 ? "W"
+                                                     : "B";
   return chunk + letter + std::to_string(span.microBatch);
 }
 

@@ -1,6 +1,6 @@
-// When each body of a step runs, on given costs: the plan's own instructions, streams, events and transfers, as they lie
-// in the file. It draws the schedule of a pipeline and tells its idle time from what will run, not from the list that the
-// plan was made of.
+// When each body of a step runs, on given costs: the plan's own instructions, streams, events and transfers, as they
+// lie in the file. It draws the schedule of a pipeline and tells its idle time from what will run, not from the list
+// that the plan was made of.
 //
 // Each stream runs its instructions in order, through calls; a wait ends with the record that it is for; a send and its
 // receive happen together, when both ranks have come to them. One rank stands for all of its kind.

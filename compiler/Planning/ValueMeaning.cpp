@@ -91,7 +91,8 @@ private:
   Content of(Value value);
   void set(Value value, Content content) { values[value] = std::move(content); }
   void leave(const Content &content) {
-    if (content.bytes() != 0)
+    bool isListed = mostTimes == kMaxInterpretedTimes || steps[next - 1].frame < uint64_t{kListedMicroBatches};
+    if (content.bytes() != 0 && isListed)
       expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression));
   }
   void fail(Operation *op, const Twine &why) {

@@ -33,6 +33,9 @@ LAYOUTS = {
     "offload-activations": [*ADAMW, "--mesh", "dp=2", "--offload", "activations"],
     "recompute": [*ADAMW, "--mesh", "dp=2", "--recompute", "blocks"],
     "save-async": [*ADAMW, "--mesh", "fsdp=2", "--save-async"],
+    "pp2": [*SGD, "--mesh", "pp=2", "--micro-batches", "4"],
+    "pp2-zb-h1": [*ADAMW, "--mesh", "pp=2", "--micro-batches", "4", "--schedule", "zb-h1"],
+    "fsdp2-pp2": [*ADAMW, "--mesh", "fsdp=2,pp=2", "--micro-batches", "2"],
     "fp16": [*ADAMW, "--mesh", "dp=2", "--precision", "fp16", "--loss-scale", "dynamic,init=1024"],
 }
 OTHERS = {

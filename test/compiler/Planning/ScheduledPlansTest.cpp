@@ -1,0 +1,194 @@
+// Plans of pipelines, made of small chunks by the planning pipeline for every schedule: they prove themselves, and on
+// unit costs their own instructions, events and transfers idle as the papers say. So the time that a schedule promises
+// is not lost between its list and the plan.
+#include "compiler/Pipeline/Formulas.h"
+#include "compiler/Planning/Passes.h"
+#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Planning/StepTimeline.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/PlanReader.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <gtest/gtest.h>
+
+namespace cleave {
+namespace {
+
+using pipeline::ScheduleRequest;
+
+const std::string kType = "tensor<16xf32>";
+
+std::string kernel(const std::string &result, const std::string &label, const std::string &a, const std::string &b) {
+  return "    " + result + " = cleave.kernel ins(" + a + ", " + b + " : " + kType + ", " + kType + ") -> " + kType +
+         " attributes {label = \"" + label + "\"} {\n    ^bb0(%p: " + kType + ", %q: " + kType +
+         "):\n      %s = cleave." + label + " %p, %q : " + kType + "\n      cleave.yield %s : " + kType + "\n    }\n";
+}
+
+std::string state(const std::string &name, const std::string &role) {
+  return "  cleave.state @" + name + " : " + kType + " {role = #cleave.role<" + role +
+         ">, segments = [#cleave.segment<\"" + name + "\", " + kType +
+         ", offset = 0, group = 0, init = #cleave.init<zeros>>]}\n";
+}
+
+// A chain of chunks: y = x w, dx = dy w, dw += x dy. The last one's gradient is its value.
+class Chunks {
+public:
+  Chunks(int count, int microBatches, bool isSplit) : count(count), isSplit(isSplit) {
+    for (const char *variant : {"", ".first"})
+      if (microBatches > 1 || !*variant)
+        for (int chunk = 0; chunk < count; ++chunk)
+          addChunk(chunk, variant);
+    text += "  func.func @update() {\n";
+    for (int chunk = 0; chunk < count; ++chunk) {
+      std::string n = std::to_string(chunk);
+      text += "    %g" + n + " = cleave.read @g" + n + " : " + kType + "\n    cleave.write %g" + n + ", @w" + n +
+              " : " + kType + "\n";
+      states += state("w" + n, "parameter") + state("g" + n, "gradient");
+    }
+    text += "    return\n  }\n";
+  }
+  std::string states, text;
+
+private:
+  void addChunk(int chunk, const std::string &variant) {
+    std::string n = std::to_string(chunk), last = std::to_string(chunk - 1), next = std::to_string(chunk + 1);
+    bool isFirst = chunk == 0, isLast = chunk + 1 == count;
+    std::string in = isFirst ? "{cleave.name = \"x\"}" : "{cleave.edge = \"c" + last + ":0\"}";
+    std::string out = "{cleave.edge = \"c" + n + ":0\"}";
+    std::string dout = "{cleave.edge = \"c" + n + ":0.grad.c" + next + "\"}",
+                din = "{cleave.edge = \"c" + last + ":0.grad.c" + n + "\"}";
+    std::string forward = "@c" + n + ".fwd" + variant, weight = "    %w = cleave.read @w" + n + " : " + kType + "\n";
+    // The last chunk keeps its value; others send it.
+    text += "  func.func " + forward + "(%x: " + kType + " " + in + ") -> (" + kType + (isLast ? "" : " " + out) +
+            ") {\n" + weight + kernel("%y", "mul", "%x", "%w") + "    return %y : " + kType + "\n  }\n";
+    std::string dy = "%dy: " + kType + " " + (isLast ? "{cleave.residual = 0 : i64}" : dout);
+    std::string of = " attributes {cleave.backward_of = " + forward + "}";
+    std::string sum = kernel("%t", "mul", "%x", "%dy");
+    std::string added = "%t";
+    if (variant.empty()) {
+      sum += "    %old = cleave.read @g" + n + " : " + kType + "\n" + kernel("%new", "add", "%old", "%t");
+      added = "%new";
+    }
+    sum += "    cleave.write " + added + ", @g" + n + " : " + kType + "\n";
+    std::string dx = weight + kernel("%dx", "mul", "%dy", "%w");
+    std::string results = isFirst ? "" : " -> (" + kType + " " + din + ")",
+                returned = isFirst ? "    return\n" : "    return %dx : " + kType + "\n";
+    if (!isSplit) {
+      text += "  func.func @c" + n + ".bwd" + variant + "(%x: " + kType + " " + in + ", " + dy + ")" + results + of +
+              " {\n" + dx + sum + returned + "  }\n";
+      return;
+    }
+    text +=
+        "  func.func @c" + n + ".bwd_x" + variant + "(" + dy + ")" + results + of + " {\n" + dx + returned + "  }\n";
+    text += "  func.func @c" + n + ".bwd_w" + variant + "(%x: " + kType + " " + in + ", " + dy + ")" + of + " {\n" +
+            sum + "    return\n  }\n";
+  }
+
+  int count;
+  bool isSplit;
+};
+
+bool isSplit(const std::string &schedule) { return schedule.rfind("zb", 0) == 0 || schedule == "dualpipe-v"; }
+
+// The bytes of a plan; empty where planning fails.
+std::string planOf(const std::string &schedule, const ScheduleRequest &request, int chunks) {
+  mlir::MLIRContext context;
+  context.loadDialect<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect,
+                      mlir::ub::UBDialect>();
+  Chunks model(chunks, request.microBatches, isSplit(schedule));
+  std::string ranks = std::to_string(request.ranks);
+  std::string text = "module attributes {cleave.level = \"sharded\", cleave.mesh = #cleave.mesh<[\"pp\"], [" + ranks +
+                     "]>, cleave.micro_batches = " + std::to_string(request.microBatches) +
+                     " : i64, cleave.pipeline = {axis = \"pp\", schedule = \"" + schedule +
+                     "\"}} {\n  shard.grid @mesh(shape = " + ranks + ")\n" + model.states + model.text + "}\n";
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  mlir::PassManager manager(&context);
+  plan::buildPlanningPipeline(manager, {}); // proves it
+  if (!module || mlir::failed(manager.run(*module)))
+    return "";
+  llvm::Expected<std::string> bytes = plan::writePlan(*module);
+  return bytes ? *bytes : "";
+}
+
+// One for each part of a pass, at the body's first launch.
+double unitCost(const rt::fb::Plan &kind, uint32_t program, const rt::InstructionView &instruction) {
+  const rt::fb::Program &body = *kind.programs()->Get(program);
+  std::string name = body.name()->str();
+  if (instruction.opcode() != rt::Opcode::Launch || name[0] != 'c')
+    return 0;
+  for (const rt::fb::Instruction *other : *body.instructions())
+    if (rt::InstructionView view(*other); view.opcode() == rt::Opcode::Launch) {
+      bool isWhole = name.find(".bwd") != std::string::npos && name.find(".bwd_") == std::string::npos;
+      return &view.buffer(0) == &instruction.buffer(0) ? (isWhole ? 2 : 1) : 0;
+    }
+  return 0;
+}
+
+const rt::fb::Plan *open(const std::string &bytes) {
+  const rt::fb::Plan *plan = nullptr;
+  rt::Status status = rt::openPlan(bytes.data(), bytes.size(), &plan);
+  EXPECT_TRUE(status.isOk()) << status.message();
+  return plan;
+}
+
+TEST(ScheduledPlans, IdleAsTheFormulasSay) {
+  for (const pipeline::ScheduleKind &kind : pipeline::scheduleKinds())
+    for (int ranks : {2, 4}) {
+      ScheduleRequest request;
+      request.ranks = ranks;
+      request.microBatches = 4 * ranks;
+      std::string bytes = planOf(kind.name, request, ranks * kind.leastChunks);
+      ASSERT_FALSE(bytes.empty()) << kind.name;
+      auto timeline = plan::timelineOf(*open(bytes), "train_step", unitCost);
+      ASSERT_TRUE(timeline) << kind.name;
+      std::optional<double> expected = pipeline::expectedIdleShare(kind.name, request);
+      ASSERT_TRUE(expected) << kind.name;
+      // Of steps in a row a plan tells nothing: each ends for all. One step alone idles as the list does.
+      if (pipeline::isExpectedInARow(kind.name)) {
+        auto schedule = pipeline::makeSchedule(kind.name, request);
+        expected =
+            pipeline::idleShare(pipeline::simulate(*schedule, pipeline::ChunkGraph::chain(ranks), request.costs));
+      }
+      EXPECT_NEAR(timeline->idleShare(), *expected, 1e-9) << kind.name << " on " << ranks << " ranks";
+    }
+}
+
+TEST(ScheduledPlans, ResidualsHaveTheFramesOfTheSchedule) {
+  for (const char *name : {"naive", "gpipe", "1f1b"}) {
+    ScheduleRequest request;
+    request.ranks = 4, request.microBatches = 12;
+    std::string bytes = planOf(name, request, 4);
+    ASSERT_FALSE(bytes.empty());
+    std::vector<const rt::fb::Plan *> kinds = rt::kindsOf(*open(bytes));
+    for (int rank = 1; rank < 4; ++rank) { // the first keeps its inputs, which the host has put there
+      // What is sent or received has one more under way.
+      uint32_t frames = 0;
+      for (const rt::fb::Region *region : *kinds[rank]->regions())
+        if (region->kind() == rt::fb::RegionKind::residual)
+          frames = std::max(frames, region->frames());
+      auto expected = static_cast<uint32_t>(*pipeline::expectedFrames(name, request, rank));
+      EXPECT_GE(frames, expected) << name << " " << rank;
+      EXPECT_LE(frames, expected + 1) << name << " " << rank;
+    }
+  }
+}
+
+// Micro-batches change the frames of GPipe, and of nothing else.
+TEST(ScheduledPlans, DoNotGrowWithMicroBatches) {
+  for (const char *name : {"naive", "gpipe", "1f1b", "zb-h1"}) {
+    ScheduleRequest few, many;
+    few.ranks = many.ranks = 2, few.microBatches = 8, many.microBatches = 256;
+    size_t less = planOf(name, few, 2).size(), more = planOf(name, many, 2).size();
+    ASSERT_GT(less, 0u);
+    EXPECT_LE(static_cast<double>(more), 1.3 * static_cast<double>(less)) << name;
+  }
+}
+
+} // namespace
+} // namespace cleave
