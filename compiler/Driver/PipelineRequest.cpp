@@ -53,7 +53,7 @@ static llvm::Expected<pipeline::Schedule> makeByName(llvm::StringRef text, const
 llvm::Expected<PipelineRequest> cleave::readPipelineRequest(const CompileOptions &options) {
   PipelineRequest request;
   request.stages = options.axisSize(kAxis.str());
-  if (request.stages == 1)
+  if (request.stages == 1 || !options.train)
     return request;
   llvm::StringRef text = options.schedule;
   bool isFile = text.consume_front("file=");
@@ -71,6 +71,10 @@ void cleave::requestPipeline(mlir::ModuleOp module, const PipelineRequest &reque
   mlir::Builder builder(module.getContext());
   mlir::NamedAttrList pipeline;
   pipeline.set("axis", builder.getStringAttr(kAxis));
+  if (!options.train) { // one pass through the stages, which build-programs cuts
+    module->setAttr("cleave.pipeline", pipeline.getDictionary(module.getContext()));
+    return;
+  }
   pipeline.set("schedule", builder.getStringAttr(request.schedule));
   if (request.text)
     pipeline.set("file", builder.getStringAttr(*request.text));

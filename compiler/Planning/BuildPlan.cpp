@@ -134,10 +134,9 @@ private:
     const Root &root = draft.roots[touched.root];
     Access access = !touched.writes ? Access::Read : touched.reads ? Access::ReadWrite : Access::Write;
     std::string region = root.frames ? slotRegionName(root.frames) : regionName(root.kind, root.isHost);
-    return BufferAttr::get(builder.getContext(), builder.getStringAttr(region),
-                           *root.fixed + touched.offset, touched.bytes, access,
-                           touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(),
-                           touched.share.stride, /*frame=*/0);
+    return BufferAttr::get(
+        builder.getContext(), builder.getStringAttr(region), *root.fixed + touched.offset, touched.bytes, access,
+        touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(), touched.share.stride, /*frame=*/0);
   }
 
   void emitStep(const Step &step) {
@@ -196,7 +195,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
     for (Kind &kind : kinds)
       if (failed(draft(kind)))
         return signalPassFailure();
-    if (failed(state(kinds)))
+    if (failed(draftInits(kinds)) || failed(state(kinds)))
       return signalPassFailure();
     for (unsigned stream = 0; stream < kStreams; ++stream) // of the same numbers on all kinds
       if (llvm::any_of(kinds, [&](const Kind &kind) { return kind.plan->hasStream(stream); }))
@@ -230,13 +229,24 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
       schedule(*draft, *kind.plan);
       kind.drafts.emplace_back(function.getLoc(), std::move(*draft));
     }
-    if (kind.plan->getPackedStates().empty())
-      return success();
-    FailureOr<ProgramDraft> init = draftInit(*kind.plan, kind.module.getLoc());
-    if (failed(init))
-      return failure();
-    schedule(*init, *kind.plan);
-    kind.drafts.emplace_back(kind.module.getLoc(), std::move(*init));
+    return success();
+  }
+
+  static bool hasPacked(const std::vector<Kind> &kinds) {
+    return llvm::any_of(kinds, [](const Kind &kind) { return !kind.plan->getPackedStates().empty(); });
+  }
+
+  // All kinds have the program, or none.
+  LogicalResult draftInits(std::vector<Kind> &kinds) {
+    for (Kind &kind : kinds) {
+      if (!hasPacked(kinds))
+        break;
+      FailureOr<ProgramDraft> init = draftInit(*kind.plan, kind.module.getLoc());
+      if (failed(init))
+        return failure();
+      schedule(*init, *kind.plan);
+      kind.drafts.emplace_back(kind.module.getLoc(), std::move(*init));
+    }
     return success();
   }
 
@@ -250,7 +260,7 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
       return failure();
     for (auto [kind, ofKind] : llvm::zip_equal(kinds, *meanings)) {
       kind.meanings = std::move(ofKind);
-      if (!kind.plan->getPackedStates().empty())
+      if (hasPacked(kinds))
         kind.meanings["init"] = meaningOfInit(kind.module, *kind.plan);
     }
     return success();

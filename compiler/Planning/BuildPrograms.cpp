@@ -1,12 +1,8 @@
 // build-programs: see Passes.td.
-#include "compiler/Pipeline/Check.h"
-#include "compiler/Pipeline/Items.h"
-#include "compiler/Pipeline/ScheduleFile.h"
-#include "compiler/Pipeline/Schedules.h"
+#include "compiler/Planning/InferenceStages.h"
 #include "compiler/Planning/Passes.h"
-#include "compiler/Planning/StageLists.h"
+#include "compiler/Planning/StageCalls.h"
 #include "compiler/Planning/StagePrograms.h"
-#include "compiler/Planning/StageSplit.h"
 #include "dialects/Cleave/IR/Kinds.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
@@ -28,213 +24,20 @@ namespace {
 // Of activations, of gradients, and of what crosses in the update and in evaluation.
 enum Channels : int64_t { kActivations, kGradients, kBetween };
 
-std::string slotOf(func::FuncOp function, StringRef edge, std::optional<int64_t> residual) {
-  if (!edge.empty())
-    return edge.str();
-  return chunkName(*chunkNumber(function.getName())) + ".r" + std::to_string(*residual);
+// Of a function that a stage's ranks start: what they do not read they need no bytes of.
+void finishEntry(func::FuncOp entry) {
+  UnitAttr yes = UnitAttr::get(entry.getContext());
+  entry->setAttr("cleave.entry", yes);
+  for (BlockArgument argument : entry.getArguments())
+    if (argument.use_empty())
+      entry.setArgAttr(argument.getArgNumber(), kAbsentAttr, yes);
 }
 
-// Empty for a model's input.
-std::string slotOfArgument(func::FuncOp function, unsigned index) {
-  auto residual = function.getArgAttrOfType<IntegerAttr>(index, "cleave.residual");
-  StringRef edge = edgeOfArgument(function, index);
-  if (!residual && edge.empty())
-    return "";
-  return slotOf(function, edge, residual ? std::optional<int64_t>(residual.getInt()) : std::nullopt);
+void eraseOthersStates(ModuleOp module, const StateStages &states, unsigned stage) {
+  for (auto state : llvm::make_early_inc_range(module.getOps<cleave::StateOp>()))
+    if (auto known = states.find(state.getSymName()); known != states.end() && !known->second.test(stage))
+      state.erase();
 }
-
-std::string slotOfResult(func::FuncOp function, unsigned index) {
-  return slotOf(function, edgeOfResult(function, index), index);
-}
-
-SlotUses usesOf(func::FuncOp function) {
-  SlotUses uses;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (std::string slot = slotOfArgument(function, i); !slot.empty())
-      uses.reads.push_back(slot);
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    uses.writes.push_back(slotOfResult(function, i));
-  return uses;
-}
-
-// The value of an edge of the chunk graph, by its name, and of the gradient that comes back; empty where none does.
-struct EdgeNames {
-  std::string value, gradient;
-};
-
-// The pipeline as its module in kernels form says it.
-struct PipelineSteps {
-  StageAxis axis;
-  StringRef axisName;
-  int microBatches = 1;
-  llvm::SmallVector<func::FuncOp> functions; // of chunks
-  llvm::StringMap<Type> typeOf;              // of edges and gradients
-  pipeline::ChunkGraph graph;
-  std::vector<EdgeNames> edges; // of the graph
-  pipeline::Schedule schedule;
-
-  unsigned stageOf(func::FuncOp function) const { return schedule.rankOfChunk[*chunkNumber(function.getName())]; }
-};
-
-class PipelineReader {
-public:
-  explicit PipelineReader(ModuleOp module) : module(module) {}
-
-  LogicalResult read() {
-    auto request = module->getAttrOfType<DictionaryAttr>(kPipelineAttr);
-    auto mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
-    auto axis = request.getAs<StringAttr>("axis");
-    auto count = module->getAttrOfType<IntegerAttr>("cleave.micro_batches");
-    if (!mesh || !axis || !request.getAs<StringAttr>("schedule") || mesh.getIndex(axis) < 0)
-      return module.emitError("expected a schedule and an axis of cleave.mesh in cleave.pipeline; got: ") << request;
-    steps.axisName = axis.getValue();
-    steps.axis = {static_cast<int16_t>(mesh.getIndex(axis)), static_cast<unsigned>(mesh.getSize(axis))};
-    steps.microBatches = count ? static_cast<int>(count.getInt()) : 1;
-    for (auto function : module.getOps<func::FuncOp>())
-      if (chunkNumber(function.getName()))
-        steps.functions.push_back(function);
-    readEdges();
-    return makeSchedule(request);
-  }
-
-  PipelineSteps steps;
-
-private:
-  void readEdges() {
-    llvm::StringMap<unsigned> maker;
-    llvm::MapVector<StringRef, std::set<unsigned>> users;
-    for (func::FuncOp function : steps.functions)
-      for (unsigned i = 0; i < function.getNumResults(); ++i)
-        if (StringRef edge = edgeOfResult(function, i); !edge.empty()) {
-          steps.typeOf[edge] = function.getResultTypes()[i];
-          maker[edge] = *chunkNumber(function.getName());
-          if (!isBackward(function))
-            users[edge];
-        }
-    for (func::FuncOp function : steps.functions)
-      for (unsigned i = 0; i < function.getNumArguments(); ++i)
-        if (auto edge = users.find(edgeOfArgument(function, i)); edge != users.end())
-          edge->second.insert(*chunkNumber(function.getName()));
-    steps.graph.chunks = static_cast<int>(chunksOf(module).size());
-    for (const auto &[edge, ofEdge] : users)
-      for (unsigned user : ofEdge)
-        if (unsigned from = maker.lookup(edge); user != from) {
-          std::string gradient = edgeGradientName(edge, user);
-          bool hasGradient = steps.typeOf.contains(gradient);
-          steps.graph.edges.push_back({static_cast<int>(from), static_cast<int>(user), hasGradient});
-          steps.edges.push_back({edge.str(), hasGradient ? gradient : ""});
-        }
-  }
-
-  LogicalResult makeSchedule(DictionaryAttr request) {
-    std::string name = request.getAs<StringAttr>("schedule").str();
-    int ranks = static_cast<int>(steps.axis.stages);
-    auto file = request.getAs<StringAttr>("file");
-    if (steps.graph.chunks % ranks != 0)
-      return module.emitError("expected as many chunks for each of ")
-             << ranks << " stages; got: " << steps.graph.chunks;
-    auto made =
-        file ? pipeline::parseSchedule(name, file.str(), {ranks, steps.microBatches}, &steps.graph)
-             : pipeline::makeSchedule(name, {ranks, steps.microBatches, steps.graph.chunks / ranks, pipeline::Costs()});
-    if (!made)
-      return module.emitError(made.message());
-    steps.schedule = *made;
-    if (auto problem = pipeline::checkSchedule(steps.schedule, steps.graph))
-      return module.emitError("schedule ") << name << ": " << problem->problem.message;
-    return success();
-  }
-
-  ModuleOp module;
-};
-
-// The list of one stage, with its transfers.
-class StageCalls {
-public:
-  struct Transfer {
-    std::string slot;
-    bool isSend, isGradient;
-    int peer;
-  };
-
-  StageCalls(ModuleOp module, const PipelineSteps &steps, unsigned stage)
-      : module(module), steps(steps), stage(stage) {}
-
-  LogicalResult build(const std::vector<pipeline::Item> &items) {
-    for (const pipeline::Item &item : items)
-      if (item.kind != pipeline::ItemKind::Run)
-        addTransfer(item);
-      else if (failed(addRun(item.task)))
-        return failure();
-    slots = slotsOf(calls, uses, sent, steps.microBatches);
-    return success();
-  }
-
-  std::vector<StageCall> calls;
-  std::map<std::string, Slot> slots;
-  std::map<std::string, SlotUses> uses; // by program
-  std::map<std::string, Transfer> transfers;
-  std::set<std::string> sent, received; // slots
-
-  // "sent c0:0 to 2".
-  static std::string sentEvent(const Transfer &transfer) {
-    return "sent " + transfer.slot + " to " + std::to_string(transfer.peer);
-  }
-
-private:
-  LogicalResult addRun(const pipeline::Task &task) {
-    llvm::SmallVector<StringRef> halves;
-    std::string chunk = chunkName(static_cast<unsigned>(task.chunk));
-    bool isSplit = module.lookupSymbol(chunk + ".bwd_x") != nullptr;
-    switch (task.action) {
-    case pipeline::Action::Forward:
-      halves = {".fwd"};
-      break;
-    case pipeline::Action::Backward:
-      halves = isSplit ? llvm::SmallVector<StringRef>{".bwd_x", ".bwd_w"} : llvm::SmallVector<StringRef>{".bwd"};
-      break;
-    case pipeline::Action::BackwardInput:
-      halves = {".bwd_x"};
-      break;
-    case pipeline::Action::BackwardWeight:
-      halves = {".bwd_w"};
-      break;
-    case pipeline::Action::Update:
-      break;
-    }
-    for (StringRef half : halves) {
-      std::string name = chunk + half.str();
-      if (task.microBatch == 0 && module.lookupSymbol(name + ".first"))
-        name += ".first";
-      auto function = module.lookupSymbol<func::FuncOp>(name);
-      if (!function)
-        return module.emitError("expected a function @") << name << " to run " << pipeline::toString(task);
-      uses.try_emplace(name, usesOf(function));
-      calls.push_back({name, task.microBatch});
-    }
-    return success();
-  }
-
-  // A value that several chunks of a stage use goes there once.
-  void addTransfer(const pipeline::Item &item) {
-    const EdgeNames &edge = steps.edges[item.edge];
-    Transfer transfer{item.gradient ? edge.gradient : edge.value, item.kind == pipeline::ItemKind::Send, item.gradient,
-                      item.peer};
-    std::string name =
-        transfer.isSend ? "send." + transfer.slot + ".to." + std::to_string(item.peer) : "recv." + transfer.slot;
-    if (!done.insert({name, item.microBatch()}).second)
-      return;
-    transfers.try_emplace(name, transfer);
-    (transfer.isSend ? sent : received).insert(transfer.slot);
-    SlotUses &used = uses[name];
-    (transfer.isSend ? used.reads : used.writes) = {transfer.slot};
-    calls.push_back({name, item.microBatch()});
-  }
-
-  ModuleOp module;
-  const PipelineSteps &steps;
-  unsigned stage;
-  std::set<std::pair<std::string, int>> done;
-};
 
 // Makes a copy of the module for all stages that of one.
 class StageBuilder {
@@ -259,15 +62,9 @@ public:
     for (const auto &[name, calls] : folded.loops)
       finish(begin(name))->setAttr("cleave.calls", callsAttr(calls));
     buildStep(folded, inputs);
-    if (auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate")) {
-      evaluate->setAttr("cleave.entry", builder.getUnitAttr());
-      for (BlockArgument argument : evaluate.getArguments())
-        if (argument.use_empty())
-          evaluate.setArgAttr(argument.getArgNumber(), kAbsentAttr, builder.getUnitAttr());
-    }
-    for (auto state : llvm::make_early_inc_range(module.getOps<cleave::StateOp>()))
-      if (auto known = states.find(state.getSymName()); known != states.end() && !known->second.test(stage))
-        state.erase();
+    if (auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate"))
+      finishEntry(evaluate);
+    eraseOthersStates(module, states, stage);
   }
 
 private:
@@ -408,23 +205,26 @@ private:
 
 struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
   void runOnOperation() override {
-    if (getOperation()->hasAttr(kPipelineAttr) && failed(build()))
+    if (!getOperation()->hasAttr(kPipelineAttr))
+      return;
+    bool isInference = getOperation().lookupSymbol<func::FuncOp>("infer") != nullptr;
+    if (failed(isInference ? buildInference() : build()))
       signalPassFailure();
   }
 
   LogicalResult build() {
     ModuleOp module = getOperation();
-    PipelineReader reader(module);
-    if (failed(reader.read()))
+    FailureOr<PipelineSteps> read = readPipeline(module);
+    if (failed(read))
       return failure();
-    const PipelineSteps &steps = reader.steps;
+    const PipelineSteps &steps = *read;
     auto update = module.lookupSymbol<func::FuncOp>("update");
     if (!update || module->hasAttr(kKindsAttr))
       return module.emitError("expected chunks and an @update, for ranks of one kind on each stage");
     std::vector<StageCalls> lists;
     std::vector<std::vector<pipeline::Item>> items = pipeline::itemsOf(steps.schedule, steps.graph);
     for (unsigned stage = 0; stage < steps.axis.stages; ++stage)
-      if (lists.emplace_back(module, steps, stage); failed(lists.back().build(items[stage])))
+      if (lists.emplace_back(module, steps); failed(lists.back().build(items[stage])))
         return failure();
     if (failed(checkStates(steps)))
       return failure();
@@ -436,26 +236,57 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
         splits[name]->place(states);
       }
     auto inputs = inputsOf(steps);
-    module->removeAttr(kPipelineAttr);
-    // Of the module for all as it was: the first stage takes it over.
-    llvm::SmallVector<ModuleOp> kinds{module};
-    for (unsigned stage = 1; stage < steps.axis.stages; ++stage)
-      kinds.push_back(module.clone());
-    // The last first: what the splits know are the first module's ops.
-    for (unsigned stage = steps.axis.stages; stage-- > 0;) {
-      std::string name = "stage" + std::to_string(stage);
-      kinds[stage]->setAttr(kKindAttr, RankKind::makeEntry(&getContext(), name, {{steps.axisName, stage, stage + 1}}));
-      StageBuilder(kinds[stage], steps, lists[stage], stage).build(splits, states, inputs);
-    }
-    for (unsigned stage = 1; stage < steps.axis.stages; ++stage) {
-      kinds[stage].setSymName("stage" + std::to_string(stage));
-      module.push_back(kinds[stage]);
-    }
+    makeKinds(steps.axis, steps.axisName, [&](ModuleOp kind, unsigned stage) {
+      StageBuilder(kind, steps, lists[stage], stage).build(splits, states, inputs);
+    });
     return success();
   }
 
-  // Schedules keep the order of a chunk's forward passes, and that of its backward passes. What one kind of them changes the
-  // other must not touch: the order between them is the schedule's.
+  // One pass through the stages.
+  LogicalResult buildInference() {
+    ModuleOp module = getOperation();
+    StringRef axisName;
+    FailureOr<StageAxis> axis = readStageAxis(module, &axisName);
+    if (failed(axis))
+      return failure();
+    auto infer = module.lookupSymbol<func::FuncOp>("infer");
+    StateStages states = locateByCost(infer, *axis);
+    StageSplit split(infer, *axis);
+    split.place(states);
+    for (auto state : module.getOps<cleave::StateOp>())
+      if (auto known = states.find(state.getSymName()); known == states.end() || known->second.count() > 1)
+        state->setAttr(kSharedAttr, UnitAttr::get(&getContext()));
+    makeKinds(*axis, axisName, [&](ModuleOp kind, unsigned stage) {
+      auto function = kind.lookupSymbol<func::FuncOp>("infer");
+      split.specialize(function, stage, kBetween);
+      finishEntry(function);
+      eraseOthersStates(kind, states, stage);
+    });
+    return success();
+  }
+
+  // A copy of the module for each stage, of which `specialize` makes that of one; the first stage takes over the module
+  // itself.
+  void makeKinds(StageAxis axis, StringRef axisName, llvm::function_ref<void(ModuleOp, unsigned)> specialize) {
+    ModuleOp module = getOperation();
+    module->removeAttr(kPipelineAttr);
+    llvm::SmallVector<ModuleOp> kinds{module};
+    for (unsigned stage = 1; stage < axis.stages; ++stage)
+      kinds.push_back(module.clone());
+    // The last first: what is known of the module for all are the first one's ops.
+    for (unsigned stage = axis.stages; stage-- > 0;) {
+      std::string name = "stage" + std::to_string(stage);
+      kinds[stage]->setAttr(kKindAttr, RankKind::makeEntry(&getContext(), name, {{axisName, stage, stage + 1}}));
+      specialize(kinds[stage], stage);
+    }
+    for (unsigned stage = 1; stage < axis.stages; ++stage) {
+      kinds[stage].setSymName("stage" + std::to_string(stage));
+      module.push_back(kinds[stage]);
+    }
+  }
+
+  // Schedules keep the order of a chunk's forward passes, and that of its backward passes. What one kind of them
+  // changes the other must not touch: the order between them is the schedule's.
   LogicalResult checkStates(const PipelineSteps &steps) {
     llvm::StringMap<std::string> changedBy; // a chunk's passes, "c0.bwd"
     auto passOf = [](func::FuncOp function) {

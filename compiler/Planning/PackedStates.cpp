@@ -1,4 +1,5 @@
 #include "compiler/Planning/PackedStates.h"
+#include "compiler/Planning/StagePrograms.h"
 
 #include "compiler/Support/WireType.h"
 #include "runtime/plan/KernelDefs.h"
@@ -92,7 +93,8 @@ FailureOr<llvm::StringMap<PackedState>> findPackedStates(ModuleOp module, const 
   for (cleave::StateOp state : module.getOps<cleave::StateOp>()) {
     const Candidate &candidate = candidates[state.getSymName()];
     bool isWeight = state.getRole() == cleave::Role::Parameter || state.getRole() == cleave::Role::Buffer;
-    if (!candidate.isPackable() || !isWeight || (state.getStorage() && !state.getStorage()->isReplicated()))
+    if (state->hasAttr(kSharedAttr) || !candidate.isPackable() || !isWeight ||
+        (state.getStorage() && !state.getStorage()->isReplicated()))
       continue;
     llvm::Expected<uint64_t> bytes = options.packed(candidate.packer, candidate.params, options.threads);
     if (!bytes)

@@ -42,6 +42,8 @@ def BuildPrograms : Pass<"build-programs", "::mlir::ModuleOp"> {
     the schedule's list calls (`cleave.calls`), a body for each transfer, the entry @train_step with what the stage does of the update, and what it does of @evaluate. What repeats in the
     list is a loop of its own, so that the number of micro-batches does not matter.
 
+    Of @infer, which has no chunks, the stages do in turn what the cost of its ops gives each of them (InferenceStages.h).
+
     Values that cross bodies have slots with frames (StagePrograms.h). States are on the stages that use them (StageSplit.h).
 
     ```mlir

@@ -24,6 +24,8 @@ namespace cleave::plan {
 inline constexpr llvm::StringLiteral kPipelineAttr = "cleave.pipeline"; // of the module: {schedule, axis[, file]}
 inline constexpr llvm::StringLiteral kSlotAttr = "cleave.slot", kFramesAttr = "cleave.frames";
 inline constexpr llvm::StringLiteral kAbsentAttr = "cleave.absent";
+// Of a state that several stages have: what one of them does with its bytes alone is not done.
+inline constexpr llvm::StringLiteral kSharedAttr = "cleave.shared";
 inline constexpr llvm::StringLiteral kWaitsAttr = "cleave.waits", kRecordsAttr = "cleave.records";
 inline constexpr llvm::StringLiteral kTransferAttr = "cleave.transfer", kChannelAttr = "cleave.channel";
 

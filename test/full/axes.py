@@ -98,7 +98,7 @@ VARIANTS = {
 MUTUAL_LAYOUTS = ["dp1", "dp2", "dp4"]
 MUTUAL_GATE = ["mlp", "mnist-cnn-no-dropout", "gpt-nano"]
 
-INFERENCE_LAYOUTS = {"one": [], "dp2": ["--mesh", "dp=2"]}
+INFERENCE_LAYOUTS = {"one": [], "dp2": ["--mesh", "dp=2"], "dp2-pp2": ["--mesh", "dp=2,pp=2"]}
 
 SANITIZERS = {"asan": ["runtime", "programs", "compiler"], "tsan": ["runtime", "programs"]}  # parts of tools/dev/sanitize.sh
 FUZZ_SEEDS = range(1, 9)

@@ -191,8 +191,9 @@ void checkPipeline(const CompileOptions &o, const CompileTexts &t) {
       fail(option->get_name(), "there are no stages to schedule; give some, as in --mesh pp=2");
   if (o.axisSize("pp") == 1)
     return;
-  if (!o.train)
-    fail("--mesh", "stages of a pipeline need --train; inference runs over --mesh dp=N");
+  for (CLI::Option *option : {t.schedule, t.stageSplit})
+    if (option->count() > 0 && !o.train)
+      fail(option->get_name(), "inference goes through the stages once; there is nothing to schedule without --train");
   if (o.dpSync == "parameter-server")
     fail("--dp-sync", "a parameter server and stages of a pipeline do not go together; leave the axis pp away, or give "
                       "--dp-sync all-reduce");
