@@ -3,6 +3,7 @@
 #include "test/cuda/emulated/driver/Api.h"
 #include "test/cuda/emulated/translate/KernelModule.h"
 #include "test/cuda/emulated/translate/Requirements.h"
+#include <cstdlib>
 #include <cstring>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -287,6 +288,13 @@ CLEAVE_EMULATED_API int cuFuncGetParamInfo(Handle function, size_t index, size_t
   return code::Success;
 }
 
+// CLEAVE_EMULATED_FAIL_LAUNCH=N: the launch that a thread asks for as its Nth is refused.
+static bool isToFail() {
+  static const char *text = getenv("CLEAVE_EMULATED_FAIL_LAUNCH");
+  static thread_local uint64_t launches = 0;
+  return text && ++launches == strtoull(text, nullptr, 10);
+}
+
 CLEAVE_EMULATED_API int cuLaunchKernel(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                                        unsigned blockY, unsigned blockZ, unsigned shared, Handle stream,
                                        void **arguments, void **extra) {
@@ -297,6 +305,8 @@ CLEAVE_EMULATED_API int cuLaunchKernel(Handle function, unsigned gridX, unsigned
   std::shared_ptr<Stream> s = Streams::get().find(stream);
   if (!s)
     return code::InvalidHandle;
+  if (isToFail())
+    return code::LaunchOutOfResources;
   auto *f = static_cast<Function *>(function);
   Extent grid{gridX, gridY, gridZ}, block{blockX, blockY, blockZ};
   if (int error = checkShape(*f, grid, block, shared))

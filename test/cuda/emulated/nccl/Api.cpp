@@ -3,11 +3,14 @@
 // Calls between ncclGroupStart and ncclGroupEnd are collected and become one operation per communicator and stream: all
 // sends are offered first, so that an exchange cannot deadlock, and that an exchange outside of a group can.
 #include "test/cuda/emulated/driver/Control.h"
-#include "test/cuda/emulated/nccl/Clique.h"
+#include "test/cuda/emulated/nccl/ProcessClique.h"
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <unistd.h>
 
 using namespace cleave::emulated::nccl;
@@ -19,6 +22,7 @@ struct UniqueId {
 };
 
 struct Communicator {
+  std::unique_ptr<Gathering> meeting; // of those that ncclCommInitRank makes
   std::shared_ptr<Clique> clique;
   int rank = 0;
   Stop stop{false};
@@ -28,12 +32,6 @@ struct Communicator {
 };
 
 namespace {
-
-std::mutex tableMutex;
-std::map<std::string, std::shared_ptr<Clique>> &cliques() {
-  static auto *all = new std::map<std::string, std::shared_ptr<Clique>>;
-  return *all;
-}
 
 thread_local std::string lastError;
 int refuse(int result, const std::string &why) {
@@ -72,7 +70,8 @@ bool readSend(const cleave_emulated_memory &memory, const Communicator &comm, Ca
   bool sends = c.kind != Kind::Recv && (c.kind != Kind::Broadcast || comm.rank == c.root);
   if (!sends)
     return true;
-  c.sendHost = memory.read(memory.self, c.send, sendBytes(c, comm.clique->size));
+  c.sendBytes = sendBytes(c, comm.clique->size);
+  c.sendHost = memory.read(memory.self, c.send, c.sendBytes);
   return c.sendHost || c.count == 0;
 }
 
@@ -95,14 +94,31 @@ void runCollective(Work &w, uint64_t number, uint64_t replay, Call c, const clea
   if (all.empty())
     return fail(memory, why);
   std::vector<uint8_t> result = resultOf(all, comm.rank);
-  if (!comm.clique->finish(key, 1, comm.stop))
+  if (!comm.clique->finish(key, comm.rank, 1, comm.stop))
     return; // nobody writes before all have read: buffers may be the same
-  writeRecv(memory, c.recv, result);
-  comm.clique->finish(key, 2, comm.stop);
+  // The root of a broadcast in place has what it sends: nothing is written there, and others may read it meanwhile.
+  if (c.kind != Kind::Broadcast || comm.rank != c.root || c.send != c.recv)
+    writeRecv(memory, c.recv, result);
+  comm.clique->finish(key, comm.rank, 2, comm.stop);
+}
+
+// CLEAVE_EMULATED_NCCL_STALL=R,N: what the process asks for as its Nth operation on a rank R of a communicator never
+// begins, until the communicator is aborted. To the others that rank is silent.
+void stall(const Communicator &comm) {
+  static const char *text = getenv("CLEAVE_EMULATED_NCCL_STALL");
+  static std::atomic<int> operations{0};
+  int rank = -1, number = 0;
+  if (!text || sscanf(text, "%d,%d", &rank, &number) != 2 || comm.rank != rank || ++operations != number)
+    return;
+  while (!comm.stop)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void run(Work &w, const cleave_emulated_memory &memory) {
   Communicator &comm = *w.comm;
+  stall(comm);
+  if (comm.stop)
+    return;
   uint64_t replay = w.replay++;
   for (auto &[number, call] : w.calls)
     if (call.kind == Kind::Send) {
@@ -157,10 +173,13 @@ int finishJoins() {
   std::vector<Communicator *> list;
   list.swap(joining);
   for (Communicator *comm : list)
-    comm->clique->announce();
-  for (Communicator *comm : list)
-    if (!comm->clique->waitForAll(comm->stop))
-      return refuse(SystemError, "not all ranks came to ncclCommInitRank");
+    comm->meeting->announce();
+  for (Communicator *comm : list) {
+    std::string why;
+    comm->clique = comm->meeting->wait(comm->stop, why);
+    if (!comm->clique)
+      return refuse(SystemError, why);
+  }
   return Success;
 }
 
@@ -187,7 +206,9 @@ CLEAVE_EMULATED_API const char *ncclGetLastError(Communicator *) { return lastEr
 CLEAVE_EMULATED_API int ncclGetUniqueId(UniqueId *id) {
   static std::atomic<uint64_t> next{1};
   memset(id, 0, sizeof *id);
-  snprintf(id->bytes, sizeof id->bytes, "cleave-emulated %d %llu", int(getpid()), (unsigned long long)next++);
+  auto time = std::chrono::steady_clock::now().time_since_epoch().count();
+  snprintf(id->bytes, sizeof id->bytes, "cleave-emulated-%d-%llu-%llx", int(getpid()), (unsigned long long)next++,
+           (unsigned long long)time);
   return Success;
 }
 
@@ -197,26 +218,12 @@ CLEAVE_EMULATED_API int ncclCommInitRank(Communicator **result, int size, Unique
     return refuse(InvalidArgument, "rank " + std::to_string(rank) + " of " + std::to_string(size));
   if (!cleave_emulated_has_context())
     return refuse(UnhandledCudaError, "no current context");
-  int process = 0;
-  if (sscanf(id.bytes, "cleave-emulated %d", &process) != 1)
+  if (strncmp(id.bytes, "cleave-emulated-", 16) != 0)
     return refuse(InvalidArgument, "the unique id is not one of ncclGetUniqueId");
-  if (process != int(getpid()))
-    return refuse(SystemError,
-                  "the emulated NCCL has ranks as threads of one process only; this id is of another process");
   auto *comm = new Communicator;
   comm->rank = rank;
   comm->id = id.bytes;
-  {
-    std::lock_guard<std::mutex> lock(tableMutex);
-    std::shared_ptr<Clique> &c = cliques()[comm->id];
-    if (!c)
-      c = std::make_shared<Clique>(size);
-    comm->clique = c;
-  }
-  if (comm->clique->size != size) {
-    delete comm;
-    return refuse(InvalidArgument, "ranks disagree about the size of the communicator");
-  }
+  comm->meeting = std::make_unique<Gathering>(comm->id, size, rank);
   *result = comm;
   joining.push_back(comm);
   return groupDepth ? Success : finishJoins();
@@ -246,15 +253,14 @@ CLEAVE_EMULATED_API int ncclCommSplit(Communicator *comm, int color, int key, Co
       members.push_back({int(uint32_t(all[size_t(r)].send)), r});
   std::sort(members.begin(), members.end());
   auto *made = new Communicator;
-  made->id = comm->id + "/" + std::to_string(number) + ":" + std::to_string(color);
+  made->id = comm->id + "-" + std::to_string(number) + "-" + std::to_string(color);
   for (size_t i = 0; i < members.size(); i++)
     if (members[i].second == comm->rank)
       made->rank = int(i);
-  std::lock_guard<std::mutex> lock(tableMutex);
-  std::shared_ptr<Clique> &c = cliques()[made->id];
-  if (!c)
-    c = std::make_shared<Clique>(int(members.size()));
-  made->clique = c;
+  std::vector<int> ranks;
+  for (const auto &[order, r] : members)
+    ranks.push_back(r);
+  made->clique = comm->clique->part(made->id, ranks);
   *result = made;
   return Success;
 }
@@ -264,12 +270,7 @@ CLEAVE_EMULATED_API int ncclCommFinalize(Communicator *) { return Success; }
 CLEAVE_EMULATED_API int ncclCommDestroy(Communicator *comm) {
   if (!comm)
     return Success;
-  {
-    std::lock_guard<std::mutex> lock(tableMutex);
-    auto found = cliques().find(comm->id);
-    if (found != cliques().end() && found->second.use_count() == 2) // the table and this rank
-      cliques().erase(found);
-  }
+  comm->clique->leave(comm->rank);
   delete comm;
   return Success;
 }

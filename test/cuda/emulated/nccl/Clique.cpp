@@ -21,22 +21,40 @@ int limitSeconds() {
   return text ? atoi(text) : 60;
 }
 
-template <class Ready> bool Clique::wait(std::unique_lock<std::mutex> &lock, const Stop &stop, Ready ready) {
+std::string disagreement(const std::vector<Call> &calls, int rank) {
+  const Call &call = calls[size_t(rank)];
+  for (size_t r = 0; r < calls.size(); r++) {
+    const Call &other = calls[r];
+    if (other.kind != call.kind || other.count != call.count || other.type != call.type || other.op != call.op ||
+        other.root != call.root)
+      return std::string("ranks ") + std::to_string(rank) + " and " + std::to_string(r) +
+             " disagree: " + nameOf(call.kind) + " of " + std::to_string(call.count) + " elements of type " +
+             std::to_string(call.type) + " and " + nameOf(other.kind) + " of " + std::to_string(other.count) +
+             " of type " + std::to_string(other.type);
+  }
+  return "";
+}
+
+// Weak: a clique goes with its last rank.
+std::shared_ptr<Clique> threadClique(const std::string &id, int size) {
+  static std::mutex mutex;
+  static auto *all = new std::map<std::string, std::weak_ptr<Clique>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<Clique> clique = (*all)[id].lock();
+  if (!clique)
+    (*all)[id] = clique = std::make_shared<ThreadClique>(size);
+  return clique;
+}
+
+std::shared_ptr<Clique> ThreadClique::part(const std::string &id, const std::vector<int> &members) const {
+  return threadClique(id, int(members.size()));
+}
+
+template <class Ready> bool ThreadClique::wait(std::unique_lock<std::mutex> &lock, const Stop &stop, Ready ready) {
   return changed.wait_for(lock, std::chrono::seconds(limitSeconds()), [&] { return stop || ready(); }) && !stop;
 }
 
-void Clique::announce() {
-  std::lock_guard<std::mutex> lock(mutex);
-  joined++;
-  changed.notify_all();
-}
-
-bool Clique::waitForAll(const Stop &stop) {
-  std::unique_lock<std::mutex> lock(mutex);
-  return wait(lock, stop, [&] { return joined >= size; });
-}
-
-std::vector<Call> Clique::meet(Key key, int rank, const Call &call, const Stop &stop, std::string &why) {
+std::vector<Call> ThreadClique::meet(Key key, int rank, const Call &call, const Stop &stop, std::string &why) {
   std::unique_lock<std::mutex> lock(mutex);
   Meeting &m = meetings[key];
   m.calls.resize(size_t(size));
@@ -52,21 +70,13 @@ std::vector<Call> Clique::meet(Key key, int rank, const Call &call, const Stop &
         why += " " + std::to_string(r);
     return {};
   }
-  for (int r = 0; r < size; r++) {
-    const Call &other = m.calls[size_t(r)];
-    if (other.kind != call.kind || other.count != call.count || other.type != call.type || other.op != call.op ||
-        other.root != call.root) {
-      why = std::string("ranks ") + std::to_string(rank) + " and " + std::to_string(r) +
-            " disagree: " + nameOf(call.kind) + " of " + std::to_string(call.count) + " elements of type " +
-            std::to_string(call.type) + " and " + nameOf(other.kind) + " of " + std::to_string(other.count) +
-            " of type " + std::to_string(other.type);
-      return {};
-    }
-  }
+  why = disagreement(m.calls, rank);
+  if (!why.empty())
+    return {};
   return m.calls;
 }
 
-bool Clique::finish(Key key, int phase, const Stop &stop) {
+bool ThreadClique::finish(Key key, int, int phase, const Stop &stop) {
   std::unique_lock<std::mutex> lock(mutex);
   Meeting &m = meetings[key];
   m.done[phase]++;
@@ -77,14 +87,14 @@ bool Clique::finish(Key key, int phase, const Stop &stop) {
   return all;
 }
 
-void Clique::offer(int from, int to, const Call &call) {
+void ThreadClique::offer(int from, int to, const Call &call) {
   std::lock_guard<std::mutex> lock(mutex);
   Channel &c = channels[{from, to}];
   c.offers.push_back({call, c.offered++});
   changed.notify_all();
 }
 
-bool Clique::take(int from, int to, const Call &want, void *data, const Stop &stop, std::string &why) {
+bool ThreadClique::take(int from, int to, const Call &want, void *data, const Stop &stop, std::string &why) {
   std::unique_lock<std::mutex> lock(mutex);
   Channel &c = channels[{from, to}];
   if (!wait(lock, stop, [&] { return !c.offers.empty(); })) {
@@ -105,20 +115,20 @@ bool Clique::take(int from, int to, const Call &want, void *data, const Stop &st
   return true;
 }
 
-bool Clique::waitTaken(int from, int to, const Stop &stop) {
+bool ThreadClique::waitTaken(int from, int to, const Stop &stop) {
   std::unique_lock<std::mutex> lock(mutex);
   Channel &c = channels[{from, to}];
   uint64_t mine = c.offered;
   return wait(lock, stop, [&] { return c.taken >= mine; });
 }
 
-void Clique::abort(int rank) {
+void ThreadClique::abort(int rank) {
   std::lock_guard<std::mutex> lock(mutex);
   gone[size_t(rank)] = true;
   changed.notify_all();
 }
 
-bool Clique::anyGone() {
+bool ThreadClique::anyGone() {
   std::lock_guard<std::mutex> lock(mutex);
   for (bool g : gone)
     if (g)

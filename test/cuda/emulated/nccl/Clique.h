@@ -1,4 +1,5 @@
-// The ranks of one communicator, as threads of one process, and how their operations meet.
+// The ranks of one communicator, and how their operations meet: threads of one process through its memory
+// (ThreadClique), processes of one machine through files of a folder (ProcessClique.h).
 //
 // An operation of a rank runs on the rank's stream: it announces itself under the operation's key and waits until all
 // ranks of the clique have announced theirs; then every rank computes its own result, and none leaves before all have
@@ -56,6 +57,7 @@ struct Call {
   int type = F32, op = Sum, root = 0;
   uint64_t send = 0, recv = 0;    // device addresses
   const void *sendHost = nullptr; // the host's view, once announced
+  uint64_t sendBytes = 0;         // of it
 };
 
 using Stop = std::atomic<bool>; // a rank's communicator was aborted
@@ -67,27 +69,43 @@ struct Key {
 
 class Clique {
 public:
-  explicit Clique(int size) : size(size), gone(size_t(size), false) {}
-
-  // A rank is here; and waits until all are. False: gave up.
-  void announce();
-  bool waitForAll(const Stop &stop);
+  explicit Clique(int size) : size(size) {}
+  virtual ~Clique() = default;
 
   // Announces a collective; returns all ranks' calls in the order of the ranks, or an empty list with a reason.
-  std::vector<Call> meet(Key key, int rank, const Call &call, const Stop &stop, std::string &why);
+  virtual std::vector<Call> meet(Key key, int rank, const Call &call, const Stop &stop, std::string &why) = 0;
   // No rank leaves before all are done with phase 1 (have computed) or 2 (have written).
-  bool finish(Key key, int phase, const Stop &stop);
+  virtual bool finish(Key key, int rank, int phase, const Stop &stop) = 0;
 
   // Point to point: a send offers its bytes until the receiver took them.
-  void offer(int from, int to, const Call &call);
-  bool take(int from, int to, const Call &want, void *data, const Stop &stop, std::string &why);
-  bool waitTaken(int from, int to, const Stop &stop);
+  virtual void offer(int from, int to, const Call &call) = 0;
+  virtual bool take(int from, int to, const Call &want, void *data, const Stop &stop, std::string &why) = 0;
+  virtual bool waitTaken(int from, int to, const Stop &stop) = 0;
 
-  void abort(int rank); // wakes everybody; the others learn of a remote error
-  bool anyGone();
-  void wake() { changed.notify_all(); }
+  virtual void abort(int rank) = 0; // wakes everybody; the others learn of a remote error
+  virtual bool anyGone() = 0;
+  virtual void leave(int) {} // the rank's last call
+
+  // The clique of some of the ranks, in this order.
+  virtual std::shared_ptr<Clique> part(const std::string &id, const std::vector<int> &members) const = 0;
 
   const int size;
+};
+
+// What ranks find when they disagree about a collective; empty where they agree.
+std::string disagreement(const std::vector<Call> &calls, int rank);
+
+class ThreadClique : public Clique {
+public:
+  explicit ThreadClique(int size) : Clique(size), gone(size_t(size), false) {}
+  std::vector<Call> meet(Key key, int rank, const Call &call, const Stop &stop, std::string &why) override;
+  bool finish(Key key, int rank, int phase, const Stop &stop) override;
+  void offer(int from, int to, const Call &call) override;
+  bool take(int from, int to, const Call &want, void *data, const Stop &stop, std::string &why) override;
+  bool waitTaken(int from, int to, const Stop &stop) override;
+  void abort(int rank) override;
+  bool anyGone() override;
+  std::shared_ptr<Clique> part(const std::string &id, const std::vector<int> &members) const override;
 
 private:
   struct Meeting {
@@ -98,7 +116,6 @@ private:
   template <class Ready> bool wait(std::unique_lock<std::mutex> &lock, const Stop &stop, Ready ready);
   std::mutex mutex;
   std::condition_variable changed;
-  int joined = 0;
   std::map<Key, Meeting> meetings;
   struct Offer {
     Call call;
@@ -111,6 +128,9 @@ private:
   std::map<std::pair<int, int>, Channel> channels;
   std::vector<bool> gone;
 };
+
+// The clique of that id in this process; made when a rank asks first.
+std::shared_ptr<Clique> threadClique(const std::string &id, int size);
 
 // Reads CLEAVE_EMULATED_NCCL_LIMIT_S, 60 by default: how long a rank waits before a hang is reported.
 int limitSeconds();
