@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 namespace cleave::rt {
@@ -93,6 +94,25 @@ Status Communicator::maximum(uint32_t mine, uint32_t *largest, unsigned channel)
     step.channel = channel;
     CLEAVE_TRY(exchange(step).in("agreement"));
     *largest = std::max(*largest, heard);
+  }
+  return Status::ok();
+}
+
+// Around a ring: what came last is passed on.
+Status Communicator::allGather(const void *mine, size_t bytes, void *all, unsigned channel) {
+  auto *parts = static_cast<std::byte *>(all);
+  auto part = [&](int rank) { return parts + static_cast<size_t>((rank + size_) % size_) * bytes; };
+  std::memcpy(part(rank_), mine, bytes);
+  for (int s = 0; s + 1 < size_; ++s) {
+    Exchange step;
+    step.to = (rank_ + 1) % size_;
+    step.sendData = part(rank_ - s);
+    step.sendBytes = bytes;
+    step.from = (rank_ - 1 + size_) % size_;
+    step.receiveData = part(rank_ - 1 - s);
+    step.receiveBytes = bytes;
+    step.channel = channel;
+    CLEAVE_TRY(exchange(step).in("gathering what all ranks say"));
   }
   return Status::ok();
 }

@@ -67,6 +67,9 @@ public:
   // Likewise, the largest number that a rank came with.
   Status maximum(uint32_t mine, uint32_t *largest, unsigned channel = 0);
 
+  // Everybody's `bytes`, side by side in `all`, by rank.
+  Status allGather(const void *mine, size_t bytes, void *all, unsigned channel = 0);
+
   // Tells all other ranks that this one has failed; their pending and later calls return PeerLost with the reason.
   virtual void abort(const Status &reason) = 0;
   // Not ok when a rank has aborted; cheap.
@@ -75,11 +78,14 @@ public:
 
   // Payload bytes that left this rank, since creation.
   uint64_t bytesSent() const { return bytesSent_.load(std::memory_order_relaxed); }
+  // And those that left it by other ways (a device that talks to devices).
+  void countSent(uint64_t bytes) { bytesSent_.fetch_add(bytes, std::memory_order_relaxed); }
+  // How long to wait for a peer.
+  double timeoutSeconds() const { return timeoutSeconds_; }
 
 protected:
   Communicator(int rank, int size);
   virtual Status doExchange(const Exchange &step) = 0;
-  double timeoutSeconds() const { return timeoutSeconds_; }
 
 private:
   void stretch(uint64_t beginNs, size_t bytes) const;

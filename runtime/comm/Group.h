@@ -18,6 +18,13 @@ struct Group {
   int size() const { return static_cast<int>(members.size()); }
 };
 
+// Which groups there are, of all ranks: along these axes, and of each axis the coordinates that members have (none: all).
+struct GroupShape {
+  std::vector<uint32_t> axes;
+  std::vector<std::vector<uint32_t>> only;
+  bool operator<(const GroupShape &o) const { return axes != o.axes ? axes < o.axes : only < o.only; }
+};
+
 // With `only`, of each axis the coordinates that members have; none: all.
 Group meshGroup(const std::vector<uint32_t> &mesh, const std::vector<uint32_t> &axes, int rank,
                 const std::vector<std::vector<uint32_t>> &only = {});

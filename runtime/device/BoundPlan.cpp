@@ -42,17 +42,8 @@ private:
   void makeGroups() {
     std::vector<uint32_t> mesh = meshOf(plan_);
     for (size_t i = 0; i < lengthOf(plan_.groups()); ++i) {
-      const fb::Group &group = *plan_.groups()->Get(i);
-      std::vector<uint32_t> indices;
-      std::vector<std::vector<uint32_t>> only;
-      for (size_t a = 0; a < lengthOf(group.axes()); ++a) {
-        indices.push_back(group.axes()->Get(a));
-        const fb::AxisPlaces *places = placesOn(group, indices.back());
-        only.emplace_back();
-        if (places)
-          only.back().assign(places->coordinates()->begin(), places->coordinates()->end());
-      }
-      bound_.groups.push_back(meshGroup(mesh, indices, request_.rank, only));
+      GroupShape shape = shapeOf(*plan_.groups()->Get(i));
+      bound_.groups.push_back(meshGroup(mesh, shape.axes, request_.rank, shape.only));
     }
   }
 
@@ -130,7 +121,7 @@ private:
     bool isEvent = view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait;
     if (isEvent && view["event"] >= static_cast<int64_t>(events.size()))
       return bindShared(index, view, static_cast<size_t>(view["event"]) - events.size(), std::move(bound));
-    CLEAVE_TRY(makeAction(view, events, &bound));
+    CLEAVE_TRY(makeAction(index, view, events, &bound));
     add(index, request_.device.threadOf(view.stream()), std::move(bound));
     return Status::ok();
   }
@@ -161,7 +152,8 @@ private:
     return Status::ok();
   }
 
-  Status makeAction(const InstructionView &view, const std::vector<unsigned> &events, BoundInstruction *bound) {
+  Status makeAction(unsigned index, const InstructionView &view, const std::vector<unsigned> &events,
+                    BoundInstruction *bound) {
     Device &device = request_.device;
     unsigned stream = view.stream();
     switch (view.opcode()) {
@@ -181,10 +173,10 @@ private:
     case Opcode::AllGather:
     case Opcode::Reduce:
     case Opcode::Broadcast:
-      return collective(view, bound);
+      return collective(view, describe(plan_, index, bound->index), bound);
     case Opcode::Send:
     case Opcode::Recv:
-      return transfer(view, bound);
+      return transfer(view, describe(plan_, index, bound->index), bound);
     case Opcode::Call:
       break; // bindCall
     }
@@ -206,7 +198,7 @@ private:
     return request_.device.launch(request, &bound->action);
   }
 
-  Status collective(const InstructionView &view, BoundInstruction *bound) {
+  Status collective(const InstructionView &view, std::string place, BoundInstruction *bound) {
     CollectiveRequest request{view.opcode(),
                               bound_.groups[static_cast<size_t>(view["group"])],
                               request_.comm,
@@ -216,20 +208,22 @@ private:
                               static_cast<fb::DType>(view["dtype"]),
                               static_cast<Reduction>(view["reduction"]),
                               static_cast<int>(view["root"]),
-                              view.stream()};
+                              view.stream(),
+                              std::move(place)};
     if (!view.note().empty())
       bound->name = view.note().data();
     bound->bytes = request.count * dtypeSize(request.dtype);
     return request_.device.collective(request, &bound->action);
   }
 
-  Status transfer(const InstructionView &view, BoundInstruction *bound) {
+  Status transfer(const InstructionView &view, std::string place, BoundInstruction *bound) {
     TransferRequest request{view.opcode(),
                             request_.comm,
                             peerOf(plan_, static_cast<unsigned>(request_.rank), view["axis"], view["offset"]),
                             address(view.buffer(0)),
                             static_cast<unsigned>(view["channel"]),
-                            view.stream()};
+                            view.stream(),
+                            std::move(place)};
     if (!view.note().empty())
       bound->name = view.note().data();
     bound->bytes = request.data.bytes;
@@ -256,6 +250,18 @@ private:
 };
 
 } // namespace
+
+GroupShape shapeOf(const fb::Group &group) {
+  GroupShape shape;
+  for (size_t a = 0; a < lengthOf(group.axes()); ++a) {
+    shape.axes.push_back(group.axes()->Get(a));
+    const fb::AxisPlaces *places = placesOn(group, shape.axes.back());
+    shape.only.emplace_back();
+    if (places)
+      shape.only.back().assign(places->coordinates()->begin(), places->coordinates()->end());
+  }
+  return shape;
+}
 
 Status bindPlan(const BindRequest &request, BoundPlan *result) { return Binder(request, *result).bind(); }
 

@@ -72,6 +72,8 @@ struct BindRequest {
   const cleave_device_kernel *deviceKernels = nullptr; // of a device image
 };
 
+GroupShape shapeOf(const fb::Group &group);
+
 Status bindPlan(const BindRequest &request, BoundPlan *result);
 
 // "program 'train_step', instruction 7 (launch @matmul.3 ...)"

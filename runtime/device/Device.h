@@ -69,6 +69,7 @@ struct CollectiveRequest {
   Reduction reduction;
   int root; // index in the group, of those that have one
   unsigned stream;
+  std::string place; // the instruction, for messages
 };
 
 struct TransferRequest {
@@ -78,11 +79,23 @@ struct TransferRequest {
   Address data;
   unsigned channel; // below kTransferChannels
   unsigned stream;
+  std::string place;
+};
+
+// Who the ranks are, and the groups of all kinds: the same on all ranks. A rank need not be in each of them.
+struct ConnectRequest {
+  Communicator &comm;
+  std::vector<uint32_t> mesh;
+  std::vector<GroupShape> groups;
 };
 
 class Device {
 public:
   virtual ~Device() = default;
+
+  // Called by all ranks at the same time, before anything is bound: a device that talks to others' devices by itself
+  // joins them.
+  virtual Status connect(const ConnectRequest &) { return Status::ok(); }
 
   // Zeroed memory, aligned to 64 bytes, that lives as long as the device: its own, or the host's, which its copies
   // reach (a GPU pins it, so that they run beside its kernels).

@@ -8,6 +8,7 @@
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Opcode.h"
 
+#include <set>
 #include <unordered_map>
 
 namespace cleave::rt {
@@ -76,6 +77,15 @@ static Status checkRequest(const fb::Plan &plan, const RankOptions &options, con
   return Status::ok();
 }
 
+// In one order on all ranks, whatever their kind.
+static ConnectRequest connectRequest(const fb::Plan &all, Communicator &comm) {
+  std::set<GroupShape> groups;
+  for (const fb::Plan *kind : kindsOf(all))
+    for (size_t i = 0; i < lengthOf(kind->groups()); ++i)
+      groups.insert(shapeOf(*kind->groups()->Get(i)));
+  return {comm, meshOf(all), {groups.begin(), groups.end()}};
+}
+
 Status Rank::create(const fb::Plan &all, const cleave_kernel_fn *kernels, const RankOptions &options,
                     Communicator &comm, Rank *result) {
   CLEAVE_TRY(checkRequest(all, options, comm));
@@ -95,6 +105,7 @@ Status Rank::create(const fb::Plan &all, const cleave_kernel_fn *kernels, const 
     if (const fb::Region &region = *plan.regions()->Get(i); region.space() == fb::Space::device)
       deviceOptions.deviceBytes += region.bytes() * region.frames();
   CLEAVE_TRY(createDevice(std::string(textOf(plan.target())), deviceOptions, &impl->device));
+  CLEAVE_TRY(impl->device->connect(connectRequest(all, comm)));
   size_t first = firstKernel(all, plan);
   BindRequest request{plan,
                       kernels ? kernels + first : nullptr,

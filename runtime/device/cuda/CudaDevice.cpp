@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/CudaDevice.h"
 
 #include "kernels/common/cuda/CudaKernel.h"
+#include "runtime/comm/MpiCommunicator.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,6 +14,15 @@ using cuda::Handle;
 using cuda::Pointer;
 
 static Pointer pointerTo(const void *data) { return reinterpret_cast<Pointer>(data); }
+
+// The rank's number among those of its machine: launchers tell their processes.
+static int placeOnMachine(int rank) {
+  if (startedUnderMpi())
+    for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"})
+      if (const char *text = std::getenv(name); text && *text)
+        return std::max(0, std::atoi(text));
+  return rank;
+}
 
 Status CudaDevice::create(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result) {
   std::unique_ptr<CudaDevice> device(new CudaDevice(options));
@@ -30,7 +40,7 @@ Status CudaDevice::checkDevice(const std::string &target) {
     return notFound("this program was compiled for " + target + ", and the driver finds no GPU on this machine");
   CLEAVE_TRY(check(result, "cuInit"));
   const char *chosen = std::getenv("CLEAVE_CUDA_DEVICE");
-  int ordinal = chosen && *chosen ? std::atoi(chosen) : options_.rank % count;
+  int ordinal = chosen && *chosen ? std::atoi(chosen) : placeOnMachine(options_.rank) % count;
   if (ordinal < 0 || ordinal >= count)
     return invalidArgument("CLEAVE_CUDA_DEVICE=" + std::string(chosen) + ": there are " + std::to_string(count) +
                            " devices, from 0");
@@ -54,7 +64,7 @@ Status CudaDevice::open(const std::string &target) {
   CLEAVE_TRY(checkDevice(target));
   CLEAVE_TRY(check(driver_->contextRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
   CLEAVE_TRY(enterThread(0));
-  size_t free = 0, total = 0;
+  size_t total = 0, &free = freeBytes_;
   CLEAVE_TRY(check(driver_->memoryInfo(&free, &total), "cuMemGetInfo"));
   if (options_.deviceBytes > free)
     return {Code::OutOfMemory, "the plan takes " + std::to_string(options_.deviceBytes) +
@@ -74,6 +84,8 @@ Status CudaDevice::open(const std::string &target) {
 CudaDevice::~CudaDevice() {
   if (!context_ || driver_->contextSetCurrent(context_) != 0)
     return;
+  if (world_)
+    world_->abortIfBroken();
   for (auto &[program, replay] : replays_) {
     if (replay.isCapturing) // an action has failed
       if (Handle graph = nullptr; driver_->captureEnd(streams_.main(), &graph) == 0 && graph)
@@ -83,6 +95,7 @@ CudaDevice::~CudaDevice() {
       driver_->graphExecDestroy(replay.graph);
     }
   }
+  world_.reset();
   streams_.close();
   if (blasHandle_)
     blas_->destroy(blasHandle_);
@@ -126,6 +139,8 @@ Status CudaDevice::enterThread(unsigned) { return check(driver_->contextSetCurre
 Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
   Replay &replay = replays_[program];
   *isDone = replay.graph != nullptr;
+  if (world_)
+    world_->startRun(replay.graph ? &replay.script : nullptr);
   if (replay.graph)
     return check(driver_->graphLaunch(replay.graph, streams_.main()), "cuGraphLaunch");
   if (++replay.runs == 2 && canCapture_) {
@@ -141,6 +156,8 @@ Status CudaDevice::endProgram(unsigned program) {
   if (!replay.isCapturing)
     return Status::ok();
   replay.isCapturing = false;
+  if (world_)
+    replay.script = world_->script();
   Handle graph = nullptr;
   CLEAVE_TRY(check(driver_->captureEnd(streams_.main(), &graph), "cuStreamEndCapture"));
   Status status = check(driver_->graphInstantiate(&replay.graph, graph, 0), "cuGraphInstantiate");
@@ -163,8 +180,12 @@ Status CudaDevice::download(std::byte *target, const std::byte *source, size_t b
   return move(target, source, bytes, streams_.main());
 }
 
+// What the watchdog has aborted looks done.
 Status CudaDevice::synchronize() {
-  CLEAVE_TRY(streams_.synchronize());
+  Status status = streams_.synchronize();
+  if (world_)
+    CLEAVE_TRY(world_->health());
+  CLEAVE_TRY(std::move(status));
   if (indexed_.empty())
     return Status::ok();
   long long error[2] = {};

@@ -4,16 +4,18 @@
 //
 // A program runs once as it is, is captured as a graph of the driver at its second run, and replayed from then on: the
 // addresses of all frames are in it, and what changes between steps lies in memory. Not where the host takes part
-// (collectives through it) or waits for each instruction (a trace), nor with CLEAVE_CUDA_GRAPHS=0.
+// (an exchange through its memory) or waits for each instruction (a trace), nor with CLEAVE_CUDA_GRAPHS=0.
 //
-// Collectives, sends and receives go through the host (CudaExchange.cpp): the bytes come to pinned memory, the
-// communicator reduces, gathers or moves them there, and they go back. Ranks of one process may share a GPU. While the
-// host is busy with that it enqueues nothing; what is in line already runs on.
+// Where each rank has a GPU of its own, they talk by NCCL (NcclWorld.h). Where ranks share one, which NCCL refuses, or
+// with CLEAVE_CUDA_COMM=host, collectives, sends and receives go through the host (CudaExchange.cpp): the bytes come to
+// pinned memory, the communicator reduces, gathers or moves them there, and they go back. While the host is busy with
+// that it enqueues nothing; what is in line already runs on.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/CudaStreams.h"
+#include "runtime/device/cuda/NcclWorld.h"
 
 #include <map>
 #include <string>
@@ -29,6 +31,7 @@ public:
   static Status create(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result);
   ~CudaDevice() override;
 
+  Status connect(const ConnectRequest &request) override;
   Status allocate(fb::Space space, size_t bytes, std::byte **data) override;
   unsigned threadOf(unsigned) const override { return 0; }
   Status enterThread(unsigned thread) override;
@@ -66,12 +69,15 @@ private:
   Status namedFunction(const std::string &name, cuda::Handle *function);
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   unsigned gridOf(uint64_t blocks) const;
+  Status exchangeCollective(const CollectiveRequest &request, cuda::Handle stream, ActionPtr *action);
+  Status exchangeTransfer(const TransferRequest &request, cuda::Handle stream, ActionPtr *action);
 
   // An entry program as a graph.
   struct Replay {
     unsigned runs = 0;
     bool isCapturing = false;
     cuda::Handle graph = nullptr; // executable
+    NcclWorld::Script script;     // of the graph
   };
 
   DeviceOptions options_;
@@ -80,9 +86,11 @@ private:
   const cuda::Driver *driver_ = nullptr;
   const cuda::BlasLt *blas_ = nullptr;
   CudaStreams streams_;
+  std::unique_ptr<NcclWorld> world_; // null: ranks talk through the host
   cuda::Handle context_ = nullptr, blasHandle_ = nullptr;
   cuda::Handle generated_ = nullptr, named_ = nullptr; // modules
   int device_ = 0, multiprocessors_ = 1;
+  size_t freeBytes_ = 0; // of its memory, when it was opened
   cuda::Pointer error_ = 0;          // CudaCall::error
   std::vector<std::string> indexed_; // what a launch number of CudaCall::launch stands for
   std::vector<cuda::Pointer> memory_;

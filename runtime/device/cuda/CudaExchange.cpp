@@ -55,9 +55,7 @@ private:
 
 } // namespace
 
-Status CudaDevice::collective(const CollectiveRequest &request, ActionPtr *action) {
-  Handle stream = nullptr;
-  CLEAVE_TRY(streams_.at(request.stream, &stream));
+Status CudaDevice::exchangeCollective(const CollectiveRequest &request, Handle stream, ActionPtr *action) {
   std::byte *pinned = nullptr;
   canCapture_ = canCapture_ && request.group.size() == 1; // a graph runs without the host
   if (request.group.size() > 1)
@@ -66,9 +64,7 @@ Status CudaDevice::collective(const CollectiveRequest &request, ActionPtr *actio
   return Status::ok();
 }
 
-Status CudaDevice::transfer(const TransferRequest &request, ActionPtr *action) {
-  Handle stream = nullptr;
-  CLEAVE_TRY(streams_.at(request.stream, &stream));
+Status CudaDevice::exchangeTransfer(const TransferRequest &request, Handle stream, ActionPtr *action) {
   canCapture_ = false;
   std::byte *pinned = nullptr;
   CLEAVE_TRY(allocate(fb::Space::host, request.data.bytes, &pinned));

@@ -1,11 +1,11 @@
-// The CUDA driver and cuBLASLt, opened at run time: a program that was linked with this runtime starts where neither is
-// installed, and says so when a plan for a GPU is run.
+// The CUDA driver, cuBLASLt and NCCL, opened at run time: a program that was linked with this runtime starts where none
+// of them is installed, and says so when a plan for a GPU is run.
 //
 //   const cuda::Driver *driver;
 //   CLEAVE_TRY(cuda::openDriver(&driver));
 //   CLEAVE_TRY(cuda::check(driver->streamSynchronize(stream), "cuStreamSynchronize"));
 //
-// CLEAVE_LIBCUDA and CLEAVE_LIBCUBLASLT name other files to open, with the same entry points.
+// CLEAVE_LIBCUDA, CLEAVE_LIBCUBLASLT and CLEAVE_LIBNCCL name other files to open, with the same entry points.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_DRIVER_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_DRIVER_H
 
@@ -16,7 +16,7 @@
 
 namespace cleave::rt::cuda {
 
-using Result = int;       // CUresult, cublasStatus_t: 0 is success
+using Result = int;       // CUresult, cublasStatus_t, ncclResult_t: 0 is success
 using Handle = void *;    // contexts, streams, modules, functions, graphs, descriptors
 using Pointer = uint64_t; // CUdeviceptr
 
@@ -30,14 +30,29 @@ struct BlasLt {
 #include "runtime/device/cuda/BlasLt.def"
 };
 
+struct NcclId { // ncclUniqueId
+  char bytes[128];
+};
+
+struct Nccl {
+  const char *(*errorText)(Result error) = nullptr; // ncclGetErrorString
+  const char *(*lastError)(Handle comm) = nullptr;  // ncclGetLastError
+#define CLEAVE_NCCL_ENTRY(member, symbol, parameters) Result(*member) parameters = nullptr;
+#include "runtime/device/cuda/Nccl.def"
+};
+
 // Opened and initialized once in a process.
 Status openDriver(const Driver **driver);
 Status openBlasLt(const BlasLt **library);
+// Of a version that splits communicators (2.18).
+Status openNccl(const Nccl **library);
 
 // A driver's error with its name and text; `what` is the entry point that gave it.
 Status check(Result result, const char *what);
 // The same of cuBLASLt.
 Status checkBlas(Result result, const char *what);
+// And of NCCL.
+Status checkNccl(Result result, const char *what);
 
 // Numbers of cuda.h and cublasLt.h that are in use.
 constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76; // device attributes
@@ -45,6 +60,7 @@ constexpr int kErrorLogBuffer = 5, kErrorLogBytes = 6;                          
 constexpr unsigned kNonBlockingStream = 1, kEventWithoutTime = 2;
 constexpr int kCaptureThisThread = 1; // other threads may call the driver meanwhile
 constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100;
+constexpr int kFirstExecutionError = 700, kEndOfExecutionErrors = 720; // of work that was enqueued before
 
 } // namespace cleave::rt::cuda
 

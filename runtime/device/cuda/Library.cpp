@@ -10,6 +10,8 @@ namespace cleave::rt::cuda {
 
 namespace {
 
+constexpr int kOldestNccl = 21800;
+
 // The library that an environment variable names, or the first of `names` that there is.
 Status openLibrary(const char *variable, std::initializer_list<const char *> names, const char *hint, void **library) {
   const char *chosen = std::getenv(variable);
@@ -58,6 +60,26 @@ Status load(BlasLt *blas) {
   return Status::ok();
 }
 
+Status load(Nccl *nccl) {
+  void *library = nullptr;
+  CLEAVE_TRY(openLibrary("CLEAVE_LIBNCCL", {"libnccl.so.2"},
+                         "its ranks have a GPU each and talk through NCCL, which is not on the library path; install "
+                         "it, name the file in CLEAVE_LIBNCCL, or let them talk through the host's memory, which is "
+                         "slow, with CLEAVE_CUDA_COMM=host",
+                         &library));
+  int version = 0;
+  CLEAVE_TRY(findEntry(library, "ncclGetVersion", "NCCL", reinterpret_cast<void **>(&nccl->version)));
+  if (nccl->version(&version) != 0 || version < kOldestNccl)
+    return notFound("the installed NCCL is too old: it has version number " + std::to_string(version) +
+                    "; Cleave needs 21800 (2.18) or later");
+  CLEAVE_TRY(findEntry(library, "ncclGetErrorString", "NCCL", reinterpret_cast<void **>(&nccl->errorText)));
+  CLEAVE_TRY(findEntry(library, "ncclGetLastError", "NCCL", reinterpret_cast<void **>(&nccl->lastError)));
+#define CLEAVE_NCCL_ENTRY(member, symbol, parameters)                                                                  \
+  CLEAVE_TRY(findEntry(library, #symbol, "NCCL", reinterpret_cast<void **>(&nccl->member)));
+#include "runtime/device/cuda/Nccl.def"
+  return Status::ok();
+}
+
 // A library is never closed: its threads may outlive main.
 template <typename Table> struct Opened {
   std::once_flag once;
@@ -67,6 +89,7 @@ template <typename Table> struct Opened {
 
 Opened<Driver> openedDriver;
 Opened<BlasLt> openedBlas;
+Opened<Nccl> openedNccl;
 
 template <typename Table> Status openOnce(Opened<Table> &opened, const Table **table) {
   std::call_once(opened.once, [&] {
@@ -81,6 +104,7 @@ template <typename Table> Status openOnce(Opened<Table> &opened, const Table **t
 
 Status openDriver(const Driver **driver) { return openOnce(openedDriver, driver); }
 Status openBlasLt(const BlasLt **library) { return openOnce(openedBlas, library); }
+Status openNccl(const Nccl **library) { return openOnce(openedNccl, library); }
 
 Status check(Result result, const char *what) {
   if (result == 0)
@@ -93,6 +117,8 @@ Status check(Result result, const char *what) {
                         (name ? std::string(" (") + name + ")" : "") + (text ? std::string(": ") + text : "");
   if (result == kErrorOutOfMemory)
     return {Code::OutOfMemory, message};
+  if (result >= kFirstExecutionError && result < kEndOfExecutionErrors) // told by a later call: the queue runs behind
+    message += "; a run with --trace FILE waits for each instruction, and its message names the one that fails";
   return internal(message);
 }
 
@@ -100,6 +126,15 @@ Status checkBlas(Result result, const char *what) {
   if (result == 0)
     return Status::ok();
   return internal(std::string("cuBLASLt: ") + what + " failed with status " + std::to_string(result));
+}
+
+Status checkNccl(Result result, const char *what) {
+  if (result == 0)
+    return Status::ok();
+  const Nccl &nccl = openedNccl.table;
+  const char *text = nccl.errorText(result), *last = nccl.lastError(nullptr);
+  return internal(std::string("NCCL: ") + what + " failed with result " + std::to_string(result) +
+                  (text ? std::string(": ") + text : "") + (last && *last ? std::string("; ") + last : ""));
 }
 
 } // namespace cleave::rt::cuda

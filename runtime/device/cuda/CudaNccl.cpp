@@ -1,0 +1,144 @@
+// CudaDevice: how the GPUs of all ranks talk, and collectives, sends and receives by NCCL.
+#include "runtime/base/Log.h"
+#include "runtime/device/cuda/CudaDevice.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace cleave::rt {
+
+using cuda::check;
+using cuda::Handle;
+
+namespace {
+
+// Where a rank runs, and how it wants to talk (0: as fits, 1: NCCL, 2: through the host).
+struct Place {
+  char uuid[16];
+  int32_t way;
+  uint64_t bytes, free; // of the GPU's memory: that the rank's plan takes, that there are
+};
+constexpr int32_t kAsFits = 0, kByNccl = 1, kByHost = 2;
+
+Status wayOf(const std::string &text, int32_t *way) {
+  *way = text.empty() ? kAsFits : text == "nccl" ? kByNccl : kByHost;
+  if (text.empty() || text == "nccl" || text == "host")
+    return Status::ok();
+  return invalidArgument("CLEAVE_CUDA_COMM='" + text + "': expected nccl or host");
+}
+
+bool shareGpu(const Place &one, const Place &other) {
+  return std::memcmp(one.uuid, other.uuid, sizeof one.uuid) == 0;
+}
+
+// Whether the plans of the ranks that share one's GPU fit into it together.
+Status checkMemory(const std::vector<Place> &places, const Place &mine) {
+  uint64_t needed = 0, ranks = 0;
+  for (const Place &place : places)
+    if (shareGpu(place, mine)) {
+      needed += place.bytes;
+      ++ranks;
+    }
+  if (needed <= mine.free)
+    return Status::ok();
+  return {Code::OutOfMemory, "the plans of the " + std::to_string(ranks) + " ranks that share a GPU take " +
+                                 std::to_string(needed) + " bytes of its memory; " + std::to_string(mine.free) +
+                                 " are free; give each rank a GPU of its own, or compile for fewer ranks"};
+}
+
+// Two ranks on one GPU; false where there are none.
+bool findShared(const std::vector<Place> &places, size_t *one, size_t *other) {
+  for (*one = 0; *one < places.size(); ++*one)
+    for (*other = *one + 1; *other < places.size(); ++*other)
+      if (shareGpu(places[*one], places[*other]))
+        return true;
+  return false;
+}
+
+class NcclCollective : public Action {
+public:
+  NcclCollective(NcclWorld &world, Handle stream, CollectiveRequest request)
+      : world_(world), stream_(stream), request_(std::move(request)) {}
+  Status run(const Frames &frames, uint32_t) override {
+    return world_.collective(request_, request_.data.at(frames), stream_, request_.place);
+  }
+
+private:
+  NcclWorld &world_;
+  Handle stream_;
+  CollectiveRequest request_;
+};
+
+class NcclTransfer : public Action {
+public:
+  NcclTransfer(NcclWorld &world, Handle stream, TransferRequest request)
+      : world_(world), stream_(stream), request_(std::move(request)) {}
+  Status run(const Frames &frames, uint32_t) override {
+    return world_.transfer(request_, request_.data.at(frames), stream_, request_.place);
+  }
+
+private:
+  NcclWorld &world_;
+  Handle stream_;
+  TransferRequest request_;
+};
+
+} // namespace
+
+// NCCL where each rank has a GPU of its own, the host's memory where they share one. All ranks see the same places.
+Status CudaDevice::connect(const ConnectRequest &request) {
+  if (request.comm.size() == 1)
+    return Status::ok();
+  Place mine = {};
+  CLEAVE_TRY(wayOf(envString("CLEAVE_CUDA_COMM"), &mine.way));
+  CLEAVE_TRY(check(driver_->deviceUuid(mine.uuid, device_), "cuDeviceGetUuid"));
+  mine.bytes = options_.deviceBytes;
+  mine.free = freeBytes_;
+  std::vector<Place> places(static_cast<size_t>(request.comm.size()));
+  CLEAVE_TRY(request.comm.allGather(&mine, sizeof mine, places.data(), kControlChannel));
+  // Nobody has taken any of it yet: all ranks are between open() and here.
+  CLEAVE_TRY(checkMemory(places, mine));
+  size_t one = 0, other = 0;
+  bool isShared = findShared(places, &one, &other);
+  for (size_t rank = 0; rank < places.size(); ++rank)
+    if (places[rank].way != places[0].way)
+      return invalidArgument("CLEAVE_CUDA_COMM differs between rank 0 and rank " + std::to_string(rank) +
+                             "; set it alike for all");
+  if (mine.way == kByNccl && isShared)
+    return invalidArgument("CLEAVE_CUDA_COMM=nccl: ranks " + std::to_string(one) + " and " + std::to_string(other) +
+                           " share a GPU, and NCCL needs one for each; start fewer ranks, or leave it out");
+  if (mine.way == kByHost || isShared)
+    return Status::ok();
+
+  std::byte *done = nullptr, *marks = nullptr;
+  CLEAVE_TRY(allocate(fb::Space::host, sizeof(uint32_t), &done));
+  CLEAVE_TRY(allocate(fb::Space::device, NcclWorld::kMarks * sizeof(uint32_t), &marks));
+  std::vector<uint32_t> numbers(NcclWorld::kMarks);
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  CLEAVE_TRY(upload(marks, reinterpret_cast<const std::byte *>(numbers.data()), numbers.size() * sizeof(uint32_t)));
+  CLEAVE_TRY(waitFor(streams_.main()));
+  NcclWorld::Setup setup{driver_, context_, &streams_, reinterpret_cast<volatile uint32_t *>(done),
+                         reinterpret_cast<cuda::Pointer>(marks)};
+  return NcclWorld::join(setup, request, &world_);
+}
+
+Status CudaDevice::collective(const CollectiveRequest &request, ActionPtr *action) {
+  Handle stream = nullptr;
+  CLEAVE_TRY(streams_.at(request.stream, &stream));
+  if (!world_ || request.group.size() == 1)
+    return exchangeCollective(request, stream, action);
+  *action = std::make_unique<NcclCollective>(*world_, stream, request);
+  return Status::ok();
+}
+
+Status CudaDevice::transfer(const TransferRequest &request, ActionPtr *action) {
+  Handle stream = nullptr;
+  CLEAVE_TRY(streams_.at(request.stream, &stream));
+  if (!world_)
+    return exchangeTransfer(request, stream, action);
+  *action = std::make_unique<NcclTransfer>(*world_, stream, request);
+  return Status::ok();
+}
+
+} // namespace cleave::rt

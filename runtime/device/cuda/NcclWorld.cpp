@@ -1,0 +1,304 @@
+#include "runtime/device/cuda/NcclWorld.h"
+
+#include "runtime/base/Log.h"
+#include "runtime/base/Trace.h"
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Traffic.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace cleave::rt {
+
+using cuda::check;
+using cuda::checkNccl;
+using cuda::Handle;
+
+namespace {
+
+constexpr std::chrono::milliseconds kPeriod{50};
+constexpr double kNamedSeconds = 2;
+constexpr int kBytes = 1;    // ncclUint8
+constexpr int kNoColor = -1; // NCCL_SPLIT_NOCOLOR: in no part
+
+// A type of ncclDataType_t in which elements are reduced; -1: there is none.
+int reducedType(fb::DType type) {
+  switch (type) {
+  case fb::DType::i8:
+    return 0;
+  case fb::DType::u8:
+  case fb::DType::boolean: // false is 0, true 1
+    return 1;
+  case fb::DType::i32:
+    return 2;
+  case fb::DType::i64:
+    return 4;
+  case fb::DType::f16:
+    return 6;
+  case fb::DType::f32:
+    return 7;
+  case fb::DType::f64:
+    return 8;
+  case fb::DType::bf16:
+    return 9;
+  default:
+    return -1;
+  }
+}
+
+int operationOf(Reduction reduction) { return reduction == Reduction::Sum ? 0 : reduction == Reduction::Max ? 2 : 3; }
+
+double now() { return static_cast<double>(TraceSink::now()) * 1e-9; }
+
+// What each rank tells the others before anybody waits in NCCL.
+struct Offer {
+  uint32_t opened;
+  cuda::NcclId id;
+};
+
+uint64_t bytesSent(const CollectiveRequest &request) {
+  uint64_t bytes = request.count * dtypeSize(request.dtype), ranks = static_cast<uint64_t>(request.group.size());
+  bool isRoot = request.group.index == request.root;
+  switch (request.opcode) {
+  case Opcode::AllReduce:
+    return allReduceBytesSent(bytes, ranks);
+  case Opcode::Reduce:
+    return reduceBytesSent(bytes, ranks, isRoot);
+  case Opcode::Broadcast:
+    return broadcastBytesSent(bytes, ranks, isRoot);
+  default:
+    return scatterBytesSent(bytes, ranks);
+  }
+}
+
+} // namespace
+
+NcclWorld::NcclWorld(const Setup &setup, const ConnectRequest &request, const cuda::Nccl &nccl)
+    : nccl_(nccl), setup_(setup), host_(request.comm), rank_(request.comm.rank()), order_(setup.streams->makeEvent()) {}
+
+Status NcclWorld::join(const Setup &setup, const ConnectRequest &request, std::unique_ptr<NcclWorld> *result) {
+  const cuda::Nccl *nccl = nullptr;
+  Status mine = cuda::openNccl(&nccl);
+  Offer offer = {};
+  if (mine.isOk() && request.comm.rank() == 0)
+    mine = checkNccl(nccl->uniqueId(&offer.id), "ncclGetUniqueId");
+  offer.opened = mine.isOk();
+  std::vector<Offer> offers(static_cast<size_t>(request.comm.size()));
+  CLEAVE_TRY(request.comm.allGather(&offer, sizeof offer, offers.data(), kControlChannel));
+  CLEAVE_TRY(std::move(mine));
+  for (size_t rank = 0; rank < offers.size(); ++rank)
+    if (!offers[rank].opened)
+      return peerLost("rank " + std::to_string(rank) + " cannot use NCCL; its message says why");
+  std::unique_ptr<NcclWorld> world(new NcclWorld(setup, request, *nccl));
+  CLEAVE_TRY(setup.streams->prepare(world->order_));
+  CLEAVE_TRY(world->makeCommunicators(request, offers[0].id));
+  world->watchdog_ = std::thread([world = world.get()] { world->watch(); });
+  *result = std::move(world);
+  return Status::ok();
+}
+
+// Every rank splits by the same groups in the same order; the color of a part is its first member.
+Status NcclWorld::makeCommunicators(const ConnectRequest &request, const cuda::NcclId &id) {
+  Handle all = nullptr;
+  CLEAVE_TRY(checkNccl(nccl_.init(&all, request.comm.size(), id, rank_), "ncclCommInitRank"));
+  comms_.push_back(all);
+  Group everybody;
+  for (int rank = 0; rank < request.comm.size(); ++rank)
+    everybody.members.push_back(rank);
+  groups_[everybody.members] = all;
+  for (const GroupShape &shape : request.groups) {
+    Group group = meshGroup(request.mesh, shape.axes, rank_, shape.only);
+    if (group.size() == 1 || group.members == everybody.members) // of any rank's
+      continue;
+    auto place = std::find(group.members.begin(), group.members.end(), rank_);
+    bool isMember = place != group.members.end();
+    Handle part = nullptr;
+    CLEAVE_TRY(checkNccl(nccl_.split(all, isMember ? group.members.front() : kNoColor,
+                                     static_cast<int>(place - group.members.begin()), &part, nullptr),
+                         "ncclCommSplit"));
+    if (!isMember)
+      continue;
+    comms_.push_back(part);
+    groups_[group.members] = part;
+  }
+  return Status::ok();
+}
+
+NcclWorld::~NcclWorld() {
+  stopWatching();
+  for (size_t i = comms_.size(); i-- > 0;)
+    nccl_.destroy(comms_[i]);
+}
+
+void NcclWorld::stopWatching() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (watchdog_.joinable())
+    watchdog_.join();
+}
+
+// Who is lost cannot take leave: communicators are aborted then, which ends them.
+void NcclWorld::abortIfBroken() {
+  stopWatching();
+  if (!failed_ && host_.health().isOk())
+    return;
+  for (size_t i = comms_.size(); i-- > 0 && !failed_;)
+    nccl_.abort(comms_[i]);
+  failed_ = true;
+  comms_.clear();
+}
+
+void NcclWorld::startRun(const Script *script) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  *setup_.done = 0; // nothing is under way: each run is waited for
+  seen_ = 0;
+  seenAt_ = now();
+  script_ = script ? *script : Script();
+  host_.countSent(script_.bytes);
+}
+
+Status NcclWorld::findGroup(const Group &group, Handle *comm) const {
+  auto found = groups_.find(group.members);
+  if (found == groups_.end())
+    return internal("there is no communicator for this group of ranks");
+  *comm = found->second;
+  return Status::ok();
+}
+
+Status NcclWorld::begin(Handle stream) {
+  CLEAVE_TRY(health());
+  return setup_.streams->wait(order_, stream);
+}
+
+Status NcclWorld::finish(Handle stream, const std::string &place, uint64_t bytes) {
+  uint32_t mark = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    script_.places.push_back(&place);
+    script_.bytes += bytes;
+    mark = static_cast<uint32_t>(std::min<size_t>(script_.places.size(), kMarks - 1));
+  }
+  host_.countSent(bytes);
+  CLEAVE_TRY(check(setup_.driver->copy(reinterpret_cast<cuda::Pointer>(setup_.done),
+                                       setup_.marks + mark * sizeof(uint32_t), sizeof(uint32_t), stream),
+                   "cuMemcpyAsync"));
+  return setup_.streams->record(order_, stream);
+}
+
+Status NcclWorld::collective(const CollectiveRequest &request, std::byte *data, Handle stream,
+                             const std::string &place) {
+  Handle comm = nullptr;
+  CLEAVE_TRY(findGroup(request.group, &comm));
+  size_t part = request.count / static_cast<size_t>(request.group.size()), size = dtypeSize(request.dtype);
+  std::byte *mine = data + static_cast<size_t>(request.group.index) * part * size;
+  int type = reducedType(request.dtype), operation = operationOf(request.reduction);
+  bool reduces = request.opcode != Opcode::AllGather && request.opcode != Opcode::Broadcast;
+  if (reduces && type < 0)
+    return invalidArgument(std::string("NCCL has no reduction of ") + fb::EnumNameDType(request.dtype) +
+                           "; use CLEAVE_CUDA_COMM=host");
+  CLEAVE_TRY(begin(stream));
+  cuda::Result result = 0;
+  switch (request.opcode) {
+  case Opcode::AllReduce:
+    result = nccl_.allReduce(data, data, request.count, type, operation, comm, stream);
+    break;
+  case Opcode::ReduceScatter:
+    result = nccl_.reduceScatter(data, mine, part, type, operation, comm, stream);
+    break;
+  case Opcode::AllGather:
+    result = nccl_.allGather(mine, data, part * size, kBytes, comm, stream);
+    break;
+  case Opcode::Reduce:
+    result = nccl_.reduce(data, data, request.count, type, operation, request.root, comm, stream);
+    break;
+  default:
+    result = nccl_.broadcast(data, data, request.count * size, kBytes, request.root, comm, stream);
+  }
+  CLEAVE_TRY(checkNccl(result, "a collective"));
+  return finish(stream, place, bytesSent(request));
+}
+
+Status NcclWorld::transfer(const TransferRequest &request, std::byte *data, Handle stream, const std::string &place) {
+  CLEAVE_TRY(begin(stream));
+  bool sends = request.opcode == Opcode::Send;
+  size_t bytes = request.data.bytes;
+  CLEAVE_TRY(sends ? checkNccl(nccl_.send(data, bytes, kBytes, request.peer, comms_[0], stream), "ncclSend")
+                   : checkNccl(nccl_.receive(data, bytes, kBytes, request.peer, comms_[0], stream), "ncclRecv"));
+  return finish(stream, place, sends ? bytes : 0);
+}
+
+Status NcclWorld::health() const {
+  if (!failed_)
+    return Status::ok();
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peerLost(reason_);
+}
+
+// The operation that is waited in: the first one that is not done.
+std::string NcclWorld::pending() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  uint32_t done = *setup_.done;
+  return done < script_.places.size() ? *script_.places[done] : "";
+}
+
+// NCCL does not say which rank it is; the hosts' own watch does, perhaps a little later.
+std::string NcclWorld::nameLost(const std::string &error) const {
+  for (double end = now() + kNamedSeconds; now() < end; std::this_thread::sleep_for(kPeriod))
+    if (Status status = host_.health(); !status.isOk())
+      return status.message();
+  return error + " (another rank is lost, or the network between them)";
+}
+
+std::string NcclWorld::trouble(double time) {
+  if (Status status = host_.health(); !status.isOk())
+    return status.message();
+  for (Handle comm : comms_) {
+    cuda::Result error = 0;
+    if (nccl_.asyncError(comm, &error) == 0 && error != 0)
+      return nameLost(checkNccl(error, "communication").message());
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  uint32_t done = *setup_.done;
+  if (done != seen_ || done >= script_.places.size()) {
+    seen_ = done;
+    seenAt_ = time;
+  }
+  if (time - seenAt_ <= host_.timeoutSeconds())
+    return "";
+  return "rank " + std::to_string(rank_) + " waited " + std::to_string(host_.timeoutSeconds()) +
+         " s for another rank; CLEAVE_COMM_TIMEOUT_S sets the limit";
+}
+
+void NcclWorld::watch() {
+  setup_.driver->contextSetCurrent(setup_.context);
+  for (;;) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait_for(lock, kPeriod, [this] { return stopping_; });
+      if (stopping_)
+        return;
+    }
+    std::string why = trouble(now());
+    if (!why.empty())
+      return giveUp(why);
+  }
+}
+
+// The reason stands before the host can see that its wait is over.
+void NcclWorld::giveUp(const std::string &why) {
+  std::string place = pending();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    reason_ = place.empty() ? why : why + "; this rank was in " + place;
+    failed_ = true;
+  }
+  if (host_.health().isOk())
+    host_.abort(peerLost(reason_));
+  for (Handle comm : comms_)
+    nccl_.abort(comm);
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,96 @@
+// The GPUs of all ranks, one each, joined by NCCL: what crosses them never passes the host.
+//
+// There is a communicator of all ranks, and one for each of the plan's groups (along mesh axes, or among some stages),
+// split from it by every rank in the same order. Collectives are enqueued, and may be captured in a graph. All that communicates is in
+// line, in the plan's issue order, across streams and communicators: the plan was proved to end in that order
+// (compiler/Planning/Rationale.md, "Rendezvous on one thread"), and kernels of several communicators that start in
+// different orders on different GPUs would wait for each other for ever.
+//
+// A *watchdog* thread looks for what nobody else would see while the host waits for the GPU: an error of NCCL, a rank
+// that has failed or is lost (the communicator of the hosts knows), or no progress for CLEAVE_COMM_TIMEOUT_S. Then it
+// aborts all communicators, the waiting host returns, and health() says what happened and which instruction was waited
+// in. Progress is a number in pinned memory, which the GPU writes after each operation.
+//
+// Rejected: the host waits by polling. It would have to know of each place where a driver waits.
+#ifndef CLEAVE_RUNTIME_DEVICE_CUDA_NCCLWORLD_H
+#define CLEAVE_RUNTIME_DEVICE_CUDA_NCCLWORLD_H
+
+#include "runtime/device/Device.h"
+#include "runtime/device/cuda/CudaStreams.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace cleave::rt {
+
+class NcclWorld {
+public:
+  // What a run of a program communicates, in issue order: kept with a captured graph, which does the same again.
+  struct Script {
+    std::vector<const std::string *> places; // in the plan, owned by actions
+    uint64_t bytes = 0;                      // that leave this rank
+  };
+  struct Setup {
+    const cuda::Driver *driver = nullptr;
+    cuda::Handle context = nullptr;
+    CudaStreams *streams = nullptr;
+    // Pinned: the number of operations done; on the device: 0, 1, 2, ... up to kMarks.
+    volatile uint32_t *done = nullptr;
+    cuda::Pointer marks = 0;
+  };
+  static constexpr uint32_t kMarks = 4096;
+
+  // Called by all ranks at the same time.
+  static Status join(const Setup &setup, const ConnectRequest &request, std::unique_ptr<NcclWorld> *result);
+  ~NcclWorld();
+
+  // Of a world in which somebody is lost or has failed, nobody waits for what is under way. To be called before the last
+  // wait for the streams; the world is destroyed after it, and after graphs that it is in.
+  void abortIfBroken();
+  // A run of a program begins; with a script, it is a graph that was captured.
+  void startRun(const Script *script);
+  const Script &script() const { return script_; }
+  // Enqueue one operation. `place` says which instruction it is, and lives as long as this.
+  Status collective(const CollectiveRequest &request, std::byte *data, cuda::Handle stream, const std::string &place);
+  Status transfer(const TransferRequest &request, std::byte *data, cuda::Handle stream, const std::string &place);
+  // Why the watchdog has given up; cheap.
+  Status health() const;
+
+private:
+  NcclWorld(const Setup &setup, const ConnectRequest &request, const cuda::Nccl &nccl);
+  Status makeCommunicators(const ConnectRequest &request, const cuda::NcclId &id);
+  Status begin(cuda::Handle stream);
+  Status finish(cuda::Handle stream, const std::string &place, uint64_t bytes);
+  Status findGroup(const Group &group, cuda::Handle *comm) const;
+  void watch();
+  void stopWatching();
+  std::string pending() const;
+  // Empty while all is well.
+  std::string trouble(double now);
+  std::string nameLost(const std::string &error) const;
+  void giveUp(const std::string &why);
+
+  const cuda::Nccl &nccl_;
+  Setup setup_;
+  Communicator &host_;
+  int rank_;
+  std::vector<cuda::Handle> comms_;                 // the first one of all ranks
+  std::map<std::vector<int>, cuda::Handle> groups_; // by their members
+  unsigned order_;                                  // the event after the last operation
+
+  mutable std::mutex mutex_; // what follows
+  std::condition_variable changed_;
+  Script script_;
+  std::string reason_;
+  bool stopping_ = false;
+  std::atomic<bool> failed_{false};
+  uint32_t seen_ = 0; // the watchdog's: progress, and when it was made
+  double seenAt_ = 0; // seconds
+  std::thread watchdog_;
+};
+
+} // namespace cleave::rt
+
+#endif

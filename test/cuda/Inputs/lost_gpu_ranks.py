@@ -1,0 +1,76 @@
+"""lost_gpu_ranks.py SOURCE BUILD FOLDER    Ranks that talk by NCCL (the stand-in) and of which one is lost, silent, or refuses a launch.
+
+Each run must end with an error, in bounded time, that says which rank, and which instruction was waited in or has failed."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+source, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
+sys.path.insert(0, str(source / "test/e2e/Inputs"))
+import training_cases  # noqa: E402
+
+LIBRARIES = {"CLEAVE_LIBCUDA": "cuda", "CLEAVE_LIBCUBLASLT": "cublaslt", "CLEAVE_LIBNCCL": "nccl"}
+ENVIRONMENT = {**os.environ, **{variable: str(build / f"test-lib/libcleave_emulated_{name}.so") for variable, name in LIBRARIES.items()},
+               "CLEAVE_MPI_MODULE": str(build / "lib/libcleave_comm_mpi.so"), "CLEAVE_EMULATED_DEVICES": "2", "CLEAVE_CUDA_COMM": "nccl",
+               "CLEAVE_EMULATED_NCCL_FOLDER": str(folder / "ranks")}
+INSTRUCTION = r"program 'train_step', instruction \d+ \((all_reduce|reduce_scatter|all_gather)"
+
+
+def start(launcher, steps, **environment):
+    metrics = folder / "metrics.jsonl"
+    metrics.unlink(missing_ok=True)
+    command = [*launcher, folder / "program", "train", "--no-shuffle", "--steps", steps, "--lr", "1e-9", "--metrics", metrics]
+    for key in training_cases.data("mlp"):
+        command += ["--data", f"{key}={folder / key}.npy"]
+    return subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                            env={**ENVIRONMENT, **environment}), metrics
+
+
+def expect(what, process, seconds, *patterns):
+    begin = time.monotonic()
+    try:
+        text = process.communicate(timeout=seconds)[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        sys.exit(f"{what}: not over after {seconds} s: {process.communicate()[1]}")
+    missing = [pattern for pattern in patterns if not re.search(pattern, text)]
+    if process.returncode == 0 or missing:
+        sys.exit(f"{what}: code {process.returncode}, no {missing} in:\n{text}")
+    print(f"{what}: an error after {time.monotonic() - begin:.1f} s that names it")
+
+
+def steps_done(metrics):
+    return len(metrics.read_text().splitlines()) if metrics.exists() else 0
+
+
+for key, array in training_cases.data("mlp").items():
+    np.save(folder / f"{key}.npy", array)
+subprocess.run([sys.executable, source / "test/models/make_weights.py", folder / "models", source / training_cases.CASES["mlp"][0]],
+               check=True)
+model = next((folder / "models").rglob("*.onnx"))
+subprocess.run(["cleave", "compile", model, "--train", "--loss-output", "loss", "--global-batch", "16", "--mesh", "fsdp=2", "--target",
+                "cuda:sm_90", "-o", folder / "program"], check=True)
+
+# A rank that never comes to an operation, the ranks being threads: eager, and in a graph that is replayed.
+for graphs in ("0", "1"):
+    process, _ = start([], 20, CLEAVE_EMULATED_NCCL_STALL="1,40", CLEAVE_COMM_TIMEOUT_S="2", CLEAVE_CUDA_GRAPHS=graphs)
+    expect(f"a silent thread, graphs {graphs}", process, 60, r"waited 2\S* s for another rank", "this rank was in " + INSTRUCTION)
+process, _ = start([], 20, CLEAVE_EMULATED_FAIL_LAUNCH="30", CLEAVE_CUDA_GRAPHS="0")
+expect("a launch that is refused", process, 60, r"instruction \d+ \(launch @", "cuLaunchKernel failed with error 701")
+
+mpirun = ["mpirun", "--oversubscribe", "-n", "2"]
+process, _ = start(mpirun, 20, CLEAVE_EMULATED_NCCL_STALL="1,40", CLEAVE_COMM_TIMEOUT_S="2")
+expect("a silent process", process, 60, r"waited 2\S* s for another rank", "this rank was in " + INSTRUCTION)
+process, metrics = start(mpirun, 100000000)
+while steps_done(metrics) < 10 and process.poll() is None:
+    time.sleep(0.05)
+children = [int(p) for p in subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()]
+victim = next(p for p in children if b"OMPI_COMM_WORLD_RANK=1\0" in pathlib.Path(f"/proc/{p}/environ").read_bytes())
+os.kill(victim, signal.SIGKILL)
+expect("a process that dies", process, 60, rf"rank 1 \(process {victim}\) has died")
