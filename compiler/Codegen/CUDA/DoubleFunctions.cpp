@@ -40,6 +40,12 @@ public:
   Value exp(Value x);
   Value log(Value x);
   Value pow(Value x, Value y);
+  Value expm1(Value x);
+  Value log1p(Value x);
+  Value tanh(Value x);
+  Value erf(Value x);
+  Value sin(Value x) { return wave(x, 0); }
+  Value cos(Value x) { return wave(x, 1); }
 
 private:
   // 2^k for |k| < 1023.
@@ -47,6 +53,18 @@ private:
     Value biased = arith::AddIOp::create(builder, location, k, bits(1023));
     return ofBits(arith::ShLIOp::create(builder, location, biased, bits(52)));
   }
+  Value isNaN(Value x) { return arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, x, x); }
+  Value size(Value x) { return math::AbsFOp::create(builder, location, x); }
+  Value withSignOf(Value size, Value x) { return math::CopySignOp::create(builder, location, size, x); }
+  // sum of coefficients[i] x^i
+  Value polynomial(Value x, llvm::ArrayRef<double> coefficients) {
+    Value sum = number(coefficients.back());
+    for (double coefficient : llvm::reverse(coefficients.drop_back()))
+      sum = fma(sum, x, number(coefficient));
+    return sum;
+  }
+  // The sine, `quarters` quarters of a period further on.
+  Value wave(Value x, int quarters);
   Value integer(Value x) { return arith::FPToSIOp::create(builder, location, builder.getI64Type(), x); }
 
   PatternRewriter &builder;
@@ -121,24 +139,88 @@ Value Formula::pow(Value x, Value y) {
   return select(is(arith::CmpFPredicate::OEQ, y, 0), number(1), result);
 }
 
+// Near zero, where exp(x) - 1 cancels, x times Taylor's polynomial of degree 15.
+Value Formula::expm1(Value x) {
+  llvm::SmallVector<double> coefficients;
+  double factorial = 1;
+  for (int degree = 1; degree <= 16; ++degree)
+    coefficients.push_back(1 / (factorial *= degree));
+  Value near = mul(x, polynomial(x, coefficients));
+  return select(is(arith::CmpFPredicate::OLT, size(x), 0.5), near, sub(exp(x), number(1)));
+}
+
+// log(u) with u = 1 + x rounded, and what the rounding took away, over u.
+Value Formula::log1p(Value x) {
+  Value u = add(x, number(1));
+  Value lost = sub(x, sub(u, number(1)));
+  Value whole = log(u), result = add(whole, div(lost, u));
+  result = select(is(arith::CmpFPredicate::OGT, u, 0), result, whole);
+  result = select(is(arith::CmpFPredicate::OEQ, u, kInfinity), whole, result);
+  return select(is(arith::CmpFPredicate::OEQ, u, 1), x, result);
+}
+
+// t / (t + 2) with t = exp(2|x|) - 1; from 22 on the quotient rounds to 1.
+Value Formula::tanh(Value x) {
+  Value clamped = arith::MinNumFOp::create(builder, location, size(x), number(22));
+  Value t = expm1(add(clamped, clamped));
+  return select(isNaN(x), x, withSignOf(div(t, add(t, number(2))), x));
+}
+
+// Below 2.5 the series 2/sqrt(pi) exp(-x^2) (x + 2 x^3/3 + 4 x^5/15 + ...), all of whose terms have one sign; above, 1
+// minus the continued fraction exp(-x^2)/sqrt(pi) / (x + (1/2)/(x + (2/2)/(x + ...))). Both are long: f64 is for
+// comparing, not for speed.
+Value Formula::erf(Value x) {
+  constexpr double kSqrtPi = 1.7724538509055160273;
+  Value a = arith::MinNumFOp::create(builder, location, size(x), number(6));
+  Value square = mul(a, a), twice = add(square, square), decay = exp(sub(number(0), square));
+  Value series = number(1);
+  for (int n = 40; n > 0; --n)
+    series = fma(mul(series, twice), number(1.0 / (2 * n + 1)), number(1));
+  Value near = mul(mul(number(2 / kSqrtPi), decay), mul(a, series));
+  Value fraction = a;
+  for (int n = 30; n > 0; --n)
+    fraction = add(a, div(number(n / 2.0), fraction));
+  Value far = sub(number(1), div(mul(decay, number(1 / kSqrtPi)), fraction));
+  Value result = select(is(arith::CmpFPredicate::OLT, a, 2.5), near, far);
+  return select(isNaN(x), x, withSignOf(result, x));
+}
+
+// x = k pi/2 + r with |r| <= pi/4: pi/2 in three parts, whose products with k an fma does not round. Of arguments from
+// 2^48 on k is no number that f64 holds to the quarter: there the result is NaN, and not something between -1 and 1.
+Value Formula::wave(Value x, int quarters) {
+  Value k = math::RoundEvenOp::create(builder, location, mul(x, number(6.36619772367581382433e-01)));
+  Value minus = sub(number(0), k);
+  Value r = fma(minus, number(1.57079632679489655800e+00), x);
+  r = fma(minus, number(6.12323399573676603587e-17), r);
+  r = fma(minus, number(-1.49738490485916983e-33), r);
+  Value square = mul(r, r);
+  llvm::SmallVector<double> odd{1}, even{1};
+  for (int degree = 2; degree <= 18; degree += 2) {
+    even.push_back(-even.back() / ((degree - 1) * degree));
+    odd.push_back(-odd.back() / (degree * (degree + 1)));
+  }
+  Value sine = mul(r, polynomial(square, odd)), cosine = polynomial(square, even);
+  Value inRange = is(arith::CmpFPredicate::OLT, size(x), 0x1p48);
+  Value quarter = arith::AddIOp::create(builder, location, integer(select(inRange, k, number(0))), bits(quarters));
+  auto bit = [&](int64_t mask) {
+    Value masked = arith::AndIOp::create(builder, location, quarter, bits(mask));
+    return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::ne, masked, bits(0));
+  };
+  Value result = select(bit(1), cosine, sine);
+  result = select(bit(2), sub(number(0), result), result);
+  return select(inRange, result, number(kNaN));
+}
+
 namespace {
 
-struct ExpandExp : OpRewritePattern<math::ExpOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
+// Of one operand.
+template <typename Op, Value (Formula::*formula)(Value)> struct Expand : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
     if (!op.getType().isF64())
       return rewriter.notifyMatchFailure(op, "not f64");
-    rewriter.replaceOp(op, Formula(rewriter, op.getLoc()).exp(op.getOperand()));
-    return success();
-  }
-};
-
-struct ExpandLog : OpRewritePattern<math::LogOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::LogOp op, PatternRewriter &rewriter) const override {
-    if (!op.getType().isF64())
-      return rewriter.notifyMatchFailure(op, "not f64");
-    rewriter.replaceOp(op, Formula(rewriter, op.getLoc()).log(op.getOperand()));
+    Formula writer(rewriter, op.getLoc());
+    rewriter.replaceOp(op, (writer.*formula)(op.getOperand()));
     return success();
   }
 };
@@ -156,5 +238,8 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
 } // namespace
 
 void cleave::populateDoubleFunctions(RewritePatternSet &patterns) {
-  patterns.add<ExpandExp, ExpandLog, ExpandPow>(patterns.getContext());
+  patterns.add<Expand<math::ExpOp, &Formula::exp>, Expand<math::ExpM1Op, &Formula::expm1>,
+               Expand<math::LogOp, &Formula::log>, Expand<math::Log1pOp, &Formula::log1p>,
+               Expand<math::TanhOp, &Formula::tanh>, Expand<math::ErfOp, &Formula::erf>,
+               Expand<math::SinOp, &Formula::sin>, Expand<math::CosOp, &Formula::cos>, ExpandPow>(patterns.getContext());
 }

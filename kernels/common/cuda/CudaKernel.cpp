@@ -66,6 +66,21 @@ Status describeArgmax(const KernelArgs &args, CudaKernelCall *call) {
   return Status::ok();
 }
 
+Status describeTopK(const KernelArgs &args, CudaKernelCall *call) {
+  fb::DType type = args.dtype();
+  if (!isFloat(type) && type != fb::DType::i32 && type != fb::DType::i64)
+    return wrongType(args, type);
+  if (args["count"] < 1 || args["count"] > args["extent"])
+    return invalidArgument("expected a count between 1 and " + std::to_string(args["extent"]) +
+                           "; got: " + std::to_string(args["count"]));
+  call->function = "top_k_" + nameOf(type);
+  const char *params[] = {"outer", "extent", "count", "smallest"};
+  for (int i = 0; i < 4; ++i)
+    call->params[i] = args[params[i]];
+  call->blocks = static_cast<uint64_t>(args["outer"]);
+  return Status::ok();
+}
+
 Status describePool(const KernelArgs &args, CudaKernelCall *call) {
   if (!isFloat(args.dtype()))
     return wrongType(args, args.dtype());
@@ -117,6 +132,7 @@ constexpr Entry kEntries[] = {
     {"put_add", describeIndexing},
     {"put", describeIndexing},
     {"argmax", describeArgmax},
+    {"top_k", describeTopK},
 };
 
 const Entry *find(std::string_view name) {

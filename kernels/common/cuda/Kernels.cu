@@ -4,6 +4,7 @@
 #include "kernels/indexing/cuda/Indexing.cuh"
 #include "kernels/pooling/cuda/Pooling.cuh"
 #include "kernels/reduction/cuda/Argmax.cuh"
+#include "kernels/reduction/cuda/TopK.cuh"
 
 using namespace cleave::rt;
 
@@ -24,6 +25,7 @@ MOVED(put_set, putSet)
   INDEXED(put_##name, type, put)                                                                                       \
   INDEXED(put_add_##name, type, putAdd)                                                                                                 \
   ENTRY(argmax_##name, argmax<type>)                                                                                   \
+  ENTRY(top_k_##name, topK<type>)                                                                                      \
   ENTRY(max_pool_##name, maxPool<type>)                                                                                \
   ENTRY(max_pool_grad_##name, maxPoolGrad<type>)                                                                       \
   ENTRY(avg_pool_##name, averagePool<type>)                                                                            \
@@ -35,3 +37,5 @@ FLOATING(f32, float)
 FLOATING(f64, double)
 FLOATING(f16, __half)
 FLOATING(bf16, __nv_bfloat16)
+ENTRY(top_k_i32, topK<int>)
+ENTRY(top_k_i64, topK<long long>)

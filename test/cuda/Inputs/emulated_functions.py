@@ -1,0 +1,67 @@
+"""emulated_functions.py SOURCE BUILD FOLDER    Functions of f64, and top_k of each type, on the emulated CUDA device.
+
+f64 functions are Cleave's own formulas there (compiler/Codegen/CUDA/DoubleFunctions.cpp): at most 8 units in the last place from those of
+the C library, which numpy and math call, over tiny, small, large and special arguments. top_k is exact."""
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+_, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
+ENVIRONMENT = {**os.environ, **{f"CLEAVE_LIB{name}": str(build / f"test-lib/libcleave_emulated_{name.lower()}.so")
+                                for name in ("CUDA", "CUBLASLT")}}
+
+
+def infer(name, nodes, x, outputs, constants=()):
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    ports = [helper.make_tensor_value_info(n, t, None) for n, t in outputs.items()]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", kind, x.shape)], ports, list(constants))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / f"{name}.onnx")
+    np.save(folder / "x.npy", x)
+    arguments = [word for n in outputs for word in ("--output", f"{n}={folder / n}.npy")]
+    for command in (["cleave", "compile", folder / f"{name}.onnx", "--target", "cuda:sm_90", "-o", folder / name],
+                    [folder / name, "infer", "--input", f"x={folder / 'x.npy'}", *arguments]):
+        result = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+        if result.returncode:
+            sys.exit(f"{name}: {result.stdout}{result.stderr}")
+    return [np.load(folder / f"{n}.npy") for n in outputs]
+
+
+def each(function):
+    return lambda x: np.array([function(v) for v in x.ravel()]).reshape(x.shape)
+
+
+rng = np.random.default_rng(1)
+wide = np.concatenate([rng.uniform(-s, s, 400) for s in (1e-300, 1e-9, 0.1, 0.6, 3, 30, 1000)])
+special = np.array([0.0, -0.0, 0.5, -0.5, 2.5, -2.5, 6, 22, 709, -745, np.inf, -np.inf, np.nan, 1e300])
+arguments = np.concatenate([wide, special])[None]
+finite = np.concatenate([wide, special[:-4], rng.uniform(-1e9, 1e9, 300), np.arange(1, 60) * (np.pi / 4)])[None]
+functions = {"Tanh": (np.tanh, arguments), "Erf": (each(math.erf), arguments), "Exp": (np.exp, arguments), "Log": (np.log, np.abs(arguments)),
+             "Sin": (np.sin, finite), "Cos": (np.cos, finite)}
+np.seterr(all="ignore")
+for name, (function, x) in functions.items():
+    found, = infer(name.lower(), [helper.make_node(name, ["x"], ["y"])], x, {"y": TensorProto.DOUBLE})
+    expected = function(x)
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    ulps = np.abs(found - expected) / np.spacing(np.maximum(np.abs(expected), 1e-300))
+    ulps[same] = 0
+    at = int(np.argmax(np.where(np.isnan(ulps), np.inf, ulps)))
+    if not ulps.ravel()[at] <= 8:
+        sys.exit(f"{name}({x.ravel()[at]!r}) = {found.ravel()[at]!r}; expected {expected.ravel()[at]!r}: {ulps.ravel()[at]} units in the last place")
+    print(f"{name} of f64: at most {ulps.max():.1f} units in the last place")
+
+for dtype in (np.float32, np.float64, np.float16, np.int32, np.int64):
+    x = rng.permutation(np.arange(-350, 350) // 3).reshape(2, 350).astype(dtype)  # with equals
+    for largest in (1, 0):
+        kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+        values, indices = infer("topk", [helper.make_node("TopK", ["x", "k"], ["v", "i"], largest=largest)], x,
+                                {"v": kind, "i": TensorProto.INT64}, [numpy_helper.from_array(np.array([7]), "k")])
+        order = np.argsort(-x.astype(np.float64) if largest else x, axis=1, kind="stable")[:, :7]
+        if not np.array_equal(indices, order) or not np.array_equal(values, np.take_along_axis(x, order, 1)):
+            sys.exit(f"top_k of {dtype.__name__}, largest={largest}: {indices}; expected {order}")
+print("top_k: all types")
