@@ -4,6 +4,7 @@
 #include "compiler/Planning/PlanMeaning.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/SavedState.h"
+#include "runtime/plan/Snapshot.h"
 
 #include <memory>
 
@@ -81,31 +82,18 @@ void KindCheck::checkPartReads(const PlanMeaning &run) {
   }
 }
 
-// The runtime takes the first copy of all of a state's bytes for its snapshot.
+// At the place from which the runtime reads it, the state's bytes as they were when the program began.
 void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
   if (nameOf(program) != "snapshot")
     return;
-  const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     uint64_t bytes = stateShardBytes(plan_, state);
     if (!isSaved(state) || bytes == 0)
       continue;
-    bool isKept = false;
-    for (uint32_t at = 0; at < lengthOf(instructions); ++at) {
-      InstructionView view(*instructions->Get(at));
-      if (view.opcode() != Opcode::Copy)
-        continue;
-      const fb::Buffer &from = view.buffer(1), &to = view.buffer(0);
-      if (from.region() != state.region() || from.offset() > state.offset() || from.share_of() != 0 ||
-          to.share_of() != 0 || state.offset() + bytes > from.offset() + from.bytes())
-        continue;
-      uint64_t target = to.offset() + (state.offset() - from.offset());
-      isKept = plan_.regions()->Get(to.region())->kind() == fb::RegionKind::snapshot &&
-               run.contentAt(to.region(), target, target + bytes).number() == run.stateAtStart(state).number();
-      break;
-    }
-    if (!isKept)
+    const fb::Buffer *target = snapshotOf(plan_, *plan_.programs()->Get(program), state);
+    if (!target || run.contentAt(target->region(), target->offset(), target->offset() + bytes).number() !=
+                       run.stateAtStart(state).number())
       find("snapshot", "snapshot leaves no copy of state " + quoted(state.name()) +
                            " in memory of its own; expected one for each state that checkpoints hold");
   }

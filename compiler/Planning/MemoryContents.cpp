@@ -137,17 +137,17 @@ std::pair<std::vector<uint64_t>, std::vector<uint64_t>> MemoryContents::edgesAro
   return edges;
 }
 
-Content MemoryContents::readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts) const {
+Content MemoryContents::readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts,
+                                  std::vector<Piece> *wholes) const {
   Content content;
   auto ofWhole = [&](uint64_t from, uint64_t to) {
     bool met = false;
     forEachMet(own_, &cut, from, to, [&](auto &&...) { met = true; });
     *hasParts |= met;
-    if (met)
-      content.append(nothing(to - from));
-    else
-      content.append(
-          readWhole(from, to + (cut.ranks - 1) * cut.stride).shareOf(cut.group, cut.axes, cut.ranks, cut.stride));
+    Content whole = readWhole(from, to + (cut.ranks - 1) * cut.stride);
+    if (wholes)
+      wholes->insert(wholes->end(), whole.pieces().begin(), whole.pieces().end());
+    content.append(met ? Content::of(kNoValue, to - from) : whole.shareOf(cut.group, cut.axes, cut.ranks, cut.stride));
   };
   if (auto known = own_.find(cut); known != own_.end()) {
     const Cells &cells = known->second;

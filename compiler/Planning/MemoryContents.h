@@ -36,8 +36,9 @@ class MemoryContents {
 public:
   // Of [begin, end). `hasParts` becomes true where ranks have written their own parts alone.
   Content read(uint64_t begin, uint64_t end, bool *hasParts) const;
-  // Of the rank's own part; [begin, end) is the first rank's.
-  Content readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts) const;
+  // Of the rank's own part; [begin, end) is the first rank's. To `wholes` goes what was written whole and is read of it.
+  Content readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts,
+                    std::vector<Piece> *wholes = nullptr) const;
   // Of ranges around [begin, end) that hold one value after the other, without a gap: where they begin, and where they
   // end. The nearest `count` of each.
   std::pair<std::vector<uint64_t>, std::vector<uint64_t>> edgesAround(uint64_t begin, uint64_t end, size_t count) const;

@@ -183,12 +183,12 @@ Cut PlanMeaning::cutOf(unsigned group, uint64_t stride) const {
   return {facts.number(), facts.axes, facts.ranks, stride};
 }
 
-void PlanMeaning::note(const Content &content, bool hasParts, const fb::Buffer &buffer, const Step &step) {
+void PlanMeaning::note(const std::vector<Piece> &wholes, bool hasParts, const fb::Buffer &buffer, const Step &step) {
   if (hasParts)
     partReads_.push_back({step.ref, buffer.region(), buffer.offset(), buffer.offset() + buffer.bytes(),
                           memory(buffer, step).partAxes(buffer.offset(), bufferEnd(plan_, buffer))});
   if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent)
-    for (const Piece &piece : content.pieces())
+    for (const Piece &piece : wholes)
       if (auto state = atStart_.find(piece.expression); state != atStart_.end())
         readFirst_.insert(state->second);
 }
@@ -198,11 +198,12 @@ Content PlanMeaning::read(const fb::Buffer &buffer, const Step &step) {
     return {};
   MemoryContents &from = memory(buffer, step);
   bool hasParts = false;
+  std::vector<Piece> wholes;
   uint64_t begin = buffer.offset(), end = begin + buffer.bytes();
-  Content content = buffer.share_of() == 0
-                        ? from.read(begin, end, &hasParts)
-                        : from.readShare(cutOf(buffer.share_of() - 1u, buffer.stride()), begin, end, &hasParts);
-  note(content, hasParts, buffer, step);
+  Content content = buffer.share_of() == 0 ? from.read(begin, end, &hasParts)
+                                           : from.readShare(cutOf(buffer.share_of() - 1u, buffer.stride()), begin, end,
+                                                            &hasParts, &wholes);
+  note(buffer.share_of() == 0 ? content.pieces() : wholes, hasParts, buffer, step);
   if (buffer.share_of() != 0)
     if (Content whole = from.read(begin, bufferEnd(plan_, buffer), &hasParts); !hasParts)
       for (const Piece &piece : content.pieces())
@@ -218,8 +219,10 @@ Content PlanMeaning::readOwnPart(const InstructionView &view, const Step &step) 
   if (bytes == 0 || data.share_of() != 0)
     return read(data, step);
   bool hasParts = false;
-  Content content = memory(data, step).readShare(cutOf(group, bytes), data.offset(), data.offset() + bytes, &hasParts);
-  note(content, hasParts, data, step);
+  std::vector<Piece> wholes;
+  Content content =
+      memory(data, step).readShare(cutOf(group, bytes), data.offset(), data.offset() + bytes, &hasParts, &wholes);
+  note(wholes, hasParts, data, step);
   return content;
 }
 

@@ -77,7 +77,8 @@ private:
   }
   Content read(const rt::fb::Buffer &buffer, const Step &step);
   Content readOwnPart(const rt::InstructionView &view, const Step &step);
-  void note(const Content &content, bool hasParts, const rt::fb::Buffer &buffer, const Step &step);
+  // What is read: `wholes`, as all ranks have it, or a share of that.
+  void note(const std::vector<Piece> &wholes, bool hasParts, const rt::fb::Buffer &buffer, const Step &step);
   void write(const rt::fb::Buffer &buffer, const Content &content, const Step &step);
   bool isModels(uint64_t expression) const;
   void leave(const Content &content, const Step &step);

@@ -1,8 +1,8 @@
 #include "runtime/train/CheckpointSaver.h"
 
 #include "runtime/comm/Communicator.h"
-#include "runtime/plan/InstructionView.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/Snapshot.h"
 
 #include <exception>
 
@@ -19,28 +19,14 @@ Status written(Session &session, const std::vector<RankStates> &states, const Sa
   }
 }
 
-// Where a copy of `snapshot` puts bytes [offset, offset + bytes) of a region.
-const fb::Buffer *copyTarget(const fb::Program &snapshot, const fb::State &state, uint64_t bytes) {
-  for (size_t i = 0; i < lengthOf(snapshot.instructions()); ++i) {
-    InstructionView view(*snapshot.instructions()->Get(i));
-    if (view.opcode() != Opcode::Copy)
-      continue;
-    const fb::Buffer &source = view.buffer(1);
-    if (source.region() == state.region() && source.offset() == state.offset() && source.bytes() == bytes)
-      return &view.buffer(0);
-  }
-  return nullptr;
-}
-
 } // namespace
 
 Status snapshotStates(const RankStates &live, const Rank &rank, const fb::Program &snapshot, RankStates *result) {
   *result = live;
   for (StateView &view : result->states) {
-    uint64_t bytes = rank.stateBytes(*view.state).size;
-    if (!isSaved(*view.state) || bytes == 0)
+    if (!isSaved(*view.state) || rank.stateBytes(*view.state).size == 0)
       continue;
-    const fb::Buffer *target = copyTarget(snapshot, *view.state, bytes);
+    const fb::Buffer *target = snapshotOf(rank.plan(), snapshot, *view.state);
     if (!target)
       return internal("the plan's snapshot lacks the state '" + view.state->name()->str() + "'");
     view.data = rank.regionBytes(target->region()).data + target->offset();

@@ -2,6 +2,7 @@
 
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/SavedState.h"
+#include "runtime/plan/Snapshot.h"
 
 #include <algorithm>
 #include <cstring>
@@ -132,17 +133,6 @@ void initialize(Machine &machine, const World &world, const std::string &entry, 
 
 static std::string atRank(const std::string &what, unsigned rank) { return what + " of rank " + std::to_string(rank); }
 
-// Where the host reads a state of the prepared checkpoint: where the first copy of just these bytes goes.
-static const fb::Buffer *snapshotOf(const fb::Program &program, const fb::State &state, uint64_t bytes) {
-  for (uint32_t i = 0; i < lengthOf(program.instructions()); ++i) {
-    rt::InstructionView view(*program.instructions()->Get(i));
-    if (view.opcode() == rt::Opcode::Copy && view.buffer(1).region() == state.region() &&
-        view.buffer(1).offset() == state.offset() && view.buffer(1).bytes() == bytes)
-      return &view.buffer(0);
-  }
-  return nullptr;
-}
-
 static bool isSaved(const fb::State &state) {
   return rt::isSaved(state.role(), lengthOf(state.partial_axes()) != 0, lengthOf(state.slot()) != 0);
 }
@@ -156,7 +146,7 @@ static void observeStates(Machine &machine, const World &world, unsigned rank, c
       continue;
     StoredState stored = storedBy(world, rank, state);
     const fb::Buffer *copy =
-        snapshot && isSaved(state) ? snapshotOf(*snapshot, state, stored.count * stored.width) : nullptr;
+        snapshot && isSaved(state) ? rt::snapshotOf(kind, *snapshot, state) : nullptr; // what the host does
     for (const StoredPart &part : stored.parts) {
       std::string name = state.name()->str() + "/" + part.segment->name()->str();
       auto see = [&](const char *what, unsigned region, uint64_t begin) {
