@@ -2,6 +2,7 @@
 #include "cleave/cleave.h"
 
 #include "runtime/train/Evaluator.h"
+#include "runtime/train/FiniteStep.h"
 #include "runtime/train/GlobalTensor.h"
 #include "runtime/train/IndexRange.h"
 #include "runtime/train/RunFacts.h"
@@ -19,7 +20,7 @@ using namespace cleave::rt;
 struct cleave_session {
   Session session;
   TrainingPosition position;
-  ScalarState lr, step, seed, clip, loss;
+  ScalarState lr, step, seed, clip, loss, gradNorm, lossScale;
   double clipNorm = std::numeric_limits<double>::infinity();
   Status last; // of the calls that processes make together
 };
@@ -132,11 +133,12 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
   session->clip.set(session->clipNorm);
   CLEAVE_TRY(session->session.run(*program));
   ++session->position.step;
-  std::optional<double> read; // by all processes, whichever of them ask for it
-  CLEAVE_TRY(readScalars(session->session, {{&session->loss, &read}}));
+  std::optional<double> read, norm, scale; // by all processes, whichever of them ask for the loss
+  CLEAVE_TRY(readScalars(session->session,
+                         {{&session->loss, &read}, {&session->gradNorm, &norm}, {&session->lossScale, &scale}}));
   if (loss)
     *loss = read.value_or(std::numeric_limits<double>::quiet_NaN());
-  return Status::ok();
+  return checkFinite(read.value_or(0), norm, scale).in("cleave_train_step");
 }
 
 // The lock is that of a run with --save: two that write into one directory would take each other's parts away.
@@ -203,6 +205,8 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
     made->seed = ScalarState(made->session, "scalar.seed");
     made->clip = ScalarState(made->session, "scalar.clip_norm");
     made->loss = ScalarState(made->session, "scalar.loss");
+    made->gradNorm = ScalarState(made->session, "scalar.grad_norm");
+    made->lossScale = ScalarState(made->session, "scalar.loss_scale");
     *session = made.release();
     return Status::ok();
   });

@@ -3,6 +3,7 @@
 #include "runtime/base/Termination.h"
 #include "runtime/base/Trace.h"
 #include "runtime/comm/Communicator.h"
+#include "runtime/train/FiniteStep.h"
 #include "runtime/train/MemoryUsage.h"
 
 #include <algorithm>
@@ -106,12 +107,7 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   if (tokensPerSample_ != 0)
     metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
   CLEAVE_TRY(readResults(metrics));
-  // With a loss scale the step was skipped and the scale falls; without one every parameter is lost from here on.
-  if (!std::isfinite(metrics->loss) && !metrics->lossScale)
-    return dataLoss(
-        "the loss is " + std::string(std::isnan(metrics->loss) ? "not a number" : "infinite") +
-        "; give a smaller --lr or --clip-grad-norm, and look for such values in --data, or for a batch whose "
-        "labels are all ignored");
+  CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale));
   CLEAVE_TRY(noteSkipped(*metrics));
   // The first step warms caches up and says little about those to come.
   smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;
@@ -134,7 +130,7 @@ Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
   if (*metrics.lossScale >= kSmallest && skippedInARow_ < kMostInARow)
     return Status::ok();
   return dataLoss("gradients were infinite or undefined in " + std::to_string(skippedInARow_) +
-                  " steps one behind the other; give a smaller --lr, --clip-grad-norm or loss scale, and look for such "
+                  " steps in a row; give a smaller --lr, --clip-grad-norm or loss scale, and look for such "
                   "values in --data");
 }
 

@@ -105,7 +105,8 @@ CLEAVE_MUST_USE cleave_code cleave_get_output(cleave_session *session, const cha
  * its error again. Wrong arguments are found before, and do no harm. */
 CLEAVE_MUST_USE cleave_code cleave_infer(cleave_session *session);
 /* One optimizer step on the inputs of "train_step". `loss` (may be NULL) gets the loss before the update.
- * The rate is 0 or more. */
+ * The rate is 0 or more. CLEAVE_DATA_LOSS where the loss or a gradient is infinite or not a number (without a loss scale,
+ * which skips such steps): the parameters are lost then. */
 CLEAVE_MUST_USE cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss);
 /* The largest norm of all gradients together, used from the next step on: larger ones are scaled down to it. 0: off,
  * which is the default. */

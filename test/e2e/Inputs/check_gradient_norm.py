@@ -1,6 +1,6 @@
-"""The norm of all gradients where its square is infinite in f32, and where a gradient is infinite: what is clipped, and that nothing else
-changes an update. The rule is PyTorch's: without --clip-grad-norm the norm is reported alone; with it every gradient is multiplied by
-min(1, limit / (norm + 1e-6)).
+"""The norm of all gradients where its square is infinite in f32: what is clipped, and that nothing else changes an update. The rule is
+PyTorch's: without --clip-grad-norm the norm is reported alone; with it every gradient is multiplied by min(1, limit / (norm + 1e-6)).
+Where a gradient is infinite the step ends the run.
 
   check_gradient_norm.py FOLDER
 """
@@ -22,10 +22,10 @@ CASES = {"large": (1e25, 3e24, None, 1e-25), "large-clipped": (1e25, 3e24, 0.5, 
          "under-the-limit": (1e-3, 2e-3, 1, 1), "infinite": (np.inf, 2e-3, None, 1), "infinite-clipped": (np.inf, 2e-3, 1, 1)}
 
 
-def run(*command):
+def run(*command, expected_error=None):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
+    if bool(done.returncode) != bool(expected_error) or (expected_error and expected_error not in done.stderr):
+        sys.exit(f"{' '.join(map(str, command))}\nexit code {done.returncode}, expected: {expected_error or 'success'}\n{done.stderr}")
 
 
 def save(path):
@@ -59,9 +59,8 @@ def expected(v, w, clip, rate):
     """What SGD changes, by PyTorch's rule in float64."""
     gradients = {"v": np.full(FEATURES, v), "w": np.full(FEATURES, w) * np.arange(1, FEATURES + 1)}
     norm = np.sqrt(sum((g ** 2).sum() for g in gradients.values()))
-    with np.errstate(invalid="ignore"):
-        factor = 1.0 if clip is None else min(1.0, clip / (norm + 1e-6))
-        return norm, {name: -rate * factor * g for name, g in gradients.items()}
+    factor = 1.0 if clip is None else min(1.0, clip / (norm + 1e-6))
+    return norm, {name: -rate * factor * g for name, g in gradients.items()}
 
 
 def check(folder, layout, case):
@@ -71,17 +70,20 @@ def check(folder, layout, case):
     np.save(folder / "x.npy", np.ascontiguousarray(spread * min(v, 2e38), "f4"))  # eight of 2e38 have an infinite sum, and a finite loss
     np.save(folder / "z.npy", np.ascontiguousarray(spread * w * np.arange(1, FEATURES + 1), "f4"))
     saved, metrics = folder / f"{layout}-{case}", folder / "metrics.jsonl"
+    is_lost = np.isinf(v)
     run(folder / layout, "train", "--no-shuffle", "--steps", "1", "--lr", rate, "--data", f"x={folder}/x.npy", "--data", f"z={folder}/z.npy",
-        "--metrics", metrics, "--save", saved, *(["--clip-grad-norm", clip] if clip is not None else []))
+        "--metrics", metrics, "--save", saved, *(["--clip-grad-norm", clip] if clip is not None else []),
+        expected_error="step 1: the loss is finite, but the norm of its gradients is infinite" if is_lost else None)
+    if is_lost:
+        return int(any(saved.rglob("*.safetensors")))
     row = [json.loads(line) for line in metrics.read_text().splitlines() if "grad_norm" in line][0]
     metrics.unlink()
     norm, updates = expected(v, w, clip, rate)
     got = read_parameters(saved)
-    reported = row["grad_norm"] if row["grad_norm"] is not None else np.inf
     error = 2e-3 if layout == "reduced" else 1e-5  # inputs and gradients of 11 bits, or of 24
-    if np.isclose(reported, norm, rtol=error) and all(np.allclose(got[name], updates[name], rtol=error, equal_nan=True) for name in got):
+    if np.isclose(row["grad_norm"], norm, rtol=error) and all(np.allclose(got[name], updates[name], rtol=error) for name in got):
         return 0
-    print(f"{layout}, {case}: norm {reported}, expected {norm}; updates {got}, expected {updates}")
+    print(f"{layout}, {case}: norm {row['grad_norm']}, expected {norm}; updates {got}, expected {updates}")
     return 1
 
 
