@@ -1,6 +1,7 @@
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/ChunkPorts.h"
 #include "compiler/Training/Diagnose.h"
+#include "compiler/Training/GradientSum.h"
 #include "compiler/Training/LossScale.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
@@ -81,7 +82,11 @@ public:
 
   // Several are added in the order in which they come.
   void seed(Value value, Value gradient) { accumulate(value, gradient); }
-  Value get(Value value) const { return gradients.lookup(value); }
+  // Null: none. All that add to it have been visited.
+  Value get(Value value) {
+    auto it = gradients.find(value);
+    return it == gradients.end() ? Value() : it->second.total(builder);
+  }
 
   LogicalResult run(ArrayRef<Operation *> forward) {
     for (Operation *op : llvm::reverse(forward))
@@ -111,14 +116,11 @@ private:
     return success();
   }
 
-  void accumulate(Value value, Value gradient) {
-    Value &sum = gradients[value];
-    sum = sum ? AddOp::create(builder, gradient.getLoc(), sum, gradient) : gradient;
-  }
+  void accumulate(Value value, Value gradient) { gradients[value].add(builder, gradient); }
 
   OpBuilder &builder;
   const ActiveValues &active;
-  llvm::DenseMap<Value, Value> gradients;
+  llvm::DenseMap<Value, GradientSum> gradients;
 };
 
 class DifferentiatePass : public impl::DifferentiateBase<DifferentiatePass> {
@@ -262,7 +264,7 @@ private:
   }
 
   // One gradient state for each parameter and chunk, written as soon as its gradient is there. False if there is none.
-  bool addToGradients(OpBuilder &builder, Block &block, ArrayRef<Operation *> forward, const ReverseWalk &walk,
+  bool addToGradients(OpBuilder &builder, Block &block, ArrayRef<Operation *> forward, ReverseWalk &walk,
                       unsigned chunk) {
     SmallVector<std::pair<Value, StateOp>> found;
     SymbolTable symbols(getOperation());

@@ -12,6 +12,18 @@ std::string FlatNode::shortName() const {
 
 std::string FlatNode::describe() const { return "node " + shortName() + " (" + proto->op_type() + ")"; }
 
+static void visitNodes(const onnx::NodeProto &node, llvm::function_ref<void(const onnx::NodeProto &)> visit) {
+  visit(node);
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    for (const onnx::NodeProto &inner : attribute.g().node())
+      visitNodes(inner, visit);
+}
+
+void cleave::onnx_import::forEachNode(const FlatGraph &graph, llvm::function_ref<void(const onnx::NodeProto &)> visit) {
+  for (const FlatNode &node : graph.nodes)
+    visitNodes(*node.proto, visit);
+}
+
 // Graph inputs and initializers; an initializer may give an input its default value.
 static llvm::Error collectDefined(const onnx::GraphProto &graph, llvm::StringSet<> &defined) {
   for (const auto &input : graph.input()) {

@@ -35,10 +35,8 @@ struct FlatGraph {
 llvm::Expected<FlatGraph> flattenGraph(const ModelFile &file, const onnx::GraphProto &graph,
                                        llvm::function_ref<bool(llvm::StringRef)> isOuter, Budget &budget);
 
-// An `If`. Only the importer knows which branch is taken.
-inline bool isConditional(const FlatNode &node) {
-  return node.proto->op_type() == "If" && canonicalDomain(node.proto->domain()).empty();
-}
+// All nodes, and those of their own graphs (If, Loop, Scan), however deep.
+void forEachNode(const FlatGraph &graph, llvm::function_ref<void(const onnx::NodeProto &)> visit);
 
 // Appends the nodes of `from` to `graph` with calls of model-local functions replaced by their bodies. A function that
 // calls itself, calls nested deeper than 32, and more than the budget has are errors.

@@ -1,10 +1,10 @@
 #include "compiler/Import/ONNX/FunctionImporter.h"
+#include "compiler/Import/ONNX/ControlFlow.h"
 #include "compiler/Import/ONNX/CustomOperators.h"
 #include "compiler/Import/ONNX/DeclaredTypes.h"
 #include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/Loss.h"
 #include "compiler/Import/ONNX/RandomMasks.h"
-#include "compiler/Import/ONNX/TensorReader.h"
 #include "compiler/Import/ONNX/TorchGradients.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Budget.h"
@@ -22,8 +22,10 @@ class FunctionImporter {
 public:
   FunctionImporter(const ImportJob &job, llvm::StringRef symbol, const Mode &mode)
       : job_(job), mode_(mode), function_(createFunction(symbol)),
-        emit_(mlir::OpBuilder::atBlockEnd(function_.addEntryBlock())), environment_(emit_, job.symbols, job.constants) {
-  }
+        emit_(mlir::OpBuilder::atBlockEnd(function_.addEntryBlock())), environment_(emit_, job.symbols, job.constants),
+        controlFlow_(
+            job.file, environment_, job.errors, [this](const FlatGraph &graph) { importNodes(graph); },
+            [this](std::shared_ptr<const void> owned) { job_.weights.own(std::move(owned)); }) {}
 
   mlir::func::FuncOp run() {
     for (const auto &[name, slot] : job_.tensors)
@@ -68,7 +70,8 @@ private:
       mlir::StringAttr description = emit_.builder.getStringAttr(node.describe());
       emit_.loc = mlir::NameLoc::get(description);
       budget.setAsker(description);
-      if (failed(isConditional(node) ? importConditional(node) : importNode(node)))
+      const ControlFlow::Arity *arity = ControlFlow::arityOf(node);
+      if (failed(arity ? importControlFlow(node, *arity) : importNode(node)))
         for (const std::string &output : node.proto->output())
           environment_.define(output, Slot::failed());
       if (budget.isExhausted())
@@ -76,65 +79,12 @@ private:
     }
   }
 
-  // The branch that a known condition takes stands in the node's place.
-  LogicalResult importConditional(const FlatNode &node) {
+  LogicalResult importControlFlow(const FlatNode &node, const ControlFlow::Arity &arity) {
     OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
-    if (failed(checkInputs(node, {nullptr, 1, 1}, op)))
+    bool carriesSequences = op.name() == "Loop";
+    if (failed(checkInputs(node, {nullptr, arity.minInputs, arity.maxInputs, carriesSequences}, op)))
       return failure();
-    const Literal *condition = op.literal(0);
-    if (!condition || condition->numElements() != 1)
-      return op.fail("its condition depends on the model's inputs, and a static plan takes no branches; export with "
-                     "fixed shapes and without data-dependent branches");
-    const onnx::AttributeProto *branch = op.attribute(condition->asInt(0) ? "then_branch" : "else_branch");
-    if (!branch || !branch->has_g() || branch->g().output_size() < node.proto->output_size())
-      return op.fail("the branch that it takes is missing, or has fewer outputs than the node");
-    // A function can call itself by a branch of its own.
-    if (depth_ >= kMaxDepth)
-      return op.fail("branches are nested deeper than " + llvm::Twine(kMaxDepth));
-    auto isOuter = [&](llvm::StringRef name) { return environment_.slot(name).kind != Slot::Kind::Absent; };
-    auto flat = flattenGraph(job_.file, branch->g(), isOuter, Budget::of(function_.getContext()));
-    if (!flat)
-      return op.fail("in the branch that it takes: " + llvm::toString(flat.takeError()));
-    auto graph = std::make_shared<FlatGraph>(std::move(*flat));
-    job_.weights.own(graph); // large constants of inlined nodes lie in it
-    ErrorList unknown;
-    reportUnknownOperators(*graph, unknown);
-    if (!unknown.empty())
-      return op.fail("in the branch that it takes: " + llvm::toString(unknown.take()));
-    if (failed(defineBranchInitializers(op, branch->g())))
-      return failure();
-    ++depth_;
-    importNodes(*graph);
-    --depth_;
-    if (Budget::of(function_.getContext()).isExhausted())
-      return failure();
-    std::vector<Slot> results;
-    for (const auto &output : branch->g().output()) {
-      results.push_back(environment_.slot(output.name()));
-      if (results.back().kind == Slot::Kind::Absent)
-        return op.fail("output " + quote(output.name()) + " of its branch is defined by no node");
-    }
-    // The branch's names end with it: another branch may have the same.
-    for (const onnx::TensorProto &tensor : branch->g().initializer())
-      environment_.define(tensor.name(), Slot());
-    for (const FlatNode &inner : graph->nodes)
-      for (const std::string &output : inner.proto->output())
-        environment_.define(output, Slot());
-    for (int i = 0; i < node.proto->output_size(); ++i)
-      op.define(size_t(i), std::move(results[size_t(i)]));
-    return success();
-  }
-
-  LogicalResult defineBranchInitializers(OpContext &op, const onnx::GraphProto &branch) {
-    ExternalData none{""};
-    TensorReader reader(emit_.context(), none);
-    for (const onnx::TensorProto &tensor : branch.initializer()) {
-      auto value = reader.readLiteral(tensor);
-      if (!value)
-        return op.fail("initializer " + quote(tensor.name()) + " of its branch: " + llvm::toString(value.takeError()));
-      environment_.define(tensor.name(), Slot::literal(std::move(*value)));
-    }
-    return success();
+    return controlFlow_.import(op);
   }
 
   // Failure without a message: the node depends on one that failed, or its operator is not known; both are reported
@@ -306,8 +256,7 @@ private:
   Environment environment_;
   Interpreter interpreter_;
   int64_t nextSite_ = 0;
-  static constexpr unsigned kMaxDepth = 32;
-  unsigned depth_ = 0; // of branches
+  ControlFlow controlFlow_;
 };
 
 } // namespace

@@ -13,10 +13,11 @@ using namespace cleave::onnx_import;
 // Inputs 3 and 4 of BatchNormalization: running mean and variance.
 static llvm::StringSet<> runningStatistics(const FlatGraph &graph) {
   llvm::StringSet<> names;
-  for (const FlatNode &node : graph.nodes)
-    if (node.proto->op_type() == "BatchNormalization")
-      for (int i = 3; i < node.proto->input_size() && i < 5; ++i)
-        names.insert(node.proto->input(i));
+  forEachNode(graph, [&](const onnx::NodeProto &node) {
+    if (node.op_type() == "BatchNormalization")
+      for (int i = 3; i < node.input_size() && i < 5; ++i)
+        names.insert(node.input(i));
+  });
   return names;
 }
 
@@ -54,8 +55,10 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
       continue;
     }
     names.push_back(tensor.name());
+    bool isFixed = uses.isClassWeight(tensor.name()) ||
+                   (isExporterName(tensor.name()) && uses.isInitialState(tensor.name()));
     bool buffer = buffers->match(tensor.name()) || statistics.contains(tensor.name()) ||
-                  (kind != Kind::Parameter && uses.isClassWeight(tensor.name())) || (kind == Kind::Unknown ? made : kind) == Kind::Buffer;
+                  (kind != Kind::Parameter && isFixed) || (kind == Kind::Unknown ? made : kind) == Kind::Buffer;
     Role role = !real ? Role::Constant : buffer ? Role::Buffer : Role::Parameter;
     bool frozen = role == Role::Parameter && matchesAny(options.freeze, tensor.name());
     weights.insert(tensor.name(), *weight);

@@ -136,16 +136,36 @@ private:
     for (const onnx::AttributeProto &attribute : inner.attribute()) {
       const auto *copied = attribute.ref_attr_name().empty() ? &attribute : given(call, attribute);
       bytes += copied ? copied->SpaceUsedLong() : 0;
+      if (attribute.has_g())
+        for (const onnx::NodeProto &node : attribute.g().node())
+          bytes += instantiatedBytes(node, call, prefix, actual);
     }
     return bytes;
   }
 
+  static std::string renamed(const std::string &name, const std::string &prefix, const Actual &actual) {
+    auto it = actual.find(name);
+    return name.empty() || it != actual.end() ? (name.empty() ? "" : it->second.str()) : prefix + name;
+  }
+
+  // A node's own graph (If, Loop, Scan) reads the names around it: those of the function.
+  static void instantiateGraph(onnx::GraphProto &graph, const onnx::NodeProto &call, const std::string &prefix,
+                               const Actual &actual) {
+    auto rename = [&](auto &items) {
+      for (auto &item : items)
+        item.set_name(renamed(item.name(), prefix, actual));
+    };
+    rename(*graph.mutable_input());
+    rename(*graph.mutable_output());
+    rename(*graph.mutable_value_info());
+    rename(*graph.mutable_initializer());
+    for (onnx::NodeProto &node : *graph.mutable_node())
+      node = instantiate(node, call, prefix, actual);
+  }
+
   static onnx::NodeProto instantiate(const onnx::NodeProto &inner, const onnx::NodeProto &call,
                                      const std::string &prefix, const Actual &actual) {
-    auto rename = [&](const std::string &name) {
-      auto it = actual.find(name);
-      return name.empty() || it != actual.end() ? (name.empty() ? "" : it->second.str()) : prefix + name;
-    };
+    auto rename = [&](const std::string &name) { return renamed(name, prefix, actual); };
     onnx::NodeProto node;
     node.set_name(prefix + inner.name());
     node.set_op_type(inner.op_type());
@@ -157,6 +177,8 @@ private:
     for (const onnx::AttributeProto &attribute : inner.attribute()) {
       if (attribute.ref_attr_name().empty()) {
         *node.add_attribute() = attribute;
+        if (attribute.has_g())
+          instantiateGraph(*node.mutable_attribute()->rbegin()->mutable_g(), call, prefix, actual);
       } else if (const onnx::AttributeProto *actualAttribute = given(call, attribute)) {
         *node.add_attribute() = *actualAttribute;
         node.mutable_attribute()->rbegin()->set_name(attribute.name());

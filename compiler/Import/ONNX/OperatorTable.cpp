@@ -21,6 +21,7 @@ const OperatorTable &OperatorTable::get() {
     addNormalizationOperators(result);
     addPoolingOperators(result);
     addRandomOperators(result);
+    addRecurrentOperators(result);
     addReductionOperators(result);
     addResizeOperators(result);
     addScatterOperators(result);

@@ -63,6 +63,7 @@ void addLossOperators(OperatorTable &table);
 void addNormalizationOperators(OperatorTable &table);
 void addPoolingOperators(OperatorTable &table);
 void addRandomOperators(OperatorTable &table);
+void addRecurrentOperators(OperatorTable &table);
 void addReductionOperators(OperatorTable &table);
 void addSequenceOperators(OperatorTable &table);
 void addShapeOperators(OperatorTable &table);

@@ -40,8 +40,17 @@ LogicalResult importAveragePool(OpContext &op) {
   if (failed(w))
     return failure();
   bool countPad = op.intAttr("count_include_pad", 0) != 0;
-  if (countPad && op.intAttr("ceil_mode", 0) != 0)
-    return op.fail("`ceil_mode` together with `count_include_pad` is not supported");
+  // Padding counts, but not the part of a window past it, which ceil_mode adds: the padding becomes elements, 0.
+  if (countPad && op.intAttr("ceil_mode", 0) != 0) {
+    Shape low(2, 0), high(2, 0);
+    for (size_t i = 0; i < w->kernel.size(); ++i) {
+      low.push_back(w->padLow[i]);
+      high.push_back(w->padHigh[i] - w->beyond[i]);
+    }
+    x = op.emit.pad(x, low, high, 0);
+    w->padLow = Shape(w->kernel.size(), 0), w->padHigh = w->beyond;
+    countPad = false;
+  }
   mlir::OpBuilder &b = op.emit.builder;
   return op.result(op.emit.make<AvgPoolOp>(pooledType(x, *w), x, countPad ? b.getUnitAttr() : mlir::UnitAttr(),
                                            b.getDenseI64ArrayAttr(w->kernel), b.getDenseI64ArrayAttr(w->strides),

@@ -69,15 +69,65 @@ LogicalResult importSequenceConstruct(OpContext &op) {
   return success();
 }
 
+LogicalResult importSequenceEmpty(OpContext &op) {
+  op.define(0, Slot::sequence({}));
+  return success();
+}
+
+// Input `i`, a place in a sequence: -1 is its last one; `otherwise` where the input is left out. `end` is a place, too,
+// when `inclusive`.
+FailureOr<size_t> position(OpContext &op, size_t i, int64_t size, int64_t otherwise, bool inclusive = false) {
+  const Literal *given = op.literal(i);
+  if (op.has(i) && (!given || given->numElements() != 1))
+    return op.fail("expected a position known at compile time");
+  int64_t at = given ? given->asInt(0) : otherwise;
+  if (at < -size || at >= size + (inclusive ? 1 : 0))
+    return op.fail("position " + llvm::Twine(at) + " is outside of a sequence of " + llvm::Twine(size));
+  return size_t(at < 0 ? at + size : at);
+}
+
+// A copy of the sequence, which costs its elements.
+FailureOr<std::vector<Slot>> copied(OpContext &op) {
+  const std::vector<Slot> *elements = op.sequence(0);
+  if (!elements)
+    return op.fail("expected a sequence");
+  if (!op.emit.budget.draw(Budget::Kind::Steps, 1 + elements->size()))
+    return failure();
+  return *elements;
+}
+
+LogicalResult importSequenceInsert(OpContext &op) {
+  auto elements = copied(op);
+  if (failed(elements))
+    return failure();
+  auto at = position(op, 2, int64_t(elements->size()), int64_t(elements->size()), /*inclusive=*/true);
+  if (failed(at))
+    return failure();
+  elements->insert(elements->begin() + int64_t(*at), op.environment().slot(op.inputName(1)));
+  op.define(0, Slot::sequence(std::move(*elements)));
+  return success();
+}
+
+LogicalResult importSequenceErase(OpContext &op) {
+  auto elements = copied(op);
+  if (failed(elements))
+    return failure();
+  auto at = position(op, 1, int64_t(elements->size()), -1);
+  if (failed(at))
+    return failure();
+  elements->erase(elements->begin() + int64_t(*at));
+  op.define(0, Slot::sequence(std::move(*elements)));
+  return success();
+}
+
 LogicalResult importSequenceAt(OpContext &op) {
   const std::vector<Slot> *elements = op.sequence(0);
-  const Literal *position = op.literal(1);
-  if (!elements || !position || position->numElements() != 1)
-    return op.fail("expected a sequence and a position known at compile time");
-  int64_t at = position->asInt(0), size = int64_t(elements->size());
-  if (at < -size || at >= size)
-    return op.fail("position " + llvm::Twine(at) + " is outside of a sequence of " + llvm::Twine(size));
-  Slot slot = (*elements)[size_t(at < 0 ? at + size : at)]; // a copy: define() may move the table
+  if (!elements)
+    return op.fail("expected a sequence");
+  auto at = position(op, 1, int64_t(elements->size()), -1);
+  if (failed(at))
+    return failure();
+  Slot slot = (*elements)[*at]; // a copy: define() may move the table
   op.define(0, std::move(slot));
   return success();
 }
@@ -91,14 +141,20 @@ LogicalResult importSequenceLength(OpContext &op) {
 
 LogicalResult importConcatFromSequence(OpContext &op) {
   const std::vector<Slot> *elements = op.sequence(0);
-  if (!elements || elements->empty() || op.intAttr("new_axis", 0) != 0)
-    return op.fail("expected a sequence that is not empty, and no `new_axis`");
+  if (!elements || elements->empty())
+    return op.fail("expected a sequence that is not empty");
+  bool isNew = op.intAttr("new_axis", 0) != 0;
   llvm::SmallVector<Value> parts;
   for (Slot element : *elements)
     parts.push_back(op.environment().materialize(element));
-  auto dim = op.axis(op.intAttr("axis", 0), rankOf(parts[0]));
+  auto dim = op.axis(op.intAttr("axis", 0), rankOf(parts[0]) + (isNew ? 1 : 0));
   if (failed(dim))
     return failure();
+  for (Value &part : parts)
+    if (Shape shape(shapeOf(part)); isNew && int64_t(shape.size()) >= *dim) {
+      shape.insert(shape.begin() + *dim, 1);
+      part = op.emit.reshape(part, shape);
+    }
   for (Value part : parts)
     if (elementOf(part) != elementOf(parts[0]) ||
         reducedShape(shapeOf(part), {*dim}, true) != reducedShape(shapeOf(parts[0]), {*dim}, true))
@@ -110,6 +166,9 @@ LogicalResult importConcatFromSequence(OpContext &op) {
 
 void cleave::onnx_import::addSequenceOperators(OperatorTable &table) {
   table.add("SplitToSequence", 13, importSplitToSequence, 1, 2);
+  table.add("SequenceEmpty", 13, importSequenceEmpty, 0, 0);
+  table.add("SequenceInsert", 13, importSequenceInsert, 2, 3, /*takesSequence=*/true);
+  table.add("SequenceErase", 13, importSequenceErase, 1, 2, /*takesSequence=*/true);
   table.add("SequenceConstruct", 13, importSequenceConstruct, 1, kVariadic);
   table.add("SequenceAt", 13, importSequenceAt, 2, 2, /*takesSequence=*/true);
   table.add("SequenceLength", 13, importSequenceLength, 1, 1, /*takesSequence=*/true);

@@ -24,6 +24,7 @@ public:
   void add(const llvm::Twine &text) { add(makeError(text)); }
   void add(llvm::Error error);
   bool empty() const { return errors_.empty(); }
+  size_t size() const { return errors_.size(); }
   // All of them, joined; past the 20th only their number is given.
   llvm::Error take();
 

@@ -5,9 +5,10 @@
 using namespace cleave::onnx_import;
 
 TensorUses::TensorUses(const FlatGraph &graph) {
-  for (const FlatNode &node : graph.nodes)
-    for (int i = 0; i < node.proto->input_size(); ++i)
-      uses_[node.proto->input(i)].push_back({node.proto->op_type(), i});
+  forEachNode(graph, [&](const onnx::NodeProto &node) {
+    for (int i = 0; i < node.input_size(); ++i)
+      uses_[node.input(i)].push_back({node.op_type(), i});
+  });
 }
 
 llvm::ArrayRef<TensorUses::Use> TensorUses::of(llvm::StringRef name) const {
@@ -20,6 +21,14 @@ bool TensorUses::isClassWeight(llvm::StringRef name) const {
   return !uses.empty() && llvm::all_of(uses, [](const Use &use) {
     return use.input == 2 &&
            (use.operation == "SoftmaxCrossEntropyLoss" || use.operation == "NegativeLogLikelihoodLoss");
+  });
+}
+
+bool TensorUses::isInitialState(llvm::StringRef name) const {
+  llvm::ArrayRef<Use> uses = of(name);
+  return !uses.empty() && llvm::all_of(uses, [](const Use &use) {
+    bool recurrent = use.operation == "LSTM" || use.operation == "GRU" || use.operation == "RNN";
+    return recurrent && (use.input == 5 || use.input == 6);
   });
 }
 

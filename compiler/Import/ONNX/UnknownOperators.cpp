@@ -1,3 +1,4 @@
+#include "compiler/Import/ONNX/ControlFlow.h"
 #include "compiler/Import/ONNX/CustomOperators.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 
@@ -18,9 +19,6 @@ static std::string remedy(const FlatNode &node, OperatorTable::Lookup lookup) {
   if (lookup == Lookup::NewerThanOpset)
     return "it needs opset " + std::to_string(OperatorTable::get().firstVersion(node.proto->op_type())) +
            " or newer, the file says " + std::to_string(node.opset) + "; export with a newer opset_version";
-  if (node.proto->op_type() == "Loop" || node.proto->op_type() == "Scan")
-    return "control flow cannot be compiled into a static plan; export with fixed shapes and without data-dependent "
-           "branches";
   return "rewrite the model without it, or write a handler in compiler/Import/ONNX";
 }
 
@@ -34,7 +32,7 @@ void cleave::onnx_import::reportUnknownOperators(const FlatGraph &graph, ErrorLi
   for (const FlatNode &node : graph.nodes) {
     const OperatorEntry *entry;
     auto lookup = OperatorTable::get().find(node, entry);
-    if (lookup == OperatorTable::Lookup::Found || findCustomOperator(node) || isConditional(node))
+    if (lookup == OperatorTable::Lookup::Found || findCustomOperator(node) || ControlFlow::arityOf(node))
       continue;
     llvm::StringRef domain = canonicalDomain(node.proto->domain());
     Finding &finding = findings[(domain.empty() ? "" : domain + "::").str() + node.proto->op_type()];

@@ -39,8 +39,10 @@ LogicalResult countWindows(OpContext &op, Windows &windows, llvm::ArrayRef<int64
       return op.fail("a window of " + llvm::Twine(extent) + " does not fit into the padded size " +
                      llvm::Twine(room + extent) + " of spatial dimension " + llvm::Twine(i));
     int64_t stride = windows.strides[i], count = room / stride + 1;
+    windows.beyond.push_back(0);
     if (ceilMode && room % stride != 0 && count * stride < sizes[i] + windows.padLow[i]) {
-      windows.padHigh[i] += stride - room % stride;
+      windows.beyond[i] = stride - room % stride;
+      windows.padHigh[i] += windows.beyond[i];
       ++count;
     }
     windows.output.push_back(count);
@@ -74,6 +76,7 @@ FailureOr<Windows> cleave::onnx_import::readWindows(OpContext &op, llvm::ArrayRe
                   *dilations,
                   Shape(pads->begin(), pads->begin() + dims),
                   Shape(pads->begin() + dims, pads->end()),
+                  {},
                   {}};
   std::string automatic = op.stringAttr("auto_pad", "NOTSET");
   if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER")

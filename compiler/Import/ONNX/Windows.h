@@ -9,6 +9,7 @@ namespace cleave::onnx_import {
 struct Windows {
   Shape kernel, strides, dilations, padLow, padHigh; // one entry a spatial dimension
   Shape output;                                      // number of windows
+  Shape beyond;                                      // what ceil_mode has added to padHigh
 };
 
 // For an input [n, c, spatial...]. With ceil_mode, padHigh is enlarged so that plain rounding down gives the same
