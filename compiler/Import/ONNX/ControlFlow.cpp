@@ -224,8 +224,10 @@ LogicalResult ControlFlow::importLoop(OpContext &op) {
   if (!counts && !asks)
     return op.fail("it has neither a trip count nor a condition, and never ends");
   auto trips = counts ? knownNumber(op, 0, "trip count") : FailureOr<int64_t>(0);
+  if (failed(trips))
+    return failure();
   auto goesOn = asks ? knownNumber(op, 1, "condition") : FailureOr<int64_t>(1);
-  if (failed(trips) || failed(goesOn))
+  if (failed(goesOn))
     return failure();
   auto body = prepare(op, "body");
   if (failed(body))

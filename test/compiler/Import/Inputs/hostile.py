@@ -289,7 +289,7 @@ def surplus_inputs():
     return model([node("Relu", ("x", "x"))])
 
 
-@case("operator 'Loop'")
+@case("(Loop): its trip count")
 def control_flow():
     return model([node("Loop", ("x", "x", "x"))])
 

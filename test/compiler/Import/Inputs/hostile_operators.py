@@ -340,6 +340,53 @@ def nested_branches():
     return plain([node("If", ["x"], ["y"], then_branch=inner, else_branch=inner)], kind=TensorProto.BOOL, shape=()), ""
 
 
+def loop(trips, body, inputs, outputs, carried=("x",)):
+    """A Loop node whose graph has these nodes, carried inputs and outputs; the condition is always true."""
+    named = [onnx.ValueInfoProto(name=name) for name in ("i", "c", *inputs)]
+    graph = helper.make_graph(body, "g", named, [onnx.ValueInfoProto(name=name) for name in ("c", *outputs)])
+    constants = [node("Constant", [], ["n"], value=helper.make_tensor("", TensorProto.INT64, [], [trips])),
+                 node("Constant", [], ["on"], value=helper.make_tensor("", TensorProto.BOOL, [], [1]))]
+    return constants, node("Loop", ["n", "on", *carried], ["y"], body=graph)
+
+
+@structure
+def empty_turns():
+    constants, turns = loop(2**62, [], ["v"], ["v"])
+    return plain([*constants, turns]), "asks for 1 nodes"
+
+
+@structure
+def doubling_turns():
+    constants, turns = loop(2**20, [node("Concat", ["v", "v"], ["w"], axis=0)], ["v"], ["w"])
+    return plain([*constants, turns]), ""
+
+
+@structure
+def stacked_turns():
+    constants, turns = loop(2**40, [node("Expand", ["i", "k"], ["w"])], [], ["w"], carried=())
+    big = node("Constant", [], ["k"], value=helper.make_tensor("", TensorProto.INT64, [2], [2**15, 2**15]))
+    return plain([*constants, big, turns]), ""
+
+
+@structure
+def growing_sequence():
+    constants, turns = loop(2**40, [node("SequenceInsert", ["s", "x"], ["t"])], ["s"], ["t"], carried=("e",))
+    return plain([*constants, node("SequenceEmpty", [], ["e"]), turns, node("SequenceAt", ["y", "n"], ["z"])], ["z"]), "asks for"
+
+
+@structure
+def loops_in_loops():
+    """Twenty loops of 2^10 turns in each other."""
+    inner = [node("Sin", ["v0"], ["y"])]
+    for depth in range(20):
+        named = [onnx.ValueInfoProto(name=name) for name in (f"i{depth}", f"c{depth}", f"v{depth}")]
+        ends = [onnx.ValueInfoProto(name=name) for name in (f"c{depth}", "y" if depth == 0 else f"w{depth}")]
+        graph = helper.make_graph(inner, "g", named, ends)
+        inner = [node("Loop", ["n", "on", f"v{depth + 1}" if depth < 19 else "x"], [f"w{depth + 1}" if depth < 19 else "z"], body=graph)]
+    constants, _ = loop(2**10, [], [], [])
+    return plain([*constants, *inner], ["z"]), ""
+
+
 def limits():
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 2))
