@@ -8,5 +8,5 @@ cd "$(dirname "$0")/.."
 tools/setup.sh
 printf '\n== building the compiler and the runtime (build/)\n'
 cmake --preset default -DCLEAVE_BUILD_TESTS="${CLEAVE_BUILD_TESTS:-OFF}" >/dev/null
-cmake --build build --target cleave cleave_main cleave_comm_mpi
+cmake --build build --target cleave cleave-opt cleave_main cleave_comm_mpi
 PATH="$PWD/build/bin:$PATH" exec tools/dev/main_job.sh out/quickstart 1000
