@@ -197,9 +197,11 @@ void checkPipeline(const CompileOptions &o, const CompileTexts &t) {
   if (o.dpSync == "parameter-server")
     fail("--dp-sync", "a parameter server and stages of a pipeline do not go together; leave the axis pp away, or give "
                       "--dp-sync all-reduce");
-  if (!o.offload.empty())
-    fail("--offload", "stages of a pipeline keep everything on the device; more stages, --recompute blocks or the axis "
-                      "fsdp make a rank need less");
+  if (auto offload = parseOffload(o.offload); !offload)
+    llvm::consumeError(offload.takeError()); // checkOffload() says it
+  else if (offload->activations)
+    fail("--offload", "stages of a pipeline keep activations on the device, for as many micro-batches as the schedule has "
+                      "under way; give params, grads or optimizer, or --recompute blocks");
 }
 
 // Requests that contradict each other.
