@@ -47,7 +47,14 @@ std::string nameOf(Operation &op) {
 ModelGraph::ModelGraph(func::FuncOp function) : model(function) {
   SymbolTable symbols(model->getParentOfType<ModuleOp>());
   findWritten(symbols);
+  // A write is right after what it writes: importers put them all at the end, where they would pin their layers to the last stage.
+  llvm::DenseMap<Operation *, llvm::SmallVector<Operation *, 1>> writesOf;
+  for (auto &[state, write] : writes)
+    if (Operation *maker = write.getValue().getDefiningOp())
+      writesOf[maker].push_back(write);
   for (Operation &op : model.getBody().front().without_terminator()) {
+    if (nodeOf.contains(&op))
+      continue;
     auto write = dyn_cast<WriteOp>(op);
     if (write && !writes.contains(write.getState()))
       counterWrites.push_back(write);
@@ -55,8 +62,11 @@ ModelGraph::ModelGraph(func::FuncOp function) : model(function) {
       followers[&op] = -1; // until the writes are numbered
     else if (isSource(op))
       sources.insert(&op);
-    else
+    else {
       addNode(symbols, op);
+      for (Operation *ofOp : writesOf.lookup(&op))
+        addNode(symbols, *ofOp);
+    }
   }
   addEdges();
   keepStatesTogether();
