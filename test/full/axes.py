@@ -7,6 +7,7 @@
   mutual     MODELS x OPTIMIZERS, trained on 1, 2 and 4 ranks at the same global batch: their losses against each other, within 4 times
              the spread of PyTorch's runs with permuted sums (test/e2e/Inputs/mutual_losses.py)
   infer      every model x INFERENCE_LAYOUTS: against onnxruntime
+  cuda       CUDA_MODELS x CUDA_LAYOUTS x CUDA_PRECISIONS x CUDA_WAYS: programs for GPUs on the emulated device against the host
   commands   whatever else is too slow for the gate
 
 The gate runs a subset of train and same in which every pair of values of two axes appears (pairwise.py; PAIRWISE), and mutual of
@@ -107,6 +108,16 @@ GRAPHS = {"infer": 1200, "types": 1200, "train": 1200, "scatters": 1200, "layout
 KILLS = 50
 MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells
 NODE_TESTS = 1040  # of ONNX's own that pass at least; what is not supported is refused
+
+# On the emulated CUDA device: steps by model (it takes minutes for a step of the larger ones), layouts, ways.
+CUDA_MODELS = {"mlp": 5, "gpt-nano": 2, "bert-tiny": 1, "t5-tiny": 1, "mnist-cnn-no-dropout": 1}
+CUDA_LAYOUTS = {"one": [], **{layout: LAYOUTS[layout] for layout in ["dp2", "fsdp2", "zero-1", "dp2-fsdp2"]},
+                "pp2": ["--mesh", "pp=2", "--micro-batches", "2"]}
+CUDA_PRECISIONS = ["f32", "bf16"]
+CUDA_WAYS = {"graph": [], "no-graph": ["CLEAVE_CUDA_GRAPHS=0"]}  # ranks with a device each; and "shared": with one
+CUDA_SEEDS = 50
+CUDA_SEEDED = {"mlp": ["one", "dp2", "fsdp2", "dp2-fsdp2", "pp2"], "gpt-nano": ["one", "fsdp2"]}
+CUDA_WAITS = ["mlp:--mesh dp=2", "mlp:--mesh fsdp=2", "mlp:--mesh dp=2,fsdp=2", "mlp:--offload params,grads,optimizer"]
 
 # Axes of the gate's subset, in the order of a cell's name.
 PAIRWISE = [EVERYWHERE, [*TABLE, "pp2", "fsdp2-pp2"], list(OPTIMIZERS), list(PRECISIONS), ["plain", *VARIANTS]]

@@ -249,5 +249,31 @@ def sharded_mutant_cells(weights):
                            ["test/compiler/Sharding/", "test/compiler/Planning/Inputs/", "test/models/", "examples/gpt-nano/"])
 
 
+def cuda_cells():
+    """Programs for GPUs on the emulated device (test/cuda/emulated): never figures of a GPU."""
+    inputs = ROOT / "test" / "cuda" / "Inputs"
+    files = ["test/cuda/", "test/e2e/Inputs/training_cases.py", "test/models/", "examples/gpt-nano/"]
+
+    def cell(name, environment, case, usual):
+        line = ["env", *environment, "{python}", inputs / "emulated_training.py", ROOT, "{build}", "{folder}", *case]
+        return command_cell(name, [line], 3600, usual, files)
+
+    for model, steps in axes.CUDA_MODELS.items():
+        for layout, options in axes.CUDA_LAYOUTS.items():
+            devices = [] if layout == "one" else ["CLEAVE_EMULATED_DEVICES=4", "CLEAVE_CUDA_COMM=nccl"]
+            for precision in axes.CUDA_PRECISIONS:
+                case = [f"{model}:{precision}:{steps}:{' '.join(options)}"]
+                for way, environment in axes.CUDA_WAYS.items():
+                    yield cell(f"cuda/{model}/{layout}/{precision}/{way}", [*devices, *environment], case, 60)
+                if devices:
+                    yield cell(f"cuda/{model}/{layout}/{precision}/shared", [], case, 60)
+            if layout in axes.CUDA_SEEDED.get(model, []):
+                case = [f"--seeds={axes.CUDA_SEEDS}", f"{model}:f32:3:{' '.join(options)}"]
+                yield cell(f"cuda-order/seeds/{model}/{layout}", devices, case, 200)
+    for case in axes.CUDA_WAITS:
+        line = ["env", "CLEAVE_EMULATED_DEVICES=4", "{python}", inputs / "removed_waits.py", ROOT, "{build}", "{folder}", case]
+        yield command_cell(f"cuda-order/waits/{case}", [line], 3600, 200, files)
+
+
 def all_cells():
-    return [*training_cells(), *mutual_cells(axes.MODELS), *inference_cells(), *memory_cells(), *mutant_cells(), *command_cells()]
+    return [*training_cells(), *mutual_cells(axes.MODELS), *inference_cells(), *memory_cells(), *mutant_cells(), *cuda_cells(), *command_cells()]

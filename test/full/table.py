@@ -60,6 +60,8 @@ def summary(cells, rows, keys):
     yield from grid("On 1, 2 and 4 ranks the same losses (passed)",
                     {cell: value for cell, value in states.items() if cell.startswith("mutual/")}, 1, 2)
     yield from grid("Inference against onnxruntime", {cell: value for cell, value in states.items() if cell.startswith("infer/")}, 1, 2)
+    yield from grid("On the emulated CUDA device against the host (passed of precisions and ways)",
+                    {cell: value for cell, value in states.items() if cell.startswith("cuda/")}, 1, 2)
     yield from commands(cells, rows, states)
     failed = [cell for cell in cells if states[cell] == "failed"]
     if failed:
@@ -92,7 +94,7 @@ def grid(title, states, row, column):
 
 
 def commands(cells, rows, states):
-    chosen = [cell for cell in cells if cell.split("/")[0] not in ("train", "same", "mutual", "infer")]
+    chosen = [cell for cell in cells if cell.split("/")[0] not in ("train", "same", "mutual", "infer", "cuda")]
     yield from ["", "## Everything else", "", "| cell | result | |", "|---|---|---|"]
     for cell in chosen:
         yield f"| {cell} | {states[cell]} | {escaped(rows[cell].figure) if cell in rows else ''} |"
