@@ -80,6 +80,7 @@ private:
   bool runsAll() const { return maxTimes_ == kAllTimes; }
   static bool sends(const fb::Plan &kind);
   bool visit();
+  const std::vector<uint32_t> &waitingIn(size_t kind, uint32_t program);
   void expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last);
   void addStep(size_t kind, InstructionRef ref, uint64_t repeats, Last &last);
   void addShared(const InstructionView &view, size_t kind, int64_t event, const Frames &frames, Last &last);
@@ -120,6 +121,7 @@ private:
   std::vector<std::map<std::string, Met>> met_;                   // [kind][text of a group] -> collectives in order
   std::vector<std::map<Lane, std::vector<size_t>>> sent_, taken_; // [kind][lane] -> sends and receives in order
   std::vector<size_t> merged_;
+  std::map<std::pair<size_t, uint32_t>, std::vector<uint32_t>> waiting_; // by kind and program
   int64_t maxTimes_ = 3; // calls repeat the same sequence, which meets itself in the next
   uint64_t visited_ = 0;
   bool tooLong_ = false;
@@ -156,11 +158,26 @@ bool WaitGraph::visit() {
   return !tooLong_;
 }
 
+// The instructions of a program that wait for others, or that others wait for, and its calls: the graph is of these.
+const std::vector<uint32_t> &WaitGraph::waitingIn(size_t kind, uint32_t program) {
+  auto [known, isNew] = waiting_.try_emplace({kind, program});
+  const auto *instructions = kinds_[kind]->programs()->Get(program)->instructions();
+  for (uint32_t i = 0; isNew && i < lengthOf(instructions); ++i) {
+    Opcode opcode = InstructionView(*instructions->Get(i)).opcode();
+    if (opcode == Opcode::Call || opcode == Opcode::Record || opcode == Opcode::Wait || isCollective(opcode) ||
+        isTransfer(opcode))
+      known->second.push_back(i);
+  }
+  return known->second;
+}
+
 void WaitGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last) {
   const fb::Program &body = *kinds_[kind]->programs()->Get(program);
   std::map<int64_t, size_t> recorded;
   std::vector<std::pair<int64_t, size_t>> waits;
-  for (uint32_t i = 0; i < lengthOf(body.instructions()) && visit(); ++i) {
+  for (uint32_t i : waitingIn(kind, program)) {
+    if (!visit())
+      break;
     InstructionView view(*body.instructions()->Get(i));
     if (view.opcode() == Opcode::Call) {
       for (int64_t n = 0; n < std::min(view["times"], maxTimes_) && visit(); ++n)
@@ -170,8 +187,6 @@ void WaitGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Fr
       continue;
     }
     bool isEvent = view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait;
-    if (!isEvent && !isCollective(view.opcode()) && !isTransfer(view.opcode()))
-      continue;
     addStep(kind, {program, i}, repeats, last);
     size_t step = steps_.size() - 1;
     if (isEvent && view["event"] >= int64_t{body.events()})
