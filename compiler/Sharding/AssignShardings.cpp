@@ -14,7 +14,7 @@ namespace cleave {
 using namespace cleave;
 using mlir::Attribute;
 
-// Replaces composites by their parts, whose loops can be split.
+// Replaces ops by their parts, whose loops can be split.
 static llvm::LogicalResult decomposeAll(llvm::ArrayRef<mlir::Operation *> composites) {
   for (mlir::Operation *op : composites) {
     mlir::OpBuilder builder(op);

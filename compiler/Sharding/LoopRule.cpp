@@ -166,10 +166,10 @@ std::optional<Along> LoopRule::splitAlong(unsigned axis, int64_t loop, Refusal &
     if (is == Along::Partial && passes)
       passes = facts->isLinear();
     if (!passes) {
-      refuse(refusal, i,
-             walks || !isReduction ? "has a loop that is split over " + axesText(axis, mesh)
-                                   : "adds it on every rank of " + axesText(axis, mesh),
-             wantedOf(i));
+      if (walks || !isReduction)
+        refuse(refusal, i, "has a loop that is split over " + axesText(axis, mesh), wantedOf(i));
+      else // a table's or a bias's form does not help: it is to be added after the sum
+        refuse(refusal, i, "adds it on every rank of " + axesText(axis, mesh), std::nullopt);
       return std::nullopt;
     }
   }

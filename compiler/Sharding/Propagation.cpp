@@ -251,9 +251,9 @@ void Propagation::setLoops(mlir::Operation *op, llvm::ArrayRef<ShardingAttr> ope
     return byteSize(op->getOperand(a).getType()) > byteSize(op->getOperand(b).getType());
   });
   auto compute = llvm::dyn_cast<ComputeOpInterface>(op);
-  bool isComposite = compute && compute.getComputeKind() == ComputeKind::Composite;
+  bool isDecomposable = compute && compute.isDecomposable();
   for (unsigned index : order)
-    if (!loops.propose(index, operands[index]) && isComposite && !llvm::is_contained(blocked, op) &&
+    if (!loops.propose(index, operands[index]) && isDecomposable && !llvm::is_contained(blocked, op) &&
         !LoopSharding(op, mesh).propose(index, operands[index]))
       blocked.push_back(op);
   for (mlir::OpOperand &operand : op->getOpOperands())

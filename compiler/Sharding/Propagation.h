@@ -49,7 +49,8 @@ public:
   llvm::SmallVector<mlir::func::FuncOp> inOrder() const;
   // What another function returns as this residual or edge; null for another argument, and where no function does.
   mlir::Value residualSource(mlir::BlockArgument argument) const;
-  // Composites of which a reduced dimension came in split: decompose these and run again.
+  // Ops that are to be decomposed, and the propagation to be run again: composites of which a reduced dimension came in
+  // split, products with a bias of which the contracted one did.
   llvm::ArrayRef<mlir::Operation *> getBlockedComposites() const { return blocked; }
   // Axes on which some states and values have an owner; none without a parameter server.
   llvm::SmallVector<llvm::StringRef> getOwnerAxes() const;

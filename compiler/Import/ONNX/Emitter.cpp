@@ -208,7 +208,7 @@ Value Emitter::matmul(Value a, Value b, bool transposeA, bool transposeB) {
   shape.push_back(transposeB ? y[y.size() - 2] : y.back());
   if (isEmpty(a) || isEmpty(b))
     return splat(0, typeOf(a).clone(shape));
-  auto op = MatmulOp::create(builder, loc, typeOf(a).clone(shape), a, b, transposeA, transposeB);
+  auto op = MatmulOp::create(builder, loc, typeOf(a).clone(shape), a, b, /*bias=*/Value(), transposeA, transposeB);
   return op.getResult();
 }
 

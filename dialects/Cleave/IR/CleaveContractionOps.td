@@ -3,18 +3,24 @@
 #define CLEAVE_CONTRACTIONOPS_TD
 include "dialects/Cleave/IR/CleaveOpBase.td"
 
-def Cleave_MatmulOp : Cleave_ComputeOp<"matmul", [Cleave_Infer, Cleave_Differentiable, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
-  let summary = "matrix product over equal leading batch dimensions";
+def Cleave_MatmulOp : Cleave_ComputeOp<"matmul", [Cleave_Infer, Cleave_Differentiable, Cleave_Cost],
+                                       ["getComputeKind", "getKernelSpec", "isDecomposable", "decompose", "withBias"]> {
+  let summary = "matrix product over equal leading batch dimensions, with a bias or without";
   let description = [{
     lhs is [batch..., m, k] (or [batch..., k, m] with transpose_lhs), rhs [batch..., k, n] (or [batch..., n, k] with transpose_rhs). One of the
-    operands may have rank 2 while the other has batch dimensions: it is then shared by all of them. f16 and bf16 accumulate in f32.
+    operands may have rank 2 while the other has batch dimensions: it is then shared by all of them. `bias` is [n], and is added to every row. f16 and
+    bf16 are accumulated in f32, the bias included, and rounded once.
     ```mlir
     %0 = cleave.matmul %x, %w {transpose_rhs} : tensor<8x4xf32>, tensor<16x4xf32> -> tensor<8x16xf32>
+    %1 = cleave.matmul %x, %w bias %b {transpose_rhs} : tensor<8x4xf16>, tensor<16x4xf16>, tensor<16xf16> -> tensor<8x16xf16>
     ```
+    `form-epilogues` gives products their bias, at the model level; sharding takes it away again (`decompose`) where the contracted dimension is split: every
+    rank would add it.
   }];
-  let arguments = (ins Cleave_FloatTensor:$lhs, Cleave_FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins Cleave_FloatTensor:$lhs, Cleave_FloatTensor:$rhs, Optional<Cleave_FloatTensor>:$bias, UnitAttr:$transpose_lhs,
+                       UnitAttr:$transpose_rhs);
   let results = (outs Cleave_FloatTensor:$result);
-  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let assemblyFormat = [{$lhs `,` $rhs (`bias` $bias^)? attr-dict `:` type($lhs) `,` type($rhs) (`,` type($bias)^)? `->` type($result)}];
 }
 
 class Cleave_WindowOp<string mnemonic, list<Trait> traits = []>

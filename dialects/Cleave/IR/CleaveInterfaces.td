@@ -38,7 +38,7 @@ def ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
     Says which of four ways computes the op, and gives that way's recipe:
     - `View`: no work where `getByteViews` says that bytes stay where they are (reshape); fused elsewhere, and so with a linalg body;
     - `Fusible`: `buildLinalg` gives linalg ops on tensors, which fuse with their neighbours;
-    - `Composite`: `decompose` gives fusible ops (softmax); sharding uses it too when a reduced dimension is split;
+    - `Composite`: `decompose` gives fusible ops (softmax); sharding uses it too when a reduced dimension is split (`isDecomposable`);
     - `Kernel`: `getKernelSpec` names a kernel of runtime/plan/Kernels.def.
   }];
   let methods = [
@@ -55,8 +55,15 @@ def ComputeOpInterface : OpInterface<"ComputeOpInterface"> {
     InterfaceMethod<"View, Fusible: the op as linalg on tensors; `operands` replace the op's own.",
       "::llvm::SmallVector<::mlir::Value>", "buildLinalg",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands), "", "return {};">,
-    InterfaceMethod<"Composite: the op as fusible cleave ops.", "::llvm::SmallVector<::mlir::Value>", "decompose",
+    InterfaceMethod<"The op as other cleave ops: fusible ones for a composite, others where a kernel is more than one op.",
+      "::llvm::SmallVector<::mlir::Value>", "decompose",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands), "", "return {};">,
+    InterfaceMethod<[{Whether `decompose` takes the op apart. Sharding then does where the op cannot be split as its operands are: a composite along what it
+      reduces, a product with a bias along what it contracts.}],
+      "bool", "isDecomposable", (ins), "", "return $_op.getComputeKind() == ::cleave::ComputeKind::Composite;">,
+    InterfaceMethod<[{Kernel: builds this op with `bias`, a vector along the result's last dimension, added before the result is rounded. Null where the kernel has
+      no such epilogue, or one already.}],
+      "::mlir::Value", "withBias", (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$bias), "", "return {};">,
     InterfaceMethod<[{Are the results' bits a function of the operands' bits alone, whatever code computes them? True of an op whose elements are each
       computed by themselves, by the same operations in the same order, and of one that only moves or compares elements. False of a sum: its
       terms are added in the order that suits the loops. What is false here is computed by one kernel and never again by other code, since a

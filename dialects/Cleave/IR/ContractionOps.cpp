@@ -53,6 +53,9 @@ llvm::LogicalResult MatmulOp::inferReturnTypes(mlir::MLIRContext *, std::optiona
     return mlir::emitOptionalError(location,
                                    "'cleave.matmul' op expects the contracted dimensions to agree; got: ", sizes.k,
                                    " of lhs and ", sizes.rhsK, " of rhs");
+  if (Value bias = op.getBias(); bias && tensorTypeOf(bias) != lhs.clone({sizes.n}))
+    return mlir::emitOptionalError(location, "'cleave.matmul' op expects a bias of type ", lhs.clone({sizes.n}),
+                                   ", one element for each column of the result; got: ", bias.getType());
   SmallVector<int64_t> shape(sizes.batch);
   shape.append({sizes.m, sizes.n});
   types.push_back(lhs.clone(shape));
@@ -64,7 +67,7 @@ llvm::LogicalResult MatmulOp::inferReturnTypes(mlir::MLIRContext *, std::optiona
 //===----------------------------------------------------------------------===//
 
 static Value matmul(ImplicitLocOpBuilder &builder, Value lhs, Value rhs, bool transposeLhs, bool transposeRhs) {
-  return MatmulOp::create(builder, lhs, rhs, transposeLhs, transposeRhs);
+  return MatmulOp::create(builder, lhs, rhs, /*bias=*/Value(), transposeLhs, transposeRhs);
 }
 
 // [batch..., rows, columns] as [batch * rows, columns]; with `transposed` it is stored [batch..., columns, rows].
@@ -113,6 +116,8 @@ llvm::LogicalResult MatmulOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Valu
   if (!resultGrads[0])
     return mlir::success();
   ImplicitLocOpBuilder builder(getLoc(), opBuilder);
+  if (getBias()) // first, as where it is added by an op of its own: buckets follow this order
+    operandGrads[2] = reduceSum(builder, resultGrads[0], range(0, getType().getRank() - 1));
   operandGrads[0] = lhsGradient(builder, *this, resultGrads[0]);
   operandGrads[1] = rhsGradient(builder, *this, resultGrads[0]);
   return mlir::success();
@@ -140,13 +145,18 @@ SmallVector<AffineMap> MatmulOp::getIndexingMaps() {
     return loopMap(getContext(), batch + 3, loops);
   };
   bool tl = getTransposeLhs(), tr = getTransposeRhs();
-  return {mapOf(isShared(getLhs(), getRhs()), tl ? k : m, tl ? m : k),
-          mapOf(isShared(getRhs(), getLhs()), tr ? n : k, tr ? k : n), mapOf(false, m, n)};
+  SmallVector<AffineMap> maps = {mapOf(isShared(getLhs(), getRhs()), tl ? k : m, tl ? m : k),
+                                 mapOf(isShared(getRhs(), getLhs()), tr ? n : k, tr ? k : n)};
+  if (getBias()) // it does not walk k: a sum that ranks share out cannot have it
+    maps.push_back(loopMap(getContext(), batch + 3, {n}));
+  maps.push_back(mapOf(false, m, n));
+  return maps;
 }
 
 OpCost MatmulOp::getCost() {
   MatmulSizes sizes = sizesOf(*this);
-  return costWithFlops(*this, 2 * product(sizes.batch) * sizes.m * sizes.n * sizes.k);
+  int64_t elements = product(sizes.batch) * sizes.m * sizes.n;
+  return costWithFlops(*this, 2 * elements * sizes.k + (getBias() ? elements : 0));
 }
 
 ComputeKind MatmulOp::getComputeKind() { return ComputeKind::Kernel; }
@@ -161,7 +171,7 @@ KernelSpec MatmulOp::getKernelSpec() {
     batch = 1;
   }
   mlir::Type element = getType().getElementType();
-  return {"matmul",
+  return {getBias() ? "matmul_bias" : "matmul",
           {{"batch", {batch}},
            {"batch_a", {sharedLhs ? 1 : batch}},
            {"batch_b", {sharedRhs ? 1 : batch}},
@@ -171,4 +181,26 @@ KernelSpec MatmulOp::getKernelSpec() {
            {"transpose_a", {getTransposeLhs()}},
            {"transpose_b", {getTransposeRhs()}}},
           {{"dtype", element}, {"out_dtype", element}}};
+}
+
+//===----------------------------------------------------------------------===//
+// Bias
+//===----------------------------------------------------------------------===//
+
+// The kernels of f64, which is for tests, have no epilogue on every target.
+Value MatmulOp::withBias(mlir::OpBuilder &builder, Value bias) {
+  auto type = getType();
+  if (getBias() || type.getElementType().isF64() || tensorTypeOf(bias) != type.clone({type.getShape().back()}))
+    return {};
+  return MatmulOp::create(builder, getLoc(), getLhs(), getRhs(), bias, getTransposeLhs(), getTransposeRhs());
+}
+
+bool MatmulOp::isDecomposable() { return getBias() != nullptr; }
+
+SmallVector<Value> MatmulOp::decompose(mlir::OpBuilder &opBuilder, mlir::ValueRange operands) {
+  ImplicitLocOpBuilder builder(getLoc(), opBuilder);
+  Value sum = widen(builder, matmul(builder, operands[0], operands[1], getTransposeLhs(), getTransposeRhs()));
+  Value bias = widen(builder, operands[2]);
+  bias = BroadcastOp::create(builder, sum.getType(), bias, range(getType().getRank() - 1, 1));
+  return {castTo(builder, AddOp::create(builder, sum, bias), getType().getElementType())};
 }

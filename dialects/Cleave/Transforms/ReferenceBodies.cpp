@@ -17,20 +17,32 @@ ArrayRef<int64_t> KernelParams::list(llvm::StringRef name) const {
   llvm::report_fatal_error("kernel '" + llvm::Twine(spec.name) + "' is specified without '" + name + "'");
 }
 
-// c[b, m, n] += a[b, m, k] * b[b, k, n]
-static Value matmul(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+// c[b, m, n] += a[b, m, k] * b[b, k, n], to zeros or to what `init` holds
+static Value addProduct(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, Value init) {
   int64_t batch = p["batch"], m = p["m"], n = p["n"], k = p["k"];
   auto at = [&](llvm::StringRef batches, Value b, Value row, int64_t rows, Value column, int64_t columns, bool swap) {
     Value slab = p[batches] == 1 ? nest.constant(0) : b;
     return swap ? nest.linear({slab, column, row}, {p[batches], columns, rows})
                 : nest.linear({slab, row, column}, {p[batches], rows, columns});
   };
-  Value zeros = nest.filled(batch * m * n, nest.number(element, 0.0));
-  return nest.loop({batch, m, n, k}, zeros, [&](ValueRange i, ValueRange carried) -> Values {
+  return nest.loop({batch, m, n, k}, init, [&](ValueRange i, ValueRange carried) -> Values {
     Value a = nest.load(in[0], at("batch_a", i[0], i[1], m, i[3], k, p["transpose_a"]));
     Value b = nest.load(in[1], at("batch_b", i[0], i[3], k, i[2], n, p["transpose_b"]));
     return {nest.addAt(carried[0], nest.linear({i[0], i[1], i[2]}, {batch, m, n}), nest.times(a, b))};
   })[0];
+}
+
+static Value matmul(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+  return addProduct(nest, p, in, nest.filled(p["batch"] * p["m"] * p["n"], nest.number(element, 0.0)));
+}
+// The same, to bias[n].
+static Value matmulBias(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+  int64_t rows = p["batch"] * p["m"], n = p["n"];
+  Value zeros = nest.filled(rows * n, nest.number(element, 0.0));
+  Value biases = nest.loop({rows, n}, zeros, [&](ValueRange i, ValueRange carried) -> Values {
+    return {nest.store(nest.load(in[2], i[1]), carried[0], nest.linear({i[0], i[1]}, {rows, n}))};
+  })[0];
+  return addProduct(nest, p, in, biases);
 }
 
 // An index tensor's element as a row number; negative ones count from the end.
@@ -147,6 +159,7 @@ static Value argmax(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in,
 ReferenceBody cleave::findReferenceBody(llvm::StringRef kernel) {
   return llvm::StringSwitch<ReferenceBody>(kernel)
       .Case("matmul", matmul)
+      .Case("matmul_bias", matmulBias)
       .Case("take", take)
       .Case("pick", pick)
       .Case("put_add", putAdd)

@@ -120,6 +120,7 @@ struct Entry {
 
 constexpr Entry kEntries[] = {
     {"matmul", nullptr},
+    {"matmul_bias", nullptr},
     {"convolution", describeConvolution},
     {"convolution_input_grad", describeConvolution},
     {"convolution_weight_grad", describeConvolution},
@@ -144,7 +145,8 @@ const Entry *find(std::string_view name) {
 
 Status checkMatmul(const KernelArgs &args) {
   fb::DType type = args.dtype(), out = args.dtype("out_dtype");
-  if (!isFloat(type))
+  // cuBLASLt has no epilogues in f64.
+  if (!isFloat(type) || (type == fb::DType::f64 && args.def().findBuffer("bias")))
     return wrongType(args, type);
   if (out == type || (out == fb::DType::f32 && type != fb::DType::f64))
     return Status::ok();
@@ -173,7 +175,8 @@ Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params,
 Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes) {
   constexpr uint64_t kMost = 32 << 20;
   *bytes = 0;
-  if (args.def().name != "matmul")
+  const Entry *entry = find(args.def().name);
+  if (!entry || entry->describe)
     return Status::ok();
   uint64_t result =
       static_cast<uint64_t>(args["batch"]) * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;

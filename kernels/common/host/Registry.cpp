@@ -15,6 +15,8 @@ MakeHostKernel findHostKernel(std::string_view name) {
   static const std::vector<std::pair<std::string_view, MakeHostKernel>> table = {
       {"matmul", makeMatmul},
       {"matmul_pack_b", makeMatmulPack},
+      {"matmul_bias", makeMatmul},
+      {"matmul_bias_pack_b", makeMatmulPack},
       {"convolution", makeConvolution},
       {"convolution_pack_w", makeConvolutionPack},
       {"convolution_input_grad", makeConvolutionInputGrad},

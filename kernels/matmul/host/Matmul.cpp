@@ -5,9 +5,13 @@
 #include "kernels/common/host/Types.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 namespace cleave::rt {
+
+// The kernel with a bias, and the one that packs for it, whose buffers have none.
+static constexpr std::string_view kWithBias = "matmul_bias";
 
 Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
   *s = {args["batch"],
@@ -19,6 +23,7 @@ Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
         args["transpose_a"] != 0,
         args["transpose_b"] != 0,
         args["packed_b"] != 0,
+        args.def().name.substr(0, kWithBias.size()) == kWithBias,
         args.dtype(),
         args.dtype("out_dtype")};
   size_t unused = 0;
@@ -39,8 +44,11 @@ Status MatmulShape::read(const KernelArgs &args, MatmulShape *s) {
 
 std::vector<size_t> MatmulShape::operandBytes() const {
   size_t in = dtypeSize(dtype), out = dtypeSize(outDtype);
-  return {static_cast<size_t>(batchA * m * k) * in, static_cast<size_t>(batchB * k * n) * in,
-          static_cast<size_t>(batch * m * n) * out};
+  std::vector<size_t> bytes = {static_cast<size_t>(batchA * m * k) * in, static_cast<size_t>(batchB * k * n) * in};
+  if (hasBias)
+    bytes.push_back(static_cast<size_t>(n) * out);
+  bytes.push_back(static_cast<size_t>(batch * m * n) * out);
+  return bytes;
 }
 
 namespace {
@@ -70,7 +78,8 @@ MatmulShape joinBatches(MatmulShape s) {
   return s;
 }
 
-// Sums the products of `length` values of k, to what is there already where it is added.
+// Sums the products of `length` values of k, to what is there already where it is added, and to the bias where it is
+// not: then it begins the sum.
 struct DnnlMatmul {
   DnnlMatmul(const MatmulShape &s, int64_t length, bool isAdded) {
     a = matrices(s.batchA, s.m, length, stridesOf(s.m, s.k, s.transposeA), s.dtype);
@@ -81,15 +90,22 @@ struct DnnlMatmul {
       sum.append_sum(1.0f);
       attributes.set_post_ops(sum);
     }
+    if (s.hasBias && !isAdded)
+      bias = matrices(1, 1, s.n, {s.n, s.n, 1}, s.outDtype);
     auto wanted = b;
     if (s.packedB)
       wanted = {b.dims(), b.data_type(), dnnl::memory::format_tag::any};
-    desc = {dnnl::matmul::desc(a, wanted, c), attributes, DnnlBuilder::engine()};
+    desc = describe(a, wanted);
     if (length < s.k && packsByItself(s)) {
       auto denseA = matrices(s.batchA, s.m, length, stridesOf(s.m, length, s.transposeA), s.dtype);
       auto denseB = matrices(s.batchB, length, s.n, stridesOf(length, s.n, s.transposeB), s.dtype);
-      desc = {dnnl::matmul::desc(denseA, denseB, c), attributes, DnnlBuilder::engine()};
+      desc = describe(denseA, denseB);
     }
+  }
+
+  dnnl::matmul::primitive_desc describe(const dnnl::memory::desc &left, const dnnl::memory::desc &right) const {
+    auto what = bias ? dnnl::matmul::desc(left, right, *bias, c) : dnnl::matmul::desc(left, right, c);
+    return {what, attributes, DnnlBuilder::engine()};
   }
 
   // The library's blocked kernel takes parts of rows only from a copy of them. Its other one copies them itself, into
@@ -101,6 +117,7 @@ struct DnnlMatmul {
   }
 
   dnnl::memory::desc a, b, c; // as they are stored; b unless it is packed
+  std::optional<dnnl::memory::desc> bias;
   dnnl::primitive_attr attributes = DnnlBuilder::attributes();
   dnnl::matmul::primitive_desc desc;
 };
@@ -122,7 +139,7 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
   CLEAVE_TRY(checkSizes(s));
   return guardDnnl([&] {
     std::vector<size_t> bytes = shape.operandBytes();
-    DnnlBuilder builder(/*scratchBuffer=*/3);
+    DnnlBuilder builder(/*scratchBuffer=*/s.resultBuffer() + 1);
     int64_t begin = 0, length = partOfSum(s);
     do {
       DnnlMatmul part(s, std::min(length, s.k - begin), /*isAdded=*/begin > 0);
@@ -133,7 +150,9 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
       auto b = s.packedB ? part.desc.weights_desc() : part.b;
       DnnlArgs args = {{DNNL_ARG_SRC, builder.input(0, part.a, part.desc.src_desc(), skipA)},
                        {DNNL_ARG_WEIGHTS, builder.input(1, b, part.desc.weights_desc(), skipB)},
-                       {DNNL_ARG_DST, builder.operand(2, part.c)}};
+                       {DNNL_ARG_DST, builder.operand(s.resultBuffer(), part.c)}};
+      if (part.bias)
+        args[DNNL_ARG_BIAS] = builder.operand(2, *part.bias);
       builder.step(dnnl::matmul(part.desc), args, part.desc.scratchpad_desc());
       builder.freeScratch();
       begin += length;
@@ -168,11 +187,12 @@ Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKerne
   std::unique_ptr<HostKernel> inner;
   CLEAVE_TRY(makeDnnlMatmul(wide, &inner));
   auto count = [](int64_t batch, int64_t rows, int64_t columns) { return static_cast<size_t>(batch * rows * columns); };
-  *result = makeThroughFloat(std::move(inner),
-                             {{shape.dtype, count(shape.batchA, shape.m, shape.k), true, false},
-                              {shape.dtype, count(shape.batchB, shape.k, shape.n), true, false},
-                              {shape.outDtype, count(shape.batch, shape.m, shape.n), false, true}},
-                             threads);
+  std::vector<ConvertedBuffer> buffers = {{shape.dtype, count(shape.batchA, shape.m, shape.k), true, false},
+                                          {shape.dtype, count(shape.batchB, shape.k, shape.n), true, false}};
+  if (shape.hasBias)
+    buffers.push_back({shape.outDtype, count(1, 1, shape.n), true, false});
+  buffers.push_back({shape.outDtype, count(shape.batch, shape.m, shape.n), false, true});
+  *result = makeThroughFloat(std::move(inner), std::move(buffers), threads);
   return Status::ok();
 }
 

@@ -10,11 +10,12 @@ namespace cleave::rt {
 // The parameters of Kernels.def, checked.
 struct MatmulShape {
   int64_t batch, batchA, batchB, m, n, k;
-  bool transposeA, transposeB, packedB;
+  bool transposeA, transposeB, packedB, hasBias;
   fb::DType dtype, outDtype;
 
   static Status read(const KernelArgs &args, MatmulShape *result);
-  std::vector<size_t> operandBytes() const; // a, b, c
+  std::vector<size_t> operandBytes() const;               // a, b, the bias if there is one, c
+  size_t resultBuffer() const { return hasBias ? 3 : 2; } // after it comes scratch
 };
 
 Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);

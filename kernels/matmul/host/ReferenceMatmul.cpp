@@ -25,12 +25,13 @@ public:
   Status run(void *const *buffers) override {
     auto *a = static_cast<const T *>(buffers[0]);
     auto *b = static_cast<const T *>(buffers[1]);
-    auto *c = static_cast<Out *>(buffers[2]);
+    auto *bias = s_.hasBias ? static_cast<const Out *>(buffers[2]) : nullptr;
+    auto *c = static_cast<Out *>(buffers[s_.resultBuffer()]);
     bool parallel = s_.batch * s_.m * s_.n * s_.k > 1 << 15;
 #pragma omp parallel for collapse(2) num_threads(threads_) if (parallel)
     for (int64_t batch = 0; batch < s_.batch; ++batch)
       for (int64_t row = 0; row < s_.m; ++row)
-        computeRow(a + (s_.batchA == 1 ? 0 : batch) * s_.m * s_.k, b + (s_.batchB == 1 ? 0 : batch) * s_.k * s_.n,
+        computeRow(a + (s_.batchA == 1 ? 0 : batch) * s_.m * s_.k, b + (s_.batchB == 1 ? 0 : batch) * s_.k * s_.n, bias,
                    c + (batch * s_.m + row) * s_.n, row);
     return Status::ok();
   }
@@ -40,11 +41,12 @@ private:
     return static_cast<Sum>(s_.transposeA ? a[k * s_.m + row] : a[row * s_.k + k]);
   }
 
-  void computeRow(const T *a, const T *b, Out *c, int64_t row) const {
+  void computeRow(const T *a, const T *b, const Out *bias, Out *c, int64_t row) const {
     Sum sums[kTile];
     for (int64_t first = 0; first < s_.n; first += kTile) {
       int64_t width = std::min(kTile, s_.n - first);
-      std::fill_n(sums, width, Sum(0));
+      for (int64_t j = 0; j < width; ++j)
+        sums[j] = bias ? static_cast<Sum>(bias[first + j]) : Sum(0);
       for (int64_t k = 0; k < s_.k; ++k) {
         Sum value = left(a, row, k);
         const T *start = s_.transposeB ? b + first * s_.k + k : b + k * s_.n + first;

@@ -135,7 +135,7 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
                            std::to_string(args.def().buffers.size()) + " buffers; the plan gives it " +
                            std::to_string(request.operands.size()));
   CLEAVE_TRY(checkSizes(args, request.operands));
-  if (args.def().name == "matmul")
+  if (args.def().name == "matmul" || args.def().name == "matmul_bias")
     return bindMatmul(request, args, action);
   CudaKernelCall kernel;
   CLEAVE_TRY(cudaKernelCall(args, &kernel));

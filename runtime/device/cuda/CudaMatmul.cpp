@@ -3,11 +3,14 @@
 // A row-major matrix is the transpose of a column-major one, so c = op(a) op(b) is computed as c' = op(b)' op(a)': the
 // library's first operand is our b. The algorithm is chosen when the plan is bound, by the library's own estimate,
 // among those that need no more than the planned workspace: runs on one device and library version give the same bits.
+// A bias, one number for each of our columns, is one for each row of c': the library's epilogue adds it before it
+// rounds.
 #include "runtime/device/cuda/CudaDevice.h"
 
 #include "runtime/plan/KernelDefs.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace cleave::rt {
 
@@ -20,7 +23,8 @@ namespace {
 // Numbers of library_types.h and cublasLt.h.
 constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kBrain16 = 14;
 constexpr int kCompute32 = 68, kCompute64 = 70; // full precision: no TF32
-constexpr int kTransposeA = 3, kTransposeB = 4;
+constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;
+constexpr uint32_t kAddBias = 4; // of kEpilogue
 constexpr int kBatchCount = 5, kBatchStride = 6;
 constexpr int kWorkspaceBytes = 1, kAlignmentA = 5;
 constexpr int kNotSupported = 15;
@@ -50,8 +54,13 @@ struct Matrix {
 
 class MatmulAction : public Action {
 public:
-  MatmulAction(const BlasLt &blas, Handle handle, Handle stream, std::vector<Address> operands, bool isDouble)
-      : blas_(blas), handle_(handle), stream_(stream), operands_(std::move(operands)), isDouble_(isDouble) {}
+  MatmulAction(const BlasLt &blas, Handle handle, Handle stream, const std::vector<Address> &operands,
+               const KernelArgs &args)
+      : blas_(blas), handle_(handle), stream_(stream), a_(operands[0]), b_(operands[1]),
+        c_(operands[operands.size() - 2]), scratch_(operands.back()), isDouble_(args.dtype() == fb::DType::f64) {
+    if (std::optional<size_t> bias = args.def().findBuffer("bias"))
+      bias_ = operands[*bias];
+  }
   ~MatmulAction() override {
     if (desc_)
       blas_.descDestroy(desc_);
@@ -62,24 +71,27 @@ public:
 
   Status setUp(const KernelArgs &args);
   Status run(const Frames &frames, uint32_t) override {
-    const Address &a = operands_[0], &b = operands_[1], &c = operands_[2], &scratch = operands_[3];
+    if (bias_ && bias_->frames > 1)
+      CLEAVE_TRY(setBias(frames));
     const double one = 1, zero = 0;
     const float oneSingle = 1, zeroSingle = 0;
     const void *alpha = isDouble_ ? static_cast<const void *>(&one) : &oneSingle;
     const void *beta = isDouble_ ? static_cast<const void *>(&zero) : &zeroSingle;
-    return checkBlas(blas_.matmul(handle_, desc_, alpha, b.at(frames), layouts_[0], a.at(frames), layouts_[1], beta,
-                                  c.at(frames), layouts_[2], c.at(frames), layouts_[2], choice_.algorithm,
-                                  scratch.at(frames), scratch.bytes, stream_),
+    return checkBlas(blas_.matmul(handle_, desc_, alpha, b_.at(frames), layouts_[0], a_.at(frames), layouts_[1], beta,
+                                  c_.at(frames), layouts_[2], c_.at(frames), layouts_[2], choice_.algorithm,
+                                  scratch_.at(frames), scratch_.bytes, stream_),
                      "cublasLtMatmul");
   }
 
 private:
   Status addLayout(const Matrix &matrix, int64_t batch, Handle *layout);
+  Status setBias(const Frames &frames);
   Status choose(const KernelArgs &args);
 
   const BlasLt &blas_;
   Handle handle_, stream_, desc_ = nullptr, layouts_[3] = {}; // of b, a, c
-  std::vector<Address> operands_;
+  Address a_, b_, c_, scratch_;
+  std::optional<Address> bias_;
   bool isDouble_;
   Choice choice_ = {};
 };
@@ -105,6 +117,11 @@ Status MatmulAction::setUp(const KernelArgs &args) {
   int32_t transposes[] = {args["transpose_b"] != 0, args["transpose_a"] != 0};
   CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeA, &transposes[0], 4), "cublasLtMatmulDescSetAttribute"));
   CLEAVE_TRY(checkBlas(blas_.descSet(desc_, kTransposeB, &transposes[1], 4), "cublasLtMatmulDescSetAttribute"));
+  if (bias_) {
+    CLEAVE_TRY(
+        checkBlas(blas_.descSet(desc_, kEpilogue, &kAddBias, sizeof kAddBias), "cublasLtMatmulDescSetAttribute"));
+    CLEAVE_TRY(setBias({}));
+  }
   auto matrix = [](int type, int64_t rows, int64_t columns, bool transposed, bool isShared) {
     Matrix result{type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), isShared ? 0 : rows * columns};
     if (transposed)
@@ -117,6 +134,11 @@ Status MatmulAction::setUp(const KernelArgs &args) {
   return choose(args);
 }
 
+Status MatmulAction::setBias(const Frames &frames) {
+  const void *address = bias_->at(frames);
+  return checkBlas(blas_.descSet(desc_, kBiasPointer, &address, sizeof address), "cublasLtMatmulDescSetAttribute");
+}
+
 // The largest power of two, up to 256, that divides the addresses of all frames.
 uint32_t alignmentOf(const Address &address) {
   uint64_t bits = reinterpret_cast<uint64_t>(address.base) | (address.frames > 1 ? address.stride : 0) | 256;
@@ -126,9 +148,9 @@ uint32_t alignmentOf(const Address &address) {
 Status MatmulAction::choose(const KernelArgs &args) {
   Handle preference = nullptr;
   CLEAVE_TRY(checkBlas(blas_.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"));
-  uint64_t workspace = operands_[3].bytes;
+  uint64_t workspace = scratch_.bytes;
   cuda::Result result = blas_.preferenceSet(preference, kWorkspaceBytes, &workspace, sizeof workspace);
-  const Address *aligned[] = {&operands_[1], &operands_[0], &operands_[2], &operands_[2]};
+  const Address *aligned[] = {&b_, &a_, &c_, &c_};
   for (int i = 0; i < 4 && result == 0; ++i) {
     uint32_t alignment = alignmentOf(*aligned[i]);
     result = blas_.preferenceSet(preference, kAlignmentA + i, &alignment, sizeof alignment);
@@ -155,8 +177,7 @@ Status CudaDevice::bindMatmul(const LaunchRequest &request, const KernelArgs &ar
     CLEAVE_TRY(checkBlas(blas_->create(&blasHandle_), "cublasLtCreate"));
   Handle stream = nullptr;
   CLEAVE_TRY(streams_.at(request.stream, &stream));
-  auto matmul =
-      std::make_unique<MatmulAction>(*blas_, blasHandle_, stream, request.operands, args.dtype() == fb::DType::f64);
+  auto matmul = std::make_unique<MatmulAction>(*blas_, blasHandle_, stream, request.operands, args);
   CLEAVE_TRY(matmul->setUp(args));
   *action = std::move(matmul);
   return Status::ok();

@@ -36,3 +36,25 @@ module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]
     return %0 : tensor<8x4xf32>
   }
 }
+
+// -----
+// A product with a bias is split along its rows as it is. Where its contracted dimension comes in split, the bias is added apart from it.
+module attributes {cleave.level = "step", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  // CHECK-LABEL: func @rows
+  // CHECK: cleave.matmul %{{.*}} bias {{.*}}cleave.sharding = [#cleave.sharding<{{\[\["dp"\], \[\]\]}}>]
+  func.func @rows(%x: tensor<8x4xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64}, %w: tensor<4x6xf32> {cleave.name = "w"},
+                  %b: tensor<6xf32> {cleave.name = "b"}) -> (tensor<8x6xf32> {cleave.name = "y", cleave.batch_dim = 0 : i64}) {
+    %0 = cleave.matmul %x, %w bias %b : tensor<8x4xf32>, tensor<4x6xf32>, tensor<6xf32> -> tensor<8x6xf32>
+    return %0 : tensor<8x6xf32>
+  }
+  // CHECK-LABEL: func @contracted
+  // CHECK-NOT: bias
+  // CHECK: %[[P:.*]] = cleave.matmul {{.*}}partial = ["dp"]
+  // CHECK: %[[B:.*]] = cleave.broadcast
+  // CHECK: cleave.add %[[P]], %[[B]] {{.*}}cleave.sharding = [#cleave.sharding<{{\[\[\], \[\]\]}}>]
+  func.func @contracted(%x: tensor<4x8xf32> {cleave.name = "x", cleave.batch_dim = 1 : i64}, %w: tensor<8x6xf32> {cleave.name = "w", cleave.batch_dim = 0 : i64},
+                        %b: tensor<6xf32> {cleave.name = "b"}) -> (tensor<4x6xf32> {cleave.name = "y"}) {
+    %0 = cleave.matmul %x, %w bias %b : tensor<4x8xf32>, tensor<8x6xf32>, tensor<6xf32> -> tensor<4x6xf32>
+    return %0 : tensor<4x6xf32>
+  }
+}

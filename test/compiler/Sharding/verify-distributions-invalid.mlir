@@ -28,6 +28,21 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
 }
 
 // -----
+// A bias in a product whose contraction is split: each rank adds it to its part of the sum.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  func.func @infer(%x: tensor<4x3xf32> {cleave.name = "x", cleave.batch_dim = 1 : i64, cleave.sharding = #cleave.sharding<[[], ["dp"]]>},
+                   %w: tensor<3x8xf32> {cleave.name = "w", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"], []]>},
+                   %b: tensor<8xf32> {cleave.name = "b", cleave.sharding = #cleave.sharding<[[]]>})
+      -> (tensor<4x8xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[[], []]>}) {
+    // expected-error @+1 {{input 'b' is whole; cleave.matmul in @infer adds it on every rank of dp}}
+    %0 = cleave.matmul %x, %w bias %b : tensor<4x3xf32>, tensor<3x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+    %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "r"} : tensor<4x8xf32> -> tensor<4x8xf32>
+    return %1 : tensor<4x8xf32>
+  }
+}
+
+// -----
 // The rank's own part of its own terms, where parts of the sum are stored.
 module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["fsdp"], [2]>} {
   shard.grid @mesh(shape = 2)

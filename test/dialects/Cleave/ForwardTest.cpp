@@ -192,22 +192,25 @@ TEST(ForwardTest, NormalizeIsStable) {
 
 TEST(ForwardTest, MatmulAllTranspositions) {
   const int B = 2, M = 2, N = 4, K = 3;
-  for (int bits = 0; bits < 8; ++bits) {
-    bool tl = bits & 1, tr = bits & 2, shared = bits & 4;
-    Array a = numbers(B * M * K), b = numbers((shared ? 1 : B) * K * N, 0.7), c(B * M * N);
+  for (int bits = 0; bits < 16; ++bits) {
+    bool tl = bits & 1, tr = bits & 2, shared = bits & 4, hasBias = bits & 8;
+    Array a = numbers(B * M * K), b = numbers((shared ? 1 : B) * K * N, 0.7), bias = numbers(N, 0.3), c(B * M * N);
     for (int i = 0; i < B; ++i)
       for (int m = 0; m < M; ++m)
-        for (int n = 0; n < N; ++n)
+        for (int n = 0; n < N; ++n) {
+          c[(i * M + m) * N + n] = hasBias ? bias[n] : 0;
           for (int k = 0; k < K; ++k)
             c[(i * M + m) * N + n] += a[i * M * K + (tl ? k * M + m : m * K + k)] *
                                       b[(shared ? 0 : i) * K * N + (tr ? n * K + k : k * N + n)];
+        }
     std::string lhs = tl ? "tensor<2x3x2xf64>" : "tensor<2x2x3xf64>";
     std::string rhs = std::string("tensor<") + (shared ? "" : "2x") + (tr ? "4x3" : "3x4") + "xf64>";
     std::string flags =
         std::string("{") + (tl ? "transpose_lhs" : "") + (tl && tr ? ", " : "") + (tr ? "transpose_rhs" : "") + "}";
-    expectNear(evaluate("%0: " + lhs + ", %1: " + rhs,
-                        "cleave.matmul %0, %1 " + flags + " : " + lhs + ", " + rhs + " -> tensor<2x2x4xf64>",
-                        "tensor<2x2x4xf64>", {a, b}),
+    expectNear(evaluate("%0: " + lhs + ", %1: " + rhs + ", %2: tensor<4xf64>",
+                        "cleave.matmul %0, %1 " + std::string(hasBias ? "bias %2 " : "") + flags + " : " + lhs + ", " +
+                            rhs + (hasBias ? ", tensor<4xf64>" : "") + " -> tensor<2x2x4xf64>",
+                        "tensor<2x2x4xf64>", {a, b, bias}),
                c);
   }
 }

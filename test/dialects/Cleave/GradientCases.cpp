@@ -69,7 +69,7 @@ static void addReductions(std::vector<GradientCase> &cases) {
                      {f64("3x5x2x"), f64(kept), f64(kept)}});
 }
 
-// Every combination of transposed and shared operands.
+// Every combination of transposed and shared operands, with a bias and without.
 static void addMatmuls(std::vector<GradientCase> &cases) {
   for (int bits = 0; bits < 4; ++bits)
     for (auto &[lhsBatch, rhsBatch] : std::vector<std::pair<std::string, std::string>>{
@@ -83,6 +83,10 @@ static void addMatmuls(std::vector<GradientCase> &cases) {
                                    : "";
       cases.push_back(
           {"cleave.matmul", "%0, %1" + flags + " : " + lhs + ", " + rhs + " -> " + result, {lhs, rhs}, {result}});
+      cases.push_back({"cleave.matmul",
+                       "%0, %1 bias %2" + flags + " : " + lhs + ", " + rhs + ", " + f64("4x") + " -> " + result,
+                       {lhs, rhs, f64("4x")},
+                       {result}});
     }
 }
 

@@ -36,6 +36,24 @@ func.func @contracted(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
 
 // -----
 
+func.func @bias(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>, %c: tensor<2xf32>) {
+  // expected-error @below {{expects a bias of type 'tensor<4xf32>', one element for each column of the result; got: 'tensor<2xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.matmul %a, %b bias %c : tensor<2x3xf32>, tensor<3x4xf32>, tensor<2xf32> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @bias_type(%a: tensor<2x3xf16>, %b: tensor<3x4xf16>, %c: tensor<4xf32>) {
+  // expected-error @below {{expects a bias of type 'tensor<4xf16>', one element for each column of the result; got: 'tensor<4xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.matmul %a, %b bias %c : tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf32> -> tensor<2x4xf16>
+  return
+}
+
+// -----
+
 func.func @groups(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
   // expected-error @below {{expects groups that divide the 3 input and 4 output channels; got: 2}}
   // expected-error @below {{failed to infer returned types}}

@@ -1,11 +1,13 @@
 // RUN: cleave-opt %s | cleave-opt | FileCheck %s
 
 // CHECK-LABEL: func.func @matmul
-func.func @matmul(%x: tensor<2x8x4xf32>, %w: tensor<16x4xf32>, %v: tensor<2x4x8xf32>) {
+func.func @matmul(%x: tensor<2x8x4xf32>, %w: tensor<16x4xf32>, %v: tensor<2x4x8xf32>, %b: tensor<16xf32>) {
   // CHECK: cleave.matmul %{{.*}}, %{{.*}} {transpose_rhs} : tensor<2x8x4xf32>, tensor<16x4xf32> -> tensor<2x8x16xf32>
   %0 = cleave.matmul %x, %w {transpose_rhs} : tensor<2x8x4xf32>, tensor<16x4xf32> -> tensor<2x8x16xf32>
   // CHECK: cleave.matmul %{{.*}}, %{{.*}} : tensor<2x8x4xf32>, tensor<2x4x8xf32> -> tensor<2x8x8xf32>
   %1 = cleave.matmul %x, %v : tensor<2x8x4xf32>, tensor<2x4x8xf32> -> tensor<2x8x8xf32>
+  // CHECK: cleave.matmul %{{.*}}, %{{.*}} bias %{{.*}} {transpose_rhs} : tensor<2x8x4xf32>, tensor<16x4xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
+  %2 = cleave.matmul %x, %w bias %b {transpose_rhs} : tensor<2x8x4xf32>, tensor<16x4xf32>, tensor<16xf32> -> tensor<2x8x16xf32>
   return
 }
 

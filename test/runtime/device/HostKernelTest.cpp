@@ -28,8 +28,8 @@ Values multiply(const Product &p, const Values &a, const Values &b) {
   return c;
 }
 
-KernelParams paramsOf(const Product &p, fb::DType dtype, fb::DType out) {
-  KernelParams params(*findKernelDef("matmul"));
+KernelParams paramsOf(const Product &p, fb::DType dtype, fb::DType out, const char *kernel = "matmul") {
+  KernelParams params(*findKernelDef(kernel));
   params.set("dtype", int64_t(dtype)).set("out_dtype", int64_t(out)).set("batch", p.batch).set("batch_a", p.batchA);
   params.set("batch_b", p.batchB).set("m", p.m).set("n", p.n).set("k", p.k).set("transpose_a", p.transposeA);
   params.set("transpose_b", p.transposeB);
@@ -45,6 +45,12 @@ void checkProduct(const Product &p, fb::DType dtype, fb::DType out, int threads)
   Values c(expected.size(), 7);
   expectClose(runKernel("matmul", params, {{dtype, a}, {dtype, b}, {out, c}}, threads), expected, toleranceOf(dtype),
               what);
+  Values bias = sine(static_cast<size_t>(p.n), 3);
+  for (size_t i = 0; i < expected.size(); ++i)
+    expected[i] += bias[i % bias.size()];
+  expectClose(runKernel("matmul_bias", paramsOf(p, dtype, out, "matmul_bias"),
+                        {{dtype, a}, {dtype, b}, {out, bias}, {out, c}}, threads),
+              expected, toleranceOf(dtype), what + " and a bias");
 }
 
 TEST(Matmul, MatchesFloat64) {
@@ -75,6 +81,22 @@ TEST(Matmul, LongSumsRoundLittle) {
         Values expected = multiply(p, a, b), c(expected.size(), 7);
         c = runKernel("matmul", paramsOf(p, f32, f32), {{f32, a}, {f32, b}, {f32, c}}, 2);
         EXPECT_LE(relativeError(c, expected), 3.8e-7) << "transpose " << ta << tb << " k " << p.k;
+      }
+}
+
+// f16 has the even numbers from 2048 on, bf16 from 256 on: a product of 2049 is 2048 when it is rounded, and 2048 + 1
+// is 2048 again.
+TEST(Matmul, ABiasIsAddedBeforeTheResultIsRounded) {
+  for (auto [dtype, large] : {std::pair{fb::DType::f16, 2048.0}, {fb::DType::bf16, 256.0}})
+    for (int64_t m : {1, 24})
+      for (int64_t n : {1, 40}) {
+        Product p{1, 1, 1, m, n, 2, false, false};
+        Values a, b(static_cast<size_t>(2 * n), 1), c(static_cast<size_t>(m * n), 7);
+        for (int64_t i = 0; i < m; ++i)
+          a.insert(a.end(), {large, 1});
+        Values got = runKernel("matmul_bias", paramsOf(p, dtype, dtype, "matmul_bias"),
+                               {{dtype, a}, {dtype, b}, {dtype, Values(static_cast<size_t>(n), 1)}, {dtype, c}}, 1);
+        EXPECT_EQ(got, Values(got.size(), large + 2)) << fb::EnumNameDType(dtype) << " " << m << " " << n;
       }
 }
 

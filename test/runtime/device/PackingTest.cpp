@@ -21,10 +21,11 @@ std::unique_ptr<HostKernel> make(const std::string &name, const KernelParams &pa
   return kernel;
 }
 
-// Packs buffer 1 of three where `name` wants another format in no more bytes; returns whether it did.
-bool checkPacked(const std::string &name, const std::string &buffer, KernelParams params, const Operand &x,
-                 const Operand &weights, const Operand &y, const std::string &what) {
-  Values expected = runKernel(name.c_str(), params, {x, weights, y}, 1);
+// Packs buffer 1 where `name` wants another format in no more bytes; returns whether it did.
+bool checkPacked(const std::string &name, const std::string &buffer, KernelParams params,
+                 const std::vector<Operand> &operands, const std::string &what) {
+  const Operand &weights = operands[1], &y = operands.back();
+  Values expected = runKernel(name.c_str(), params, operands, 1);
   params.set("packed_" + buffer, 1);
   std::vector<int64_t> list;
   std::unique_ptr<HostKernel> packer = make(name + "_pack_" + buffer, params, &list);
@@ -42,22 +43,30 @@ bool checkPacked(const std::string &name, const std::string &buffer, KernelParam
   std::unique_ptr<HostKernel> kernel = make(name, params, &list);
   std::vector<size_t> sizes = kernel->bufferBytes();
   EXPECT_LE(sizes[1], plain) << what;
-  Buffer in = allocate(sizes[0]), out = allocate(sizes[2]), own = allocate(sizes[3]);
-  store(x.dtype, x.values, in.get());
-  void *buffers[] = {in.get(), w.get(), out.get(), own.get()};
-  EXPECT_TRUE(kernel->run(buffers).isOk());
-  expectClose(load(y.dtype, out.get(), y.values.size()), expected, toleranceOf(y.dtype), what);
+  std::vector<Buffer> made;
+  std::vector<void *> buffers;
+  for (size_t size : sizes)
+    buffers.push_back(made.emplace_back(allocate(size)).get());
+  for (size_t i = 0; i < operands.size(); ++i)
+    store(operands[i].dtype, operands[i].values, buffers[i]);
+  buffers[1] = w.get();
+  EXPECT_TRUE(kernel->run(buffers.data()).isOk());
+  expectClose(load(y.dtype, buffers[operands.size() - 1], y.values.size()), expected, toleranceOf(y.dtype), what);
   return true;
 }
 
-bool checkMatmul(fb::DType dtype, int64_t m, int64_t n, int64_t k, bool transposed) {
-  KernelParams params(*findKernelDef("matmul"));
+bool checkMatmul(const std::string &name, fb::DType dtype, int64_t m, int64_t n, int64_t k, bool transposed) {
+  KernelParams params(*findKernelDef(name));
   params.set("dtype", int64_t(dtype)).set("out_dtype", int64_t(dtype)).set("batch", 1).set("batch_a", 1);
   params.set("batch_b", 1).set("m", m).set("n", n).set("k", k).set("transpose_a", 0);
   params.set("transpose_b", transposed);
-  return checkPacked("matmul", "b", params, {dtype, sine(static_cast<size_t>(m * k), 1)},
-                     {dtype, sine(static_cast<size_t>(k * n), 2)}, {dtype, Values(static_cast<size_t>(m * n))},
-                     "matmul " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k));
+  std::vector<Operand> operands = {{dtype, sine(static_cast<size_t>(m * k), 1)},
+                                   {dtype, sine(static_cast<size_t>(k * n), 2)},
+                                   {dtype, Values(static_cast<size_t>(m * n))}};
+  if (name == "matmul_bias")
+    operands.insert(operands.begin() + 2, {dtype, sine(static_cast<size_t>(n), 3)});
+  return checkPacked(name, "b", params, operands,
+                     name + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k));
 }
 
 bool checkConvolution(fb::DType dtype, int64_t ic, int64_t oc, int64_t kernel) {
@@ -66,9 +75,11 @@ bool checkConvolution(fb::DType dtype, int64_t ic, int64_t oc, int64_t kernel) {
   params.set("dtype", int64_t(dtype)).set("n", 2).set("ic", ic).set("oc", oc).set("groups", 1).set("rank", 2);
   params.set("in", {size, size}).set("out", {out, out}).set("kernel", {kernel, kernel}).set("stride", {1, 1});
   params.set("dilation", {1, 1}).set("pad_low", {0, 0}).set("pad_high", {0, 0});
-  return checkPacked("convolution", "w", params, {dtype, sine(static_cast<size_t>(2 * ic * size * size), 1)},
-                     {dtype, sine(static_cast<size_t>(oc * ic * kernel * kernel), 2)},
-                     {dtype, Values(static_cast<size_t>(2 * oc * out * out))}, "convolution " + std::to_string(ic));
+  return checkPacked("convolution", "w", params,
+                     {{dtype, sine(static_cast<size_t>(2 * ic * size * size), 1)},
+                      {dtype, sine(static_cast<size_t>(oc * ic * kernel * kernel), 2)},
+                      {dtype, Values(static_cast<size_t>(2 * oc * out * out))}},
+                     "convolution " + std::to_string(ic));
 }
 
 TEST(Packing, LeavesWhatTheKernelReads) {
@@ -76,17 +87,18 @@ TEST(Packing, LeavesWhatTheKernelReads) {
   int packed = checkConvolution(fb::DType::f32, 32, 64, 3);
   packed += checkConvolution(fb::DType::f32, 3, 8, 3);
   packed += checkConvolution(fb::DType::f32, 64, 64, 1);
-  for (bool transposed : {false, true}) {
-    packed += checkMatmul(fb::DType::f32, 1, 128, 512, transposed);
-    packed += checkMatmul(fb::DType::f32, 40, 64, 64, transposed);
-    packed += checkMatmul(fb::DType::f32, 5, 10, 33, transposed);
-  }
+  for (std::string name : {"matmul", "matmul_bias"})
+    for (bool transposed : {false, true}) {
+      packed += checkMatmul(name, fb::DType::f32, 1, 128, 512, transposed);
+      packed += checkMatmul(name, fb::DType::f32, 40, 64, 64, transposed);
+      packed += checkMatmul(name, fb::DType::f32, 5, 10, 33, transposed);
+    }
   EXPECT_GT(packed, 0);
 }
 
 TEST(Packing, ReferenceKernelsReadPlainWeights) {
   EXPECT_FALSE(checkConvolution(fb::DType::f64, 32, 64, 3));
-  EXPECT_FALSE(checkMatmul(fb::DType::f64, 1, 128, 512, true));
+  EXPECT_FALSE(checkMatmul("matmul", fb::DType::f64, 1, 128, 512, true));
 }
 
 } // namespace

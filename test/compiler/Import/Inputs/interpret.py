@@ -221,7 +221,7 @@ def compute(name, operands, attributes, shape, dtype):
     if name == "matmul":
         a, b = (np.swapaxes(v, -1, -2) if flag(attributes, f"transpose_{side}") else v
                 for v, side in zip(operands, ("lhs", "rhs")))
-        return a @ b
+        return a @ b + (operands[2] if len(operands) > 2 else 0)
     if name == "convolution":
         return convolution(x, operands[1], attributes)
     if name == "convolution_input_grad":

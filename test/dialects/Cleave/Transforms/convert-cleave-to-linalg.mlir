@@ -16,6 +16,14 @@ func.func @all(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> tensor<2x4xf32> {
   return %2 : tensor<2x4xf32>
 }
 
+// A bias begins the sums of a product.
+// CHECK-LABEL: func.func @bias
+// CHECK-NOT: cleave.
+func.func @bias(%x: tensor<2x3xf16>, %w: tensor<3x4xf16>, %b: tensor<4xf16>) -> tensor<2x4xf16> {
+  %0 = cleave.matmul %x, %w bias %b : tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16> -> tensor<2x4xf16>
+  return %0 : tensor<2x4xf16>
+}
+
 // -----
 
 cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>, segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
