@@ -7,7 +7,7 @@
 //   parameters            are states of type P, read and widened; a frozen one, of which no optimizer keeps a master,
 //                         is a state of the model's type, and rounded where it is read
 //   products              (kernels that do arithmetic on what depends on a parameter) take operands of type P, sum in
-//                         f32, and give P
+//                         f32, their bias included (form-epilogues), and give P
 //   values of several users  are rounded, for they are what is kept for later: residual connections, activations
 //   moved elements        (reshape, transpose, take) are moved in P where they come in P
 //
@@ -167,7 +167,23 @@ private:
     return widened;
   }
 
+  // The bias of a last product belongs to the tail, and is not rounded with the product.
+  void openTail() {
+    findTail();
+    for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+      auto compute = dyn_cast<ComputeOpInterface>(op);
+      if (!isProduct(&op) || !compute.isDecomposable() || beforeProduct.contains(op.getResult(0)))
+        continue;
+      builder.setInsertionPoint(&op);
+      op.replaceAllUsesWith(compute.decompose(builder, op.getOperands()));
+      op.erase();
+    }
+    for (llvm::DenseSet<Value> *notes : {&active, &beforeProduct})
+      notes->clear();
+  }
+
   void round() {
+    openTail();
     findTail();
     // Ops that the walk inserts are not visited: they stand behind or before the one that it is at.
     auto ops = llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });

@@ -27,6 +27,13 @@ void addCleanup(OpPassManager &manager) {
   manager.addPass(createCSEPass());
 }
 
+// Before precision, which rounds a product's result: a bias is to be in it. Before differentiation, so that what is
+// kept for the backward pass is what the kernel with the bias makes, and not something that two kernels compute.
+void addEpilogues(OpPassManager &manager, const PrecisionOptions &precision) {
+  bool isNarrowed = precision.param && *precision.param != FloatKind::F32;
+  manager.addNestedPass<func::FuncOp>(createFormEpilogues({isNarrowed}));
+}
+
 } // namespace
 
 void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &options) {
@@ -40,6 +47,7 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   manager.addPass(createSplitLoss({average, options.dataRanks, options.microBatches}));
   // Before differentiation, so that the backward pass, where it makes the numbers again, has the same origins.
   manager.addPass(createShiftRandomOrigins({options.microBatches, options.dataRanks}));
+  addEpilogues(manager, options.precision);
   // Before differentiation, so that gradients have the types of what they are gradients of; after the loss is split,
   // whose parts are f32 and stay so. Behind it, equal casts are merged and pairs of them vanish.
   if (!options.precision.isEmpty()) {
@@ -82,6 +90,7 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
 }
 
 void buildInferencePipeline(OpPassManager &manager, const PrecisionOptions &precision) {
+  addEpilogues(manager, precision);
   if (!precision.isEmpty())
     manager.addPass(createApplyPrecision({printPrecision(precision)}));
   manager.addPass(createBuildInference());

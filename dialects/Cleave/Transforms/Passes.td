@@ -15,6 +15,24 @@ def DecomposeComposites : Pass<"decompose-composites", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::cleave::CleaveDialect"];
 }
 
+def FormEpilogues : Pass<"form-epilogues", "::mlir::func::FuncOp"> {
+  let summary = "add a bias inside of the product, before its result is rounded";
+  let description = [{
+    - Precondition: model level, before precision is applied and before differentiation: what is kept for the backward pass, or computed again in it, is
+      then the biased product, which one kernel computes.
+    - Effect: an add of a vector, repeated along its last dimension, to a kernel's result of 16 bits that nobody else wants becomes the kernel's `withBias`,
+      where it has one. Reshapes between the two that keep the last dimension come after. A wider result is left alone, but where `narrowed` says that it
+      will be rounded to 16 bits: of f32 both ways have the same numbers, and the add is cheaper in the kernel behind (Rationale.md, "A bias is part of its product").
+    ```mlir
+    %p = cleave.matmul %x, %w : tensor<8x4xf16>, tensor<4x16xf16> -> tensor<8x16xf16>
+    %b = cleave.broadcast %bias, [1] : tensor<16xf16> -> tensor<8x16xf16>                 =>    %y = cleave.matmul %x, %w bias %bias : tensor<8x4xf16>, tensor<4x16xf16>,
+    %y = cleave.add %p, %b : tensor<8x16xf16>                                                          tensor<16xf16> -> tensor<8x16xf16>
+    ```
+  }];
+  let options = [Option<"narrowed", "narrowed", "bool", "false", "results of f32 will be rounded to 16 bits, too">];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
 def SinkCasts : Pass<"sink-casts", "::mlir::func::FuncOp"> {
   let summary = "narrow what is taken out of a stored table, not the table";
   let description = [{

@@ -47,6 +47,23 @@ func.func @chain(%x: tensor<6x8xf32>) -> (tensor<8x6xf32>, tensor<6x8xf32>) {
   return %t, %s : tensor<8x6xf32>, tensor<6x8xf32>
 }
 
+// A bias is of its product: added in f32, before the result is rounded. That of the last product is of the tail, which is f32.
+// CHECK-LABEL: func @biased
+// CHECK: %[[Y:.*]] = cleave.matmul %{{.*}}, %{{.*}} bias %{{.*}} : tensor<6x8xbf16>, tensor<8x8xbf16>, tensor<8xbf16> -> tensor<6x8xbf16>
+// CHECK: cleave.cast %[[Y]] : tensor<6x8xbf16> -> tensor<6x8xf32>
+// CHECK: %[[Z:.*]] = cleave.matmul %{{[^ ]*}}, %{{[^ ]*}} : tensor<6x8xbf16>, tensor<8x8xbf16> -> tensor<6x8xbf16>
+// CHECK: %[[F:.*]] = cleave.cast %[[Z]] : tensor<6x8xbf16> -> tensor<6x8xf32>
+// CHECK: %[[B:.*]] = cleave.broadcast %{{.*}}, [1] : tensor<8xf32> -> tensor<6x8xf32>
+// CHECK: %[[S:.*]] = cleave.add %[[F]], %[[B]] : tensor<6x8xf32>
+// CHECK: return %[[S]]
+func.func @biased(%x: tensor<6x8xf32>, %b: tensor<8xf32>) -> tensor<6x8xf32> {
+  %w = cleave.read @w1 : tensor<8x8xf32>
+  %y = cleave.matmul %x, %w bias %b : tensor<6x8xf32>, tensor<8x8xf32>, tensor<8xf32> -> tensor<6x8xf32>
+  %a = cleave.tanh %y : tensor<6x8xf32>
+  %z = cleave.matmul %a, %w bias %b : tensor<6x8xf32>, tensor<8x8xf32>, tensor<8xf32> -> tensor<6x8xf32>
+  return %z : tensor<6x8xf32>
+}
+
 // A value with two users before a product is kept, and so rounded: the residual connection. Its statistic is not.
 // CHECK-LABEL: func @residual
 // CHECK: %[[ROWS:.*]] = cleave.take {{.*}} -> tensor<6x8xbf16>

@@ -1,0 +1,85 @@
+#include "dialects/Cleave/Transforms/Passes.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_FORMEPILOGUES
+#include "dialects/Cleave/Transforms/Passes.h.inc"
+} // namespace cleave
+
+using namespace cleave;
+using mlir::Value;
+
+static mlir::RankedTensorType typeOf(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+
+// The vector that `value` repeats along its last dimension; null where it is something else. A vector of one element is
+// repeated as a scalar.
+static Value vectorOf(mlir::OpBuilder &builder, Value value) {
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return {};
+  int64_t last = typeOf(value).getRank() - 1;
+  Value repeated = broadcast.getOperand();
+  if (broadcast.getDims() == llvm::ArrayRef(last))
+    return repeated;
+  if (last < 0 || typeOf(repeated).getRank() != 0 || typeOf(value).getDimSize(last) != 1)
+    return {};
+  return ReshapeOp::create(builder, value.getLoc(), typeOf(repeated).clone({1}), repeated);
+}
+
+// The kernel whose result `value` is, as it is or with its rows arranged in another way. Nobody else may want the
+// result.
+static ComputeOpInterface kernelOf(Value value) {
+  int64_t columns = typeOf(value).getRank() > 0 ? typeOf(value).getShape().back() : 0;
+  while (value.hasOneUse() && typeOf(value).getRank() > 0 && typeOf(value).getShape().back() == columns) {
+    auto reshape = value.getDefiningOp<ReshapeOp>();
+    if (!reshape) {
+      auto compute = llvm::dyn_cast_if_present<ComputeOpInterface>(value.getDefiningOp());
+      return compute && compute.getComputeKind() == ComputeKind::Kernel && compute->getNumResults() == 1
+                 ? compute
+                 : ComputeOpInterface();
+    }
+    value = reshape.getOperand();
+  }
+  return {};
+}
+
+static bool formEpilogue(AddOp add, Value sum, Value addend) {
+  ComputeOpInterface kernel = kernelOf(sum);
+  if (!kernel)
+    return false;
+  mlir::OpBuilder builder(add);
+  Value vector = vectorOf(builder, addend);
+  Value whole = vector ? kernel.withBias(builder, vector) : Value();
+  if (!whole)
+    return false;
+  whole.getDefiningOp()->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+  if (whole.getType() != add.getType())
+    whole = ReshapeOp::create(builder, add.getLoc(), add.getType(), whole);
+  add.replaceAllUsesWith(whole);
+  add.erase();
+  while (mlir::Operation *unused = sum.getDefiningOp()) {
+    bool isKernel = unused == kernel.getOperation();
+    if (!isKernel)
+      sum = unused->getOperand(0);
+    unused->erase();
+    if (isKernel)
+      break;
+  }
+  return true;
+}
+
+namespace {
+struct FormEpilogues : impl::FormEpiloguesBase<FormEpilogues> {
+  using FormEpiloguesBase::FormEpiloguesBase;
+
+  void runOnOperation() override {
+    SmallVector<AddOp> adds;
+    getOperation().walk([&](AddOp add) {
+      if (narrowed || typeOf(add).getElementType().getIntOrFloatBitWidth() <= 16)
+        adds.push_back(add);
+    });
+    for (AddOp add : adds)
+      if (!formEpilogue(add, add.getLhs(), add.getRhs()))
+        formEpilogue(add, add.getRhs(), add.getLhs());
+  }
+};
+} // namespace
