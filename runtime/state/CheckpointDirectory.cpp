@@ -79,14 +79,18 @@ Status resolveCheckpoint(const std::string &path, std::string *result) {
   return Status::ok();
 }
 
-Status pruneCheckpoints(const std::string &directory, unsigned keep) {
-  if (keep == 0)
-    return Status::ok();
+// Checkpoints up to the latest. Those after it are of a run that went on from an earlier one than this: neither counted
+// nor removed.
+static std::vector<std::string> checkpointsOfThisRun(const std::string &directory) {
   std::vector<std::string> names = listCheckpoints(directory);
-  std::string latest = readPointer(directory, "latest"), best = readPointer(directory, "best");
-  // What lies behind the latest is of a run that went on from an earlier one than this: neither counted nor removed.
-  if (auto end = std::find(names.begin(), names.end(), latest); end != names.end())
+  if (auto end = std::find(names.begin(), names.end(), readPointer(directory, "latest")); end != names.end())
     names.erase(end + 1, names.end());
+  return names;
+}
+
+// Removes all but the newest `keep` of `names`, which are in the order of their steps.
+static Status removeOldest(const std::string &directory, const std::vector<std::string> &names, unsigned keep) {
+  std::string latest = readPointer(directory, "latest"), best = readPointer(directory, "best");
   for (size_t i = 0; i + keep < names.size(); ++i) {
     if (names[i] == latest || names[i] == best)
       continue;
@@ -101,6 +105,22 @@ Status pruneCheckpoints(const std::string &directory, unsigned keep) {
       return fileError("remove", path, error.value());
   }
   return Status::ok();
+}
+
+Status pruneCheckpoints(const std::string &directory, unsigned keep) {
+  return keep == 0 ? Status::ok() : removeOldest(directory, checkpointsOfThisRun(directory), keep);
+}
+
+Status pruneFormerBests(const std::string &directory, unsigned keep) {
+  if (keep == 0)
+    return Status::ok();
+  std::vector<std::string> bests;
+  for (const std::string &name : checkpointsOfThisRun(directory)) {
+    CheckpointIndex index;
+    if (readCheckpointIndex(directory + "/" + name + "/" + kCheckpointIndexFile, &index).isOk() && index.isOnlyBest)
+      bests.push_back(name);
+  }
+  return removeOldest(directory, bests, keep);
 }
 
 // "step-00000100" of ".step-00000100.tmp"; empty when it is not such a name.

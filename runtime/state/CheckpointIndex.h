@@ -63,12 +63,15 @@ struct CheckpointIndex {
   uint64_t stateLayout = 0;
   TrainingPosition position;
   RunFacts run; // empty: of an earlier version
+  bool isOnlyBest = false; // saved for being the best so far alone; of former ones train/TrainLoop.h keeps few
   std::map<std::string, uint32_t> parts; // file -> checksum of its header
   std::vector<CheckpointTensor> tensors;
 
   const CheckpointTensor *find(std::string_view name, std::string_view slot) const;
 };
 
+// The format that is written, and the oldest one that is read. See CHANGELOG.md for what may change without a new one.
+constexpr int kCheckpointFormat = 2, kOldestCheckpointFormat = 1;
 // The optimizer state that holds a narrow parameter in f32.
 constexpr const char *kMasterSlot = "master";
 constexpr const char *kCheckpointIndexFile = "checkpoint.json";

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int kFormat = 2, kFormatWithoutChecksums = 1;
+constexpr int kFormat = kCheckpointFormat, kFormatWithoutChecksums = kOldestCheckpointFormat;
 
 // The last line: this, eight digits, and kTextEnd.
 constexpr std::string_view kTextSum = ",\n \"crc32c\": \"", kTextEnd = "\"\n}\n";
@@ -150,6 +150,7 @@ Status fromJson(const json &value, std::string_view text, CheckpointIndex *index
   fromJson(value.at("position"), &index->position);
   CLEAVE_TRY(checkPosition(index->position));
   index->run = value.value("run", RunFacts{});
+  index->isOnlyBest = value.value("only_best", false);
   std::set<std::pair<std::string, std::string>> seen;
   for (const json &entry : value.at("tensors")) {
     CheckpointTensor tensor;
@@ -189,6 +190,8 @@ Status writeCheckpointIndex(const std::string &path, const CheckpointIndex &inde
                            {"run", index.run},
                            {"parts", ordered_json::object()},
                            {"tensors", std::move(tensors)}};
+  if (index.isOnlyBest)
+    document["only_best"] = true;
   for (const auto &[file, sum] : index.parts)
     document["parts"][file] = checksumText(sum);
   std::string text;

@@ -69,6 +69,10 @@ private:
 // stay. keep 0 removes none.
 Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
+// Of the checkpoints that were saved for being the best alone (CheckpointIndex::isOnlyBest), removes all but the newest
+// `keep` up to the one that `latest` names; that and what `best` names always stay. keep 0 removes none.
+Status pruneFormerBests(const std::string &directory, unsigned keep);
+
 // The names of the checkpoints in DIR that have an index, the newest last.
 std::vector<std::string> listCheckpoints(const std::string &directory);
 // The name in DIR/latest or DIR/best; empty when there is none, or it is not the plain name of a checkpoint.

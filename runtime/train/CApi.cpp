@@ -1,6 +1,7 @@
 // The C API over Session: statuses become codes, and nothing is thrown across it.
 #include "cleave/cleave.h"
 
+#include "runtime/train/DataSpec.h"
 #include "runtime/train/Evaluator.h"
 #include "runtime/train/FiniteStep.h"
 #include "runtime/train/GlobalTensor.h"
@@ -9,11 +10,12 @@
 #include "runtime/train/ScalarStates.h"
 #include "runtime/train/TrainCheckpoints.h"
 
-#include <climits>
 #include <cmath>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <limits>
-#include <unistd.h>
 
 using namespace cleave::rt;
 
@@ -64,17 +66,26 @@ Status checkArguments(const char *call, std::initializer_list<const void *> argu
   return Status::ok();
 }
 
-std::string executableDirectory() {
-  char path[PATH_MAX];
-  ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
-  std::string text(path, size > 0 ? static_cast<size_t>(size) : 0);
-  size_t slash = text.find_last_of('/');
-  return slash == std::string::npos ? "." : text.substr(0, slash);
+// The folder of the file that `address` was mapped from: the program, or a shared library. The kernel's table of mappings
+// has absolute paths, whatever name the file was loaded by and wherever the process has gone since.
+std::string directoryOf(const void *address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    char *rest = nullptr;
+    auto wanted = reinterpret_cast<uintptr_t>(address);
+    uintptr_t begin = std::strtoull(line.c_str(), &rest, 16);
+    uintptr_t end = *rest == '-' ? std::strtoull(rest + 1, nullptr, 16) : 0;
+    size_t path = line.find('/'), slash = line.find_last_of('/');
+    if (begin <= wanted && wanted < end && path != std::string::npos)
+      return slash == path ? "/" : line.substr(path, slash - path);
+  }
+  std::error_code none; // memory that a program has made itself
+  return std::filesystem::read_symlink("/proc/self/exe", none).parent_path().string();
 }
 
-SessionOptions toSessionOptions(const cleave_options *options) {
+SessionOptions toSessionOptions(const cleave_model &model, const cleave_options *options) {
   SessionOptions result;
-  result.directory = executableDirectory();
+  result.directory = directoryOf(&model);
   if (!options)
     return result;
   result.ranks = options->ranks;
@@ -124,7 +135,7 @@ Status checkIndices(cleave_session *session, const fb::Port &input, const void *
 
 Status trainStep(cleave_session *session, double rate, double *loss) {
   if (!(rate >= 0) || std::isinf(rate))
-    return invalidArgument("cleave_train_step: expected a learning rate of 0 or more; got " + std::to_string(rate));
+    return invalidArgument("cleave_train_step: expected a learning rate of 0 or more; got " + realText(rate));
   const cleave::rt::fb::Program *program = nullptr;
   CLEAVE_TRY(session->session.entry("train_step", &program));
   session->lr.set(rate);
@@ -177,7 +188,7 @@ Status evaluate(cleave_session *session, cleave_evaluation *sums) {
 Status setClipNorm(cleave_session *session, double norm) {
   if (norm < 0 || std::isnan(norm))
     return invalidArgument("cleave_set_clip_norm: expected a positive norm, or 0 for none; got " +
-                           std::to_string(norm));
+                           realText(norm));
   if (norm > 0 && !session->clip.exists())
     return invalidArgument("cleave_set_clip_norm: this model was compiled without gradient clipping (it has no "
                            "scalar.clip_norm)");
@@ -199,7 +210,7 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
     if (options && options->struct_size != sizeof(cleave_options))
       return invalidArgument("cleave_session_create: options->struct_size is not sizeof(cleave_options)");
     auto made = std::make_unique<cleave_session>();
-    CLEAVE_TRY(Session::open(*model, toSessionOptions(options), &made->session));
+    CLEAVE_TRY(Session::open(*model, toSessionOptions(*model, options), &made->session));
     made->lr = ScalarState(made->session, "scalar.lr");
     made->step = ScalarState(made->session, "scalar.step");
     made->seed = ScalarState(made->session, "scalar.seed");

@@ -146,6 +146,9 @@ Status DataSource::addArray(const TensorView &view) {
 Status DataSource::chooseConversion(const DataSpec &spec) {
   bool normalized = !spec.mean.empty() || !spec.std.empty();
   convert_ = findConversion(type_, input_.type, normalized);
+  if (!convert_ && normalized && findConversion(type_, input_.type, false))
+    return invalidArgument("mean and std make floating-point values, and the model's input is " +
+                           std::string(elementName(input_.type)) + ": it converts them itself; leave mean and std out");
   if (!convert_) {
     std::string hint = type_ == ElementType::u8 && !normalized ? " (pixels: give mean=0,std=1 to scale them to [0, 1])"
                                                                : "; convert the file";

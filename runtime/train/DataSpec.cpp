@@ -101,6 +101,11 @@ bool parseReal(std::string_view text, double *value) {
   return !copy.empty() && *end == '\0' && std::isfinite(*value);
 }
 
+std::string realText(double value) {
+  char text[40];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
 std::vector<std::string> splitText(std::string_view text, char separator) {
   std::vector<std::string> items;
   for (size_t begin = 0;;) {

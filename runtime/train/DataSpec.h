@@ -33,6 +33,8 @@ Status parseDataSpec(const std::string &text, DataSpec *result);
 // Numbers as users write them: the whole text, or false.
 bool parseUnsigned(std::string_view text, uint64_t *value);
 bool parseReal(std::string_view text, double *value);
+// The shortest text that reads as this number: "-1", "0.001".
+std::string realText(double value);
 std::vector<std::string> splitText(std::string_view text, char separator);
 
 } // namespace cleave::rt

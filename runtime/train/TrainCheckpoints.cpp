@@ -25,6 +25,7 @@ public:
     index_.model = session_.modelName();
     index_.position = request_.position;
     index_.run = request_.run;
+    index_.isOnlyBest = request_.isOnlyBest;
     CLEAVE_TRY(agree(leads ? save_.prepare() : Status::ok()));
     bool full = request_.form == CheckpointForm::Full;
     Status status = agree(!full ? writeShards() : leads ? writeFull() : sendParts());
@@ -127,7 +128,8 @@ private:
     CLEAVE_TRY(save_.point("latest"));
     if (request_.isBest)
       CLEAVE_TRY(save_.point("best"));
-    return pruneCheckpoints(request_.directory, request_.keep);
+    CLEAVE_TRY(pruneCheckpoints(request_.directory, request_.keep));
+    return request_.isBest ? pruneFormerBests(request_.directory, request_.keepBest) : Status::ok();
   }
 
   Session &session_;

@@ -14,6 +14,8 @@ struct SaveRequest {
   bool isBest = false;
   unsigned keep = 0; // newest checkpoints that stay; 0: all
   RunFacts run;
+  bool isOnlyBest = false; // saved because it is the best so far, and for no other reason
+  unsigned keepBest = 0;   // newest checkpoints of that kind that stay; 0: all
 };
 
 // Saves states as DIR/step-*, lets `latest` (and `best`) name it, and removes old ones. `states` are those of the local

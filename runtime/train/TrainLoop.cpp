@@ -58,7 +58,7 @@ Status TrainLoop::run() {
   if (!saver_)
     return Status::ok();
   if (savedStep_ != position_.step)
-    CLEAVE_TRY(save(false));
+    CLEAVE_TRY(save(/*isBest=*/false, /*isDue=*/true));
   CLEAVE_TRY(saver_->finish().in("--save"));
   noteSaved();
   if (stoppedBy_)
@@ -70,8 +70,8 @@ Status TrainLoop::run() {
 void TrainLoop::printStart() const {
   if (!session_->isLeader())
     return;
-  std::printf("training %s: %u data ranks, global batch %llu, %llu samples, %llu steps per epoch, %llu steps\n",
-              session_->modelName().c_str(), session_->dataRanks(),
+  std::printf("training %s: %u data rank%s, global batch %llu, %llu samples, %llu steps per epoch, %llu steps\n",
+              session_->modelName().c_str(), session_->dataRanks(), session_->dataRanks() == 1 ? "" : "s",
               static_cast<unsigned long long>(feed_->globalBatch()), static_cast<unsigned long long>(feed_->samples()),
               static_cast<unsigned long long>(feed_->batchesPerEpoch()), static_cast<unsigned long long>(total_));
   if (resumed_)
@@ -176,8 +176,9 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   if (saver_)
     CLEAVE_TRY(saver_->poll().in("--save"));
   noteSaved();
-  if (saver_ && (saves || (isBest && options_.saveBest) || *stop))
-    return save(isBest && options_.saveBest);
+  bool isDue = saves || *stop;
+  if (saver_ && (isDue || (isBest && options_.saveBest)))
+    return save(isBest && options_.saveBest, isDue);
   return Status::ok();
 }
 
@@ -219,8 +220,10 @@ Status TrainLoop::evaluate(StepMetrics *metrics, bool *isBest) {
   return Status::ok();
 }
 
-Status TrainLoop::save(bool isBest) {
+Status TrainLoop::save(bool isBest, bool isDue) {
   SaveRequest request{options_.save, options_.checkpoint, position_, isBest, options_.keep, run_};
+  request.isOnlyBest = !isDue;
+  request.keepBest = options_.keepBest.value_or(1);
   CLEAVE_TRY(saver_->save(std::move(request)).in("--save"));
   savedStep_ = position_.step;
   sentBefore_ = session_->bytesSent();

@@ -47,7 +47,7 @@ private:
   Status readResults(StepMetrics *metrics);
   Status noteSkipped(const StepMetrics &metrics);
   Status evaluate(StepMetrics *metrics, bool *isBest);
-  Status save(bool isBest);
+  Status save(bool isBest, bool isDue);
   void noteSaved();
   Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);
   Status heedSignals(bool *stop);

@@ -7,7 +7,6 @@
 #include "runtime/train/TrainLoop.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 
@@ -38,8 +37,7 @@ double defaultRate(const fb::Plan &plan) {
 
 template <typename T> std::string asText(const T &value) {
   if constexpr (std::is_floating_point_v<T>) {
-    char text[40];
-    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+    return realText(value);
   } else {
     return std::to_string(value);
   }
@@ -52,15 +50,17 @@ Status checkOptions(const TrainOptions &options) {
   if (options.steps == uint64_t{0} || options.epochs == uint64_t{0})
     return invalidArgument(std::string(options.steps ? "--steps" : "--epochs") + " must be at least 1");
   if (options.lr && !(*options.lr >= 0 && std::isfinite(*options.lr)))
-    return invalidArgument("--lr: expected a finite number from 0; got: " + std::to_string(*options.lr));
+    return invalidArgument("--lr: expected a finite number from 0; got: " + realText(*options.lr));
   if (options.clipGradNorm && !(*options.clipGradNorm > 0))
     return invalidArgument("--clip-grad-norm: expected a positive number; got: " +
-                           std::to_string(*options.clipGradNorm));
+                           realText(*options.clipGradNorm));
   if (options.logEvery == 0)
     return invalidArgument("--log-every must be at least 1");
   bool validates = !options.valData.empty();
   if (!validates && (options.evalEvery != 0 || options.patience != 0 || options.saveBest))
     return invalidArgument("--eval-every, --patience and --save-best need --val-data");
+  if (options.keepBest && !options.saveBest)
+    return invalidArgument("--keep-best needs --save-best");
   bool details = options.saveEvery != 0 || options.keep != 0 || options.saveBest || options.saveAsync.value_or(false) ||
                  options.checkpoint != CheckpointForm::Sharded;
   if (options.save.empty() && details)
@@ -139,7 +139,7 @@ Status TrainLoop::checkScalars() {
   skipped_ = ScalarState(*session_, "scalar.skipped");
   lr_ = options_.lr.value_or(defaultRate(session_->plan()));
   if (schedule_.min > lr_)
-    return invalidArgument("--lr-schedule: the rate falls to min, which is above --lr " + std::to_string(lr_));
+    return invalidArgument("--lr-schedule: the rate falls to min, which is above --lr " + realText(lr_));
   if (!loss_.exists())
     return internal("the plan has no state scalar.loss");
   if (options_.clipGradNorm && !clipState_.exists())

@@ -64,7 +64,7 @@ typedef struct cleave_options {
   uint32_t threads;      /* compute threads per rank, of the program's own OpenMP; as compiled. Beside other work give
                             that GOMP_SPINCOUNT=5000 in the environment: libgomp else waits for milliseconds awake */
   const char *weights;   /* safetensors file, directory or checkpoint that replaces the compiled weights */
-  const char *directory; /* where NAME.weights lies; the executable's directory */
+  const char *directory; /* where NAME.weights lies; the folder of the program or shared library that has the model */
 } cleave_options;
 
 #define CLEAVE_MAX_DIMS 16
