@@ -5,7 +5,11 @@
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
 #include "compiler/Training/Recompute.h"
+#include "cleave/model.h"
 #include "runtime/main/UnknownOption.h"
+#include "runtime/plan/Opcode.h"
+#include "runtime/state/CheckpointIndex.h"
+#include "tools/cleave/Describe.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -21,14 +25,15 @@ namespace {
   throw CLI::ValidationError(option, message);
 }
 
-// "name=value", value a positive integer.
-std::pair<std::string, int64_t> parseBinding(const std::string &option, const std::string &text) {
+// "name=value", value a positive integer. `form` says what was expected, with an example.
+std::pair<std::string, int64_t> parseBinding(const std::string &option, const std::string &text,
+                                             const std::string &form) {
   size_t equals = text.find('=');
   char *end = nullptr;
   errno = 0;
   long long value = equals == std::string::npos ? 0 : std::strtoll(text.c_str() + equals + 1, &end, 10);
   if (equals == 0 || !end || *end || end == text.c_str() + equals + 1 || errno || value <= 0)
-    fail(option, "expected NAME=N with N a positive integer, as in batch=8; got: " + text);
+    fail(option, "expected " + form + "; got: " + text);
   return {text.substr(0, equals), value};
 }
 
@@ -234,13 +239,14 @@ void checkSharding(const CompileOptions &o, const CompileTexts &t) {
 
 void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
   for (const std::string &text : t.dims) {
-    auto [name, value] = parseBinding("--dim", text);
+    auto [name, value] = parseBinding("--dim", text, "NAME=N with N a positive integer, as in batch=8");
     if (!o.dims.emplace(name, value).second)
       fail("--dim", "dimension '" + name + "' is bound twice");
   }
   static const std::vector<std::string> axes = {"dp", "fsdp", "pp"};
   for (const std::string &text : t.mesh) {
-    auto axis = parseBinding("--mesh", text);
+    auto axis = parseBinding("--mesh", text,
+                             "AXIS=N with N a positive integer, as in dp=2 (two data-parallel ranks) or dp=2,fsdp=2");
     if (std::find(axes.begin(), axes.end(), axis.first) == axes.end())
       fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp, fsdp, pp");
     for (const auto &other : o.mesh)
@@ -388,40 +394,73 @@ std::vector<std::string> expandConfig(int argc, const char *const *argv, const C
   return arguments;
 }
 
+// Each command's own examples, which --help prints below its options.
+const char *compileExamples = R"(Examples:
+  cleave compile model.onnx -o model --dim batch=8
+  cleave compile model.onnx -o model --train --loss cross-entropy --optimizer adamw --dim batch=16 --mesh dp=2
+  cleave compile gpt.onnx -o gpt --train --loss-output loss --dim batch=8 --mesh fsdp=2 --recompute blocks
+  cleave compile model.onnx -o libmodel.so --emit shared --dim batch=1)";
+const char *inspectExamples = R"(Examples:
+  cleave inspect model
+  cleave inspect model --json > model.json
+  cleave inspect model --text | less)";
+const char *verifyExamples = "Example:\n  cleave verify model";
+const char *exportExamples = R"(Examples:
+  cleave export ckpt --model model.onnx -o trained.onnx
+  cleave export ckpt/best --model model.onnx -o best.onnx)";
+
 const char *footer = R"(Examples:
   cleave compile model.onnx -o model --dim batch=8
   cleave compile gpt.onnx -o gpt --train --loss-output loss --optimizer adamw --dim batch=16 --mesh dp=2
   cleave inspect gpt        cleave verify gpt        cleave export ckpt --model gpt.onnx -o trained.onnx)";
+
+// What programs of another version can be read with this one; CHANGELOG.md has the policy.
+std::string versionText() {
+  return std::string(CLEAVE_VERSION) + "\nplan format " + std::to_string(rt::kPlanFormat) + ", checkpoint format " +
+         std::to_string(rt::kCheckpointFormat) + " (reads " + std::to_string(rt::kOldestCheckpointFormat) + " to " +
+         std::to_string(rt::kCheckpointFormat) + "), C API " + std::to_string(CLEAVE_MODEL_ABI);
+}
 
 Request parse(int argc, const char *const *argv) {
   CLI::App app{"Cleave compiles ONNX models into sharded execution plans, and proves what they need before they run."};
   app.name("cleave");
   app.footer(footer);
   app.require_subcommand(1);
-  app.set_version_flag("--version", CLEAVE_VERSION);
+  app.set_version_flag("--version", versionText());
 
   CompileOptions compile;
   CompileTexts texts;
   CLI::App *compileApp = app.add_subcommand("compile", "compile an ONNX model");
   addCompileOptions(*compileApp, compile, texts);
+  compileApp->footer(compileExamples);
   std::string config; // expanded before parsing; listed here for --help
   compileApp->add_option("--config", config, "read options from a JSON file, same keys")->type_name("FILE");
 
   InspectRequest inspect;
   CLI::App *inspectApp = app.add_subcommand("inspect", "what a compiled artefact needs and does: memory, traffic, instructions");
+  inspectApp->footer(inspectExamples);
   inspectApp->add_option("artefact", inspect.artefact, "executable, object, shared library or .plan")->required();
   inspectApp->add_flag("--json", inspect.json, "for machines");
   inspectApp->add_flag("--text", inspect.text, "every instruction of the plan");
 
   VerifyRequest verify;
   CLI::App *verifyApp = app.add_subcommand("verify", "prove over all ranks: no deadlock, no race, no read before write");
+  verifyApp->footer(verifyExamples);
   verifyApp->add_option("artefact", verify.artefact, "executable, object, shared library or .plan")->required();
 
   ExportRequest exporting;
   CLI::App *exportApp = app.add_subcommand("export", "write a checkpoint's weights back into the ONNX model");
+  exportApp->footer(exportExamples);
   exportApp->add_option("checkpoint", exporting.checkpoint, "a checkpoint, or a directory DIR of them: its latest; DIR/best takes the best")->required();
   exportApp->add_option("--model", exporting.model, "the ONNX file that was compiled")->required()->type_name("FILE");
   exportApp->add_option("-o,--output", exporting.output, "the ONNX file to write")->required()->type_name("FILE");
+
+  std::string shell;
+  CLI::App *completionApp = app.add_subcommand("completion", "print a script that completes commands and options in a shell");
+  completionApp->add_option("shell", shell, "bash | zsh | fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completionApp->footer("Example:\n  source <(cleave completion bash)");
+  CLI::App *manualApp = app.add_subcommand("manual", "print the manual page, cleave(1)");
+  manualApp->footer("Example:\n  cleave manual | man -l -");
 
   std::vector<std::string> arguments;
   auto refuse = [](const std::string &message) {
@@ -452,6 +491,11 @@ Request parse(int argc, const char *const *argv) {
     return inspect;
   if (*verifyApp)
     return verify;
+  if (*completionApp || *manualApp) {
+    std::string text = *manualApp ? manualPage(app, CLEAVE_VERSION) : completionScript(app, shell);
+    std::fputs(text.c_str(), stdout);
+    return Exit{0};
+  }
   return exporting;
 }
 
