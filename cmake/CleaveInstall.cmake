@@ -1,10 +1,11 @@
 # `cmake --install build --prefix DIR`, and find_package(Cleave) for others, from an installation or from the build tree.
-# Components: `runtime` (always there) gives Cleave::cleave_rt and Cleave::cleave_main for programs that link a compiled
+# Components, which are packages too (CleavePackages.cmake): `runtime` (always there) gives Cleave::cleave_rt and Cleave::cleave_main for programs that link a compiled
 # model; `compiler` gives Cleave::CleaveIR, Cleave::CleavePlanIR and Cleave::CleaveImportRegistry for plug-ins.
 # Emitted programs are linked against DIR/lib: the compiler looks for it beside its own folder (compiler/Driver/Linker.cpp).
 include(CMakePackageConfigHelpers)
 
 set(CLEAVE_CMAKE_DIR lib/cmake/Cleave)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
 install(TARGETS cleave_rt cleave_main EXPORT CleaveRuntime ARCHIVE DESTINATION lib)
 install(FILES ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/cleave_rt.link DESTINATION lib)
 if(TARGET cleave_comm_mpi)
@@ -19,7 +20,9 @@ if(CLEAVE_SANITIZER)
 endif()
 
 if(CLEAVE_BUILD_COMPILER)
-  install(TARGETS cleave cleave-opt RUNTIME DESTINATION bin)
+  set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME compiler)
+  install(TARGETS cleave RUNTIME DESTINATION bin)
+  install(TARGETS cleave-opt RUNTIME DESTINATION bin OPTIONAL) # the quickstart does not build it
   set_target_properties(cleave cleave-opt PROPERTIES INSTALL_RPATH "$ORIGIN/../lib" INSTALL_RPATH_USE_LINK_PATH ON)
 
   # What a plug-in shares with the tools that load it.
@@ -40,6 +43,7 @@ if(CLEAVE_BUILD_COMPILER)
   endforeach()
 endif()
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
 configure_package_config_file(cmake/CleaveConfig.cmake.in ${CMAKE_BINARY_DIR}/lib/cmake/Cleave/CleaveConfig.cmake
                               INSTALL_DESTINATION ${CLEAVE_CMAKE_DIR})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/lib/cmake/Cleave/CleaveConfigVersion.cmake COMPATIBILITY SameMinorVersion)
@@ -49,11 +53,40 @@ foreach(module FindCleaveOneDNN CleaveMLIR)
 endforeach()
 install(FILES ${CMAKE_BINARY_DIR}/lib/cmake/Cleave/CleaveConfig.cmake
               ${CMAKE_BINARY_DIR}/lib/cmake/Cleave/CleaveConfigVersion.cmake DESTINATION ${CLEAVE_CMAKE_DIR})
+# For who links without CMake: c++ main.cpp model.o $(pkg-config --cflags --libs cleave), from an installation or the build tree.
+get_property(CLEAVE_LINK_ARGUMENTS GLOBAL PROPERTY CLEAVE_LINK_ARGUMENTS)
+string(REPLACE ";" " " CLEAVE_PC_LIBRARIES "${CLEAVE_LINK_ARGUMENTS}")
+set(CLEAVE_PC_INCLUDES "${CMAKE_SOURCE_DIR}/runtime/include")
+configure_file(cmake/cleave.pc.in ${CMAKE_BINARY_DIR}/lib/pkgconfig/cleave.pc @ONLY)
+set(CLEAVE_PC_INCLUDES "\${prefix}/include")
+configure_file(cmake/cleave.pc.in ${CMAKE_BINARY_DIR}/installed/cleave.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/installed/cleave.pc DESTINATION lib/pkgconfig)
 set(exports CleaveRuntime)
 if(CLEAVE_BUILD_COMPILER)
   list(APPEND exports CleaveCompiler)
 endif()
 foreach(set ${exports})
-  install(EXPORT ${set} NAMESPACE Cleave:: DESTINATION ${CLEAVE_CMAKE_DIR})
+  string(REGEX REPLACE "^Cleave(.*)$" "\\1" component ${set})
+  string(TOLOWER ${component} component)
+  install(EXPORT ${set} NAMESPACE Cleave:: DESTINATION ${CLEAVE_CMAKE_DIR} COMPONENT ${component})
   export(EXPORT ${set} NAMESPACE Cleave:: FILE ${CMAKE_BINARY_DIR}/lib/cmake/Cleave/${set}.cmake)
 endforeach()
+
+# What the program says about itself: the manual page, and completion for shells.
+if(CLEAVE_BUILD_COMPILER)
+  set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME compiler)
+  set(written ${CMAKE_BINARY_DIR}/installed)
+  foreach(what "manual:cleave.1" "completion bash:cleave.bash" "completion zsh:_cleave" "completion fish:cleave.fish")
+    string(REGEX REPLACE ":.*" "" command ${what})
+    string(REGEX REPLACE ".*:" "" file ${what})
+    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:cleave>\" ${command} OUTPUT_FILE \"${written}/${file}\" COMMAND_ERROR_IS_FATAL ANY)")
+  endforeach()
+  install(FILES ${written}/cleave.1 DESTINATION share/man/man1)
+  install(FILES ${written}/cleave.bash DESTINATION share/bash-completion/completions RENAME cleave)
+  install(FILES ${written}/_cleave DESTINATION share/zsh/vendor-completions)
+  install(FILES ${written}/cleave.fish DESTINATION share/fish/vendor_completions.d)
+  install(DIRECTORY docs/ DESTINATION share/doc/cleave FILES_MATCHING PATTERN "*.md")
+endif()
+install(FILES LICENSE DESTINATION share/doc/cleave-runtime RENAME copyright COMPONENT runtime)
+install(FILES CHANGELOG.md DESTINATION share/doc/cleave-runtime COMPONENT runtime)
+include(CleavePackages)
