@@ -1,0 +1,267 @@
+"""A compiled model in a Python program: ctypes and numpy over Cleave's C API (include/cleave/cleave.h).
+
+    cleave compile mlp.onnx -o libmlp.so --emit shared --train --loss cross-entropy --dim batch=8
+
+    import cleave
+    model = cleave.Model("./libmlp.so")
+    print(model.inputs("train_step"))                      # {'x': Tensor(float32, [8, 784]), 'labels': ...}
+    loss = model.train_step(x=images, labels=digits, lr=1e-2)
+    sums = model.evaluate(x=images, labels=digits)         # sums.loss, sums.accuracy
+    model.save("checkpoints")
+    model.load("checkpoints")
+
+    outputs = cleave.Model("./libinfer.so").infer(x=images)   # {'logits': array}
+
+Arrays are those of the global batch: the bound batch x data ranks x micro-batches. All ranks of the mesh are threads of
+this process. A mistake raises CleaveError with the runtime's own message. A model is used by one thread at a time.
+"""
+import ctypes
+import os
+
+import numpy as np
+
+_MAX_DIMS = 16
+_DTYPES = [np.float32, np.float64, np.float16, None, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_]
+_BF16 = 3
+
+
+class CleaveError(Exception):
+    """What the runtime says: what, where, and what to do."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+class Tensor:
+    """An input or output of a program: its type and its shape for the global batch."""
+
+    def __init__(self, info):
+        self.name = info.name.decode()
+        self.shape = tuple(info.shape[:info.rank])
+        self.is_bf16 = info.dtype == _BF16  # numpy has no such type: values are given and taken as float32
+        self.dtype = np.dtype(np.float32 if self.is_bf16 else _DTYPES[info.dtype])
+        self.bytes = info.bytes
+
+    def __repr__(self):
+        return f"Tensor({'bfloat16' if self.is_bf16 else self.dtype}, {list(self.shape)})"
+
+    def encode(self, value):
+        """`value` as the bytes that the runtime expects; integers and floats of other widths are converted."""
+        array = np.asarray(value)
+        if array.shape != self.shape:
+            raise ValueError(f"'{self.name}': expected shape {list(self.shape)}, that of the global batch; got {list(array.shape)}")
+        if array.dtype.kind not in "fiub" or (array.dtype.kind == "f") != (self.dtype.kind == "f"):
+            raise TypeError(f"'{self.name}': expected {'floating-point values' if self.dtype.kind == 'f' else 'integers'} "
+                            f"({self.dtype}); got {array.dtype}")
+        converted = np.ascontiguousarray(array, self.dtype)
+        if self.dtype.kind in "iu" and not np.array_equal(converted, array):
+            raise ValueError(f"'{self.name}': a value does not fit into {self.dtype}")
+        if not self.is_bf16:
+            return converted
+        bits = converted.view(np.uint32).astype(np.uint64)
+        rounded = ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)).astype(np.uint16)
+        return np.where(np.isnan(converted), np.uint16(0x7FC0), rounded)
+
+    def empty(self):
+        return np.empty(self.shape, np.uint16 if self.is_bf16 else self.dtype)
+
+    def decode(self, array):
+        return (array.astype(np.uint32) << np.uint32(16)).view(np.float32) if self.is_bf16 else array
+
+
+class Evaluation:
+    """Sums over one global batch. Add several up (+), then read loss and accuracy of them all."""
+
+    def __init__(self, loss_sum, count, correct, predictions):
+        self.loss_sum, self.count, self.correct, self.predictions = loss_sum, count, correct, predictions
+
+    def __add__(self, other):
+        return Evaluation(self.loss_sum + other.loss_sum, self.count + other.count, self.correct + other.correct,
+                          self.predictions + other.predictions)
+
+    @property
+    def loss(self):
+        return self.loss_sum / self.count if self.count else float("nan")
+
+    @property
+    def accuracy(self):
+        """The share of right predictions; None where the loss knows no classes."""
+        return self.correct / self.predictions if self.predictions else None
+
+    def __repr__(self):
+        accuracy = "" if self.accuracy is None else f", accuracy={self.accuracy:.4f}"
+        return f"Evaluation(loss={self.loss:.6f}{accuracy})"
+
+
+class _TensorInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_uint32),
+                ("shape", ctypes.c_int64 * _MAX_DIMS), ("bytes", ctypes.c_size_t)]
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("ranks", ctypes.c_uint32), ("threads", ctypes.c_uint32),
+                ("weights", ctypes.c_char_p), ("directory", ctypes.c_char_p)]
+
+
+class _Evaluation(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("loss_sum", ctypes.c_double), ("count", ctypes.c_double),
+                ("correct", ctypes.c_double), ("predictions", ctypes.c_double)]
+
+
+_SIZE, _TEXT, _POINTER = ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
+_INFO = ctypes.POINTER(_TensorInfo)
+_CALLS = {
+    "cleave_session_create": [_POINTER, ctypes.POINTER(_Options), ctypes.POINTER(_POINTER)],
+    "cleave_describe_input": [_POINTER, _TEXT, _SIZE, _INFO],
+    "cleave_describe_output": [_POINTER, _TEXT, _SIZE, _INFO],
+    "cleave_set_input": [_POINTER, _TEXT, _TEXT, _POINTER, _SIZE],
+    "cleave_get_output": [_POINTER, _TEXT, _TEXT, _POINTER, _SIZE],
+    "cleave_infer": [_POINTER],
+    "cleave_train_step": [_POINTER, ctypes.c_double, ctypes.POINTER(ctypes.c_double)],
+    "cleave_set_clip_norm": [_POINTER, ctypes.c_double],
+    "cleave_evaluate": [_POINTER, ctypes.POINTER(_Evaluation)],
+    "cleave_set_seed": [_POINTER, ctypes.c_uint64],
+    "cleave_save_checkpoint": [_POINTER, _TEXT],
+    "cleave_load_checkpoint": [_POINTER, _TEXT],
+}
+
+
+def _load(path):
+    library = ctypes.CDLL(path)
+    try:
+        for name, arguments in _CALLS.items():
+            call = getattr(library, name)
+            call.argtypes, call.restype = arguments, ctypes.c_int
+        model = _POINTER.in_dll(library, "cleave_main_model")
+    except (AttributeError, ValueError):
+        raise ValueError(f"{path} is no model of Cleave: expected what `cleave compile --emit shared` writes") from None
+    library.cleave_last_error.argtypes, library.cleave_last_error.restype = [], _TEXT
+    library.cleave_session_destroy.argtypes, library.cleave_session_destroy.restype = [_POINTER], None
+    library.cleave_step_count.argtypes, library.cleave_step_count.restype = [_POINTER], ctypes.c_uint64
+    return library, model
+
+
+class Model:
+    """A session with a shared library of `cleave compile --emit shared`; see the module's example.
+
+    weights    safetensors file, directory or checkpoint that replaces the compiled weights.
+    threads    compute threads per rank; None: as compiled."""
+
+    def __init__(self, path, weights=None, threads=None):
+        path = os.fspath(path)
+        self.path = path if os.sep in path else os.path.join(".", path)  # not one of the system's libraries
+        self._session = None
+        self._library, model = _load(self.path)
+        options = _Options(ctypes.sizeof(_Options), 0, threads or 0, os.fspath(weights).encode() if weights else None, None)
+        session = _POINTER()
+        self._check(self._library.cleave_session_create(model, ctypes.byref(options), ctypes.byref(session)))
+        self._session, self._ports = session, {}
+
+    def inputs(self, program="infer"):
+        """The inputs of "infer", "train_step" or "evaluate": name -> Tensor."""
+        return self._describe(program, "input")
+
+    def outputs(self, program="infer"):
+        return self._describe(program, "output")
+
+    def infer(self, **inputs):
+        """Runs the model; gives name -> array. Inputs that are not given stay as they were."""
+        self._set_inputs("infer", inputs)
+        self._check(self._library.cleave_infer(self._open()))
+        return {name: self.output(name) for name in self.outputs("infer")}
+
+    def train_step(self, *, lr, **inputs):
+        """One step of the optimizer; gives the loss before the update."""
+        self._set_inputs("train_step", inputs)
+        loss = ctypes.c_double()
+        self._check(self._library.cleave_train_step(self._open(), lr, ctypes.byref(loss)))
+        return loss.value
+
+    def evaluate(self, **inputs):
+        """Loss and accuracy of one global batch, with dropout off."""
+        self._set_inputs("evaluate", inputs)
+        sums = _Evaluation(ctypes.sizeof(_Evaluation))
+        self._check(self._library.cleave_evaluate(self._open(), ctypes.byref(sums)))
+        return Evaluation(sums.loss_sum, sums.count, sums.correct, sums.predictions)
+
+    def output(self, name, program="infer"):
+        """An output of the last run of a program."""
+        tensor = self.outputs(program).get(name)
+        if tensor is None:
+            raise KeyError(f"'{name}' is no output of {program}; it has {', '.join(self.outputs(program))}")
+        array = tensor.empty()
+        self._check(self._library.cleave_get_output(self._open(), program.encode(), name.encode(), array.ctypes.data, array.nbytes))
+        return tensor.decode(array)
+
+    def set_clip_norm(self, norm):
+        """The largest norm of all gradients together, from the next step on; 0: off."""
+        self._check(self._library.cleave_set_clip_norm(self._open(), norm))
+
+    def set_seed(self, seed):
+        """The seed of dropout, from the next step on."""
+        self._check(self._library.cleave_set_seed(self._open(), seed))
+
+    @property
+    def steps(self):
+        """Steps done, those before a loaded checkpoint included."""
+        return self._library.cleave_step_count(self._open())
+
+    def save(self, directory):
+        """Writes a checkpoint DIRECTORY/step-N, which `latest` then names."""
+        self._check(self._library.cleave_save_checkpoint(self._open(), os.fspath(directory).encode()))
+
+    def load(self, path):
+        """Loads a checkpoint, or the latest of a directory of them."""
+        self._check(self._library.cleave_load_checkpoint(self._open(), os.fspath(path).encode()))
+
+    def close(self):
+        if self._session is not None:
+            self._library.cleave_session_destroy(self._session)
+            self._session = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_session", None) is not None:
+            self.close()
+
+    def _open(self):
+        if self._session is None:
+            raise ValueError(f"{self.path}: the model is closed")
+        return self._session
+
+    def _check(self, code):
+        if code:
+            raise CleaveError(code, self._library.cleave_last_error().decode(errors="replace"))
+
+    def _describe(self, program, kind):
+        ports = self._ports.get((program, kind))
+        if ports is None:
+            ports, info = {}, _TensorInfo()
+            describe = getattr(self._library, f"cleave_describe_{kind}")
+            self._check_program(describe, program, info)
+            while describe(self._open(), program.encode(), len(ports), ctypes.byref(info)) == 0:
+                tensor = Tensor(info)
+                ports[tensor.name] = tensor
+            self._ports[program, kind] = ports
+        return ports
+
+    def _check_program(self, describe, program, info):
+        """A program that the model lacks gives an error for every index; one without ports, for index 0 too."""
+        code = describe(self._open(), program.encode(), 0, ctypes.byref(info))
+        if code and describe is not self._library.cleave_describe_output:
+            self._check(code)
+
+    def _set_inputs(self, program, inputs):
+        ports = self.inputs(program)
+        for name, value in inputs.items():
+            tensor = ports.get(name)
+            if tensor is None:
+                raise KeyError(f"'{name}' is no input of {program}; it has {', '.join(ports)}")
+            array = tensor.encode(value)
+            self._check(self._library.cleave_set_input(self._open(), program.encode(), name.encode(), array.ctypes.data, array.nbytes))

@@ -1,0 +1,62 @@
+"""use_model.py MODEL.onnx INFER.so TRAIN.so CHECKPOINTS: cleave.Model against onnxruntime and against itself."""
+import sys
+
+import numpy as np
+import onnxruntime
+
+import cleave
+
+
+def refusal(kind, call):
+    try:
+        call()
+    except kind as error:
+        return str(error)
+    sys.exit("nothing was refused")
+
+
+def main():
+    model, infer, train, checkpoints = sys.argv[1:]
+    session = onnxruntime.InferenceSession(model)
+    library = cleave.Model(infer)
+    rng = np.random.default_rng(1)
+    inputs = {name: rng.standard_normal(tensor.shape).astype(np.float32) if tensor.dtype == np.float32 else rng.integers(0, 3, tensor.shape)
+              for name, tensor in library.inputs().items()}
+    ours = library.infer(**inputs)
+    names = [port.name for port in session.get_outputs() if port.name in ours]
+    fed = {port.name: inputs.get(port.name, np.zeros([4 if isinstance(d, str) else d for d in port.shape], np.int64)) for port in session.get_inputs()}
+    for name, theirs in zip(names, session.run(names, fed)):
+        np.testing.assert_allclose(ours[name], theirs, rtol=1e-5, atol=1e-5)
+
+    trained = cleave.Model(train)
+    ports = trained.inputs("train_step")
+    assert all(tensor.shape[0] == 8 for tensor in ports.values()), ports  # two ranks of four samples
+    batch = {name: rng.standard_normal(tensor.shape) if tensor.dtype == np.float32 else rng.integers(0, 3, tensor.shape)
+             for name, tensor in ports.items()}
+    before = trained.evaluate(**batch)
+    losses = [trained.train_step(lr=1e-2, **batch) for _ in range(4)]
+    assert losses[-1] < losses[0] and trained.steps == 4, losses
+    assert abs(before.loss - losses[0]) < 1e-5 and (before + before).count == 2 * before.count, (before, losses)
+    trained.save(checkpoints)
+    after = [trained.train_step(lr=1e-2, **batch) for _ in range(2)]
+    trained.load(checkpoints)
+    assert trained.steps == 4 and after == [trained.train_step(lr=1e-2, **batch) for _ in range(2)]
+
+    name, tensor = next((n, t) for n, t in ports.items() if t.dtype == np.float32)
+    assert f"expected shape {list(tensor.shape)}" in refusal(ValueError, lambda: trained.train_step(lr=1, **{name: np.zeros((1, 1))}))
+    assert "is no input of train_step; it has" in refusal(KeyError, lambda: trained.train_step(lr=1, nothing=1))
+    assert "expected floating-point values" in refusal(TypeError, lambda: trained.train_step(lr=1, **{name: np.zeros(tensor.shape, int)}))
+    assert "learning rate of 0 or more; got -1" in refusal(cleave.CleaveError, lambda: trained.train_step(lr=-1))
+    assert "infer" in refusal(cleave.CleaveError, trained.infer)
+    assert "no checkpoint" in refusal(cleave.CleaveError, lambda: trained.load("/absent"))
+    assert "is no model of Cleave" in refusal(ValueError, lambda: cleave.Model(_libc()))
+    trained.close()
+    assert "is closed" in refusal(ValueError, lambda: trained.steps)
+
+
+def _libc():
+    """A shared library that is no model."""
+    return next(line.split()[-1] for line in open("/proc/self/maps") if "libc.so" in line)
+
+
+main()
