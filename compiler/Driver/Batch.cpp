@@ -10,5 +10,7 @@ llvm::Expected<int64_t> cleave::deriveBoundBatch(const CompileOptions &options) 
     return *options.globalBatch / parts;
   return usageError("--global-batch", llvm::Twine(*options.globalBatch) + " is not a multiple of " +
                                           llvm::Twine(parts) + " (" + llvm::Twine(options.dataRanks()) +
-                                          " data ranks x " + llvm::Twine(options.microBatches) + " micro-batches)");
+                                          (options.dataRanks() == 1 ? " data rank x " : " data ranks x ") +
+                                          llvm::Twine(options.microBatches) +
+                                          (options.microBatches == 1 ? " micro-batch)" : " micro-batches)"));
 }

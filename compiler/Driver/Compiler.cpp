@@ -355,7 +355,7 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   ModelObject data;
   data.name = name;
   data.plan = bytes;
-  data.isMain = options.emit == Emit::Executable;
+  data.isMain = options.emit != Emit::Object; // several objects may be linked into one program
   data.weightsFile = weights->file;
   if (weights->embedded)
     data.weights = weights->embedded->getBuffer();

@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-// "25MiB", "256KiB", "1.5GiB", "4096".
+// "25MiB", "256KiB", "1.5GiB", "4096"; "1MB" is a million bytes.
 inline llvm::Expected<int64_t> parseByteSize(llvm::StringRef text) {
   llvm::StringRef digits = text.take_while([](char c) { return (c >= '0' && c <= '9') || c == '.'; });
   llvm::StringRef unit = text.drop_front(digits.size());
@@ -17,10 +17,13 @@ inline llvm::Expected<int64_t> parseByteSize(llvm::StringRef text) {
                  : unit == "KiB"             ? 1024.0
                  : unit == "MiB"             ? 1048576.0
                  : unit == "GiB"             ? 1073741824.0
-                                             : 0;
+                 : unit.equals_insensitive("kB") ? 1e3
+                 : unit == "MB"                  ? 1e6
+                 : unit == "GB"                  ? 1e9
+                                                 : 0;
   double number = 0;
   if (digits.getAsDouble(number) || scale == 0 || !(number * scale >= 1) || number * scale > 9e18)
-    return llvm::createStringError("expected a size such as 4096, 256KiB, 25MiB or 8GiB; got: " + text);
+    return llvm::createStringError("expected a size such as 4096, 256KiB, 25MiB or 8GiB (1MB is 1000000 bytes, 1MiB 1048576); got: " + text);
   return static_cast<int64_t>(number * scale);
 }
 

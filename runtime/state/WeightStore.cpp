@@ -1,5 +1,7 @@
 #include "runtime/state/WeightStore.h"
 
+#include "runtime/base/FileMapping.h"
+#include "runtime/base/ForeignFile.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/state/CheckpointSave.h"
 #include "runtime/state/FloatConversion.h"
@@ -25,6 +27,29 @@ template <typename Visit> void forEachWeight(const fb::Plan &plan, Visit visit) 
 std::string sourceName(const LogicalSegment &segment) {
   const auto *source = segment.segment ? segment.segment->source() : nullptr;
   return source && source->size() != 0 ? source->str() : segment.name;
+}
+
+// What to do with a file of another format than safetensors; empty where it may be one.
+std::string foreignAdvice(FileFormat format) {
+  if (format == FileFormat::Unknown || format == FileFormat::Safetensors)
+    return "";
+  std::string text = std::string("this is ") + describeFormat(format) + "; expected a .safetensors file, a directory of "
+                     "them, or a checkpoint";
+  if (format == FileFormat::TorchSave)
+    text += ": in Python, `safetensors.torch.save_file(module.state_dict(), \"weights.safetensors\")` writes one "
+            "(save_model(module, ...) where weights are tied)";
+  return text;
+}
+
+// Opens a file of weights; one of another format is told by its name.
+Status openWeights(const std::string &path, SafeTensors *result) {
+  FileMapping file;
+  if (FileMapping::open(path, &file).isOk()) {
+    std::string advice = foreignAdvice(formatOf({reinterpret_cast<const char *>(file.data()), file.size()}));
+    if (!advice.empty())
+      return invalidArgument(path + ": " + advice);
+  }
+  return SafeTensors::open(path, result);
 }
 
 bool isConstant(const fb::State &state) { return state.role() == fb::Role::constant; }
@@ -58,7 +83,7 @@ Status WeightStore::replace(const std::string &path) {
   std::error_code error;
   if (!fs::is_directory(path, error) && !isCheckpointPointer(path)) {
     replacements_.emplace_back();
-    return SafeTensors::open(path, &replacements_.back());
+    return openWeights(path, &replacements_.back());
   }
   Status resolved = resolveCheckpoint(path, &checkpointPath_);
   if (resolved.isOk())
@@ -70,7 +95,8 @@ Status WeightStore::replace(const std::string &path) {
     if (it->path().extension() == ".safetensors")
       files.push_back(it->path().string());
   if (files.empty())
-    return notFound(path + " holds neither a checkpoint nor a .safetensors file");
+    return notFound(path + " holds neither a checkpoint nor a .safetensors file (files of torch.save are not read: write "
+                           "one with safetensors.torch.save_file(module.state_dict(), ...))");
   std::sort(files.begin(), files.end());
   for (const std::string &file : files) {
     replacements_.emplace_back();

@@ -36,7 +36,7 @@ struct ModelObject {
   std::vector<Kernel> device;       // in the order of Plan.kernels; empty without an image
   llvm::StringRef weights;          // a safetensors image, or empty
   std::string weightsFile;          // where it lies beside the executable, or empty
-  bool isMain = false;              // defines cleave_main_model too
+  bool isMain = false;              // defines cleave_main_model too: the only model of an executable or shared library
 };
 
 // The bytes of the object file.

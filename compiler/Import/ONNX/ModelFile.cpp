@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/ModelFile.h"
 #include "compiler/Import/ONNX/Names.h"
+#include "runtime/base/ForeignFile.h"
 
 #include <climits>
 #include <google/protobuf/io/coded_stream.h>
@@ -13,6 +14,17 @@ static llvm::Error parseBytes(onnx::ModelProto &proto, llvm::StringRef bytes) {
     return makeError("the file is empty; expected an ONNX model");
   if (bytes.size() > size_t(INT_MAX))
     return makeError("the file is larger than 2 GiB, which protobuf cannot hold; save the weights as external data");
+  namespace rt = cleave::rt;
+  using rt::FileFormat;
+  FileFormat format = rt::formatOf({bytes.data(), bytes.size()});
+  if (format != FileFormat::Unknown)
+    return makeError(llvm::Twine("this is ") + rt::describeFormat(format) + "; expected an ONNX model" +
+                     (format == FileFormat::TorchSave
+                          ? ": it has weights and no graph; load it into its module, and export that with "
+                            "cleave.export_torch(module, inputs, \"model.onnx\")"
+                      : format == FileFormat::Safetensors
+                          ? ", which has the graph, too; give weights to the compiled program (--weights)"
+                          : ""));
   google::protobuf::LogSilencer silence; // our message says it all
   google::protobuf::io::ArrayInputStream raw(bytes.data(), int(bytes.size()));
   google::protobuf::io::CodedInputStream stream(&raw);

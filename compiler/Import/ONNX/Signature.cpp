@@ -119,15 +119,32 @@ private:
                                         llvm::join(names, "=N,") + "=N"));
   }
 
+  // "x is [8, 3], labels is [8]"
+  std::string fixedShapes() const {
+    std::vector<std::string> texts;
+    for (const auto &input : graph_.input()) {
+      std::string text;
+      for (const Dimension &dimension : input.type().tensor_type().shape().dim())
+        text += (text.empty() ? "" : ", ") + std::to_string(dimension.dim_value());
+      if (!text.empty())
+        texts.push_back(input.name() + " is [" + text + "]");
+    }
+    return llvm::join(texts, ", ");
+  }
+
   // A name that is none of the model's is a slip of the pen; left alone, the user would believe that it took effect.
   void reportUnknown() {
-    std::string names = symbols_.empty() ? "none that is symbolic" : llvm::join(symbols_, ", ");
+    std::string names = !symbols_.empty() ? "; it has: " + llvm::join(symbols_, ", ")
+                                          : ": all dimensions of its inputs are fixed (" + fixedShapes() +
+                                                "). Leave the option out to compile it for these sizes, or export the "
+                                                "model with a symbolic batch (cleave.export_torch does; torch.onnx.export "
+                                                "does with dynamic_shapes or dynamic_axes)";
     if (!options_.batchDim.empty() && !symbols_.count(options_.batchDim))
       return errors_.add(
-          usageError("--batch-dim " + options_.batchDim, "the model has no such dimension; it has: " + names));
+          usageError("--batch-dim " + options_.batchDim, "the model has no such dimension" + names));
     for (const auto &entry : options_.dims)
       if (!known_.count(entry.getKey().str()))
-        errors_.add(usageError("--dim " + entry.getKey(), "the model has no such dimension; it has: " + names));
+        errors_.add(usageError("--dim " + entry.getKey(), "the model has no such dimension" + names));
   }
 
   mlir::MLIRContext *context_;

@@ -1,0 +1,52 @@
+// Names the format of a file that was given in place of another one, by its first bytes.
+//
+// People give `w.pt` where a safetensors file or an ONNX model is expected. A parser's own complaint ("a header of
+// 7 PB") tells them nothing; the name of the format does, and what writes the one that is expected.
+#ifndef CLEAVE_RUNTIME_BASE_FOREIGNFILE_H
+#define CLEAVE_RUNTIME_BASE_FOREIGNFILE_H
+
+#include <string_view>
+
+namespace cleave::rt {
+
+enum class FileFormat { Unknown, TorchSave, NumpyArchive, Numpy, Safetensors, Hdf5, Gguf, Program };
+
+// Decides by the first bytes, and by names of members for zip archives, which torch.save and numpy.savez both write.
+inline FileFormat formatOf(std::string_view bytes) {
+  auto begins = [&](std::string_view magic) { return bytes.substr(0, magic.size()) == magic; };
+  if (begins("PK\x03\x04"))
+    return bytes.substr(0, 512).find(".npy") != std::string_view::npos ? FileFormat::NumpyArchive : FileFormat::TorchSave;
+  if (bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5) // pickle, as torch.save wrote before 1.6
+    return FileFormat::TorchSave;
+  if (begins("\x93NUMPY"))
+    return FileFormat::Numpy;
+  if (begins("\x89HDF\r\n"))
+    return FileFormat::Hdf5;
+  if (begins("GGUF"))
+    return FileFormat::Gguf;
+  if (begins("\x7f" "ELF"))
+    return FileFormat::Program;
+  // Eight bytes of a header's size, of which the upper ones are 0, then JSON.
+  if (bytes.size() > 9 && bytes[8] == '{' && bytes.substr(5, 3) == std::string_view("\0\0\0", 3))
+    return FileFormat::Safetensors;
+  return FileFormat::Unknown;
+}
+
+// "a file of torch.save (PyTorch)"; empty for Unknown.
+inline const char *describeFormat(FileFormat format) {
+  switch (format) {
+  case FileFormat::TorchSave: return "a file of torch.save (PyTorch)";
+  case FileFormat::NumpyArchive: return "an archive of NumPy arrays (.npz)";
+  case FileFormat::Numpy: return "a NumPy array (.npy)";
+  case FileFormat::Safetensors: return "a safetensors file";
+  case FileFormat::Hdf5: return "an HDF5 file, as Keras writes";
+  case FileFormat::Gguf: return "a GGUF file, as llama.cpp reads";
+  case FileFormat::Program: return "a program or library";
+  case FileFormat::Unknown: break;
+  }
+  return "";
+}
+
+} // namespace cleave::rt
+
+#endif
