@@ -81,7 +81,7 @@ void addTrain(CLI::App &command, Command &result) {
   addCount(command, "--keep", train.keep, "Newest checkpoints to keep [all]");
   command.add_flag("--save-best", train.saveBest, "Save whenever the validation loss is the best so far");
   addOptional(command, "--keep-best", train.keepBest,
-              "Checkpoints of --save-best to keep, beside those of --save-every; 0: all [1]");
+              "Best checkpoints of --save-best to keep; those of --save-every stay; 0: all [1]");
   addCount(command, "--patience", train.patience, "Stop after this many evaluations without a better loss [never]");
   command
       .add_option_function<std::string>(

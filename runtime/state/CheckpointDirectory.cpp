@@ -115,9 +115,12 @@ Status pruneFormerBests(const std::string &directory, unsigned keep) {
   if (keep == 0)
     return Status::ok();
   std::vector<std::string> bests;
+  std::string best = readPointer(directory, "best");
   for (const std::string &name : checkpointsOfThisRun(directory)) {
     CheckpointIndex index;
-    if (readCheckpointIndex(directory + "/" + name + "/" + kCheckpointIndexFile, &index).isOk() && index.isOnlyBest)
+    bool isOnlyBest =
+        readCheckpointIndex(directory + "/" + name + "/" + kCheckpointIndexFile, &index).isOk() && index.isOnlyBest;
+    if (isOnlyBest || name == best)
       bests.push_back(name);
   }
   return removeOldest(directory, bests, keep);

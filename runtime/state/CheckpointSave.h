@@ -69,8 +69,8 @@ private:
 // stay. keep 0 removes none.
 Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
-// Of the checkpoints that were saved for being the best alone (CheckpointIndex::isOnlyBest), removes all but the newest
-// `keep` up to the one that `latest` names; that and what `best` names always stay. keep 0 removes none.
+// Keeps `keep` of the best: the one that `best` names, and the newest of those that were saved for being the best alone
+// (CheckpointIndex::isOnlyBest), up to the one that `latest` names. Removes the rest of the latter. keep 0 removes none.
 Status pruneFormerBests(const std::string &directory, unsigned keep);
 
 // The names of the checkpoints in DIR that have an index, the newest last.

@@ -29,7 +29,7 @@ struct TrainOptions {
   uint64_t saveEvery = 0; // steps; 0: at the end only
   unsigned keep = 0;      // newest checkpoints kept; 0: all
   bool saveBest = false;
-  std::optional<unsigned> keepBest; // checkpoints saved only as the best so far that are kept; default: 1
+  std::optional<unsigned> keepBest; // of those saved only as the best so far, with the best; default: 1
   CheckpointForm checkpoint = CheckpointForm::Sharded;
   std::optional<bool> saveAsync; // default: where the model has a snapshot
   std::string resume;            // a checkpoint, or "auto": the latest of `save` if there is one
