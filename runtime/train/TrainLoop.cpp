@@ -43,9 +43,10 @@ Status TrainLoop::run() {
   printStart();
   bool stop = position_.step >= total_ || outOfPatience();
   if (stop && session_->isLeader())
-    std::printf("nothing to do: %sthe checkpoint is at step %llu of %llu\n",
+    std::printf("nothing to do: %sthe checkpoint is at step %llu of %llu%s\n",
                 position_.step < total_ ? (stoppedEarly(position_) + "; ").c_str() : "",
-                static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_));
+                static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_),
+                position_.step < total_ ? "" : "; --steps and --epochs count the whole training, with what the checkpoint has: give more");
   sentBefore_ = session_->bytesSent(); // what was agreed on is no part of the first step
   while (!stop) {
     StepMetrics metrics;

@@ -164,11 +164,11 @@ void cleave::onnx_import::noteExport(const ModelFile &file, const FlatGraph &gra
   const std::string how = "it normalizes by the batch's own statistics and updates the running ones; --batch-norm frozen "
                           "normalizes by the running ones, in all layers, and keeps them";
   if (!changes.empty())
-    notes.push_back("the exporter has changed the model: " + changes + " (examples/export)");
+    notes.push_back("the exporter has changed the model: " + changes + " (cleave.export_torch does it)");
   else if (reader.isInferenceForm())
     notes.push_back("the graph is in inference form, in which Dropout would be gone" +
                     std::string(isFrozen ? "" : ". Its BatchNormalization is trained all the same: " + how) +
-                    "; if the model has Dropout, " + reader.remedy() + " (examples/export)");
+                    "; if the model has Dropout, " + reader.remedy() + " (cleave.export_torch does it)");
   else if (std::vector<std::string> kept = reader.keptNorms(); !kept.empty() && !isFrozen)
     notes.push_back("BatchNormalization that the file has in inference form (" + listNames(kept) +
                     ") is trained as all others are: " + how);
