@@ -13,7 +13,7 @@ build_packages=(
   libcli11-dev nlohmann-json3-dev
 )
 # clang-14 and its runtime are for libFuzzer, which g++ lacks.
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-psutil python3-venv clang-14 libclang-rt-14-dev)
+test_packages=(pkg-config libgtest-dev libgmock-dev libbenchmark-dev python3 python3-psutil python3-venv clang-14 libclang-rt-14-dev)
 
 packages=("${build_packages[@]}")
 [ "${1:-}" = "--tests" ] && packages+=("${test_packages[@]}")

@@ -243,5 +243,5 @@ def _compare_batch(job, session, times):
         job.report.compared = max(job.report.compared, difference)
         if not difference <= 1e-3:
             raise ExportFailed(f"the exporter's file is not the module: output '{name}' differs by {difference:.1e} (relative) with "
-                               f"a batch of {job.example_batch * times}; a branch on the values of tensors, or a random number "
-                               "outside of Dropout, does that (check=False writes the file all the same)")
+                               f"a batch of {job.example_batch * times}; a branch on the values of tensors, dropout that eval() does not end, or a random number "
+                               "does that (check=False writes the file all the same)")
