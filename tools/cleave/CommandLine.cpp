@@ -138,7 +138,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   t.prefetch = {
       app.add_option("--forward-prefetch", t.forwardPrefetch, "gather the next unit before this one computes")
           ->check(CLI::IsMember({"on", "off"}))->group(sharding)->capture_default_str(),
-      app.add_option("--backward-prefetch", o.backwardPrefetch, "pre: gather the next unit before this one's backward; post: behind it")
+      app.add_option("--backward-prefetch", o.backwardPrefetch, "pre: gather the next unit before this one's backward; post: after it")
           ->check(CLI::IsMember({"pre", "post", "none"}))->group(sharding)->capture_default_str(),
       app.add_option("--gathers-in-flight", o.gathersInFlight, "gathered units in memory at a time: the one in use and those ahead (default: 2; 1 where 2 would need more than whole parameters)")
           ->check(CLI::Range(int64_t(1), int64_t(1) << 16))->group(sharding)->type_name("N")};
@@ -153,7 +153,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(stages)->type_name("HOW")->capture_default_str();
 
   const char *target = "Target";
-  app.add_option("--target", o.target, "host[:avx2|:avx512|:generic][,threads=N]")->group(target)->capture_default_str();
+  app.add_option("--target", o.target, "host[:avx2|:avx512|:generic][,threads=N] | cuda:sm_80 | cuda:sm_90")->group(target)->capture_default_str();
   app.add_option("--memory-limit", t.memoryLimit, "planned bytes per rank that must suffice")->group(target)->type_name("BYTES");
 
   app.add_option("--budget", o.budget, "multiplies what compilation may make of the file: nodes, constants, copies")
