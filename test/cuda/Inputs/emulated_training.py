@@ -27,8 +27,9 @@ def run(command, **environment):
     return result.stdout + result.stderr
 
 
-def losses(path):
-    return [json.loads(line)["loss"] for line in path.read_text().splitlines() if "loss" in json.loads(line)]
+def losses(path, key="loss"):
+    """Of all steps: the loss, or another of a step's metrics."""
+    return [json.loads(line)[key] for line in path.read_text().splitlines() if "loss" in json.loads(line)]
 
 
 def saved(path):
@@ -73,6 +74,8 @@ def train(case):
     worst = max(abs(a - b) / abs(b) for a, b in zip(found, expected))
     if not worst <= TOLERANCE[precision]:
         sys.exit(f"{case}: losses {found} on the emulated device, {expected} on the host: {worst:.1e} apart")
+    if "--mesh" in options and losses(here / "gpu1.jsonl", "comm_bytes") != losses(here / "host.jsonl", "comm_bytes"):
+        sys.exit(f"{case}: other numbers of bytes than the host's are sent")
     kept = saved(here / "saved1")
     for seed in range(2, seeds + 1):
         if losses(here / f"gpu{seed}.jsonl") != found or saved(here / f"saved{seed}") != kept or not kept:
