@@ -79,7 +79,7 @@ private:
     pinLoss(model, graph, request);
     if (llvm::Error error = setMode(graph, how, request))
       return error;
-    if (llvm::Error error = setBoundaries(graph, request))
+    if (llvm::Error error = setBoundaries(graph, boundaries, request))
       return error;
     if (llvm::Error error = setPins(graph, request))
       return error;
@@ -102,8 +102,11 @@ private:
       request.mode = pipeline::CutMode::Parameters;
     else if (text.consume_front("pattern="))
       return setPattern(graph, text, request);
+    else if (text.consume_front("at="))
+      return setBoundaries(graph, llvm::split(text, '|'), request);
     else
-      return usageError(kOption, "expected auto, uniform, parameters or pattern=P[|P...]; got: " + text);
+      return usageError(kOption, "expected auto, uniform, parameters, pattern=P[|P...] or at=NAME[|NAME...]; got: " +
+                                     text);
     return llvm::Error::success();
   }
 
@@ -134,8 +137,10 @@ private:
     return nodes;
   }
 
-  llvm::Error setBoundaries(const ModelGraph &graph, pipeline::CutRequest &request) {
-    for (const std::string &name : boundaries) {
+  // Names of what stages 1, 2, ... begin with.
+  template <typename Names>
+  llvm::Error setBoundaries(const ModelGraph &graph, const Names &names, pipeline::CutRequest &request) {
+    for (StringRef name : names) {
       auto nodes = nodesOf(graph, name);
       if (!nodes)
         return nodes.takeError();
