@@ -35,6 +35,9 @@ LAYOUTS = {
     "save-async": [*ADAMW, "--mesh", "fsdp=2", "--save-async"],
     "pp2": [*SGD, "--mesh", "pp=2", "--micro-batches", "4"],
     "pp2-zb-h1": [*ADAMW, "--mesh", "pp=2", "--micro-batches", "4", "--schedule", "zb-h1"],
+    "pp2-turns": [*SGD, "--mesh", "pp=2", "--micro-batches", "4", "--schedule", "interleaved-1f1b"],
+    "dp2-pp2-gpipe": [*ADAMW, "--mesh", "dp=2,pp=2", "--micro-batches", "2", "--schedule", "gpipe"],
+    "pp4": [*SGD, "--mesh", "pp=4", "--micro-batches", "4"],
     "fsdp2-pp2": [*ADAMW, "--mesh", "fsdp=2,pp=2", "--micro-batches", "2"],
     "fp16": [*ADAMW, "--mesh", "dp=2", "--precision", "fp16", "--loss-scale", "dynamic,init=1024"],
 }

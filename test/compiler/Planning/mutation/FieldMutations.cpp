@@ -154,6 +154,28 @@ static bool swapCalls(Subject &subject) {
   return true;
 }
 
+// Two stages' schedules are crossed: each runs one of its calls as often, and from the frame on, as the other's call in
+// that place.
+static bool crossSchedules(Subject &subject) {
+  std::vector<fb::PlanT *> kinds = {&subject.root};
+  for (auto &kind : subject.root.kinds)
+    kinds.push_back(kind.get());
+  fb::PlanT &other = *subject.dice.of(kinds);
+  Site site = subject.pick(Opcode::Call);
+  if (!site || &other == &subject.plan)
+    return false;
+  for (auto &program : other.programs)
+    if (program->name == site.program->name && site.index < program->instructions.size() &&
+        program->instructions[site.index]->op == static_cast<uint16_t>(Opcode::Call)) {
+      fb::InstructionT &theirs = *program->instructions[site.index];
+      for (const char *field : {"times", "first_frame"})
+        std::swap(*fieldOf(*site, field), *fieldOf(theirs, field));
+      subject.tell(site, "times and first_frame exchanged with the call of " + other.kind);
+      return true;
+    }
+  return false;
+}
+
 static bool callAnother(Subject &subject) {
   Site site = subject.pick(Opcode::Call);
   return site &&
@@ -249,6 +271,7 @@ std::vector<MutationKind> fieldKinds() {
           {"call program", callAnother},
           {"call counter", [](Subject &s) { return changeSmall(s, "counter", 0, 2); }},
           {"call order", swapCalls},
+          {"schedules crossed", crossSchedules},
           {"event frame", changeEventFrame},
           {"transfer axis", [](Subject &s) { return changeSmall(s, "axis", 0, 1); }},
           {"transfer offset", [](Subject &s) { return changeSmall(s, "offset", -1, 2); }},
