@@ -148,7 +148,7 @@ llvm::Error Compilation::checkOutput() const {
 // Every name that this compilation could write to.
 llvm::Error Compilation::checkOverwritten(llvm::ArrayRef<ReadFile> read) const {
   std::string path = output();
-  std::vector<std::string> written = {path, path + ".partial", path + ".weights/model.safetensors"};
+  std::vector<std::string> written = {path, path + ".weights/model.safetensors"};
   if (options.emit == Emit::Object || options.emit == Emit::Shared)
     written.push_back(headerPath());
   for (int phase = 0; !options.dumpPhases.empty() && phase <= static_cast<int>(Phase::Plan); ++phase)

@@ -58,7 +58,10 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
     return makeError(
         "linking needs the C++ compiler driver 'c++', which is not on the path (Debian: apt-get install g++); "
         "--emit object needs none");
-  std::string partial = output.str() + ".partial";
+  // Beside the output, so that it gets its name by a rename; of its own, because another compilation may link now, too.
+  llvm::SmallString<256> unique;
+  fs::createUniquePath(output + ".partial-%%%%%%%%", unique, /*MakeAbsolute=*/false);
+  std::string partial = unique.str().str();
   llvm::SmallVector<std::string> flags = {*compiler, "-o", partial};
   flags.append(objects.begin(), objects.end());
   if (kind == LinkKind::Object) {

@@ -1,6 +1,7 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compiler.h"
+#include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Pipeline.h"
 #include "tools/cleave/CommandLine.h"
@@ -17,7 +18,10 @@ namespace {
 struct Runner {
   llvm::Error operator()(const CompileOptions &options) const { return compile(options, llvm::errs()); }
   llvm::Error operator()(const InspectRequest &request) const {
-    return inspect(request.artefact, request.json ? InspectForm::Json : request.text ? InspectForm::Text : InspectForm::Summary,
+    return inspect(request.artefact,
+                   request.json   ? InspectForm::Json
+                   : request.text ? InspectForm::Text
+                                  : InspectForm::Summary,
                    llvm::outs());
   }
   llvm::Error operator()(const VerifyRequest &request) const { return verify(request.artefact, llvm::outs()); }
@@ -32,11 +36,18 @@ struct Runner {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit is then an error with a message, as a full disk is
-  cleave::registerTraining(); // for --insert, besides what plug-ins bring
+  cleave::registerTraining();    // for --insert, besides what plug-ins bring
   Request request = parseCommandLine(argc, argv);
   if (const Exit *leave = std::get_if<Exit>(&request))
     return leave->code;
-  if (llvm::Error error = std::visit(Runner{}, request)) {
+  llvm::Error error = std::visit(Runner{}, request);
+  llvm::outs().flush();
+  if (llvm::outs().has_error()) {
+    std::error_code code = llvm::outs().error();
+    llvm::outs().clear_error(); // whoever leaves it there is ended with a message of LLVM's
+    error = llvm::joinErrors(std::move(error), makeError("cannot write to stdout: " + code.message()));
+  }
+  if (error) {
     int code = isUsageError(error) ? 2 : 1;
     llvm::errs() << "cleave: " << llvm::toString(std::move(error)) << "\n";
     return code;
