@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/FunctionImporter.h"
+#include "compiler/Import/ONNX/AttributeRules.h"
 #include "compiler/Import/ONNX/ControlFlow.h"
 #include "compiler/Import/ONNX/CustomOperators.h"
 #include "compiler/Import/ONNX/DeclaredTypes.h"
@@ -97,6 +98,8 @@ private:
     OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
     if (failed(checkInputs(node, custom ? OperatorEntry{nullptr, custom->minInputs, custom->maxInputs} : *entry, op)))
       return failure();
+    if (std::string reason = custom ? "" : checkAttributes(*node.proto); !reason.empty())
+      return op.fail(reason);
     mlir::Block *block = emit_.builder.getInsertionBlock();
     mlir::Operation *last = block->empty() ? nullptr : &block->back();
     if (failed(custom ? importCustomNode(*custom, op) : entry->handler(op)))

@@ -4,6 +4,7 @@
 #include "compiler/Import/ONNX/TensorUses.h"
 #include "compiler/Support/NamePatterns.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -21,16 +22,34 @@ static llvm::StringSet<> runningStatistics(const FlatGraph &graph) {
   return names;
 }
 
+namespace {
+
+// What is wrong with a file of external data is wrong for all tensors in it, and is told once.
+class UnreadTensors {
+public:
+  void add(llvm::StringRef name, std::string reason) { names_[reason].push_back(quote(name)); }
+  void report(ErrorList &errors) const {
+    for (const auto &[reason, names] : names_)
+      errors.add("initializer " + names.front() +
+                 (names.size() == 1 ? std::string() : " and " + std::to_string(names.size() - 1) + " more") + ": " +
+                 reason);
+  }
+
+private:
+  llvm::MapVector<std::string, std::vector<std::string>, std::map<std::string, unsigned>> names_; // by reason
+};
+
+} // namespace
+
 NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const FlatGraph &graph,
                                                    const ExportSignature &signature, const ImportOptions &options,
-                                                   TensorReader &reader, mlir::SymbolTable &symbols,
-                                                   WeightMap &weights, std::vector<std::string> &notes,
-                                                   ErrorList &errors) {
+                                                   TensorReader &reader, mlir::SymbolTable &symbols, WeightMap &weights,
+                                                   std::vector<std::string> &notes, ErrorList &errors) {
   using Kind = ExportSignature::Kind;
   NamedSlots slots;
   // A tensor that the exporter has made may be a parameter in another form, if one is missing.
-  Kind made = signature.isPresent && changedParameters(file.proto.graph(), signature).empty() ? Kind::Buffer
-                                                                                               : Kind::Unknown;
+  Kind made =
+      signature.isPresent && changedParameters(file.proto.graph(), signature).empty() ? Kind::Buffer : Kind::Unknown;
   llvm::StringSet<> statistics = runningStatistics(graph);
   TensorUses uses(graph);
   std::vector<std::string> taken, names;
@@ -39,10 +58,11 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
     errors.add(buffers.takeError());
     return slots;
   }
+  UnreadTensors unread;
   for (const onnx::TensorProto &tensor : file.proto.graph().initializer()) {
     auto weight = reader.read(tensor);
     if (!weight) {
-      errors.add("initializer " + quote(tensor.name()) + ": " + llvm::toString(weight.takeError()));
+      unread.add(tensor.name(), llvm::toString(weight.takeError()));
       continue;
     }
     bool real = llvm::isa<mlir::FloatType>(weight->type.getElementType());
@@ -68,6 +88,7 @@ NamedSlots cleave::onnx_import::importInitializers(const ModelFile &file, const 
     if (weight->type.getNumElements() <= 64)
       slots.back().second.known = std::make_shared<const Literal>(Literal::fromBytes(weight->type, weight->bytes));
   }
+  unread.report(errors);
   if (llvm::Error error = buffers->checkUsed(names, "initializers"))
     errors.add(std::move(error));
   if (!taken.empty())

@@ -55,18 +55,20 @@ const onnx::AttributeProto *OpContext::attribute(llvm::StringRef name) const {
 
 int64_t OpContext::intAttr(llvm::StringRef name, int64_t otherwise) const {
   const onnx::AttributeProto *found = attribute(name);
-  return found && found->has_i() ? found->i() : otherwise;
+  // Writers of proto3 leave a zero out, and say the type.
+  return found && (found->has_i() || found->type() == onnx::AttributeProto::INT) ? found->i() : otherwise;
 }
 
 double OpContext::floatAttr(llvm::StringRef name, double otherwise) const {
   const onnx::AttributeProto *found = attribute(name);
   // A default of the standard is a float, too: 0.01 is the same number whether it is written or left out.
-  return found && found->has_f() ? found->f() : static_cast<float>(otherwise);
+  bool isThere = found && (found->has_f() || found->type() == onnx::AttributeProto::FLOAT);
+  return isThere ? found->f() : static_cast<float>(otherwise);
 }
 
 std::string OpContext::stringAttr(llvm::StringRef name, llvm::StringRef otherwise) const {
   const onnx::AttributeProto *found = attribute(name);
-  return found && found->has_s() ? found->s() : otherwise.str();
+  return found && (found->has_s() || found->type() == onnx::AttributeProto::STRING) ? found->s() : otherwise.str();
 }
 
 std::optional<Shape> OpContext::intsAttr(llvm::StringRef name) const {

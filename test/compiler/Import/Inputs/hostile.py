@@ -3,6 +3,7 @@
 has 2 for models that cannot be what was meant), one line that says what is wrong, and no file written."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -97,6 +98,37 @@ def no_opset():
 @case("13 or newer is needed")
 def old_opset():
     return model([node()], opset=9)
+
+
+@case("its attribute 'approximate' is 'fast'; expected none or tanh")
+def unknown_approximation():
+    return model([node("Gelu", approximate="fast")], opset=20)
+
+
+@case("its attribute 'mode' is 'RCD'; expected DCR or CRD")
+def unknown_depth_order():
+    return model([node("DepthToSpace", mode="RCD", blocksize=1)], inputs=[value("x", [1, 1, 2, 2])])
+
+
+@case("its attribute 'epsilon' must be a number from 0")
+def epsilon_that_is_none():
+    return model([node("LayerNormalization", ("x", "w"), epsilon=float("nan"))], initializers=[weight(shape=(2,))])
+
+
+@case("it has the attribute 'axis' twice")
+def attribute_twice():
+    result = model([node("Softmax", axis=1)])
+    result.graph.node[0].attribute.append(helper.make_attribute("axis", 0))
+    return result
+
+
+@case("initializer 'w' and 39 more: external data file 'missing.bin' cannot be opened beside the model")
+def missing_external_data():
+    result = external("missing.bin")
+    for i in range(39):
+        result.graph.initializer.append(result.graph.initializer[0])
+        result.graph.initializer[-1].name = f"w{i}"
+    return result
 
 
 @case("a cycle")
@@ -464,6 +496,38 @@ for operator in ["Pad", "Slice", "Squeeze", "Unsqueeze", "MeanVarianceNormalizat
                           f"({operator}): axis {repeated[0]} is given twice"))
 
 
+# Attributes of another type than the standard's would be taken for missing ones; flags are 0 or 1. One operator for each name of an
+# attribute, of those that the importer knows (others are refused as such).
+FLAGS = {"allowzero", "antialias", "ceil_mode", "count_include_pad", "detect_negative", "detect_positive", "exclude_outside", "exclusive", "fmod",
+         "is_causal", "keepdims", "largest", "new_axis", "noop_with_empty_axes", "reverse", "select_last_index", "sorted", "training_mode",
+         "transA", "transB", "upper"}
+SEVERAL_TYPES = {"p", "seed", "to", "value"}  # in one version of the standard or another
+WRONG = {"INT": (1.5, "FLOAT"), "FLOAT": (1, "INT"), "INTS": (1, "INT"), "STRING": (1, "INT")}
+
+
+SOURCES = (pathlib.Path(__file__).resolve().parents[4] / "compiler" / "Import" / "ONNX").glob("*Operators.cpp")
+KNOWN = {name for path in SOURCES if path.name != "UnknownOperators.cpp" for name in re.findall(r'"([A-Z]\w+)"', path.read_text())}
+
+
+def with_attribute(schema, name, given):
+    inputs = [f"x{i}" for i in range(max(schema.min_input, 1))]
+    return model([node(schema.name, inputs, **{name: given})], inputs=[value(i, [2, 2]) for i in inputs], opset=23)
+
+
+def attribute_cases():
+    chosen = {}
+    for schema in sorted(onnx.defs.get_all_schemas(), key=lambda schema: schema.name):
+        if schema.domain == "" and schema.name in KNOWN:
+            for name, attribute in schema.attributes.items():
+                chosen.setdefault(name, (schema, attribute.type.name))
+    for name, (schema, kind) in chosen.items():
+        if kind in WRONG and name not in SEVERAL_TYPES:
+            given, wrong = WRONG[kind]
+            yield f"type-of-{name}", lambda s=schema, n=name, g=given: with_attribute(s, n, g), f"its attribute '{name}' has the type {wrong}; expected {kind}"
+        if name in FLAGS:
+            yield f"flag-{name}", lambda s=schema, n=name: with_attribute(s, n, 2), f"its attribute '{name}' is 2; expected 0 or 1"
+
+
 def run(name, make, expected):
     data = make()
     path = scratch / (name + ".onnx")
@@ -479,6 +543,7 @@ def run(name, make, expected):
     return ok
 
 
+CASES += attribute_cases()
 failures = [name for name, make, expected in CASES if not run(name, make, expected)]
 print(f"{len(CASES) - len(failures)} of {len(CASES)} hostile models refused")
 sys.exit(bool(failures))
