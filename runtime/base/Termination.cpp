@@ -1,6 +1,7 @@
 #include "runtime/base/Termination.h"
 
 #include <csignal>
+#include <initializer_list>
 #include <cstring>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ static bool inOrder = false;
 
 // Only what a signal handler may call.
 static void handle(int signal) {
-  bool isFirst = noted == 0, ends = signal == SIGINT || !isLaunched;
+  bool isFirst = noted == 0, ends = signal != SIGTERM || !isLaunched;
   if (!isFirst && ends) {
     std::signal(signal, SIG_DFL);
     std::raise(signal); // once this handler is left
@@ -35,8 +36,9 @@ void endInOrder(const char *hint, bool launched) {
   signalHint = hint;
   isLaunched = launched;
   inOrder = true;
-  if (std::signal(SIGINT, handle) == SIG_IGN) // started in the background
-    std::signal(SIGINT, SIG_IGN);
+  for (int signal : {SIGINT, SIGHUP})
+    if (std::signal(signal, handle) == SIG_IGN) // started in the background, or by nohup
+      std::signal(signal, SIG_IGN);
   std::signal(SIGTERM, handle);
 }
 

@@ -1,4 +1,4 @@
-// SIGTERM and SIGINT as something to be looked at, by programs for which an end in good order takes a moment:
+// SIGTERM, SIGINT and SIGHUP as something to be looked at, by programs for which an end in good order takes a moment:
 //
 //   * under a launcher: mpirun sends SIGTERM to all others when one process has died, and what they know of that is
 //     worth a line before they end;
@@ -13,7 +13,7 @@ namespace cleave::rt {
 void noteTermination();
 bool terminationNoted();
 
-// From now on SIGINT and SIGTERM are requests, for a program that asks endRequested() now and then. A second one ends
+// From now on SIGINT, SIGHUP (a terminal that closes) and SIGTERM are requests, for a program that asks endRequested() now and then. A second one ends
 // the process at once; under a launcher, which repeats its SIGTERM, only SIGINT does. `hint` (or null) goes to stderr
 // with the first one. Called by main programs.
 void endInOrder(const char *hint, bool launched);

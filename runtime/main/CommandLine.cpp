@@ -76,7 +76,7 @@ void addTrain(CLI::App &command, Command &result) {
   addOptional(command, "--clip-grad-norm", train.clipGradNorm, "Largest norm of all gradients together [off]");
   addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations [each epoch]");
   command.add_option("--save", train.save,
-                     "Directory of checkpoints; Ctrl-C and SIGTERM then finish the step, save, and end");
+                     "Directory of checkpoints; Ctrl-C, SIGTERM and SIGHUP then finish the step, save, and end");
   addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints [the end only]");
   addCount(command, "--keep", train.keep, "Newest checkpoints to keep [all]");
   command.add_flag("--save-best", train.saveBest, "Save whenever the validation loss is the best so far");

@@ -21,7 +21,7 @@ std::string formatLoss(double loss) {
   return text;
 }
 
-std::string signalName(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+std::string signalName(int signal) { return signal == SIGINT ? "SIGINT" : signal == SIGHUP ? "SIGHUP" : "SIGTERM"; }
 
 std::string stoppedEarly(const TrainingPosition &position) {
   return "stopped early: no better loss in " + std::to_string(position.stale) + " evaluations";

@@ -1,6 +1,6 @@
 """A training that saves is asked to end: it finishes its step, saves, and ends; what goes on from there is what nobody has stopped.
 
-  stop_by_signal.py PROGRAM FOLDER INT|TERM all|first|last|launcher|twice [launcher...] -- [options of train]
+  stop_by_signal.py PROGRAM FOLDER INT|TERM|HUP all|first|last|launcher|twice [launcher...] -- [options of train]
 
 The signal goes to all processes that train, to one of them, or to their launcher; "twice" sends it again before the step is over.
 """
@@ -35,6 +35,7 @@ def main():
     environment = {**os.environ, **({"CLEAVE_COMM_DELAY_US": "200000"} if whom == "twice" else {})}
     # Shells let what they start in the background ignore Ctrl-C, and programs keep to that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = subprocess.Popen(command("stopped", 100000000), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     ranks = []
     guard = threading.Timer(SECONDS, lambda: [os.kill(victim, signal.SIGKILL) for victim in [*ranks, process.pid]])
@@ -61,7 +62,7 @@ def main():
     # Launchers that were stopped themselves have codes of their own.
     if code == 0 or whom != "launcher" and code != 128 + number:
         sys.exit(f"expected exit code {128 + number}; got {code}: {errors}{said[-3:]}")
-    found = re.search(r"stopped by SIG(?:INT|TERM) after step (\d+) of 100000000; --resume auto goes on from there", "".join(said))
+    found = re.search(r"stopped by SIG(?:INT|TERM|HUP) after step (\d+) of 100000000; --resume auto goes on from there", "".join(said))
     if not found and whom != "launcher" or "error:" in errors:
         sys.exit(f"expected to be told of the end; got: {said[-3:]}{errors}")
     step = int(found[1] if found else (folder / "stopped" / "latest").read_text()[5:])
