@@ -8,6 +8,7 @@
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/train/Inference.h"
+#include "runtime/train/SameRun.h"
 #include "runtime/train/TrainLoop.h"
 
 #include <climits>
@@ -52,9 +53,13 @@ Status train(Session &session, const TrainOptions &options, int *stoppedBy) {
 }
 
 Status evaluate(Session &session, const TrainOptions &options) {
+  SameRun same;
+  same.addData("--data", options.data);
+  CLEAVE_TRY(same.check(session));
   Evaluator evaluator;
   Evaluation evaluation;
   CLEAVE_TRY(Evaluator::open(session, options.data, "--data", &evaluator));
+  CLEAVE_TRY(session.agreeOn(evaluator.samples(), "the samples of --data"));
   CLEAVE_TRY(evaluator.run(&evaluation));
   if (!session.isLeader())
     return Status::ok();
@@ -66,6 +71,14 @@ Status evaluate(Session &session, const TrainOptions &options) {
 }
 
 Status generateText(Session &session, const GenerateOptions &options) {
+  SameRun same;
+  same.add("--input", options.input);
+  same.add("--output", options.output);
+  same.add("--prompt", options.prompt);
+  same.add("--bytes", std::to_string(options.bytes));
+  same.add("--temperature", std::to_string(options.temperature));
+  same.add("--seed", std::to_string(options.seed));
+  CLEAVE_TRY(same.check(session));
   bool leader = session.isLeader();
   bool begun = false;
   auto show = [&](char byte) {
@@ -148,6 +161,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   size_t slash = path.find_last_of('/');
   options.directory = slash == std::string::npos ? "." : path.substr(0, slash);
   options.program = neededProgram(command.kind);
+  options.command = std::to_string(static_cast<int>(command.kind));
   Session session;
   CLEAVE_TRY(Session::open(model, options, &session));
   if (session.isLeader() && !session.weightsCheckpoint().empty())

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
+#include <thread>
 #include <unistd.h>
 
 namespace cleave::rt {
@@ -144,6 +146,38 @@ static bool isHalfPointer(const std::string &name) {
         name.find_first_not_of("0123456789", begin.size()) == std::string::npos)
       return true;
   return false;
+}
+
+static std::string markPath(const std::string &directory, uint64_t number) {
+  return directory + "/.probe.tmp-" + std::to_string(number);
+}
+
+DirectoryMark::~DirectoryMark() {
+  if (!path_.empty())
+    ::unlink(path_.c_str());
+}
+
+Status DirectoryMark::make(const std::string &directory, uint64_t *number) {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  *number = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  std::string path = markPath(directory, *number);
+  int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return fileError("create", path, errno);
+  ::close(fd);
+  path_ = std::move(path);
+  return Status::ok();
+}
+
+Status DirectoryMark::find(const std::string &directory, uint64_t number) {
+  for (int tries = 0; tries < 50; ++tries) {
+    if (::access(markPath(directory, number).c_str(), F_OK) == 0)
+      return Status::ok();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return invalidArgument(directory +
+                         " is not the directory that the first process has under that name; every process writes its "
+                         "part there, so give one that all machines share, or --checkpoint full");
 }
 
 Status recoverCheckpoints(const std::string &directory) {

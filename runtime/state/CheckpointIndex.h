@@ -66,6 +66,7 @@ struct CheckpointIndex {
   bool isOnlyBest = false; // saved for being the best so far alone; of former ones train/TrainLoop.h keeps few
   std::map<std::string, uint32_t> parts; // file -> checksum of its header
   std::vector<CheckpointTensor> tensors;
+  uint64_t identity = 0; // of the text that was read; with checksums, of all that the checkpoint holds
 
   const CheckpointTensor *find(std::string_view name, std::string_view slot) const;
 };

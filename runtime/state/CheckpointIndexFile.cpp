@@ -1,6 +1,7 @@
 // The JSON form of a checkpoint's index.
 #include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
+#include "runtime/base/Hash.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/state/CheckpointIndex.h"
 #include "runtime/state/SafeTensors.h"
@@ -217,6 +218,7 @@ Status readCheckpointIndex(const std::string &path, CheckpointIndex *result) {
   } catch (const json::exception &) {
     return dataLoss(path + " is not a checkpoint's index: an entry is missing or of another type than --save writes");
   }
+  index.identity = fnv1a({text, file.size()});
   *result = std::move(index);
   return Status::ok();
 }

@@ -35,6 +35,24 @@ private:
   std::vector<std::string> made_; // outermost first
 };
 
+// A file that one process makes in DIR, so that others can see whether DIR is the same directory for them. It goes with
+// the object.
+class DirectoryMark {
+public:
+  DirectoryMark() = default;
+  ~DirectoryMark();
+  DirectoryMark(const DirectoryMark &) = delete;
+  DirectoryMark &operator=(const DirectoryMark &) = delete;
+
+  // `number` says which mark it is.
+  Status make(const std::string &directory, uint64_t *number);
+  // Waits a moment: a network's directory may be some seconds late.
+  static Status find(const std::string &directory, uint64_t number);
+
+private:
+  std::string path_;
+};
+
 class CheckpointSave {
 public:
   CheckpointSave(std::string directory, uint64_t step);

@@ -2,6 +2,7 @@
 
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/ForeignFile.h"
+#include "runtime/base/Hash.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/state/CheckpointSave.h"
 #include "runtime/state/FloatConversion.h"
@@ -134,6 +135,25 @@ void WeightStore::dropPages() const {
     file.dropPages();
   if (checkpoint_.checkpoint)
     checkpoint_.checkpoint->dropPages();
+}
+
+uint64_t WeightStore::identity(const fb::Plan &plan) const {
+  constexpr size_t kSample = 64u << 10;
+  uint64_t hash = kFnvOffset;
+  auto add = [&](const void *data, size_t bytes) { hash = fnv1a({static_cast<const char *>(data), bytes}, hash); };
+  forEachWeight(plan, [&](const fb::State &state, const LogicalSegment &segment) {
+    const TensorView *tensor = find(state, segment);
+    if (!tensor)
+      return;
+    add(&tensor->type, sizeof tensor->type);
+    add(tensor->shape.data(), tensor->shape.size() * sizeof tensor->shape[0]);
+    if (tensor->checksums)
+      add(tensor->checksums->sums.data(), tensor->checksums->sums.size() * sizeof tensor->checksums->sums[0]);
+    else
+      add(tensor->data, std::min(tensor->bytes, kSample));
+  });
+  dropPages();
+  return hash;
 }
 
 Status WeightStore::check(const fb::Plan &plan) const {

@@ -23,6 +23,9 @@ public:
   Status check(const fb::Plan &plan) const;
   // The tensor for a segment of a state; null when there is none.
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
+  // Of the values that the plan takes from here: two processes that train together must have the same. It is made of
+  // checksums, where the file carries some; of tensors without, of their first 64 KiB.
+  uint64_t identity(const fb::Plan &plan) const;
   // The checkpoint that the replacement is, or led to: DIR's latest, say; empty where it is none.
   const std::string &checkpoint() const { return checkpointPath_; }
   // A line for the user about them; mostly empty.

@@ -10,6 +10,7 @@
 #include "runtime/train/ScalarStates.h"
 #include "runtime/train/TrainCheckpoints.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
@@ -25,6 +26,7 @@ struct cleave_session {
   ScalarState lr, step, seed, clip, loss, gradNorm, lossScale;
   double clipNorm = std::numeric_limits<double>::infinity();
   Status last; // of the calls that processes make together
+  std::atomic<bool> inCall{false};
 };
 
 namespace {
@@ -49,14 +51,30 @@ template <typename Call> cleave_code guard(Call call) {
   }
 }
 
+// The same for calls that change a session or run programs. Two threads in one would wait for each other's ranks for
+// ever, so the second is refused.
+template <typename Call> cleave_code guardAlone(cleave_session *session, Call call) {
+  if (session && session->inCall.exchange(true))
+    return finish(invalidArgument("another thread is in a call of this session: a session is used by one thread at a "
+                                  "time; give each thread its own, or a lock"));
+  cleave_code code = guard(call);
+  if (session)
+    session->inCall = false;
+  return code;
+}
+
 // The same for calls that the processes of an MPI world make together. A session that goes after one that has failed
 // leaves others behind who wait for it, so its last word is kept.
 template <typename Call> cleave_code guardTogether(cleave_session *session, Call call) {
-  Status status;
-  cleave_code code = guard([&] { return status = call(); });
-  if (session)
-    session->last = status.isOk() && code != CLEAVE_OK ? internal("an exception") : std::move(status);
-  return code;
+  return guardAlone(session, [&] {
+    Status status;
+    cleave_code code = guard([&] { return status = call(); });
+    if (status.isOk() && code != CLEAVE_OK)
+      status = internal("an exception");
+    if (session)
+      session->last = status;
+    return status;
+  });
 }
 
 Status checkArguments(const char *call, std::initializer_list<const void *> arguments) {
@@ -278,7 +296,7 @@ cleave_code cleave_train_step(cleave_session *session, double learning_rate, dou
 }
 
 cleave_code cleave_set_seed(cleave_session *session, uint64_t seed) {
-  return guard([&]() -> Status {
+  return guardAlone(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_set_seed", {session}));
     session->position.seed = seed;
     return Status::ok();
@@ -286,7 +304,7 @@ cleave_code cleave_set_seed(cleave_session *session, uint64_t seed) {
 }
 
 cleave_code cleave_set_clip_norm(cleave_session *session, double norm) {
-  return guard([&]() -> Status {
+  return guardAlone(session, [&]() -> Status {
     CLEAVE_TRY(checkArguments("cleave_set_clip_norm", {session}));
     return setClipNorm(session, norm);
   });
@@ -313,7 +331,10 @@ cleave_code cleave_load_checkpoint(cleave_session *session, const char *path) {
     CLEAVE_TRY(checkArguments("cleave_load_checkpoint", {session, path}));
     RunFacts saved;
     std::string note; // of what a program that trains by itself answers for
-    CLEAVE_TRY(loadCheckpoint(session->session, path, &session->position, &saved));
+    uint64_t identity = 0;
+    CLEAVE_TRY(session->session.agree(loadCheckpoint(session->session, path, &session->position, &saved, &identity),
+                                      "load the checkpoint"));
+    CLEAVE_TRY(session->session.agreeOnHash(identity, "cleave_load_checkpoint: the checkpoints"));
     return compareFacts(saved, planFacts(session->session.plan(), session->session.modelName()), &note).in(path);
   });
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/train/IndexRange.h"
 #include "runtime/train/NearestName.h"
+#include "runtime/train/SameRun.h"
 
 #include <algorithm>
 #include <cstring>
@@ -189,8 +190,16 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
   std::vector<Output> wanted(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
     CLEAVE_TRY(nameOutput(*program, outputs[i], &wanted[i]).in("--output"));
+  SameRun same;
+  same.addData("--input", inputs);
+  std::string names;
+  for (const Output &output : wanted)
+    names += output.port->name()->str() + "\n";
+  same.add("--output", names);
+  CLEAVE_TRY(same.check(session));
   DataSet data;
   CLEAVE_TRY(DataSet::open(*program, inputs, "--input", &data, sparedInputs(session.plan(), *program, wanted)));
+  CLEAVE_TRY(session.agreeOn(data.samples, "the samples of --input"));
   uint64_t batch = 1;
   CLEAVE_TRY(programBatch(*program, &batch));
   bool batched = std::any_of(data.sources.begin(), data.sources.end(),

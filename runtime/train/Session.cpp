@@ -15,6 +15,7 @@
 #include "runtime/train/Machine.h"
 #include "runtime/train/MemoryUsage.h"
 #include "runtime/train/RankThreads.h"
+#include "runtime/train/SameRun.h"
 
 #include <algorithm>
 #include <new>
@@ -162,6 +163,8 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   CLEAVE_TRY(weights.check(*impl.plan));
   impl.weightsCheckpoint = weights.checkpoint();
   CLEAVE_TRY(impl.connect(options.ranks));
+  CLEAVE_TRY(checkSameProgram(*this, model, options.command));
+  CLEAVE_TRY(agreeOnHash(weights.identity(*impl.plan), "--weights: the initial weights"));
   if (impl.worldRank(0) == 0 && !weights.note().empty())
     log(LogLevel::Warning, -1, weights.note());
   if (impl.worldRank(0) == 0)
@@ -276,6 +279,17 @@ Status Session::agreeOn(uint64_t mine, const char *what) {
                     ? Status::ok()
                     : invalidArgument(std::string(what) + ": this process has " + std::to_string(mine) +
                                       ", the first one " + std::to_string(leaders) + "; all must see the same files");
+  return agree(std::move(same), "go on");
+}
+
+Status Session::agreeOnHash(uint64_t mine, const std::string &what) {
+  if (!impl_->mpi)
+    return Status::ok();
+  uint64_t leaders = mine;
+  CLEAVE_TRY(impl_->mpi->broadcast(&leaders, sizeof leaders, 0));
+  Status same = mine == leaders ? Status::ok()
+                                : invalidArgument(what + " of process " + std::to_string(impl_->mpi->rank()) +
+                                                  " are not those of the first one; all processes need the same files");
   return agree(std::move(same), "go on");
 }
 

@@ -21,6 +21,7 @@ struct SessionOptions {
   std::string weights;   // replaces the compiled weights; empty: none
   std::string trace;     // Chrome trace to write; empty: none
   std::string program;   // an entry program that must be there; empty: any
+  std::string command;   // what is done with it: processes must agree; empty: calls of the C API
 };
 
 class Session {
@@ -75,6 +76,9 @@ public:
 
   // All processes meet; an error on all of them, which names `what`, where one has another number than the leader.
   Status agreeOn(uint64_t mine, const char *what);
+
+  // Likewise of contents; `what` is a plural.
+  Status agreeOnHash(uint64_t mine, const std::string &what);
 
   // Brings bytes together on the leader's process: each byte was written by one process, and is zero on the others.
   Status gather(std::byte *data, size_t size);

@@ -157,7 +157,7 @@ std::vector<RankStates> liveStates(const Session &session) {
 }
 
 Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position,
-                      RunFacts *run) {
+                      RunFacts *run, uint64_t *identity) {
   Checkpoint checkpoint;
   CLEAVE_TRY(Checkpoint::open(path, &checkpoint));
   if (session.isLeader() && !checkpoint.note().empty())
@@ -166,6 +166,7 @@ Status loadCheckpoint(Session &session, const std::string &path, TrainingPositio
   CLEAVE_TRY(session.finishLoading());
   *position = checkpoint.index().position;
   *run = checkpoint.index().run;
+  *identity = checkpoint.index().identity;
   return Status::ok();
 }
 

@@ -27,8 +27,10 @@ Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, 
 // The states of the local ranks as they are now.
 std::vector<RankStates> liveStates(const Session &session);
 
-// Fills the states of all ranks from the checkpoint that `path` names, and says where and in what run it was made.
-Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position, RunFacts *run);
+// Fills the states of all ranks from the checkpoint that `path` names, and says where and in what run it was made, and
+// which it is: processes that load each must have loaded the same one (Session::agreeOnHash()).
+Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position, RunFacts *run,
+                      uint64_t *identity);
 
 } // namespace cleave::rt
 

@@ -34,6 +34,7 @@ private:
   Status openData();
   Status countSteps();
   Status agreeOnOptions();
+  Status checkShared(const std::string &directory);
   Status openSave();
   Status resume();
   Status loadLatest(bool *found);
@@ -67,6 +68,7 @@ private:
   bool resumed_ = false, resumedInPlace_ = false; // in place: from a checkpoint of --save
   std::string resumedFrom_; // the checkpoint
   RunFacts resumedRun_, run_;
+  uint64_t resumedIdentity_ = 0;
   uint64_t savedStep_ = 0;
   NewDirectories saveDirectories_;
   CheckpointLock saveLock_;

@@ -1,9 +1,9 @@
 // What a training run needs before its first step: everything that can be wrong with options and files shows here.
-#include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/state/Checkpoint.h"
+#include "runtime/train/SameRun.h"
 #include "runtime/train/TrainLoop.h"
 
 #include <algorithm>
@@ -92,40 +92,27 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
 
 // Processes that were started with other options would train something that nobody asked for, or wait for each other.
 Status TrainLoop::agreeOnOptions() {
-  Communicator *processes = session_->processes();
-  if (!processes)
-    return Status::ok();
   const TrainOptions &o = options_;
-  std::vector<std::pair<const char *, std::string>> texts = {
-      {"--epochs", asText(o.epochs)},
-      {"--steps", asText(o.steps)},
-      {"--seed", asText(o.seed)},
-      {"--no-shuffle", asText(o.shuffle)},
-      {"--last-batch", asText(static_cast<int>(o.lastBatch))},
-      {"--lr", asText(o.lr)},
-      {"--lr-schedule", o.lrSchedule},
-      {"--clip-grad-norm", asText(o.clipGradNorm)},
-      {"--val-data", asText(!o.valData.empty())},
-      {"--eval-every", asText(o.evalEvery)},
-      {"--patience", asText(o.patience)},
-      {"--save", asText(!o.save.empty())},
-      {"--save-every", asText(o.saveEvery)},
-      {"--save-best", asText(o.saveBest)},
-      {"--save-async", asText(o.saveAsync)},
-      {"--checkpoint", asText(static_cast<int>(o.checkpoint))},
-      {"--resume", asText(!o.resume.empty())},
-  };
-  std::vector<uint64_t> mine;
-  for (const auto &[option, text] : texts)
-    mine.push_back(fnv1a(text));
-  std::vector<uint64_t> leaders = mine;
-  CLEAVE_TRY(processes->broadcast(leaders.data(), leaders.size() * sizeof leaders[0], 0));
-  Status same;
-  for (size_t i = 0; i < texts.size() && same.isOk(); ++i)
-    if (mine[i] != leaders[i])
-      same = invalidArgument(std::string(texts[i].first) + ": process " + std::to_string(processes->rank()) +
-                             " was not given what the first one was; all processes need the same options");
-  return session_->agree(std::move(same), "go on");
+  SameRun same;
+  same.add("--epochs", asText(o.epochs));
+  same.add("--steps", asText(o.steps));
+  same.add("--seed", asText(o.seed));
+  same.add("--no-shuffle", asText(o.shuffle));
+  same.add("--last-batch", asText(static_cast<int>(o.lastBatch)));
+  same.add("--lr", asText(o.lr));
+  same.add("--lr-schedule", o.lrSchedule);
+  same.add("--clip-grad-norm", asText(o.clipGradNorm));
+  same.addData("--data", o.data);
+  same.addData("--val-data", o.valData);
+  same.add("--eval-every", asText(o.evalEvery));
+  same.add("--patience", asText(o.patience));
+  same.add("--save", asText(!o.save.empty()));
+  same.add("--save-every", asText(o.saveEvery));
+  same.add("--save-best", asText(o.saveBest));
+  same.add("--save-async", asText(o.saveAsync));
+  same.add("--checkpoint", asText(static_cast<int>(o.checkpoint)));
+  same.add("--resume", asText(!o.resume.empty()));
+  return same.check(*session_);
 }
 
 Status TrainLoop::checkScalars() {
@@ -148,6 +135,18 @@ Status TrainLoop::checkScalars() {
   return Status::ok();
 }
 
+// Processes that write their parts into different directories leave no whole checkpoint anywhere.
+Status TrainLoop::checkShared(const std::string &directory) {
+  Communicator *processes = session_->processes();
+  if (!processes)
+    return Status::ok();
+  DirectoryMark mark;
+  uint64_t number = 0;
+  CLEAVE_TRY(session_->agree(session_->isLeader() ? mark.make(directory, &number) : Status::ok(), "write there"));
+  CLEAVE_TRY(processes->broadcast(&number, sizeof number, 0));
+  return session_->agree(DirectoryMark::find(directory, number), "see the directory of the first one");
+}
+
 // Whether checkpoints can be written is asked before an hour of training, not after it.
 Status TrainLoop::openSave() {
   if (options_.save.empty())
@@ -163,6 +162,8 @@ Status TrainLoop::openSave() {
       status = recoverCheckpoints(options_.save);
   }
   CLEAVE_TRY(session_->agree(std::move(status), "open the directory"));
+  if (options_.checkpoint == CheckpointForm::Sharded)
+    CLEAVE_TRY(checkShared(options_.save));
   std::string other;
   if (session_->isLeader() && options_.resume.empty() && resolveCheckpoint(options_.save, &other).isOk())
     log(LogLevel::Warning, -1,
@@ -200,7 +201,7 @@ Status TrainLoop::loadLatest(bool *found) {
   if (options_.resume == "auto" && status.code() == Code::NotFound)
     return Status::ok();
   CLEAVE_TRY(std::move(status));
-  status = loadCheckpoint(*session_, resolved, &position_, &resumedRun_);
+  status = loadCheckpoint(*session_, resolved, &position_, &resumedRun_, &resumedIdentity_);
   if (!status.isOk())
     return {status.code(), status.message() + wholeBeside(resolved)};
   resumedFrom_ = resolved;
@@ -240,6 +241,7 @@ Status TrainLoop::resume() {
   CLEAVE_TRY(session_->agree(loadLatest(&resumed_).in("--resume"), "resume"));
   // Processes may see different directories, or one at different times.
   CLEAVE_TRY(session_->agreeOn(position_.step, "the step to resume at").in("--resume"));
+  CLEAVE_TRY(session_->agreeOnHash(resumedIdentity_, "--resume: the checkpoints"));
   if (!resumed_)
     return Status::ok();
   if (options_.seed && *options_.seed != position_.seed)
