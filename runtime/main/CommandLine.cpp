@@ -14,7 +14,9 @@ void takeWholeNumber(CLI::Option *option, uint64_t most) {
       [most](std::string &text) -> std::string {
         uint64_t value = 0;
         if (!parseUnsigned(text, &value))
-          return "expected a whole number from 0; got: " + text;
+          return text.empty() || text.find_first_not_of("0123456789") != std::string::npos
+                     ? "expected a whole number from 0; got: " + text
+                     : "the number is too large: " + text;
         if (value > most)
           return "expected a whole number of at most " + std::to_string(most) + "; got: " + text;
         text = std::to_string(value);

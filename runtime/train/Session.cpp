@@ -164,7 +164,8 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   impl.weightsCheckpoint = weights.checkpoint();
   CLEAVE_TRY(impl.connect(options.ranks));
   CLEAVE_TRY(checkSameProgram(*this, model, options.command));
-  CLEAVE_TRY(agreeOnHash(weights.identity(*impl.plan), "--weights: the initial weights"));
+  if (impl.mpi)
+    CLEAVE_TRY(agreeOnHash(weights.identity(*impl.plan), "--weights: the initial weights"));
   if (impl.worldRank(0) == 0 && !weights.note().empty())
     log(LogLevel::Warning, -1, weights.note());
   if (impl.worldRank(0) == 0)

@@ -138,12 +138,8 @@ std::string checkAttribute(llvm::StringRef op, const AttributeProto &attribute) 
 } // namespace
 
 std::string cleave::onnx_import::checkAttributes(const onnx::NodeProto &node) {
-  llvm::StringSet<> seen;
-  for (const AttributeProto &attribute : node.attribute()) {
-    if (!seen.insert(attribute.name()).second)
-      return "it has the attribute " + quote(attribute.name()) + " twice";
+  for (const AttributeProto &attribute : node.attribute())
     if (std::string reason = checkAttribute(node.op_type(), attribute); !reason.empty())
       return reason;
-  }
   return "";
 }

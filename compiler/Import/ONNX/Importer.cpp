@@ -6,6 +6,7 @@
 #include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/ProbableBuffers.h"
 #include "compiler/Import/ONNX/Roles.h"
+#include "compiler/Support/Devices.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Messages.h"
@@ -178,6 +179,8 @@ llvm::Expected<ImportedModel> cleave::importONNXFromMemory(mlir::MLIRContext &co
 
 llvm::Expected<ImportedModel> cleave::importONNX(mlir::MLIRContext &context, llvm::StringRef path,
                                                  const ImportOptions &options) {
+  if (isDevice(path))
+    return makeError(path + ": is a device; expected an ONNX model");
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return makeError(path + ": cannot be read: " + buffer.getError().message());

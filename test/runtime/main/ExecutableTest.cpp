@@ -443,7 +443,7 @@ TEST(CommandLine, MistakesAreOneLine) {
       {{"infer", "--ranks", "0"}, 2, "--ranks: must be at least 1"},
       {{"train", "--data", data, "--steps", "0"}, 2, "--steps must be at least 1"},
       {{"train", "--data", data, "--epochs", "0"}, 2, "--epochs must be at least 1"},
-      {{"train", "--seed", "99999999999999999999"}, 2, "--seed: expected a whole number from 0; got: 9999"},
+      {{"train", "--seed", "99999999999999999999"}, 2, "--seed: the number is too large: 99999999999999999999"},
       {{"train", "--keep", "0x10"}, 2, "--keep: expected a whole number from 0; got: 0x10"},
       {{"generate", "--bytes", "-5"}, 2, "--bytes: expected a whole number from 0; got: -5"},
       {{"train", "--threads", "4294967297"}, 2, "--threads: expected a whole number of at most 4294967295; got: 42"},
