@@ -30,12 +30,16 @@ const llvm::StringMap<AttributeProto::AttributeType> &knownTypes() {
                                  "exclusive",
                                  "fmod",
                                  "group",
+                                 "hidden_size",
                                  "ignore_index",
+                                 "input_forget",
                                  "is_causal",
                                  "k",
                                  "keepdims",
                                  "kv_num_heads",
                                  "largest",
+                                 "layout",
+                                 "linear_before_reset",
                                  "new_axis",
                                  "noop_with_empty_axes",
                                  "num_groups",
@@ -58,15 +62,15 @@ const llvm::StringMap<AttributeProto::AttributeType> &knownTypes() {
                                  "value_int"})
       types[name] = AttributeProto::INT;
     for (llvm::StringRef name :
-         {"alpha", "beta", "bias", "cubic_coeff_a", "epsilon", "extrapolation_value", "gamma", "high", "lambd", "low",
-          "mean", "momentum", "ratio", "scale", "softcap", "value_float"})
+         {"alpha", "beta", "bias", "clip", "cubic_coeff_a", "epsilon", "extrapolation_value", "gamma", "high", "lambd",
+          "low", "mean", "momentum", "ratio", "scale", "softcap", "value_float"})
       types[name] = AttributeProto::FLOAT;
     for (llvm::StringRef name : {"axes", "dilations", "kernel_shape", "output_padding", "output_shape", "pads", "perm",
                                  "shape", "split", "strides", "value_ints"})
       types[name] = AttributeProto::INTS;
     for (llvm::StringRef name :
-         {"approximate", "auto_pad", "coordinate_transformation_mode", "equation", "keep_aspect_ratio_policy", "mode",
-          "nearest_mode", "reduction", "round_mode", "value_string"})
+         {"approximate", "auto_pad", "coordinate_transformation_mode", "direction", "equation",
+          "keep_aspect_ratio_policy", "mode", "nearest_mode", "reduction", "round_mode", "value_string"})
       types[name] = AttributeProto::STRING;
     return types;
   }();
