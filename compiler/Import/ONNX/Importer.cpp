@@ -125,9 +125,9 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
 
   ConstantPool constants(symbols, model.weights);
   ImportJob job{file, *graph, signature, tensors, options, symbols, constants, model.weights, model.notes, errors};
-  auto function = importFunction(job, "model", {options.train, options.batchNormGroups});
+  auto function = importFunction(job, "model", {options.train, options.batchNormGroups, options.train});
   if (options.train && errors.empty() && !budget.isExhausted())
-    importFunction(job, "model.eval", {/*training=*/false, 1});
+    importFunction(job, "model.eval", {/*training=*/false, 1, /*inTrainedModule=*/true});
   if (auto refusal = budget.refusal()) // the errors after it are of what it left out
     return makeError(*refusal);
   if (!errors.empty())

@@ -2,6 +2,9 @@
 #include "compiler/Import/ONNX/IndexRange.h"
 #include "compiler/Import/ONNX/Loss.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/TorchGradients.h"
+
+#include "llvm/Support/Format.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -47,10 +50,9 @@ llvm::FailureOr<Value> labelWeights(OpContext &op, Value logs, Value labels, Val
   return weights;
 }
 
+// `losses` are those of each label, times its weight.
 LogicalResult reduceLoss(OpContext &op, Value losses, Value weights) {
   Emitter &emit = op.emit;
-  if (weights)
-    losses = emit.mul(losses, weights);
   std::string reduction = op.stringAttr("reduction", "mean");
   if (reduction == "none")
     return op.result(losses);
@@ -64,7 +66,23 @@ LogicalResult reduceLoss(OpContext &op, Value losses, Value weights) {
   return op.result(emit.div(sum, emit.reduce(ReduceKind::Sum, weights, allDims(weights))));
 }
 
-LogicalResult importLoss(OpContext &op, Value logs) {
+// (1 - s) * the label's loss + s / classes * the sum of all classes' losses, as torch.nn.CrossEntropyLoss(label_smoothing=s)
+// has it: a class's weight counts in the sum, too, and an ignored label has none.
+Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value counted) {
+  Emitter &emit = op.emit;
+  int64_t classes = shapeOf(logs)[1];
+  if (op.has(2))
+    logs = emit.mul(logs, emit.broadcastDims(op.value(2), shapeOf(logs), {1}));
+  Value all = emit.mul(emit.reduce(ReduceKind::Sum, logs, {1}), -smoothing / double(classes));
+  if (counted)
+    all = emit.select(counted, all, emit.splat(0, typeOf(all)));
+  std::string number;
+  llvm::raw_string_ostream(number) << llvm::format("%g", smoothing);
+  op.note(op.describe() + ": label_smoothing=" + number + " is applied, which the exporter wrote into the node's metadata alone; onnxruntime computes this loss without it");
+  return emit.add(emit.mul(losses, 1 - smoothing), all);
+}
+
+LogicalResult importLoss(OpContext &op, Value logs, double smoothing = 0) {
   Value labels = op.value(1);
   const auto *ignore = op.attribute("ignore_index");
   noteLabels(labels, shapeOf(logs)[1], ignore ? std::optional<int64_t>(ignore->i()) : std::nullopt);
@@ -76,7 +94,12 @@ LogicalResult importLoss(OpContext &op, Value logs) {
   if (counted)
     labels = op.emit.select(counted, op.emit.cast(labels, op.emit.i64()),
                             op.emit.splat(-1, typeOf(counted).clone(op.emit.i64())));
-  return reduceLoss(op, emitPickedLoss(op.emit, logs, labels, 1), *weights);
+  Value losses = emitPickedLoss(op.emit, logs, labels, 1);
+  if (*weights)
+    losses = op.emit.mul(losses, *weights);
+  if (smoothing != 0)
+    losses = smoothed(op, smoothing, losses, logs, counted);
+  return reduceLoss(op, losses, *weights);
 }
 
 LogicalResult importNegativeLogLikelihoodLoss(OpContext &op) {
@@ -91,7 +114,7 @@ LogicalResult importSoftmaxCrossEntropyLoss(OpContext &op) {
   Value logs = op.emit.logSoftmax(op.value(0), 1);
   if (op.wants(1))
     (void)op.result(1, logs);
-  return importLoss(op, logs);
+  return importLoss(op, logs, op.mode.inTrainedModule ? labelSmoothingOf(op.node()) : 0);
 }
 
 } // namespace

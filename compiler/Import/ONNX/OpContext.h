@@ -18,6 +18,9 @@ using llvm::success;
 struct Mode {
   bool training = false;
   int64_t batchNormGroups = 1;
+  // The module is trained, and this function may be its evaluation: losses are those of the framework's call, of which an
+  // exporter may have lost a part (TorchGradients.h).
+  bool inTrainedModule = false;
 };
 
 class OpContext {
@@ -33,6 +36,7 @@ public:
   llvm::StringRef name() const { return node_.proto->op_type(); }
   int64_t opset() const { return node_.opset; }
   std::string describe() const { return node_.describe(); }
+  const onnx::NodeProto &node() const { return *node_.proto; }
 
   // Inputs.
   size_t numInputs() const { return size_t(node_.proto->input_size()); }

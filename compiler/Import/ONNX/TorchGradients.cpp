@@ -24,6 +24,15 @@ TorchCall cleave::onnx_import::torchCallOf(const onnx::NodeProto &node) {
   return call;
 }
 
+double cleave::onnx_import::labelSmoothingOf(const onnx::NodeProto &loss) {
+  constexpr size_t kPlace = 5; // (input, target, weight, reduction, ignore_index, label_smoothing)
+  TorchCall call = torchCallOf(loss);
+  double smoothing = 0;
+  if (llvm::StringRef(call.target).starts_with("aten.cross_entropy_loss.") && call.arguments.size() > kPlace)
+    (void)llvm::to_float(call.arguments[kPlace], smoothing);
+  return smoothing >= 0 && smoothing <= 1 ? smoothing : 0;
+}
+
 // A value that no parameter reaches has no gradient to stop; and what is found by its form, a count of labels, say,
 // keeps its form.
 static bool isOfParameters(Value value) {

@@ -5,6 +5,10 @@
 //   Gather    call_function[target=torch.ops.aten.embedding.default](args = (%w, %t, 0), ...)    row 0 has none (padding_idx)
 //   Clip      call_function[target=torch.ops.aten.hardtanh.default](args = (%x, 0.0, 6.0), ...)  none at the bounds, too
 //
+// And where the operator has no attribute for what the call does:
+//
+//   SoftmaxCrossEntropyLoss  ...aten.cross_entropy_loss.default](args = (%x, %y, None, 1, -100, 0.1), ...)   label smoothing
+//
 // Files of other exporters do not say so.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_TORCHGRADIENTS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_TORCHGRADIENTS_H
@@ -20,6 +24,9 @@ struct TorchCall {
   llvm::SmallVector<std::string> arguments;
 };
 TorchCall torchCallOf(const onnx::NodeProto &node);
+
+// The label smoothing of a cross-entropy loss, in [0, 1]; 0 where the file does not say.
+double labelSmoothingOf(const onnx::NodeProto &loss);
 
 // After the node is imported, for training: its result, with the gradient that the call has.
 void applyTorchGradient(const FlatNode &node, Environment &environment, Emitter &emit);

@@ -144,7 +144,35 @@ def embedding(folder):
     return 2, failures
 
 
+def smoothing(folder):
+    """torch.nn.CrossEntropyLoss(label_smoothing=0.1) with weights of classes and an ignored label, in float64; the gradient by differences."""
+    classes, epsilon = 4, 0.1
+    y, v = np.int64([1, 3, 2, -100, 0]), np.random.default_rng(3).standard_normal((5, classes)).astype("f4")
+    w, weights = np.zeros(classes, "f4") + np.float32(0.25), np.float32([1, 2, 0.5, 1.5])
+
+    def wanted(w, weighted, reduction):
+        logs = np.stack([log_softmax(row) for row in v.astype("f8") * w])
+        table = weights.astype("f8") if weighted else np.ones(classes)
+        kept = [i for i in range(len(y)) if y[i] >= 0]
+        total = sum((1 - epsilon) * -logs[i, y[i]] * table[y[i]] + epsilon / classes * -(logs[i] * table).sum() for i in kept)
+        return total / sum(table[y[i]] for i in kept) if reduction == "mean" else total
+
+    failures = 0
+    for weighted, reduction in ((False, "mean"), (True, "mean"), (True, "sum")):
+        name = f"smoothing-{'weighted' if weighted else 'plain'}-{reduction}"
+        arguments = ("%a", "%y", "%c" if weighted else "None", "1" if reduction == "mean" else "2", "-100", "0.1")
+        made = [*([constant("c", weights)] if weighted else []), node("Mul", ["v", "w"], "a"),
+                node("SoftmaxCrossEntropyLoss", ["a", "y", *(["c"] if weighted else [])], "loss", call("aten.cross_entropy_loss.default", *arguments),
+                     ignore_index=-100, reduction=reduction)]
+        loss, gradients, said = trained(folder / name, made, {"v": v, "y": y}, {"w": w})
+        steps = np.eye(classes) * 1e-5
+        slopes = [(wanted(w + h, weighted, reduction) - wanted(w - h, weighted, reduction)) / 2e-5 for h in steps]
+        failures += expect(f"{name}, loss", loss, wanted(w.astype("f8"), weighted, reduction)) + expect(name, gradients["w"], np.array(slopes))
+        failures += "label_smoothing=0.1 is applied" not in said
+    return 3, failures
+
+
 if __name__ == "__main__":
     target = pathlib.Path(sys.argv[1]).resolve()
-    results = [elementwise(target), softmax(target), embedding(target)]
+    results = [elementwise(target), softmax(target), embedding(target), smoothing(target)]
     print(f"{sum(total for total, _ in results)} gradients, {sum(failures for _, failures in results)} failures")
