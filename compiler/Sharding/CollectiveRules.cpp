@@ -14,7 +14,8 @@ class CollectiveRule {
 public:
   CollectiveRule(mlir::Operation *op, llvm::ArrayRef<shard::GridAxis> list, const Distribution &is, MeshAttr mesh,
                  Refusal &refusal)
-      : is(is), made(is), wanted(is), mesh(mesh), refusal(refusal) {
+      : is(is), made(is), wanted(is), shape(llvm::cast<mlir::RankedTensorType>(op->getOperand(0).getType()).getShape()),
+        mesh(mesh), refusal(refusal) {
     for (shard::GridAxis axis : list)
       if (axis >= 0 && axis < static_cast<int64_t>(mesh.getSizes().size()) && mesh.getSizes()[axis] > 1)
         axes.push_back(axis);
@@ -48,8 +49,15 @@ public:
       return refuse("would cut a dimension of blocks");
     if (split.isFree) // a part of it is free, too
       return true;
+    int64_t part = shape[dim] / numRanks();
+    if (llvm::any_of(split.repeats, [&](const Repeat &repeat) {
+          return repeat.outer == shape[dim] && part % repeat.inner == 0;
+        })) { // every rank takes the same repetitions
+      made.dims[dim].repeats = commonRepeats(split.repeats, Repeat{1, part});
+      return true;
+    }
     llvm::append_range(split.axes, axes);
-    made.cut(dim, split);
+    made.cut(dim, {1, split.axes});
     return true;
   }
 
@@ -58,11 +66,17 @@ public:
     auto areWhole = [&](unsigned axis) { return is.along[axis] == Along::Whole; };
     if (split.isFree && llvm::all_of(axes, areWhole))
       return true;
+    if (llvm::all_of(axes, areWhole) && repeatsAtCut(split.repeats, shape[dim], 1)) {
+      int64_t size = shape[dim], all = size * numRanks();
+      for (Repeat &repeat : made.dims[dim].repeats)
+        repeat.outer = repeat.outer == size ? all : repeat.outer;
+      return true;
+    }
     bool isInside = split.blocks == 1 && split.axes.size() >= axes.size() &&
                     llvm::equal(llvm::ArrayRef(split.axes).take_back(axes.size()), axes);
     if (!isInside) {
       if (llvm::all_of(axes, [&](unsigned axis) { return is.along[axis] != Along::Split; }))
-        wanted.cut(dim, {1, axes, false});
+        wanted.cut(dim, {1, axes});
       return refuse("puts parts over " + text() + " together along dimension " + std::to_string(dim));
     }
     split.axes.truncate(split.axes.size() - axes.size());
@@ -115,8 +129,16 @@ private:
     }
   }
 
+  int64_t numRanks() const {
+    int64_t ranks = 1;
+    for (unsigned axis : axes)
+      ranks *= mesh.getSizes()[axis];
+    return ranks;
+  }
+
   const Distribution &is;
   Distribution made, wanted;
+  llvm::ArrayRef<int64_t> shape; // of a rank's operand
   MeshAttr mesh;
   Refusal &refusal;
   SmallVector<unsigned, 2> axes;

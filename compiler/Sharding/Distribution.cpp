@@ -24,7 +24,7 @@ Distribution Distribution::of(ShardingAttr sharding, MeshAttr mesh) {
   };
   for (unsigned dim = 0; dim < made.dims.size(); ++dim)
     if (auto axes = numbersOf(sharding.getDimAxes(dim)); !axes.empty())
-      made.cut(dim, {sharding.getDimBlocks(dim), axes, false});
+      made.cut(dim, {sharding.getDimBlocks(dim), axes});
   for (unsigned axis : numbersOf(sharding.getPartialAxes()))
     made.along[axis] = Along::Partial;
   for (unsigned axis : numbersOf(sharding.getOwnerAxes()))
@@ -51,7 +51,11 @@ bool Distribution::operator==(const Distribution &other) const {
          isZero == other.isZero;
 }
 
-bool Distribution::fits(const Distribution &wanted) const {
+bool Distribution::fits(const Distribution &wanted, llvm::ArrayRef<int64_t> shape) const {
+  auto repeats = [&](unsigned dim) {
+    return dims[dim].isFree || (wanted.dims[dim].isCut() &&
+                                repeatsAtCut(dims[dim].repeats, shape[dim], wanted.dims[dim].blocks));
+  };
   for (unsigned axis = 0; axis < along.size(); ++axis) {
     Along is = along[axis], as = wanted.along[axis];
     bool isIdempotent = wanted.kind == ReduceKind::Max || wanted.kind == ReduceKind::Min;
@@ -59,13 +63,13 @@ bool Distribution::fits(const Distribution &wanted) const {
     if (is == Along::Whole && as == Along::Partial)
       passes = (isZero && wanted.kind == ReduceKind::Sum) || isIdempotent;
     if (is == Along::Whole && as == Along::Split)
-      passes = dims[wanted.dimOf(axis)].isFree;
+      passes = repeats(wanted.dimOf(axis));
     if (!passes || (is == Along::Partial && kind != wanted.kind))
       return false;
   }
-  return llvm::all_of(llvm::zip_equal(dims, wanted.dims), [](const auto &pair) {
-    const auto &[is, as] = pair;
-    return is.isFree || (is.axes == as.axes && is.blocks == as.blocks);
+  return llvm::all_of(llvm::seq<unsigned>(0, dims.size()), [&](unsigned dim) {
+    const DimSplit &is = dims[dim], &as = wanted.dims[dim];
+    return repeats(dim) || (is.axes == as.axes && is.blocks == as.blocks);
   });
 }
 

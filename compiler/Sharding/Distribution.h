@@ -11,12 +11,13 @@
 // These are properties of the program's text. `x` split along dimension 0 over dp says: there is one whole, and rank r
 // has its r-th part. An op on parts makes parts of what it would make of wholes, as far as its loops say so; that is
 // what is checked. A dimension is *free* where all its elements are equal (a splat, a broadcast): it may be taken as
-// whole, or as split in any way.
+// whole, or as split in any way. Where it repeats itself (Repeats.h) it may be split so that parts are repetitions.
 //
 // ShardingAttr says the same of declarations. It is not used here: its axes are names, and nothing is free.
 #ifndef CLEAVE_COMPILER_SHARDING_DISTRIBUTION_H
 #define CLEAVE_COMPILER_SHARDING_DISTRIBUTION_H
 
+#include "compiler/Sharding/Repeats.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 namespace cleave {
@@ -24,20 +25,21 @@ namespace cleave {
 enum class Along { Whole, Split, Partial, Owned, Varying };
 
 // One dimension: cut into `blocks` equal blocks, of each of which a rank has its part over `axes` (numbers of the mesh's
-// axes, slowest first). Not cut where there are no axes.
+// axes, slowest first). Not cut where there are no axes. Of what is cut, nothing is known to repeat.
 struct DimSplit {
   int64_t blocks = 1;
   llvm::SmallVector<unsigned, 2> axes;
   bool isFree = false;
+  Repeats repeats = {}; // where it is neither free nor cut
 
   bool isCut() const { return !axes.empty(); }
   bool operator==(const DimSplit &other) const {
-    return blocks == other.blocks && axes == other.axes && isFree == other.isFree;
+    return blocks == other.blocks && axes == other.axes && isFree == other.isFree && repeats == other.repeats;
   }
 };
 
 struct Distribution {
-  llvm::SmallVector<DimSplit, 4> dims;
+  llvm::SmallVector<DimSplit, 2> dims;
   llvm::SmallVector<Along, 4> along; // of each axis of the mesh
   ReduceKind kind = ReduceKind::Sum; // of partial axes
   bool isZero = false;               // of a sum it is a part with any terms
@@ -52,9 +54,9 @@ struct Distribution {
   bool has(Along what) const { return llvm::is_contained(along, what); }
   bool operator==(const Distribution &other) const;
 
-  // May a value that is so be used as `wanted`? The same, or free where that is cut, zero where that is partial, whole
-  // where that has an owner.
-  bool fits(const Distribution &wanted) const;
+  // May a value of this shape (a rank's) that is so be used as `wanted`? The same, or one that repeats itself where that
+  // is cut, zero where that is partial, whole where that has an owner.
+  bool fits(const Distribution &wanted, llvm::ArrayRef<int64_t> shape) const;
 };
 
 // "dp" or "dp and fsdp".

@@ -197,7 +197,8 @@ private:
 
   void expect(mlir::OpOperand &use, const Distribution &wanted, const std::string &declared) {
     const Distributions all = found.lookup(use.get());
-    if (all.empty() || llvm::any_of(all, [&](const Distribution &is) { return is.fits(wanted); }))
+    auto shape = llvm::cast<mlir::RankedTensorType>(use.get().getType()).getShape();
+    if (all.empty() || llvm::any_of(all, [&](const Distribution &is) { return is.fits(wanted, shape); }))
       return;
     const Distribution &is = all.front();
     auto message = error(use.getOwner());

@@ -11,28 +11,43 @@ using mlir::Value;
 // Of all that an ambiguous reshape may be, at most so many are followed.
 static constexpr size_t kMaxChoices = 32;
 
-// Are elements equal that differ in this index alone? Large tables are not looked at: they are states.
-static bool repeatsAlong(mlir::DenseElementsAttr constant, unsigned dim) {
-  constexpr int64_t kMaxElements = 1 << 16;
-  auto shape = constant.getType().getShape();
-  if (shape[dim] <= 1 || constant.isSplat())
-    return true;
-  if (constant.getNumElements() > kMaxElements)
-    return false;
-  int64_t stride = 1;
-  for (int64_t size : shape.drop_front(dim + 1))
-    stride *= size;
-  auto values = llvm::to_vector(constant.getValues<mlir::Attribute>());
+// Do elements depend on nothing of their index between these strides?
+static bool repeatsBetween(llvm::ArrayRef<mlir::Attribute> values, int64_t inner, int64_t outer) {
   for (int64_t index = 0, count = values.size(); index < count; ++index)
-    if (index / stride % shape[dim] != 0 && values[index] != values[index - stride])
+    if (index % outer >= inner && values[index] != values[index - inner])
       return false;
   return true;
+}
+
+// Where elements are equal that differ in this index alone. Large tables are not looked at: they are states.
+static DimSplit repeatsAlong(mlir::DenseElementsAttr constant, unsigned dim) {
+  constexpr int64_t kMaxElements = 1 << 16;
+  auto shape = constant.getType().getShape();
+  DimSplit made;
+  made.isFree = shape[dim] <= 1 || constant.isSplat();
+  if (made.isFree || constant.getNumElements() > kMaxElements)
+    return made;
+  int64_t stride = 1, size = shape[dim];
+  for (int64_t below : shape.drop_front(dim + 1))
+    stride *= below;
+  auto values = llvm::to_vector(constant.getValues<mlir::Attribute>());
+  for (int64_t inner = 1; inner < size; ++inner)
+    for (int64_t outer = size; size % inner == 0 && outer > inner; --outer)
+      if (size % outer == 0 && outer % inner == 0 && repeatsBetween(values, inner * stride, outer * stride)) {
+        made.repeats.push_back({inner, outer});
+        inner = outer - 1;
+        break;
+      }
+  made.isFree = made.repeats == Repeats{{1, size}};
+  if (made.isFree)
+    made.repeats.clear();
+  return made;
 }
 
 Distribution cleave::distributionOf(mlir::DenseElementsAttr constant, MeshAttr mesh) {
   Distribution made = Distribution::whole(mesh, constant.getType().getShape().size());
   for (unsigned dim = 0; dim < made.dims.size(); ++dim)
-    made.dims[dim].isFree = repeatsAlong(constant, dim);
+    made.dims[dim] = repeatsAlong(constant, dim);
   if (!constant.isSplat())
     return made;
   auto number = llvm::dyn_cast<mlir::FloatAttr>(constant.getSplatValue<mlir::Attribute>());
@@ -73,6 +88,10 @@ public:
     for (unsigned dim = 0; dim < operand.dims.size(); ++dim)
       if (const DimSplit &split = operand.dims[dim]; split.isCut())
         cuts.push_back({fromStrides[dim] * this->from[dim] / split.blocks, split.axes});
+      else
+        llvm::append_range(repeats, scaledRepeats(split.isFree ? Repeats{{1, this->from[dim]}} : split.repeats,
+                                                  fromStrides[dim]));
+    repeats = joinedRepeats(std::move(repeats));
   }
 
   void run(Distributions &made) {
@@ -81,8 +100,7 @@ public:
     result.kind = operand.kind;
     result.isZero = operand.isZero;
     for (unsigned dim = 0; dim < to.size(); ++dim)
-      result.dims[dim].isFree = (to[dim] > 1 || !whole || whole.getDimSize(dim) > 1) &&
-                                isFree(toStrides[dim], toStrides[dim] * to[dim]);
+      repeat(dim, result.dims[dim]);
     place(0, 0, result, made);
   }
 
@@ -92,14 +110,22 @@ private:
     SmallVector<unsigned, 2> axes;
   };
 
-  // Are elements equal whatever the digits between these two strides are?
-  bool isFree(int64_t begin, int64_t end) const {
-    for (unsigned dim = 0; dim < from.size(); ++dim) {
-      int64_t low = std::max(begin, fromStrides[dim]), high = std::min(end, fromStrides[dim] * from[dim]);
-      if (low < high && !operand.dims[dim].isFree)
-        return false;
+  // What repeats itself does so at the same strides. Where the rank has one repetition it may be the end of one dimension
+  // and the beginning of the next; the note tells which of them is longer in the whole.
+  void repeat(unsigned dim, DimSplit &made) const {
+    if (to[dim] == 1 && !whole) {
+      made.isFree = true;
+      return;
     }
-    return true;
+    bool isLonger = whole && whole.getDimSize(dim) > to[dim];
+    for (const Repeat &known : repeats)
+      if (auto here = repeatWithin(known, toStrides[dim], toStrides[dim] * to[dim]))
+        if (!here->isOne() || isLonger || (!whole && known.isOne()))
+          made.repeats.push_back(*here);
+    made.repeats = joinedRepeats(std::move(made.repeats));
+    made.isFree = made.repeats == Repeats{{1, to[dim]}};
+    if (made.isFree)
+      made.repeats.clear();
   }
 
   // Blocks into which a cut with so much inside divides the dimension; 0 where it is no cut of it.
@@ -108,13 +134,16 @@ private:
     return inner <= end && inner >= toStrides[dim] && end % inner == 0 && inner % toStrides[dim] == 0 ? end / inner : 0;
   }
 
-  // Is the result of the size of the whole where it is cut, and nowhere else but where it repeats itself?
+  // Is the result of the size of the whole where it is cut, and nowhere else but where it repeats itself? Of repetitions
+  // the whole has any number.
   bool isPartOfWhole(const Distribution &result) const {
     for (unsigned dim = 0; whole && dim < to.size(); ++dim) {
       int64_t size = to[dim];
       for (unsigned axis : result.dims[dim].axes)
         size *= mesh.getSizes()[axis];
-      if (size != whole.getDimSize(dim) && !result.dims[dim].isFree)
+      const DimSplit &is = result.dims[dim];
+      bool repeats = is.isFree || (!is.repeats.empty() && size > 0 && whole.getDimSize(dim) % size == 0);
+      if (size != whole.getDimSize(dim) && !repeats)
         return false;
     }
     return true;
@@ -137,13 +166,11 @@ private:
     llvm::sort(choices);
     for (auto [order, dim, blocks] : choices) {
       Distribution changed = result;
-      DimSplit split = result.dims[dim];
-      if (split.isCut() && split.blocks != blocks)
+      auto axes = result.dims[dim].axes;
+      if (!axes.empty() && result.dims[dim].blocks != blocks)
         continue;
-      split.blocks = blocks;
-      split.isFree = false;
-      llvm::append_range(split.axes, cuts[next].axes);
-      changed.cut(dim, split);
+      llvm::append_range(axes, cuts[next].axes);
+      changed.cut(dim, {blocks, axes});
       place(next + 1, dim, changed, made);
     }
   }
@@ -154,6 +181,7 @@ private:
   SmallVector<int64_t> fromStrides, toStrides;
   RankedTensorType whole;
   SmallVector<Cut> cuts;
+  Repeats repeats; // in strides of elements
 };
 } // namespace
 

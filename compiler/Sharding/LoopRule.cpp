@@ -29,7 +29,21 @@ LoopFacts::LoopFacts(mlir::Operation *op) : op(op) {
     for (auto [expr, size] : llvm::zip_equal(map.getResults(), shape))
       dims.push_back(factorsOf<Factors>(expr, size));
   }
+  setSizes();
   isUsable = true;
+}
+
+void LoopFacts::setSizes() {
+  sizes.assign(iterators.size(), -1);
+  for (const auto &dims : factors)
+    for (const Factors &dim : dims)
+      for (auto [size, loop] : dim)
+        sizes[loop] = sizes[loop] < 0 || sizes[loop] == size ? size : 0;
+  for (auto [index, map] : llvm::enumerate(maps))
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      for (int64_t loop = 0, count = sizes.size(); loop < count; ++loop)
+        if (factors[index][dim].empty() && expr.isFunctionOfDim(loop))
+          sizes[loop] = 0;
 }
 
 bool LoopFacts::walks(unsigned value, int64_t loop) const {
@@ -78,12 +92,25 @@ bool LoopRule::refuse(Refusal &refusal, unsigned operand, const llvm::Twine &rea
 bool LoopRule::fix(int64_t loop, const DimSplit &split) {
   if (isFixed[loop])
     return loops[loop] == split;
+  if (split.isCut() && repeats[loop] && !repeatsAtCut(*repeats[loop], facts->sizeOf(loop), split.blocks))
+    return false;
   for (unsigned axis : split.axes)
     if (loopOf(axis) >= 0)
       return false; // one axis cannot split two loops
   isFixed[loop] = true;
   loops[loop] = split;
   return true;
+}
+
+// An operand repeats itself along the loop so, and no otherwise: the loop is cut there, or not at all.
+bool LoopRule::restrict(int64_t loop, Repeats known) {
+  if (repeats[loop])
+    known = commonRepeats(*repeats[loop], known);
+  if (facts->sizeOf(loop) <= 0 || known.empty())
+    return fix(loop, DimSplit());
+  bool passes = !loops[loop].isCut() || repeatsAtCut(known, facts->sizeOf(loop), loops[loop].blocks);
+  repeats[loop] = std::move(known);
+  return passes;
 }
 
 // The loop that a cut of a dimension cuts, or -1; blocks outside of that loop are its outer loops. The innermost may be
@@ -104,13 +131,41 @@ Distribution LoopRule::wantedOf(unsigned operand) const {
     int64_t blocks = 1;
     for (auto [size, loop] : factors) {
       if (loops[loop].isCut()) {
-        wanted.cut(dim, {blocks * loops[loop].blocks, loops[loop].axes, false});
+        wanted.cut(dim, {blocks * loops[loop].blocks, loops[loop].axes});
         break;
       }
       blocks *= size;
     }
   }
   return wanted;
+}
+
+// Those of one loop of a dimension. What lies between two loops is neither's, but of one repetition nobody knows whose.
+static Repeats repeatsOf(llvm::ArrayRef<LoopFacts::Factor> factors, llvm::ArrayRef<Repeat> repeats, int64_t loop) {
+  Repeats made;
+  int64_t stride = 1;
+  for (auto [size, here] : llvm::reverse(factors)) {
+    for (const Repeat &repeat : repeats)
+      if (auto part = repeatWithin(repeat, stride, stride * size); here == loop && part)
+        if (!part->isOne() || repeat.isOne())
+          made.push_back(*part);
+    stride *= size;
+  }
+  return made;
+}
+
+// The loops that walk the operand's dimension are cut as it is.
+bool LoopRule::addDim(unsigned operand, unsigned dim) {
+  const DimSplit &is = operands[operand].dims[dim];
+  const auto &factors = facts->factors[operand][dim];
+  DimSplit split = is;
+  int64_t cut = is.isCut() ? enter(factors, split) : -1;
+  AffineExpr expr = facts->maps[operand].getResult(dim);
+  for (int64_t loop = 0, count = loops.size(); loop < count; ++loop)
+    if (expr.isFunctionOfDim(loop) &&
+        !(loop == cut ? fix(loop, split) : restrict(loop, repeatsOf(factors, is.repeats, loop))))
+      return false;
+  return true;
 }
 
 bool LoopRule::add(const Distribution &operand, Refusal &refusal) {
@@ -120,14 +175,10 @@ bool LoopRule::add(const Distribution &operand, Refusal &refusal) {
     if (is.isFree)
       continue;
     DimSplit split = is;
-    const auto &factors = facts->factors[index][dim];
-    int64_t cut = is.isCut() ? enter(factors, split) : -1;
-    if (is.isCut() && cut < 0)
+    if (is.isCut() && enter(facts->factors[index][dim], split) < 0)
       return refuse(refusal, index, "needs all of dimension " + llvm::Twine(dim), wantedOf(index));
-    AffineExpr expr = facts->maps[index].getResult(dim);
-    for (int64_t loop = 0, count = loops.size(); loop < count; ++loop)
-      if (expr.isFunctionOfDim(loop) && !fix(loop, loop == cut ? split : DimSplit()))
-        return refuse(refusal, index, "takes its operands in parts that belong together", wantedOf(index));
+    if (!addDim(index, dim))
+      return refuse(refusal, index, "takes its operands in parts that belong together", wantedOf(index));
   }
   return true;
 }
@@ -225,6 +276,30 @@ std::optional<Along> LoopRule::resultAlong(unsigned axis, Refusal &refusal) cons
   return isAny(Along::Owned) ? Along::Owned : Along::Whole;
 }
 
+// Cut where one of its loops is; where none is, it repeats itself where they do.
+DimSplit LoopRule::resultDim(llvm::ArrayRef<LoopFacts::Factor> factors) const {
+  int64_t blocks = 1;
+  for (auto [size, loop] : factors) {
+    if (loops[loop].isCut())
+      return {blocks * loops[loop].blocks, loops[loop].axes};
+    blocks *= size;
+  }
+  DimSplit made;
+  made.isFree = !factors.empty();
+  int64_t stride = 1;
+  for (auto [size, loop] : llvm::reverse(factors)) {
+    bool isEqual = !isFixed[loop] && !repeats[loop] && !facts->isReduction(loop);
+    made.isFree &= isEqual;
+    if (isEqual && size > 0)
+      made.repeats.push_back({stride, stride * size});
+    else if (!isFixed[loop] && repeats[loop] && !facts->isReduction(loop))
+      llvm::append_range(made.repeats, scaledRepeats(*repeats[loop], stride));
+    stride *= size;
+  }
+  made.repeats = made.isFree ? Repeats() : joinedRepeats(std::move(made.repeats));
+  return made;
+}
+
 std::optional<SmallVector<Distribution>> LoopRule::finish(Refusal &refusal) const {
   unsigned numOperands = operands.size();
   auto axes = mesh.getNames().size();
@@ -258,17 +333,8 @@ std::optional<SmallVector<Distribution>> LoopRule::finish(Refusal &refusal) cons
     made.along = along;
     made.kind = kind.value_or(ReduceKind::Sum);
     made.isZero = makesZero;
-    for (auto [dim, factors] : llvm::enumerate(facts->factors[i])) {
-      int64_t blocks = 1;
-      bool isFree = !factors.empty();
-      for (auto [size, loop] : factors) {
-        isFree &= !isFixed[loop];
-        if (loops[loop].isCut())
-          made.dims[dim] = {blocks * loops[loop].blocks, loops[loop].axes, false};
-        blocks *= size;
-      }
-      made.dims[dim].isFree = isFree;
-    }
+    for (auto [dim, factors] : llvm::enumerate(facts->factors[i]))
+      made.dims[dim] = resultDim(factors);
     results.push_back(std::move(made));
   }
   return results;

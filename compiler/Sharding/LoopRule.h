@@ -19,6 +19,8 @@ public:
 
   bool isDescribed() const { return isUsable; }
   bool walks(unsigned value, int64_t loop) const;
+  // How often a loop runs; 0 where the values do not tell, or not alike.
+  int64_t sizeOf(int64_t loop) const { return sizes[loop]; }
   bool isReduction(int64_t loop) const { return iterators[loop] == mlir::utils::IteratorType::reduction; }
   // How terms of a split reduction are combined; none where no collective does.
   std::optional<ReduceKind> reductionOf(int64_t loop) const;
@@ -32,7 +34,10 @@ public:
   llvm::SmallVector<llvm::SmallVector<Factors, 4>> factors; // of each value's dimensions
 
 private:
+  void setSizes();
+
   llvm::SmallVector<mlir::shard::ReductionKind> kinds;
+  llvm::SmallVector<int64_t> sizes; // of loops
   mutable std::optional<bool> linear;
   bool isUsable = false;
 };
@@ -40,7 +45,8 @@ private:
 class LoopRule {
 public:
   LoopRule(const LoopFacts &facts, MeshAttr mesh)
-      : facts(&facts), mesh(mesh), loops(facts.iterators.size()), isFixed(facts.iterators.size()) {}
+      : facts(&facts), mesh(mesh), loops(facts.iterators.size()), isFixed(facts.iterators.size()),
+        repeats(facts.iterators.size()) {}
 
   // The next operand is so. False, and why, where that does not go with those before it.
   bool add(const Distribution &operand, Refusal &refusal);
@@ -48,7 +54,10 @@ public:
   std::optional<llvm::SmallVector<Distribution>> finish(Refusal &refusal) const;
 
 private:
+  bool addDim(unsigned operand, unsigned dim);
   bool fix(int64_t loop, const DimSplit &split);
+  bool restrict(int64_t loop, Repeats known);
+  DimSplit resultDim(llvm::ArrayRef<LoopFacts::Factor> factors) const;
   Distribution wantedOf(unsigned operand) const;
   bool refuse(Refusal &refusal, unsigned operand, const llvm::Twine &reason, std::optional<Distribution> wanted) const;
   std::optional<Along> resultAlong(unsigned axis, Refusal &refusal) const;
@@ -61,6 +70,7 @@ private:
   MeshAttr mesh;
   llvm::SmallVector<DimSplit, 4> loops;
   llvm::SmallVector<bool, 4> isFixed;
+  llvm::SmallVector<std::optional<Repeats>, 4> repeats; // of each loop; none where all its elements are equal
   llvm::SmallVector<Distribution, 2> operands;
 };
 

@@ -149,3 +149,36 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     return %x : tensor<4x8xf32>
   }
 }
+
+// -----
+// Repeated, but not as the samples are split: each row by the batch, where the samples are rows of tables; the rows of a table that does not
+// repeat at all; two tables in a batch of three rows.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], [2]>} {
+  shard.grid @mesh(shape = 2)
+  cleave.state @w : tensor<2xf32> {role = #cleave.role<parameter>, storage = #cleave.sharding<[[]]>,
+    segments = [#cleave.segment<"w", tensor<2xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  cleave.state @v : tensor<8xf32> {role = #cleave.role<parameter>, storage = #cleave.sharding<[[]]>,
+    segments = [#cleave.segment<"v", tensor<8xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  func.func @infer(%x: tensor<8xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"]]>},
+                   %y: tensor<3xf32> {cleave.name = "y", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp"]]>}) {
+    %w = cleave.read @w : tensor<2xf32>
+    %v = cleave.read @v : tensor<8xf32>
+    %0 = cleave.broadcast %w, [0] : tensor<2xf32> -> tensor<2x4xf32>
+    // expected-error @+1 {{makes of it no part of a whole}}
+    %1 = cleave.reshape %0 {cleave.whole = tensor<15xf32>} : tensor<2x4xf32> -> tensor<8xf32>
+    %2 = cleave.reshape %0 {cleave.whole = tensor<16xf32>} : tensor<2x4xf32> -> tensor<8xf32>
+    // expected-error @+1 {{takes its operands in parts that belong together}}
+    %3 = cleave.add %2, %x : tensor<8xf32>
+    // expected-error @+1 {{takes its operands in parts that belong together}}
+    %4 = cleave.add %v, %x : tensor<8xf32>
+    %5 = cleave.broadcast %w, [1] : tensor<2xf32> -> tensor<3x2xf32>
+    %6 = cleave.reshape %5 {cleave.whole = tensor<12xf32>} : tensor<3x2xf32> -> tensor<6xf32>
+    %7 = cleave.reshape %6 : tensor<6xf32> -> tensor<2x3xf32>
+    %8 = cleave.reduce sum %7, [0] : tensor<2x3xf32> -> tensor<3xf32>
+    // expected-error @+1 {{takes its operands in parts that belong together}}
+    %9 = cleave.add %8, %y : tensor<3xf32>
+    // expected-error @+1 {{makes of it no part of a whole}}
+    %10 = cleave.reshape %v {cleave.whole = tensor<2x8xf32>} : tensor<8xf32> -> tensor<1x8xf32>
+    return
+  }
+}

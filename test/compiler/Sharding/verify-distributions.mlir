@@ -55,3 +55,47 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
     return %4, %9 : tensor<8xf32>, tensor<2x4xf32>
   }
 }
+
+// -----
+// A table of 2 x 3 is repeated by the batch and merged with it: [4 x 2, 3], or, transposed, [3, 2 x 4]; with the batch inside, [2 x 4, 3]. It
+// goes with samples that are split there, in any order of what follows.
+module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "fsdp"], [2, 2]>} {
+  shard.grid @mesh(shape = 2x2)
+  cleave.state @w : tensor<2x3xf32> {role = #cleave.role<parameter>, storage = #cleave.sharding<[[], []]>,
+    segments = [#cleave.segment<"w", tensor<2x3xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+  // CHECK-LABEL: func @outside
+  func.func @outside(%x: tensor<4x2x3xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp", "fsdp"], [], []]>})
+      -> (tensor<4x6xf32> {cleave.name = "y", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp", "fsdp"], []]>},
+          tensor<8x3xf32> {cleave.name = "z", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp", "fsdp"], []]>}) {
+    %w = cleave.read @w : tensor<2x3xf32>
+    %0 = cleave.broadcast %w, [1, 2] : tensor<2x3xf32> -> tensor<4x2x3xf32>
+    %1 = cleave.reshape %0 {cleave.whole = tensor<32x3xf32>} : tensor<4x2x3xf32> -> tensor<8x3xf32>
+    %2 = cleave.transpose %1, [1, 0] : tensor<8x3xf32> -> tensor<3x8xf32>
+    %3 = cleave.exp %2 : tensor<3x8xf32>
+    %4 = cleave.reshape %x {cleave.whole = tensor<32x3xf32>} : tensor<4x2x3xf32> -> tensor<8x3xf32>
+    %5 = cleave.transpose %4, [1, 0] : tensor<8x3xf32> -> tensor<3x8xf32>
+    %6 = cleave.add %3, %5 : tensor<3x8xf32>
+    %7 = cleave.transpose %6, [1, 0] : tensor<3x8xf32> -> tensor<8x3xf32>
+    %8 = cleave.reshape %7 {cleave.whole = tensor<16x6xf32>} : tensor<8x3xf32> -> tensor<4x6xf32>
+    return %8, %1 : tensor<4x6xf32>, tensor<8x3xf32>
+  }
+  // CHECK-LABEL: func @inside
+  func.func @inside(%x: tensor<2x2x3xf32> {cleave.name = "x", cleave.batch_dim = 1 : i64, cleave.sharding = #cleave.sharding<[[], ["dp", "fsdp"], []]>}) {
+    %w = cleave.read @w : tensor<2x3xf32>
+    %0 = cleave.broadcast %w, [0, 2] : tensor<2x3xf32> -> tensor<2x2x3xf32>
+    %1 = cleave.reshape %0 {cleave.whole = tensor<16x3xf32>} : tensor<2x2x3xf32> -> tensor<4x3xf32>
+    %2 = cleave.reshape %x {cleave.whole = tensor<16x3xf32>} : tensor<2x2x3xf32> -> tensor<4x3xf32>
+    %3 = cleave.mul %1, %2 : tensor<4x3xf32>
+    return
+  }
+  // One sample on each rank: nothing repeats there, but something would.
+  // CHECK-LABEL: func @single
+  func.func @single(%x: tensor<1x2x3xf32> {cleave.name = "x", cleave.batch_dim = 0 : i64, cleave.sharding = #cleave.sharding<[["dp", "fsdp"], [], []]>}) {
+    %w = cleave.read @w : tensor<2x3xf32>
+    %0 = cleave.broadcast %w, [1, 2] : tensor<2x3xf32> -> tensor<1x2x3xf32>
+    %1 = cleave.reshape %0 {cleave.whole = tensor<8x3xf32>} : tensor<1x2x3xf32> -> tensor<2x3xf32>
+    %2 = cleave.reshape %x {cleave.whole = tensor<8x3xf32>} : tensor<1x2x3xf32> -> tensor<2x3xf32>
+    %3 = cleave.mul %1, %2 : tensor<2x3xf32>
+    return
+  }
+}
