@@ -70,10 +70,9 @@ Value GradientSum::joinPieces(OpBuilder &builder) {
   }
   if (int64_t size = type.getDimSize(dim); at < size)
     parts.push_back(zeros(builder, type, dim, size - at, loc));
-  Value joined = ConcatOp::create(builder, loc, type, parts, static_cast<uint64_t>(dim));
-  for (auto &[start, pad] : pieces)
-    pad.erase();
-  return joined;
+  // The pads stay: the gradient of another value may be one of them, too (of the other operand of a sum). Unused ones are
+  // dead.
+  return ConcatOp::create(builder, loc, type, parts, static_cast<uint64_t>(dim));
 }
 
 Value GradientSum::total(OpBuilder &builder) {
