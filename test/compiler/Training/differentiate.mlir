@@ -52,3 +52,30 @@ func.func @model() -> (tensor<f32> {cleave.loss_sum}, tensor<f32> {cleave.loss_c
 func.func @model(%x: tensor<f32>) -> (tensor<f32> {cleave.loss_sum}, tensor<f32> {cleave.loss_count}) {
   return %x, %x : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// Gradients of slices that share no element are laid side by side. A pad that is the gradient of two values stays for the other one.
+// CHECK-LABEL: func @c0
+// CHECK: %[[PAD:.*]] = cleave.pad %{{.*}}, [2, 0], [0, 0], [0, 0]
+// CHECK: %[[U:.*]] = cleave.add %{{.*}}, %[[PAD]] : tensor<4x3xf32>
+// CHECK: cleave.write %[[U]], @u.grad
+// CHECK: %[[JOINED:.*]] = cleave.concat %{{.*}}, %{{.*}}, %{{.*}} dim = 0 : tensor<1x3xf32>, tensor<1x3xf32>, tensor<2x3xf32> -> tensor<4x3xf32>
+// CHECK: %[[W:.*]] = cleave.add %{{.*}}, %[[JOINED]] : tensor<4x3xf32>
+// CHECK: cleave.write %[[W]], @w.grad
+cleave.state @w : tensor<4x3xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"net.w", tensor<4x3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+cleave.state @u : tensor<4x3xf32> {role = #cleave.role<parameter>, segments = [
+  #cleave.segment<"net.u", tensor<4x3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+func.func @model() -> (tensor<f32> {cleave.loss_sum}, tensor<f32> {cleave.loss_count}) {
+  %w = cleave.read @w : tensor<4x3xf32>
+  %u = cleave.read @u : tensor<4x3xf32>
+  %y = cleave.add %w, %u : tensor<4x3xf32>
+  %0 = cleave.slice %w, [0, 0], [1, 3], [1, 1] : tensor<4x3xf32> -> tensor<1x3xf32>
+  %1 = cleave.slice %y, [2, 0], [2, 3], [1, 1] : tensor<4x3xf32> -> tensor<2x3xf32>
+  %2 = cleave.reduce sum %0, [0, 1] : tensor<1x3xf32> -> tensor<f32>
+  %3 = cleave.reduce sum %1, [0, 1] : tensor<2x3xf32> -> tensor<f32>
+  %s = cleave.add %2, %3 : tensor<f32>
+  %n = cleave.constant dense<12.0> : tensor<f32>
+  return %s, %n : tensor<f32>, tensor<f32>
+}
