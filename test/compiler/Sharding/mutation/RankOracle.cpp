@@ -182,11 +182,52 @@ private:
         Id id = mix(mix(what, result.getResultNumber()), hashOfPrinted(result.getType()));
         for (Value operand : op->getOperands())
           id = mix(id, values.lookup(operand)[rank]);
-        made.push_back(id);
+        made.push_back(copiesMadeBy(op, rank, values).value_or(id));
       }
       values[result] = made;
     }
     return true;
+  }
+
+  //===--- Copies ---------------------------------------------------------===//
+
+  // A value that is so many elements, again and again, in row-major order.
+  struct Copies {
+    Id of;
+    int64_t size;
+  };
+
+  static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+  Id copiesOf(Copies what, RankedTensorType type) {
+    Id made = mix(mix(mix(hashOf("copies"), what.of), what.size), hashOfPrinted(type));
+    copies.try_emplace(made, what);
+    return made;
+  }
+
+  // Of a value that is copies of something a part that is whole copies: which of them does not matter.
+  std::optional<Id> copiesIn(Id value, RankedTensorType part) {
+    auto known = copies.find(value);
+    if (known == copies.end() || part.getNumElements() % known->second.size != 0)
+      return std::nullopt;
+    return copiesOf(known->second, part);
+  }
+
+  // A broadcast along the first dimensions; what reshapes it, cuts it off or puts it together.
+  std::optional<Id> copiesMadeBy(Operation *op, size_t rank, llvm::DenseMap<Value, Values> &values) {
+    if (op->getNumResults() != 1 || op->getNumOperands() == 0)
+      return std::nullopt;
+    RankedTensorType type = typeOf(op->getResult(0)), from = typeOf(op->getOperand(0));
+    Id first = values.lookup(op->getOperand(0))[rank];
+    if (isa<BroadcastOp>(op) && from.getNumElements() > 0 && type.getShape().take_back(from.getRank()) == from.getShape())
+      if (auto dims = cast<BroadcastOp>(op).getDims(); llvm::equal(dims, llvm::seq(type.getRank() - from.getRank(), type.getRank())))
+        return copiesOf({first, from.getNumElements()}, type);
+    auto slice = dyn_cast<SliceOp>(op);
+    bool isFront = slice && type.getRank() == 1 && slice.getStarts()[0] == 0 && slice.getSteps()[0] == 1;
+    if (isa<ReshapeOp>(op) || isFront)
+      return copiesIn(first, type);
+    bool areSame = llvm::all_of(op->getOperands(), [&](Value other) { return values.lookup(other)[rank] == first; });
+    return isa<ConcatOp>(op) && type.getRank() == 1 && areSame ? copiesIn(first, type) : std::nullopt;
   }
 
   //===--- Collectives ----------------------------------------------------===//
@@ -262,6 +303,14 @@ private:
     return index;
   }
 
+  // Cut or put together along the first dimension, copies stay copies.
+  std::optional<Id> copiesMoved(Operation *op, llvm::ArrayRef<Id> ids) {
+    auto gather = dyn_cast<shard::AllGatherOp>(op);
+    auto slice = dyn_cast<shard::AllSliceOp>(op);
+    bool isFirst = (gather && gather.getGatherAxis().isZero()) || (slice && slice.getSliceAxis().isZero());
+    return isFirst && llvm::all_equal(ids) ? copiesIn(ids[0], typeOf(op->getResult(0))) : std::nullopt;
+  }
+
   bool runCollective(Operation *op, llvm::DenseMap<Value, Values> &values) {
     auto axes = op->getAttrOfType<DenseI16ArrayAttr>("grid_axes");
     if (!axes || op->getNumOperands() != 1 || op->getNumResults() != 1)
@@ -274,7 +323,9 @@ private:
       for (size_t member : group)
         ids.push_back(input[member]);
       int64_t count = group.size();
-      if (auto reduce = dyn_cast<shard::AllReduceOp>(op))
+      if (auto moved = copiesMoved(op, ids))
+        made.push_back(*moved);
+      else if (auto reduce = dyn_cast<shard::AllReduceOp>(op))
         made.push_back(reduced(reduce.getReduction(), ids));
       else if (auto scatter = dyn_cast<shard::ReduceScatterOp>(op))
         made.push_back(
@@ -301,6 +352,7 @@ private:
   std::vector<std::vector<int64_t>> coordinates; // of each rank
   std::map<std::string, Values, std::less<>> states;
   std::map<Id, Part> parts;
+  std::map<Id, Copies> copies;
   Outcome outcome;
   std::string *why = nullptr;
 };

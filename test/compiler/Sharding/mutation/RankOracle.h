@@ -2,11 +2,13 @@
 //
 // Each tensor that a rank has is an expression: an input, a state as it began, an op on what the rank has, a collective
 // on what ranks of a group have. Two programs are equal where all states and outputs end as equal expressions on every
-// rank. The oracle knows of collectives what they do to data, and of all other ops nothing but that they are functions.
+// rank. The oracle knows of collectives what they do to data, of broadcasts, reshapes, slices and concatenations where
+// they copy, and of all other ops nothing but that they are functions.
 // It shares no code with verify-sharded, which knows no ranks and no expressions.
 //
 // Simplifications, each a reason why a changed program does no harm:
 //   the maximum of equal expressions is that expression
+//   copies of one expression, one after the other, are the same whichever of them a rank takes
 //   parts of one expression, gathered in order along their dimension, are that expression
 #ifndef CLEAVE_TEST_COMPILER_SHARDING_MUTATION_RANKORACLE_H
 #define CLEAVE_TEST_COMPILER_SHARDING_MUTATION_RANKORACLE_H
