@@ -33,6 +33,6 @@ run() { chroot "$root" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 bash -c
 run "apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-numpy ./cleave-runtime*.deb ./cleave-compiler*.deb >apt.log"
 run "bash try.sh"
 # The same from the tarball: the packages go, what they depend on stays.
-run "apt-get purge -y -qq cleave-runtime cleave-compiler >>apt.log && rm -rf /opt/moved && mkdir /opt/moved && tar xzf cleave-*.tar.gz -C /opt/moved --strip-components=2"
+run "apt-get purge -y -qq cleave-runtime cleave-compiler >>apt.log && rm -rf /opt/moved && mkdir /opt/moved && tar xzf cleave-*.tar.gz -C /opt/moved --strip-components=1"
 run "export PATH=/opt/moved/bin:\$PATH PYTHONPATH=/opt/moved/lib/python3/dist-packages && bash try.sh"
 echo "packages tried: $(cd "$build/packages" && ls *.deb *.tar.gz | xargs)"

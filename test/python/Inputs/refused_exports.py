@@ -43,6 +43,8 @@ def main():
     report = cleave.export_torch(Fixed(), torch.randn(4, 4), path, batch_dims={"x": None}, quiet=True)
     assert "--dim" not in report.command and report.compared < 1e-5, report
     labels = torch.randint(0, 2, (4,))
+    report = cleave.export_torch(linear, (torch.randn(4, 4), labels), path, loss=nn.CrossEntropyLoss(label_smoothing=0.1), quiet=True)
+    assert len(report.notes) == 1 and "label smoothing" in report.notes[0] and report.compared < 1e-5, report
     report = cleave.export_torch(linear, (torch.randn(4, 4), labels), path, loss=nn.CrossEntropyLoss(), output_names=["logits"], quiet=True)
     assert (report.inputs, report.outputs, report.loss) == (["input", "labels"], ["logits", "loss"], "loss"), report
 
