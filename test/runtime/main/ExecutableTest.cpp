@@ -469,7 +469,7 @@ TEST(CommandLine, MistakesAreOneLine) {
       {{"train", "--data", data, "--clip-grad-norm", "1"}, 2, "compiled without gradient clipping"},
       {{"train", "--data", data, "--resume", dir / "nowhere"}, 1, "no checkpoint in"},
       {{"train", "--data", data, "--ranks", "3"}, 2, "--ranks 3, but compiled for 2 ranks (dp=2)"},
-      {{"train", "--data", data, "--weights", dir / "x.npy"}, 1, "--weights"},
+      {{"train", "--data", data, "--weights", dir / "x.npy"}, 2, "this is a NumPy array"},
       {{"train", "--data", data, "--save", "/proc/nothing"}, 1, "/proc/nothing"},
       {{"infer", "--input", data}, 2, "--output: none is given"},
       {{"infer", "--input", data, "--output", "y=y.npz"}, 2, "only .npy files are written"},
