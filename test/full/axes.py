@@ -102,6 +102,8 @@ MUTUAL_GATE = ["mlp", "mnist-cnn-no-dropout", "gpt-nano"]
 INFERENCE_LAYOUTS = {"one": [], "dp2": ["--mesh", "dp=2"], "dp2-pp2": ["--mesh", "dp=2,pp=2"]}
 
 SANITIZERS = {"asan": ["runtime", "programs", "compiler"], "tsan": ["runtime", "programs"]}  # parts of tools/dev/sanitize.sh
+CHANGED_NODE_TESTS = range(2, 6)  # seeds; the gate has 1
+CHANGED_SECONDS = 600
 FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180
 GRAPHS = {"infer": 1200, "types": 1200, "train": 1200, "scatters": 1200, "layouts": 1200}  # seconds of random graphs of each kind

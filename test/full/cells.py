@@ -206,6 +206,10 @@ def command_cells():
     node_tests = ROOT / "test" / "compiler" / "Import" / "Inputs" / "node_tests.py"
     yield command_cell("import/node-tests", [["{python}", node_tests, "{build}/bin/cleave-import", "*", axes.NODE_TESTS]], 3600, 120,
                        ["test/compiler/Import/", "test/requirements.txt"])
+    changed = ROOT / "test" / "compiler" / "Import" / "Inputs" / "mutated_node_tests.py"
+    for seed in axes.CHANGED_NODE_TESTS:
+        yield command_cell(f"import/changed-node-tests-{seed}", [["{python}", changed, "{folder}", "--seed", seed, "--seconds", axes.CHANGED_SECONDS]],
+                           axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", "test/requirements.txt"])
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
              path.stat().st_size < 80000]
     for seed in axes.FUZZ_SEEDS:
