@@ -161,14 +161,14 @@ void cleave::onnx_import::noteExport(const ModelFile &file, const FlatGraph &gra
                                      bool isFrozen, std::vector<std::string> &notes) {
   ExportReader reader(file, graph, signature);
   std::string changes = reader.changes();
-  const std::string how = "it normalizes by the batch's own statistics and updates the running ones; --batch-norm frozen "
-                          "normalizes by the running ones, in all layers, and keeps them";
+  const std::string how = "it normalizes by the batch's statistics and updates the running ones; --batch-norm frozen "
+                          "normalizes by the running ones, in all layers";
   if (!changes.empty())
     notes.push_back("the exporter has changed the model: " + changes + " (cleave.export_torch does it)");
   else if (reader.isInferenceForm())
     notes.push_back("the graph is in inference form, in which Dropout would be gone" +
                     std::string(isFrozen ? "" : ". Its BatchNormalization is trained all the same: " + how) +
-                    "; if the model has Dropout, " + reader.remedy() + " (cleave.export_torch does it)");
+                    "; if the model has Dropout, " + reader.remedy() + ", as cleave.export_torch does");
   else if (std::vector<std::string> kept = reader.keptNorms(); !kept.empty() && !isFrozen)
     notes.push_back("BatchNormalization that the file has in inference form (" + listNames(kept) +
                     ") is trained as all others are: " + how);
