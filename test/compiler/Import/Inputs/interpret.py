@@ -159,7 +159,8 @@ def cast(x, dtype):
     return x != 0 if dtype is np.bool_ else x.astype(dtype)
 
 
-UNARY = {"neg": np.negative, "abs": np.abs, "sign": np.sign, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh, "erf": erf,
+UNARY = {"neg": np.negative, "abs": np.abs, "sign": np.sign, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
+         "tanh": np.tanh, "erf": erf,
          "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "sin": np.sin, "cos": np.cos,
          "floor": np.floor, "ceil": np.ceil, "round": np.rint, "relu": lambda x: np.maximum(x, 0), "not": np.logical_not}
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": divide, "pow": np.power, "max": np.maximum, "min": np.minimum,

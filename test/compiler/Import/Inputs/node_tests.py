@@ -51,8 +51,13 @@ def dims(model, inputs):
     return ["--dim=" + ",".join(f"{name}={size}" for name, size in bound.items())] if bound else []
 
 
+DRAWS = {"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}  # no numbers to compare
+
+
 def check(folder):
     model = onnx.load(folder / "model.onnx")
+    if any(node.op_type in DRAWS for node in model.graph.node):
+        return "skipped", "draws"
     try:
         inputs = {info.name: load(folder / f"test_data_set_0/input_{i}.pb", info) for i, info in enumerate(model.graph.input)}
         expected = [load(folder / f"test_data_set_0/output_{i}.pb", info) for i, info in enumerate(model.graph.output)]
