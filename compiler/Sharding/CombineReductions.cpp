@@ -27,12 +27,28 @@ constexpr int64_t kMaxFactor = 16;
 
 RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
-// A bucket is one already, and what a state holds is reduced where it lies.
+bool isElementwise(Operation *op) {
+  auto loops = llvm::dyn_cast<mlir::shard::ShardingInterface>(op);
+  return loops && op->getNumOperands() != 0 &&
+         llvm::all_of(loops.getIndexingMaps(), [](mlir::AffineMap map) { return map.isIdentity(); });
+}
+
+// A bucket is one already, and what a state holds is reduced where it lies; so is what is computed of these element by
+// element (the sums that two stages have of one gradient, added). Where states are split these are a rank's own parts,
+// which cannot be laid end to end.
 bool isLaidOut(Value value) {
-  Operation *maker = value.getDefiningOp();
-  while (maker && llvm::isa<ReshapeOp, CastOp>(maker))
-    maker = maker->getOperand(0).getDefiningOp();
-  return maker && llvm::isa<ReadOp, ConcatOp>(maker);
+  llvm::SetVector<Value> values;
+  values.insert(value);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Operation *maker = values[i].getDefiningOp();
+    if (!maker)
+      return false;
+    if (llvm::isa<ReshapeOp>(maker) || isElementwise(maker))
+      values.insert(maker->operand_begin(), maker->operand_end());
+    else if (!llvm::isa<ReadOp, ConcatOp, ConstantOp>(maker))
+      return false;
+  }
+  return true;
 }
 
 struct Group {

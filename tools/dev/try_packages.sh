@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # tools/dev/try_packages.sh BUILD WORK: makes the packages of a build tree, and tries them in a bare Debian 12 below WORK: the .deb files as apt
-# installs them, then the tarball, unpacked at another place. Part of the full run; needs root, debootstrap, and Debian's mirror.
+# installs them, then the tarball, unpacked at another place. Part of the full run; needs root and debootstrap;
+# DEBIAN_MIRROR is the mirror that debootstrap takes, where not its usual one.
 set -euo pipefail
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "${1:?usage: tools/dev/try_packages.sh BUILD WORK}" && pwd)
@@ -11,8 +12,9 @@ cmake --build "$build" --target cleave cleave-opt cleave_main cleave_comm_mpi
 rm -rf "$build/packages"
 for kind in DEB TGZ; do (cd "$build" && cpack -G $kind >"$work/cpack-$kind.log"); done
 
-[ -x "$root/usr/bin/apt-get" ] || debootstrap --variant=minbase --include=ca-certificates bookworm "$root" http://deb.debian.org/debian >"$work/debootstrap.log"
-echo 'deb http://deb.debian.org/debian-security bookworm-security main' >"$root/etc/apt/sources.list.d/security.list"
+[ -x "$root/usr/bin/apt-get" ] || debootstrap --variant=minbase --include=ca-certificates bookworm "$root" ${DEBIAN_MIRROR:-} >"$work/debootstrap.log"
+# Packages come from where this machine gets its own.
+cp -r /etc/apt/sources.list* "$root/etc/apt/"
 mkdir -p "$root/try"
 cp "$build"/packages/*.deb "$build"/packages/*.tar.gz "$source_dir"/docs/recorded/mlp.onnx "$root/try/"
 

@@ -71,6 +71,19 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
     return %a, %b : tensor<4xf32>, tensor<8xf32>
   }
 
+  // So is what is computed of them element by element: a rank's own parts of two sums, added.
+  // CHECK-LABEL: func @sums_of_states
+  // CHECK-COUNT-2: shard.all_reduce {{.*}} : tensor<4xf32>
+  // CHECK-NOT: cleave.concat
+  func.func @sums_of_states() -> (tensor<4xf32>, tensor<4xf32>) {
+    %0 = cleave.read @mean : tensor<4xf32>
+    %1 = cleave.add %0, %0 : tensor<4xf32>
+    %a = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.reason = "a"} : tensor<4xf32> -> tensor<4xf32>
+    %2 = cleave.neg %1 : tensor<4xf32>
+    %b = shard.all_reduce %2 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "b"} : tensor<4xf32> -> tensor<4xf32>
+    return %a, %b : tensor<4xf32>, tensor<4xf32>
+  }
+
   // A read between must see what was written.
   // CHECK-LABEL: func @read_between
   // CHECK: shard.all_reduce {{.*}}reason = "a"
