@@ -1,5 +1,6 @@
 // verifyKinds(): collectives of different kinds of ranks meet, sends meet receives, and nobody waits for himself.
 #include "compiler/Planning/PlanMeaning.h"
+#include "compiler/Planning/PlanFacts.h"
 #include "compiler/Planning/PlanVerifier.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"

@@ -1,4 +1,5 @@
 #include "compiler/Planning/MeaningChecks.h"
+#include "compiler/Planning/PlanFacts.h"
 
 #include "compiler/Planning/Declarations.h"
 #include "compiler/Planning/PlanMeaning.h"

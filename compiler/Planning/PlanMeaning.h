@@ -17,11 +17,6 @@
 
 namespace cleave::plan {
 
-// A group's axes, and the coordinates of its members.
-AxesFacts groupFacts(const rt::fb::Plan &plan, const rt::fb::Group &group);
-// The kind's ranks, in all of the mesh.
-KindBox boxOf(const rt::fb::Plan &kind);
-
 class PlanMeaning : public MeaningRun {
 public:
   // Of an entry program, or of a body by itself, which reads the inputs of an entry that calls it.

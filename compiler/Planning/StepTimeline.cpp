@@ -1,4 +1,5 @@
 #include "compiler/Planning/StepTimeline.h"
+#include "compiler/Planning/PlanFacts.h"
 
 #include "compiler/CostModel/CostModel.h"
 #include "compiler/Planning/PlanMeaning.h"

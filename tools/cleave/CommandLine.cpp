@@ -1,14 +1,11 @@
 // CLI11 reports by exceptions: this file is compiled with them, and none leaves it.
 #include "tools/cleave/CommandLine.h"
 
-#include "compiler/Sharding/Offload.h"
-#include "compiler/Sharding/StateStorage.h"
-#include "compiler/Support/Bytes.h"
-#include "compiler/Training/Recompute.h"
 #include "cleave/model.h"
 #include "runtime/main/UnknownOption.h"
 #include "runtime/plan/Opcode.h"
 #include "runtime/state/CheckpointIndex.h"
+#include "tools/cleave/CompileArguments.h"
 #include "tools/cleave/Describe.h"
 
 #include <CLI/CLI.hpp>
@@ -21,299 +18,7 @@
 namespace cleave {
 namespace {
 
-[[noreturn]] void fail(const std::string &option, const std::string &message) {
-  throw CLI::ValidationError(option, message);
-}
-
-// "name=value", value a positive integer. `form` says what was expected, with an example.
-std::pair<std::string, int64_t> parseBinding(const std::string &option, const std::string &text,
-                                             const std::string &form) {
-  size_t equals = text.find('=');
-  char *end = nullptr;
-  errno = 0;
-  long long value = equals == std::string::npos ? 0 : std::strtoll(text.c_str() + equals + 1, &end, 10);
-  if (equals == 0 || !end || *end || end == text.c_str() + equals + 1 || errno || value <= 0)
-    fail(option, "expected " + form + "; got: " + text);
-  return {text.substr(0, equals), value};
-}
-
-int64_t parseBytes(const std::string &option, const std::string &text) {
-  auto bytes = parseByteSize(text);
-  if (!bytes)
-    fail(option, llvm::toString(bytes.takeError()));
-  return *bytes;
-}
-
-Emit parseEmit(const std::string &text) {
-  static const std::map<std::string, Emit> kinds = {{"executable", Emit::Executable}, {"object", Emit::Object},
-                                                    {"shared", Emit::Shared},         {"plan", Emit::Plan},
-                                                    {"mlir", Emit::Mlir}};
-  auto found = kinds.find(text);
-  if (found == kinds.end())
-    fail("--emit", "expected executable, object, shared, plan or mlir; got: " + text);
-  return found->second;
-}
-
-Phase parsePhaseOption(const std::string &option, const std::string &text) {
-  if (auto phase = parsePhase(text))
-    return *phase;
-  std::string names;
-  for (int i = 0; i <= static_cast<int>(Phase::Link); ++i)
-    names += std::string(i ? ", " : "") + phaseName(static_cast<Phase>(i));
-  fail(option, "expected a phase (" + names + "); got: " + text);
-}
-
-// The compile command's options as typed; turned into CompileOptions after parsing.
-struct CompileTexts {
-  std::vector<std::string> dims, mesh, inserts;
-  std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
-  std::string forwardPrefetch = "on";
-  std::vector<CLI::Option *> prefetch; // options about gathers
-  CLI::Option *offload = nullptr;
-  CLI::Option *schedule = nullptr, *stageSplit = nullptr; // whether they were given
-  CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
-};
-
-void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
-  app.add_option("model", o.model, "the ONNX file")->required()->type_name("FILE");
-  app.add_option("-o,--output", o.output, "what to write (default: the model's name without .onnx)")->type_name("PATH");
-  app.add_option("--emit", t.emit, "executable | object | shared | plan | mlir")->type_name("KIND");
-  app.add_option("--dim", t.dims, "bind symbolic dimensions; the batch is that of one rank and micro-batch")
-      ->delimiter(',')->type_name("NAME=N");
-  app.add_option("--global-batch", o.globalBatch, "samples of one step over all ranks; derives the bound batch")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))->type_name("N");
-  app.add_option("--batch-dim", o.batchDim, "the symbol that counts samples (default: dimension 0 of the inputs)")
-      ->type_name("NAME");
-  app.add_option("--mesh", t.mesh, "axes of the device mesh, slowest first")->delimiter(',')->type_name("AXIS=N");
-  app.add_option("--micro-batches", o.microBatches, "micro-batches accumulated in one step")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 20))->type_name("N");
-
-  app.add_option("--precision", o.precision, "types to keep and reduce in: f32 | bf16 | fp16, or by part: param=,reduce=,buffer=")
-      ->type_name("TYPE|PART=TYPE");
-
-  const char *training = "Training";
-  app.add_flag("--train", o.train, "compile a training step")->group(training);
-  app.add_option("--loss-output", o.lossOutput, "the graph output that is the loss")->group(training)->type_name("NAME");
-  app.add_option("--loss", o.loss, "add a loss to a graph without one")
-      ->check(CLI::IsMember({"cross-entropy", "nll", "mse"}))->group(training)->type_name("KIND");
-  app.add_option("--optimizer", o.optimizer, "sgd (momentum, dampening, nesterov, weight_decay) |\nadam | adamw (beta1, beta2, eps, weight_decay) |\nadadelta (rho, eps, weight_decay); the rate is given to the program: train --lr")
-      ->group(training)->type_name("KIND[,k=v]")->capture_default_str();
-  app.add_option("--param-group", o.paramGroups, "own lr_scale and weight_decay for parameters by name (globs); the first that matches counts")
-      ->group(training)->type_name("PATTERN:k=v");
-  app.add_option("--freeze", o.freeze, "parameters that stay as they are: names or globs, separated by commas")
-      ->delimiter(',')->group(training)->type_name("PATTERN");
-  app.add_option("--buffers", o.buffers, "initializers that are state and not trained: names or globs, separated by commas\n"
-                 "(a file of torch.onnx.export(dynamo=True) says itself which they are)")
-      ->delimiter(',')->group(training)->type_name("PATTERN");
-  app.add_option("--tie", o.tie, "join two parameters of equal (or transposed) values under the first's name; compile reports such pairs")
-      ->group(training)->type_name("KEPT=TIED");
-  app.add_option("--loss-average", o.lossAverage, "global: by the global batch's count; rank: PyTorch DDP's mean of means")
-      ->check(CLI::IsMember({"global", "rank"}))->group(training)->capture_default_str();
-  app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'; frozen: the running ones,\n"
-                 "which stay as they are (batch norm in eval() while the rest is trained)")
-      ->check(CLI::IsMember({"local", "sync", "frozen"}))->group(training)->capture_default_str();
-  app.add_option("--loss-scale", o.lossScale, "for fp16: dynamic[,init=N,growth=N,backoff=N,interval=N] | N | none (default: dynamic)")
-      ->group(training)->type_name("KIND");
-  app.add_option("--dp-sync", o.dpSync, "all-reduce: every rank of the axis dp updates parameters; parameter-server: the first does, and has\n"
-                 "the optimizer state: gradients are reduced to it, parameters broadcast")
-      ->check(CLI::IsMember({"all-reduce", "parameter-server"}))->group(training)->type_name("HOW")->capture_default_str();
-  app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB; with zero-2 at most an eighth of the parameters)")->group(training)->type_name("BYTES");
-
-  app.add_option("--recompute", o.recompute, "computed again for the backward pass: never (nothing) | none (what is cheap) | blocks | every=N (every N-th block) | first=N |\n"
-                 "segments=N (N blocks at a time) | auto (the cheapest that fits --memory-limit)")
-      ->group(training)->type_name("WHAT")->capture_default_str();
-  app.add_flag("--save-async", o.saveAsync, "plan memory for a copy of the state, so that checkpoints are written in the background")
-      ->group(training);
-
-  t.offload =
-      app.add_option("--offload", o.offload,
-                     "kept in host memory while unused: params, grads, optimizer, activations, or several by comma")
-          ->type_name("KINDS");
-  const char *sharding = "Sharded state (axis fsdp)";
-  t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share of parameters, gradients, optimizer state:\n"
-                                  "full-shard (or zero-3) | shard-grad-op | zero-2 | zero-1 | no-shard")
-      ->group(sharding)->type_name("NAME")->capture_default_str();
-  t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits, "parameters gathered together: auto (by block, use and size) | size=BYTES | pattern=P[|P]")
-      ->group(sharding)->type_name("POLICY")->capture_default_str();
-  t.prefetch = {
-      app.add_option("--forward-prefetch", t.forwardPrefetch, "gather the next unit before this one computes")
-          ->check(CLI::IsMember({"on", "off"}))->group(sharding)->capture_default_str(),
-      app.add_option("--backward-prefetch", o.backwardPrefetch, "pre: gather the next unit before this one's backward; post: after it")
-          ->check(CLI::IsMember({"pre", "post", "none"}))->group(sharding)->capture_default_str(),
-      app.add_option("--gathers-in-flight", o.gathersInFlight, "gathered units in memory at a time: the one in use and those ahead (default: 2; 1 where 2 would need more than whole parameters)")
-          ->check(CLI::Range(int64_t(1), int64_t(1) << 16))->group(sharding)->type_name("N")};
-  app.add_option("--grad-sync", o.gradSync, "reduce gradients in every micro-batch or the last (default: every where they are split; split\n"
-                 "ones go over the axis dp once in any case)")
-      ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
-
-  const char *stages = "Stages of a pipeline (axis pp)";
-  t.schedule = app.add_option("--schedule", o.schedule, "order of micro-batches on each stage: naive | gpipe | 1f1b | interleaved-1f1b[,chunks=N] | zb-h1 | zb-h2 |\ndualpipe-v | file=PATH")
-      ->group(stages)->type_name("NAME")->capture_default_str();
-  t.stageSplit = app.add_option("--stage-split", o.stageSplit, "where to cut: auto (equal time) | uniform (equal numbers of operations) | parameters (equal bytes) |\npattern=P[|P] (equal numbers of operations or parameters of such names) | at=NAME[|NAME] (each further stage begins there)")
-      ->group(stages)->type_name("HOW")->capture_default_str();
-
-  const char *target = "Target";
-  app.add_option("--target", o.target, "host[:avx2|:avx512|:generic][,threads=N] | cuda:sm_80 | cuda:sm_90")->group(target)->capture_default_str();
-  app.add_option("--memory-limit", t.memoryLimit, "planned bytes per rank that must suffice")->group(target)->type_name("BYTES");
-
-  app.add_option("--budget", o.budget, "multiplies what compilation may make of the file: nodes, constants, copies")
-      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 20))->group(target)->type_name("N")->capture_default_str();
-
-  const char *inside = "Looking inside";
-  app.add_option("--stop-after", t.stopAfter, "stop after a phase and write its MLIR to the output")->group(inside)->type_name("PHASE");
-  app.add_option("--dump-phases", o.dumpPhases, "write numbered MLIR files, one a phase")->group(inside)->type_name("DIR");
-  app.add_option("--load-pass-plugin", o.passPlugins, "a shared library with passes of yours")->group(inside)->type_name("FILE");
-  app.add_option("--insert", t.inserts, "run a pass pipeline when a phase is done")->group(inside)->type_name("PHASE=PIPELINE");
-}
-
-void checkServer(const CompileOptions &o) {
-  if (o.dpSync != "parameter-server")
-    return;
-  if (!o.train)
-    fail("--dp-sync", "there is nothing to synchronize without --train");
-  if (o.axisSize("fsdp") > 1)
-    fail("--dp-sync", "a parameter server keeps optimizer state on one rank, the axis fsdp splits it over all; give "
-                      "--mesh dp=N alone, or --dp-sync all-reduce");
-  if (o.axisSize("dp") < 2)
-    fail("--dp-sync", "a parameter server needs ranks that it serves; give some, as in --mesh dp=2");
-}
-
-// Inference has parameters, and nothing else that could be offloaded.
-void checkOffload(const CompileOptions &o, bool isGiven) {
-  auto offload = parseOffload(o.offload);
-  if (!offload)
-    fail("--offload", llvm::toString(offload.takeError()));
-  if (isGiven && o.offload.empty())
-    fail("--offload", "expected params, grads, optimizer, activations or several of them; got nothing");
-  if (!o.train && (offload->grads || offload->optimizer || offload->activations))
-    fail("--offload", "grads, optimizer and activations belong to training; give --train too, or params alone");
-}
-
-// What a pipeline cannot do, or not yet.
-void checkPipeline(const CompileOptions &o, const CompileTexts &t) {
-  for (CLI::Option *option : {t.schedule, t.stageSplit})
-    if (option->count() > 0 && o.axisSize("pp") == 1)
-      fail(option->get_name(), "there are no stages to schedule; give some, as in --mesh pp=2");
-  if (o.axisSize("pp") == 1)
-    return;
-  for (CLI::Option *option : {t.schedule, t.stageSplit})
-    if (option->count() > 0 && !o.train)
-      fail(option->get_name(), "inference goes through the stages once; there is nothing to schedule without --train");
-  if (o.dpSync == "parameter-server")
-    fail("--dp-sync", "a parameter server and stages of a pipeline do not go together; leave the axis pp away, or give "
-                      "--dp-sync all-reduce");
-  if (auto offload = parseOffload(o.offload); !offload)
-    llvm::consumeError(offload.takeError()); // checkOffload() says it
-  else if (offload->activations)
-    fail("--offload", "stages of a pipeline keep activations on the device, for as many micro-batches as the schedule has "
-                      "under way; give params, grads or optimizer, or --recompute blocks");
-}
-
-// Requests that contradict each other.
-void checkSharding(const CompileOptions &o, const CompileTexts &t) {
-  checkServer(o);
-  auto strategy = parseFsdpStrategy(o.fsdpStrategy);
-  if (!strategy)
-    fail("--fsdp-strategy", llvm::toString(strategy.takeError()));
-  bool isGiven = t.fsdpStrategy->count() > 0, hasUnits = t.fsdpUnits->count() > 0;
-  bool hasAxis = std::any_of(o.mesh.begin(), o.mesh.end(), [](const auto &axis) { return axis.first == "fsdp"; });
-  if ((isGiven || hasUnits) && !hasAxis)
-    fail(isGiven ? "--fsdp-strategy" : "--fsdp-units", "there is no axis to split over; give one, as in --mesh fsdp=2");
-  if ((isGiven || hasUnits || hasAxis || !o.gradSync.empty()) && !o.train)
-    fail(!o.gradSync.empty() ? "--grad-sync" : hasAxis ? "--mesh" : "--fsdp-strategy",
-         "sharded state needs --train; inference runs over --mesh dp=N");
-  bool isGathered = splitsParameters(*strategy);
-  if (hasUnits && !isGathered)
-    fail("--fsdp-units", "units are gathered, and " + o.fsdpStrategy +
-                             " keeps parameters whole; use full-shard or shard-grad-op, or --bucket-size for gradients");
-  if (hasAxis && isGathered && !t.bucketSize.empty())
-    fail("--bucket-size", "with " + o.fsdpStrategy + " a unit's gradients are one bucket; use --fsdp-units size=" + t.bucketSize);
-  for (CLI::Option *option : t.prefetch)
-    if (option->count() > 0 && o.offload.empty() && (!hasAxis || !isGathered))
-      fail(option->get_name(), hasAxis ? "nothing is gathered ahead: " + o.fsdpStrategy +
-                                             " keeps parameters whole; use full-shard or shard-grad-op"
-                                       : "there is nothing to gather; give an axis to split over, as in --mesh fsdp=2");
-  if (hasUnits && o.fsdpUnits != "auto" && o.fsdpUnits.rfind("size=", 0) != 0 && o.fsdpUnits.rfind("pattern=", 0) != 0)
-    fail("--fsdp-units", "expected auto, size=BYTES or pattern=P[|P]; got: " + o.fsdpUnits);
-}
-
-void finishCompileOptions(CompileOptions &o, const CompileTexts &t) {
-  for (const std::string &text : t.dims) {
-    auto [name, value] = parseBinding("--dim", text, "NAME=N with N a positive integer, as in batch=8");
-    if (!o.dims.emplace(name, value).second)
-      fail("--dim", "dimension '" + name + "' is bound twice");
-  }
-  static const std::vector<std::string> axes = {"dp", "fsdp", "pp"};
-  for (const std::string &text : t.mesh) {
-    auto axis = parseBinding("--mesh", text,
-                             "AXIS=N with N a positive integer, as in dp=2 (two data-parallel ranks) or dp=2,fsdp=2");
-    if (std::find(axes.begin(), axes.end(), axis.first) == axes.end())
-      fail("--mesh", "axis '" + axis.first + "' is not available; this version has: dp, fsdp, pp");
-    for (const auto &other : o.mesh)
-      if (other.first == axis.first)
-        fail("--mesh", "axis '" + axis.first + "' is given twice");
-    o.mesh.push_back(axis);
-  }
-  constexpr int64_t kMaxRanks = 1 << 20;
-  int64_t room = kMaxRanks; // the product itself could overflow
-  for (const auto &axis : o.mesh)
-    room /= axis.second;
-  if (room == 0)
-    fail("--mesh", "more than " + std::to_string(kMaxRanks) + " ranks");
-  checkSharding(o, t);
-  checkPipeline(o, t);
-  checkOffload(o, t.offload->count() > 0);
-  o.forwardPrefetch = t.forwardPrefetch == "on";
-  o.emit = parseEmit(t.emit);
-  o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);
-  if (o.emit == Emit::Mlir && o.stopAfter == Phase::Link)
-    o.stopAfter = Phase::Plan;
-  if (o.stopAfter == Phase::Emit) // what that phase makes is the object
-    o.emit = Emit::Object;
-  if (!t.bucketSize.empty())
-    o.bucketBytes = parseBytes("--bucket-size", t.bucketSize);
-  if (!t.memoryLimit.empty())
-    o.memoryLimit = parseBytes("--memory-limit", t.memoryLimit);
-  for (const std::string &text : t.inserts) {
-    size_t equals = text.find('=');
-    if (equals == std::string::npos || equals + 1 == text.size())
-      fail("--insert", "expected PHASE=PIPELINE, as in import=my-pass; got: " + text);
-    Phase phase = parsePhaseOption("--insert", text.substr(0, equals));
-    if (phase > Phase::Plan)
-      fail("--insert", "after '" + text.substr(0, equals) + "' nothing is left that a pass could work on; the last phase is plan");
-    o.insertedPipelines.emplace_back(phase, text.substr(equals + 1));
-  }
-  if (o.globalBatch && o.dims.count(o.batchDim.empty() ? "batch" : o.batchDim))
-    fail("--global-batch", "it derives the batch dimension; leave --dim " + (o.batchDim.empty() ? "batch" : o.batchDim) + " away");
-  if (!o.train && (!o.lossOutput.empty() || !o.loss.empty()))
-    fail(o.loss.empty() ? "--loss-output" : "--loss", "a loss needs --train");
-  if (!o.lossOutput.empty() && !o.loss.empty())
-    fail("--loss", "give either --loss-output (a loss the graph has) or --loss (one to add)");
-  if (o.train && o.lossOutput.empty() && o.loss.empty())
-    fail("--train", "name the loss: --loss-output NAME for an output of the graph, or --loss cross-entropy|nll|mse");
-  if (auto recompute = parseRecompute(o.recompute); !recompute)
-    fail("--recompute", llvm::toString(recompute.takeError()));
-  if (!o.train && o.recompute != "none")
-    fail("--recompute", "only training keeps values for a backward pass; it needs --train");
-  if (o.recompute == "auto" && !o.memoryLimit)
-    fail("--recompute", "auto looks for what fits a limit; give --memory-limit BYTES, or one of none, blocks, every=N, first=N, segments=N");
-  if (!o.train && o.precision.find("reduce=") != std::string::npos)
-    fail("--precision", "reduce= is the type of gradients, which need --train");
-  if (!o.train && o.lossScale != "auto")
-    fail("--loss-scale", "a loss scale needs --train");
-  if (!o.train && o.microBatches != 1)
-    fail("--micro-batches", "micro-batches need --train");
-  if (!o.train && o.saveAsync)
-    fail("--save-async", "checkpoints need --train");
-}
-
-// Without --train nothing would read them.
-void checkTrainingOptions(const CLI::App &app, const CompileOptions &o) {
-  for (const CLI::Option *option : app.get_options())
-    if (!o.train && option->count() > 0 && option->get_group() == "Training" && option->get_name() != "--loss-output" &&
-        option->get_name() != "--loss")
-      fail(option->get_name(), "belongs to training; give --train too");
-}
+[[noreturn]] void failConfig(const std::string &message) { throw CLI::ValidationError("--config", message); }
 
 // CLI11 says "A subcommand is required" to a mistyped one.
 void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments) {
@@ -346,19 +51,19 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
   std::ifstream file(path);
   // Reading a directory throws from inside the stream, opening it does not fail.
   if (!file || std::filesystem::is_directory(path))
-    fail("--config", "cannot read " + path);
+    failConfig("cannot read " + path);
   nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
-    fail("--config", path + " is not a JSON object of options");
+    failConfig(path + " is not a JSON object of options");
   std::vector<std::string> arguments;
   auto text = [](const nlohmann::json &v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
   for (const auto &[key, value] : json.items()) {
     if (!compile.get_option_no_throw("--" + key))
-      fail("--config", path + ": " + rt::describeUnknownOption(compile, "--" + key, "; see cleave compile --help"));
+      failConfig(path + ": " + rt::describeUnknownOption(compile, "--" + key, "; see cleave compile --help"));
     if (key == "config")
-      fail("--config", path + ": a configuration cannot name another one");
+      failConfig(path + ": a configuration cannot name another one");
     if (value.is_object() || value.is_null())
-      fail("--config", path + ": '" + key + "' must be a text, a number, a boolean or a list of them");
+      failConfig(path + ": '" + key + "' must be a text, a number, a boolean or a list of them");
     if (value.is_boolean()) {
       if (value.get<bool>())
         arguments.push_back("--" + key);
@@ -471,10 +176,8 @@ Request parse(int argc, const char *const *argv) {
     arguments = expandConfig(argc, argv, *compileApp, compile.configs);
     checkCommand(app, arguments);
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-    if (*compileApp) {
-      finishCompileOptions(compile, texts);
-      checkTrainingOptions(*compileApp, compile);
-    }
+    if (*compileApp)
+      finishCompileOptions(*compileApp, compile, texts);
   } catch (const CLI::CallForHelp &e) {
     return Exit{app.exit(e)};
   } catch (const CLI::CallForVersion &e) {

@@ -1,0 +1,242 @@
+#include "compiler/Planning/ValueRun.h"
+#include "compiler/Planning/StagePrograms.h"
+#include "runtime/plan/KernelDefs.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+int64_t maxTimes(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(kWaitsAttr))
+      return std::numeric_limits<int64_t>::max();
+  return kMaxInterpretedTimes;
+}
+
+ValueRun::ValueRun(ModuleOp module, const ModulePlan &plan, func::FuncOp entry)
+    : module(module), plan(plan), entry(entry), mesh(plan.getMesh()), mostTimes(maxTimes(module)) {
+  for (StateOp state : module.getOps<StateOp>())
+    states[state.getSymName()] = factsOf(state, mesh).content();
+  expand(entry, 0);
+}
+
+KindBox ValueRun::box() const {
+  KindBox box;
+  for (StringAttr axis : mesh ? mesh.getNames() : ArrayRef<StringAttr>()) {
+    auto [begin, end] = plan.getKind().getRange(axis);
+    box.ranges.push_back({begin, end});
+  }
+  return box;
+}
+
+const MeaningRun::Stop *ValueRun::advance() {
+  while (!failure && next < steps.size()) {
+    const Step &step = steps[next++];
+    if (step.begun)
+      begin(step.begun, step.frame);
+    else if (run(step.op, step.frame))
+      return &stop;
+  }
+  return nullptr;
+}
+
+void ValueRun::deliver(const std::optional<Content> &result) {
+  if (!isa<shard::SendOp>(steps[next - 1].op))
+    finishCollective(steps[next - 1].op, result);
+}
+
+void ValueRun::expand(func::FuncOp function, uint64_t frame) {
+  if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+    for (auto call : list.getAsRange<DictionaryAttr>()) {
+      auto callee = module.lookupSymbol<func::FuncOp>(call.getAs<StringAttr>("program"));
+      int64_t times = call.getAs<IntegerAttr>("times").getInt();
+      int64_t first = call.getAs<IntegerAttr>("first_frame").getInt();
+      if (!callee)
+        return fail(function, "it calls what is not there");
+      calls += callee.getSymName().str() + " " + std::to_string(times) + " " + std::to_string(first) + ";";
+      for (int64_t n = 0; n < times; ++n)
+        if (n + 1 == times || n + 1 < mostTimes)
+          expand(callee, frame + first + n);
+    }
+  steps.push_back({nullptr, function, frame});
+  for (Operation &op : function.getBody().front())
+    steps.push_back({&op, nullptr, frame});
+}
+
+void ValueRun::begin(func::FuncOp function, uint64_t frame) {
+  values.clear();
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (auto slot = function.getArgAttrOfType<StringAttr>(index, kSlotAttr)) {
+      set(argument, slots[{slot.str(), frame}]);
+      continue;
+    }
+    set(argument,
+        portOf(argument.getType(), function.getArgAttrDict(index), "arg" + std::to_string(index)).content(frame));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Facts
+//===----------------------------------------------------------------------===//
+
+AxesFacts ValueRun::axesOf(ArrayRef<int16_t> axes) const {
+  llvm::SmallVector<StringRef> names;
+  for (int16_t axis : axes)
+    names.push_back(mesh.getNames()[axis].getValue());
+  return cleave::plan::axesOf(mesh, ArrayRef<StringRef>(names));
+}
+
+PortFacts ValueRun::portOf(Type type, DictionaryAttr attributes, const std::string &otherwise) const {
+  auto tensor = cast<RankedTensorType>(type);
+  PortFacts facts;
+  auto name = attributes ? attributes.getAs<StringAttr>("cleave.name") : StringAttr();
+  facts.name = name ? name.str() : otherwise;
+  facts.dtype = dtypeNumber(tensor.getElementType());
+  facts.bytes = bytesOf(tensor);
+  facts.shape.assign(tensor.getShape().begin(), tensor.getShape().end());
+  auto batchDim = attributes ? attributes.getAs<IntegerAttr>("cleave.batch_dim") : IntegerAttr();
+  auto sharding = attributes ? attributes.getAs<ShardingAttr>("cleave.sharding") : ShardingAttr();
+  if (batchDim)
+    facts.batchDim = batchDim.getInt();
+  if (batchDim && sharding)
+    facts.split = cleave::plan::axesOf(mesh, ArrayRef<StringRef>(sharding.getDimAxes(batchDim.getInt())));
+  return facts;
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+Content ValueRun::of(Value value) {
+  if (auto known = values.find(value); known != values.end())
+    return known->second;
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  if (!elements)
+    return {};
+  if (elements.isSplat())
+    return Content::repeated(splatBits(elements), elementBytes(elements.getElementType()), bytesOf(value.getType()));
+  return states.lookup(plan.nameOfConstant(elements));
+}
+
+bool ValueRun::run(Operation *op, uint64_t frame) {
+  if (isa<ConstantOp>(op))
+    return false; // where it is used
+  if (auto offload = dyn_cast<OffloadOp>(op)) {
+    set(offload.getResult(), of(offload.getOperand()));
+    return false;
+  }
+  if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty()) {
+    runViews(op, views);
+    return false;
+  }
+  if (isa<shard::ShardDialect>(op->getDialect()))
+    return startCollective(op);
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](ReadOp read) { set(read.getResult(), states.lookup(read.getState())); })
+      .Case([&](WriteOp write) { states[write.getState()] = of(write.getValue()); })
+      .Case([&](cleave::KernelOp kernel) { runKernel(kernel); })
+      .Case([&](ub::PoisonOp) {})
+      .Case([&](func::ReturnOp ret) { runReturn(ret, frame); })
+      .Default([&](Operation *other) { runLibrary(other); });
+  return false;
+}
+
+void ValueRun::runViews(Operation *op, ArrayRef<ByteView> views) {
+  if (views.front().whole.getDefiningOp() != op) {
+    for (const ByteView &view : views)
+      set(view.part, of(view.whole).slice(view.offset, bytesOf(view.part.getType())));
+    return;
+  }
+  llvm::SmallVector<ByteView> parts(views);
+  llvm::stable_sort(parts, [](const ByteView &a, const ByteView &b) { return a.offset < b.offset; });
+  Content whole;
+  for (const ByteView &view : parts) {
+    if (view.offset > whole.bytes())
+      whole.append(Content::of(kNoValue, view.offset - whole.bytes()));
+    whole.append(of(view.part));
+  }
+  set(op->getResult(0), std::move(whole));
+}
+
+void ValueRun::addResults(Operation *op, const KernelFacts &facts, uint64_t number) {
+  std::vector<Content> read;
+  for (Value operand : op->getOperands())
+    read.push_back(of(operand));
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    Content content = resultOf(number, facts.depends, index, bytesOf(result.getType()), read);
+    leave(content);
+    set(result, std::move(content));
+  }
+}
+
+void ValueRun::runKernel(cleave::KernelOp kernel) {
+  auto [known, isNew] = kernels.try_emplace(kernel.getLabel().value_or(""));
+  KernelFacts &facts = known->second;
+  if (isNew) {
+    facts.name = kernel.getLabel().value_or("").str();
+    for (Type type : kernel.getInputs().getTypes())
+      facts.operands.push_back({bytesOf(type), true, false, 0});
+    std::optional<ArrayRef<int64_t>> ties = kernel.getTied();
+    for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
+      facts.operands.push_back({bytesOf(type), false, true, ties ? static_cast<uint64_t>((*ties)[index] + 1) : 0});
+    for (int64_t mask : dependencesOf(kernel))
+      facts.depends.push_back(static_cast<uint64_t>(mask));
+  }
+  addResults(kernel, facts, facts.number());
+}
+
+void ValueRun::runLibrary(Operation *op) {
+  auto compute = dyn_cast<ComputeOpInterface>(op);
+  if (!compute || compute.getComputeKind() != ComputeKind::Kernel)
+    return fail(op, "it is neither kernel, view nor collective");
+  FailureOr<std::vector<int64_t>> params = encodeParams(op, plan.packedOperandOf(op));
+  if (failed(params))
+    return (void)(failure = true);
+  KernelFacts facts;
+  llvm::StringRef name = compute.getKernelSpec().name;
+  facts.name = name.str();
+  facts.kind = static_cast<uint64_t>(rt::findKernelDef(facts.name)->kind);
+  facts.params = std::move(*params);
+  addResults(op, facts, facts.number());
+}
+
+void ValueRun::runReturn(func::ReturnOp op, uint64_t frame) {
+  auto function = cast<func::FuncOp>(op->getParentOp());
+  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    if (auto slot = function.getResultAttrOfType<StringAttr>(index, kSlotAttr)) {
+      slots[{slot.str(), frame}] = of(value);
+      continue;
+    }
+    PortFacts port = portOf(value.getType(), function.getResultAttrDict(index), "result" + std::to_string(index));
+    std::string name = "output " + port.name;
+    while (outputs.count(name))
+      name += "'";
+    if (function == entry)
+      outputs[name] = port.meaningOf(of(value));
+  }
+}
+
+FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlives) {
+  if (failure)
+    return mlir::failure();
+  EntryMeaning result;
+  result.meaning = std::move(outputs);
+  result.meaning["calls"] = meaningOfCalls(calls);
+  for (StateOp state : module.getOps<StateOp>()) {
+    uint64_t number = states.lookup(state.getSymName()).number();
+    if (number != factsOf(state, mesh).content().number() && outlives(state))
+      result.meaning["state " + state.getSymName().str()] = number;
+  }
+  llvm::sort(expressions);
+  expressions.erase(llvm::unique(expressions), expressions.end());
+  result.expressions = std::move(expressions);
+  return result;
+}
+
+} // namespace cleave::plan

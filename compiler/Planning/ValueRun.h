@@ -1,0 +1,84 @@
+// The abstract run of one entry function of one kind of ranks, over the contents of its values (ValueMeaning.h).
+#ifndef CLEAVE_COMPILER_PLANNING_VALUERUN_H
+#define CLEAVE_COMPILER_PLANNING_VALUERUN_H
+
+#include "compiler/Planning/ValueFacts.h"
+#include "compiler/Planning/ValueMeaning.h"
+
+namespace cleave::plan {
+
+// How many runs of one body are looked at. As in PlanMeaning: of many runs the first two and the last; then the body
+// states what it means by itself. Where values cross bodies, all runs.
+int64_t maxTimes(mlir::ModuleOp module);
+
+class ValueRun : public MeaningRun {
+public:
+  ValueRun(mlir::ModuleOp module, const ModulePlan &plan, mlir::func::FuncOp entry);
+
+  KindBox box() const;
+  const Stop *advance() override;
+  void deliver(const std::optional<Content> &result) override;
+
+  // After the run. `outlives` tells of a state that a later program finds it as this one leaves it.
+  mlir::FailureOr<EntryMeaning> take(llvm::function_ref<bool(StateOp)> outlives);
+
+private:
+  struct Step {
+    mlir::Operation *op;
+    mlir::func::FuncOp begun; // not null: its body begins
+    uint64_t frame;
+  };
+
+  void expand(mlir::func::FuncOp function, uint64_t frame);
+  void begin(mlir::func::FuncOp function, uint64_t frame);
+  bool run(mlir::Operation *op, uint64_t frame); // true: other kinds are needed
+  void runViews(mlir::Operation *op, llvm::ArrayRef<ByteView> views);
+  void runKernel(cleave::KernelOp kernel);
+  void runLibrary(mlir::Operation *op);
+  void runReturn(mlir::func::ReturnOp op, uint64_t frame);
+  void addResults(mlir::Operation *op, const KernelFacts &facts, uint64_t number);
+  bool startCollective(mlir::Operation *op);
+  void finishCollective(mlir::Operation *op, const std::optional<Content> &result);
+
+  // A collective of any kind, in terms of its axes.
+  template <typename Op> bool reduce(Op op, rt::Opcode opcode);
+  bool start(mlir::Operation *op, rt::Opcode opcode, llvm::ArrayRef<int16_t> axes, int64_t count);
+  bool transfer(mlir::Operation *op, rt::Opcode opcode, llvm::ArrayRef<int16_t> axes, std::optional<llvm::ArrayRef<int64_t>> peer);
+  void setRoot(mlir::Operation *op, llvm::ArrayRef<int16_t> axes, llvm::ArrayRef<int64_t> root);
+  AxesFacts axesOf(llvm::ArrayRef<int16_t> axes) const;
+  Content padded(mlir::Value value, uint64_t ranks) const;
+
+  PortFacts portOf(mlir::Type type, mlir::DictionaryAttr attributes, const std::string &otherwise) const;
+  Content of(mlir::Value value);
+  void set(mlir::Value value, Content content) { values[value] = std::move(content); }
+  void leave(const Content &content) {
+    bool isListed = mostTimes == kMaxInterpretedTimes || steps[next - 1].frame < uint64_t{kListedMicroBatches};
+    if (content.bytes() != 0 && isListed)
+      expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression));
+  }
+  void fail(mlir::Operation *op, const llvm::Twine &why) {
+    op->emitOpError("has no meaning: ") << why;
+    failure = true;
+  }
+
+  mlir::ModuleOp module;
+  const ModulePlan &plan;
+  mlir::func::FuncOp entry;
+  MeshAttr mesh;
+  std::vector<Step> steps;
+  size_t next = 0;
+  std::string calls;
+  llvm::StringMap<Content> states;
+  llvm::DenseMap<mlir::Value, Content> values; // of the body that runs
+  int64_t mostTimes;                     // a call is run
+  std::map<std::pair<std::string, uint64_t>, Content> slots; // by micro-batch
+  llvm::StringMap<KernelFacts> kernels;  // generated, by label
+  Meaning outputs;
+  std::vector<uint32_t> expressions;
+  Stop stop;
+  bool failure = false;
+};
+
+} // namespace cleave::plan
+
+#endif

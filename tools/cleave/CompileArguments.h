@@ -1,0 +1,35 @@
+// The options of `cleave compile` on the command line.
+#ifndef CLEAVE_TOOLS_CLEAVE_COMPILEARGUMENTS_H
+#define CLEAVE_TOOLS_CLEAVE_COMPILEARGUMENTS_H
+
+#include "compiler/Driver/Options.h"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
+
+namespace cleave {
+
+// The compile command's options as typed; turned into CompileOptions after parsing.
+struct CompileTexts {
+  std::vector<std::string> dims, mesh, inserts;
+  std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
+  std::string forwardPrefetch = "on";
+  std::vector<CLI::Option *> prefetch; // options about gathers
+  CLI::Option *offload = nullptr;
+  CLI::Option *schedule = nullptr, *stageSplit = nullptr; // whether they were given
+  CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
+};
+
+// Declares the options; parsing writes into `o` and `t`, which live as long as `app`.
+void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t);
+// After parsing: reads the texts, and throws CLI::ValidationError where options do not fit together.
+void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileTexts &t);
+
+} // namespace cleave
+
+#endif
