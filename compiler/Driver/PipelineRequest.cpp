@@ -2,6 +2,7 @@
 
 #include "compiler/Pipeline/ScheduleFile.h"
 #include "compiler/Pipeline/Schedules.h"
+#include "compiler/Planning/StagePrograms.h"
 #include "compiler/Support/Usage.h"
 
 #include "mlir/IR/Builders.h"
@@ -71,14 +72,13 @@ void cleave::requestPipeline(mlir::ModuleOp module, const PipelineRequest &reque
   mlir::Builder builder(module.getContext());
   mlir::NamedAttrList pipeline;
   pipeline.set("axis", builder.getStringAttr(kAxis));
-  if (!options.train) { // one pass through the stages, which build-programs cuts
-    module->setAttr("cleave.pipeline", pipeline.getDictionary(module.getContext()));
-    return;
-  }
-  pipeline.set("schedule", builder.getStringAttr(request.schedule));
-  if (request.text)
+  if (options.train)
+    pipeline.set("schedule", builder.getStringAttr(request.schedule));
+  if (options.train && request.text)
     pipeline.set("file", builder.getStringAttr(*request.text));
-  module->setAttr("cleave.pipeline", pipeline.getDictionary(module.getContext()));
+  module->setAttr(plan::kPipelineAttr, pipeline.getDictionary(module.getContext()));
+  if (!options.train) // one pass through the stages, which build-programs cuts
+    return;
   module->setAttr("cleave.stages", builder.getI64IntegerAttr(request.chunks));
   module->setAttr("cleave.stage_split", builder.getStringAttr(options.stageSplit));
   if (request.splitsBackward)

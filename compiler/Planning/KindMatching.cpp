@@ -77,7 +77,6 @@ private:
     int64_t beside = -1, meeting = -1;
     std::map<std::pair<int64_t, uint64_t>, size_t> recorded;
   };
-  static constexpr int64_t kAllTimes = std::numeric_limits<int64_t>::max();
   bool runsAll() const { return maxTimes_ == kAllTimes; }
   static bool sends(const fb::Plan &kind);
   bool visit();

@@ -11,8 +11,6 @@ namespace cleave::plan {
 
 using namespace rt;
 
-constexpr int64_t kAllTimes = int64_t{1} << 62;
-
 static bool calls(const fb::Plan &plan, uint32_t program, uint32_t callee) {
   const auto *instructions = plan.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions); ++i)

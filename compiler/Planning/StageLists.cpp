@@ -15,6 +15,8 @@ struct Life {
 static int framesOf(const std::vector<Life> &lives) {
   int frames = 1, oldest = 0;
   for (int i = 0; i < static_cast<int>(lives.size()); ++i) {
+    if (lives[i].last < 0)
+      continue;
     while (oldest < i && lives[oldest].last < lives[i].written)
       ++oldest;
     frames = std::max(frames, i - oldest + 1);
@@ -45,6 +47,8 @@ std::map<std::string, Slot> slotsOf(const std::vector<StageCall> &calls, const s
     Slot &slot = slots[name];
     slot.frames = std::min(microBatches, framesOf(ofSlot) + static_cast<int>(sent.count(name)));
     for (const Life &life : ofSlot) {
+      if (life.last < 0) // the first micro-batch's bodies may keep other values than those of the rest
+        continue;
       if (life.firstRead >= 0)
         slot.firstReaders.insert(calls[life.firstRead].program);
       slot.lastReaders.insert(calls[life.last].program);

@@ -1,4 +1,5 @@
 #include "compiler/Planning/StageSplit.h"
+#include "compiler/Planning/StagePrograms.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -25,14 +26,12 @@ static Value asType(OpBuilder &builder, Value value, RankedTensorType type) {
   return value.getType() == type ? value : ReshapeOp::create(builder, value.getLoc(), type, value);
 }
 
-constexpr llvm::StringLiteral kChannel = "cleave.channel";
-
 void createSend(OpBuilder &builder, Value value, const StageAxis &axis, int64_t to, int64_t channel) {
   Value sent = asType(builder, value, sentType(value.getType()));
   auto send =
       shard::SendOp::create(builder, value.getLoc(), sent.getType(), gridOf(builder.getInsertionBlock()->getParentOp()),
                             ArrayRef<int16_t>{axis.index}, sent, ArrayRef<int64_t>{to}, ValueRange());
-  send->setAttr(kChannel, builder.getI64IntegerAttr(channel));
+  send->setAttr(kChannelAttr, builder.getI64IntegerAttr(channel));
 }
 
 Value createReceive(OpBuilder &builder, Location loc, Type type, const StageAxis &axis, int64_t from, int64_t channel) {
@@ -41,7 +40,7 @@ Value createReceive(OpBuilder &builder, Location loc, Type type, const StageAxis
       builder, loc, nothing.getType(),
       FlatSymbolRefAttr::get(builder.getContext(), gridOf(builder.getInsertionBlock()->getParentOp())),
       builder.getDenseI16ArrayAttr(axis.index), nothing, builder.getDenseI64ArrayAttr(from), ValueRange());
-  receive->setAttr(kChannel, builder.getI64IntegerAttr(channel));
+  receive->setAttr(kChannelAttr, builder.getI64IntegerAttr(channel));
   return asType(builder, receive.getResult(), cast<RankedTensorType>(type));
 }
 

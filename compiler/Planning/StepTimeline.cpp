@@ -237,7 +237,7 @@ private:
   std::vector<std::pair<size_t, BodySpan>> bodies_; // with the kind
 };
 
-// "0F3" of "c0.fwd" with micro-batch 3; the name of what is no chunk's.
+// "0F3" of "c0.fwd" with micro-batch 3; "U" of what is no chunk's, the update.
 std::string labelOf(const BodySpan &span) {
   const std::string &name = span.program;
   size_t dot = name.find('.');

@@ -48,7 +48,7 @@ struct StepTimeline {
 // None where there is no such entry, or it runs more than is looked at.
 std::optional<StepTimeline> timelineOf(const rt::fb::Plan &plan, const std::string &entry, const InstructionCost &cost);
 
-// A line for each kind, with a column for a slice of time: "0F0F1 . .0B0". Empty where one kind is all.
+// A line for each kind, with a column for a slice of time: "0F0--|0F1--|...0B0-----|U-".
 std::string drawTimeline(const StepTimeline &timeline, size_t columns);
 
 } // namespace cleave::plan

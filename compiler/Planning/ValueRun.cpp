@@ -13,7 +13,7 @@ namespace cleave::plan {
 int64_t maxTimes(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
     if (function->hasAttr(kWaitsAttr))
-      return std::numeric_limits<int64_t>::max();
+      return kAllTimes;
   return kMaxInterpretedTimes;
 }
 

@@ -1,3 +1,4 @@
+#include "compiler/CostModel/CostModel.h"
 #include "compiler/Support/NamePatterns.h"
 #include "compiler/Training/BuildChunks.h"
 #include "compiler/Training/Diagnose.h"
@@ -74,8 +75,8 @@ private:
     pipeline::CutRequest request;
     request.stages = static_cast<int>(std::clamp<int64_t>(count, -1, std::numeric_limits<int>::max()));
     request.together = graph.together;
-    // The link's time for a byte and for that of its gradient, as the cost model has it: 5 GB/s.
-    request.transferCost = 2.0 / 5e9;
+    // The link's time for a byte and for that of its gradient, as the cost model has it.
+    request.transferCost = 2.0 / Machine().linkBytesPerSecond;
     pinLoss(model, graph, request);
     if (llvm::Error error = setMode(graph, how, request))
       return error;

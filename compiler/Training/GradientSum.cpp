@@ -1,4 +1,5 @@
 #include "compiler/Training/GradientSum.h"
+#include "compiler/Training/Arithmetic.h"
 
 using namespace mlir;
 
@@ -23,8 +24,7 @@ int64_t endOf(PadOp pad, int64_t dim) { return pad.getLow()[dim] + pad.getOperan
 Value zeros(OpBuilder &builder, RankedTensorType type, int64_t dim, int64_t size, Location loc) {
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = size;
-  type = type.clone(shape);
-  return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())));
+  return Arithmetic(builder, loc).splat(type.clone(shape), 0);
 }
 
 } // namespace

@@ -118,7 +118,7 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   Option<bool> syncEvery{*this, "sync-every", llvm::cl::desc("gradients are reduced in every micro-batch"),
                          llvm::cl::init(false)};
   Option<int64_t> stages{*this, "stages", llvm::cl::desc("chunks that the model is cut into"), llvm::cl::init(0)};
-  Option<std::string> stageSplit{*this, "stage-split", llvm::cl::desc("auto | uniform | parameters | pattern=P"),
+  Option<std::string> stageSplit{*this, "stage-split", llvm::cl::desc("auto | uniform | parameters | pattern=P | at=NAME"),
                                  llvm::cl::init("auto")};
   Option<bool> keepAll{*this, "keep-all", llvm::cl::desc("the backward pass computes nothing again"),
                        llvm::cl::init(false)};

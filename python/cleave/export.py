@@ -184,10 +184,11 @@ class _Job:
                 config.use_cache = cache
             for m, training in was_training.items():
                 m.training = training
+            torch.set_rng_state(rng)
             with torch.no_grad():
                 for name, value in self.module.named_buffers():
-                    value.copy_(buffers[name])
-            torch.set_rng_state(rng)
+                    if name in buffers:  # not one that the trace has made
+                        value.copy_(buffers[name])
 
     def _tracing_forward(self, forward):
         def traced(*values):

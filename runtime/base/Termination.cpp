@@ -14,7 +14,8 @@ static bool inOrder = false;
 
 // Only what a signal handler may call.
 static void handle(int signal) {
-  bool isFirst = noted == 0, ends = signal != SIGTERM || !isLaunched;
+  // A terminal that closes sends SIGHUP twice, its shell's and the kernel's; launchers repeat SIGTERM.
+  bool isFirst = noted == 0, ends = signal == SIGINT || (signal == SIGTERM && !isLaunched);
   if (!isFirst && ends) {
     std::signal(signal, SIG_DFL);
     std::raise(signal); // once this handler is left

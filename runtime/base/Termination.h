@@ -13,9 +13,10 @@ namespace cleave::rt {
 void noteTermination();
 bool terminationNoted();
 
-// From now on SIGINT, SIGHUP (a terminal that closes) and SIGTERM are requests, for a program that asks endRequested() now and then. A second one ends
-// the process at once; under a launcher, which repeats its SIGTERM, only SIGINT does. `hint` (or null) goes to stderr
-// with the first one. Called by main programs.
+// From now on SIGINT, SIGHUP (a terminal that closes) and SIGTERM are requests, for a program that asks endRequested()
+// now and then. A second SIGINT or SIGTERM ends the process at once; under a launcher, which repeats its SIGTERM, only
+// SIGINT does. A second SIGHUP does not: a terminal that closes sends two. `hint` (or null) goes to stderr with the
+// first one. Called by main programs.
 void endInOrder(const char *hint, bool launched);
 bool endsInOrder();
 // The signal that asks for an end, or 0.

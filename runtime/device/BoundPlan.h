@@ -6,8 +6,11 @@
 // Which record of a shared event a wait is for is decided in issue order, which no thread sees whole: each walks the
 // actions of its own streams. So a thread counts the records of the others as well, where they stand in its lists:
 //
-//   program  record e on compute; wait e on reduce; record e on compute        e's count at the wait: 1, on both
-//   threads compute  record e (1)   record e (2) reduce   [count e]      wait e for 1        [count e]
+//   program  record e on compute; wait e on reduce; record e on compute     e's count at the wait: 1, on both threads
+//
+//   compute  record e (1)   record e (2)
+//
+//   reduce   [count e]      wait e for 1        [count e]
 #ifndef CLEAVE_RUNTIME_DEVICE_BOUNDPLAN_H
 #define CLEAVE_RUNTIME_DEVICE_BOUNDPLAN_H
 

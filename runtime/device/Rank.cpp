@@ -20,6 +20,12 @@ struct Rank::Impl {
         translate(*kind);
   }
 
+  // The device's watchdog names instructions that are waited in: it ends before they do.
+  ~Impl() {
+    executor.reset();
+    device.reset();
+  }
+
   // This kind's of what may be another's; null where this kind has none.
   template <typename Table> const Table *own(const Table &table) const {
     auto found = others.find(&table);

@@ -40,16 +40,18 @@ cleave_code finish(const Status &status) {
   return static_cast<cleave_code>(static_cast<int>(status.code()));
 }
 
-// Runs a call; what the library throws (memory) becomes a code.
-template <typename Call> cleave_code guard(Call call) {
+// Runs a call; what the library throws (memory) becomes a status.
+template <typename Call> Status caught(Call call) {
   try {
-    return finish(call());
+    return call();
   } catch (const std::bad_alloc &) {
-    return finish({Code::OutOfMemory, "out of memory"});
+    return {Code::OutOfMemory, "out of memory"};
   } catch (const std::exception &error) {
-    return finish(internal(error.what()));
+    return internal(error.what());
   }
 }
+
+template <typename Call> cleave_code guard(Call call) { return finish(caught(call)); }
 
 // The same for calls that change a session or run programs. Two threads in one would wait for each other's ranks for
 // ever, so the second is refused.
@@ -67,10 +69,7 @@ template <typename Call> cleave_code guardAlone(cleave_session *session, Call ca
 // leaves others behind who wait for it, so its last word is kept.
 template <typename Call> cleave_code guardTogether(cleave_session *session, Call call) {
   return guardAlone(session, [&] {
-    Status status;
-    cleave_code code = guard([&] { return status = call(); });
-    if (status.isOk() && code != CLEAVE_OK)
-      status = internal("an exception");
+    Status status = caught(call);
     if (session)
       session->last = status;
     return status;

@@ -11,8 +11,8 @@ Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<do
     return Status::ok();
   if (!std::isfinite(loss))
     return dataLoss("the loss is " + whatItIs(loss) +
-                    "; give a smaller --lr or --clip-grad-norm, and look for such values in --data, or for a batch "
-                    "whose labels are all ignored");
+                    "; give a smaller learning rate (--lr) or limit of the gradients' norm (--clip-grad-norm), and look "
+                    "for such values in the data, or for a batch whose labels are all ignored");
   if (gradNorm && !std::isfinite(*gradNorm))
     return dataLoss("the loss is finite, but the norm of its gradients is " + whatItIs(*gradNorm) +
                     ", so the updated parameters are lost; look for a sample at which the model has no derivative "

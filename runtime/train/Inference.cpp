@@ -155,8 +155,10 @@ private:
 
   // Ranks write disjoint samples: of those that computed the same, one.
   void collect(unsigned local, Rank &rank, uint64_t first) {
-    for (Output &output : outputs_)
-      for (unsigned frame = 0; frame < frames_ && session_.answersFor(local, *output.port); ++frame) {
+    for (Output &output : outputs_) {
+      if (!session_.answersFor(local, *output.port))
+        continue;
+      for (unsigned frame = 0; frame < frames_; ++frame) {
         Bytes port = rank.portBytes(*output.port, frame);
         uint64_t begin = first + frame * batch_;
         if (output.sampleBytes == 0)
@@ -169,6 +171,7 @@ private:
           std::memcpy(output.bytes.data() + begin * output.sampleBytes, port.data, count * output.sampleBytes);
         }
       }
+    }
   }
 
   Session &session_;

@@ -10,6 +10,8 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <csignal>
+#include <cstdio>
+#include <iostream>
 
 using namespace cleave;
 
@@ -38,8 +40,13 @@ int main(int argc, char **argv) {
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit is then an error with a message, as a full disk is
   cleave::registerTraining();    // for --insert, besides what plug-ins bring
   Request request = parseCommandLine(argc, argv);
-  if (const Exit *leave = std::get_if<Exit>(&request))
-    return leave->code;
+  if (const Exit *leave = std::get_if<Exit>(&request)) {
+    std::cout.flush(); // help and version, which CLI11 prints there
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout)
+      return leave->code;
+    llvm::errs() << "cleave: cannot write to stdout\n";
+    return 1;
+  }
   llvm::Error error = std::visit(Runner{}, request);
   llvm::outs().flush();
   if (llvm::outs().has_error()) {

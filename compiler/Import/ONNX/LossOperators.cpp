@@ -78,7 +78,8 @@ Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value 
     all = emit.select(counted, all, emit.splat(0, typeOf(all)));
   std::string number;
   llvm::raw_string_ostream(number) << llvm::format("%g", smoothing);
-  op.note(op.describe() + ": label_smoothing=" + number + " is applied, which the exporter wrote into the node's metadata alone; onnxruntime computes this loss without it");
+  if (op.mode.training) // once, though the function for evaluation is imported as well
+    op.note(op.describe() + ": label_smoothing=" + number + " is applied, which the exporter wrote into the node's metadata alone; onnxruntime computes this loss without it");
   return emit.add(emit.mul(losses, 1 - smoothing), all);
 }
 

@@ -185,6 +185,8 @@ Status CudaDevice::synchronize() {
   Status status = streams_.synchronize();
   if (world_)
     CLEAVE_TRY(world_->health());
+  if (world_ && status.isOk())
+    world_->finishRun();
   CLEAVE_TRY(std::move(status));
   if (indexed_.empty())
     return Status::ok();

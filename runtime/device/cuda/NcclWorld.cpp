@@ -156,8 +156,14 @@ void NcclWorld::startRun(const Script *script) {
   *setup_.done = 0; // nothing is under way: each run is waited for
   seen_ = 0;
   seenAt_ = now();
+  isIdle_ = false;
   script_ = script ? *script : Script();
   host_.countSent(script_.bytes);
+}
+
+void NcclWorld::finishRun() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  isIdle_ = true;
 }
 
 Status NcclWorld::findGroup(const Group &group, Handle *comm) const {
@@ -179,7 +185,7 @@ Status NcclWorld::finish(Handle stream, const std::string &place, uint64_t bytes
     std::lock_guard<std::mutex> lock(mutex_);
     script_.places.push_back(&place);
     script_.bytes += bytes;
-    mark = static_cast<uint32_t>(std::min<size_t>(script_.places.size(), kMarks - 1));
+    mark = lastMark();
   }
   host_.countSent(bytes);
   CLEAVE_TRY(check(setup_.driver->copy(reinterpret_cast<cuda::Pointer>(setup_.done),
@@ -237,11 +243,16 @@ Status NcclWorld::health() const {
   return peerLost(reason_);
 }
 
+// What stands in `done` after all that the script has; of longer scripts the last marks are one.
+uint32_t NcclWorld::lastMark() const {
+  return static_cast<uint32_t>(std::min<size_t>(script_.places.size(), kMarks - 1));
+}
+
 // The operation that is waited in: the first one that is not done.
 std::string NcclWorld::pending() const {
   std::lock_guard<std::mutex> lock(mutex_);
   uint32_t done = *setup_.done;
-  return done < script_.places.size() ? *script_.places[done] : "";
+  return done < lastMark() ? *script_.places[done] : "";
 }
 
 // NCCL does not say which rank it is; the hosts' own watch does, perhaps a little later.
@@ -262,7 +273,7 @@ std::string NcclWorld::trouble(double time) {
   }
   std::lock_guard<std::mutex> lock(mutex_);
   uint32_t done = *setup_.done;
-  if (done != seen_ || done >= script_.places.size()) {
+  if (done != seen_ || isIdle_ || done >= lastMark()) {
     seen_ = done;
     seenAt_ = time;
   }

@@ -1,8 +1,8 @@
 // The GPUs of all ranks, one each, joined by NCCL: what crosses them never passes the host.
 //
 // There is a communicator of all ranks, and one for each of the plan's groups (along mesh axes, or among some stages),
-// split from it by every rank in the same order. Collectives are enqueued, and may be captured in a graph. All that communicates is in
-// line, in the plan's issue order, across streams and communicators: the plan was proved to end in that order
+// split from it by every rank in the same order. Collectives are enqueued, and may be captured in a graph. All that
+// communicates is in line, in the plan's issue order, across streams and communicators: the plan was proved to end in that order
 // (compiler/Planning/Rationale.md, "Rendezvous on one thread"), and kernels of several communicators that start in
 // different orders on different GPUs would wait for each other for ever.
 //
@@ -52,6 +52,8 @@ public:
   // A run of a program begins; with a script, it is a graph that was captured.
   void startRun(const Script *script);
   const Script &script() const { return script_; }
+  // The run has ended: the watchdog expects no progress until the next one.
+  void finishRun();
   // Enqueue one operation. `place` says which instruction it is, and lives as long as this.
   Status collective(const CollectiveRequest &request, std::byte *data, cuda::Handle stream, const std::string &place);
   Status transfer(const TransferRequest &request, std::byte *data, cuda::Handle stream, const std::string &place);
@@ -64,6 +66,7 @@ private:
   Status begin(cuda::Handle stream);
   Status finish(cuda::Handle stream, const std::string &place, uint64_t bytes);
   Status findGroup(const Group &group, cuda::Handle *comm) const;
+  uint32_t lastMark() const;
   void watch();
   void stopWatching();
   std::string pending() const;
@@ -85,6 +88,7 @@ private:
   Script script_;
   std::string reason_;
   bool stopping_ = false;
+  bool isIdle_ = true; // no run is under way
   std::atomic<bool> failed_{false};
   uint32_t seen_ = 0; // the watchdog's: progress, and when it was made
   double seenAt_ = 0; // seconds

@@ -31,6 +31,25 @@ TEST(StageLists, FramesAreWhatIsAliveAtATime) {
   EXPECT_EQ(slotsOf(shifted(1), kUses, {"y"}, 1)["y"].frames, 1);
 }
 
+// The first micro-batch's body leaves another value: the slot of the others is not touched in it.
+TEST(StageLists, FirstBodyMayKeepOtherValues) {
+  std::map<std::string, SlotUses> uses = kUses;
+  uses["F.first"].writes = {"y", "s"};
+  auto slots = slotsOf(shifted(6), uses, {"y"}, 6);
+  EXPECT_EQ(slots["r"].frames, 2);
+  EXPECT_EQ(slots["r"].lastReaders, std::set<std::string>{"B"});
+  EXPECT_EQ(slots["s"].lastReaders, std::set<std::string>{"F.first"});
+  auto calls = shifted(6);
+  for (StageCall &call : calls)
+    if (call.program == "B" && call.microBatch == 0)
+      call.program = "B.first";
+  uses["B.first"] = {{"s"}, {}};
+  slots = slotsOf(calls, uses, {"y"}, 6); // "r" is not there in micro-batch 0
+  EXPECT_EQ(slots["r"].frames, 2);
+  EXPECT_EQ(slots["r"].lastReaders, std::set<std::string>{"B"});
+  EXPECT_EQ(slots["s"].frames, 1);
+}
+
 TEST(StageLists, CallsDoNotGrowWithMicroBatches) {
   auto count = [](const FoldedCalls &folded) {
     size_t calls = folded.calls.size();

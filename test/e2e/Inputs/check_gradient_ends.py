@@ -168,7 +168,7 @@ def smoothing(folder):
         steps = np.eye(classes) * 1e-5
         slopes = [(wanted(w + h, weighted, reduction) - wanted(w - h, weighted, reduction)) / 2e-5 for h in steps]
         failures += expect(f"{name}, loss", loss, wanted(w.astype("f8"), weighted, reduction)) + expect(name, gradients["w"], np.array(slopes))
-        failures += "label_smoothing=0.1 is applied" not in said
+        failures += said.count("label_smoothing=0.1 is applied") != 1
     return 3, failures
 
 

@@ -1,8 +1,9 @@
 """A training that saves is asked to end: it finishes its step, saves, and ends; what goes on from there is what nobody has stopped.
 
-  stop_by_signal.py PROGRAM FOLDER INT|TERM|HUP all|first|last|launcher|twice [launcher...] -- [options of train]
+  stop_by_signal.py PROGRAM FOLDER INT|TERM|HUP all|first|last|launcher|twice|terminal [launcher...] -- [options of train]
 
-The signal goes to all processes that train, to one of them, or to their launcher; "twice" sends it again before the step is over.
+The signal goes to all processes that train, to one of them, or to their launcher; "twice" sends it again before the step is over, and
+"terminal" at once, as a terminal that closes does: its shell and the kernel send SIGHUP.
 """
 import os
 import pathlib
@@ -46,7 +47,8 @@ def main():
         if not ranks and f"step {begun}/" in line:
             children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
             ranks += [int(child) for child in children] if launcher else [process.pid]
-            for victim in {"all": ranks, "first": ranks[:1], "last": ranks[-1:], "launcher": [process.pid], "twice": ranks}[whom]:
+            for victim in {"all": ranks, "first": ranks[:1], "last": ranks[-1:], "launcher": [process.pid], "twice": ranks,
+                           "terminal": [*ranks, *ranks]}[whom]:
                 os.kill(victim, number)
             if whom == "twice":
                 process.stderr.readline(), process.stderr.readline()  # an empty line, and what a second one does

@@ -1,5 +1,6 @@
 // Mutants of pipelines made by hand: none that the oracle shows to be harmful passes the reader and the verifier. Of
 // compiled plans see PlanMutants.
+#include "compiler/Planning/PlanFacts.h"
 #include "compiler/Planning/Declarations.h"
 #include "compiler/Planning/PlanMeaning.h"
 #include "compiler/Planning/PlanVerifier.h"
