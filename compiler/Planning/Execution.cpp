@@ -127,12 +127,14 @@ void Execution::runSharedEvent(const InstructionView &view, const Moment &moment
     return;
   }
   auto at = recorded_.find(place);
-  std::string what =
-      text(moment.ref) + " waits for frame " + std::to_string(frame) + " of the plan's event " + std::to_string(event);
+  auto what = [&] {
+    return text(moment.ref) + " waits for frame " + std::to_string(frame) + " of the plan's event " +
+           std::to_string(event);
+  };
   if (at == recorded_.end() && frame >= 0)
-    find("event", what + ", which nothing before it records");
+    find("event", what() + ", which nothing before it records");
   else if (at != recorded_.end() && frame >= 0 && at->second.frame != frame)
-    find("event", what + ", in whose place " + text(at->second.ref) + " has recorded frame " +
+    find("event", what() + ", in whose place " + text(at->second.ref) + " has recorded frame " +
                       std::to_string(at->second.frame) + "; the event has " + std::to_string(info.frames()) +
                       " frames, which are too few, or the frame is another");
   if (at != recorded_.end())
@@ -216,18 +218,27 @@ void Execution::checkRoot(const InstructionView &view, const Moment &moment) {
     find("kind", text(moment.ref) + ": its root and others are of one kind of ranks");
 }
 
-void Execution::runAccesses(const InstructionView &view, const Moment &moment, const Frames &frames) {
+// What is the same in every run of an instruction.
+void Execution::checkAlone(const InstructionView &view, const Moment &moment) {
+  if (!checkedAlone_.insert({moment.ref.program, moment.ref.index}).second)
+    return;
   checkRoot(view, moment);
   checkAccessModes(view, moment);
   checkSpaces(view, moment);
   checkOwnOverlaps(view, moment);
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    if (view.buffer(i).bytes() != 0)
+      checkInsideState(view.buffer(i), moment);
+}
+
+void Execution::runAccesses(const InstructionView &view, const Moment &moment, const Frames &frames) {
+  checkAlone(view, moment);
   auto forEach = [&](auto &&use) {
     for (size_t i = 0; i < view.bufferCount(); ++i)
       if (view.buffer(i).bytes() != 0)
         use(view.buffer(i));
   };
   forEach([&](const fb::Buffer &buffer) {
-    checkInsideState(buffer, moment);
     if (reads(buffer.access()))
       checkRead(buffer, neededShare(view, buffer), moment, frames);
     if (writes(buffer.access()))
@@ -364,11 +375,15 @@ void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells:
                            const Frames &frames) {
   const fb::Region &region = *plan_.regions()->Get(buffer.region());
   int64_t frame = frameOf(buffer, frames);
+  bool isUnfed = region.kind() == fb::RegionKind::input && (frame < 0 || frame >= int64_t{region.frames()});
+  bool isOthers = region.frames() > 1 && cell.second.writer && cell.second.writer->frame != frame;
+  if (!isUnfed && !isOthers)
+    return;
   std::string what = text(moment.ref) + " reads frame " + std::to_string(frame) + " of " +
                      describeBytes(plan_, buffer.region(), cell.first, cell.second.end);
-  if (region.kind() == fb::RegionKind::input && (frame < 0 || frame >= int64_t{region.frames()}))
+  if (isUnfed)
     find("frame", what + ", which is fed for " + std::to_string(region.frames()) + " micro-batches");
-  else if (region.frames() > 1 && cell.second.writer && cell.second.writer->frame != frame)
+  else
     find("frame", what + ", in whose place " + text(cell.second.writer->ref) + " has written frame " +
                       std::to_string(cell.second.writer->frame) + "; the region has " +
                       std::to_string(region.frames()) + " frames, which are too few, or the frame is another");
@@ -377,26 +392,30 @@ void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells:
 void Execution::checkRead(const fb::Buffer &buffer, const ShareRange &needed, const Moment &moment,
                           const Frames &frames) {
   auto [first, last] = history(buffer, frames).range(buffer.offset(), bufferEnd(plan_, buffer));
+  auto bytes = [&](const MemoryHistory::Cells::value_type &of) {
+    return describeBytes(plan_, buffer.region(), of.first, of.second.end);
+  };
   for (auto cell = first; cell != last; ++cell) {
-    std::string bytes = describeBytes(plan_, buffer.region(), cell->first, cell->second.end);
     checkInitialized(buffer, *cell, needed, moment);
     checkFrame(buffer, *cell, moment, frames);
     if (cell->second.writer && !happensBefore(*cell->second.writer, moment))
-      find("race", text(moment.ref) + " reads " + bytes + " while " + text(cell->second.writer->ref) +
+      find("race", text(moment.ref) + " reads " + bytes(*cell) + " while " + text(cell->second.writer->ref) +
                        " may still write it; no event orders them");
   }
 }
 
 void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, const Frames &frames) {
   auto [first, last] = history(buffer, frames).range(buffer.offset(), bufferEnd(plan_, buffer));
+  auto bytes = [&](const MemoryHistory::Cells::value_type &of) {
+    return describeBytes(plan_, buffer.region(), of.first, of.second.end);
+  };
   for (auto cell = first; cell != last; ++cell) {
-    std::string bytes = describeBytes(plan_, buffer.region(), cell->first, cell->second.end);
     if (cell->second.writer && !happensBefore(*cell->second.writer, moment))
-      find("race", text(moment.ref) + " writes " + bytes + " while " + text(cell->second.writer->ref) +
+      find("race", text(moment.ref) + " writes " + bytes(*cell) + " while " + text(cell->second.writer->ref) +
                        " may still write it; no event orders them");
     for (const Moment &reader : cell->second.readers)
       if (!happensBefore(reader, moment))
-        find("race", text(moment.ref) + " writes " + bytes + " while " + text(reader.ref) +
+        find("race", text(moment.ref) + " writes " + bytes(*cell) + " while " + text(reader.ref) +
                          " may still read it; no event orders them");
   }
 }

@@ -53,6 +53,7 @@ private:
   void runSharedEvent(const rt::InstructionView &view, const Moment &moment, int64_t event, const rt::Frames &frames);
   void join(unsigned stream, const Clock &clock);
   void runAccesses(const rt::InstructionView &view, const Moment &moment, const rt::Frames &frames);
+  void checkAlone(const rt::InstructionView &view, const Moment &moment);
   void checkAccessModes(const rt::InstructionView &view, const Moment &moment);
   void checkSpaces(const rt::InstructionView &view, const Moment &moment);
   void checkOwnOverlaps(const rt::InstructionView &view, const Moment &moment);
@@ -104,6 +105,7 @@ private:
   std::set<std::string> found_;
   uint32_t entry_ = 0;
   uint64_t steps_ = 0;
+  std::set<std::pair<uint32_t, uint32_t>> checkedAlone_;        // instructions
   std::map<std::pair<unsigned, uint64_t>, uint64_t> stateEnds_; // (region, first byte) -> behind the last
   std::vector<Clock> clocks_;                                   // [stream][stream]
   std::map<std::pair<unsigned, uint64_t>, MemoryHistory> histories_;

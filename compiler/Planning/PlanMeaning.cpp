@@ -30,7 +30,7 @@ static uint32_t portsOf(const fb::Plan &plan, uint32_t program) {
 }
 
 PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
-    : plan_(plan), entry_(entry), ports_(portsOf(plan, entry)), kernels_(lengthOf(plan.kernels())), kernelNumbers_(lengthOf(plan.kernels())) {
+    : plan_(plan), entry_(entry), ports_(portsOf(plan, entry)), kernels_(lengthOf(plan.kernels())) {
   for (size_t i = 0; i < lengthOf(plan.regions()); ++i)
     if (const fb::Region &region = *plan.regions()->Get(i);
         region.kind() != fb::RegionKind::input && region.frames() > 1)
@@ -151,8 +151,7 @@ void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const 
 
 bool PlanMeaning::isModels(uint64_t expression) const {
   const auto *expressions = plan_.programs()->Get(entry_)->expressions();
-  return expressions &&
-         std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression));
+  return expressions && std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression));
 }
 
 // A value that an instruction makes; what it reads is still there.
@@ -173,7 +172,8 @@ std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb
   constexpr size_t kMaxEdges = 24;
   const MemoryContents &from = memory(buffer, step);
   bool hasOwn = false;
-  if (std::string text = explainParts(diagnosis, from.read(buffer.offset(), bufferEnd(plan_, buffer), &hasOwn)); !text.empty())
+  if (std::string text = explainParts(diagnosis, from.read(buffer.offset(), bufferEnd(plan_, buffer), &hasOwn));
+      !text.empty())
     return text + " before " + describe(plan_, step.ref);
   auto [begins, ends] = from.edgesAround(buffer.offset(), bufferEnd(plan_, buffer), kMaxEdges);
   for (uint64_t begin : begins)
@@ -207,8 +207,9 @@ void PlanMeaning::explain(const Step &step) {
   for (size_t i = 0; why_.empty() && i < view.bufferCount(); ++i)
     if (reads(view.buffer(i).access()) && view.buffer(i).bytes() != 0)
       if (std::string text = explainRead(diagnosis, view.buffer(i), step); !text.empty())
-        why_ = "of " + describeBytes(plan_, view.buffer(i).region(), view.buffer(i).offset(),
-                                     view.buffer(i).offset() + view.buffer(i).bytes()) +
+        why_ = "of " +
+               describeBytes(plan_, view.buffer(i).region(), view.buffer(i).offset(),
+                             view.buffer(i).offset() + view.buffer(i).bytes()) +
                ", which it reads: " + text;
 }
 
@@ -237,20 +238,22 @@ std::string PlanMeaning::axesText(AxisMask axes) const {
   return text;
 }
 
-static bool isScratch(const std::vector<Operand> &operands, size_t i) {
-  return i < operands.size() && operands[i].name == "scratch";
-}
-
-void PlanMeaning::runLaunch(const InstructionView &view, const Step &step) {
-  auto number = static_cast<unsigned>(view["kernel"]);
-  const fb::Kernel &kernel = *plan_.kernels()->Get(number);
-  if (!kernels_[number]) {
-    kernels_[number] = kernelFacts(kernel);
-    kernelNumbers_[number] = kernels_[number]->number();
-  }
+const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
+  if (kernels_[number])
+    return *kernels_[number];
+  const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(number));
+  KernelFacts facts = kernelFacts(kernel);
   std::vector<Operand> operands;
   if (kernel.kind() != fb::KernelKind::generated)
     (void)operandsOf(kernel, &operands); // openPlan() knows that it can be read
+  Known known{facts.depends, facts.number(), {}};
+  for (const Operand &operand : operands)
+    known.isScratch.push_back(operand.name == "scratch");
+  return kernels_[number].emplace(std::move(known));
+}
+
+void PlanMeaning::runLaunch(const InstructionView &view, const Step &step) {
+  const Known &kernel = knownKernel(static_cast<size_t>(view["kernel"]));
   std::vector<Content> read;
   for (size_t i = 0; i < view.bufferCount(); ++i)
     if (reads(view.buffer(i).access()))
@@ -261,8 +264,8 @@ void PlanMeaning::runLaunch(const InstructionView &view, const Step &step) {
     const fb::Buffer &buffer = view.buffer(i);
     if (!writes(buffer.access()))
       continue;
-    Content content = resultOf(kernelNumbers_[number], kernels_[number]->depends, result++, buffer.bytes(), read);
-    if (!isScratch(operands, i))
+    Content content = resultOf(kernel.number, kernel.depends, result++, buffer.bytes(), read);
+    if (i >= kernel.isScratch.size() || !kernel.isScratch[i])
       leave(content, step);
     made.push_back({i, std::move(content)});
   }

@@ -95,8 +95,14 @@ private:
   int64_t maxTimes_ = kMaxInterpretedTimes;
   std::string calls_;
   std::vector<AxesFacts> groups_;
-  std::vector<std::optional<KernelFacts>> kernels_;
-  std::vector<uint64_t> kernelNumbers_;
+  // Of a kernel of the table, the same at every launch.
+  struct Known {
+    std::vector<uint64_t> depends;
+    uint64_t number = 0;
+    std::vector<bool> isScratch; // by buffer
+  };
+  const Known &knownKernel(size_t number);
+  std::vector<std::optional<Known>> kernels_;
   std::map<std::pair<unsigned, uint64_t>, MemoryContents> memories_;
   std::unordered_map<uint64_t, std::string> atStart_; // expression of a state's first content -> its name
   std::set<std::string> readFirst_;

@@ -34,19 +34,23 @@ KindBox ValueRun::box() const {
 }
 
 const MeaningRun::Stop *ValueRun::advance() {
-  while (!failure && next < steps.size()) {
-    const Step &step = steps[next++];
-    if (step.begun)
-      begin(step.begun, step.frame);
-    else if (run(step.op, step.frame))
+  while (!failure && (following || next < bodies.size())) {
+    if (!following) {
+      frame = bodies[next].frame;
+      begin(bodies[next].function, frame);
+      following = &bodies[next++].function.getBody().front().front();
+    }
+    current = following;
+    following = current->getNextNode();
+    if (run(current, frame))
       return &stop;
   }
   return nullptr;
 }
 
 void ValueRun::deliver(const std::optional<Content> &result) {
-  if (!isa<shard::SendOp>(steps[next - 1].op))
-    finishCollective(steps[next - 1].op, result);
+  if (!isa<shard::SendOp>(current))
+    finishCollective(current, result);
 }
 
 void ValueRun::expand(func::FuncOp function, uint64_t frame) {
@@ -62,9 +66,7 @@ void ValueRun::expand(func::FuncOp function, uint64_t frame) {
         if (n + 1 == times || n + 1 < mostTimes)
           expand(callee, frame + first + n);
     }
-  steps.push_back({nullptr, function, frame});
-  for (Operation &op : function.getBody().front())
-    steps.push_back({&op, nullptr, frame});
+  bodies.push_back({function, frame});
 }
 
 void ValueRun::begin(func::FuncOp function, uint64_t frame) {
@@ -72,7 +74,7 @@ void ValueRun::begin(func::FuncOp function, uint64_t frame) {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (auto slot = function.getArgAttrOfType<StringAttr>(index, kSlotAttr)) {
-      set(argument, slots[{slot.str(), frame}]);
+      set(argument, slots[{slot, frame}]);
       continue;
     }
     set(argument,
@@ -84,11 +86,15 @@ void ValueRun::begin(func::FuncOp function, uint64_t frame) {
 // Facts
 //===----------------------------------------------------------------------===//
 
-AxesFacts ValueRun::axesOf(ArrayRef<int16_t> axes) const {
-  llvm::SmallVector<StringRef> names;
-  for (int16_t axis : axes)
-    names.push_back(mesh.getNames()[axis].getValue());
-  return cleave::plan::axesOf(mesh, ArrayRef<StringRef>(names));
+const AxesFacts &ValueRun::axesOf(ArrayRef<int16_t> numbers) const {
+  auto [known, isNew] = axes.try_emplace(numbers.vec());
+  if (isNew) {
+    llvm::SmallVector<StringRef> names;
+    for (int16_t axis : numbers)
+      names.push_back(mesh.getNames()[axis].getValue());
+    known->second = cleave::plan::axesOf(mesh, ArrayRef<StringRef>(names));
+  }
+  return known->second;
 }
 
 PortFacts ValueRun::portOf(Type type, DictionaryAttr attributes, const std::string &otherwise) const {
@@ -131,8 +137,8 @@ bool ValueRun::run(Operation *op, uint64_t frame) {
     set(offload.getResult(), of(offload.getOperand()));
     return false;
   }
-  if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty()) {
-    runViews(op, views);
+  if (const llvm::SmallVector<ByteView> &ofOp = viewsOf(op); !ofOp.empty()) {
+    runViews(op, ofOp);
     return false;
   }
   if (isa<shard::ShardDialect>(op->getDialect()))
@@ -145,6 +151,13 @@ bool ValueRun::run(Operation *op, uint64_t frame) {
       .Case([&](func::ReturnOp ret) { runReturn(ret, frame); })
       .Default([&](Operation *other) { runLibrary(other); });
   return false;
+}
+
+const llvm::SmallVector<ByteView> &ValueRun::viewsOf(Operation *op) {
+  auto [known, isNew] = views.try_emplace(op);
+  if (isNew)
+    known->second = byteViews(op);
+  return known->second;
 }
 
 void ValueRun::runViews(Operation *op, ArrayRef<ByteView> views) {
@@ -164,34 +177,43 @@ void ValueRun::runViews(Operation *op, ArrayRef<ByteView> views) {
   set(op->getResult(0), std::move(whole));
 }
 
-void ValueRun::addResults(Operation *op, const KernelFacts &facts, uint64_t number) {
+void ValueRun::addResults(Operation *op, const Known &known) {
   std::vector<Content> read;
+  read.reserve(op->getNumOperands());
   for (Value operand : op->getOperands())
     read.push_back(of(operand));
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
-    Content content = resultOf(number, facts.depends, index, bytesOf(result.getType()), read);
+    Content content = resultOf(known.number, known.depends, index, bytesOf(result.getType()), read);
     leave(content);
     set(result, std::move(content));
   }
 }
 
+KernelFacts ValueRun::factsOfKernel(cleave::KernelOp kernel) const {
+  KernelFacts facts;
+  facts.name = kernel.getLabel().value_or("").str();
+  for (Type type : kernel.getInputs().getTypes())
+    facts.operands.push_back({bytesOf(type), true, false, 0});
+  std::optional<ArrayRef<int64_t>> ties = kernel.getTied();
+  for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
+    facts.operands.push_back({bytesOf(type), false, true, ties ? static_cast<uint64_t>((*ties)[index] + 1) : 0});
+  for (int64_t mask : dependencesOf(kernel))
+    facts.depends.push_back(static_cast<uint64_t>(mask));
+  return facts;
+}
+
 void ValueRun::runKernel(cleave::KernelOp kernel) {
   auto [known, isNew] = kernels.try_emplace(kernel.getLabel().value_or(""));
-  KernelFacts &facts = known->second;
   if (isNew) {
-    facts.name = kernel.getLabel().value_or("").str();
-    for (Type type : kernel.getInputs().getTypes())
-      facts.operands.push_back({bytesOf(type), true, false, 0});
-    std::optional<ArrayRef<int64_t>> ties = kernel.getTied();
-    for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
-      facts.operands.push_back({bytesOf(type), false, true, ties ? static_cast<uint64_t>((*ties)[index] + 1) : 0});
-    for (int64_t mask : dependencesOf(kernel))
-      facts.depends.push_back(static_cast<uint64_t>(mask));
+    KernelFacts facts = factsOfKernel(kernel);
+    known->second = {facts.depends, facts.number()};
   }
-  addResults(kernel, facts, facts.number());
+  addResults(kernel, known->second);
 }
 
 void ValueRun::runLibrary(Operation *op) {
+  if (auto known = libraries.find(op); known != libraries.end())
+    return addResults(op, known->second);
   auto compute = dyn_cast<ComputeOpInterface>(op);
   if (!compute || compute.getComputeKind() != ComputeKind::Kernel)
     return fail(op, "it is neither kernel, view nor collective");
@@ -203,14 +225,14 @@ void ValueRun::runLibrary(Operation *op) {
   facts.name = name.str();
   facts.kind = static_cast<uint64_t>(rt::findKernelDef(facts.name)->kind);
   facts.params = std::move(*params);
-  addResults(op, facts, facts.number());
+  addResults(op, libraries[op] = {facts.depends, facts.number()});
 }
 
 void ValueRun::runReturn(func::ReturnOp op, uint64_t frame) {
   auto function = cast<func::FuncOp>(op->getParentOp());
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
     if (auto slot = function.getResultAttrOfType<StringAttr>(index, kSlotAttr)) {
-      slots[{slot.str(), frame}] = of(value);
+      slots[{slot, frame}] = of(value);
       continue;
     }
     PortFacts port = portOf(value.getType(), function.getResultAttrDict(index), "result" + std::to_string(index));

@@ -23,36 +23,43 @@ public:
   mlir::FailureOr<EntryMeaning> take(llvm::function_ref<bool(StateOp)> outlives);
 
 private:
-  struct Step {
-    mlir::Operation *op;
-    mlir::func::FuncOp begun; // not null: its body begins
+  struct Body {
+    mlir::func::FuncOp function;
     uint64_t frame;
+  };
+  // Of an op, the same in every run of it.
+  struct Known {
+    std::vector<uint64_t> depends;
+    uint64_t number = 0;
   };
 
   void expand(mlir::func::FuncOp function, uint64_t frame);
   void begin(mlir::func::FuncOp function, uint64_t frame);
   bool run(mlir::Operation *op, uint64_t frame); // true: other kinds are needed
+  const llvm::SmallVector<ByteView> &viewsOf(mlir::Operation *op);
   void runViews(mlir::Operation *op, llvm::ArrayRef<ByteView> views);
+  KernelFacts factsOfKernel(cleave::KernelOp kernel) const;
   void runKernel(cleave::KernelOp kernel);
   void runLibrary(mlir::Operation *op);
   void runReturn(mlir::func::ReturnOp op, uint64_t frame);
-  void addResults(mlir::Operation *op, const KernelFacts &facts, uint64_t number);
+  void addResults(mlir::Operation *op, const Known &known);
   bool startCollective(mlir::Operation *op);
   void finishCollective(mlir::Operation *op, const std::optional<Content> &result);
 
   // A collective of any kind, in terms of its axes.
   template <typename Op> bool reduce(Op op, rt::Opcode opcode);
   bool start(mlir::Operation *op, rt::Opcode opcode, llvm::ArrayRef<int16_t> axes, int64_t count);
-  bool transfer(mlir::Operation *op, rt::Opcode opcode, llvm::ArrayRef<int16_t> axes, std::optional<llvm::ArrayRef<int64_t>> peer);
+  bool transfer(mlir::Operation *op, rt::Opcode opcode, llvm::ArrayRef<int16_t> axes,
+                std::optional<llvm::ArrayRef<int64_t>> peer);
   void setRoot(mlir::Operation *op, llvm::ArrayRef<int16_t> axes, llvm::ArrayRef<int64_t> root);
-  AxesFacts axesOf(llvm::ArrayRef<int16_t> axes) const;
+  const AxesFacts &axesOf(llvm::ArrayRef<int16_t> axes) const;
   Content padded(mlir::Value value, uint64_t ranks) const;
 
   PortFacts portOf(mlir::Type type, mlir::DictionaryAttr attributes, const std::string &otherwise) const;
   Content of(mlir::Value value);
   void set(mlir::Value value, Content content) { values[value] = std::move(content); }
   void leave(const Content &content) {
-    bool isListed = mostTimes == kMaxInterpretedTimes || steps[next - 1].frame < uint64_t{kListedMicroBatches};
+    bool isListed = mostTimes == kMaxInterpretedTimes || frame < uint64_t{kListedMicroBatches};
     if (content.bytes() != 0 && isListed)
       expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression));
   }
@@ -65,14 +72,19 @@ private:
   const ModulePlan &plan;
   mlir::func::FuncOp entry;
   MeshAttr mesh;
-  std::vector<Step> steps;
-  size_t next = 0;
+  std::vector<Body> bodies;                                 // in the order in which they run
+  size_t next = 0;                                          // of these
+  mlir::Operation *current = nullptr, *following = nullptr; // in the body that runs
+  uint64_t frame = 0;                                       // of it
   std::string calls;
   llvm::StringMap<Content> states;
-  llvm::DenseMap<mlir::Value, Content> values; // of the body that runs
-  int64_t mostTimes;                     // a call is run
-  std::map<std::pair<std::string, uint64_t>, Content> slots; // by micro-batch
-  llvm::StringMap<KernelFacts> kernels;  // generated, by label
+  llvm::DenseMap<mlir::Value, Content> values;                          // of the body that runs
+  int64_t mostTimes;                                                    // a call is run
+  llvm::DenseMap<std::pair<mlir::StringAttr, uint64_t>, Content> slots; // by micro-batch
+  llvm::StringMap<Known> kernels;                                       // generated, by label
+  llvm::DenseMap<mlir::Operation *, Known> libraries;
+  mutable std::map<std::vector<int16_t>, AxesFacts> axes; // by their numbers
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<ByteView>> views;
   Meaning outputs;
   std::vector<uint32_t> expressions;
   Stop stop;

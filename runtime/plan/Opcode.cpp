@@ -45,8 +45,23 @@ uint64_t instructionSetHash() {
   return fnv1a(definition);
 }
 
-bool isCollective(Opcode opcode) { return fieldIndex(opcode, "group") >= 0 && fieldIndex(opcode, "algorithm") >= 0; }
+// One answer for each opcode: they are asked of every instruction that is looked at.
+template <typename Ask> static std::vector<bool> askAll(Ask ask) {
+  std::vector<bool> answers;
+  for (const OpcodeInfo &info : opcodes())
+    answers.push_back(ask(info.opcode));
+  return answers;
+}
 
-bool isTransfer(Opcode opcode) { return fieldIndex(opcode, "offset") >= 0; }
+bool isCollective(Opcode opcode) {
+  static const std::vector<bool> answers =
+      askAll([](Opcode each) { return fieldIndex(each, "group") >= 0 && fieldIndex(each, "algorithm") >= 0; });
+  return answers[static_cast<size_t>(opcode)];
+}
+
+bool isTransfer(Opcode opcode) {
+  static const std::vector<bool> answers = askAll([](Opcode each) { return fieldIndex(each, "offset") >= 0; });
+  return answers[static_cast<size_t>(opcode)];
+}
 
 } // namespace cleave::rt
