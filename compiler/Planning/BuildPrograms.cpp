@@ -81,9 +81,13 @@ private:
 
   ArrayAttr callsAttr(ArrayRef<FoldedCall> calls) {
     return builder.getArrayAttr(llvm::map_to_vector(calls, [&](const FoldedCall &call) -> Attribute {
-      return builder.getDictionaryAttr({builder.getNamedAttr("program", builder.getStringAttr(call.program)),
-                                        builder.getNamedAttr("times", builder.getI64IntegerAttr(call.times)),
-                                        builder.getNamedAttr("first_frame", builder.getI64IntegerAttr(call.first))});
+      NamedAttrList fields;
+      fields.set("program", builder.getStringAttr(call.program));
+      fields.set("times", builder.getI64IntegerAttr(call.times));
+      fields.set("first_frame", builder.getI64IntegerAttr(call.first));
+      if (call.stride != 1)
+        fields.set("skip", builder.getI64IntegerAttr(call.stride - 1));
+      return fields.getDictionary(builder.getContext());
     }));
   }
 

@@ -64,7 +64,8 @@ LogicalResult DraftBuilder::visit(Operation *op) {
           return visitLibrary(other);
         return other->emitOpError(
             "cannot be planned; expected the kernels form (kernels, library calls, contiguous views, "
-            "read, write, and the collectives all_reduce, reduce_scatter, all_gather, all_slice, reduce, broadcast, send, recv)");
+            "read, write, and the collectives all_reduce, reduce_scatter, all_gather, all_slice, reduce, broadcast, "
+            "send, recv)");
       });
 }
 
@@ -87,8 +88,8 @@ void DraftBuilder::addInputs() {
     if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
       split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));
     if (draft.entry)
-      draft.ports.push_back({true, text, argument.getType(), offset, batchDim ? batchDim.getInt() : -1, split,
-                             isAbsent});
+      draft.ports.push_back(
+          {true, text, argument.getType(), offset, batchDim ? batchDim.getInt() : -1, split, isAbsent});
   }
 }
 
@@ -98,6 +99,8 @@ void DraftBuilder::addCalls(ArrayAttr calls) {
     fields.set("program", FlatSymbolRefAttr::get(call.getAs<StringAttr>("program")));
     fields.set("times", call.get("times"));
     fields.set("first_frame", call.get("first_frame"));
+    Attribute skip = call.get("skip");
+    fields.set("skip", skip ? skip : Attribute(builder.getI64IntegerAttr(0)));
     fields.set("counter", CounterAttr::get(function.getContext(), Counter::MicroBatch));
     addStep(function, "call", {}, fields).kind = StepKind::Barrier;
   }

@@ -161,7 +161,10 @@ uint64_t Execution::roundOf(fb::Counter counter) const {
 
 void Execution::runCall(const InstructionView &view, const Frames &frames) {
   auto counter = static_cast<fb::Counter>(view["counter"]);
-  auto round = static_cast<int64_t>(roundOf(counter));
+  int64_t stride = view["skip"] + 1;
+  auto round =
+      static_cast<int64_t>(roundOf(counter)); // runs of the call: everything that follows it is in its place again
+  round /= std::gcd(round, stride);
   uint64_t since = steps_;
   for (int64_t i = 0; i < view["times"] && steps_ <= kMaxSteps; ++i) {
     ++steps_; // of a body without instructions, too
@@ -169,12 +172,12 @@ void Execution::runCall(const InstructionView &view, const Frames &frames) {
       since = steps_;
     if (round != 0 && i == 2 * round + 1) {
       int64_t skipped = (view["times"] - i) / round * round;
-      skip(counter, skipped, since);
+      skip(counter, skipped * stride, since);
       i += skipped;
       if (i == view["times"])
         break;
     }
-    runProgram(static_cast<uint32_t>(view["program"]), frames.called(counter, view["first_frame"] + i));
+    runProgram(static_cast<uint32_t>(view["program"]), frames.called(counter, frameOfCall(view, i)));
   }
 }
 

@@ -1,6 +1,6 @@
 // verifyKinds(): collectives of different kinds of ranks meet, sends meet receives, and nobody waits for himself.
-#include "compiler/Planning/PlanMeaning.h"
 #include "compiler/Planning/PlanFacts.h"
+#include "compiler/Planning/PlanMeaning.h"
 #include "compiler/Planning/PlanVerifier.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
@@ -183,7 +183,7 @@ void WaitGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Fr
       for (int64_t n = 0; n < std::min(view["times"], maxTimes_) && visit(); ++n)
         expand(kind, static_cast<uint32_t>(view["program"]),
                runsAll() ? repeats : repeats * static_cast<uint64_t>(view["times"]),
-               frames.called(static_cast<fb::Counter>(view["counter"]), view["first_frame"] + n), last);
+               frames.called(static_cast<fb::Counter>(view["counter"]), frameOfCall(view, n)), last);
       continue;
     }
     bool isEvent = view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait;

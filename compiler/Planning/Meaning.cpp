@@ -11,6 +11,11 @@ using rt::Opcode;
 
 uint64_t meaningOfCalls(std::string_view calls) { return Expression("calls").add(calls).number(); }
 
+std::string textOfCall(std::string_view program, int64_t times, int64_t firstFrame, int64_t skip) {
+  return std::string(program) + " " + std::to_string(times) + " " + std::to_string(firstFrame) + " " +
+         std::to_string(skip) + ";";
+}
+
 void AxesFacts::add(uint64_t axis, std::string_view name, uint64_t size) {
   text += (text.empty() ? "" : ",") + std::string(name) + ":" + std::to_string(size);
   names += (names.empty() ? "" : ",") + std::string(name);

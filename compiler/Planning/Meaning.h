@@ -17,6 +17,7 @@ namespace cleave::plan {
 // What an entry program leaves: "state NAME", "output NAME", "calls" -> number.
 using Meaning = std::map<std::string, uint64_t>;
 uint64_t meaningOfCalls(std::string_view calls);
+std::string textOfCall(std::string_view program, int64_t times, int64_t firstFrame, int64_t skip);
 // Of a program that changes no state and calls nothing.
 inline Meaning meaningOfNothing() { return {{"calls", meaningOfCalls("")}}; }
 
@@ -25,7 +26,8 @@ inline Meaning meaningOfNothing() { return {{"calls", meaningOfCalls("")}}; }
 inline constexpr int64_t kMaxInterpretedTimes = 3;
 // But where values cross bodies or ranks, every run is: what one leaves for another is not the same after three.
 inline constexpr int64_t kAllTimes = std::numeric_limits<int64_t>::max();
-// Where all are run, the expressions that instructions may leave are listed for so many micro-batches: bodies err in each.
+// Where all are run, the expressions that instructions may leave are listed for so many micro-batches: bodies err in
+// each.
 inline constexpr int64_t kListedMicroBatches = 4;
 
 // Axes of a group, or those that something is cut along.

@@ -66,15 +66,16 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
     }
     auto callee = static_cast<uint32_t>(view["program"]);
     auto counter = static_cast<fb::Counter>(view["counter"]);
-    int64_t times = view["times"], first = view["first_frame"];
-    calls_ += std::string(textOf(plan_.programs()->Get(callee)->name())) + " " + std::to_string(times) + " " +
-              std::to_string(first) + (counter == fb::Counter::micro_batch ? "" : fb::EnumNameCounter(counter)) + ";";
+    int64_t times = view["times"];
+    calls_ += textOfCall(textOf(plan_.programs()->Get(callee)->name()), times, view["first_frame"], view["skip"]);
+    if (counter != fb::Counter::micro_batch)
+      calls_ += fb::EnumNameCounter(counter);
     if (times > maxTimes_)
       repeated_.insert(callee);
     for (int64_t n = 0; n < times && expanded_++ < kMaxSteps; ++n) {
       if (n + 1 >= maxTimes_)
         n = times - 1;
-      expand(callee, frames.called(counter, first + n));
+      expand(callee, frames.called(counter, frameOfCall(view, n)));
     }
   }
 }

@@ -70,15 +70,15 @@ FoldedCalls foldCalls(const std::vector<StageCall> &calls) {
   FoldedCalls folded;
   for (const pipeline::Run &run : pipeline::fold(tasks)) {
     const pipeline::Task &first = run.tasks.front();
-    if (run.times > 1 && run.stride == 1 && run.tasks.size() > 1) {
+    if (run.times > 1 && run.tasks.size() > 1) {
       std::string loop = "loop." + std::to_string(folded.loops.size());
       for (const pipeline::Task &task : run.tasks)
         folded.loops[loop].push_back({names[task.chunk], 1, task.microBatch - first.microBatch});
-      folded.calls.push_back({loop, run.times, first.microBatch});
-    } else if (run.times > 1 && run.stride == 1) {
-      folded.calls.push_back({names[first.chunk], run.times, first.microBatch});
-    } else { // calls count by one
-      for (const pipeline::Task &task : pipeline::unfold({run}))
+      folded.calls.push_back({loop, run.times, first.microBatch, run.stride});
+    } else if (run.times > 1) {
+      folded.calls.push_back({names[first.chunk], run.times, first.microBatch, run.stride});
+    } else {
+      for (const pipeline::Task &task : run.tasks)
         folded.calls.push_back({names[task.chunk], 1, task.microBatch});
     }
   }

@@ -35,10 +35,10 @@ struct Slot {
 std::map<std::string, Slot> slotsOf(const std::vector<StageCall> &calls, const std::map<std::string, SlotUses> &uses,
                                     const std::set<std::string> &sent, int microBatches);
 
-// Calls as plans have them: `times` micro-batches one after the other from `first` on.
+// Calls as plans have them: `times` micro-batches from `first` on, each `stride` after the one before.
 struct FoldedCall {
   std::string program;
-  int times = 1, first = 0;
+  int times = 1, first = 0, stride = 1;
 };
 // Lists that are called again and again are programs of their own, "loop.N", whose calls count from their caller's
 // micro-batch.

@@ -109,7 +109,7 @@ private:
       if (view.opcode() == Opcode::Call) {
         for (int64_t n = 0; n < view["times"] && steps_.size() < kMaxSteps; ++n)
           expand(kind, static_cast<uint32_t>(view["program"]),
-                 frames.called(static_cast<fb::Counter>(view["counter"]), view["first_frame"] + n), last);
+                 frames.called(static_cast<fb::Counter>(view["counter"]), frameOfCall(view, n)), last);
         continue;
       }
       size_t step = steps_.size();

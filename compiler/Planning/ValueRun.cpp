@@ -59,12 +59,14 @@ void ValueRun::expand(func::FuncOp function, uint64_t frame) {
       auto callee = module.lookupSymbol<func::FuncOp>(call.getAs<StringAttr>("program"));
       int64_t times = call.getAs<IntegerAttr>("times").getInt();
       int64_t first = call.getAs<IntegerAttr>("first_frame").getInt();
+      auto skip = call.getAs<IntegerAttr>("skip");
+      int64_t skipped = skip ? skip.getInt() : 0;
       if (!callee)
         return fail(function, "it calls what is not there");
-      calls += callee.getSymName().str() + " " + std::to_string(times) + " " + std::to_string(first) + ";";
+      calls += textOfCall(callee.getSymName().str(), times, first, skipped);
       for (int64_t n = 0; n < times; ++n)
         if (n + 1 == times || n + 1 < mostTimes)
-          expand(callee, frame + first + n);
+          expand(callee, frame + first + n * (skipped + 1));
     }
   bodies.push_back({function, frame});
 }

@@ -93,6 +93,7 @@ private:
     CLEAVE_TRY(bindProgram(call.callee));
     call.times = view["times"];
     call.firstFrame = view["first_frame"];
+    call.stride = view["skip"] + 1;
     call.counter = static_cast<fb::Counter>(view["counter"]);
     BoundProgram &program = bound_.programs[index];
     for (unsigned thread = 0; thread < kThreads; ++thread) {

@@ -45,7 +45,7 @@ struct BoundInstruction {
 
 struct BoundCall {
   unsigned callee = 0;
-  int64_t times = 0, firstFrame = 0;
+  int64_t times = 0, firstFrame = 0, stride = 1; // of frames
   fb::Counter counter = fb::Counter::micro_batch;
 };
 

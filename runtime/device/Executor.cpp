@@ -120,7 +120,7 @@ Status Executor::execute(BoundInstruction &instruction, Action &action, const Fr
 
 Status Executor::call(unsigned thread, const BoundCall &call, const Frames &frames) {
   for (int64_t i = 0; i < call.times; ++i)
-    CLEAVE_TRY(walk(thread, call.callee, frames.called(call.counter, call.firstFrame + i)));
+    CLEAVE_TRY(walk(thread, call.callee, frames.called(call.counter, call.firstFrame + i * call.stride)));
   return Status::ok();
 }
 

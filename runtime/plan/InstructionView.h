@@ -29,6 +29,11 @@ private:
   const fb::Instruction &instruction_;
 };
 
+// The frame, from the caller's on, of a call's run with that number.
+inline int64_t frameOfCall(const InstructionView &call, int64_t run) {
+  return call["first_frame"] + run * (call["skip"] + 1);
+}
+
 } // namespace cleave::rt
 
 #endif

@@ -220,7 +220,7 @@ private:
 
   // The running program's own frame, and micro-batches, are what an instruction means that names no other.
   static bool isUnsaid(const InstructionView &view, std::string_view name) {
-    return (name == "frame" || name == "counter") && view[name] == 0;
+    return (name == "frame" || name == "counter" || name == "skip") && view[name] == 0;
   }
   static std::string relative(int64_t frame) { return (frame < 0 ? "" : "+") + std::to_string(frame); }
 

@@ -188,6 +188,8 @@ private:
       return bad("calls program " + std::to_string(view["program"]));
     if (view["times"] < 0 || view["times"] > kMaxFrame || !isFrame(view["first_frame"]))
       return bad("calls " + std::to_string(view["times"]) + " times from frame " + std::to_string(view["first_frame"]));
+    if (view["skip"] < 0 || view["skip"] > kMaxFrame || !isFrame(frameOfCall(view, view["times"])))
+      return bad("leaves out " + std::to_string(view["skip"]) + " frames between one run and the next");
     if (view["counter"] < 0 || view["counter"] > static_cast<int64_t>(fb::Counter::MAX))
       return bad("counts by the unknown counter " + std::to_string(view["counter"]));
     return Status::ok();

@@ -387,7 +387,7 @@ static int64_t lastMicroBatch(const fb::Plan &plan, const fb::Program &program, 
       continue;
     int64_t inCallee = lastMicroBatch(plan, *plan.programs()->Get(static_cast<unsigned>(call["program"])), known);
     bool counts = call["counter"] == static_cast<int64_t>(fb::Counter::micro_batch);
-    last = std::max(last, inCallee + (counts ? call["first_frame"] + call["times"] - 1 : 0));
+    last = std::max(last, inCallee + (counts ? frameOfCall(call, call["times"] - 1) : 0));
   }
   return known[&program] = last;
 }

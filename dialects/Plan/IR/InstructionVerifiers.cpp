@@ -70,6 +70,8 @@ LogicalResult WaitOp::verify() { return verifyEvent(*this); }
 LogicalResult CallOp::verify() {
   if (getTimes() < 0)
     return emitOpError("expected times that are not negative; got: ") << getTimes();
+  if (getSkip() < 0)
+    return emitOpError("expected frames to leave out that are not negative; got: ") << getSkip();
   return success();
 }
 

@@ -100,22 +100,25 @@ def Plan_WaitOp : Plan_EventInstruction<"wait"> {
 }
 
 def Plan_CallOp : Plan_Instruction<"call", (ins FlatSymbolRefAttr:$program, Plan_I64:$times, Plan_I64:$first_frame,
-                                                DefaultValuedAttr<Plan_CounterAttr, "Counter::MicroBatch">:$counter),
+                                                DefaultValuedAttr<Plan_CounterAttr, "Counter::MicroBatch">:$counter,
+                                                DefaultValuedAttr<Plan_I64, "0">:$skip),
                                    [Plan_UsesSymbols]> {
-  let summary = "runs a program in consecutive frames";
+  let summary = "runs a program in frames that follow each other";
   let description = [{
-    The first one is `first_frame` frames after the caller's, of micro-batches where no counter is named. Streams run on through a call.
+    The first one is `first_frame` frames after the caller's, of micro-batches where no counter is named; `skip` frames are left out
+    between one run and the next. Streams run on through a call.
     ```mlir
     plan.call @micro times = 2 first_frame = 1 on "compute"
     plan.call @layer times = 12 first_frame = 0 counter block on "compute"
+    plan.call @round times = 4 first_frame = 2 skip 1 on "compute" // frames 2, 4, 6, 8
     ```
 
     **Constraints**
     - the program exists and is not an entry;
-    - times is not negative.
+    - times and skip are not negative.
   }];
   let assemblyFormat = [{$program `times` `=` custom<I64>($times) `first_frame` `=` custom<I64>($first_frame)
-                         (`counter` $counter^)? `on` $stream attr-dict}];
+                         (`counter` $counter^)? (`skip` $skip^)? `on` $stream attr-dict}];
 }
 
 defvar Plan_CollectiveDoc = [{

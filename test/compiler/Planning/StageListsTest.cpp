@@ -66,23 +66,46 @@ TEST(StageLists, CallsDoNotGrowWithMicroBatches) {
 }
 
 // What is called, in order, is the list.
-TEST(StageLists, FoldedCallsAreTheList) {
-  std::vector<StageCall> calls = shifted(9), unfolded;
+static void expectTheList(const std::vector<StageCall> &calls) {
+  std::vector<StageCall> unfolded;
   FoldedCalls folded = foldCalls(calls);
   for (const FoldedCall &call : folded.calls)
     for (int n = 0; n < call.times; ++n) {
       auto loop = folded.loops.find(call.program);
       if (loop == folded.loops.end())
-        unfolded.push_back({call.program, call.first + n});
+        unfolded.push_back({call.program, call.first + n * call.stride});
       else
         for (const FoldedCall &inner : loop->second)
-          unfolded.push_back({inner.program, call.first + n + inner.first});
+          unfolded.push_back({inner.program, call.first + n * call.stride + inner.first});
     }
   ASSERT_EQ(unfolded.size(), calls.size());
   for (size_t i = 0; i < calls.size(); ++i) {
     EXPECT_EQ(unfolded[i].program, calls[i].program);
     EXPECT_EQ(unfolded[i].microBatch, calls[i].microBatch);
   }
+}
+
+// Two chunks that take two micro-batches in turn: A0 A1 B0 B1 A2 A3 B2 B3 ...
+static std::vector<StageCall> inTurns(int microBatches) {
+  std::vector<StageCall> calls;
+  for (int i = 0; i < microBatches; i += 2)
+    for (const char *program : {"A", "B"})
+      for (int k : {0, 1})
+        calls.push_back({program, i + k});
+  return calls;
+}
+
+TEST(StageLists, FoldedCallsAreTheList) {
+  expectTheList(shifted(9));
+  expectTheList(inTurns(12));
+}
+
+TEST(StageLists, RoundsOfSeveralMicroBatchesAreOneLoop) {
+  FoldedCalls folded = foldCalls(inTurns(512));
+  ASSERT_EQ(folded.calls.size(), 1u);
+  EXPECT_EQ(folded.calls[0].times, 256);
+  EXPECT_EQ(folded.calls[0].stride, 2);
+  EXPECT_EQ(folded.loops.begin()->second.size(), 4u);
 }
 
 } // namespace

@@ -243,6 +243,13 @@ plan.program @p events = 0 {
 
 // -----
 
+plan.program @p events = 0 {
+  // expected-error @+1 {{expected frames to leave out that are not negative; got: -1}}
+  plan.call @p times = 2 first_frame = 0 skip -1 on "compute"
+}
+
+// -----
+
 plan.header target = "host" threads = 1 axes = ["dp"] sizes = [3] streams = ["compute"]
 plan.group @dp axes = ["dp"]
 plan.program @p events = 0 {

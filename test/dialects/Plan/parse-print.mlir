@@ -84,6 +84,8 @@ plan.program @train_step entry events = 1 {
   plan.broadcast #plan.buffer<"persistent", 0, 64, write> group @dp dtype f32 ring count = 16 root = 1 on "reduce"
   // CHECK: plan.call @micro times = 2 first_frame = 1 on "compute"
   plan.call @micro times = 2 first_frame = 1 on "compute"
+  // CHECK: plan.call @micro times = 3 first_frame = 2 skip 1 on "compute"
+  plan.call @micro times = 3 first_frame = 2 skip 1 on "compute"
   // CHECK: plan.call @micro times = 12 first_frame = -1 counter block on "compute"
   plan.call @micro times = 12 first_frame = -1 counter block on "compute"
 }

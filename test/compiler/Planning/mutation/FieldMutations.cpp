@@ -168,9 +168,9 @@ static bool crossSchedules(Subject &subject) {
     if (program->name == site.program->name && site.index < program->instructions.size() &&
         program->instructions[site.index]->op == static_cast<uint16_t>(Opcode::Call)) {
       fb::InstructionT &theirs = *program->instructions[site.index];
-      for (const char *field : {"times", "first_frame"})
+      for (const char *field : {"times", "first_frame", "skip"})
         std::swap(*fieldOf(*site, field), *fieldOf(theirs, field));
-      subject.tell(site, "times and first_frame exchanged with the call of " + other.kind);
+      subject.tell(site, "times, first_frame and skip exchanged with the call of " + other.kind);
       return true;
     }
   return false;
@@ -268,6 +268,7 @@ std::vector<MutationKind> fieldKinds() {
           {"wait later", waitLater},
           {"call times", [](Subject &s) { return changeCall(s, "times"); }},
           {"call first_frame", [](Subject &s) { return changeCall(s, "first_frame"); }},
+          {"call skip", [](Subject &s) { return changeCall(s, "skip"); }},
           {"call program", callAnother},
           {"call counter", [](Subject &s) { return changeSmall(s, "counter", 0, 2); }},
           {"call order", swapCalls},

@@ -45,7 +45,7 @@ private:
     frames[static_cast<size_t>(view["counter"])] += view["first_frame"];
     for (int64_t i = 0; i < view["times"] && !result_.isTooLong; ++i) {
       run(static_cast<uint32_t>(view["program"]), frames);
-      ++frames[static_cast<size_t>(view["counter"])];
+      frames[static_cast<size_t>(view["counter"])] += view["skip"] + 1;
     }
   }
 
