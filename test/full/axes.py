@@ -112,12 +112,13 @@ KILLS = 50
 MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells
 NODE_TESTS = 1040  # of ONNX's own that pass at least; what is not supported is refused
 
-# On the emulated CUDA device: steps by model (it takes minutes for a step of the larger ones), layouts, ways.
+# On the emulated CUDA device: steps by model, layouts, ways.
 CUDA_MODELS = {"mlp": 5, "gpt-nano": 2, "bert-tiny": 1, "t5-tiny": 1, "mnist-cnn-no-dropout": 1}
 CUDA_LAYOUTS = {"one": [], **{layout: LAYOUTS[layout] for layout in ["dp2", "fsdp2", "zero-1", "dp2-fsdp2"]},
                 "pp2": ["--mesh", "pp=2", "--micro-batches", "2"]}
 CUDA_PRECISIONS = ["f32", "bf16"]
-CUDA_WAYS = {"graph": [], "no-graph": ["CLEAVE_CUDA_GRAPHS=0"]}  # ranks with a device each; and "shared": with one
+CUDA_BATCH = {"mnist-cnn-no-dropout": ["--global-batch", "4"]}  # an emulated convolution takes seconds for a sample
+CUDA_WAYS = ["graph", "no-graph", "shared"]  # emulated_training.py; all ranks on one device: where there are several
 CUDA_SEEDS = 50
 CUDA_SEEDED = {"mlp": ["one", "dp2", "fsdp2", "dp2-fsdp2", "pp2"], "gpt-nano": ["one", "fsdp2"]}
 CUDA_WAITS = ["mlp:--mesh dp=2", "mlp:--mesh fsdp=2", "mlp:--mesh dp=2,fsdp=2", "mlp:--offload params,grads,optimizer"]

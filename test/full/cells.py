@@ -1,65 +1,20 @@
 """The cells of check-cleave-full: what each is called, and what decides it."""
 import functools
-import sys
-from dataclasses import dataclass
-from typing import Callable
 
 import axes
 import compare_all
 import compare_losses
+import cuda_cells
 import mutual_losses
 import pairwise
 from axes import INPUTS, ROOT
-from outcomes import MODELS, Configuration, Failed, said
+from cell import Cell, command_cell
+from outcomes import MODELS, Configuration, Failed
 
 TRAINING_FILES = ("test/full/outcomes.py", "test/models/", "examples/gpt-nano/", "test/e2e/Inputs/training_cases.py",
                   "test/e2e/Inputs/compare_losses.py", "test/e2e/Inputs/mutual_losses.py", "test/e2e/Inputs/running_statistics.py",
                   "test/e2e/Inputs/without_dropout.py")
 LIT = ["/usr/lib/llvm-22/bin/lit", "-v", "--timeout=3000"]
-
-
-@dataclass
-class Cell:
-    """decide(workshop, worker) gives the figure for the table, or raises Failed with the reason. What takes longer than `seconds` has
-    failed; `usual` is what a cell takes of which nothing is known yet. What it depends on besides the product: `files` (paths, or
-    folders with a / at their end) and `detail` (options, recorded numbers); see freshness.py."""
-    name: str
-    decide: Callable
-    seconds: int = 600
-    usual: float = 5
-    files: tuple = ()
-    detail: str = ""
-
-
-def command_cell(name, lines, seconds, usual, files):
-    """A cell that is decided by commands."""
-    return Cell(name, commands(*lines), seconds, usual, tuple(files), detail=str([[relative(part) for part in line] for line in lines]))
-
-
-def relative(part):
-    return str(part).replace(str(ROOT), "").replace(sys.executable, "python")
-
-
-def commands(*lines):
-    """Decided by commands, which must all end with 0; the last line that the last one prints is the figure. {build}, {python},
-    {folder} and {model:PATH}, a model of test/models with its weights, are filled in."""
-
-    def fill(part, workshop, worker, folder):
-        part = str(part)
-        if part.startswith("{model:"):
-            return str(workshop.weights(part[7:-1], worker))
-        values = {"{build}": workshop.build, "{python}": sys.executable, "{folder}": folder}
-        for key, value in values.items():
-            part = part.replace(key, str(value))
-        return part
-
-    def decide(workshop, worker):
-        with workshop.scratch() as folder:
-            for line in lines:
-                output = worker.run([fill(part, workshop, worker, folder) for part in line], folder)
-        return said(output)
-
-    return decide
 
 
 # Training
@@ -201,11 +156,11 @@ def memory_cells():
 
 def command_cells():
     tests = ["test/", "examples/", "tools/"]
-    yield command_cell("suite/gtest", [["ctest", "--test-dir", "{build}", "--timeout", "900", "--no-tests=error", "-Q"]], 3600, 60, tests)
-    yield command_cell("suite/lit", [[*LIT, "{build}/test"]], 7200, 400, tests)
+    yield command_cell("suite/gtest", [["ctest", "--test-dir", "{build}", "--timeout", "900", "--no-tests=error", "-Q"]], 3600, 60, tests, "all")
+    yield command_cell("suite/lit", [[*LIT, "{build}/test"]], 7200, 400, tests, "all")
     node_tests = ROOT / "test" / "compiler" / "Import" / "Inputs" / "node_tests.py"
     yield command_cell("import/node-tests", [["{python}", node_tests, "{build}/bin/cleave-import", "*", axes.NODE_TESTS]], 3600, 120,
-                       ["test/compiler/Import/", "test/requirements.txt"])
+                       ["test/compiler/Import/", "test/requirements.txt"], "importer")
     changed = ROOT / "test" / "compiler" / "Import" / "Inputs" / "mutated_node_tests.py"
     for seed in axes.CHANGED_NODE_TESTS:
         yield command_cell(f"import/changed-node-tests-{seed}", [["{python}", changed, "{folder}", "--seed", seed, "--seconds", axes.CHANGED_SECONDS]],
@@ -216,16 +171,24 @@ def command_cells():
         fuzz = ["{build}/fuzz/cleave-import-fuzz", f"-max_total_time={axes.FUZZ_SECONDS}", f"-seed={seed}", "-timeout=20",
                 "-rss_limit_mb=4096", "-max_len=100000", "-seed_inputs=" + ",".join(seeds)]
         yield command_cell(f"fuzz/seed-{seed}", [fuzz], axes.FUZZ_SECONDS + 300, axes.FUZZ_SECONDS,
-                           ["test/compiler/Import/fuzz/", "test/models/"])
+                           ["test/compiler/Import/fuzz/", "test/models/"], "importer")
     for kind, seconds in axes.GRAPHS.items():
         graphs = ["{python}", INPUTS / "graphs" / "fuzz_graphs.py", "{folder}", "--kind", kind, "--seconds", seconds, "--first", 100000]
         yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/Inputs/graphs/", "test/requirements.txt"])
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
     yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/"])
-    for kind, parts in axes.SANITIZERS.items():
-        for part in parts:
-            sanitize = ["env", "CLEAVE_TEST_PYTHON={python}", ROOT / "tools" / "dev" / "sanitize.sh", kind, part]
-            yield command_cell(f"sanitizer/{kind}/{part}", [sanitize], 14400, 3600 if part == "compiler" else 600, tests)
+    yield from sanitizer_cells()
+
+
+def sanitizer_cells():
+    own = ["tools/dev/sanitize.sh", "tools/dev/tsan.supp", "test/CMakeLists.txt", "test/lit.cfg.py"]
+    parts = {"runtime": ("runtime", 600, []), "programs": ("host", 600, ["examples/", "test/models/"]),
+             "compiler": ("all", 3600, ["examples/", "test/models/", "test/compiler/Import/", "test/e2e/"])}
+    for kind, names in axes.SANITIZERS.items():
+        for name in names:
+            program, usual, files = parts[name]
+            line = ["env", "CLEAVE_TEST_PYTHON={python}", ROOT / "tools" / "dev" / "sanitize.sh", kind, name]
+            yield command_cell(f"sanitizer/{kind}/{name}", [line], 14400, usual, [*own, *files], program)
 
 
 def mutant_cells():
@@ -253,31 +216,5 @@ def sharded_mutant_cells(weights):
                            ["test/compiler/Sharding/", "test/compiler/Planning/Inputs/", "test/models/", "examples/gpt-nano/"])
 
 
-def cuda_cells():
-    """Programs for GPUs on the emulated device (test/cuda/emulated): never figures of a GPU."""
-    inputs = ROOT / "test" / "cuda" / "Inputs"
-    files = ["test/cuda/", "test/e2e/Inputs/training_cases.py", "test/models/", "examples/gpt-nano/"]
-
-    def cell(name, environment, case, usual):
-        line = ["env", *environment, "{python}", inputs / "emulated_training.py", ROOT, "{build}", "{folder}", *case]
-        return command_cell(name, [line], 3600, usual, files)
-
-    for model, steps in axes.CUDA_MODELS.items():
-        for layout, options in axes.CUDA_LAYOUTS.items():
-            devices = [] if layout == "one" else ["CLEAVE_EMULATED_DEVICES=4", "CLEAVE_CUDA_COMM=nccl"]
-            for precision in axes.CUDA_PRECISIONS:
-                case = [f"{model}:{precision}:{steps}:{' '.join(options)}"]
-                for way, environment in axes.CUDA_WAYS.items():
-                    yield cell(f"cuda/{model}/{layout}/{precision}/{way}", [*devices, *environment], case, 60)
-                if devices:
-                    yield cell(f"cuda/{model}/{layout}/{precision}/shared", [], case, 60)
-            if layout in axes.CUDA_SEEDED.get(model, []):
-                case = [f"--seeds={axes.CUDA_SEEDS}", f"{model}:f32:3:{' '.join(options)}"]
-                yield cell(f"cuda-order/seeds/{model}/{layout}", devices, case, 200)
-    for case in axes.CUDA_WAITS:
-        line = ["env", "CLEAVE_EMULATED_DEVICES=4", "{python}", inputs / "removed_waits.py", ROOT, "{build}", "{folder}", case]
-        yield command_cell(f"cuda-order/waits/{case}", [line], 3600, 200, files)
-
-
 def all_cells():
-    return [*training_cells(), *mutual_cells(axes.MODELS), *inference_cells(), *memory_cells(), *mutant_cells(), *cuda_cells(), *command_cells()]
+    return [*training_cells(), *mutual_cells(axes.MODELS), *inference_cells(), *memory_cells(), *mutant_cells(), *cuda_cells.every(), *command_cells()]

@@ -61,6 +61,7 @@ class Worker:
 
     def __init__(self, build, seconds):
         self.build, self.seconds, self.end, self.log = build, seconds, time.monotonic() + seconds, []
+        self.cpu = 0.0  # seconds that the commands took of a core: what is left of a time when others use the machine, too
         self.environment = {**os.environ, "PATH": f"{build / 'bin'}:{os.environ['PATH']}",
                             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -72,12 +73,8 @@ class Worker:
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             process = subprocess.Popen(command, cwd=folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limit)
-            try:
-                code = process.wait(timeout=max(1, self.end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                code = None
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            code, cpu = waited_for(process, max(1, self.end - time.monotonic()))
+            self.cpu += cpu
             output.seek(0)
             text = output.read()
         self.log.append(text)
@@ -86,6 +83,24 @@ class Worker:
         if code:
             raise Failed(said(text) or f"{pathlib.Path(command[0]).name}: exit code {code}")
         return text
+
+
+def waited_for(process, seconds):
+    """Its exit code, or nothing where it took longer and was killed with all that it started; and its CPU seconds."""
+    late = threading.Event()
+
+    def kill():
+        late.set()
+        os.killpg(process.pid, signal.SIGKILL)  # not waited for yet: the number is still its own
+
+    timer = threading.Timer(seconds, kill)
+    timer.start()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    timer.cancel()
+    timer.join()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return None if late.is_set() else process.returncode, usage.ru_utime + usage.ru_stime
 
 
 class Workshop:

@@ -35,6 +35,7 @@ def arguments():
     parser.add_argument("--again", action="store_true", help="run the chosen cells also where they have passed")
     parser.add_argument("--pairwise", action="store_true", help="the gate's subset; the table stays as it is")
     parser.add_argument("--folder", type=pathlib.Path, help="where programs run (default: full, in the build folder)")
+    parser.add_argument("--table", type=pathlib.Path, default=table.FOLDER, help="where results.csv and .md lie (default: test/full)")
     return parser.parse_args()
 
 
@@ -55,7 +56,7 @@ class Run:
     def __init__(self, options, every, chosen):
         self.options, self.every, self.build = options, every, options.build.resolve()
         self.keys = freshness.Keys()
-        self.rows = {} if options.pairwise else table.read()
+        self.rows = {} if options.pairwise else table.read(options.table)
         self.chosen = chosen
         self.pending = [cell for cell in chosen if options.again or self.state(cell) != "passed"]
         self.guard, self.begin = threading.Lock(), time.monotonic()
@@ -79,25 +80,25 @@ class Run:
         row = table.Row(cell.name, result, self.keys.of(cell), round(time.monotonic() - start),
                         shorten(figure, [f"{workshop.folder}/", self.build, cells.ROOT, tempfile.gettempdir()]))
         with self.guard:
-            self.record(row, worker.log)
+            self.record(row, worker)
 
-    def record(self, row, log):
+    def record(self, row, worker):
         self.rows[row.cell] = row
         self.done = getattr(self, "done", 0) + 1
-        print(f"[{self.done}/{len(self.pending)}] {row.result} {row.cell} ({row.seconds} s) {row.figure}", flush=True)
+        print(f"[{self.done}/{len(self.pending)}] {row.result} {row.cell} ({row.seconds} s, {worker.cpu:.0f} of CPU) {row.figure}", flush=True)
         if self.options.pairwise:
             if row.result == "failed":
-                print("\n".join(log), flush=True)
+                print("\n".join(worker.log), flush=True)
             return
         with open(self.build / "full.log", "a") as file:
-            file.write(f"== {row.cell} by {row.key}: {row.result}\n" + "\n".join(log) + "\n")
-        table.write(self.every, self.rows, self.keys)
+            file.write(f"== {row.cell} by {row.key}: {row.result}\n" + "\n".join(worker.log) + "\n")
+        table.write(self.options.table, self.every, self.rows, self.keys)
 
     def run(self):
         if not self.options.pairwise:
             require_current_build(self.build)
         folder = (self.options.folder or self.build / "full").resolve()
-        product = "" if self.options.pairwise else self.keys.of_files(freshness.PRODUCT + cells.TRAINING_FILES)
+        product = "" if self.options.pairwise else self.keys.of_program("host") + self.keys.of_files(cells.TRAINING_FILES)
         workshop = outcomes.Workshop(folder, self.build, product)
         print(f"{len(self.pending)} of {len(self.chosen)} cells to run, about {self.estimate(self.pending) / 60:.0f} minutes "
               "on an idle machine", flush=True)

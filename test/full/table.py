@@ -4,8 +4,7 @@ import pathlib
 from collections import Counter, defaultdict
 from dataclasses import astuple, dataclass, fields
 
-ROWS = pathlib.Path(__file__).with_name("results.csv")
-SUMMARY = pathlib.Path(__file__).with_name("results.md")
+FOLDER = pathlib.Path(__file__).parent
 HEAD = """# Results of check-cleave-full
 
 Written by run.py from results.csv, which has every cell's result, key, time and figure. The key is a hash of the sources that the
@@ -23,21 +22,22 @@ class Row:
     figure: str  # or the reason
 
 
-def read():
-    if not ROWS.exists():
+def read(folder):
+    path = folder / "results.csv"
+    if not path.exists():
         return {}
-    with open(ROWS, newline="") as file:
+    with open(path, newline="") as file:
         return {row["cell"]: Row(row["cell"], row["result"], row["key"], int(row["seconds"]), row["figure"])
                 for row in csv.DictReader(file)}
 
 
-def write(cells, rows, keys):
+def write(folder, cells, rows, keys):
     """All cells in their order; lines of cells that no longer exist are dropped."""
-    with open(ROWS, "w", newline="") as file:
+    with open(folder / "results.csv", "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(field.name for field in fields(Row))
         writer.writerows(astuple(rows[cell.name]) for cell in cells if cell.name in rows)
-    SUMMARY.write_text(HEAD + "\n".join(summary(cells, rows, keys)) + "\n")
+    (folder / "results.md").write_text(HEAD + "\n".join(summary(cells, rows, keys)) + "\n")
 
 
 def state(cell, rows, keys):

@@ -1,12 +1,17 @@
-"""emulated_training.py SOURCE BUILD FOLDER [--seeds=N] CASE...    CASE is model:precision:steps[:options of cleave compile]
+"""emulated_training.py SOURCE BUILD FOLDER [--seeds=N] [--ways=A,B] CASE...    CASE is model:precision:steps[:options of cleave compile]
 
 Trains each case on the host and on the emulated CUDA device. The losses of every step must agree (relative 1e-5 in f32, the
 rounding of the type in bf16 and fp16), and N (two) runs on the device, under different seeds of its adversarial timing, must
 save the same bytes. A finding of the device (a race, an access out of bounds, memory that nothing wrote, a leak) fails the
-run: the context is lost, or the process ends with code 99."""
+run: the context is lost, or the process ends with code 99.
+
+--ways runs the one program of a case in several ways (WAYS), each under seeds of its own. The bytes of a way must be those of the one
+before it, or of its own second run: either says that they depend neither on the seed nor on what else differs. It ends with a line
+for each way, `WAY: ok, ...` or `WAY: failed, ...`."""
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -17,19 +22,29 @@ sys.path.insert(0, str(source / "test/e2e/Inputs"))
 import training_cases  # noqa: E402
 
 TOLERANCE = {"f32": 1e-5, "bf16": 1e-2, "fp16": 2e-3}
+WAYS = {"graph": {}, "no-graph": {"CLEAVE_CUDA_GRAPHS": "0"}, "shared": {"CLEAVE_EMULATED_DEVICES": "1", "CLEAVE_CUDA_COMM": "host"}}
+NCCL = {"CLEAVE_EMULATED_DEVICES": "4", "CLEAVE_CUDA_COMM": "nccl"}  # a device for each rank, in the ways that say nothing else
 LIBRARIES = {"CLEAVE_LIBCUDA": "cuda", "CLEAVE_LIBCUBLASLT": "cublaslt", "CLEAVE_LIBNCCL": "nccl"}
+
+
+class Wrong(Exception):
+    pass
 
 
 def run(command, **environment):
     result = subprocess.run([str(c) for c in command], capture_output=True, text=True, env={**os.environ, **environment}, check=False)
     if result.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\nended with {result.returncode}:\n{result.stdout[-1500:]}{result.stderr[-3000:]}")
+        raise Wrong(f"{' '.join(map(str, command))}\nended with {result.returncode}:\n{result.stdout[-1500:]}{result.stderr[-3000:]}")
     return result.stdout + result.stderr
 
 
 def losses(path, key="loss"):
     """Of all steps: the loss, or another of a step's metrics."""
     return [json.loads(line)[key] for line in path.read_text().splitlines() if "loss" in json.loads(line)]
+
+
+def apart(found, expected):
+    return max(abs(a - b) / abs(b) for a, b in zip(found, expected, strict=True))
 
 
 def saved(path):
@@ -47,44 +62,93 @@ def model_file(name):
     return made
 
 
-def train(case):
-    name, precision, steps, *options = case.split(":")
-    options = options[0].split() if options else []
-    here = folder / "".join(c if c.isalnum() or c in "-." else "_" for c in case)
-    here.mkdir(parents=True)
-    data = []
-    for key, array in training_cases.data(name).items():
-        np.save(here / f"{key}.npy", array)
-        data += ["--data", f"{key}={here / key}.npy"]
-    compile_ = ["cleave", "compile", model_file(name), "--train", "--loss-output", "loss", "--optimizer",
-                training_cases.OPTIMIZERS["adamw"][0], "--precision", precision, *options]
-    if "--global-batch" not in options:
-        compile_ += ["--global-batch", training_cases.CASES[name][1]]
-    run([*compile_, "-o", here / "host"])
-    run([*compile_, "-o", here / "gpu", "--target", "cuda:sm_90"])
-    arguments = ["train", *data, "--no-shuffle", "--steps", steps, "--lr", training_cases.rate(name, "adamw")]
-    run([here / "host", *arguments, "--metrics", here / "host.jsonl", "--threads", 1])
-    libraries = {variable: build / f"test-lib/libcleave_emulated_{library}.so" for variable, library in LIBRARIES.items()}
-    for seed in range(1, seeds + 1):
-        run([here / "gpu", *arguments, "--metrics", here / f"gpu{seed}.jsonl", "--save", here / f"saved{seed}"],
-            CLEAVE_EMULATED_SEED=str(seed), CLEAVE_EMULATED_LEAKS="fail", **{k: str(v) for k, v in libraries.items()})
-    expected, found = losses(here / "host.jsonl"), losses(here / "gpu1.jsonl")
-    if len(found) != int(steps) or len(expected) != int(steps):
-        sys.exit(f"{case}: {len(found)} and {len(expected)} losses instead of {steps}")
-    worst = max(abs(a - b) / abs(b) for a, b in zip(found, expected))
-    if not worst <= TOLERANCE[precision]:
-        sys.exit(f"{case}: losses {found} on the emulated device, {expected} on the host: {worst:.1e} apart")
-    if "--mesh" in options and losses(here / "gpu1.jsonl", "comm_bytes") != losses(here / "host.jsonl", "comm_bytes"):
-        sys.exit(f"{case}: other numbers of bytes than the host's are sent")
-    kept = saved(here / "saved1")
+class Case:
+    """A model, compiled for the host and for a device, and run on the host."""
+
+    def __init__(self, case):
+        self.name, name = case, case.split(":")[0]
+        _, precision, steps, *options = case.split(":")
+        options = options[0].split() if options else []
+        self.here = folder / "".join(c if c.isalnum() or c in "-." else "_" for c in case)
+        self.here.mkdir(parents=True)
+        self.steps, self.tolerance, self.ranks = int(steps), TOLERANCE[precision], "--mesh" in options
+        data = []
+        for key, array in training_cases.data(name).items():
+            np.save(self.here / f"{key}.npy", array)
+            data += ["--data", f"{key}={self.here / key}.npy"]
+        compile_ = ["cleave", "compile", model_file(name), "--train", "--loss-output", "loss", "--optimizer",
+                    training_cases.OPTIMIZERS["adamw"][0], "--precision", precision, *options]
+        if "--global-batch" not in options:
+            compile_ += ["--global-batch", training_cases.CASES[name][1]]
+        run([*compile_, "-o", self.here / "host"])
+        run([*compile_, "-o", self.here / "gpu", "--target", "cuda:sm_90"])
+        self.arguments = ["train", *data, "--no-shuffle", "--steps", steps, "--lr", training_cases.rate(name, "adamw")]
+        run([self.here / "host", *self.arguments, "--metrics", self.here / "host.jsonl", "--threads", 1])
+        self.expected = losses(self.here / "host.jsonl")
+
+    def outcome(self, seed, **environment):
+        """Losses, and the bytes of the checkpoint, of one run on the device; and how far the losses are from the host's."""
+        metrics, checkpoint = self.here / f"gpu{seed}.jsonl", self.here / f"saved{seed}"
+        libraries = {variable: str(build / f"test-lib/libcleave_emulated_{library}.so") for variable, library in LIBRARIES.items()}
+        run([self.here / "gpu", *self.arguments, "--metrics", metrics, "--save", checkpoint],
+            CLEAVE_EMULATED_SEED=str(seed), CLEAVE_EMULATED_LEAKS="fail", **libraries, **environment)
+        found, kept = losses(metrics), saved(checkpoint)
+        shutil.rmtree(checkpoint)
+        if len(found) != self.steps or len(self.expected) != self.steps or not kept:
+            raise Wrong(f"{self.name}: {len(found)} and {len(self.expected)} losses instead of {self.steps}, {len(kept)} files saved")
+        worst = apart(found, self.expected)
+        if not worst <= self.tolerance:
+            raise Wrong(f"{self.name}: losses {found} on the emulated device, {self.expected} on the host: {worst:.1e} apart")
+        norms = losses(metrics, "grad_norm"), losses(self.here / "host.jsonl", "grad_norm")  # a first step's loss knows no gradient
+        if not apart(*norms) <= 10 * self.tolerance:
+            raise Wrong(f"{self.name}: norms of the gradient {norms[0]} on the emulated device, {norms[1]} on the host")
+        if self.ranks and losses(metrics, "comm_bytes") != losses(self.here / "host.jsonl", "comm_bytes"):
+            raise Wrong(f"{self.name}: other numbers of bytes than the host's are sent")
+        return (found, kept), worst
+
+
+def train(name, seeds):
+    case = Case(name)
+    first, worst = case.outcome(1)
     for seed in range(2, seeds + 1):
-        if losses(here / f"gpu{seed}.jsonl") != found or saved(here / f"saved{seed}") != kept or not kept:
-            sys.exit(f"{case}: runs 1 and {seed} on the emulated device differ")
-    print(f"{case}: {steps} steps, losses within {worst:.1e} of the host's, {seeds} seeds alike")
+        if case.outcome(seed)[0] != first:
+            raise Wrong(f"{name}: runs 1 and {seed} on the emulated device differ")
+    print(f"{name}: {case.steps} steps, losses within {worst:.1e} of the host's, {seeds} seeds alike")
 
 
-seeds, cases = 2, sys.argv[4:]
-if cases[0].startswith("--seeds="):
-    seeds = int(cases.pop(0).partition("=")[2])
-for each in cases:
-    train(each)
+def train_in_ways(name, ways):
+    """Whether all went well; a way that fails does not hide the others."""
+    case, seed, before, good = Case(name), 0, None, True
+    for way in ways:
+        environment = {**(NCCL if case.ranks else {}), **WAYS[way]}
+        try:
+            seed += 1
+            found, worst = case.outcome(seed, **environment)
+            alike = f"the bytes of {before[1]}" if before and before[0] == found else ""
+            if not alike:
+                seed += 1
+                if case.outcome(seed, **environment)[0] != found:
+                    raise Wrong(f"{name}: seeds {seed - 1} and {seed} differ")
+                alike = "2 seeds alike"
+            before = (found, way)
+            print(f"{way}: ok, {case.steps} steps, losses within {worst:.1e} of the host's, {alike}", flush=True)
+        except Wrong as wrong:
+            good = False
+            print(f"{way}: failed, " + " ".join(str(wrong).split())[-600:], flush=True)
+    return good
+
+
+def main():
+    options = dict(argument[2:].split("=") for argument in sys.argv[4:] if argument.startswith("--seeds=") or argument.startswith("--ways="))
+    cases = [argument for argument in sys.argv[4:] if not argument.startswith(("--seeds=", "--ways="))]
+    try:
+        for case in cases:
+            if "ways" not in options:
+                train(case, int(options.get("seeds", 2)))
+            elif not train_in_ways(case, options["ways"].split(",")):
+                sys.exit(1)
+    except Wrong as wrong:
+        sys.exit(str(wrong))
+
+
+main()

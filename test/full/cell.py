@@ -1,0 +1,53 @@
+"""A cell, and one that is decided by commands."""
+import sys
+from dataclasses import dataclass
+from typing import Callable
+
+from axes import ROOT
+from outcomes import said
+
+
+@dataclass
+class Cell:
+    """decide(workshop, worker) gives the figure for the table, or raises Failed with the reason. What takes longer than `seconds` has
+    failed; `usual` is what a cell takes of which nothing is known yet. What it depends on (freshness.py): the sources of its `program`,
+    `files` (paths, or folders with a / at their end) and `detail` (options, recorded numbers)."""
+    name: str
+    decide: Callable
+    seconds: int = 600
+    usual: float = 5
+    files: tuple = ()
+    detail: str = ""
+    program: str = "host"  # of freshness.PROGRAMS
+
+
+def command_cell(name, lines, seconds, usual, files, program="host"):
+    """A cell that is decided by commands."""
+    detail = str([[relative(part) for part in line] for line in lines])
+    return Cell(name, commands(*lines), seconds, usual, tuple(files), detail, program)
+
+
+def relative(part):
+    return str(part).replace(str(ROOT), "").replace(sys.executable, "python")
+
+
+def commands(*lines):
+    """Decided by commands, which must all end with 0; the last line that the last one prints is the figure. {build}, {python},
+    {folder} and {model:PATH}, a model of test/models with its weights, are filled in."""
+
+    def fill(part, workshop, worker, folder):
+        part = str(part)
+        if part.startswith("{model:"):
+            return str(workshop.weights(part[7:-1], worker))
+        values = {"{build}": workshop.build, "{python}": sys.executable, "{folder}": folder}
+        for key, value in values.items():
+            part = part.replace(key, str(value))
+        return part
+
+    def decide(workshop, worker):
+        with workshop.scratch() as folder:
+            for line in lines:
+                output = worker.run([fill(part, workshop, worker, folder) for part in line], folder)
+        return said(output)
+
+    return decide

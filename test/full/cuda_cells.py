@@ -1,0 +1,65 @@
+"""Cells of programs for GPUs on the emulated device (test/cuda/emulated): never figures of a GPU."""
+import sys
+
+import axes
+from axes import ROOT
+from cell import Cell, command_cell
+from outcomes import Failed
+
+SCRIPTS = ROOT / "test" / "cuda" / "Inputs"
+FILES = ("test/cuda/", "test/e2e/Inputs/training_cases.py", "test/models/", "examples/gpt-nano/")
+DEVICES = ["CLEAVE_EMULATED_DEVICES=4"]
+
+
+def compiled_case(model, precision, steps, options):
+    return f"{model}:{precision}:{steps}:{' '.join([*options, *axes.CUDA_BATCH.get(model, [])])}"
+
+
+def verdicts(workshop, worker, case, ways):
+    """What emulated_training.py says of each way."""
+    with workshop.scratch() as folder:
+        try:
+            text = worker.run([sys.executable, SCRIPTS / "emulated_training.py", ROOT, workshop.build, folder, f"--ways={','.join(ways)}", case], folder)
+        except Failed as failure:
+            text = f"{worker.log[-1]}\n*: failed, {failure}"
+    return dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+
+
+def in_one_way(case, ways, way):
+    """The ways of a case share its programs: the first cell that asks runs them all."""
+
+    def decide(workshop, worker):
+        said = workshop.once(("cuda", case), lambda: verdicts(workshop, worker, case, ways))
+        verdict = said.get(way) or said.get("*", "failed, nothing was said of it")
+        if not verdict.startswith("ok, "):
+            raise Failed(verdict.removeprefix("failed, "))
+        return verdict.removeprefix("ok, ")
+
+    return decide
+
+
+def against_the_host():
+    for model, steps in axes.CUDA_MODELS.items():
+        for layout, options in axes.CUDA_LAYOUTS.items():
+            ways = axes.CUDA_WAYS if layout != "one" else axes.CUDA_WAYS[:2]
+            for precision in axes.CUDA_PRECISIONS:
+                case = compiled_case(model, precision, steps, options)
+                for way in ways:
+                    yield Cell(f"cuda/{model}/{layout}/{precision}/{way}", in_one_way(case, ways, way), 3600, 20, FILES, f"{case} {way}", "gpu")
+
+
+def in_every_order():
+    """Many seeds of the device's timing; and with any one wait of a plan taken away, it is found."""
+    for model, layouts in axes.CUDA_SEEDED.items():
+        for layout in layouts:
+            environment = ["CLEAVE_CUDA_COMM=nccl", *DEVICES] if layout != "one" else []
+            case = compiled_case(model, "f32", 3, axes.CUDA_LAYOUTS[layout])
+            line = ["env", *environment, "{python}", SCRIPTS / "emulated_training.py", ROOT, "{build}", "{folder}", f"--seeds={axes.CUDA_SEEDS}", case]
+            yield command_cell(f"cuda-order/seeds/{model}/{layout}", [line], 3600, 200, FILES, "gpu")
+    for case in axes.CUDA_WAITS:
+        line = ["env", *DEVICES, "{python}", SCRIPTS / "removed_waits.py", ROOT, "{build}", "{folder}", case]
+        yield command_cell(f"cuda-order/waits/{case}", [line], 3600, 200, FILES, "all")
+
+
+def every():
+    return [*against_the_host(), *in_every_order()]
