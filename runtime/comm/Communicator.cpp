@@ -25,19 +25,18 @@ Communicator::Communicator(int rank, int size)
       bytesPerSecond_(envNumber("CLEAVE_COMM_BYTES_PER_S", 0)) {}
 
 Status Communicator::exchange(const Exchange &step) {
-  bool delayed = delaySeconds_ > 0 || bytesPerSecond_ > 0;
-  uint64_t begin = delayed ? TraceSink::now() : 0;
   CLEAVE_TRY(doExchange(step));
   if (step.to >= 0 && step.channel < kChannels)
     bytesSent_.fetch_add(step.sendBytes, std::memory_order_relaxed);
-  if (delayed)
-    stretch(begin, step.to >= 0 ? step.sendBytes : step.receiveBytes);
+  if (delaySeconds_ > 0 || bytesPerSecond_ > 0)
+    stretch(step.to >= 0 ? step.sendBytes : step.receiveBytes);
   return Status::ok();
 }
 
-void Communicator::stretch(uint64_t beginNs, size_t bytes) const {
+// From when both sides have come: else a receive that waits for its sender would have no delay.
+void Communicator::stretch(size_t bytes) const {
   double seconds = delaySeconds_ + (bytesPerSecond_ > 0 ? static_cast<double>(bytes) / bytesPerSecond_ : 0);
-  uint64_t end = beginNs + static_cast<uint64_t>(seconds * 1e9);
+  uint64_t end = TraceSink::now() + static_cast<uint64_t>(seconds * 1e9);
   timespec until{static_cast<time_t>(end / 1'000'000'000), static_cast<long>(end % 1'000'000'000)};
   while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
   }

@@ -12,9 +12,9 @@
 // One tag per collective was rejected: it hides a plan whose ranks disagree, where a channel gives an error about
 // sizes.
 //
-// For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S stretch every exchange; the
-// waiting thread sleeps, as it would for a slow network. CLEAVE_COMM_TIMEOUT_S (300) bounds every wait for a peer;
-// PeerMonitor.h finds lost processes sooner.
+// For tests of overlap, CLEAVE_COMM_DELAY_US (per exchange) and CLEAVE_COMM_BYTES_PER_S stretch every exchange on both
+// sides, from when both have come; the waiting threads sleep, as they would for a slow network. CLEAVE_COMM_TIMEOUT_S
+// (300) bounds every wait for a peer; PeerMonitor.h finds lost processes sooner.
 #ifndef CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
 #define CLEAVE_RUNTIME_COMM_COMMUNICATOR_H
 
@@ -88,7 +88,7 @@ protected:
   virtual Status doExchange(const Exchange &step) = 0;
 
 private:
-  void stretch(uint64_t beginNs, size_t bytes) const;
+  void stretch(size_t bytes) const;
 
   int rank_, size_;
   double timeoutSeconds_, delaySeconds_, bytesPerSecond_;
