@@ -17,7 +17,7 @@ static std::optional<double> expectedIdle(const std::string &name, const Schedul
   double others = request.ranks - 1;
   if (name == "naive")
     return others * request.microBatches * (f + i + w);
-  if (name == "gpipe" || name == "1f1b" || name == "interleaved-1f1b")
+  if (name == "gpipe" || name == "1f1b" || name == "eager-1f1b" || name == "interleaved-1f1b")
     return others * (f + i + w);
   if (name == "zb-h1" && w <= f && w <= i && request.microBatches >= request.ranks)
     return others * (f + i - w);
@@ -48,6 +48,8 @@ std::optional<int> expectedFrames(const std::string &name, const ScheduleRequest
     return m;
   if (name == "1f1b")
     return std::min(m, p - rank);
+  if (name == "eager-1f1b")
+    return std::min(m, 2 * (p - rank) - 1);
   if (int v = chunksOf(name, request); name == "interleaved-1f1b")
     return std::min(m * v, (v - 1) * p + 2 * (p - 1 - rank) + 1);
   if (name == "zb-h1")

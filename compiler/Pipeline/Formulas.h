@@ -2,7 +2,8 @@
 // all chunks, F, I and W; transfers and updates cost nothing.
 //
 //   naive             (p-1) m (F+I+W)      of a step alone
-//   gpipe, 1f1b       (p-1)(F+I+W)         of a step alone: the share (p-1)/(m+p-1)
+//   gpipe, 1f1b,
+//   eager-1f1b        (p-1)(F+I+W)         of a step alone: the share (p-1)/(m+p-1)
 //   interleaved-1f1b  (p-1)(F+I+W)         of a step alone; a chunk is 1/v of a rank's work, so 1/v of the time of 1f1b
 //   zb-h1             (p-1)(F+I-W)         of a step alone, for W <= F and W <= I, m >= p
 //   zb-h2             (p-1)(F+I-2W)        of steps in a row, for W <= F, W <= I and 2W <= F+I, m >= 2p-1

@@ -11,6 +11,8 @@ const std::vector<ScheduleKind> &scheduleKinds() {
       {"naive", "one micro-batch at a time: one rank is busy", 1, 1, makeNaive},
       {"gpipe", "all forward passes, then all backward passes", 1, 1, makeGPipe},
       {"1f1b", "forward and backward passes in turn, with few micro-batches alive", 1, 1, makeOneForwardOneBackward},
+      {"eager-1f1b", "1f1b that runs further ahead, so that slow messages are hidden; about twice its memory", 1, 1,
+       makeEagerOneForwardOneBackward},
       {"interleaved-1f1b", "1f1b with several chunks a rank: less idle time, more messages", 2, INT_MAX,
        makeInterleaved},
       {"zb-h1", "zero bubble: weight gradients fill idle time, with the memory of 1f1b", 1, 1, makeZeroBubbleH1},

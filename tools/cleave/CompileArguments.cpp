@@ -267,7 +267,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
 
   const char *stages = "Stages of a pipeline (axis pp)";
-  t.schedule = app.add_option("--schedule", o.schedule, "order of micro-batches on each stage: naive | gpipe | 1f1b | interleaved-1f1b[,chunks=N] | zb-h1 | zb-h2 |\ndualpipe-v | file=PATH")
+  t.schedule = app.add_option("--schedule", o.schedule, "order of micro-batches on each stage: naive | gpipe | 1f1b | eager-1f1b | interleaved-1f1b[,chunks=N] |\nzb-h1 | zb-h2 | dualpipe-v | file=PATH")
       ->group(stages)->type_name("NAME")->capture_default_str();
   t.stageSplit = app.add_option("--stage-split", o.stageSplit, "where to cut: auto (equal time) | uniform (equal numbers of operations) | parameters (equal bytes) |\npattern=P[|P] (equal numbers of operations or parameters of such names) | at=NAME[|NAME] (each further stage begins there)")
       ->group(stages)->type_name("HOW")->capture_default_str();
