@@ -55,7 +55,7 @@ private:
       getOperation().emitError("expected a function @model with the two results of split-loss");
       return signalPassFailure();
     }
-    ModelGraph graph(model);
+    ModelGraph graph(model, microBatches);
     auto request = requestOf(model, graph, count, how);
     if (!request)
       return fail(request.takeError());

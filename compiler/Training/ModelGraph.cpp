@@ -15,11 +15,17 @@ namespace {
 // the balance of the stages does not depend on it.
 constexpr int64_t kStateCopies = 4;
 
-// A backward pass takes about twice as long as its forward pass; the sum over micro-batches reads and writes a gradient of each
-// parameter besides, which counts where batches are small.
-constexpr double kPasses = 3, kGradientAccesses = 3;
+// A backward pass takes about as long as the forward pass for each operand that needs a gradient, at most this many (a
+// convolution's or a product's two; normalizations have more, which they compute together).
+constexpr unsigned kMostGradients = 2;
 
-// Of the forward pass. Views cost nothing. What fuses is bound by its bytes; as far as it fuses it costs less, in all stages alike.
+// Accesses of a parameter's bytes besides those of its kernels. In each micro-batch its gradient is added to the sum,
+// which counts where batches are small; in each step the update reads weight, gradient and two moments and writes all
+// but the gradient (Adam; other optimizers touch less).
+constexpr double kGradientAccesses = 3, kUpdateAccesses = 7;
+
+// Of the forward pass. Views cost nothing. What fuses is bound by its bytes; as far as it fuses it costs less, in all
+// stages alike.
 double secondsOf(Operation &op) {
   auto compute = dyn_cast<ComputeOpInterface>(op);
   auto cost = dyn_cast<CostOpInterface>(op);
@@ -48,10 +54,12 @@ std::string nameOf(Operation &op) {
 
 } // namespace
 
-ModelGraph::ModelGraph(func::FuncOp function) : model(function) {
+ModelGraph::ModelGraph(func::FuncOp function, int64_t microBatches)
+    : model(function), accessesOfState(kGradientAccesses + kUpdateAccesses / static_cast<double>(microBatches)) {
   SymbolTable symbols(model->getParentOfType<ModuleOp>());
   findWritten(symbols);
-  // A write is right after what it writes: importers put them all at the end, where they would pin their layers to the last stage.
+  // A write is right after what it writes: importers put them all at the end, where they would pin their layers to the
+  // last stage.
   llvm::DenseMap<Operation *, llvm::SmallVector<Operation *, 1>> writesOf;
   for (auto &[state, write] : writes)
     if (Operation *maker = write.getValue().getDefiningOp())
@@ -59,6 +67,8 @@ ModelGraph::ModelGraph(func::FuncOp function) : model(function) {
   for (Operation &op : model.getBody().front().without_terminator()) {
     if (nodeOf.contains(&op))
       continue;
+    if (countGradients(symbols, op) > 0)
+      differentiated.insert(&op);
     auto write = dyn_cast<WriteOp>(op);
     if (write && !writes.contains(write.getState()))
       counterWrites.push_back(write);
@@ -88,10 +98,21 @@ bool ModelGraph::isSource(Operation &op) const {
   });
 }
 
+// Operands that need a gradient; a read of a trainable parameter counts as one.
+unsigned ModelGraph::countGradients(const SymbolTable &symbols, Operation &op) const {
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    auto state = symbols.lookup<StateOp>(read.getState());
+    return state && state.getRole() == Role::Parameter && !state.getFrozen();
+  }
+  return static_cast<unsigned>(llvm::count_if(op.getOperands(), [&](Value operand) {
+    return differentiated.contains(operand.getDefiningOp()) && isa<FloatType>(getElementTypeOrSelf(operand.getType()));
+  }));
+}
+
 void ModelGraph::addNode(const SymbolTable &symbols, Operation &op) {
   pipeline::CutNode node;
   node.name = nameOf(op);
-  node.cost = kPasses * secondsOf(op);
+  node.cost = (1 + std::min(countGradients(symbols, op), kMostGradients)) * secondsOf(op);
   node.activationBytes = keptBytes(op);
   namesOf.emplace_back();
   addStates(symbols, op, node);
@@ -125,7 +146,7 @@ void ModelGraph::addStates(const SymbolTable &symbols, Operation &op, pipeline::
     }
     node.states.push_back(number->second);
     if (!state.getFrozen())
-      node.cost += kGradientAccesses * static_cast<double>(byteSize(state.getTensorType())) / Machine().bytesPerSecond;
+      node.cost += accessesOfState * static_cast<double>(byteSize(state.getTensorType())) / Machine().bytesPerSecond;
     namesOf.back().push_back(onlySegment(state).getName().getValue().str());
   }
 }

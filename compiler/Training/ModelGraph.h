@@ -22,7 +22,8 @@
 namespace cleave {
 
 struct ModelGraph {
-  explicit ModelGraph(mlir::func::FuncOp model);
+  // The update's time is spread over the micro-batches of a step.
+  ModelGraph(mlir::func::FuncOp model, int64_t microBatches);
 
   pipeline::CutGraph graph;
   llvm::SmallVector<mlir::Operation *> ops;      // of each node
@@ -39,13 +40,16 @@ struct ModelGraph {
 private:
   void findWritten(const mlir::SymbolTable &symbols);
   bool isSource(mlir::Operation &op) const;
+  unsigned countGradients(const mlir::SymbolTable &symbols, mlir::Operation &op) const;
   void addNode(const mlir::SymbolTable &symbols, mlir::Operation &op);
   void addStates(const mlir::SymbolTable &symbols, mlir::Operation &op, pipeline::CutNode &node);
   void addEdges();
   void keepStatesTogether();
 
   mlir::func::FuncOp model;
-  llvm::StringMap<WriteOp> writes; // of states but counters
+  double accessesOfState; // of the bytes of a trainable parameter, for a micro-batch
+  llvm::DenseSet<mlir::Operation *> differentiated; // ops whose results need a gradient
+  llvm::StringMap<WriteOp> writes;                  // of states but counters
   llvm::DenseMap<mlir::Operation *, int> stateNumbers;
 };
 

@@ -55,7 +55,7 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
     addCleanup(manager);
   }
   // After everything that looks at all of the forward pass, before the backward passes, which are per chunk.
-  manager.addPass(createCutModel({options.stages, options.stageSplit, {}, {}}));
+  manager.addPass(createCutModel({options.stages, options.stageSplit, options.microBatches, {}, {}}));
   // One graph of both passes is what all later choices are made on.
   std::string reduce = options.precision.reduce ? floatName(*options.precision.reduce).str() : "";
   manager.addPass(createDifferentiate({average, options.microBatches, reduce, printLossScale(options.lossScale)}));
