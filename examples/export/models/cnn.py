@@ -1,4 +1,4 @@
-"""Convolutional classifiers: the MNIST CNN, AlexNet, VGG-11 with batch norm, ResNet-18. Plain PyTorch, the published architectures."""
+"""Convolutional classifiers: the MNIST CNN, AlexNet, VGG-11 with batch norm, VGG-19, ResNet-18. Plain PyTorch, the published architectures."""
 import torch
 from torch import nn
 import torch.nn.functional as F
@@ -74,6 +74,30 @@ class VGG11BN(nn.Module):
 
     def forward(self, x):
         return self.classifier(torch.flatten(self.avgpool(self.features(x)), 1))
+
+
+class VGG19(nn.Module):
+    """For images of `size` pixels, a multiple of 32; 224 is the published architecture."""
+
+    def __init__(self, classes=1000, size=224):
+        super().__init__()
+        layers, channels = [], 3
+        for width, count in ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4)):
+            for _ in range(count):
+                layers += conv_relu(channels, width, 3, 1, 1)
+                channels = width
+            layers.append(nn.MaxPool2d(2, 2))
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Sequential(
+            nn.Linear(512 * (size // 32) ** 2, 4096), nn.ReLU(True), nn.Dropout(), nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(),
+            nn.Linear(4096, classes))
+        for module in self.modules():  # without batch norm PyTorch's default lets 16 convolutions fade
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+                nn.init.zeros_(module.bias)
+
+    def forward(self, x):
+        return self.classifier(torch.flatten(self.features(x), 1))
 
 
 class BasicBlock(nn.Module):
