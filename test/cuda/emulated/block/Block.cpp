@@ -10,7 +10,8 @@ namespace {
 constexpr size_t kStack = 64 << 10;
 constexpr uint64_t kNormalPriority = uint64_t(1) << 62;
 constexpr uint64_t kMaxSpins = 2000000;
-thread_local Block *active = nullptr;
+// In the first block of thread-local storage: it is asked for at every access.
+thread_local __attribute__((tls_model("initial-exec"))) Block *active = nullptr;
 
 } // namespace
 
@@ -81,8 +82,9 @@ void Block::runOne() {
     m.clear();
   for (auto &r : ready)
     r.clear();
+  readyWarps = 0;
   for (Barrier &b : barriers)
-    b = Barrier();
+    b.clear();
   groupArrived.fill(0);
   mbarrierClocks.clear();
   sharedMemory.startBlock(current->sharedStatic + current->sharedDynamic);
@@ -104,26 +106,30 @@ void Block::runOne() {
 }
 
 Thread *Block::pick() {
-  if (random() % 512 == 0)
-    priority[lastWarp] = kNormalPriority + (random() >> 8);
-  uint32_t warps = (count + 31) / 32, best = kMaxWarps;
-  for (uint32_t w = 0; w < warps; w++)
-    if (!ready[w].empty() && (best == kMaxWarps || priority[w] > priority[best]))
-      best = w;
-  if (best == kMaxWarps)
+  if (!readyWarps)
     return nullptr;
+  uint64_t chance = random();
+  if (chance % 512 == 0)
+    priority[lastWarp] = kNormalPriority + (random() >> 8);
+  auto best = uint32_t(__builtin_ctz(readyWarps));
+  for (uint32_t left = readyWarps & (readyWarps - 1); left; left &= left - 1)
+    if (auto w = uint32_t(__builtin_ctz(left)); priority[w] > priority[best])
+      best = w;
   lastWarp = best;
   std::vector<uint32_t> &lanes = ready[best];
-  size_t k = random() % lanes.size();
+  size_t k = (chance >> 32) * lanes.size() >> 32;
   uint32_t index = lanes[k];
   lanes[k] = lanes.back();
   lanes.pop_back();
+  if (lanes.empty())
+    readyWarps &= ~(1u << best);
   return &threads[index];
 }
 
 void Block::makeReady(Thread &thread) {
   thread.state = Thread::State::Ready;
   ready[thread.warp].push_back(thread.index);
+  readyWarps |= 1u << thread.warp;
 }
 
 void Block::threadMain() {
@@ -140,7 +146,16 @@ void Block::wait(const char *where) {
   Thread &me = *running;
   me.state = Thread::State::Waiting;
   me.waitingAt = where;
-  switchFiber(me.fiber, scheduler);
+  leave(me);
+}
+
+void Block::leave(Thread &me) {
+  Thread *next = pick();
+  if (next == &me)
+    return;
+  if (next)
+    running = next;
+  switchFiber(me.fiber, next ? next->fiber : scheduler);
 }
 
 void Block::spin(const char *where) {
@@ -150,7 +165,7 @@ void Block::spin(const char *where) {
   Thread &me = *running;
   me.waitingAt = where;
   makeReady(me);
-  switchFiber(me.fiber, scheduler);
+  leave(me);
 }
 
 void Block::abandon(Fault f) {

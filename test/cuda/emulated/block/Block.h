@@ -99,6 +99,15 @@ private:
     bool whole = false; // of all threads that have not exited
     WarpClock published{};
     std::vector<uint32_t> waiting;
+
+    void clear() { // keeps what `waiting` has of memory: a block meets at a barrier again and again
+      if (!arrived && !warps)
+        return;
+      arrived = expected = warps = popc = 0;
+      whole = false;
+      published = WarpClock{};
+      waiting.clear();
+    }
   };
 
   void runOne();
@@ -106,6 +115,8 @@ private:
   Thread *pick();
   void makeReady(Thread &thread);
   void wait(const char *where);
+  // Goes on with the next thread that can run; with the scheduler, which reports the deadlock, if there is none.
+  void leave(Thread &me);
   bool isComplete(const Barrier &b) const { return b.arrived >= (b.whole ? count - done : b.expected); }
   void completeBarrier(Barrier &b);
   void threadEnds();
@@ -130,7 +141,7 @@ private:
   std::array<std::vector<uint32_t>, kMaxWarps> ready;
   std::array<uint64_t, kMaxWarps> priority{};
   uint64_t lowest = 0, randomState = 1, spins = 0;
-  uint32_t lastWarp = 0;
+  uint32_t lastWarp = 0, readyWarps = 0; // those with a thread in `ready`, a bit each
   bool failed = false;
   Fault fault;
 };

@@ -85,7 +85,7 @@ void Block::completeBarrier(Barrier &b) {
     threads[index].result = b.popc | b.arrived << 16;
     makeReady(threads[index]);
   }
-  b = Barrier();
+  b.clear();
 }
 
 uint32_t Block::barrier(uint32_t id, uint32_t expected, Reduction reduction, bool predicate) {

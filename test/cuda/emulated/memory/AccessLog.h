@@ -35,6 +35,8 @@ private:
     std::array<uint64_t, kPageBytes / 64> manyReaders{}, atomicWriter{};
   };
   bool noteBlock(Blocks &b, uint64_t byte, Kind kind, uint16_t tag);
+  // As noteBlock for `count` bytes of one page.
+  bool noteBlocks(Blocks &b, uint64_t first, uint64_t count, Kind kind, uint16_t tag);
   // The pages used last, found without the map: a kernel walks through a few buffers at a time.
   struct Cached {
     uint64_t number = ~uint64_t(0);
