@@ -193,6 +193,7 @@ llvm::Error Compilation::import() {
   import.batchNormGroups = options.batchNorm == "frozen" ? 0 : options.batchNorm == "sync" ? 1 : options.dataRanks();
   import.buffers = options.buffers;
   import.freeze = options.freeze;
+  import.init = options.init;
   import.batchDim = options.batchDim;
   if (options.globalBatch) {
     auto bound = deriveBoundBatch(options);
@@ -290,6 +291,8 @@ plan::PlanningOptions Compilation::planningOptions() {
   for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
     planning.properties[std::string("kernels.") + rt::fb::EnumNameDType(type)] =
         target->hasNativeProducts(type) ? "native" : "emulated in f32";
+  if (!options.init.empty())
+    planning.properties["init"] = llvm::join(options.init, " ");
   planning.properties["model"] = llvm::sys::path::filename(options.model).str();
   if (options.train) {
     planning.snapshot = options.saveAsync;

@@ -42,6 +42,8 @@ struct CompileOptions {
   std::string schedule = "1f1b";   // NAME[,chunks=N] | file=PATH
   std::string stageSplit = "auto"; // auto | uniform | parameters | pattern=P[|P...] | at=NAME[|NAME...]
 
+  std::vector<std::string> init; // [PATTERN=]KIND(...): parameters made by rule (compiler/Import/ONNX/InitRules.h)
+
   // Training; unused without `train`.
   bool train = false;
   std::string lossOutput;

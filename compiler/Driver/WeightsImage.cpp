@@ -2,6 +2,7 @@
 
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/WireType.h"
+#include "runtime/plan/DrawnWeights.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 
@@ -36,7 +37,7 @@ llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights
   std::vector<std::pair<const rt::fb::State *, const rt::fb::Segment *>> segments;
   for (const rt::KindState &each : rt::statesOf(plan))
     for (const rt::fb::Segment *segment : *each.state->segments())
-      if (segment->init() == rt::fb::InitKind::weights)
+      if (segment->init() == rt::fb::InitKind::weights && !rt::drawOf(*segment))
         segments.emplace_back(each.state, segment);
   for (auto [state, segment] : segments) {
     bool named = segment->source() && segment->source()->size();

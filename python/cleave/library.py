@@ -101,7 +101,7 @@ class _TensorInfo(ctypes.Structure):
 
 class _Options(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("ranks", ctypes.c_uint32), ("threads", ctypes.c_uint32),
-                ("weights", ctypes.c_char_p), ("directory", ctypes.c_char_p)]
+                ("weights", ctypes.c_char_p), ("directory", ctypes.c_char_p), ("seed", ctypes.c_uint64)]
 
 
 class _Evaluation(ctypes.Structure):
@@ -146,14 +146,15 @@ class Model:
     """A session with a shared library of `cleave compile --emit shared`; see the module's example.
 
     weights    safetensors file, directory or checkpoint that replaces the compiled weights.
-    threads    compute threads per rank; None: as compiled."""
+    threads    compute threads per rank; None: as compiled.
+    seed       of weights that are drawn, where the model was compiled with --init."""
 
-    def __init__(self, path, weights=None, threads=None):
+    def __init__(self, path, weights=None, threads=None, seed=0):
         path = os.fspath(path)
         self.path = path if os.sep in path else os.path.join(".", path)  # not one of the system's libraries
         self._session = None
         self._library, model = _load(self.path)
-        options = _Options(ctypes.sizeof(_Options), 0, threads or 0, os.fspath(weights).encode() if weights else None, None)
+        options = _Options(ctypes.sizeof(_Options), 0, threads or 0, os.fspath(weights).encode() if weights else None, None, seed)
         session = _POINTER()
         self._check(self._library.cleave_session_create(model, ctypes.byref(options), ctypes.byref(session)))
         self._session, self._ports = session, {}

@@ -21,7 +21,9 @@ Philox4 philox4x32(Philox2 key, Philox4 counter);
 // Uniform in [0, 1) with 24 bits: every value is exact in f32.
 inline float philoxUniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
-// Two independent standard normal values (Box and Muller) from two words.
+// Two independent standard normal values (Box and Muller) from two words. Made of additions, products, quotients and
+// one square root alone, which IEEE 754 rounds in one way: machines and C libraries agree in every bit, so replicas that
+// different machines draw are equal.
 std::array<double, 2> philoxNormal(uint32_t a, uint32_t b);
 
 } // namespace cleave::rt

@@ -45,6 +45,11 @@ void addSessionOptions(CLI::App &command, SessionOptions &session) {
   command.add_option("--trace", session.trace, "Write a Chrome/Perfetto trace to this file");
 }
 
+// Of commands that draw nothing else.
+void addInitSeed(CLI::App &command, SessionOptions &session) {
+  addCount(command, "--seed", session.seed, "Seed of weights that are drawn (compile --init) [0]");
+}
+
 // Options that may be given several times, each with one value: --data a=... --data b=...
 void addList(CLI::App &command, const char *name, std::vector<std::string> &list, const char *help) {
   command.add_option(name, list, help)->allow_extra_args(false);
@@ -70,7 +75,7 @@ void addTrain(CLI::App &command, Command &result) {
   addList(command, "--val-data", train.valData, "Likewise, for evaluation: each sample counts once");
   addOptional(command, "--epochs", train.epochs, "Passes over the data [1]");
   addOptional(command, "--steps", train.steps, "Steps, instead of --epochs");
-  addOptional(command, "--seed", train.seed, "Seed of shuffling and dropout [0]");
+  addOptional(command, "--seed", train.seed, "Seed of shuffling, dropout, and weights that are drawn (compile --init) [0]");
   command.add_flag("--no-shuffle{false}", train.shuffle, "Take samples in their order");
   addOptional(command, "--lr", train.lr, "Learning rate [the optimizer's, else 1e-3]");
   command.add_option("--lr-schedule", train.lrSchedule,
@@ -137,9 +142,11 @@ struct Parser {
             "INPUT=FILE: the data of an input; once per input that the outputs depend on");
     addList(*infer, "--output", result.outputs, "OUTPUT=FILE.npy: where an output goes");
     addSessionOptions(*infer, result.session);
+    addInitSeed(*infer, result.session);
     addTrain(*train, result);
     addList(*evaluate, "--data", result.train.data, "INPUT=FILE[,...]: data of an input; once per input");
     addSessionOptions(*evaluate, result.session);
+    addInitSeed(*evaluate, result.session);
     addGenerate(*generate, result);
     inspect->add_flag("--json", result.json, "As JSON");
     app.set_version_flag("--version", "compiled by " CLEAVE_VERSION);
@@ -247,6 +254,8 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
     CLEAVE_TRY(checkRest(parser));
     CLEAVE_TRY(checkValues(*parser.chosen()));
     command.kind = parser.kind();
+    if (command.kind == CommandKind::Train)
+      command.session.seed = command.train.seed.value_or(0);
     // With auto there may be nothing yet to go on from.
     if (!command.train.resume.empty() && command.train.resume != "auto" && !command.session.weights.empty())
       return invalidArgument("--weights: --resume brings the weights, too; give one of the two");

@@ -166,6 +166,9 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   CLEAVE_TRY(Session::open(model, options, &session));
   if (session.isLeader() && !session.weightsCheckpoint().empty())
     std::fprintf(stderr, "weights of %s\n", session.weightsCheckpoint().c_str());
+  if (session.isLeader() && session.hasDrawnWeights() && command.kind != CommandKind::Train)
+    std::fprintf(stderr, "the weights are drawn by --seed %llu, not trained; --weights gives others\n",
+                 static_cast<unsigned long long>(options.seed));
   Status status = runOn(session, command, stoppedBy);
   std::string memory = session.memoryReport(); // of the run: the trace's text takes some too
   // What was recorded up to a failure is what one wants to look at.

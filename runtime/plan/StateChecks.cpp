@@ -1,4 +1,5 @@
 #include "runtime/plan/Checks.h"
+#include "runtime/plan/DrawnWeights.h"
 #include "runtime/plan/KernelDefs.h"
 
 #include <algorithm>
@@ -121,6 +122,10 @@ static Status checkSegment(const fb::Plan &plan, const fb::State &state, const f
     return badPlan(where + " has no known initial value");
   if (segment.init() == fb::InitKind::coordinate && segment.axis() >= lengthOf(plan.axes()))
     return badPlan(where + " starts as the coordinate on an axis that is not there");
+  bool isReal = state.dtype() == fb::DType::f32 || state.dtype() == fb::DType::f64 || state.dtype() == fb::DType::f16 ||
+                state.dtype() == fb::DType::bf16;
+  if (!isReal && drawOf(segment))
+    return badPlan(where + " is drawn, and its type is not a floating-point one");
   if (segment.group() != 0 && segment.group() >= lengthOf(plan.param_groups()))
     return badPlan(where + " is in parameter group " + std::to_string(segment.group()) + " of " +
                    std::to_string(lengthOf(plan.param_groups())));

@@ -1,5 +1,6 @@
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
+#include "runtime/state/RandomInit.h"
 #include "runtime/state/WeightStore.h"
 
 #include <algorithm>
@@ -30,10 +31,16 @@ Status copyInPieces(ElementType to, std::byte *target, const TensorView &from, u
 }
 
 Status initializeSegment(const RankStates &rank, const StateView &view, const LogicalSegment &segment,
-                         const Overlap &overlap, const WeightStore &weights) {
+                         const Overlap &overlap, const WeightStore &weights, uint64_t seed) {
   ElementType type = elementType(view.state->dtype());
   size_t width = elementSize(type);
   std::byte *target = view.data + overlap.stored * width;
+  const TensorView *tensor = weights.find(*view.state, segment);
+  if (tensor && (!isConvertible(tensor->type, type) ||
+                 tensor->bytes < (overlap.logical + overlap.count) * elementSize(tensor->type)))
+    tensor = nullptr;
+  if (tensor)
+    return copyInPieces(type, target, *tensor, overlap.logical, overlap.count, weights);
   switch (segment.segment->init()) {
   case fb::InitKind::zeros:
     return Status::ok();
@@ -48,27 +55,26 @@ Status initializeSegment(const RankStates &rank, const StateView &view, const Lo
     fill(type, rank.coordinates[axis], target, overlap.count);
     return Status::ok();
   }
-  case fb::InitKind::weights: {
-    const TensorView *tensor = weights.find(*view.state, segment);
-    if (!tensor || !isConvertible(tensor->type, type) ||
-        tensor->bytes < (overlap.logical + overlap.count) * elementSize(tensor->type))
-      return invalidArgument("no initial value for '" + segment.name + "'");
-    return copyInPieces(type, target, *tensor, overlap.logical, overlap.count, weights);
-  }
+  case fb::InitKind::weights:
+    if (auto draw = drawOf(*segment.segment)) {
+      drawElements(*draw, seed, overlap.logical, overlap.count, type, target);
+      return Status::ok();
+    }
+    return invalidArgument("no initial value for '" + segment.name + "'");
   }
   return internal("state '" + segment.name + "' has an unknown kind of initial value");
 }
 
 } // namespace
 
-Status initializeStates(const RankStates &rank, const WeightStore &weights) {
+Status initializeStates(const RankStates &rank, const WeightStore &weights, uint64_t seed) {
   size_t readBytes = 0;
   for (const StateView &view : rank.states) {
     std::memset(view.data, 0, view.range.count * elementSize(elementType(view.state->dtype())));
     for (const LogicalSegment &segment : logicalSegments(*view.state)) {
       auto overlap = segment.segment ? intersect(segment, view.range) : std::nullopt;
       if (overlap)
-        CLEAVE_TRY(initializeSegment(rank, view, segment, *overlap, weights));
+        CLEAVE_TRY(initializeSegment(rank, view, segment, *overlap, weights, seed));
       readBytes += overlap ? overlap->count * elementSize(elementType(view.state->dtype())) : 0;
       if (readBytes >= kDropBytes) {
         weights.dropPages();

@@ -3,6 +3,7 @@
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/ForeignFile.h"
 #include "runtime/base/Hash.h"
+#include "runtime/plan/DrawnWeights.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/state/CheckpointSave.h"
 #include "runtime/state/FloatConversion.h"
@@ -17,17 +18,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Visits each segment that takes its initial value from the weights file, whatever kind of ranks has it.
+// The name under which files of weights have a segment.
+std::string sourceName(const LogicalSegment &segment) {
+  if (auto draw = drawOf(*segment.segment))
+    return draw->name;
+  const auto *source = segment.segment->source();
+  return source && source->size() != 0 ? source->str() : segment.name;
+}
+
+bool isConstant(const fb::State &state) { return state.role() == fb::Role::constant; }
+
+// What --weights brings, however it would begin without. A buffer's copy for the time of a step has a slot.
+bool isReplaceable(const fb::State &state) {
+  bool isBuffer = state.role() == fb::Role::buffer && textOf(state.slot()).empty();
+  return state.role() == fb::Role::parameter || isBuffer || isConstant(state);
+}
+
+// Visits each segment that may take its initial value from a file, whatever kind of ranks has it.
 template <typename Visit> void forEachWeight(const fb::Plan &plan, Visit visit) {
   for (const KindState &each : statesOf(plan))
     for (const LogicalSegment &segment : logicalSegments(*each.state))
-      if (segment.segment && segment.segment->init() == fb::InitKind::weights)
+      if (segment.segment && (segment.segment->init() == fb::InitKind::weights || isReplaceable(*each.state)))
         visit(*each.state, segment);
-}
-
-std::string sourceName(const LogicalSegment &segment) {
-  const auto *source = segment.segment ? segment.segment->source() : nullptr;
-  return source && source->size() != 0 ? source->str() : segment.name;
 }
 
 // What to do with a file of another format than safetensors; empty where it may be one.
@@ -52,8 +64,6 @@ Status openWeights(const std::string &path, SafeTensors *result) {
   }
   return SafeTensors::open(path, result);
 }
-
-bool isConstant(const fb::State &state) { return state.role() == fb::Role::constant; }
 
 } // namespace
 
@@ -115,18 +125,20 @@ const TensorView *WeightStore::findReplacement(std::string_view name) const {
 }
 
 const TensorView *WeightStore::find(const fb::State &state, const LogicalSegment &segment) const {
-  const TensorView *tensor = nullptr;
-  if (!replacementOrigin_.empty()) {
-    tensor = findReplacement(segment.name);
+  if (!segment.segment)
+    return nullptr;
+  bool isWeight = segment.segment->init() == fb::InitKind::weights;
+  if (!replacementOrigin_.empty() && (isWeight || isReplaceable(state))) {
+    const TensorView *tensor = findReplacement(segment.name);
     if (!tensor)
       tensor = findReplacement(sourceName(segment));
-    if (segment.segment && segment.segment->aliases())
+    if (segment.segment->aliases())
       for (const auto *alias : *segment.segment->aliases())
         tensor = tensor ? tensor : findReplacement(alias->string_view());
     if (tensor || !isConstant(state))
       return tensor;
   }
-  return compiled_.find(sourceName(segment));
+  return isWeight && !drawOf(*segment.segment) ? compiled_.find(sourceName(segment)) : nullptr;
 }
 
 void WeightStore::dropPages() const {
@@ -162,6 +174,9 @@ Status WeightStore::check(const fb::Plan &plan) const {
   forEachWeight(plan, [&](const fb::State &state, const LogicalSegment &segment) {
     ElementType type = elementType(state.dtype());
     const TensorView *tensor = find(state, segment);
+    bool hasOwn = segment.segment->init() != fb::InitKind::weights || drawOf(*segment.segment);
+    if (!tensor && hasOwn && (replacementOrigin_.empty() || isConstant(state)))
+      return;
     if (!tensor)
       return problems.missing("'" + segment.name + "'");
     used.insert(tensor);

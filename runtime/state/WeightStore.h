@@ -1,8 +1,8 @@
 // The initial weights: the image inside the executable, the file beside it, or what the user gives instead.
 //
 // `--weights` may name a safetensors file, a directory of them, or a checkpoint (DIR with latest, or a step-* of it).
-// It replaces tensors by their logical names. Parameters and buffers must all be there; constants that it does not hold
-// (a causal mask, say) keep the compiled values.
+// It replaces tensors by their logical names. Parameters and buffers must all be there, those that --init would make
+// (runtime/state/RandomInit.h) too; constants that it does not hold (a causal mask, say) keep the compiled values.
 #ifndef CLEAVE_RUNTIME_STATE_WEIGHTSTORE_H
 #define CLEAVE_RUNTIME_STATE_WEIGHTSTORE_H
 
@@ -21,7 +21,7 @@ public:
   // Checks that every tensor that the plan takes from weights is there with its shape, and its type or another
   // floating-point type; all problems at once.
   Status check(const fb::Plan &plan) const;
-  // The tensor for a segment of a state; null when there is none.
+  // The tensor for a segment of a state; null when there is none, or the segment begins with another value.
   const TensorView *find(const fb::State &state, const LogicalSegment &segment) const;
   // Of the values that the plan takes from here: two processes that train together must have the same. It is made of
   // checksums, where the file carries some; of tensors without, of their first 64 KiB.
@@ -43,8 +43,8 @@ private:
   CheckpointTensors checkpoint_;
 };
 
-// Puts every state of a rank to its initial value. Padding is zero.
-Status initializeStates(const RankStates &states, const WeightStore &weights);
+// Puts every state of a rank to its initial value; `seed` is that of what is drawn. Padding is zero.
+Status initializeStates(const RankStates &states, const WeightStore &weights, uint64_t seed = 0);
 
 } // namespace cleave::rt
 

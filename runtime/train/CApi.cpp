@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -107,6 +108,8 @@ SessionOptions toSessionOptions(const cleave_model &model, const cleave_options 
     return result;
   result.ranks = options->ranks;
   result.threads = options->threads;
+  if (options->struct_size == sizeof(cleave_options)) // a program of an older header has no seed
+    result.seed = options->seed;
   if (options->weights)
     result.weights = options->weights;
   if (options->directory)
@@ -224,7 +227,8 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
     if (session)
       *session = nullptr;
     CLEAVE_TRY(checkArguments("cleave_session_create", {model, session}));
-    if (options && options->struct_size != sizeof(cleave_options))
+    if (options && options->struct_size != sizeof(cleave_options) &&
+        options->struct_size != offsetof(cleave_options, seed))
       return invalidArgument("cleave_session_create: options->struct_size is not sizeof(cleave_options)");
     auto made = std::make_unique<cleave_session>();
     CLEAVE_TRY(Session::open(*model, toSessionOptions(*model, options), &made->session));

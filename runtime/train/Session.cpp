@@ -12,6 +12,7 @@
 #include "runtime/plan/OutsideMemory.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/state/AtomicFile.h"
+#include "runtime/state/RandomInit.h"
 #include "runtime/train/Machine.h"
 #include "runtime/train/MemoryUsage.h"
 #include "runtime/train/RankThreads.h"
@@ -34,6 +35,7 @@ struct Session::Impl {
   std::vector<RankStates> states;
   std::unique_ptr<RankThreads> threads;
   uint64_t residentBefore = 0;
+  bool hasDrawnWeights = false;
 
   unsigned worldRank(unsigned index) const { return mpi ? mpi->rank() : index; }
   Communicator &communicator(unsigned index) { return mpi ? *mpi : local->communicator(static_cast<int>(index)); }
@@ -164,6 +166,9 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   impl.weightsCheckpoint = weights.checkpoint();
   CLEAVE_TRY(impl.connect(options.ranks));
   CLEAVE_TRY(checkSameProgram(*this, model, options.command));
+  impl.hasDrawnWeights = options.weights.empty() && drawsStates(*impl.plan);
+  if (impl.mpi && impl.hasDrawnWeights)
+    CLEAVE_TRY(agreeOn(options.seed, "--seed, by which weights are drawn"));
   if (impl.mpi)
     CLEAVE_TRY(agreeOnHash(weights.identity(*impl.plan), "--weights: the initial weights"));
   if (impl.worldRank(0) == 0 && !weights.note().empty())
@@ -172,13 +177,14 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
     for (const std::string &note : machineNotes(impl.demand(options.threads), Machine::here()))
       log(LogLevel::Warning, -1, note);
   CLEAVE_TRY(impl.makeRanks(model, options.threads));
-  CLEAVE_TRY(impl.threads->run([&](unsigned index) { return initializeStates(impl.states[index], weights); }));
+  CLEAVE_TRY(impl.threads->run([&](unsigned index) { return initializeStates(impl.states[index], weights, options.seed); }));
   return finishLoading();
 }
 
 const fb::Plan &Session::plan() const { return *impl_->plan; }
 const std::string &Session::modelName() const { return impl_->name; }
 const std::string &Session::weightsCheckpoint() const { return impl_->weightsCheckpoint; }
+bool Session::hasDrawnWeights() const { return impl_->hasDrawnWeights; }
 unsigned Session::localRanks() const { return static_cast<unsigned>(impl_->ranks.size()); }
 unsigned Session::worldRank(unsigned local) const { return impl_->worldRank(local); }
 Rank &Session::rank(unsigned local) { return impl_->ranks[local]; }

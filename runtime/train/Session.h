@@ -19,6 +19,7 @@ struct SessionOptions {
   unsigned threads = 0;  // per rank; 0: as the plan says
   std::string directory; // where NAME.weights lies
   std::string weights;   // replaces the compiled weights; empty: none
+  uint64_t seed = 0;     // of weights that are drawn (compile --init)
   std::string trace;     // Chrome trace to write; empty: none
   std::string program;   // an entry program that must be there; empty: any
   std::string command;   // what is done with it: processes must agree; empty: calls of the C API
@@ -38,6 +39,8 @@ public:
   const std::string &modelName() const;
   // The checkpoint that SessionOptions::weights is, or led to; empty where it is none.
   const std::string &weightsCheckpoint() const;
+  // Whether the model was compiled with --init, and nothing replaces the weights that are drawn then.
+  bool hasDrawnWeights() const;
   // The entry program of that name, or an error that says what the model was compiled for.
   Status entry(const char *name, const fb::Program **program) const;
 

@@ -211,6 +211,12 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--precision", o.precision, "types to keep and reduce in: f32 | bf16 | fp16, or by part: param=,reduce=,buffer=")
       ->type_name("TYPE|PART=TYPE");
 
+  app.add_option("--init", o.init, "parameters begin with values made by rule, not with the file's, which need not be there; PATTERN is a glob\n"
+                 "(the first that matches counts; without one: all that no pattern names), KIND one of normal(mean=0,std=1) |\n"
+                 "uniform(a=0,b=1) | kaiming_normal, kaiming_uniform(a=0,mode=fan_in,nonlinearity=leaky_relu) |\n"
+                 "xavier_normal, xavier_uniform(gain=1) | zeros | ones | constant(val); --seed of the program draws")
+      ->allow_extra_args(false)->type_name("[PATTERN=]KIND(...)");
+
   const char *training = "Training";
   app.add_flag("--train", o.train, "compile a training step")->group(training);
   app.add_option("--loss-output", o.lossOutput, "the graph output that is the loss")->group(training)->type_name("NAME");

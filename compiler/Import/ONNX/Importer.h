@@ -44,6 +44,8 @@ struct ImportOptions {
   int64_t batchNormGroups = 1;
   // Name patterns (* and ?): initializers that are buffers, and parameters that are not updated.
   std::vector<std::string> buffers, freeze;
+  // Initial values that parameters get in the place of the file's: "[PATTERN=]KIND(...)" (InitRules.h).
+  std::vector<std::string> init;
   // What multiplies the limits of dialects/Cleave/IR/Budget.h.
   uint64_t budget = 1;
   // The symbol of the batch dimension; empty: that of dimension 0 of the first input which has one there.

@@ -1,8 +1,13 @@
 // Initializers become what the model level has for them.
 //
-//   floating point                                  -> state, role parameter (buffer for batch-norm statistics and
-//   --buffers) floating point, one number, exporter's own name -> literal (`val_12`: a constant of the code, not a
-//   parameter) integers, at most 4 KiB                         -> literal integers, more -> state, role constant
+//   floating point                    -> state, role parameter (buffer for batch-norm statistics and --buffers)
+//   floating point, one number, of a name that an exporter made
+//                                     -> literal (`val_12`: a constant of the code, not a parameter)
+//   integers, at most 4 KiB           -> literal
+//   integers, more                    -> state, role constant
+//
+// A parameter for which `--init` has a rule begins as that says, and none of its bytes is read: the file of external
+// data that would hold them need not exist.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INITIALIZERS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INITIALIZERS_H
 

@@ -35,10 +35,16 @@ static std::string sanitize(llvm::StringRef name, Role role) {
 
 std::string cleave::onnx_import::declareState(mlir::SymbolTable &symbols, llvm::StringRef name,
                                               mlir::RankedTensorType type, Role role, InitKind init, bool frozen) {
+  auto *context = symbols.getOp()->getContext();
+  auto source = init == InitKind::Weights ? mlir::StringAttr::get(context, name) : mlir::StringAttr();
+  return declareState(symbols, name, type, role, InitAttr::get(context, init, source, {}), frozen);
+}
+
+std::string cleave::onnx_import::declareState(mlir::SymbolTable &symbols, llvm::StringRef name,
+                                              mlir::RankedTensorType type, Role role, InitAttr initial, bool frozen) {
   mlir::OpBuilder builder(symbols.getOp()->getContext());
   auto *context = builder.getContext();
   auto original = builder.getStringAttr(name);
-  auto initial = InitAttr::get(context, init, init == InitKind::Weights ? original : mlir::StringAttr(), {});
   auto segment = SegmentAttr::get(context, original, type, /*offset=*/0, /*group=*/0, initial, {});
   auto state = StateOp::create(builder, builder.getUnknownLoc(), builder.getStringAttr(sanitize(name, role)),
                                mlir::TypeAttr::get(type), RoleAttr::get(context, role), builder.getArrayAttr({segment}),

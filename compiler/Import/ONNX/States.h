@@ -11,6 +11,8 @@ constexpr int64_t kMaxConstantBytes = 4096;
 
 // Returns the symbol: a sanitized and unique form of the name. Its weights, if any, are found under `name` itself.
 std::string declareState(mlir::SymbolTable &symbols, llvm::StringRef name, mlir::RankedTensorType type, Role role,
+                         InitAttr initial, bool frozen = false);
+std::string declareState(mlir::SymbolTable &symbols, llvm::StringRef name, mlir::RankedTensorType type, Role role,
                          InitKind init, bool frozen = false);
 
 } // namespace cleave::onnx_import

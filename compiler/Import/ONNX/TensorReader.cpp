@@ -42,7 +42,7 @@ llvm::Expected<llvm::ArrayRef<char>> TensorReader::typedField(const onnx::Tensor
   return llvm::ArrayRef<char>(bytes->data(), bytes->size());
 }
 
-llvm::Expected<WeightTensor> TensorReader::read(const onnx::TensorProto &tensor) {
+llvm::Expected<mlir::RankedTensorType> TensorReader::typeOf(const onnx::TensorProto &tensor) {
   mlir::Type element = elementTypeOf(context_, tensor.data_type());
   if (!element)
     return makeError("its element type " + dataTypeName(tensor.data_type()) +
@@ -56,23 +56,29 @@ llvm::Expected<WeightTensor> TensorReader::read(const onnx::TensorProto &tensor)
     return makeError("its shape " + formatShape(shape) + " is negative somewhere or has more than 2^40 elements");
   if (tensor.has_segment())
     return makeError("it is stored in segments, which are not read; save it whole");
-  int64_t width = elementBytes(element), size = *count * width;
-  auto type = mlir::RankedTensorType::get(shape, element);
+  return mlir::RankedTensorType::get(shape, element);
+}
+
+llvm::Expected<WeightTensor> TensorReader::read(const onnx::TensorProto &tensor) {
+  auto type = typeOf(tensor);
+  if (!type)
+    return type.takeError();
+  int64_t width = elementBytes(type->getElementType()), count = type->getNumElements(), size = count * width;
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
     auto bytes = external_.find(tensor, size);
     if (!bytes)
       return bytes.takeError();
-    return WeightTensor{type, *bytes};
+    return WeightTensor{*type, *bytes};
   }
   if (tensor.has_raw_data()) {
     if (int64_t(tensor.raw_data().size()) != size)
       return wrongCount(int64_t(tensor.raw_data().size()), size, "bytes");
-    return WeightTensor{type, llvm::ArrayRef<char>(tensor.raw_data().data(), tensor.raw_data().size())};
+    return WeightTensor{*type, llvm::ArrayRef<char>(tensor.raw_data().data(), tensor.raw_data().size())};
   }
-  auto bytes = typedField(tensor, *count, width);
+  auto bytes = typedField(tensor, count, width);
   if (!bytes)
     return bytes.takeError();
-  return WeightTensor{type, *bytes};
+  return WeightTensor{*type, *bytes};
 }
 
 llvm::Expected<Literal> TensorReader::readLiteral(const onnx::TensorProto &tensor) {

@@ -16,6 +16,8 @@ public:
   // The error does not name the tensor; callers do. The bytes live as long as the message, the external files and
   // `storage()`.
   llvm::Expected<WeightTensor> read(const onnx::TensorProto &tensor);
+  // Its type alone: of external data no byte is read.
+  llvm::Expected<mlir::RankedTensorType> typeOf(const onnx::TensorProto &tensor);
   // Of a Constant node's or initializer's tensor that is small enough.
   llvm::Expected<Literal> readLiteral(const onnx::TensorProto &tensor);
   mlir::MLIRContext *context() const { return context_; }

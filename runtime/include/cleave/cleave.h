@@ -65,6 +65,7 @@ typedef struct cleave_options {
                             that GOMP_SPINCOUNT=5000 in the environment: libgomp else waits for milliseconds awake */
   const char *weights;   /* safetensors file, directory or checkpoint that replaces the compiled weights */
   const char *directory; /* where NAME.weights lies; the folder of the program or shared library that has the model */
+  uint64_t seed;         /* of weights that are drawn, where the model was compiled with --init */
 } cleave_options;
 
 #define CLEAVE_MAX_DIMS 16

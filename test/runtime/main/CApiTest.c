@@ -14,7 +14,7 @@
 
 int run_c_api(const cleave_model *model, const char *directory) {
   cleave_session *session = NULL, *failed = (cleave_session *)directory; /* anything */
-  cleave_options options = {sizeof(cleave_options), 0, 1, NULL, NULL};
+  cleave_options options = {sizeof(cleave_options), 0, 1, NULL, NULL, 0};
   cleave_tensor_info info;
   cleave_evaluation sums = {0, 0, 0, 0, 0};
   float x[16], y[16];
