@@ -7,7 +7,14 @@
 
 namespace cleave {
 
-enum class InspectForm { Summary, Text, Json };
+enum class InspectForm {
+  Summary,    // one screen for people
+  Details,    // the same in exact bytes, with units and ports
+  Parameters, // how each tensor is kept
+  Timeline,   // memory in use over a step, and what lives at the peak
+  Text,       // every instruction
+  Json
+};
 
 // Prints what the artefact's plan needs and does.
 llvm::Error inspect(llvm::StringRef artefact, InspectForm form, llvm::raw_ostream &out);

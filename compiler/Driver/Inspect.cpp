@@ -1,5 +1,8 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
+#include "compiler/Inspect/Parameters.h"
+#include "compiler/Inspect/Summary.h"
+#include "compiler/Inspect/Timeline.h"
 #include "compiler/Planning/StepTimeline.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanPrinter.h"
@@ -51,8 +54,17 @@ llvm::Error cleave::inspect(llvm::StringRef path, InspectForm form, llvm::raw_os
     out << rt::summaryJson(plan, rt::summarize(plan)) << "\n";
     break;
   case InspectForm::Summary:
-    out << rt::printSummary(plan, rt::summarize(plan)) << rt::printUnits(plan) << rt::printPorts(plan);
+    out << view::summaryText(plan);
     drawPipeline(plan, out);
+    break;
+  case InspectForm::Details:
+    out << rt::printSummary(plan, rt::summarize(plan)) << rt::printUnits(plan) << rt::printPorts(plan);
+    break;
+  case InspectForm::Parameters:
+    out << view::parametersText(plan);
+    break;
+  case InspectForm::Timeline:
+    out << view::timelineText(plan);
     break;
   }
   return llvm::Error::success();

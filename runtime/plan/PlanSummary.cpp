@@ -11,6 +11,25 @@
 
 namespace cleave::rt {
 
+uint64_t sentBytes(const fb::Plan &plan, const InstructionView &view) {
+  if (isTransfer(view.opcode()))
+    return view.opcode() == Opcode::Send ? view.buffer(0).bytes() : 0;
+  const fb::Group &group = *plan.groups()->Get(static_cast<unsigned>(view["group"]));
+  uint64_t ranks = groupSize(plan, group);
+  uint64_t bytes = static_cast<uint64_t>(view["count"]) * dtypeSize(static_cast<fb::DType>(view["dtype"]));
+  bool atRoot = isRoot(plan, group, view["root"]).value_or(true);
+  switch (view.opcode()) {
+  case Opcode::AllReduce:
+    return allReduceBytesSent(bytes, ranks);
+  case Opcode::Reduce:
+    return reduceBytesSent(bytes, ranks, atRoot);
+  case Opcode::Broadcast:
+    return broadcastBytesSent(bytes, ranks, atRoot);
+  default:
+    return scatterBytesSent(bytes, ranks);
+  }
+}
+
 namespace {
 
 // Sums one program after those that it calls.
@@ -73,7 +92,7 @@ private:
   }
 
   void addTransfer(const InstructionView &view, ProgramSummary *sum) {
-    uint64_t sent = view.opcode() == Opcode::Send ? view.buffer(0).bytes() : 0;
+    uint64_t sent = sentBytes(plan_, view);
     sum->sentBytes += sent;
     sum->sentByGroup[plan_.axes()->Get(static_cast<unsigned>(view["axis"]))->name()->str()] += sent;
     sum->sentByKind[std::string(view.info().mnemonic)] += sent;
@@ -82,27 +101,11 @@ private:
 
   void addCollective(const InstructionView &view, ProgramSummary *sum) {
     const fb::Group &group = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
-    uint64_t ranks = groupSize(plan_, group);
-    uint64_t sent = bytesSent(view, group, ranks);
+    uint64_t sent = sentBytes(plan_, view);
     sum->sentBytes += sent;
     sum->sentByGroup[axesText(plan_, group.axes())] += sent;
     sum->sentByKind[std::string(view.info().mnemonic)] += sent;
     ++sum->collectives[std::string(view.info().mnemonic)];
-  }
-
-  uint64_t bytesSent(const InstructionView &view, const fb::Group &group, uint64_t ranks) const {
-    uint64_t bytes = static_cast<uint64_t>(view["count"]) * dtypeSize(static_cast<fb::DType>(view["dtype"]));
-    bool atRoot = isRoot(plan_, group, view["root"]).value_or(true);
-    switch (view.opcode()) {
-    case Opcode::AllReduce:
-      return allReduceBytesSent(bytes, ranks);
-    case Opcode::Reduce:
-      return reduceBytesSent(bytes, ranks, atRoot);
-    case Opcode::Broadcast:
-      return broadcastBytesSent(bytes, ranks, atRoot);
-    default:
-      return scatterBytesSent(bytes, ranks);
-    }
   }
 
   const fb::Plan &plan_;

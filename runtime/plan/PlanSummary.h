@@ -56,6 +56,10 @@ struct PlanSummary {
 // plan's property `kernels.TYPE`. Empty where it is not told.
 std::string libraryArithmetic(const fb::Plan &plan, const std::string &type);
 
+class InstructionView;
+// What one rank of the kind sends in a collective, a send or a receive.
+uint64_t sentBytes(const fb::Plan &kind, const InstructionView &instruction);
+
 // The plan must have passed openPlan().
 PlanSummary summarize(const fb::Plan &plan);
 // The kind of which one rank needs most memory.

@@ -107,6 +107,7 @@ const char *compileExamples = R"(Examples:
   cleave compile model.onnx -o libmodel.so --emit shared --dim batch=1)";
 const char *inspectExamples = R"(Examples:
   cleave inspect model
+  cleave inspect model --timeline
   cleave inspect model --json > model.json
   cleave inspect model --text | less)";
 const char *verifyExamples = "Example:\n  cleave verify model";
@@ -124,6 +125,20 @@ std::string versionText() {
   return std::string(CLEAVE_VERSION) + "\nplan format " + std::to_string(rt::kPlanFormat) + ", checkpoint format " +
          std::to_string(rt::kCheckpointFormat) + " (reads " + std::to_string(rt::kOldestCheckpointFormat) + " to " +
          std::to_string(rt::kCheckpointFormat) + "), C API " + std::to_string(CLEAVE_MODEL_ABI);
+}
+
+// The forms in which a plan is shown; one at a time.
+void addForms(CLI::App &app, InspectRequest &request) {
+  CLI::Option_group *forms = app.add_option_group("Forms", "instead of the summary, one of");
+  auto add = [&](const char *name, InspectForm form, const char *help) {
+    forms->add_flag_callback(name, [&request, form] { request.form = form; }, help);
+  };
+  add("--parameters", InspectForm::Parameters, "how each tensor is kept, the largest first");
+  add("--timeline", InspectForm::Timeline, "memory in use over a step, where its peak is, and what lives then");
+  add("--details", InspectForm::Details, "the summary in exact bytes, with all kinds of ranks, units, inputs and outputs");
+  add("--text", InspectForm::Text, "every instruction of the plan");
+  add("--json", InspectForm::Json, "for programs");
+  forms->require_option(0, 1);
 }
 
 Request parse(int argc, const char *const *argv) {
@@ -145,8 +160,7 @@ Request parse(int argc, const char *const *argv) {
   CLI::App *inspectApp = app.add_subcommand("inspect", "what a compiled artefact needs and does: memory, traffic, instructions");
   inspectApp->footer(inspectExamples);
   inspectApp->add_option("artefact", inspect.artefact, "executable, object, shared library or .plan")->required();
-  inspectApp->add_flag("--json", inspect.json, "for machines");
-  inspectApp->add_flag("--text", inspect.text, "every instruction of the plan");
+  addForms(*inspectApp, inspect);
 
   VerifyRequest verify;
   CLI::App *verifyApp = app.add_subcommand("verify", "prove over all ranks: no deadlock, no race, no read before write");

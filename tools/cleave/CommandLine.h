@@ -2,6 +2,7 @@
 #ifndef CLEAVE_TOOLS_CLEAVE_COMMANDLINE_H
 #define CLEAVE_TOOLS_CLEAVE_COMMANDLINE_H
 
+#include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Options.h"
 
 #include <string>
@@ -11,8 +12,7 @@ namespace cleave {
 
 struct InspectRequest {
   std::string artefact;
-  bool json = false;
-  bool text = false; // the whole plan, instruction by instruction
+  InspectForm form = InspectForm::Summary;
 };
 struct VerifyRequest {
   std::string artefact;

@@ -20,11 +20,7 @@ namespace {
 struct Runner {
   llvm::Error operator()(const CompileOptions &options) const { return compile(options, llvm::errs()); }
   llvm::Error operator()(const InspectRequest &request) const {
-    return inspect(request.artefact,
-                   request.json   ? InspectForm::Json
-                   : request.text ? InspectForm::Text
-                                  : InspectForm::Summary,
-                   llvm::outs());
+    return inspect(request.artefact, request.form, llvm::outs());
   }
   llvm::Error operator()(const VerifyRequest &request) const { return verify(request.artefact, llvm::outs()); }
   llvm::Error operator()(const ExportRequest &request) const {

@@ -1,0 +1,96 @@
+#include "compiler/Inspect/Human.h"
+
+#include "runtime/plan/PlanPrinter.h"
+
+#include <cstdio>
+
+namespace cleave::view {
+
+// Scaled to the largest unit that leaves at least 1, with `digits` behind the point.
+static std::string scaled(double value, double step, const std::vector<const char *> &units, int digits) {
+  size_t unit = 0;
+  for (; value >= step && unit + 1 < units.size(); ++unit)
+    value /= step;
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : digits, value, units[unit]);
+  return text;
+}
+
+std::string bytesText(uint64_t bytes) {
+  return scaled(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"}, 1);
+}
+
+std::string flopsText(uint64_t flops) {
+  return scaled(static_cast<double>(flops), 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"}, 2);
+}
+
+std::string countText(uint64_t count) {
+  std::string text = std::to_string(count);
+  for (size_t at = text.size(); at > 3; at -= 3)
+    text.insert(at - 3, ",");
+  return text;
+}
+
+std::string countOf(uint64_t count, const std::string &noun) { return countText(count) + " " + noun + (count == 1 ? "" : "s"); }
+
+std::string padRight(std::string text, size_t width) {
+  if (text.size() < width)
+    text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string padLeft(std::string text, size_t width) {
+  if (text.size() < width)
+    text.insert(0, width - text.size(), ' ');
+  return text;
+}
+
+// Whether a cut before `at` leaves UTF-8 characters whole.
+static bool isCharacterStart(const std::string &text, size_t at) {
+  return at >= text.size() || (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
+}
+
+std::string shortName(std::string_view name, size_t width) {
+  std::string text = rt::printName(name);
+  if (text.size() <= width || width < 8)
+    return text;
+  size_t head = (width - 2) / 2, tail = text.size() - (width - 2 - head);
+  while (!isCharacterStart(text, head))
+    --head;
+  while (!isCharacterStart(text, tail))
+    ++tail;
+  return text.substr(0, head) + ".." + text.substr(tail);
+}
+
+std::vector<std::string> wrapped(const std::string &text, size_t width) {
+  std::vector<std::string> lines;
+  size_t begin = 0;
+  while (text.size() - begin > width) {
+    size_t space = text.rfind(' ', begin + width);
+    if (space == std::string::npos || space <= begin)
+      space = text.find(' ', begin);
+    if (space == std::string::npos)
+      break;
+    lines.push_back(text.substr(begin, space - begin));
+    begin = space + 1;
+  }
+  lines.push_back(text.substr(begin));
+  return lines;
+}
+
+std::string join(const std::vector<std::string> &parts, const char *separator) {
+  std::string text;
+  for (const std::string &part : parts)
+    text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+std::string nodeOf(std::string_view note) {
+  constexpr std::string_view begin = "node '";
+  size_t end = note.rfind('\'');
+  if (note.substr(0, begin.size()) != begin || end < begin.size())
+    return std::string(note);
+  return std::string(note.substr(begin.size(), end - begin.size()));
+}
+
+} // namespace cleave::view

@@ -1,0 +1,217 @@
+#include "compiler/Inspect/MemoryUse.h"
+
+#include "compiler/Inspect/Human.h"
+#include "compiler/Inspect/Traffic.h"
+#include "runtime/plan/PlanReader.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace cleave::view {
+
+using namespace rt;
+
+const char *wordsFor(ValueUse use) {
+  switch (use) {
+  case ValueUse::Value:
+    return "value";
+  case ValueUse::Saved:
+    return "saved for the backward pass";
+  case ValueUse::Gathered:
+    return "gathered weights";
+  case ValueUse::Unreduced:
+    return "not yet reduced";
+  case ValueUse::Received:
+    return "received";
+  case ValueUse::Scratch:
+    return "scratch";
+  }
+  return "";
+}
+
+uint64_t MemoryUse::totalAt(size_t slice) const {
+  return std::accumulate(peaks[slice].begin(), peaks[slice].end(), uint64_t{0});
+}
+
+std::vector<const LiveValue *> MemoryUse::aliveAt(size_t step) const {
+  std::vector<const LiveValue *> alive;
+  for (const LiveValue &value : values)
+    if (value.born <= step && step <= value.last)
+      alive.push_back(&value);
+  std::stable_sort(alive.begin(), alive.end(), [](const LiveValue *a, const LiveValue *b) { return a->bytes > b->bytes; });
+  return alive;
+}
+
+const BodyRun *MemoryUse::bodyAt(size_t step) const {
+  const BodyRun *found = nullptr;
+  for (const BodyRun &body : bodies) // callers come before those that they call, which are the narrower
+    if (body.first <= step && step <= body.last)
+      found = &body;
+  return found;
+}
+
+namespace {
+
+bool isAlwaysFull(fb::RegionKind kind) {
+  return kind == fb::RegionKind::persistent || kind == fb::RegionKind::input || kind == fb::RegionKind::output ||
+         kind == fb::RegionKind::snapshot;
+}
+
+class UseBuilder {
+public:
+  UseBuilder(const fb::Plan &kind, uint32_t entry) : kind_(kind), addresses_(kind), regions_(lengthOf(kind.regions())) {
+    for (uint32_t i = 0; i < regions_.size(); ++i) {
+      const fb::Region &region = *kind.regions()->Get(i);
+      if (region.space() == fb::Space::host)
+        continue;
+      auto at = static_cast<size_t>(region.kind());
+      use_.planned[at] += region.bytes() * region.frames();
+      if (isAlwaysFull(region.kind()))
+        use_.always[at] += region.bytes() * region.frames();
+    }
+    use_.isWhole = walk(kind, entry, [&](const WalkStep &step, const InstructionView &view) { visit(step, view); });
+    for (auto &region : regions_)
+      for (auto &[begin, piece] : region)
+        end(piece, piece.end - begin);
+    std::stable_sort(use_.values.begin(), use_.values.end(),
+                     [](const LiveValue &a, const LiveValue &b) { return a.born < b.born; });
+  }
+
+  MemoryUse take(size_t slices) {
+    slice(std::max<size_t>(1, std::min(slices, use_.steps)));
+    return std::move(use_);
+  }
+
+private:
+  struct Piece {
+    uint64_t end;
+    LiveValue value; // `bytes` is not yet known
+  };
+  using Pieces = std::map<uint64_t, Piece>; // by their begin
+
+  bool isCounted(unsigned region) const {
+    const fb::Region &info = *kind_.regions()->Get(region);
+    return info.space() == fb::Space::device && !isAlwaysFull(info.kind());
+  }
+
+  void visit(const WalkStep &step, const InstructionView &view) {
+    use_.steps = step.number + 1;
+    if (use_.bodies.size() <= step.body)
+      use_.bodies.resize(step.body + 1, {step.program, step.frames.of(fb::Counter::micro_batch), step.number, step.number});
+    BodyRun &body = use_.bodies[step.body];
+    if (body.last < step.number && body.program == step.program)
+      body.last = step.number;
+    for (size_t i = 0; i < view.bufferCount(); ++i)
+      if (view.buffer(i).access() != fb::Access::write && isCounted(view.buffer(i).region()))
+        read(step, view, addresses_.of(view.buffer(i), step.frames));
+    for (size_t i = 0; i < view.bufferCount(); ++i)
+      if (view.buffer(i).access() != fb::Access::read && isCounted(view.buffer(i).region()))
+        write(step, view, addresses_.of(view.buffer(i), step.frames));
+  }
+
+  void read(const WalkStep &step, const InstructionView &view, const Addresses::Range &range) {
+    Pieces &pieces = regions_[range.region];
+    bool reduces = view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::AllReduce || view.opcode() == Opcode::Reduce;
+    for (auto piece = firstMet(pieces, range); piece != pieces.end() && piece->first < range.end; ++piece) {
+      piece->second.value.last = step.number;
+      if (reduces && piece->second.value.use == ValueUse::Value)
+        piece->second.value.use = ValueUse::Unreduced;
+    }
+  }
+
+  void write(const WalkStep &step, const InstructionView &view, const Addresses::Range &range) {
+    Pieces &pieces = regions_[range.region];
+    for (auto piece = firstMet(pieces, range); piece != pieces.end() && piece->first < range.end;) {
+      Piece old = piece->second;
+      uint64_t begin = piece->first;
+      piece = pieces.erase(piece);
+      if (begin < range.begin)
+        pieces.emplace(begin, Piece{range.begin, old.value});
+      if (old.end > range.end)
+        piece = pieces.emplace(range.end, old).first;
+      if (old.value.born == step.number)
+        continue; // the same instruction's: the bytes count once
+      old.value.last = std::min(old.value.last, step.number - 1); // read and written in place: from now on the new value's
+      end(old, std::min(old.end, range.end) - std::max(begin, range.begin));
+    }
+    if (range.begin == range.end)
+      return;
+    LiveValue value;
+    value.program = step.program;
+    value.instruction = step.index;
+    value.microBatch = step.frames.of(fb::Counter::micro_batch);
+    value.born = value.last = step.number;
+    value.region = kind_.regions()->Get(range.region)->kind();
+    value.use = useOf(view, value.region);
+    pieces.emplace(range.begin, Piece{range.end, value});
+  }
+
+  static ValueUse useOf(const InstructionView &view, fb::RegionKind region) {
+    if (region == fb::RegionKind::residual)
+      return view.opcode() == Opcode::Recv ? ValueUse::Received : ValueUse::Saved;
+    if (region == fb::RegionKind::communication || region == fb::RegionKind::workspace)
+      return ValueUse::Scratch;
+    if (view.opcode() == Opcode::AllGather || view.opcode() == Opcode::Broadcast)
+      return ValueUse::Gathered;
+    return ValueUse::Value;
+  }
+
+  static Pieces::iterator firstMet(Pieces &pieces, const Addresses::Range &range) {
+    auto piece = pieces.upper_bound(range.begin);
+    if (piece != pieces.begin() && std::prev(piece)->second.end > range.begin)
+      --piece;
+    return piece;
+  }
+
+  void end(const Piece &piece, uint64_t bytes) {
+    use_.values.push_back(piece.value);
+    use_.values.back().bytes = bytes;
+  }
+
+  void slice(size_t count) {
+    std::vector<size_t> ending(use_.values.size());
+    std::iota(ending.begin(), ending.end(), size_t{0});
+    std::sort(ending.begin(), ending.end(), [&](size_t a, size_t b) { return use_.values[a].last < use_.values[b].last; });
+    use_.peaks.assign(count, use_.always);
+    use_.peakSteps.assign(count, 0);
+    BytesByKind now = use_.always;
+    std::vector<uint64_t> most(count);
+    uint64_t total = std::accumulate(now.begin(), now.end(), uint64_t{0});
+    size_t born = 0, ended = 0;
+    for (size_t step = 0; step < use_.steps; ++step) {
+      for (; born < use_.values.size() && use_.values[born].born == step; ++born) {
+        now[static_cast<size_t>(use_.values[born].region)] += use_.values[born].bytes;
+        total += use_.values[born].bytes;
+      }
+      size_t slice = step * count / use_.steps;
+      if (total > most[slice]) {
+        most[slice] = total;
+        use_.peaks[slice] = now;
+        use_.peakSteps[slice] = step;
+        if (total > most[use_.peakSlice])
+          use_.peakSlice = slice;
+      }
+      for (; ended < ending.size() && use_.values[ending[ended]].last == step; ++ended) {
+        now[static_cast<size_t>(use_.values[ending[ended]].region)] -= use_.values[ending[ended]].bytes;
+        total -= use_.values[ending[ended]].bytes;
+      }
+    }
+  }
+
+  const fb::Plan &kind_;
+  Addresses addresses_;
+  std::vector<Pieces> regions_;
+  MemoryUse use_;
+};
+
+} // namespace
+
+std::string nameOf(const fb::Plan &kind, const LiveValue &value) {
+  InstructionView view(*kind.programs()->Get(value.program)->instructions()->Get(value.instruction));
+  return view.note().empty() ? tensorOf(kind, value.program, value.instruction) : nodeOf(view.note());
+}
+
+MemoryUse memoryUse(const fb::Plan &kind, uint32_t entry, size_t slices) { return UseBuilder(kind, entry).take(slices); }
+
+} // namespace cleave::view

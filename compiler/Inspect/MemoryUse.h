@@ -1,0 +1,67 @@
+// Which bytes of a plan are in use when: values from the instruction that makes them to the last that reads them, over
+// one run of an entry in issue order.
+//
+// A plan reserves its regions as a whole; here is what is alive in them. A value is what one instruction writes to one
+// buffer. It ends after its last reader; bytes that are written again before belong to the new value. State, input,
+// output and snapshot regions count in full all the time.
+//
+// Example: 0 w=x[0:64]  1 r=x w=y[64:96]  2 r=y w=x[0:32]   use 64, 96, 64 (y, and x anew)
+#ifndef CLEAVE_COMPILER_INSPECT_MEMORYUSE_H
+#define CLEAVE_COMPILER_INSPECT_MEMORYUSE_H
+
+#include "compiler/Inspect/Walk.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cleave::view {
+
+inline constexpr size_t kRegionKinds = static_cast<size_t>(rt::fb::RegionKind::MAX) + 1;
+using BytesByKind = std::array<uint64_t, kRegionKinds>;
+
+enum class ValueUse : uint8_t { Value, Saved, Gathered, Unreduced, Received, Scratch };
+// "gathered weights", "saved for the backward pass"
+const char *wordsFor(ValueUse use);
+
+struct LiveValue {
+  uint32_t program = 0, instruction = 0; // the maker
+  int64_t microBatch = 0;
+  size_t born = 0, last = 0; // steps of the walk; alive in both
+  uint64_t bytes = 0;
+  rt::fb::RegionKind region = rt::fb::RegionKind::transient;
+  ValueUse use = ValueUse::Value;
+};
+
+// A run of a program, without those that it calls.
+struct BodyRun {
+  uint32_t program = 0;
+  int64_t microBatch = 0;
+  size_t first = 0, last = 0; // steps
+};
+
+struct MemoryUse {
+  size_t steps = 0;
+  bool isWhole = true;                  // false: the run has more steps than are looked at
+  BytesByKind planned{}, always{};      // of the device's regions; and of those that count in full
+  std::vector<LiveValue> values;        // in order of birth
+  std::vector<BodyRun> bodies;
+  std::vector<BytesByKind> peaks;       // of equal slices of the run, each in its fullest step
+  std::vector<size_t> peakSteps;        // those steps
+  size_t peakSlice = 0;
+
+  uint64_t totalAt(size_t slice) const;
+  // The largest values alive in a step.
+  std::vector<const LiveValue *> aliveAt(size_t step) const;
+  const BodyRun *bodyAt(size_t step) const;
+};
+
+MemoryUse memoryUse(const rt::fb::Plan &kind, uint32_t entry, size_t slices);
+
+// The node, or what else tells a value from others: "/h.0/c_fc/MatMul", "bucket3 (h.0.c_fc.weight)".
+std::string nameOf(const rt::fb::Plan &kind, const LiveValue &value);
+
+} // namespace cleave::view
+
+#endif

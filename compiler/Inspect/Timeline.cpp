@@ -1,0 +1,90 @@
+#include "compiler/Inspect/Timeline.h"
+
+#include "compiler/Inspect/Human.h"
+#include "compiler/Inspect/MemoryUse.h"
+#include "compiler/Inspect/Summary.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/PlanReader.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace cleave::view {
+
+using namespace rt;
+
+static std::string bodyText(const fb::Plan &kind, uint32_t program, int64_t microBatch) {
+  const fb::Program &body = *kind.programs()->Get(program);
+  std::string text = shortName(textOf(body.name()), 30);
+  return body.entry() ? text : text + ", micro-batch " + std::to_string(microBatch);
+}
+
+static std::string kindsText(const BytesByKind &bytes) {
+  std::vector<std::string> parts;
+  for (fb::RegionKind kind : fb::EnumValuesRegionKind())
+    if (uint64_t number = bytes[static_cast<size_t>(kind)])
+      parts.push_back(fb::EnumNameRegionKind(kind) + std::string(" ") + bytesText(number));
+  return join(parts, ", ");
+}
+
+// What lives at the peak besides the state, the largest first.
+static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
+  constexpr size_t kMost = 16;
+  std::vector<const LiveValue *> alive = use.aliveAt(use.peakSteps[use.peakSlice]);
+  std::string text = "  values that live then, the largest first: bytes, kind, made in, by the model's node or tensor\n";
+  for (size_t i = 0; i < std::min(kMost, alive.size()); ++i)
+    text += padLeft(bytesText(alive[i]->bytes), 12) + "  " +
+            padRight(alive[i]->use == ValueUse::Value ? fb::EnumNameRegionKind(alive[i]->region) : wordsFor(alive[i]->use), 29) +
+            padRight(bodyText(kind, alive[i]->program, alive[i]->microBatch), 28) + shortName(nameOf(kind, *alive[i]), 60) + "\n";
+  if (alive.size() <= kMost)
+    return text;
+  uint64_t rest = 0;
+  for (size_t i = kMost; i < alive.size(); ++i)
+    rest += alive[i]->bytes;
+  return text + padLeft(bytesText(rest), 12) + "  in " + countText(alive.size() - kMost) + " more\n";
+}
+
+// A bar for each slice of the run, with the program that runs in its fullest step.
+static std::string barsText(const fb::Plan &kind, const MemoryUse &use) {
+  constexpr double kWidth = 44;
+  uint64_t most = std::max<uint64_t>(use.totalAt(use.peakSlice), 1);
+  std::string text = "  in use over the run, in slices of " + countOf((use.steps + use.peaks.size() - 1) / use.peaks.size(), "instruction") +
+                     ", each at its fullest\n";
+  for (size_t slice = 0; slice < use.peaks.size(); ++slice) {
+    uint64_t total = use.totalAt(slice);
+    auto length = static_cast<size_t>(static_cast<double>(total) / static_cast<double>(most) * kWidth + 0.5);
+    const BodyRun *body = use.bodyAt(use.peakSteps[slice]);
+    text += padLeft(bytesText(total), 12) + " " + padRight(std::string(length, '#') + (slice == use.peakSlice ? "  peak" : ""), 52) +
+            (body ? bodyText(kind, body->program, body->microBatch) : "") + "\n";
+  }
+  return text;
+}
+
+static std::string kindText(const fb::Plan &kind, uint32_t entry) {
+  constexpr size_t kSlices = 24;
+  MemoryUse use = memoryUse(kind, entry, kSlices);
+  std::string name(textOf(kind.kind())), text = "\n";
+  if (use.steps == 0)
+    return "";
+  size_t step = use.peakSteps[use.peakSlice];
+  const BodyRun *body = use.bodyAt(step);
+  uint64_t planned = std::accumulate(use.planned.begin(), use.planned.end(), uint64_t{0});
+  text += "PEAK" + (name.empty() ? "" : " ON " + shortName(name, 20)) + ": " + bytesText(use.totalAt(use.peakSlice)) + " in use of " +
+          bytesText(planned) + " planned, at instruction " + countText(step + 1) + " of " + countText(use.steps) +
+          (body ? ", in " + bodyText(kind, body->program, body->microBatch) : "") + "\n";
+  text += "  " + kindsText(use.peaks[use.peakSlice]) + "\n";
+  if (!use.isWhole)
+    text += "  the run has more instructions than were looked at: the first ones are shown\n";
+  return text + valuesText(kind, use) + barsText(kind, use);
+}
+
+std::string timelineText(const fb::Plan &plan) {
+  std::string text = headline(plan);
+  for (const fb::Plan *kind : kindsOf(plan))
+    if (auto entry = mainProgram(*kind))
+      text += kindText(*kind, *entry);
+  return text + "\n\"In use\" is between the instruction that makes a value and the last that reads it; state counts all the time.\n"
+                "What is planned is more where places of different sizes follow each other, and for other programs than this one.\n";
+}
+
+} // namespace cleave::view

@@ -1,0 +1,15 @@
+// `cleave inspect --timeline`: how much memory is in use over a run, where the peak is, and what lives then.
+#ifndef CLEAVE_COMPILER_INSPECT_TIMELINE_H
+#define CLEAVE_COMPILER_INSPECT_TIMELINE_H
+
+#include "runtime/plan/Plan_generated.h"
+
+#include <string>
+
+namespace cleave::view {
+
+std::string timelineText(const rt::fb::Plan &plan);
+
+} // namespace cleave::view
+
+#endif

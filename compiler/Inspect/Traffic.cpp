@@ -1,0 +1,221 @@
+#include "compiler/Inspect/Traffic.h"
+
+#include "compiler/Inspect/Human.h"
+#include "compiler/Inspect/Walk.h"
+#include "runtime/plan/Mesh.h"
+#include "runtime/plan/PlanSummary.h"
+
+#include <tuple>
+
+namespace cleave::view {
+
+using namespace rt;
+
+std::string contentOf(const fb::State &state) {
+  if (lengthOf(state.segments()) == 0)
+    return std::string(textOf(state.name()));
+  std::string text(textOf(state.segments()->Get(0)->name()));
+  size_t more = lengthOf(state.segments()) - 1;
+  return more == 0 ? text : text + " and " + std::to_string(more) + " more";
+}
+
+namespace {
+
+// Looks through one program, whose list is a legal order of it, for where the bytes of an exchange come from and go to.
+class Tracer {
+public:
+  Tracer(const fb::Plan &kind, const fb::Program &program) : kind_(kind), program_(program) {}
+
+  void describe(uint32_t index, Exchange &exchange) const {
+    InstructionView view = at(index);
+    const fb::Buffer &data = view.buffer(0);
+    const fb::State *from = stateBefore(index, data, kMostHops), *to = stateAfter(index, data);
+    bool isGather = view.opcode() == Opcode::AllGather || view.opcode() == Opcode::Broadcast;
+    const fb::State *state = isGather ? from : to ? to : from;
+    exchange.tensor = state ? nameOf(*state) : valueName(index, view);
+    if (isTransfer(view.opcode())) {
+      describeTransfer(view, exchange);
+    } else if (isGather) {
+      exchange.made = from ? storage(*from) : "split over " + exchange.axes;
+      exchange.used = "whole" + consumer(index, data);
+    } else {
+      exchange.made = "a partial sum on each rank of " + exchange.axes + producer(index, data);
+      exchange.used = view.opcode() == Opcode::AllReduce ? "the whole sum on each of them" : "split over " + exchange.axes;
+      if (to)
+        exchange.used += ", " + storage(*to);
+    }
+  }
+
+  std::string made(uint32_t index) const {
+    InstructionView view = at(index);
+    const fb::State *state = nullptr;
+    for (size_t b = 0; b < view.bufferCount() && !state; ++b)
+      if (view.opcode() != Opcode::Copy || view.buffer(b).access() == fb::Access::read)
+        state = stateBefore(index, view.buffer(b), kMostHops);
+    return state ? nameOf(*state) : valueName(index, view);
+  }
+
+private:
+  static std::string nameOf(const fb::State &state) {
+    std::string name(textOf(state.name())), content = contentOf(state);
+    return name == content ? name : name + " (" + content + ")";
+  }
+
+  static constexpr unsigned kMostHops = 4; // copies and casts between a state and the bytes that are gathered
+
+  InstructionView at(uint32_t index) const { return InstructionView(*program_.instructions()->Get(index)); }
+
+  static bool overlaps(const fb::Buffer &a, const fb::Buffer &b) {
+    return a.region() == b.region() && a.frame() == b.frame() && a.offset() < reach(b) && b.offset() < reach(a);
+  }
+  // Behind the bytes, for all ranks; a share's are counted to those of the second rank at least.
+  static uint64_t reach(const fb::Buffer &buffer) {
+    return buffer.offset() + buffer.bytes() + (buffer.share_of() != 0 ? buffer.stride() : 0);
+  }
+
+  const fb::State *stateAt(const fb::Buffer &buffer) const {
+    for (uint32_t i = 0; i < lengthOf(kind_.states()); ++i) {
+      const fb::State &state = *kind_.states()->Get(i);
+      if (state.region() == buffer.region() && buffer.offset() >= state.offset() &&
+          buffer.offset() < state.offset() + stateShardBytes(kind_, state))
+        return &state;
+    }
+    return nullptr;
+  }
+
+  // The state that the bytes come from through instructions that read one thing alone.
+  const fb::State *stateBefore(uint32_t index, const fb::Buffer &data, unsigned hops) const {
+    if (const fb::State *state = stateAt(data))
+      return state;
+    for (uint32_t i = index; hops != 0 && i-- != 0;) {
+      InstructionView view = at(i);
+      const fb::Buffer *read = nullptr;
+      size_t reads = 0;
+      bool writes = false;
+      for (size_t b = 0; b < view.bufferCount(); ++b) {
+        const fb::Buffer &buffer = view.buffer(b);
+        writes |= buffer.access() != fb::Access::read && overlaps(buffer, data);
+        if (buffer.access() == fb::Access::read && ++reads)
+          read = &buffer;
+      }
+      if (writes)
+        return reads == 1 ? stateBefore(i, *read, hops - 1) : nullptr;
+    }
+    return nullptr;
+  }
+
+  // The state that the first reader of the bytes writes, among those that are not parameters where there are several.
+  const fb::State *stateAfter(uint32_t index, const fb::Buffer &data) const {
+    if (const fb::State *state = stateAt(data))
+      return state;
+    for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
+      InstructionView view = at(i);
+      bool reads = false;
+      const fb::State *written = nullptr;
+      for (size_t b = 0; b < view.bufferCount(); ++b) {
+        const fb::Buffer &buffer = view.buffer(b);
+        reads |= buffer.access() != fb::Access::write && overlaps(buffer, data);
+        if (buffer.access() != fb::Access::read && !written)
+          written = stateAt(buffer);
+      }
+      if (reads && view.opcode() != Opcode::AllReduce)
+        return written;
+    }
+    return nullptr;
+  }
+
+  // ", first by NODE in PROGRAM"
+  std::string consumer(uint32_t index, const fb::Buffer &data) const {
+    for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
+      InstructionView view = at(i);
+      for (size_t b = 0; b < view.bufferCount(); ++b)
+        if (view.buffer(b).access() != fb::Access::write && overlaps(view.buffer(b), data) && !view.note().empty())
+          return ", first by " + nodeOf(view.note());
+    }
+    return "";
+  }
+
+  // ", made by NODE"
+  std::string producer(uint32_t index, const fb::Buffer &data) const {
+    for (uint32_t i = index; i-- != 0;) {
+      InstructionView view = at(i);
+      for (size_t b = 0; b < view.bufferCount(); ++b)
+        if (view.buffer(b).access() != fb::Access::read && overlaps(view.buffer(b), data) && !view.note().empty())
+          return ", last by " + nodeOf(view.note());
+    }
+    return "";
+  }
+
+  std::string storage(const fb::State &state) const {
+    std::string split = axesText(kind_, state.split_axes()), partial = axesText(kind_, state.partial_axes());
+    return "stored " + (split.empty() ? "whole" : "split over " + split) + (partial.empty() ? "" : ", partial over " + partial);
+  }
+
+  std::string valueName(uint32_t index, const InstructionView &view) const {
+    if (!view.note().empty())
+      return nodeOf(view.note());
+    if (isTransfer(view.opcode()))
+      return std::string(textOf(program_.name()));
+    std::string made = producer(index, view.buffer(0)), prefix = ", last by ";
+    return made.empty() ? "values of " + std::string(textOf(program_.name())) : made.substr(prefix.size());
+  }
+
+  void describeTransfer(const InstructionView &view, Exchange &exchange) const {
+    std::string where = (view["offset"] < 0 ? "" : "+") + std::to_string(view["offset"]) + " on " + exchange.axes;
+    bool isSend = view.opcode() == Opcode::Send;
+    exchange.made = isSend ? "by this stage" : "by the rank " + where;
+    exchange.used = isSend ? "by the rank " + where : "by this stage";
+  }
+
+  const fb::Plan &kind_;
+  const fb::Program &program_;
+};
+
+} // namespace
+
+static std::string axesOf(const fb::Plan &kind, const InstructionView &view) {
+  if (isTransfer(view.opcode()))
+    return std::string(textOf(kind.axes()->Get(static_cast<uint32_t>(view["axis"]))->name()));
+  return axesText(kind, kind.groups()->Get(static_cast<uint32_t>(view["group"]))->axes());
+}
+
+std::vector<Exchange> exchangesOf(const fb::Plan &kind, uint32_t entry) {
+  std::vector<Exchange> list;
+  std::map<std::tuple<std::string, std::string, std::string, uint32_t>, size_t> known;
+  std::vector<uint64_t> runs = runsOf(kind, entry);
+  for (uint32_t p = 0; p < runs.size(); ++p) {
+    const fb::Program &program = *kind.programs()->Get(p);
+    for (uint32_t i = 0; runs[p] != 0 && i < lengthOf(program.instructions()); ++i) {
+      InstructionView view(*program.instructions()->Get(i));
+      if (!isCollective(view.opcode()) && !isTransfer(view.opcode()))
+        continue;
+      Exchange exchange;
+      exchange.mnemonic = view.info().mnemonic;
+      exchange.axes = axesOf(kind, view);
+      exchange.program = textOf(program.name());
+      exchange.bytes = view.buffer(0).bytes();
+      Tracer(kind, program).describe(i, exchange);
+      auto [place, isNew] = known.try_emplace({exchange.mnemonic, exchange.axes, exchange.tensor, p}, list.size());
+      if (isNew)
+        list.push_back(std::move(exchange));
+      list[place->second].times += runs[p];
+      list[place->second].sent += runs[p] * sentBytes(kind, view);
+    }
+  }
+  return list;
+}
+
+std::string tensorOf(const fb::Plan &kind, uint32_t program, uint32_t instruction) {
+  return Tracer(kind, *kind.programs()->Get(program)).made(instruction);
+}
+
+std::map<std::string, AxisTraffic> trafficByAxes(const std::vector<Exchange> &exchanges) {
+  std::map<std::string, AxisTraffic> traffic;
+  for (const Exchange &exchange : exchanges) {
+    traffic[exchange.axes].sent += exchange.sent;
+    traffic[exchange.axes].times[exchange.mnemonic] += exchange.times;
+  }
+  return traffic;
+}
+
+} // namespace cleave::view

@@ -1,0 +1,48 @@
+// What a rank exchanges with others in one run of an entry program, and why: each collective, send and receive of the
+// plan with its tensor, how the value was made, and how it is used.
+//
+// Tensors are found by following bytes from instruction to instruction, in the plan alone:
+//   all_gather      of bucket3: made split over fsdp (stored so), used whole, first by node '/h.0/c_attn/MatMul'
+//   reduce_scatter  of bucket3.grad: made a partial sum on each rank of fsdp, used split over fsdp (stored so)
+#ifndef CLEAVE_COMPILER_INSPECT_TRAFFIC_H
+#define CLEAVE_COMPILER_INSPECT_TRAFFIC_H
+
+#include "runtime/plan/InstructionView.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cleave::view {
+
+struct Exchange {
+  std::string mnemonic; // "all_gather"
+  std::string axes;     // of the group: "dp,fsdp"
+  std::string tensor;   // a state's name, or the model's node
+  std::string program;  // that it stands in
+  std::string made, used;
+  uint64_t bytes = 0; // that one such instruction works on
+  uint64_t times = 0; // in a run of the entry
+  uint64_t sent = 0;  // by one rank in a run of the entry
+};
+
+// Of one kind of ranks; exchanges of one tensor, axes, mnemonic and program are one entry. In order of first appearance.
+std::vector<Exchange> exchangesOf(const rt::fb::Plan &kind, uint32_t entry);
+
+struct AxisTraffic {
+  uint64_t sent = 0;
+  std::map<std::string, uint64_t> times; // by mnemonic
+};
+// By the axes of the groups.
+std::map<std::string, AxisTraffic> trafficByAxes(const std::vector<Exchange> &exchanges);
+
+// What an instruction makes that has no note of its own: the state that its bytes come from, or the program's name.
+std::string tensorOf(const rt::fb::Plan &kind, uint32_t program, uint32_t instruction);
+
+// The parameters in a state: "h.0.attn.weight" or "h.0.attn.weight and 18 more".
+std::string contentOf(const rt::fb::State &state);
+
+} // namespace cleave::view
+
+#endif
