@@ -1,4 +1,10 @@
-# cmake -DTEXT=FILE -DOUTPUT=FILE.cpp -P EmbedText.cmake: a text file as cleave::rt::cudaKernelImage().
+# cmake -DTEXT=FILE -DOUTPUT=FILE.cpp [-DHEADER=FILE.h -DNAMESPACE=NAME -DFUNCTION=NAME] -P EmbedText.cmake: a text file
+# as NAMESPACE::FUNCTION(), which HEADER declares; without them as cleave::rt::cudaKernelImage().
+if(NOT HEADER)
+  set(HEADER kernels/common/cuda/CudaKernel.h)
+  set(NAMESPACE cleave::rt)
+  set(FUNCTION cudaKernelImage)
+endif()
 file(READ ${TEXT} text)
 # In parts: compilers need not take a string literal of any length.
 set(parts "")
@@ -6,14 +12,14 @@ string(LENGTH "${text}" length)
 set(at 0)
 while(at LESS length)
   string(SUBSTRING "${text}" ${at} 15000 part)
-  string(APPEND parts "    R\"ptx(${part})ptx\"\n")
+  string(APPEND parts "    R\"embedded(${part})embedded\"\n")
   math(EXPR at "${at} + 15000")
 endwhile()
 file(WRITE ${OUTPUT} "// Written by cmake/EmbedText.cmake.
-#include \"kernels/common/cuda/CudaKernel.h\"
-namespace cleave::rt {
+#include \"${HEADER}\"
+namespace ${NAMESPACE} {
 static const char kImage[] =
 ${parts}    \"\";
-const char *cudaKernelImage() { return kImage; }
-} // namespace cleave::rt
+const char *${FUNCTION}() { return kImage; }
+} // namespace ${NAMESPACE}
 ")

@@ -5,6 +5,8 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <string>
+
 namespace cleave {
 
 enum class InspectForm {
@@ -16,8 +18,16 @@ enum class InspectForm {
   Json
 };
 
+struct InspectOptions {
+  InspectForm form = InspectForm::Summary;
+  std::string html; // instead of printing: the page to write (compiler/Inspect/Page.h)
+};
+
 // Prints what the artefact's plan needs and does.
-llvm::Error inspect(llvm::StringRef artefact, InspectForm form, llvm::raw_ostream &out);
+llvm::Error inspect(llvm::StringRef artefact, const InspectOptions &options, llvm::raw_ostream &out);
+
+// Prints in what two plans differ.
+llvm::Error diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream &out);
 
 // Proves the plan over all ranks; prints one line, or fails with every finding.
 llvm::Error verify(llvm::StringRef artefact, llvm::raw_ostream &out);

@@ -1,9 +1,13 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
+#include "compiler/Inspect/Diff.h"
+#include "compiler/Inspect/Page.h"
 #include "compiler/Inspect/Parameters.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Timeline.h"
 #include "compiler/Planning/StepTimeline.h"
+#include "compiler/Support/Error.h"
+#include "runtime/state/AtomicFile.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"
@@ -41,12 +45,32 @@ static void drawPipeline(const rt::fb::Plan &plan, llvm::raw_ostream &out) {
     out << "  " << rt::textOf(kind->kind()) << " keeps " << describeFrames(*kind) << "\n";
 }
 
-llvm::Error cleave::inspect(llvm::StringRef path, InspectForm form, llvm::raw_ostream &out) {
+static llvm::Error writePage(const rt::fb::Plan &plan, const std::string &path, llvm::raw_ostream &out) {
+  if (rt::Status status = rt::writeFileAtomically(path, view::pageOf(plan, nullptr)); !status.isOk())
+    return makeError("--html: " + status.message());
+  out << "wrote " << path << ", a page to be opened in a browser\n";
+  return llvm::Error::success();
+}
+
+llvm::Error cleave::diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream &out) {
+  llvm::Expected<Artefact> one = Artefact::open(a);
+  if (!one)
+    return one.takeError();
+  llvm::Expected<Artefact> other = Artefact::open(b);
+  if (!other)
+    return other.takeError();
+  out << view::diffText(one->plan(), a.str(), other->plan(), b.str());
+  return llvm::Error::success();
+}
+
+llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options, llvm::raw_ostream &out) {
   llvm::Expected<Artefact> artefact = Artefact::open(path);
   if (!artefact)
     return artefact.takeError();
   const rt::fb::Plan &plan = artefact->plan();
-  switch (form) {
+  if (!options.html.empty())
+    return writePage(plan, options.html, out);
+  switch (options.form) {
   case InspectForm::Text:
     out << rt::printPlan(plan);
     break;

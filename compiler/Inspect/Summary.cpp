@@ -127,7 +127,7 @@ public:
       if (auto entry = mainProgram(plan_); program.entry && textOf(plan_.programs()->Get(*entry)->name()) != program.name)
         other(program.name);
     return text + "\n" + table_.take() + "\n" + ports() + legend() +
-           "more: --parameters, --timeline; exact bytes: --details, --json; instructions: --text\n";
+           "more: --parameters, --timeline, --html FILE; exact bytes: --details, --json; instructions: --text\n";
   }
 
 private:

@@ -161,10 +161,28 @@ private:
   }
 
   void describeTransfer(const InstructionView &view, Exchange &exchange) const {
-    std::string where = (view["offset"] < 0 ? "" : "+") + std::to_string(view["offset"]) + " on " + exchange.axes;
+    std::string where = "by the rank " + std::string(view["offset"] < 0 ? "" : "+") + std::to_string(view["offset"]) + " on " + exchange.axes;
     bool isSend = view.opcode() == Opcode::Send;
-    exchange.made = isSend ? "by this stage" : "by the rank " + where;
-    exchange.used = isSend ? "by the rank " + where : "by this stage";
+    std::string here = nodeAnywhere(view.buffer(0), isSend ? fb::Access::write : fb::Access::read);
+    here = here.empty() ? "by this stage" : (isSend ? "by " : "first by ") + here;
+    exchange.made = isSend ? here : where;
+    exchange.used = isSend ? where : here;
+  }
+
+  // What a transfer moves lies in a frame, which another program writes or reads.
+  std::string nodeAnywhere(const fb::Buffer &data, fb::Access access) const {
+    for (uint32_t p = 0; p < lengthOf(kind_.programs()); ++p) {
+      const auto &list = *kind_.programs()->Get(p)->instructions();
+      for (uint32_t i = 0; i < list.size(); ++i) {
+        InstructionView view(*list.Get(i));
+        for (size_t b = 0; b < view.bufferCount() && !view.note().empty(); ++b)
+          if (const fb::Buffer &one = view.buffer(b); one.region() == data.region() && one.offset() < data.offset() + data.bytes() &&
+                                                      data.offset() < one.offset() + one.bytes() &&
+                                                      (one.access() == access || one.access() == fb::Access::read_write))
+            return nodeOf(view.note());
+      }
+    }
+    return "";
   }
 
   const fb::Plan &kind_;

@@ -43,7 +43,8 @@ namespace {
 
 class Simulation {
 public:
-  Simulation(const fb::Plan &plan, const InstructionCost &cost) : kinds_(kindsOf(plan)), cost_(cost) {
+  Simulation(const fb::Plan &plan, const InstructionCost &cost, TimelineDetail detail)
+      : kinds_(kindsOf(plan)), cost_(cost), detail_(detail) {
     for (const fb::Plan *kind : kinds_)
       boxes_.push_back(boxOf(*kind));
     sent_.resize(kinds_.size());
@@ -75,6 +76,9 @@ private:
     int64_t partner = -1; // the other end of a transfer
     std::vector<size_t> next;
     unsigned waiting = 0; // for so many
+    uint32_t instruction = 0;
+    unsigned stream = 0;
+    size_t run = 0; // of its program, on whichever stream: a number in bodies_
   };
   struct Last {
     std::vector<int64_t> ofStream;
@@ -102,6 +106,7 @@ private:
     int64_t span = static_cast<int64_t>(bodies_.size());
     BodySpan begun;
     begun.program = textOf(body.name());
+    programs_.push_back(program);
     begun.microBatch = frames.of(fb::Counter::micro_batch);
     bodies_.emplace_back(kind, std::move(begun));
     for (uint32_t i = 0; i < lengthOf(body.instructions()) && steps_.size() < kMaxSteps; ++i) {
@@ -116,6 +121,9 @@ private:
       steps_.emplace_back();
       steps_[step].cost = cost_(*kinds_[kind], program, view);
       steps_[step].body = view.stream() == 0 ? span : -1;
+      steps_[step].instruction = i;
+      steps_[step].stream = view.stream();
+      steps_[step].run = static_cast<size_t>(span);
       edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(step)), step);
       if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
         order(kind, body, view, frames, step, recorded, last);
@@ -219,7 +227,12 @@ private:
       }
     StepTimeline timeline;
     for (const fb::Plan *kind : kinds_)
-      timeline.kinds.push_back({std::string(textOf(kind->kind())), {}, 0});
+      timeline.kinds.push_back({std::string(textOf(kind->kind())), {}, 0, {}});
+    if (detail_ == TimelineDetail::Streams)
+      for (const Step &step : steps_)
+        if (step.cost > 0)
+          timeline.kinds[bodies_[step.run].first].spans.push_back({step.stream, step.start, step.end, programs_[step.run],
+                                                                   step.instruction, bodies_[step.run].second.microBatch, ""});
     for (auto &[kind, span] : bodies_)
       if (span.busy > 0) {
         timeline.kinds[kind].busy += span.busy;
@@ -235,6 +248,8 @@ private:
   std::vector<std::map<Lane, std::vector<size_t>>> sent_, taken_;
   std::vector<Step> steps_;
   std::vector<std::pair<size_t, BodySpan>> bodies_; // with the kind
+  std::vector<uint32_t> programs_;                  // of them
+  TimelineDetail detail_;
 };
 
 // "0F3" of "c0.fwd" with micro-batch 3; "U" of what is no chunk's, the update.
@@ -253,8 +268,9 @@ std::string labelOf(const BodySpan &span) {
 
 } // namespace
 
-std::optional<StepTimeline> timelineOf(const fb::Plan &plan, const std::string &entry, const InstructionCost &cost) {
-  return Simulation(plan, cost).run(entry);
+std::optional<StepTimeline> timelineOf(const fb::Plan &plan, const std::string &entry, const InstructionCost &cost,
+                                       TimelineDetail detail) {
+  return Simulation(plan, cost, detail).run(entry);
 }
 
 std::string drawTimeline(const StepTimeline &timeline, size_t columns) {

@@ -31,11 +31,23 @@ struct BodySpan {
   double start = 0, end = 0, busy = 0; // busy: of its instructions
 };
 
+// A span of one instruction on a stream.
+struct StreamSpan {
+  unsigned stream = 0;
+  double start = 0, end = 0;
+  uint32_t program = 0, instruction = 0;
+  int64_t microBatch = 0;
+  std::string name; // of a measured one, which is not known by its number
+};
+
 struct KindTimeline {
   std::string kind;
   std::vector<BodySpan> bodies; // in order; those without cost are left out
   double busy = 0;
+  std::vector<StreamSpan> spans; // of instructions with a cost; only where they are asked for
 };
+
+enum class TimelineDetail { Bodies, Streams };
 
 struct StepTimeline {
   std::vector<KindTimeline> kinds;
@@ -46,7 +58,8 @@ struct StepTimeline {
 };
 
 // None where there is no such entry, or it runs more than is looked at.
-std::optional<StepTimeline> timelineOf(const rt::fb::Plan &plan, const std::string &entry, const InstructionCost &cost);
+std::optional<StepTimeline> timelineOf(const rt::fb::Plan &plan, const std::string &entry, const InstructionCost &cost,
+                                       TimelineDetail detail = TimelineDetail::Bodies);
 
 // A line for each kind, with a column for a slice of time: "0F0--|0F1--|...0B0-----|U-".
 std::string drawTimeline(const StepTimeline &timeline, size_t columns);

@@ -108,6 +108,7 @@ const char *compileExamples = R"(Examples:
 const char *inspectExamples = R"(Examples:
   cleave inspect model
   cleave inspect model --timeline
+  cleave inspect model --html model.html
   cleave inspect model --json > model.json
   cleave inspect model --text | less)";
 const char *verifyExamples = "Example:\n  cleave verify model";
@@ -131,13 +132,14 @@ std::string versionText() {
 void addForms(CLI::App &app, InspectRequest &request) {
   CLI::Option_group *forms = app.add_option_group("Forms", "instead of the summary, one of");
   auto add = [&](const char *name, InspectForm form, const char *help) {
-    forms->add_flag_callback(name, [&request, form] { request.form = form; }, help);
+    forms->add_flag_callback(name, [&request, form] { request.options.form = form; }, help);
   };
   add("--parameters", InspectForm::Parameters, "how each tensor is kept, the largest first");
   add("--timeline", InspectForm::Timeline, "memory in use over a step, where its peak is, and what lives then");
   add("--details", InspectForm::Details, "the summary in exact bytes, with all kinds of ranks, units, inputs and outputs");
   add("--text", InspectForm::Text, "every instruction of the plan");
   add("--json", InspectForm::Json, "for programs");
+  forms->add_option("--html", request.options.html, "write a page with pictures: memory, schedule, streams, traffic, state")->type_name("FILE");
   forms->require_option(0, 1);
 }
 
@@ -161,6 +163,12 @@ Request parse(int argc, const char *const *argv) {
   inspectApp->footer(inspectExamples);
   inspectApp->add_option("artefact", inspect.artefact, "executable, object, shared library or .plan")->required();
   addForms(*inspectApp, inspect);
+
+  DiffRequest diff;
+  CLI::App *diffApp = app.add_subcommand("diff", "in what two artefacts differ: memory, traffic, instructions, kernels, options");
+  diffApp->footer("Example:\n  cleave diff gpt-fsdp gpt-pipeline");
+  diffApp->add_option("a", diff.a, "executable, object, shared library or .plan")->required();
+  diffApp->add_option("b", diff.b, "the one that it is compared with")->required();
 
   VerifyRequest verify;
   CLI::App *verifyApp = app.add_subcommand("verify", "prove over all ranks: no deadlock, no race, no read before write");
@@ -206,6 +214,8 @@ Request parse(int argc, const char *const *argv) {
     return compile;
   if (*inspectApp)
     return inspect;
+  if (*diffApp)
+    return diff;
   if (*verifyApp)
     return verify;
   if (*completionApp || *manualApp) {

@@ -12,7 +12,10 @@ namespace cleave {
 
 struct InspectRequest {
   std::string artefact;
-  InspectForm form = InspectForm::Summary;
+  InspectOptions options;
+};
+struct DiffRequest {
+  std::string a, b;
 };
 struct VerifyRequest {
   std::string artefact;
@@ -27,7 +30,7 @@ struct Exit {
   int code;
 };
 
-using Request = std::variant<CompileOptions, InspectRequest, VerifyRequest, ExportRequest, Exit>;
+using Request = std::variant<CompileOptions, InspectRequest, DiffRequest, VerifyRequest, ExportRequest, Exit>;
 
 // Prints help to stdout and mistakes to stderr.
 Request parseCommandLine(int argc, const char *const *argv);

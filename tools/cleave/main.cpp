@@ -20,8 +20,9 @@ namespace {
 struct Runner {
   llvm::Error operator()(const CompileOptions &options) const { return compile(options, llvm::errs()); }
   llvm::Error operator()(const InspectRequest &request) const {
-    return inspect(request.artefact, request.form, llvm::outs());
+    return inspect(request.artefact, request.options, llvm::outs());
   }
+  llvm::Error operator()(const DiffRequest &request) const { return diff(request.a, request.b, llvm::outs()); }
   llvm::Error operator()(const VerifyRequest &request) const { return verify(request.artefact, llvm::outs()); }
   llvm::Error operator()(const ExportRequest &request) const {
     return exportCheckpoint(request.checkpoint, request.model, request.output, llvm::outs());

@@ -16,6 +16,7 @@ FORBIDDEN = {
     "compiler/Pipeline": ("mlir/", "llvm/", "dialects/", "runtime/", "tools/", "compiler/CostModel", "compiler/Codegen", "compiler/Driver",
                           "compiler/Import", "compiler/Planning", "compiler/Sharding", "compiler/Support", "compiler/Training"),
     "compiler/Import": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Training", "compiler/Sharding"),
+    "compiler/Inspect": ("mlir/", "dialects/", "compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Codegen", "compiler/Sharding", "tools/"),
     "compiler/Training": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Sharding", "compiler/Import"),
     "compiler/Sharding": ("compiler/Driver", "compiler/Planning", "compiler/Codegen", "compiler/Training", "compiler/Import"),
     "compiler/Planning": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Codegen/Host"),

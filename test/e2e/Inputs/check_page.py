@@ -1,0 +1,96 @@
+"""check_page.py PAGE INSPECT.json MOST_BYTES [TEXT...]: the numbers in a page of `cleave inspect --html` are those of `cleave inspect --json`;
+the page is one well-formed document that loads nothing and whose texts cannot end its script; each TEXT is the name of something in it."""
+import html.parser
+import json
+import pathlib
+import re
+import sys
+
+VOID = {"meta", "input", "br", "link", "img"}
+
+
+class Page(html.parser.HTMLParser):
+    """Elements must close in order; what a script has is one text."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.scripts, self.tags, self.problems = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append([dict(attributes), ""])
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> closes nothing")
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1][1] += data
+
+
+def read(path):
+    text = pathlib.Path(path).read_text()
+    page = Page()
+    page.feed(text)
+    page.close()
+    assert not page.problems and not page.open, (page.problems, page.open)
+    assert [script[0].get("id") for script in page.scripts] == ["plan", None], page.scripts
+    assert not any("src" in attributes or "href" in attributes for _, attributes in page.tags), "the page loads something"
+    assert not re.search(r"https?://|@import|url\(|innerHTML|document\.write", text.replace(page.scripts[0][1], "")), "loads, or makes markup of texts"
+    return text, json.loads(page.scripts[0][1])
+
+
+def check_kind(shown, plan, name):
+    assert shown["planned"] == plan["memory"]["by_kind"] and shown["total"] == plan["memory"]["total"] == sum(shown["planned"].values())
+    assert {role: pair[0] for role, pair in shown["state"].items()} == plan["state"]
+    assert {role: pair[1] for role, pair in shown["state"].items()} == plan["state_whole"]
+    program = next(p for p in plan["programs"] if p["name"] == name)
+    sent = {axes: traffic["bytes"] for axes, traffic in shown["sent"].items()}
+    assert sent == program["sent_bytes_by_group"] and sum(sent.values()) == program["sent_bytes"], (sent, program)
+    times = {}
+    for traffic in shown["sent"].values():
+        for mnemonic, number in traffic["times"].items():
+            times[mnemonic] = times.get(mnemonic, 0) + number
+    assert times == program["collectives"], (times, program["collectives"])
+    if not shown["exchangesLeftOut"]:
+        assert sum(exchange[8] for exchange in shown["exchanges"]) == program["sent_bytes"]
+    memory = shown["memory"]
+    # Calls are instructions of the list, and nothing to walk through.
+    assert memory["isWhole"] and 0 < memory["steps"] <= program["executed"]
+    totals = [sum(slices) for slices in zip(*memory["use"].values())]
+    assert len(totals) == len(memory["at"]) == len(memory["alive"]) == len(memory["where"])
+    assert totals[memory["peak"]] == max(totals) <= shown["total"]
+    for kind, slices in memory["use"].items():
+        assert max(slices) <= shown["planned"][kind], f"more of {kind} in use than there is"
+    assert all(size == memory["use"]["persistent"][0] == shown["planned"]["persistent"] for size in memory["use"]["persistent"])
+    for alive, total in zip(memory["alive"], totals):
+        sizes = [value[3] for value in alive]
+        assert sizes == sorted(sizes, reverse=True) and sum(sizes) <= total
+
+
+def main():
+    text, shown = read(sys.argv[1])
+    plan, most = json.loads(pathlib.Path(sys.argv[2]).read_text()), int(sys.argv[3])
+    assert len(text) < most, f"{len(text)} bytes, at most {most}"
+    kinds = plan.get("kinds", [plan])
+    assert len(kinds) == len(shown["kinds"])
+    for one, other in zip(shown["kinds"], kinds):
+        check_kind(one, other, shown["entry"])
+    assert sum(number for number, _ in shown["waySums"]) == len(shown["tensors"]) + shown["tensorsLeftOut"]
+    predicted = shown["predicted"]
+    assert len(predicted["kinds"]) == len(kinds) and 0 <= predicted["idle"] < 1 and predicted["duration"] <= predicted["end"]
+    for kind in predicted["kinds"]:
+        for lane in kind["lanes"].values():
+            assert all(a[1] <= b[0] + 0.2 for a, b in zip(lane, lane[1:])), "spans of one stream overlap"
+            assert lane[-1][1] <= predicted["end"] + 0.2
+    names = set(shown["names"]) | {tensor[0] for tensor in shown["tensors"]}
+    for wanted in sys.argv[4:]:
+        assert any(wanted in name for name in names), f"nothing is named {wanted}"
+    print(f"{len(kinds)} kinds, {len(text)} bytes, peak {max(map(lambda k: k['total'], shown['kinds']))} planned")
+
+
+main()
