@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
+#include <tuple>
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -89,7 +90,8 @@ llvm::Expected<InitSpec> InitSpec::parse(llvm::StringRef text) {
 
 llvm::Error InitSpec::addArgument(llvm::StringRef text, size_t place) {
   const std::vector<Argument> &arguments = findFunction(kind_)->arguments;
-  auto [name, value] = text.split('=');
+  llvm::StringRef name, value;
+  std::tie(name, value) = text.split('=');
   if (!text.contains('=')) {
     if (place >= arguments.size())
       return wrong(kind_ + ": expected at most " + llvm::Twine(arguments.size()) + " numbers; got one more: '" + text +
