@@ -2,6 +2,7 @@
 
 #include "runtime/plan/PlanPrinter.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace cleave::view {
@@ -51,7 +52,8 @@ static bool isCharacterStart(const std::string &text, size_t at) {
 }
 
 std::string shortName(std::string_view name, size_t width) {
-  std::string text = rt::printName(name);
+  bool isPlain = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
+  std::string text = isPlain ? std::string(name) : rt::printName(name);
   if (text.size() <= width || width < 8)
     return text;
   size_t head = (width - 2) / 2, tail = text.size() - (width - 2 - head);

@@ -34,12 +34,22 @@ uint64_t MemoryUse::totalAt(size_t slice) const {
   return std::accumulate(peaks[slice].begin(), peaks[slice].end(), uint64_t{0});
 }
 
-std::vector<const LiveValue *> MemoryUse::aliveAt(size_t step) const {
-  std::vector<const LiveValue *> alive;
-  for (const LiveValue &value : values)
-    if (value.born <= step && step <= value.last)
-      alive.push_back(&value);
-  std::stable_sort(alive.begin(), alive.end(), [](const LiveValue *a, const LiveValue *b) { return a->bytes > b->bytes; });
+std::vector<LiveValue> MemoryUse::aliveAt(size_t step) const {
+  std::vector<LiveValue> alive;
+  for (const LiveValue &value : values) { // in order of birth: parts of one are neighbours, but for others of the same maker
+    if (value.born > step || value.last < step)
+      continue;
+    auto isSame = [&](const LiveValue &other) { return other.born == value.born && other.buffer == value.buffer; };
+    auto first = alive.end();
+    while (first != alive.begin() && std::prev(first)->born == value.born)
+      --first;
+    auto part = std::find_if(first, alive.end(), isSame);
+    if (part == alive.end())
+      alive.push_back(value);
+    else
+      part->bytes += value.bytes;
+  }
+  std::stable_sort(alive.begin(), alive.end(), [](const LiveValue &a, const LiveValue &b) { return a.bytes > b.bytes; });
   return alive;
 }
 
@@ -107,7 +117,7 @@ private:
         read(step, view, addresses_.of(view.buffer(i), step.frames));
     for (size_t i = 0; i < view.bufferCount(); ++i)
       if (view.buffer(i).access() != fb::Access::read && isCounted(view.buffer(i).region()))
-        write(step, view, addresses_.of(view.buffer(i), step.frames));
+        write(step, view, i);
   }
 
   void read(const WalkStep &step, const InstructionView &view, const Addresses::Range &range) {
@@ -120,7 +130,8 @@ private:
     }
   }
 
-  void write(const WalkStep &step, const InstructionView &view, const Addresses::Range &range) {
+  void write(const WalkStep &step, const InstructionView &view, size_t buffer) {
+    Addresses::Range range = addresses_.of(view.buffer(buffer), step.frames);
     Pieces &pieces = regions_[range.region];
     for (auto piece = firstMet(pieces, range); piece != pieces.end() && piece->first < range.end;) {
       Piece old = piece->second;
@@ -140,6 +151,7 @@ private:
     LiveValue value;
     value.program = step.program;
     value.instruction = step.index;
+    value.buffer = static_cast<uint32_t>(buffer);
     value.microBatch = step.frames.of(fb::Counter::micro_batch);
     value.born = value.last = step.number;
     value.region = kind_.regions()->Get(range.region)->kind();

@@ -26,7 +26,7 @@ enum class ValueUse : uint8_t { Value, Saved, Gathered, Unreduced, Received, Scr
 const char *wordsFor(ValueUse use);
 
 struct LiveValue {
-  uint32_t program = 0, instruction = 0; // the maker
+  uint32_t program = 0, instruction = 0, buffer = 0; // the maker
   int64_t microBatch = 0;
   size_t born = 0, last = 0; // steps of the walk; alive in both
   uint64_t bytes = 0;
@@ -52,8 +52,8 @@ struct MemoryUse {
   size_t peakSlice = 0;
 
   uint64_t totalAt(size_t slice) const;
-  // The largest values alive in a step.
-  std::vector<const LiveValue *> aliveAt(size_t step) const;
+  // The values alive in a step, the largest first; parts of one value that end at different times are one.
+  std::vector<LiveValue> aliveAt(size_t step) const;
   const BodyRun *bodyAt(size_t step) const;
 };
 

@@ -30,17 +30,17 @@ static std::string kindsText(const BytesByKind &bytes) {
 // What lives at the peak besides the state, the largest first.
 static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
   constexpr size_t kMost = 16;
-  std::vector<const LiveValue *> alive = use.aliveAt(use.peakSteps[use.peakSlice]);
+  std::vector<LiveValue> alive = use.aliveAt(use.peakSteps[use.peakSlice]);
   std::string text = "  values that live then, the largest first: bytes, kind, made in, by the model's node or tensor\n";
   for (size_t i = 0; i < std::min(kMost, alive.size()); ++i)
-    text += padLeft(bytesText(alive[i]->bytes), 12) + "  " +
-            padRight(alive[i]->use == ValueUse::Value ? fb::EnumNameRegionKind(alive[i]->region) : wordsFor(alive[i]->use), 29) +
-            padRight(bodyText(kind, alive[i]->program, alive[i]->microBatch), 28) + shortName(nameOf(kind, *alive[i]), 60) + "\n";
+    text += padLeft(bytesText(alive[i].bytes), 12) + "  " +
+            padRight(alive[i].use == ValueUse::Value ? fb::EnumNameRegionKind(alive[i].region) : wordsFor(alive[i].use), 29) +
+            padRight(bodyText(kind, alive[i].program, alive[i].microBatch), 28) + shortName(nameOf(kind, alive[i]), 60) + "\n";
   if (alive.size() <= kMost)
     return text;
   uint64_t rest = 0;
   for (size_t i = kMost; i < alive.size(); ++i)
-    rest += alive[i]->bytes;
+    rest += alive[i].bytes;
   return text + padLeft(bytesText(rest), 12) + "  in " + countText(alive.size() - kMost) + " more\n";
 }
 

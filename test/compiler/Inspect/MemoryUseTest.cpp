@@ -1,0 +1,98 @@
+#include "compiler/Inspect/Human.h"
+#include "compiler/Inspect/MemoryUse.h"
+#include "test/runtime/device/PlanBuilder.h"
+
+using namespace cleave;
+using namespace cleave::rt;
+using rt::test::PlanBuilder;
+
+namespace {
+
+constexpr auto r = fb::Access::read, w = fb::Access::write;
+
+std::vector<uint64_t> totals(const view::MemoryUse &use) {
+  std::vector<uint64_t> list;
+  for (size_t slice = 0; slice < use.peaks.size(); ++slice)
+    list.push_back(use.totalAt(slice));
+  return list;
+}
+
+// The example of MemoryUse.h.
+TEST(MemoryUse, ValuesLiveFromTheirMakerToTheirLastReader) {
+  PlanBuilder builder;
+  unsigned t = builder.region("transient", fb::RegionKind::transient, 96);
+  auto &program = builder.program("train_step");
+  builder.add(program, Opcode::Fill, 0, {builder.buffer(t, 0, 64, w)}, {0, 1}, "node 'a' (Fill)");
+  builder.add(program, Opcode::Copy, 0, {builder.buffer(t, 64, 32, w), builder.buffer(t, 0, 32, r)}, {}, "node 'b' (Copy)");
+  builder.add(program, Opcode::Copy, 0, {builder.buffer(t, 0, 32, w), builder.buffer(t, 64, 32, r)}, {}, "node 'c' (Copy)");
+  const fb::Plan &plan = builder.open();
+  view::MemoryUse use = view::memoryUse(plan, 0, 100);
+  EXPECT_EQ(totals(use), (std::vector<uint64_t>{64, 96, 64}));
+  EXPECT_EQ(use.peakSlice, 1u);
+  std::vector<view::LiveValue> alive = use.aliveAt(1);
+  ASSERT_EQ(alive.size(), 2u); // the first one in two parts, of which one is written over
+  EXPECT_EQ(alive[0].bytes, 64u);
+  EXPECT_EQ(view::nameOf(plan, alive[0]), "a");
+  EXPECT_EQ(view::nameOf(plan, alive[1]), "b");
+}
+
+TEST(MemoryUse, StateCountsAllTheTimeAndSlicesKeepTheirPeak) {
+  PlanBuilder builder;
+  unsigned s = builder.region("persistent", fb::RegionKind::persistent, 1000);
+  unsigned t = builder.region("transient", fb::RegionKind::transient, 50);
+  auto &program = builder.program("infer");
+  for (uint64_t bytes : {10, 50, 20, 30})
+    builder.add(program, Opcode::Copy, 0, {builder.buffer(t, 0, bytes, w), builder.buffer(s, 0, bytes, r)}, {});
+  view::MemoryUse use = view::memoryUse(builder.open(), 0, 2);
+  EXPECT_EQ(totals(use), (std::vector<uint64_t>{1050, 1030}));
+  EXPECT_EQ(use.peakSteps, (std::vector<size_t>{1, 3}));
+}
+
+// An instruction that reads and writes the same bytes does not need them twice.
+TEST(MemoryUse, BytesWrittenInPlaceCountOnce) {
+  PlanBuilder builder;
+  unsigned t = builder.region("transient", fb::RegionKind::transient, 64);
+  auto &program = builder.program("infer");
+  builder.add(program, Opcode::Fill, 0, {builder.buffer(t, 0, 64, w)}, {0, 1});
+  int64_t kernel = builder.generated("k", {builder.buffer(t, 0, 64, r), builder.buffer(t, 0, 64, w)}, 1, {{1, 0}});
+  for (int i = 0; i < 3; ++i)
+    builder.add(program, Opcode::Launch, 0, {builder.buffer(t, 0, 64, r), builder.buffer(t, 0, 64, w)}, {kernel});
+  view::MemoryUse use = view::memoryUse(builder.open(), 0, 100);
+  EXPECT_EQ(totals(use), (std::vector<uint64_t>{64, 64, 64, 64}));
+}
+
+// Two micro-batches forward, then both backward: what is saved of both lives at the same time, in a frame each.
+TEST(MemoryUse, FramesOfMicroBatchesLieBesideEachOther) {
+  PlanBuilder builder;
+  unsigned saved = builder.region("residual", fb::RegionKind::residual, 40, 2);
+  unsigned t = builder.region("transient", fb::RegionKind::transient, 40);
+  auto &forward = builder.program("c0.fwd", 0, /*entry=*/false);
+  builder.add(forward, Opcode::Fill, 0, {builder.buffer(saved, 0, 40, w)}, {0, 1});
+  auto &backward = builder.program("c0.bwd", 0, /*entry=*/false);
+  builder.add(backward, Opcode::Copy, 0, {builder.buffer(t, 0, 40, w), builder.buffer(saved, 0, 40, r)}, {});
+  auto &step = builder.program("train_step");
+  builder.add(step, Opcode::Call, 0, {}, {0, 2, 0, 0});
+  builder.add(step, Opcode::Call, 0, {}, {1, 2, 0, 0});
+  builder.plan.micro_batches = 2;
+  const fb::Plan &plan = builder.open();
+  view::MemoryUse use = view::memoryUse(plan, *view::mainProgram(plan), 100);
+  EXPECT_EQ(totals(use), (std::vector<uint64_t>{40, 80, 120, 80}));
+  EXPECT_EQ(use.aliveAt(1).size(), 2u);
+  EXPECT_EQ(view::runsOf(plan, 2), (std::vector<uint64_t>{2, 2, 1}));
+}
+
+TEST(Human, NumbersAndNames) {
+  EXPECT_EQ(view::bytesText(1023), "1023 B");
+  EXPECT_EQ(view::bytesText(1536), "1.5 KiB");
+  EXPECT_EQ(view::bytesText(uint64_t{3} << 40), "3.0 TiB");
+  EXPECT_EQ(view::flopsText(6014722848), "6.01 GFLOP");
+  EXPECT_EQ(view::countText(1234567), "1,234,567");
+  EXPECT_EQ(view::countText(123), "123");
+  EXPECT_EQ(view::nodeOf("node '/h.0/a'b' (Add)"), "/h.0/a'b");
+  EXPECT_EQ(view::shortName("a.very.long.name", 10), "a.ve..name");
+  EXPECT_EQ(view::shortName("\x1b[31m", 20).find('\x1b'), std::string::npos);
+  EXPECT_EQ(view::wrapped("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(view::wrapped("unbreakable", 4), (std::vector<std::string>{"unbreakable"}));
+}
+
+} // namespace
