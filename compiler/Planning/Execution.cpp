@@ -379,7 +379,8 @@ void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells:
   const fb::Region &region = *plan_.regions()->Get(buffer.region());
   int64_t frame = frameOf(buffer, frames);
   bool isUnfed = region.kind() == fb::RegionKind::input && (frame < 0 || frame >= int64_t{region.frames()});
-  bool isOthers = region.frames() > 1 && cell.second.writer && cell.second.writer->frame != frame;
+  bool hasFrames = region.frames() > 1 || region.kind() == fb::RegionKind::residual;
+  bool isOthers = hasFrames && cell.second.writer && cell.second.writer->frame != frame;
   if (!isUnfed && !isOthers)
     return;
   std::string what = text(moment.ref) + " reads frame " + std::to_string(frame) + " of " +

@@ -24,11 +24,8 @@ inline Meaning meaningOfNothing() { return {{"calls", meaningOfCalls("")}}; }
 // A call that repeats a body more often is not run as often: its first two runs and its last one are. All runs between
 // them are covered by the body's own meaning, from states that may hold anything (compiler/Planning/Rationale.md).
 inline constexpr int64_t kMaxInterpretedTimes = 3;
-// But where values cross bodies or ranks, every run is: what one leaves for another is not the same after three.
+// Where values cross bodies or ranks no run of them is (Bodies.h), but the graph of who waits for whom has every one.
 inline constexpr int64_t kAllTimes = std::numeric_limits<int64_t>::max();
-// Where all are run, the expressions that instructions may leave are listed for so many micro-batches: bodies err in
-// each.
-inline constexpr int64_t kListedMicroBatches = 4;
 
 // Axes of a group, or those that something is cut along.
 struct AxesFacts {

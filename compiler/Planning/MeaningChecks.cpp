@@ -1,8 +1,8 @@
 #include "compiler/Planning/MeaningChecks.h"
 #include "compiler/Planning/PlanFacts.h"
 
+#include "compiler/Planning/BodyRuns.h"
 #include "compiler/Planning/Declarations.h"
-#include "compiler/Planning/PlanMeaning.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/SavedState.h"
 #include "runtime/plan/Snapshot.h"
@@ -27,9 +27,15 @@ public:
   KindCheck(const fb::Plan &plan, bool isOneOfMany, std::vector<Finding> *findings)
       : plan_(plan), prefix_(isOneOfMany ? "kind " + quoted(plan.kind()) + ": " : ""), findings_(findings) {}
 
-  PlanMeaning &start(uint32_t program) {
-    runs_.emplace_back(program, std::make_unique<PlanMeaning>(plan_, program));
+  PlanMeaning &start(uint32_t program, const BodyFacts *bodies) {
+    runs_.emplace_back(program, std::make_unique<PlanMeaning>(plan_, program, bodies));
     return *runs_.back().second;
+  }
+  // Those of bodies by themselves.
+  void add(std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> &runs) {
+    hasBodies_ = true;
+    for (auto &run : runs)
+      runs_.push_back(std::move(run));
   }
   const fb::Plan &plan() const { return plan_; }
   PlanMeaning *runOf(uint32_t program) {
@@ -70,14 +76,16 @@ private:
   std::string prefix_;
   std::vector<Finding> *findings_;
   std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs_;
+  bool hasBodies_ = false;
 };
 
 void KindCheck::checkPartReads(const PlanMeaning &run) {
   std::set<std::string> seen; // bodies run more than once
   for (const PlanMeaning::PartRead &read : run.getPartReads()) {
     std::string text = describe(plan_, read.ref) + " reads " + describeBytes(plan_, read.region, read.begin, read.end) +
-                       " as a whole, but each rank has written its own part of it alone (over " + run.axesText(read.axes) +
-                       "); an all_gather over " + run.axesText(read.axes) + " is missing before";
+                       " as a whole, but each rank has written its own part of it alone (over " +
+                       run.axesText(read.axes) + "); an all_gather over " + run.axesText(read.axes) +
+                       " is missing before";
     if (seen.insert(text).second)
       find("part", text);
   }
@@ -101,15 +109,19 @@ void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
 }
 
 // By an entry, or by a body in its next call. What only other bodies read is covered by the entries, which run them.
+// What a body leaves that is proved by itself, others read that are, and the entry after them.
 bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
-  for (const auto &[program, run] : runs_)
-    if ((program == by || plan_.programs()->Get(program)->entry()) && run->getReadFirst().count(state))
+  bool isAlone = hasBodies_ && !plan_.programs()->Get(by)->entry();
+  for (const auto &[program, run] : runs_) {
+    bool counts = isAlone || program == by || plan_.programs()->Get(program)->entry();
+    if ((counts && run->getReadFirst().count(state)) || (isAlone && run->getReadAfter().count(state)))
       return true;
+  }
   return false;
 }
 
-// Where some parameter that has a gradient is trained, all that have one are: what neither changes one of them nor states
-// that it does is no plan of training.
+// Where some parameter that has a gradient is trained, all that have one are: what neither changes one of them nor
+// states that it does is no plan of training.
 void KindCheck::checkTrained() {
   std::set<std::string> trained;
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i)
@@ -168,8 +180,9 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
     std::optional<InstructionRef> writer = run.getLastWriter(state);
     std::string why = where.empty() ? run.whyNot(state, expected) : "";
     find("meaning", "state " + quoted(state.name()) + ": " + nameOf(program) +
-                        " leaves something else in it than the model computes" + (why.empty() ? "" : ": " + why) + "; " +
-                        (writer ? "the last to write it is " + describe(plan_, *writer) : "nothing writes it") + where);
+                        " leaves something else in it than the model computes" + (why.empty() ? "" : ": " + why) +
+                        "; " + (writer ? "the last to write it is " + describe(plan_, *writer) : "nothing writes it") +
+                        where);
   }
   for (const auto &[key, number] : found) {
     auto known = stated.find(key);
@@ -204,8 +217,8 @@ AxisMask axesBetween(const fb::Plan &a, const fb::Plan &b) {
   return axes;
 }
 
-// A state that two kinds have is one state: where it is not cut, both must leave the same in it. An expression that is one
-// value on each coordinate of an axis between them is not the same.
+// A state that two kinds have is one state: where it is not cut, both must leave the same in it. An expression that is
+// one value on each coordinate of an axis between them is not the same.
 void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::vector<Finding> *findings) {
   Meaning left = a.runOf(ofA)->getMeaning(), right = b.runOf(ofB)->getMeaning();
   for (size_t i = 0; i < lengthOf(a.plan().states()); ++i) {
@@ -225,6 +238,26 @@ void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::v
   }
 }
 
+// What bodies send bodies take: an entry's own messages go other ways, so that each proof knows what comes.
+void findSharedLanes(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings) {
+  std::map<Lane, InstructionRef> ofEntries;
+  auto forEach = [&](bool isEntry, auto use) {
+    for (const fb::Plan *plan : kinds)
+      for (uint32_t program = 0; program < lengthOf(plan->programs()); ++program)
+        for (uint32_t i = 0; i < lengthOf(plan->programs()->Get(program)->instructions()); ++i)
+          if (InstructionView view = viewOf(*plan, {program, i});
+              plan->programs()->Get(program)->entry() == isEntry && isTransfer(view.opcode()))
+            use(*plan, laneOf(transferFacts(*plan, view)), InstructionRef{program, i});
+  };
+  forEach(true, [&](const fb::Plan &, const Lane &lane, InstructionRef ref) { ofEntries.emplace(lane, ref); });
+  forEach(false, [&](const fb::Plan &plan, const Lane &lane, InstructionRef ref) {
+    if (ofEntries.count(lane))
+      findings->push_back({"transfer", describe(plan, ref) +
+                                           " is on the channel of messages of an entry program; expected "
+                                           "one of its own"});
+  });
+}
+
 } // namespace
 
 MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check check, std::vector<Finding> *findings) {
@@ -236,6 +269,11 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
     checks.emplace_back(*kind, kinds.size() > 1, findings);
     boxes.push_back(boxOf(*kind));
   }
+  std::unique_ptr<BodyRuns> bodies;
+  if (hasBodies(kinds)) {
+    bodies = std::make_unique<BodyRuns>(kinds, boxes);
+    findSharedLanes(kinds, findings);
+  }
   // Runs the programs of that name on all kinds, together.
   auto runOnAll = [&](const fb::Program &entry) {
     std::vector<MeaningRun *> runs;
@@ -244,7 +282,7 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
       for (uint32_t other = 0; other < lengthOf(kind.plan().programs()); ++other)
         if (const fb::Program &same = *kind.plan().programs()->Get(other);
             same.entry() == entry.entry() && textOf(same.name()) == textOf(entry.name())) {
-          runs.push_back(&kind.start(other));
+          runs.push_back(&kind.start(other, bodies ? &bodies->factsOf(&kind - checks.data()) : nullptr));
           indices.push_back(other);
         }
     if (runs.size() != kinds.size())
@@ -253,8 +291,13 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
       result.stuck = result.stuck.empty() ? entry.name()->str() : result.stuck;
       return;
     }
-    for (size_t kind = 0; kind < kinds.size() && entry.entry(); ++kind)
-      result.received[kind][indices[kind]] = checks[kind].runOf(indices[kind])->getReceived();
+    for (size_t kind = 0; kind < kinds.size() && entry.entry(); ++kind) {
+      Received &received = result.received[kind][indices[kind]];
+      received = checks[kind].runOf(indices[kind])->getReceived();
+      if (bodies)
+        for (auto &[body, run] : bodies->runsOf(kind))
+          received.insert(run->getReceived().begin(), run->getReceived().end());
+    }
     for (size_t b = 1; b < kinds.size(); ++b)
       for (size_t a = 0; a < b; ++a)
         compareKinds(checks[a], indices[a], checks[b], indices[b], findings);
@@ -269,8 +312,11 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
     }
   for (uint32_t body : repeated)
     runOnAll(*kinds[0]->programs()->Get(body));
-  for (KindCheck &kind : checks)
-    kind.check(check);
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    if (bodies)
+      checks[kind].add(bodies->runsOf(kind));
+    checks[kind].check(check);
+  }
   return result;
 }
 

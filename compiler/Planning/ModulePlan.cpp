@@ -11,9 +11,7 @@ namespace cleave::plan {
 std::string regionName(RegionKind kind, bool isHost) {
   return (isHost ? "host." : "") + (kind == RegionKind::Snapshot ? "state_copy" : stringifyRegionKind(kind).str());
 }
-std::string slotRegionName(int64_t frames) {
-  return regionName(RegionKind::Residual) + "." + std::to_string(frames);
-}
+std::string slotRegionName(int64_t frames) { return regionName(RegionKind::Residual) + "." + std::to_string(frames); }
 uint64_t bytesOf(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);
   return type.getNumElements() * elementBytes(type.getElementType());
@@ -53,9 +51,7 @@ uint64_t ModulePlan::inputOffset(StringRef name, Type type) {
 
 uint64_t ModulePlan::slotOffset(StringRef slot, int64_t frames, uint64_t bytes) {
   uint64_t &end = slotBytes[frames];
-  // The first micro-batch's bodies may keep other values under the name.
-  std::string key = slot.str() + " " + std::to_string(bytes);
-  auto [known, isNew] = slots.try_emplace(key, end);
+  auto [known, isNew] = slots.try_emplace(slotKey(slot, bytes), end);
   if (isNew)
     end = llvm::alignTo(end + std::max<uint64_t>(bytes, 1), kBufferAlignment);
   return known->second;
@@ -112,7 +108,8 @@ void ModulePlan::emitTables() {
                          llvm::alignTo(bytes, kBufferAlignment), frames);
     }
   for (auto [frames, bytes] : slotBytes)
-    RegionOp::create(front, module.getLoc(), slotRegionName(frames), RegionKind::Residual, /*host=*/false, bytes, frames);
+    RegionOp::create(front, module.getLoc(), slotRegionName(frames), RegionKind::Residual, /*host=*/false, bytes,
+                     frames);
 }
 
 } // namespace cleave::plan

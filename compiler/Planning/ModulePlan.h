@@ -21,7 +21,7 @@ inline constexpr uint64_t kBufferAlignment = 64;
 inline constexpr uint64_t kStateAlignment = 128;
 
 inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{"compute", "reduce", "gather",
-                                                                     "copy",    "send",   "recv"};
+                                                                        "copy",    "send",   "recv"};
 
 // The name of the one region of a kind in the device's memory, or the host's: "persistent", "host.persistent".
 std::string regionName(RegionKind kind, bool isHost = false);
@@ -60,6 +60,12 @@ public:
   uint64_t inputOffset(llvm::StringRef name, mlir::Type type);
   // The place of a value that crosses bodies (StagePrograms.h) in a frame; all programs that name the slot share it.
   uint64_t slotOffset(llvm::StringRef slot, int64_t frames, uint64_t bytes);
+  // Once it has one.
+  uint64_t slotOffset(llvm::StringRef slot, uint64_t bytes) const { return slots.lookup(slotKey(slot, bytes)); }
+  uint64_t slotRegionBytes(int64_t frames) const {
+    auto known = slotBytes.find(frames);
+    return known == slotBytes.end() ? 0 : known->second;
+  }
   // An event of the plan's, with frames.
   mlir::FlatSymbolRefAttr event(llvm::StringRef name, int64_t frames);
   // A constant that lies in memory as a state, under a new name.
@@ -99,6 +105,8 @@ public:
 
 private:
   mlir::LogicalResult addState(cleave::StateOp state);
+  // The first micro-batch's bodies may keep other values under the name.
+  static std::string slotKey(llvm::StringRef slot, uint64_t bytes) { return slot.str() + " " + std::to_string(bytes); }
   // Whether something beside the tables' entries, which are numbered or labelled, has this name.
   bool isTaken(llvm::StringRef name);
   // The operands of plan.kernel.

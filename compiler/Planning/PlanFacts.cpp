@@ -97,4 +97,14 @@ KernelFacts kernelFacts(const fb::Kernel &kernel) {
   return facts;
 }
 
+TransferFacts transferFacts(const fb::Plan &plan, const InstructionView &view) {
+  TransferFacts facts;
+  const fb::Axis &axis = *plan.axes()->Get(static_cast<unsigned>(view["axis"]));
+  facts.axis.add(static_cast<uint64_t>(view["axis"]), textOf(axis.name()), axis.size());
+  int64_t toReceiver = view.opcode() == Opcode::Send ? view["offset"] : -view["offset"];
+  facts.offset = (toReceiver + axis.size()) % axis.size();
+  facts.channel = view["channel"];
+  return facts;
+}
+
 } // namespace cleave::plan

@@ -3,6 +3,7 @@
 #define CLEAVE_COMPILER_PLANNING_PLANFACTS_H
 
 #include "compiler/Planning/Meaning.h"
+#include "runtime/plan/InstructionView.h"
 #include "runtime/plan/Plan_generated.h"
 
 namespace cleave::plan {
@@ -14,6 +15,8 @@ KindBox boxOf(const rt::fb::Plan &kind);
 StateFacts stateFacts(const rt::fb::Plan &plan, const rt::fb::State &state);
 PortFacts portFacts(const rt::fb::Plan &plan, const rt::fb::Port &port);
 KernelFacts kernelFacts(const rt::fb::Kernel &kernel);
+// Of a send or a receive.
+TransferFacts transferFacts(const rt::fb::Plan &plan, const rt::InstructionView &view);
 
 } // namespace cleave::plan
 

@@ -29,21 +29,19 @@ static uint32_t portsOf(const fb::Plan &plan, uint32_t program) {
   return program;
 }
 
-PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry)
-    : plan_(plan), entry_(entry), ports_(portsOf(plan, entry)), kernels_(lengthOf(plan.kernels())) {
-  for (size_t i = 0; i < lengthOf(plan.regions()); ++i)
-    if (const fb::Region &region = *plan.regions()->Get(i);
-        region.kind() != fb::RegionKind::input && region.frames() > 1)
-      maxTimes_ = kAllTimes; // what one frame leaves for another is not the same after three
-  for (uint32_t program = 0; program < lengthOf(plan.programs()); ++program)
-    for (uint32_t i = 0; i < lengthOf(plan.programs()->Get(program)->instructions()); ++i)
-      if (isTransfer(InstructionView(*plan.programs()->Get(program)->instructions()->Get(i)).opcode()))
-        maxTimes_ = kAllTimes; // nor is what one rank sends to another
+PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry, const BodyFacts *bodies)
+    : plan_(plan), bodies_(bodies), entry_(entry), ports_(portsOf(plan, entry)), kernels_(lengthOf(plan.kernels())) {
   for (size_t i = 0; i < lengthOf(plan.groups()); ++i)
     groups_.push_back(groupFacts(plan, *plan.groups()->Get(i)));
   for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
     Content content = stateFacts(plan, state).content();
+    starts_[&state] = content;
+    if (bodies_)
+      states_[std::string(textOf(state.name()))] = &state;
+    if (content.bytes() != 0 && isBody())
+      if (auto more = bodies_->states.find(std::string(textOf(state.name()))); more != bodies_->states.end())
+        content = Content::of(content.pieces().front().expression, content.bytes(), content.varies() | more->second);
     memory(state.region(), 0).write(state.offset(), content);
     if (content.bytes() != 0)
       atStart_[content.pieces().front().expression] = textOf(state.name());
@@ -70,10 +68,14 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
     calls_ += textOfCall(textOf(plan_.programs()->Get(callee)->name()), times, view["first_frame"], view["skip"]);
     if (counter != fb::Counter::micro_batch)
       calls_ += fb::EnumNameCounter(counter);
-    if (times > maxTimes_)
+    if (bodies_) {
+      steps_.push_back({{program, i}, frames});
+      continue;
+    }
+    if (times > kMaxInterpretedTimes)
       repeated_.insert(callee);
     for (int64_t n = 0; n < times && expanded_++ < kMaxSteps; ++n) {
-      if (n + 1 >= maxTimes_)
+      if (n + 1 >= kMaxInterpretedTimes)
         n = times - 1;
       expand(callee, frames.called(counter, frameOfCall(view, n)));
     }
@@ -87,6 +89,8 @@ MemoryContents &PlanMeaning::memory(unsigned region, uint64_t place) {
   for (size_t i = 0; isNew && i < lengthOf(ports); ++i)
     if (const fb::Port &port = *ports->Get(i); !port.absent() && port.region() == region)
       known->second.write(port.offset(), portFacts(plan_, port).content(place));
+  if (isNew && isRoom(region))
+    fillRoom(region, place, known->second);
   return known->second;
 }
 
@@ -103,6 +107,10 @@ void PlanMeaning::note(const std::vector<Piece> &wholes, bool hasParts, const fb
     for (const Piece &piece : wholes)
       if (auto state = atStart_.find(piece.expression); state != atStart_.end())
         readFirst_.insert(state->second);
+      else if (auto after = afterCalls_.find(piece.expression); after != afterCalls_.end())
+        readAfter_.insert(after->second);
+  if (isRoom(buffer.region()))
+    roomReads_.push_back({buffer.region(), buffer.offset(), bufferEnd(plan_, buffer)});
 }
 
 Content PlanMeaning::read(const fb::Buffer &buffer, const Step &step) {
@@ -138,9 +146,22 @@ Content PlanMeaning::readOwnPart(const InstructionView &view, const Step &step) 
   return content;
 }
 
+// Bodies are proved for inputs as they are fed, and for rooms that bodies alone write.
+void PlanMeaning::noteWrite(const fb::Buffer &buffer) {
+  bool isInput = plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::input;
+  if (bodies_ && buffer.bytes() != 0 && (isInput || (isRoom(buffer.region()) && !isBody())))
+    intrudes_ = true;
+}
+
+void PlanMeaning::forget(const fb::Buffer &buffer, const Step &step) {
+  noteWrite(buffer);
+  memory(buffer, step).forget(buffer.offset(), bufferEnd(plan_, buffer));
+}
+
 void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const Step &step) {
   if (buffer.bytes() == 0)
     return;
+  noteWrite(buffer);
   MemoryContents &to = memory(buffer, step);
   if (buffer.share_of() == 0)
     to.write(buffer.offset(), content);
@@ -157,86 +178,10 @@ bool PlanMeaning::isModels(uint64_t expression) const {
 
 // A value that an instruction makes; what it reads is still there.
 void PlanMeaning::leave(const Content &content, const Step &step) {
-  bool isListed = maxTimes_ != kAllTimes || step.frames.of(fb::Counter::micro_batch) < kListedMicroBatches;
-  if (!isListed || firstOther_ || content.bytes() == 0 || isModels(content.pieces().front().expression))
+  if (firstOther_ || content.bytes() == 0 || isModels(content.pieces().front().expression))
     return;
   firstOther_ = step.ref;
   explain(step);
-}
-
-//===----------------------------------------------------------------------===//
-// What is wrong, for messages
-//===----------------------------------------------------------------------===//
-
-// Ranges around what is read of which the model has a collective that nobody ran.
-std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb::Buffer &buffer, const Step &step) {
-  constexpr size_t kMaxEdges = 24;
-  const MemoryContents &from = memory(buffer, step);
-  bool hasOwn = false;
-  if (std::string text = explainParts(diagnosis, from.read(buffer.offset(), bufferEnd(plan_, buffer), &hasOwn));
-      !text.empty())
-    return text + " before " + describe(plan_, step.ref);
-  auto [begins, ends] = from.edgesAround(buffer.offset(), bufferEnd(plan_, buffer), kMaxEdges);
-  for (uint64_t begin : begins)
-    for (uint64_t end : ends) {
-      bool hasParts = false;
-      std::string text = diagnosis.missing(from.read(begin, end, &hasParts));
-      if (!text.empty())
-        return text + " of " + describeBytes(plan_, buffer.region(), begin, end) + " is missing before " +
-               describe(plan_, step.ref);
-    }
-  return "";
-}
-
-// Parts of a whole that should have been reduced before it was cut.
-std::string PlanMeaning::explainParts(const MeaningDiagnosis &diagnosis, const Content &content) const {
-  for (const Piece &piece : content.pieces())
-    if (auto whole = wholes_.find(piece.expression); whole != wholes_.end())
-      if (std::string text = diagnosis.missing(whole->second); !text.empty())
-        return text + " is missing";
-  return "";
-}
-
-void PlanMeaning::explain(const Step &step) {
-  InstructionView view = viewOf(plan_, step.ref);
-  MeaningDiagnosis diagnosis(groups_, collectives_, [this](uint64_t expression) { return isModels(expression); });
-  if (isCollective(view.opcode()) && stop_.mine.data) {
-    why_ = diagnosis.wrong(stop_.facts, *stop_.mine.data);
-    if (std::string text = explainParts(diagnosis, *stop_.mine.data); !text.empty())
-      why_ = "of its data: " + text + " before it";
-  }
-  for (size_t i = 0; why_.empty() && i < view.bufferCount(); ++i)
-    if (reads(view.buffer(i).access()) && view.buffer(i).bytes() != 0)
-      if (std::string text = explainRead(diagnosis, view.buffer(i), step); !text.empty())
-        why_ = "of " +
-               describeBytes(plan_, view.buffer(i).region(), view.buffer(i).offset(),
-                             view.buffer(i).offset() + view.buffer(i).bytes()) +
-               ", which it reads: " + text;
-}
-
-std::string PlanMeaning::whyNot(const fb::State &state, uint64_t expected) {
-  uint64_t begin = state.offset(), end = begin + stateShardBytes(plan_, state);
-  MemoryContents &from = memory(state.region(), 0);
-  bool hasParts = false;
-  Content content = from.read(begin, end, &hasParts);
-  if (hasParts)
-    return "it holds the rank's own part over " + axesText(from.partAxes(begin, end)) +
-           "; expected the parts of all ranks: an all_gather over " + axesText(from.partAxes(begin, end)) +
-           " is missing";
-  MeaningDiagnosis diagnosis(groups_, collectives_, [&](uint64_t expression) {
-    return isModels(expression) && Content::of(expression, content.bytes()).number() == expected;
-  });
-  if (std::string text = diagnosis.missing(content); !text.empty())
-    return text + " is missing";
-  return explainParts(MeaningDiagnosis(groups_, collectives_, [this](uint64_t e) { return isModels(e); }), content);
-}
-
-std::string PlanMeaning::axesText(AxisMask axes) const {
-  std::string text;
-  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
-    if (axes >> axis & 1)
-      text += (text.empty() ? "" : " and ") + plan_.axes()->Get(axis)->name()->str();
-  return text;
 }
 
 const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
@@ -297,12 +242,7 @@ void PlanMeaning::startCollective(const InstructionView &view, const Step &step)
 void PlanMeaning::startTransfer(const InstructionView &view, const Step &step) {
   stop_ = {};
   stop_.facts.opcode = view.opcode();
-  TransferFacts &facts = stop_.transfer;
-  const fb::Axis &axis = *plan_.axes()->Get(static_cast<unsigned>(view["axis"]));
-  facts.axis.add(static_cast<uint64_t>(view["axis"]), textOf(axis.name()), axis.size());
-  int64_t toReceiver = view.opcode() == Opcode::Send ? view["offset"] : -view["offset"];
-  facts.offset = (toReceiver + axis.size()) % axis.size();
-  facts.channel = view["channel"];
+  stop_.transfer = transferFacts(plan_, view);
   if (view.opcode() == Opcode::Send)
     stop_.mine.data = read(view.buffer(0), step);
 }
@@ -316,14 +256,14 @@ void PlanMeaning::finishCollective(const std::optional<Content> &result) {
     const fb::Buffer &target = view.buffer(0);
     received_[{step.ref.program, step.ref.index}] |= result->varies();
     if (result->bytes() != target.bytes()) // KindMatching tells
-      return memory(target, step).forget(target.offset(), bufferEnd(plan_, target));
+      return forget(target, step);
     leave(*result, step);
     return write(target, *result, step);
   }
   const CollectiveMeaning &meaning = *meaningOf(view.opcode());
   const fb::Buffer &data = view.buffer(0);
   for (size_t i = 1; i < view.bufferCount(); ++i) // staging
-    memory(view.buffer(i), step).forget(view.buffer(i).offset(), bufferEnd(plan_, view.buffer(i)));
+    forget(view.buffer(i), step);
   if (data.bytes() == 0)
     return;
   if (result) {
@@ -333,9 +273,9 @@ void PlanMeaning::finishCollective(const std::optional<Content> &result) {
   }
   if (result && meaning.leaves != DataPart::OwnShare)
     return write(data, *result, step);
-  MemoryContents &to = memory(data, step);
   if (view.opcode() != Opcode::Broadcast)
-    to.forget(data.offset(), bufferEnd(plan_, data));
+    forget(data, step);
+  MemoryContents &to = memory(data, step);
   if (!result)
     return;
   auto group = static_cast<unsigned>(view["group"]);
@@ -357,6 +297,11 @@ const MeaningRun::Stop *PlanMeaning::advance() {
     InstructionView view = viewOf(plan_, step.ref);
     if (isCollective(view.opcode())) {
       startCollective(view, step);
+      if (isBody() && !isWithin(plan_, stop_.facts.group)) {
+        crossesKinds_ = true;
+        finishCollective(std::nullopt);
+        continue;
+      }
       if (!isWithin(plan_, stop_.facts.group)) {
         stop_.mine.where = boxOf(plan_).textOn(stop_.facts.group.axes);
         return &stop_;
@@ -364,7 +309,11 @@ const MeaningRun::Stop *PlanMeaning::advance() {
       finishCollective(resultOf(stop_.facts, {stop_.mine}, 0));
     } else if (isTransfer(view.opcode())) {
       startTransfer(view, step);
-      return &stop_;
+      if (!isBody())
+        return &stop_;
+      transferAlone(view, step);
+    } else if (view.opcode() == Opcode::Call) {
+      runCall(view);
     } else if (view.opcode() == Opcode::Launch) {
       runLaunch(view, step);
     } else if (view.opcode() == Opcode::Copy) {
@@ -381,7 +330,7 @@ const MeaningRun::Stop *PlanMeaning::advance() {
 
 void PlanMeaning::deliver(const std::optional<Content> &result) { finishCollective(result); }
 
-Content PlanMeaning::stateAtStart(const fb::State &state) const { return stateFacts(plan_, state).content(); }
+const Content &PlanMeaning::stateAtStart(const fb::State &state) const { return starts_.at(&state); }
 
 Meaning PlanMeaning::getMeaning() {
   Meaning meaning;
@@ -401,7 +350,11 @@ Meaning PlanMeaning::getMeaning() {
       name += "'";
     meaning[name] = portFacts(plan_, port).meaningOf(content);
   }
-  meaning["calls"] = meaningOfCalls(calls_);
+  meaning["calls"] = meaningOfCalls(history_ == 0 ? calls_ : calls_ + std::to_string(history_));
+  if (intrudes_)
+    meaning["bytes that are not its own"] = 0;
+  if (isBody())
+    addRooms(meaning);
   return meaning;
 }
 

@@ -6,6 +6,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_PLANMEANING_H
 #define CLEAVE_COMPILER_PLANNING_PLANMEANING_H
 
+#include "compiler/Planning/Bodies.h"
 #include "compiler/Planning/Meaning.h"
 #include "compiler/Planning/MeaningDiagnosis.h"
 #include "compiler/Planning/MemoryContents.h"
@@ -17,10 +18,14 @@
 
 namespace cleave::plan {
 
+// The programs that a program calls, those of its callees among them, in the order in which they are first called.
+std::vector<uint32_t> calledBy(const rt::fb::Plan &plan, uint32_t program);
+
 class PlanMeaning : public MeaningRun {
 public:
-  // Of an entry program, or of a body by itself, which reads the inputs of an entry that calls it.
-  PlanMeaning(const rt::fb::Plan &plan, uint32_t entry);
+  // Of an entry program, or of a body by itself, which reads the inputs of an entry that calls it. With `bodies` calls
+  // are not run: bodies are proved by themselves (Bodies.h).
+  PlanMeaning(const rt::fb::Plan &plan, uint32_t entry, const BodyFacts *bodies = nullptr);
 
   const Stop *advance() override;
   void deliver(const std::optional<Content> &result) override;
@@ -31,13 +36,27 @@ public:
   bool isTooLong() const { return expanded_ >= kMaxSteps; }
   // The states that the program reads as an earlier program has left them.
   const std::set<std::string> &getReadFirst() const { return readFirst_; }
+  // States that it reads as the bodies that it has called have left them.
+  const std::set<std::string> &getReadAfter() const { return readAfter_; }
+  // What it does to states; those that it states are not lost.
+  BodyFacts::Effect getEffect();
+  const Messages &getMessages() const { return messages_; }
+  // The ranges of rooms that it has read.
+  struct RoomRead {
+    unsigned region;
+    uint64_t begin, end;
+  };
+  const std::vector<RoomRead> &getRoomReads() const { return roomReads_; }
+  // Tells what it has left in rooms, piece by piece: (region, begin, end, axes along which it may differ).
+  template <typename Visit> void forEachLeftInRooms(Visit visit);
   // Bodies of which not all calls were run.
   const std::set<uint32_t> &getRepeated() const { return repeated_; }
   // What lies in frame 0.
   Content contentAt(unsigned region, uint64_t begin, uint64_t end) { return memory(region, 0).read(begin, end, &met_); }
   // Along which axes the bytes that receives have written may differ.
   const Received &getReceived() const { return received_; }
-  Content stateAtStart(const rt::fb::State &state) const;
+  // Of a state of this plan.
+  const Content &stateAtStart(const rt::fb::State &state) const;
 
   // An instruction that reads bytes as a whole of which each rank has written its own part alone.
   struct PartRead {
@@ -65,6 +84,16 @@ private:
     rt::Frames frames;
   };
   void expand(uint32_t program, const rt::Frames &frames);
+  bool isBody() const { return bodies_ && !plan_.programs()->Get(entry_)->entry(); }
+  bool isRoom(unsigned region) const;
+  void fillRoom(unsigned region, uint64_t place, MemoryContents &room) const;
+  uint64_t roomSymbolOf(unsigned region, uint64_t place) const;
+  void runCall(const rt::InstructionView &view);
+  void addReadFirst(uint32_t program);
+  void leaveAfterCalls(const rt::fb::State &state, bool isStated);
+  void addToHistory();
+  void transferAlone(const rt::InstructionView &view, const Step &step);
+  void addRooms(Meaning &meaning);
   MemoryContents &memory(unsigned region, uint64_t place);
   // Of the frame that a buffer lies in.
   MemoryContents &memory(const rt::fb::Buffer &buffer, const Step &step) {
@@ -74,7 +103,9 @@ private:
   Content readOwnPart(const rt::InstructionView &view, const Step &step);
   // What is read: `wholes`, as all ranks have it, or a share of that.
   void note(const std::vector<Piece> &wholes, bool hasParts, const rt::fb::Buffer &buffer, const Step &step);
+  void noteWrite(const rt::fb::Buffer &buffer);
   void write(const rt::fb::Buffer &buffer, const Content &content, const Step &step);
+  void forget(const rt::fb::Buffer &buffer, const Step &step);
   bool isModels(uint64_t expression) const;
   void leave(const Content &content, const Step &step);
   void explain(const Step &step);
@@ -87,13 +118,23 @@ private:
   Cut cutOf(unsigned group, uint64_t stride) const;
 
   const rt::fb::Plan &plan_;
+  const BodyFacts *bodies_;
   uint32_t entry_, ports_; // ports_: the program whose inputs it reads
   std::vector<Step> steps_;
   size_t next_ = 0;
   uint64_t expanded_ = 0; // instructions and calls, of empty bodies as well
   Stop stop_;
-  int64_t maxTimes_ = kMaxInterpretedTimes;
   std::string calls_;
+  uint64_t history_ = 0; // of calls (Bodies.h)
+  Messages messages_;
+  bool crossesKinds_ = false; // a body does, in a collective
+  bool isMixed_ = false;      // a body calls others, and does something itself
+  bool intrudes_ = false;     // it writes where only others may: to inputs, or an entry to what bodies leave each other
+  std::unordered_map<std::string, const rt::fb::State *> states_;
+  std::unordered_map<const rt::fb::State *, Content> starts_;
+  std::vector<RoomRead> roomReads_;
+  std::set<std::string> overwritten_, readAfter_;
+  std::unordered_map<uint64_t, std::string> afterCalls_; // expression of a state after calls -> its name
   std::vector<AxesFacts> groups_;
   // Of a kernel of the table, the same at every launch.
   struct Known {
@@ -116,6 +157,19 @@ private:
   Received received_;
   bool met_ = false;
 };
+
+template <typename Visit> void PlanMeaning::forEachLeftInRooms(Visit visit) {
+  for (auto &[where, room] : memories_) {
+    if (!isRoom(where.first))
+      continue;
+    uint64_t begin = 0, found = roomSymbolOf(where.first, where.second);
+    for (const Piece &piece : room.read(0, plan_.regions()->Get(where.first)->bytes(), &met_).pieces()) {
+      if (piece.expression != found)
+        visit(where.first, begin, begin + piece.bytes, piece.varies);
+      begin += piece.bytes;
+    }
+  }
+}
 
 } // namespace cleave::plan
 

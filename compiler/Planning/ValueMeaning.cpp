@@ -12,11 +12,10 @@ namespace cleave::plan {
 // Programs that some call repeats more often than they are run here.
 static llvm::StringSet<> repeatedPrograms(ModuleOp module) {
   llvm::StringSet<> repeated;
-  int64_t most = maxTimes(module);
   for (auto function : module.getOps<func::FuncOp>())
     if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
       for (auto call : list.getAsRange<DictionaryAttr>())
-        if (call.getAs<IntegerAttr>("times").getInt() > most)
+        if (call.getAs<IntegerAttr>("times").getInt() > kMaxInterpretedTimes)
           repeated.insert(call.getAs<StringAttr>("program").getValue());
   return repeated;
 }
@@ -37,10 +36,51 @@ static bool isSavedState(StateOp state) {
   return rt::isSaved(static_cast<rt::fb::Role>(state.getRole()), isPartial, !state.getSlot().value_or("").empty());
 }
 
+// States that a function reads as it finds them.
+static void addFirstReads(func::FuncOp function, llvm::StringSet<> &read) {
+  llvm::StringSet<> written;
+  for (Operation &op : function.getBody().front()) {
+    if (auto reading = dyn_cast<ReadOp>(op); reading && !written.contains(reading.getState()))
+      read.insert(reading.getState());
+    if (auto write = dyn_cast<WriteOp>(op))
+      written.insert(write.getState());
+  }
+}
+
+// What each function that others call means by itself: in states that some function reads, in slots, and in what it
+// sends.
+static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, BodyMeanings &meanings) {
+  llvm::StringSet<> read, called;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    addFirstReads(function, read);
+    if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+      for (auto call : list.getAsRange<DictionaryAttr>())
+        called.insert(call.getAs<StringAttr>("program").getValue());
+  }
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!called.contains(function.getSymName()))
+      continue;
+    ValueRun run(module, plan, function, &meanings);
+    run.advance();
+    FailureOr<EntryMeaning> meaning =
+        run.take([&](StateOp state) { return isSavedState(state) || read.contains(state.getSymName()); });
+    if (failed(meaning))
+      return failure();
+    meanings[function.getSymName().str()] = std::move(*meaning);
+  }
+  return success();
+}
+
 FailureOr<std::vector<std::map<std::string, EntryMeaning>>>
 meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
-  std::vector<std::map<std::string, EntryMeaning>> result(kinds.size());
-  llvm::StringSet<> repeated = repeatedPrograms(kinds.front().first);
+  std::vector<BodyMeanings> result(kinds.size());
+  bool areAlone = llvm::any_of(kinds, [](auto kind) { return hasBodies(kind.first); });
+  for (auto [kind, meanings] : llvm::zip_equal(kinds, result))
+    if (areAlone && failed(addBodies(kind.first, *kind.second, meanings)))
+      return failure();
+  llvm::StringSet<> repeated;
+  if (!areAlone)
+    repeated = repeatedPrograms(kinds.front().first);
   for (auto function : ModuleOp(kinds.front().first).getOps<func::FuncOp>()) {
     bool isRepeated = repeated.contains(function.getSymName());
     if (!function->hasAttr("cleave.entry") && !isRepeated)
@@ -48,11 +88,12 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
     std::vector<std::unique_ptr<ValueRun>> runs;
     std::vector<MeaningRun *> all;
     std::vector<KindBox> boxes;
-    for (auto [module, plan] : kinds) {
+    for (auto [kind, meanings] : llvm::zip_equal(kinds, result)) {
+      auto [module, plan] = kind;
       auto same = ModuleOp(module).lookupSymbol<func::FuncOp>(function.getSymName());
       if (!same)
         return function.emitError("expected every kind of ranks to have this program");
-      runs.push_back(std::make_unique<ValueRun>(module, *plan, same));
+      runs.push_back(std::make_unique<ValueRun>(module, *plan, same, areAlone ? &meanings : nullptr));
       all.push_back(runs.back().get());
       boxes.push_back(runs.back()->box());
     }

@@ -17,6 +17,7 @@ namespace cleave::plan {
 struct EntryMeaning {
   Meaning meaning;
   std::vector<uint32_t> expressions; // ascending
+  std::vector<std::string> lost;     // states that it changes, and that nobody reads so
 };
 
 // By name of the program, for each of the kinds, given with what planning has decided so far. Functions are still

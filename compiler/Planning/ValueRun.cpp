@@ -4,23 +4,23 @@
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace cleave::plan {
 
-int64_t maxTimes(ModuleOp module) {
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr(kWaitsAttr))
-      return kAllTimes;
-  return kMaxInterpretedTimes;
+bool hasBodies(ModuleOp module) {
+  return llvm::any_of(module.getOps<func::FuncOp>(),
+                      [](func::FuncOp function) { return function->hasAttr(kWaitsAttr); });
 }
 
-ValueRun::ValueRun(ModuleOp module, const ModulePlan &plan, func::FuncOp entry)
-    : module(module), plan(plan), entry(entry), mesh(plan.getMesh()), mostTimes(maxTimes(module)) {
+ValueRun::ValueRun(ModuleOp module, const ModulePlan &plan, func::FuncOp entry, const BodyMeanings *bodies)
+    : module(module), plan(plan), entry(entry), mesh(plan.getMesh()), bodies(bodies) {
   for (StateOp state : module.getOps<StateOp>())
     states[state.getSymName()] = factsOf(state, mesh).content();
+  starts = states;
   expand(entry, 0);
 }
 
@@ -34,16 +34,19 @@ KindBox ValueRun::box() const {
 }
 
 const MeaningRun::Stop *ValueRun::advance() {
-  while (!failure && (following || next < bodies.size())) {
+  while (!failure && (following || next < runs.size())) {
     if (!following) {
-      frame = bodies[next].frame;
-      begin(bodies[next].function, frame);
-      following = &bodies[next++].function.getBody().front().front();
+      frame = runs[next].frame;
+      begin(runs[next].function, frame);
+      following = &runs[next++].function.getBody().front().front();
     }
     current = following;
     following = current->getNextNode();
-    if (run(current, frame))
+    if (!run(current, frame))
+      continue;
+    if (!isBody())
       return &stop;
+    transferAlone();
   }
   return nullptr;
 }
@@ -64,11 +67,75 @@ void ValueRun::expand(func::FuncOp function, uint64_t frame) {
       if (!callee)
         return fail(function, "it calls what is not there");
       calls += textOfCall(callee.getSymName().str(), times, first, skipped);
+      if (bodies) {
+        if (!isBody() && times > 0)
+          leaveAfterCalls(callee);
+        continue;
+      }
       for (int64_t n = 0; n < times; ++n)
-        if (n + 1 == times || n + 1 < mostTimes)
+        if (n + 1 == times || n + 1 < kMaxInterpretedTimes)
           expand(callee, frame + first + n * (skipped + 1));
     }
-  bodies.push_back({function, frame});
+  runs.push_back({function, frame});
+}
+
+// The functions that it calls, those of its callees among them, and itself.
+static void addCallees(ModuleOp module, func::FuncOp function, llvm::SetVector<StringRef> &names) {
+  if (!function)
+    return;
+  if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+    for (auto call : list.getAsRange<DictionaryAttr>())
+      addCallees(module, module.lookupSymbol<func::FuncOp>(call.getAs<StringAttr>("program")), names);
+  names.insert(function.getSymName());
+}
+
+// What bodies state that they leave is there now, whatever it is; of what they change and do not state nothing is
+// known.
+void ValueRun::leaveAfterCalls(func::FuncOp callee) {
+  llvm::SetVector<StringRef> names;
+  addCallees(module, callee, names);
+  llvm::StringMap<bool> changed; // whether it is stated
+  for (StringRef name : names) {
+    auto body = bodies->find(name.str());
+    if (body == bodies->end())
+      continue;
+    for (const std::string &state : body->second.lost)
+      changed.try_emplace(state, false);
+    for (const auto &[key, of] : body->second.meaning)
+      if (StringRef state = key; state.consume_front("state "))
+        changed[state] = true;
+  }
+  std::map<std::string, uint64_t> given;
+  for (StateOp state : module.getOps<StateOp>()) {
+    const Content &start = starts[state.getSymName()];
+    uint64_t number = states[state.getSymName()].number();
+    if (number != start.number() && number != Content::of(lostSymbol(start.number()), start.bytes()).number())
+      given[state.getSymName().str()] = number;
+  }
+  history = historyAfter(history, given);
+  for (StateOp state : module.getOps<StateOp>())
+    if (auto found = changed.find(state.getSymName()); found != changed.end()) {
+      const Content &start = starts[state.getSymName()];
+      uint64_t symbol = found->second ? afterCalls(start.number(), box(), history) : lostSymbol(start.number());
+      states[state.getSymName()] = Content::of(symbol, start.bytes(), start.varies());
+    }
+}
+
+// Slots with so many frames lie in one region, as planning has decided.
+MemoryContents &ValueRun::room(int64_t frames) {
+  auto [known, isNew] = rooms.try_emplace(frames);
+  if (isNew)
+    known->second.write(0, Content::of(roomSymbol(slotRegionName(frames), 0), plan.slotRegionBytes(frames)));
+  return known->second;
+}
+
+// Of a body: what comes is whatever is sent.
+void ValueRun::transferAlone() {
+  if (stop.facts.opcode == rt::Opcode::Send)
+    return messages.send(stop.transfer, *stop.mine.data);
+  if (stop.facts.opcode != rt::Opcode::Recv)
+    return fail(current, "a body of a pipeline has collectives within its own stage alone");
+  finishCollective(current, messages.take(stop.transfer, bytesOf(current->getResult(0).getType()), 0));
 }
 
 void ValueRun::begin(func::FuncOp function, uint64_t frame) {
@@ -76,7 +143,10 @@ void ValueRun::begin(func::FuncOp function, uint64_t frame) {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (auto slot = function.getArgAttrOfType<StringAttr>(index, kSlotAttr)) {
-      set(argument, slots[{slot, frame}]);
+      int64_t frames = function.getArgAttrOfType<IntegerAttr>(index, kFramesAttr).getInt();
+      uint64_t bytes = bytesOf(argument.getType()), offset = plan.slotOffset(slot, bytes);
+      bool isPart = false;
+      set(argument, room(frames).read(offset, offset + bytes, &isPart));
       continue;
     }
     set(argument,
@@ -234,7 +304,8 @@ void ValueRun::runReturn(func::ReturnOp op, uint64_t frame) {
   auto function = cast<func::FuncOp>(op->getParentOp());
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
     if (auto slot = function.getResultAttrOfType<StringAttr>(index, kSlotAttr)) {
-      slots[{slot, frame}] = of(value);
+      int64_t frames = function.getResultAttrOfType<IntegerAttr>(index, kFramesAttr).getInt();
+      room(frames).write(plan.slotOffset(slot, bytesOf(value.getType())), of(value));
       continue;
     }
     PortFacts port = portOf(value.getType(), function.getResultAttrDict(index), "result" + std::to_string(index));
@@ -251,12 +322,26 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
     return mlir::failure();
   EntryMeaning result;
   result.meaning = std::move(outputs);
-  result.meaning["calls"] = meaningOfCalls(calls);
+  result.meaning["calls"] = meaningOfCalls(history == 0 ? calls : calls + std::to_string(history));
   for (StateOp state : module.getOps<StateOp>()) {
     uint64_t number = states.lookup(state.getSymName()).number();
-    if (number != factsOf(state, mesh).content().number() && outlives(state))
+    if (number == starts[state.getSymName()].number())
+      continue;
+    if (outlives(state))
       result.meaning["state " + state.getSymName().str()] = number;
+    else
+      result.lost.push_back(state.getSymName().str());
   }
+  for (auto &[frames, room] : rooms) {
+    uint64_t bytes = plan.slotRegionBytes(frames);
+    std::string name = slotRegionName(frames);
+    bool isPart = false;
+    uint64_t number = room.read(0, bytes, &isPart).number();
+    if (number != Content::of(roomSymbol(name, 0), bytes).number())
+      result.meaning["room " + name] = number;
+  }
+  if (!messages.empty())
+    result.meaning["messages"] = messages.number();
   llvm::sort(expressions);
   expressions.erase(llvm::unique(expressions), expressions.end());
   result.expressions = std::move(expressions);

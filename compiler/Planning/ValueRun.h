@@ -2,18 +2,23 @@
 #ifndef CLEAVE_COMPILER_PLANNING_VALUERUN_H
 #define CLEAVE_COMPILER_PLANNING_VALUERUN_H
 
+#include "compiler/Planning/Bodies.h"
+#include "compiler/Planning/MemoryContents.h"
 #include "compiler/Planning/ValueFacts.h"
 #include "compiler/Planning/ValueMeaning.h"
 
 namespace cleave::plan {
 
-// How many runs of one body are looked at. As in PlanMeaning: of many runs the first two and the last; then the body
-// states what it means by itself. Where values cross bodies, all runs.
-int64_t maxTimes(mlir::ModuleOp module);
+// Whether values cross bodies or ranks: then calls are not run, and bodies are looked at by themselves (Bodies.h).
+bool hasBodies(mlir::ModuleOp module);
+// Meanings of bodies, by name.
+using BodyMeanings = std::map<std::string, EntryMeaning>;
 
 class ValueRun : public MeaningRun {
 public:
-  ValueRun(mlir::ModuleOp module, const ModulePlan &plan, mlir::func::FuncOp entry);
+  // With `bodies` calls are not run: an entry goes on with what these, run before, have left.
+  ValueRun(mlir::ModuleOp module, const ModulePlan &plan, mlir::func::FuncOp entry,
+           const BodyMeanings *bodies = nullptr);
 
   KindBox box() const;
   const Stop *advance() override;
@@ -33,7 +38,11 @@ private:
     uint64_t number = 0;
   };
 
+  bool isBody() const { return bodies && !entry->hasAttr("cleave.entry"); }
   void expand(mlir::func::FuncOp function, uint64_t frame);
+  void leaveAfterCalls(mlir::func::FuncOp callee);
+  MemoryContents &room(int64_t frames);
+  void transferAlone();
   void begin(mlir::func::FuncOp function, uint64_t frame);
   bool run(mlir::Operation *op, uint64_t frame); // true: other kinds are needed
   const llvm::SmallVector<ByteView> &viewsOf(mlir::Operation *op);
@@ -59,8 +68,7 @@ private:
   Content of(mlir::Value value);
   void set(mlir::Value value, Content content) { values[value] = std::move(content); }
   void leave(const Content &content) {
-    bool isListed = mostTimes == kMaxInterpretedTimes || frame < uint64_t{kListedMicroBatches};
-    if (content.bytes() != 0 && isListed)
+    if (content.bytes() != 0)
       expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression));
   }
   void fail(mlir::Operation *op, const llvm::Twine &why) {
@@ -72,16 +80,18 @@ private:
   const ModulePlan &plan;
   mlir::func::FuncOp entry;
   MeshAttr mesh;
-  std::vector<Body> bodies;                                 // in the order in which they run
+  const BodyMeanings *bodies;
+  std::vector<Body> runs;                                   // in the order in which they run
   size_t next = 0;                                          // of these
   mlir::Operation *current = nullptr, *following = nullptr; // in the body that runs
   uint64_t frame = 0;                                       // of it
   std::string calls;
-  llvm::StringMap<Content> states;
-  llvm::DenseMap<mlir::Value, Content> values;                          // of the body that runs
-  int64_t mostTimes;                                                    // a call is run
-  llvm::DenseMap<std::pair<mlir::StringAttr, uint64_t>, Content> slots; // by micro-batch
-  llvm::StringMap<Known> kernels;                                       // generated, by label
+  uint64_t history = 0;                        // of calls (Bodies.h)
+  llvm::StringMap<Content> states, starts;     // as they are, and as they were when the entry began
+  llvm::DenseMap<mlir::Value, Content> values; // of the body that runs
+  std::map<int64_t, MemoryContents> rooms;     // of slots, by frames
+  Messages messages;
+  llvm::StringMap<Known> kernels; // generated, by label
   llvm::DenseMap<mlir::Operation *, Known> libraries;
   mutable std::map<std::vector<int16_t>, AxesFacts> axes; // by their numbers
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<ByteView>> views;

@@ -74,7 +74,7 @@ TEST(Execution, EndsWhereCallsMultiply) {
   EXPECT_TRUE(contains(findings(builder), "too long"));
 }
 
-// Bodies that do nothing, called a million times by each other.
+// Bodies that do nothing, called a million times by each other: each is looked at once.
 TEST(Execution, EndsWhereEmptyCallsMultiply) {
   PlanBuilder builder;
   builder.region("residual", fb::RegionKind::residual, 64, 3);
@@ -83,7 +83,7 @@ TEST(Execution, EndsWhereEmptyCallsMultiply) {
     if (i > 0)
       PlanBuilder::add(program, Opcode::Call, 0, {}, {i - 1, 1 << 20, 0, 0});
   }
-  EXPECT_TRUE(contains(findings(builder), "too long: p3"));
+  EXPECT_EQ(findings(builder), "");
 }
 
 // A share of tp, then one of dp over the same bytes: the first is no longer what it was.

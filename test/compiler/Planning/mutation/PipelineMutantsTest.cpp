@@ -1,8 +1,8 @@
 // Mutants of pipelines made by hand: none that the oracle shows to be harmful passes the reader and the verifier. Of
 // compiled plans see PlanMutants.
-#include "compiler/Planning/PlanFacts.h"
+#include "compiler/Planning/BodyRuns.h"
 #include "compiler/Planning/Declarations.h"
-#include "compiler/Planning/PlanMeaning.h"
+#include "compiler/Planning/PlanFacts.h"
 #include "compiler/Planning/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/MeaningSeal.h"
@@ -16,16 +16,12 @@ namespace {
 
 using rt::test::PlanBuilder;
 
-void addMeaning(fb::PlanT &kind, const plan::Meaning &meaning) {
-  for (auto &program : kind.programs) {
-    if (!program->entry)
-      continue;
-    program->meaning.clear();
-    for (const auto &[name, number] : meaning) {
-      program->meaning.push_back(std::make_unique<fb::MeaningT>());
-      program->meaning.back()->name = name;
-      program->meaning.back()->number = number;
-    }
+void addMeaning(fb::ProgramT &program, const plan::Meaning &meaning) {
+  program.meaning.clear();
+  for (const auto &[name, number] : meaning) {
+    program.meaning.push_back(std::make_unique<fb::MeaningT>());
+    program.meaning.back()->name = name;
+    program.meaning.back()->number = number;
   }
 }
 
@@ -36,23 +32,42 @@ uint32_t entryOf(const fb::Plan &kind) {
   return entry;
 }
 
-// The plan states what it computes, as the compiler would have: this one is known to be right.
+// Of a body: what it changes.
+plan::Meaning changedBy(const fb::Plan &kind, plan::PlanMeaning &run) {
+  plan::Meaning meaning = run.getMeaning();
+  for (const fb::State *state : *kind.states())
+    if (auto found = meaning.find("state " + state->name()->str()); found->second == run.stateAtStart(*state).number())
+      meaning.erase(found);
+  return meaning;
+}
+
+// The plan states what it computes, as the compiler would have: this one is known to be right. First what bodies leave,
+// by which entries are told.
 const fb::Plan &stated(PlanBuilder &builder) {
-  std::vector<const fb::Plan *> kinds = rt::kindsOf(builder.open());
-  std::vector<std::unique_ptr<plan::PlanMeaning>> runs;
-  std::vector<plan::MeaningRun *> all;
-  std::vector<plan::KindBox> boxes;
-  for (const fb::Plan *kind : kinds) {
-    runs.push_back(std::make_unique<plan::PlanMeaning>(*kind, entryOf(*kind)));
-    all.push_back(runs.back().get());
-    boxes.push_back(plan::boxOf(*kind));
+  auto planOf = [&](size_t kind) -> fb::PlanT & { return kind == 0 ? builder.plan : *builder.plan.kinds[kind - 1]; };
+  for (bool areEntries : {false, true}) {
+    std::vector<const fb::Plan *> kinds = rt::kindsOf(builder.open());
+    std::vector<std::unique_ptr<plan::PlanMeaning>> runs;
+    std::vector<plan::MeaningRun *> all;
+    std::vector<plan::KindBox> boxes;
+    for (const fb::Plan *kind : kinds)
+      boxes.push_back(plan::boxOf(*kind));
+    plan::BodyRuns bodies(kinds, boxes);
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      runs.push_back(std::make_unique<plan::PlanMeaning>(*kinds[i], entryOf(*kinds[i]), &bodies.factsOf(i)));
+      all.push_back(runs.back().get());
+    }
+    EXPECT_TRUE(plan::runTogether(all, boxes));
+    for (size_t i = 0; i < kinds.size(); ++i)
+      if (areEntries)
+        addMeaning(*planOf(i).programs[entryOf(*kinds[i])], runs[i]->getMeaning());
+      else
+        for (auto &[program, run] : bodies.runsOf(i))
+          addMeaning(*planOf(i).programs[program], changedBy(*kinds[i], *run));
   }
-  EXPECT_TRUE(plan::runTogether(all, boxes));
+  std::vector<const fb::Plan *> kinds = rt::kindsOf(builder.open());
   for (size_t i = 0; i < kinds.size(); ++i)
-    addMeaning(i == 0 ? builder.plan : *builder.plan.kinds[i - 1], runs[i]->getMeaning());
-  kinds = rt::kindsOf(builder.open());
-  for (size_t i = 0; i < kinds.size(); ++i)
-    (i == 0 ? builder.plan : *builder.plan.kinds[i - 1]).declared = plan::declarationsHash(*kinds[i]);
+    planOf(i).declared = plan::declarationsHash(*kinds[i]);
   return builder.open();
 }
 

@@ -1,0 +1,83 @@
+// Bodies of pipelines by themselves: what a body does is computed once, for whatever it finds, and not for each
+// micro-batch (Rationale.md, "Bodies by themselves").
+//
+// What a body finds has symbols: a state as it is declared, a room (a region whose frames cross bodies) in the frame
+// that runs, the n-th message of a lane. What it leaves are states, rooms and messages, as numbers over these symbols.
+// The entry that calls bodies finds states "after the calls so far". The model's side (ValueRun.h) and the plan's
+// (PlanMeaning.h) have the same symbols.
+#ifndef CLEAVE_COMPILER_PLANNING_BODIES_H
+#define CLEAVE_COMPILER_PLANNING_BODIES_H
+
+#include "compiler/Planning/Meaning.h"
+
+#include <set>
+#include <tuple>
+
+namespace cleave::plan {
+
+uint64_t roomSymbol(std::string_view region, uint64_t place);
+// Of what is there after calls: it depends on what the calls were given, which `history` has, and on where it is.
+uint64_t afterCalls(uint64_t place, const KindBox &kind, uint64_t history);
+// Of a state that bodies leave as nobody needs it.
+uint64_t lostSymbol(uint64_t state);
+// That of one more call. `changed`: the states that are not as they were when the entry began, and not lost.
+uint64_t historyAfter(uint64_t history, const std::map<std::string, uint64_t> &changed);
+
+// What goes one way between ranks, in order: along axes, by an offset, on a channel.
+using Lane = std::tuple<AxisMask, int64_t, int64_t>;
+inline Lane laneOf(const TransferFacts &facts) { return {facts.axis.axes, facts.offset, facts.channel}; }
+
+// What one run of a body sends and takes.
+class Messages {
+public:
+  void send(const TransferFacts &facts, const Content &content);
+  // The next that comes on the lane.
+  Content take(const TransferFacts &facts, uint64_t bytes, AxisMask varies);
+  bool empty() const { return sent_.empty() && taken_.empty(); }
+  uint64_t number() const;
+  // Along which axes what was sent may differ.
+  const std::map<Lane, AxisMask> &varies() const { return varies_; }
+  const std::map<Lane, TransferFacts> &taken() const { return lanes_; }
+
+private:
+  std::map<Lane, std::vector<uint64_t>> sent_;
+  std::map<Lane, uint64_t> taken_;
+  std::map<Lane, AxisMask> varies_;
+  std::map<Lane, TransferFacts> lanes_;
+};
+
+// Along which axes the bytes of a room may differ.
+class RoomVaries {
+public:
+  struct Range {
+    uint64_t end;
+    AxisMask varies;
+  };
+  void join(uint64_t begin, uint64_t end, AxisMask varies);
+  AxisMask of(uint64_t begin, uint64_t end) const;
+  const std::map<uint64_t, Range> &ranges() const { return ranges_; } // by first byte
+
+private:
+  void split(uint64_t at);
+  std::map<uint64_t, Range> ranges_;
+};
+
+// What is known of the bodies of one kind of ranks. It only grows: what it says of axes is run until it stays.
+struct BodyFacts {
+  // What a run of a body does to states.
+  struct Effect {
+    std::vector<uint32_t> runs;        // the programs that a call runs: it, and those that it calls
+    std::set<std::string> stated;      // the plan says what it leaves in them
+    std::set<std::string> readFirst;   // as they were when it began
+    std::set<std::string> overwritten; // nothing of what they were is left
+    std::set<std::string> lost;        // they hold something else, and nobody says what
+  };
+  std::map<uint32_t, Effect> effects;     // by program
+  std::map<unsigned, RoomVaries> rooms;   // by region
+  std::map<std::string, AxisMask> states; // by name: beyond what is declared
+  std::map<Lane, AxisMask> arriving;      // what the other ranks send
+};
+
+} // namespace cleave::plan
+
+#endif

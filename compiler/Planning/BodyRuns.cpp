@@ -1,0 +1,153 @@
+#include "compiler/Planning/BodyRuns.h"
+
+#include "compiler/Planning/PlanFacts.h"
+#include "runtime/plan/Kinds.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+bool hasBodies(const std::vector<const fb::Plan *> &kinds) {
+  for (const fb::Plan *plan : kinds) {
+    for (uint32_t i = 0; i < lengthOf(plan->regions()); ++i)
+      if (const fb::Region &region = *plan->regions()->Get(i);
+          region.kind() != fb::RegionKind::input && region.frames() > 1)
+        return true;
+    for (uint32_t program = 0; program < lengthOf(plan->programs()); ++program)
+      for (uint32_t i = 0; i < lengthOf(plan->programs()->Get(program)->instructions()); ++i)
+        if (isTransfer(viewOf(*plan, {program, i}).opcode()))
+          return true;
+  }
+  return false;
+}
+
+// Bodies run in the order in which they are first called, all kinds side by side, and wait for what others send them
+// first: so what is known of axes when a body runs is nearly always all that there is to know.
+BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds, const std::vector<KindBox> &boxes)
+    : kinds_(kinds), boxes_(boxes), ofKinds_(kinds.size()) {
+  for (size_t kind = 0; kind < kinds.size(); ++kind)
+    addBodies(kind);
+  auto isLeft = [](const OfKind &kind) { return kind.next < kind.runs.size(); };
+  for (bool isForced = false; std::any_of(ofKinds_.begin(), ofKinds_.end(), isLeft);) {
+    bool moved = false;
+    for (size_t kind = 0; kind < kinds.size(); ++kind)
+      for (OfKind &own = ofKinds_[kind]; isLeft(own) && (isForced || !isWaiting(kind)); moved = true, isForced = false)
+        run(kind, own.next++);
+    isForced = !moved;
+  }
+  for (bool isStable = false; !isStable;) {
+    isStable = true;
+    for (size_t kind = 0; kind < kinds.size(); ++kind)
+      for (size_t body = 0; body < ofKinds_[kind].runs.size(); ++body)
+        if (assumedBy(kind, body) != ofKinds_[kind].assumed[body]) {
+          isStable = false;
+          run(kind, body);
+        }
+  }
+}
+
+void BodyRuns::addBodies(size_t kind) {
+  OfKind &own = ofKinds_[kind];
+  const fb::Plan &plan = *kinds_[kind];
+  for (uint32_t entry = 0; entry < lengthOf(plan.programs()); ++entry) {
+    if (!plan.programs()->Get(entry)->entry())
+      continue;
+    for (uint32_t body : calledBy(plan, entry)) {
+      if (!own.facts.effects.try_emplace(body).second)
+        continue;
+      own.runs.emplace_back(body, nullptr);
+      own.facts.effects[body].runs = calledBy(plan, body);
+      own.facts.effects[body].runs.push_back(body);
+      const auto *meaning = plan.programs()->Get(body)->meaning();
+      for (uint32_t i = 0; i < lengthOf(meaning); ++i)
+        if (std::string_view name = textOf(meaning->Get(i)->name()); name.substr(0, 6) == "state ")
+          own.facts.effects[body].stated.emplace(name.substr(6));
+    }
+  }
+  own.assumed.resize(own.runs.size());
+}
+
+// Whether the next body takes what nobody has sent yet.
+bool BodyRuns::isWaiting(size_t kind) const {
+  const OfKind &own = ofKinds_[kind];
+  uint32_t program = own.runs[own.next].first;
+  for (uint32_t i = 0; i < lengthOf(kinds_[kind]->programs()->Get(program)->instructions()); ++i)
+    if (InstructionView view = viewOf(*kinds_[kind], {program, i});
+        view.opcode() == Opcode::Recv && !own.facts.arriving.count(laneOf(transferFacts(*kinds_[kind], view))))
+      return true;
+  return false;
+}
+
+void BodyRuns::run(size_t kind, size_t body) {
+  OfKind &own = ofKinds_[kind];
+  auto &[program, meaning] = own.runs[body];
+  meaning = std::make_unique<PlanMeaning>(*kinds_[kind], program, &own.facts);
+  meaning->advance(); // it needs nobody
+  own.assumed[body] = assumedBy(kind, body);
+  learn(kind, *meaning);
+  BodyFacts::Effect &effect = own.facts.effects[program], now = meaning->getEffect();
+  effect.readFirst = now.readFirst;
+  effect.overwritten = now.overwritten;
+  effect.lost = now.lost;
+}
+
+uint64_t BodyRuns::assumedBy(size_t kind, size_t body) const {
+  const BodyFacts &facts = ofKinds_[kind].facts;
+  const PlanMeaning &run = *ofKinds_[kind].runs[body].second;
+  Expression all("assumed");
+  for (const PlanMeaning::RoomRead &read : run.getRoomReads())
+    if (auto room = facts.rooms.find(read.region); room != facts.rooms.end())
+      all.add(room->second.of(read.begin, read.end));
+    else
+      all.add(uint64_t{0});
+  for (const auto &[lane, taken] : run.getMessages().taken())
+    if (auto varies = facts.arriving.find(lane); varies != facts.arriving.end())
+      all.add(varies->second);
+  for (const auto &[state, varies] : facts.states)
+    all.add(varies);
+  return all.number();
+}
+
+void BodyRuns::learn(size_t kind, PlanMeaning &run) {
+  OfKind &own = ofKinds_[kind];
+  const fb::Plan &plan = *kinds_[kind];
+  run.forEachLeftInRooms([&](unsigned region, uint64_t begin, uint64_t end, AxisMask varies) {
+    own.facts.rooms[region].join(begin, end, varies);
+  });
+  for (uint32_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    uint64_t end = state.offset() + stateShardBytes(plan, state);
+    AxisMask varies = run.contentAt(state.region(), state.offset(), end).varies();
+    if (varies & ~run.stateAtStart(state).varies())
+      own.facts.states[std::string(textOf(state.name()))] |= varies;
+  }
+  for (const auto &[lane, varies] : run.getMessages().varies())
+    own.sent[lane] |= varies;
+  tellOthers();
+}
+
+// What one kind sends others receive; from several kinds it may differ along the axis between them.
+void BodyRuns::tellOthers() {
+  for (size_t sender = 0; sender < kinds_.size(); ++sender)
+    for (const auto &[lane, varies] : ofKinds_[sender].sent) {
+      auto [axis, offset, channel] = lane;
+      uint32_t index = 0;
+      while (index + 1 < lengthOf(kinds_[sender]->axes()) && !(axis >> index & 1))
+        ++index;
+      auto reaches = [&, axis = axis, offset = static_cast<uint64_t>(offset)](size_t from, size_t to) {
+        return boxes_[from].reaches(boxes_[to], axis, offset, kinds_[sender]->axes()->Get(index)->size());
+      };
+      for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+        if (!reaches(sender, kind))
+          continue;
+        AxisMask &known = ofKinds_[kind].facts.arriving[lane];
+        known |= varies;
+        for (size_t other = 0; other < kinds_.size(); ++other)
+          known |= other != sender && reaches(other, kind) ? axis : 0;
+      }
+    }
+}
+
+} // namespace cleave::plan

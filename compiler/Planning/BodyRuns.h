@@ -1,0 +1,47 @@
+// Runs of all bodies of a plan by themselves (Bodies.h), before entries are run: numbers of what they leave, and the
+// axes along which what crosses bodies and ranks may differ.
+#ifndef CLEAVE_COMPILER_PLANNING_BODYRUNS_H
+#define CLEAVE_COMPILER_PLANNING_BODYRUNS_H
+
+#include "compiler/Planning/PlanMeaning.h"
+
+#include <memory>
+
+namespace cleave::plan {
+
+// Whether values cross bodies or ranks: then calls are not run one by one.
+bool hasBodies(const std::vector<const rt::fb::Plan *> &kinds);
+
+class BodyRuns {
+public:
+  // Runs each body that an entry calls until what is known of axes stays.
+  BodyRuns(const std::vector<const rt::fb::Plan *> &kinds, const std::vector<KindBox> &boxes);
+
+  const BodyFacts &factsOf(size_t kind) const { return ofKinds_[kind].facts; }
+  // By program, in the order in which they are first called.
+  std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> &runsOf(size_t kind) { return ofKinds_[kind].runs; }
+
+private:
+  struct OfKind {
+    BodyFacts facts;
+    std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs;
+    std::vector<uint64_t> assumed; // of each run: what was known of axes when it ran
+    std::map<Lane, AxisMask> sent;
+    size_t next = 0; // of the runs: the first that has not run
+  };
+
+  void addBodies(size_t kind);
+  bool isWaiting(size_t kind) const;
+  void run(size_t kind, size_t body);
+  uint64_t assumedBy(size_t kind, size_t body) const;
+  void learn(size_t kind, PlanMeaning &run);
+  void tellOthers();
+
+  const std::vector<const rt::fb::Plan *> &kinds_;
+  const std::vector<KindBox> &boxes_;
+  std::vector<OfKind> ofKinds_;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,177 @@
+// The part of PlanMeaning that looks at bodies by themselves, and at entries that call them (Bodies.h).
+#include "compiler/Planning/PlanMeaning.h"
+
+#include "compiler/Planning/PlanFacts.h"
+#include "runtime/plan/Kinds.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+// A region by which values cross bodies: its frames outlive the program that runs. (What is offloaded to the host has no
+// frames, and ends with its program.)
+bool PlanMeaning::isRoom(unsigned index) const {
+  const fb::Region &region = *plan_.regions()->Get(index);
+  bool isResidual = region.kind() == fb::RegionKind::residual && region.space() == fb::Space::device;
+  return bodies_ && (isResidual || (region.frames() > 1 && region.kind() != fb::RegionKind::input));
+}
+
+uint64_t PlanMeaning::roomSymbolOf(unsigned region, uint64_t place) const {
+  uint64_t symbol = roomSymbol(textOf(plan_.regions()->Get(region)->name()), place);
+  return isBody() ? symbol : afterCalls(symbol, boxOf(plan_), history_);
+}
+
+void PlanMeaning::fillRoom(unsigned region, uint64_t place, MemoryContents &room) const {
+  uint64_t bytes = plan_.regions()->Get(region)->bytes(), symbol = roomSymbolOf(region, place);
+  room.write(0, Content::of(symbol, bytes));
+  if (auto varies = bodies_->rooms.find(region); varies != bodies_->rooms.end())
+    for (const auto &[begin, range] : varies->second.ranges())
+      if (begin < range.end && range.end <= bytes)
+        room.write(begin, Content::of(symbol, range.end, range.varies).slice(begin, range.end - begin));
+}
+
+static void addCallees(const fb::Plan &plan, uint32_t program, std::vector<uint32_t> &list) {
+  if (std::find(list.begin(), list.end(), program) != list.end())
+    return;
+  const auto *instructions = plan.programs()->Get(program)->instructions();
+  for (uint32_t i = 0; i < lengthOf(instructions); ++i)
+    if (InstructionView view(*instructions->Get(i)); view.opcode() == Opcode::Call && view["times"] > 0)
+      addCallees(plan, static_cast<uint32_t>(view["program"]), list);
+  list.push_back(program);
+}
+
+std::vector<uint32_t> calledBy(const fb::Plan &plan, uint32_t program) {
+  std::vector<uint32_t> list;
+  addCallees(plan, program, list);
+  list.pop_back();
+  return list;
+}
+
+// What a body reads as the program began with it.
+void PlanMeaning::addReadFirst(uint32_t program) {
+  auto effect = bodies_->effects.find(program);
+  if (effect == bodies_->effects.end())
+    return;
+  for (const std::string &state : effect->second.readFirst)
+    (overwritten_.count(state) ? readAfter_ : readFirst_).insert(state);
+  overwritten_.insert(effect->second.overwritten.begin(), effect->second.overwritten.end());
+}
+
+// What the bodies leave in states is what they state, whatever that is; of the rest of memory nothing is known.
+void PlanMeaning::runCall(const InstructionView &view) {
+  if (isBody()) { // a list of calls: the entry looks at its bodies
+    isMixed_ = isMixed_ || steps_.size() != plan_.programs()->Get(entry_)->instructions()->size();
+    return;
+  }
+  if (view["times"] <= 0)
+    return;
+  addToHistory();
+  std::map<std::string, bool> changed; // whether it is stated
+  auto callee = bodies_->effects.find(static_cast<uint32_t>(view["program"]));
+  for (uint32_t body : callee == bodies_->effects.end() ? std::vector<uint32_t>() : callee->second.runs) {
+    addReadFirst(body);
+    auto effect = bodies_->effects.find(body);
+    if (effect == bodies_->effects.end())
+      continue;
+    for (const std::string &state : effect->second.lost)
+      changed.emplace(state, false);
+    for (const std::string &state : effect->second.stated)
+      changed[state] = true;
+  }
+  for (const auto &[name, isStated] : changed)
+    if (auto state = states_.find(name); state != states_.end())
+      leaveAfterCalls(*state->second, isStated);
+  for (auto it = memories_.begin(); it != memories_.end();) {
+    fb::RegionKind kind = plan_.regions()->Get(it->first.first)->kind();
+    bool stays = kind == fb::RegionKind::persistent || kind == fb::RegionKind::input;
+    it = stays ? std::next(it) : memories_.erase(it);
+  }
+}
+
+// What the bodies are given: what the entry, or a call before, has left in states.
+void PlanMeaning::addToHistory() {
+  std::map<std::string, uint64_t> changed;
+  for (const auto &[name, state] : states_) {
+    const Content &start = stateAtStart(*state);
+    uint64_t number = contentAt(state->region(), state->offset(), state->offset() + start.bytes()).number();
+    if (number != start.number() && number != Content::of(lostSymbol(start.number()), start.bytes()).number())
+      changed[name] = number;
+  }
+  history_ = historyAfter(history_, changed);
+}
+
+void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
+  uint64_t bytes = stateShardBytes(plan_, state);
+  if (bytes == 0)
+    return;
+  const Content &start = stateAtStart(state);
+  if (!isStated) {
+    AxisMask all = 0;
+    for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+      all |= plan_.axes()->Get(axis)->size() > 1 ? AxisMask{1} << axis : 0;
+    return memory(state.region(), 0).write(state.offset(), Content::of(lostSymbol(start.number()), bytes, all));
+  }
+  std::string name(textOf(state.name()));
+  auto more = bodies_->states.find(name);
+  uint64_t symbol = afterCalls(start.number(), boxOf(plan_), history_);
+  AxisMask varies = start.varies() | (more == bodies_->states.end() ? 0 : more->second);
+  memory(state.region(), 0).write(state.offset(), Content::of(symbol, bytes, varies));
+  afterCalls_[symbol] = name;
+}
+
+void PlanMeaning::transferAlone(const InstructionView &view, const Step &step) {
+  if (view.opcode() == Opcode::Send)
+    return messages_.send(stop_.transfer, *stop_.mine.data);
+  auto varies = bodies_->arriving.find(laneOf(stop_.transfer));
+  const fb::Buffer &target = view.buffer(0);
+  Content content =
+      messages_.take(stop_.transfer, target.bytes(), varies == bodies_->arriving.end() ? 0 : varies->second);
+  received_[{step.ref.program, step.ref.index}] |= content.varies();
+  leave(content, step);
+  write(target, content, step);
+}
+
+BodyFacts::Effect PlanMeaning::getEffect() {
+  BodyFacts::Effect effect;
+  effect.readFirst = readFirst_;
+  for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    uint64_t end = state.offset() + stateShardBytes(plan_, state);
+    std::string name(textOf(state.name()));
+    const Content &start = stateAtStart(state), now = contentAt(state.region(), state.offset(), end);
+    if (start.bytes() == 0 || start.number() == now.number())
+      continue;
+    if (auto known = bodies_->effects.find(entry_);
+        known == bodies_->effects.end() || !known->second.stated.count(name))
+      effect.lost.insert(name);
+    bool isLeft = std::any_of(now.pieces().begin(), now.pieces().end(), [&](const Piece &piece) {
+      return piece.expression == kNoValue || piece.expression == start.pieces().front().expression;
+    });
+    if (!isLeft)
+      effect.overwritten.insert(name);
+  }
+  return effect;
+}
+
+// What a body leaves in the frame that runs; in another one it has no business.
+void PlanMeaning::addRooms(Meaning &meaning) {
+  for (auto &[where, room] : memories_) {
+    if (!isRoom(where.first))
+      continue;
+    const fb::Region &region = *plan_.regions()->Get(where.first);
+    uint64_t number = room.read(0, region.bytes(), &met_).number();
+    std::string name(textOf(region.name()));
+    if (number != Content::of(roomSymbol(name, where.second), region.bytes()).number())
+      meaning["room " + name + (where.second == 0 ? "" : ", place " + std::to_string(where.second))] = number;
+  }
+  if (!messages_.empty())
+    meaning["messages"] = messages_.number();
+  if (crossesKinds_)
+    meaning["collectives with other kinds"] = 0;
+  if (isMixed_)
+    meaning["calls among other instructions"] = 0;
+}
+
+} // namespace cleave::plan
