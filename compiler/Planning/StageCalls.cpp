@@ -43,10 +43,17 @@ LogicalResult StageCalls::build(const std::vector<pipeline::Item> &items) {
   return success();
 }
 
+func::FuncOp StageCalls::find(StringRef name) {
+  auto [known, isNew] = functions.try_emplace(name);
+  if (isNew)
+    known->second = module.lookupSymbol<func::FuncOp>(name);
+  return known->second;
+}
+
 LogicalResult StageCalls::addRun(const pipeline::Task &task) {
   llvm::SmallVector<StringRef> halves;
   std::string chunk = chunkName(static_cast<unsigned>(task.chunk));
-  bool isSplit = module.lookupSymbol(chunk + ".bwd_x") != nullptr;
+  bool isSplit = find(chunk + ".bwd_x") != nullptr;
   switch (task.action) {
   case pipeline::Action::Forward:
     halves = {".fwd"};
@@ -65,12 +72,13 @@ LogicalResult StageCalls::addRun(const pipeline::Task &task) {
   }
   for (StringRef half : halves) {
     std::string name = chunk + half.str();
-    if (task.microBatch == 0 && module.lookupSymbol(name + ".first"))
+    if (task.microBatch == 0 && find(name + ".first"))
       name += ".first";
-    auto function = module.lookupSymbol<func::FuncOp>(name);
+    func::FuncOp function = find(name);
     if (!function)
       return module.emitError("expected a function @") << name << " to run " << pipeline::toString(task);
-    uses.try_emplace(name, usesOf(function));
+    if (!uses.count(name))
+      uses.emplace(name, usesOf(function));
     calls.push_back({name, task.microBatch});
   }
   return success();

@@ -35,12 +35,15 @@ public:
   static std::string sentEvent(const Transfer &transfer);
 
 private:
+  // Null where there is none; looked up once.
+  mlir::func::FuncOp find(llvm::StringRef name);
   mlir::LogicalResult addRun(const pipeline::Task &task);
   void addTransfer(const pipeline::Item &item);
 
   mlir::ModuleOp module;
   const PipelineSteps &steps;
   std::set<std::pair<std::string, int>> done;
+  llvm::StringMap<mlir::func::FuncOp> functions;
 };
 
 } // namespace cleave::plan
