@@ -20,7 +20,8 @@ enum class InspectForm {
 
 struct InspectOptions {
   InspectForm form = InspectForm::Summary;
-  std::string html; // instead of printing: the page to write (compiler/Inspect/Page.h)
+  std::string html;  // instead of printing: the page to write (compiler/Inspect/Page.h)
+  std::string trace; // of a run: the measured step of a pipeline is drawn beside the predicted one
 };
 
 // Prints what the artefact's plan needs and does.

@@ -252,8 +252,9 @@ private:
   TimelineDetail detail_;
 };
 
-// "0F3" of "c0.fwd" with micro-batch 3; "U" of what is no chunk's, the update.
-std::string labelOf(const BodySpan &span) {
+} // namespace
+
+std::string taskOf(const BodySpan &span) {
   const std::string &name = span.program;
   size_t dot = name.find('.');
   if (name.empty() || name[0] != 'c' || dot == std::string::npos)
@@ -263,10 +264,14 @@ std::string labelOf(const BodySpan &span) {
                        : half.rfind("bwd_x", 0) == 0 ? "I"
                        : half.rfind("bwd_w", 0) == 0 ? "W"
                                                      : "B";
-  return chunk + letter + std::to_string(span.microBatch);
+  return chunk + letter;
 }
 
-} // namespace
+// "0F3" of "c0.fwd" with micro-batch 3.
+static std::string labelOf(const BodySpan &span) {
+  std::string task = taskOf(span);
+  return task == "U" ? task : task + std::to_string(span.microBatch);
+}
 
 std::optional<StepTimeline> timelineOf(const fb::Plan &plan, const std::string &entry, const InstructionCost &cost,
                                        TimelineDetail detail) {

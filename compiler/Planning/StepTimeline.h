@@ -61,6 +61,9 @@ struct StepTimeline {
 std::optional<StepTimeline> timelineOf(const rt::fb::Plan &plan, const std::string &entry, const InstructionCost &cost,
                                        TimelineDetail detail = TimelineDetail::Bodies);
 
+// What a span is part of, without its micro-batch: "0F" of "c0.fwd"; "U" of what is no chunk's, the update.
+std::string taskOf(const BodySpan &span);
+
 // A line for each kind, with a column for a slice of time: "0F0--|0F1--|...0B0-----|U-".
 std::string drawTimeline(const StepTimeline &timeline, size_t columns);
 

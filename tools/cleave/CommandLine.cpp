@@ -110,7 +110,8 @@ const char *inspectExamples = R"(Examples:
   cleave inspect model --timeline
   cleave inspect model --html model.html
   cleave inspect model --json > model.json
-  cleave inspect model --text | less)";
+  cleave inspect model --text | less
+  cleave inspect gpt --trace trace.json)";
 const char *verifyExamples = "Example:\n  cleave verify model";
 const char *exportExamples = R"(Examples:
   cleave export ckpt --model model.onnx -o trained.onnx
@@ -163,6 +164,8 @@ Request parse(int argc, const char *const *argv) {
   inspectApp->footer(inspectExamples);
   inspectApp->add_option("artefact", inspect.artefact, "executable, object, shared library or .plan")->required();
   addForms(*inspectApp, inspect);
+  inspectApp->add_option("--trace", inspect.options.trace, "what `train --trace FILE` has measured: drawn beside the predicted step of a pipeline")
+      ->type_name("FILE");
 
   DiffRequest diff;
   CLI::App *diffApp = app.add_subcommand("diff", "in what two artefacts differ: memory, traffic, instructions, kernels, options");
