@@ -98,9 +98,9 @@ static llvm::Expected<std::optional<view::Measured>> readMeasured(const rt::fb::
     return std::nullopt;
   if (options.form != InspectForm::Summary)
     return usageError("--trace", "it is for the summary and for --html; leave the other form away");
-  if (!predictedStep(plan))
+  if (options.html.empty() && !predictedStep(plan))
     return usageError("--trace", "there are no stages of a training step to draw; it is for programs compiled with "
-                                 "--train and an axis pp in --mesh");
+                                 "--train and an axis pp in --mesh, and for --html FILE");
   llvm::Expected<view::Measured> measured = measuredStep(plan, options.trace);
   if (!measured)
     return measured.takeError();

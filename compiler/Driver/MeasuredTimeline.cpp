@@ -117,6 +117,30 @@ std::optional<int64_t> rankOf(const Trace &trace, llvm::StringRef kind) {
 
 bool isWaiting(llvm::StringRef name) { return name == "wait" || name == "record"; }
 
+// What all streams of the rank did in the step.
+std::vector<plan::StreamSpan> spansOf(const Trace &trace, int64_t rank, const rt::fb::Plan &kind, const Event &step) {
+  std::map<std::string, unsigned> streams;
+  for (unsigned i = 0; i < rt::lengthOf(kind.streams()); ++i)
+    streams[kind.streams()->Get(i)->str()] = i;
+  std::vector<plan::StreamSpan> spans;
+  for (const Event &event : trace.events) {
+    if (event.track.first != rank || event.begin < step.begin || event.begin >= step.end || isWaiting(event.name))
+      continue;
+    auto track = trace.tracks.find(event.track);
+    auto stream = track == trace.tracks.end() ? streams.end() : streams.find(track->second);
+    if (stream == streams.end())
+      continue;
+    plan::StreamSpan span;
+    span.stream = stream->second;
+    span.start = event.begin - step.begin;
+    span.end = event.end - step.begin;
+    span.microBatch = event.microBatch;
+    span.name = event.body.empty() ? event.name : event.name + "\n" + event.body + ", micro-batch " + std::to_string(event.microBatch);
+    spans.push_back(std::move(span));
+  }
+  return spans;
+}
+
 // What the rank computed in the step, in order: neighbours of one body and micro-batch are one span.
 plan::KindTimeline timelineOf(const Trace &trace, int64_t rank, llvm::StringRef stream, const Event &step) {
   std::vector<const Event *> events;
@@ -157,6 +181,7 @@ llvm::Expected<view::Measured> cleave::measuredStep(const rt::fb::Plan &plan, ll
                        "; expected the trace of this program, with the files of all processes");
     plan::KindTimeline timeline = timelineOf(*trace, *rank, kind->streams()->Get(0)->str(), *step);
     timeline.kind = name.str();
+    timeline.spans = spansOf(*trace, *rank, *kind, *step);
     for (const plan::BodySpan &body : timeline.bodies)
       measured.timeline.duration = std::max(measured.timeline.duration, body.end);
     measured.timeline.kinds.push_back(std::move(timeline));

@@ -1,4 +1,4 @@
-"""check_page.py PAGE INSPECT.json MOST_BYTES [TEXT...]: the numbers in a page of `cleave inspect --html` are those of `cleave inspect --json`;
+"""check_page.py PAGE INSPECT.json MOST_BYTES [--measured SOURCE] [TEXT...]: the numbers in a page of `cleave inspect --html` are those of `cleave inspect --json`;
 the page is one well-formed document that loads nothing and whose texts cannot end its script; each TEXT is the name of something in it."""
 import html.parser
 import json
@@ -72,6 +72,18 @@ def check_kind(shown, plan, name):
         assert sizes == sorted(sizes, reverse=True) and sum(sizes) <= total
 
 
+def check_measured(shown, source):
+    measured, predicted = shown["measured"], shown["predicted"]
+    assert source in measured["source"] and measured["duration"] > 0, measured
+    for one, other in zip(measured["kinds"], predicted["kinds"], strict=True):
+        # The same bodies ran, as often; on every stream, as many instructions or (counting what costs nothing by the model) more. What runs
+        # outside of bodies, the update, has no name in a trace.
+        called = [sorted(body[:2] for body in step["bodies"] if shown["names"][body[0]] not in ("", shown["entry"])) for step in (one, other)]
+        assert called[0] == called[1] != [], called
+        for stream, lane in other["lanes"].items():
+            assert sum(span[3] for span in one["lanes"][stream]) >= sum(span[3] for span in lane), stream
+
+
 def main():
     text, shown = read(sys.argv[1])
     plan, most = json.loads(pathlib.Path(sys.argv[2]).read_text()), int(sys.argv[3])
@@ -87,8 +99,14 @@ def main():
         for lane in kind["lanes"].values():
             assert all(a[1] <= b[0] + 0.2 for a, b in zip(lane, lane[1:])), "spans of one stream overlap"
             assert lane[-1][1] <= predicted["end"] + 0.2
+    wanted_names = sys.argv[4:]
+    if wanted_names[:1] == ["--measured"]:
+        check_measured(shown, wanted_names[1])
+        wanted_names = wanted_names[2:]
+    else:
+        assert shown["measured"] is None
     names = set(shown["names"]) | {tensor[0] for tensor in shown["tensors"]}
-    for wanted in sys.argv[4:]:
+    for wanted in wanted_names:
         assert any(wanted in name for name in names), f"nothing is named {wanted}"
     print(f"{len(kinds)} kinds, {len(text)} bytes, peak {max(map(lambda k: k['total'], shown['kinds']))} planned")
 
