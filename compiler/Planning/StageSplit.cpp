@@ -86,11 +86,14 @@ StageSet StageSplit::choose(Operation *op) const {
       }
     return bytes;
   };
-  // At equal costs a chain goes on where its newest link is made.
-  int best = whereOf(last).find_first();
-  for (unsigned stage : any.set_bits())
-    if (cost(stage) < cost(best))
-      best = static_cast<int>(stage);
+  // A chain goes on where its newest link is made, unless another stage costs less. To go back it must cost far less: what
+  // goes on from there crosses again. Otherwise a sum of layers in f32 would stay on the first stage, and each layer's part
+  // of it, in bf16, would come back.
+  constexpr double kBack = 4;
+  int best = whereOf(last).find_first(), newest = best;
+  for (int stage : any.set_bits())
+    if (cost(stage) * (stage < newest ? kBack : 1) < cost(best) * (best < newest ? kBack : 1))
+      best = stage;
   StageSet chosen(axis.stages);
   chosen.set(best);
   return chosen;

@@ -2,7 +2,8 @@
 //
 // A state lies on the stages whose chunks use it; a value on the stages that compute it. An op runs where its operands
 // are: on all stages that have all of them, or, if no stage has, on the one to which the fewest bytes must go (what is
-// read from states counts most: weights do not travel). A value that another stage needs crosses right after the op
+// read from states counts most: weights do not travel; a stage before that of the newest operand must need far fewer).
+// A value that another stage needs crosses right after the op
 // that makes it, by a send and a receive. All stages meet crossings in the function's order, so that none waits for
 // itself.
 //
