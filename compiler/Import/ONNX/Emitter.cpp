@@ -8,7 +8,8 @@
 using namespace cleave;
 using namespace cleave::onnx_import;
 
-std::optional<Shape> cleave::onnx_import::broadcastShapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
+// Without a limit: the importer looks at what a node's operator has made (FunctionImporter.cpp).
+static std::optional<Shape> joinShapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
   Shape result(std::max(a.size(), b.size()), 1);
   for (size_t i = 0; i < result.size(); ++i) {
     int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1, y = i < b.size() ? b[b.size() - 1 - i] : 1;
@@ -16,9 +17,12 @@ std::optional<Shape> cleave::onnx_import::broadcastShapes(llvm::ArrayRef<int64_t
       return std::nullopt;
     result[result.size() - 1 - i] = x == 1 ? y : x;
   }
-  if (!countElements(result))
-    return std::nullopt;
   return result;
+}
+
+std::optional<Shape> cleave::onnx_import::broadcastShapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
+  std::optional<Shape> result = joinShapes(a, b);
+  return result && countElements(*result) ? result : std::nullopt;
 }
 
 Shape cleave::onnx_import::reducedShape(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims, bool keepDims) {
@@ -35,7 +39,7 @@ Shape cleave::onnx_import::reducedShape(llvm::ArrayRef<int64_t> shape, llvm::Arr
 void Emitter::alignShapes(Value &a, Value &b) {
   if (shapeOf(a) == shapeOf(b))
     return;
-  Shape shape = *broadcastShapes(shapeOf(a), shapeOf(b));
+  Shape shape = *joinShapes(shapeOf(a), shapeOf(b));
   a = broadcastTo(a, shape);
   b = broadcastTo(b, shape);
 }
@@ -46,8 +50,8 @@ Value Emitter::compare(Predicate predicate, Value a, Value b) {
 }
 
 Value Emitter::select(Value condition, Value onTrue, Value onFalse) {
-  Shape shape = *broadcastShapes(shapeOf(onTrue), shapeOf(onFalse));
-  shape = *broadcastShapes(shape, shapeOf(condition));
+  Shape shape = *joinShapes(shapeOf(onTrue), shapeOf(onFalse));
+  shape = *joinShapes(shape, shapeOf(condition));
   onTrue = broadcastTo(onTrue, shape);
   return make<SelectOp>(onTrue.getType(), broadcastTo(condition, shape), onTrue, broadcastTo(onFalse, shape));
 }

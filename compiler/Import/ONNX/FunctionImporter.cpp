@@ -104,9 +104,22 @@ private:
     mlir::Operation *last = block->empty() ? nullptr : &block->back();
     if (failed(custom ? importCustomNode(*custom, op) : entry->handler(op)))
       return failure();
+    mlir::Operation *first = last ? last->getNextNode() : block->empty() ? nullptr : &block->front();
+    if (failed(checkSizes(op, first)))
+      return failure();
     if (mode_.training)
       applyTorchGradient(node, environment_, emit_);
-    foldNode(node, last ? last->getNextNode() : block->empty() ? nullptr : &block->front());
+    foldNode(node, first);
+    return success();
+  }
+
+  // Handlers check what they are given. What they make between, the scores of an attention say, may be larger.
+  LogicalResult checkSizes(OpContext &op, mlir::Operation *first) {
+    for (mlir::Operation *made = first; made; made = made->getNextNode())
+      for (mlir::Value value : made->getResults())
+        if (auto type = llvm::dyn_cast<RankedTensorType>(value.getType()); type && !countElements(type.getShape()))
+          return op.fail("it computes a tensor of shape " + formatShape(type.getShape()) +
+                         ", which has more than 2^46 elements");
     return success();
   }
 

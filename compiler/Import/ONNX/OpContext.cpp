@@ -113,7 +113,7 @@ LogicalResult OpContext::result(size_t i, Value value) {
   if (failed(checkRank(shapeOf(value))))
     return failure();
   if (!countElements(shapeOf(value)))
-    return fail("its result of shape " + formatShape(shapeOf(value)) + " has more than 2^40 elements");
+    return fail("its result of shape " + formatShape(shapeOf(value)) + " has more than 2^46 elements");
   define(i, Slot::computed(narrow_ && isFloat(value) ? emit.cast(value, narrow_) : value));
   return success();
 }

@@ -84,7 +84,7 @@ private:
       return;
     if (!countElements(shape))
       return errors_.add("input " + quote(input.name()) + " has the shape " + formatShape(shape) +
-                         ", which is negative somewhere or has more than 2^40 elements");
+                         ", which is negative somewhere or has more than 2^46 elements");
     port.type = mlir::RankedTensorType::get(shape, element);
     signature_.inputs.push_back(std::move(port));
   }

@@ -156,7 +156,9 @@ SmallVector<AffineMap> MatmulOp::getIndexingMaps() {
 OpCost MatmulOp::getCost() {
   MatmulSizes sizes = sizesOf(*this);
   int64_t elements = product(sizes.batch) * sizes.m * sizes.n;
-  return costWithFlops(*this, 2 * elements * sizes.k + (getBias() ? elements : 0));
+  // In floating point: of operands and a result of 2^46 elements each there may be 2^70, of which 2^58 are enough to know.
+  double flops = 2.0 * static_cast<double>(elements) * static_cast<double>(sizes.k);
+  return costWithFlops(*this, static_cast<int64_t>(std::min(flops, 0x1p58)) + (getBias() ? elements : 0));
 }
 
 ComputeKind MatmulOp::getComputeKind() { return ComputeKind::Kernel; }

@@ -187,7 +187,8 @@ SmallVector<AffineMap> ConvolutionWeightGradOp::getIndexingMaps() {
 
 // Every element of y is a dot product over ic/groups and the window; the gradients do the same multiplications.
 static int64_t flopsOf(const Triple &t) {
-  return 2 * t.y.getNumElements() * t.w.getDimSize(1) * product(t.window.kernel);
+  double each = 2.0 * static_cast<double>(t.w.getDimSize(1)) * static_cast<double>(product(t.window.kernel));
+  return static_cast<int64_t>(std::min(each * static_cast<double>(t.y.getNumElements()), 0x1p58)); // as MatmulOp::getCost()
 }
 OpCost ConvolutionOp::getCost() { return costWithFlops(*this, flopsOf(tripleOf(*this))); }
 OpCost ConvolutionInputGradOp::getCost() { return costWithFlops(*this, flopsOf(tripleOf(*this))); }

@@ -181,18 +181,18 @@ def deep_functions():
     return model([helper.make_node("f63", ["x"], ["y"], domain="local")], functions=functions)
 
 
-@case("negative somewhere or has more than 2^40 elements")
+@case("negative somewhere or has more than 2^46 elements")
 def negative_dimension():
     return model([node("Add", ("x", "w"))], initializers=[TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[-2, 2])])
 
 
-@case("negative somewhere or has more than 2^40 elements")
+@case("negative somewhere or has more than 2^46 elements")
 def huge_dimensions():
     return model([node("Add", ("x", "w"))],
                  initializers=[TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2**62, 2**62, 4])])
 
 
-@case("negative somewhere or has more than 2^40 elements")
+@case("negative somewhere or has more than 2^46 elements")
 def huge_input():
     return model([node()], inputs=[value("x", [2**62, 16])])
 
