@@ -104,10 +104,10 @@ INFERENCE_LAYOUTS = {"one": [], "dp2": ["--mesh", "dp=2"], "dp2-pp2": ["--mesh",
 
 SANITIZERS = {"asan": ["runtime", "programs", "compiler"], "tsan": ["runtime", "programs"]}  # parts of tools/dev/sanitize.sh
 CHANGED_NODE_TESTS = range(2, 6)  # seeds; the gate has 1
-CHANGED_SECONDS = 600
+CHANGED_SECONDS = 400
 FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180
-GRAPHS = {"infer": 1200, "types": 1200, "train": 1200, "scatters": 1200, "layouts": 1200}  # seconds of random graphs of each kind
+GRAPHS = {"infer": 600, "types": 600, "train": 600, "scatters": 600, "layouts": 600}  # seconds of random graphs of each kind
 KILLS = 50
 MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells
 NODE_TESTS = 1040  # of ONNX's own that pass at least; what is not supported is refused

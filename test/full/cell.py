@@ -19,12 +19,13 @@ class Cell:
     files: tuple = ()
     detail: str = ""
     program: str = "host"  # of freshness.PROGRAMS
+    place: str = ""  # what only one cell at a time may use: a build folder, the folders of lit's tests
 
 
-def command_cell(name, lines, seconds, usual, files, program="host"):
+def command_cell(name, lines, seconds, usual, files, program="host", place=""):
     """A cell that is decided by commands."""
     detail = str([[relative(part) for part in line] for line in lines])
-    return Cell(name, commands(*lines), seconds, usual, tuple(files), detail, program)
+    return Cell(name, commands(*lines), seconds, usual, tuple(files), detail, program, place)
 
 
 def relative(part):

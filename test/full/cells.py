@@ -157,14 +157,15 @@ def memory_cells():
 def command_cells():
     tests = ["test/", "examples/", "tools/"]
     yield command_cell("suite/gtest", [["ctest", "--test-dir", "{build}", "--timeout", "900", "--no-tests=error", "-Q"]], 3600, 60, tests, "all")
-    yield command_cell("suite/lit", [[*LIT, "{build}/test"]], 7200, 400, tests, "all")
+    yield command_cell("suite/lit", [[*LIT, "{build}/test"]], 7200, 400, tests, "all", "lit")
+    linker, packages = "test/e2e/Inputs/fast_linker.py", "test/requirements.txt"
     node_tests = ROOT / "test" / "compiler" / "Import" / "Inputs" / "node_tests.py"
     yield command_cell("import/node-tests", [["{python}", node_tests, "{build}/bin/cleave-import", "*", axes.NODE_TESTS]], 3600, 120,
                        ["test/compiler/Import/", "test/requirements.txt"], "importer")
     changed = ROOT / "test" / "compiler" / "Import" / "Inputs" / "mutated_node_tests.py"
     for seed in axes.CHANGED_NODE_TESTS:
         yield command_cell(f"import/changed-node-tests-{seed}", [["{python}", changed, "{folder}", "--seed", seed, "--seconds", axes.CHANGED_SECONDS]],
-                           axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", "test/requirements.txt"])
+                           axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", linker, packages])
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
              path.stat().st_size < 80000]
     for seed in axes.FUZZ_SEEDS:
@@ -174,9 +175,9 @@ def command_cells():
                            ["test/compiler/Import/fuzz/", "test/models/"], "importer")
     for kind, seconds in axes.GRAPHS.items():
         graphs = ["{python}", INPUTS / "graphs" / "fuzz_graphs.py", "{folder}", "--kind", kind, "--seconds", seconds, "--first", 100000]
-        yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/Inputs/graphs/", "test/requirements.txt"])
+        yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/Inputs/graphs/", linker, packages])
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
-    yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/"])
+    yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/"], place="lit")
     yield from sanitizer_cells()
 
 
@@ -188,7 +189,7 @@ def sanitizer_cells():
         for name in names:
             program, usual, files = parts[name]
             line = ["env", "CLEAVE_TEST_PYTHON={python}", ROOT / "tools" / "dev" / "sanitize.sh", kind, name]
-            yield command_cell(f"sanitizer/{kind}/{name}", [line], 14400, usual, [*own, *files], program)
+            yield command_cell(f"sanitizer/{kind}/{name}", [line], 14400, usual, [*own, *files], program, f"build-{kind}")
 
 
 def mutant_cells():

@@ -24,6 +24,9 @@ import outcomes
 import table
 
 
+LONG = 100  # seconds
+
+
 def arguments():
     parser = argparse.ArgumentParser(description="Runs the cells of check-cleave-full and keeps test/full/results.csv and .md.")
     parser.add_argument("patterns", nargs="*", default=["*"], help="cells to run (default: all)")
@@ -59,14 +62,40 @@ class Run:
         self.rows = {} if options.pairwise else table.read(options.table)
         self.chosen = chosen
         self.pending = [cell for cell in chosen if options.again or self.state(cell) != "passed"]
-        self.guard, self.begin = threading.Lock(), time.monotonic()
+        self.guard, self.changed, self.begin = threading.Lock(), threading.Condition(), time.monotonic()
+        self.queue, self.places = sorted(self.pending, key=lambda cell: self.seconds(cell) < LONG), set()
 
     def state(self, cell):
         return table.state(cell, self.rows, self.keys)
 
+    def seconds(self, cell):
+        """What it took last."""
+        return self.rows[cell.name].seconds if cell.name in self.rows else cell.usual
+
     def estimate(self, pending):
-        """Seconds, from what each cell took last."""
-        return sum(self.rows[cell.name].seconds if cell.name in self.rows else cell.usual for cell in pending) / self.options.jobs
+        return sum(map(self.seconds, pending)) / self.options.jobs
+
+    def work(self, workshop):
+        """One of the jobs. Long cells come first, so that no job waits for the other at the end."""
+        while cell := self.take():
+            try:
+                self.decide(workshop, cell)
+            finally:
+                with self.changed:
+                    self.places.discard(cell.place)
+                    self.changed.notify_all()
+
+    def take(self):
+        """The next cell whose place is free, or nothing at the end."""
+        with self.changed:
+            while self.queue:
+                for cell in self.queue:
+                    if not cell.place or cell.place not in self.places:
+                        self.queue.remove(cell)
+                        self.places.add(cell.place)
+                        return cell
+                self.changed.wait()
+        return None
 
     def decide(self, workshop, cell):
         """Row and log of one cell, or nothing where the time is over."""
@@ -103,7 +132,7 @@ class Run:
         print(f"{len(self.pending)} of {len(self.chosen)} cells to run, about {self.estimate(self.pending) / 60:.0f} minutes "
               "on an idle machine", flush=True)
         with ThreadPoolExecutor(self.options.jobs) as pool:
-            for future in [pool.submit(self.decide, workshop, cell) for cell in self.pending]:
+            for future in [pool.submit(self.work, workshop) for _ in range(self.options.jobs)]:
                 future.result()
         workshop.clear(everything=not product)
         left = [cell.name for cell in self.chosen if self.state(cell) != "passed"]

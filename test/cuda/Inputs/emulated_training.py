@@ -91,7 +91,7 @@ class Case:
         metrics, checkpoint = self.here / f"gpu{seed}.jsonl", self.here / f"saved{seed}"
         libraries = {variable: str(build / f"test-lib/libcleave_emulated_{library}.so") for variable, library in LIBRARIES.items()}
         run([self.here / "gpu", *self.arguments, "--metrics", metrics, "--save", checkpoint],
-            CLEAVE_EMULATED_SEED=str(seed), CLEAVE_EMULATED_LEAKS="fail", **libraries, **environment)
+            CLEAVE_EMULATED_SEED=str(seed), CLEAVE_EMULATED_LEAKS="fail", CLEAVE_EMULATED_NCCL_LIMIT_S="900", **libraries, **environment)
         found, kept = losses(metrics), saved(checkpoint)
         shutil.rmtree(checkpoint)
         if len(found) != self.steps or len(self.expected) != self.steps or not kept:

@@ -20,6 +20,9 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "e2e" / "Inputs"))
+import fast_linker  # noqa: E402
+
 CPU_SECONDS, ADDRESS_SPACE = 30, 8 << 30
 TYPES = [TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL, TensorProto.UINT8,
          TensorProto.INT8]
@@ -225,6 +228,7 @@ def main():
     options = parser.parse_args()
     shutil.rmtree(options.scratch, ignore_errors=True)
     (options.scratch / "now").mkdir(parents=True)
+    fast_linker.use(options.scratch)
     mutator, counts, failures, begin = Mutator(random.Random(options.seed), options.scratch), collections.Counter(), 0, time.time()
     while sum(counts.values()) < options.models and time.time() < begin + options.seconds:
         made = mutator.make()

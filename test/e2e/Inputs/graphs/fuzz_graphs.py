@@ -18,10 +18,12 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import fast_linker
 import operators
 import shapes  # noqa: F401  (registers)
 from building import BOOL, FLOATS, Graph
 from reference import Expected
+
 
 class Wrong(Exception):
     pass
@@ -114,6 +116,7 @@ def main():
     options = parser.parse_args()
     begin, seed, nodes, failures, kept, total = time.time(), options.first, 0, [], 0, 0
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    fast_linker.use(options.folder)
 
     def more():
         if options.graphs is not None and seed - options.first >= options.graphs:
