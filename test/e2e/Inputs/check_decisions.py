@@ -10,14 +10,14 @@ Random models of several branches, each a chain of smooth ops that ends in a dec
 And one step of a PointNet (linear, normalization, ReLU, maximum over points) against its formulas in float64.
 """
 import pathlib
-import struct
 import subprocess
 import sys
-import json
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from checkpoint_states import read_states
 
 SAMPLES, POINTS, CHANNELS = 3, 13, 19
 
@@ -26,18 +26,6 @@ def run(*command):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
-
-
-def read_states(folder):
-    states = {}
-    for path in folder.rglob("*.safetensors"):
-        data = path.read_bytes()
-        size = struct.unpack("<Q", data[:8])[0]
-        for name, entry in json.loads(data[8:8 + size]).items():
-            if name != "__metadata__" and entry["dtype"] == "F32":
-                begin, end = entry["data_offsets"]
-                states[name.removesuffix("#master")] = np.frombuffer(data[8 + size + begin:8 + size + end], "f4").reshape(entry["shape"])
-    return states
 
 
 class Graph:

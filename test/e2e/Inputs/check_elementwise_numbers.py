@@ -5,16 +5,16 @@
 The error is at most 4 ulp of the result, where nothing else is said below. Infinities, NaN and overflow agree. Derivatives are compared
 where float64 has them, with an absolute bound where the formula cancels.
 """
-import json
 import math
 import pathlib
-import struct
 import subprocess
 import sys
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from checkpoint_states import read_states
 
 TINY = 2.0 ** -149  # the smallest f32 number
 
@@ -177,18 +177,6 @@ def check_results(folder, mantissas):
         print(f"{name:16} {error[worst]:8.3g} ulp at {x[worst]!r}: {got[worst]!r}, expected {want[worst]!r}" + ("  WRONG" if bad.any() else ""))
         failures += bool(bad.any())
     return failures, len(all_cases)
-
-
-def read_states(folder):
-    states = {}
-    for path in folder.rglob("*.safetensors"):
-        data = path.read_bytes()
-        size = struct.unpack("<Q", data[:8])[0]
-        for name, entry in json.loads(data[8:8 + size]).items():
-            if name != "__metadata__" and entry["dtype"] == "F32":
-                begin, end = entry["data_offsets"]
-                states[name] = np.frombuffer(data[8 + size + begin:8 + size + end], "f4").reshape(entry["shape"])
-    return states
 
 
 # By central differences of the float64 functions; at kinks there are none.

@@ -3,15 +3,15 @@ another, whose parameters are the operators' inputs.
 
   check_operator_numbers.py FOLDER
 """
-import json
 import pathlib
-import struct
 import subprocess
 import sys
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+
+from checkpoint_states import read_states
 
 INF, NAN = np.inf, np.nan
 OPSET = 24
@@ -129,18 +129,6 @@ def check_results(folder):
             failures += 1
             print(f"{name}: {got.tolist()}, expected {expected.tolist()}")
     return failures
-
-
-def read_states(folder):
-    states = {}
-    for path in folder.rglob("*.safetensors"):
-        data = path.read_bytes()
-        size = struct.unpack("<Q", data[:8])[0]
-        for name, entry in json.loads(data[8:8 + size]).items():
-            if name != "__metadata__" and entry["dtype"] == "F32":
-                begin, end = entry["data_offsets"]
-                states[name] = np.frombuffer(data[8 + size + begin:8 + size + end], "f4").reshape(entry["shape"])
-    return states
 
 
 def check_gradients(folder):

@@ -6,9 +6,7 @@ differences of those formulas. All nodes are one model; a step of SGD with rate 
 With MESH (dp=2, fsdp=2), ranks share the batch. Half of the nodes get their weights as PyTorch's exporters write them: parameters with
 the gates in PyTorch's order, cut and joined by Slice, Concat and Unsqueeze.
 """
-import json
 import pathlib
-import struct
 import subprocess
 import sys
 
@@ -16,6 +14,8 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
+
+from checkpoint_states import read_states
 
 BATCH, OPSET = 4, 17
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -301,18 +301,6 @@ def check_results(folder, nodes, options):
                 failures += 1
                 print(f"{node.name}: {node.operator} {node.attributes} of {list(node.data)}, output {key}:\n{got}\nexpected\n{expected}")
     return failures
-
-
-def read_states(folder):
-    states = {}
-    for path in folder.rglob("*.safetensors"):
-        data = path.read_bytes()
-        size = struct.unpack("<Q", data[:8])[0]
-        for name, entry in json.loads(data[8:8 + size]).items():
-            if name != "__metadata__" and entry["dtype"] == "F32":
-                begin, end = entry["data_offsets"]
-                states[name] = np.frombuffer(data[8 + size + begin:8 + size + end], "f4").reshape(entry["shape"])
-    return states
 
 
 def check_gradients(folder, nodes, options):
