@@ -3,20 +3,19 @@
 A run of four steps on one target is stopped after two, and goes on from its checkpoint on the other target and in another layout: its
 losses are those of four steps on the host, within 1e-5."""
 import json
-import os
 import pathlib
 import subprocess
 import sys
 
 import numpy as np
 
+import emulated
+
 source, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
 sys.path.insert(0, str(source / "test/e2e/Inputs"))
 import training_cases  # noqa: E402
 
-LIBRARIES = {"CLEAVE_LIBCUDA": "cuda", "CLEAVE_LIBCUBLASLT": "cublaslt", "CLEAVE_LIBNCCL": "nccl"}
-ENVIRONMENT = {**os.environ, **{variable: str(build / f"test-lib/libcleave_emulated_{name}.so") for variable, name in LIBRARIES.items()},
-               "CLEAVE_EMULATED_DEVICES": "2"}
+ENVIRONMENT = emulated.environment(build, CLEAVE_EMULATED_DEVICES="2")
 
 
 def run(*command):

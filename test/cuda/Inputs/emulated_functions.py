@@ -3,7 +3,6 @@
 f64 functions are Cleave's own formulas there (compiler/Codegen/CUDA/DoubleFunctions.cpp): at most 8 units in the last place from those of
 the C library, which numpy and math call, over tiny, small, large and special arguments. top_k is exact."""
 import math
-import os
 import pathlib
 import subprocess
 import sys
@@ -12,9 +11,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import emulated
+
 _, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
-ENVIRONMENT = {**os.environ, **{f"CLEAVE_LIB{name}": str(build / f"test-lib/libcleave_emulated_{name.lower()}.so")
-                                for name in ("CUDA", "CUBLASLT")}}
+ENVIRONMENT = emulated.environment(build)
 
 
 def infer(name, nodes, x, outputs, constants=()):

@@ -15,17 +15,17 @@ import sys
 
 import numpy as np
 
+import emulated
+
 source, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
 sys.path.insert(0, str(source / "test/e2e/Inputs"))
 import training_cases  # noqa: E402
 
-LIBRARIES = {"CLEAVE_LIBCUDA": "cuda", "CLEAVE_LIBCUBLASLT": "cublaslt", "CLEAVE_LIBNCCL": "nccl"}
-ENVIRONMENT = {variable: str(build / f"test-lib/libcleave_emulated_{name}.so") for variable, name in LIBRARIES.items()}
 
 
 def run(command, **environment):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False, timeout=300,
-                          env={**os.environ, **ENVIRONMENT, **environment})
+                          env=emulated.environment(build, **environment))
 
 
 def must(command, **environment):

@@ -22,6 +22,8 @@ float *out(void *const *buffers, int i) { return static_cast<float *>(buffers[i]
 
 // x, w -> values
 void gradient(void *const *buffers, int64_t, int64_t) {
+  if (duringTinyStep())
+    duringTinyStep()();
   const float *x = in(buffers, 0), *w = in(buffers, 1);
   float *values = out(buffers, 2);
   std::fill(values, values + kValues, 0.0f);
@@ -75,6 +77,11 @@ std::string makeWeights() {
 }
 
 } // namespace
+
+std::function<void()> &duringTinyStep() {
+  static std::function<void()> action;
+  return action;
+}
 
 TinyModel::TinyModel(unsigned dataRanks, TinyKind kind) : builder_({{"dp", dataRanks}}), weights_(makeWeights()) {
   builder_.plan.batch = kBatch;

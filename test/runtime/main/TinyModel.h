@@ -8,11 +8,17 @@
 #include "cleave/model.h"
 #include "test/runtime/device/PlanBuilder.h"
 
+#include <functional>
+
 namespace cleave::rt::test {
 
 constexpr unsigned kWidth = 4, kBatch = 2, kContext = 8;
 
 enum class TinyKind { Training, Inference, Text, LookingAhead };
+
+// What every rank does in each training step, within the kernel of the gradient: a test stops a step here. Set while no
+// step runs; empty by default.
+std::function<void()> &duringTinyStep();
 
 class TinyModel {
 public:

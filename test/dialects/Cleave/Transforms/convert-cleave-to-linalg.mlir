@@ -16,8 +16,19 @@ func.func @all(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> tensor<2x4xf32> {
   return %2 : tensor<2x4xf32>
 }
 
-// A bias begins the sums of a product.
+// A bias begins the sums of a product, which are f32 and are rounded once.
 // CHECK-LABEL: func.func @bias
+// CHECK-NOT: cleave.
+// CHECK: %[[BEGIN:.*]] = scf.for {{.*}} -> (tensor<8xf32>)
+// CHECK: %[[B:.*]] = tensor.extract %arg2[%{{.*}}] : tensor<4xf16>
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[B]] : f16 to f32
+// CHECK-NEXT: tensor.insert %[[WIDE]]
+// CHECK: %[[SUMS:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[BEGIN]]) -> (tensor<8xf32>)
+// CHECK: %[[PRODUCT:.*]] = arith.mulf {{.*}} : f32
+// CHECK: arith.addf %{{.*}}, %[[PRODUCT]] : f32
+// CHECK-NOT: tensor.extract %arg2
+// CHECK: tensor.extract %[[SUMS]]
+// CHECK-NEXT: arith.truncf
 // CHECK-NOT: cleave.
 func.func @bias(%x: tensor<2x3xf16>, %w: tensor<3x4xf16>, %b: tensor<4xf16>) -> tensor<2x4xf16> {
   %0 = cleave.matmul %x, %w bias %b : tensor<2x3xf16>, tensor<3x4xf16>, tensor<4xf16> -> tensor<2x4xf16>
