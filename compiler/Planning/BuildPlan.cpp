@@ -222,13 +222,17 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
   LogicalResult draft(Kind &kind) {
     if (failed(kind.plan->layOutStates()))
       return failure();
-    for (func::FuncOp function : kind.module.getOps<func::FuncOp>()) {
-      FailureOr<ProgramDraft> draft = DraftBuilder(*kind.plan, function).build();
-      if (failed(draft))
+    for (func::FuncOp function : kind.module.getOps<func::FuncOp>())
+      if (failed(keep(kind, function.getLoc(), DraftBuilder(*kind.plan, function).build())))
         return failure();
-      schedule(*draft, *kind.plan);
-      kind.drafts.emplace_back(function.getLoc(), std::move(*draft));
-    }
+    return success();
+  }
+
+  static LogicalResult keep(Kind &kind, Location loc, FailureOr<ProgramDraft> draft) {
+    if (failed(draft))
+      return failure();
+    schedule(*draft, *kind.plan);
+    kind.drafts.emplace_back(loc, std::move(*draft));
     return success();
   }
 
@@ -238,15 +242,10 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
 
   // All kinds have the program, or none.
   LogicalResult draftInits(std::vector<Kind> &kinds) {
-    for (Kind &kind : kinds) {
-      if (!hasPacked(kinds))
-        break;
-      FailureOr<ProgramDraft> init = draftInit(*kind.plan, kind.module.getLoc());
-      if (failed(init))
-        return failure();
-      schedule(*init, *kind.plan);
-      kind.drafts.emplace_back(kind.module.getLoc(), std::move(*init));
-    }
+    if (hasPacked(kinds))
+      for (Kind &kind : kinds)
+        if (failed(keep(kind, kind.module.getLoc(), draftInit(*kind.plan, kind.module.getLoc()))))
+          return failure();
     return success();
   }
 

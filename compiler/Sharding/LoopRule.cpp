@@ -124,19 +124,23 @@ static int64_t enter(llvm::ArrayRef<LoopFacts::Factor> factors, DimSplit &split)
   return factors.empty() || factors.back().size % split.blocks != 0 ? -1 : factors.back().loop;
 }
 
+// The cut of a dimension that the outermost of its loops that is cut makes.
+std::optional<DimSplit> LoopRule::cutOf(llvm::ArrayRef<LoopFacts::Factor> factors) const {
+  int64_t blocks = 1;
+  for (auto [size, loop] : factors) {
+    if (loops[loop].isCut())
+      return DimSplit{blocks * loops[loop].blocks, loops[loop].axes};
+    blocks *= size;
+  }
+  return std::nullopt;
+}
+
 // The operand as the loops that are known need it; whole along all others.
 Distribution LoopRule::wantedOf(unsigned operand) const {
   Distribution wanted = Distribution::whole(mesh, facts->factors[operand].size());
-  for (auto [dim, factors] : llvm::enumerate(facts->factors[operand])) {
-    int64_t blocks = 1;
-    for (auto [size, loop] : factors) {
-      if (loops[loop].isCut()) {
-        wanted.cut(dim, {blocks * loops[loop].blocks, loops[loop].axes});
-        break;
-      }
-      blocks *= size;
-    }
-  }
+  for (auto [dim, factors] : llvm::enumerate(facts->factors[operand]))
+    if (std::optional<DimSplit> cut = cutOf(factors))
+      wanted.cut(dim, *cut);
   return wanted;
 }
 
@@ -278,12 +282,8 @@ std::optional<Along> LoopRule::resultAlong(unsigned axis, Refusal &refusal) cons
 
 // Cut where one of its loops is; where none is, it repeats itself where they do.
 DimSplit LoopRule::resultDim(llvm::ArrayRef<LoopFacts::Factor> factors) const {
-  int64_t blocks = 1;
-  for (auto [size, loop] : factors) {
-    if (loops[loop].isCut())
-      return {blocks * loops[loop].blocks, loops[loop].axes};
-    blocks *= size;
-  }
+  if (std::optional<DimSplit> cut = cutOf(factors))
+    return *cut;
   DimSplit made;
   made.isFree = !factors.empty();
   int64_t stride = 1;

@@ -57,6 +57,7 @@ private:
   bool addDim(unsigned operand, unsigned dim);
   bool fix(int64_t loop, const DimSplit &split);
   bool restrict(int64_t loop, Repeats known);
+  std::optional<DimSplit> cutOf(llvm::ArrayRef<LoopFacts::Factor> factors) const;
   DimSplit resultDim(llvm::ArrayRef<LoopFacts::Factor> factors) const;
   Distribution wantedOf(unsigned operand) const;
   bool refuse(Refusal &refusal, unsigned operand, const llvm::Twine &reason, std::optional<Distribution> wanted) const;

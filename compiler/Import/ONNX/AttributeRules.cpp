@@ -1,8 +1,8 @@
 #include "compiler/Import/ONNX/AttributeRules.h"
 #include "compiler/Import/ONNX/Support.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 
 #include <cmath>
 
@@ -11,55 +11,22 @@ using onnx::AttributeProto;
 
 namespace {
 
+// Truth values, which the standard writes as the integers 0 and 1.
+constexpr llvm::StringLiteral kFlags[] = {
+    "allowzero", "antialias", "ceil_mode", "count_include_pad", "detect_negative", "detect_positive",
+    "exclude_outside", "exclusive", "fmod", "is_causal", "keepdims", "largest", "new_axis", "noop_with_empty_axes",
+    "reverse", "saturate", "select_last_index", "sorted", "training_mode", "transA", "transB", "upper"};
+
 // A name that some version of the standard gives two types (`p`, `seed`, `to`, `value`) is not in it.
 const llvm::StringMap<AttributeProto::AttributeType> &knownTypes() {
   static const auto table = [] {
     llvm::StringMap<AttributeProto::AttributeType> types;
-    for (llvm::StringRef name : {"allowzero",
-                                 "antialias",
-                                 "axis",
-                                 "batch_dims",
-                                 "blocksize",
-                                 "ceil_mode",
-                                 "count_include_pad",
-                                 "detect_negative",
-                                 "detect_positive",
-                                 "dtype",
-                                 "end",
-                                 "exclude_outside",
-                                 "exclusive",
-                                 "fmod",
-                                 "group",
-                                 "hidden_size",
-                                 "ignore_index",
-                                 "input_forget",
-                                 "is_causal",
-                                 "k",
-                                 "keepdims",
-                                 "kv_num_heads",
-                                 "largest",
-                                 "layout",
-                                 "linear_before_reset",
-                                 "new_axis",
-                                 "noop_with_empty_axes",
-                                 "num_groups",
-                                 "num_outputs",
-                                 "q_num_heads",
-                                 "qk_matmul_output_mode",
-                                 "reverse",
-                                 "saturate",
-                                 "select_last_index",
-                                 "size",
-                                 "softmax_precision",
-                                 "sorted",
-                                 "start",
-                                 "stash_type",
-                                 "storage_order",
-                                 "training_mode",
-                                 "transA",
-                                 "transB",
-                                 "upper",
-                                 "value_int"})
+    for (llvm::StringRef name : kFlags)
+      types[name] = AttributeProto::INT;
+    for (llvm::StringRef name :
+         {"axis", "batch_dims", "blocksize", "dtype", "end", "group", "hidden_size", "ignore_index", "input_forget",
+          "k", "kv_num_heads", "layout", "linear_before_reset", "num_groups", "num_outputs", "q_num_heads",
+          "qk_matmul_output_mode", "size", "softmax_precision", "start", "stash_type", "storage_order", "value_int"})
       types[name] = AttributeProto::INT;
     for (llvm::StringRef name :
          {"alpha", "beta", "bias", "clip", "cubic_coeff_a", "epsilon", "extrapolation_value", "gamma", "high", "lambd",
@@ -75,32 +42,6 @@ const llvm::StringMap<AttributeProto::AttributeType> &knownTypes() {
     return types;
   }();
   return table;
-}
-
-bool isFlag(llvm::StringRef name) {
-  static const llvm::StringSet<> flags = {"allowzero",
-                                          "antialias",
-                                          "ceil_mode",
-                                          "count_include_pad",
-                                          "detect_negative",
-                                          "detect_positive",
-                                          "exclude_outside",
-                                          "exclusive",
-                                          "fmod",
-                                          "is_causal",
-                                          "keepdims",
-                                          "largest",
-                                          "new_axis",
-                                          "noop_with_empty_axes",
-                                          "reverse",
-                                          "saturate",
-                                          "select_last_index",
-                                          "sorted",
-                                          "training_mode",
-                                          "transA",
-                                          "transB",
-                                          "upper"};
-  return flags.contains(name);
 }
 
 // The type that a writer left out, as those of IR version 1 do, is that of the field that it wrote.
@@ -122,7 +63,7 @@ std::string checkAttribute(llvm::StringRef op, const AttributeProto &attribute) 
   if (typeOf(attribute) != wanted->second)
     return "its attribute " + quote(name) + " has the type " + AttributeProto::AttributeType_Name(typeOf(attribute)) +
            "; expected " + AttributeProto::AttributeType_Name(wanted->second);
-  if (isFlag(name) && attribute.i() != 0 && attribute.i() != 1)
+  if (llvm::is_contained(kFlags, name) && attribute.i() != 0 && attribute.i() != 1)
     return "its attribute " + quote(name) + " is " + std::to_string(attribute.i()) + "; expected 0 or 1";
   if (name == "epsilon" && !(attribute.f() >= 0 && std::isfinite(attribute.f())))
     return "its attribute " + quote(name) + " must be a number from 0";

@@ -1,6 +1,7 @@
 #include "compiler/Import/ONNX/ControlFlow.h"
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
+#include "compiler/Import/ONNX/Stacking.h"
 #include "compiler/Import/ONNX/TensorReader.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -11,12 +12,13 @@ using llvm::failed;
 using llvm::failure;
 using llvm::FailureOr;
 
-const ControlFlow::Arity *ControlFlow::arityOf(const FlatNode &node) {
-  // Loop's first two inputs can be left out.
-  static constexpr Arity conditional{1, 1}, loop{0, kVariadic - 1}, scan{1, kVariadic};
+const OperatorEntry *ControlFlow::entryOf(const FlatNode &node) {
+  // Loop's first two inputs can be left out, and it carries sequences.
+  static constexpr OperatorEntry conditional{nullptr, 1, 1}, loop{nullptr, 0, kVariadic - 1, true},
+      scan{nullptr, 1, kVariadic};
   if (!canonicalDomain(node.proto->domain()).empty())
     return nullptr;
-  return llvm::StringSwitch<const Arity *>(node.proto->op_type())
+  return llvm::StringSwitch<const OperatorEntry *>(node.proto->op_type())
       .Case("If", &conditional)
       .Case("Loop", &loop)
       .Case("Scan", &scan)
@@ -45,30 +47,28 @@ static FailureOr<int64_t> knownNumber(OpContext &op, size_t input, llvm::StringR
 // Graphs of a node
 //===----------------------------------------------------------------------===//
 
-FailureOr<ControlFlow::Body> ControlFlow::prepare(OpContext &op, llvm::StringRef attribute) {
+FailureOr<const ControlFlow::Body *> ControlFlow::prepare(OpContext &op, llvm::StringRef attribute) {
   const onnx::AttributeProto *found = op.attribute(attribute);
   if (!found || !found->has_g())
     return op.fail("its graph `" + attribute + "` is missing");
   // A function can call itself by a graph of its own.
   if (depth_ >= kMaxDepth)
     return op.fail("branches and loops are nested deeper than " + llvm::Twine(kMaxDepth));
-  Body body{&found->g(), flat_[&found->g()], {}};
-  if (!body.graph) {
-    auto isOuter = [&](llvm::StringRef name) { return environment_.slot(name).kind != Slot::Kind::Absent; };
-    auto flat = flattenGraph(file_, *body.proto, isOuter, op.emit.budget);
-    if (!flat)
-      return op.fail("in `" + attribute + "`: " + llvm::toString(flat.takeError()));
-    body.graph = std::make_shared<const FlatGraph>(std::move(*flat));
-    keep_(body.graph);
-    ErrorList unknown;
-    reportUnknownOperators(*body.graph, unknown);
-    if (!unknown.empty())
-      return op.fail("in `" + attribute + "`: " + llvm::toString(unknown.take()));
-    flat_[body.proto] = body.graph;
-  }
+  if (auto known = bodies_.find(&found->g()); known != bodies_.end())
+    return &known->second;
+  auto isOuter = [&](llvm::StringRef name) { return environment_.slot(name).kind != Slot::Kind::Absent; };
+  auto flat = flattenGraph(file_, found->g(), isOuter, op.emit.budget);
+  if (!flat)
+    return op.fail("in `" + attribute + "`: " + llvm::toString(flat.takeError()));
+  Body body{&found->g(), std::make_shared<const FlatGraph>(std::move(*flat)), {}};
+  keep_(body.graph);
+  ErrorList unknown;
+  reportUnknownOperators(*body.graph, unknown);
+  if (!unknown.empty())
+    return op.fail("in `" + attribute + "`: " + llvm::toString(unknown.take()));
   if (failed(readInitializers(op, body)))
     return failure();
-  return body;
+  return &bodies_.emplace(body.proto, std::move(body)).first->second;
 }
 
 LogicalResult ControlFlow::readInitializers(OpContext &op, Body &body) {
@@ -171,15 +171,10 @@ FailureOr<Slot> ControlFlow::stack(OpContext &op, Slots parts, int64_t axis, con
     return failure();
   if (parts.empty())
     return emptyStack(op, *dim, declared);
-  auto widened = [&](llvm::ArrayRef<int64_t> shape) {
-    Shape result(shape);
-    result.insert(result.begin() + *dim, 1);
-    return result;
-  };
   if (llvm::all_of(parts, [](const Slot &part) { return part.isKnown(); })) {
     std::vector<Literal> literals;
     for (const Slot &part : parts)
-      literals.push_back(part.known->withShape(widened(part.known->shape())));
+      literals.push_back(part.known->withShape(unsqueezed(part.known->shape(), *dim)));
     auto pointers = llvm::map_to_vector(literals, [](const Literal &literal) { return &literal; });
     auto isAlike = [&](const Literal &literal) { return literal.type() == literals[0].type(); };
     if (llvm::all_of(literals, isAlike))
@@ -194,7 +189,7 @@ FailureOr<Slot> ControlFlow::stack(OpContext &op, Slots parts, int64_t axis, con
       return op.fail("its output " + quote(declared.name()) + " has the shape " + formatShape(shapeOf(values[0])) +
                      " in the first turn and " + formatShape(shapeOf(value)) + " in a later one; expected one type");
   for (Value &value : values)
-    value = op.emit.reshape(value, widened(shapeOf(value)));
+    value = unsqueeze(op.emit, value, *dim);
   return Slot::computed(op.emit.concat(values, *dim));
 }
 
@@ -209,7 +204,7 @@ LogicalResult ControlFlow::importIf(OpContext &op) {
   auto branch = prepare(op, *condition ? "then_branch" : "else_branch");
   if (failed(branch))
     return failure();
-  auto outputs = run(op, *branch, {});
+  auto outputs = run(op, **branch, {});
   if (failed(outputs))
     return failure();
   if (outputs->size() < op.numOutputs())
@@ -219,61 +214,105 @@ LogicalResult ControlFlow::importIf(OpContext &op) {
   return success();
 }
 
-LogicalResult ControlFlow::importLoop(OpContext &op) {
-  bool counts = op.has(0), asks = op.has(1);
-  if (!counts && !asks)
-    return op.fail("it has neither a trip count nor a condition, and never ends");
-  auto trips = counts ? knownNumber(op, 0, "trip count") : FailureOr<int64_t>(0);
-  if (failed(trips))
-    return failure();
-  auto goesOn = asks ? knownNumber(op, 1, "condition") : FailureOr<int64_t>(1);
-  if (failed(goesOn))
-    return failure();
-  auto body = prepare(op, "body");
-  if (failed(body))
-    return failure();
-  size_t numCarried = op.numInputs() < 2 ? 0 : op.numInputs() - 2, numOutputs = size_t(body->proto->output_size());
-  if (numOutputs < 1 + numCarried || numOutputs - 1 < op.numOutputs())
-    return op.fail("its graph has " + llvm::Twine(numOutputs) + " outputs; expected a condition, " +
-                   llvm::Twine(numCarried) + " values for the next turn, and what the node returns");
-  mlir::Type i1 = op.emit.builder.getI1Type();
-  Slots carried;
-  for (size_t i = 2; i < op.numInputs(); ++i)
-    carried.push_back(environment_.slot(op.inputName(i)));
-  std::vector<Slots> stacked(numOutputs - 1 - numCarried);
-  for (int64_t turn = 0; *goesOn && (!counts || turn < *trips); ++turn) {
-    Slots inputs = {Slot::literal(Literal::ofInts(op.emit.i64(), {}, {turn})), Slot::literal(Literal::ofInts(i1, {}, {1}))};
-    llvm::append_range(inputs, carried);
-    auto outputs = run(op, *body, inputs);
-    if (failed(outputs))
-      return failure();
-    carried.assign(outputs->begin() + 1, outputs->begin() + 1 + numCarried);
-    for (size_t i = 0; i < stacked.size(); ++i)
-      stacked[i].push_back((*outputs)[1 + numCarried + i]);
-    const Slot &next = outputs->front();
-    if (counts && turn + 1 == *trips)
-      break;
-    if (next.isKnown() && next.known && next.known->numElements() == 1) {
-      goesOn = next.known->asInt(0);
-      if (!asks && !*goesOn)
-        return op.fail("its graph ends it after " + llvm::Twine(turn + 1) +
-                       " turns, and it has no condition: readers of the standard disagree whether that counts; give it "
-                       "the condition true, or a trip count of " + llvm::Twine(turn + 1));
-    } else if (asks) {
-      return op.fail("its condition " + quote(body->proto->output(0).name()) + " after turn " + llvm::Twine(turn + 1) +
-                     " depends on the model's inputs" + kRemedy);
-    }
-  }
+void ControlFlow::Turns::take(const Slots &outputs, size_t first) {
+  carried.assign(outputs.begin() + first, outputs.begin() + first + carried.size());
+  for (size_t i = 0; i < stacked.size(); ++i)
+    stacked[i].parts.push_back(outputs[first + carried.size() + i]);
+}
+
+LogicalResult ControlFlow::defineResults(OpContext &op, const Body &body, Turns &turns, size_t first) {
+  size_t numCarried = turns.carried.size();
   for (size_t i = 0; i < op.numOutputs(); ++i) {
     if (!op.wants(i))
       continue;
-    auto result = i < numCarried ? FailureOr<Slot>(carried[i])
-                                 : stack(op, stacked[i - numCarried], 0, body->proto->output(int(i) + 1));
-    if (failed(result))
+    if (i < numCarried) {
+      op.define(i, turns.carried[i]);
+      continue;
+    }
+    Stacked &made = turns.stacked[i - numCarried];
+    if (made.isBackward)
+      std::reverse(made.parts.begin(), made.parts.end());
+    auto whole = stack(op, std::move(made.parts), made.axis, body.proto->output(int(first + i)));
+    if (failed(whole))
       return failure();
-    op.define(i, std::move(*result));
+    op.define(i, std::move(*whole));
   }
   return success();
+}
+
+FailureOr<ControlFlow::Conditions> ControlFlow::readConditions(OpContext &op) {
+  Conditions result;
+  result.asks = op.has(1);
+  if (!op.has(0) && !result.asks)
+    return op.fail("it has neither a trip count nor a condition, and never ends");
+  if (op.has(0)) {
+    auto trips = knownNumber(op, 0, "trip count");
+    if (failed(trips))
+      return failure();
+    result.trips = *trips;
+  }
+  if (result.asks) {
+    auto goesOn = knownNumber(op, 1, "condition");
+    if (failed(goesOn))
+      return failure();
+    result.goesOn = *goesOn != 0;
+  }
+  return result;
+}
+
+LogicalResult ControlFlow::decide(OpContext &op, const Body &body, const Slot &next, int64_t turn,
+                                  Conditions &conditions) {
+  if (!next.isKnown() || !next.known || next.known->numElements() != 1) {
+    if (!conditions.asks)
+      return success();
+    return op.fail("its condition " + quote(body.proto->output(0).name()) + " after turn " + llvm::Twine(turn + 1) +
+                   " depends on the model's inputs" + kRemedy);
+  }
+  conditions.goesOn = next.known->asInt(0) != 0;
+  if (conditions.asks || conditions.goesOn)
+    return success();
+  return op.fail("its graph ends it after " + llvm::Twine(turn + 1) +
+                 " turns, and it has no condition: readers of the standard disagree whether that counts; give it the "
+                 "condition true, or a trip count of " +
+                 llvm::Twine(turn + 1));
+}
+
+LogicalResult ControlFlow::runLoop(OpContext &op, const Body &body, Conditions conditions, Turns &turns) {
+  mlir::Type i1 = op.emit.builder.getI1Type();
+  for (int64_t turn = 0; conditions.goesOn && (!conditions.trips || turn < *conditions.trips); ++turn) {
+    Slots inputs = {Slot::literal(Literal::ofInts(op.emit.i64(), {}, {turn})),
+                    Slot::literal(Literal::ofInts(i1, {}, {1}))};
+    llvm::append_range(inputs, turns.carried);
+    auto outputs = run(op, body, inputs);
+    if (failed(outputs))
+      return failure();
+    turns.take(*outputs, 1);
+    bool isLast = conditions.trips && turn + 1 == *conditions.trips;
+    if (!isLast && failed(decide(op, body, outputs->front(), turn, conditions)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ControlFlow::importLoop(OpContext &op) {
+  auto conditions = readConditions(op);
+  if (failed(conditions))
+    return failure();
+  auto found = prepare(op, "body");
+  if (failed(found))
+    return failure();
+  const Body &body = **found;
+  size_t numCarried = op.numInputs() < 2 ? 0 : op.numInputs() - 2, numOutputs = size_t(body.proto->output_size());
+  if (numOutputs < 1 + numCarried || numOutputs - 1 < op.numOutputs())
+    return op.fail("its graph has " + llvm::Twine(numOutputs) + " outputs; expected a condition, " +
+                   llvm::Twine(numCarried) + " values for the next turn, and what the node returns");
+  Turns turns;
+  for (size_t i = 2; i < op.numInputs(); ++i)
+    turns.carried.push_back(environment_.slot(op.inputName(i)));
+  turns.stacked.resize(numOutputs - 1 - numCarried);
+  if (failed(runLoop(op, body, *conditions, turns)))
+    return failure();
+  return defineResults(op, body, turns, 1);
 }
 
 // An attribute with one entry for each of `count` tensors.
@@ -284,67 +323,80 @@ static FailureOr<Shape> perTensor(OpContext &op, llvm::StringRef name, size_t co
   return values;
 }
 
-LogicalResult ControlFlow::importScan(OpContext &op) {
-  int64_t scanned = op.intAttr("num_scan_inputs", 0);
-  if (scanned < 1 || scanned > int64_t(op.numInputs()))
-    return op.fail("`num_scan_inputs` must lie between 1 and " + llvm::Twine(op.numInputs()));
-  auto body = prepare(op, "body");
-  if (failed(body))
+FailureOr<std::vector<ControlFlow::Scanned>> ControlFlow::readScanned(OpContext &op, size_t numStates) {
+  size_t count = op.numInputs() - numStates;
+  auto axes = perTensor(op, "scan_input_axes", count), backward = perTensor(op, "scan_input_directions", count);
+  if (failed(axes) || failed(backward))
     return failure();
-  size_t numStates = op.numInputs() - size_t(scanned), numOutputs = size_t(body->proto->output_size());
-  if (numOutputs < numStates || numOutputs < op.numOutputs())
-    return op.fail("its graph has " + llvm::Twine(numOutputs) + " outputs; expected " + llvm::Twine(numStates) +
-                   " values for the next turn, and what the node returns");
-  auto axes = perTensor(op, "scan_input_axes", size_t(scanned)), backward = perTensor(op, "scan_input_directions", size_t(scanned));
-  auto outAxes = perTensor(op, "scan_output_axes", numOutputs - numStates),
-       outBackward = perTensor(op, "scan_output_directions", numOutputs - numStates);
-  if (failed(axes) || failed(backward) || failed(outAxes) || failed(outBackward))
-    return failure();
-  Slots states, sources;
-  for (size_t i = 0; i < op.numInputs(); ++i)
-    (i < numStates ? states : sources).push_back(environment_.slot(op.inputName(i)));
-  std::optional<int64_t> turns;
-  for (auto [i, source] : llvm::enumerate(sources)) {
+  std::vector<Scanned> scanned;
+  for (size_t i = 0; i < count; ++i)
+    scanned.push_back({environment_.slot(op.inputName(numStates + i)), (*axes)[i], (*backward)[i] != 0});
+  return scanned;
+}
+
+FailureOr<int64_t> ControlFlow::lengthOf(OpContext &op, std::vector<Scanned> &scanned) {
+  std::optional<int64_t> length;
+  for (Scanned &each : scanned) {
+    Slot &source = each.source;
     Shape shape(source.isKnown() ? source.known->shape() : shapeOf(environment_.materialize(source)));
-    auto axis = op.axis((*axes)[i], int64_t(shape.size()));
+    auto axis = op.axis(each.axis, int64_t(shape.size()));
     if (failed(axis))
       return failure();
-    (*axes)[i] = *axis;
-    if (turns.value_or(shape[*axis]) != shape[*axis])
-      return op.fail("its inputs are scanned along dimensions of different sizes: " + llvm::Twine(*turns) + " and " +
+    each.axis = *axis;
+    if (length.value_or(shape[*axis]) != shape[*axis])
+      return op.fail("its inputs are scanned along dimensions of different sizes: " + llvm::Twine(*length) + " and " +
                      llvm::Twine(shape[*axis]));
-    turns = shape[*axis];
+    length = shape[*axis];
   }
-  std::vector<Slots> stacked(numOutputs - numStates);
-  for (int64_t turn = 0; turn < *turns; ++turn) {
-    Slots inputs = states;
-    for (auto [i, source] : llvm::enumerate(sources)) {
-      auto part = sliceOf(op, source, (*axes)[i], (*backward)[i] ? *turns - 1 - turn : turn);
+  return *length;
+}
+
+LogicalResult ControlFlow::runScan(OpContext &op, const Body &body, const std::vector<Scanned> &scanned, int64_t length,
+                                   Turns &turns) {
+  for (int64_t turn = 0; turn < length; ++turn) {
+    Slots inputs = turns.carried;
+    for (const Scanned &each : scanned) {
+      auto part = sliceOf(op, each.source, each.axis, each.isBackward ? length - 1 - turn : turn);
       if (failed(part))
         return failure();
       inputs.push_back(std::move(*part));
     }
-    auto outputs = run(op, *body, inputs);
+    auto outputs = run(op, body, inputs);
     if (failed(outputs))
       return failure();
-    states.assign(outputs->begin(), outputs->begin() + numStates);
-    for (size_t i = 0; i < stacked.size(); ++i)
-      stacked[i].push_back((*outputs)[numStates + i]);
-  }
-  for (size_t i = 0; i < op.numOutputs(); ++i) {
-    if (!op.wants(i))
-      continue;
-    if (i < numStates) {
-      op.define(i, states[i]);
-      continue;
-    }
-    Slots &parts = stacked[i - numStates];
-    if ((*outBackward)[i - numStates])
-      std::reverse(parts.begin(), parts.end());
-    auto whole = stack(op, parts, (*outAxes)[i - numStates], body->proto->output(int(i)));
-    if (failed(whole))
-      return failure();
-    op.define(i, std::move(*whole));
+    turns.take(*outputs, 0);
   }
   return success();
+}
+
+LogicalResult ControlFlow::importScan(OpContext &op) {
+  int64_t count = op.intAttr("num_scan_inputs", 0);
+  if (count < 1 || count > int64_t(op.numInputs()))
+    return op.fail("`num_scan_inputs` must lie between 1 and " + llvm::Twine(op.numInputs()));
+  auto found = prepare(op, "body");
+  if (failed(found))
+    return failure();
+  const Body &body = **found;
+  size_t numStates = op.numInputs() - size_t(count), numOutputs = size_t(body.proto->output_size());
+  if (numOutputs < numStates || numOutputs < op.numOutputs())
+    return op.fail("its graph has " + llvm::Twine(numOutputs) + " outputs; expected " + llvm::Twine(numStates) +
+                   " values for the next turn, and what the node returns");
+  auto scanned = readScanned(op, numStates);
+  if (failed(scanned))
+    return failure();
+  auto outAxes = perTensor(op, "scan_output_axes", numOutputs - numStates),
+       outBackward = perTensor(op, "scan_output_directions", numOutputs - numStates);
+  if (failed(outAxes) || failed(outBackward))
+    return failure();
+  auto length = lengthOf(op, *scanned);
+  if (failed(length))
+    return failure();
+  Turns turns;
+  for (size_t i = 0; i < numStates; ++i)
+    turns.carried.push_back(environment_.slot(op.inputName(i)));
+  for (auto [axis, isBackward] : llvm::zip(*outAxes, *outBackward))
+    turns.stacked.push_back({{}, axis, isBackward != 0});
+  if (failed(runScan(op, body, *scanned, *length, turns)))
+    return failure();
+  return defineResults(op, body, turns, 0);
 }

@@ -15,7 +15,7 @@
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_CONTROLFLOW_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_CONTROLFLOW_H
 
-#include "compiler/Import/ONNX/OpContext.h"
+#include "compiler/Import/ONNX/OperatorTable.h"
 
 #include <functional>
 #include <map>
@@ -32,11 +32,8 @@ public:
       : file_(file), environment_(environment), errors_(errors), importNodes_(std::move(importNodes)),
         keep_(std::move(keep)) {}
 
-  // How many inputs a node of this operator may have; null where it is none of the three.
-  struct Arity {
-    size_t minInputs, maxInputs;
-  };
-  static const Arity *arityOf(const FlatNode &node);
+  // The inputs that a node of this operator may have (it has no handler); null where it is none of the three.
+  static const OperatorEntry *entryOf(const FlatNode &node);
 
   LogicalResult import(OpContext &op);
 
@@ -48,11 +45,47 @@ private:
     std::vector<std::pair<std::string, Slot>> initializers;
   };
 
+  // How a loop is to run.
+  struct Conditions {
+    bool asks = false;            // it has a condition
+    std::optional<int64_t> trips; // none: no limit
+    bool goesOn = true;           // before the first turn
+  };
+  // A tensor that turns take their parts of, and one that is made of theirs.
+  struct Scanned {
+    Slot source;
+    int64_t axis;
+    bool isBackward;
+  };
+  struct Stacked {
+    Slots parts; // one of each turn
+    int64_t axis = 0;
+    bool isBackward = false;
+  };
+  // What is handed from turn to turn: a graph's outputs are the carried values, then the parts, after `first` others.
+  struct Turns {
+    Slots carried;
+    std::vector<Stacked> stacked;
+    void take(const Slots &outputs, size_t first);
+  };
+
   LogicalResult importIf(OpContext &op);
   LogicalResult importLoop(OpContext &op);
   LogicalResult importScan(OpContext &op);
 
-  llvm::FailureOr<Body> prepare(OpContext &op, llvm::StringRef attribute);
+  llvm::FailureOr<Conditions> readConditions(OpContext &op);
+  LogicalResult runLoop(OpContext &op, const Body &body, Conditions conditions, Turns &turns);
+  // Whether the loop goes on after a turn, of which `next` is the condition.
+  LogicalResult decide(OpContext &op, const Body &body, const Slot &next, int64_t turn, Conditions &conditions);
+  llvm::FailureOr<std::vector<Scanned>> readScanned(OpContext &op, size_t numStates);
+  // How many turns there are.
+  llvm::FailureOr<int64_t> lengthOf(OpContext &op, std::vector<Scanned> &scanned);
+  LogicalResult runScan(OpContext &op, const Body &body, const std::vector<Scanned> &scanned, int64_t length,
+                        Turns &turns);
+  LogicalResult defineResults(OpContext &op, const Body &body, Turns &turns, size_t first);
+
+  // A graph of a node, read once, however often the node runs.
+  llvm::FailureOr<const Body *> prepare(OpContext &op, llvm::StringRef attribute);
   LogicalResult readInitializers(OpContext &op, Body &body);
   // One turn: the outputs for these inputs.
   llvm::FailureOr<Slots> run(OpContext &op, const Body &body, const Slots &inputs);
@@ -65,7 +98,7 @@ private:
   ErrorList &errors_;
   ImportNodes importNodes_;
   Keep keep_;
-  std::map<const onnx::GraphProto *, std::shared_ptr<const FlatGraph>> flat_;
+  std::map<const onnx::GraphProto *, Body> bodies_;
   static constexpr unsigned kMaxDepth = 32;
   unsigned depth_ = 0;
 };

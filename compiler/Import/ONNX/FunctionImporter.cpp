@@ -71,8 +71,8 @@ private:
       mlir::StringAttr description = emit_.builder.getStringAttr(node.describe());
       emit_.loc = mlir::NameLoc::get(description);
       budget.setAsker(description);
-      const ControlFlow::Arity *arity = ControlFlow::arityOf(node);
-      if (failed(arity ? importControlFlow(node, *arity) : importNode(node)))
+      const OperatorEntry *entry = ControlFlow::entryOf(node);
+      if (failed(entry ? importControlFlow(node, *entry) : importNode(node)))
         for (const std::string &output : node.proto->output())
           environment_.define(output, Slot::failed());
       if (budget.isExhausted())
@@ -80,10 +80,9 @@ private:
     }
   }
 
-  LogicalResult importControlFlow(const FlatNode &node, const ControlFlow::Arity &arity) {
+  LogicalResult importControlFlow(const FlatNode &node, const OperatorEntry &entry) {
     OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
-    bool carriesSequences = op.name() == "Loop";
-    if (failed(checkInputs(node, {nullptr, arity.minInputs, arity.maxInputs, carriesSequences}, op)))
+    if (failed(checkInputs(node, entry, op)))
       return failure();
     return controlFlow_.import(op);
   }

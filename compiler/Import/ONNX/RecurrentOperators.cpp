@@ -9,6 +9,7 @@
 // each sample's last step.
 #include "compiler/Import/ONNX/Activations.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/Stacking.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -62,11 +63,12 @@ Value withState(Emitter &emit, const Direction &d, Value x, Value h) {
 
 Value sumOf(Emitter &emit, Value a, Value b) { return a && b ? emit.add(a, b) : a ? a : b; }
 
-// A kind of cell: the number of its gates, what is added to all steps' products, and one step.
+// A kind of cell in one direction: the number of its gates, what is added to all steps' products, and one step. What
+// steps share of the weights is made once.
 struct Rnn {
   static constexpr int64_t kGates = 1;
   static constexpr const char *kFunctions[] = {"Tanh"};
-  explicit Rnn(OpContext &) {}
+  Rnn(OpContext &, const Direction &) {}
   Value bias(Emitter &emit, const Direction &d) const { return sumOf(emit, d.wb, d.rb); }
   State step(Emitter &emit, const Direction &d, Value x, State state) const {
     return {d.functions[0](emit, withState(emit, d, x, state.h)), Value()};
@@ -77,7 +79,7 @@ struct Rnn {
 struct Lstm {
   static constexpr int64_t kGates = 4;
   static constexpr const char *kFunctions[] = {"Sigmoid", "Tanh", "Tanh"};
-  explicit Lstm(OpContext &) {}
+  Lstm(OpContext &, const Direction &) {}
   Value bias(Emitter &emit, const Direction &d) const { return sumOf(emit, d.wb, d.rb); }
   State step(Emitter &emit, const Direction &d, Value x, State state) const {
     Value gates = withState(emit, d, x, state.h);
@@ -97,38 +99,42 @@ struct Lstm {
 // linear_before_reset), r multiplies the product and its bias.
 struct Gru {
   bool resetFirst;
+  Value zr, candidate; // of R: both gates', and the candidate's where r comes first
+  Value candidateBias; // of Rb, where r comes after the product; null: zeros
   static constexpr int64_t kGates = 3;
   static constexpr const char *kFunctions[] = {"Sigmoid", "Tanh"};
-  explicit Gru(OpContext &op) : resetFirst(op.intAttr("linear_before_reset", 0) == 0) {}
+  Gru(OpContext &op, const Direction &d) : resetFirst(op.intAttr("linear_before_reset", 0) == 0) {
+    if (resetFirst) {
+      zr = op.emit.sliceDim(d.r, 0, 0, 2 * d.hidden);
+      candidate = op.emit.sliceDim(d.r, 0, 2 * d.hidden, d.hidden);
+    } else if (d.rb) {
+      candidateBias = op.emit.sliceDim(d.rb, 0, 2 * d.hidden, d.hidden);
+    }
+  }
   Value bias(Emitter &emit, const Direction &d) const {
     if (resetFirst || !d.rb)
       return sumOf(emit, d.wb, d.rb);
-    Value zr = emit.sliceDim(d.rb, 0, 0, 2 * d.hidden);
-    Value zeros = emit.splat(0, typeOf(zr).clone(Shape{d.hidden}));
-    return sumOf(emit, d.wb, emit.concat({zr, zeros}, 0));
+    Value ofGates = emit.sliceDim(d.rb, 0, 0, 2 * d.hidden);
+    Value zeros = emit.splat(0, typeOf(ofGates).clone(Shape{d.hidden}));
+    return sumOf(emit, d.wb, emit.concat({ofGates, zeros}, 0));
   }
   State step(Emitter &emit, const Direction &d, Value x, State state) const {
     auto last = [&](Value of) { return gate(emit, d, of, 2); };
     Value fromState, h = state.h;
-    if (h && resetFirst)
-      fromState = emit.matmul(h, emit.sliceDim(d.r, 0, 0, 2 * d.hidden), false, true);
-    else if (h)
-      fromState = emit.matmul(h, d.r, false, true);
+    if (h)
+      fromState = emit.matmul(h, resetFirst ? zr : d.r, false, true);
     auto gateOf = [&](int64_t i) {
       Value own = gate(emit, d, x, i);
       return d.functions[0](emit, h ? emit.add(own, gate(emit, d, fromState, i)) : own);
     };
-    Value z = gateOf(0), candidate = last(x);
-    if (resetFirst && h) {
-      Value r = emit.sliceDim(d.r, 0, 2 * d.hidden, d.hidden);
-      candidate = emit.add(candidate, emit.matmul(emit.mul(gateOf(1), h), r, false, true));
-    } else if (!resetFirst && (h || d.rb)) {
-      Value inner = h ? last(fromState) : Value(), own = d.rb ? emit.sliceDim(d.rb, 0, 2 * d.hidden, d.hidden) : Value();
-      candidate = emit.add(candidate, emit.mul(gateOf(1), sumOf(emit, inner, own)));
-    }
-    candidate = d.functions[1](emit, candidate);
-    Value keep = h ? emit.sub(h, candidate) : emit.neg(candidate);
-    return {emit.add(candidate, emit.mul(z, keep)), Value()};
+    Value z = gateOf(0), next = last(x);
+    if (resetFirst && h)
+      next = emit.add(next, emit.matmul(emit.mul(gateOf(1), h), candidate, false, true));
+    else if (!resetFirst && (h || candidateBias))
+      next = emit.add(next, emit.mul(gateOf(1), sumOf(emit, h ? last(fromState) : Value(), candidateBias)));
+    next = d.functions[1](emit, next);
+    Value keep = h ? emit.sub(h, next) : emit.neg(next);
+    return {emit.add(next, emit.mul(z, keep)), Value()};
   }
 };
 
@@ -146,12 +152,6 @@ LogicalResult expectShape(OpContext &op, llvm::StringRef what, Value value, llvm
   if (shapeOf(value) == shape)
     return success();
   return op.fail(what + " must have the shape " + formatShape(shape) + "; got " + formatShape(shapeOf(value)));
-}
-
-// Row i of a tensor whose dimension `dim` counts directions.
-Value ofDirection(Emitter &emit, Value value, int64_t i, int64_t dim = 0) {
-  Value row = emit.sliceDim(value, dim, i, 1);
-  return emit.reshape(row, reducedShape(shapeOf(row), {dim}, false));
 }
 
 bool isZero(const Literal *known) {
@@ -236,16 +236,16 @@ template <typename Cell> FailureOr<Recurrence> readRecurrence(OpContext &op) {
   if (peephole && failed(expectShape(op, "P", peephole, {count, 3 * hidden})))
     return failure();
   for (int64_t i = 0; i < count; ++i) {
-    auto stateOf = [&](Value all) { return all ? ofDirection(emit, all, i, node.batchFirst ? 1 : 0) : all; };
+    auto stateOf = [&](Value all) { return all ? partOf(emit, all, node.batchFirst ? 1 : 0, i) : all; };
     Direction d;
     d.hidden = hidden;
     d.isBackward = way == "reverse" || i == 1;
-    d.w = ofDirection(emit, w, i), d.r = ofDirection(emit, r, i);
+    d.w = partOf(emit, w, 0, i), d.r = partOf(emit, r, 0, i);
     if (bias) {
-      Value both = ofDirection(emit, bias, i);
+      Value both = partOf(emit, bias, 0, i);
       d.wb = emit.sliceDim(both, 0, 0, gates), d.rb = emit.sliceDim(both, 0, gates, gates);
     }
-    d.peephole = peephole ? ofDirection(emit, peephole, i) : peephole;
+    d.peephole = peephole ? partOf(emit, peephole, 0, i) : peephole;
     d.initial = {stateOf(initial[0]), stateOf(initial[1])};
     node.directions.push_back(d);
   }
@@ -276,7 +276,7 @@ State runDirection(Emitter &emit, const Cell &cell, const Recurrence &node, cons
     state.h = emit.splat(0, typeOf(all).clone(Shape{node.batch(), d.hidden}));
   for (int64_t step = 0; step < node.length() && !emit.budget.isExhausted(); ++step) {
     int64_t t = d.isBackward ? node.length() - 1 - step : step;
-    State next = cell.step(emit, d, ofDirection(emit, all, t), state);
+    State next = cell.step(emit, d, partOf(emit, all, 0, t), state);
     results[size_t(t)] = whereReached(emit, node, t, next.h, Value());
     state = {whereReached(emit, node, t, next.h, state.h), whereReached(emit, node, t, next.c, state.c)};
   }
@@ -287,11 +287,8 @@ State runDirection(Emitter &emit, const Cell &cell, const Recurrence &node, cons
 Value joinStates(Emitter &emit, const Recurrence &node, llvm::ArrayRef<Value> parts) {
   int64_t dim = node.batchFirst ? 1 : 0;
   llvm::SmallVector<Value> wide;
-  for (Value part : parts) {
-    Shape shape(shapeOf(part));
-    shape.insert(shape.begin() + dim, 1);
-    wide.push_back(emit.reshape(part, shape));
-  }
+  for (Value part : parts)
+    wide.push_back(unsqueeze(emit, part, dim));
   return emit.concat(wide, dim);
 }
 
@@ -300,11 +297,10 @@ template <typename Cell> LogicalResult importRecurrence(OpContext &op) {
   auto node = readRecurrence<Cell>(op);
   if (failed(node))
     return failure();
-  Cell cell(op);
   llvm::SmallVector<Value> sequences, hs, cs;
   for (const Direction &direction : node->directions) {
     std::vector<Value> steps;
-    State last = runDirection(emit, cell, *node, direction, steps);
+    State last = runDirection(emit, Cell(op, direction), *node, direction, steps);
     if (emit.budget.isExhausted())
       return failure();
     hs.push_back(last.h), cs.push_back(last.c);

@@ -1,5 +1,6 @@
 // Sequences exist only inside the importer: PyTorch's exporter splits a tensor into one and takes the parts out again.
 #include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/Stacking.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -151,10 +152,8 @@ LogicalResult importConcatFromSequence(OpContext &op) {
   if (failed(dim))
     return failure();
   for (Value &part : parts)
-    if (Shape shape(shapeOf(part)); isNew && int64_t(shape.size()) >= *dim) {
-      shape.insert(shape.begin() + *dim, 1);
-      part = op.emit.reshape(part, shape);
-    }
+    if (isNew && rankOf(part) >= *dim)
+      part = unsqueeze(op.emit, part, *dim);
   for (Value part : parts)
     if (elementOf(part) != elementOf(parts[0]) ||
         reducedShape(shapeOf(part), {*dim}, true) != reducedShape(shapeOf(parts[0]), {*dim}, true))

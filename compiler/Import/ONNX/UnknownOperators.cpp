@@ -34,7 +34,7 @@ void cleave::onnx_import::reportUnknownOperators(const FlatGraph &graph, ErrorLi
   for (const FlatNode &node : graph.nodes) {
     const OperatorEntry *entry;
     auto lookup = OperatorTable::get().find(node, entry);
-    if (lookup == OperatorTable::Lookup::Found || findCustomOperator(node) || ControlFlow::arityOf(node))
+    if (lookup == OperatorTable::Lookup::Found || findCustomOperator(node) || ControlFlow::entryOf(node))
       continue;
     llvm::StringRef domain = canonicalDomain(node.proto->domain());
     Finding &finding = findings[(domain.empty() ? "" : domain + "::").str() + node.proto->op_type()];
