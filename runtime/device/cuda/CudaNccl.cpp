@@ -56,33 +56,23 @@ bool findShared(const std::vector<Place> &places, size_t *one, size_t *other) {
   return false;
 }
 
-class NcclCollective : public Action {
+// A collective, a send or a receive: what the world enqueues of a request.
+template <typename Request, Status (NcclWorld::*enqueue)(const Request &, std::byte *, Handle, const std::string &)>
+class NcclAction : public Action {
 public:
-  NcclCollective(NcclWorld &world, Handle stream, CollectiveRequest request)
+  NcclAction(NcclWorld &world, Handle stream, Request request)
       : world_(world), stream_(stream), request_(std::move(request)) {}
   Status run(const Frames &frames, uint32_t) override {
-    return world_.collective(request_, request_.data.at(frames), stream_, request_.place);
+    return (world_.*enqueue)(request_, request_.data.at(frames), stream_, request_.place);
   }
 
 private:
   NcclWorld &world_;
   Handle stream_;
-  CollectiveRequest request_;
+  Request request_;
 };
-
-class NcclTransfer : public Action {
-public:
-  NcclTransfer(NcclWorld &world, Handle stream, TransferRequest request)
-      : world_(world), stream_(stream), request_(std::move(request)) {}
-  Status run(const Frames &frames, uint32_t) override {
-    return world_.transfer(request_, request_.data.at(frames), stream_, request_.place);
-  }
-
-private:
-  NcclWorld &world_;
-  Handle stream_;
-  TransferRequest request_;
-};
+using NcclCollective = NcclAction<CollectiveRequest, &NcclWorld::collective>;
+using NcclTransfer = NcclAction<TransferRequest, &NcclWorld::transfer>;
 
 } // namespace
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 namespace cleave::rt {
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPeriod{50};
 constexpr double kNamedSeconds = 2;
+constexpr std::chrono::seconds kWakeTime{2}; // for calls of NCCL that were aborted
 constexpr int kBytes = 1;    // ncclUint8
 constexpr int kNoColor = -1; // NCCL_SPLIT_NOCOLOR: in no part
 
@@ -91,37 +93,112 @@ Status NcclWorld::join(const Setup &setup, const ConnectRequest &request, std::u
       return peerLost("rank " + std::to_string(rank) + " cannot use NCCL; its message says why");
   std::unique_ptr<NcclWorld> world(new NcclWorld(setup, request, *nccl));
   CLEAVE_TRY(setup.streams->prepare(world->order_));
-  CLEAVE_TRY(world->makeCommunicators(request, offers[0].id));
+  CLEAVE_TRY(makeWatched(world, world->partsOf(request), offers[0].id));
   world->watchdog_ = std::thread([world = world.get()] { world->watch(); });
   *result = std::move(world);
   return Status::ok();
 }
 
 // Every rank splits by the same groups in the same order; the color of a part is its first member.
-Status NcclWorld::makeCommunicators(const ConnectRequest &request, const cuda::NcclId &id) {
-  Handle all = nullptr;
-  CLEAVE_TRY(checkNccl(nccl_.init(&all, request.comm.size(), id, rank_), "ncclCommInitRank"));
-  comms_.push_back(all);
-  Group everybody;
-  for (int rank = 0; rank < request.comm.size(); ++rank)
-    everybody.members.push_back(rank);
-  groups_[everybody.members] = all;
+std::vector<NcclWorld::Part> NcclWorld::partsOf(const ConnectRequest &request) const {
+  std::vector<Part> parts;
   for (const GroupShape &shape : request.groups) {
     Group group = meshGroup(request.mesh, shape.axes, rank_, shape.only);
-    if (group.size() == 1 || group.members == everybody.members) // of any rank's
+    if (group.size() == 1 || group.size() == request.comm.size()) // of any rank's
       continue;
     auto place = std::find(group.members.begin(), group.members.end(), rank_);
     bool isMember = place != group.members.end();
-    Handle part = nullptr;
-    CLEAVE_TRY(checkNccl(nccl_.split(all, isMember ? group.members.front() : kNoColor,
-                                     static_cast<int>(place - group.members.begin()), &part, nullptr),
-                         "ncclCommSplit"));
-    if (!isMember)
-      continue;
-    comms_.push_back(part);
-    groups_[group.members] = part;
+    parts.push_back({group.members, isMember ? group.members.front() : kNoColor,
+                     static_cast<int>(place - group.members.begin()), isMember});
+  }
+  return parts;
+}
+
+Status NcclWorld::makeWatched(std::unique_ptr<NcclWorld> &world, std::vector<Part> parts, const cuda::NcclId &id) {
+  struct Making {
+    std::mutex mutex; // what follows
+    std::condition_variable changed;
+    bool isDone = false;
+    Status status;
+  };
+  auto making = std::make_shared<Making>();
+  Communicator &host = world->host_;
+  std::thread thread([making, world = world.get(), parts = std::move(parts), id, size = host.size()] {
+    world->setup_.driver->contextSetCurrent(world->setup_.context);
+    Status status = world->makeCommunicators(parts, id, size);
+    std::lock_guard<std::mutex> lock(making->mutex);
+    making->status = std::move(status);
+    making->isDone = true;
+    making->changed.notify_all();
+  });
+  std::unique_lock<std::mutex> lock(making->mutex);
+  std::string why;
+  for (double end = now() + host.timeoutSeconds(); !making->isDone && why.empty();) {
+    making->changed.wait_for(lock, kPeriod);
+    if (Status status = host.health(); !status.isOk())
+      why = status.message();
+    else if (now() > end)
+      why = world->waitedText();
+  }
+  if (!making->isDone) {
+    Status lost = peerLost(why + "; this rank was joining the others by NCCL (ncclCommInitRank, ncclCommSplit)");
+    if (host.health().isOk())
+      host.abort(lost);
+    world->abortAll();
+    if (making->changed.wait_for(lock, kWakeTime, [&] { return making->isDone; })) {
+      lock.unlock();
+      thread.join();
+    } else {
+      thread.detach();
+      world.release(); // the thread may still look at it
+    }
+    return lost;
+  }
+  lock.unlock();
+  thread.join();
+  if (!making->status.isOk()) // others may wait in a communicator that this rank has
+    world->abortAll();
+  return making->status;
+}
+
+Status NcclWorld::makeCommunicators(const std::vector<Part> &parts, const cuda::NcclId &id, int size) {
+  Handle all = nullptr;
+  CLEAVE_TRY(checkNccl(nccl_.init(&all, size, id, rank_), "ncclCommInitRank"));
+  std::vector<int> everybody(static_cast<size_t>(size));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  CLEAVE_TRY(keep(all, std::move(everybody)));
+  for (const Part &part : parts) {
+    Handle comm = nullptr;
+    CLEAVE_TRY(checkNccl(nccl_.split(all, part.color, part.index, &comm, nullptr), "ncclCommSplit"));
+    if (part.isMember)
+      CLEAVE_TRY(keep(comm, part.members));
   }
   return Status::ok();
+}
+
+Status NcclWorld::keep(Handle comm, std::vector<int> members) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failed_) {
+      comms_.push_back(comm);
+      groups_[std::move(members)] = comm;
+      return Status::ok();
+    }
+  }
+  nccl_.abort(comm); // nobody waits for it any more
+  return peerLost("another rank is lost");
+}
+
+// Ends what waits in communicators, which nobody uses any more.
+void NcclWorld::abortAll() {
+  std::vector<Handle> comms;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    failed_ = true;
+    comms.swap(comms_);
+  }
+  for (size_t i = comms.size(); i-- > 0;)
+    nccl_.abort(comms[i]);
 }
 
 NcclWorld::~NcclWorld() {
@@ -279,6 +356,10 @@ std::string NcclWorld::trouble(double time) {
   }
   if (time - seenAt_ <= host_.timeoutSeconds())
     return "";
+  return waitedText();
+}
+
+std::string NcclWorld::waitedText() const {
   return "rank " + std::to_string(rank_) + " waited " + std::to_string(host_.timeoutSeconds()) +
          " s for another rank; CLEAVE_COMM_TIMEOUT_S sets the limit";
 }

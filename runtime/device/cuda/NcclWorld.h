@@ -11,6 +11,12 @@
 // aborts all communicators, the waiting host returns, and health() says what happened and which instruction was waited
 // in. Progress is a number in pinned memory, which the GPU writes after each operation.
 //
+// Communicators are made under the same rules. NCCL waits without a limit for ranks that never come, so a thread of its
+// own makes them, and the host looks after it. Where NCCL cannot be woken, the thread is left behind, and the program
+// ends with the error.
+//
+// Rejected: nonblocking communicators (ncclConfig_t), which may be polled while they are made. All calls on them may be
+// "in progress" then, within captured graphs too.
 // Rejected: the host waits by polling. It would have to know of each place where a driver waits.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_NCCLWORLD_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_NCCLWORLD_H
@@ -62,7 +68,17 @@ public:
 
 private:
   NcclWorld(const Setup &setup, const ConnectRequest &request, const cuda::Nccl &nccl);
-  Status makeCommunicators(const ConnectRequest &request, const cuda::NcclId &id);
+  // The part that this rank has in one split of the communicator of all ranks; none of which it is no member.
+  struct Part {
+    std::vector<int> members;
+    int color, index;
+    bool isMember;
+  };
+  std::vector<Part> partsOf(const ConnectRequest &request) const;
+  // Communicators, made by a thread of their own; `world` is let go where the thread is left in NCCL.
+  static Status makeWatched(std::unique_ptr<NcclWorld> &world, std::vector<Part> parts, const cuda::NcclId &id);
+  Status makeCommunicators(const std::vector<Part> &parts, const cuda::NcclId &id, int size);
+  Status keep(cuda::Handle comm, std::vector<int> members);
   Status begin(cuda::Handle stream);
   Status finish(cuda::Handle stream, const std::string &place, uint64_t bytes);
   Status findGroup(const Group &group, cuda::Handle *comm) const;
@@ -73,13 +89,15 @@ private:
   // Empty while all is well.
   std::string trouble(double now);
   std::string nameLost(const std::string &error) const;
+  std::string waitedText() const;
+  void abortAll();
   void giveUp(const std::string &why);
 
   const cuda::Nccl &nccl_;
   Setup setup_;
   Communicator &host_;
   int rank_;
-  std::vector<cuda::Handle> comms_;                 // the first one of all ranks
+  std::vector<cuda::Handle> comms_;                 // the first one of all ranks; while they are made, under mutex_
   std::map<std::vector<int>, cuda::Handle> groups_; // by their members
   unsigned order_;                                  // the event after the last operation
 

@@ -11,21 +11,21 @@ import time
 
 import numpy as np
 
+import emulated
+
 source, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
 sys.path.insert(0, str(source / "test/e2e/Inputs"))
 import training_cases  # noqa: E402
 
-LIBRARIES = {"CLEAVE_LIBCUDA": "cuda", "CLEAVE_LIBCUBLASLT": "cublaslt", "CLEAVE_LIBNCCL": "nccl"}
-ENVIRONMENT = {**os.environ, **{variable: str(build / f"test-lib/libcleave_emulated_{name}.so") for variable, name in LIBRARIES.items()},
-               "CLEAVE_MPI_MODULE": str(build / "lib/libcleave_comm_mpi.so"), "CLEAVE_EMULATED_DEVICES": "2", "CLEAVE_CUDA_COMM": "nccl",
-               "CLEAVE_EMULATED_NCCL_FOLDER": str(folder / "ranks")}
+ENVIRONMENT = emulated.environment(build, CLEAVE_MPI_MODULE=str(build / "lib/libcleave_comm_mpi.so"), CLEAVE_EMULATED_DEVICES="2",
+                                   CLEAVE_CUDA_COMM="nccl", CLEAVE_EMULATED_NCCL_FOLDER=str(folder / "ranks"))
 INSTRUCTION = r"program 'train_step', instruction \d+ \((all_reduce|reduce_scatter|all_gather)"
 
 
-def start(launcher, steps, **environment):
+def start(launcher, steps, program="program", **environment):
     metrics = folder / "metrics.jsonl"
     metrics.unlink(missing_ok=True)
-    command = [*launcher, folder / "program", "train", "--no-shuffle", "--steps", steps, "--lr", "1e-9", "--metrics", metrics]
+    command = [*launcher, folder / program, "train", "--no-shuffle", "--steps", steps, "--lr", "1e-9", "--metrics", metrics]
     for key in training_cases.data("mlp"):
         command += ["--data", f"{key}={folder / key}.npy"]
     return subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -54,8 +54,18 @@ for key, array in training_cases.data("mlp").items():
 subprocess.run([sys.executable, source / "test/models/make_weights.py", folder / "models", source / training_cases.CASES["mlp"][0]],
                check=True)
 model = next((folder / "models").rglob("*.onnx"))
-subprocess.run(["cleave", "compile", model, "--train", "--loss-output", "loss", "--global-batch", "16", "--mesh", "fsdp=2", "--target",
-                "cuda:sm_90", "-o", folder / "program"], check=True)
+for program, mesh in (("program", "fsdp=2"), ("groups", "dp=2,fsdp=2")):
+    subprocess.run(["cleave", "compile", model, "--train", "--loss-output", "loss", "--global-batch", "16", "--mesh", mesh, "--target",
+                    "cuda:sm_90", "-o", folder / program], check=True)
+
+# A rank that never comes to the communicator of all ranks, or to one of a group; the ranks being threads, then processes.
+mpirun = ["mpirun", "--oversubscribe", "-n"]
+JOINING = r"this rank was joining the others by NCCL"
+for program, ranks, number in (("program", "2", 1), ("groups", "4", 2)):
+    for launcher in ([], [*mpirun, ranks]):
+        process, _ = start(launcher, 1, program, CLEAVE_EMULATED_NCCL_STALL_SETUP=f"1,{number}", CLEAVE_COMM_TIMEOUT_S="2",
+                           CLEAVE_EMULATED_DEVICES=ranks)
+        expect(f"communicator {number}, {'processes' if launcher else 'threads'}", process, 60, r"waited 2\S* s for another rank", JOINING)
 
 # A rank that never comes to an operation, the ranks being threads: eager, and in a graph that is replayed.
 for graphs in ("0", "1"):
@@ -64,10 +74,9 @@ for graphs in ("0", "1"):
 process, _ = start([], 20, CLEAVE_EMULATED_FAIL_LAUNCH="30", CLEAVE_CUDA_GRAPHS="0")
 expect("a launch that is refused", process, 60, r"instruction \d+ \(launch @", "cuLaunchKernel failed with error 701")
 
-mpirun = ["mpirun", "--oversubscribe", "-n", "2"]
-process, _ = start(mpirun, 20, CLEAVE_EMULATED_NCCL_STALL="1,40", CLEAVE_COMM_TIMEOUT_S="2")
+process, _ = start([*mpirun, "2"], 20, CLEAVE_EMULATED_NCCL_STALL="1,40", CLEAVE_COMM_TIMEOUT_S="2")
 expect("a silent process", process, 60, r"waited 2\S* s for another rank", "this rank was in " + INSTRUCTION)
-process, metrics = start(mpirun, 100000000)
+process, metrics = start([*mpirun, "2"], 100000000)
 while steps_done(metrics) < 10 and process.poll() is None:
     time.sleep(0.05)
 children = [int(p) for p in subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()]

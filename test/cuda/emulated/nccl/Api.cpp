@@ -102,6 +102,17 @@ void runCollective(Work &w, uint64_t number, uint64_t replay, Call c, const clea
   comm.clique->finish(key, comm.rank, 2, comm.stop);
 }
 
+// CLEAVE_EMULATED_NCCL_STALL_SETUP=R,N: rank R of all never comes to the making of its Nth communicator, of which the first
+// is that of all ranks. An abort ends the wait for the later ones.
+void stallSetup(int rank, int number, const Stop *stop) {
+  static const char *text = getenv("CLEAVE_EMULATED_NCCL_STALL_SETUP");
+  int stalled = -1, at = 0;
+  if (!text || sscanf(text, "%d,%d", &stalled, &at) != 2 || stalled != rank || at != number)
+    return;
+  while (!stop || !*stop)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 // CLEAVE_EMULATED_NCCL_STALL=R,N: what the process asks for as its Nth operation on a rank R of a communicator never
 // begins, until the communicator is aborted. To the others that rank is silent.
 void stall(const Communicator &comm) {
@@ -220,6 +231,7 @@ CLEAVE_EMULATED_API int ncclCommInitRank(Communicator **result, int size, Unique
     return refuse(UnhandledCudaError, "no current context");
   if (strncmp(id.bytes, "cleave-emulated-", 16) != 0)
     return refuse(InvalidArgument, "the unique id is not one of ncclGetUniqueId");
+  stallSetup(rank, 1, nullptr);
   auto *comm = new Communicator;
   comm->rank = rank;
   comm->id = id.bytes;
@@ -239,6 +251,7 @@ CLEAVE_EMULATED_API int ncclCommSplit(Communicator *comm, int color, int key, Co
   if (!comm || comm->stop)
     return refuse(InvalidArgument, "no communicator, or one that was aborted");
   int number = comm->splits++;
+  stallSetup(comm->rank, number + 2, &comm->stop);
   Call mine;
   mine.send = uint64_t(uint32_t(color)) << 32 | uint32_t(key);
   std::string why;
