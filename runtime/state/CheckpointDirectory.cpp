@@ -113,18 +113,24 @@ Status pruneCheckpoints(const std::string &directory, unsigned keep) {
   return keep == 0 ? Status::ok() : removeOldest(directory, checkpointsOfThisRun(directory), keep);
 }
 
-Status pruneFormerBests(const std::string &directory, unsigned keep) {
+bool FormerBests::isOnlyBest(const std::string &directory, const std::string &name) {
+  auto known = isOnlyBest_.find(name);
+  if (known == isOnlyBest_.end()) {
+    CheckpointIndex index;
+    Status read = readCheckpointIndex(directory + "/" + name + "/" + kCheckpointIndexFile, &index);
+    known = isOnlyBest_.emplace(name, read.isOk() && index.isOnlyBest).first;
+  }
+  return known->second;
+}
+
+Status FormerBests::prune(const std::string &directory, unsigned keep) {
   if (keep == 0)
     return Status::ok();
   std::vector<std::string> bests;
   std::string best = readPointer(directory, "best");
-  for (const std::string &name : checkpointsOfThisRun(directory)) {
-    CheckpointIndex index;
-    bool isOnlyBest =
-        readCheckpointIndex(directory + "/" + name + "/" + kCheckpointIndexFile, &index).isOk() && index.isOnlyBest;
-    if (isOnlyBest || name == best)
+  for (const std::string &name : checkpointsOfThisRun(directory))
+    if (isOnlyBest(directory, name) || name == best)
       bests.push_back(name);
-  }
   return removeOldest(directory, bests, keep);
 }
 

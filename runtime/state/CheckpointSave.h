@@ -14,6 +14,7 @@
 #include "runtime/state/CheckpointIndex.h"
 
 #include <functional>
+#include <map>
 
 namespace cleave::rt {
 
@@ -77,6 +78,7 @@ public:
   // Leader: removes DIR/best (or DIR/latest) where it names this checkpoint; `*did` says whether it was so.
   Status unpoint(const std::string &pointer, bool *did) const;
 
+  const std::string &name() const { return name_; }
   std::string path() const { return directory_ + "/" + name_; } // "DIR/step-00000100"
 
 private:
@@ -87,9 +89,21 @@ private:
 // stay. keep 0 removes none.
 Status pruneCheckpoints(const std::string &directory, unsigned keep);
 
-// Keeps `keep` of the best: the one that `best` names, and the newest of those that were saved for being the best alone
-// (CheckpointIndex::isOnlyBest), up to the one that `latest` names. Removes the rest of the latter. keep 0 removes none.
-Status pruneFormerBests(const std::string &directory, unsigned keep);
+// Which checkpoints of one directory were saved for being the best alone (CheckpointIndex::isOnlyBest). The index of each
+// is read once, however often checkpoints are removed.
+class FormerBests {
+public:
+  // A checkpoint was saved under this name.
+  void add(const std::string &name, bool isOnlyBest) { isOnlyBest_[name] = isOnlyBest; }
+  // Keeps `keep` of the best: the one that `best` names, and the newest of these, up to the one that `latest` names.
+  // Removes the rest of them. keep 0 removes none.
+  Status prune(const std::string &directory, unsigned keep);
+
+private:
+  bool isOnlyBest(const std::string &directory, const std::string &name);
+
+  std::map<std::string, bool> isOnlyBest_; // by name
+};
 
 // The names of the checkpoints in DIR that have an index, the newest last.
 std::vector<std::string> listCheckpoints(const std::string &directory);

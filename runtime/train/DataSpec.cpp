@@ -34,18 +34,45 @@ Status parseOption(const std::string &key, const std::string &value, DataSpec *s
   else if (key == "std")
     good = parseList(value, &spec->std);
   else
-    return invalidArgument("unknown key '" + key + "'; expected one of " + kKeys);
+    return invalidArgument("unknown key '" + key + "'; expected one of " + kKeys +
+                           ", or a backslash before a comma or = that belongs to a file's name");
   return good ? Status::ok() : invalidArgument("'" + value + "' is not a value for " + key);
 }
 
-// "text.bin:u8" names a flat stream; a colon elsewhere belongs to the name.
+// The first such character that has its meaning, or npos.
+size_t findPlain(std::string_view text, char wanted, size_t begin = 0) {
+  for (size_t i = begin; i < text.size(); ++i)
+    if (text[i] == '\\')
+      ++i;
+    else if (text[i] == wanted)
+      return i;
+  return std::string_view::npos;
+}
+
+bool isPlain(std::string_view text, size_t at) {
+  size_t slashes = 0;
+  while (slashes < at && text[at - slashes - 1] == '\\')
+    ++slashes;
+  return slashes % 2 == 0;
+}
+
+// The text that was meant: "a\,b" is "a,b".
+std::string withoutEscapes(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i)
+    result += text[i] == '\\' && i + 1 < text.size() ? text[++i] : text[i];
+  return result;
+}
+
+// "text.bin:u8" names a flat stream; a colon elsewhere belongs to the name, and so does one after a backslash.
 Status addFile(std::string item, DataSpec *spec) {
   static constexpr std::pair<const char *, ElementType> kStreams[] = {
       {":u8", ElementType::u8}, {":u16", ElementType::u16}, {":u32", ElementType::u32}};
   std::optional<ElementType> stream;
   for (const auto &[suffix, type] : kStreams) {
     std::string_view ending(suffix);
-    if (item.size() > ending.size() && item.compare(item.size() - ending.size(), ending.size(), ending) == 0) {
+    size_t colon = item.size() > ending.size() ? item.size() - ending.size() : 0;
+    if (colon != 0 && item.compare(colon, ending.size(), ending) == 0 && isPlain(item, colon)) {
       stream = type;
       item.resize(item.size() - ending.size());
     }
@@ -54,7 +81,7 @@ Status addFile(std::string item, DataSpec *spec) {
     return invalidArgument("'" + item + "' is not of the same kind as '" + spec->files[0] +
                            "'; write the same :u8, :u16 or :u32 after each file of a stream");
   spec->stream = stream;
-  spec->files.push_back(std::move(item));
+  spec->files.push_back(withoutEscapes(item));
   return Status::ok();
 }
 
@@ -75,14 +102,16 @@ Status checkSpec(const DataSpec &spec) {
 }
 
 Status parse(const std::string &text, size_t equals, DataSpec *spec) {
-  for (const std::string &item : splitText(std::string_view(text).substr(equals + 1), ',')) {
-    size_t at = item.find('=');
+  for (size_t begin = equals + 1, end = 0; end != text.size(); begin = end + 1) {
+    end = std::min(findPlain(text, ',', begin), text.size());
+    std::string item = text.substr(begin, end - begin);
     if (item.empty())
       return invalidArgument("an empty item between commas");
+    size_t at = findPlain(item, '=');
     if (at == std::string::npos)
       CLEAVE_TRY(addFile(item, spec));
     else
-      CLEAVE_TRY(parseOption(item.substr(0, at), item.substr(at + 1), spec));
+      CLEAVE_TRY(parseOption(item.substr(0, at), withoutEscapes(item.substr(at + 1)), spec));
   }
   return checkSpec(*spec);
 }
@@ -118,11 +147,11 @@ std::vector<std::string> splitText(std::string_view text, char separator) {
 }
 
 Status parseDataSpec(const std::string &text, DataSpec *result) {
-  size_t equals = text.find('=');
+  size_t equals = findPlain(text, '=');
   if (equals == std::string::npos || equals == 0)
     return invalidArgument("'" + text + "': expected INPUT=FILE[,FILE...][,key=value...]");
   DataSpec spec;
-  spec.input = text.substr(0, equals);
+  spec.input = withoutEscapes(text.substr(0, equals));
   CLEAVE_TRY(parse(text, equals, &spec).in("'" + text + "'"));
   *result = std::move(spec);
   return Status::ok();

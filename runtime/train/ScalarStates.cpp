@@ -4,6 +4,8 @@
 #include "runtime/plan/Kinds.h"
 #include "runtime/state/ElementValue.h"
 
+#include <map>
+
 namespace cleave::rt {
 
 ScalarState::ScalarState(Session &session, const char *name) {
@@ -31,55 +33,29 @@ void ScalarState::setInteger(int64_t value) const {
     storeInteger(type_, value, place);
 }
 
-class ScalarReader {
-public:
-  ScalarReader(Session &session, std::initializer_list<ScalarRead> reads) : session_(session), reads_(reads) {}
-
-  Status run() {
-    for (const ScalarRead &read : reads_) {
-      const ScalarState &scalar = *read.scalar;
-      read.value->reset();
-      if (scalar.exists_)
-        *read.value = scalar.places_.empty() ? 0 : loadElement(scalar.type_, scalar.places_[0]);
-    }
-    for (const ScalarRead &read : reads_)
-      if (isTold(read) && isFirst(read))
-        CLEAVE_TRY(tell(read.scalar->holder_));
-    return Status::ok();
-  }
-
-private:
-  bool isTold(const ScalarRead &read) const {
-    return session_.processes() && read.scalar->exists_ && !read.scalar->isEverywhere_;
-  }
-  bool isToldBy(const ScalarRead &read, int holder) const { return isTold(read) && read.scalar->holder_ == holder; }
-  // Of those that one rank tells.
-  bool isFirst(const ScalarRead &read) const {
-    for (const ScalarRead &before : reads_)
-      if (isToldBy(before, read.scalar->holder_))
-        return &before == &read;
-    return false;
-  }
-
-  Status tell(int holder) {
-    std::vector<double> values;
-    for (const ScalarRead &read : reads_)
-      if (isToldBy(read, holder))
-        values.push_back(**read.value);
-    CLEAVE_TRY(session_.processes()->broadcast(values.data(), values.size() * sizeof values[0], holder, kControlChannel));
-    size_t next = 0;
-    for (const ScalarRead &read : reads_)
-      if (isToldBy(read, holder))
-        *read.value = values[next++];
-    return Status::ok();
-  }
-
-  Session &session_;
-  std::initializer_list<ScalarRead> reads_;
-};
-
 Status readScalars(Session &session, std::initializer_list<ScalarRead> reads) {
-  return ScalarReader(session, reads).run().in("telling all processes the results");
+  std::map<int, std::vector<std::optional<double> *>> told; // by the rank that tells: the same on all processes
+  for (const ScalarRead &read : reads) {
+    const ScalarState &scalar = *read.scalar;
+    read.value->reset();
+    if (!scalar.exists_)
+      continue;
+    *read.value = scalar.places_.empty() ? 0 : loadElement(scalar.type_, scalar.places_[0]);
+    if (session.processes() && !scalar.isEverywhere_)
+      told[scalar.holder_].push_back(read.value);
+  }
+  for (const auto &[holder, values] : told) {
+    std::vector<double> numbers;
+    for (const std::optional<double> *value : values)
+      numbers.push_back(**value);
+    CLEAVE_TRY(
+        session.processes()
+            ->broadcast(numbers.data(), numbers.size() * sizeof numbers[0], holder, kControlChannel)
+            .in("telling all processes the results"));
+    for (size_t i = 0; i < values.size(); ++i)
+      *values[i] = numbers[i];
+  }
+  return Status::ok();
 }
 
 } // namespace cleave::rt

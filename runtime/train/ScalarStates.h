@@ -29,7 +29,7 @@ public:
   void setInteger(int64_t value) const;
 
 private:
-  friend class ScalarReader;
+  friend Status readScalars(Session &session, std::initializer_list<struct ScalarRead> reads);
 
   ElementType type_ = ElementType::f32;
   bool exists_ = false;

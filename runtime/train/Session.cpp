@@ -277,27 +277,30 @@ Status Session::agree(Status mine, const char *what, unsigned channel) {
   return mine;
 }
 
-Status Session::agreeOn(uint64_t mine, const char *what) {
+Status Session::agreeWithLeader(const std::vector<uint64_t> &mine, const Difference &difference) {
   if (!impl_->mpi)
     return Status::ok();
-  uint64_t leaders = mine;
-  CLEAVE_TRY(impl_->mpi->broadcast(&leaders, sizeof leaders, 0));
-  Status same = mine == leaders
-                    ? Status::ok()
-                    : invalidArgument(std::string(what) + ": this process has " + std::to_string(mine) +
-                                      ", the first one " + std::to_string(leaders) + "; all must see the same files");
+  std::vector<uint64_t> leaders = mine;
+  CLEAVE_TRY(impl_->mpi->broadcast(leaders.data(), leaders.size() * sizeof leaders[0], 0));
+  auto other = std::mismatch(mine.begin(), mine.end(), leaders.begin());
+  Status same;
+  if (other.first != mine.end())
+    same = difference(static_cast<size_t>(other.first - mine.begin()), *other.second);
   return agree(std::move(same), "go on");
 }
 
+Status Session::agreeOn(uint64_t mine, const char *what) {
+  return agreeWithLeader({mine}, [&](size_t, uint64_t leaders) {
+    return invalidArgument(std::string(what) + ": this process has " + std::to_string(mine) + ", the first one " +
+                           std::to_string(leaders) + "; all must see the same files");
+  });
+}
+
 Status Session::agreeOnHash(uint64_t mine, const std::string &what) {
-  if (!impl_->mpi)
-    return Status::ok();
-  uint64_t leaders = mine;
-  CLEAVE_TRY(impl_->mpi->broadcast(&leaders, sizeof leaders, 0));
-  Status same = mine == leaders ? Status::ok()
-                                : invalidArgument(what + " of process " + std::to_string(impl_->mpi->rank()) +
-                                                  " are not those of the first one; all processes need the same files");
-  return agree(std::move(same), "go on");
+  return agreeWithLeader({mine}, [&](size_t, uint64_t) {
+    return invalidArgument(what + " of process " + std::to_string(impl_->mpi->rank()) +
+                           " are not those of the first one; all processes need the same files");
+  });
 }
 
 Status Session::gather(std::byte *data, size_t size) {

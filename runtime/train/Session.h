@@ -77,10 +77,12 @@ public:
   // PeerLost: `what` it could not do.
   Status agree(Status mine, const char *what, unsigned channel = 0);
 
-  // All processes meet; an error on all of them, which names `what`, where one has another number than the leader.
+  // All processes meet, each with as many numbers; an error on all of them where one has another number than the leader.
+  // That one says so: `difference` is given the place of the first that differs, and the leader's number.
+  using Difference = std::function<Status(size_t place, uint64_t leaders)>;
+  Status agreeWithLeader(const std::vector<uint64_t> &mine, const Difference &difference);
+  // Of one number, which the error names; and of contents by their hash, `what` being a plural.
   Status agreeOn(uint64_t mine, const char *what);
-
-  // Likewise of contents; `what` is a plural.
   Status agreeOnHash(uint64_t mine, const std::string &what);
 
   // Brings bytes together on the leader's process: each byte was written by one process, and is zero on the others.

@@ -129,7 +129,8 @@ private:
     if (request_.isBest)
       CLEAVE_TRY(save_.point("best"));
     CLEAVE_TRY(pruneCheckpoints(request_.directory, request_.keep));
-    return request_.isBest ? pruneFormerBests(request_.directory, request_.keepBest) : Status::ok();
+    request_.bests->add(save_.name(), request_.isOnlyBest);
+    return request_.isBest ? request_.bests->prune(request_.directory, request_.keepBest) : Status::ok();
   }
 
   Session &session_;

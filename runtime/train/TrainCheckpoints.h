@@ -16,6 +16,7 @@ struct SaveRequest {
   RunFacts run;
   bool isOnlyBest = false; // saved because it is the best so far, and for no other reason
   unsigned keepBest = 0;   // newest checkpoints of that kind that stay; 0: all
+  std::shared_ptr<FormerBests> bests = std::make_shared<FormerBests>(); // of the directory: a run's requests share it
 };
 
 // Saves states as DIR/step-*, lets `latest` (and `best`) name it, and removes old ones. `states` are those of the local

@@ -225,6 +225,7 @@ Status TrainLoop::save(bool isBest, bool isDue) {
   SaveRequest request{options_.save, options_.checkpoint, position_, isBest, options_.keep, run_};
   request.isOnlyBest = !isDue;
   request.keepBest = options_.keepBest.value_or(1);
+  request.bests = bests_;
   CLEAVE_TRY(saver_->save(std::move(request)).in("--save"));
   savedStep_ = position_.step;
   sentBefore_ = session_->bytesSent();

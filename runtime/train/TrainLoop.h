@@ -72,6 +72,7 @@ private:
   uint64_t savedStep_ = 0;
   NewDirectories saveDirectories_;
   CheckpointLock saveLock_;
+  std::shared_ptr<FormerBests> bests_ = std::make_shared<FormerBests>();
   std::unique_ptr<CheckpointSaver> saver_;
 
   ScalarState lrState_, stepState_, seedState_, clipState_, loss_, gradNorm_, lossScale_, skipped_;

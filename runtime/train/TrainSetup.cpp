@@ -44,6 +44,11 @@ template <typename T> std::string asText(const T &value) {
 }
 template <typename T> std::string asText(const std::optional<T> &value) { return value ? asText(*value) : ""; }
 
+// Of a run that is resumed, after it has become known whether it saves the best.
+Status checkKeepBest(const TrainOptions &options) {
+  return options.keepBest && !options.saveBest ? invalidArgument("--keep-best needs --save-best") : Status::ok();
+}
+
 Status checkOptions(const TrainOptions &options) {
   if (options.epochs && options.steps)
     return invalidArgument("--epochs: give it or --steps, not both");
@@ -59,8 +64,8 @@ Status checkOptions(const TrainOptions &options) {
   bool validates = !options.valData.empty();
   if (!validates && (options.evalEvery != 0 || options.patience != 0 || options.saveBest))
     return invalidArgument("--eval-every, --patience and --save-best need --val-data");
-  if (options.keepBest && !options.saveBest)
-    return invalidArgument("--keep-best needs --save-best");
+  if (options.resume.empty())
+    CLEAVE_TRY(checkKeepBest(options));
   bool details = options.saveEvery != 0 || options.keep != 0 || options.saveBest || options.saveAsync.value_or(false) ||
                  options.checkpoint != CheckpointForm::Sharded;
   if (options.save.empty() && details)
@@ -83,6 +88,7 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   CLEAVE_TRY(loop.checkScalars());
   CLEAVE_TRY(loop.openSave().in("--save"));
   CLEAVE_TRY(loop.resume());
+  CLEAVE_TRY(session.agree(checkKeepBest(loop.options_), "go on"));
   CLEAVE_TRY(loop.openData());
   CLEAVE_TRY(loop.compareRuns());
   CLEAVE_TRY(loop.openOutputs());

@@ -45,6 +45,34 @@ template <typename T> std::vector<T> read(const DataSource &source, uint64_t i) 
   return values;
 }
 
+// Every name can be written: a backslash takes the meaning from the character after it.
+TEST(DataSpec, NamesOfAnyCharacters) {
+  const std::vector<std::string> names = {"a,b.npy", "lr=1,2/a.npy", "window=3", "c:u8", "back\\slash", "\\", "plain.npy", ":u8", "a\\:u16"};
+  auto escaped = [](const std::string &name) {
+    std::string result;
+    for (char c : name)
+      result += std::string(c == ',' || c == '=' || c == ':' || c == '\\' ? "\\" : "") + c;
+    return result;
+  };
+  for (const std::string &first : names)
+    for (const std::string &second : names) {
+      DataSpec array, stream;
+      std::string text = escaped(first) + "=" + escaped(first) + "," + escaped(second) + ",key=" + escaped(second);
+      Status status = parseDataSpec(text, &array);
+      ASSERT_TRUE(status.isOk()) << status.message();
+      EXPECT_EQ(array.input, first);
+      EXPECT_EQ(array.files, (std::vector<std::string>{first, second}));
+      EXPECT_EQ(array.key, second);
+      EXPECT_FALSE(array.stream) << text;
+      status = parseDataSpec("x=" + escaped(first) + ":u16,window=4," + escaped(second) + ":u16", &stream);
+      ASSERT_TRUE(status.isOk()) << status.message();
+      EXPECT_EQ(stream.files, (std::vector<std::string>{first, second}));
+      EXPECT_EQ(stream.stream, ElementType::u16);
+    }
+  DataSpec spec;
+  EXPECT_NE(parseDataSpec("x=lr=1/a.npy", &spec).message().find("a backslash before a comma or ="), std::string::npos);
+}
+
 TEST(Npy, RoundTrip) {
   TempDir dir;
   std::vector<float> values = {1, 2, 3, 4, 5, 6};
