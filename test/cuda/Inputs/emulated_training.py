@@ -9,13 +9,14 @@ run: the context is lost, or the process ends with code 99.
 before it, or of its own second run: either says that they depend neither on the seed nor on what else differs. It ends with a line
 for each way, `WAY: ok, ...` or `WAY: failed, ...`."""
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 
 import numpy as np
+
+import emulated
 
 source, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
 sys.path.insert(0, str(source / "test/e2e/Inputs"))
@@ -24,7 +25,6 @@ import training_cases  # noqa: E402
 TOLERANCE = {"f32": 1e-5, "bf16": 1e-2, "fp16": 2e-3}
 WAYS = {"graph": {}, "no-graph": {"CLEAVE_CUDA_GRAPHS": "0"}, "shared": {"CLEAVE_EMULATED_DEVICES": "1", "CLEAVE_CUDA_COMM": "host"}}
 NCCL = {"CLEAVE_EMULATED_DEVICES": "4", "CLEAVE_CUDA_COMM": "nccl"}  # a device for each rank, in the ways that say nothing else
-LIBRARIES = {"CLEAVE_LIBCUDA": "cuda", "CLEAVE_LIBCUBLASLT": "cublaslt", "CLEAVE_LIBNCCL": "nccl"}
 
 
 class Wrong(Exception):
@@ -32,7 +32,8 @@ class Wrong(Exception):
 
 
 def run(command, **environment):
-    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=emulated.environment(build, **environment),
+                            check=False)
     if result.returncode:
         raise Wrong(f"{' '.join(map(str, command))}\nended with {result.returncode}:\n{result.stdout[-1500:]}{result.stderr[-3000:]}")
     return result.stdout + result.stderr
@@ -89,9 +90,8 @@ class Case:
     def outcome(self, seed, **environment):
         """Losses, and the bytes of the checkpoint, of one run on the device; and how far the losses are from the host's."""
         metrics, checkpoint = self.here / f"gpu{seed}.jsonl", self.here / f"saved{seed}"
-        libraries = {variable: str(build / f"test-lib/libcleave_emulated_{library}.so") for variable, library in LIBRARIES.items()}
         run([self.here / "gpu", *self.arguments, "--metrics", metrics, "--save", checkpoint],
-            CLEAVE_EMULATED_SEED=str(seed), CLEAVE_EMULATED_LEAKS="fail", CLEAVE_EMULATED_NCCL_LIMIT_S="900", **libraries, **environment)
+            CLEAVE_EMULATED_SEED=str(seed), CLEAVE_EMULATED_LEAKS="fail", CLEAVE_EMULATED_NCCL_LIMIT_S="900", **environment)
         found, kept = losses(metrics), saved(checkpoint)
         shutil.rmtree(checkpoint)
         if len(found) != self.steps or len(self.expected) != self.steps or not kept:

@@ -1,0 +1,131 @@
+"""What cleave.export_torch does with the exporter's file (python/cleave/exported_file.py), without torch: exported_file_parts.py DIRECTORY.
+
+A stand-in takes the place of the few names of torch that this part uses, and a module of numpy arrays that of the user's."""
+import pathlib
+import sys
+import types
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+torch = types.ModuleType("torch")
+torch.float64, torch.bfloat16 = np.dtype("f8"), "bfloat16"
+torch.nn = types.SimpleNamespace(Embedding=type("Embedding", (), {}), modules=types.SimpleNamespace(
+    batchnorm=types.SimpleNamespace(_BatchNorm=type("BatchNorm", (), {}))))
+
+
+class Tensor:
+    requires_grad = True
+
+    def __init__(self, value):
+        self.value = np.asarray(value, "f4")
+        self.dtype, self.shape = self.value.dtype, self.value.shape
+
+    def detach(self):
+        return self
+
+    cpu = contiguous = detach
+
+    def numpy(self):
+        return self.value
+
+
+torch.cat = lambda parts, dim: Tensor(np.concatenate([part.value for part in parts], dim))
+sys.modules["torch"] = torch
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "python" / "cleave"))
+import exported_file  # noqa: E402
+
+
+class Module:
+    """y = (x w + b) mask, with a second name for w."""
+    training = True
+
+    def __init__(self):
+        weight = Tensor(np.arange(12).reshape(4, 3))
+        self.parameters = [("first.w", weight), ("second.w", weight), ("b", Tensor([1, 2, 3]))]
+        self.buffers = [("mask", Tensor([1, 0, 1]))]
+
+    def named_parameters(self, remove_duplicate=True):
+        return [p for p in self.parameters if not remove_duplicate or p[0] != "second.w"]
+
+    def named_buffers(self, remove_duplicate=True):
+        return self.buffers
+
+    def modules(self):
+        return []
+
+    def named_modules(self):
+        return []
+
+
+class Job:
+    def __init__(self, path, weight="second.w", mask=(1, 0, 1)):
+        self.path, self.module, self.notes = str(path), Module(), []
+        self.report = types.SimpleNamespace(exporter="torchscript", parameters=0, buffers=0, compared=None)
+        self.inputs, self.symbols, self.batch_dims = {"x": Tensor(np.ones((2, 4)))}, {"x": "batch"}, {"x": 0}
+        self.output_names, self.example_batch, self.smoothed = ["y"], 2, set()
+        values = {weight: self.module.parameters[0][1].value, "b": np.asarray([1, 2, 3], "f4"), "mask": np.asarray(mask, "f4")}
+        nodes = [helper.make_node("MatMul", ["x", weight], ["p"], doc_string="/home/me/net.py"), helper.make_node("Add", ["p", "b"], ["s"]),
+                 helper.make_node("Mul", ["s", "mask"], ["y"])]
+        ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size]) for name, size in (("x", 4), ("y", 3))]
+        graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], [numpy_helper.from_array(v, n) for n, v in values.items()])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), self.path)
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def run(self, inputs):
+        weight, bias, mask = (t.value for t in (self.module.parameters[0][1], self.module.parameters[2][1], self.module.buffers[0][1]))
+        return [(inputs["x"].value @ weight + bias) * mask]
+
+
+def initializers(job):
+    return {t.name: numpy_helper.to_array(t) for t in onnx.load(job.path).graph.initializer}
+
+
+def failure(call):
+    try:
+        call()
+    except exported_file.ExportFailed as error:
+        return str(error)
+    sys.exit("nothing was refused")
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    # A tied weight takes the name that files of weights have; a buffer that tracing has moved is the module's again, and is marked.
+    job = Job(folder / "good.onnx", mask=(9, 9, 9))
+    exported_file.mend(job)
+    assert sorted(initializers(job)) == ["b", "first.w", "mask"], initializers(job)
+    assert initializers(job)["mask"].tolist() == [1, 0, 1]
+    assert "b0: BUFFER target='mask'" in job.model.metadata_props[0].value, job.model
+    assert not any(node.doc_string for node in job.model.graph.node), "paths of the author's machine are in the file"
+    exported_file.check_names(job)
+    exported_file.note_losses(job)
+    assert (job.report.parameters, job.report.buffers, job.notes) == (2, 1, []), (job.report, job.notes)
+    exported_file.compare(job)
+    assert job.report.compared < 1e-6 and not job.notes, (job.report, job.notes)
+    print("the file is the module")
+
+    # A parameter that the exporter has made a constant of, and one that is frozen, are told.
+    job = Job(folder / "folded.onnx", weight="onnx::MatMul_7")
+    job.module.parameters[2][1].requires_grad = False
+    exported_file.mend(job)
+    exported_file.check_names(job)
+    exported_file.note_losses(job)
+    assert any("1 parameters are not in the file" in note and "first.w" in note for note in job.notes), job.notes
+    assert any("that may hold them (onnx::MatMul_7)" in note for note in job.notes), job.notes
+    assert any("requires_grad=False" in note for note in job.notes), job.notes
+    print("what is lost is told")
+
+    # A file that computes something else is refused, and is not left behind.
+    job = Job(folder / "other.onnx")
+    exported_file.mend(job)
+    job.module.parameters[2][1].value[0] = 5
+    assert "the exporter's file is not the module: output 'y' differs" in failure(lambda: exported_file.compare(job))
+    assert not pathlib.Path(job.path).exists() and not list(folder.glob("other*"))
+    print("another file is refused")
+
+
+main()
