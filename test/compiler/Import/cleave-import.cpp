@@ -1,5 +1,7 @@
 // cleave-import MODEL.onnx [options]: prints the imported module, its weights and notes. A test tool.
+// cleave-import --operators: prints the names of the operators that are read, one a line.
 #include "compiler/Import/ONNX/Importer.h"
+#include "compiler/Import/ONNX/OperatorTable.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "llvm/Support/CommandLine.h"
@@ -7,10 +9,11 @@
 
 namespace cl = llvm::cl;
 
-static cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("MODEL.onnx"));
+static cl::opt<std::string> input(cl::Positional, cl::desc("MODEL.onnx"));
 static cl::list<std::string> dims("dim", cl::CommaSeparated, cl::desc("SYMBOL=N or INPUT:INDEX=N"));
 static cl::list<std::string> buffers("buffers", cl::CommaSeparated), freeze("freeze", cl::CommaSeparated);
 static cl::opt<bool> train("train"), generic("generic"), quiet("quiet", cl::desc("no module"));
+static cl::opt<bool> operators("operators", cl::desc("list the operators that are read, and nothing else"));
 static cl::opt<std::string> weightsFile("weights-file",
                                         cl::desc("write all weights' bytes, end to end, in listed order"));
 static cl::opt<bool> printWeights("weights", cl::desc("list the weights")), printNotes("notes");
@@ -30,6 +33,13 @@ static bool readDims(llvm::StringMap<int64_t> &result) {
 
 int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv);
+  if (operators) {
+    std::vector<std::string> names = cleave::onnx_import::OperatorTable::get().names();
+    names.insert(names.end(), {"If", "Loop", "Scan"}); // which the importer expands itself
+    for (const std::string &name : names)
+      llvm::outs() << name << "\n";
+    return 0;
+  }
   cleave::ImportOptions options;
   if (!readDims(options.dims))
     return 2;
