@@ -39,7 +39,10 @@ LogicalResult StageCalls::build(const std::vector<pipeline::Item> &items) {
       addTransfer(item);
     else if (failed(addRun(item.task)))
       return failure();
-  slots = slotsOf(calls, uses, sent, steps.microBatches);
+  Transferred transferred{sent, received, {}};
+  for (const auto &[program, transfer] : transfers)
+    transferred.programs.insert(program);
+  slots = slotsOf(calls, uses, transferred, steps.microBatches);
   return success();
 }
 

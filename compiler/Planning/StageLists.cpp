@@ -24,8 +24,24 @@ static int framesOf(const std::vector<Life> &lives) {
   return frames;
 }
 
+// Lets lives begin when a receive may.
+static void receiveAhead(const std::vector<StageCall> &calls, const Transferred &transferred,
+                         std::vector<Life> &lives) {
+  constexpr int kTasksAhead = 2;
+  std::vector<int> tasks; // positions
+  for (int at = 0; at < static_cast<int>(calls.size()); ++at)
+    if (!transferred.programs.count(calls[at].program))
+      tasks.push_back(at);
+  for (Life &life : lives) {
+    if (life.firstRead < 0)
+      continue;
+    auto reader = std::lower_bound(tasks.begin(), tasks.end(), life.firstRead) - tasks.begin();
+    life.written = std::min(life.written, tasks[std::max<long>(0, reader - kTasksAhead)]);
+  }
+}
+
 std::map<std::string, Slot> slotsOf(const std::vector<StageCall> &calls, const std::map<std::string, SlotUses> &uses,
-                                    const std::set<std::string> &sent, int microBatches) {
+                                    const Transferred &transferred, int microBatches) {
   std::map<std::string, std::vector<Life>> lives;
   auto lifeOf = [&](const std::string &slot, int microBatch) -> Life & {
     return lives.try_emplace(slot, microBatches).first->second[microBatch];
@@ -43,9 +59,11 @@ std::map<std::string, Slot> slotsOf(const std::vector<StageCall> &calls, const s
     }
   }
   std::map<std::string, Slot> slots;
-  for (const auto &[name, ofSlot] : lives) {
+  for (auto &[name, ofSlot] : lives) {
+    if (transferred.received.count(name))
+      receiveAhead(calls, transferred, ofSlot);
     Slot &slot = slots[name];
-    slot.frames = std::min(microBatches, framesOf(ofSlot) + static_cast<int>(sent.count(name)));
+    slot.frames = std::min(microBatches, framesOf(ofSlot) + static_cast<int>(transferred.sent.count(name)));
     for (const Life &life : ofSlot) {
       if (life.last < 0) // the first micro-batch's bodies may keep other values than those of the rest
         continue;

@@ -3,7 +3,9 @@
 // A *slot* is the room for one value that crosses calls: a residual, an activation or a gradient that is sent or
 // received, or one that goes from chunk to chunk on the rank itself. Micro-batch i has its own frame, i modulo their
 // number, which is how many are alive at a time in the order of the list; the value is alive from the call that writes
-// it to the last that reads it. One more frame of what is sent lets the next one be made while it is under way.
+// it to the last that reads it. One more frame of what is sent lets the next one be made while it is under way. What is
+// received has a frame from the time on when the second task before its first reader begins, so that it can be under
+// way while two tasks compute: a receive waits for nothing but its frame.
 #ifndef CLEAVE_COMPILER_PLANNING_STAGELISTS_H
 #define CLEAVE_COMPILER_PLANNING_STAGELISTS_H
 
@@ -31,9 +33,13 @@ struct Slot {
   std::set<std::string> firstReaders, lastReaders; // programs
 };
 
-// `sent`: slots that some program sends away.
+// Slots that some program sends away, slots that some program receives, and these programs.
+struct Transferred {
+  std::set<std::string> sent, received, programs;
+};
+
 std::map<std::string, Slot> slotsOf(const std::vector<StageCall> &calls, const std::map<std::string, SlotUses> &uses,
-                                    const std::set<std::string> &sent, int microBatches);
+                                    const Transferred &transferred, int microBatches);
 
 // Calls as plans have them: `times` micro-batches from `first` on, each `stride` after the one before.
 struct FoldedCall {

@@ -22,20 +22,37 @@ std::vector<StageCall> shifted(int microBatches) {
 const std::map<std::string, SlotUses> kUses = {
     {"F.first", {{}, {"r", "y"}}}, {"F", {{}, {"r", "y"}}}, {"send", {{"y"}, {}}}, {"B", {{"r"}, {}}}};
 
+const Transferred kSent = {{"y"}, {}, {"send"}};
+
 TEST(StageLists, FramesAreWhatIsAliveAtATime) {
-  auto slots = slotsOf(shifted(6), kUses, {"y"}, 6);
+  auto slots = slotsOf(shifted(6), kUses, kSent, 6);
   EXPECT_EQ(slots["r"].frames, 2);
   EXPECT_EQ(slots["y"].frames, 2); // one, and one under way
   EXPECT_EQ(slots["r"].firstReaders, std::set<std::string>{"B"});
   EXPECT_EQ(slots["y"].lastReaders, std::set<std::string>{"send"});
-  EXPECT_EQ(slotsOf(shifted(1), kUses, {"y"}, 1)["y"].frames, 1);
+  EXPECT_EQ(slotsOf(shifted(1), kUses, kSent, 1)["y"].frames, 1);
+}
+
+// What is received right before its reader still has room while the tasks before it run.
+TEST(StageLists, ReceivesHaveRoomTwoTasksAhead) {
+  auto callsOf = [](int microBatches) {
+    std::vector<StageCall> calls;
+    for (int i = 0; i < microBatches; ++i)
+      for (const char *program : {"recv", "B", "F"})
+        calls.push_back({program, i});
+    return calls;
+  };
+  std::map<std::string, SlotUses> uses = {{"recv", {{}, {"g"}}}, {"B", {{"g"}, {}}}, {"F", {{}, {"y"}}}};
+  EXPECT_EQ(slotsOf(callsOf(6), uses, {{}, {}, {"recv"}}, 6)["g"].frames, 1);
+  EXPECT_EQ(slotsOf(callsOf(6), uses, {{}, {"g"}, {"recv"}}, 6)["g"].frames, 2); // B and F before it
+  EXPECT_EQ(slotsOf(callsOf(1), uses, {{}, {"g"}, {"recv"}}, 1)["g"].frames, 1);
 }
 
 // The first micro-batch's body leaves another value: the slot of the others is not touched in it.
 TEST(StageLists, FirstBodyMayKeepOtherValues) {
   std::map<std::string, SlotUses> uses = kUses;
   uses["F.first"].writes = {"y", "s"};
-  auto slots = slotsOf(shifted(6), uses, {"y"}, 6);
+  auto slots = slotsOf(shifted(6), uses, kSent, 6);
   EXPECT_EQ(slots["r"].frames, 2);
   EXPECT_EQ(slots["r"].lastReaders, std::set<std::string>{"B"});
   EXPECT_EQ(slots["s"].lastReaders, std::set<std::string>{"F.first"});
@@ -44,7 +61,7 @@ TEST(StageLists, FirstBodyMayKeepOtherValues) {
     if (call.program == "B" && call.microBatch == 0)
       call.program = "B.first";
   uses["B.first"] = {{"s"}, {}};
-  slots = slotsOf(calls, uses, {"y"}, 6); // "r" is not there in micro-batch 0
+  slots = slotsOf(calls, uses, kSent, 6); // "r" is not there in micro-batch 0
   EXPECT_EQ(slots["r"].frames, 2);
   EXPECT_EQ(slots["r"].lastReaders, std::set<std::string>{"B"});
   EXPECT_EQ(slots["s"].frames, 1);
