@@ -34,8 +34,8 @@ struct Trace {
 
 Event spanOf(const llvm::json::Object &event, Track track, double start) {
   double begin = start + event.getNumber("ts").value_or(0) * 1e-6;
-  Event span{track, event.getString("name").value_or("").str(), begin, begin + event.getNumber("dur").value_or(0) * 1e-6,
-             "",    0};
+  double end = begin + event.getNumber("dur").value_or(0) * 1e-6;
+  Event span{track, event.getString("name").value_or("").str(), begin, end, "", 0};
   if (const llvm::json::Object *args = event.getObject("args")) {
     span.body = args->getString("body").value_or("").str();
     span.microBatch = args->getInteger("micro_batch").value_or(0);
@@ -94,7 +94,8 @@ llvm::Expected<Trace> readTraces(llvm::StringRef file) {
 // The step of median duration, without the first, which touches memory for the first time.
 const Event *chooseStep(const Trace &trace, size_t &count) {
   std::vector<const Event *> steps;
-  auto track = llvm::find_if(trace.tracks, [](const auto &one) { return one.second == "steps"; }); // each process has one
+  // Each process has such a track.
+  auto track = llvm::find_if(trace.tracks, [](const auto &one) { return one.second == "steps"; });
   for (const Event &event : trace.events)
     if (track != trace.tracks.end() && event.track == track->first)
       steps.push_back(&event);
