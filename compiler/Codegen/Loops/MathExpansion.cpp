@@ -94,11 +94,11 @@ Value expandExpm1(Formula f, Value x) {
 // sin, cos
 //===----------------------------------------------------------------------===//
 
-// 1 / (2 pi) in parts of 29 bits, of which 24 bits (those of an f32 number) are products without rounding; and 2^63 /
-// (2 pi) without its whole turns, times 2^-63. From 2^86 on a number is a multiple of 2^63, so whole turns may be left
-// out.
-constexpr double kTurn[5] = {0x1.45f306d0p-3, 0x1.9391054p-32, 0x1.4fe13abp-61, 0x1.d1f534dp-90, 0x1.b81b6c5p-119};
-constexpr double kFarTurn[5] = {0x1.fc2757dp-66, 0x1.f534dd8p-98, 0x1.036d8a5p-124, 0x1.993c438p-154, 0x1.041fe51p-182};
+// 1 / (2 pi) in parts: three of 29 bits, whose products with the 24 bits of an f32 number are exact, and one of 53 bits; and
+// 2^63 / (2 pi) without its whole turns, times 2^-63. From 2^86 on a number is a multiple of 2^63, so whole turns may be
+// left out. Products with the last part are below half a turn.
+constexpr double kTurn[4] = {0x1.45f306dp-3, 0x1.9391054p-32, 0x1.4fe13abp-61, 0x1.d1f534ddc0db6p-90};
+constexpr double kFarTurn[4] = {0x1.fc2757dp-66, 0x1.f534ddcp-98, 0x1.b6c52b3p-131, 0x1.3c439041fe516p-162};
 
 // x / (2 pi) + shift in turns, without whole ones; x is not negative. Each part's whole turns are subtracted, exactly,
 // before parts are added: what is left has the relative error of f64, however near it is to 0.
@@ -107,9 +107,11 @@ Value countTurns(Formula &f, Value x, double shift) {
   Value isNear = f.less(wide, 0x1p86);
   auto fraction = [&](Value turns) { return f.sub(turns, f.round(turns)); };
   Value sum;
-  for (auto [near, far] : llvm::zip_equal(kTurn, kFarTurn)) {
-    Value factor = f.select(isNear, f.number(wide.getType(), near), f.number(wide.getType(), far));
-    Value part = fraction(f.mul(wide, factor));
+  for (size_t i = 0; i < std::size(kTurn); ++i) {
+    Value factor = f.select(isNear, f.number(wide.getType(), kTurn[i]), f.number(wide.getType(), kFarTurn[i]));
+    Value part = f.mul(wide, factor);
+    if (i + 1 < std::size(kTurn))
+      part = fraction(part);
     if (!sum && shift != 0)
       part = fraction(f.add(part, shift));
     sum = sum ? f.add(sum, part) : part;
@@ -117,17 +119,18 @@ Value countTurns(Formula &f, Value x, double shift) {
   return fraction(sum);
 }
 
-// sin(2 pi t) for |t| <= 1/2: half a turn, counted by `half`, turns the sign; the rest is within a quarter.
+// sin(2 pi t) for |t| <= 1/2, which is that of 1/2 - t, too: of the two, the angle within a quarter of a turn. The angle
+// is rounded to f32 once, and the series is in f32, where vectors hold twice as many numbers.
 Value sineOfTurns(Formula &f, Value t) {
-  Value half = f.round(f.mul(t, 2));
-  Value angle = f.mul(f.fma(half, -0.5, t), 6.283185307179586);
+  Value turns = f.abs(t), rest = f.sub(f.number(t.getType(), 0.5), turns);
+  Value smaller = f.select(arith::CmpFOp::create(f.b, f.loc, arith::CmpFPredicate::OLT, turns, rest), turns, rest);
+  Value wide = math::CopySignOp::create(f.b, f.loc, f.mul(smaller, 6.283185307179586), t);
+  Value angle = arith::TruncFOp::create(f.b, f.loc, f.b.getF32Type(), wide);
   Value square = f.mul(angle, angle);
-  Value series = f.polynomial(square, {2.8114572543455206e-15, -7.6471637318198164e-13, 1.6059043836821613e-10,
-                                       -2.5052108385441720e-08, 2.7557319223985893e-06, -1.9841269841269841e-04,
-                                       8.3333333333333332e-03, -1.6666666666666666e-01});
-  Value sine = f.fma(f.mul(angle, square), series, angle);
-  Value sign = f.fma(f.abs(half), -2.0, f.number(t.getType(), 1));
-  return arith::TruncFOp::create(f.b, f.loc, f.b.getF32Type(), f.mul(sine, sign));
+  // (sin(a) - a) / a^3 over a^2, to 2^-27 of the sine at its worst for |a| <= pi / 2.
+  Value series = f.polynomial(
+      square, {2.6057735925759367e-06, -1.9809600129717247e-04, 8.3330662142031970e-03, -1.6666659549427099e-01});
+  return f.fma(f.mul(angle, square), series, angle);
 }
 
 // Of |x|, with the sign of x: -0 has its own.
