@@ -2,7 +2,8 @@
 
 WEIGHTS holds the models with their weights (test/models/make_weights.py). Writes FOLDER/MODEL-LAYOUT.plan for each pair whose name
 matches a pattern (default: all), but none that is another one's bytes: a layout may mean nothing for a model. With --stop-after, the
-modules after that phase, FOLDER/MODEL-LAYOUT.mlir, for ShardedMutants."""
+modules after that phase, FOLDER/MODEL-LAYOUT.mlir, for ShardedMutants; and those of graphs in which tables are repeated by the batch, along
+inner dimensions, too (test/e2e/Inputs/graphs/repeats.py), which are made in FOLDER."""
 import argparse
 import fnmatch
 import pathlib
@@ -46,13 +47,29 @@ OTHERS = {
     "mlp-infer-dp2": ["mlp/mlp.torchscript.onnx", "--dim", "batch=4", "--mesh", "dp=2"],
     "resnet18-sync": ["resnet18/resnet18.torchscript.onnx", *TRAIN, "4", *SGD, "--mesh", "dp=2", "--batch-norm", "sync"],
 }
+REPEATS = {f"repeats{seed}-{layout}": [f"repeats{seed}.onnx", *TRAIN, "8", *SGD, "--mesh", mesh]
+           for seed in range(8) for layout, mesh in (("dp2", "dp=2"), ("dp2-fsdp2", "dp=2,fsdp=2"))}
 
 
-def plans():
+def plans(of_modules):
     for model, arguments in MODELS.items():
         for layout, options in LAYOUTS.items():
             yield f"{model}-{layout}", [*arguments, *options]
     yield from OTHERS.items()
+    if of_modules:
+        yield from REPEATS.items()
+
+
+def find_model(name, weights, folder):
+    """A model with its weights; a graph of repeats.py is made."""
+    if not name.startswith("repeats"):
+        return weights / name
+    path = folder / name
+    if not path.exists():
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "e2e/Inputs/graphs"))
+        import repeats
+        repeats.Builder(int(path.stem[len("repeats"):])).job().save(path)
+    return path
 
 
 def main():
@@ -66,11 +83,11 @@ def main():
     suffix, output = (".mlir", ["--stop-after", given.stop_after]) if given.stop_after else (".plan", ["--emit", "plan"])
     folder.mkdir(parents=True, exist_ok=True)
     seen = set()
-    for name, (model, *options) in plans():
+    for name, (model, *options) in plans(given.stop_after):
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
             continue
         path = folder / (name + suffix)
-        command = ["cleave", "compile", str(weights / model), *options, *output, "-o", str(path)]
+        command = ["cleave", "compile", str(find_model(model, weights, folder)), *options, *output, "-o", str(path)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"FAILED: {' '.join(command)}\n{done.stderr}")

@@ -1,5 +1,7 @@
 #include "test/compiler/Sharding/mutation/RankOracle.h"
 
+#include "test/compiler/Sharding/mutation/Elements.h"
+
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/DenseMap.h"
@@ -13,12 +15,6 @@ namespace cleave::test {
 namespace {
 
 using Id = uint64_t;
-
-Id mix(Id a, Id b) {
-  a ^= b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2);
-  a ^= a >> 31;
-  return a * 0xff51afd7ed558ccdull;
-}
 
 Id hashOf(llvm::StringRef text) {
   Id made = 0xcbf29ce484222325ull;
@@ -36,7 +32,8 @@ template <typename T> Id hashOfPrinted(T thing) {
 
 class Ranks {
 public:
-  explicit Ranks(ModuleOp module) : module(module), mesh(module->getAttrOfType<MeshAttr>("cleave.mesh")) {
+  explicit Ranks(ModuleOp module)
+      : module(module), mesh(module->getAttrOfType<MeshAttr>("cleave.mesh")), inElements(Elements::canHold(module)) {
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
       std::vector<int64_t> at(mesh.getSizes().size());
       int64_t rest = rank;
@@ -49,7 +46,8 @@ public:
   std::optional<Outcome> run(std::string *error) {
     why = error;
     for (auto state : module.getOps<StateOp>())
-      states[state.getSymName().str()] = begin("state " + state.getSymName().str(), *state.getStorage(), coordinateAxis(state));
+      states[state.getSymName().str()] =
+          begin("state " + state.getSymName().str(), *state.getStorage(), state.getTensorType(), coordinateAxis(state));
     for (bool hasInputs : {true, false}) // samples first, then the update
       for (auto function : module.getOps<func::FuncOp>())
         if (!function->hasAttr("cleave.backward_of") && (function.getNumArguments() > 0) == hasInputs &&
@@ -76,7 +74,7 @@ private:
   }
 
   // Another expression on ranks that differ in a coordinate over which it is split or partial.
-  Values begin(const std::string &name, ShardingAttr sharding, std::optional<unsigned> coordinate = std::nullopt) {
+  Values begin(const std::string &name, ShardingAttr sharding, Type type, std::optional<unsigned> coordinate = std::nullopt) {
     llvm::SmallVector<llvm::StringRef> axes = sharding.getPartialAxes();
     for (int64_t dim = 0, rank = sharding.getDims().size(); dim < rank; ++dim)
       axes.append(sharding.getDimAxes(dim));
@@ -89,7 +87,7 @@ private:
           id = mix(id, mix(hashOf(axis), at[index]));
       if (coordinate)
         id = mix(id, at[*coordinate]);
-      made.push_back(id);
+      made.push_back(named(id, type));
     }
     return made;
   }
@@ -127,7 +125,7 @@ private:
       }
       auto name = function.getArgAttrOfType<StringAttr>(index, "cleave.name");
       values[argument] = begin("input " + (name ? name.getValue().str() : std::to_string(index)),
-                               function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding"));
+                               function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding"), argument.getType());
     }
     if (!runBlock(function.getBody().front(), values))
       return false;
@@ -179,6 +177,10 @@ private:
     for (OpResult result : op->getResults()) {
       Values made;
       for (size_t rank = 0; rank < coordinates.size(); ++rank) {
+        if (inElements) {
+          made.push_back(elementsMadeBy(op, result, what, rank, values));
+          continue;
+        }
         Id id = mix(mix(what, result.getResultNumber()), hashOfPrinted(result.getType()));
         for (Value operand : op->getOperands())
           id = mix(id, values.lookup(operand)[rank]);
@@ -187,6 +189,49 @@ private:
       values[result] = made;
     }
     return true;
+  }
+
+  //===--- Elements -------------------------------------------------------===//
+
+  // What is known by a name alone, as a list of elements where the program is held so.
+  Id named(Id id, Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return inElements && tensor ? elements.name(elements.of(id, tensor), tensor) : id;
+  }
+
+  Id elementsMadeBy(Operation *op, OpResult result, Id what, size_t rank, llvm::DenseMap<Value, Values> &values) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    what = mix(what, result.getResultNumber());
+    if (type)
+      what = mix(what, hashOfPrinted(type.getElementType()));
+    llvm::SmallVector<Id> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(values.lookup(operand)[rank]);
+    if (type && op->getNumResults() == 1)
+      return elements.run(op, what, operands);
+    for (Id operand : operands)
+      what = mix(what, operand);
+    return named(what, result.getType());
+  }
+
+  // What a rank has after a collective of its group, in which it is number `index`.
+  std::optional<Id> elementsMoved(Operation *op, llvm::ArrayRef<Id> ids, size_t index) {
+    RankedTensorType from = typeOf(op->getOperand(0)), type = typeOf(op->getResult(0));
+    auto sum = [&](shard::ReductionKind kind) {
+      return elements.zipped(ids, from, [&](std::vector<Id> terms) { return reduced(kind, std::move(terms)); });
+    };
+    if (auto reduce = dyn_cast<shard::AllReduceOp>(op))
+      return sum(reduce.getReduction());
+    if (auto scatter = dyn_cast<shard::ReduceScatterOp>(op))
+      return elements.part(sum(scatter.getReduction()), from, type, scatter.getScatterAxis().getSExtValue(), index);
+    if (auto slice = dyn_cast<shard::AllSliceOp>(op))
+      return elements.part(ids[index], from, type, slice.getSliceAxis().getSExtValue(), index);
+    if (auto gather = dyn_cast<shard::AllGatherOp>(op))
+      return elements.joined(ids, llvm::SmallVector<RankedTensorType>(ids.size(), from), type,
+                             gather.getGatherAxis().getSExtValue());
+    if (auto toOne = dyn_cast<shard::ReduceOp>(op))
+      return sum(toOne.getReduction());
+    return std::nullopt;
   }
 
   //===--- Copies ---------------------------------------------------------===//
@@ -323,7 +368,7 @@ private:
       for (size_t member : group)
         ids.push_back(input[member]);
       int64_t count = group.size();
-      if (auto moved = copiesMoved(op, ids))
+      if (auto moved = inElements && !isa<shard::ReduceOp>(op) ? elementsMoved(op, ids, index) : copiesMoved(op, ids))
         made.push_back(*moved);
       else if (auto reduce = dyn_cast<shard::AllReduceOp>(op))
         made.push_back(reduced(reduce.getReduction(), ids));
@@ -338,7 +383,7 @@ private:
         made.push_back(ids[rootIndex(broadcast.getRoot(), axes.asArrayRef(), mesh)]);
       else if (auto toOne = dyn_cast<shard::ReduceOp>(op))
         made.push_back(index == rootIndex(toOne.getRoot(), axes.asArrayRef(), mesh)
-                           ? reduced(toOne.getReduction(), ids)
+                           ? inElements ? *elementsMoved(op, ids, index) : reduced(toOne.getReduction(), ids)
                            : mix(hashOf("nothing"), rank));
       else
         return fail(op, "unknown to the oracle");
@@ -353,6 +398,8 @@ private:
   std::map<std::string, Values, std::less<>> states;
   std::map<Id, Part> parts;
   std::map<Id, Copies> copies;
+  const bool inElements; // of a small program: all tensors are lists of elements
+  Elements elements;
   Outcome outcome;
   std::string *why = nullptr;
 };

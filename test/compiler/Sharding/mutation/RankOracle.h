@@ -4,7 +4,8 @@
 // on what ranks of a group have. Two programs are equal where all states and outputs end as equal expressions on every
 // rank. The oracle knows of collectives what they do to data, of broadcasts, reshapes, slices and concatenations where
 // they copy, and of all other ops nothing but that they are functions.
-// It shares no code with verify-sharded, which knows no ranks and no expressions.
+// It shares no code with verify-sharded, which knows no ranks and no expressions. Of a small program each element is an
+// expression of its own (Elements.h), so that what repeats itself along any dimension is seen; of a large one each tensor.
 //
 // Simplifications, each a reason why a changed program does no harm:
 //   the maximum of equal expressions is that expression
