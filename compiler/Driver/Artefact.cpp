@@ -1,7 +1,7 @@
 #include "compiler/Driver/Artefact.h"
 
 #include "compiler/Codegen/Host/ModelObject.h"
-#include "compiler/Support/Devices.h"
+#include "compiler/Support/InputFile.h"
 #include "compiler/Support/Error.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/MeaningSeal.h"
@@ -55,11 +55,9 @@ llvm::Error Artefact::read(llvm::StringRef plan, llvm::StringRef path) {
 }
 
 llvm::Expected<Artefact> Artefact::open(llvm::StringRef path) {
-  if (isDevice(path))
-    return makeError(path + ": is a device; expected a plan or a program that `cleave compile` wrote");
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto file = readInputFile(path, "a plan or a program that `cleave compile` wrote");
   if (!file)
-    return makeError(path + ": " + file.getError().message());
+    return file.takeError();
   Artefact artefact;
   if (isPlan((*file)->getBuffer())) {
     if (llvm::Error error = artefact.read((*file)->getBuffer(), path))

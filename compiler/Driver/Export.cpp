@@ -8,6 +8,7 @@
 #include "compiler/Driver/InferenceForm.h"
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Import/ONNX/TensorReader.h"
+#include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "runtime/state/AtomicFile.h"
@@ -21,18 +22,17 @@
 
 #include <climits>
 #include <cstring>
-#include <fstream>
 
 using namespace cleave;
 
 namespace {
 
 llvm::Expected<onnx::ModelProto> readModel(llvm::StringRef path) {
-  std::ifstream file(path.str(), std::ios::binary);
-  onnx::ModelProto model;
+  auto file = readInputFile(path, "an ONNX model");
   if (!file)
-    return makeError(path + ": cannot read");
-  if (!model.ParseFromIstream(&file))
+    return file.takeError();
+  onnx::ModelProto model;
+  if ((*file)->getBufferSize() > INT_MAX || !model.ParseFromArray((*file)->getBufferStart(), int((*file)->getBufferSize())))
     return makeError(path + ": not an ONNX model (the protobuf does not parse)");
   return model;
 }

@@ -1,6 +1,7 @@
 #include "compiler/Driver/PhaseRunner.h"
 
 #include "compiler/Import/Registry/OperatorRegistry.h"
+#include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Diagnose.h"
@@ -117,8 +118,9 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
     // A name without a slash would be looked for among the system's libraries.
     llvm::SmallString<256> path(given);
     llvm::sys::fs::make_absolute(path);
-    if (!llvm::sys::fs::exists(path))
-      return usageError("--load-pass-plugin " + given, "no such file");
+    if (!isRegularFile(path))
+      return usageError("--load-pass-plugin " + given,
+                        llvm::sys::fs::exists(path) ? "is not a regular file; expected a shared library" : "no such file");
     auto passes = mlir::PassPlugin::load(path.str().str());
     if (!passes)
       return usageError("--load-pass-plugin " + given,

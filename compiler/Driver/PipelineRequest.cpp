@@ -3,11 +3,11 @@
 #include "compiler/Pipeline/ScheduleFile.h"
 #include "compiler/Pipeline/Schedules.h"
 #include "compiler/Planning/StagePrograms.h"
+#include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace cleave;
 
@@ -23,9 +23,9 @@ static bool splitsBackward(const pipeline::Schedule &schedule) {
 
 static llvm::Expected<pipeline::Schedule> readFile(llvm::StringRef path, const CompileOptions &options,
                                                    PipelineRequest &request) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  auto buffer = readInputFile(path, "a schedule");
   if (!buffer)
-    return usageError(kOption, "cannot read " + path + ": " + buffer.getError().message());
+    return usageError(kOption, llvm::toString(buffer.takeError()));
   request.schedule = path.str();
   request.text = (*buffer)->getBuffer().str();
   auto schedule = pipeline::parseSchedule(request.schedule, *request.text,

@@ -1,6 +1,7 @@
 #include "compiler/Training/Precision.h"
 
 #include "compiler/Support/Error.h"
+#include "runtime/base/NumberRange.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -48,9 +49,9 @@ Error setScaleKey(LossScaleOptions &options, StringRef key, StringRef text) {
     if (row.key != key)
       continue;
     double value;
-    if (text.getAsDouble(value) || !(value > row.above && value < row.below))
+    if (text.getAsDouble(value) || !rt::isNumberAbove(value, row.above, row.below))
       return makeError("'" + key + "' wants a number above " + printNumber(row.above) +
-                       (std::isinf(row.below) ? "" : " and below " + printNumber(row.below)) + "; got: '" + text + "'");
+                       (std::isinf(row.below) ? "" : " and below " + printNumber(row.below)) + " (in f32); got: '" + text + "'");
     options.*row.field = value;
     return Error::success();
   }
@@ -134,8 +135,8 @@ Expected<LossScaleOptions> parseLossScale(StringRef text) {
   }
   if (kind != "dynamic") {
     options.mode = Mode::Fixed;
-    if (text.getAsDouble(options.init) || !(options.init > 0) || std::isinf(options.init))
-      return makeError("expected dynamic, none or a positive number; got: '" + text + "'");
+    if (text.getAsDouble(options.init) || !rt::isNumberAbove(options.init, 0))
+      return makeError("expected dynamic, none or a positive number (in f32); got: '" + text + "'");
     return options;
   }
   options.mode = Mode::Dynamic;

@@ -1,6 +1,7 @@
 #include "compiler/Training/TrainingOptions.h"
 
 #include "compiler/Support/Error.h"
+#include "runtime/base/NumberRange.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -52,10 +53,10 @@ std::string printNumber(double value) {
 
 Expected<double> parseNumber(StringRef key, StringRef text, double low, double high) {
   double value;
-  if (text.empty() || text.getAsDouble(value) || !(value >= low && value < high))
+  if (text.empty() || text.getAsDouble(value) || !rt::isNumberFrom(value, low, high))
     return makeError("option '" + key + "' wants a number from " + printNumber(low) +
-                     (std::isinf(high) ? "" : " and below " + printNumber(high)) + "; got: '" + text + "'");
-  return value;
+                     (std::isinf(high) ? "" : " and below " + printNumber(high)) + " (in f32); got: '" + text + "'");
+  return value + 0.0; // -0 is 0
 }
 
 Error setOptimizerKey(OptimizerOptions &options, StringRef key, StringRef text) {

@@ -207,15 +207,6 @@ Status checkRest(const Parser &parser) {
   return rest.empty() ? Status::ok() : unknownOption(*command, rest[0]);
 }
 
-// CLI11 takes an empty text, as of a shell's unset variable, for 0 or for no option at all.
-Status checkValues(const CLI::App &command) {
-  for (const CLI::Option *option : command.get_options())
-    for (const std::string &value : option->results())
-      if (value.empty())
-        return invalidArgument(option->get_name() + ": expected a value; got an empty one");
-  return Status::ok();
-}
-
 // CLI11 writes some messages over several lines; ours have one.
 std::string firstLine(std::string text) {
   text.resize(std::min(text.find('\n'), text.size()));
@@ -252,7 +243,8 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
       return Status::ok();
     }
     CLEAVE_TRY(checkRest(parser));
-    CLEAVE_TRY(checkValues(*parser.chosen()));
+    if (std::string wrong = findEmptyValue(*parser.chosen(), "--prompt"); !wrong.empty())
+      return invalidArgument(wrong);
     command.kind = parser.kind();
     if (command.kind == CommandKind::Train)
       command.session.seed = command.train.seed.value_or(0);

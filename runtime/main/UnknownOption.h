@@ -1,4 +1,4 @@
-// What a command line with an option that does not exist is told: the same words from `cleave` and from its programs.
+// Mistakes in command lines that CLI11 does not find, or finds with too few words: `cleave` and its programs tell them alike.
 #ifndef CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 #define CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 
@@ -21,6 +21,16 @@ inline std::vector<std::string> optionNames(const CLI::App &command) {
 inline std::string describeUnknownOption(const CLI::App &command, const std::string &name, const std::string &help) {
   std::string near = didYouMean(name, optionNames(command));
   return command.get_name() + ": unknown option '" + name + "'" + (near.empty() ? help : near);
+}
+
+// What is wrong with the values that were given; empty where nothing is. CLI11 takes an empty text, as of a shell's unset
+// variable, for 0, for no option at all, or for the default. The value of `text` may be made of blanks.
+inline std::string findEmptyValue(const CLI::App &command, const std::string &text = "") {
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &value : option->results())
+      if (value.empty() || (option->get_name() != text && value.find_first_not_of(" \t\r\n") == std::string::npos))
+        return option->get_name() + ": expected a value; got an empty one";
+  return "";
 }
 
 } // namespace cleave::rt

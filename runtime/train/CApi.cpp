@@ -1,6 +1,7 @@
 // The C API over Session: statuses become codes, and nothing is thrown across it.
 #include "cleave/cleave.h"
 
+#include "runtime/base/NumberRange.h"
 #include "runtime/train/DataSpec.h"
 #include "runtime/train/Evaluator.h"
 #include "runtime/train/FiniteStep.h"
@@ -154,7 +155,7 @@ Status checkIndices(cleave_session *session, const fb::Port &input, const void *
 }
 
 Status trainStep(cleave_session *session, double rate, double *loss) {
-  if (!(rate >= 0) || std::isinf(rate))
+  if (!isNumberFrom(rate, 0))
     return invalidArgument("cleave_train_step: expected a learning rate of 0 or more; got " + realText(rate));
   const cleave::rt::fb::Program *program = nullptr;
   CLEAVE_TRY(session->session.entry("train_step", &program));

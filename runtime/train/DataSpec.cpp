@@ -1,5 +1,7 @@
 #include "runtime/train/DataSpec.h"
 
+#include "runtime/base/NumberRange.h"
+
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -12,7 +14,7 @@ constexpr const char *kKeys = "window, shift, stride, key, mean, std";
 bool parseList(std::string_view text, std::vector<double> *values) {
   for (const std::string &item : splitText(text, '/')) {
     double value = 0;
-    if (!parseReal(item, &value))
+    if (!parseReal(item, &value) || !isNumberOfF32(value))
       return false;
     values->push_back(value);
   }

@@ -1,7 +1,9 @@
 #include "runtime/train/Generate.h"
 
+#include "runtime/base/NumberRange.h"
 #include "runtime/base/Philox.h"
 #include "runtime/state/ElementValue.h"
+#include "runtime/train/DataSpec.h"
 
 #include <algorithm>
 #include <array>
@@ -135,8 +137,8 @@ Status generate(Session &session, const GenerateOptions &options, const std::fun
   CLEAVE_TRY(findPorts(*program, options, &tokens, &logits));
   if (options.prompt.empty())
     return invalidArgument("--prompt is empty; give at least one byte to begin with");
-  if (!(options.temperature >= 0))
-    return invalidArgument("--temperature must not be negative");
+  if (!isNumberFrom(options.temperature, 0))
+    return invalidArgument("--temperature: expected a number from 0 (in f32); got: " + realText(options.temperature));
   Generator generator(session, *program, *tokens, *logits);
   CLEAVE_TRY(generator.checkCausal());
   std::string text = options.prompt;

@@ -1,5 +1,6 @@
 #include "runtime/train/Schedule.h"
 
+#include "runtime/base/NumberRange.h"
 #include "runtime/train/DataSpec.h"
 
 #include <algorithm>
@@ -31,9 +32,9 @@ Status parseKey(const std::string &key, const std::string &value, Schedule *sche
   else if ((key == "size" || key == "every") && isStep)
     good = parseSize(value, schedule);
   else if (key == "gamma" && isStep)
-    good = parseReal(value, &schedule->gamma) && schedule->gamma > 0;
+    good = parseReal(value, &schedule->gamma) && isNumberAbove(schedule->gamma, 0);
   else if (key == "min" && decays)
-    good = parseReal(value, &schedule->min) && schedule->min >= 0;
+    good = parseReal(value, &schedule->min) && isNumberFrom(schedule->min, 0);
   else
     return invalidArgument("unknown key '" + key + "'; expected warmup" +
                            (isStep   ? ", size or gamma"

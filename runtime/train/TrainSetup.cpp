@@ -1,5 +1,6 @@
 // What a training run needs before its first step: everything that can be wrong with options and files shows here.
 #include "runtime/base/Log.h"
+#include "runtime/base/NumberRange.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/state/Checkpoint.h"
@@ -54,10 +55,10 @@ Status checkOptions(const TrainOptions &options) {
     return invalidArgument("--epochs: give it or --steps, not both");
   if (options.steps == uint64_t{0} || options.epochs == uint64_t{0})
     return invalidArgument(std::string(options.steps ? "--steps" : "--epochs") + " must be at least 1");
-  if (options.lr && !(*options.lr >= 0 && std::isfinite(*options.lr)))
-    return invalidArgument("--lr: expected a finite number from 0; got: " + realText(*options.lr));
-  if (options.clipGradNorm && !(*options.clipGradNorm > 0))
-    return invalidArgument("--clip-grad-norm: expected a positive number; got: " +
+  if (options.lr && !isNumberFrom(*options.lr, 0))
+    return invalidArgument("--lr: expected a number from 0 (in f32); got: " + realText(*options.lr));
+  if (options.clipGradNorm && !isNumberAbove(*options.clipGradNorm, 0))
+    return invalidArgument("--clip-grad-norm: expected a positive number (in f32); got: " +
                            realText(*options.clipGradNorm));
   if (options.logEvery == 0)
     return invalidArgument("--log-every must be at least 1");

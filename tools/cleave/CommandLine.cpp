@@ -2,6 +2,7 @@
 #include "tools/cleave/CommandLine.h"
 
 #include "cleave/model.h"
+#include "compiler/Support/InputFile.h"
 #include "runtime/main/UnknownOption.h"
 #include "runtime/plan/Opcode.h"
 #include "runtime/state/CheckpointIndex.h"
@@ -12,8 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 namespace cleave {
 namespace {
@@ -48,11 +47,11 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
 
 // --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.
 std::vector<std::string> configArguments(const std::string &path, const CLI::App &compile) {
-  std::ifstream file(path);
-  // Reading a directory throws from inside the stream, opening it does not fail.
-  if (!file || std::filesystem::is_directory(path))
-    failConfig("cannot read " + path);
-  nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  auto file = readInputFile(path, "a JSON object of options");
+  if (!file)
+    failConfig(llvm::toString(file.takeError()));
+  llvm::StringRef bytes = (*file)->getBuffer();
+  nlohmann::json json = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     failConfig(path + " is not a JSON object of options");
   std::vector<std::string> arguments;
@@ -201,6 +200,9 @@ Request parse(int argc, const char *const *argv) {
     arguments = expandConfig(argc, argv, *compileApp, compile.configs);
     checkCommand(app, arguments);
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    for (const CLI::App *command : app.get_subcommands())
+      if (std::string wrong = rt::findEmptyValue(*command); !wrong.empty())
+        return refuse(wrong);
     if (*compileApp)
       finishCompileOptions(*compileApp, compile, texts);
   } catch (const CLI::CallForHelp &e) {

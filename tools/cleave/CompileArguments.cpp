@@ -66,12 +66,10 @@ void checkServer(const CompileOptions &o) {
 }
 
 // Inference has parameters, and nothing else that could be offloaded.
-void checkOffload(const CompileOptions &o, bool isGiven) {
+void checkOffload(const CompileOptions &o) {
   auto offload = parseOffload(o.offload);
   if (!offload)
     fail("--offload", llvm::toString(offload.takeError()));
-  if (isGiven && o.offload.empty())
-    fail("--offload", "expected params, grads, optimizer, activations or several of them; got nothing");
   if (!o.train && (offload->grads || offload->optimizer || offload->activations))
     fail("--offload", "grads, optimizer and activations belong to training; give --train too, or params alone");
 }
@@ -251,10 +249,9 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_flag("--save-async", o.saveAsync, "plan memory for a copy of the state, so that checkpoints are written in the background")
       ->group(training);
 
-  t.offload =
-      app.add_option("--offload", o.offload,
-                     "kept in host memory while unused: params, grads, optimizer, activations, or several by comma")
-          ->type_name("KINDS");
+  app.add_option("--offload", o.offload,
+                 "kept in host memory while unused: params, grads, optimizer, activations, or several by comma")
+      ->type_name("KINDS");
   const char *sharding = "Sharded state (axis fsdp)";
   t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share of parameters, gradients, optimizer state:\n"
                                   "full-shard (or zero-3) | shard-grad-op | zero-2 | zero-1 | no-shard")
@@ -296,7 +293,7 @@ void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileT
   parseShapes(o, t);
   checkSharding(o, t);
   checkPipeline(o, t);
-  checkOffload(o, t.offload->count() > 0);
+  checkOffload(o);
   o.forwardPrefetch = t.forwardPrefetch == "on";
   o.emit = parseEmit(t.emit);
   o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);

@@ -20,7 +20,6 @@ struct CompileTexts {
   std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
   std::string forwardPrefetch = "on";
   std::vector<CLI::Option *> prefetch; // options about gathers
-  CLI::Option *offload = nullptr;
   CLI::Option *schedule = nullptr, *stageSplit = nullptr; // whether they were given
   CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
 };

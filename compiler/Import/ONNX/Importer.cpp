@@ -6,7 +6,7 @@
 #include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/ProbableBuffers.h"
 #include "compiler/Import/ONNX/Roles.h"
-#include "compiler/Support/Devices.h"
+#include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Messages.h"
@@ -179,11 +179,9 @@ llvm::Expected<ImportedModel> cleave::importONNXFromMemory(mlir::MLIRContext &co
 
 llvm::Expected<ImportedModel> cleave::importONNX(mlir::MLIRContext &context, llvm::StringRef path,
                                                  const ImportOptions &options) {
-  if (isDevice(path))
-    return makeError(path + ": is a device; expected an ONNX model");
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto buffer = readInputFile(path, "an ONNX model");
   if (!buffer)
-    return makeError(path + ": cannot be read: " + buffer.getError().message());
+    return buffer.takeError();
   llvm::StringRef directory = llvm::sys::path::parent_path(path);
   auto model = importONNXFromMemory(context, (*buffer)->getBuffer(), directory.empty() ? "." : directory, options);
   if (model)
