@@ -251,7 +251,8 @@ TEST(DataErrors, NameInputExpectedAndGot) {
   EXPECT_EQ(openError("x=a.bin:u8", {"x", ElementType::i64, {4}, true}),
             "'x=a.bin:u8': a flat stream needs window=N, the number of elements of a sample");
   EXPECT_EQ(openError("x=a.npy,windw=3", {"x", ElementType::i64, {4}, true}),
-            "'x=a.npy,windw=3': unknown key 'windw'; expected one of window, shift, stride, key, mean, std");
+            "'x=a.npy,windw=3': unknown key 'windw'; expected one of window, shift, stride, key, mean, std, or a backslash "
+            "before a comma or = that belongs to a file's name");
   EXPECT_EQ(openError("x", {"x", ElementType::i64, {4}, true}), "'x': expected INPUT=FILE[,FILE...][,key=value...]");
 }
 
