@@ -21,7 +21,7 @@ struct Function {
 };
 
 struct LoadedModule {
-  std::unique_ptr<KernelModule> code;
+  std::shared_ptr<KernelModule> code;
   std::map<std::string, std::unique_ptr<Function>> functions;
   std::mutex mutex;
 };
@@ -81,6 +81,21 @@ uint64_t allocateVariable(uint64_t bytes, const std::vector<uint8_t> &initial) {
   return a->address;
 }
 
+// Ranks load the same text: it is compiled once. Not where it has variables, whose addresses are a part of the code.
+std::shared_ptr<KernelModule> compiled(const char *image, std::string &log) {
+  static std::mutex mutex;
+  static auto *known = new std::map<std::string, std::weak_ptr<KernelModule>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = known->find(image);
+  if (found != known->end())
+    if (std::shared_ptr<KernelModule> code = found->second.lock())
+      return code;
+  std::shared_ptr<KernelModule> code = KernelModule::load(image, allocateVariable, log);
+  if (code && code->variableAddresses().empty())
+    (*known)[image] = code;
+  return code;
+}
+
 int load(Handle *module, const char *image, std::string &log) {
   static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'}, fatbin[] = {0x50, 0xed, 0x55, 0xba};
   if (!memcmp(image, elf, 4) || !memcmp(image, fatbin, 4)) {
@@ -93,7 +108,7 @@ int load(Handle *module, const char *image, std::string &log) {
     return code::InvalidImage;
   }
   auto loaded = std::make_unique<LoadedModule>();
-  loaded->code = KernelModule::load(image, allocateVariable, log);
+  loaded->code = compiled(image, log);
   if (!loaded->code) {
     fprintf(stderr, "emulated CUDA device: a module was refused: %s\n", log.c_str());
     return code::InvalidPtx;
