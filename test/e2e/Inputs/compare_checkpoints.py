@@ -1,6 +1,8 @@
 """Whether checkpoints hold the same tensors to the last bit, whatever their layout: names, slots, types, shapes and values.
 
-  compare_checkpoints.py FIRST OTHER...     each a checkpoint, or a directory with `latest`
+  compare_checkpoints.py [--parameters] FIRST OTHER...     each a checkpoint, or a directory with `latest`
+
+With --parameters, scalars such as the norm of the gradient are not compared: they are sums whose order follows the layout.
 """
 import json
 import pathlib
@@ -38,7 +40,7 @@ def read(path):
     return tensors, index["position"]
 
 
-def difference(first, other):
+def difference(first, other, scalars=True):
     """What differs between two checkpoints, or None. Layouts may keep other scalars (a sum within a step is partial on several ranks
     and not saved); those that both have must be equal."""
     (tensors, position), (others, at) = first, other
@@ -48,17 +50,19 @@ def difference(first, other):
         if not key[0].startswith("scalar."):
             return f"{key} is in one of them only"
     for key in sorted(tensors.keys() & others.keys()):
-        if tensors[key] != others[key]:
+        if (scalars or not key[0].startswith("scalar.")) and tensors[key] != others[key]:
             return f"{key} differs"
     return None
 
 
 def main():
-    first = read(sys.argv[1])
-    for other in sys.argv[2:]:
-        if found := difference(first, read(other)):
+    scalars = sys.argv[1] != "--parameters"
+    paths = sys.argv[1:] if scalars else sys.argv[2:]
+    first = read(paths[0])
+    for other in paths[1:]:
+        if found := difference(first, read(other), scalars):
             sys.exit(f"{other}: {found}")
-    print(f"{len(sys.argv) - 1} checkpoints: {len(first[0])} tensors equal")
+    print(f"{len(paths)} checkpoints: {len(first[0])} tensors equal")
 
 
 if __name__ == "__main__":
