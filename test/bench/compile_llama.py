@@ -3,7 +3,7 @@
 The model is examples/llama, which has no weights. The rows of a table are meshes of as many stages and of more and more ranks; the last column is
 the largest plan, compilation or proof over the smallest. Elapsed seconds are those of this machine as busy as it is; look at processor time.
 
-compile_llama.py [--ranks N,N,...] [--option OPTION]... [--model ARGUMENT]...
+compile_llama.py [--ranks N,N,...] [--context N] [--option OPTION]... [--model ARGUMENT]...
 """
 import argparse
 import os
@@ -34,10 +34,11 @@ def main():
     parser.add_argument("--ranks", default="1024,16384")
     parser.add_argument("--option", action="append", default=[], help="another option of cleave compile")
     parser.add_argument("--model", action="append", default=[], help="another argument of make_model.py")
+    parser.add_argument("--context", default="2048", help="tokens of a sample")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         model, plan = pathlib.Path(directory) / "llama.onnx", pathlib.Path(directory) / "llama.plan"
-        subprocess.run([sys.executable, SOURCE / "examples/llama/make_model.py", model, *options.model], check=True)
+        subprocess.run([sys.executable, SOURCE / "examples/llama/make_model.py", model, "--context", options.context, *options.model], check=True)
         print("| ranks | compile s | processor s | peak GiB | verify s | processor s | peak GiB | plan MB |\n|---|---|---|---|---|---|---|---|")
         rows = []
         for ranks in map(int, options.ranks.split(",")):
