@@ -72,7 +72,8 @@ public:
   uint64_t bytes() const { return ends_.empty() ? 0 : ends_.back(); }
   uint64_t number() const;
   AxisMask varies() const;
-  const std::vector<Piece> &pieces() const { return pieces_; }
+  const std::vector<Piece> &pieces() const & { return pieces_; }
+  const std::vector<Piece> &pieces() const && = delete; // a loop over a temporary's pieces would read freed memory
 
 private:
   size_t pieceAt(uint64_t byte) const;

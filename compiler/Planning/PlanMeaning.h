@@ -163,7 +163,8 @@ template <typename Visit> void PlanMeaning::forEachLeftInRooms(Visit visit) {
     if (!isRoom(where.first))
       continue;
     uint64_t begin = 0, found = roomSymbolOf(where.first, where.second);
-    for (const Piece &piece : room.read(0, plan_.regions()->Get(where.first)->bytes(), &met_).pieces()) {
+    Content left = room.read(0, plan_.regions()->Get(where.first)->bytes(), &met_);
+    for (const Piece &piece : left.pieces()) {
       if (piece.expression != found)
         visit(where.first, begin, begin + piece.bytes, piece.varies);
       begin += piece.bytes;
