@@ -14,7 +14,12 @@ const char *cleave_emulated_finding(int index) {
   return text.c_str();
 }
 
-void cleave_emulated_clear() { Machine::get().clearFindings(); }
+// After a finding calls fail at once, cuCtxSynchronize too: what still runs could report another one later, and the host has not learnt that
+// it has ended.
+void cleave_emulated_clear() {
+  Streams::get().finishAll();
+  Machine::get().clearFindings();
+}
 void cleave_emulated_seed(uint64_t seed) { Machine::get().options.seed = seed; }
 void cleave_emulated_report_leaks() { Machine::get().reportLeaks("now"); }
 void cleave_emulated_report(int code, const char *message) { Machine::get().report(code, message); }

@@ -1,6 +1,7 @@
 #include "test/cuda/emulated/driver/Stream.h"
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 namespace cleave::emulated {
 
@@ -209,6 +210,14 @@ void Streams::synchronizeAll(int device) {
     s->synchronize();
     Machine::get().hostLearns(known);
   }
+}
+
+void Streams::finishAll() {
+  std::set<int> devices;
+  for (const std::shared_ptr<Stream> &s : all())
+    devices.insert(s->device);
+  for (int device : devices)
+    synchronizeAll(device);
 }
 
 int Streams::unsafeCall() {

@@ -104,6 +104,7 @@ public:
   // Enqueues the waits between the default stream and the blocking ones that legacy semantics ask for.
   void orderWithDefault(Stream &s);
   void synchronizeAll(int device); // and lets the host learn it
+  void finishAll();                // of all devices
 
   // ---- captures
   std::atomic<int> captures{0};
