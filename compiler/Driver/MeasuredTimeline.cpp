@@ -1,12 +1,12 @@
 #include "compiler/Driver/MeasuredTimeline.h"
 
 #include "compiler/Support/Error.h"
+#include "compiler/Support/InputFile.h"
 #include "runtime/plan/Kinds.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <algorithm>
 #include <map>
@@ -44,9 +44,9 @@ Event spanOf(const llvm::json::Object &event, Track track, double start) {
 }
 
 llvm::Error readTrace(const std::string &path, Trace &trace) {
-  auto buffer = llvm::MemoryBuffer::getFile(path);
+  auto buffer = readInputFile(path, "the JSON that `train --trace` writes");
   if (!buffer)
-    return makeError(path + ": " + buffer.getError().message());
+    return buffer.takeError();
   llvm::Expected<llvm::json::Value> json = llvm::json::parse((*buffer)->getBuffer());
   if (!json)
     return makeError(path + ": expected the JSON that `train --trace` writes; " + llvm::toString(json.takeError()));

@@ -34,6 +34,8 @@ public:
 
   bool run(uint32_t program, const Frames &frames) {
     const fb::Program &list = *kind_.programs()->Get(program);
+    if (bodies_ == kMostSteps) // calls of bodies without instructions, too
+      return false;
     size_t body = bodies_++;
     for (uint32_t i = 0; i < lengthOf(list.instructions()); ++i) {
       InstructionView view(*list.instructions()->Get(i));

@@ -15,7 +15,7 @@
 
 namespace cleave::view {
 
-// More than this is not walked: pages and tables would not show more, and a plan of a loop can run any number.
+// More instructions, or runs of bodies, than this are not walked: pages and tables would not show more, and a plan of a loop can run any number.
 inline constexpr size_t kMostSteps = size_t{1} << 22;
 
 struct WalkStep {

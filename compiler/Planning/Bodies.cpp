@@ -1,7 +1,8 @@
 #include "compiler/Planning/Bodies.h"
 
+#include "compiler/Planning/Ranges.h"
+
 #include <algorithm>
-#include <iterator>
 
 namespace cleave::plan {
 
@@ -53,21 +54,9 @@ uint64_t Messages::number() const {
   return expression.number();
 }
 
-void RoomVaries::split(uint64_t at) {
-  auto next = ranges_.upper_bound(at);
-  if (next == ranges_.begin())
-    return;
-  auto range = std::prev(next);
-  if (range->first == at || range->second.end <= at)
-    return;
-  Range upper = range->second;
-  range->second.end = at;
-  ranges_.emplace_hint(next, at, upper);
-}
-
 void RoomVaries::join(uint64_t begin, uint64_t end, AxisMask varies) {
-  split(begin);
-  split(end);
+  splitRange(ranges_, begin);
+  splitRange(ranges_, end);
   while (begin < end) {
     auto range = ranges_.lower_bound(begin);
     uint64_t known = range == ranges_.end() ? end : std::min(range->first, end);

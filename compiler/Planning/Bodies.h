@@ -58,7 +58,6 @@ public:
   const std::map<uint64_t, Range> &ranges() const { return ranges_; } // by first byte
 
 private:
-  void split(uint64_t at);
   std::map<uint64_t, Range> ranges_;
 };
 

@@ -1,5 +1,7 @@
 #include "compiler/Planning/MemoryContents.h"
 
+#include "compiler/Planning/Ranges.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -12,18 +14,13 @@ static Piece skip(Piece piece, uint64_t bytes) {
 }
 
 void MemoryContents::split(Cells &cells, uint64_t at) {
-  auto next = cells.upper_bound(at);
-  if (next == cells.begin())
+  auto upper = splitRange(cells, at);
+  if (upper == cells.end())
     return;
-  auto cell = std::prev(next);
-  if (cell->first == at || cell->second.end <= at)
-    return;
-  Cell upper = cell->second;
-  upper.piece = skip(upper.piece, at - cell->first);
-  upper.piece.bytes = upper.end - at;
-  cell->second.end = at;
-  cell->second.piece.bytes = at - cell->first;
-  cells.emplace_hint(next, at, upper);
+  auto lower = std::prev(upper);
+  upper->second.piece = skip(upper->second.piece, at - lower->first);
+  upper->second.piece.bytes = upper->second.end - at;
+  lower->second.piece.bytes = at - lower->first;
 }
 
 void MemoryContents::erase(Cells &cells, uint64_t begin, uint64_t end) {

@@ -4,18 +4,6 @@
 
 namespace cleave::plan {
 
-void MemoryHistory::split(uint64_t at) {
-  auto next = cells_.upper_bound(at);
-  if (next == cells_.begin())
-    return;
-  auto cell = std::prev(next);
-  if (cell->first == at || cell->second.end <= at)
-    return;
-  Cell upper = cell->second;
-  cell->second.end = at;
-  cells_.emplace_hint(next, at, std::move(upper));
-}
-
 void MemoryHistory::moveOn(int64_t frames, uint64_t since) {
   for (auto &[begin, cell] : cells_)
     if (cell.writer && cell.writer->step > since)

@@ -10,6 +10,7 @@
 
 #include "compiler/Planning/Content.h"
 #include "compiler/Planning/PlanText.h"
+#include "compiler/Planning/Ranges.h"
 
 #include <map>
 #include <optional>
@@ -52,8 +53,8 @@ public:
 
   // The cells that make up exactly [begin, end).
   std::pair<Cells::iterator, Cells::iterator> range(uint64_t begin, uint64_t end) {
-    split(begin);
-    split(end);
+    splitRange(cells_, begin);
+    splitRange(cells_, end);
     return {cells_.lower_bound(begin), cells_.lower_bound(end)};
   }
   // What was written after step `since` counts as written so many frames later.
@@ -64,7 +65,6 @@ public:
   void recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share);
 
 private:
-  void split(uint64_t at);
   Cells cells_;
 };
 

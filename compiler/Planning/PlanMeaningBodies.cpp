@@ -28,8 +28,7 @@ void PlanMeaning::fillRoom(unsigned region, uint64_t place, MemoryContents &room
   room.write(0, Content::of(symbol, bytes));
   if (auto varies = bodies_->rooms.find(region); varies != bodies_->rooms.end())
     for (const auto &[begin, range] : varies->second.ranges())
-      if (begin < range.end && range.end <= bytes)
-        room.write(begin, Content::of(symbol, range.end, range.varies).slice(begin, range.end - begin));
+      room.write(begin, Content::of(symbol, range.end, range.varies).slice(begin, range.end - begin));
 }
 
 static void addCallees(const fb::Plan &plan, uint32_t program, std::vector<uint32_t> &list) {

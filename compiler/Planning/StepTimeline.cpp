@@ -60,7 +60,7 @@ public:
       last.ofStream.assign(kinds_[kind]->streams()->size(), -1);
       expand(kind, *program, {}, last);
     }
-    if (steps_.size() >= kMaxSteps)
+    if (isTooLong())
       return std::nullopt;
     for (size_t kind = 0; kind < kinds_.size(); ++kind)
       meet(kind);
@@ -69,6 +69,8 @@ public:
 
 private:
   static constexpr size_t kMaxSteps = 1u << 22;
+  // Bodies without instructions count, too: a plan can call them any number of times.
+  bool isTooLong() const { return steps_.size() + bodies_.size() >= kMaxSteps; }
 
   struct Step {
     double cost = 0, start = 0, end = 0;
@@ -109,10 +111,10 @@ private:
     programs_.push_back(program);
     begun.microBatch = frames.of(fb::Counter::micro_batch);
     bodies_.emplace_back(kind, std::move(begun));
-    for (uint32_t i = 0; i < lengthOf(body.instructions()) && steps_.size() < kMaxSteps; ++i) {
+    for (uint32_t i = 0; i < lengthOf(body.instructions()) && !isTooLong(); ++i) {
       InstructionView view(*body.instructions()->Get(i));
       if (view.opcode() == Opcode::Call) {
-        for (int64_t n = 0; n < view["times"] && steps_.size() < kMaxSteps; ++n)
+        for (int64_t n = 0; n < view["times"] && !isTooLong(); ++n)
           expand(kind, static_cast<uint32_t>(view["program"]),
                  frames.called(static_cast<fb::Counter>(view["counter"]), frameOfCall(view, n)), last);
         continue;

@@ -1,5 +1,7 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/MemoryUse.h"
+#include "compiler/Inspect/Walk.h"
+#include "compiler/Planning/StepTimeline.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 using namespace cleave;
@@ -79,6 +81,19 @@ TEST(MemoryUse, FramesOfMicroBatchesLieBesideEachOther) {
   EXPECT_EQ(totals(use), (std::vector<uint64_t>{40, 80, 120, 80}));
   EXPECT_EQ(use.aliveAt(1).size(), 2u);
   EXPECT_EQ(view::runsOf(plan, 2), (std::vector<uint64_t>{2, 2, 1}));
+}
+
+// A plan that openPlan() accepts: 2^40 runs of a body that does nothing. They are not looked at one by one.
+TEST(Walk, EndsWhereBodiesWithoutInstructionsAreCalledForever) {
+  PlanBuilder builder;
+  constexpr int64_t kMost = 1 << 20;
+  builder.program("nothing", 0, /*entry=*/false);
+  builder.add(builder.program("often", 0, /*entry=*/false), Opcode::Call, 0, {}, {0, kMost, 0, 0});
+  builder.add(builder.program("train_step"), Opcode::Call, 0, {}, {1, kMost, 0, 0});
+  const fb::Plan &plan = builder.open();
+  EXPECT_FALSE(view::walk(plan, 2, [](const view::WalkStep &, const InstructionView &) {}));
+  auto free = [](const fb::Plan &, uint32_t, const InstructionView &) { return 0.0; };
+  EXPECT_FALSE(plan::timelineOf(plan, "train_step", free).has_value());
 }
 
 TEST(Human, NumbersAndNames) {
