@@ -79,7 +79,8 @@ GATHERED = ["fsdp2", "fsdp4", "shard-grad-op", "dp2-fsdp2"]  # those in which pa
 @dataclass(frozen=True)
 class Variant:
     """What must not change one bit, in which layouts its options mean something, and which models they leave as they are: there a
-    cell would compare a plan with itself, which is a failure. `leaves` names models, in all layouts or in one (MODEL/LAYOUT)."""
+    cell would compare a plan with itself, which is a failure. `leaves` names models, in all layouts, in one (MODEL/LAYOUT), or in
+    one type of it (MODEL/LAYOUT/PRECISION: where a pipeline is cut depends on what its parts cost)."""
     options: tuple
     layouts: tuple = tuple(TABLE)
     leaves: tuple = ()
@@ -89,7 +90,8 @@ VARIANT_OPTIMIZER = "adamw"
 VARIANTS = {
     # Blocks are not computed again where a schedule splits the backward pass (zb-h1), which is an error.
     "recompute": Variant(("--recompute", "blocks"), (*TABLE, "pp2", "dp2-pp2", "fsdp2-pp2", "dp2-fsdp2-pp2"),
-                         leaves=("mlp", "mnist-cnn-no-dropout/dp2-pp2", "mnist-cnn-no-dropout/fsdp2-pp2")),
+                         leaves=("mlp", "mnist-cnn-no-dropout/dp2-pp2", "mnist-cnn-no-dropout/fsdp2-pp2",
+                                 "mnist-cnn-no-dropout/dp2-fsdp2-pp2/f32")),
     "offload-state": Variant(("--offload", "params,grads,optimizer")),
     "offload-activations": Variant(("--offload", "activations"), leaves=("mlp",)),
     "no-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "none"), tuple(GATHERED)),
@@ -136,7 +138,7 @@ def trains(model, layout, precision):
     return fits and whole and (precision == "f32" or model in EVERYWHERE)
 
 
-def varies(model, layout, optimizer, variant):
+def varies(model, layout, optimizer, precision, variant):
     chosen = VARIANTS[variant]
-    changes = not {model, f"{model}/{layout}"} & set(chosen.leaves)
+    changes = not {model, f"{model}/{layout}", f"{model}/{layout}/{precision}"} & set(chosen.leaves)
     return model in EVERYWHERE and changes and optimizer == VARIANT_OPTIMIZER and layout in chosen.layouts

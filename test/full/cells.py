@@ -77,7 +77,7 @@ def training_cells():
                 for optimizer in axes.OPTIMIZERS:
                     yield training_cell(model, layout, optimizer, precision)
                     for variant in axes.VARIANTS:
-                        if axes.varies(model, layout, optimizer, variant):
+                        if axes.varies(model, layout, optimizer, precision, variant):
                             yield training_cell(model, layout, optimizer, precision, variant)
 
 
@@ -86,7 +86,7 @@ def pairwise_cells():
 
     def exists(combination):
         model, layout, optimizer, precision, variant = combination
-        return axes.trains(model, layout, precision) and (variant == "plain" or axes.varies(model, layout, optimizer, variant))
+        return axes.trains(model, layout, precision) and (variant == "plain" or axes.varies(model, layout, optimizer, precision, variant))
 
     names = set()
     for combination in pairwise.cover(axes.PAIRWISE, exists):
