@@ -99,6 +99,8 @@ Value Collectives::move(OpBuilder &builder, Location loc, ReshardStep step, Valu
   mlir::Operation *collective = build(builder, loc, step, value, isOutermost ? result : moveFirst(result, dim));
   collective->setAttr("cleave.instance", builder.getI64IntegerAttr(nextInstance++));
   collective->setAttr("cleave.reason", builder.getStringAttr(reason));
+  if (step.kind == ReshardKind::AllReduce && !step.result.isReplicated())
+    collective->setAttr(kPart, builder.getUnitAttr());
   value = collective->getResult(0);
   return isOutermost ? value : TransposeOp::create(builder, loc, value, permutationOf(input.getRank(), 0, dim));
 }

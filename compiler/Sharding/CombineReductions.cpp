@@ -1,5 +1,6 @@
 // combine-reductions: see Passes.td. One walk over a function keeps one *group* open: the reductions met last that may
 // be one, none of which waits for another, and the ops that wait for them.
+#include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/Passes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 
@@ -34,8 +35,7 @@ bool isElementwise(Operation *op) {
 }
 
 // A bucket is one already, and what a state holds is reduced where it lies; so is what is computed of these element by
-// element (the sums that two stages have of one gradient, added). Where states are split these are a rank's own parts,
-// which cannot be laid end to end.
+// element (the sums that two stages have of one gradient, added).
 bool isLaidOut(Value value) {
   llvm::SetVector<Value> values;
   values.insert(value);
@@ -62,6 +62,8 @@ struct Group {
       return maker && (waiting.contains(maker) || llvm::is_contained(members, maker));
     });
   }
+  // Parts of different values, laid end to end, are no part of one value: the whole has each value's parts together.
+  static bool isWhole(AllReduceOp reduce) { return !reduce->hasAttr(Collectives::kPart); }
   // The same ranks, kind and element type.
   bool takes(AllReduceOp reduce) const {
     AllReduceOp first = members.empty() ? reduce : members.front();
@@ -91,7 +93,8 @@ private:
     else if (readsWhatWaits(op))
       close();
     auto reduce = llvm::dyn_cast<AllReduceOp>(op);
-    if (!reduce || byteSize(reduce.getInput().getType()) > smallBytes || isLaidOut(reduce.getInput()))
+    if (!reduce || !Group::isWhole(reduce) || byteSize(reduce.getInput().getType()) > smallBytes ||
+        isLaidOut(reduce.getInput()))
       return;
     int64_t bytes = llvm::alignTo(byteSize(reduce.getInput().getType()), kAlignBytes);
     if (waits || !open.takes(reduce) || open.bytes + bytes > kMaxFactor * smallBytes)

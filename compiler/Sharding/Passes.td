@@ -26,7 +26,8 @@ def Partition : Pass<"partition", "::mlir::ModuleOp"> {
   let description = [{
     Before: as `assign-shardings` leaves it. After: sharded level. Types are local; where a value is used otherwise than it is made, collectives of the shard
     dialect stand, on `shard.grid @mesh`, each with `cleave.instance` and `cleave.reason`; an op whose elements depend on their place gets its origin
-    from the states @coordinate.<axis>. A reshape whose result is a part notes the whole's type, `cleave.whole`. On a mesh of one rank types stay and nothing is inserted.
+    from the states @coordinate.<axis>. A reshape whose result is a part notes the whole's type, `cleave.whole`; an all_reduce whose result is not all of the value on
+    every rank is marked `cleave.part`. On a mesh of one rank types stay and nothing is inserted.
   }];
   let dependentDialects = ["::mlir::shard::ShardDialect"];
 }
@@ -37,7 +38,7 @@ def CombineReductions : Pass<"combine-reductions", "::mlir::func::FuncOp"> {
     Before: sharded level. After: small all_reduces of one function over the same axes, by the same kind and of one element type, none of which needs another's result, are one all_reduce of
     their operands laid end to end; it stands where the last one stood, and what needs an earlier one's result comes behind it. A collective of a few numbers costs its
     latency, so that forty running statistics are forty times as dear as one. Buckets and what is read from a state are left as they are: they have been laid out
-    already. So is what much would have to wait for: members, their sum and what waits are bounded by `small-bytes`, and 16 times that.
+    already. So are all_reduces of parts (`cleave.part`): parts of two values end to end are no part of one value. So is what much would have to wait for: members, their sum and what waits are bounded by `small-bytes`, and 16 times that.
 
     ```mlir
     %a = shard.all_reduce %x ... : tensor<16xf32>            %0 = cleave.concat %x, %y dim = 0

@@ -84,6 +84,20 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp", "
     return %a, %b : tensor<4xf32>, tensor<4xf32>
   }
 
+  // Parts stay alone: [2] and [4] of two wholes, end to end, are no part of the wholes end to end.
+  // CHECK-LABEL: func @parts
+  // CHECK: shard.all_reduce {{.*}} : tensor<2xf32>
+  // CHECK: shard.all_reduce {{.*}} : tensor<4xf32>
+  // CHECK-NOT: cleave.concat
+  func.func @parts(%x: tensor<2xf32> {cleave.name = "x", cleave.sharding = #cleave.sharding<[["fsdp"]]>},
+                   %y: tensor<4xf32> {cleave.name = "y", cleave.sharding = #cleave.sharding<[["fsdp"]]>}) -> (tensor<2xf32>, tensor<4xf32>) {
+    %0 = cleave.exp %x : tensor<2xf32>
+    %a = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 0 : i64, cleave.part, cleave.reason = "a"} : tensor<2xf32> -> tensor<2xf32>
+    %1 = cleave.exp %y : tensor<4xf32>
+    %b = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.part, cleave.reason = "b"} : tensor<4xf32> -> tensor<4xf32>
+    return %a, %b : tensor<2xf32>, tensor<4xf32>
+  }
+
   // A read between must see what was written.
   // CHECK-LABEL: func @read_between
   // CHECK: shard.all_reduce {{.*}}reason = "a"
