@@ -43,7 +43,7 @@ public:
     }
   }
 
-  std::optional<Outcome> run(std::string *error) {
+  std::optional<Execution> run(std::string *error) {
     why = error;
     for (auto state : module.getOps<StateOp>())
       states[state.getSymName().str()] =
@@ -55,7 +55,7 @@ public:
           return std::nullopt;
     for (auto state : module.getOps<StateOp>())
       note("state " + state.getSymName().str(), states[state.getSymName().str()], *state.getStorage());
-    return outcome;
+    return Execution{outcome, localSlices};
   }
 
 private:
@@ -388,6 +388,9 @@ private:
       else
         return fail(op, "unknown to the oracle");
     }
+    if (auto instance = op->getAttrOfType<IntegerAttr>("cleave.instance"); instance && isa<shard::AllSliceOp>(op))
+      if (llvm::all_equal(input) && llvm::all_equal(made))
+        localSlices.insert(instance.getInt());
     values[op->getResult(0)] = made;
     return true;
   }
@@ -401,11 +404,12 @@ private:
   const bool inElements; // of a small program: all tensors are lists of elements
   Elements elements;
   Outcome outcome;
+  std::set<int64_t> localSlices;
   std::string *why = nullptr;
 };
 
 } // namespace
 
-std::optional<Outcome> execute(ModuleOp module, std::string *why) { return Ranks(module).run(why); }
+std::optional<Execution> execute(ModuleOp module, std::string *why) { return Ranks(module).run(why); }
 
 } // namespace cleave::test

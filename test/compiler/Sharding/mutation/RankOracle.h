@@ -19,6 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,16 @@ namespace cleave::test {
 
 // "state NAME on rank 1" or "output NAME on rank 0" -> expression.
 using Outcome = std::map<std::string, uint64_t>;
+
+struct Execution {
+  Outcome outcome;
+  // The instances of slices that cut equal parts of what is equal on all ranks, as of a table that is repeated along the
+  // dimension. Such a slice is a local op: no rank sees in it that there are others.
+  std::set<int64_t> localSlices;
+};
+
 // Nothing where a program cannot be executed, with the reason.
-std::optional<Outcome> execute(mlir::ModuleOp module, std::string *why);
+std::optional<Execution> execute(mlir::ModuleOp module, std::string *why);
 
 } // namespace cleave::test
 

@@ -240,8 +240,11 @@ private:
     for (int64_t dim = 0, rank = typeOf(op->getOperand(0)).getRank(); is.hasDim() && dim < rank; ++dim) {
       Collective changed = is;
       changed.dim = dim;
-      if (dim != is.dim)
-        listChanged("dimension", op, index, changed, "along " + std::to_string(dim));
+      if (dim == is.dim)
+        continue;
+      listChanged("dimension", op, index, changed, "along " + std::to_string(dim));
+      if (auto instance = op->getAttrOfType<IntegerAttr>("cleave.instance"); instance && is.kind == Collective::AllSlice)
+        mutations.back().slice = instance.getInt();
     }
     for (auto kind : {shard::ReductionKind::Sum, shard::ReductionKind::Max, shard::ReductionKind::Min}) {
       Collective changed = is;

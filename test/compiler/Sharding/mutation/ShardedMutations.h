@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace cleave::test {
 struct ShardedMutation {
   std::string kind, what;                     // "axes", "shard.all_reduce 3: over [1]"
   std::function<bool(mlir::ModuleOp)> apply;  // to a clone of the module it was listed for; false: it changes nothing
+  std::optional<int64_t> slice = {};          // the instance of a slice that the mutant cuts along another dimension
 };
 
 // All mutations of all collectives, slices, origins of parts and declarations of the module.
