@@ -56,8 +56,8 @@ Value celu(OpContext &op, Value x) {
   return op.emit.add(relu(op, x), negativeElu(op.emit, scaled, alpha));
 }
 
-// `low` where x <= 0, `high` where x >= 1, else `between`. At both kinks the gradient is that of the outer branch, as in
-// PyTorch. NaN stays NaN.
+// `low` where x <= 0, `high` where x >= 1, else `between`. At both kinks the gradient is that of the outer branch, as
+// in PyTorch. NaN stays NaN.
 Value piecewise(Emitter &emit, Value x, Value low, Value between, Value high) {
   Value upper = emit.select(emit.compare(Predicate::Ge, x, 1.0), high, between);
   return emit.select(emit.compare(Predicate::Le, x, 0.0), low, upper);
@@ -177,23 +177,23 @@ Value cleave::onnx_import::emitLogProbability(Emitter &emit, Value probability) 
 }
 
 void cleave::onnx_import::addActivationOperators(OperatorTable &table) {
-  table.add("Relu", 13, importFunction<relu>, 1, 1);
-  table.add("Sigmoid", 13, importFunction<sigmoid>, 1, 1);
-  table.add("LeakyRelu", 13, importFunction<leakyRelu>, 1, 1);
-  table.add("ThresholdedRelu", 13, importFunction<thresholdedRelu>, 1, 1);
-  table.add("Elu", 13, inF32<importFunction<elu>>, 1, 1);
-  table.add("Selu", 13, inF32<importFunction<selu>>, 1, 1);
-  table.add("Celu", 13, inF32<importFunction<celu>>, 1, 1);
-  table.add("HardSigmoid", 13, inF32<importFunction<hardSigmoid>>, 1, 1);
-  table.add("HardSwish", 14, inF32<importFunction<hardSwish>>, 1, 1);
-  table.add("Softplus", 13, inF32<importFunction<softplus>>, 1, 1);
-  table.add("Softsign", 13, inF32<importFunction<softsign>>, 1, 1);
-  table.add("Mish", 18, inF32<importFunction<mish>>, 1, 1);
-  table.add("Swish", 24, inF32<importFunction<swish>>, 1, 1);
-  table.add("Gelu", 20, inF32<importFunction<gelu>>, 1, 1);
-  table.add("Shrink", 13, importFunction<shrink>, 1, 1);
-  table.add("PRelu", 13, importPRelu, 2, 2);
-  table.add("Softmax", 13, importSoftmax<false>, 1, 1);
-  table.add("LogSoftmax", 13, importSoftmax<true>, 1, 1);
-  table.add("Hardmax", 13, importHardmax, 1, 1);
+  table.add("Relu", 13, importFunction<relu>);
+  table.add("Sigmoid", 13, importFunction<sigmoid>);
+  table.add("LeakyRelu", 13, importFunction<leakyRelu>);
+  table.add("ThresholdedRelu", 13, importFunction<thresholdedRelu>);
+  table.add("Elu", 13, inF32<importFunction<elu>>);
+  table.add("Selu", 13, inF32<importFunction<selu>>);
+  table.add("Celu", 13, inF32<importFunction<celu>>);
+  table.add("HardSigmoid", 13, inF32<importFunction<hardSigmoid>>);
+  table.add("HardSwish", 14, inF32<importFunction<hardSwish>>);
+  table.add("Softplus", 13, inF32<importFunction<softplus>>);
+  table.add("Softsign", 13, inF32<importFunction<softsign>>);
+  table.add("Mish", 18, inF32<importFunction<mish>>);
+  table.add("Swish", 24, inF32<importFunction<swish>>);
+  table.add("Gelu", 20, inF32<importFunction<gelu>>);
+  table.add("Shrink", 13, importFunction<shrink>);
+  table.add("PRelu", 13, importPRelu);
+  table.add("Softmax", 13, importSoftmax<false>);
+  table.add("LogSoftmax", 13, importSoftmax<true>);
+  table.add("Hardmax", 13, importHardmax);
 }

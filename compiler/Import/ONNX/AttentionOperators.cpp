@@ -132,7 +132,4 @@ LogicalResult importAttention(OpContext &op) {
 
 } // namespace
 
-void cleave::onnx_import::addAttentionOperators(OperatorTable &table) {
-  table.add("Attention", 23, importAttention, 3, 6);
-  table.add("Attention", 24, importAttention, 3, 7);
-}
+void cleave::onnx_import::addAttentionOperators(OperatorTable &table) { table.add("Attention", 23, importAttention); }

@@ -2,7 +2,7 @@
 #include "compiler/Import/ONNX/Support.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <cmath>
 
@@ -11,58 +11,51 @@ using onnx::AttributeProto;
 
 namespace {
 
-// Truth values, which the standard writes as the integers 0 and 1.
-constexpr llvm::StringLiteral kFlags[] = {
-    "allowzero", "antialias", "ceil_mode", "count_include_pad", "detect_negative", "detect_positive",
-    "exclude_outside", "exclusive", "fmod", "is_causal", "keepdims", "largest", "new_axis", "noop_with_empty_axes",
-    "reverse", "saturate", "select_last_index", "sorted", "training_mode", "transA", "transB", "upper"};
-
-// A name that some version of the standard gives two types (`p`, `seed`, `to`, `value`) is not in it.
-const llvm::StringMap<AttributeProto::AttributeType> &knownTypes() {
-  static const auto table = [] {
-    llvm::StringMap<AttributeProto::AttributeType> types;
-    for (llvm::StringRef name : kFlags)
-      types[name] = AttributeProto::INT;
-    for (llvm::StringRef name :
-         {"axis", "batch_dims", "blocksize", "dtype", "end", "group", "hidden_size", "ignore_index", "input_forget",
-          "k", "kv_num_heads", "layout", "linear_before_reset", "num_groups", "num_outputs", "q_num_heads",
-          "qk_matmul_output_mode", "size", "softmax_precision", "start", "stash_type", "storage_order", "value_int"})
-      types[name] = AttributeProto::INT;
-    for (llvm::StringRef name :
-         {"alpha", "beta", "bias", "clip", "cubic_coeff_a", "epsilon", "extrapolation_value", "gamma", "high", "lambd",
-          "low", "mean", "momentum", "ratio", "scale", "softcap", "value_float"})
-      types[name] = AttributeProto::FLOAT;
-    for (llvm::StringRef name : {"axes", "dilations", "kernel_shape", "output_padding", "output_shape", "pads", "perm",
-                                 "shape", "split", "strides", "value_ints"})
-      types[name] = AttributeProto::INTS;
-    for (llvm::StringRef name :
-         {"approximate", "auto_pad", "coordinate_transformation_mode", "direction", "equation",
-          "keep_aspect_ratio_policy", "mode", "nearest_mode", "reduction", "round_mode", "value_string"})
-      types[name] = AttributeProto::STRING;
-    return types;
-  }();
-  return table;
-}
+// Truth values, which the standard writes as the integers 0 and 1, whatever the operator.
+constexpr llvm::StringLiteral kFlags[] = {"allowzero",
+                                          "antialias",
+                                          "ceil_mode",
+                                          "count_include_pad",
+                                          "detect_negative",
+                                          "detect_positive",
+                                          "exclude_outside",
+                                          "exclusive",
+                                          "fmod",
+                                          "input_forget",
+                                          "is_causal",
+                                          "keepdims",
+                                          "largest",
+                                          "layout",
+                                          "linear_before_reset",
+                                          "new_axis",
+                                          "noop_with_empty_axes",
+                                          "reverse",
+                                          "saturate",
+                                          "select_last_index",
+                                          "sorted",
+                                          "storage_order",
+                                          "training_mode",
+                                          "transA",
+                                          "transB",
+                                          "upper"};
 
 // The type that a writer left out, as those of IR version 1 do, is that of the field that it wrote.
-AttributeProto::AttributeType typeOf(const AttributeProto &attribute) {
+AttributeProto::AttributeType givenType(const AttributeProto &attribute) {
   if (attribute.type() != AttributeProto::UNDEFINED)
     return attribute.type();
-  return attribute.has_i()            ? AttributeProto::INT
-         : attribute.has_f()          ? AttributeProto::FLOAT
-         : attribute.has_s()          ? AttributeProto::STRING
-         : attribute.ints_size() != 0 ? AttributeProto::INTS
-                                      : AttributeProto::UNDEFINED;
+  return attribute.has_i()               ? AttributeProto::INT
+         : attribute.has_f()             ? AttributeProto::FLOAT
+         : attribute.has_s()             ? AttributeProto::STRING
+         : attribute.has_t()             ? AttributeProto::TENSOR
+         : attribute.has_g()             ? AttributeProto::GRAPH
+         : attribute.ints_size() != 0    ? AttributeProto::INTS
+         : attribute.floats_size() != 0  ? AttributeProto::FLOATS
+         : attribute.strings_size() != 0 ? AttributeProto::STRINGS
+                                         : AttributeProto::UNDEFINED;
 }
 
-std::string checkAttribute(llvm::StringRef op, const AttributeProto &attribute) {
+std::string checkValue(llvm::StringRef op, const AttributeProto &attribute) {
   llvm::StringRef name = attribute.name();
-  auto wanted = knownTypes().find(name);
-  if (wanted == knownTypes().end())
-    return "";
-  if (typeOf(attribute) != wanted->second)
-    return "its attribute " + quote(name) + " has the type " + AttributeProto::AttributeType_Name(typeOf(attribute)) +
-           "; expected " + AttributeProto::AttributeType_Name(wanted->second);
   if (llvm::is_contained(kFlags, name) && attribute.i() != 0 && attribute.i() != 1)
     return "its attribute " + quote(name) + " is " + std::to_string(attribute.i()) + "; expected 0 or 1";
   if (name == "epsilon" && !(attribute.f() >= 0 && std::isfinite(attribute.f())))
@@ -82,9 +75,25 @@ std::string checkAttribute(llvm::StringRef op, const AttributeProto &attribute) 
 
 } // namespace
 
-std::string cleave::onnx_import::checkAttributes(const onnx::NodeProto &node) {
-  for (const AttributeProto &attribute : node.attribute())
-    if (std::string reason = checkAttribute(node.op_type(), attribute); !reason.empty())
+std::string cleave::onnx_import::checkAttributes(const onnx::NodeProto &node, const OperatorSchema &schema) {
+  llvm::StringSet<> given;
+  for (const AttributeProto &attribute : node.attribute()) {
+    llvm::StringRef name = attribute.name();
+    if (name.starts_with("__")) // the standard leaves these names to programs
+      continue;
+    auto wanted = schema.attributes.find(name);
+    if (wanted == schema.attributes.end())
+      return "it has no attribute " + quote(name) + " in the opset of the file";
+    if (givenType(attribute) != wanted->second.type)
+      return "its attribute " + quote(name) + " has the type " +
+             AttributeProto::AttributeType_Name(givenType(attribute)) + "; expected " +
+             AttributeProto::AttributeType_Name(wanted->second.type);
+    if (std::string reason = checkValue(node.op_type(), attribute); !reason.empty())
       return reason;
+    given.insert(name);
+  }
+  for (const auto &wanted : schema.attributes)
+    if (wanted.second.isRequired && !given.contains(wanted.first()))
+      return "its attribute " + quote(wanted.first()) + " is missing";
   return "";
 }

@@ -102,5 +102,5 @@ LogicalResult importBatchNormalization(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addBatchNormalizationOperators(OperatorTable &table) {
-  table.add("BatchNormalization", 13, inF32<importBatchNormalization>, 5, 5);
+  table.add("BatchNormalization", 13, inF32<importBatchNormalization>);
 }

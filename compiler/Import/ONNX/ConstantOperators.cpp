@@ -129,12 +129,12 @@ LogicalResult importEyeLike(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addConstantOperators(OperatorTable &table) {
-  table.add("Constant", 13, importConstant, 0, 0);
-  table.add("ConstantOfShape", 13, importConstantOfShape, 1, 1);
-  table.add("Shape", 13, importShape, 1, 1);
-  table.add("Size", 13, importSize, 1, 1);
-  table.add("Range", 13, importRange, 3, 3);
-  table.add("Identity", 13, importIdentity, 1, 1, /*takesSequence=*/true);
-  table.add("EyeLike", 13, importEyeLike, 1, 1);
-  table.add("NonZero", 13, importNonZero, 1, 1);
+  table.add("Constant", 13, importConstant);
+  table.add("ConstantOfShape", 13, importConstantOfShape);
+  table.add("Shape", 13, importShape);
+  table.add("Size", 13, importSize);
+  table.add("Range", 13, importRange);
+  table.add("Identity", 13, importIdentity);
+  table.add("EyeLike", 13, importEyeLike);
+  table.add("NonZero", 13, importNonZero);
 }

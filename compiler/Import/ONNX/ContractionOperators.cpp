@@ -96,6 +96,6 @@ LogicalResult importGemm(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addContractionOperators(OperatorTable &table) {
-  table.add("MatMul", 13, importMatMul, 2, 2);
-  table.add("Gemm", 13, importGemm, 2, 3);
+  table.add("MatMul", 13, importMatMul);
+  table.add("Gemm", 13, importGemm);
 }

@@ -12,17 +12,9 @@ using llvm::failed;
 using llvm::failure;
 using llvm::FailureOr;
 
-const OperatorEntry *ControlFlow::entryOf(const FlatNode &node) {
-  // Loop's first two inputs can be left out, and it carries sequences.
-  static constexpr OperatorEntry conditional{nullptr, 1, 1}, loop{nullptr, 0, kVariadic - 1, true},
-      scan{nullptr, 1, kVariadic};
-  if (!canonicalDomain(node.proto->domain()).empty())
-    return nullptr;
-  return llvm::StringSwitch<const OperatorEntry *>(node.proto->op_type())
-      .Case("If", &conditional)
-      .Case("Loop", &loop)
-      .Case("Scan", &scan)
-      .Default(nullptr);
+bool ControlFlow::imports(const FlatNode &node) {
+  llvm::StringRef op = node.proto->op_type();
+  return canonicalDomain(node.proto->domain()).empty() && (op == "If" || op == "Loop" || op == "Scan");
 }
 
 LogicalResult ControlFlow::import(OpContext &op) {

@@ -32,8 +32,8 @@ public:
       : file_(file), environment_(environment), errors_(errors), importNodes_(std::move(importNodes)),
         keep_(std::move(keep)) {}
 
-  // The inputs that a node of this operator may have (it has no handler); null where it is none of the three.
-  static const OperatorEntry *entryOf(const FlatNode &node);
+  // Whether the node is one of the three.
+  static bool imports(const FlatNode &node);
 
   LogicalResult import(OpContext &op);
 

@@ -59,4 +59,4 @@ LogicalResult importConv(OpContext &op) {
 
 } // namespace
 
-void cleave::onnx_import::addConvolutionOperators(OperatorTable &table) { table.add("Conv", 13, importConv, 2, 3); }
+void cleave::onnx_import::addConvolutionOperators(OperatorTable &table) { table.add("Conv", 13, importConv); }

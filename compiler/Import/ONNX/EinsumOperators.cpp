@@ -137,6 +137,4 @@ LogicalResult importEinsum(OpContext &op) {
 
 } // namespace
 
-void cleave::onnx_import::addEinsumOperators(OperatorTable &table) {
-  table.add("Einsum", 13, importEinsum, 1, kVariadic);
-}
+void cleave::onnx_import::addEinsumOperators(OperatorTable &table) { table.add("Einsum", 13, importEinsum); }

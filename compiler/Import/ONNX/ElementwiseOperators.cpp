@@ -151,8 +151,8 @@ LogicalResult importPow(OpContext &op) {
   };
   if (a && b)
     if (auto known = mapLiterals(
-            asReal(*a), asReal(*b), a->element(),
-            [](double x, double y) { return std::pow(x, y); }, [](int64_t, int64_t) { return int64_t(0); }))
+            asReal(*a), asReal(*b), a->element(), [](double x, double y) { return std::pow(x, y); },
+            [](int64_t, int64_t) { return int64_t(0); }))
       return op.result(std::move(*known));
   Value base = op.value(0);
   if (b && b->numElements() == 1 && broadcastShapes(shapeOf(base), b->shape()) == Shape(shapeOf(base)))
@@ -290,34 +290,34 @@ LogicalResult importClip(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addElementwiseOperators(OperatorTable &table) {
-  table.add("Add", 13, importBinary<Add>, 2, 2);
-  table.add("Sub", 13, importBinary<Sub>, 2, 2);
-  table.add("Mul", 13, importBinary<Mul>, 2, 2);
-  table.add("Div", 13, importBinary<Div>, 2, 2);
-  table.add("Max", 13, importVariadic<Max>, 1, kVariadic);
-  table.add("Min", 13, importVariadic<Min>, 1, kVariadic);
-  table.add("Sum", 13, importVariadic<Add>, 1, kVariadic);
-  table.add("Mean", 13, inF32<importMean>, 1, kVariadic);
-  table.add("Mod", 13, importMod, 2, 2);
-  table.add("Pow", 13, importPow, 2, 2);
-  table.add("Neg", 13, importUnary<Neg>, 1, 1);
-  table.add("Abs", 13, importUnary<Abs>, 1, 1);
-  table.add("Sign", 13, importUnary<Sign>, 1, 1);
-  table.add("Exp", 13, importUnary<Exp>, 1, 1);
-  table.add("Log", 13, importLog, 1, 1);
-  table.add("Sqrt", 13, importUnary<Sqrt>, 1, 1);
-  table.add("Tanh", 13, importUnary<Tanh>, 1, 1);
-  table.add("Erf", 13, importUnary<Erf>, 1, 1);
-  table.add("Sin", 13, importUnary<Sin>, 1, 1);
-  table.add("Cos", 13, importUnary<Cos>, 1, 1);
-  table.add("Tan", 13, inF32<importTan>, 1, 1);
-  table.add("Sinh", 13, inF32<importSinh>, 1, 1);
-  table.add("Cosh", 13, inF32<importCosh>, 1, 1);
-  table.add("Floor", 13, importUnary<Floor>, 1, 1);
-  table.add("Ceil", 13, importUnary<Ceil>, 1, 1);
-  table.add("Round", 13, importUnary<Round>, 1, 1);
-  table.add("Reciprocal", 13, importReciprocal, 1, 1);
-  table.add("Cast", 13, importCast, 1, 1);
-  table.add("CastLike", 15, importCastLike, 2, 2);
-  table.add("Clip", 13, importClip, 1, 3);
+  table.add("Add", 13, importBinary<Add>);
+  table.add("Sub", 13, importBinary<Sub>);
+  table.add("Mul", 13, importBinary<Mul>);
+  table.add("Div", 13, importBinary<Div>);
+  table.add("Max", 13, importVariadic<Max>);
+  table.add("Min", 13, importVariadic<Min>);
+  table.add("Sum", 13, importVariadic<Add>);
+  table.add("Mean", 13, inF32<importMean>);
+  table.add("Mod", 13, importMod);
+  table.add("Pow", 13, importPow);
+  table.add("Neg", 13, importUnary<Neg>);
+  table.add("Abs", 13, importUnary<Abs>);
+  table.add("Sign", 13, importUnary<Sign>);
+  table.add("Exp", 13, importUnary<Exp>);
+  table.add("Log", 13, importLog);
+  table.add("Sqrt", 13, importUnary<Sqrt>);
+  table.add("Tanh", 13, importUnary<Tanh>);
+  table.add("Erf", 13, importUnary<Erf>);
+  table.add("Sin", 13, importUnary<Sin>);
+  table.add("Cos", 13, importUnary<Cos>);
+  table.add("Tan", 13, inF32<importTan>);
+  table.add("Sinh", 13, inF32<importSinh>);
+  table.add("Cosh", 13, inF32<importCosh>);
+  table.add("Floor", 13, importUnary<Floor>);
+  table.add("Ceil", 13, importUnary<Ceil>);
+  table.add("Round", 13, importUnary<Round>);
+  table.add("Reciprocal", 13, importReciprocal);
+  table.add("Cast", 13, importCast);
+  table.add("CastLike", 15, importCastLike);
+  table.add("Clip", 13, importClip);
 }

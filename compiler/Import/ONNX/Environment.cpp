@@ -18,6 +18,21 @@ Value Environment::materialize(Slot &slot) {
   }
 }
 
+TypeSet Environment::typesOf(const Slot &slot) const {
+  switch (slot.kind) {
+  case Slot::Kind::Known:
+    return tensorOf(slot.known->element());
+  case Slot::Kind::Computed:
+    return tensorOf(elementOf(slot.value));
+  case Slot::Kind::State:
+    return tensorOf(symbols_.lookup<StateOp>(slot.symbol).getTensorType().getElementType());
+  case Slot::Kind::Sequence:
+    return slot.elements->empty() ? sequenceOf(~TypeSet(0)) : sequenceOf(typesOf(slot.elements->front()));
+  default:
+    return 0;
+  }
+}
+
 Value Environment::readScalar(llvm::StringRef symbol) {
   if (!symbols_.lookup(symbol))
     declareState(symbols_, symbol, mlir::RankedTensorType::get({}, emit_.i64()), Role::Scalar, InitKind::Zeros);

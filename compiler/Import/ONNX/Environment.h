@@ -4,6 +4,7 @@
 
 #include "compiler/Import/ONNX/ConstantPool.h"
 #include "compiler/Import/ONNX/Emitter.h"
+#include "compiler/Import/ONNX/OperatorSchemas.h"
 
 #include <map>
 #include <memory>
@@ -74,6 +75,8 @@ public:
   // The tensor, made where it is used first; null for a sequence.
   Value value(llvm::StringRef name) { return materialize(slots_[name]); }
   Value materialize(Slot &slot);
+  // The types that a value may have: one, or any sequence where a sequence is empty; none of what failed.
+  TypeSet typesOf(const Slot &slot) const;
   Value readState(llvm::StringRef symbol);
   // A state of role scalar and type tensor<i64> that the host writes (`scalar.seed`, `scalar.step`); declared where it
   // is used first.

@@ -71,8 +71,7 @@ private:
       mlir::StringAttr description = emit_.builder.getStringAttr(node.describe());
       emit_.loc = mlir::NameLoc::get(description);
       budget.setAsker(description);
-      const OperatorEntry *entry = ControlFlow::entryOf(node);
-      if (failed(entry ? importControlFlow(node, *entry) : importNode(node)))
+      if (failed(ControlFlow::imports(node) ? importControlFlow(node) : importNode(node)))
         for (const std::string &output : node.proto->output())
           environment_.define(output, Slot::failed());
       if (budget.isExhausted())
@@ -80,28 +79,24 @@ private:
     }
   }
 
-  LogicalResult importControlFlow(const FlatNode &node, const OperatorEntry &entry) {
+  LogicalResult importControlFlow(const FlatNode &node) {
     OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
-    if (failed(checkInputs(node, entry, op)))
-      return failure();
-    return controlFlow_.import(op);
+    return failed(checkDefinition(node, op)) ? failure() : controlFlow_.import(op);
   }
 
   // Failure without a message: the node depends on one that failed, or its operator is not known; both are reported
   // already.
   LogicalResult importNode(const FlatNode &node) {
     const CustomOperator *custom = findCustomOperator(node);
-    const OperatorEntry *entry = nullptr;
-    if (!custom && OperatorTable::get().find(node, entry) != OperatorTable::Lookup::Found)
+    Handler handler = nullptr;
+    if (!custom && OperatorTable::get().find(node, handler) != OperatorTable::Lookup::Found)
       return failure();
     OpContext op(node, environment_, emit_, mode_, job_.errors, job_.notes, nextSite_);
-    if (failed(checkInputs(node, custom ? OperatorEntry{nullptr, custom->minInputs, custom->maxInputs} : *entry, op)))
+    if (failed(custom ? checkInputs(node, custom->minInputs, custom->maxInputs, false, op) : checkDefinition(node, op)))
       return failure();
-    if (std::string reason = custom ? "" : checkAttributes(*node.proto); !reason.empty())
-      return op.fail(reason);
     mlir::Block *block = emit_.builder.getInsertionBlock();
     mlir::Operation *last = block->empty() ? nullptr : &block->back();
-    if (failed(custom ? importCustomNode(*custom, op) : entry->handler(op)))
+    if (failed(custom ? importCustomNode(*custom, op) : handler(op)) || failed(checkTypes(node, op)))
       return failure();
     mlir::Operation *first = last ? last->getNextNode() : block->empty() ? nullptr : &block->front();
     if (failed(checkSizes(op, first)))
@@ -150,13 +145,39 @@ private:
     interpreter_.clear();
   }
 
-  LogicalResult checkInputs(const FlatNode &node, const OperatorEntry &entry, OpContext &op) {
-    if (op.numInputs() > entry.maxInputs)
-      return op.fail("expected at most " + llvm::Twine(entry.maxInputs) + " inputs; got " +
-                     llvm::Twine(op.numInputs()));
-    for (size_t i = 0; i < std::max(entry.minInputs, op.numInputs()); ++i) {
+  // The node against the standard's definition of its operator.
+  LogicalResult checkDefinition(const FlatNode &node, OpContext &op) {
+    const OperatorSchema *schema = OperatorSchema::find(op.name(), node.opset);
+    if (!schema)
+      return op.fail("the standard has no such operator in opset " + llvm::Twine(node.opset));
+    if (std::string reason = checkCounts(*node.proto, *schema); !reason.empty())
+      return op.fail(reason);
+    if (failed(checkInputs(node, 0, op.numInputs(), schema->takesSequence(), op)))
+      return failure();
+    if (std::string reason = checkAttributes(*node.proto, *schema); !reason.empty())
+      return op.fail(reason);
+    return checkTypes(node, op);
+  }
+
+  // The types of the inputs, and of the outputs that are there, against the standard's.
+  LogicalResult checkTypes(const FlatNode &node, OpContext &op) {
+    const OperatorSchema *schema = OperatorSchema::find(op.name(), node.opset);
+    if (!schema || !canonicalDomain(node.proto->domain()).empty())
+      return success();
+    llvm::SmallVector<TypeSet> types;
+    for (const auto *names : {&node.proto->input(), &node.proto->output()})
+      for (const std::string &name : *names)
+        types.push_back(name.empty() ? 0 : environment_.typesOf(environment_.slot(name)));
+    std::string reason = cleave::onnx_import::checkTypes(*node.proto, *schema, types);
+    return reason.empty() ? success() : op.fail(reason);
+  }
+
+  LogicalResult checkInputs(const FlatNode &node, size_t least, size_t most, bool takesSequence, OpContext &op) {
+    if (op.numInputs() > most)
+      return op.fail("expected at most " + llvm::Twine(most) + " inputs; got " + llvm::Twine(op.numInputs()));
+    for (size_t i = 0; i < std::max(least, op.numInputs()); ++i) {
       if (!op.has(i)) {
-        if (i < entry.minInputs || entry.maxInputs == kVariadic) // only a place of its own can be left out
+        if (i < least)
           return op.fail("input " + llvm::Twine(i) + " is missing");
         continue;
       }
@@ -167,7 +188,7 @@ private:
       case Slot::Kind::Absent:
         return op.fail("reads " + quote(name) + ", an optional result that Cleave does not compute");
       case Slot::Kind::Sequence:
-        if (!entry.takesSequence)
+        if (!takesSequence)
           return op.fail("input " + llvm::Twine(i) + " is a sequence; expected a tensor");
         break;
       default:

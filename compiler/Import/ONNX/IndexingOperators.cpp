@@ -1,7 +1,7 @@
 // Operators that pick elements: Slice, Split, Gather, Pad, Trilu, OneHot, CumSum.
 #include "compiler/Import/ONNX/Evaluate.h"
-#include "compiler/Import/ONNX/IndexedAccess.h"
 #include "compiler/Import/ONNX/IndexRange.h"
+#include "compiler/Import/ONNX/IndexedAccess.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 #include "compiler/Import/ONNX/Slicing.h"
 
@@ -297,11 +297,11 @@ LogicalResult importCumSum(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addIndexingOperators(OperatorTable &table) {
-  table.add("Slice", 13, importSlice, 3, 5);
-  table.add("Split", 13, importSplit, 1, 2);
-  table.add("Gather", 13, importGather, 2, 2);
-  table.add("Pad", 13, importPad, 2, 4);
-  table.add("Trilu", 14, importTrilu, 1, 2);
-  table.add("OneHot", 13, importOneHot, 3, 3);
-  table.add("CumSum", 14, inF32<importCumSum>, 2, 2);
+  table.add("Slice", 13, importSlice);
+  table.add("Split", 13, importSplit);
+  table.add("Gather", 13, importGather);
+  table.add("Pad", 13, importPad);
+  table.add("Trilu", 14, importTrilu);
+  table.add("OneHot", 13, importOneHot);
+  table.add("CumSum", 14, inF32<importCumSum>);
 }

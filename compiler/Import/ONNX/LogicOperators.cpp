@@ -104,19 +104,19 @@ LogicalResult importIsInf(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addLogicOperators(OperatorTable &table) {
-  table.add("Equal", 13, importCompare<Predicate::Eq>, 2, 2);
-  table.add("Less", 13, importCompare<Predicate::Lt>, 2, 2);
-  table.add("LessOrEqual", 13, importCompare<Predicate::Le>, 2, 2);
-  table.add("Greater", 13, importCompare<Predicate::Gt>, 2, 2);
-  table.add("GreaterOrEqual", 13, importCompare<Predicate::Ge>, 2, 2);
-  table.add("And", 13, importLogical<AndOp, bitAnd>, 2, 2);
-  table.add("Or", 13, importLogical<OrOp, bitOr>, 2, 2);
-  table.add("Xor", 13, importLogical<XorOp, bitXor>, 2, 2);
-  table.add("BitwiseAnd", 18, importLogical<AndOp, bitAnd>, 2, 2);
-  table.add("BitwiseOr", 18, importLogical<OrOp, bitOr>, 2, 2);
-  table.add("BitwiseXor", 18, importLogical<XorOp, bitXor>, 2, 2);
-  table.add("Not", 13, importNot, 1, 1);
-  table.add("Where", 13, importWhere, 3, 3);
-  table.add("IsNaN", 13, importIsNaN, 1, 1);
-  table.add("IsInf", 13, importIsInf, 1, 1);
+  table.add("Equal", 13, importCompare<Predicate::Eq>);
+  table.add("Less", 13, importCompare<Predicate::Lt>);
+  table.add("LessOrEqual", 13, importCompare<Predicate::Le>);
+  table.add("Greater", 13, importCompare<Predicate::Gt>);
+  table.add("GreaterOrEqual", 13, importCompare<Predicate::Ge>);
+  table.add("And", 13, importLogical<AndOp, bitAnd>);
+  table.add("Or", 13, importLogical<OrOp, bitOr>);
+  table.add("Xor", 13, importLogical<XorOp, bitXor>);
+  table.add("BitwiseAnd", 18, importLogical<AndOp, bitAnd>);
+  table.add("BitwiseOr", 18, importLogical<OrOp, bitOr>);
+  table.add("BitwiseXor", 18, importLogical<XorOp, bitXor>);
+  table.add("Not", 13, importNot);
+  table.add("Where", 13, importWhere);
+  table.add("IsNaN", 13, importIsNaN);
+  table.add("IsInf", 13, importIsInf);
 }

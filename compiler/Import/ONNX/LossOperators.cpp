@@ -15,13 +15,30 @@ namespace {
 
 Shape allDims(Value value) { return Shape(llvm::to_vector(llvm::seq<int64_t>(0, rankOf(value)))); }
 
+// Labels that the file holds; those of the model's inputs are checked when a program reads them.
+LogicalResult checkKnownLabels(OpContext &op, int64_t classes) {
+  const Literal *known = op.literal(1);
+  const auto *ignore = op.attribute("ignore_index");
+  if (!known || classes == 0)
+    return success();
+  for (int64_t i = 0, count = std::min<int64_t>(known->numElements(), known->isSplat() ? 1 : INT64_MAX); i < count;
+       ++i) {
+    int64_t label = known->asInt(i);
+    if ((label < 0 || label >= classes) && !(ignore && label == ignore->i()))
+      return op.fail("the constant labels have " + llvm::Twine(label) + " at element " + llvm::Twine(i) +
+                     "; expected classes from 0 to " + llvm::Twine(classes - 1) +
+                     (ignore ? ", or " + llvm::Twine(ignore->i()).str() + ", which is ignored" : ""));
+  }
+  return success();
+}
+
 LogicalResult checkInputs(OpContext &op, Value scores, Value labels) {
   if (failed(op.expectFloat(scores)) || failed(op.expectRank(scores, 2, 8)))
     return failure();
   if (isFloat(labels) || llvm::ArrayRef<int64_t>(reducedShape(shapeOf(scores), {1}, false)) != shapeOf(labels))
     return op.fail("labels must be integers of the shape of the scores " + formatShape(shapeOf(scores)) +
                    " without dimension 1; got " + formatShape(shapeOf(labels)));
-  return success();
+  return checkKnownLabels(op, shapeOf(scores)[1]);
 }
 
 // Which labels count. Null when all do: -100 is what every exporter writes when nothing is ignored; labels then decide,
@@ -66,8 +83,9 @@ LogicalResult reduceLoss(OpContext &op, Value losses, Value weights) {
   return op.result(emit.div(sum, emit.reduce(ReduceKind::Sum, weights, allDims(weights))));
 }
 
-// (1 - s) * the label's loss + s / classes * the sum of all classes' losses, as torch.nn.CrossEntropyLoss(label_smoothing=s)
-// has it: a class's weight counts in the sum, too, and an ignored label has none.
+// (1 - s) * the label's loss + s / classes * the sum of all classes' losses, as
+// torch.nn.CrossEntropyLoss(label_smoothing=s) has it: a class's weight counts in the sum, too, and an ignored label
+// has none.
 Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value counted) {
   Emitter &emit = op.emit;
   int64_t classes = shapeOf(logs)[1];
@@ -79,7 +97,9 @@ Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value 
   std::string number;
   llvm::raw_string_ostream(number) << llvm::format("%g", smoothing);
   if (op.mode.training) // once, though the function for evaluation is imported as well
-    op.note(op.describe() + ": label_smoothing=" + number + " is applied, which the exporter wrote into the node's metadata alone; onnxruntime computes this loss without it");
+    op.note(op.describe() + ": label_smoothing=" + number +
+            " is applied, which the exporter wrote into the node's metadata alone; onnxruntime computes this loss "
+            "without it");
   return emit.add(emit.mul(losses, 1 - smoothing), all);
 }
 
@@ -121,6 +141,6 @@ LogicalResult importSoftmaxCrossEntropyLoss(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addLossOperators(OperatorTable &table) {
-  table.add("NegativeLogLikelihoodLoss", 13, inF32<importNegativeLogLikelihoodLoss>, 2, 3);
-  table.add("SoftmaxCrossEntropyLoss", 13, inF32<importSoftmaxCrossEntropyLoss>, 2, 3);
+  table.add("NegativeLogLikelihoodLoss", 13, inF32<importNegativeLogLikelihoodLoss>);
+  table.add("SoftmaxCrossEntropyLoss", 13, inF32<importSoftmaxCrossEntropyLoss>);
 }

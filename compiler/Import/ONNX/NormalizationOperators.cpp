@@ -20,7 +20,8 @@ LogicalResult importLayerNormalization(OpContext &op) {
   Value y = op.emit.mul(normalized.result, op.value(1));
   if (op.has(2))
     y = op.emit.add(y, op.value(2));
-  // Statistics have the type `stash_type`, f32 where nothing is said, whatever x has; f64 is computed in f64 all the same.
+  // Statistics have the type `stash_type`, f32 where nothing is said, whatever x has; f64 is computed in f64 all the
+  // same.
   mlir::Type stash = elementTypeOf(op.emit.context(), int(op.intAttr("stash_type", 1)));
   if (!stash || !llvm::isa<mlir::FloatType>(stash))
     return op.fail("`stash_type` " + llvm::Twine(op.intAttr("stash_type", 1)) + " is not a floating-point type");
@@ -132,11 +133,11 @@ LogicalResult importLRN(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addNormalizationOperators(OperatorTable &table) {
-  table.add("LayerNormalization", 17, inF32<importLayerNormalization>, 2, 3);
-  table.add("RMSNormalization", 23, inF32<importRMSNormalization>, 2, 2);
-  table.add("InstanceNormalization", 13, inF32<importInstanceNormalization>, 3, 3);
-  table.add("GroupNormalization", 18, inF32<importGroupNormalization>, 3, 3);
-  table.add("LpNormalization", 13, inF32<importLpNormalization>, 1, 1);
-  table.add("MeanVarianceNormalization", 13, inF32<importMeanVarianceNormalization>, 1, 1);
-  table.add("LRN", 13, inF32<importLRN>, 1, 1);
+  table.add("LayerNormalization", 17, inF32<importLayerNormalization>);
+  table.add("RMSNormalization", 23, inF32<importRMSNormalization>);
+  table.add("InstanceNormalization", 13, inF32<importInstanceNormalization>);
+  table.add("GroupNormalization", 18, inF32<importGroupNormalization>);
+  table.add("LpNormalization", 13, inF32<importLpNormalization>);
+  table.add("MeanVarianceNormalization", 13, inF32<importMeanVarianceNormalization>);
+  table.add("LRN", 13, inF32<importLRN>);
 }

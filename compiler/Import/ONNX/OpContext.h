@@ -2,7 +2,8 @@
 //
 // Example, the whole handler of ONNX Sqrt:
 //   LogicalResult importSqrt(OpContext &op) { return op.result(op.emit.unary<SqrtOp>(op.value(0))); }
-// Required inputs are there when a handler is called (the table says how many); their values are tensors.
+// When a handler is called, the node is what the standard's definition of its operator allows: required inputs are
+// there, and inputs and attributes have its types.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPCONTEXT_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPCONTEXT_H
 
@@ -18,8 +19,8 @@ using llvm::success;
 struct Mode {
   bool training = false;
   int64_t batchNormGroups = 1;
-  // The module is trained, and this function may be its evaluation: losses are those of the framework's call, of which an
-  // exporter may have lost a part (TorchGradients.h).
+  // The module is trained, and this function may be its evaluation: losses are those of the framework's call, of which
+  // an exporter may have lost a part (TorchGradients.h).
   bool inTrainedModule = false;
 };
 

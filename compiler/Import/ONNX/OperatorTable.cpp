@@ -34,7 +34,7 @@ const OperatorTable &OperatorTable::get() {
   return table;
 }
 
-OperatorTable::Lookup OperatorTable::find(const FlatNode &node, const OperatorEntry *&entry) const {
+OperatorTable::Lookup OperatorTable::find(const FlatNode &node, Handler &handler) const {
   if (!canonicalDomain(node.proto->domain()).empty())
     return Lookup::UnknownDomain;
   auto versions = entries_.find(node.proto->op_type());
@@ -43,7 +43,7 @@ OperatorTable::Lookup OperatorTable::find(const FlatNode &node, const OperatorEn
   auto above = versions->second.upper_bound(node.opset);
   if (above == versions->second.begin())
     return Lookup::NewerThanOpset;
-  entry = &std::prev(above)->second;
+  handler = std::prev(above)->second;
   return Lookup::Found;
 }
 

@@ -2,7 +2,8 @@
 //
 // ONNX versions an operator by the operator set in which its definition last changed: the entry with the greatest
 // `since` not above the file's opset applies. Definitions older than opset 13 are entered as 13. Each family of
-// operators adds its own entries.
+// operators adds its own entries. What a node's inputs, outputs and attributes may be is the standard's
+// (OperatorSchemas.h), and is checked before a handler is called.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORTABLE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORTABLE_H
 
@@ -19,33 +20,22 @@ template <Handler handler> LogicalResult inF32(OpContext &op) {
   return handler(op);
 }
 
-struct OperatorEntry {
-  Handler handler;
-  size_t minInputs; // the first so many inputs must be there
-  size_t maxInputs;
-  bool takesSequence = false;
-};
-constexpr size_t kVariadic = size_t(-1);
-
 class OperatorTable {
 public:
   // All operators that the importer knows.
   static const OperatorTable &get();
 
-  void add(llvm::StringRef name, int64_t since, Handler handler, size_t minInputs, size_t maxInputs,
-           bool takesSequence = false) {
-    entries_[name.str()][since] = {handler, minInputs, maxInputs, takesSequence};
-  }
+  void add(llvm::StringRef name, int64_t since, Handler handler) { entries_[name.str()][since] = handler; }
 
   enum class Lookup { Found, UnknownDomain, UnknownOperator, NewerThanOpset };
-  Lookup find(const FlatNode &node, const OperatorEntry *&entry) const;
+  Lookup find(const FlatNode &node, Handler &handler) const;
   // The opset from which on the operator is known.
   int64_t firstVersion(llvm::StringRef name) const { return entries_.at(name.str()).begin()->first; }
   size_t size() const { return entries_.size(); }
   std::vector<std::string> names() const;
 
 private:
-  std::map<std::string, std::map<int64_t, OperatorEntry>> entries_; // of the default domain
+  std::map<std::string, std::map<int64_t, Handler>> entries_; // of the default domain
 };
 
 void addActivationOperators(OperatorTable &table);

@@ -77,8 +77,8 @@ LogicalResult importGlobalMaxPool(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addPoolingOperators(OperatorTable &table) {
-  table.add("MaxPool", 13, importMaxPool, 1, 1);
-  table.add("AveragePool", 13, importAveragePool, 1, 1);
-  table.add("GlobalAveragePool", 13, inF32<importGlobalAveragePool>, 1, 1);
-  table.add("GlobalMaxPool", 13, importGlobalMaxPool, 1, 1);
+  table.add("MaxPool", 13, importMaxPool);
+  table.add("AveragePool", 13, importAveragePool);
+  table.add("GlobalAveragePool", 13, inF32<importGlobalAveragePool>);
+  table.add("GlobalMaxPool", 13, importGlobalMaxPool);
 }

@@ -108,9 +108,9 @@ LogicalResult importBernoulli(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addRandomOperators(OperatorTable &table) {
-  table.add("Bernoulli", 15, importBernoulli, 1, 1);
-  table.add("RandomNormal", 13, importRandomNormal, 0, 0);
-  table.add("RandomNormalLike", 13, importRandomNormalLike, 1, 1);
-  table.add("RandomUniform", 13, importRandomUniform, 0, 0);
-  table.add("RandomUniformLike", 13, importRandomUniformLike, 1, 1);
+  table.add("Bernoulli", 15, importBernoulli);
+  table.add("RandomNormal", 13, importRandomNormal);
+  table.add("RandomNormalLike", 13, importRandomNormalLike);
+  table.add("RandomUniform", 13, importRandomUniform);
+  table.add("RandomUniformLike", 13, importRandomUniformLike);
 }

@@ -5,8 +5,8 @@
 //
 // One product reads the weights of the inputs, and its gradient is one product, too; a step has one product with R. The
 // backward direction takes the steps in the opposite order. Where samples have lengths of their own, a step past a
-// sample's end gives 0 and leaves its state as it is: one rule for both directions, since the backward one then starts at
-// each sample's last step.
+// sample's end gives 0 and leaves its state as it is: one rule for both directions, since the backward one then starts
+// at each sample's last step.
 #include "compiler/Import/ONNX/Activations.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 #include "compiler/Import/ONNX/Stacking.h"
@@ -43,10 +43,10 @@ struct State {
 
 // What one direction computes with.
 struct Direction {
-  Value w, r;         // [gates * hidden, input], [gates * hidden, hidden]
-  Value wb, rb;       // [gates * hidden]; null: zeros
-  Value peephole;     // [3 * hidden], of LSTM; null: none
-  State initial;      // [batch, hidden]
+  Value w, r;     // [gates * hidden, input], [gates * hidden, hidden]
+  Value wb, rb;   // [gates * hidden]; null: zeros
+  Value peephole; // [3 * hidden], of LSTM; null: none
+  State initial;  // [batch, hidden]
   llvm::SmallVector<Function, 3> functions;
   bool isBackward = false;
   int64_t hidden = 0;
@@ -172,7 +172,8 @@ template <typename Cell> LogicalResult readFunctions(OpContext &op, Recurrence &
     std::string name = given && given->strings_size() ? given->strings(int(i)) : Cell::kFunctions[i % each];
     Function function = functionOf(name);
     if (!function)
-      return op.fail("the activation " + quote(name) + " is not supported; expected Sigmoid, Tanh, Relu, Softsign or Softplus");
+      return op.fail("the activation " + quote(name) +
+                     " is not supported; expected Sigmoid, Tanh, Relu, Softsign or Softplus");
     node.directions[i / each].functions.push_back(function);
   }
   return success();
@@ -325,7 +326,7 @@ template <typename Cell> LogicalResult importRecurrence(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addRecurrentOperators(OperatorTable &table) {
-  table.add("RNN", 13, inF32<importRecurrence<Rnn>>, 3, 6);
-  table.add("GRU", 13, inF32<importRecurrence<Gru>>, 3, 6);
-  table.add("LSTM", 13, inF32<importRecurrence<Lstm>>, 3, 8);
+  table.add("RNN", 13, inF32<importRecurrence<Rnn>>);
+  table.add("GRU", 13, inF32<importRecurrence<Gru>>);
+  table.add("LSTM", 13, inF32<importRecurrence<Lstm>>);
 }

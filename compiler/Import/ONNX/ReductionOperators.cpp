@@ -119,21 +119,16 @@ template <bool smallest> LogicalResult importArg(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addReductionOperators(OperatorTable &table) {
-  auto add = [&](llvm::StringRef name, Handler handler) {
-    bool inputFirst = name == "ReduceSum";
-    table.add(name, 13, handler, 1, inputFirst ? 2 : 1);
-    table.add(name, 18, handler, 1, 2);
-  };
-  add("ReduceSum", importReduce<ReduceKind::Sum>);
-  add("ReduceMax", importReduce<ReduceKind::Max>);
-  add("ReduceMin", importReduce<ReduceKind::Min>);
-  add("ReduceProd", importReduce<ReduceKind::Product>);
-  add("ReduceMean", inF32<importMean>);
-  add("ReduceSumSquare", inF32<importComposed<sumSquare>>);
-  add("ReduceL1", inF32<importComposed<l1>>);
-  add("ReduceL2", inF32<importComposed<l2>>);
-  add("ReduceLogSum", inF32<importComposed<logSum>>);
-  add("ReduceLogSumExp", inF32<importComposed<logSumExp>>);
-  table.add("ArgMax", 13, importArg<false>, 1, 1);
-  table.add("ArgMin", 13, importArg<true>, 1, 1);
+  table.add("ReduceSum", 13, importReduce<ReduceKind::Sum>);
+  table.add("ReduceMax", 13, importReduce<ReduceKind::Max>);
+  table.add("ReduceMin", 13, importReduce<ReduceKind::Min>);
+  table.add("ReduceProd", 13, importReduce<ReduceKind::Product>);
+  table.add("ReduceMean", 13, inF32<importMean>);
+  table.add("ReduceSumSquare", 13, inF32<importComposed<sumSquare>>);
+  table.add("ReduceL1", 13, inF32<importComposed<l1>>);
+  table.add("ReduceL2", 13, inF32<importComposed<l2>>);
+  table.add("ReduceLogSum", 13, inF32<importComposed<logSum>>);
+  table.add("ReduceLogSumExp", 13, inF32<importComposed<logSumExp>>);
+  table.add("ArgMax", 13, importArg<false>);
+  table.add("ArgMin", 13, importArg<true>);
 }

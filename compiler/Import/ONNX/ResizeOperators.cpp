@@ -76,10 +76,9 @@ FailureOr<std::optional<std::vector<float>>> readFloats(OpContext &op, llvm::Str
 // What of the sizes is kept: the axes get one scale.
 LogicalResult keepAspectRatio(OpContext &op, llvm::MutableArrayRef<ResizeAxis> axes) {
   enum class Policy { Stretch, NotLarger, NotSmaller };
-  auto policy = choose<Policy>(op, "keep_aspect_ratio_policy", "stretch",
-                               {{"stretch", Policy::Stretch},
-                                {"not_larger", Policy::NotLarger},
-                                {"not_smaller", Policy::NotSmaller}});
+  auto policy = choose<Policy>(
+      op, "keep_aspect_ratio_policy", "stretch",
+      {{"stretch", Policy::Stretch}, {"not_larger", Policy::NotLarger}, {"not_smaller", Policy::NotSmaller}});
   if (failed(policy))
     return failure();
   if (*policy == Policy::Stretch || axes.empty())
@@ -197,7 +196,8 @@ LogicalResult importResize(OpContext &op) {
   for (size_t i = 0; i < dims.size(); ++i) {
     shape[dims[i]] = axes[i].output;
     if (axes[i].output < 1 || axes[i].output > limit || axes[i].output > limit / resizeTaps(*mode, axes[i]))
-      return op.fail("the sizes " + formatShape(shape) + " are not supported; each must be at least 1, and be made of "
+      return op.fail("the sizes " + formatShape(shape) +
+                     " are not supported; each must be at least 1, and be made of "
                      "at most 2^22 elements");
   }
   if (!countElements(shape))
@@ -209,4 +209,4 @@ LogicalResult importResize(OpContext &op) {
 
 } // namespace
 
-void cleave::onnx_import::addResizeOperators(OperatorTable &table) { table.add("Resize", 13, inF32<importResize>, 1, 4); }
+void cleave::onnx_import::addResizeOperators(OperatorTable &table) { table.add("Resize", 13, inF32<importResize>); }

@@ -1,9 +1,9 @@
 // Operators whose indices name single positions: GatherND, GatherElements, ScatterND, ScatterElements.
-#include "compiler/Import/ONNX/Evaluate.h"
-#include "compiler/Import/ONNX/IndexedAccess.h"
-#include "compiler/Import/ONNX/IndexRange.h"
-#include "compiler/Import/ONNX/OperatorTable.h"
 #include "compiler/Import/ONNX/ScatterOperators.h"
+#include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/IndexRange.h"
+#include "compiler/Import/ONNX/IndexedAccess.h"
+#include "compiler/Import/ONNX/OperatorTable.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -229,8 +229,8 @@ LogicalResult importScatterElements(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addScatterOperators(OperatorTable &table) {
-  table.add("GatherND", 13, importGatherND, 2, 2);
-  table.add("GatherElements", 13, importGatherElements, 2, 2);
-  table.add("ScatterND", 13, importScatterND, 3, 3);
-  table.add("ScatterElements", 13, importScatterElements, 3, 3);
+  table.add("GatherND", 13, importGatherND);
+  table.add("GatherElements", 13, importGatherElements);
+  table.add("ScatterND", 13, importScatterND);
+  table.add("ScatterElements", 13, importScatterElements);
 }

@@ -164,12 +164,12 @@ LogicalResult importConcatFromSequence(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addSequenceOperators(OperatorTable &table) {
-  table.add("SplitToSequence", 13, importSplitToSequence, 1, 2);
-  table.add("SequenceEmpty", 13, importSequenceEmpty, 0, 0);
-  table.add("SequenceInsert", 13, importSequenceInsert, 2, 3, /*takesSequence=*/true);
-  table.add("SequenceErase", 13, importSequenceErase, 1, 2, /*takesSequence=*/true);
-  table.add("SequenceConstruct", 13, importSequenceConstruct, 1, kVariadic);
-  table.add("SequenceAt", 13, importSequenceAt, 2, 2, /*takesSequence=*/true);
-  table.add("SequenceLength", 13, importSequenceLength, 1, 1, /*takesSequence=*/true);
-  table.add("ConcatFromSequence", 13, importConcatFromSequence, 1, 1, /*takesSequence=*/true);
+  table.add("SplitToSequence", 13, importSplitToSequence);
+  table.add("SequenceEmpty", 13, importSequenceEmpty);
+  table.add("SequenceInsert", 13, importSequenceInsert);
+  table.add("SequenceErase", 13, importSequenceErase);
+  table.add("SequenceConstruct", 13, importSequenceConstruct);
+  table.add("SequenceAt", 13, importSequenceAt);
+  table.add("SequenceLength", 13, importSequenceLength);
+  table.add("ConcatFromSequence", 13, importConcatFromSequence);
 }

@@ -230,14 +230,14 @@ LogicalResult importSpaceToDepth(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addShapeOperators(OperatorTable &table) {
-  table.add("Reshape", 13, importReshape, 2, 2);
-  table.add("Flatten", 13, importFlatten, 1, 1);
-  table.add("Squeeze", 13, importSqueeze, 1, 2);
-  table.add("Unsqueeze", 13, importUnsqueeze, 2, 2);
-  table.add("Transpose", 13, importTranspose, 1, 1);
-  table.add("Expand", 13, importExpand, 2, 2);
-  table.add("Tile", 13, importTile, 2, 2);
-  table.add("Concat", 13, importConcat, 1, kVariadic);
-  table.add("DepthToSpace", 13, importDepthToSpace, 1, 1);
-  table.add("SpaceToDepth", 13, importSpaceToDepth, 1, 1);
+  table.add("Reshape", 13, importReshape);
+  table.add("Flatten", 13, importFlatten);
+  table.add("Squeeze", 13, importSqueeze);
+  table.add("Unsqueeze", 13, importUnsqueeze);
+  table.add("Transpose", 13, importTranspose);
+  table.add("Expand", 13, importExpand);
+  table.add("Tile", 13, importTile);
+  table.add("Concat", 13, importConcat);
+  table.add("DepthToSpace", 13, importDepthToSpace);
+  table.add("SpaceToDepth", 13, importSpaceToDepth);
 }

@@ -51,4 +51,4 @@ LogicalResult importTopK(OpContext &op) {
 
 } // namespace
 
-void cleave::onnx_import::addTopKOperators(OperatorTable &table) { table.add("TopK", 13, importTopK, 2, 2); }
+void cleave::onnx_import::addTopKOperators(OperatorTable &table) { table.add("TopK", 13, importTopK); }

@@ -116,5 +116,5 @@ LogicalResult importConvTranspose(OpContext &op) {
 } // namespace
 
 void cleave::onnx_import::addTransposedConvolutionOperators(OperatorTable &table) {
-  table.add("ConvTranspose", 13, importConvTranspose, 2, 3);
+  table.add("ConvTranspose", 13, importConvTranspose);
 }

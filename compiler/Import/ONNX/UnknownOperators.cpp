@@ -10,8 +10,8 @@ using namespace cleave::onnx_import;
 static std::string remedy(const FlatNode &node, OperatorTable::Lookup lookup) {
   using Lookup = OperatorTable::Lookup;
   if (auto since = cleave::firstOperatorVersion(canonicalDomain(node.proto->domain()), node.proto->op_type()))
-    return "the plug-in that has it reads version " + std::to_string(*since) + " or newer of its domain, the file says " +
-           std::to_string(node.opset);
+    return "the plug-in that has it reads version " + std::to_string(*since) +
+           " or newer of its domain, the file says " + std::to_string(node.opset);
   if (lookup == Lookup::UnknownDomain)
     return "operators of domain " + quote(node.proto->domain()) +
            " are not read; export with standard operators, add a model-local function for it, or "
@@ -32,9 +32,9 @@ void cleave::onnx_import::reportUnknownOperators(const FlatGraph &graph, ErrorLi
   };
   std::map<std::string, Finding> findings;
   for (const FlatNode &node : graph.nodes) {
-    const OperatorEntry *entry;
-    auto lookup = OperatorTable::get().find(node, entry);
-    if (lookup == OperatorTable::Lookup::Found || findCustomOperator(node) || ControlFlow::entryOf(node))
+    Handler handler;
+    auto lookup = OperatorTable::get().find(node, handler);
+    if (lookup == OperatorTable::Lookup::Found || findCustomOperator(node) || ControlFlow::imports(node))
       continue;
     llvm::StringRef domain = canonicalDomain(node.proto->domain());
     Finding &finding = findings[(domain.empty() ? "" : domain + "::").str() + node.proto->op_type()];

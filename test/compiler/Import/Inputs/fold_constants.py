@@ -35,7 +35,8 @@ for data in TYPES.values():
     for op in ["Add", "Sub", "Mul", "Max", "Min"]:
         add(op, data, other)
     add("Max", data, other, np.asarray(2, data.dtype))
-    add("Sum", data, other, data)
+    if data.dtype.kind == "f":
+        add("Sum", data, other, data)
     add("Div", np.abs(other), np.abs(divisor))
     add("Mod", data, divisor, fmod=int(data.dtype.kind == "f"))
     add("Clip", data, np.asarray(-1, data.dtype), np.asarray(5, data.dtype))

@@ -294,7 +294,7 @@ def offset_text():
     return external("good.bin", offset="ten")
 
 
-@case("expected a floating-point input")
+@case("is i64; expected f16, bf16, f32 or f64")
 def wrong_type():
     return model([node("Exp")], inputs=[value("x", [2, 2], TensorProto.INT64)])
 
@@ -304,17 +304,17 @@ def wrong_shapes():
     return model([node("Add", ("x", "w"))], initializers=[weight(shape=(3, 5))])
 
 
-@case("input 1 is missing")
+@case("at least 2 inputs")
 def missing_input():
     return model([node("Add", ("x",))])
 
 
-@case("at most 1 inputs")
+@case("at most 1 input; got 2")
 def surplus_inputs():
     return model([node("Relu", ("x", "x"))])
 
 
-@case("(Loop): its trip count")
+@case("(Loop): its attribute 'body' is missing")
 def control_flow():
     return model([node("Loop", ("x", "x", "x"))])
 
@@ -504,7 +504,9 @@ KNOWN = {name for path in SOURCES if path.name != "UnknownOperators.cpp" for nam
 
 def with_attribute(schema, name, given):
     inputs = [f"x{i}" for i in range(schema.min_input)]
-    return model([node(schema.name, inputs, **{name: given})], inputs=[value(i, [2, 2]) for i in inputs or ["x"]], opset=23)
+    outputs = ["y", *(f"y{i}" for i in range(1, schema.min_output))]
+    return model([node(schema.name, inputs, outputs, **{name: given})], inputs=[value(i, [2, 2]) for i in inputs or ["x"]],
+                 opset=max(23, schema.since_version))
 
 
 def attribute_cases():

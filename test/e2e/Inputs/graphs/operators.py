@@ -14,7 +14,7 @@ def operator(weight=1.0, trains=True):
 
 
 SMOOTH = ["Sigmoid", "Tanh", "Neg", "Erf", "Sin", "Cos", "Softplus", "Softsign", "Mish", "Gelu", "Identity", "Relu", "Abs", "LeakyRelu",
-          "Elu", "Celu", "HardSigmoid"]
+          "Elu", "HardSigmoid"]
 IN_SINGLE = ["HardSwish", "Selu"]  # the reference has their constants in f32
 STEPS = ["Sign", "Floor", "Ceil", "Round", "ThresholdedRelu", "Shrink"]
 
@@ -23,7 +23,8 @@ STEPS = ["Sign", "Floor", "Ceil", "Round", "ThresholdedRelu", "Shrink"]
 def unary(g):
     x = g.pick_float()
     if x:
-        g.emit(g.choose(SMOOTH + (IN_SINGLE if g.arrays[x].dtype == np.float32 and not g.trains else [])), [x])
+        in_single = g.arrays[x].dtype == np.float32  # the standard has Celu in f32 alone
+        g.emit(g.choose(SMOOTH + ["Celu"] * in_single + IN_SINGLE * (in_single and not g.trains)), [x])
 
 
 @operator(1, trains=False)
