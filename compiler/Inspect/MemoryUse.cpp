@@ -80,7 +80,8 @@ public:
       if (isAlwaysFull(region.kind()))
         use_.always[at] += region.bytes() * region.frames();
     }
-    use_.isWhole = walk(kind, entry, [&](const WalkStep &step, const InstructionView &view) { visit(step, view); });
+    use_.allSteps = stepsOf(kind, entry);
+    walk(kind, entry, [&](const WalkStep &step, const InstructionView &view) { visit(step, view); });
     for (auto &region : regions_)
       for (auto &[begin, piece] : region)
         end(piece, piece.end - begin);

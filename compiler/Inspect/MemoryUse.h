@@ -42,8 +42,11 @@ struct BodyRun {
 };
 
 struct MemoryUse {
-  size_t steps = 0;
-  bool isWhole = true;                  // false: the run has more steps than are looked at
+  size_t steps = 0;                     // that are looked at: the first ones of a run
+  uint64_t allSteps = 0;                // of the run
+
+  bool isWhole() const { return steps == allSteps; }
+
   BytesByKind planned{}, always{};      // of the device's regions; and of those that count in full
   std::vector<LiveValue> values;        // in order of birth
   std::vector<BodyRun> bodies;

@@ -92,7 +92,7 @@ private:
 
   json memoryJson(const fb::Plan &kind, uint32_t entry) {
     MemoryUse use = memoryUse(kind, entry, std::max<size_t>(kSlices / kinds_.size(), 100));
-    json memory = {{"steps", use.steps}, {"isWhole", use.isWhole}, {"peak", use.peakSlice}, {"at", use.peakSteps}};
+    json memory = {{"steps", use.steps}, {"allSteps", use.allSteps}, {"peak", use.peakSlice}, {"at", use.peakSteps}};
     for (fb::RegionKind region : fb::EnumValuesRegionKind()) {
       auto at = static_cast<size_t>(region);
       if (use.planned[at] == 0)

@@ -70,11 +70,11 @@ static std::string kindText(const fb::Plan &kind, uint32_t entry) {
   const BodyRun *body = use.bodyAt(step);
   uint64_t planned = std::accumulate(use.planned.begin(), use.planned.end(), uint64_t{0});
   text += "PEAK" + (name.empty() ? "" : " ON " + shortName(name, 20)) + ": " + bytesText(use.totalAt(use.peakSlice)) + " in use of " +
-          bytesText(planned) + " planned, at instruction " + countText(step + 1) + " of " + countText(use.steps) +
+          bytesText(planned) + " planned, at instruction " + countText(step + 1) + " of " + countText(use.allSteps) +
           (body ? ", in " + bodyText(kind, body->program, body->microBatch) : "") + "\n";
   text += "  " + kindsText(use.peaks[use.peakSlice]) + "\n";
-  if (!use.isWhole)
-    text += "  the run has more instructions than were looked at: the first ones are shown\n";
+  if (!use.isWhole())
+    text += "  only the first " + countText(use.steps) + " instructions were looked at\n";
   return text + valuesText(kind, use) + barsText(kind, use);
 }
 

@@ -90,6 +90,18 @@ std::vector<uint64_t> runsOf(const fb::Plan &kind, uint32_t entry) {
   return runs;
 }
 
+uint64_t stepsOf(const fb::Plan &kind, uint32_t entry) {
+  uint64_t steps = 0;
+  std::vector<uint64_t> runs = runsOf(kind, entry);
+  for (uint32_t program = 0; program < runs.size(); ++program) {
+    const fb::Program &list = *kind.programs()->Get(program);
+    for (uint32_t i = 0; i < lengthOf(list.instructions()); ++i)
+      if (InstructionView(*list.instructions()->Get(i)).opcode() != Opcode::Call)
+        steps += runs[program];
+  }
+  return steps;
+}
+
 // The index of the kind's first rank among the group's members, which are in the order of their coordinates.
 static uint64_t indexOfFirst(const fb::Plan &kind, const fb::Group &group) {
   uint64_t index = 0;

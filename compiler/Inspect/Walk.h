@@ -39,6 +39,9 @@ bool walk(const rt::fb::Plan &kind, uint32_t entry, const Visit &visit);
 // How often each program runs in one run of the entry; without walking.
 std::vector<uint64_t> runsOf(const rt::fb::Plan &kind, uint32_t entry);
 
+// The steps of a whole run of the entry, also where `walk` takes the first ones only; without walking.
+uint64_t stepsOf(const rt::fb::Plan &kind, uint32_t entry);
+
 // The bytes that a buffer means on the kind's first rank: all frames of a region lie one after the other.
 class Addresses {
 public:

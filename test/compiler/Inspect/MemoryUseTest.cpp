@@ -63,6 +63,24 @@ TEST(MemoryUse, BytesWrittenInPlaceCountOnce) {
   EXPECT_EQ(totals(use), (std::vector<uint64_t>{64, 64, 64, 64}));
 }
 
+// Of a run that is longer than what is walked, the first steps are looked at and all are counted.
+TEST(MemoryUse, LongRunsAreCountedInFull) {
+  constexpr int64_t kInstructions = 8, kTimes = view::kMostSteps / kInstructions + 5;
+  PlanBuilder builder;
+  unsigned s = builder.region("persistent", fb::RegionKind::persistent, 64);
+  auto &body = builder.program("body", 0, /*entry=*/false);
+  for (int64_t i = 0; i < kInstructions; ++i)
+    builder.add(body, Opcode::Fill, 0, {builder.buffer(s, 0, 64, w)}, {0, 1});
+  auto &step = builder.program("train_step");
+  builder.add(step, Opcode::Fill, 0, {builder.buffer(s, 0, 64, w)}, {0, 1});
+  builder.add(step, Opcode::Call, 0, {}, {0, kTimes, 0, 0});
+  const fb::Plan &plan = builder.open();
+  view::MemoryUse use = view::memoryUse(plan, *view::mainProgram(plan), 4);
+  EXPECT_EQ(use.allSteps, 1u + kInstructions * kTimes);
+  EXPECT_EQ(use.steps, view::kMostSteps);
+  EXPECT_FALSE(use.isWhole());
+}
+
 // Two micro-batches forward, then both backward: what is saved of both lives at the same time, in a frame each.
 TEST(MemoryUse, FramesOfMicroBatchesLieBesideEachOther) {
   PlanBuilder builder;
