@@ -1,6 +1,7 @@
 # `cmake --install build --prefix DIR`, and find_package(Cleave) for others, from an installation or from the build tree.
 # Components, which are packages too (CleavePackages.cmake): `runtime` (always there) gives Cleave::cleave_rt and Cleave::cleave_main for programs that link a compiled
-# model; `compiler` gives Cleave::CleaveIR, Cleave::CleavePlanIR and Cleave::CleaveImportRegistry for plug-ins.
+# model; `compiler` gives Cleave::CleaveIR, Cleave::CleavePlanIR, Cleave::CleaveImportRegistry and Cleave::CleaveOptimizers
+# for plug-ins.
 # Emitted programs are linked against DIR/lib: the compiler looks for it beside its own folder (compiler/Driver/Linker.cpp).
 include(CMakePackageConfigHelpers)
 
@@ -26,16 +27,17 @@ if(CLEAVE_BUILD_COMPILER)
   set_target_properties(cleave cleave-opt PROPERTIES INSTALL_RPATH "$ORIGIN/../lib" INSTALL_RPATH_USE_LINK_PATH ON)
 
   # What a plug-in shares with the tools that load it.
-  set(shared_libraries CleaveIR CleavePlanIR CleaveImportRegistry)
+  set(shared_libraries CleaveIR CleavePlanIR CleaveImportRegistry CleaveOptimizers)
   install(TARGETS ${shared_libraries} EXPORT CleaveCompiler LIBRARY DESTINATION lib)
   set_target_properties(${shared_libraries} PROPERTIES INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
   foreach(library ${shared_libraries})
     target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                                $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}> $<INSTALL_INTERFACE:include>)
   endforeach()
-  foreach(folder dialects/Cleave/IR dialects/Plan/IR compiler/Import/Registry)
+  foreach(folder dialects/Cleave/IR dialects/Plan/IR compiler/Import/Registry compiler/Training/Optimizers)
     install(DIRECTORY ${folder}/ DESTINATION include/${folder} FILES_MATCHING PATTERN "*.h" PATTERN "*.td")
   endforeach()
+  install(FILES compiler/Training/Arithmetic.h DESTINATION include/compiler/Training)
   install(DIRECTORY runtime/plan/ DESTINATION include/runtime/plan FILES_MATCHING PATTERN "*.def")
   foreach(folder dialects/Cleave/IR dialects/Plan/IR)
     install(DIRECTORY ${CMAKE_BINARY_DIR}/${folder}/ DESTINATION include/${folder}

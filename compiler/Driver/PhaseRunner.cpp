@@ -5,6 +5,7 @@
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Diagnose.h"
+#include "compiler/Training/Optimizers/Optimizer.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Messages.h"
 #include "runtime/state/AtomicFile.h"
@@ -131,7 +132,7 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
       dialect->registerDialectRegistryCallbacks(registry);
     else
       llvm::consumeError(dialect.takeError());
-    if (llvm::Error error = checkRegistrations())
+    if (llvm::Error error = llvm::joinErrors(checkRegistrations(), checkOptimizers()))
       return usageError("--load-pass-plugin " + given, llvm::toString(std::move(error)));
   }
   return llvm::Error::success();

@@ -42,6 +42,21 @@ Value Arithmetic::sum(Value x) {
   return dims.empty() ? x : ReduceOp::create(b, loc, ReduceKind::Sum, x, dims);
 }
 
+Value Arithmetic::sum(Value x, ArrayRef<int64_t> dims) { return ReduceOp::create(b, loc, ReduceKind::Sum, x, dims); }
+
+Value Arithmetic::table(ArrayRef<int64_t> values) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, b.getI64Type());
+  return ConstantOp::create(b, loc, DenseElementsAttr::get(type, values));
+}
+
+Value Arithmetic::index(ArrayRef<int64_t> shape, int64_t dim) {
+  return IotaOp::create(b, loc, RankedTensorType::get(shape, b.getI64Type()), dim, Value());
+}
+
+Value Arithmetic::along(Value x, int64_t dim, ArrayRef<int64_t> shape) {
+  return BroadcastOp::create(b, loc, tensorType(x).clone(shape), x, ArrayRef<int64_t>{dim});
+}
+
 Type accumulationType(Type elementType) {
   return elementType.getIntOrFloatBitWidth() >= 32 ? elementType : Float32Type::get(elementType.getContext());
 }

@@ -29,6 +29,8 @@ public:
   Value min(Value x, Value y) { return MinOp::create(b, loc, x, y); }
   Value neg(Value x) { return NegOp::create(b, loc, x); }
   Value sqrt(Value x) { return SqrtOp::create(b, loc, x); }
+  Value abs(Value x) { return AbsOp::create(b, loc, x); }
+  Value sign(Value x) { return SignOp::create(b, loc, x); } // -1, 0 or 1
   Value compare(Predicate predicate, Value x, Value y) { return CompareOp::create(b, loc, predicate, x, y); }
   Value select(Value condition, Value x, Value y) { return SelectOp::create(b, loc, condition, x, y); }
   Value mask(Value x, Value y) { return AndOp::create(b, loc, x, y); }
@@ -46,8 +48,15 @@ public:
   Value slice(Value x, int64_t start, int64_t size);
   // For every element of a vector of that size: whether it stands before `end`.
   Value isBefore(int64_t end, mlir::RankedTensorType type);
-  // Sum over all dimensions.
+  // Sum over all dimensions, or over some.
   Value sum(Value x);
+  Value sum(Value x, llvm::ArrayRef<int64_t> dims);
+  // A constant vector of i64.
+  Value table(llvm::ArrayRef<int64_t> values);
+  // For every element of a tensor of that shape its index in that dimension, in i64.
+  Value index(llvm::ArrayRef<int64_t> shape, int64_t dim);
+  // The vector x along dimension `dim` of that shape, repeated along the others.
+  Value along(Value x, int64_t dim, llvm::ArrayRef<int64_t> shape);
 
 private:
   mlir::OpBuilder &b;

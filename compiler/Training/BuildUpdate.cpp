@@ -1,9 +1,10 @@
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/LossScale.h"
 #include "compiler/Training/LossSplitting.h"
-#include "compiler/Training/Optimizers.h"
+#include "compiler/Training/Optimizers/Optimizer.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "compiler/Training/TrainingOptions.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include <cmath>
@@ -22,17 +23,22 @@ struct GroupConstants {
 
 // The module's group table with the optimizer's weight decay where a group has none of its own; written back, so that
 // the plan tells what was used.
-SmallVector<GroupConstants> resolveGroups(ModuleOp module, const OptimizerOptions &optimizer) {
+FailureOr<SmallVector<GroupConstants>> resolveGroups(ModuleOp module, const OptimizerOptions &options) {
+  bool decays = options.settings.has(OptimizerSetting::kWeightDecay);
+  double weightDecay = decays ? options.settings.get(OptimizerSetting::kWeightDecay) : 0;
   Builder builder(module.getContext());
   SmallVector<GroupConstants> groups;
   SmallVector<Attribute> table;
   auto declared = module->getAttrOfType<ArrayAttr>("cleave.param_groups");
   if (!declared)
-    return {{1, optimizer.weightDecay}};
+    return SmallVector<GroupConstants>{{1, weightDecay}};
   for (auto row : declared.getAsRange<DictionaryAttr>()) {
     NamedAttrList entries(row);
+    if (!decays && entries.get("weight_decay"))
+      return diagnose(module, usageError("--param-group", "optimizer '" + options.optimizer->name +
+                                                              "' has no weight_decay; leave it out"));
     if (!entries.get("weight_decay"))
-      entries.set("weight_decay", builder.getF64FloatAttr(optimizer.weightDecay));
+      entries.set("weight_decay", builder.getF64FloatAttr(weightDecay));
     groups.push_back({cast<FloatAttr>(entries.get("lr_scale")).getValueAsDouble(),
                       cast<FloatAttr>(entries.get("weight_decay")).getValueAsDouble()});
     table.push_back(entries.getDictionary(module.getContext()));
@@ -43,8 +49,8 @@ SmallVector<GroupConstants> resolveGroups(ModuleOp module, const OptimizerOption
 
 class UpdateBuilder {
 public:
-  UpdateBuilder(ModuleOp module, OpBuilder &builder, const OptimizerRule &rule, ArrayRef<GroupConstants> groups)
-      : module(module), symbols(module), builder(builder), a(builder, module.getLoc()), rule(rule), groups(groups) {}
+  UpdateBuilder(ModuleOp module, OpBuilder &builder, const OptimizerOptions &options, ArrayRef<GroupConstants> groups)
+      : module(module), symbols(module), builder(builder), a(builder, module.getLoc()), options(options), groups(groups) {}
 
   void build(ArrayRef<StateOp> gradientStates, LossAverage average) {
     Value lossSum = readScalar("scalar.loss_sum"), lossCount = readScalar("scalar.loss_count");
@@ -107,20 +113,22 @@ private:
     Type stored = parameter.getTensorType().getElementType(), type = accumulationType(stored);
     StateOp master = stored == type ? parameter : addSlot(parameter, "master", type, parameter.getSegments());
     Value old = read(master);
-    UpdateValues values{old, a.cast(gradient, type), {}};
-    SmallVector<StateOp> slots;
-    for (StringRef slot : rule.getSlots()) {
-      slots.push_back(addSlot(parameter, slot, type, zeroedSegments(parameter.getSegments())));
-      values.slots.push_back(read(slots.back()));
+    Value wide = a.cast(gradient, type);
+    SmallVector<std::tuple<StateOp, std::string, Value>> slots; // each with its name and its old value
+    for (const OptimizerState &state : options.optimizer->states(options.settings)) {
+      StateOp slot = addSlot(parameter, state.name, type, beginningWith(parameter.getSegments(), state.init));
+      slots.emplace_back(slot, state.name, read(slot));
     }
-    SmallVector<Value> oldSlots = values.slots;
-    rule.build(a, buildScalars(parameter), values);
-    values.param = ifFinite(values.param, old);
-    write(master, values.param);
+    OptimizerUpdate update(a, options.settings, buildScalars(parameter), old, wide);
+    for (auto &[slot, name, oldValue] : slots)
+      update.addState(name, oldValue);
+    options.optimizer->update(update);
+    Value next = ifFinite(update.param, old);
+    write(master, next);
     if (master != parameter) // the same bits as before where the master keeps its own
-      write(parameter, a.cast(values.param, stored));
-    for (auto [slot, value, oldValue] : llvm::zip_equal(slots, values.slots, oldSlots))
-      write(slot, ifFinite(value, oldValue));
+      write(parameter, a.cast(next, stored));
+    for (auto &[slot, name, oldValue] : slots)
+      write(slot, ifFinite(update.state(name), oldValue));
   }
 
   // The forward pass writes running statistics before it is known whether the step counts: it keeps the old ones as
@@ -197,7 +205,7 @@ private:
   SymbolTable symbols;
   OpBuilder &builder;
   Arithmetic a;
-  const OptimizerRule &rule;
+  const OptimizerOptions &options;
   ArrayRef<GroupConstants> groups;
   Value lr, step;                              // read once, f64
   SmallVector<std::pair<double, Value>> rates; // lr by scale
@@ -229,12 +237,13 @@ private:
       module.emitError("expected gradient states; differentiate makes them");
       return signalPassFailure();
     }
+    auto groups = resolveGroups(module, *options);
+    if (failed(groups))
+      return signalPassFailure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
     auto update = func::FuncOp::create(builder, module.getLoc(), "update", builder.getFunctionType({}, {}));
     builder.setInsertionPointToEnd(update.addEntryBlock());
-    std::unique_ptr<OptimizerRule> rule = getOptimizerRule(*options);
-    SmallVector<GroupConstants> groups = resolveGroups(module, *options);
-    UpdateBuilder(module, builder, *rule, groups).build(gradients, *average);
+    UpdateBuilder(module, builder, *options, *groups).build(gradients, *average);
     func::ReturnOp::create(builder, module.getLoc());
   }
 };

@@ -46,14 +46,15 @@ StateOp getScalar(ModuleOp module, StringRef name, Type elementType) {
 
 SegmentAttr onlySegment(StateOp state) { return cast<SegmentAttr>(state.getSegments()[0]); }
 
-ArrayAttr zeroedSegments(ArrayAttr segments) {
+ArrayAttr beginningWith(ArrayAttr segments, double value) {
   MLIRContext *context = segments.getContext();
-  auto init = InitAttr::get(context, InitKind::Zeros, {}, {});
-  SmallVector<Attribute> zeroed;
+  auto init = value == 0 ? InitAttr::get(context, InitKind::Zeros, {}, {})
+                         : InitAttr::get(context, InitKind::Constant, {}, Builder(context).getF64FloatAttr(value));
+  SmallVector<Attribute> result;
   for (auto segment : segments.getAsRange<SegmentAttr>())
-    zeroed.push_back(SegmentAttr::get(context, segment.getName(), segment.getType(), segment.getOffset(),
+    result.push_back(SegmentAttr::get(context, segment.getName(), segment.getType(), segment.getOffset(),
                                       segment.getGroup(), init, segment.getAliases()));
-  return ArrayAttr::get(context, zeroed);
+  return ArrayAttr::get(context, result);
 }
 
 ArrayAttr retyped(ArrayAttr segments, Type element) {

@@ -22,8 +22,9 @@ StateOp getScalar(mlir::ModuleOp module, llvm::StringRef name, mlir::Type elemen
 // The segment of a state that is no bucket.
 SegmentAttr onlySegment(StateOp state);
 
-// The same segments with every tensor beginning at zero: how gradients and optimizer states begin.
-mlir::ArrayAttr zeroedSegments(mlir::ArrayAttr segments);
+// The same segments with every element of every tensor beginning with that value: how gradients and optimizer states begin.
+mlir::ArrayAttr beginningWith(mlir::ArrayAttr segments, double value);
+inline mlir::ArrayAttr zeroedSegments(mlir::ArrayAttr segments) { return beginningWith(segments, 0); }
 
 // The same segments with another element type.
 mlir::ArrayAttr retyped(mlir::ArrayAttr segments, mlir::Type element);

@@ -1,11 +1,13 @@
 #include "compiler/Training/TrainingOptions.h"
 
 #include "compiler/Support/Error.h"
+#include "compiler/Training/Optimizers/Optimizer.h"
 #include "runtime/base/NumberRange.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -16,34 +18,6 @@ using namespace llvm;
 namespace cleave {
 
 namespace {
-
-struct KindRow {
-  StringRef name;
-  OptimizerKind kind;
-  double eps, weightDecay;
-};
-constexpr KindRow kinds[] = {{"sgd", OptimizerKind::Sgd, 1e-8, 0},
-                             {"adam", OptimizerKind::Adam, 1e-8, 0},
-                             {"adamw", OptimizerKind::AdamW, 1e-8, 1e-2},
-                             {"adadelta", OptimizerKind::Adadelta, 1e-6, 0}};
-
-// A number that a user may type: which field, its name, its legal range [low, high).
-struct NumberRow {
-  StringRef key;
-  double OptimizerOptions::*field;
-  double low, high;
-  std::initializer_list<OptimizerKind> kinds; // empty: all
-};
-const NumberRow numbers[] = {
-    {"momentum", &OptimizerOptions::momentum, 0, INFINITY, {OptimizerKind::Sgd}},
-    {"dampening", &OptimizerOptions::dampening, 0, INFINITY, {OptimizerKind::Sgd}},
-    {"beta1", &OptimizerOptions::beta1, 0, 1, {OptimizerKind::Adam, OptimizerKind::AdamW}},
-    {"beta2", &OptimizerOptions::beta2, 0, 1, {OptimizerKind::Adam, OptimizerKind::AdamW}},
-    {"rho", &OptimizerOptions::rho, 0, 1, {OptimizerKind::Adadelta}},
-    {"eps", &OptimizerOptions::eps, 0, INFINITY, {OptimizerKind::Adam, OptimizerKind::AdamW, OptimizerKind::Adadelta}},
-    {"weight_decay", &OptimizerOptions::weightDecay, 0, INFINITY, {}}};
-
-bool has(const NumberRow &row, OptimizerKind kind) { return row.kinds.size() == 0 || is_contained(row.kinds, kind); }
 
 std::string printNumber(double value) {
   std::string text;
@@ -59,64 +33,91 @@ Expected<double> parseNumber(StringRef key, StringRef text, double low, double h
   return value + 0.0; // -0 is 0
 }
 
+Expected<double> parseSetting(const OptimizerSetting &setting, StringRef text) {
+  if (!setting.isFlag)
+    return parseNumber(setting.key, text, setting.low, setting.high);
+  if (text != "true" && text != "false")
+    return makeError("option '" + setting.key + "' wants true or false; got: '" + text + "'");
+  return text == "true" ? 1 : 0;
+}
+
 Error setOptimizerKey(OptimizerOptions &options, StringRef key, StringRef text) {
-  StringRef name = optimizerName(options.kind);
+  const Optimizer &optimizer = *options.optimizer;
   if (key == "lr")
     return makeError("the learning rate is not compiled in; give it to the program: ./model train --lr " + text);
-  if (key == "nesterov" && options.kind == OptimizerKind::Sgd) {
-    if (text != "true" && text != "false")
-      return makeError("option 'nesterov' wants true or false; got: '" + text + "'");
-    options.nesterov = text == "true";
-    return Error::success();
+  auto setting = find_if(optimizer.settings, [&](const OptimizerSetting &s) { return s.key == key; });
+  if (setting == optimizer.settings.end()) {
+    auto keys = map_range(optimizer.settings, [](const OptimizerSetting &s) { return s.key; });
+    return makeError("optimizer '" + optimizer.name + "' has no option '" + key + "'; it has: " + join(keys, ", "));
   }
-  for (const NumberRow &row : numbers)
-    if (row.key == key && has(row, options.kind)) {
-      Expected<double> value = parseNumber(key, text, row.low, row.high);
-      if (!value)
-        return value.takeError();
-      options.*row.field = *value;
-      return Error::success();
-    }
-  std::string known;
-  for (const NumberRow &row : numbers)
-    if (has(row, options.kind))
-      known += (known.empty() ? "" : ", ") + row.key.str();
-  return makeError("optimizer '" + name + "' has no option '" + key + "'; it has: " + known +
-                   (options.kind == OptimizerKind::Sgd ? ", nesterov" : ""));
+  Expected<double> value = parseSetting(*setting, text);
+  if (!value)
+    return value.takeError();
+  options.settings.set(key, *value);
+  return Error::success();
+}
+
+// "sgd, adam, adamw or adadelta"
+std::string optimizerNames() {
+  std::string text;
+  std::vector<const Optimizer *> all = allOptimizers();
+  for (size_t i = 0; i < all.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < all.size() ? ", " : " or ") + all[i]->name;
+  return text;
+}
+
+std::string printSetting(const OptimizerSetting &setting, double value, const char *form) {
+  std::string text;
+  raw_string_ostream out(text);
+  out << setting.key << "=";
+  if (setting.isFlag)
+    out << (value != 0 ? "true" : "false");
+  else
+    out << format(form, value);
+  return text;
 }
 
 } // namespace
 
-StringRef optimizerName(OptimizerKind kind) {
-  return find_if(kinds, [&](const KindRow &row) { return row.kind == kind; })->name;
-}
+OptimizerOptions defaultOptimizer() { return cantFail(parseOptimizer("adamw")); }
 
 Expected<OptimizerOptions> parseOptimizer(StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, ',');
-  const KindRow *row = find_if(kinds, [&](const KindRow &r) { return r.name == parts[0]; });
-  if (row == std::end(kinds))
-    return makeError("unknown optimizer '" + parts[0] + "'; expected sgd, adam, adamw or adadelta");
-  OptimizerOptions options;
-  options.kind = row->kind;
-  options.eps = row->eps;
-  options.weightDecay = row->weightDecay;
+  const Optimizer *optimizer = findOptimizer(parts[0]);
+  if (!optimizer)
+    return makeError("unknown optimizer '" + parts[0] + "'; expected " + optimizerNames() +
+                     "; a plug-in that has it is given by --load-pass-plugin");
+  OptimizerOptions options{optimizer, OptimizerSettings(optimizer->settings)};
+  StringSet<> given;
   for (StringRef part : drop_begin(parts)) {
     auto [key, value] = part.split('=');
+    if (!given.insert(key.trim()).second)
+      return makeError("option '" + key.trim() + "' is given twice");
     if (Error error = setOptimizerKey(options, key.trim(), value.trim()))
       return error;
   }
-  if (options.nesterov && (options.momentum <= 0 || options.dampening != 0))
-    return makeError("optimizer 'sgd' with nesterov needs momentum above 0 and dampening 0");
+  if (optimizer->check)
+    if (std::string mistake = optimizer->check(options.settings); !mistake.empty())
+      return makeError("optimizer '" + optimizer->name + "': " + mistake);
   return options;
 }
 
 std::string printOptimizer(const OptimizerOptions &options) {
-  std::string text = optimizerName(options.kind).str();
-  for (const NumberRow &row : numbers)
-    if (has(row, options.kind))
-      text += "," + row.key.str() + "=" + printNumber(options.*row.field);
-  return text + (options.nesterov ? ",nesterov=true" : "");
+  std::string text = options.optimizer->name;
+  for (const OptimizerSetting &setting : options.optimizer->settings)
+    text += "," + printSetting(setting, options.settings.get(setting.key), "%.17g");
+  return text;
+}
+
+std::string optimizerHelp() {
+  std::string text;
+  for (const Optimizer *optimizer : allOptimizers()) {
+    auto settings = map_range(optimizer->settings,
+                              [](const OptimizerSetting &s) { return printSetting(s, s.byDefault, "%g"); });
+    text += optimizer->name + " (" + join(settings, ", ") + ")" + (optimizer == allOptimizers().back() ? ";" : " |") + "\n";
+  }
+  return text + "the rate is given to the program: train --lr";
 }
 
 Expected<ParamGroupOptions> parseParamGroup(StringRef text) {

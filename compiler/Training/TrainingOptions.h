@@ -6,6 +6,7 @@
 #ifndef CLEAVE_COMPILER_TRAINING_TRAININGOPTIONS_H
 #define CLEAVE_COMPILER_TRAINING_TRAININGOPTIONS_H
 
+#include "compiler/Training/Optimizers/OptimizerSettings.h"
 #include "compiler/Training/Precision.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -18,21 +19,17 @@
 
 namespace cleave {
 
-enum class OptimizerKind { Sgd, Adam, AdamW, Adadelta };
+struct Optimizer;
 
-// The optimizer and its constants, by PyTorch's names and with PyTorch's defaults. The learning rate is not here: it is
-// the state `scalar.lr`, which the host writes before each step.
+// The optimizer and its settings. The learning rate is not here: it is the state `scalar.lr`, which the host writes before
+// each step.
 struct OptimizerOptions {
-  OptimizerKind kind = OptimizerKind::AdamW;
-  double momentum = 0;    // sgd
-  double dampening = 0;   // sgd
-  bool nesterov = false;  // sgd
-  double beta1 = 0.9;     // adam, adamw
-  double beta2 = 0.999;   // adam, adamw
-  double rho = 0.9;       // adadelta
-  double eps = 1e-8;      // adam, adamw; adadelta has 1e-6
-  double weightDecay = 0; // all; adamw has 1e-2
+  const Optimizer *optimizer;
+  OptimizerSettings settings;
 };
+
+// adamw with PyTorch's defaults
+OptimizerOptions defaultOptimizer();
 
 // Parameters whose original name matches one of the patterns (shell globs; `*` matches dots too). Group 0 is what no
 // pattern names; option i of the list becomes group i + 1, and the first one that matches wins.
@@ -48,7 +45,7 @@ enum class LossAverage {
 };
 
 struct TrainingOptions {
-  OptimizerOptions optimizer;
+  OptimizerOptions optimizer = defaultOptimizer();
   std::vector<ParamGroupOptions> groups;
   std::vector<std::string> freeze; // globs over original names: parameters that get no gradient
   std::vector<std::string> tie; // "name=name": the second parameter becomes the first (transposed where shapes say so)
@@ -68,11 +65,11 @@ struct TrainingOptions {
   LossScaleOptions lossScale;
 };
 
-// KIND[,key=value...], for example "sgd,momentum=0.9,nesterov=true". Keys are the fields' PyTorch names
-// (momentum, dampening, nesterov, beta1, beta2, rho, eps, weight_decay).
+// KIND[,key=value...], for example "sgd,momentum=0.9,nesterov=true": an optimizer that is registered, and its settings.
 llvm::Expected<OptimizerOptions> parseOptimizer(llvm::StringRef text);
 std::string printOptimizer(const OptimizerOptions &options);
-llvm::StringRef optimizerName(OptimizerKind kind);
+// What `--optimizer` may be, one optimizer a line with its settings' defaults.
+std::string optimizerHelp();
 
 // PATTERN[|PATTERN...]:key=value[,key=value...] with keys `lr_scale` and `weight_decay`, for example
 // "*.bias|*.norm.*:weight_decay=0".

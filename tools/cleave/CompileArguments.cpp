@@ -5,6 +5,7 @@
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
 #include "compiler/Training/Recompute.h"
+#include "compiler/Training/TrainingOptions.h"
 
 #include <CLI/CLI.hpp>
 
@@ -220,7 +221,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--loss-output", o.lossOutput, "the graph output that is the loss")->group(training)->type_name("NAME");
   app.add_option("--loss", o.loss, "add a loss to a graph without one")
       ->check(CLI::IsMember({"cross-entropy", "nll", "mse"}))->group(training)->type_name("KIND");
-  app.add_option("--optimizer", o.optimizer, "sgd (momentum, dampening, nesterov, weight_decay) |\nadam | adamw (beta1, beta2, eps, weight_decay) |\nadadelta (rho, eps, weight_decay); the rate is given to the program: train --lr")
+  app.add_option("--optimizer", o.optimizer, optimizerHelp())
       ->group(training)->type_name("KIND[,k=v]")->capture_default_str();
   app.add_option("--param-group", o.paramGroups, "own lr_scale and weight_decay for parameters by name (globs); the first that matches counts")
       ->group(training)->type_name("PATTERN:k=v");

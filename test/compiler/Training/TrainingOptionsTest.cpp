@@ -11,10 +11,10 @@ template <typename T> std::string errorOf(llvm::Expected<T> value) {
 } // namespace
 
 TEST(TrainingOptions, OptimizersHavePyTorchsDefaults) {
-  EXPECT_EQ(parseOptimizer("adamw")->weightDecay, 1e-2);
-  EXPECT_EQ(parseOptimizer("adam")->weightDecay, 0);
-  EXPECT_EQ(parseOptimizer("adadelta")->eps, 1e-6);
-  EXPECT_EQ(parseOptimizer("sgd")->momentum, 0);
+  EXPECT_EQ(parseOptimizer("adamw")->settings.get("weight_decay"), 1e-2);
+  EXPECT_EQ(parseOptimizer("adam")->settings.get("weight_decay"), 0);
+  EXPECT_EQ(parseOptimizer("adadelta")->settings.get("eps"), 1e-6);
+  EXPECT_EQ(parseOptimizer("sgd")->settings.get("momentum"), 0);
 }
 
 TEST(TrainingOptions, PrintingAndParsingAreInverse) {

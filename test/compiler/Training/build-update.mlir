@@ -2,7 +2,7 @@
 // RUN: cleave-opt %s -build-update="optimizer=adam loss-average=rank" | FileCheck %s --check-prefix=RANK
 // RUN: not cleave-opt %s -build-update="optimizer=adagrad" 2>&1 | FileCheck %s --check-prefix=BAD
 
-// BAD: unknown optimizer 'adagrad'; expected sgd, adam, adamw or adadelta
+// BAD: unknown optimizer 'adagrad'; expected sgd, adam, adamw or adadelta;
 cleave.state @v : tensor<3xf32> {role = #cleave.role<parameter>, segments = [
   #cleave.segment<"net.bias", tensor<3xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
 cleave.state @v.grad : tensor<3xf32> {role = #cleave.role<gradient>, slot = "grad", segments = [

@@ -27,9 +27,18 @@ RUN = [program, "train", "--data", f"x={x}", "--data", f"labels={labels}", "--st
 BAD_REALS = ["nan", "inf", "-inf", "1e39", "-1e39", "1e-50", "-1", "0x", "1,2", "--", "1e999"]
 NUMBERS = {  # in compile: an option's value, with {} in place of a number
     "--loss-scale": ["{}", "dynamic,init={}", "dynamic,growth={}", "dynamic,backoff={}"],
-    "--optimizer": ["sgd,momentum={}", "sgd,weight_decay={}", "adam,beta1={}", "adamw,eps={}", "adadelta,rho={}"],
     "--param-group": ["*:lr_scale={}", "*:weight_decay={}"],
 }
+
+
+def optimizer_forms():
+    """Every number of every optimizer, as the help of --optimizer lists them: `name (key=default, ...)`."""
+    text = subprocess.run(["cleave", "compile", "--help"], capture_output=True, text=True).stdout
+    text = text[text.index("--optimizer"):text.index("--param-group")]
+    rows = re.findall(r"^ +([\w-]+) \(([^)]*)\)", text, re.M)
+    assert {"sgd", "adamw"} <= {name for name, _ in rows}, text
+    settings = [(name, *setting.split("=")) for name, listed in rows for setting in listed.split(", ")]
+    return [f"{name},{key}={{}}" for name, key, default in settings if default not in ("true", "false")]
 
 
 def run(command, where=""):
@@ -101,6 +110,9 @@ def without(command, option):
     return kept
 
 
+NUMBERS["--optimizer"] = optimizer_forms()
+for bad in ["", "sgd,", "sgd,=", "sgd,momentum", "sgd,momentum=0.5,momentum=0.5", "sgd,nesterov=1", "sgd,nesterov=true", "adam,lr=1", "Adam", "adam "]:
+    expect_refusal([*TRAINED, "--optimizer", bad], ["--optimizer"])
 compile_options = walk(TRAINED, ["cleave", "compile"])
 for option, forms in NUMBERS.items():
     assert option in compile_options

@@ -1,0 +1,16 @@
+// Cleave's own optimizers, one function and one file each. Registry.cpp lists them.
+#ifndef CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OWN_H
+#define CLEAVE_COMPILER_TRAINING_OPTIMIZERS_OWN_H
+
+#include "compiler/Training/Optimizers/Optimizer.h"
+
+namespace cleave {
+
+Optimizer makeSgd();
+Optimizer makeAdam();
+Optimizer makeAdamW();
+Optimizer makeAdadelta();
+
+} // namespace cleave
+
+#endif
