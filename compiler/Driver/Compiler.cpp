@@ -13,6 +13,7 @@
 #include "compiler/Driver/PipelineRequest.h"
 #include "compiler/Driver/PlanTrial.h"
 #include "compiler/Driver/ShardingGain.h"
+#include "compiler/Driver/StageFit.h"
 #include "compiler/Driver/Ties.h"
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
@@ -190,7 +191,9 @@ llvm::Error Compilation::import() {
   import.lossOutput = options.lossOutput;
   import.loss = options.loss;
   import.dataRanks = options.dataRanks();
-  import.batchNormGroups = options.batchNorm == "frozen" ? 0 : options.batchNorm == "sync" ? 1 : options.dataRanks();
+  import.batchNormGroups = options.batchNorm == "frozen"                        ? 0
+                           : llvm::StringRef(options.batchNorm).starts_with("sync") ? 1
+                                                                                    : options.dataRanks();
   import.buffers = options.buffers;
   import.freeze = options.freeze;
   import.init = options.init;
@@ -228,7 +231,7 @@ llvm::Error Compilation::import() {
   }
   (*model.module)->setAttr("cleave.mesh", MeshAttr::get(context.get(), axes, sizes));
   requestPipeline(*model.module, *pipeline, options);
-  return llvm::Error::success();
+  return fitStages(*model.module, *pipeline, options, planningOptions(), log);
 }
 
 // A step over a batch of fixed size takes exactly that; no two runs of it make one loss.
@@ -411,7 +414,7 @@ llvm::Error Compilation::emit() {
     return makeError("the compiler wrote a plan that the runtime refuses: " + status.message());
 
   rt::PlanSummary summary = rt::summarize(*plan);
-  if (llvm::Error error = checkMemoryLimit(rt::largestKind(summary), options))
+  if (llvm::Error error = checkMemoryLimit(summary, options))
     return error;
   llvm::Error error = options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
   if (!error)
@@ -450,7 +453,7 @@ llvm::Error Compilation::run() {
   chosen.recompute = *recompute;
   plan::PlanningOptions planning = planningOptions();
   if (options.train)
-    planning.properties["recompute"] = *recompute;
+    planning.properties["recompute"] = *recompute + (options.recomputeWhen == "always" ? "" : "," + options.recomputeWhen);
   auto planned = lowerToPlan(*model.module, chosen, planning, log);
   if (!planned)
     return planned.takeError();

@@ -109,6 +109,7 @@ llvm::Expected<TrainingOptions> trainingOptions(mlir::ModuleOp module, const Com
   if (!recompute)
     return usageError("--recompute", llvm::toString(recompute.takeError()));
   training.keepAll = recompute->kind == RecomputeKind::Never;
+  training.deferStatistics = llvm::StringRef(options.batchNorm).ends_with("-deferred");
   training.precision = *precision;
   training.lossScale = *lossScale;
   training.freeze = options.freeze;
@@ -215,7 +216,7 @@ llvm::Expected<Progress> cleave::lowerToPlan(mlir::ModuleOp module, const Compil
                      [&](mlir::OpPassManager &manager) {
                        // Before the programs are flattened, where forward and backward are apart;
                        // behind everything that merges equal ops or forms kernels.
-                       manager.addPass(createRecomputeBlocks({options.recompute}));
+                       manager.addPass(createRecomputeBlocks({options.recompute, options.recomputeWhen}));
                        // The last form in which values say what ranks have: what the plan is to mean is taken from here.
                        manager.addPass(createVerifySharded());
                        plan::buildPlanningPipeline(manager, planning);

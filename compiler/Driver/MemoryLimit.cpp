@@ -1,6 +1,7 @@
 #include "compiler/Driver/MemoryLimit.h"
 
 #include "compiler/Driver/PlanTrial.h"
+#include "compiler/Driver/StageFit.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Training/Recompute.h"
@@ -152,14 +153,34 @@ Recompute search(Trials &trials, int64_t blocks) {
 
 } // namespace
 
-llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &summary, const CompileOptions &options) {
+// The other kinds of ranks that do not fit either, and by how much.
+static std::string othersTooLarge(const rt::PlanSummary &plan, const rt::PlanSummary &largest, uint64_t limit) {
+  std::string text;
+  auto add = [&](const rt::PlanSummary &kind) {
+    if (&kind != &largest && kind.totalBytes > limit)
+      text += "; " + kind.kind + " needs " + std::to_string(kind.totalBytes) + ", " +
+              sizeText(kind.totalBytes - limit) + " too much";
+  };
+  add(plan);
+  for (const rt::PlanSummary &other : plan.others)
+    add(other);
+  return text;
+}
+
+llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &plan, const CompileOptions &options) {
+  const rt::PlanSummary &summary = rt::largestKind(plan);
   if (!options.memoryLimit || summary.totalBytes <= static_cast<uint64_t>(*options.memoryLimit))
     return llvm::Error::success();
   auto limit = static_cast<uint64_t>(*options.memoryLimit);
   return makeError("--memory-limit allows " + llvm::Twine(limit) + " bytes, the plan needs " +
                    llvm::Twine(summary.totalBytes) +
-                   (summary.kind.empty() ? " on each rank" : " on each " + summary.kind) +
-                   " (largest: " + largestParts(summary) + ")" + remedies(summary, options, limit));
+                   (summary.kind.empty() ? " on each rank"
+                                         : " on each " + summary.kind + ", " + sizeText(summary.totalBytes - limit) +
+                                               " too much") +
+                   " (largest: " + largestParts(summary) + ")" + othersTooLarge(plan, summary, limit) +
+                   (searchesCut(options) ? "; no other cut into stages that was tried needs less on its largest stage"
+                                         : "") +
+                   remedies(summary, options, limit));
 }
 
 llvm::Expected<std::string> cleave::chooseRecompute(mlir::ModuleOp kernels, const CompileOptions &options,

@@ -12,8 +12,9 @@
 
 namespace cleave {
 
-// An error that names the plan's largest parts and what would make it fit, if it needs more than the limit.
-llvm::Error checkMemoryLimit(const rt::PlanSummary &summary, const CompileOptions &options);
+// An error if some kind of ranks needs more than the limit: which and by how much, its largest parts, and what would
+// make it fit.
+llvm::Error checkMemoryLimit(const rt::PlanSummary &plan, const CompileOptions &options);
 
 // The value of --recompute to plan with: as given, or for `auto` the cheapest whose plan fits the limit; where none
 // does, the one that needs least. `kernels` (in kernels form) is planned once for each value tried and left as it is:

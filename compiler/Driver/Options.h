@@ -53,10 +53,11 @@ struct CompileOptions {
   std::vector<std::string> freeze, buffers;
   std::vector<std::string> tie;       // NAME=NAME: the second parameter becomes the first
   std::string lossAverage = "global"; // global | rank
-  std::string batchNorm = "local";    // local | sync | frozen
+  std::string batchNorm = "local";    // local | sync | frozen, or the first two with "-deferred"
   std::optional<int64_t> bucketBytes;   // of gradients; if empty 25 MiB, less where they are stored split (Units.h)
   std::string recompute =
       "none"; // none | blocks | every=N | first=N | segments=N | auto (compiler/Training/Recompute.h)
+  std::string recomputeWhen = "always";    // always | except-last | never: in which micro-batches
   std::string fsdpStrategy = "full-shard"; // which states the axis fsdp splits (compiler/Sharding/StateStorage.h)
   std::string fsdpUnits = "auto";          // auto | size=N | pattern=P: what is gathered together
   bool forwardPrefetch = true;             // --forward-prefetch on|off

@@ -62,6 +62,7 @@ llvm::Expected<PipelineRequest> cleave::readPipelineRequest(const CompileOptions
   if (!schedule)
     return schedule.takeError();
   request.chunks = schedule->numChunks();
+  request.rankOfChunk = schedule->rankOfChunk;
   request.splitsBackward = splitsBackward(*schedule);
   return request;
 }

@@ -13,6 +13,7 @@ struct PipelineRequest {
   std::string schedule;            // its name, or the file's
   std::optional<std::string> text; // of a file
   int64_t stages = 1, chunks = 1;  // in all
+  std::vector<int> rankOfChunk;
   bool splitsBackward = false;     // it runs gradients of inputs and of weights apart
 };
 

@@ -7,7 +7,7 @@
 
 using namespace cleave;
 
-static void leaveNoTrace(CompileOptions &options, plan::PlanningOptions &planning) {
+void cleave::leaveNoTrace(CompileOptions &options, plan::PlanningOptions &planning) {
   options.dumpPhases.clear();
   options.stopAfter = Phase::Link;
   planning.constants = [](llvm::StringRef, mlir::DenseElementsAttr) {};

@@ -14,6 +14,9 @@ namespace cleave {
 // What the plan of a module in plan form needs.
 llvm::Expected<rt::PlanSummary> summarizeModule(mlir::ModuleOp planned);
 
+// Neither dumps nor constants among the weights, of whatever is done with these.
+void leaveNoTrace(CompileOptions &options, plan::PlanningOptions &planning);
+
 // What the plan of `kernels` (in kernels form, left as it is) needs with these options. Neither dumps nor constants
 // among the weights are left of it.
 llvm::Expected<rt::PlanSummary> tryPlan(mlir::ModuleOp kernels, CompileOptions options, plan::PlanningOptions planning);

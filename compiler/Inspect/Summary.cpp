@@ -151,7 +151,7 @@ private:
   void memory() {
     std::vector<std::string> names;
     for (const Column &column : columns_)
-      names.push_back(column.summary->kind.empty() ? "" : shortName(column.summary->kind, 12));
+      names.push_back(column.summary->kind.empty() ? "" : shortName(column.summary->kind, 16));
     table_.line("MEMORY OF A RANK", names);
     for (fb::RegionKind kind : fb::EnumValuesRegionKind()) {
       std::string name = fb::EnumNameRegionKind(kind);

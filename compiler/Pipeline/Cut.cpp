@@ -45,7 +45,8 @@ public:
       segments_.startAt(begin);
       for (int node = begin + 1; node <= end; ++node)
         segments_.extendTo(node);
-      cut.stages[stage] = {begin, end, segments_.time(), segments_.received(), segments_.memory(stage)};
+      cut.stages[stage] = {begin, end, segments_.time(), segments_.received(), segments_.memory(stage),
+                            segments_.states(), segments_.activations(stage)};
       cut.transferred += segments_.received();
       cut.slowest = std::max(cut.slowest, segments_.time());
       end = begin;

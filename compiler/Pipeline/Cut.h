@@ -53,12 +53,18 @@ enum class CutMode {
   Pattern,    // equally many nodes that `isMatched`
 };
 
+// Bytes that a plan needs for a byte of the estimate; a cut that has been planned says which (compiler/Driver/StageFit.h).
+struct MemoryScale {
+  double states = 1, activations = 1;
+};
+
 struct CutRequest {
   int stages = 1;
   CutMode mode = CutMode::Auto;
   double transferCost = 0;                   // time for a byte
   int64_t memoryLimit = 0;                   // bytes of each stage; 0: none
   std::vector<int> frames;                   // of activations that a stage keeps (schedules say how many); empty: one
+  std::vector<MemoryScale> scales;           // of each stage; empty: 1
   std::vector<std::pair<int, int>> pins;     // node, stage
   std::vector<std::pair<int, int>> together; // nodes that must be in one stage
   std::vector<int> boundaries;               // first nodes of stages 1, 2, ...; empty: chosen
@@ -69,7 +75,8 @@ struct CutStage {
   int begin = 0, end = 0; // nodes
   double time = 0;        // by the mode's measure, with transfers
   int64_t received = 0;   // bytes
-  int64_t memory = 0;     // states and activations
+  int64_t memory = 0;     // states and activations, scaled
+  int64_t states = 0, activations = 0; // as estimated
 };
 
 struct Cut {

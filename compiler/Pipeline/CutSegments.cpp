@@ -1,6 +1,7 @@
 #include "compiler/Pipeline/CutSegments.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace cleave::pipeline {
@@ -72,9 +73,17 @@ void Segments::extendTo(int end) {
   }
 }
 
-int64_t Segments::memory(int stage) const {
+int64_t Segments::activations(int stage) const {
   int frames = stage < static_cast<int>(request_.frames.size()) ? request_.frames[stage] : 1;
-  return states_ + frames * (activations_ + received_);
+  return frames * (activations_ + received_);
+}
+
+int64_t Segments::memory(int stage) const {
+  if (stage >= static_cast<int>(request_.scales.size()))
+    return states_ + activations(stage);
+  const MemoryScale &scale = request_.scales[stage];
+  return std::llround(scale.states * static_cast<double>(states_) +
+                      scale.activations * static_cast<double>(activations(stage)));
 }
 
 bool Segments::fits(int stage) const {

@@ -19,6 +19,8 @@ public:
 
   double time() const { return measure_ + request_.transferCost * static_cast<double>(received_); }
   int64_t received() const { return received_; }
+  int64_t states() const { return states_; }
+  int64_t activations(int stage) const; // in all frames, with what is received
   int64_t memory(int stage) const;
   bool fits(int stage) const;
 

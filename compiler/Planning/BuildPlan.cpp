@@ -133,7 +133,7 @@ private:
   Attribute bufferOf(const RootUse &touched) {
     const Root &root = draft.roots[touched.root];
     Access access = !touched.writes ? Access::Read : touched.reads ? Access::ReadWrite : Access::Write;
-    std::string region = root.frames ? slotRegionName(root.frames) : regionName(root.kind, root.isHost);
+    std::string region = root.frames ? slotRegionName(root.frames, root.isHost) : regionName(root.kind, root.isHost);
     return BufferAttr::get(
         builder.getContext(), builder.getStringAttr(region), *root.fixed + touched.offset, touched.bytes, access,
         touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(), touched.share.stride, /*frame=*/0);

@@ -33,6 +33,13 @@ void finishEntry(func::FuncOp entry) {
       entry.setArgAttr(argument.getArgNumber(), kAbsentAttr, yes);
 }
 
+// Whether the value is left in host memory.
+bool isOffloaded(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getOperand();
+  return value.getDefiningOp<OffloadOp>() != nullptr;
+}
+
 void eraseOthersStates(ModuleOp module, const StateStages &states, unsigned stage) {
   for (auto state : llvm::make_early_inc_range(module.getOps<cleave::StateOp>()))
     if (auto known = states.find(state.getSymName()); known != states.end() && !known->second.test(stage))
@@ -99,16 +106,23 @@ private:
         taken.insert(input);
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (std::string slot = slotOfArgument(function, i); !slot.empty()) {
+        OpOperand *source = sourceOf(function.getArgument(i));
+        bool isHost = source && isOffloaded(source->get());
+        if (isHost)
+          function.setArgAttr(i, kSlotHostAttr, builder.getUnitAttr());
         function.removeArgAttr(i, builder.getStringAttr("cleave.residual"));
         function.removeArgAttr(i, builder.getStringAttr(kEdgeAttr));
         function.setArgAttr(i, kSlotAttr, builder.getStringAttr(slot));
-        function.setArgAttr(i, kFramesAttr, framesAttr(slot));
+        function.setArgAttr(i, kFramesAttr, isHost ? hostFramesAttr(slot) : framesAttr(slot));
       }
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       std::string slot = slotOfResult(function, i);
+      bool isHost = isOffloaded(function.getBody().front().getTerminator()->getOperand(i));
+      if (isHost)
+        function.setResultAttr(i, kSlotHostAttr, builder.getUnitAttr());
       function.removeResultAttr(i, builder.getStringAttr(kEdgeAttr));
       function.setResultAttr(i, kSlotAttr, builder.getStringAttr(slot));
-      function.setResultAttr(i, kFramesAttr, framesAttr(slot));
+      function.setResultAttr(i, kFramesAttr, isHost ? hostFramesAttr(slot) : framesAttr(slot));
     }
     if (isBackward(function))
       for (Operation &op : function.getBody().front().without_terminator())
@@ -119,6 +133,11 @@ private:
   }
 
   IntegerAttr framesAttr(const std::string &slot) { return builder.getI64IntegerAttr(list.slots.at(slot).frames); }
+
+  // A host region without frames is a program's own, and nothing crosses bodies in it (Bodies.h).
+  IntegerAttr hostFramesAttr(const std::string &slot) {
+    return builder.getI64IntegerAttr(std::max(2, list.slots.at(slot).frames));
+  }
 
   // With as many frames as there are micro-batches no frame is used twice in a step.
   bool isReused(const std::string &slot) const { return list.slots.at(slot).frames < steps.microBatches; }
@@ -223,8 +242,8 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
       return failure();
     const PipelineSteps &steps = *read;
     auto update = module.lookupSymbol<func::FuncOp>("update");
-    if (!update || module->hasAttr(kKindsAttr))
-      return module.emitError("expected chunks and an @update, for ranks of one kind on each stage");
+    if (!update)
+      return module.emitError("expected chunks and an @update");
     std::vector<StageCalls> lists;
     std::vector<std::vector<pipeline::Item>> items = pipeline::itemsOf(steps.schedule, steps.graph);
     for (unsigned stage = 0; stage < steps.axis.stages; ++stage)
@@ -290,14 +309,15 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
   }
 
   // Schedules keep the order of a chunk's forward passes, and that of its backward passes. What one kind of them
-  // changes the other must not touch: the order between them is the schedule's.
+  // changes the other must not touch: the order between them is the schedule's. What is gathered stands before both.
   LogicalResult checkStates(const PipelineSteps &steps) {
     llvm::StringMap<std::string> changedBy; // a chunk's passes, "c0.bwd"
     auto passOf = [](func::FuncOp function) {
       return function.getName().split('.').first.str() + (isBackward(function) ? ".bwd" : ".fwd");
     };
     for (func::FuncOp function : steps.functions)
-      function.walk([&](WriteOp write) { changedBy.try_emplace(write.getState(), passOf(function)); });
+      if (!function.getName().ends_with(kGatherSuffix))
+        function.walk([&](WriteOp write) { changedBy.try_emplace(write.getState(), passOf(function)); });
     for (func::FuncOp function : steps.functions)
       for (Operation &op : function.getBody().front()) {
         auto read = dyn_cast<ReadOp>(op);

@@ -305,6 +305,8 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
 LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
   uint64_t offset = 0;
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    if (function.getResultAttr(index, kSlotHostAttr))
+      continue; // it is there since it was offloaded
     if (function.getResultAttr(index, kSlotAttr)) {
       if (failed(moveTo(value, slotPlace(function.getResultAttrDict(index), value.getType()), op)))
         return failure();

@@ -103,6 +103,7 @@ private:
   // Host memory (DraftOffload.cpp).
   Place fetch(mlir::Operation *op, Place from, uint64_t bytes);
   unsigned fetchNumber(mlir::Operation *op);
+  std::vector<Place> hostSlotsOf(OffloadOp op);
   bool isMadeEarly(Place place) const;
   void forgetCopies(Place changed);
   void dropUnreadCopies();

@@ -12,6 +12,7 @@
 // Copies are used again only while they are among the last few (`copies`): the device holds no more of the host's
 // memory than is in flight, whatever a program uses.
 #include "compiler/Planning/DraftBuilder.h"
+#include "compiler/Planning/StagePrograms.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -62,16 +63,33 @@ LogicalResult DraftBuilder::visitOffload(OffloadOp op) {
     return success();
   }
   uint64_t bytes = bytesOf(op.getOperand().getType());
-  Place host{draft.roots.add(RegionKind::Residual, bytes, std::nullopt, /*isHost=*/true), 0};
+  std::vector<Place> slots = hostSlotsOf(op);
+  if (slots.empty())
+    slots.push_back({draft.roots.add(RegionKind::Residual, bytes, std::nullopt, /*isHost=*/true), 0});
+  Place host = slots.front();
   put(op.getResult(), host);
   bool isEarly = isMadeEarly(*place);
-  addCopy(op, host, *place, bytes);
+  for (Place slot : slots)
+    addCopy(op, slot, *place, bytes);
   if (isEarly)
     return success();
   ++transfers;
   fetchingFor = nullptr;
   copies.push_back({host, *place, bytes, transfers});
   return success();
+}
+
+// Where it is left for other bodies, in host memory: as it is, or another view of all its bytes.
+std::vector<Place> DraftBuilder::hostSlotsOf(OffloadOp op) {
+  std::vector<Place> slots;
+  for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
+    Value value = returned.get();
+    while (auto reshape = value.getDefiningOp<ReshapeOp>())
+      value = reshape.getOperand();
+    if (value == op.getResult() && function.getResultAttr(returned.getOperandNumber(), kSlotHostAttr))
+      slots.push_back(slotPlace(function.getResultAttrDict(returned.getOperandNumber()), returned.get().getType()));
+  }
+  return slots;
 }
 
 // Whether what made the value moves up (a reduction), its copy out with it. What uses the value does not: were it given

@@ -11,7 +11,8 @@ Place DraftBuilder::slotPlace(DictionaryAttr port, Type type) {
   StringRef slot = port.getAs<StringAttr>(kSlotAttr).getValue();
   int64_t frames = port.getAs<IntegerAttr>(kFramesAttr).getInt();
   uint64_t bytes = bytesOf(type);
-  unsigned root = draft.roots.add(RegionKind::Residual, bytes, plan.slotOffset(slot, frames, bytes));
+  bool isHost = port.contains(kSlotHostAttr);
+  unsigned root = draft.roots.add(RegionKind::Residual, bytes, plan.slotOffset(slot, frames, bytes, isHost), isHost);
   draft.roots[root].frames = frames;
   slotRoots[slot] = root;
   return {root, 0, {}};

@@ -149,13 +149,15 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
     return parts;
   }
 
+  bool hasLast() { return lookup(chunkName(chunks.front()) + ".fwd.last") != nullptr; }
+
   LogicalResult flatten(int64_t microBatches) {
     FailureOr<func::FuncOp> step;
     if (microBatches == 1) {
       step = join("train_step", microBatch("", /*isLast=*/true));
     } else {
       if (failed(join("micro.first", microBatch(".first", /*isLast=*/false))) ||
-          failed(join("micro.last", microBatch("", /*isLast=*/true))) ||
+          failed(join("micro.last", microBatch(hasLast() ? ".last" : "", /*isLast=*/true))) ||
           (microBatches > 2 && failed(join("micro", microBatch("", /*isLast=*/false)))))
         return failure();
       step = callMicroBatches(microBatches);

@@ -11,7 +11,9 @@ namespace cleave::plan {
 std::string regionName(RegionKind kind, bool isHost) {
   return (isHost ? "host." : "") + (kind == RegionKind::Snapshot ? "state_copy" : stringifyRegionKind(kind).str());
 }
-std::string slotRegionName(int64_t frames) { return regionName(RegionKind::Residual) + "." + std::to_string(frames); }
+std::string slotRegionName(int64_t frames, bool isHost) {
+  return regionName(RegionKind::Residual, isHost) + "." + std::to_string(frames);
+}
 uint64_t bytesOf(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);
   return type.getNumElements() * elementBytes(type.getElementType());
@@ -49,9 +51,9 @@ uint64_t ModulePlan::inputOffset(StringRef name, Type type) {
   return known->second;
 }
 
-uint64_t ModulePlan::slotOffset(StringRef slot, int64_t frames, uint64_t bytes) {
-  uint64_t &end = slotBytes[frames];
-  auto [known, isNew] = slots.try_emplace(slotKey(slot, bytes), end);
+uint64_t ModulePlan::slotOffset(StringRef slot, int64_t frames, uint64_t bytes, bool isHost) {
+  uint64_t &end = slotBytes[isHost][frames];
+  auto [known, isNew] = slots.try_emplace(slotKey(slot, bytes, isHost), end);
   if (isNew)
     end = llvm::alignTo(end + std::max<uint64_t>(bytes, 1), kBufferAlignment);
   return known->second;
@@ -107,9 +109,10 @@ void ModulePlan::emitTables() {
         RegionOp::create(front, module.getLoc(), regionName(kind, isHost), kind, isHost,
                          llvm::alignTo(bytes, kBufferAlignment), frames);
     }
-  for (auto [frames, bytes] : slotBytes)
-    RegionOp::create(front, module.getLoc(), slotRegionName(frames), RegionKind::Residual, /*host=*/false, bytes,
-                     frames);
+  for (bool isHost : {false, true})
+    for (auto [frames, bytes] : slotBytes[isHost])
+      RegionOp::create(front, module.getLoc(), slotRegionName(frames, isHost), RegionKind::Residual, isHost, bytes,
+                       frames);
 }
 
 } // namespace cleave::plan

@@ -26,7 +26,7 @@ inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{"compute
 // The name of the one region of a kind in the device's memory, or the host's: "persistent", "host.persistent".
 std::string regionName(RegionKind kind, bool isHost = false);
 // That of slots with so many frames: "residual.2".
-std::string slotRegionName(int64_t frames);
+std::string slotRegionName(int64_t frames, bool isHost = false);
 // Bytes of a tensor in memory.
 uint64_t bytesOf(mlir::Type tensor);
 
@@ -59,12 +59,14 @@ public:
   // The place of the input of that name and type in a frame; inputs of two programs share it.
   uint64_t inputOffset(llvm::StringRef name, mlir::Type type);
   // The place of a value that crosses bodies (StagePrograms.h) in a frame; all programs that name the slot share it.
-  uint64_t slotOffset(llvm::StringRef slot, int64_t frames, uint64_t bytes);
+  uint64_t slotOffset(llvm::StringRef slot, int64_t frames, uint64_t bytes, bool isHost = false);
   // Once it has one.
-  uint64_t slotOffset(llvm::StringRef slot, uint64_t bytes) const { return slots.lookup(slotKey(slot, bytes)); }
-  uint64_t slotRegionBytes(int64_t frames) const {
-    auto known = slotBytes.find(frames);
-    return known == slotBytes.end() ? 0 : known->second;
+  uint64_t knownSlotOffset(llvm::StringRef slot, uint64_t bytes, bool isHost) const {
+    return slots.lookup(slotKey(slot, bytes, isHost));
+  }
+  uint64_t slotRegionBytes(int64_t frames, bool isHost) const {
+    auto known = slotBytes[isHost].find(frames);
+    return known == slotBytes[isHost].end() ? 0 : known->second;
   }
   // An event of the plan's, with frames.
   mlir::FlatSymbolRefAttr event(llvm::StringRef name, int64_t frames);
@@ -106,7 +108,9 @@ public:
 private:
   mlir::LogicalResult addState(cleave::StateOp state);
   // The first micro-batch's bodies may keep other values under the name.
-  static std::string slotKey(llvm::StringRef slot, uint64_t bytes) { return slot.str() + " " + std::to_string(bytes); }
+  static std::string slotKey(llvm::StringRef slot, uint64_t bytes, bool isHost) {
+    return slot.str() + (isHost ? " host " : " ") + std::to_string(bytes);
+  }
   // Whether something beside the tables' entries, which are numbered or labelled, has this name.
   bool isTaken(llvm::StringRef name);
   // The operands of plan.kernel.
@@ -138,7 +142,7 @@ private:
   llvm::StringMap<PackedState> packed;
   std::optional<llvm::StringSet<>> surviving; // found when it is asked for
   llvm::StringMap<uint64_t> inputs, slots;
-  std::map<int64_t, uint64_t> slotBytes; // of regions by frames
+  std::array<std::map<int64_t, uint64_t>, 2> slotBytes; // of regions by frames; of the device, of the host
   llvm::StringSet<> events;
   std::map<std::pair<std::string, std::vector<int64_t>>, std::string> kernels;
   std::map<std::vector<std::string>, std::string> groups;

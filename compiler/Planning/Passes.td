@@ -85,6 +85,22 @@ def ShareGathers : Pass<"share-gathers", "::mlir::func::FuncOp"> {
   }];
 }
 
+def KeepGathers : Pass<"keep-gathers", "::mlir::ModuleOp"> {
+  let summary = "gathers parameters once a step, for all micro-batches of a pipeline";
+  let description = [{
+    What share-gathers does where forward and backward are one body, for the stages of a pipeline, whose bodies are apart. Before: kernels form with `cleave.pipeline`. After: what chunk N's
+    functions gather of states that no chunk writes is gathered by @cN.gather, which runs before the chunk's first micro-batch and leaves it in states @cN.gathered.I (role
+    buffer, slot "gathered": no checkpoint has them). All micro-batches' forward and backward passes read these. A step gathers each unit once, instead of twice a micro-batch; a stage holds all its
+    parameters whole, which the memory table counts.
+
+    ```mlir
+    func.func @c0.fwd(...) {
+      %0 = cleave.read @w : tensor<4xf32>
+      %1 = shard.all_gather %0 ... : tensor<4xf32> -> tensor<8xf32>       =>      %1 = cleave.read @c0.gathered.0 : tensor<8xf32>
+    ```
+  }];
+}
+
 def SplitKinds : Pass<"split-kinds", "::mlir::ModuleOp"> {
   let summary = "makes a module of every kind of ranks";
   let description = [{

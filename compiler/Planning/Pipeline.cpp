@@ -12,6 +12,9 @@ void buildPlanningPipeline(OpPassManager &manager, const PlanningOptions &option
   OffloadValuesOptions offload;
   offload.residuals = options.offloadResiduals;
   manager.addPass(createOffloadValues(offload));
+  // Before bodies and what they leave in slots are decided; where there are no stages, share-gathers does it.
+  if (options.shareGathers)
+    manager.addPass(createKeepGathers());
   // The stages of a pipeline, where there is one: then the next pass has nothing to do.
   manager.addPass(createBuildPrograms());
   // Before what plans, so that everything below sees a whole program and values cross from forward to backward as

@@ -10,8 +10,8 @@ namespace cleave::plan {
 
 using namespace rt;
 
-// A region by which values cross bodies: its frames outlive the program that runs. (What is offloaded to the host has no
-// frames, and ends with its program.)
+// A region by which values cross bodies: its frames outlive the program that runs. (A host region without frames is a
+// program's own; what bodies leave each other in host memory has two frames at least, see BuildPrograms.cpp.)
 bool PlanMeaning::isRoom(unsigned index) const {
   const fb::Region &region = *plan_.regions()->Get(index);
   bool isResidual = region.kind() == fb::RegionKind::residual && region.space() == fb::Space::device;

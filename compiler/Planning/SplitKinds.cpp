@@ -1,5 +1,6 @@
 // split-kinds: see Passes.td.
 #include "compiler/Planning/Passes.h"
+#include "compiler/Planning/StagePrograms.h"
 #include "dialects/Cleave/IR/Kinds.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -39,6 +40,16 @@ private:
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
       if (op.hasTrait<OpTrait::IsTerminator>())
         continue;
+      if (auto owners = op.getAttrOfType<ArrayAttr>(kOwnerAxesAttr)) {
+        op.removeAttr(kOwnerAxesAttr);
+        auto axes = llvm::map_to_vector(owners.getAsValueRange<StringAttr>(), [](StringRef axis) { return axis; });
+        if (kind.isAt(axes, llvm::SmallVector<int64_t>(axes.size(), 0)).value_or(false))
+          continue;
+        if (failed(expectUnused(&op, "received by owners alone")))
+          return failure();
+        op.erase();
+        continue;
+      }
       if (auto write = dyn_cast<WriteOp>(op)) {
         if (absent.contains(write.getState()))
           write.erase();
@@ -100,26 +111,57 @@ private:
   llvm::StringSet<> absent; // states that the kind does not have
 };
 
+// A kind of the stage that a module is of already, or of a module without stages.
+DictionaryAttr kindOfStage(DictionaryAttr stage, DictionaryAttr kind) {
+  if (!stage)
+    return kind;
+  Builder builder(kind.getContext());
+  NamedAttrList where(stage.getAs<DictionaryAttr>("where"));
+  where.append(kind.getAs<DictionaryAttr>("where").getValue());
+  std::string name = (stage.getAs<StringAttr>("name").getValue() + "." + kind.getAs<StringAttr>("name").getValue()).str();
+  return builder.getDictionaryAttr({builder.getNamedAttr("name", builder.getStringAttr(name)),
+                                    builder.getNamedAttr("where", where.getDictionary(kind.getContext()))});
+}
+
 struct SplitKinds : impl::SplitKindsBase<SplitKinds> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto kinds = module->getAttrOfType<ArrayAttr>(kKindsAttr);
-    if (!kinds || kinds.empty())
+    if (!module->hasAttr(kKindsAttr))
       return;
-    module->removeAttr(kKindsAttr);
+    // The stages' modules aside: a copy of the first stage's is to be a copy of it alone.
+    llvm::SmallVector<ModuleOp> stages{module}, result;
+    for (ModuleOp stage : llvm::to_vector(module.getOps<ModuleOp>())) {
+      stage->remove();
+      stages.push_back(stage);
+    }
+    bool isWrong = false;
+    for (ModuleOp stage : stages)
+      isWrong |= failed(split(stage, result));
+    for (ModuleOp kind : result)
+      if (kind != module)
+        module.push_back(kind);
+    if (isWrong)
+      signalPassFailure();
+  }
+
+  // The module becomes that of the first kind, and is followed by the others.
+  LogicalResult split(ModuleOp module, llvm::SmallVector<ModuleOp> &result) {
+    auto kinds = cast<ArrayAttr>(module->removeAttr(kKindsAttr));
+    auto stage = module->getAttrOfType<DictionaryAttr>(kKindAttr);
     llvm::SmallVector<ModuleOp> modules{module};
     for (size_t i = 1; i < kinds.size(); ++i)
       modules.push_back(module.clone());
-    for (auto [kind, entry] : llvm::zip_equal(modules, kinds.getAsRange<DictionaryAttr>())) {
+    for (auto [kind, one] : llvm::zip_equal(modules, kinds.getAsRange<DictionaryAttr>())) {
+      DictionaryAttr entry = kindOfStage(stage, one);
       kind->setAttr(kKindAttr, entry);
-      if (kind != module) {
+      if (kind != getOperation())
         kind.setSymNameAttr(entry.getAs<StringAttr>("name"));
-        module.push_back(kind);
-      }
+      result.push_back(kind);
     }
     for (ModuleOp kind : modules)
       if (failed(Specializer(kind).run()))
-        return signalPassFailure();
+        return failure();
+    return success();
   }
 };
 

@@ -1,4 +1,5 @@
 #include "compiler/Planning/StageCalls.h"
+#include "compiler/Planning/StagePrograms.h"
 
 using namespace mlir;
 
@@ -7,7 +8,9 @@ namespace cleave::plan {
 static std::string slotOf(func::FuncOp function, StringRef edge, std::optional<int64_t> residual) {
   if (!edge.empty())
     return edge.str();
-  return chunkName(*chunkNumber(function.getName())) + ".r" + std::to_string(*residual);
+  // The last micro-batch's own functions may keep other values, and have no frames to share with the rest.
+  StringRef variant = variantOf(function.getName()) == ".last" ? ".last" : "";
+  return chunkName(*chunkNumber(function.getName())) + variant.str() + ".r" + std::to_string(*residual);
 }
 
 // Empty for a model's input.
@@ -73,10 +76,16 @@ LogicalResult StageCalls::addRun(const pipeline::Task &task) {
   case pipeline::Action::Update:
     break;
   }
+  if (std::string gather = chunk + kGatherSuffix.str(); find(gather) && done.insert({gather, 0}).second) {
+    uses[gather]; // what it leaves is in states
+    calls.push_back({gather, 0});
+  }
   for (StringRef half : halves) {
     std::string name = chunk + half.str();
     if (task.microBatch == 0 && find(name + ".first"))
       name += ".first";
+    else if (task.microBatch == steps.microBatches - 1 && find(name + ".last"))
+      name += ".last";
     func::FuncOp function = find(name);
     if (!function)
       return module.emitError("expected a function @") << name << " to run " << pipeline::toString(task);

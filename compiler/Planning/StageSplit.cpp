@@ -1,5 +1,6 @@
 #include "compiler/Planning/StageSplit.h"
 #include "compiler/Planning/StagePrograms.h"
+#include "dialects/Cleave/IR/Kinds.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -143,6 +144,21 @@ void StageSplit::place(StateStages &states) {
     return std::tie(a.op, a.result, a.to) == std::tie(b.op, b.result, b.to);
   };
   crossings.erase(std::unique(crossings.begin(), crossings.end(), isSame), crossings.end());
+  findOwned();
+}
+
+// What a parameter server reduces and computes of it, only servers send on.
+void StageSplit::findOwned() {
+  ArrayAttr owners;
+  for (auto state : function->getParentOfType<ModuleOp>().getOps<StateOp>())
+    if (auto storage = state.getStorage(); storage && storage->isOwned())
+      owners = storage->getOwner();
+  if (!owners)
+    return;
+  llvm::DenseSet<Operation *> owned = findOwnedOps(function.getBody().front());
+  for (Crossing &crossing : crossings)
+    if (owned.contains(ops[crossing.op]) || isa<shard::ReduceOp>(ops[crossing.op]))
+      crossing.owners = owners;
 }
 
 // What the op takes must be on these stages.
@@ -153,7 +169,7 @@ void StageSplit::require(Operation *op, const StageSet &stages) {
       if (!where.test(stage)) {
         int before = where.find_prev(stage);
         crossings.push_back({numbers.lookup(operand.getDefiningOp()), cast<OpResult>(operand).getResultNumber(),
-                             before >= 0 ? before : where.find_first(), static_cast<int64_t>(stage)});
+                             before >= 0 ? before : where.find_first(), static_cast<int64_t>(stage), {}});
       }
   }
 }
@@ -169,10 +185,22 @@ void StageSplit::specialize(func::FuncOp copy, int64_t stage, int64_t channel) c
     Operation *maker = copies[crossing.op];
     builder.setInsertionPointAfter(maker);
     Value value = maker->getResult(crossing.result);
-    if (crossing.from == stage)
+    auto mark = [&] { // the op made last
+      Operation *last = &*std::prev(builder.getInsertionPoint());
+      for (; !isa<shard::SendOp, shard::RecvOp>(last);)
+        last = last->getPrevNode();
+      if (crossing.owners)
+        last->setAttr(kOwnerAxesAttr, crossing.owners);
+    };
+    if (crossing.from == stage) {
       createSend(builder, value, axis, crossing.to, channel);
-    if (crossing.to == stage)
-      value.replaceAllUsesWith(createReceive(builder, maker->getLoc(), value.getType(), axis, crossing.from, channel));
+      mark();
+    }
+    if (crossing.to == stage) {
+      Value received = createReceive(builder, maker->getLoc(), value.getType(), axis, crossing.from, channel);
+      mark();
+      value.replaceAllUsesWith(received);
+    }
   }
   for (size_t i = copies.size(); i-- > 0;)
     if (!stagesOf[i].test(static_cast<unsigned>(stage)))

@@ -60,6 +60,7 @@ private:
     size_t op; // that makes it
     unsigned result;
     int64_t from, to;
+    mlir::Attribute owners; // the axes, where only owners have the value
   };
 
   StageSet everywhere() const { return StageSet(axis.stages, true); }
@@ -68,6 +69,7 @@ private:
   bool isOfState(mlir::Value value) const;
   void walk(const StateStages &states);
   void require(mlir::Operation *op, const StageSet &stages);
+  void findOwned();
 
   mlir::func::FuncOp function;
   StageAxis axis;

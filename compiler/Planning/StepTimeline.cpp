@@ -263,6 +263,7 @@ std::string taskOf(const BodySpan &span) {
     return "U";
   std::string half = name.substr(dot + 1), chunk = name.substr(1, dot - 1);
   const char *letter = half.rfind("fwd", 0) == 0     ? "F"
+                       : half.rfind("gather", 0) == 0 ? "G"
                        : half.rfind("bwd_x", 0) == 0 ? "I"
                        : half.rfind("bwd_w", 0) == 0 ? "W"
                                                      : "B";

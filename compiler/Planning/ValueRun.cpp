@@ -122,10 +122,10 @@ void ValueRun::leaveAfterCalls(func::FuncOp callee) {
 }
 
 // Slots with so many frames lie in one region, as planning has decided.
-MemoryContents &ValueRun::room(int64_t frames) {
-  auto [known, isNew] = rooms.try_emplace(frames);
+MemoryContents &ValueRun::room(int64_t frames, bool isHost) {
+  auto [known, isNew] = rooms.try_emplace({frames, isHost});
   if (isNew)
-    known->second.write(0, Content::of(roomSymbol(slotRegionName(frames), 0), plan.slotRegionBytes(frames)));
+    known->second.write(0, Content::of(roomSymbol(slotRegionName(frames, isHost), 0), plan.slotRegionBytes(frames, isHost)));
   return known->second;
 }
 
@@ -144,9 +144,9 @@ void ValueRun::begin(func::FuncOp function, uint64_t frame) {
     unsigned index = argument.getArgNumber();
     if (auto slot = function.getArgAttrOfType<StringAttr>(index, kSlotAttr)) {
       int64_t frames = function.getArgAttrOfType<IntegerAttr>(index, kFramesAttr).getInt();
-      uint64_t bytes = bytesOf(argument.getType()), offset = plan.slotOffset(slot, bytes);
-      bool isPart = false;
-      set(argument, room(frames).read(offset, offset + bytes, &isPart));
+      bool isPart = false, isHost = function.getArgAttr(index, kSlotHostAttr) != nullptr;
+      uint64_t bytes = bytesOf(argument.getType()), offset = plan.knownSlotOffset(slot, bytes, isHost);
+      set(argument, room(frames, isHost).read(offset, offset + bytes, &isPart));
       continue;
     }
     set(argument,
@@ -305,7 +305,8 @@ void ValueRun::runReturn(func::ReturnOp op, uint64_t frame) {
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
     if (auto slot = function.getResultAttrOfType<StringAttr>(index, kSlotAttr)) {
       int64_t frames = function.getResultAttrOfType<IntegerAttr>(index, kFramesAttr).getInt();
-      room(frames).write(plan.slotOffset(slot, bytesOf(value.getType())), of(value));
+      bool isHost = function.getResultAttr(index, kSlotHostAttr) != nullptr;
+      room(frames, isHost).write(plan.knownSlotOffset(slot, bytesOf(value.getType()), isHost), of(value));
       continue;
     }
     PortFacts port = portOf(value.getType(), function.getResultAttrDict(index), "result" + std::to_string(index));
@@ -332,9 +333,10 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
     else
       result.lost.push_back(state.getSymName().str());
   }
-  for (auto &[frames, room] : rooms) {
-    uint64_t bytes = plan.slotRegionBytes(frames);
-    std::string name = slotRegionName(frames);
+  for (auto &[key, room] : rooms) {
+    auto [frames, isHost] = key;
+    uint64_t bytes = plan.slotRegionBytes(frames, isHost);
+    std::string name = slotRegionName(frames, isHost);
     bool isPart = false;
     uint64_t number = room.read(0, bytes, &isPart).number();
     if (number != Content::of(roomSymbol(name, 0), bytes).number())

@@ -41,7 +41,7 @@ private:
   bool isBody() const { return bodies && !entry->hasAttr("cleave.entry"); }
   void expand(mlir::func::FuncOp function, uint64_t frame);
   void leaveAfterCalls(mlir::func::FuncOp callee);
-  MemoryContents &room(int64_t frames);
+  MemoryContents &room(int64_t frames, bool isHost);
   void transferAlone();
   void begin(mlir::func::FuncOp function, uint64_t frame);
   bool run(mlir::Operation *op, uint64_t frame); // true: other kinds are needed
@@ -89,7 +89,7 @@ private:
   uint64_t history = 0;                        // of calls (Bodies.h)
   llvm::StringMap<Content> states, starts;     // as they are, and as they were when the entry began
   llvm::DenseMap<mlir::Value, Content> values; // of the body that runs
-  std::map<int64_t, MemoryContents> rooms;     // of slots, by frames
+  std::map<std::pair<int64_t, bool>, MemoryContents> rooms; // of slots, by frames, on the device or the host
   Messages messages;
   llvm::StringMap<Known> kernels; // generated, by label
   llvm::DenseMap<mlir::Operation *, Known> libraries;

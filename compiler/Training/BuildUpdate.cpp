@@ -1,3 +1,4 @@
+#include "compiler/Training/DeferredStatistics.h"
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/LossScale.h"
 #include "compiler/Training/LossSplitting.h"
@@ -74,6 +75,7 @@ public:
       updateOne(state, a.mul(gradient, a.spread(factor, gradient)));
     writeResult("scalar.grad_norm", norm);
     writeResult("scalar.loss", a.div(lossSum, lossCount));
+    updateStatistics();
     if (!finite)
       return;
     keepBuffers();
@@ -131,6 +133,31 @@ private:
       write(slot, ifFinite(update.state(name), oldValue));
   }
 
+  // Running statistics of all values of the step (DeferredStatistics.h).
+  void updateStatistics() {
+    for (StateOp mean : llvm::to_vector(module.getOps<StateOp>())) {
+      auto note = mean->getAttrOfType<DictionaryAttr>(kDeferredAttr);
+      if (!note)
+        continue;
+      auto variance = symbols.lookup<StateOp>(note.getAs<StringAttr>("variance"));
+      double momentum = note.getAs<FloatAttr>("momentum").getValueAsDouble();
+      auto terms = static_cast<double>(note.getAs<IntegerAttr>("terms").getInt());
+      double values = terms * static_cast<double>(note.getAs<IntegerAttr>("count").getInt());
+      Value moved = a.scale(read(symbols.lookup<StateOp>(note.getAs<StringAttr>("sum"))), 1 / terms);
+      Value squares = a.scale(read(symbols.lookup<StateOp>(note.getAs<StringAttr>("squares"))), 1 / terms);
+      Type type = tensorType(moved).getElementType();
+      Value unbiased = a.scale(a.sub(squares, a.mul(moved, moved)), values / (values - 1));
+      auto update = [&](StateOp state, Value now) {
+        Value old = read(state), wide = a.cast(old, type);
+        Value mixed = a.add(a.scale(wide, momentum), a.scale(now ? now : a.add(wide, moved), 1 - momentum));
+        write(state, ifFinite(a.cast(mixed, tensorType(old).getElementType()), old));
+      };
+      update(mean, Value());
+      update(variance, unbiased);
+      mean->removeAttr(kDeferredAttr);
+    }
+  }
+
   // The forward pass writes running statistics before it is known whether the step counts: it keeps the old ones as
   // well.
   void keepBuffers() {
@@ -142,7 +169,7 @@ private:
   void keepBuffers(func::FuncOp forward) {
     for (WriteOp write : llvm::to_vector(forward.getBody().front().getOps<WriteOp>())) {
       auto state = symbols.lookup<StateOp>(write.getState());
-      if (state.getRole() != Role::Buffer)
+      if (state.getRole() != Role::Buffer || isAccumulator(state))
         continue;
       StateOp before = addState(symbols, (state.getSymName() + ".before").str(), state.getTensorType(), Role::Buffer,
                                 zeroedSegments(state.getSegments()), kBeforeSlot);

@@ -1,6 +1,7 @@
 #include "compiler/CostModel/CostModel.h"
 #include "compiler/Support/NamePatterns.h"
 #include "compiler/Training/BuildChunks.h"
+#include "compiler/Training/CutModel.h"
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
@@ -59,10 +60,40 @@ private:
     auto request = requestOf(model, graph, count, how);
     if (!request)
       return fail(request.takeError());
+    setLimit(*request);
     pipeline::Result<pipeline::Cut> cut = pipeline::cutGraph(graph.graph, *request);
     if (!cut)
       return fail(usageError(kOption, cut.message()));
+    noteBytes(*cut);
     buildChunks(model, graph, *cut);
+  }
+
+  // For the driver, which compares it with what the plan needs (compiler/Driver/StageFit.h).
+  void noteBytes(const pipeline::Cut &cut) {
+    llvm::SmallVector<int64_t> bytes, begins;
+    for (const pipeline::CutStage &stage : cut.stages) {
+      bytes.append({stage.states, stage.activations});
+      begins.push_back(stage.begin);
+    }
+    if (!getOperation()->hasAttr(kStageBytesAttr))
+      return;
+    Builder builder(&getContext());
+    getOperation()->setAttr(kStageBytesAttr, builder.getDenseI64ArrayAttr(bytes));
+    getOperation()->setAttr(kStageBeginsAttr, builder.getDenseI64ArrayAttr(begins));
+  }
+
+  // What the driver has found out about cuts that it has tried.
+  void setLimit(pipeline::CutRequest &request) {
+    if (auto limit = getOperation()->getAttrOfType<IntegerAttr>(kStageLimitAttr))
+      request.memoryLimit = limit.getInt();
+    if (auto scales = getOperation()->getAttrOfType<DenseF64ArrayAttr>(kStageScalesAttr))
+      for (int64_t i = 0; i + 1 < scales.size(); i += 2)
+        request.scales.push_back({scales[i], scales[i + 1]});
+    if (auto begins = getOperation()->getAttrOfType<DenseI64ArrayAttr>(kStageBeginsAttr))
+      for (int64_t begin : begins.asArrayRef().drop_front())
+        request.boundaries.push_back(static_cast<int>(begin));
+    for (StringRef name : {kStageLimitAttr, kStageScalesAttr, kStageBeginsAttr})
+      getOperation()->removeAttr(name);
   }
 
   void fail(llvm::Error error) {

@@ -86,6 +86,17 @@ def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
                  Option<"dataRanks", "data-ranks", "int64_t", "1", "ranks with different samples">];
 }
 
+def DeferStatistics : Pass<"defer-statistics", "::mlir::ModuleOp"> {
+  let summary = "adds up batch norm's statistics over the micro-batches of a step";
+  let description = [{
+    Before: @model, where `cleave.normalize` with running statistics is marked `cleave.statistics` (RunningStatistics.h). After: no marks. With `deferred`, @model no
+    longer writes the running mean and variance: it adds to two sums (states of slot "sum", zero at the beginning of each step), and `cleave.deferred` on the running mean's
+    state tells build-update what to make of them (DeferredStatistics.h).
+  }];
+  let options = [Option<"deferred", "deferred", "bool", "false", "update running statistics once a step">,
+                 Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];
+}
+
 def RequestStages : Pass<"request-stages", "::mlir::ModuleOp"> {
   let summary = "asks cut-model for chunks, which then all run on one rank";
   let description = [{
@@ -215,8 +226,11 @@ def RecomputeBlocks : Pass<"recompute-blocks", "::mlir::ModuleOp"> {
     Before: kernels form; kernels and library calls of the forward functions carry `cleave.block`. After: residuals are a minimum cut (ResidualChoice.h) in which all that is inside
     a chosen block may run again, and what leaves it may not; @c0.bwd (and the first micro-batch's) runs the forward pass's own kernels again, right before the first use of
     what they make (Replay.h). Writes are never repeated, and what depends on a state that the forward pass writes is kept. With `none` nothing changes.
+    Where the backward pass is split, @cN.bwd_x does all of it, and hands on to @cN.bwd_w what that needs. With `when=except-last` the last micro-batch gets functions of its own,
+    @cN.fwd.last and so on, which keep everything.
   }];
-  let options = [Option<"recompute", "recompute", "std::string", "\"none\"", "never | none | blocks | every=N | first=N | segments=N (Recompute.h)">];
+  let options = [Option<"recompute", "recompute", "std::string", "\"none\"", "never | none | blocks | every=N | first=N | segments=N (Recompute.h)">,
+                 Option<"when", "when", "std::string", "\"always\"", "in which micro-batches: always | except-last | never">];
 }
 
 def SplitBackward : Pass<"split-backward", "::mlir::ModuleOp"> {

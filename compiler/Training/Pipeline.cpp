@@ -41,6 +41,8 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   // Which parameters there are must stand before anything is said about them.
   if (!options.tie.empty())
     manager.addPass(createTieParameters({llvm::SmallVector<std::string>(options.tie.begin(), options.tie.end())}));
+  // First of what looks at the forward pass: marks of the importer are of the ops that it has made.
+  manager.addPass(createDeferStatistics({options.deferStatistics, options.microBatches}));
   // Freezing decides what is differentiated; groups decide which gradients may share a bucket.
   manager.addPass(createAssignParameterGroups(groupOptions(options)));
   // Sum and count are what is differentiated and accumulated, and both training and evaluation want them.

@@ -37,6 +37,16 @@ Expected<Recompute> parseRecompute(StringRef text) {
   return makeError("expected never, none, blocks, every=N, first=N, segments=N or auto; got: '" + text + "'");
 }
 
+Expected<RecomputeWhen> parseRecomputeWhen(StringRef text) {
+  if (text == "always")
+    return RecomputeWhen::Always;
+  if (text == "except-last")
+    return RecomputeWhen::ExceptLast;
+  if (text == "never")
+    return RecomputeWhen::Never;
+  return makeError("expected always, except-last or never; got: '" + text + "'");
+}
+
 std::string printRecompute(const Recompute &recompute) {
   if (recompute.kind == RecomputeKind::Never)
     return "never";

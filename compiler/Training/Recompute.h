@@ -10,6 +10,13 @@
 //   auto         the cheapest of these that fits the memory limit: the driver asks for one after the other
 //
 // The last block is never computed again where nothing follows it: its backward pass begins at once.
+//
+// In which micro-batches (as torchgpipe's and fairscale's `checkpoint`):
+//
+//   always       in all
+//   except-last  in all but the last of a step, after which nothing is waited for: one frame of everything is kept, and
+//                no time is lost for it
+//   never        in none
 #ifndef CLEAVE_COMPILER_TRAINING_RECOMPUTE_H
 #define CLEAVE_COMPILER_TRAINING_RECOMPUTE_H
 
@@ -24,6 +31,8 @@ namespace cleave {
 
 enum class RecomputeKind { Never, None, Every, First, Segments, Auto };
 
+enum class RecomputeWhen { Always, ExceptLast, Never };
+
 struct Recompute {
   RecomputeKind kind = RecomputeKind::None;
   int64_t count = 0; // N; 0 for never, none and auto
@@ -32,6 +41,7 @@ struct Recompute {
 // The texts above. Whether a model has that many blocks is not asked here.
 llvm::Expected<Recompute> parseRecompute(llvm::StringRef text);
 std::string printRecompute(const Recompute &recompute);
+llvm::Expected<RecomputeWhen> parseRecomputeWhen(llvm::StringRef text);
 
 // For each block the segment that is computed again as one, or -1. Not for auto.
 std::vector<int> recomputedSegments(const Recompute &recompute, int64_t blocks);

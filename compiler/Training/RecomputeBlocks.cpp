@@ -112,28 +112,63 @@ private:
     auto choice = orDiagnose(module, parseRecompute(recompute));
     if (failed(choice))
       return signalPassFailure();
-    if (choice->kind == RecomputeKind::None || choice->kind == RecomputeKind::Never)
+    auto micro = orDiagnose(module, parseRecomputeWhen(when));
+    if (failed(micro))
+      return signalPassFailure();
+    if (choice->kind == RecomputeKind::None || choice->kind == RecomputeKind::Never || *micro == RecomputeWhen::Never)
       return;
     auto count = module->getAttrOfType<IntegerAttr>("cleave.blocks");
     if (failed(checkCount(*choice, count ? count.getInt() : 0)))
       return signalPassFailure();
     std::vector<int> segments = recomputedSegments(*choice, count.getInt());
+    if (*micro == RecomputeWhen::ExceptLast && failed(keepLastMicroBatch()))
+      return;
     for (unsigned chunk : chunksOf(module))
       for (StringRef variant : {"", ".first"}) {
         func::FuncOp forward = lookupFunction(module, chunkName(chunk) + ".fwd" + variant.str());
-        func::FuncOp backward = lookupFunction(module, chunkName(chunk) + ".bwd" + variant.str());
-        if (lookupFunction(module, chunkName(chunk) + ".bwd_x")) {
-          module.emitError("recompute-blocks: the backward pass of @")
-              << chunkName(chunk) << " is split; blocks are computed again before it is";
-          return signalPassFailure();
-        }
-        if (!forward || !backward)
+        SmallVector<func::FuncOp, 2> backward = backwardOf(chunk, variant);
+        if (!forward || backward.empty())
           continue;
         keepLastBlock(forward, segments);
         KernelsGraph graph(forward, segments);
         if (failed(replayInBackward(forward, backward, graph.choose(), graph.free())))
           return signalPassFailure();
       }
+  }
+
+  // The backward pass, or its two halves.
+  SmallVector<func::FuncOp, 2> backwardOf(unsigned chunk, StringRef variant) {
+    SmallVector<func::FuncOp, 2> functions;
+    for (StringRef half : {".bwd", ".bwd_x", ".bwd_w"})
+      if (func::FuncOp function = lookupFunction(getOperation(), chunkName(chunk) + half.str() + variant.str()))
+        functions.push_back(function);
+    return functions;
+  }
+
+  // Functions of the last micro-batch's own, which stay as they are. Fails, without an error, where there is no other.
+  LogicalResult keepLastMicroBatch() {
+    auto count = getOperation()->getAttrOfType<IntegerAttr>("cleave.micro_batches");
+    if (!count || count.getInt() < 2)
+      return failure();
+    int64_t instance = nextInstance(getOperation());
+    for (unsigned chunk : chunksOf(getOperation())) {
+      func::FuncOp forward = lookupFunction(getOperation(), chunkName(chunk) + ".fwd");
+      SmallVector<func::FuncOp, 2> functions = backwardOf(chunk, "");
+      if (!forward || functions.empty())
+        continue;
+      functions.insert(functions.begin(), forward);
+      for (func::FuncOp function : functions) {
+        auto last = cast<func::FuncOp>(OpBuilder(function).clone(*function));
+        last.setName((function.getName() + ".last").str());
+        if (isBackward(function))
+          setForward(last, (forward.getName() + ".last").str());
+        last.walk([&](Operation *op) {
+          if (op->hasAttr(kInstanceAttr))
+            op->setAttr(kInstanceAttr, OpBuilder(op).getI64IntegerAttr(instance++));
+        });
+      }
+    }
+    return success();
   }
 
   LogicalResult refuse(const Recompute &choice, const Twine &message) {

@@ -1,6 +1,7 @@
 #include "compiler/Training/Replay.h"
 
 #include "compiler/Training/ChunkPorts.h"
+#include "compiler/Training/SplitFunction.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Narrowing.h"
 
@@ -16,8 +17,6 @@ namespace cleave {
 
 namespace {
 
-constexpr llvm::StringLiteral kInstanceAttr = "cleave.instance";
-
 bool isCollective(Operation *op) { return isa<shard::ShardDialect>(op->getDialect()); }
 
 // Ops that show values anew, in fewer bytes too, or move them between ranks.
@@ -26,6 +25,37 @@ bool passesOn(Operation *op) {
     return true;
   auto compute = dyn_cast<ComputeOpInterface>(op);
   return compute && compute.getComputeKind() == ComputeKind::View;
+}
+
+void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+// Results that leave the chunk. They stand before the residuals.
+int64_t numEdges(func::FuncOp forward) {
+  int64_t edges = 0;
+  for (unsigned i = 0; i < forward.getNumResults(); ++i)
+    edges += !edgeOfResult(forward, i).empty();
+  return edges;
+}
+
+// What both passes of a replay have numbered is what the forward function returns.
+void returnKept(func::FuncOp forward, const llvm::SetVector<Value> &kept) {
+  Block &body = forward.getBody().front();
+  SmallVector<std::pair<DictionaryAttr, Value>> edges;
+  for (auto [number, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (!edgeOfResult(forward, number).empty())
+      edges.emplace_back(forward.getResultAttrDict(number), value);
+  ChunkPorts ports(forward);
+  ports.dropResults(0);
+  for (auto [attributes, value] : edges)
+    ports.addResult(attributes, value);
+  for (Value value : kept)
+    ports.addResult(DictionaryAttr(), value);
+  ports.finish();
+  eraseDead(body);
 }
 
 class Replayer {
@@ -47,25 +77,50 @@ public:
                << argument.getArgNumber() << " to be a residual of @" << forward.getName();
       residuals.emplace_back(argument, old[number.getInt()]);
     }
-    for (auto [number, value] : llvm::enumerate(old))
-      if (!edgeOfResult(forward, number).empty())
-        edges.emplace_back(forward.getResultAttrDict(number), value);
     for (Operation &op : body)
       order[&op] = order.size();
     addKept(residuals);
     collectFree();
     llvm::erase_if(residuals, [&](const auto &one) { return kept.contains(one.second) || one.first.use_empty(); });
-    llvm::stable_sort(residuals, [&](const auto &a, const auto &b) { return firstUse(a.first) < firstUse(b.first); });
-    for (auto [argument, value] : residuals) {
-      builder.setInsertionPoint(firstUser(argument));
-      argument.replaceAllUsesWith(make(value));
+    llvm::SmallVector<Remade> remade;
+    for (auto [argument, value] : residuals)
+      remade.push_back({argument, value, firstUser(argument)});
+    joinReturned(remade);
+    llvm::stable_sort(remade, [&](const Remade &a, const Remade &b) { return order.lookup(a.at) < order.lookup(b.at); });
+    for (Remade &one : remade) {
+      builder.setInsertionPoint(one.at);
+      one.argument.replaceAllUsesWith(make(one.value));
     }
     finish();
     return success();
   }
 
 private:
-  size_t firstUse(BlockArgument argument) const { return order.lookup(firstUser(argument)); }
+  // A residual that is computed again, right before `at`.
+  struct Remade {
+    BlockArgument argument;
+    Value value;
+    Operation *at;
+  };
+
+  // What is only returned (for the second half of a split backward pass) is made along with its block's other values.
+  static void joinReturned(llvm::MutableArrayRef<Remade> remade) {
+    auto blockOf = [](const Remade &one) {
+      Operation *maker = one.value.getDefiningOp();
+      return maker ? getBlockMark(maker) : std::nullopt;
+    };
+    llvm::DenseMap<int64_t, Operation *> firstOf;
+    for (const Remade &one : remade)
+      if (auto block = blockOf(one); block && !isa<func::ReturnOp>(one.at)) {
+        Operation *&first = firstOf[*block];
+        first = !first || one.at->isBeforeInBlock(first) ? one.at : first;
+      }
+    for (Remade &one : remade)
+      if (auto block = blockOf(one); block && isa<func::ReturnOp>(one.at))
+        if (Operation *first = firstOf.lookup(*block))
+          one.at = first;
+  }
+
   Operation *firstUser(BlockArgument argument) const {
     Operation *first = nullptr;
     for (Operation *user : argument.getUsers()) {
@@ -79,12 +134,13 @@ private:
   // Arguments for all kept values, behind those that are there, which go at the end.
   void addKept(ArrayRef<std::pair<BlockArgument, Value>> residuals) {
     oldArguments = body.getNumArguments();
+    int64_t edges = numEdges(forward);
     for (auto [number, value] : llvm::enumerate(kept)) {
       auto known = llvm::find_if(residuals, [&, value = value](const auto &one) { return one.second == value; });
       NamedAttrList attributes;
       if (known != residuals.end())
         attributes = NamedAttrList(backward.getArgAttrDict(known->first.getArgNumber()));
-      attributes.set("cleave.residual", builder.getI64IntegerAttr(static_cast<int64_t>(edges.size() + number)));
+      attributes.set("cleave.residual", builder.getI64IntegerAttr(edges + static_cast<int64_t>(number)));
       BlockArgument fresh = addArgument(value, attributes.getDictionary(builder.getContext()));
       if (known != residuals.end())
         BlockArgument(known->first).replaceAllUsesWith(fresh);
@@ -183,50 +239,30 @@ private:
       copy = builder.clone(*op, mapping);
       copy->removeAttr(kBlockAttr);
       if (isCollective(copy))
-        copy->setAttr(kInstanceAttr, builder.getI64IntegerAttr(nextInstance()));
+        copy->setAttr(kInstanceAttr, builder.getI64IntegerAttr(nextInstance(backward->getParentOfType<ModuleOp>())));
     }
     for (auto [from, to] : llvm::zip_equal(op->getResults(), copy->getResults()))
       if (!mapping.contains(from)) // a kept result stays what was kept
         mapping.map(from, to);
   }
 
-  int64_t nextInstance() {
-    int64_t next = 0;
-    backward->getParentOfType<ModuleOp>().walk([&](Operation *op) {
-      if (auto instance = op->getAttrOfType<IntegerAttr>(kInstanceAttr))
-        next = std::max(next, instance.getInt() + 1);
-    });
-    return next;
-  }
-
+  // Old residual arguments go, and those of kept values that this function does not read; inputs stay where they are.
   void finish() {
-    // Old residual arguments go, inputs stay where they are.
     SmallVector<Attribute> attributes;
     llvm::BitVector gone(body.getNumArguments());
-    for (unsigned i = 0; i < oldArguments; ++i)
-      if (backward.getArgAttr(i, "cleave.residual"))
+    for (unsigned i = 0; i < body.getNumArguments(); ++i) {
+      bool isOld = i < oldArguments;
+      DictionaryAttr known = dictionaryOr(isOld ? backward.getArgAttrDict(i) : newAttributes[i - oldArguments]);
+      if (known.contains("cleave.residual") && (isOld || body.getArgument(i).use_empty()))
         gone.set(i);
       else
-        attributes.push_back(dictionaryOr(backward.getArgAttrDict(i)));
-    for (DictionaryAttr one : newAttributes)
-      attributes.push_back(dictionaryOr(one));
+        attributes.push_back(known);
+    }
     backward.removeArgAttrsAttr();
     body.eraseArguments(gone);
     backward.setFunctionType(builder.getFunctionType(body.getArgumentTypes(), backward.getResultTypes()));
     backward.setArgAttrsAttr(builder.getArrayAttr(attributes));
-
-    Block &forwardBody = forward.getBody().front();
-    ChunkPorts ports(forward);
-    ports.dropResults(0);
-    for (auto [attributes, value] : edges)
-      ports.addResult(attributes, value);
-    for (Value value : kept)
-      ports.addResult(DictionaryAttr(), value);
-    ports.finish();
-    for (Block *block : {&forwardBody, &body})
-      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-        if (isOpTriviallyDead(&op))
-          op.erase();
+    eraseDead(body);
   }
 
   DictionaryAttr dictionaryOr(DictionaryAttr attributes) {
@@ -238,8 +274,7 @@ private:
   const FreeValues &free;
   Block &body;
   OpBuilder builder;
-  SmallVector<std::pair<DictionaryAttr, Value>> edges; // what the forward function returns besides residuals
-  IRMapping mapping;                                   // forward value -> backward value
+  IRMapping mapping; // forward value -> backward value
   unsigned oldArguments = 0;
   SmallVector<DictionaryAttr> newAttributes;
   llvm::DenseMap<Attribute, Value> inputs; // by name
@@ -266,9 +301,56 @@ FreeValues::FreeValues(func::FuncOp forward) {
   }
 }
 
-LogicalResult replayInBackward(func::FuncOp forward, func::FuncOp backward, const llvm::SetVector<Value> &kept,
-                               const FreeValues &free) {
-  return Replayer(forward, backward, kept, free).run();
+int64_t nextInstance(ModuleOp module) {
+  int64_t next = 0;
+  module.walk([&](Operation *op) {
+    if (auto instance = op->getAttrOfType<IntegerAttr>(kInstanceAttr))
+      next = std::max(next, instance.getInt() + 1);
+  });
+  return next;
+}
+
+// What the second half reads and is neither kept nor free the first half makes, and hands on as edges.
+static void passOn(func::FuncOp forward, func::FuncOp first, func::FuncOp second, const llvm::SetVector<Value> &kept,
+                   const FreeValues &free) {
+  MLIRContext *context = forward.getContext();
+  auto residual = StringAttr::get(context, "cleave.residual");
+  ValueRange old = forward.getBody().front().getTerminator()->getOperands();
+  llvm::DenseMap<int64_t, BlockArgument> ofFirst;
+  ChunkPorts ports(first);
+  for (BlockArgument argument : first.getArguments())
+    if (auto number = first.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), residual))
+      ofFirst[number.getInt()] = argument;
+  std::string prefix = chunkName(*chunkNumber(forward.getName())) + ".x:r";
+  for (unsigned i = 0; i < second.getNumArguments(); ++i) {
+    auto number = second.getArgAttrOfType<IntegerAttr>(i, residual);
+    if (!number || number.getInt() < 0 || number.getInt() >= static_cast<int64_t>(old.size()))
+      continue; // the replay says what is wrong
+    Value value = old[number.getInt()];
+    if (kept.contains(value) || free.contains(value) || second.getArgument(i).use_empty())
+      continue;
+    BlockArgument &made = ofFirst[number.getInt()];
+    if (!made)
+      made = ports.addArgument(DictionaryAttr::get(context, NamedAttribute(residual, number)), value);
+    std::string edge = prefix + std::to_string(number.getInt());
+    ports.addResult(edge, made);
+    second.removeArgAttr(i, residual);
+    second.setArgAttr(i, kEdgeAttr, StringAttr::get(context, edge));
+  }
+  ports.finish();
+}
+
+LogicalResult replayInBackward(func::FuncOp forward, ArrayRef<func::FuncOp> backward,
+                               const llvm::SetVector<Value> &kept, const FreeValues &free) {
+  if (backward.size() == 2)
+    passOn(forward, backward[0], backward[1], kept, free);
+  for (func::FuncOp half : backward)
+    if (failed(Replayer(forward, half, kept, free).run()))
+      return failure();
+  if (backward.size() == 2)
+    markSharedResiduals(backward[0], backward[1]);
+  returnKept(forward, kept);
+  return success();
 }
 
 } // namespace cleave

@@ -36,8 +36,15 @@ private:
   llvm::DenseSet<mlir::Value> values;
 };
 
-// Makes `kept` the residuals. Fails where the functions do not belong together.
-llvm::LogicalResult replayInBackward(mlir::func::FuncOp forward, mlir::func::FuncOp backward,
+// A number for a collective of the module that none has yet (`cleave.instance`).
+inline constexpr llvm::StringLiteral kInstanceAttr = "cleave.instance";
+int64_t nextInstance(mlir::ModuleOp module);
+
+// Makes `kept` the residuals. `backward` is the backward pass, or its two halves (split-backward): then the first half,
+// which runs at once, makes what is not kept, and what the second needs of it is an edge between them, "c0.x:r5" for
+// residual 5. So nothing runs twice, and what is made again waits from the one half to the other.
+// Fails where the functions do not belong together.
+llvm::LogicalResult replayInBackward(mlir::func::FuncOp forward, llvm::ArrayRef<mlir::func::FuncOp> backward,
                                      const llvm::SetVector<mlir::Value> &kept, const FreeValues &free);
 
 } // namespace cleave

@@ -51,20 +51,8 @@ private:
     func::FuncOp weights = buildSecondHalf(joint, names, kept, inputs);
     weights->setAttr(kBackwardOfAttr, backward->getAttr(kBackwardOfAttr));
     dropUnusedArguments(inputs);
-    markShared(inputs, weights);
+    markSharedResiduals(inputs, weights);
     backward.erase();
-  }
-
-  // What the second function reads the first must not overwrite.
-  static void markShared(func::FuncOp inputs, func::FuncOp weights) {
-    auto residualOf = [](func::FuncOp function, unsigned i) { return function.getArgAttr(i, "cleave.residual"); };
-    llvm::DenseSet<Attribute> later;
-    for (unsigned i = 0; i < weights.getNumArguments(); ++i)
-      if (Attribute residual = residualOf(weights, i))
-        later.insert(residual);
-    for (unsigned i = 0; i < inputs.getNumArguments(); ++i)
-      if (Attribute residual = residualOf(inputs, i); residual && later.contains(residual))
-        inputs.setArgAttr(i, "cleave.shared_residual", UnitAttr::get(inputs.getContext()));
   }
 
   // Residuals that only the weights' gradients need.

@@ -224,4 +224,19 @@ func::FuncOp buildSecondHalf(const JointFunction &joint, const SplitNames &names
   return SecondBuilder(joint, names, kept, first.getNumResults() - kept.size()).build();
 }
 
+void markSharedResiduals(func::FuncOp first, func::FuncOp second) {
+  constexpr llvm::StringLiteral shared = "cleave.shared_residual";
+  llvm::DenseSet<Attribute> later;
+  for (unsigned i = 0; i < second.getNumArguments(); ++i)
+    if (Attribute residual = second.getArgAttr(i, "cleave.residual"))
+      later.insert(residual);
+  for (unsigned i = 0; i < first.getNumArguments(); ++i) {
+    Attribute residual = first.getArgAttr(i, "cleave.residual");
+    if (residual && later.contains(residual))
+      first.setArgAttr(i, shared, UnitAttr::get(first.getContext()));
+    else
+      first.removeArgAttr(i, shared);
+  }
+}
+
 } // namespace cleave

@@ -120,7 +120,7 @@ bool isMicroCounter(StateOp state) {
 }
 
 bool isAccumulator(StateOp state) {
-  if (state.getRole() == Role::Gradient)
+  if (state.getRole() == Role::Gradient || (state.getRole() == Role::Buffer && state.getSlot() == kSumSlot))
     return true;
   StringRef name = state.getSymName();
   return name == "scalar.loss_sum" || name == "scalar.loss_count" || isMicroCounter(state);

@@ -41,6 +41,9 @@ mlir::func::FuncOp lookupFunction(mlir::ModuleOp module, llvm::StringRef name);
 // The slot of a buffer's copy from before the step, which a skipped step puts back.
 constexpr llvm::StringLiteral kBeforeSlot = "before";
 
+// The slot of what a step adds up of a running statistic (DeferredStatistics.h).
+constexpr llvm::StringLiteral kSumSlot = "sum";
+
 // "w.grad" for "w".
 std::string gradientName(llvm::StringRef parameter);
 // "w" for the state "w.grad"; empty for one that is no gradient by name.
@@ -63,7 +66,7 @@ inline constexpr llvm::StringLiteral kUnitAttr = "cleave.unit";
 bool isMicroCounter(StateOp state);
 
 // True for states that add up over the micro-batches of one step, and so begin each step at zero: gradients, the
-// training loss's sum and count, the micro-batch counter.
+// training loss's sum and count, the micro-batch counter, deferred statistics.
 bool isAccumulator(StateOp state);
 
 } // namespace cleave

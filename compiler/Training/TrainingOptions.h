@@ -58,6 +58,7 @@ struct TrainingOptions {
   std::string units;            // "auto" or "pattern=...": buckets are units that are gathered together; empty: by size
   bool splitParameters = false; // parameters are stored split, frozen ones too
   bool syncEvery = false;       // gradients are reduced in every micro-batch
+  bool deferStatistics = false; // batch norm's running statistics are updated once a step (DeferredStatistics.h)
   bool keepAll = false;         // every value that the backward pass reads is kept (--recompute never)
   int64_t stages = 0;           // chunks that the model is cut into; 0: one, but for request-stages
   std::string stageSplit = "auto";

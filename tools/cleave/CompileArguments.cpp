@@ -85,14 +85,6 @@ void checkPipeline(const CompileOptions &o, const CompileTexts &t) {
   for (CLI::Option *option : {t.schedule, t.stageSplit})
     if (option->count() > 0 && !o.train)
       fail(option->get_name(), "inference goes through the stages once; there is nothing to schedule without --train");
-  if (o.dpSync == "parameter-server")
-    fail("--dp-sync", "a parameter server and stages of a pipeline do not go together; leave the axis pp away, or give "
-                      "--dp-sync all-reduce");
-  if (auto offload = parseOffload(o.offload); !offload)
-    llvm::consumeError(offload.takeError()); // checkOffload() says it
-  else if (offload->activations)
-    fail("--offload", "stages of a pipeline keep activations on the device, for as many micro-batches as the schedule has "
-                      "under way; give params, grads or optimizer, or --recompute blocks");
 }
 
 // Requests that contradict each other.
@@ -169,6 +161,13 @@ void checkTraining(const CompileOptions &o) {
     fail("--train", "name the loss: --loss-output NAME for an output of the graph, or --loss cross-entropy|nll|mse");
   if (auto recompute = parseRecompute(o.recompute); !recompute)
     fail("--recompute", llvm::toString(recompute.takeError()));
+  if (auto when = parseRecomputeWhen(o.recomputeWhen); !when)
+    fail("--recompute-when", llvm::toString(when.takeError()));
+  if (o.recomputeWhen == "except-last" && o.axisSize("pp") == 1)
+    fail("--recompute-when", "without stages every micro-batch's backward pass follows its forward pass at once, and the last one would "
+                             "need as much memory as without --recompute; give stages, as in --mesh pp=2, or always");
+  if (o.recomputeWhen == "except-last" && o.recompute == "none")
+    fail("--recompute-when", "nothing is computed again; say what, as in --recompute blocks");
   if (!o.train && o.recompute != "none")
     fail("--recompute", "only training keeps values for a backward pass; it needs --train");
   if (o.recompute == "auto" && !o.memoryLimit)
@@ -235,8 +234,9 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--loss-average", o.lossAverage, "global: by the global batch's count; rank: PyTorch DDP's mean of means")
       ->check(CLI::IsMember({"global", "rank"}))->group(training)->capture_default_str();
   app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'; frozen: the running ones,\n"
-                 "which stay as they are (batch norm in eval() while the rest is trained)")
-      ->check(CLI::IsMember({"local", "sync", "frozen"}))->group(training)->capture_default_str();
+                 "which stay as they are (batch norm in eval() while the rest is trained). local-deferred | sync-deferred: running statistics\n"
+                 "are updated once a step, of all its micro-batches, and not in every micro-batch")
+      ->check(CLI::IsMember({"local", "sync", "frozen", "local-deferred", "sync-deferred"}))->group(training)->capture_default_str();
   app.add_option("--loss-scale", o.lossScale, "for fp16: dynamic[,init=N,growth=N,backoff=N,interval=N] | N | none (default: dynamic)")
       ->group(training)->type_name("KIND");
   app.add_option("--dp-sync", o.dpSync, "all-reduce: every rank of the axis dp updates parameters; parameter-server: the first does, and has\n"
@@ -247,6 +247,8 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--recompute", o.recompute, "computed again for the backward pass: never (nothing) | none (what is cheap) | blocks | every=N (every N-th block) | first=N |\n"
                  "segments=N (N blocks at a time) | auto (the cheapest that fits --memory-limit)")
       ->group(training)->type_name("WHAT")->capture_default_str();
+  app.add_option("--recompute-when", o.recomputeWhen, "in which micro-batches of a pipeline: always | except-last (the last one of a step keeps its values) | never")
+      ->group(training)->type_name("WHEN")->capture_default_str();
   app.add_flag("--save-async", o.saveAsync, "plan memory for a copy of the state, so that checkpoints are written in the background")
       ->group(training);
 

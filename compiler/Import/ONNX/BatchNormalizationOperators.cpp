@@ -1,6 +1,7 @@
 // BatchNormalization: running statistics in inference; the batch's own in training, which also updates the running
 // ones.
 #include "compiler/Import/ONNX/OperatorTable.h"
+#include "dialects/Cleave/IR/RunningStatistics.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -48,6 +49,16 @@ Value updated(Emitter &emit, Value running, Value perGroup, double momentum) {
   return emit.add(emit.mul(running, momentum), emit.mul(batch, 1 - momentum));
 }
 
+// For defer-statistics, which may update the running ones in another way.
+void markStatistics(OpContext &op, mlir::Operation *normalize, double momentum, double count) {
+  mlir::Builder &builder = op.emit.builder;
+  normalize->setAttr(kStatisticsAttr, builder.getDictionaryAttr(
+                                          {builder.getNamedAttr("mean", builder.getStringAttr(op.state(3))),
+                                           builder.getNamedAttr("variance", builder.getStringAttr(op.state(4))),
+                                           builder.getNamedAttr("momentum", builder.getF64FloatAttr(momentum)),
+                                           builder.getNamedAttr("count", builder.getI64IntegerAttr(static_cast<int64_t>(count)))}));
+}
+
 // Groups of samples are normalized apart: [n, c, s...] is viewed as [g, n/g, c, s] and normalized over dimensions 1
 // and 3.
 LogicalResult emitTraining(OpContext &op, const Inputs &in, double epsilon) {
@@ -77,6 +88,7 @@ LogicalResult emitTraining(OpContext &op, const Inputs &in, double epsilon) {
       mlir::Type element = elementOf(op.environment().readState(op.state(i)));
       op.environment().writeState(op.state(i), emit.cast(statistic, element));
     }
+    markStatistics(op, normalized.mean.getDefiningOp(), momentum, count);
   } else {
     op.note(op.describe() + ": running mean and variance are no initializers and are not updated");
   }

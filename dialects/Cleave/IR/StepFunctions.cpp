@@ -21,6 +21,13 @@ std::optional<unsigned> chunkNumber(llvm::StringRef function) {
 
 std::string chunkName(unsigned number) { return "c" + std::to_string(number); }
 
+llvm::StringRef variantOf(llvm::StringRef function) {
+  for (llvm::StringRef variant : {".first", ".last"})
+    if (chunkNumber(function) && function.ends_with(variant))
+      return variant;
+  return "";
+}
+
 llvm::SmallVector<unsigned> chunksOf(ModuleOp module) {
   std::set<unsigned> numbers;
   for (auto function : module.getOps<func::FuncOp>())
@@ -67,9 +74,9 @@ OpOperand *sourceOf(BlockArgument argument) {
   llvm::StringRef edge = edgeOfArgument(function, index);
   if (edge.empty())
     return nullptr;
-  bool isFirst = function.getName().ends_with(".first");
+  llvm::StringRef variant = variantOf(function.getName());
   for (auto other : function->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
-    if (!other.isDeclaration() && other.getName().ends_with(".first") == isFirst)
+    if (!other.isDeclaration() && variantOf(other.getName()) == variant)
       for (unsigned i = 0; i < other.getNumResults(); ++i)
         if (edgeOfResult(other, i) == edge)
           return returned(other, i);

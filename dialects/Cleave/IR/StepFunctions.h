@@ -3,8 +3,7 @@
 //
 // The forward graph is cut into chunks (cut-model); without a pipeline there is one, c0. Chunk cN is one function @cN
 // until `choose-residuals` makes two of it; `specialize-micro-batches` adds the pair of the first micro-batch,
-// @cN.fwd.first and
-// @cN.bwd.first. `verify-step` checks all of this. Two chunks:
+// @cN.fwd.first and @cN.bwd.first. `verify-step` checks all of this. Two chunks:
 //
 //   func.func @c0.fwd(%x {cleave.name = "x"}) -> (%h {cleave.edge = "c0:0"}, residuals...)
 //   func.func @c1.fwd(%h {cleave.edge = "c0:0"}) -> (residuals...)
@@ -53,6 +52,10 @@ inline void setForward(mlir::func::FuncOp backward, llvm::StringRef forward) {
 // The number of the chunk that a function is of: 2 for "c2", "c2.fwd", "c2.bwd.first"; none for other names.
 std::optional<unsigned> chunkNumber(llvm::StringRef function);
 std::string chunkName(unsigned number);
+
+// Which micro-batches a chunk's function is for: ".first" ("c2.bwd.first"), ".last" (recompute-blocks may leave that one
+// as it is), or empty for all for which there is no function of their own.
+llvm::StringRef variantOf(llvm::StringRef function);
 
 // The numbers of the chunks that the module has functions of, in ascending order.
 llvm::SmallVector<unsigned> chunksOf(mlir::ModuleOp module);

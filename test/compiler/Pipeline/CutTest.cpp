@@ -64,7 +64,7 @@ CutStage measure(const CutGraph &graph, const CutRequest &request, int stage, in
 
 bool isAllowed(const CutRequest &request, const std::vector<CutStage> &stages) {
   for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
-    auto [begin, end, time, received, memory] = stages[stage];
+    auto [begin, end, time, received, memory, states, kept] = stages[stage];
     auto has = [begin = begin, end = end](int node) { return node >= begin && node < end; };
     if (request.memoryLimit > 0 && memory > request.memoryLimit)
       return false;
@@ -216,6 +216,14 @@ TEST(Cut, MemoryDecidesWhereTimeWouldNot) {
   EXPECT_EQ(begins(cutGraph(graph, request))[1], 2);
   request.memoryLimit = 550;
   EXPECT_EQ(begins(cutGraph(graph, request))[1], 1);
+  // What a plan needs of the estimate counts, stage by stage.
+  request.scales = {{1, 1}, {1, 1}};
+  EXPECT_EQ(begins(cutGraph(graph, request))[1], 1);
+  request.scales = {{0.5, 1}, {1, 1}};
+  EXPECT_EQ(begins(cutGraph(graph, request))[1], 2);
+  request.scales = {{2, 1}, {1, 1}};
+  EXPECT_FALSE(cutGraph(graph, request));
+  request.scales.clear();
   // GPipe keeps all micro-batches alive in every stage, 1F1B in stage 0 only.
   request.frames = {8, 8};
   EXPECT_FALSE(cutGraph(graph, request));

@@ -45,6 +45,13 @@ LAYOUTS = {
 OTHERS = {
     "mlp-infer": ["mlp/mlp.torchscript.onnx", "--dim", "batch=4"],
     "mlp-infer-dp2": ["mlp/mlp.torchscript.onnx", "--dim", "batch=4", "--mesh", "dp=2"],
+    "gpt-pp2-recompute": [*MODELS["gpt"], *ADAMW, "--mesh", "pp=2", "--micro-batches", "4", "--schedule", "zb-h1", "--recompute", "blocks",
+                          "--recompute-when", "except-last"],
+    "gpt-pp2-offload": [*MODELS["gpt"], *ADAMW, "--mesh", "pp=2", "--micro-batches", "4", "--offload", "activations"],
+    "gpt-fsdp2-pp2-once": [*MODELS["gpt"], *ADAMW, "--mesh", "fsdp=2,pp=2", "--micro-batches", "2", "--fsdp-strategy", "shard-grad-op"],
+    "mlp-dp2-pp2-server": [*MODELS["mlp"], *ADAMW, "--mesh", "dp=2,pp=2", "--micro-batches", "4", "--dp-sync", "parameter-server"],
+    "resnet18-deferred": ["resnet18/resnet18.torchscript.onnx", *TRAIN, "8", *SGD, "--mesh", "dp=2", "--micro-batches", "2",
+                          "--batch-norm", "local-deferred"],
     "resnet18-sync": ["resnet18/resnet18.torchscript.onnx", *TRAIN, "4", *SGD, "--mesh", "dp=2", "--batch-norm", "sync"],
 }
 REPEATS = {f"repeats{seed}-{layout}": [f"repeats{seed}.onnx", *TRAIN, "8", *SGD, "--mesh", mesh]
