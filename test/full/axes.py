@@ -6,12 +6,14 @@
              of state equal
   mutual     MODELS x OPTIMIZERS, trained on 1, 2 and 4 ranks at the same global batch: their losses against each other, within 4 times
              the spread of PyTorch's runs with permuted sums (test/e2e/Inputs/mutual_losses.py)
+  schedules  PIPELINE_CASES x PIPELINE_MESHES x SCHEDULES x PIPELINE_PRECISIONS: losses and parameters equal to the last bit to those of the
+             same chunks on one stage, and losses within the bound of `train`
   infer      every model x INFERENCE_LAYOUTS: against onnxruntime
   cuda       CUDA_MODELS x CUDA_LAYOUTS x CUDA_PRECISIONS x CUDA_WAYS: programs for GPUs on the emulated device against the host
   commands   whatever else is too slow for the gate
 
-The gate runs a subset of train and same in which every pair of values of two axes appears (pairwise.py; PAIRWISE), and mutual of
-MUTUAL_GATE.
+The gate runs a subset of train and same, and one of schedules, in which every pair of values of two axes appears (pairwise.py;
+PAIRWISE, PAIRWISE_SCHEDULES), and mutual of MUTUAL_GATE.
 """
 import pathlib
 import sys
@@ -55,6 +57,52 @@ LAYOUTS = {
     "fsdp2-pp2": ["--mesh", "fsdp=2,pp=2", "--micro-batches", "2"],
     "dp2-fsdp2-pp2": ["--mesh", "dp=2,fsdp=2,pp=2"],
 }
+
+@dataclass(frozen=True)
+class Mesh:
+    stages: int
+    data: str  # the axes besides pp
+    data_ranks: int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    chunks: int = 1  # of a rank
+    split: bool = False  # the gradients of inputs and of weights are computed apart
+    least: int = 1  # micro-batches for each stage
+
+
+PIPELINE_CASES = ["mlp", "mnist-cnn-no-dropout-16", "gpt-nano-16", "bert-tiny-16", "t5-tiny-16"]  # of 16 samples a step
+PIPELINE_OPTIONS = {"resnet18-16": ["--batch-norm", "local"]}
+PIPELINE_MESHES = {"pp2": Mesh(2, "", 1), "pp4": Mesh(4, "", 1), "dp2-pp2": Mesh(2, "dp=2", 2), "fsdp2-pp2": Mesh(2, "fsdp=2", 2),
+                   "dp2-fsdp2-pp2": Mesh(2, "dp=2,fsdp=2", 4)}
+SCHEDULES = {"naive": Schedule(), "gpipe": Schedule(), "1f1b": Schedule(), "eager-1f1b": Schedule(), "interleaved-1f1b": Schedule(2),
+             "zb-h1": Schedule(split=True), "zb-h2": Schedule(split=True), "dualpipe-v": Schedule(2, True, 2)}
+PIPELINE_PRECISIONS = ["f32", "bf16"]
+PIPELINE_SAMPLES = 2  # of a micro-batch, or one where a schedule needs more micro-batches
+
+
+def micro_batches(mesh, schedule):
+    return max(16 // mesh.data_ranks // PIPELINE_SAMPLES, schedule.least * mesh.stages)
+
+
+def scheduled(mesh, name):
+    """The layout of a pipeline."""
+    axes = ",".join(filter(None, [mesh.data, f"pp={mesh.stages}"]))
+    return ["--mesh", axes, "--schedule", name, "--micro-batches", str(micro_batches(mesh, SCHEDULES[name]))]
+
+
+def on_one_stage(mesh, schedule):
+    """The name and the options of the layout that has the chunks of a pipeline on one stage."""
+    request = f"stages={mesh.stages * schedule.chunks}" + " split-backward=true" * schedule.split
+    count = micro_batches(mesh, schedule)
+    return (f"one-stage({mesh.data} {request} {count})",
+            [*(["--mesh", mesh.data] if mesh.data else []), "--insert", f"import=request-stages{{{request}}}", "--micro-batches", str(count)])
+
+
+# Those of the cells `schedules`, by the names MESH:SCHEDULE and one-stage(...).
+PIPELINES = {f"{mesh}:{schedule}": scheduled(PIPELINE_MESHES[mesh], schedule) for mesh in PIPELINE_MESHES for schedule in SCHEDULES}
+ONE_STAGE = dict(on_one_stage(mesh, schedule) for mesh in PIPELINE_MESHES.values() for schedule in SCHEDULES.values())
 
 OPTIMIZERS = {name: option for name, (option, _) in training_cases.OPTIMIZERS.items()}
 
@@ -125,8 +173,21 @@ CUDA_SEEDS = 50
 CUDA_SEEDED = {"mlp": ["one", "dp2", "fsdp2", "dp2-fsdp2", "pp2"], "gpt-nano": ["one", "fsdp2"]}
 CUDA_WAITS = ["mlp:--mesh dp=2", "mlp:--mesh fsdp=2", "mlp:--mesh dp=2,fsdp=2", "mlp:--offload params,grads,optimizer"]
 
-# Axes of the gate's subset, in the order of a cell's name.
+# Axes of the gate's subsets, in the order of a cell's name.
+PAIRWISE_SCHEDULES = [PIPELINE_CASES, list(PIPELINE_MESHES), list(SCHEDULES), PIPELINE_PRECISIONS]
 PAIRWISE = [EVERYWHERE, [*TABLE, "pp2", "fsdp2-pp2"], list(OPTIMIZERS), list(PRECISIONS), ["plain", *VARIANTS]]
+
+
+def options_of(model, layout):
+    """Of a layout of any of the tables, and what the model needs besides."""
+    return [*{**LAYOUTS, **PIPELINES, **ONE_STAGE}[layout], *{**MODELS, **PIPELINE_OPTIONS}.get(model, [])]
+
+
+def pipelined(case, mesh, schedule, precision=None):
+    """Whether the cell of `schedules` exists: where batch norm sees the samples of a micro-batch, they are those of the recording."""
+    mesh = PIPELINE_MESHES[mesh]
+    groups = training_cases.GROUPS.get(case)
+    return not groups or groups == mesh.data_ranks * micro_batches(mesh, SCHEDULES[schedule])
 
 
 def trains(model, layout, precision):

@@ -1,5 +1,6 @@
 """The cells of check-cleave-full: what each is called, and what decides it."""
 import functools
+import itertools
 
 import axes
 import compare_all
@@ -12,7 +13,7 @@ from cell import Cell, command_cell
 from outcomes import MODELS, Configuration, Failed
 
 TRAINING_FILES = ("test/full/outcomes.py", "test/models/", "examples/gpt-nano/", "test/e2e/Inputs/training_cases.py",
-                  "test/e2e/Inputs/compare_losses.py", "test/e2e/Inputs/mutual_losses.py", "test/e2e/Inputs/running_statistics.py",
+                  "test/e2e/Inputs/compare_losses.py", "test/e2e/Inputs/compare_checkpoints.py", "test/e2e/Inputs/mutual_losses.py", "test/e2e/Inputs/running_statistics.py",
                   "test/e2e/Inputs/without_dropout.py")
 LIT = ["/usr/lib/llvm-22/bin/lit", "-v", "--timeout=3000"]
 
@@ -38,21 +39,26 @@ def within_the_bound(configuration):
     return decide
 
 
+def demand_equal(expected, ours, what, scalars=True):
+    """Losses and states. Scalars may be sums whose order follows the layout; then those that both have are not compared."""
+    for step, (loss, other) in enumerate(zip(expected["losses"], ours["losses"], strict=True), 1):
+        if loss != other:
+            raise Failed(f"step {step}: loss {other!r}, {what} {loss!r}")
+    for name in sorted(expected["state"].keys() | ours["state"].keys()):
+        if expected["state"].get(name) != ours["state"].get(name) and (scalars or not name.startswith("scalar.")):
+            raise Failed(f"the losses are equal, {name} is not")
+    if expected["losses"][0] == expected["losses"][-1]:
+        raise Failed("the loss does not change; that is no training run")
+
+
 def equal_to_the_last_bit(configuration):
     plain = Configuration(configuration.model, configuration.layout, configuration.optimizer, configuration.precision)
 
     def decide(workshop, worker):
         expected, ours = workshop.outcome(plain, worker), workshop.outcome(configuration, worker)
-        for step, (loss, other) in enumerate(zip(expected["losses"], ours["losses"], strict=True), 1):
-            if loss != other:
-                raise Failed(f"step {step}: loss {other!r}, without {configuration.variant} {loss!r}")
-        for name in sorted(expected["state"].keys() | ours["state"].keys()):
-            if expected["state"].get(name) != ours["state"].get(name):
-                raise Failed(f"the losses are equal, {name} is not")
+        demand_equal(expected, ours, f"without {configuration.variant}")
         if expected["plan"] == ours["plan"]:
             raise Failed("its plan is the plain one's: the cell shows nothing; drop it in axes.py (Variant.leaves)")
-        if expected["losses"][0] == expected["losses"][-1]:
-            raise Failed("the loss does not change; that is no training run")
         return (f"{len(ours['losses'])} losses and {ours['bytes']} bytes of state equal; a rank's plan "
                 f"{expected['planned']} -> {ours['planned']} bytes")
 
@@ -115,8 +121,45 @@ def mutual_cells(models):
                            detail=f"{axes.MUTUAL_LAYOUTS} {recording(model, optimizer, 'f32')}")
 
 
+# Schedules
+
+def scheduled_as_on_one_stage(case, mesh, schedule, precision):
+    chosen = axes.PIPELINE_MESHES[mesh]
+    pipeline = Configuration(case, f"{mesh}:{schedule}", axes.VARIANT_OPTIMIZER, precision)
+    layout, _ = axes.on_one_stage(chosen, axes.SCHEDULES[schedule])
+    one_stage = Configuration(case, layout, axes.VARIANT_OPTIMIZER, precision)
+
+    def decide(workshop, worker):
+        record = recording(case, axes.VARIANT_OPTIMIZER, precision)
+        if not record:
+            raise Failed("there is no recording of it")
+        expected, ours = workshop.outcome(one_stage, worker), workshop.outcome(pipeline, worker)
+        demand_equal(expected, ours, "the same chunks on one stage", scalars=False)
+        worst, reason = compare_losses.judge(ours["losses"], record)
+        statistics = ours["statistics"] if chosen.data_ranks == 1 else []  # recorded for one rank
+        if reason or statistics:
+            raise Failed(reason or statistics[0])
+        return (f"{len(ours['losses'])} losses and {ours['bytes']} bytes of state equal to one stage's; largest error {worst:.2f} of what "
+                f"is allowed; a rank's plan {expected['planned']} -> {ours['planned']} bytes")
+
+    detail = f"{pipeline.options()} {one_stage.options()} {recording(case, axes.VARIANT_OPTIMIZER, precision)}"
+    return Cell(f"schedules/{case}/{mesh}/{schedule}/{precision}", decide, files=TRAINING_FILES, detail=detail)
+
+
+def schedule_cells():
+    """Cells that share a program lie side by side."""
+    for case, mesh, precision, schedule in itertools.product(axes.PIPELINE_CASES, axes.PIPELINE_MESHES, axes.PIPELINE_PRECISIONS, axes.SCHEDULES):
+        if axes.pipelined(case, mesh, schedule):
+            yield scheduled_as_on_one_stage(case, mesh, schedule, precision)
+
+
+def pairwise_schedule_cells():
+    names = {"schedules/" + "/".join(each) for each in pairwise.cover(axes.PAIRWISE_SCHEDULES, lambda each: axes.pipelined(*each))}
+    return [cell for cell in schedule_cells() if cell.name in names]
+
+
 def gate_cells():
-    return [*pairwise_cells(), *mutual_cells(axes.MUTUAL_GATE)]
+    return [*pairwise_cells(), *pairwise_schedule_cells(), *mutual_cells(axes.MUTUAL_GATE)]
 
 
 # Everything else
@@ -218,4 +261,4 @@ def sharded_mutant_cells(weights):
 
 
 def all_cells():
-    return [*training_cells(), *mutual_cells(axes.MODELS), *inference_cells(), *memory_cells(), *mutant_cells(), *cuda_cells.every(), *command_cells()]
+    return [*training_cells(), *schedule_cells(), *mutual_cells(axes.MODELS), *inference_cells(), *memory_cells(), *mutant_cells(), *cuda_cells.every(), *command_cells()]

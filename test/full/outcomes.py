@@ -1,6 +1,6 @@
 """What a training configuration computes: compiled, verified and run once, however many cells ask for it.
 
-An outcome is the losses of the case's 20 steps and a digest of every file of the checkpoint at the end. It is kept beside the build
+An outcome is the losses of the case's 20 steps and a digest of every tensor of the checkpoint at the end. It is kept beside the build
 for the sources by which it was made (freshness.py), so that a stopped run does not repeat it.
 """
 import hashlib
@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 
 import axes
+import compare_checkpoints
 import compare_losses
 import running_statistics
 import training_cases
@@ -46,8 +47,8 @@ class Configuration:
     def options(self):
         variant = axes.VARIANTS[self.variant].options if self.variant != "plain" else ()
         return ["--train", "--loss-output", "loss", "--optimizer", axes.OPTIMIZERS[self.optimizer],
-                "--global-batch", str(training_cases.CASES[self.model][1]), *axes.LAYOUTS[self.layout],
-                *axes.PRECISIONS[self.precision].options, *axes.MODELS[self.model], *variant]
+                "--global-batch", str(training_cases.CASES[self.model][1]), *axes.options_of(self.model, self.layout),
+                *axes.PRECISIONS[self.precision].options, *variant]
 
 
 def said(output):
@@ -153,7 +154,7 @@ class Workshop:
     def trained_model(self, case, worker):
         """What is compiled for a recorded case."""
         model = self.weights(training_cases.CASES[case][0], worker)
-        if case not in axes.WITHOUT_DROPOUT:
+        if training_cases.model_of(case) not in axes.WITHOUT_DROPOUT:
             return model
         plain = self.folder / "models" / f"{case}.onnx"
         self.once(("plain", case), lambda: worker.run([sys.executable, INPUTS / "without_dropout.py", model, plain], self.folder))
@@ -184,19 +185,23 @@ class Workshop:
                                              configuration.optimizer) or {}
             wrong = running_statistics.differences(record.get("running_statistics", {}), record.get("running_statistics_error", 0),
                                                    folder / "checkpoints")
-            files = sorted((folder / "checkpoints").rglob("*.safetensors"))
-            if len(losses) != training_cases.STEPS or not files:
-                raise Failed(f"{len(losses)} losses in the metrics and {len(files)} files in the checkpoint")
+            tensors, position = compare_checkpoints.read(folder / "checkpoints")
+            if len(losses) != training_cases.STEPS or not tensors:
+                raise Failed(f"{len(losses)} losses in the metrics and {len(tensors)} tensors in the checkpoint")
             plan = worker.run(["cleave", "inspect", "--text", folder / "program"], folder)
             return {"losses": losses, "planned": planned_bytes(compiled), "statistics": list(wrong), "plan": digest_of_plan(plan),
-                    "state": {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
-                    "bytes": sum(path.stat().st_size for path in files)}
+                    "state": {" ".join(key): digest_of_tensor(*tensor) for key, tensor in tensors.items()} | {"position": str(position)},
+                    "bytes": sum(len(data) for _, _, data in tensors.values())}
 
 
 def digest_of_plan(text):
     """Of what runs: the properties say what was asked for."""
     lines = [line for line in text.splitlines() if not line.startswith("property ")]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def digest_of_tensor(kind, shape, data):
+    return f"{kind} {list(shape)} {hashlib.sha256(data).hexdigest()}"
 
 
 def planned_bytes(output):

@@ -25,6 +25,17 @@ def cover(axes, exists=lambda combination: True):
     return chosen
 
 
+def missing_pairs(every, subset):
+    return set().union(*map(pairs_of, every)) - set().union(*map(pairs_of, subset))
+
+
+def report(what, every, subset):
+    """Whether the subset is one in which every pair appears."""
+    missing = missing_pairs(every, subset)
+    print(f"{what}: {len(subset)} of {len(every)} cells; pairs of values that are in none: {sorted(missing) or 'none'}")
+    return not missing and subset < every and len(subset) <= len(every) / 3
+
+
 def main():
     import axes
     import cells
@@ -33,12 +44,13 @@ def main():
         _, *values = cell.name.split("/")
         return tuple(values) + ("plain",) * (len(axes.PAIRWISE) - len(values))
 
-    every = {combination(cell) for cell in cells.training_cells()}
-    every = {each for each in every if all(value in axis for value, axis in zip(each, axes.PAIRWISE))}
-    subset = {combination(cell) for cell in cells.pairwise_cells()}
-    missing = set().union(*map(pairs_of, every)) - set().union(*map(pairs_of, subset))
-    print(f"{len(subset)} of {len(every)} cells; pairs of values that are in none: {sorted(missing) or 'none'}")
-    sys.exit(1 if missing or not subset < every or len(subset) > len(every) / 3 else 0)
+    def combinations(cells_of, chosen):
+        return {each for each in map(combination, cells_of) if all(value in axis for value, axis in zip(each, chosen))}
+
+    trained = report("train and same", combinations(cells.training_cells(), axes.PAIRWISE), combinations(cells.pairwise_cells(), axes.PAIRWISE))
+    scheduled = report("schedules", *({tuple(cell.name.split("/")[1:]) for cell in chosen}
+                                      for chosen in (cells.schedule_cells(), cells.pairwise_schedule_cells())))
+    sys.exit(not (trained and scheduled))
 
 
 if __name__ == "__main__":

@@ -57,6 +57,8 @@ def summary(cells, rows, keys):
         yield from grid(f"Losses against PyTorch in float64, {precision} (passed of optimizers)", chosen, 1, 2)
     yield from grid("Bitwise equal to the plain program (passed of layouts and precisions)",
                     {cell: value for cell, value in states.items() if cell.startswith("same/")}, 1, 5)
+    yield from grid("Pipelines: equal to the same chunks on one stage, and near PyTorch in float64 (passed of meshes and precisions)",
+                    {cell: value for cell, value in states.items() if cell.startswith("schedules/")}, 1, 3)
     yield from grid("On 1, 2 and 4 ranks the same losses (passed)",
                     {cell: value for cell, value in states.items() if cell.startswith("mutual/")}, 1, 2)
     yield from grid("Inference against onnxruntime", {cell: value for cell, value in states.items() if cell.startswith("infer/")}, 1, 2)
@@ -94,7 +96,7 @@ def grid(title, states, row, column):
 
 
 def commands(cells, rows, states):
-    chosen = [cell for cell in cells if cell.split("/")[0] not in ("train", "same", "mutual", "infer", "cuda")]
+    chosen = [cell for cell in cells if cell.split("/")[0] not in ("train", "same", "schedules", "mutual", "infer", "cuda")]
     yield from ["", "## Everything else", "", "| cell | result | |", "|---|---|---|"]
     for cell in chosen:
         yield f"| {cell} | {states[cell]} | {escaped(rows[cell].figure) if cell in rows else ''} |"

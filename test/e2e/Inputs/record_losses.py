@@ -57,19 +57,21 @@ def arrays_of(case, order, variant=0):
     return [torch.from_numpy(array[np.concatenate(picks)]) for array in training_cases.data(case, variant).values()]
 
 
-def loss_of(module, inputs, groups):
-    """The mean of the groups' losses. Buffers are as DDP has them: those of the first group."""
+def loss_of(module, inputs, case):
+    """The mean of the groups' losses. Buffers are as DDP has them: those of the first rank's groups."""
+    groups, ranks = training_cases.GROUPS.get(case, 1), training_cases.RANKS.get(case, 1)
     total, kept = 0, None
-    for part in zip(*(a.chunk(groups) for a in inputs)):
+    for group, part in enumerate(zip(*(a.chunk(groups) for a in inputs)), 1):
         total = total + module(*part)[-1] / groups
-        kept = kept or {name: value.clone() for name, value in module.named_buffers()}
+        if group == groups // ranks:
+            kept = {name: value.clone() for name, value in module.named_buffers()}
     for name, value in module.named_buffers():
         value.data.copy_(kept[name])  # .data: autograd has saved the buffers, but does not read them
     return total
 
 
 def module_of(case, kind):
-    module, _, _ = MODELS[case.removesuffix("-ddp")]()
+    module, _, _ = MODELS[training_cases.model_of(case)]()
     load_weights(module, ROOT / training_cases.CASES[case][0])
     for part in module.modules():
         if isinstance(part, torch.nn.Dropout):
@@ -99,7 +101,7 @@ def run(case, optimizer, kind, order=0, variant=0):
     losses = []
     with permuted_sums.PermutedSums(order):
         for inputs in batches_of(case, kind, order, variant):
-            loss = loss_of(module, inputs, training_cases.GROUPS.get(case, 1))
+            loss = loss_of(module, inputs, case)
             step.zero_grad()
             loss.backward()
             step.step()
@@ -130,7 +132,7 @@ def run_rank(rank, ranks, case, optimizer, folder):
 
 def run_ddp(case, optimizer):
     """In float64 by real DDP; it must agree with groups in one process, as which the float32 runs are made."""
-    ranks = training_cases.GROUPS[case]
+    ranks = training_cases.RANKS[case]
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(run_rank, (ranks, case, optimizer, folder), nprocs=ranks)
         losses, buffers = json.loads(pathlib.Path(folder, "result.json").read_text())
@@ -142,7 +144,7 @@ def run_ddp(case, optimizer):
 
 
 def record_exact(case, optimizer):
-    losses, buffers = run_ddp(case, optimizer) if case in training_cases.GROUPS else run(case, optimizer, torch.float64)
+    losses, buffers = run_ddp(case, optimizer) if case in training_cases.RANKS else run(case, optimizer, torch.float64)
     return {"float64": losses, "float32": [], "running_statistics": buffers}
 
 

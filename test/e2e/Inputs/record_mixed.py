@@ -79,7 +79,7 @@ class Scaler:
 def run(case, optimizer, kind, variant, apart):
     path, _, _ = training_cases.CASES[case]
     set_biases(apart)
-    low, _, _ = record_losses.MODELS[case]()
+    low, _, _ = record_losses.MODELS[training_cases.model_of(case)]()
     record_losses.load_weights(low, record_losses.ROOT / path)
     masters = [p.detach().clone().requires_grad_() for p in low.parameters()]
     without_dropout(low.to(kind))
@@ -88,7 +88,7 @@ def run(case, optimizer, kind, variant, apart):
     losses = []
     for inputs in record_losses.batches_of(case, kind, variant=variant):
         low.zero_grad()
-        loss = low(*inputs)[-1]
+        loss = record_losses.loss_of(low, inputs, case)
         (loss * scaler.scale).backward()
         gradients = scaler.unscaled([p.grad for p in low.parameters()])
         if gradients is not None:

@@ -23,8 +23,11 @@ CASES = {
     "encoder-batch-first": ("test/models/encoder-batch-first/encoder-batch-first.torchscript.onnx", 8,
                             {"tokens": ("int", (16,), 256), "labels": ("int", (), 4)}),
 }
+# The same at 16 samples a step, which eight ranks can take through a pipeline in several micro-batches.
+AT_SIXTEEN = ["mnist-cnn-no-dropout", "resnet18", "gpt-nano", "bert-tiny", "t5-tiny"]
+CASES |= {f"{case}-16": (CASES[case][0], 16, CASES[case][2]) for case in AT_SIXTEEN}
 # Recorded, but no models of the full matrix.
-BESIDE_MATRIX = ["encoder-batch-first"]
+BESIDE_MATRIX = ["encoder-batch-first", *(f"{case}-16" for case in AT_SIXTEEN)]
 
 # Data for runs whose losses nobody records.
 UNRECORDED = {
@@ -42,15 +45,21 @@ OPTIMIZERS = {"sgd": ("sgd,momentum=0.9", 1e-2), "adamw": ("adamw,weight_decay=0
 # nothing. The smaller the rate, the longer it takes until such a step shows in the loss. The MNIST CNN's first steps at those rates
 # throw its loss from 2.5 to 12.7 (AdamW), and from there PyTorch's own runs in 16 bits lie 2e-1 apart.
 RATES = {("mnist-cnn-no-dropout", "sgd"): 3e-4, ("mnist-cnn-no-dropout", "adamw"): 5e-5,
-         ("resnet18", "sgd"): 1e-4, ("resnet18", "adamw"): 1e-5,
-         ("resnet18-ddp", "sgd"): 1e-4, ("resnet18-ddp", "adamw"): 1e-5}
+         ("resnet18", "sgd"): 1e-4, ("resnet18", "adamw"): 1e-5}
 
-# Groups of a batch's samples that go through the model apart, the first one's running statistics staying.
-GROUPS = {"resnet18-ddp": 2}
+# Groups of a batch's samples that go through the model apart: those of the ranks of a case, or the micro-batches of one rank. The running
+# statistics are those of the first rank's groups, one after the other.
+GROUPS = {"resnet18-ddp": 2, "resnet18-16": 8}
+RANKS = {"resnet18-ddp": 2}
+
+
+def model_of(case):
+    """The model's name in examples/export/export.py."""
+    return case.removesuffix("-ddp").removesuffix("-16")
 
 
 def rate(case, optimizer):
-    return RATES.get((case, optimizer), OPTIMIZERS[optimizer][1])
+    return RATES.get((model_of(case), optimizer), OPTIMIZERS[optimizer][1])
 
 
 def data(model, variant=0):
