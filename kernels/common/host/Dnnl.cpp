@@ -110,11 +110,17 @@ dnnl::memory DnnlBuilder::output(size_t buffer, const dnnl::memory::desc &plain,
   return copy;
 }
 
-void DnnlBuilder::repack(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted) {
-  if (plain == wanted)
+void DnnlBuilder::repack(size_t buffer, const std::vector<DnnlPiece> &pieces) {
+  if (std::all_of(pieces.begin(), pieces.end(), [](const DnnlPiece &piece) { return piece.stays(); }))
     return;
-  dnnl::memory copy = input(buffer, plain, wanted);
-  steps_.push_back(reorder(copy, operand(buffer, wanted)));
+  // All are read before the first is written: a piece may lie where another one goes.
+  std::vector<dnnl::memory> copies;
+  for (const DnnlPiece &piece : pieces) {
+    copies.push_back(scratch(piece.wanted));
+    steps_.push_back(reorder(operand(buffer, piece.plain, piece.from), copies.back()));
+  }
+  for (size_t i = 0; i < pieces.size(); ++i)
+    steps_.push_back(reorder(copies[i], operand(buffer, pieces[i].wanted, pieces[i].to)));
 }
 
 void DnnlBuilder::step(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad) {

@@ -34,6 +34,16 @@ struct DnnlBinding {
   size_t buffer, offset;
 };
 
+// A part of a buffer that is rewritten in place: `plain` from byte `from` on becomes `wanted` from byte `to` on.
+struct DnnlPiece {
+  dnnl::memory::desc plain;
+  size_t from;
+  dnnl::memory::desc wanted;
+  size_t to;
+
+  bool stays() const { return plain == wanted && from == to; }
+};
+
 class DnnlBuilder {
 public:
   explicit DnnlBuilder(size_t scratchBuffer) : scratchBuffer_(scratchBuffer) {}
@@ -45,8 +55,9 @@ public:
   dnnl::memory input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted,
                      size_t offset = 0);
   dnnl::memory output(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
-  // The buffer itself goes from one format to the other, by way of scratch.
-  void repack(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
+  // The buffer itself goes from one format to the other, by way of scratch. Pieces together cover it before and
+  // after. No scratch is used when all of them stay.
+  void repack(size_t buffer, const std::vector<DnnlPiece> &pieces);
   void step(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
   // What the steps so far have in scratch is not used by those that follow.
   void freeScratch() { scratchBytes_ = 0; }
@@ -75,7 +86,8 @@ private:
   std::vector<size_t> scratchpads_; // bindings whose offset is known at the end
 };
 
-// oneDNN counts dimensions, and products of some, in 32 bits, and ends the program when it divides by one that became 0.
+// oneDNN counts dimensions, and products of some, in 32 bits, and ends the program when it divides by one that became
+// 0.
 inline Status checkDnnlSizes(std::initializer_list<int64_t> sizes) {
   for (int64_t size : sizes)
     if (size > std::numeric_limits<int32_t>::max())

@@ -113,7 +113,7 @@ std::unique_ptr<HostKernel> buildForward(const DnnlConvolution &c, std::vector<s
 std::unique_ptr<HostKernel> buildPack(const DnnlConvolution &c, std::vector<size_t> bytes) {
   auto wanted = c.forward(dnnl::prop_kind::forward_inference).weights_desc();
   DnnlBuilder builder(/*scratchBuffer=*/1);
-  builder.repack(0, c.plain(c.w), wanted);
+  builder.repack(0, {{c.plain(c.w), 0, wanted, 0}});
   return builder.finish({std::max(bytes[1], wanted.get_size())});
 }
 
