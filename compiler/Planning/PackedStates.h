@@ -9,8 +9,8 @@
 //   plan.program @infer   launch @convolution.8 [x, w, y, scratch]                  // its parameter packed_w is 1
 //
 // A state is packed when all that reads it are library kernels of equal parameters, each as the same buffer B, and the
-// kernel has a parameter `packed_B` (Kernels.def). Where two kernels want different formats, or the format pads and so
-// does not fit in the state's bytes, the plain one stays. Training packs nothing (PlanningOptions::packed is null),
+// kernel has a parameter `packed_B` (Kernels.def). Where two kernels want different formats, or the format is the plain
+// one or needs more than the state's bytes, the plain one stays. Training packs nothing (PlanningOptions::packed is null),
 // since what it saves and exports are a state's bytes: those of a frozen parameter would be packed ones.
 //
 // Rejected: packing at compile time (weights would depend on the library's version on the machine that compiles, and
