@@ -43,7 +43,7 @@ void cleave::registerLoopDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-// f32 only: in f64 the functions stay calls of the C library, whose accuracy f64 is chosen for.
+// f32 becomes arithmetic; in f64 the functions stay calls of the C library (MathExpansion.h).
 static LogicalResult expandMath(ModuleOp module, bool hasBFloat16) {
   RewritePatternSet patterns(module.getContext());
   auto always = [](StringRef) { return true; };

@@ -1,6 +1,8 @@
 #include "compiler/Codegen/Loops/MathExpansion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -156,9 +158,39 @@ template <typename Op, Value (*expand)(Formula, Value)> struct Expand : OpRewrit
   }
 };
 
+// double name(double) of the C library.
+template <typename Op> struct CallLibrary : OpRewritePattern<Op> {
+  CallLibrary(MLIRContext *context, StringRef name) : OpRewritePattern<Op>(context, /*benefit=*/10), name(name) {}
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF64())
+      return rewriter.notifyMatchFailure(op, "only f64 is called");
+    func::FuncOp function = declare(op->template getParentOfType<ModuleOp>(), op, rewriter);
+    rewriter.replaceOpWithNewOp<func::CallOp>(op, function, op.getOperand());
+    return success();
+  }
+
+  func::FuncOp declare(ModuleOp module, Op op, PatternRewriter &rewriter) const {
+    if (auto known = module.lookupSymbol<func::FuncOp>(name))
+      return known;
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(module.getBody());
+    auto type = rewriter.getFunctionType(op.getType(), op.getType());
+    auto function = func::FuncOp::create(rewriter, module.getLoc(), name, type);
+    function.setPrivate();
+    function->setAttr(LLVM::LLVMDialect::getReadnoneAttrName(), rewriter.getUnitAttr());
+    return function;
+  }
+
+  StringRef name;
+};
+
 } // namespace
 
 void cleave::populateMathExpansions(RewritePatternSet &patterns) {
+  patterns.add<CallLibrary<math::ErfOp>>(patterns.getContext(), "erf");
+  patterns.add<CallLibrary<math::ExpM1Op>>(patterns.getContext(), "expm1");
+  patterns.add<CallLibrary<math::Log1pOp>>(patterns.getContext(), "log1p");
   patterns.add<Expand<math::ExpOp, expandExp>, Expand<math::ExpM1Op, expandExpm1>, Expand<math::SinOp, expandSin>,
                Expand<math::CosOp, expandCos>>(patterns.getContext());
 }
