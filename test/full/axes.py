@@ -158,6 +158,7 @@ CHANGED_SECONDS = 400
 FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180
 GRAPHS = {"infer": 600, "types": 600, "train": 600, "scatters": 600, "layouts": 600}  # seconds of random graphs of each kind
+LAYOUT_SECONDS = 900  # of random combinations of layouts and options
 KILLS = 50
 MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells
 NODE_TESTS = 1040  # of ONNX's own that pass at least; what is not supported is refused

@@ -219,6 +219,8 @@ def command_cells():
     for kind, seconds in axes.GRAPHS.items():
         graphs = ["{python}", INPUTS / "graphs" / "fuzz_graphs.py", "{folder}", "--kind", kind, "--seconds", seconds, "--first", 100000]
         yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/Inputs/graphs/", linker, packages])
+    layouts = ["{python}", INPUTS / "random_layouts.py", "{folder}", "--first", 1000, "--count", 10000, "--seconds", axes.LAYOUT_SECONDS]
+    yield command_cell("fuzz/layouts", [layouts], axes.LAYOUT_SECONDS + 600, axes.LAYOUT_SECONDS, [*MODEL_FILES, "test/models/", "test/e2e/Inputs/"])
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
     yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/"], place="lit")
     yield from sanitizer_cells()
