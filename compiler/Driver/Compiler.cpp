@@ -23,6 +23,8 @@
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
+#include "compiler/Training/Optimizers/Optimizer.h"
+#include "compiler/Training/TrainingOptions.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
 #include "runtime/plan/Kinds.h"
@@ -34,6 +36,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 
 using namespace cleave;
@@ -300,6 +303,10 @@ plan::PlanningOptions Compilation::planningOptions() {
   if (options.train) {
     planning.snapshot = options.saveAsync;
     planning.properties["optimizer"] = options.optimizer;
+    // lowerToKernels has read it. A program that no rate is given takes the property, else 1e-3.
+    const Optimizer &optimizer = *llvm::cantFail(parseOptimizer(options.optimizer)).optimizer;
+    if (optimizer.rate != 1e-3)
+      llvm::raw_string_ostream(planning.properties["lr"]) << llvm::format("%g", optimizer.rate);
     planning.properties["loss"] = options.loss.empty() ? options.lossOutput : options.loss;
     planning.properties["loss-average"] = options.lossAverage;
     planning.properties["batch-norm"] = options.batchNorm;

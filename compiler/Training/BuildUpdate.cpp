@@ -121,7 +121,7 @@ private:
       StateOp slot = addSlot(parameter, state.name, type, beginningWith(parameter.getSegments(), state.init));
       slots.emplace_back(slot, state.name, read(slot));
     }
-    OptimizerUpdate update(a, options.settings, buildScalars(parameter), old, wide);
+    OptimizerUpdate update(a, options.settings, buildScalars(parameter), tensorsOf(parameter), old, wide);
     for (auto &[slot, name, oldValue] : slots)
       update.addState(name, oldValue);
     options.optimizer->update(update);
@@ -211,6 +211,13 @@ private:
       scalars.lrAndDecay.append(segment.getOffset(), {rate, constants.weightDecay});
     }
     return scalars;
+  }
+
+  static TensorRanges tensorsOf(StateOp parameter) {
+    TensorRanges tensors;
+    for (auto segment : parameter.getSegments().getAsRange<SegmentAttr>())
+      tensors.append(segment.getOffset(), segment.getType().getNumElements());
+    return tensors;
   }
 
   // The learning rate with a group's scale; one value for all groups of that scale.

@@ -32,7 +32,9 @@ Optimizer makeAdadelta() {
            S::number("eps", 1e-6, 0, INFINITY, "added to what is divided by, and to what it divides"),
            S::weightDecay(0, "added to the gradient, times the parameter")},
           states,
-          update};
+          update,
+          nullptr,
+          1};
 }
 
 } // namespace cleave

@@ -45,6 +45,7 @@ struct Optimizer {
   void (*update)(OptimizerUpdate &update);
   // What settings do not fit together, as "nesterov needs momentum above 0"; empty where they do. May be null.
   std::string (*check)(const OptimizerSettings &settings) = nullptr;
+  double rate = 1e-3; // the learning rate of a program that is not given one (train --lr)
 };
 
 // A mistake in the declaration, or a name that is taken, is kept for checkOptimizers: callbacks have nowhere to return

@@ -62,4 +62,15 @@ Value OptimizerUpdate::biasCorrection(double beta) {
   return a.sub(a.splat(type, 1), a.pow(a.splat(type, beta), step));
 }
 
+// In f64, as the gradient's norm: the square of an f32 number may be infinite in f32.
+Value OptimizerUpdate::tensorNorms(Value x) {
+  Value wide = a.cast(x, Float64Type::get(x.getContext()));
+  return a.sqrt(tensors.sums(a, a.mul(wide, wide)));
+}
+
+Value OptimizerUpdate::spreadByTensor(Value numbers) {
+  RankedTensorType type = tensorType(param);
+  return tensors.spread(a, a.cast(numbers, type.getElementType()), type.getShape());
+}
+
 } // namespace cleave

@@ -15,6 +15,7 @@
 
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Optimizers/OptimizerSettings.h"
+#include "compiler/Training/Optimizers/TensorRanges.h"
 
 namespace cleave {
 
@@ -56,8 +57,10 @@ class OptimizerUpdate {
 public:
   using Value = mlir::Value;
 
-  OptimizerUpdate(Arithmetic &a, const OptimizerSettings &settings, StepScalars scalars, Value param, Value grad)
-      : a(a), settings(settings), step(scalars.step), param(param), grad(grad), scalars(std::move(scalars)) {}
+  OptimizerUpdate(Arithmetic &a, const OptimizerSettings &settings, StepScalars scalars, TensorRanges tensors, Value param,
+                  Value grad)
+      : a(a), settings(settings), step(scalars.step), param(param), grad(grad), scalars(std::move(scalars)),
+        tensors(std::move(tensors)) {}
 
   Arithmetic &a;
   const OptimizerSettings &settings;
@@ -81,9 +84,15 @@ public:
   // In each element's place what `make` gives for the learning rate (an f64 scalar) or the weight decay of its group.
   Value byRate(llvm::function_ref<Value(Value lr)> make) { return scalars.lr.choose(a, make); }
   Value byDecay(llvm::function_ref<Value(double decay)> make) { return scalars.weightDecay.choose(a, make); }
+  // The 2-norm of x over each whole parameter tensor, on all ranks that have parts of it: a vector of f64 with one number
+  // for each tensor that is updated here. x has the parameter's shape.
+  Value tensorNorms(Value x);
+  // In each element's place the number of its tensor, in the parameter's shape and type.
+  Value spreadByTensor(Value numbers);
 
 private:
   StepScalars scalars;
+  TensorRanges tensors;
   llvm::SmallVector<std::pair<std::string, Value>> states;
 };
 

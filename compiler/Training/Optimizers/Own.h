@@ -10,6 +10,10 @@ Optimizer makeSgd();
 Optimizer makeAdam();
 Optimizer makeAdamW();
 Optimizer makeAdadelta();
+Optimizer makeRmsProp();
+Optimizer makeAdagrad();
+Optimizer makeLion();
+Optimizer makeLamb();
 
 } // namespace cleave
 

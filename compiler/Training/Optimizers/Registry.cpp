@@ -13,7 +13,8 @@ namespace {
 
 struct Registry {
   // A deque: who holds a pointer keeps it when another one is registered.
-  std::deque<Optimizer> optimizers = {makeSgd(), makeAdam(), makeAdamW(), makeAdadelta()};
+  std::deque<Optimizer> optimizers = {makeSgd(),     makeAdam(),    makeAdamW(), makeAdadelta(),
+                                      makeRmsProp(), makeAdagrad(), makeLion(),  makeLamb()};
   std::vector<std::string> mistakes;
 
   static Registry &get() {
@@ -43,6 +44,8 @@ std::string mistakeIn(const Optimizer &optimizer) {
     return "the name has letters, digits, '_' and '-'";
   if (!optimizer.states || !optimizer.update)
     return "expected functions that give the states and the update";
+  if (!(optimizer.rate > 0))
+    return "expected a learning rate above 0";
   llvm::StringSet<> keys, names;
   for (const OptimizerSetting &setting : optimizer.settings) {
     if (std::string mistake = mistakeIn(setting); !mistake.empty())

@@ -54,7 +54,7 @@ TEST(TrainingOptions, LossScale) {
 }
 
 TEST(TrainingOptions, MistakesAreNamed) {
-  EXPECT_NE(errorOf(parseOptimizer("adamx")).find("expected sgd, adam, adamw or adadelta"), std::string::npos);
+  EXPECT_NE(errorOf(parseOptimizer("adamx")).find("expected sgd, adam, adamw, adadelta"), std::string::npos);
   EXPECT_NE(errorOf(parseOptimizer("adam,momentum=0.9")).find("has no option 'momentum'"), std::string::npos);
   EXPECT_NE(errorOf(parseOptimizer("adam,beta1=1")).find("below 1"), std::string::npos);
   EXPECT_NE(errorOf(parseOptimizer("adam,eps=nan")).find("got: 'nan'"), std::string::npos);

@@ -1,0 +1,74 @@
+#include "compiler/Training/Optimizers/TensorRanges.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace cleave {
+
+namespace {
+// Every bucket that form-buckets makes begins its tensors, and each rank's part, on multiples of this many elements.
+constexpr int64_t kBlock = 32;
+} // namespace
+
+bool TensorRanges::isOne(ArrayRef<int64_t> shape) const {
+  return ranges.size() == 1 && ranges.front().elements == ShapedType::getNumElements(shape);
+}
+
+int64_t TensorRanges::blockSize(int64_t elements) const {
+  int64_t block = std::gcd(kBlock, elements);
+  for (const Range &range : ranges)
+    block = std::gcd(block, range.offset);
+  return block;
+}
+
+Value TensorRanges::membership(Arithmetic &a, int64_t blocks, int64_t block) const {
+  SmallVector<int64_t> begins, ends;
+  for (const Range &range : ranges) {
+    begins.push_back(range.offset / block);
+    ends.push_back(llvm::divideCeil(range.offset + range.elements, block));
+  }
+  int64_t shape[] = {static_cast<int64_t>(ranges.size()), blocks};
+  Value index = a.index(shape, 1);
+  Value isAfterBegin = a.compare(Predicate::Ge, index, a.along(a.table(begins), 0, shape));
+  return a.mask(isAfterBegin, a.compare(Predicate::Lt, index, a.along(a.table(ends), 0, shape)));
+}
+
+// An element counts where it stands before the end of its block's tensor. Blocks between tensors have the end 0.
+Value TensorRanges::withoutPadding(Arithmetic &a, Value x) const {
+  int64_t blocks = tensorType(x).getDimSize(0), block = tensorType(x).getDimSize(1);
+  if (llvm::all_of(ranges, [&](const Range &range) { return range.elements % block == 0; }))
+    return x;
+  SmallVector<int64_t> ends;
+  for (const Range &range : ranges)
+    ends.push_back(range.offset + range.elements);
+  int64_t table[] = {static_cast<int64_t>(ranges.size()), blocks}, shape[] = {blocks, block};
+  Value end = a.along(a.table(ends), 0, table);
+  end = a.sum(a.select(membership(a, blocks, block), end, a.splat(tensorType(end), 0)), {0});
+  Value first = a.index(shape, 0);
+  Value place = a.add(a.mul(first, a.splat(tensorType(first), static_cast<double>(block))), a.index(shape, 1));
+  return a.select(a.compare(Predicate::Lt, place, a.along(end, 0, shape)), x, a.splat(tensorType(x), 0));
+}
+
+Value TensorRanges::sums(Arithmetic &a, Value x) const {
+  RankedTensorType type = tensorType(x);
+  if (isOne(type.getShape()))
+    return a.reshape(a.sum(x), {1});
+  int64_t block = blockSize(type.getNumElements()), blocks = type.getNumElements() / block;
+  Value byBlock = a.sum(withoutPadding(a, a.reshape(x, {blocks, block})), {1});
+  Value table = a.along(byBlock, 1, {static_cast<int64_t>(ranges.size()), blocks});
+  return a.sum(a.select(membership(a, blocks, block), table, a.splat(tensorType(table), 0)), {1});
+}
+
+Value TensorRanges::spread(Arithmetic &a, Value numbers, ArrayRef<int64_t> shape) const {
+  if (isOne(shape))
+    return a.spread(a.reshape(numbers, {}), tensorType(numbers).clone(shape));
+  int64_t elements = ShapedType::getNumElements(shape), block = blockSize(elements), blocks = elements / block;
+  Value table = a.along(numbers, 0, {static_cast<int64_t>(ranges.size()), blocks});
+  Value byBlock = a.sum(a.select(membership(a, blocks, block), table, a.splat(tensorType(table), 0)), {0});
+  return a.reshape(a.along(byBlock, 0, {blocks, block}), shape);
+}
+
+} // namespace cleave
