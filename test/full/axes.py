@@ -161,6 +161,7 @@ GRAPHS = {"infer": 600, "types": 600, "train": 600, "scatters": 600, "layouts": 
 LAYOUT_SECONDS = 900  # of random combinations of layouts and options
 KILLS = 50
 MUTANTS, MUTANT_SEEDS = 2500, 4  # of plans, in each of so many cells
+RANDOM_PLANS = 100  # under options drawn at random, for as many mutants
 NODE_TESTS = 1040  # of ONNX's own that pass at least; what is not supported is refused
 
 # On the emulated CUDA device: steps by model, layouts, ways.

@@ -250,6 +250,7 @@ def mutant_cells():
         yield command_cell(f"mutants/seed-{first}", [weights, emit, ["sh", "-c", judge]], 1800, 60,
                            ["test/compiler/Planning/", "test/models/", "examples/gpt-nano/"])
     yield from sharded_mutant_cells(weights)
+    yield from random_mutant_cells(weights)
 
 
 def sharded_mutant_cells(weights):
@@ -260,6 +261,16 @@ def sharded_mutant_cells(weights):
         judge = "{build}/test-bin/ShardedMutants {folder}/modules/*.mlir"
         yield command_cell(f"mutants/{phase}", [weights, modules, ["sh", "-c", judge]], 1800, 120,
                            ["test/compiler/Sharding/", "test/compiler/Planning/Inputs/", "test/models/", "examples/gpt-nano/"])
+
+
+def random_mutant_cells(weights):
+    """The same of plans and sharded programs under options drawn at random."""
+    inputs = ROOT / "test" / "compiler" / "Planning" / "Inputs"
+    files = ["test/compiler/Planning/", "test/compiler/Sharding/", "test/models/", "examples/gpt-nano/"]
+    draw = ["{python}", inputs / "random_plans.py", "{folder}/weights", "{folder}/drawn", "--plans", str(axes.RANDOM_PLANS)]
+    for name, more, judge in [("plans", [], "PlanMutants --seed 2000000"), ("shard", ["--stop-after", "shard"], "ShardedMutants")]:
+        judge = f"{{build}}/test-bin/{judge} --mutants {axes.MUTANTS} {{folder}}/drawn/*-*.{'mlir' if more else 'plan'}"
+        yield command_cell(f"mutants/random-{name}", [weights, [*draw, *more], ["sh", "-c", judge]], 1800, 120, files)
 
 
 def all_cells():

@@ -62,12 +62,6 @@ Source sourceOf(Operation *op) {
   return nullptr;
 }
 
-bool isElementwise(Operation *op) {
-  return isa<NegOp, AbsOp, SignOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, TanhOp, ErfOp, SigmoidOp, SinOp, CosOp, FloorOp,
-             CeilOp, RoundOp, ReluOp, NotOp, AddOp, SubOp, MulOp, DivOp, PowOp, MaxOp, MinOp, RemOp, AndOp, OrOp, XorOp, CompareOp,
-             SelectOp, CastOp>(op);
-}
-
 List constantElements(DenseElementsAttr attribute) {
   List elements;
   auto hash = [](const llvm::APInt &bits) { return mix(bits.getBitWidth(), bits.getZExtValue()); };
@@ -81,6 +75,12 @@ List constantElements(DenseElementsAttr attribute) {
 }
 
 } // namespace
+
+bool isElementwise(Operation *op) {
+  return isa<NegOp, AbsOp, SignOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, TanhOp, ErfOp, SigmoidOp, SinOp, CosOp, FloorOp,
+             CeilOp, RoundOp, ReluOp, NotOp, AddOp, SubOp, MulOp, DivOp, PowOp, MaxOp, MinOp, RemOp, AndOp, OrOp, XorOp, CompareOp,
+             SelectOp, CastOp>(op);
+}
 
 uint64_t mix(uint64_t a, uint64_t b) {
   a ^= b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2);

@@ -40,6 +40,8 @@ private:
 };
 
 uint64_t mix(uint64_t a, uint64_t b);
+// Whether each element of the result is made of those at the same place.
+bool isElementwise(mlir::Operation *op);
 
 } // namespace cleave::test
 

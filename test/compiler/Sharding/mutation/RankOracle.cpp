@@ -184,7 +184,9 @@ private:
         Id id = mix(mix(what, result.getResultNumber()), hashOfPrinted(result.getType()));
         for (Value operand : op->getOperands())
           id = mix(id, values.lookup(operand)[rank]);
-        made.push_back(copiesMadeBy(op, rank, values).value_or(id));
+        auto kind = mix(what, result.getResultNumber());
+        auto copied = isElementwise(op) ? copiesOfElements(op, kind, rank, values) : copiesMadeBy(op, rank, values);
+        made.push_back(copied.value_or(id));
       }
       values[result] = made;
     }
@@ -275,6 +277,19 @@ private:
     return isa<ConcatOp>(op) && type.getRank() == 1 && areSame ? copiesIn(first, type) : std::nullopt;
   }
 
+  // Element by element of copies, each of so many elements: copies of what is made of one.
+  std::optional<Id> copiesOfElements(Operation *op, Id what, size_t rank, llvm::DenseMap<Value, Values> &values) {
+    RankedTensorType type = typeOf(op->getResult(0));
+    Copies made{mix(what, hashOfPrinted(type.getElementType())), 0};
+    for (Value operand : op->getOperands()) {
+      auto known = copies.find(values.lookup(operand)[rank]);
+      if (known == copies.end() || (made.size != 0 && known->second.size != made.size))
+        return std::nullopt;
+      made = {mix(made.of, known->second.of), known->second.size};
+    }
+    return made.size == 0 ? std::nullopt : std::optional(copiesOf(made, type));
+  }
+
   //===--- Collectives ----------------------------------------------------===//
 
   struct Part {
@@ -348,12 +363,17 @@ private:
     return index;
   }
 
-  // Cut or put together along the first dimension, copies stay copies.
+  // Cut or put together where a copy ends, copies stay copies: a rank's part is runs of `run` elements of the whole.
   std::optional<Id> copiesMoved(Operation *op, llvm::ArrayRef<Id> ids) {
     auto gather = dyn_cast<shard::AllGatherOp>(op);
     auto slice = dyn_cast<shard::AllSliceOp>(op);
-    bool isFirst = (gather && gather.getGatherAxis().isZero()) || (slice && slice.getSliceAxis().isZero());
-    return isFirst && llvm::all_equal(ids) ? copiesIn(ids[0], typeOf(op->getResult(0))) : std::nullopt;
+    auto known = copies.find(ids[0]);
+    if ((!gather && !slice) || !llvm::all_equal(ids) || known == copies.end())
+      return std::nullopt;
+    llvm::ArrayRef<int64_t> part = typeOf(gather ? op->getOperand(0) : op->getResult(0)).getShape();
+    llvm::APInt dim = gather ? gather.getGatherAxis() : slice.getSliceAxis();
+    int64_t run = ShapedType::getNumElements(part.drop_front(dim.getZExtValue()));
+    return run % known->second.size == 0 ? copiesIn(ids[0], typeOf(op->getResult(0))) : std::nullopt;
   }
 
   bool runCollective(Operation *op, llvm::DenseMap<Value, Values> &values) {
