@@ -55,6 +55,8 @@ LAYOUTS = {
     "pp4-gpipe": ["--mesh", "pp=4", "--schedule", "gpipe", "--micro-batches", "4"],
     "dp2-pp2": ["--mesh", "dp=2,pp=2", "--micro-batches", "2"],
     "fsdp2-pp2": ["--mesh", "fsdp=2,pp=2", "--micro-batches", "2"],
+    "shard-grad-op-pp2": ["--mesh", "fsdp=2,pp=2", "--micro-batches", "2", "--fsdp-strategy", "shard-grad-op"],  # gathers once a step
+    "dp2-server-pp2": ["--mesh", "dp=2,pp=2", "--micro-batches", "2", "--dp-sync", "parameter-server"],
     "dp2-fsdp2-pp2": ["--mesh", "dp=2,fsdp=2,pp=2"],
 }
 
@@ -136,12 +138,13 @@ class Variant:
 
 VARIANT_OPTIMIZER = "adamw"
 VARIANTS = {
-    # Blocks are not computed again where a schedule splits the backward pass (zb-h1), which is an error.
-    "recompute": Variant(("--recompute", "blocks"), (*TABLE, "pp2", "dp2-pp2", "fsdp2-pp2", "dp2-fsdp2-pp2"),
+    "recompute": Variant(("--recompute", "blocks"), (*TABLE, "pp2", "pp2-zb-h1", "dp2-pp2", "fsdp2-pp2", "dp2-fsdp2-pp2"),
                          leaves=("mlp", "mnist-cnn-no-dropout/dp2-pp2", "mnist-cnn-no-dropout/fsdp2-pp2",
                                  "mnist-cnn-no-dropout/dp2-fsdp2-pp2/f32")),
+    "recompute-except-last": Variant(("--recompute", "blocks", "--recompute-when", "except-last"), ("pp2", "pp2-zb-h1", "fsdp2-pp2"),
+                                     leaves=("mlp", "mnist-cnn-no-dropout/fsdp2-pp2")),
     "offload-state": Variant(("--offload", "params,grads,optimizer")),
-    "offload-activations": Variant(("--offload", "activations"), leaves=("mlp",)),
+    "offload-activations": Variant(("--offload", "activations"), (*TABLE, "pp2", "pp2-zb-h1", "fsdp2-pp2"), leaves=("mlp",)),
     "no-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "none"), tuple(GATHERED)),
     "late-prefetch": Variant(("--forward-prefetch", "off", "--backward-prefetch", "post"), tuple(GATHERED)),
 }
@@ -157,6 +160,7 @@ CHANGED_NODE_TESTS = range(2, 6)  # seeds; the gate has 1
 CHANGED_SECONDS = 400
 FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180
+PIPELINES_FUZZED, PIPELINE_SECONDS = 4, 600  # cells of random pipelines
 GRAPHS = {"infer": 600, "types": 600, "train": 600, "scatters": 600, "layouts": 600}  # seconds of random graphs of each kind
 LAYOUT_SECONDS = 900  # of random combinations of layouts and options
 KILLS = 50
@@ -177,7 +181,7 @@ CUDA_WAITS = ["mlp:--mesh dp=2", "mlp:--mesh fsdp=2", "mlp:--mesh dp=2,fsdp=2", 
 
 # Axes of the gate's subsets, in the order of a cell's name.
 PAIRWISE_SCHEDULES = [PIPELINE_CASES, list(PIPELINE_MESHES), list(SCHEDULES), PIPELINE_PRECISIONS]
-PAIRWISE = [EVERYWHERE, [*TABLE, "pp2", "fsdp2-pp2"], list(OPTIMIZERS), list(PRECISIONS), ["plain", *VARIANTS]]
+PAIRWISE = [EVERYWHERE, [*TABLE, "pp2", "fsdp2-pp2", "shard-grad-op-pp2"], list(OPTIMIZERS), list(PRECISIONS), ["plain", *VARIANTS]]
 
 
 def options_of(model, layout):

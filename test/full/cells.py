@@ -221,6 +221,11 @@ def command_cells():
         yield command_cell(f"fuzz/graphs-{kind}", [graphs], seconds + 600, seconds, ["test/e2e/Inputs/graphs/", linker, packages])
     layouts = ["{python}", INPUTS / "random_layouts.py", "{folder}", "--first", 1000, "--count", 10000, "--seconds", axes.LAYOUT_SECONDS]
     yield command_cell("fuzz/layouts", [layouts], axes.LAYOUT_SECONDS + 600, axes.LAYOUT_SECONDS, [*MODEL_FILES, "test/models/", "test/e2e/Inputs/"])
+    for i in range(axes.PIPELINES_FUZZED):
+        pipelines = ["{python}", INPUTS / "random_pipelines.py", "{folder}", "--first", 100000 * (i + 1), "--count", 100000,
+                     "--seconds", axes.PIPELINE_SECONDS]
+        yield command_cell(f"fuzz/pipelines-{i + 1}", [pipelines], axes.PIPELINE_SECONDS + 600, axes.PIPELINE_SECONDS,
+                           ["test/e2e/Inputs/random_pipelines.py", linker, packages])
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
     yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/"], place="lit")
     yield from sanitizer_cells()
