@@ -21,10 +21,9 @@
 #ifndef CLEAVE_RUNTIME_PLAN_OUTSIDEMEMORY_H
 #define CLEAVE_RUNTIME_PLAN_OUTSIDEMEMORY_H
 
-#include "runtime/plan/Plan_generated.h"
+#include "runtime/plan/KernelDefs.h"
 
 #include <cstdint>
-#include <string_view>
 
 namespace cleave::rt {
 
@@ -39,7 +38,11 @@ struct OutsideMemory {
 OutsideMemory outsideMemory(const fb::Plan &plan);
 // The share of one library kernel; 0 of a kernel of another kind.
 uint64_t libraryKernelBytes(const fb::Kernel &kernel);
-uint64_t libraryKernelBytes(std::string_view name, fb::DType dtype);
+uint64_t libraryKernelBytes(const KernelArgs &args);
+
+// Products of one sum that are added in one chain. On the host longer sums are made of parts (kernels/matmul), whose
+// first, middle and last have code of their own.
+inline constexpr int64_t kLongestSum = 1024;
 
 } // namespace cleave::rt
 

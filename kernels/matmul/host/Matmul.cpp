@@ -3,6 +3,7 @@
 #include "kernels/common/host/Dnnl.h"
 #include "kernels/common/host/ThroughFloat.h"
 #include "kernels/common/host/Types.h"
+#include "runtime/plan/OutsideMemory.h"
 
 #include <algorithm>
 #include <optional>
@@ -59,10 +60,14 @@ namespace {
 // blocked kernel and to 1.5e-7 with its other one. The parts cost 2 to 28 % of the time, most where a transposed right
 // operand must be copied for few rows (one core of a Zen 4).
 // Each part is a primitive, so that there is a bound on their number.
-constexpr int64_t kLongestSum = 1024, kPartOfSum = 384, kMostParts = 1024;
+constexpr int64_t kPartOfSum = 384, kMostParts = 1024;
+// Of a packed operand. One chain over 2048 to 14336 products has an error of 5.8e-7, parts of 384 have 3.6e-7 and parts
+// of 768 have 3.8e-7; PyTorch has 2.6e-7, and twice that is the bound. Longer parts read and write the result less
+// often: 512 x 3072 x 4096 takes 0.92 of the time that it takes in parts of 384 (one core of a Zen 5).
+constexpr int64_t kPartOfPackedSum = 768;
 // Of one row times a packed operand, where the parts' calls are a good part of the time, and where PyTorch's own error
 // is 5.2e-7 at 3072 products and 8.7e-7 at 9216. One chain of the library's has 6.0e-7 and 6.8e-7.
-constexpr int64_t kPartOfRow = 8192;
+constexpr int64_t kPartOfPackedRow = 8192;
 
 dnnl::memory::dims stridesOf(int64_t rows, int64_t columns, bool transposed) {
   return transposed ? dnnl::memory::dims{rows * columns, 1, rows} : dnnl::memory::dims{rows * columns, columns, 1};
@@ -148,16 +153,14 @@ struct DnnlMatmul {
 
 // Values of k in a part; the last part has what is left.
 int64_t partOfSum(const MatmulShape &s) {
-  bool isPackedRow = s.packedB && s.m == 1;
-  if (s.dtype != fb::DType::f32 || s.k <= (isPackedRow ? kPartOfRow : kLongestSum))
+  int64_t part = !s.packedB ? kPartOfSum : s.m > 1 ? kPartOfPackedSum : kPartOfPackedRow;
+  if (s.dtype != fb::DType::f32 || s.k <= std::max(part, kLongestSum))
     return s.k;
-  int64_t longest = isPackedRow ? kPartOfRow : kPartOfSum;
-  int64_t parts = std::min(kMostParts, (s.k + longest - 1) / longest);
+  int64_t parts = std::min(kMostParts, (s.k + part - 1) / part);
   return ((s.k + parts - 1) / parts + 15) / 16 * 16; // whole cache lines
 }
 
-// A product as the primitives that compute it. A packed operand of several rows is cut as a plain one is: one chain
-// over 3072 products has an error of 5.7e-7 of the result, and these parts 3.6e-7 (PyTorch: 2.6e-7).
+// A product as the primitives that compute it.
 struct PartedMatmul {
   explicit PartedMatmul(const MatmulShape &s) : shape(s) {
     form = s.packedB ? FormOfB::Blocked : FormOfB::Stored;
