@@ -83,6 +83,8 @@ LogicalResult importMean(OpContext &op) {
 
 LogicalResult importMod(OpContext &op) {
   bool fmod = op.intAttr("fmod", 0) != 0;
+  if (!fmod && (op.literal(0) ? op.literal(0)->isFloat() : isFloat(op.value(0))))
+    return op.fail("floating-point numbers need `fmod` = 1");
   auto floorMod = [](int64_t a, int64_t b) {
     int64_t rest = safeRem(a, b);
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -97,7 +99,7 @@ LogicalResult importMod(OpContext &op) {
   if (failed(op.expectBroadcast({a, b})))
     return failure();
   Value rest = op.emit.binary<RemOp>(a, b);
-  if (fmod || isFloat(a))
+  if (fmod)
     return op.result(rest);
   // The remainder takes the divisor's sign: add the divisor where signs differ.
   b = op.emit.broadcastTo(b, shapeOf(rest));
@@ -280,9 +282,11 @@ LogicalResult importClip(OpContext &op) {
   for (size_t i : {1, 2}) {
     if (!op.has(i))
       continue;
-    if (failed(op.expectBroadcast({result, op.value(i)})))
-      return failure();
-    result = i == 1 ? op.emit.atLeast(result, op.value(i)) : op.emit.atMost(result, op.value(i));
+    if (typeOf(op.value(i)).getNumElements() != 1)
+      return op.fail("the bound " + quote(op.inputName(i)) + " must be one number; got shape " +
+                     formatShape(shapeOf(op.value(i))));
+    Value bound = op.emit.reshape(op.value(i), {});
+    result = i == 1 ? op.emit.atLeast(result, bound) : op.emit.atMost(result, bound);
   }
   return op.result(result);
 }

@@ -62,6 +62,10 @@ FailureOr<Shape> splitSizes(OpContext &op, int64_t size) {
   auto given = op.ints("split", 1);
   if (failed(given))
     return failure();
+  const bool hasCount = op.attribute("num_outputs"), isEither = op.opset() >= 18;
+  if (isEither && hasCount == given->has_value())
+    return op.fail("from opset 18 on it needs either `split` or `num_outputs`; got " +
+                   llvm::Twine(hasCount ? "both" : "neither"));
   if (*given) {
     auto total = int64_t(0);
     for (int64_t part : **given)
@@ -75,6 +79,9 @@ FailureOr<Shape> splitSizes(OpContext &op, int64_t size) {
   int64_t count = op.intAttr("num_outputs", int64_t(op.numOutputs()));
   if (count < 1 || count != int64_t(op.numOutputs()))
     return op.fail("`num_outputs` must be the number of outputs, " + llvm::Twine(op.numOutputs()));
+  if (!isEither && size % count != 0)
+    return op.fail("a dimension of " + llvm::Twine(size) + " has no " + llvm::Twine(count) +
+                   " equal parts; before opset 18 the parts of other sizes need `split`");
   int64_t chunk = (size + count - 1) / count;
   Shape sizes;
   for (int64_t at = 0; int64_t(sizes.size()) < count; at += chunk)

@@ -109,6 +109,10 @@ FailureOr<TransposedWindows> cleave::onnx_import::readTransposedWindows(OpContex
     int64_t covered = (sizes[i] - 1) * (*strides)[i] + (kernel[i] - 1) * (*dilations)[i] + 1;
     if (sizes[i] > kLimit || covered > kLimit)
       return op.fail("the windows of spatial dimension " + llvm::Twine(i) + " cover more than 2^31 elements");
+    if ((*output)[i] >= std::max((*strides)[i], (*dilations)[i]))
+      return op.fail("`output_padding` " + llvm::Twine((*output)[i]) + " of spatial dimension " + llvm::Twine(i) +
+                     " must be below the stride " + llvm::Twine((*strides)[i]) + " or the dilation " +
+                     llvm::Twine((*dilations)[i]));
     windows.covered.push_back(covered);
   }
   return windows;

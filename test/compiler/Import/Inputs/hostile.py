@@ -314,6 +314,39 @@ def surplus_inputs():
     return model([node("Relu", ("x", "x"))])
 
 
+# What the standard says in words alone.
+@case("must be one number; got shape [2]")
+def bounds_of_elements():
+    return model([node("Clip", ("x", "low"))], initializers=[onnx.numpy_helper.from_array(np.zeros(2, np.float32), "low")])
+
+
+@case("floating-point numbers need `fmod` = 1")
+def remainder_of_floats():
+    return model([node("Mod", ("x", "x"))])
+
+
+@case("either `split` or `num_outputs`; got neither")
+def split_of_unknown_sizes():
+    return model([node("Split", outputs=("y", "z"))], opset=18)
+
+
+@case("either `split` or `num_outputs`; got both")
+def split_said_twice():
+    sizes = onnx.numpy_helper.from_array(np.array([1, 1]), "s")
+    return model([node("Split", ("x", "s"), ("y", "z"), num_outputs=2)], initializers=[sizes], opset=18)
+
+
+@case("has no 2 equal parts")
+def split_unevenly():
+    return model([node("Split", outputs=("y", "z"))], inputs=[value("x", [3, 2])], opset=13)
+
+
+@case("`output_padding` 2 of spatial dimension 0 must be below the stride 2")
+def output_padding_of_a_step():
+    return model([node("ConvTranspose", ("x", "w"), strides=[2], output_padding=[2])], inputs=[value("x", [1, 1, 4])],
+                 initializers=[weight(shape=(1, 1, 3))])
+
+
 @case("(Loop): its attribute 'body' is missing")
 def control_flow():
     return model([node("Loop", ("x", "x", "x"))])
