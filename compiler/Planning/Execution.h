@@ -2,6 +2,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_EXECUTION_H
 #define CLEAVE_COMPILER_PLANNING_EXECUTION_H
 
+#include "compiler/Planning/Meaning.h"
 #include "compiler/Planning/MemoryHistory.h"
 #include "compiler/Planning/PlanVerifier.h"
 #include "runtime/plan/Frames.h"
@@ -32,7 +33,6 @@ public:
   void expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what);
 
 private:
-  static constexpr uint64_t kMaxSteps = 1u << 22;
   using Clock = std::vector<uint64_t>;
 
   // The last record of an event, or of one place of a shared one.

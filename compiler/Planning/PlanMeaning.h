@@ -78,7 +78,6 @@ public:
   std::optional<InstructionRef> getLastWriter(const rt::fb::State &state) const;
 
 private:
-  static constexpr uint64_t kMaxSteps = 1u << 22;
   struct Step {
     InstructionRef ref;
     rt::Frames frames;

@@ -1,14 +1,10 @@
 #include "compiler/Planning/StepTimeline.h"
-#include "compiler/Planning/PlanFacts.h"
 
 #include "compiler/CostModel/CostModel.h"
-#include "compiler/Planning/PlanMeaning.h"
-#include "runtime/plan/Frames.h"
+#include "compiler/Planning/StepGraph.h"
 #include "runtime/plan/Kinds.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace cleave::plan {
 
@@ -41,144 +37,27 @@ double StepTimeline::idleShare() const {
 
 namespace {
 
+// Runs a graph on given costs: each step begins when all before it have ended, and a send with its receive.
 class Simulation {
 public:
-  Simulation(const fb::Plan &plan, const InstructionCost &cost, TimelineDetail detail)
-      : kinds_(kindsOf(plan)), cost_(cost), detail_(detail) {
-    for (const fb::Plan *kind : kinds_)
-      boxes_.push_back(boxOf(*kind));
-    sent_.resize(kinds_.size());
-    taken_.resize(kinds_.size());
-  }
-
-  std::optional<StepTimeline> run(const std::string &entry) {
-    for (size_t kind = 0; kind < kinds_.size(); ++kind) {
-      std::optional<uint32_t> program = find(*kinds_[kind], entry);
-      if (!program)
-        return std::nullopt;
-      Last last;
-      last.ofStream.assign(kinds_[kind]->streams()->size(), -1);
-      expand(kind, *program, {}, last);
+  Simulation(const StepGraph &graph, const InstructionCost &cost, TimelineDetail detail)
+      : graph_(graph), detail_(detail), steps_(graph.steps().size()) {
+    for (size_t i = 0; i < steps_.size(); ++i)
+      steps_[i].cost = cost(*graph.kinds()[graph.kindOf(i)], graph.steps()[i].ref.program, graph.viewOf(i));
+    for (auto [from, to] : graph.edges()) {
+      steps_[from].next.push_back(to);
+      ++steps_[to].waiting;
     }
-    if (isTooLong())
-      return std::nullopt;
-    for (size_t kind = 0; kind < kinds_.size(); ++kind)
-      meet(kind);
-    return walk();
-  }
-
-private:
-  static constexpr size_t kMaxSteps = 1u << 22;
-  // Bodies without instructions count, too: a plan can call them any number of times.
-  bool isTooLong() const { return steps_.size() + bodies_.size() >= kMaxSteps; }
-
-  struct Step {
-    double cost = 0, start = 0, end = 0;
-    int64_t body = -1;    // of the first stream, a number in bodies_
-    int64_t partner = -1; // the other end of a transfer
-    std::vector<size_t> next;
-    unsigned waiting = 0; // for so many
-    uint32_t instruction = 0;
-    unsigned stream = 0;
-    size_t run = 0; // of its program, on whichever stream: a number in bodies_
-  };
-  struct Last {
-    std::vector<int64_t> ofStream;
-    std::map<std::pair<int64_t, uint64_t>, size_t> recorded;
-  };
-  using Lane = std::tuple<uint32_t, uint64_t, int64_t>; // axis, offset to the receiver, channel
-
-  static std::optional<uint32_t> find(const fb::Plan &kind, const std::string &entry) {
-    for (uint32_t i = 0; i < lengthOf(kind.programs()); ++i)
-      if (textOf(kind.programs()->Get(i)->name()) == entry)
-        return i;
-    return std::nullopt;
-  }
-
-  void edge(int64_t from, size_t to) {
-    if (from < 0)
-      return;
-    steps_[static_cast<size_t>(from)].next.push_back(to);
-    ++steps_[to].waiting;
-  }
-
-  void expand(size_t kind, uint32_t program, const Frames &frames, Last &last) {
-    const fb::Program &body = *kinds_[kind]->programs()->Get(program);
-    std::map<int64_t, size_t> recorded;
-    int64_t span = static_cast<int64_t>(bodies_.size());
-    BodySpan begun;
-    begun.program = textOf(body.name());
-    programs_.push_back(program);
-    begun.microBatch = frames.of(fb::Counter::micro_batch);
-    bodies_.emplace_back(kind, std::move(begun));
-    for (uint32_t i = 0; i < lengthOf(body.instructions()) && !isTooLong(); ++i) {
-      InstructionView view(*body.instructions()->Get(i));
-      if (view.opcode() == Opcode::Call) {
-        for (int64_t n = 0; n < view["times"] && !isTooLong(); ++n)
-          expand(kind, static_cast<uint32_t>(view["program"]),
-                 frames.called(static_cast<fb::Counter>(view["counter"]), frameOfCall(view, n)), last);
-        continue;
+    graph.forEachMeeting([&](const Lane &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
+      for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
+        steps_[sent[i]].partner = static_cast<int64_t>(taken[i]);
+        steps_[taken[i]].partner = static_cast<int64_t>(sent[i]);
       }
-      size_t step = steps_.size();
-      steps_.emplace_back();
-      steps_[step].cost = cost_(*kinds_[kind], program, view);
-      steps_[step].body = view.stream() == 0 ? span : -1;
-      steps_[step].instruction = i;
-      steps_[step].stream = view.stream();
-      steps_[step].run = static_cast<size_t>(span);
-      edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(step)), step);
-      if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
-        order(kind, body, view, frames, step, recorded, last);
-      else if (isTransfer(view.opcode()))
-        addTransfer(kind, view, step);
-    }
+    });
   }
 
-  void order(size_t kind, const fb::Program &body, const InstructionView &view, const Frames &frames, size_t step,
-             std::map<int64_t, size_t> &recorded, Last &last) {
-    int64_t event = view["event"], shared = event - int64_t{body.events()};
-    bool isRecord = view.opcode() == Opcode::Record;
-    if (shared < 0) {
-      if (isRecord)
-        recorded[event] = step;
-      else if (auto record = recorded.find(event); record != recorded.end())
-        edge(static_cast<int64_t>(record->second), step);
-      return;
-    }
-    const fb::Event &info = *kinds_[kind]->events()->Get(static_cast<uint32_t>(shared));
-    std::pair<int64_t, uint64_t> place{shared, frames.place(info.counter(), view["frame"], info.frames())};
-    if (isRecord)
-      last.recorded[place] = step;
-    else if (auto record = last.recorded.find(place); record != last.recorded.end())
-      edge(static_cast<int64_t>(record->second), step);
-  }
-
-  void addTransfer(size_t kind, const InstructionView &view, size_t step) {
-    bool isSend = view.opcode() == Opcode::Send;
-    auto axis = static_cast<uint32_t>(view["axis"]);
-    int64_t size = kinds_[kind]->axes()->Get(axis)->size(), to = isSend ? view["offset"] : -view["offset"];
-    Lane lane{axis, static_cast<uint64_t>((to + size) % size), view["channel"]};
-    (isSend ? sent_ : taken_)[kind][lane].push_back(step);
-  }
-
-  // What the kind sends, and what those receive that it reaches.
-  void meet(size_t sender) {
-    for (const auto &[lane, sent] : sent_[sender]) {
-      auto [axis, offset, channel] = lane;
-      for (size_t receiver = 0; receiver < kinds_.size(); ++receiver) {
-        if (!boxes_[sender].reaches(boxes_[receiver], AxisMask{1} << axis, offset,
-                                    kinds_[sender]->axes()->Get(axis)->size()))
-          continue;
-        const std::vector<size_t> &taken = taken_[receiver][lane];
-        for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
-          steps_[sent[i]].partner = static_cast<int64_t>(taken[i]);
-          steps_[taken[i]].partner = static_cast<int64_t>(sent[i]);
-        }
-      }
-    }
-  }
-
-  std::optional<StepTimeline> walk() {
+  // None where steps wait for each other.
+  std::optional<StepTimeline> run() {
     std::vector<size_t> ready;
     size_t done = 0;
     for (size_t step = 0; step < steps_.size(); ++step)
@@ -197,6 +76,14 @@ private:
     }
     return done == steps_.size() ? std::optional(result()) : std::nullopt;
   }
+
+private:
+  struct Step {
+    double cost = 0, start = 0, end = 0;
+    int64_t partner = -1; // the other end of a transfer
+    std::vector<size_t> next;
+    unsigned waiting = 0; // for so many
+  };
 
   bool isReady(size_t step) const {
     int64_t partner = steps_[step].partner;
@@ -219,39 +106,51 @@ private:
     }
   }
 
-  StepTimeline result() {
-    for (const Step &step : steps_)
-      if (step.body >= 0 && step.cost > 0) {
-        BodySpan &span = bodies_[static_cast<size_t>(step.body)].second;
-        span.start = span.busy == 0 ? step.start : std::min(span.start, step.start);
-        span.end = std::max(span.end, step.end);
-        span.busy += step.cost;
-      }
+  // A body's span is of the steps of its own that are on the first stream and cost something.
+  StepTimeline result() const {
+    std::vector<BodySpan> spans(graph_.calls().size());
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const Step &step = steps_[i];
+      if (step.cost <= 0 || graph_.viewOf(i).stream() != 0)
+        continue;
+      BodySpan &span = spans[graph_.steps()[i].call];
+      span.start = span.busy == 0 ? step.start : std::min(span.start, step.start);
+      span.end = std::max(span.end, step.end);
+      span.busy += step.cost;
+    }
     StepTimeline timeline;
-    for (const fb::Plan *kind : kinds_)
+    for (const fb::Plan *kind : graph_.kinds())
       timeline.kinds.push_back({std::string(textOf(kind->kind())), {}, 0, {}});
     if (detail_ == TimelineDetail::Streams)
-      for (const Step &step : steps_)
-        if (step.cost > 0)
-          timeline.kinds[bodies_[step.run].first].spans.push_back({step.stream, step.start, step.end, programs_[step.run],
-                                                                   step.instruction, bodies_[step.run].second.microBatch, ""});
-    for (auto &[kind, span] : bodies_)
-      if (span.busy > 0) {
-        timeline.kinds[kind].busy += span.busy;
-        timeline.duration = std::max(timeline.duration, span.end);
-        timeline.kinds[kind].bodies.push_back(std::move(span));
-      }
+      addStreams(timeline);
+    for (size_t i = 0; i < spans.size(); ++i) {
+      if (spans[i].busy == 0)
+        continue;
+      const StepGraph::Call &call = graph_.calls()[i];
+      KindTimeline &kind = timeline.kinds[call.kind];
+      spans[i].program = textOf(graph_.kinds()[call.kind]->programs()->Get(call.program)->name());
+      spans[i].microBatch = call.microBatch;
+      kind.busy += spans[i].busy;
+      timeline.duration = std::max(timeline.duration, spans[i].end);
+      kind.bodies.push_back(std::move(spans[i]));
+    }
     return timeline;
   }
 
-  std::vector<const fb::Plan *> kinds_;
-  const InstructionCost &cost_;
-  std::vector<KindBox> boxes_;
-  std::vector<std::map<Lane, std::vector<size_t>>> sent_, taken_;
-  std::vector<Step> steps_;
-  std::vector<std::pair<size_t, BodySpan>> bodies_; // with the kind
-  std::vector<uint32_t> programs_;                  // of them
+  void addStreams(StepTimeline &timeline) const {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const Step &step = steps_[i];
+      const StepGraph::Step &ran = graph_.steps()[i];
+      const StepGraph::Call &call = graph_.calls()[ran.call];
+      if (step.cost > 0)
+        timeline.kinds[call.kind].spans.push_back({graph_.viewOf(i).stream(), step.start, step.end, call.program,
+                                                   ran.ref.index, call.microBatch, ""});
+    }
+  }
+
+  const StepGraph &graph_;
   TimelineDetail detail_;
+  std::vector<Step> steps_;
 };
 
 } // namespace
@@ -278,7 +177,14 @@ static std::string labelOf(const BodySpan &span) {
 
 std::optional<StepTimeline> timelineOf(const fb::Plan &plan, const std::string &entry, const InstructionCost &cost,
                                        TimelineDetail detail) {
-  return Simulation(plan, cost, detail).run(entry);
+  std::vector<const fb::Plan *> kinds = kindsOf(plan);
+  StepGraph graph(kinds, [](Opcode) { return true; });
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    std::optional<uint32_t> program = programOf(*kinds[kind], entry);
+    if (!program || !graph.add(kind, *program))
+      return std::nullopt;
+  }
+  return Simulation(graph, cost, detail).run();
 }
 
 std::string drawTimeline(const StepTimeline &timeline, size_t columns) {

@@ -2,8 +2,7 @@
 // lie in the file. It draws the schedule of a pipeline and tells its idle time from what will run, not from the list
 // that the plan was made of.
 //
-// Each stream runs its instructions in order, through calls; a wait ends with the record that it is for; a send and its
-// receive happen together, when both ranks have come to them. One rank stands for all of its kind.
+// The order is StepGraph's; a send and its receive happen together, when both ranks have come to them.
 #ifndef CLEAVE_COMPILER_PLANNING_STEPTIMELINE_H
 #define CLEAVE_COMPILER_PLANNING_STEPTIMELINE_H
 
