@@ -78,11 +78,11 @@ namespace {
 using Ports = flatbuffers::Vector<flatbuffers::Offset<fb::Port>>;
 
 // checkKinds() has seen that programs of one name declare the same ports in one order.
-const fb::Port *samePort(const Ports *ports, const Ports *others, const fb::Port &port) {
+bool hasSamePort(const Ports *ports, const Ports *others, const fb::Port &port) {
   for (uint32_t i = 0; i < lengthOf(ports); ++i)
     if (ports->Get(i) == &port)
-      return others->Get(i)->absent() ? nullptr : others->Get(i);
-  return nullptr;
+      return !others->Get(i)->absent();
+  return false;
 }
 
 const fb::Program *sameEntry(const fb::Plan &kind, const fb::Program &program) {
@@ -94,19 +94,16 @@ const fb::Program *sameEntry(const fb::Plan &kind, const fb::Program &program) {
 
 } // namespace
 
-const fb::Port *portOfKind(const fb::Plan &plan, const fb::Plan &kind, const fb::Port &port) {
+bool hasPort(const fb::Plan &plan, const fb::Plan &kind, const fb::Port &port) {
   for (const fb::Plan *owner : kindsOf(plan))
     for (uint32_t i = 0; i < lengthOf(owner->programs()); ++i) {
       const fb::Program &program = *owner->programs()->Get(i);
       const fb::Program *same = program.entry() ? sameEntry(kind, program) : nullptr;
-      if (!same)
-        continue;
-      if (const fb::Port *found = samePort(program.inputs(), same->inputs(), port))
-        return found;
-      if (const fb::Port *found = samePort(program.outputs(), same->outputs(), port))
-        return found;
+      if (same && (hasSamePort(program.inputs(), same->inputs(), port) ||
+                   hasSamePort(program.outputs(), same->outputs(), port)))
+        return true;
     }
-  return nullptr;
+  return false;
 }
 
 uint64_t ranksOfKind(const fb::Plan &kind) {
@@ -292,7 +289,7 @@ Status checkPresence(const fb::Plan &plan) {
         bool isThere = false;
         for (size_t k = 0; k < kinds.size() && !isThere; ++k) {
           const fb::Program &same = *sameEntry(*kinds[k], program);
-          isThere = samePort(ports, isInput ? same.inputs() : same.outputs(), *ports->Get(i));
+          isThere = hasSamePort(ports, isInput ? same.inputs() : same.outputs(), *ports->Get(i));
         }
         if (!isThere)
           return badPlan("no kind of ranks has port '" + ports->Get(i)->name()->str() + "' of program '" +

@@ -42,8 +42,8 @@ const fb::Plan &kindAt(const fb::Plan &plan, const std::vector<unsigned> &coordi
 // artefact.
 size_t firstKernel(const fb::Plan &plan, const fb::Plan &kind);
 
-// A kind's own declaration of a port, which may be any kind's; null where the kind has no bytes of it.
-const fb::Port *portOfKind(const fb::Plan &plan, const fb::Plan &kind, const fb::Port &port);
+// Whether a kind has bytes of a port, which may be declared by any kind.
+bool hasPort(const fb::Plan &plan, const fb::Plan &kind, const fb::Port &port);
 
 // The kind's coordinates on an axis.
 AxisRange rangeOf(const fb::Plan &kind, uint32_t axis);

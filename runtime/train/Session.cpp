@@ -201,7 +201,7 @@ bool Session::answersFor(unsigned local, const fb::Port &port) const {
   const auto *data = plan().data_axes();
   const std::vector<unsigned> &coordinates = impl_->states[local].coordinates;
   for (const fb::Plan *kind : kindsOf(plan())) {
-    bool hasSamples = portOfKind(plan(), *kind, port) != nullptr, isFirst = true;
+    bool hasSamples = hasPort(plan(), *kind, port), isFirst = true;
     for (uint32_t axis = 0; axis < lengthOf(plan().axes()); ++axis) {
       AxisRange range = rangeOf(*kind, axis);
       if (data && std::find(data->begin(), data->end(), axis) != data->end())
@@ -217,14 +217,14 @@ bool Session::answersFor(unsigned local, const fb::Port &port) const {
 
 bool Session::hasEverywhere(const fb::Port &port) const {
   for (const fb::Plan *kind : kindsOf(plan()))
-    if (!portOfKind(plan(), *kind, port))
+    if (!hasPort(plan(), *kind, port))
       return false;
   return true;
 }
 
 unsigned Session::firstRankWith(const fb::Port &port) const {
   for (const fb::Plan *kind : kindsOf(plan()))
-    if (portOfKind(plan(), *kind, port))
+    if (hasPort(plan(), *kind, port))
       return firstRankOf(*kind);
   return 0; // checkKinds() has seen that some kind has it
 }
