@@ -14,9 +14,7 @@ Value direction(OptimizerUpdate &u) {
   Value mean = a.div(u.state("exp_avg"), a.spread(u.biasCorrection(u.get("beta1")), u.param));
   Value square = a.div(u.state("exp_avg_sq"), a.spread(u.biasCorrection(u.get("beta2")), u.param));
   Value adam = a.div(mean, a.shift(a.sqrt(square), u.get("eps")));
-  Value none = a.splat(tensorType(u.param), -0.0);
-  Value decay = u.byDecay([&](double decay) { return decay == 0 ? none : a.scale(u.param, decay); });
-  return a.add(adam, decay);
+  return a.add(adam, u.decayTerm());
 }
 
 // |param| / |direction| of each tensor; 1 where one of them is 0, so that tensors of zeros begin to move.
@@ -31,7 +29,7 @@ Value trustRatio(OptimizerUpdate &u, Value direction) {
 void update(OptimizerUpdate &u) {
   updateMoments(u);
   Value step = direction(u);
-  u.descend(u.a.mul(u.spreadByTensor(trustRatio(u, step)), step));
+  u.descend(u.scaleByTensor(step, trustRatio(u, step)));
 }
 
 } // namespace

@@ -16,8 +16,9 @@ Value interpolate(Arithmetic &a, Value average, double decay, Value x) {
 
 void update(OptimizerUpdate &u) {
   Value &average = u.state("exp_avg");
-  u.shrink();
-  u.descend(u.a.sign(interpolate(u.a, average, u.get("beta1"), u.grad)));
+  Value direction = u.a.sign(interpolate(u.a, average, u.get("beta1"), u.grad));
+  // Not as a factor 1 - lr * weight_decay: Lion's rates are small, and f32 holds 1 - 1e-5 to a relative 6e-8 only.
+  u.descend(u.a.add(direction, u.decayTerm()));
   average = interpolate(u.a, average, u.get("beta2"), u.grad);
 }
 
@@ -29,7 +30,7 @@ Optimizer makeLion() {
           "Lion, the sign of an interpolated momentum (Chen et al., 2023)",
           {S::number("beta1", 0.9, 0, 1, "how much of the average is in this step's direction"),
            S::number("beta2", 0.99, 0, 1, "how much of the average stays"),
-           S::weightDecay(0, "a step shrinks the parameter by lr times this")},
+           S::weightDecay(0, "times the parameter, part of the direction")},
           states,
           update,
           nullptr,

@@ -35,12 +35,13 @@ Value &OptimizerUpdate::state(llvm::StringRef name) {
   return found->second;
 }
 
-// A term of -0 changes no bit.
-void OptimizerUpdate::addWeightDecay() {
+// A term of -0 changes no bit of what it is added to.
+Value OptimizerUpdate::decayTerm() {
   Value none = a.splat(tensorType(param), -0.0);
-  Value term = byDecay([&](double decay) { return decay == 0 ? none : a.scale(param, decay); });
-  grad = a.add(grad, term);
+  return byDecay([&](double decay) { return decay == 0 ? none : a.scale(param, decay); });
 }
+
+void OptimizerUpdate::addWeightDecay() { grad = a.add(grad, decayTerm()); }
 
 // A factor of 1 changes no bit.
 void OptimizerUpdate::shrink() {
@@ -60,17 +61,6 @@ void OptimizerUpdate::descend(Value direction) {
 Value OptimizerUpdate::biasCorrection(double beta) {
   RankedTensorType type = tensorType(step);
   return a.sub(a.splat(type, 1), a.pow(a.splat(type, beta), step));
-}
-
-// In f64, as the gradient's norm: the square of an f32 number may be infinite in f32.
-Value OptimizerUpdate::tensorNorms(Value x) {
-  Value wide = a.cast(x, Float64Type::get(x.getContext()));
-  return a.sqrt(tensors.sums(a, a.mul(wide, wide)));
-}
-
-Value OptimizerUpdate::spreadByTensor(Value numbers) {
-  RankedTensorType type = tensorType(param);
-  return tensors.spread(a, a.cast(numbers, type.getElementType()), type.getShape());
 }
 
 } // namespace cleave

@@ -73,6 +73,8 @@ public:
   Value &state(llvm::StringRef name);
   void addState(llvm::StringRef name, Value value) { states.emplace_back(name.str(), value); }
 
+  // weight_decay * param, with the weight decay of each element's parameter group.
+  Value decayTerm();
   // grad = grad + weight_decay * param: decay that goes through the rule, as all but AdamW, Lion and LAMB have it.
   void addWeightDecay();
   // param = param * (1 - lr * weight_decay): decay beside the rule.
@@ -86,9 +88,9 @@ public:
   Value byDecay(llvm::function_ref<Value(double decay)> make) { return scalars.weightDecay.choose(a, make); }
   // The 2-norm of x over each whole parameter tensor, on all ranks that have parts of it: a vector of f64 with one number
   // for each tensor that is updated here. x has the parameter's shape.
-  Value tensorNorms(Value x);
-  // In each element's place the number of its tensor, in the parameter's shape and type.
-  Value spreadByTensor(Value numbers);
+  Value tensorNorms(Value x) { return a.sqrt(tensors.sumsOfSquares(a, x)); }
+  // x, each element times its tensor's number.
+  Value scaleByTensor(Value x, Value numbers) { return tensors.scale(a, x, numbers); }
 
 private:
   StepScalars scalars;

@@ -52,23 +52,30 @@ Value TensorRanges::withoutPadding(Arithmetic &a, Value x) const {
   return a.select(a.compare(Predicate::Lt, place, a.along(end, 0, shape)), x, a.splat(tensorType(x), 0));
 }
 
-Value TensorRanges::sums(Arithmetic &a, Value x) const {
+Value TensorRanges::sumsOfSquares(Arithmetic &a, Value x) const {
+  auto squares = [&](Value part) {
+    Value wide = a.cast(part, Float64Type::get(x.getContext()));
+    return a.mul(wide, wide);
+  };
   RankedTensorType type = tensorType(x);
   if (isOne(type.getShape()))
-    return a.reshape(a.sum(x), {1});
+    return a.reshape(a.sum(squares(x)), {1});
   int64_t block = blockSize(type.getNumElements()), blocks = type.getNumElements() / block;
-  Value byBlock = a.sum(withoutPadding(a, a.reshape(x, {blocks, block})), {1});
+  Value byBlock = a.sum(squares(withoutPadding(a, a.reshape(x, {blocks, block}))), {1});
   Value table = a.along(byBlock, 1, {static_cast<int64_t>(ranges.size()), blocks});
   return a.sum(a.select(membership(a, blocks, block), table, a.splat(tensorType(table), 0)), {1});
 }
 
-Value TensorRanges::spread(Arithmetic &a, Value numbers, ArrayRef<int64_t> shape) const {
-  if (isOne(shape))
-    return a.spread(a.reshape(numbers, {}), tensorType(numbers).clone(shape));
-  int64_t elements = ShapedType::getNumElements(shape), block = blockSize(elements), blocks = elements / block;
+Value TensorRanges::scale(Arithmetic &a, Value x, Value numbers) const {
+  RankedTensorType type = tensorType(x);
+  numbers = a.cast(numbers, type.getElementType());
+  if (isOne(type.getShape()))
+    return a.mul(x, a.spread(a.reshape(numbers, {}), x));
+  int64_t block = blockSize(type.getNumElements()), blocks = type.getNumElements() / block;
   Value table = a.along(numbers, 0, {static_cast<int64_t>(ranges.size()), blocks});
   Value byBlock = a.sum(a.select(membership(a, blocks, block), table, a.splat(tensorType(table), 0)), {0});
-  return a.reshape(a.along(byBlock, 0, {blocks, block}), shape);
+  Value scaled = a.mul(a.reshape(x, {blocks, block}), a.along(byBlock, 0, {blocks, block}));
+  return a.reshape(scaled, type.getShape());
 }
 
 } // namespace cleave

@@ -12,6 +12,9 @@
 // The code is as long for a hundred tensors as for one. Where ranks have parts of the bucket, each has some of the blocks:
 // the sums are terms, and one all-reduce of n numbers makes them whole (compiler/Sharding), as for the gradient's norm.
 //
+// x is reshaped before anything is computed, so that one loop reads it and makes the sums: a reshape of what is computed
+// would be a tensor in memory.
+//
 // Rejected: a slice of each tensor. Slices of what is split over ranks would gather it.
 #ifndef CLEAVE_COMPILER_TRAINING_OPTIMIZERS_TENSORRANGES_H
 #define CLEAVE_COMPILER_TRAINING_OPTIMIZERS_TENSORRANGES_H
@@ -25,10 +28,11 @@ public:
   // Tensors in ascending order, none of them empty.
   void append(int64_t offset, int64_t elements) { ranges.push_back({offset, elements}); }
 
-  // The sum over each tensor's elements of x, which has the bucket's shape: a vector, one number for each tensor.
-  mlir::Value sums(Arithmetic &a, mlir::Value x) const;
-  // A tensor of that shape: for each element the number of its tensor, 0 between tensors.
-  mlir::Value spread(Arithmetic &a, mlir::Value numbers, llvm::ArrayRef<int64_t> shape) const;
+  // The sum of the squares of each tensor's elements of x, which has the bucket's shape: a vector of f64, one number for each
+  // tensor. (The square of an f32 element may be infinite in f32.)
+  mlir::Value sumsOfSquares(Arithmetic &a, mlir::Value x) const;
+  // x, each element times the number of its tensor, and times 0 between tensors.
+  mlir::Value scale(Arithmetic &a, mlir::Value x, mlir::Value numbers) const;
 
 private:
   struct Range {

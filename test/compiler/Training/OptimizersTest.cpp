@@ -48,6 +48,7 @@ TEST(Optimizers, MistakesOfADeclarationAreTold) {
                       +[](const OptimizerSettings &) { return OptimizerStates{{"a.b"}}; },
                       +[](const OptimizerSettings &) { return OptimizerStates{{"m"}, {"m"}}; }})
     EXPECT_NE(mistakesOf({"x1", "", {}, states, update}).find("each name once"), std::string::npos);
+  EXPECT_EQ(mistakesOf({"x1", "", {}, noStates, update, nullptr, 0}), "optimizer 'x1': expected a learning rate above 0");
   EXPECT_EQ(findOptimizer("x1"), nullptr);
 }
 
@@ -78,8 +79,9 @@ TEST(Optimizers, SettingsAreRefusedOutsideTheirRanges) {
       EXPECT_NE(errorOf(optimizer->name + "," + once + "," + once).find("given twice"), std::string::npos);
       for (const char *bad : {"", "nan", "inf", "-inf", "1e39", "-1e39", "1e-50", "-1", "x", "0x", "1 2"})
         EXPECT_NE(errorOf(typed(*optimizer, setting, bad)).find("option '" + setting.key + "' wants"), std::string::npos) << bad;
-      if (!setting.isFlag && !std::isinf(setting.high))
+      if (!setting.isFlag && !std::isinf(setting.high)) {
         EXPECT_NE(errorOf(typed(*optimizer, setting, std::to_string(setting.high))), "");
+      }
     }
   }
 }
