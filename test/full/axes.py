@@ -1,6 +1,7 @@
 """The matrices of check-cleave-full as data. A new value on an axis is one line here; cells.py makes the cells.
 
-  train      MODELS x LAYOUTS x OPTIMIZERS x PRECISIONS: the losses of 20 steps against PyTorch in float64, within the bound that
+  train      MODELS x LAYOUTS x OPTIMIZERS x PRECISIONS (four of the optimizers in FURTHER_LAYOUTS and for some models alone): the
+             losses of 20 steps against PyTorch in float64, or the papers' formulas in it, within the bound that
              PyTorch's own error in that precision gives (test/e2e/Inputs/compare_losses.py)
   same       the same programs under adamw x VARIANTS, which change how a step is computed and not what: every loss and every byte
              of state equal
@@ -106,7 +107,10 @@ def on_one_stage(mesh, schedule):
 PIPELINES = {f"{mesh}:{schedule}": scheduled(PIPELINE_MESHES[mesh], schedule) for mesh in PIPELINE_MESHES for schedule in SCHEDULES}
 ONE_STAGE = dict(on_one_stage(mesh, schedule) for mesh in PIPELINE_MESHES.values() for schedule in SCHEDULES.values())
 
-OPTIMIZERS = {name: option for name, (option, _) in training_cases.OPTIMIZERS.items()}
+OPTIMIZERS = {name: option for name, (option, _) in {**training_cases.OPTIMIZERS, **training_cases.FURTHER}.items()}
+# Where the optimizers of training_cases.FURTHER are tried: wherever a state lies in another way, or a norm is summed by others.
+FURTHER_LAYOUTS = ["dp1", "dp2", "zero-1", "fsdp2", "dp2-fsdp2", "dp2-server", "pp2", "fsdp2-pp2"]
+FURTHER_PRECISIONS = {"mlp": ["f32", "bf16"]}
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,12 @@ def trains(model, layout, precision):
     fits = groups == 1 or layout == f"dp{groups}"
     whole = not ("--batch-norm" in MODELS[model] and "--micro-batches" in LAYOUTS[layout])
     return fits and whole and (precision == "f32" or model in EVERYWHERE)
+
+
+def optimizers(model, layout, precision):
+    """Those with which that cell is recorded and asked for."""
+    further = layout in FURTHER_LAYOUTS and precision in FURTHER_PRECISIONS.get(model, [])
+    return [*training_cases.OPTIMIZERS, *(training_cases.FURTHER if further else [])]
 
 
 def varies(model, layout, optimizer, precision, variant):

@@ -8,6 +8,7 @@ import compare_losses
 import cuda_cells
 import mutual_losses
 import pairwise
+import training_cases
 from axes import INPUTS, ROOT
 from cell import Cell, command_cell
 from outcomes import MODELS, Configuration, Failed
@@ -80,7 +81,7 @@ def training_cells():
             for precision in axes.PRECISIONS:
                 if not axes.trains(model, layout, precision):
                     continue
-                for optimizer in axes.OPTIMIZERS:
+                for optimizer in axes.optimizers(model, layout, precision):
                     yield training_cell(model, layout, optimizer, precision)
                     for variant in axes.VARIANTS:
                         if axes.varies(model, layout, optimizer, precision, variant):
@@ -92,7 +93,9 @@ def pairwise_cells():
 
     def exists(combination):
         model, layout, optimizer, precision, variant = combination
-        return axes.trains(model, layout, precision) and (variant == "plain" or axes.varies(model, layout, optimizer, precision, variant))
+        if not axes.trains(model, layout, precision) or optimizer not in axes.optimizers(model, layout, precision):
+            return False
+        return variant == "plain" or axes.varies(model, layout, optimizer, precision, variant)
 
     names = set()
     for combination in pairwise.cover(axes.PAIRWISE, exists):
@@ -116,7 +119,7 @@ def mutually_equal(model, optimizer):
 def mutual_cells(models):
     for model in models:
         if all(axes.trains(model, layout, "f32") for layout in axes.MUTUAL_LAYOUTS):
-            for optimizer in axes.OPTIMIZERS:
+            for optimizer in training_cases.OPTIMIZERS:
                 yield Cell(f"mutual/{model}/{optimizer}", mutually_equal(model, optimizer), 1800, usual=10, files=TRAINING_FILES,
                            detail=f"{axes.MUTUAL_LAYOUTS} {recording(model, optimizer, 'f32')}")
 

@@ -126,7 +126,7 @@ def main():
     records = {name: json.loads(path.read_text()) if path.exists() else {} for name, path in paths.items()}
     for case in cases or CASES:
         case, _, optimizer = case.partition("/")
-        for one in [optimizer] if optimizer else record_losses.OPTIMIZERS:
+        for one in [optimizer] if optimizer else training_cases.optimizers(case):
             for variant in range(VARIANTS):
                 record_variant(records, case, one, variant)
             for name, path in paths.items():

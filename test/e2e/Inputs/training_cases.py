@@ -38,6 +38,10 @@ UNRECORDED = {
 
 # name -> (Cleave's --optimizer, learning rate)
 OPTIMIZERS = {"sgd": ("sgd,momentum=0.9", 1e-2), "adamw": ("adamw,weight_decay=0.01", 1e-3)}
+# The same, of the optimizers that are recorded for some cases alone.
+FURTHER = {"lion": ("lion,weight_decay=0.1", 1e-4), "rmsprop": ("rmsprop,momentum=0.9", 1e-4), "adagrad": ("adagrad", 1e-2),
+           "lamb": ("lamb", 1e-3)}
+FURTHER_CASES = ["mlp"]
 
 # A ReLU or a maximum whose inputs differ by less than rounding may go either way, which changes a gradient by 1e-3 of itself: in
 # ResNet-18 about one of a step's 500,000 does. At the rates above PyTorch's own float32 runs, which differ in the order of their sums
@@ -58,8 +62,13 @@ def model_of(case):
     return case.removesuffix("-ddp").removesuffix("-16")
 
 
+def optimizers(case):
+    """Those that the case is recorded with."""
+    return [*OPTIMIZERS, *(FURTHER if case in FURTHER_CASES else [])]
+
+
 def rate(case, optimizer):
-    return RATES.get((model_of(case), optimizer), OPTIMIZERS[optimizer][1])
+    return RATES.get((model_of(case), optimizer), {**OPTIMIZERS, **FURTHER}[optimizer][1])
 
 
 def data(model, variant=0):
