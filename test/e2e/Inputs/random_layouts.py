@@ -50,7 +50,8 @@ REASONS = {
         r"--schedule: schedule \S+ (needs at least as many micro-batches as chunks: \d+ for|takes micro-batches in rounds of one for each)",
     "there are fewer places to cut than stages": r"cannot be cut into|has only \d+",
     "the option would mean nothing": r"nothing is gathered ahead|a unit's gradients are one bucket; use --fsdp-units|no blocks to compute again",
-    "nothing is left that the pattern could name": r"--(freeze|buffers|param-group|init): pattern '\S+' matches none of \d+",
+    "nothing is left that the pattern could name":
+        r"--(freeze|buffers|param-group|init): pattern '\S+' matches none of \d+|no parameter has a gradient: all are frozen",
 }
 
 
