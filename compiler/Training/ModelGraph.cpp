@@ -84,6 +84,7 @@ ModelGraph::ModelGraph(func::FuncOp function, int64_t microBatches)
   }
   addEdges();
   keepStatesTogether();
+  keepStatesWithTheirMakers();
 }
 
 void ModelGraph::findWritten(const SymbolTable &symbols) {
@@ -170,6 +171,33 @@ void ModelGraph::keepStatesTogether() {
     for (Operation *user : op->getResult(0).getUsers())
       if (auto found = nodeOf.find(user); found != nodeOf.end())
         together.emplace_back(found->second, node);
+  }
+}
+
+// What is computed for a state alone is one run of nodes, in the chunk of the last value that it is computed from: a
+// batch norm's running statistics in that of its mean. Else the mean would be sent to another stage, only to be kept
+// there.
+void ModelGraph::keepStatesWithTheirMakers() {
+  llvm::DenseSet<Operation *> forStates;
+  for (Operation *op : llvm::reverse(ops))
+    if (isa<WriteOp>(op) ||
+        (!op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) { return forStates.contains(user); })))
+      forStates.insert(op);
+  for (Operation *op : ops) {
+    if (!forStates.contains(op))
+      continue;
+    int node = nodeOf.lookup(op), latest = -1;
+    for (Value operand : op->getOperands()) {
+      auto maker = nodeOf.find(operand.getDefiningOp());
+      if (maker == nodeOf.end())
+        continue;
+      if (forStates.contains(maker->first))
+        together.emplace_back(maker->second, node);
+      else
+        latest = std::max(latest, maker->second);
+    }
+    if (latest >= 0)
+      together.emplace_back(latest, node);
   }
 }
 

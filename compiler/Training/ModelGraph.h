@@ -45,6 +45,7 @@ private:
   void addStates(const mlir::SymbolTable &symbols, mlir::Operation &op, pipeline::CutNode &node);
   void addEdges();
   void keepStatesTogether();
+  void keepStatesWithTheirMakers();
 
   mlir::func::FuncOp model;
   double accessesOfState; // of the bytes of a trainable parameter, for a micro-batch
