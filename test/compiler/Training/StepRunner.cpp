@@ -50,7 +50,10 @@ StepRunner::StepRunner(const std::string &model, const std::string &pipelineOpti
 void StepRunner::describeStates(ModuleOp module) {
   for (auto state : module.getOps<StateOp>()) {
     std::string name = state.getSymName().str();
-    states[name] = Array(state.getTensorType().getNumElements());
+    Array &values = states[name] = Array(state.getTensorType().getNumElements());
+    for (auto segment : state.getSegments().getAsRange<SegmentAttr>())
+      if (FloatAttr value = segment.getInit().getValue())
+        std::fill_n(values.begin() + segment.getOffset(), segment.getType().getNumElements(), value.getValueAsDouble());
     if (state.getRole() != Role::Parameter)
       continue;
     for (auto segment : state.getSegments().getAsRange<SegmentAttr>())
