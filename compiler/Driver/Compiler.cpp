@@ -234,7 +234,7 @@ llvm::Error Compilation::import() {
   }
   (*model.module)->setAttr("cleave.mesh", MeshAttr::get(context.get(), axes, sizes));
   requestPipeline(*model.module, *pipeline, options);
-  return fitStages(*model.module, *pipeline, options, planningOptions(), log);
+  return fitStages(*model.module, *pipeline, options, [this] { return planningOptions(); }, log);
 }
 
 // A step over a batch of fixed size takes exactly that; no two runs of it make one loss.
@@ -303,7 +303,7 @@ plan::PlanningOptions Compilation::planningOptions() {
   if (options.train) {
     planning.snapshot = options.saveAsync;
     planning.properties["optimizer"] = options.optimizer;
-    // lowerToKernels has read it. A program that no rate is given takes the property, else 1e-3.
+    // lowerToKernels has read it, too. A program that no rate is given takes the property, else 1e-3.
     const Optimizer &optimizer = *llvm::cantFail(parseOptimizer(options.optimizer)).optimizer;
     if (optimizer.rate != 1e-3)
       llvm::raw_string_ostream(planning.properties["lr"]) << llvm::format("%g", optimizer.rate);

@@ -30,8 +30,8 @@ std::vector<int64_t> numbersOf(mlir::ModuleOp module, llvm::StringRef name) {
 class StageFitter {
 public:
   StageFitter(mlir::ModuleOp imported, const PipelineRequest &pipeline, const CompileOptions &options,
-              const plan::PlanningOptions &planning)
-      : imported(imported), pipeline(pipeline), options(options), planning(planning) {}
+              PlanningOf planningOf)
+      : imported(imported), pipeline(pipeline), options(options), planningOf(planningOf) {}
 
   llvm::Error run(llvm::raw_ostream &log) {
     auto limit = static_cast<uint64_t>(*options.memoryLimit);
@@ -67,7 +67,8 @@ public:
 private:
   llvm::Expected<Trial> plan() {
     CompileOptions silent = options;
-    leaveNoTrace(silent, planning);
+    silent.dumpPhases.clear();
+    silent.stopAfter = Phase::Link;
     mlir::OwningOpRef<mlir::ModuleOp> copy = imported.clone();
     (*copy)->setAttr(kStageBytesAttr, mlir::DenseI64ArrayAttr::get(copy->getContext(), {}));
     auto lowered = lowerToKernels(*copy, silent, llvm::nulls());
@@ -80,6 +81,8 @@ private:
       trial.states.push_back(bytes[i]);
       trial.activations.push_back(bytes[i + 1]);
     }
+    plan::PlanningOptions planning = planningOf();
+    leaveNoTrace(silent, planning);
     auto recompute = chooseRecompute(*copy, silent, planning, llvm::nulls());
     if (!recompute)
       return recompute.takeError();
@@ -148,7 +151,7 @@ private:
   mlir::ModuleOp imported;
   const PipelineRequest &pipeline;
   const CompileOptions &options;
-  plan::PlanningOptions planning;
+  PlanningOf planningOf;
 };
 
 } // namespace
@@ -158,8 +161,8 @@ bool cleave::searchesCut(const CompileOptions &options) {
 }
 
 llvm::Error cleave::fitStages(mlir::ModuleOp imported, const PipelineRequest &pipeline, const CompileOptions &options,
-                              const plan::PlanningOptions &planning, llvm::raw_ostream &log) {
+                              PlanningOf planningOf, llvm::raw_ostream &log) {
   if (!searchesCut(options))
     return llvm::Error::success();
-  return StageFitter(imported, pipeline, options, planning).run(log);
+  return StageFitter(imported, pipeline, options, planningOf).run(log);
 }

@@ -26,9 +26,12 @@ namespace cleave {
 // Whether the cut is looked for: not without a limit, and not where the user says where to cut.
 bool searchesCut(const CompileOptions &options);
 
+// Asked after lowerToKernels has read the options that it is made of.
+using PlanningOf = llvm::function_ref<plan::PlanningOptions()>;
+
 // Notes the cut on the imported module, for `cut-model`, if it is looked for.
 llvm::Error fitStages(mlir::ModuleOp imported, const PipelineRequest &pipeline, const CompileOptions &options,
-                      const plan::PlanningOptions &planning, llvm::raw_ostream &log);
+                      PlanningOf planningOf, llvm::raw_ostream &log);
 
 } // namespace cleave
 
