@@ -75,7 +75,7 @@ class Schedule:
     least: int = 1  # micro-batches for each stage
 
 
-PIPELINE_CASES = ["mlp", "mnist-cnn-no-dropout-16", "gpt-nano-16", "bert-tiny-16", "t5-tiny-16"]  # of 16 samples a step
+PIPELINE_CASES = ["mlp", "mnist-cnn-no-dropout-16", "resnet18-16", "gpt-nano-16", "bert-tiny-16", "t5-tiny-16"]  # of 16 samples a step
 PIPELINE_OPTIONS = {"resnet18-16": ["--batch-norm", "local"]}
 PIPELINE_MESHES = {"pp2": Mesh(2, "", 1), "pp4": Mesh(4, "", 1), "dp2-pp2": Mesh(2, "dp=2", 2), "fsdp2-pp2": Mesh(2, "fsdp=2", 2),
                    "dp2-fsdp2-pp2": Mesh(2, "dp=2,fsdp=2", 4)}
