@@ -138,7 +138,7 @@ void KindCheck::checkTrained() {
     if (state.role() != fb::Role::parameter || !isTrained || stateShardBytes(plan_, state) == 0)
       continue;
     for (auto &[program, run] : runs_)
-      changes |= run->getMeaning()["state " + state.name()->str()] != run->stateAtStart(state).number();
+      changes |= run->numberOf(state) != run->stateAtStart(state).number();
     isAnyChanged |= changes;
     if (!changes)
       kept.push_back(&state);

@@ -332,12 +332,15 @@ void PlanMeaning::deliver(const std::optional<Content> &result) { finishCollecti
 
 const Content &PlanMeaning::stateAtStart(const fb::State &state) const { return starts_.at(&state); }
 
+uint64_t PlanMeaning::numberOf(const fb::State &state) {
+  return contentAt(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state)).number();
+}
+
 Meaning PlanMeaning::getMeaning() {
   Meaning meaning;
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
-    uint64_t end = state.offset() + stateShardBytes(plan_, state);
-    meaning["state " + state.name()->str()] = contentAt(state.region(), state.offset(), end).number();
+    meaning["state " + state.name()->str()] = numberOf(state);
   }
   const auto *outputs = plan_.programs()->Get(entry_)->outputs();
   for (size_t i = 0; i < lengthOf(outputs); ++i) {

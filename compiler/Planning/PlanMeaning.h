@@ -32,6 +32,8 @@ public:
 
   // After the run:
   Meaning getMeaning();
+  // Of a state of this plan, as it is left: that of getMeaning(), which asks for all states.
+  uint64_t numberOf(const rt::fb::State &state);
   // Whether it runs more than is looked at.
   bool isTooLong() const { return expanded_ >= kMaxSteps; }
   // The states that the program reads as an earlier program has left them.
