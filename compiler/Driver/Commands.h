@@ -6,6 +6,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <string>
+#include <vector>
 
 namespace cleave {
 
@@ -33,10 +34,16 @@ llvm::Error diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream &out);
 // Proves the plan over all ranks; prints one line, or fails with every finding.
 llvm::Error verify(llvm::StringRef artefact, llvm::raw_ostream &out);
 
-// Writes `model` with the weights of the checkpoint in place of its initializers. Above the limit, which keeps clear of
+struct ExportRequest {
+  std::string checkpoint; // a checkpoint, or a directory of them
+  std::string model;      // the ONNX file whose weights are replaced
+  std::string output;
+  std::vector<std::string> outputs; // of the model, to be kept (KeptOutputs.h); empty: all
+};
+
+// Writes the model with the weights of the checkpoint in place of its initializers. Above the limit, which keeps clear of
 // protobuf's of 2 GiB, they lie beside it in OUTPUT.data.
-llvm::Error exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef model, llvm::StringRef output,
-                             llvm::raw_ostream &out, uint64_t embeddedLimit = 1ull << 30);
+llvm::Error exportCheckpoint(const ExportRequest &request, llvm::raw_ostream &out, uint64_t embeddedLimit = 1ull << 30);
 
 } // namespace cleave
 

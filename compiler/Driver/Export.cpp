@@ -1,11 +1,12 @@
 // `cleave export`: a checkpoint's tensors put back into the ONNX file they came from.
 //
-// The initializers that the checkpoint holds change, and external data move along; the graph itself stays, in inference
-// form. Of too many bytes the file would meet protobuf's 2 GiB bound: tensors then go to OUTPUT.data as ONNX external
+// The initializers that the checkpoint holds change, and external data move along. The graph is written in inference form;
+// with --outputs it is cut down to what these outputs need. Of too many bytes the file would meet protobuf's 2 GiB bound: tensors then go to OUTPUT.data as ONNX external
 // data.
 
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/InferenceForm.h"
+#include "compiler/Driver/KeptOutputs.h"
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Import/ONNX/TensorReader.h"
 #include "compiler/Support/InputFile.h"
@@ -220,22 +221,42 @@ llvm::Error write(const onnx::ModelProto &model, llvm::StringRef output, TensorS
   return toError(status);
 }
 
+// The graph as it is written; returns what is to be said about it afterwards.
+llvm::Expected<std::string> prepare(onnx::ModelProto &model, const ExportRequest &request) {
+  std::string said;
+  if (!request.outputs.empty()) {
+    auto left = keepOutputs(model, request.outputs);
+    if (!left)
+      return left.takeError();
+    said = std::move(*left);
+  }
+  setInferenceForm(model); // after outputs are gone, which may have been statistics
+  return said;
+}
+
 } // namespace
 
-llvm::Error cleave::exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef modelPath, llvm::StringRef output,
-                                     llvm::raw_ostream &out, uint64_t embeddedLimit) {
+llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ostream &out, uint64_t embeddedLimit) {
+  const std::string &output = request.output;
   rt::CheckpointTensors tensors;
-  if (llvm::Error error = toError(rt::loadCheckpointTensors(checkpoint.str(), &tensors)))
+  if (llvm::Error error = toError(rt::loadCheckpointTensors(request.checkpoint, &tensors)))
     return error;
   if (std::string note = tensors.checkpoint->note(); !note.empty())
     out << "note: " << note << "\n";
-  auto model = readModel(modelPath);
+  auto model = readModel(request.model);
   if (!model)
     return model.takeError();
-  if (llvm::Error error = checkOutput(output, modelPath, *model, tensors.path))
+  if (llvm::Error error = checkOutput(output, request.model, *model, tensors.path))
     return error;
+  if (llvm::none_of(model->graph().initializer(),
+                    [&](const onnx::TensorProto &tensor) { return tensors.byName.count(tensor.name()) != 0; }))
+    return makeError("no initializer of " + request.model + " is in checkpoint " + request.checkpoint +
+                     "; was the checkpoint made from this model?");
+  auto left = prepare(*model, request);
+  if (!left)
+    return left.takeError();
 
-  llvm::StringRef directory = llvm::sys::path::parent_path(modelPath);
+  llvm::StringRef directory = llvm::sys::path::parent_path(request.model);
   onnx_import::ExternalData external(directory.empty() ? "." : directory.str());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   onnx_import::TensorReader reader(&context, external);
@@ -243,10 +264,6 @@ llvm::Error cleave::exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef
   if (!changes)
     return changes.takeError();
   size_t replaced = llvm::count_if(*changes, [](const Change &change) { return change.value != nullptr; });
-  if (replaced == 0)
-    return makeError("no initializer of " + modelPath + " is in checkpoint " + checkpoint +
-                     "; was the checkpoint made from this model?");
-
   uint64_t total = 0;
   for (const Change &change : *changes)
     total += bytesOf(change);
@@ -258,9 +275,10 @@ llvm::Error cleave::exportCheckpoint(llvm::StringRef checkpoint, llvm::StringRef
     if (llvm::Error error = change.value ? replace(change, isAlias(tensors, change.tensor->name()), store)
                                          : store.put(*change.tensor, change.kept))
       return error;
-  setInferenceForm(*model);
   if (llvm::Error error = write(*model, output, store))
     return error;
   out << "wrote " << output << ": " << replaced << " initializers from " << tensors.path << "\n";
+  if (!left->empty())
+    out << *left << "\n";
   return llvm::Error::success();
 }

@@ -1,32 +1,14 @@
 #include "compiler/Driver/InferenceForm.h"
 
+#include "compiler/Driver/GraphUses.h"
+
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace cleave;
 
 namespace {
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
-
-// Every name that a node, here or in a subgraph, reads, or that is an output of a graph.
-void collectUses(const onnx::GraphProto &graph, llvm::StringSet<> &uses);
-void collectUses(const Nodes &nodes, llvm::StringSet<> &uses) {
-  for (const onnx::NodeProto &node : nodes) {
-    uses.insert_range(node.input());
-    for (const onnx::AttributeProto &attribute : node.attribute()) {
-      if (attribute.has_g())
-        collectUses(attribute.g(), uses);
-      for (const onnx::GraphProto &graph : attribute.graphs())
-        collectUses(graph, uses);
-    }
-  }
-}
-void collectUses(const onnx::GraphProto &graph, llvm::StringSet<> &uses) {
-  for (const onnx::ValueInfoProto &output : graph.output())
-    uses.insert(output.name());
-  collectUses(graph.node(), uses);
-}
 
 void normalizeByStoredStatistics(onnx::NodeProto &node, const llvm::StringSet<> &uses) {
   auto attribute = llvm::find_if(*node.mutable_attribute(), [](const onnx::AttributeProto &a) {

@@ -114,7 +114,8 @@ const char *inspectExamples = R"(Examples:
 const char *verifyExamples = "Example:\n  cleave verify model";
 const char *exportExamples = R"(Examples:
   cleave export ckpt --model model.onnx -o trained.onnx
-  cleave export ckpt/best --model model.onnx -o best.onnx)";
+  cleave export ckpt/best --model model.onnx -o best.onnx
+  cleave export ckpt --model gpt.onnx -o gpt.infer.onnx --outputs logits)";
 
 const char *footer = R"(Examples:
   cleave compile model.onnx -o model --dim batch=8
@@ -183,6 +184,8 @@ Request parse(int argc, const char *const *argv) {
   exportApp->add_option("checkpoint", exporting.checkpoint, "a checkpoint, or a directory DIR of them: its latest; DIR/best takes the best")->required();
   exportApp->add_option("--model", exporting.model, "the ONNX file that was compiled")->required()->type_name("FILE");
   exportApp->add_option("-o,--output", exporting.output, "the ONNX file to write")->required()->type_name("FILE");
+  exportApp->add_option("--outputs", exporting.outputs, "outputs to keep, separated by commas (default: all); the other outputs go, and with them\n"
+                        "the inputs, nodes and weights that nothing needs any more")->delimiter(',')->allow_extra_args(false)->type_name("NAME");
 
   std::string shell;
   CLI::App *completionApp = app.add_subcommand("completion", "print a script that completes commands and options in a shell");

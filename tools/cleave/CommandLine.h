@@ -20,11 +20,6 @@ struct DiffRequest {
 struct VerifyRequest {
   std::string artefact;
 };
-struct ExportRequest {
-  std::string checkpoint; // a checkpoint directory
-  std::string model;      // the ONNX file whose weights are replaced
-  std::string output;
-};
 // Help was printed, or the command line was wrong: leave with this code.
 struct Exit {
   int code;

@@ -24,9 +24,7 @@ struct Runner {
   }
   llvm::Error operator()(const DiffRequest &request) const { return diff(request.a, request.b, llvm::outs()); }
   llvm::Error operator()(const VerifyRequest &request) const { return verify(request.artefact, llvm::outs()); }
-  llvm::Error operator()(const ExportRequest &request) const {
-    return exportCheckpoint(request.checkpoint, request.model, request.output, llvm::outs());
-  }
+  llvm::Error operator()(const ExportRequest &request) const { return exportCheckpoint(request, llvm::outs()); }
   llvm::Error operator()(const Exit &) const { return llvm::Error::success(); }
 };
 

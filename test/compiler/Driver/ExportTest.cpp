@@ -61,7 +61,7 @@ std::string runExport(const TempDir &dir, const std::string &model, const std::s
                       uint64_t limit = UINT64_MAX) {
   std::string said;
   llvm::raw_string_ostream out(said);
-  return llvm::toString(exportCheckpoint(writeCheckpoint(dir), model, output, out, limit));
+  return llvm::toString(exportCheckpoint({writeCheckpoint(dir), model, output, {}}, out, limit));
 }
 
 onnx::ModelProto readModel(const std::string &path) {

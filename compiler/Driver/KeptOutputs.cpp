@@ -1,0 +1,105 @@
+#include "compiler/Driver/KeptOutputs.h"
+
+#include "compiler/Driver/GraphUses.h"
+#include "compiler/Support/Usage.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace cleave;
+
+namespace {
+
+using Values = google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>;
+
+llvm::Error checkNames(const Values &outputs, llvm::ArrayRef<std::string> names) {
+  std::vector<std::string> known;
+  for (const onnx::ValueInfoProto &output : outputs)
+    known.push_back("'" + output.name() + "'");
+  for (const std::string &name : names)
+    if (!llvm::is_contained(known, "'" + name + "'"))
+      return usageError("--outputs", "the model has no output '" + name + "'; its outputs are " + llvm::join(known, ", "));
+  return llvm::Error::success();
+}
+
+// The names of what the nodes of `keep` and the outputs need. A node is needed where one of its results is; what
+// it reads, in its subgraphs too, is needed then. Producers may stand after their readers only in files that break the
+// standard's order; the worklist does not depend on it.
+llvm::StringSet<> collectNeeds(const onnx::GraphProto &graph, std::vector<bool> &keep) {
+  llvm::StringMap<int> producer;
+  for (int i = 0; i < graph.node_size(); ++i)
+    for (const std::string &result : graph.node(i).output())
+      if (!result.empty()) // an optional output that is not computed
+        producer[result] = i;
+  llvm::StringSet<> needed;
+  std::vector<std::string> pending;
+  for (const onnx::ValueInfoProto &output : graph.output())
+    pending.push_back(output.name());
+  while (!pending.empty()) {
+    std::string name = std::move(pending.back());
+    pending.pop_back();
+    if (!needed.insert(name).second)
+      continue;
+    auto found = producer.find(name);
+    if (found == producer.end() || keep[found->second])
+      continue;
+    keep[found->second] = true;
+    llvm::StringSet<> uses;
+    collectUses(graph.node(found->second), uses);
+    for (const auto &use : uses)
+      pending.push_back(use.getKey().str());
+  }
+  return needed;
+}
+
+// Elements for which `keeps` is false go; the others stay in their order.
+template <typename Elements, typename Keeps> void filter(Elements &elements, Keeps keeps) {
+  int kept = 0;
+  for (int i = 0; i < elements.size(); ++i)
+    if (keeps(i))
+      elements.SwapElements(kept++, i);
+  elements.DeleteSubrange(kept, elements.size() - kept);
+}
+
+// As filter(), and gives the names of the elements that go.
+template <typename Keeps> std::string dropNames(Values &values, Keeps keeps) {
+  std::vector<std::string> names;
+  for (const onnx::ValueInfoProto &value : values)
+    if (!keeps(value.name()))
+      names.push_back(value.name());
+  filter(values, [&](int i) { return keeps(values.Get(i).name()); });
+  return llvm::join(names, ", ");
+}
+
+} // namespace
+
+llvm::Expected<std::string> cleave::keepOutputs(onnx::ModelProto &model, llvm::ArrayRef<std::string> names) {
+  onnx::GraphProto &graph = *model.mutable_graph();
+  if (llvm::Error error = checkNames(graph.output(), names))
+    return std::move(error);
+  std::string outputs = dropNames(*graph.mutable_output(),
+                                  [&](const std::string &name) { return llvm::is_contained(names, name); });
+
+  std::vector<bool> keep(graph.node_size());
+  llvm::StringSet<> needed = collectNeeds(graph, keep);
+  auto isNeeded = [&](const std::string &name) { return needed.contains(name); };
+  filter(*graph.mutable_node(), [&](int i) { return keep[i]; });
+  std::string inputs = dropNames(*graph.mutable_input(), isNeeded);
+  filter(*graph.mutable_initializer(), [&](int i) { return isNeeded(graph.initializer(i).name()); });
+  filter(*graph.mutable_sparse_initializer(),
+         [&](int i) { return isNeeded(graph.sparse_initializer(i).values().name()); });
+
+  // What nodes give and no kept node reads (the mask of a Dropout) may keep its type.
+  for (const onnx::NodeProto &node : graph.node())
+    needed.insert_range(node.output());
+  filter(*graph.mutable_value_info(), [&](int i) { return isNeeded(graph.value_info(i).name()); });
+  filter(*graph.mutable_quantization_annotation(),
+         [&](int i) { return isNeeded(graph.quantization_annotation(i).tensor_name()); });
+
+  std::string said;
+  if (!outputs.empty())
+    said = "left out: outputs " + outputs;
+  if (!inputs.empty())
+    said += (said.empty() ? "left out: inputs " : "; inputs ") + inputs;
+  return said;
+}
