@@ -111,11 +111,24 @@ void addTrain(CLI::App &command, Command &result) {
 
 void addGenerate(CLI::App &command, Command &result) {
   GenerateOptions &generate = result.generate;
-  command.add_option("--input", generate.input, "The integer input [batch, context] [the only one]");
-  command.add_option("--output", generate.output, "The output [batch, context, 256] [the only one]");
-  command.add_option("--prompt", generate.prompt, "The text to go on from [a line's end]");
-  addCount(command, "--bytes", generate.bytes, "Bytes to write [200]");
-  command.add_option("--temperature", generate.temperature, "0 takes the likeliest byte; 1 samples as predicted [0.8]");
+  command.add_option("--input", generate.input, "The integer input [batch, context] of the tokens [the only one]");
+  command.add_option("--output", generate.output, "The output [batch, context, vocabulary] [the only one]");
+  addOptional(command, "--prompt", generate.prompt,
+              "The text to go on from, for models whose tokens are the 256 bytes; text comes out [a line's end]");
+  command.add_option("--prompt-ids", generate.promptIds,
+                     "The tokens to go on from, as 1,2,3 or @FILE, for models of any vocabulary; numbers come out");
+  addList(command, "--fill", generate.fills,
+          "INPUT=NUMBER | INPUT=positions: what another input holds that the output depends on; once per input");
+  addCount(command, "--tokens", generate.tokens, "Tokens to write [200]");
+  addCount(command, "--bytes", generate.tokens, "The same, of models whose tokens are bytes");
+  command.get_option("--tokens")->excludes("--bytes");
+  command.add_option("--end-token", generate.endTokens, "Tokens after which writing ends, as 2 or 2,7 [none]");
+  command.add_option("--temperature", generate.sampling.temperature,
+                     "0 takes the likeliest token; 1 samples as predicted [0.8]");
+  addCount(command, "--top-k", generate.sampling.topK, "Sample from this many of the likeliest tokens [all]");
+  rejectZero(command.get_option("--top-k"));
+  command.add_option("--top-p", generate.sampling.topP,
+                     "Sample from the fewest tokens whose share is this, after --temperature and --top-k [1: all]");
   addCount(command, "--seed", generate.seed, "Seed of sampling [0]");
   addSessionOptions(command, result.session);
 }
@@ -136,7 +149,7 @@ struct Parser {
     infer = app.add_subcommand("infer", "Run the model on arrays");
     train = app.add_subcommand("train", "Train the model");
     evaluate = app.add_subcommand("evaluate", "Loss and accuracy on data");
-    generate = app.add_subcommand("generate", "Write text with a byte-level language model");
+    generate = app.add_subcommand("generate", "Write with a language model: text, or token ids");
     inspect = app.add_subcommand("inspect", "What the plan holds: memory, traffic, instructions");
     addList(*infer, "--input", result.inputs,
             "INPUT=FILE: the data of an input; once per input that the outputs depend on");
@@ -168,7 +181,9 @@ struct Parser {
                   "--resume auto");
     infer->footer("Example:\n" + run + " infer --input x=batch.npy --output y=y.npy --weights ckpt");
     evaluate->footer("Example:\n" + run + " evaluate --data x=x.npy --data label=y.npy --weights ckpt");
-    generate->footer("Example:\n" + run + " generate --prompt \"The license \" --bytes 200 --temperature 0.8 --seed 1");
+    generate->footer("Examples:\n" + run + " generate --prompt \"The license \" --tokens 200 --temperature 0.8 --seed 1\n" +
+                     run + " generate --prompt-ids 464,5964 --tokens 50 --top-k 40 --top-p 0.9 --end-token 50256\n" +
+                     run + " generate --prompt-ids @prompt.txt --fill attention_mask=1 --fill position_ids=positions");
   }
 
   // The subcommand on the command line; null when there is none.
@@ -219,7 +234,7 @@ std::string conversionMessage(const std::string &text) {
   if (option == std::string::npos || equals == std::string::npos)
     return firstLine(text);
   bool real = text.compare(option, 4, "--lr") == 0 || text.compare(option, 6, "--clip") == 0 ||
-              text.compare(option, 6, "--temp") == 0;
+              text.compare(option, 6, "--temp") == 0 || text.compare(option, 7, "--top-p") == 0;
   return text.substr(option, equals - option) + ": expected " + (real ? "a number" : "a whole number from 0") +
          "; got: " + firstLine(text.substr(equals + 3));
 }

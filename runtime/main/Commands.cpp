@@ -7,6 +7,7 @@
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/train/DataSpec.h"
 #include "runtime/train/Inference.h"
 #include "runtime/train/SameRun.h"
 #include "runtime/train/TrainLoop.h"
@@ -70,27 +71,55 @@ Status evaluate(Session &session, const TrainOptions &options) {
   return Status::ok();
 }
 
-Status generateText(Session &session, const GenerateOptions &options) {
+std::string joinTokens(const std::vector<uint64_t> &tokens) {
+  std::string text;
+  for (uint64_t token : tokens)
+    text += (text.empty() ? "" : ",") + std::to_string(token);
+  return text;
+}
+
+Status checkSameGeneration(Session &session, const GenerateOptions &options, const Prompt &prompt) {
+  std::string fills;
+  for (const std::string &fill : options.fills)
+    fills += fill + '\n';
   SameRun same;
   same.add("--input", options.input);
   same.add("--output", options.output);
-  same.add("--prompt", options.prompt);
-  same.add("--bytes", std::to_string(options.bytes));
-  same.add("--temperature", std::to_string(options.temperature));
+  same.add(prompt.isText ? "--prompt" : "--prompt-ids", (prompt.isText ? "text " : "ids ") + joinTokens(prompt.tokens));
+  same.add("--fill", fills);
+  same.add("--tokens", std::to_string(options.tokens));
+  same.add("--end-token", options.endTokens);
+  same.add("--temperature", realText(options.sampling.temperature));
+  same.add("--top-k", std::to_string(options.sampling.topK));
+  same.add("--top-p", realText(options.sampling.topP));
   same.add("--seed", std::to_string(options.seed));
-  CLEAVE_TRY(same.check(session));
+  return same.check(session);
+}
+
+// Bytes one after another, or numbers by comma: what --prompt-ids reads.
+void printToken(uint64_t token, bool isText, bool isFirst) {
+  if (isText)
+    std::putchar(static_cast<int>(token));
+  else
+    std::printf(isFirst ? "%llu" : ",%llu", static_cast<unsigned long long>(token));
+}
+
+Status generateTokens(Session &session, const GenerateOptions &options) {
+  Prompt prompt;
+  CLEAVE_TRY(readPrompt(options, &prompt));
+  CLEAVE_TRY(checkSameGeneration(session, options, prompt));
   bool leader = session.isLeader();
   bool begun = false;
-  auto show = [&](char byte) {
+  auto show = [&](uint64_t token) {
     if (!leader)
       return;
-    if (!begun) // the prompt comes out only where generating can go on from it
-      std::fwrite(options.prompt.data(), 1, options.prompt.size(), stdout);
+    for (size_t i = 0; !begun && i < prompt.tokens.size(); ++i) // only where generating can go on from it
+      printToken(prompt.tokens[i], prompt.isText, i == 0);
     begun = true;
-    std::putchar(byte);
+    printToken(token, prompt.isText, false);
     std::fflush(stdout);
   };
-  CLEAVE_TRY(generate(session, options, show));
+  CLEAVE_TRY(generate(session, options, prompt, show));
   if (leader)
     std::putchar('\n');
   return Status::ok();
@@ -105,7 +134,7 @@ Status runOn(Session &session, const Command &command, int *stoppedBy) {
   case CommandKind::Evaluate:
     return evaluate(session, command.train);
   case CommandKind::Generate:
-    return generateText(session, command.generate);
+    return generateTokens(session, command.generate);
   case CommandKind::Inspect:
   case CommandKind::Help:
     break;

@@ -1,25 +1,48 @@
-// `generate`: text from a byte-level language model, one byte at a time.
+// `generate`: what a language model writes after a prompt, one token at a time.
 //
-// Any model with an integer input [batch, context] and a floating-point output [batch, context, 256] will do, as long
-// as it is causal: what stands at position i depends on positions 0 to i only. That is tried out before the first byte.
+// A token is a whole number below the size of the vocabulary. The model has an integer input [batch, context] and a
+// floating-point output [batch, context, vocabulary]. It must be causal: what stands at position i depends on positions 0
+// to i alone. That is tried out before the first token. What does not fit into the context any more falls off at its
+// beginning.
+//
+//   --prompt "The "           bytes, the tokens of a vocabulary of 256; bytes come out
+//   --prompt-ids 464,995      any vocabulary; numbers come out
+//
+// Text of other vocabularies is for the tokenizer that made them: Debian 12 has no library that reads tokenizer.json,
+// and of a tokenizer the splitting of text by classes of Unicode is the larger part.
 #ifndef CLEAVE_RUNTIME_TRAIN_GENERATE_H
 #define CLEAVE_RUNTIME_TRAIN_GENERATE_H
 
 #include "runtime/train/Session.h"
+#include "runtime/train/TokenSampler.h"
+
+#include <optional>
 
 namespace cleave::rt {
 
 struct GenerateOptions {
-  std::string input;  // empty: the only integer input of two dimensions
-  std::string output; // empty: the first output [batch, context, 256]
-  std::string prompt = "\n";
-  uint64_t bytes = 200;
-  double temperature = 0.8; // 0: always the likeliest byte
+  std::string input;  // empty: the only integer input [batch, context] that the output needs
+  std::string output; // empty: the only output [batch, context, vocabulary]
+  std::optional<std::string> prompt;
+  std::string promptIds;          // "1,2,3", or "@FILE" with such numbers
+  std::vector<std::string> fills; // INPUT=NUMBER or INPUT=positions: of inputs besides the tokens
+  uint64_t tokens = 200;
+  std::string endTokens; // "2" or "2,7": generating ends after one of these; empty: none
+  Sampling sampling;
   uint64_t seed = 0;
 };
 
-// Calls `show` with each byte as it comes.
-Status generate(Session &session, const GenerateOptions &options, const std::function<void(char)> &show);
+struct Prompt {
+  bool isText = true; // its tokens are bytes
+  std::vector<uint64_t> tokens;
+};
+
+// Messages begin with the option, as in generate().
+Status readPrompt(const GenerateOptions &options, Prompt *prompt);
+
+// Calls `show` with each token as it comes. The same options give the same tokens on every process.
+Status generate(Session &session, const GenerateOptions &options, const Prompt &prompt,
+                const std::function<void(uint64_t)> &show);
 
 } // namespace cleave::rt
 

@@ -2,6 +2,7 @@
 
 #include "runtime/train/IndexRange.h"
 #include "runtime/train/NearestName.h"
+#include "runtime/train/OutputNeeds.h"
 #include "runtime/train/SameRun.h"
 
 #include <algorithm>
@@ -85,22 +86,12 @@ Status sizeOutput(uint64_t samples, uint64_t globalBatch, Output *output) {
   return Status::ok();
 }
 
-// Inputs that no wanted output depends on, as the compiler says it (the plan's properties `needs.OUTPUT`): whatever
-// they hold, the outputs are the same, so zeros do. None where no other input would tell how many samples there are.
+// Inputs that no wanted output depends on: zeros do. None where no other input would tell how many samples there are.
 std::vector<bool> sparedInputs(const fb::Plan &plan, const fb::Program &program, const std::vector<Output> &outputs) {
   std::vector<bool> spared(lengthOf(program.inputs()), true);
-  for (const Output &output : outputs) {
-    const fb::Property *needs = nullptr;
-    for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
-      if (textOf(plan.properties()->Get(i)->key()) == "needs." + output.port->name()->str())
-        needs = plan.properties()->Get(i);
-    if (!needs)
-      return {}; // it depends on all
-    std::string list = "," + needs->value()->str() + ",";
+  for (const Output &output : outputs)
     for (size_t i = 0; i < spared.size(); ++i)
-      if (list.find("," + program.inputs()->Get(i)->name()->str() + ",") != std::string::npos)
-        spared[i] = false;
-  }
+      spared[i] = spared[i] && !dependsOn(plan, *output.port, *program.inputs()->Get(i));
   bool isBatched = false, tellsSamples = false;
   for (size_t i = 0; i < spared.size(); ++i) {
     bool batched = program.inputs()->Get(i)->batch_dim() >= 0;

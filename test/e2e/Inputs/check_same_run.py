@@ -45,7 +45,9 @@ DIFFERENT = [
     ("data of an evaluation", ["./dp", "evaluate", *DATA], ["./dp", "evaluate", "--data", "x=x.npy,mean=1,std=1", *DATA[2:]], given("--data")),
     ("another output", INFER, [*INFER[:-1], "loss=loss.npy", "--input", "labels=y.npy"], given("--input")),
     ("another prompt", [*GENERATE, "--prompt", "a"], [*GENERATE, "--prompt", "bb"], given("--prompt")),
-    ("another length", ["./gpt", "generate", "--bytes", "4"], GENERATE, given("--bytes")),
+    ("another length", ["./gpt", "generate", "--bytes", "4"], GENERATE, given("--tokens")),
+    ("another form of prompt", [*GENERATE, "--prompt", "a"], [*GENERATE, "--prompt-ids", "97"], given("--prompt-ids")),
+    ("another choice", [*GENERATE, "--top-p", "0.5"], [*GENERATE, "--top-p", "0.25"], given("--top-p")),
 ]
 ALIKE = [
     ("other paths of the same data", TRAIN, [TRAIN[0], "train", "--data", "x=copy/x.npy", *DATA[2:], "--steps", "3"]),
@@ -61,7 +63,7 @@ def run(first, second):
     command = ["mpirun", "--oversubscribe", "-n", "1", *first, ":", "-n", "1", *second]
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, env=environment)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=SECONDS, env=environment)
     except subprocess.TimeoutExpired:
         return None, f"does not end within {SECONDS} s"
     return done.returncode, done.stdout + done.stderr
