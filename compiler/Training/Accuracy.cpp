@@ -3,6 +3,7 @@
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/LossTerms.h"
 #include "compiler/Training/PositionMask.h"
+#include "dialects/Cleave/IR/Scatter.h"
 
 using namespace mlir;
 
@@ -75,7 +76,7 @@ std::optional<CrossEntropy> matchPick(Operation *op) {
 Value rootOf(Value labels) {
   while (Operation *op = labels.getDefiningOp()) {
     auto select = dyn_cast<SelectOp>(op);
-    if (isa<CastOp, ReshapeOp, BroadcastOp>(op))
+    if (isa<CastOp, ReshapeOp, BroadcastOp, CheckIndexOp>(op))
       labels = op->getOperand(0);
     else if (select && (getConstantNumber(select.getOnFalse()) || getConstantNumber(select.getOnTrue())))
       labels = getConstantNumber(select.getOnFalse()) ? select.getOnTrue() : select.getOnFalse();

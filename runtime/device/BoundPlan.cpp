@@ -193,7 +193,8 @@ private:
                           generated && request_.kernels ? request_.kernels[index] : nullptr,
                           {},
                           view.stream(),
-                          generated && request_.deviceKernels ? request_.deviceKernels + index : nullptr};
+                          generated && request_.deviceKernels ? request_.deviceKernels + index : nullptr,
+                          std::string(view.note())};
     for (size_t i = 0; i < view.bufferCount(); ++i)
       request.operands.push_back(address(view.buffer(i)));
     return request_.device.launch(request, &bound->action);

@@ -57,6 +57,7 @@ struct LaunchRequest {
   std::vector<Address> operands;
   unsigned stream;
   const cleave_device_kernel *device = nullptr; // of a generated kernel on another device
+  std::string note;                             // the instruction's, for messages
 };
 
 struct CollectiveRequest {

@@ -38,9 +38,20 @@ template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes by
 }
 
 Status IndexRange::check(const fb::Port &port, Bytes bytes, uint64_t *element) const {
-  if (port.dtype() == fb::DType::i64)
+  switch (port.dtype()) {
+  case fb::DType::i64:
     return checkAll<int64_t>(port, bytes, element);
-  return port.dtype() == fb::DType::i32 ? checkAll<int32_t>(port, bytes, element) : Status::ok();
+  case fb::DType::i32:
+    return checkAll<int32_t>(port, bytes, element);
+  case fb::DType::i16:
+    return checkAll<int16_t>(port, bytes, element);
+  case fb::DType::i8:
+    return checkAll<int8_t>(port, bytes, element);
+  case fb::DType::u8:
+    return checkAll<uint8_t>(port, bytes, element);
+  default:
+    return Status::ok(); // the compiler notes ranges of integers only
+  }
 }
 
 std::vector<IndexRange> IndexRange::ofInput(const fb::Plan &plan, const fb::Port &input) {

@@ -19,8 +19,7 @@ public:
   // The same of each input of the program.
   static std::vector<std::vector<IndexRange>> ofInputs(const fb::Plan &plan, const fb::Program &program);
 
-  // The bytes are what the input is given: i64 or i32 (others are not checked). `element` is where the first one lies
-  // that does not hold.
+  // The bytes are what the input is given, of the port's type. `element` is where the first one lies that does not hold.
   Status check(const fb::Port &port, Bytes bytes, uint64_t *element) const;
 
 private:

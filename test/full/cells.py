@@ -212,6 +212,8 @@ def command_cells():
     for seed in axes.CHANGED_NODE_TESTS:
         yield command_cell(f"import/changed-node-tests-{seed}", [["{python}", changed, "{folder}", "--seed", seed, "--seconds", axes.CHANGED_SECONDS]],
                            axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", linker, packages])
+    ranges = ["{python}", INPUTS / "check_index_ranges.py", "{folder}", "2"]
+    yield command_cell("import/index-ranges", [ranges], 1800, 120, ["test/e2e/Inputs/check_index_ranges.py", packages])
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
              path.stat().st_size < 80000]
     for seed in axes.FUZZ_SEEDS:

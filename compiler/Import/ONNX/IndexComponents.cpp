@@ -140,6 +140,8 @@ IndexComponent cleave::onnx_import::analyzeIndices(OpContext &op, Value indices)
       if (label != kUnit)
         component.dims.push_back(label), kept.push_back(size);
     component.value = op.emit.reshape(peeled.value, kept);
+    if (elementOf(component.value).getIntOrFloatBitWidth() < 32) // no kernel takes these
+      component.value = op.emit.cast(component.value, op.emit.i64());
   }
   sortDims(op.emit, component);
   return component;

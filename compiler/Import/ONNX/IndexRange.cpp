@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/IndexRange.h"
 #include "dialects/Cleave/IR/Budget.h"
+#include "dialects/Cleave/IR/Scatter.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -39,6 +40,16 @@ std::optional<Replacement> matchReplacement(SelectOp select) {
   return std::nullopt;
 }
 
+// Whether every integer of the one type is that integer of the other: narrow types wrap, and of truth values and
+// floating-point numbers a cast makes others.
+bool keepsNumbers(Value from, Value to) {
+  auto source = llvm::dyn_cast<mlir::IntegerType>(elementOf(from)),
+       target = llvm::dyn_cast<mlir::IntegerType>(elementOf(to));
+  if (!source || !target || source.isInteger(1))
+    return false;
+  return source == target || (source.getWidth() < target.getWidth() && !target.isUnsigned());
+}
+
 struct Source {
   mlir::func::FuncOp function;
   unsigned argument;
@@ -56,9 +67,9 @@ std::optional<Source> findSource(Value indices) {
       source.others.push_back(replacement->replaced);
       indices = replacement->kept;
     } else if (llvm::isa<CastOp, ReshapeOp, TransposeOp, BroadcastOp>(op)) {
-      indices = op->getOperand(0);
-      if (typeOf(indices).getElementType().isInteger(1)) // a cast of truth values changes them
+      if (!keepsNumbers(op->getOperand(0), indices))
         return std::nullopt;
+      indices = op->getOperand(0);
     } else {
       return std::nullopt;
     }
@@ -102,13 +113,18 @@ void note(Source &source, llvm::StringRef name, Range range) {
 
 } // namespace
 
-void cleave::onnx_import::noteLabels(Value labels, int64_t classes, std::optional<int64_t> ignored) {
-  auto source = findSource(labels);
-  if (!source)
-    return;
-  if (ignored)
-    source->others.insert(source->others.begin(), *ignored);
-  note(*source, "cleave.labels", {0, classes, source->others});
+Value cleave::onnx_import::checkLabels(Emitter &emit, Value labels, int64_t classes, std::optional<int64_t> ignored) {
+  if (auto source = findSource(labels)) {
+    if (ignored)
+      source->others.insert(source->others.begin(), *ignored);
+    note(*source, "cleave.labels", {0, classes, source->others});
+    return labels;
+  }
+  if (mlir::matchPattern(labels, mlir::m_Constant()) || typeOf(labels).getNumElements() == 0)
+    return labels;
+  mlir::OpBuilder &b = emit.builder;
+  return emit.make<CheckIndexOp>(typeOf(labels), labels, b.getI64IntegerAttr(0), b.getI64IntegerAttr(classes),
+                                 ignored ? b.getI64IntegerAttr(*ignored) : mlir::IntegerAttr());
 }
 
 void cleave::onnx_import::noteIndices(Value indices, int64_t size) {

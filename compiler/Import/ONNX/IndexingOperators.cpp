@@ -110,12 +110,23 @@ LogicalResult importSplit(OpContext &op) {
   return success();
 }
 
+LogicalResult checkKnownIndices(OpContext &op, const Literal &indices, int64_t dim, int64_t size) {
+  for (int64_t i = 0, count = indices.isSplat() ? std::min<int64_t>(indices.numElements(), 1) : indices.numElements();
+       i < count; ++i)
+    if (int64_t index = indices.asInt(i); index < -size || index >= size)
+      return op.fail("index " + llvm::Twine(index) + " is outside of dimension " + llvm::Twine(dim) + " of size " +
+                     llvm::Twine(size));
+  return success();
+}
+
 LogicalResult importGather(OpContext &op) {
   Shape shape(inputShape(op));
   auto dim = op.axis(op.intAttr("axis", 0), int64_t(shape.size()));
   if (failed(dim))
     return failure();
   const Literal *indices = op.literal(1);
+  if (indices && !indices->isFloat() && failed(checkKnownIndices(op, *indices, *dim, shape[*dim])))
+    return failure();
   if (op.literal(0) && indices && !indices->isFloat())
     if (auto known = takeLiteral(*op.literal(0), *indices, *dim))
       return op.result(std::move(*known));
@@ -123,9 +134,6 @@ LogicalResult importGather(OpContext &op) {
   // One known index is a slice, whose gradient needs no scatter.
   if (indices && !indices->isFloat() && indices->numElements() == 1) {
     int64_t index = indices->asInt(0), size = shape[*dim];
-    if (index < -size || index >= size)
-      return op.fail("index " + llvm::Twine(index) + " is outside of dimension " + llvm::Twine(*dim) + " of size " +
-                     llvm::Twine(size));
     Shape result(llvm::ArrayRef<int64_t>(shape).take_front(*dim));
     result.append(indices->shape().begin(), indices->shape().end());
     result.append(shape.begin() + *dim + 1, shape.end());

@@ -48,7 +48,7 @@ Value cleave::onnx_import::emitLoss(Emitter &emit, llvm::StringRef kind, Value p
   }
   int64_t dim = classDim(rankOf(predictions));
   Value logs = kind == "cross-entropy" ? emit.logSoftmax(predictions, dim) : predictions;
-  noteLabels(labels, shapeOf(predictions)[dim], std::nullopt);
+  labels = checkLabels(emit, labels, shapeOf(predictions)[dim], std::nullopt);
   Value losses = emitPickedLoss(emit, logs, labels, dim);
   return emit.mean(losses, allDims(losses));
 }

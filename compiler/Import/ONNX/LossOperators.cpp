@@ -104,9 +104,9 @@ Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value 
 }
 
 LogicalResult importLoss(OpContext &op, Value logs, double smoothing = 0) {
-  Value labels = op.value(1);
   const auto *ignore = op.attribute("ignore_index");
-  noteLabels(labels, shapeOf(logs)[1], ignore ? std::optional<int64_t>(ignore->i()) : std::nullopt);
+  Value labels = checkLabels(op.emit, op.emit.cast(op.value(1), op.emit.i64()), shapeOf(logs)[1],
+                             ignore ? std::optional<int64_t>(ignore->i()) : std::nullopt);
   Value counted = countedLabels(op, labels);
   auto weights = labelWeights(op, logs, labels, counted);
   if (failed(weights))

@@ -62,4 +62,22 @@ def Cleave_TopKOp : Cleave_ComputeOp<"top_k", [Cleave_Infer, Cleave_Cost], ["get
   let assemblyFormat = "$operand `,` $count attr-dict `:` type($operand) `->` type($result)";
   let hasVerifier = 1;
 }
+
+def Cleave_CheckIndexOp : Cleave_ComputeOp<"check_index", [Cleave_Infer, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
+  let summary = "`operand`, whose elements are from `first` to `end` - 1, or `other`; the run ends with an error where one is not";
+  let description = [{
+    The importer makes it where an operator takes computed numbers for classes and is lowered to comparisons, in which a number out of range would
+    silently pick nothing: the labels of a loss. `take`, `pick`, `put` and `put_add` check their indices themselves. Numbers of an input need no such op:
+    the runtime checks them where it reads them (compiler/Import/ONNX/IndexRange.h).
+    ```mlir
+    %0 = cleave.check_index %labels, 0 to 10 : tensor<4xi64>
+    %1 = cleave.check_index %labels, 0 to 10 or -100 : tensor<4xi64>
+    ```
+    Constraints: `first` is smaller than `end`; the elements are i32 or i64.
+  }];
+  let arguments = (ins Cleave_IntTensor:$operand, I64Attr:$first, I64Attr:$end, OptionalAttr<I64Attr>:$other);
+  let results = (outs Cleave_IntTensor:$result);
+  let assemblyFormat = "$operand `,` $first `to` $end (`or` $other^)? attr-dict `:` type($operand)";
+  let hasVerifier = 1;
+}
 #endif

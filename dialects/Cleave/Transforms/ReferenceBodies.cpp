@@ -113,6 +113,9 @@ static Value put(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, ml
   return scatter(nest, IndexLoops(p, p["batch"]), in, p["combine"]);
 }
 
+// y = x: what is refused is no number.
+static Value checkIndex(LoopWriter &, const KernelParams &, ArrayRef<Value> in, mlir::Type) { return in[0]; }
+
 // y[o, c] = the element of x[o, :] that c others come before: larger ones (or smaller), and equal ones to its left
 static Value topK(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   int64_t outer = p["outer"], extent = p["extent"], count = p["count"];
@@ -164,6 +167,7 @@ ReferenceBody cleave::findReferenceBody(llvm::StringRef kernel) {
       .Case("pick", pick)
       .Case("put_add", putAdd)
       .Case("put", put)
+      .Case("check_index", checkIndex)
       .Case("top_k", topK)
       .Case("argmax", argmax)
       .Default(findWindowBody(kernel));

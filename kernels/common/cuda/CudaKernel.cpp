@@ -1,6 +1,7 @@
 #include "kernels/common/cuda/CudaKernel.h"
 
 #include "kernels/common/host/Window.h"
+#include "kernels/indexing/NumberRange.h"
 
 #include <algorithm>
 
@@ -54,6 +55,19 @@ Status describeIndexing(const KernelArgs &args, CudaKernelCall *call) {
     setItems(call, batch * args["outer"] * args["inner"] * (isPut ? 1 : args["indices"]));
   if (isPut)
     call->source = 0, call->target = 3;
+  call->expected = NumberRange::of(args).describe();
+  return Status::ok();
+}
+
+Status describeCheckIndex(const KernelArgs &args, CudaKernelCall *call) {
+  if (args.dtype() != fb::DType::i32 && args.dtype() != fb::DType::i64)
+    return wrongType(args, args.dtype());
+  call->function = "check_index_" + nameOf(args.dtype());
+  const char *params[] = {"count", "first", "end", "other"};
+  for (int i = 0; i < 4; ++i)
+    call->params[i] = args[params[i]];
+  call->expected = NumberRange::of(args).describe();
+  setItems(call, args["count"]);
   return Status::ok();
 }
 
@@ -132,6 +146,7 @@ constexpr Entry kEntries[] = {
     {"pick", describeIndexing},
     {"put_add", describeIndexing},
     {"put", describeIndexing},
+    {"check_index", describeCheckIndex},
     {"argmax", describeArgmax},
     {"top_k", describeTopK},
 };

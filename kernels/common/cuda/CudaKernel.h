@@ -21,6 +21,7 @@ struct CudaKernelCall {
   long long params[CudaCall::kParams] = {};
   // The kernel changes buffer `target` in place; before, it is to hold what `source` holds. None where negative.
   int source = -1, target = -1;
+  std::string expected; // which indices it takes, for messages
 };
 
 // Parameters of a kernel that a GPU has; an error that names it where there is none, or not for its types.

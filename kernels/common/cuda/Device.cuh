@@ -32,14 +32,19 @@ template <typename T> __device__ T *buffer(const CudaCall &call, int number) {
 #define CLEAVE_FOR_EACH(item, count)                                                                                   \
   for (Int item = Int(blockIdx.x) * blockDim.x + threadIdx.x; item < (count); item += Int(gridDim.x) * blockDim.x)
 
+// The first report stays.
+__device__ inline void reportIndex(const CudaCall &call, Int index) {
+  if (atomicCAS(reinterpret_cast<unsigned long long *>(call.error), 0ull, static_cast<unsigned long long>(call.launch)) ==
+      0)
+    call.error[1] = index;
+}
+
 // The row that an index names, counted from the end where it is negative; -1, and a report, where there is none.
 template <typename Index> __device__ Int rowOf(const CudaCall &call, Index index, Int rows) {
   Int row = index < 0 ? Int(index) + rows : Int(index);
   if (row >= 0 && row < rows)
     return row;
-  if (atomicCAS(reinterpret_cast<unsigned long long *>(call.error), 0ull, static_cast<unsigned long long>(call.launch)) ==
-      0)
-    call.error[1] = index;
+  reportIndex(call, index);
   return -1;
 }
 

@@ -29,6 +29,7 @@ MakeHostKernel findHostKernel(std::string_view name) {
       {"pick", makeTake},
       {"put_add", makePutAdd},
       {"put", makePut},
+      {"check_index", makeCheckIndex},
       {"top_k", makeTopK},
       {"argmax", makeArgmax},
   };

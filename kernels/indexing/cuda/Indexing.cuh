@@ -1,4 +1,4 @@
-// take, pick, put_add and put. params: batch outer rows inner indices.
+// take, pick, put_add and put: params batch outer rows inner indices. check_index: params count first end other.
 #pragma once
 
 #include "kernels/common/cuda/Device.cuh"
@@ -22,6 +22,18 @@ template <typename T, typename Index> __device__ void take(const CudaCall &call)
     Int r = item % s.inner, i = item / s.inner % s.indices, o = item / (s.inner * s.indices);
     Int row = rowOf(call, index[o / s.outer * s.indices + i], s.rows);
     y[item] = row < 0 ? T() : x[(o * s.rows + row) * s.inner + r];
+  }
+}
+
+template <typename Index> __device__ void checkIndex(const CudaCall &call) {
+  const Index *x = buffer<Index>(call, 0);
+  Index *y = buffer<Index>(call, 1);
+  Int first = call.params[1], end = call.params[2], other = call.params[3];
+  CLEAVE_FOR_EACH(item, call.params[0]) {
+    Index number = x[item];
+    if ((number < first || number >= end) && number != other)
+      reportIndex(call, number);
+    y[item] = number;
   }
 }
 

@@ -1,8 +1,10 @@
 // Reading, adding and replacing rows by index: `take` and `pick` (ONNX Gather and its relatives), `put_add` and `put`.
+// `check_index` refuses numbers that no such kernel meets.
 #ifndef CLEAVE_KERNELS_INDEXING_HOST_INDEXING_H
 #define CLEAVE_KERNELS_INDEXING_HOST_INDEXING_H
 
 #include "kernels/common/host/HostKernel.h"
+#include "kernels/indexing/NumberRange.h"
 
 namespace cleave::rt {
 
@@ -30,6 +32,7 @@ template <typename Index> int64_t rowOf(Index index, int64_t rows) { return inde
 
 Status makeTake(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makePutAdd(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+Status makeCheckIndex(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makePut(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
 } // namespace cleave::rt

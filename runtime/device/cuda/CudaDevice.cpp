@@ -195,10 +195,11 @@ Status CudaDevice::synchronize() {
   CLEAVE_TRY(waitFor(streams_.main()));
   if (error[0] == 0)
     return Status::ok();
-  std::string where = error[0] > 0 && static_cast<size_t>(error[0]) <= indexed_.size()
-                          ? indexed_[static_cast<size_t>(error[0]) - 1]
-                          : "a kernel";
-  return invalidArgument("index " + std::to_string(error[1]) + " is out of range").in(where);
+  std::string text = "index " + std::to_string(error[1]) + " is out of range";
+  if (error[0] < 0 || static_cast<size_t>(error[0]) > indexed_.size())
+    return invalidArgument(text).in("a kernel");
+  const IndexedLaunch &launch = indexed_[static_cast<size_t>(error[0]) - 1];
+  return invalidArgument(text + (launch.expected.empty() ? "" : "; expected " + launch.expected)).in(launch.place);
 }
 
 namespace {

@@ -92,7 +92,10 @@ private:
   int device_ = 0, multiprocessors_ = 1;
   size_t freeBytes_ = 0; // of its memory, when it was opened
   cuda::Pointer error_ = 0;          // CudaCall::error
-  std::vector<std::string> indexed_; // what a launch number of CudaCall::launch stands for
+  struct IndexedLaunch {
+    std::string place, expected;
+  };
+  std::vector<IndexedLaunch> indexed_; // what a launch number of CudaCall::launch stands for
   std::vector<cuda::Pointer> memory_;
   std::vector<void *> pinned_;
 };

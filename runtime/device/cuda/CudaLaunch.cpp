@@ -144,7 +144,9 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
   CLEAVE_TRY(namedFunction(kernel.function, &function));
   CudaCall call = {};
   std::copy(std::begin(kernel.params), std::end(kernel.params), call.params);
-  indexed_.push_back("kernel " + std::string(args.def().name));
+  indexed_.push_back(
+      {"kernel " + std::string(args.def().name) + (request.note.empty() ? "" : " (" + request.note + ")"),
+       kernel.expected});
   call.error = reinterpret_cast<long long *>(error_);
   call.launch = static_cast<long long>(indexed_.size());
   *action =

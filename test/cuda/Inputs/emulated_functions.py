@@ -65,3 +65,17 @@ for dtype in (np.float32, np.float64, np.float16, np.int32, np.int64):
         if not np.array_equal(indices, order) or not np.array_equal(values, np.take_along_axis(x, order, 1)):
             sys.exit(f"top_k of {dtype.__name__}, largest={largest}: {indices}; expected {order}")
 print("top_k: all types")
+
+# Computed labels: one out of range is an error with its number, its range and the node, as on hosts.
+scores = numpy_helper.from_array(np.arange(15, dtype=np.float32).reshape(3, 5) / 7, "scores")
+for labels, message in (([1, 3, 5], ""), ([1, 6, 2], "index 5 is out of range; expected 0 to 4"), ([0, 1, 2], "index -1 is out of range; expected 0 to 4")):
+    loss = [helper.make_node("Sub", ["x", "one"], ["labels"]), helper.make_node("SoftmaxCrossEntropyLoss", ["scores", "labels"], ["loss"], name="judge")]
+    try:
+        found, = infer("labels", loss, np.array(labels), {"loss": TensorProto.FLOAT}, [scores, numpy_helper.from_array(np.array(1), "one")])
+        logs = np.arange(5) / 7 - np.log(np.exp(np.arange(5) / 7).sum())
+        if message or not np.isclose(found, -logs[np.array(labels) - 1].mean(), rtol=1e-5):
+            sys.exit(f"labels {labels}: a loss of {found}")
+    except SystemExit as error:
+        if not message or message not in str(error) or "judge" not in str(error):
+            raise
+print("labels: checked")

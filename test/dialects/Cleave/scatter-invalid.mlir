@@ -66,3 +66,19 @@ func.func @order(%x: tensor<4x3xi1>) {
   %0 = cleave.top_k %x, 2 : tensor<4x3xi1> -> tensor<4x2xi64>
   return
 }
+
+// -----
+
+func.func @numbers(%x: tensor<4xi8>) {
+  // expected-error @below {{expects i32 or i64 elements; got: 'i8'}}
+  %0 = cleave.check_index %x, 0 to 4 : tensor<4xi8>
+  return
+}
+
+// -----
+
+func.func @empty(%x: tensor<4xi64>) {
+  // expected-error @below {{expects a first number that is smaller than the end; got: 4 to 4}}
+  %0 = cleave.check_index %x, 4 to 4 : tensor<4xi64>
+  return
+}

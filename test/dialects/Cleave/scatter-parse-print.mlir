@@ -12,5 +12,9 @@ func.func @scatter(%x: tensor<2x256xf32>, %i: tensor<2x3xi64>, %flat: tensor<3xi
   %3 = cleave.top_k %x, 3 : tensor<2x256xf32> -> tensor<2x3xi64>
   // CHECK: cleave.top_k %{{.*}}, 3 {smallest} : tensor<2x256xf32> -> tensor<2x3xi64>
   %4 = cleave.top_k %x, 3 {smallest} : tensor<2x256xf32> -> tensor<2x3xi64>
+  // CHECK: cleave.check_index %{{.*}}, 0 to 10 : tensor<3xi64>
+  %5 = cleave.check_index %flat, 0 to 10 : tensor<3xi64>
+  // CHECK: cleave.check_index %{{.*}}, -4 to 10 or -100 : tensor<3xi64>
+  %6 = cleave.check_index %flat, -4 to 10 or -100 : tensor<3xi64>
   return
 }

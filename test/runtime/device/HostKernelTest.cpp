@@ -237,6 +237,24 @@ TEST(Indexing, RefusesIndicesOutOfRange) {
     }
 }
 
+TEST(Indexing, ChecksNumbers) {
+  auto run = [](Values numbers, int64_t other, Status *status) {
+    KernelParams params(*findKernelDef("check_index"));
+    params.set("dtype", static_cast<int64_t>(fb::DType::i64)).set("count", 3).set("first", 0).set("end", 6).set("other", other);
+    return runKernel("check_index", params, {{fb::DType::i64, numbers}, {fb::DType::i64, Values(3)}}, 1, status);
+  };
+  Status status;
+  EXPECT_EQ(run({0, 5, 3}, 0, &status), (Values{0, 5, 3}));
+  EXPECT_EQ(run({0, -100, 5}, -100, &status), (Values{0, -100, 5}));
+  EXPECT_TRUE(status.isOk());
+  for (double bad : {6.0, -1.0, 1e18}) {
+    run({0, 5, bad}, 0, &status);
+    EXPECT_NE(status.message().find("at position 2 is out of range; expected 0 to 5"), std::string::npos) << status.message();
+  }
+  run({-99, 5, 0}, -100, &status);
+  EXPECT_NE(status.message().find("index -99 at position 0 is out of range; expected 0 to 5, or -100"), std::string::npos);
+}
+
 KernelParams ranking(fb::DType dtype, int64_t outer, int64_t extent, int64_t count, bool smallest) {
   KernelParams params(*findKernelDef("top_k"));
   return params.set("dtype", int64_t(dtype)).set("outer", outer).set("extent", extent).set("count", count).set(
