@@ -77,6 +77,7 @@ static void cloneCheapOps(Block &block) {
     for (Operation *reader : readers) {
       OpBuilder builder(reader);
       Operation *clone = builder.clone(*op);
+      clone->setLoc(reader->getLoc()); // one op may stand for those of many nodes; a copy of it is its reader's
       fusible.insert(clone);
       reader->replaceUsesOfWith(op->getResult(0), clone->getResult(0));
     }
