@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that Cleave builds with; does nothing where they are installed already.
 #   tools/setup.sh            what building and running needs
-#   tools/setup.sh --tests    also the Python environment of the tests (.venv, test/requirements.txt)
+#   tools/setup.sh --tests    also the Python environment of the tests (.venv: test/requirements.txt, docs/requirements.txt)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,9 +34,9 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 if [ "${1:-}" = "--tests" ]; then
-  if ! .venv/bin/python -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
-    echo "== making .venv with test/requirements.txt"
+  if ! .venv/bin/python -c 'import numpy, onnx, onnxruntime, mkdocs, material' 2>/dev/null; then
+    echo "== making .venv with test/requirements.txt and docs/requirements.txt"
     python3 -m venv .venv
-    .venv/bin/pip install -q --disable-pip-version-check -r test/requirements.txt
+    .venv/bin/pip install -q --disable-pip-version-check -r test/requirements.txt -r docs/requirements.txt
   fi
 fi

@@ -1,0 +1,47 @@
+"""check_pages.py SITE DOCS: every link, picture, script and style of the pages that mkdocs built leads to a file of the site, and to an
+anchor that is there; every page of DOCS has become one. Links to other sites are not followed."""
+import html.parser
+import pathlib
+import sys
+import urllib.parse
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, path):
+        super().__init__()
+        self.path, self.anchors, self.links = path, set(), []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name == "id" or (tag == "a" and name == "name"):
+                self.anchors.add(value)
+            elif name in ("href", "src") and value:
+                self.links.append(value)
+
+
+def main():
+    site, docs = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+    pages = {path: Page(path) for path in sorted(site.rglob("*.html")) if path.name != "404.html"}  # whose links begin at the server's root
+    wrong, count = [], 0
+    for page in pages.values():
+        for link in page.links:
+            parts = urllib.parse.urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            count += 1
+            target = (page.path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else page.path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.is_file() or site not in target.parents:
+                wrong.append(f"{page.path.relative_to(site)}: {link}: no such file")
+            elif parts.fragment and target in pages and urllib.parse.unquote(parts.fragment) not in pages[target].anchors | {"__skip"}:
+                wrong.append(f"{page.path.relative_to(site)}: {link}: no such heading")
+    for page in docs.rglob("*.md"):
+        name = page.relative_to(docs).with_suffix("")
+        if not (site / ("index.html" if name == pathlib.Path("index") else name / "index.html")).is_file() and name.parts[0] != "recorded":
+            wrong.append(f"{name}: has become no page")
+    print("\n".join(wrong) or f"{count} links of {len(pages)} pages lead somewhere")
+    sys.exit(bool(wrong))
+
+
+main()
