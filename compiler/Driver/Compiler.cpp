@@ -14,6 +14,7 @@
 #include "compiler/Driver/PlanTrial.h"
 #include "compiler/Driver/ShardingGain.h"
 #include "compiler/Driver/StageFit.h"
+#include "compiler/Driver/TemporaryFile.h"
 #include "compiler/Driver/Ties.h"
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
@@ -56,26 +57,6 @@ std::string identifierOf(llvm::StringRef output) {
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
   return toError(rt::writeFileAtomically(path.str(), {bytes.data(), bytes.size()}));
 }
-
-// Temporary object files, removed with it.
-class ObjectFiles {
-public:
-  ~ObjectFiles() {
-    for (const std::string &path : paths)
-      llvm::sys::fs::remove(path);
-  }
-  llvm::Error add(llvm::StringRef bytes) {
-    llvm::SmallString<128> path;
-    if (std::error_code code = llvm::sys::fs::createTemporaryFile("cleave", "o", path))
-      return makeError("cannot make a temporary file: " + code.message());
-    paths.push_back(path.str().str());
-    return writeFile(path, bytes);
-  }
-  llvm::ArrayRef<std::string> get() const { return paths; }
-
-private:
-  std::vector<std::string> paths;
-};
 
 class Compilation {
 public:
@@ -393,16 +374,22 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   if (!object)
     return object.takeError();
 
-  ObjectFiles files;
-  if (llvm::Error error = files.add(*object))
-    return error;
-  for (const std::string &one : code->objects)
-    if (llvm::Error error = files.add(one))
+  std::vector<TemporaryFile> files;
+  std::vector<std::string> paths;
+  code->objects.insert(code->objects.begin(), std::move(*object));
+  for (const std::string &one : code->objects) {
+    auto file = TemporaryFile::create("cleave", "o");
+    if (!file)
+      return file.takeError();
+    files.push_back(std::move(*file));
+    paths.push_back(files.back().path());
+    if (llvm::Error error = files.back().write(one))
       return error;
+  }
   LinkKind kind = options.emit == Emit::Executable ? LinkKind::Executable
                   : options.emit == Emit::Shared   ? LinkKind::Shared
                                                    : LinkKind::Object;
-  if (llvm::Error error = linkArtefact(kind, files.get(), output()))
+  if (llvm::Error error = linkArtefact(kind, paths, output()))
     return error;
   llvm::Error error = options.emit == Emit::Executable ? llvm::Error::success() : writeHeader(name);
   if (!error)

@@ -1,5 +1,6 @@
 #include "compiler/Driver/Linker.h"
 
+#include "compiler/Driver/TemporaryFile.h"
 #include "compiler/Support/Error.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -38,15 +39,14 @@ namespace {
 
 // Runs a program quietly; on failure its own words follow the message.
 llvm::Error run(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> arguments) {
-  llvm::SmallString<128> log;
-  if (std::error_code code = fs::createTemporaryFile("cleave-link", "log", log))
-    return makeError("cannot make a temporary file: " + code.message());
+  auto log = TemporaryFile::create("cleave-link", "log");
+  if (!log)
+    return log.takeError();
   std::string message;
-  std::optional<llvm::StringRef> redirects[] = {std::nullopt, log.str(), log.str()};
+  std::optional<llvm::StringRef> redirects[] = {std::nullopt, log->path(), log->path()};
   int result = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, 0, 0, &message);
-  if (auto words = llvm::MemoryBuffer::getFile(log); words && result != 0)
+  if (auto words = llvm::MemoryBuffer::getFile(log->path()); words && result != 0)
     message += (*words)->getBuffer().split('\n').first; // the rest repeats it
-  fs::remove(log);
   return result == 0 ? llvm::Error::success() : makeError("linking failed: " + message);
 }
 
@@ -59,10 +59,8 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
         "linking needs the C++ compiler driver 'c++', which is not on the path (Debian: apt-get install g++); "
         "--emit object needs none");
   // Beside the output, so that it gets its name by a rename; of its own, because another compilation may link now, too.
-  llvm::SmallString<256> unique;
-  fs::createUniquePath(output + ".partial-%%%%%%%%", unique, /*MakeAbsolute=*/false);
-  std::string partial = unique.str().str();
-  llvm::SmallVector<std::string> flags = {*compiler, "-o", partial};
+  TemporaryFile partial = TemporaryFile::beside(output);
+  llvm::SmallVector<std::string> flags = {*compiler, "-o", partial.path()};
   flags.append(objects.begin(), objects.end());
   if (kind == LinkKind::Object) {
     flags.append({"-r", "-nostdlib"});
@@ -79,13 +77,7 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
     flags.push_back("@" + *libraries + "/cleave_rt.link"); // the runtime, and what it was built to need
   }
   llvm::SmallVector<llvm::StringRef> arguments(flags.begin(), flags.end());
-  if (llvm::Error error = run(*compiler, arguments)) {
-    fs::remove(partial);
+  if (llvm::Error error = run(*compiler, arguments))
     return error;
-  }
-  if (std::error_code code = fs::rename(partial, output)) {
-    fs::remove(partial);
-    return makeError(output + ": cannot write: " + code.message());
-  }
-  return llvm::Error::success();
+  return partial.keepAs(output);
 }

@@ -1,5 +1,6 @@
 #include "compiler/Driver/WeightsImage.h"
 
+#include "compiler/Driver/TemporaryFile.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/WireType.h"
 #include "runtime/plan/DrawnWeights.h"
@@ -68,21 +69,16 @@ llvm::Expected<WeightsImage> writeBeside(const std::vector<rt::TensorView> &view
 }
 
 llvm::Expected<WeightsImage> writeEmbedded(const std::vector<rt::TensorView> &views) {
-  llvm::SmallString<128> file;
-  if (std::error_code code = fs::createTemporaryFile("cleave-weights", "safetensors", file))
-    return makeError("cannot make a temporary file: " + code.message());
-  WeightsImage image;
-  llvm::Error error = toError(rt::writeSafeTensors(file.str().str(), views));
-  if (!error) {
-    auto bytes = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-    if (bytes)
-      image.embedded = std::move(*bytes); // mapped: stays readable after the name is removed
-    else
-      error = makeError(file + ": " + bytes.getError().message());
-  }
-  fs::remove(file);
-  if (error)
+  auto file = TemporaryFile::create("cleave-weights", "safetensors");
+  if (!file)
+    return file.takeError();
+  if (llvm::Error error = toError(rt::writeSafeTensors(file->path(), views)))
     return error;
+  auto bytes = llvm::MemoryBuffer::getFile(file->path(), /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!bytes)
+    return makeError(file->path() + ": " + bytes.getError().message());
+  WeightsImage image;
+  image.embedded = std::move(*bytes); // mapped: stays readable after the name is removed
   return image;
 }
 

@@ -9,6 +9,14 @@
 
 namespace cleave::rt {
 
+namespace {
+
+AtomicFile::Watcher watcher = [](const std::string &, bool) {};
+
+} // namespace
+
+void AtomicFile::watch(Watcher chosen) { watcher = chosen; }
+
 Status fileError(const std::string &action, const std::string &path, int error) {
   Code code = error == ENOENT ? Code::NotFound : Code::IoError;
   return {code, "cannot " + action + " " + path + ": " + std::strerror(error)};
@@ -21,6 +29,7 @@ void AtomicFile::discard() {
     return;
   ::close(fd_);
   ::unlink(aside_.c_str());
+  watcher(aside_, false);
   fd_ = -1;
 }
 
@@ -34,7 +43,10 @@ Status AtomicFile::create(const std::string &path, AtomicFile *result) {
   result->path_ = path;
   result->aside_ = path + ".tmp-" + std::to_string(::getpid());
   result->fd_ = ::open(result->aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  return result->fd_ < 0 ? fileError("write", path, errno) : Status::ok();
+  if (result->fd_ < 0)
+    return fileError("write", path, errno);
+  watcher(result->aside_, true);
+  return Status::ok();
 }
 
 Status AtomicFile::write(const void *data, size_t size) {
@@ -72,11 +84,13 @@ Status AtomicFile::commit() {
   // Network file systems report a full disk only here.
   int closed = ::close(fd_);
   fd_ = -1;
+  Status status;
   if (closed != 0 || ::rename(aside_.c_str(), path_.c_str()) != 0) {
-    Status status = fileError("write", path_, errno);
+    status = fileError("write", path_, errno);
     ::unlink(aside_.c_str());
-    return status;
   }
+  watcher(aside_, false);
+  CLEAVE_TRY(status);
   return syncDirectory(parentDirectory(path_));
 }
 

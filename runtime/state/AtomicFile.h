@@ -31,6 +31,10 @@ public:
   Status rewrite(uint64_t offset, const void *data, size_t size);
   Status commit();
 
+  // Called when a file aside appears and when it is gone, so that a program can remove what is left when a signal ends it.
+  using Watcher = void (*)(const std::string &aside, bool isThere);
+  static void watch(Watcher watcher);
+
 private:
   void discard();
 

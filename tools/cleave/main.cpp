@@ -4,14 +4,17 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Pipeline.h"
+#include "runtime/state/AtomicFile.h"
 #include "tools/cleave/CommandLine.h"
 
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <vector>
 
 using namespace cleave;
 
@@ -28,11 +31,41 @@ struct Runner {
   llvm::Error operator()(const Exit &) const { return llvm::Error::success(); }
 };
 
+// Ctrl-C leaves no half of a file.
+void removeOnSignal(const std::string &aside, bool isThere) {
+  if (isThere)
+    llvm::sys::RemoveFileOnSignal(aside);
+  else
+    llvm::sys::DontRemoveFileOnSignal(aside);
+}
+
+// LLVM handles these signals even where whoever started the program wants them ignored (nohup). They stay ignored.
+class IgnoredSignals {
+public:
+  IgnoredSignals() {
+    for (int signal : {SIGHUP, SIGINT, SIGTERM}) {
+      struct sigaction action;
+      if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN)
+        ignored.push_back(signal);
+    }
+  }
+  void restore() const {
+    for (int signal : ignored)
+      std::signal(signal, SIG_IGN);
+  }
+
+private:
+  std::vector<int> ignored;
+};
+
 } // namespace
 
 int main(int argc, char **argv) {
+  IgnoredSignals ignored;
   llvm::InitLLVM init(argc, argv);
+  ignored.restore();
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit is then an error with a message, as a full disk is
+  rt::AtomicFile::watch(removeOnSignal);
   cleave::registerTraining();    // for --insert, besides what plug-ins bring
   Request request = parseCommandLine(argc, argv);
   if (const Exit *leave = std::get_if<Exit>(&request)) {
