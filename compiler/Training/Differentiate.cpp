@@ -232,7 +232,8 @@ private:
   }
 
   // scalar.loss_sum += sum, scalar.loss_count += count; of means, their sum and their number, so that the quotient is
-  // the mean of means. Reads stand at the block's beginning, before all writes.
+  // the mean of means. Both are f32, as all scalars that the host reads, also of a loss in f64. Reads stand at the
+  // block's beginning, before all writes.
   void addToLoss(OpBuilder &builder, Block &block, Value sum, Value count, LossAverage average) {
     if (average == LossAverage::Rank) {
       Arithmetic a(builder, sum.getLoc());
@@ -241,8 +242,8 @@ private:
     }
     for (auto [name, value] : {std::pair("scalar.loss_sum", sum), std::pair("scalar.loss_count", count)}) {
       Arithmetic a(builder, value.getLoc());
-      StateOp state = getScalar(getOperation(), name, tensorType(value).getElementType());
-      accumulate(builder, block, state, a.sum(value), value.getLoc());
+      StateOp state = getScalar(getOperation(), name, builder.getF32Type());
+      accumulate(builder, block, state, a.cast(a.sum(value), builder.getF32Type()), value.getLoc());
     }
   }
 
