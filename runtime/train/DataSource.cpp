@@ -6,10 +6,6 @@
 namespace cleave::rt {
 namespace {
 
-bool endsWith(const std::string &text, std::string_view ending) {
-  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
-
 // Shapes are equal up to dimensions of one element: [28, 28] feeds [1, 28, 28].
 Shape withoutOnes(Shape shape) {
   shape.erase(std::remove(shape.begin(), shape.end(), 1), shape.end());

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 namespace cleave::rt {
 namespace {
@@ -94,6 +95,10 @@ Status checkSpec(const DataSpec &spec) {
     return invalidArgument("a flat stream needs window=N, the number of elements of a sample");
   if (!spec.stream && (spec.window || spec.shift || spec.stride))
     return invalidArgument("window, shift and stride belong to flat streams; write FILE:u8, FILE:u16 or FILE:u32");
+  for (const std::string &file : spec.files)
+    if (!spec.key.empty() && (spec.stream || endsWith(file, ".npy")))
+      return invalidArgument("key names an array of an .npz archive or a tensor of a safetensors file, and '" + file +
+                             "' is neither; leave key away");
   if (spec.mean.size() != spec.std.size() && !spec.mean.empty() && !spec.std.empty())
     return invalidArgument("mean has " + std::to_string(spec.mean.size()) + " values and std " +
                            std::to_string(spec.std.size()));
@@ -104,6 +109,7 @@ Status checkSpec(const DataSpec &spec) {
 }
 
 Status parse(const std::string &text, size_t equals, DataSpec *spec) {
+  std::set<std::string> keys;
   for (size_t begin = equals + 1, end = 0; end != text.size(); begin = end + 1) {
     end = std::min(findPlain(text, ',', begin), text.size());
     std::string item = text.substr(begin, end - begin);
@@ -112,6 +118,8 @@ Status parse(const std::string &text, size_t equals, DataSpec *spec) {
     size_t at = findPlain(item, '=');
     if (at == std::string::npos)
       CLEAVE_TRY(addFile(item, spec));
+    else if (!keys.insert(item.substr(0, at)).second)
+      return invalidArgument(item.substr(0, at) + " is given twice");
     else
       CLEAVE_TRY(parseOption(item.substr(0, at), withoutEscapes(item.substr(at + 1)), spec));
   }
@@ -146,6 +154,10 @@ std::vector<std::string> splitText(std::string_view text, char separator) {
       return items;
     begin = end + 1;
   }
+}
+
+bool endsWith(std::string_view text, std::string_view ending) {
+  return text.size() >= ending.size() && text.substr(text.size() - ending.size()) == ending;
 }
 
 Status parseDataSpec(const std::string &text, DataSpec *result) {

@@ -3,7 +3,7 @@
 //   x=a.npy                              an array; dimension 0 counts the samples
 //   x=a.npy,b.npy                        several, one after the other
 //   x=mnist.npz,key=images               an array of an archive, or of a safetensors file; key defaults to the input's
-//   name tokens=text.bin:u8,window=64,shift=0 a flat stream (u8, u16 or u32): sample i is elements
+//   tokens=text.bin:u8,window=64,shift=0 a flat stream (u8, u16 or u32): sample i is elements
 //   labels=text.bin:u8,window=64,shift=1 [i*stride + shift, i*stride + shift + window); stride defaults to window
 //   image=x.npy,mean=0.1307,std=0.3081   (v - mean) / std; u8 pixels are first divided by 255. One value per channel:
 //                                        mean=0.485/0.456/0.406
@@ -38,6 +38,7 @@ bool parseReal(std::string_view text, double *value);
 // The shortest text that reads as this number: "-1", "0.001".
 std::string realText(double value);
 std::vector<std::string> splitText(std::string_view text, char separator);
+bool endsWith(std::string_view text, std::string_view ending);
 
 } // namespace cleave::rt
 

@@ -47,7 +47,7 @@ template <typename T> std::vector<T> read(const DataSource &source, uint64_t i) 
 
 // Every name can be written: a backslash takes the meaning from the character after it.
 TEST(DataSpec, NamesOfAnyCharacters) {
-  const std::vector<std::string> names = {"a,b.npy", "lr=1,2/a.npy", "window=3", "c:u8", "back\\slash", "\\", "plain.npy", ":u8", "a\\:u16"};
+  const std::vector<std::string> names = {"a,b.npz", "lr=1,2/a.npz", "window=3", "c:u8", "back\\slash", "\\", "plain.npz", ":u8", "a\\:u16"};
   auto escaped = [](const std::string &name) {
     std::string result;
     for (char c : name)
@@ -253,6 +253,17 @@ TEST(DataErrors, NameInputExpectedAndGot) {
   EXPECT_EQ(openError("x=a.npy,windw=3", {"x", ElementType::i64, {4}, true}),
             "'x=a.npy,windw=3': unknown key 'windw'; expected one of window, shift, stride, key, mean, std, or a backslash "
             "before a comma or = that belongs to a file's name");
+  // An option that would change nothing, or that the last of two would decide.
+  const std::string noArchive = " is neither; leave key away";
+  EXPECT_NE(openError("x=a.npy,key=b", {"x", ElementType::i64, {4}, true}).find("'a.npy'" + noArchive), std::string::npos);
+  EXPECT_NE(openError("x=a.npz,b.npy,key=b", {"x", ElementType::i64, {4}, true}).find("'b.npy'" + noArchive),
+            std::string::npos);
+  EXPECT_NE(openError("x=a:u8,window=4,key=b", {"x", ElementType::i64, {4}, true}).find("'a'" + noArchive),
+            std::string::npos);
+  for (const char *option : {"window=4", "shift=1", "stride=2", "key=a", "mean=0", "std=1"})
+    EXPECT_EQ(openError("x=a.npz," + std::string(option) + "," + option, {"x", ElementType::i64, {4}, true}),
+              "'x=a.npz," + std::string(option) + "," + option + "': " +
+                  std::string(option).substr(0, std::string(option).find('=')) + " is given twice");
   EXPECT_EQ(openError("x", {"x", ElementType::i64, {4}, true}), "'x': expected INPUT=FILE[,FILE...][,key=value...]");
 }
 
