@@ -127,6 +127,8 @@ llvm::Error Compilation::checkOutput() const {
     read.push_back({config, "the file of --config"});
   for (const std::string &plugin : options.passPlugins)
     read.push_back({plugin, "the file of --load-pass-plugin"});
+  if (llvm::StringRef schedule = options.schedule; schedule.consume_front("file="))
+    read.push_back({schedule.str(), "the file of --schedule"});
   return checkOverwritten(read);
 }
 

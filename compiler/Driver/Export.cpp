@@ -182,9 +182,8 @@ llvm::StringRef externalLocation(const onnx::TensorProto &tensor) {
   return {};
 }
 
-// The output beside what is read: the model, its external data, and the checkpoint's directory.
-llvm::Error checkOutput(llvm::StringRef output, llvm::StringRef modelPath, const onnx::ModelProto &model,
-                        const std::string &checkpoint) {
+// The output beside what is read: the model and its external data.
+llvm::Error checkOutput(llvm::StringRef output, llvm::StringRef modelPath, const onnx::ModelProto &model) {
   std::vector<ReadFile> read = {{modelPath.str(), "the file of --model"}};
   for (const onnx::TensorProto &tensor : model.graph().initializer())
     if (llvm::StringRef location = externalLocation(tensor); !location.empty()) {
@@ -192,14 +191,7 @@ llvm::Error checkOutput(llvm::StringRef output, llvm::StringRef modelPath, const
       llvm::sys::path::append(file, location);
       read.push_back({file.str().str(), "external data of the model"});
     }
-  if (llvm::Error error = checkOverwrites("-o", {output.str(), dataPath(output)}, read))
-    return error;
-  llvm::StringRef folder = llvm::sys::path::parent_path(output);
-  bool isInside = false;
-  llvm::sys::fs::equivalent(folder.empty() ? "." : folder, checkpoint, isInside);
-  return isInside ? usageError("-o", "'" + output + "' lies inside the checkpoint " + checkpoint +
-                                         "; give a name outside of it")
-                  : llvm::Error::success();
+  return checkOverwrites("-o", {output.str(), dataPath(output)}, read);
 }
 
 // Both files or none: what can fail for want of room is done before the first one appears.
@@ -246,7 +238,7 @@ llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ost
   auto model = readModel(request.model);
   if (!model)
     return model.takeError();
-  if (llvm::Error error = checkOutput(output, request.model, *model, tensors.path))
+  if (llvm::Error error = checkOutput(output, request.model, *model))
     return error;
   if (llvm::none_of(model->graph().initializer(),
                     [&](const onnx::TensorProto &tensor) { return tensors.byName.count(tensor.name()) != 0; }))

@@ -1,6 +1,7 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/MeasuredTimeline.h"
+#include "compiler/Driver/Overwrites.h"
 #include "compiler/Inspect/Diff.h"
 #include "compiler/Inspect/Page.h"
 #include "compiler/Inspect/Parameters.h"
@@ -135,8 +136,14 @@ llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options,
   if (!read)
     return read.takeError();
   const view::Measured *measured = *read ? &**read : nullptr;
-  if (!options.html.empty())
+  if (!options.html.empty()) {
+    std::vector<ReadFile> files = {{path.str(), "the program or plan"}};
+    if (!options.trace.empty())
+      files.push_back({options.trace, "the file of --trace"});
+    if (llvm::Error error = checkOverwrites("--html", {options.html}, files))
+      return error;
     return writePage(plan, options.html, measured, out);
+  }
   switch (options.form) {
   case InspectForm::Text:
     out << rt::printPlan(plan);

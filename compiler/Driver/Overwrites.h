@@ -16,7 +16,8 @@ struct ReadFile {
   std::string what; // "the model", as messages say it
 };
 
-// A usage error of `option` where one of the files to write is one of those read. Files that are not there are new.
+// A usage error of `option` where one of the files to write is one of those read, or belongs to a checkpoint. Files that
+// are not there are new.
 llvm::Error checkOverwrites(llvm::StringRef option, llvm::ArrayRef<std::string> written, llvm::ArrayRef<ReadFile> read);
 
 } // namespace cleave

@@ -1,5 +1,6 @@
 #include "runtime/main/FileUse.h"
 
+#include "runtime/state/CheckpointSave.h"
 #include "runtime/train/DataSpec.h"
 
 #include <filesystem>
@@ -46,6 +47,13 @@ Status checkFileUse(const Command &command) {
     addWritten("--output", text.substr(std::min(text.size(), text.find('=') + 1)), uses);
   addWritten("--metrics", command.train.metrics, uses);
   addWritten("--trace", command.session.trace, uses);
+  for (const FileUse &use : uses)
+    if (std::string owner = use.written ? checkpointAround(use.path) : ""; !owner.empty())
+      return invalidArgument(use.option + ": '" + use.path + "' would be a file of the checkpoints in " + owner +
+                             "; give a name outside of them");
+  if (!command.train.save.empty()) // what a first save makes
+    for (const char *pointer : {"/latest", "/best"})
+      uses.insert(uses.begin(), {"--save", command.train.save + pointer, true});
   for (size_t i = 0; i < uses.size(); ++i)
     for (size_t j = 0; uses[i].written && j < i; ++j)
       if (isSameFile(uses[i].path, uses[j].path))

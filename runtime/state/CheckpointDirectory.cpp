@@ -55,6 +55,14 @@ bool isCheckpointPointer(const std::string &path) {
   return (name == "latest" || name == "best") && fs::is_regular_file(path, error);
 }
 
+std::string checkpointAround(const std::string &path) {
+  std::error_code error;
+  fs::path target = fs::weakly_canonical(path, error);
+  std::string directory = parentDirectory(error ? path : target.string());
+  bool isPointer = target.filename() == "latest" || target.filename() == "best";
+  return isCheckpoint(directory) || (isPointer && !listCheckpoints(directory).empty()) ? directory : "";
+}
+
 // What DIR/latest or DIR/best itself names; unlike a directory's latest, nothing can stand in for it.
 static Status followPointer(const std::string &path, std::string *result) {
   std::string directory = parentDirectory(path), name = readPointer(directory, fs::path(path).filename().c_str());

@@ -111,6 +111,9 @@ std::vector<std::string> listCheckpoints(const std::string &directory);
 std::string readPointer(const std::string &directory, const std::string &pointer);
 // Whether a path is DIR/latest or DIR/best, which name a checkpoint of DIR.
 bool isCheckpointPointer(const std::string &path);
+// The checkpoint, or the directory of checkpoints, of which a file at `path` is or would be a part; empty where it is none
+// of theirs. Nothing but a save may write there.
+std::string checkpointAround(const std::string &path);
 // The checkpoint that the user means by a path: itself, what the pointer names, what its `latest` names, or the newest
 // one in it.
 Status resolveCheckpoint(const std::string &path, std::string *result);
