@@ -20,17 +20,6 @@ static llvm::StringSet<> repeatedPrograms(ModuleOp module) {
   return repeated;
 }
 
-// Is what a run of the function leaves in the state what its next run finds there and reads?
-static bool carries(func::FuncOp function, StringRef state) {
-  for (Operation &op : function.getBody().front()) {
-    if (auto read = dyn_cast<ReadOp>(op); read && read.getState() == state)
-      return true;
-    if (auto write = dyn_cast<WriteOp>(op); write && write.getState() == state)
-      return false;
-  }
-  return false;
-}
-
 static bool isSavedState(StateOp state) {
   bool isPartial = state.getPartialAxes() && !state.getPartialAxes()->empty();
   return rt::isSaved(static_cast<rt::fb::Role>(state.getRole()), isPartial, !state.getSlot().value_or("").empty());
@@ -98,11 +87,13 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
       boxes.push_back(runs.back()->box());
     }
     bool meet = runTogether(all, boxes);
+    llvm::StringSet<> carried; // what one run leaves there the next one finds and reads
+    if (isRepeated)
+      addFirstReads(function, carried);
     for (auto [run, kind, meanings] : llvm::zip_equal(runs, kinds, result)) {
       ModulePlan &plan = *kind.second;
       FailureOr<EntryMeaning> meaning = run->take([&](StateOp state) {
-        return isSavedState(state) || plan.survives(state.getSymName()) ||
-               (isRepeated && carries(function, state.getSymName()));
+        return isSavedState(state) || plan.survives(state.getSymName()) || carried.contains(state.getSymName());
       });
       if (failed(meaning))
         return failure();

@@ -6,6 +6,7 @@
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseMap.h"
 
 using namespace cleave;
@@ -19,7 +20,7 @@ namespace {
 
 class Checker {
 public:
-  Checker(mlir::ModuleOp module, MeshAttr mesh) : module(module), mesh(mesh), origins(module, mesh) {}
+  Checker(mlir::ModuleOp module, MeshAttr mesh) : module(module), symbols(module), mesh(mesh), origins(symbols, mesh) {}
 
   LogicalResult run() {
     checkStates();
@@ -141,7 +142,7 @@ private:
     if (auto read = llvm::dyn_cast<ReadOp>(op))
       return visitRead(read);
     if (auto write = llvm::dyn_cast<WriteOp>(op)) {
-      if (auto state = module.lookupSymbol<StateOp>(write.getState()))
+      if (auto state = symbols.lookup<StateOp>(write.getState()))
         expect(op->getOpOperand(0), Distribution::of(*state.getStorage(), mesh), nameOf(state) + " is stored");
       return;
     }
@@ -173,7 +174,7 @@ private:
 
   // A coordinate is another number on each rank of its axis.
   void visitRead(ReadOp read) {
-    auto state = module.lookupSymbol<StateOp>(read.getState());
+    auto state = symbols.lookup<StateOp>(read.getState());
     if (!state)
       return;
     Distribution made = Distribution::of(*state.getStorage(), mesh);
@@ -264,6 +265,7 @@ private:
   }
 
   mlir::ModuleOp module;
+  mlir::SymbolTable symbols; // a model of n layers has n states, and each is looked for: not by a walk over all
   MeshAttr mesh;
   RankOrigins origins;
   llvm::DenseMap<Value, Distributions> found;

@@ -267,10 +267,15 @@ static void applyLoops(const LoopFacts &facts, llvm::ArrayRef<Distributions> ope
   SmallVector<LoopRule, 1> choices = {LoopRule(facts, mesh)};
   for (const Distributions &operand : operands) {
     SmallVector<LoopRule, 1> longer;
-    for (const LoopRule &choice : choices)
-      for (const Distribution &is : operand)
-        if (LoopRule next = choice; longer.size() < kMaxChoices && next.add(is, refusal))
+    for (LoopRule &choice : choices)
+      for (const Distribution &is : operand) {
+        if (longer.size() == kMaxChoices)
+          break;
+        // A choice has all operands so far: where an op has thousands, it is not copied for each.
+        LoopRule next = &is == &operand.back() ? std::move(choice) : choice;
+        if (next.add(is, refusal))
           longer.push_back(std::move(next));
+      }
     choices = std::move(longer);
   }
   for (const LoopRule &choice : choices)

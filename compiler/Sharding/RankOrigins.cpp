@@ -17,7 +17,7 @@ static constexpr unsigned kMaxDepth = 200;
 // Of what all ranks have alike.
 static constexpr int64_t kAnyNumber = 3;
 
-RankOrigins::RankOrigins(mlir::ModuleOp module, MeshAttr mesh) : module(module), mesh(mesh) {
+RankOrigins::RankOrigins(const mlir::SymbolTable &symbols, MeshAttr mesh) : symbols(symbols), mesh(mesh) {
   size_t axes = mesh.getSizes().size();
   Coordinates first(axes, 0), last;
   points.push_back(first);
@@ -35,7 +35,7 @@ RankOrigins::RankOrigins(mlir::ModuleOp module, MeshAttr mesh) : module(module),
 }
 
 DenseElementsAttr RankOrigins::evaluateRead(ReadOp read, const Coordinates &at) {
-  auto state = module.lookupSymbol<StateOp>(read.getState());
+  auto state = symbols.lookup<StateOp>(read.getState());
   auto type = llvm::cast<mlir::RankedTensorType>(read.getResult().getType());
   auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());
   if (!state || !element || state.getSegments().empty())

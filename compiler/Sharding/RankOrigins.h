@@ -12,13 +12,15 @@
 
 #include "compiler/Sharding/Distribution.h"
 
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace cleave {
 
 class RankOrigins {
 public:
-  RankOrigins(mlir::ModuleOp module, MeshAttr mesh);
+  // `symbols` are the module's, for its states.
+  RankOrigins(const mlir::SymbolTable &symbols, MeshAttr mesh);
 
   // How a value lies of which each rank has `part`, beginning at `origin`. None where that is no place of parts.
   std::optional<Distribution> find(mlir::Value origin, mlir::RankedTensorType part);
@@ -34,7 +36,7 @@ private:
   mlir::DenseElementsAttr evaluateRead(ReadOp read, const Coordinates &at);
   std::optional<llvm::SmallVector<int64_t>> numbersAt(mlir::Value origin, const Coordinates &at);
 
-  mlir::ModuleOp module;
+  const mlir::SymbolTable &symbols;
   MeshAttr mesh;
   llvm::SmallVector<Coordinates> points;
 };
