@@ -7,13 +7,21 @@ Executor::Executor(const fb::Plan &plan, BoundPlan &bound, Device &device, Commu
     : plan_(plan), bound_(bound), device_(device), comm_(comm), trace_(trace), failed_(failed) {
   for (std::vector<uint32_t> &ofThread : recorded_)
     ofThread.resize(bound.eventPlaces);
-  for (unsigned thread = 1; thread < kThreads; ++thread)
-    for (const BoundProgram &program : bound_.programs)
-      if (program.uses[thread] && !progress_[thread].thread.joinable())
-        progress_[thread].thread = std::thread([this, thread] { progressLoop(thread); });
+  try {
+    for (unsigned thread = 1; thread < kThreads; ++thread)
+      for (const BoundProgram &program : bound_.programs)
+        if (program.uses[thread] && !progress_[thread].thread.joinable())
+          progress_[thread].thread = std::thread([this, thread] { progressLoop(thread); });
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-Executor::~Executor() {
+Executor::~Executor() { end(); }
+
+// Also of those that were started when one could not be.
+void Executor::end() {
   for (Progress &progress : progress_)
     if (progress.thread.joinable()) {
       post(progress, kStop);

@@ -25,6 +25,7 @@ public:
   Status run(unsigned program);
 
 private:
+  void end();
   // A thread beside the caller's. Command n is in `command` once `posted` has reached n.
   struct Progress {
     unsigned command = kStop;

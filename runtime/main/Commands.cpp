@@ -1,5 +1,6 @@
 #include "runtime/main/Commands.h"
 
+#include "runtime/base/CaughtStatus.h"
 #include "runtime/base/Termination.h"
 #include "runtime/comm/MpiCommunicator.h"
 #include "runtime/main/FileUse.h"
@@ -150,10 +151,8 @@ const char *neededProgram(CommandKind kind) {
 Status guardedRun(const cleave_model &model, const Command &command, int *stoppedBy) {
   try {
     return runCommand(model, command, stoppedBy);
-  } catch (const std::bad_alloc &) {
-    return {Code::OutOfMemory, "out of memory"};
-  } catch (const std::exception &error) {
-    return internal(error.what());
+  } catch (...) {
+    return caughtStatus();
   }
 }
 

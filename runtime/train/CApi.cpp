@@ -1,6 +1,7 @@
 // The C API over Session: statuses become codes, and nothing is thrown across it.
 #include "cleave/cleave.h"
 
+#include "runtime/base/CaughtStatus.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/train/DataSpec.h"
 #include "runtime/train/Evaluator.h"
@@ -46,10 +47,8 @@ cleave_code finish(const Status &status) {
 template <typename Call> Status caught(Call call) {
   try {
     return call();
-  } catch (const std::bad_alloc &) {
-    return {Code::OutOfMemory, "out of memory"};
-  } catch (const std::exception &error) {
-    return internal(error.what());
+  } catch (...) {
+    return caughtStatus();
   }
 }
 

@@ -1,10 +1,9 @@
 #include "runtime/train/CheckpointSaver.h"
 
+#include "runtime/base/CaughtStatus.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/Snapshot.h"
-
-#include <exception>
 
 namespace cleave::rt {
 namespace {
@@ -12,10 +11,8 @@ namespace {
 Status written(Session &session, const std::vector<RankStates> &states, const SaveRequest &request) {
   try {
     return writeCheckpoint(session, states, request, kCheckpointChannel);
-  } catch (const std::bad_alloc &) {
-    return {Code::OutOfMemory, "out of memory"};
-  } catch (const std::exception &error) {
-    return internal(error.what());
+  } catch (...) {
+    return caughtStatus();
   }
 }
 

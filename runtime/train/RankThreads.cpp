@@ -1,7 +1,6 @@
 #include "runtime/train/RankThreads.h"
 
-#include <exception>
-#include <new>
+#include "runtime/base/CaughtStatus.h"
 
 namespace cleave::rt {
 namespace {
@@ -10,10 +9,8 @@ namespace {
 Status guarded(const std::function<Status(unsigned)> &work, unsigned index) {
   try {
     return work(index);
-  } catch (const std::bad_alloc &) {
-    return {Code::OutOfMemory, "out of memory"};
-  } catch (const std::exception &error) {
-    return internal(error.what());
+  } catch (...) {
+    return caughtStatus();
   }
 }
 
@@ -21,11 +18,19 @@ Status guarded(const std::function<Status(unsigned)> &work, unsigned index) {
 
 RankThreads::RankThreads(unsigned count, std::function<void(unsigned, const Status &)> onFailure)
     : onFailure_(std::move(onFailure)), statuses_(count) {
-  for (unsigned i = 1; i < count; ++i)
-    threads_.emplace_back([this, i] { serve(i); });
+  try {
+    for (unsigned i = 1; i < count; ++i)
+      threads_.emplace_back([this, i] { serve(i); });
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-RankThreads::~RankThreads() {
+RankThreads::~RankThreads() { end(); }
+
+// Also of those that were started when one could not be.
+void RankThreads::end() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;

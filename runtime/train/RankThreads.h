@@ -25,6 +25,7 @@ public:
 
 private:
   void serve(unsigned index);
+  void end();
   void finish(unsigned index, Status status);
 
   std::function<void(unsigned, const Status &)> onFailure_;

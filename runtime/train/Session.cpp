@@ -1,5 +1,6 @@
 #include "runtime/train/Session.h"
 
+#include "runtime/base/CaughtStatus.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/Trace.h"
 #include "runtime/comm/LocalWorld.h"
@@ -130,8 +131,8 @@ Status Session::open(const cleave_model &model, const SessionOptions &options, S
   Status status;
   try {
     status = session.start(model, options);
-  } catch (const std::bad_alloc &) {
-    status = {Code::OutOfMemory, "out of memory"};
+  } catch (...) {
+    status = caughtStatus();
   }
   if (status.code() == Code::OutOfMemory && session.impl_->plan)
     return {Code::OutOfMemory, status.message() + describeNeed(session.plan())};

@@ -6,6 +6,7 @@
 #include "compiler/Training/Pipeline.h"
 #include "runtime/state/AtomicFile.h"
 #include "tools/cleave/CommandLine.h"
+#include "tools/cleave/OutOfResources.h"
 
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Signals.h"
@@ -63,6 +64,7 @@ private:
 int main(int argc, char **argv) {
   IgnoredSignals ignored;
   llvm::InitLLVM init(argc, argv);
+  endWhereResourcesEnd();
   ignored.restore();
   std::signal(SIGXFSZ, SIG_IGN); // a file beyond the size limit is then an error with a message, as a full disk is
   rt::AtomicFile::watch(removeOnSignal);

@@ -1,0 +1,60 @@
+// This file is compiled with exceptions: std::thread reports by them, and none is caught on its way.
+#include "tools/cleave/OutOfResources.h"
+
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <system_error>
+#include <unistd.h>
+
+namespace {
+
+// There may be no memory to make a text of.
+[[noreturn]] void leave(const char *message) {
+  llvm::sys::RunInterruptHandlers(); // removes files that are being written
+  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, message, std::strlen(message));
+  ::_exit(1);
+}
+
+[[noreturn]] void leaveForMemory() {
+  leave("cleave: out of memory; expected more memory in the machine or the container, or a higher limit (ulimit -v)\n");
+}
+
+[[noreturn]] void leaveForThread() {
+  leave("cleave: the system gives this process no further thread; expected room below its limits of processes and memory "
+        "(ulimit -u, ulimit -v)\n");
+}
+
+// Whatever else is fatal to LLVM is a defect, and said as LLVM would.
+void failed(void *, const char *reason, bool) {
+  if (std::strstr(reason, "pthread_create"))
+    leaveForThread();
+  llvm::errs() << "LLVM ERROR: " << reason << "\n";
+}
+
+[[noreturn]] void terminated() {
+  if (std::exception_ptr thrown = std::current_exception())
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc &) {
+      leaveForMemory();
+    } catch (const std::system_error &error) {
+      if (error.code() == std::errc::resource_unavailable_try_again)
+        leaveForThread();
+    } catch (...) {
+    }
+  std::abort();
+}
+
+} // namespace
+
+void cleave::endWhereResourcesEnd() {
+  llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { leaveForMemory(); });
+  llvm::install_fatal_error_handler(failed);
+  std::set_terminate(terminated);
+}
