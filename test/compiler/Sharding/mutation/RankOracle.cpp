@@ -260,15 +260,43 @@ private:
     return copiesOf(known->second, part);
   }
 
-  // A broadcast along the first dimensions; what reshapes it, cuts it off or puts it together.
+  // A value that is the same at all places of the dimensions that are not in `dims`, as a broadcast makes it.
+  struct Spread {
+    Id of;
+    llvm::SmallVector<int64_t> dims;  // where those of `of` lie, in ascending order
+    llvm::SmallVector<int64_t> shape; // of `of`
+  };
+
+  // Along its first dimensions it is copies, row-major, of what it is along the others.
+  Id spread(const Spread &what, RankedTensorType type) {
+    int64_t leading = what.dims.empty() ? type.getRank() : what.dims.front();
+    Id block = what.of;
+    if (auto inner = type.getShape().drop_front(leading); inner != llvm::ArrayRef(what.shape)) {
+      block = mix(hashOf("spread"), block);
+      for (int64_t dim : what.dims)
+        block = mix(block, dim - leading);
+      for (int64_t size : inner)
+        block = mix(block, size);
+    }
+    Id made = copiesOf({block, ShapedType::getNumElements(type.getShape().drop_front(leading))}, type);
+    spreads.try_emplace(made, what);
+    return made;
+  }
+
+  static bool isOntoSame(llvm::ArrayRef<int64_t> dims, RankedTensorType from, RankedTensorType type) {
+    return llvm::all_of(llvm::enumerate(dims),
+                        [&](auto dim) { return type.getDimSize(dim.value()) == from.getDimSize(dim.index()); });
+  }
+
+  // A broadcast; what reshapes it, cuts it off or puts it together.
   std::optional<Id> copiesMadeBy(Operation *op, size_t rank, llvm::DenseMap<Value, Values> &values) {
     if (op->getNumResults() != 1 || op->getNumOperands() == 0)
       return std::nullopt;
     RankedTensorType type = typeOf(op->getResult(0)), from = typeOf(op->getOperand(0));
     Id first = values.lookup(op->getOperand(0))[rank];
-    if (isa<BroadcastOp>(op) && from.getNumElements() > 0 && type.getShape().take_back(from.getRank()) == from.getShape())
-      if (auto dims = cast<BroadcastOp>(op).getDims(); llvm::equal(dims, llvm::seq(type.getRank() - from.getRank(), type.getRank())))
-        return copiesOf({first, from.getNumElements()}, type);
+    if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && type.getNumElements() > 0)
+      if (llvm::is_sorted(broadcast.getDims()) && isOntoSame(broadcast.getDims(), from, type))
+        return spread({first, llvm::to_vector(broadcast.getDims()), llvm::to_vector(from.getShape())}, type);
     auto slice = dyn_cast<SliceOp>(op);
     bool isFront = slice && type.getRank() == 1 && slice.getStarts()[0] == 0 && slice.getSteps()[0] == 1;
     if (isa<ReshapeOp>(op) || isFront)
@@ -368,10 +396,15 @@ private:
     auto gather = dyn_cast<shard::AllGatherOp>(op);
     auto slice = dyn_cast<shard::AllSliceOp>(op);
     auto known = copies.find(ids[0]);
-    if ((!gather && !slice) || !llvm::all_equal(ids) || known == copies.end())
+    if ((!gather && !slice) || !llvm::all_equal(ids))
+      return std::nullopt;
+    llvm::APInt dim = gather ? gather.getGatherAxis() : slice.getSliceAxis();
+    if (auto same = spreads.find(ids[0]); same != spreads.end())
+      if (!llvm::is_contained(same->second.dims, dim.getSExtValue()))
+        return spread(same->second, typeOf(op->getResult(0)));
+    if (known == copies.end())
       return std::nullopt;
     llvm::ArrayRef<int64_t> part = typeOf(gather ? op->getOperand(0) : op->getResult(0)).getShape();
-    llvm::APInt dim = gather ? gather.getGatherAxis() : slice.getSliceAxis();
     int64_t run = ShapedType::getNumElements(part.drop_front(dim.getZExtValue()));
     return run % known->second.size == 0 ? copiesIn(ids[0], typeOf(op->getResult(0))) : std::nullopt;
   }
@@ -421,6 +454,7 @@ private:
   std::map<std::string, Values, std::less<>> states;
   std::map<Id, Part> parts;
   std::map<Id, Copies> copies;
+  std::map<Id, Spread> spreads;
   const bool inElements; // of a small program: all tensors are lists of elements
   Elements elements;
   Outcome outcome;

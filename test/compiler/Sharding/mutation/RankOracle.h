@@ -10,7 +10,7 @@
 // Simplifications, each a reason why a changed program does no harm:
 //   the maximum of equal expressions is that expression
 //   copies of one expression, one after the other, are the same whichever of them a rank takes; so are what element-wise
-//   ops make of them
+//   ops make of them; a broadcast is copies along each dimension that it adds
 //   parts of one expression, gathered in order along their dimension, are that expression
 #ifndef CLEAVE_TEST_COMPILER_SHARDING_MUTATION_RANKORACLE_H
 #define CLEAVE_TEST_COMPILER_SHARDING_MUTATION_RANKORACLE_H
