@@ -1,20 +1,22 @@
 // What a process takes besides the regions of its ranks: an upper bound that follows from the plan alone.
 //
 // Regions hold all tensors and all scratch of libraries, to the byte. What remains is code and the objects that run it.
-// It does not depend on sizes of tensors, but on how much there is of it: a network of hundreds of different
-// convolutions takes more than one matrix product.
+// It does not depend on how many samples and channels a tensor has, but on how much code there is: a network of hundreds
+// of different convolutions takes more than one matrix product.
 //
 //   base          the program's and the libraries' own pages, stacks, the plan, ports: 16 MiB
 //   library       of each library kernel: oneDNN's objects, and the code that it makes for the kernel's shapes
 //   generated     of each generated kernel: its machine code, which is mapped from the executable
 //   instructions  of each instruction: what it is bound to
 //
-// A library kernel's share is that of the worst quarter of all shapes, measured (test/runtime/device/KernelMemoryTest):
-// single kernels may take half as much again, hundreds of them do not. Measured above the plan, and bounds, in MiB (two
-// cores with AVX-512, oneDNN 2.6, batch 2, training unless it says inference):
+// A library kernel's share holds for each kernel, not on average: of about 27,000 that were drawn at random none took
+// more, with the instructions of AVX2, AVX-512 and AVX-512 with bf16 (oneDNN 2.6; processors with AMX were not tried).
+// test/runtime/device/KernelMemoryTest draws more. Most kernels take a half to a fifth of it. Measured above the plan,
+// and bounds, in MiB (two cores, batch 2, test/e2e/memory-kernels.test):
 //
-//   DenseNet-121 64x64  21.1, 44.8     MobileNetV3-small 64x64  16.7, 33.5     ResNet-50 64x64  13.2, 26.0
-//   MobileNetV3-large 224x224, two ranks  28.7, 52.9     EfficientNet-B0 224x224, inference  12.5, 26.2
+//   `chain`, different dense convolutions          inference 12.7, 28.5   training 22.6, 49.8
+//   `depthwise`, inverted bottlenecks                inference 9.4, 26.7    training 18.6, 44.9
+//   the latter in bf16 on two ranks                                       training 22.5, 77.4
 //
 // Ranks that are threads of one process share what oneDNN has made for equal shapes, so the sum over ranks is more than
 // they take. Memory of MPI is not in it, nor are pages of mapped data files.

@@ -1,15 +1,18 @@
-// Library kernels of random shapes take no more than OutsideMemory.h says: the worst quarter of each kind, on average.
+// Library kernels of random shapes take no more than OutsideMemory.h says, each of them.
+//
+// In the gate some of each kind are drawn. KERNEL_MEMORY_SEED and KERNEL_MEMORY_COUNT draw others, and more;
+// ONEDNN_MAX_CPU_ISA=AVX2 has them made for a lesser processor.
 #include "kernels/common/host/HostKernel.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/OutsideMemory.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <map>
-#include <numeric>
 #include <random>
 #include <tuple>
 
@@ -41,6 +44,8 @@ size_t taken() {
 
 class Shapes {
 public:
+  explicit Shapes(unsigned seed) : random(seed) {}
+
   // Parameters of a random shape, as text in `shape`; empty where there is no such shape.
   std::vector<int64_t> make(const KernelDef &def, fb::DType dtype, bool isInParts) {
     KernelParams params(def);
@@ -53,9 +58,9 @@ public:
       set("batch", {batch});
       set("batch_a", {pick({1, batch})});
       set("batch_b", {pick({1, batch})});
-      set("m", {pick({1, 2, 7, 16, 64, 333})});
-      set("n", {pick({1, 10, 16, 64, 100, 512})});
-      set("k", {isInParts ? pick({1030, 1300, 3072}) : pick({1, 3, 16, 64, 300})});
+      set("m", {pick({1, 2, 7, 16, 64, 333, upTo(700)})});
+      set("n", {pick({1, 10, 16, 64, 100, 512, upTo(900)})});
+      set("k", {isInParts ? pick({1030, 1300, 3072, 1024 + upTo(4000)}) : pick({1, 3, 16, 64, 300, upTo(1024)})});
       set("transpose_a", {pick({0, 1})});
       set("transpose_b", {pick({0, 1})});
       set("packed_b", {packs ? 1 : pick({0, 1})});
@@ -73,42 +78,80 @@ public:
 private:
   template <typename Set> void setConvolution(Set set) {
     int64_t rank = pick({1, 2, 2, 2, 2, 3}), groups = 1;
-    int64_t ic = pick({1, 3, 8, 16, 17, 32, 64, 96}), oc = pick({1, 8, 10, 16, 32, 72, 128});
-    if (pick({0, 0, 1}) == 1)
-      oc = groups = ic;
-    else if (ic % 4 == 0 && oc % 4 == 0 && pick({0, 0, 1}) == 1)
-      groups = 4;
-    int64_t kernel = pick({1, 3, 3, 5, 7}), stride = pick({1, 1, 2}), dilation = pick({1, 1, 1, 2});
-    int64_t pad = kernel / 2 * dilation, in = rank == 3 ? pick({4, 8}) : pick({7, 14, 28, 56});
-    int64_t out = (in + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
-    auto repeated = [&](int64_t value) { return std::vector<int64_t>(static_cast<size_t>(rank), value); };
-    set("n", {pick({1, 2, 8})});
+    int64_t ic = channels(), oc = channels(), kind = pick({0, 0, 1, 2});
+    if (kind == 1) {
+      groups = ic;
+      oc = pick({ic, ic, 2 * ic});
+    } else if (kind == 2) {
+      groups = pick({2, 3, 4, 8});
+      ic = (ic + groups - 1) / groups * groups;
+      oc = (oc + groups - 1) / groups * groups;
+    }
+    std::map<std::string, std::vector<int64_t>> window;
+    bool isCube = pick({0, 0, 0, 1}) == 0;
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      if (dim == 0 || !isCube)
+        drawDim(rank);
+      window["in"].push_back(dim_.in);
+      window["out"].push_back(dim_.out);
+      window["kernel"].push_back(dim_.kernel);
+      window["stride"].push_back(dim_.stride);
+      window["dilation"].push_back(dim_.dilation);
+      window["pad_low"].push_back(dim_.low);
+      window["pad_high"].push_back(dim_.high);
+    }
+    set("n", {pick({1, 2, 3, 8})});
     set("ic", {ic});
     set("oc", {oc});
     set("groups", {groups});
     set("rank", {rank});
-    set("in", repeated(in));
-    set("out", repeated(out));
-    set("kernel", repeated(kernel));
-    set("stride", repeated(stride));
-    set("dilation", repeated(dilation));
-    set("pad_low", repeated(pad));
-    set("pad_high", repeated(pad));
+    for (const auto &[name, values] : window)
+      set(name.c_str(), values);
   }
 
-  std::mt19937 random{1};
+  int64_t upTo(int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); }
+  int64_t channels() { return pick({1, 2, 3, 8, 10, 16, 17, 32, 48, 64, 72, 96, 128, 256, 512, upTo(300)}); }
+
+  // One that has a place for the window.
+  void drawDim(int64_t rank) {
+    do {
+      dim_.kernel = pick({1, 1, 2, 3, 3, 3, 5, 7, upTo(11)}), dim_.stride = pick({1, 1, 1, 2, 2, 3, 4});
+      dim_.dilation = pick({1, 1, 1, 2, 3}), dim_.low = pick({0, dim_.kernel / 2 * dim_.dilation});
+      dim_.high = std::max<int64_t>(dim_.low - pick({0, 0, 1}), 0);
+      dim_.in = rank == 3 ? pick({4, 8, 16})
+                          : pick({1, 4, 7, 14, 17, 28, 32, 56, 112, 224, upTo(300), rank == 1 ? 1500 : 320});
+      dim_.out = dim_.in + dim_.low + dim_.high - dim_.dilation * (dim_.kernel - 1) - 1;
+    } while (dim_.out < 0);
+    dim_.out = dim_.out / dim_.stride + 1;
+  }
+
+  struct {
+    int64_t in, out, kernel, stride, dilation, low, high;
+  } dim_ = {};
+  std::mt19937 random;
 };
+
+// A number of the environment.
+unsigned given(const char *name, unsigned otherwise) {
+  const char *text = std::getenv(name);
+  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : otherwise;
+}
 
 } // namespace
 
-TEST(KernelMemory, TheWorstShapesAreWithinTheBound) {
+TEST(KernelMemory, EveryShapeIsWithinItsBound) {
+  struct Kind {
+    size_t count = 0;
+    double closest = 0;
+  };
   std::vector<std::unique_ptr<HostKernel>> kept;
-  std::map<std::tuple<std::string_view, fb::DType, uint64_t>, std::vector<size_t>> sizes; // the last is the bound
+  std::map<std::tuple<std::string_view, fb::DType, bool>, Kind> kinds;
+  unsigned seed = given("KERNEL_MEMORY_SEED", 1), count = given("KERNEL_MEMORY_COUNT", 24);
   for (bool isInParts : {false, true}) {
-    Shapes shapes;
+    Shapes shapes(seed);
     for (const KernelDef &def : kernelDefs())
       for (fb::DType dtype : {fb::DType::f32, fb::DType::bf16, fb::DType::f16, fb::DType::f64})
-        for (int i = 0; def.kind == fb::KernelKind::library && i < 24; ++i) {
+        for (unsigned i = 0; def.kind == fb::KernelKind::library && i < count; ++i) {
           if (isInParts && def.name.substr(0, 6) != "matmul")
             continue;
           std::vector<int64_t> list = shapes.make(def, dtype, isInParts);
@@ -120,26 +163,24 @@ TEST(KernelMemory, TheWorstShapesAreWithinTheBound) {
           if (!makeHostKernel(args, 2, &kernel).isOk())
             continue;
           kept.push_back(std::move(kernel));
-          if (kept.size() > 4) // the first ones begin the library
-            sizes[{def.name, dtype, libraryKernelBytes(args)}].push_back(taken() - before);
+          if (kept.size() <= 4) // the first ones begin the library
+            continue;
+          size_t bytes = taken() - before;
+          uint64_t bound = libraryKernelBytes(args);
+          Kind &kind = kinds[{def.name, dtype, isInParts}];
+          ++kind.count;
+          kind.closest = std::max(kind.closest, static_cast<double>(bytes) / static_cast<double>(bound));
+          EXPECT_LE(bytes, bound) << def.name << " " << fb::EnumNameDType(dtype) << " " << testing::PrintToString(list);
         }
   }
-  for (auto &[kind, bytes] : sizes) {
-    auto [name, dtype, bound] = kind;
-    ASSERT_GE(bytes.size(), 12u) << name << ": too few of these shapes have a kernel";
-    std::sort(bytes.rbegin(), bytes.rend());
-    size_t quarter = bytes.size() / 4;
-    size_t worst = std::accumulate(bytes.begin(), bytes.begin() + static_cast<long>(quarter), size_t{0}) / quarter;
-    std::cout << name << " " << fb::EnumNameDType(dtype) << ": worst quarter " << worst / 1024 << " KiB, largest "
-              << bytes.front() / 1024 << " KiB, bound " << bound / 1024 << " KiB\n";
-    EXPECT_LE(worst, bound) << name << " " << fb::EnumNameDType(dtype);
-    EXPECT_LE(bytes.front(), 2 * bound) << name << " " << fb::EnumNameDType(dtype);
-  }
-  // Bounds that are far above what is taken would say nothing.
-  for (auto &[kind, bytes] : sizes) {
-    auto [name, dtype, bound] = kind;
+  for (auto &[key, kind] : kinds) {
+    auto [name, dtype, isInParts] = key;
+    std::cout << name << " " << fb::EnumNameDType(dtype) << (isInParts ? " in parts" : "") << ": " << kind.count
+              << " shapes, of its bound one takes " << static_cast<int>(100 * kind.closest) << " %\n";
+    EXPECT_GE(2 * kind.count, count) << name << ": too few of these shapes have a kernel";
+    // Bounds that are far above what is taken would say nothing.
     if (dtype == fb::DType::f32 && name.find("_pack_") == std::string_view::npos) {
-      EXPECT_GT(4 * bytes.front(), bound) << name;
+      EXPECT_GT(kind.closest, 0.25) << name;
     }
   }
 }
