@@ -1,8 +1,8 @@
 // `cleave export`: a checkpoint's tensors put back into the ONNX file they came from.
 //
-// The initializers that the checkpoint holds change, and external data move along. The graph is written in inference form;
-// with --outputs it is cut down to what these outputs need. Of too many bytes the file would meet protobuf's 2 GiB bound: tensors then go to OUTPUT.data as ONNX external
-// data.
+// The initializers that the checkpoint holds change, and external data move along. The graph is written in inference
+// form; with --outputs it is cut down to what these outputs need. Of too many bytes the file would meet protobuf's 2 GiB
+// bound: tensors then go to OUTPUT.data as ONNX external data.
 
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/InferenceForm.h"

@@ -18,7 +18,8 @@ llvm::Error checkNames(const Values &outputs, llvm::ArrayRef<std::string> names)
     known.push_back("'" + output.name() + "'");
   for (const std::string &name : names)
     if (!llvm::is_contained(known, "'" + name + "'"))
-      return usageError("--outputs", "the model has no output '" + name + "'; its outputs are " + llvm::join(known, ", "));
+      return usageError("--outputs",
+                        "the model has no output '" + name + "'; its outputs are " + llvm::join(known, ", "));
   return llvm::Error::success();
 }
 
@@ -77,8 +78,8 @@ llvm::Expected<std::string> cleave::keepOutputs(onnx::ModelProto &model, llvm::A
   onnx::GraphProto &graph = *model.mutable_graph();
   if (llvm::Error error = checkNames(graph.output(), names))
     return std::move(error);
-  std::string outputs = dropNames(*graph.mutable_output(),
-                                  [&](const std::string &name) { return llvm::is_contained(names, name); });
+  std::string outputs =
+      dropNames(*graph.mutable_output(), [&](const std::string &name) { return llvm::is_contained(names, name); });
 
   std::vector<bool> keep(graph.node_size());
   llvm::StringSet<> needed = collectNeeds(graph, keep);

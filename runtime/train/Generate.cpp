@@ -32,7 +32,7 @@ Status readTokens(const std::string &ids, std::vector<uint64_t> *tokens) {
   std::stringstream text;
   text << file.rdbuf();
   if (!file)
-    return invalidArgument("--prompt-ids: " + ids.substr(1) + " cannot be read");
+    return invalidArgument("--prompt-ids: " + ids.substr(1) + " cannot be read; give token ids, as in 1,2,3, or @FILE with a text file of them");
   return parseTokens(text.str(), "--prompt-ids: " + ids.substr(1), tokens);
 }
 
@@ -40,7 +40,8 @@ Status checkVocabulary(const Prompt &prompt, const std::vector<uint64_t> &ends, 
   std::string size = std::to_string(vocabulary);
   if (prompt.isText && vocabulary != 256)
     return invalidArgument("--prompt-ids: the model has a vocabulary of " + size +
-                           " tokens, so text is none for it (bytes are the tokens of 256); give the prompt as token ids");
+                           " tokens, and only models with the 256 bytes as tokens take text; give the prompt as token "
+                           "ids, as in --prompt-ids 1,2,3");
   for (uint64_t token : prompt.tokens)
     if (token >= vocabulary)
       return invalidArgument("--prompt-ids: the model has tokens 0 to " + std::to_string(vocabulary - 1) +

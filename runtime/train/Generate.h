@@ -1,15 +1,16 @@
 // `generate`: what a language model writes after a prompt, one token at a time.
 //
 // A token is a whole number below the size of the vocabulary. The model has an integer input [batch, context] and a
-// floating-point output [batch, context, vocabulary]. It must be causal: what stands at position i depends on positions 0
-// to i alone. That is tried out before the first token. What does not fit into the context any more falls off at its
+// floating-point output [batch, context, vocabulary]. It must be causal: what stands at position i depends on positions
+// 0 to i alone. That is tried out before the first token. What does not fit into the context any more falls off at its
 // beginning.
 //
 //   --prompt "The "           bytes, the tokens of a vocabulary of 256; bytes come out
 //   --prompt-ids 464,995      any vocabulary; numbers come out
 //
-// Text of other vocabularies is for the tokenizer that made them: Debian 12 has no library that reads tokenizer.json,
-// and of a tokenizer the splitting of text by classes of Unicode is the larger part.
+// Text of other vocabularies is for the tokenizer that made them. Debian 12 has no C++ library that reads Hugging Face's
+// tokenizer.json (libsentencepiece reads its own format alone), and PyPI has it only with Rust inside of a Python module.
+// To write one is no small thing: before byte-pair encoding, such tokenizers split text by classes of Unicode.
 #ifndef CLEAVE_RUNTIME_TRAIN_GENERATE_H
 #define CLEAVE_RUNTIME_TRAIN_GENERATE_H
 

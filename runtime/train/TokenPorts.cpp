@@ -39,8 +39,8 @@ Status chooseOne(const std::vector<const fb::Port *> &fitting, const std::string
     return invalidArgument(option + " " + name + " is not an " + what + " of the model" +
                            (fitting.empty() ? "" : "; such are: " + namesOf(fitting)));
   return invalidArgument(fitting.empty() ? "the model has no " + what
-                                         : option + ": the model has more than one " + what + ": " +
-                                               namesOf(fitting) + "; name the one to use");
+                                         : option + ": the model has more than one " + what + ": " + namesOf(fitting) +
+                                               "; name the one to use");
 }
 
 // Elements of the batch's first dimension come first, so the place in a row is what is left of it.
@@ -71,8 +71,8 @@ Status TokenPorts::choose(const fb::Plan &plan, const fb::Program &program, cons
     hasTokens |= isTokens(*program.inputs()->Get(i));
   if (!hasTokens)
     return invalidArgument("the model has no integer input [batch, context], so it cannot generate tokens");
-  CLEAVE_TRY(chooseOne(outputs, options.output, "--output", "output [batch, context, vocabulary] of floating-point numbers",
-                       &result->logits_));
+  CLEAVE_TRY(chooseOne(outputs, options.output, "--output",
+                       "output [batch, context, vocabulary] of floating-point numbers", &result->logits_));
   CLEAVE_TRY(result->chooseTokens(plan, program, options.input));
   for (const std::string &text : options.fills)
     CLEAVE_TRY(result->addFill(program, text));
@@ -140,7 +140,8 @@ Status TokenPorts::fill(Rank &rank, const uint64_t *tokens, size_t count, uint64
   ElementType type = elementType(tokens_->dtype());
   for (size_t i = 0; i < bytes.size / elementSize(type); ++i) {
     size_t place = i % context();
-    storeInteger(type, static_cast<int64_t>(place < count ? tokens[place] : filler), bytes.data + i * elementSize(type));
+    storeInteger(type, static_cast<int64_t>(place < count ? tokens[place] : filler),
+                 bytes.data + i * elementSize(type));
   }
   uint64_t element = 0;
   for (const IndexRange &range : ranges_)

@@ -1,6 +1,9 @@
 // Which token comes next: one draw from what a model says about each token of its vocabulary.
 //
-//   softmax(logits / temperature)  ->  the top-k likeliest of it  ->  the fewest of these whose share is top-p  ->  one of these
+//   softmax(logits / temperature)
+//     -> the top-k likeliest tokens of it
+//     -> the fewest of these whose probabilities add up to top-p
+//     -> one of these, by its probability
 //
 // That is the order in which Hugging Face's transformers apply the same three settings. The draw walks through the kept
 // tokens by rising id until their weights exceed uniform * (sum of the weights). So a token follows from the logits and

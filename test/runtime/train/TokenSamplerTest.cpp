@@ -78,7 +78,8 @@ TEST(TokenSampler, MaskedTokensAreNeverDrawn) {
 
 TEST(TokenSampler, RefusesWhatIsNoNumber) {
   uint64_t token = 0;
-  for (const std::vector<double> &logits : {std::vector<double>{1, NAN}, {NAN, 1}, {INFINITY, 1}, {-INFINITY, -INFINITY}})
+  for (const std::vector<double> &logits :
+       {std::vector<double>{1, NAN}, {NAN, 1}, {INFINITY, 1}, {-INFINITY, -INFINITY}})
     for (double temperature : {0.0, 1.0})
       EXPECT_FALSE(drawToken(logits, {temperature, 0, 1}, 0.5, &token).isOk());
   EXPECT_TRUE(checkSampling({0, 0, 1}).isOk());
