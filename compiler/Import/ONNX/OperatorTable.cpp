@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/FourierOperators.h"
 #include "compiler/Import/ONNX/ScatterOperators.h"
 
 using namespace cleave::onnx_import;
@@ -15,6 +16,7 @@ const OperatorTable &OperatorTable::get() {
     addDropoutOperators(result);
     addEinsumOperators(result);
     addElementwiseOperators(result);
+    addFourierOperators(result);
     addIndexingOperators(result);
     addLogicOperators(result);
     addLossOperators(result);
