@@ -37,7 +37,7 @@ void rejectZero(CLI::Option *option) {
 void addSessionOptions(CLI::App &command, SessionOptions &session) {
   command.add_option("--weights", session.weights,
                      "Weights instead of the compiled ones: a safetensors file, a directory of them, or a checkpoint "
-                     "(of a directory of checkpoints DIR the latest; DIR/best takes the best)");
+                     "(a directory DIR of checkpoints: its latest one; DIR/best: its best one)");
   addCount(command, "--ranks", session.ranks, "Ranks; must be the product of the mesh, which is the default");
   addCount(command, "--threads", session.threads, "Compute threads per rank [as compiled]");
   for (const char *name : {"--ranks", "--threads"})
@@ -70,9 +70,9 @@ void addTrain(CLI::App &command, Command &result) {
       .add_option_function<std::string>(
           "--last-batch",
           [&train](const std::string &value) { train.lastBatch = value == "pad" ? LastBatch::Pad : LastBatch::Drop; },
-          "drop | pad: samples that fill no global batch are left out, or filled up with the first ones [drop]")
+          "drop | pad: samples that do not fill a global batch are left out, or the batch is filled up with the first samples [drop]")
       ->check(CLI::IsMember({"drop", "pad"}));
-  addList(command, "--val-data", train.valData, "Likewise, for evaluation: each sample counts once");
+  addList(command, "--val-data", train.valData, "The same for evaluation; each sample counts once");
   addOptional(command, "--epochs", train.epochs, "Passes over the data [1]");
   addOptional(command, "--steps", train.steps, "Steps, instead of --epochs");
   addOptional(command, "--seed", train.seed, "Seed of shuffling, dropout, and weights that are drawn (compile --init) [0]");
@@ -83,7 +83,7 @@ void addTrain(CLI::App &command, Command &result) {
   addOptional(command, "--clip-grad-norm", train.clipGradNorm, "Largest norm of all gradients together [off]");
   addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations [each epoch]");
   command.add_option("--save", train.save,
-                     "Directory of checkpoints; Ctrl-C, SIGTERM and SIGHUP then finish the step, save, and end");
+                     "Directory of checkpoints; with it, Ctrl-C, SIGTERM and SIGHUP finish the step, save, and end the run");
   addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints [the end only]");
   addCount(command, "--keep", train.keep, "Newest checkpoints to keep [all]");
   command.add_flag("--save-best", train.saveBest, "Save whenever the validation loss is the best so far");
@@ -102,7 +102,7 @@ void addTrain(CLI::App &command, Command &result) {
       "--save-async,!--no-save-async", [&train](int64_t count) { train.saveAsync = count > 0; },
       "Save in the background [where the model was compiled with --save-async]");
   command.add_option("--resume", train.resume,
-                     "A checkpoint to go on from (DIR: its latest; DIR/best), or auto: the latest of --save, if any");
+                     "A checkpoint to go on from (a directory DIR of checkpoints: its latest one; DIR/best: its best one), or auto: the latest of --save, if there is one");
   addCount(command, "--log-every", train.logEvery, "Steps between lines of progress [10]");
   command.add_option("--metrics", train.metrics, "Write one JSON object per step to this file");
   command.add_option("--tensorboard", train.tensorboard, "Write TensorBoard events to this directory");
@@ -148,9 +148,9 @@ struct Parser {
     app.name(program);
     infer = app.add_subcommand("infer", "Run the model on arrays");
     train = app.add_subcommand("train", "Train the model");
-    evaluate = app.add_subcommand("evaluate", "Loss and accuracy on data");
+    evaluate = app.add_subcommand("evaluate", "Compute loss and accuracy on data");
     generate = app.add_subcommand("generate", "Write with a language model: text, or token ids");
-    inspect = app.add_subcommand("inspect", "What the plan holds: memory, traffic, instructions");
+    inspect = app.add_subcommand("inspect", "Show the plan: memory, traffic, instructions");
     addList(*infer, "--input", result.inputs,
             "INPUT=FILE: the data of an input; once per input that the outputs depend on");
     addList(*infer, "--output", result.outputs, "OUTPUT=FILE.npy: where an output goes");

@@ -139,7 +139,7 @@ void addForms(CLI::App &app, InspectRequest &request) {
   add("--timeline", InspectForm::Timeline, "memory in use over a step, where its peak is, and what lives then");
   add("--details", InspectForm::Details, "the summary in exact bytes, with all kinds of ranks, units, inputs and outputs");
   add("--text", InspectForm::Text, "every instruction of the plan");
-  add("--json", InspectForm::Json, "for programs");
+  add("--json", InspectForm::Json, "the figures as JSON, for other programs");
   forms->add_option("--html", request.options.html, "write a page with pictures: memory, schedule, streams, traffic, state")->type_name("FILE");
   forms->require_option(0, 1);
 }
@@ -160,28 +160,28 @@ Request parse(int argc, const char *const *argv) {
   compileApp->add_option("--config", config, "read options from a JSON file, same keys")->type_name("FILE");
 
   InspectRequest inspect;
-  CLI::App *inspectApp = app.add_subcommand("inspect", "what a compiled artefact needs and does: memory, traffic, instructions");
+  CLI::App *inspectApp = app.add_subcommand("inspect", "show what a compiled model needs and does: memory, traffic, instructions");
   inspectApp->footer(inspectExamples);
   inspectApp->add_option("artefact", inspect.artefact, "executable, object, shared library or .plan")->required();
   addForms(*inspectApp, inspect);
-  inspectApp->add_option("--trace", inspect.options.trace, "what `train --trace FILE` has measured: drawn beside the predicted step of a pipeline")
+  inspectApp->add_option("--trace", inspect.options.trace, "a file of `train --trace FILE`: the measured step of a pipeline is drawn beside the predicted one")
       ->type_name("FILE");
 
   DiffRequest diff;
-  CLI::App *diffApp = app.add_subcommand("diff", "in what two artefacts differ: memory, traffic, instructions, kernels, options");
+  CLI::App *diffApp = app.add_subcommand("diff", "show how two compiled models differ: memory, traffic, instructions, kernels, options");
   diffApp->footer("Example:\n  cleave diff gpt-fsdp gpt-pipeline");
   diffApp->add_option("a", diff.a, "executable, object, shared library or .plan")->required();
-  diffApp->add_option("b", diff.b, "the one that it is compared with")->required();
+  diffApp->add_option("b", diff.b, "the executable, object, shared library or .plan to compare it with")->required();
 
   VerifyRequest verify;
-  CLI::App *verifyApp = app.add_subcommand("verify", "prove over all ranks: no deadlock, no race, no read before write");
+  CLI::App *verifyApp = app.add_subcommand("verify", "prove the plan for all ranks: no deadlock, no race, no read before write");
   verifyApp->footer(verifyExamples);
   verifyApp->add_option("artefact", verify.artefact, "executable, object, shared library or .plan")->required();
 
   ExportRequest exporting;
   CLI::App *exportApp = app.add_subcommand("export", "write a checkpoint's weights back into the ONNX model");
   exportApp->footer(exportExamples);
-  exportApp->add_option("checkpoint", exporting.checkpoint, "a checkpoint, or a directory DIR of them: its latest; DIR/best takes the best")->required();
+  exportApp->add_option("checkpoint", exporting.checkpoint, "a checkpoint, or a directory DIR of checkpoints, for its latest one (DIR/best: its best one)")->required();
   exportApp->add_option("--model", exporting.model, "the ONNX file that was compiled")->required()->type_name("FILE");
   exportApp->add_option("-o,--output", exporting.output, "the ONNX file to write")->required()->type_name("FILE");
   exportApp->add_option("--outputs", exporting.outputs, "outputs to keep, separated by commas (default: all); the other outputs go, and with them\n"

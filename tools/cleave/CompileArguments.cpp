@@ -196,9 +196,9 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("model", o.model, "the ONNX file")->required()->type_name("FILE");
   app.add_option("-o,--output", o.output, "what to write (default: the model's name without .onnx)")->type_name("PATH");
   app.add_option("--emit", t.emit, "executable | object | shared | plan | mlir")->type_name("KIND");
-  app.add_option("--dim", t.dims, "bind symbolic dimensions; the batch is that of one rank and micro-batch")
+  app.add_option("--dim", t.dims, "the sizes of symbolic dimensions; the batch counts the samples of one rank in one micro-batch")
       ->delimiter(',')->type_name("NAME=N");
-  app.add_option("--global-batch", o.globalBatch, "samples of one step over all ranks; derives the bound batch")
+  app.add_option("--global-batch", o.globalBatch, "samples of one step over all ranks; the batch of a rank and micro-batch follows from it")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 40))->type_name("N");
   app.add_option("--batch-dim", o.batchDim, "the symbol that counts samples (default: dimension 0 of the inputs)")
       ->type_name("NAME");
@@ -209,10 +209,10 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--precision", o.precision, "types to keep and reduce in: f32 | bf16 | fp16, or by part: param=,reduce=,buffer=")
       ->type_name("TYPE|PART=TYPE");
 
-  app.add_option("--init", o.init, "parameters begin with values made by rule, not with the file's, which need not be there; PATTERN is a glob\n"
-                 "(the first that matches counts; without one: all that no pattern names), KIND one of normal(mean=0,std=1) |\n"
+  app.add_option("--init", o.init, "a rule gives the first values of parameters; the file's values need not be there. PATTERN is a glob: the first\n"
+                 "that matches counts, and a rule without one is for all others. KIND is one of normal(mean=0,std=1) |\n"
                  "uniform(a=0,b=1) | kaiming_normal, kaiming_uniform(a=0,mode=fan_in,nonlinearity=leaky_relu) |\n"
-                 "xavier_normal, xavier_uniform(gain=1) | zeros | ones | constant(val); --seed of the program draws")
+                 "xavier_normal, xavier_uniform(gain=1) | zeros | ones | constant(val); the program's --seed is the seed")
       ->allow_extra_args(false)->type_name("[PATTERN=]KIND(...)");
 
   const char *training = "Training";
@@ -227,49 +227,49 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--freeze", o.freeze, "parameters that stay as they are: names or globs, separated by commas")
       ->delimiter(',')->group(training)->type_name("PATTERN");
   app.add_option("--buffers", o.buffers, "initializers that are state and not trained: names or globs, separated by commas\n"
-                 "(a file of torch.onnx.export(dynamo=True) says itself which they are)")
+                 "(files of torch.onnx.export(dynamo=True) mark them already)")
       ->delimiter(',')->group(training)->type_name("PATTERN");
-  app.add_option("--tie", o.tie, "join two parameters of equal (or transposed) values under the first's name; compile reports such pairs")
+  app.add_option("--tie", o.tie, "join two parameters of equal (or transposed) values under the name of the first; compile reports such pairs")
       ->group(training)->type_name("KEPT=TIED");
-  app.add_option("--loss-average", o.lossAverage, "global: by the global batch's count; rank: PyTorch DDP's mean of means")
+  app.add_option("--loss-average", o.lossAverage, "global: the average over the global batch; rank: the mean of the ranks' averages, as in PyTorch DDP")
       ->check(CLI::IsMember({"global", "rank"}))->group(training)->capture_default_str();
-  app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks'; frozen: the running ones,\n"
-                 "which stay as they are (batch norm in eval() while the rest is trained). local-deferred | sync-deferred: running statistics\n"
-                 "are updated once a step, of all its micro-batches, and not in every micro-batch")
+  app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks' samples; frozen: the running statistics, which do not\n"
+                 "change (batch norm in eval() while the rest is trained). local-deferred | sync-deferred: as local and sync, but running\n"
+                 "statistics are updated once a step, from all its micro-batches, and not in every micro-batch")
       ->check(CLI::IsMember({"local", "sync", "frozen", "local-deferred", "sync-deferred"}))->group(training)->capture_default_str();
   app.add_option("--loss-scale", o.lossScale, "for fp16: dynamic[,init=N,growth=N,backoff=N,interval=N] | N | none (default: dynamic)")
       ->group(training)->type_name("KIND");
-  app.add_option("--dp-sync", o.dpSync, "all-reduce: every rank of the axis dp updates parameters; parameter-server: the first does, and has\n"
-                 "the optimizer state: gradients are reduced to it, parameters broadcast")
+  app.add_option("--dp-sync", o.dpSync, "all-reduce: every rank of the axis dp updates parameters; parameter-server: only the first rank has the optimizer\n"
+                 "state and updates parameters. Gradients are reduced to it, and it broadcasts the parameters")
       ->check(CLI::IsMember({"all-reduce", "parameter-server"}))->group(training)->type_name("HOW")->capture_default_str();
   app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB; with zero-2 at most an eighth of the parameters)")->group(training)->type_name("BYTES");
 
-  app.add_option("--recompute", o.recompute, "computed again for the backward pass: never (nothing) | none (what is cheap) | blocks | every=N (every N-th block) | first=N |\n"
+  app.add_option("--recompute", o.recompute, "what is computed again for the backward pass: never (nothing) | none (what is cheap) | blocks | every=N (every N-th block) | first=N |\n"
                  "segments=N (N blocks at a time) | auto (the cheapest that fits --memory-limit)")
       ->group(training)->type_name("WHAT")->capture_default_str();
-  app.add_option("--recompute-when", o.recomputeWhen, "in which micro-batches of a pipeline: always | except-last (the last one of a step keeps its values) | never")
+  app.add_option("--recompute-when", o.recomputeWhen, "micro-batches of a pipeline that recompute: always | except-last (the last one of a step keeps its values) | never")
       ->group(training)->type_name("WHEN")->capture_default_str();
   app.add_flag("--save-async", o.saveAsync, "plan memory for a copy of the state, so that checkpoints are written in the background")
       ->group(training);
 
   app.add_option("--offload", o.offload,
-                 "kept in host memory while unused: params, grads, optimizer, activations, or several by comma")
+                 "what is kept in host memory while it is not used: params, grads, optimizer, activations, or several, separated by commas")
       ->type_name("KINDS");
   const char *sharding = "Sharded state (axis fsdp)";
-  t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what ranks of the axis fsdp share of parameters, gradients, optimizer state:\n"
+  t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what is split over the ranks of the axis fsdp: parameters, gradients, optimizer state, or less of it:\n"
                                   "full-shard (or zero-3) | shard-grad-op | zero-2 | zero-1 | no-shard")
       ->group(sharding)->type_name("NAME")->capture_default_str();
   t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits, "parameters gathered together: auto (by block, use and size) | size=BYTES | pattern=P[|P]")
       ->group(sharding)->type_name("POLICY")->capture_default_str();
   t.prefetch = {
-      app.add_option("--forward-prefetch", t.forwardPrefetch, "gather the next unit before this one computes")
+      app.add_option("--forward-prefetch", t.forwardPrefetch, "gather the next unit before this one is computed")
           ->check(CLI::IsMember({"on", "off"}))->group(sharding)->capture_default_str(),
       app.add_option("--backward-prefetch", o.backwardPrefetch, "pre: gather the next unit before this one's backward; post: after it")
           ->check(CLI::IsMember({"pre", "post", "none"}))->group(sharding)->capture_default_str(),
       app.add_option("--gathers-in-flight", o.gathersInFlight, "gathered units in memory at a time: the one in use and those ahead (default: 2; 1 where 2 would need more than whole parameters)")
           ->check(CLI::Range(int64_t(1), int64_t(1) << 16))->group(sharding)->type_name("N")};
-  app.add_option("--grad-sync", o.gradSync, "reduce gradients in every micro-batch or the last (default: every where they are split; split\n"
-                 "ones go over the axis dp once in any case)")
+  app.add_option("--grad-sync", o.gradSync, "reduce gradients in every micro-batch, or in the last one only (default: every, where gradients are split). Over the\n"
+                 "axis dp, split gradients are reduced once a step in any case")
       ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
 
   const char *stages = "Stages of a pipeline (axis pp)";
@@ -280,15 +280,15 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
 
   const char *target = "Target";
   app.add_option("--target", o.target, "host[:avx2|:avx512|:generic][,threads=N] | cuda:sm_80 | cuda:sm_90")->group(target)->capture_default_str();
-  app.add_option("--memory-limit", t.memoryLimit, "planned bytes per rank that must suffice")->group(target)->type_name("BYTES");
+  app.add_option("--memory-limit", t.memoryLimit, "the most bytes that the plan of one rank may need")->group(target)->type_name("BYTES");
 
-  app.add_option("--budget", o.budget, "multiplies what compilation may make of the file: nodes, constants, copies")
+  app.add_option("--budget", o.budget, "multiplies the limits on what compilation may make of the file: nodes, constants, copies")
       ->check(CLI::Range(uint64_t(1), uint64_t(1) << 20))->group(target)->type_name("N")->capture_default_str();
 
   const char *inside = "Looking inside";
   app.add_option("--stop-after", t.stopAfter, "stop after a phase and write its MLIR to the output")->group(inside)->type_name("PHASE");
   app.add_option("--dump-phases", o.dumpPhases, "write numbered MLIR files, one a phase")->group(inside)->type_name("DIR");
-  app.add_option("--load-pass-plugin", o.passPlugins, "a shared library with passes of yours")->group(inside)->type_name("FILE");
+  app.add_option("--load-pass-plugin", o.passPlugins, "a shared library with passes, operators or optimizers of your own")->group(inside)->type_name("FILE");
   app.add_option("--insert", t.inserts, "run a pass pipeline when a phase is done")->group(inside)->type_name("PHASE=PIPELINE");
 }
 
