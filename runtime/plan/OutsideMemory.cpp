@@ -10,9 +10,10 @@ namespace cleave::rt {
 namespace {
 
 constexpr uint64_t kBase = 16 << 20;
-// A convolution of single elements, or the gradient of weights; another one, with so much more for each place of a row.
-constexpr uint64_t kPoint = 144 << 10, kWindow = 152 << 10, kPlace = 6 << 10;
-constexpr uint64_t kNarrowWindow = 224 << 10, kNarrowPlace = 8 << 10; // the same of bf16, forward
+// A convolution of single elements, or the gradient of weights; another one (forward of bf16), with so much more for
+// each place of a row, and for each descriptor.
+constexpr uint64_t kPoint = 144 << 10, kWindow = 152 << 10, kNarrowWindow = 224 << 10, kPlace = 6 << 10;
+constexpr uint64_t kDescriptor = 4 << 10, kBlockOfRow = 16;
 // A product, by how many of its columns and terms are no whole blocks.
 constexpr uint64_t kProduct[] = {144 << 10, 240 << 10, 480 << 10};
 constexpr uint64_t kProductInParts[] = {512 << 10, 768 << 10, 1152 << 10};
@@ -24,19 +25,32 @@ constexpr uint64_t kInstruction = 1 << 10;
 
 bool startsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
-// Of a window, code is made and descriptors are kept for each place of a row where padding may cut it otherwise: at
-// worst for all. Of bf16, again for windows that are cut along other dimensions.
+// How many different parts of a window padding leaves along a dimension.
+uint64_t partsOf(const KernelArgs &args, size_t dim) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  int64_t kernel = args.list("kernel")[dim], step = std::clamp<int64_t>(args.list("dilation")[dim], 1, kMost);
+  int64_t pad = std::max(args.list("pad_low")[dim], args.list("pad_high")[dim]);
+  pad = std::clamp<int64_t>(pad, 0, kMost);
+  return static_cast<uint64_t>(std::clamp<int64_t>(1 + (pad + step - 1) / step, 1, std::max<int64_t>(kernel, 1)));
+}
+
+// Of a window, code is made for places of a row, at worst for all. Forward there are descriptors for each place of a
+// block of the row and each part that padding leaves of the window: as many as the row has places, or more where many
+// parts meet a short row.
 uint64_t convolutionBytes(const KernelArgs &args) {
   const std::vector<int64_t> &kernel = args.list("kernel"), &stride = args.list("stride");
   auto isOne = [](int64_t size) { return size == 1; };
   bool isPoint = std::all_of(kernel.begin(), kernel.end(), isOne) && std::all_of(stride.begin(), stride.end(), isOne);
   if (isPoint || startsWith(args.def().name, "convolution_weight_grad"))
     return kPoint;
-  bool isForward = args.def().name == "convolution";
+  bool isForward = args.def().name == "convolution", isNarrow = isForward && args.dtype() == fb::DType::bf16;
   const std::vector<int64_t> &sizes = args.list(isForward ? "out" : "in");
-  uint64_t row = sizes.empty() ? 0 : static_cast<uint64_t>(sizes.back());
-  bool isNarrow = isForward && args.dtype() == fb::DType::bf16;
-  return isNarrow ? kNarrowWindow + kNarrowPlace * row : kWindow + kPlace * row;
+  uint64_t row = sizes.empty() ? 0 : static_cast<uint64_t>(sizes.back()), parts = 1;
+  for (size_t dim = 0; dim < sizes.size(); ++dim)
+    parts *= partsOf(args, dim);
+  uint64_t bytes = (isNarrow ? kNarrowWindow : kWindow) + kPlace * row,
+           descriptors = std::min(row, kBlockOfRow) * parts;
+  return bytes + (isForward && descriptors > row ? kDescriptor * (descriptors - row) : 0);
 }
 
 // Each combination of whole blocks and rests has code of its own.

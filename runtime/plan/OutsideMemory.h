@@ -11,12 +11,12 @@
 //
 // A library kernel's share holds for each kernel, not on average: of about 27,000 that were drawn at random none took
 // more, with the instructions of AVX2, AVX-512 and AVX-512 with bf16 (oneDNN 2.6; processors with AMX were not tried).
-// test/runtime/device/KernelMemoryTest draws more. Most kernels take a half to a fifth of it. Measured above the plan,
+// test/runtime/device/KernelMemoryTest draws more. Most kernels take a half to a tenth of it. Measured above the plan,
 // and bounds, in MiB (two cores, batch 2, test/e2e/memory-kernels.test):
 //
-//   `chain`, different dense convolutions        inference 12.7, 28.5    training 22.6, 49.8
-//   `depthwise`, inverted bottlenecks            inference 9.4, 26.7     training 18.6, 44.9
-//   the latter in bf16 on two ranks                                      training 22.5, 77.4
+//   `chain`, different dense convolutions        inference 12.4, 38.8    training 22.6, 60.1
+//   `depthwise`, inverted bottlenecks            inference 9.4, 33.1     training 19.0, 51.2
+//   the latter in bf16 on two ranks                                      training 22.5, 89.0
 //
 // Ranks that are threads of one process share what oneDNN has made for equal shapes, so the sum over ranks is more than
 // they take. Memory of MPI is not in it, nor are pages of mapped data files.
