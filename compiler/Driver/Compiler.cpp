@@ -206,8 +206,10 @@ llvm::Error Compilation::import() {
     log << "note: " << note << "\n";
 
   noteRanges();
-  if (!options.train)
+  if (!options.train) {
     needs = inputNeeds(*model.module);
+    dropOptionalChecks(*model.module);
+  }
   std::vector<mlir::Attribute> names;
   std::vector<int64_t> sizes;
   llvm::SmallVector<mlir::StringAttr> axes;

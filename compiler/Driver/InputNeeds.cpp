@@ -1,5 +1,7 @@
 #include "compiler/Driver/InputNeeds.h"
 
+#include "dialects/Cleave/IR/Scatter.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/BitVector.h"
 
@@ -31,13 +33,39 @@ private:
   llvm::DenseMap<mlir::Value, llvm::BitVector> dependence;
 };
 
-} // namespace
-
-std::map<std::string, std::string> cleave::inputNeeds(mlir::ModuleOp module) {
+// Null where there is none of one block.
+mlir::func::FuncOp functionOf(mlir::ModuleOp module) {
   auto function = module.lookupSymbol<mlir::func::FuncOp>("model.eval");
   if (!function)
     function = module.lookupSymbol<mlir::func::FuncOp>("model");
-  if (!function || !function.getBody().hasOneBlock())
+  return function && function.getBody().hasOneBlock() ? function : mlir::func::FuncOp();
+}
+
+} // namespace
+
+void cleave::dropOptionalChecks(mlir::ModuleOp module) {
+  auto function = functionOf(module);
+  if (!function)
+    return;
+  mlir::Block &block = function.getBody().front();
+  ArgumentDependence dependence(block);
+  for (auto check : llvm::make_early_inc_range(block.getOps<CheckIndexOp>())) {
+    // Bits of the check's inputs that the output does not need.
+    auto isOptionalFor = [&](mlir::Value output) {
+      llvm::BitVector inputs = dependence.of(check.getOperand());
+      inputs.reset(dependence.of(output));
+      return inputs.any();
+    };
+    if (!llvm::any_of(block.getTerminator()->getOperands(), isOptionalFor))
+      continue;
+    check.replaceAllUsesWith(check.getOperand());
+    check.erase();
+  }
+}
+
+std::map<std::string, std::string> cleave::inputNeeds(mlir::ModuleOp module) {
+  auto function = functionOf(module);
+  if (!function)
     return {};
   mlir::Block &block = function.getBody().front();
   ArgumentDependence dependence(block);

@@ -3,8 +3,11 @@
 #include "compiler/Import/ONNX/Loss.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
 #include "compiler/Import/ONNX/TorchGradients.h"
+#include "dialects/Cleave/IR/Scatter.h"
 
 #include "llvm/Support/Format.h"
+
+#include <cmath>
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -103,6 +106,16 @@ Value smoothed(OpContext &op, double smoothing, Value losses, Value logs, Value 
   return emit.add(emit.mul(losses, 1 - smoothing), all);
 }
 
+// Computed labels of an inference program may go unchecked (compiler/Driver/InputNeeds.h): NaN where one is no class.
+Value orNotANumber(OpContext &op, Value losses, Value labels, int64_t classes, Value counted) {
+  Emitter &emit = op.emit;
+  Value isClass = emit.binary<AndOp>(emit.compare(Predicate::Ge, labels, 0.0),
+                                     emit.compare(Predicate::Lt, labels, double(classes)));
+  if (counted)
+    isClass = emit.binary<OrOp>(isClass, emit.unary<NotOp>(counted));
+  return emit.select(isClass, losses, emit.splat(std::nan(""), typeOf(losses)));
+}
+
 LogicalResult importLoss(OpContext &op, Value logs, double smoothing = 0) {
   const auto *ignore = op.attribute("ignore_index");
   Value labels = checkLabels(op.emit, op.emit.cast(op.value(1), op.emit.i64()), shapeOf(logs)[1],
@@ -111,11 +124,14 @@ LogicalResult importLoss(OpContext &op, Value logs, double smoothing = 0) {
   auto weights = labelWeights(op, logs, labels, counted);
   if (failed(weights))
     return failure();
+  Value given = labels;
   // An ignored label picks no class: its logarithm may be -inf, which weight 0 would make NaN.
   if (counted)
     labels = op.emit.select(counted, op.emit.cast(labels, op.emit.i64()),
                             op.emit.splat(-1, typeOf(counted).clone(op.emit.i64())));
   Value losses = emitPickedLoss(op.emit, logs, labels, 1);
+  if (given.getDefiningOp<CheckIndexOp>() && !op.mode.training && !op.mode.inTrainedModule)
+    losses = orNotANumber(op, losses, given, shapeOf(logs)[1], counted);
   if (*weights)
     losses = op.emit.mul(losses, *weights);
   if (smoothing != 0)
