@@ -13,8 +13,8 @@ namespace cleave::plan {
 using namespace rt;
 
 Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, const Received &received,
-                     std::vector<Finding> *findings)
-    : plan_(plan), kinds_(kinds), received_(received), findings_(findings),
+                     const ShortStep &shortStep, std::vector<Finding> *findings)
+    : plan_(plan), kinds_(kinds), received_(received), shortStep_(shortStep), findings_(findings),
       clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)) {
   for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
@@ -76,7 +76,7 @@ void Execution::runProgram(uint32_t program, const Frames &frames) {
                                   std::to_string(kMaxSteps) + " instructions, calls expanded; it is not checked");
     InstructionView view(*instructions->Get(i));
     if (view.opcode() == Opcode::Call) {
-      runCall(view, frames);
+      runCall(view, plan_.programs()->Get(program)->entry(), frames);
       continue;
     }
     unsigned stream = view.stream();
@@ -121,7 +121,7 @@ void Execution::runOwnEvent(const InstructionView &view, const Moment &moment, O
 void Execution::runSharedEvent(const InstructionView &view, const Moment &moment, int64_t event, const Frames &frames) {
   const fb::Event &info = *plan_.events()->Get(static_cast<uint32_t>(event));
   int64_t frame = frames.of(info.counter()) + view["frame"];
-  std::pair<int64_t, uint64_t> place{event, frames.place(info.counter(), view["frame"], info.frames())};
+  std::pair<int64_t, uint64_t> place{event, frames.place(info.counter(), view["frame"], shortStep_.framesOf(info))};
   if (view.opcode() == Opcode::Record) {
     recorded_[place] = {clocks_[moment.stream], moment.ref, frame, steps_};
     return;
@@ -152,32 +152,34 @@ uint64_t Execution::roundOf(fb::Counter counter) const {
   for (uint32_t i = 0; i < lengthOf(plan_.regions()); ++i) // inputs have been fed in all of their frames
     if (const fb::Region &region = *plan_.regions()->Get(i);
         region.counter() == counter && region.kind() != fb::RegionKind::input)
-      add(region.frames());
+      add(shortStep_.framesOf(region));
   for (uint32_t i = 0; i < lengthOf(plan_.events()); ++i)
     if (plan_.events()->Get(i)->counter() == counter)
-      add(plan_.events()->Get(i)->frames());
+      add(shortStep_.framesOf(*plan_.events()->Get(i)));
   return round;
 }
 
-void Execution::runCall(const InstructionView &view, const Frames &frames) {
+void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frames &frames) {
+  int64_t times = isOfEntry ? shortStep_.timesOf(view) : view["times"];
+  int64_t first = isOfEntry ? shortStep_.firstFrameOf(view) : view["first_frame"];
   auto counter = static_cast<fb::Counter>(view["counter"]);
   int64_t stride = view["skip"] + 1;
   auto round =
       static_cast<int64_t>(roundOf(counter)); // runs of the call: everything that follows it is in its place again
   round /= std::gcd(round, stride);
   uint64_t since = steps_;
-  for (int64_t i = 0; i < view["times"] && steps_ <= kMaxSteps; ++i) {
+  for (int64_t i = 0; i < times && steps_ <= kMaxSteps; ++i) {
     ++steps_; // of a body without instructions, too
     if (round != 0 && i == round + 1)
       since = steps_;
     if (round != 0 && i == 2 * round + 1) {
-      int64_t skipped = (view["times"] - i) / round * round;
+      int64_t skipped = (times - i) / round * round;
       skip(counter, skipped * stride, since);
       i += skipped;
-      if (i == view["times"])
+      if (i == times)
         break;
     }
-    runProgram(static_cast<uint32_t>(view["program"]), frames.called(counter, frameOfCall(view, i)));
+    runProgram(static_cast<uint32_t>(view["program"]), frames.called(counter, first + i * stride));
   }
 }
 
@@ -378,7 +380,7 @@ void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells:
                            const Frames &frames) {
   const fb::Region &region = *plan_.regions()->Get(buffer.region());
   int64_t frame = frameOf(buffer, frames);
-  bool isUnfed = region.kind() == fb::RegionKind::input && (frame < 0 || frame >= int64_t{region.frames()});
+  bool isUnfed = region.kind() == fb::RegionKind::input && (frame < 0 || frame >= int64_t{shortStep_.framesOf(region)});
   bool hasFrames = region.frames() > 1 || region.kind() == fb::RegionKind::residual;
   bool isOthers = hasFrames && cell.second.writer && cell.second.writer->frame != frame;
   if (!isUnfed && !isOthers)

@@ -5,6 +5,7 @@
 #include "compiler/Planning/Meaning.h"
 #include "compiler/Planning/MemoryHistory.h"
 #include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/ShortStep.h"
 #include "runtime/plan/Frames.h"
 
 #include <set>
@@ -19,8 +20,9 @@ class Execution {
 public:
   // Of one of the kinds of ranks.
   // `received`: what PlanMeaning knows of receives in this program; of others it is taken to differ along all axes.
+  // `shortStep`: of the entry that is run.
   Execution(const rt::fb::Plan &plan, const std::vector<const rt::fb::Plan *> &kinds, const Received &received,
-            std::vector<Finding> *findings);
+            const ShortStep &shortStep, std::vector<Finding> *findings);
 
   // Runs the program in frame 0, on states as they are declared and inputs as they are fed. Of many runs of one call
   // only the first ones are run: once each place of each region and event that it can name has been met twice, further
@@ -45,7 +47,7 @@ private:
   using Own = std::map<int64_t, Recorded>; // events of one run of a program
 
   void runProgram(uint32_t program, const rt::Frames &frames);
-  void runCall(const rt::InstructionView &view, const rt::Frames &frames);
+  void runCall(const rt::InstructionView &view, bool isOfEntry, const rt::Frames &frames);
   uint64_t roundOf(rt::fb::Counter counter) const;
   void skip(rt::fb::Counter counter, int64_t frames, uint64_t since);
   void runEvent(const rt::InstructionView &view, const Moment &moment, Own &own, const rt::Frames &frames);
@@ -90,7 +92,8 @@ private:
   MemoryHistory &history(unsigned region, uint64_t place);
   // Of the frame that a buffer lies in.
   MemoryHistory &history(const rt::fb::Buffer &buffer, const rt::Frames &frames) {
-    return history(buffer.region(), placeOf(*plan_.regions()->Get(buffer.region()), buffer, frames));
+    const rt::fb::Region &region = *plan_.regions()->Get(buffer.region());
+    return history(buffer.region(), frames.place(region.counter(), buffer.frame(), shortStep_.framesOf(region)));
   }
   int64_t frameOf(const rt::fb::Buffer &buffer, const rt::Frames &frames) const {
     return frames.of(plan_.regions()->Get(buffer.region())->counter()) + buffer.frame();
@@ -101,6 +104,7 @@ private:
   const rt::fb::Plan &plan_;
   const std::vector<const rt::fb::Plan *> &kinds_;
   const Received &received_;
+  const ShortStep shortStep_;
   std::vector<Finding> *findings_;
   std::set<std::string> found_;
   uint32_t entry_ = 0;

@@ -222,7 +222,27 @@ void WaitGraph::findCycle() {
 
 } // namespace
 
-std::vector<Finding> verifyKinds(const std::vector<const fb::Plan *> &kinds) {
+static std::vector<Finding> verifyEntry(const std::vector<const fb::Plan *> &kinds, std::string_view entry,
+                                        int64_t maxTimes, const ShortStep &shortStep) {
+  std::vector<Finding> findings;
+  StepGraph graph(kinds, isWaiting, maxTimes, shortStep);
+  bool isWhole = true;
+  for (size_t kind = 0; kind < kinds.size() && isWhole; ++kind) {
+    if (std::optional<uint32_t> same = programOf(*kinds[kind], entry))
+      isWhole = graph.add(kind, *same);
+    else
+      findings.push_back(
+          {"collective-match", "kind " + std::to_string(kind) + " has no program " + std::string(entry)});
+  }
+  if (isWhole)
+    WaitGraph(graph, &findings).check();
+  else
+    findings.push_back({"too long", "the programs run more than " + std::to_string(kMaxSteps) +
+                                        " instructions, calls expanded; the order of collectives is not checked"});
+  return findings;
+}
+
+std::vector<Finding> verifyKinds(const std::vector<const fb::Plan *> &kinds, Steps steps) {
   std::vector<Finding> findings;
   if (kinds.empty())
     return findings;
@@ -231,20 +251,11 @@ std::vector<Finding> verifyKinds(const std::vector<const fb::Plan *> &kinds) {
     const fb::Program &program = *kinds[0]->programs()->Get(i);
     if (!program.entry())
       continue;
-    StepGraph graph(kinds, isWaiting, sends ? kAllTimes : kMaxInterpretedTimes);
-    bool isWhole = true;
-    for (size_t kind = 0; kind < kinds.size() && isWhole; ++kind) {
-      if (std::optional<uint32_t> same = programOf(*kinds[kind], textOf(program.name())))
-        isWhole = graph.add(kind, *same);
-      else
-        findings.push_back(
-            {"collective-match", "kind " + std::to_string(kind) + " has no program " + program.name()->str()});
-    }
-    if (isWhole)
-      WaitGraph(graph, &findings).check();
-    else
-      findings.push_back({"too long", "the programs run more than " + std::to_string(kMaxSteps) +
-                                          " instructions, calls expanded; the order of collectives is not checked"});
+    int64_t maxTimes = sends ? kAllTimes : kMaxInterpretedTimes;
+    ShortStep shortStep = ShortStep::of(kinds, textOf(program.name()), sends ? steps : Steps::Whole);
+    std::vector<Finding> found = findShortFirst(
+        shortStep, [&](const ShortStep &step) { return verifyEntry(kinds, textOf(program.name()), maxTimes, step); });
+    findings.insert(findings.end(), found.begin(), found.end());
   }
   return findings;
 }

@@ -61,8 +61,26 @@ static void checkPortPlaces(const fb::Plan &plan, const fb::Program &program, st
   findOverlaps(std::move(places), "port", findings);
 }
 
+// The run of one entry, and what must hold after it.
+static std::vector<Finding> runEntry(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, uint32_t entry,
+                                     const Received &received, const ShortStep &shortStep) {
+  std::vector<Finding> findings;
+  const fb::Program &program = *plan.programs()->Get(entry);
+  Execution execution(plan, kinds, received, shortStep, &findings);
+  execution.run(entry);
+  execution.expectReplicasEqual();
+  for (size_t output = 0; output < lengthOf(program.outputs()); ++output) {
+    const fb::Port &port = *program.outputs()->Get(output);
+    if (port.absent())
+      continue;
+    execution.expectWritten(port.region(), port.offset(), port.offset() + portBytes(port),
+                            "output '" + port.name()->str() + "' of " + program.name()->str());
+  }
+  return findings;
+}
+
 static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
-                       const std::map<uint32_t, Received> &received, std::vector<Finding> *findings) {
+                       const std::map<uint32_t, Received> &received, Steps steps, std::vector<Finding> *findings) {
   checkStatePlaces(plan, findings);
   for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
     const fb::Program &program = *plan.programs()->Get(i);
@@ -71,31 +89,26 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
     checkPortPlaces(plan, program, findings);
     auto ofProgram = received.find(i);
     const Received none;
-    Execution execution(plan, kinds, ofProgram == received.end() ? none : ofProgram->second, findings);
-    execution.run(i);
-    execution.expectReplicasEqual();
-    for (size_t output = 0; output < lengthOf(program.outputs()); ++output) {
-      const fb::Port &port = *program.outputs()->Get(output);
-      if (port.absent())
-        continue;
-      execution.expectWritten(port.region(), port.offset(), port.offset() + portBytes(port),
-                              "output '" + port.name()->str() + "' of " + program.name()->str());
-    }
+    auto run = [&](const ShortStep &shortStep) {
+      return runEntry(plan, kinds, i, ofProgram == received.end() ? none : ofProgram->second, shortStep);
+    };
+    std::vector<Finding> found = findShortFirst(ShortStep::of({&plan}, textOf(program.name()), steps), run);
+    findings->insert(findings->end(), found.begin(), found.end());
   }
 }
 
-std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check) {
+std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check, Steps steps) {
   std::vector<Finding> findings, ofMeaning;
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   MeaningResult result = checkMeaning(kinds, check, &ofMeaning); // first: it knows what receives bring
   for (size_t k = 0; k < kinds.size(); ++k) {
     size_t before = findings.size();
-    verifyKind(*kinds[k], kinds, result.received[k], &findings);
+    verifyKind(*kinds[k], kinds, result.received[k], steps, &findings);
     for (size_t i = before; i < findings.size() && kinds.size() > 1; ++i)
       findings[i].text = "kind '" + std::string(textOf(kinds[k]->kind())) + "': " + findings[i].text;
   }
   findings.insert(findings.end(), ofMeaning.begin(), ofMeaning.end());
-  std::vector<Finding> hangs = verifyKinds(kinds);
+  std::vector<Finding> hangs = verifyKinds(kinds, steps);
   findings.insert(findings.end(), hangs.begin(), hangs.end());
   if (hangs.empty() && !result.stuck.empty())
     findings.push_back(
