@@ -20,19 +20,29 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Dynamic programming, twice: first the least slowest stage, then the fewest bytes of all cuts with no slower stage.
 // (The best cut may begin with stages that alone are not the best: they may be as slow as the slowest.)
+//
+// All runs of nodes would be quadratic in nodes. So a coarse cut comes first, at few of the nodes: no stage of the best
+// cut is slower than its slowest. A run that is slower is not looked at, nor an end after which too much is left for
+// the stages that are left. What remains are ends near those of the best cut.
 class Cutter {
 public:
   Cutter(const CutGraph &graph, const CutRequest &request)
-      : request_(request), nodes_(static_cast<int>(graph.nodes.size())), segments_(graph, request) {}
+      : request_(request), nodes_(static_cast<int>(graph.nodes.size())), segments_(graph, request),
+        after_(graph.nodes.size() + 1, 0) {
+    for (int node = nodes_; node-- > 0;)
+      after_[node] = after_[node + 1] + segments_.leastOf(node);
+  }
 
   bool run() {
-    fill([&](double before) { return std::max(before, segments_.time()); });
+    auto slowest = [&](double before) { return std::max(before, segments_.time()); };
+    constexpr int kCoarse = 256;
+    fill(std::max(2, nodes_ / kCoarse), slowest);
+    slowest_ = best_.back()[nodes_];
+    fill(1, slowest);
     slowest_ = best_.back()[nodes_];
     if (slowest_ == kNever)
       return false;
-    fill([&](double before) {
-      return segments_.time() > slowest_ ? kNever : before + static_cast<double>(segments_.received());
-    });
+    fill(1, [&](double before) { return before + static_cast<double>(segments_.received()); });
     return true;
   }
 
@@ -56,26 +66,43 @@ public:
 
 private:
   // best_[s][end]: of stages 0 ... s over the nodes before `end`, where `join` adds the run at hand to what is before
-  // it.
-  template <typename Join> void fill(Join join) {
+  // it. Stages begin at every `step`-th node that may be one's first, and none is slower than `slowest_`.
+  template <typename Join> void fill(int step, Join join) {
+    std::vector<bool> begins(nodes_, false);
+    for (int node = 0, number = 0; node < nodes_; ++node)
+      begins[node] = segments_.mayBegin(node) && number++ % step == 0;
     best_.assign(request_.stages, std::vector<double>(nodes_ + 1, kNever));
     begin_.assign(request_.stages, std::vector<int>(nodes_ + 1, -1));
     for (int begin = 0; begin < nodes_; ++begin) {
-      if (!segments_.mayBegin(begin))
+      if (!begins[begin] || !isReached(begin))
         continue;
       segments_.startAt(begin);
       for (int end = begin + 1; end <= nodes_; ++end) {
         segments_.extendTo(end);
-        if (end == nodes_ || segments_.mayBegin(end))
+        if (segments_.time() > slowest_)
+          break; // longer runs are slower
+        if (end == nodes_ || begins[end])
           consider(begin, end, join);
       }
     }
   }
 
+  bool isReached(int begin) const {
+    return begin == 0 || std::any_of(best_.begin(), best_.end(),
+                                     [&](const std::vector<double> &ofStage) { return ofStage[begin] != kNever; });
+  }
+
+  // Whether the stages after this one can have what is left, were it cut without loss.
+  bool leavesEnough(int stage, int end) const {
+    constexpr double kRounding = 1 + 1e-9;
+    int left = request_.stages - 1 - stage;
+    return left == 0 ? end == nodes_ : slowest_ == kNever || after_[end] <= left * slowest_ * kRounding;
+  }
+
   template <typename Join> void consider(int begin, int end, Join join) {
     for (int stage = begin == 0 ? 0 : 1; stage < (begin == 0 ? 1 : request_.stages); ++stage) {
       double before = stage == 0 ? 0 : best_[stage - 1][begin];
-      if (before == kNever || !segments_.fits(stage))
+      if (before == kNever || !leavesEnough(stage, end) || !segments_.fits(stage))
         continue;
       if (double with = join(before); with < best_[stage][end]) {
         best_[stage][end] = with;
@@ -87,7 +114,8 @@ private:
   const CutRequest &request_;
   int nodes_;
   Segments segments_;
-  double slowest_ = kNever;
+  std::vector<double> after_; // of each node and those after it, the least that they cost
+  double slowest_ = kNever;   // no stage of the best cut is slower
   std::vector<std::vector<double>> best_;
   std::vector<std::vector<int>> begin_;
 };

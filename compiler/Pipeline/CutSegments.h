@@ -14,6 +14,9 @@ public:
   // Whether a stage may begin at this node.
   bool mayBegin(int node) const { return mayBegin_[node]; }
 
+  // What the node costs in any run: it may bring states, or messages, besides.
+  double leastOf(int node) const { return measureOf(graph_.nodes[node]); }
+
   void startAt(int begin);
   void extendTo(int end); // one more than before
 
