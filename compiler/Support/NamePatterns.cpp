@@ -2,6 +2,7 @@
 
 #include "compiler/Support/Usage.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace cleave;
@@ -48,11 +49,21 @@ llvm::StringRef NamePatterns::matchPrefix(llvm::StringRef name) {
   return {};
 }
 
+const NamePatterns::Pattern *NamePatterns::firstOf(llvm::StringRef name) const {
+  auto first = llvm::find_if(patterns_, [&](const Pattern &p) { return matchesNamePattern(p.text, name); });
+  return first == patterns_.end() ? nullptr : &*first;
+}
+
 llvm::Error NamePatterns::checkUsed(llvm::ArrayRef<std::string> names, llvm::StringRef what) const {
   constexpr size_t kShown = 3;
   for (const Pattern &pattern : patterns_) {
     if (pattern.used)
       continue;
+    for (const std::string &name : names)
+      if (const Pattern *first = firstOf(name); first && matchesNamePattern(pattern.text, name))
+        return usageError(option_, "pattern '" + pattern.text + "' has no effect: the first that matches counts, and '" +
+                                       first->text + "' before it matches " + name + "; give '" + pattern.text +
+                                       "' before it");
     std::string text =
         "pattern '" + pattern.text + "' matches none of " + std::to_string(names.size()) + " " + what.str();
     for (size_t i = 0; i < names.size() && i < kShown; ++i)

@@ -4,7 +4,8 @@
 //
 //   NamePatterns patterns = parse(...{"*.bias", "h.0.*"});
 //   patterns.match("h.0.fc.weight")   1: the first pattern that matches
-//   patterns.checkUsed(names)         an error for one that has matched nothing, with some of the names there are
+//   patterns.checkUsed(names)         an error for one that has matched nothing, with some of the names there are, or with
+//                                     the pattern that has taken its names
 #ifndef CLEAVE_COMPILER_SUPPORT_NAMEPATTERNS_H
 #define CLEAVE_COMPILER_SUPPORT_NAMEPATTERNS_H
 
@@ -38,6 +39,8 @@ private:
     std::string text;
     bool used = false;
   };
+  const Pattern *firstOf(llvm::StringRef name) const;
+
   std::string option_;
   std::vector<Pattern> patterns_;
 };

@@ -75,6 +75,17 @@ private:
         for (StateOp state : *matched)
           setGroup(state, static_cast<int64_t>(i) + 1);
       }
+    return checkEffect(parsed);
+  }
+
+  // A group of which earlier ones have every parameter would change nothing.
+  LogicalResult checkEffect(const std::vector<ParamGroupOptions> &parsed) {
+    for (size_t i = 0; i < parsed.size(); ++i)
+      if (llvm::none_of(parameters, [&](StateOp state) { return onlySegment(state).getGroup() == int64_t(i) + 1; }))
+        return diagnose(getOperation(),
+                        usageError("--param-group", "'" + llvm::join(parsed[i].patterns, "|") +
+                                                        "' has no effect: the first group that matches counts, and groups "
+                                                        "before it have all its parameters; give it before them"));
     return success();
   }
 

@@ -269,9 +269,7 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
   } catch (const CLI::ConversionError &error) {
     return invalidArgument(conversionMessage(error.what()));
   } catch (const CLI::ArgumentMismatch &error) {
-    std::string text = firstLine(error.what());
-    bool twice = text.find("At Most 1 required") != std::string::npos;
-    return invalidArgument(twice ? text.substr(0, text.find(':')) + " is given more than once" : text);
+    return invalidArgument(describeMismatch(firstLine(error.what())));
   } catch (const CLI::Error &error) {
     return invalidArgument(firstLine(error.what()));
   }

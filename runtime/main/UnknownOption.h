@@ -23,6 +23,15 @@ inline std::string describeUnknownOption(const CLI::App &command, const std::str
   return command.get_name() + ": unknown option '" + name + "'" + (near.empty() ? help : near);
 }
 
+// CLI11's "--lr: At Most 1 required but received 2" and "--lr: 1 required FLOAT missing", in plain words. Other texts stay
+// as they are.
+inline std::string describeMismatch(const std::string &text) {
+  std::string option = text.substr(0, text.find(':'));
+  if (text.find("At Most 1 required") != std::string::npos)
+    return option + " is given more than once";
+  return text.find(": 1 required ") != std::string::npos ? option + ": expected a value; got none" : text;
+}
+
 // What is wrong with the values that were given; empty where nothing is. CLI11 takes an empty text, as of a shell's unset
 // variable, for 0, for no option at all, or for the default. The value of `text` may be made of blanks.
 inline std::string findEmptyValue(const CLI::App &command, const std::string &text = "") {

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <set>
 
 namespace cleave {
 namespace {
@@ -45,6 +46,32 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
   return command.get_name() + ": " + (rest.empty() ? "an argument" : "'" + rest[0] + "'") + " belongs to no option" + help;
 }
 
+// Of a text in which a key stands twice, of which the parser would take the last.
+std::string repeatedKey(llvm::StringRef text) {
+  std::vector<std::set<std::string>> keys; // of the objects that are open
+  std::string repeated;
+  auto watch = [&](int, nlohmann::json::parse_event_t event, nlohmann::json &value) {
+    using Event = nlohmann::json::parse_event_t;
+    if (event == Event::object_start)
+      keys.emplace_back();
+    else if (event == Event::object_end)
+      keys.pop_back();
+    else if (event == Event::key && !keys.back().insert(value.get<std::string>()).second)
+      repeated = value.get<std::string>();
+    return true;
+  };
+  auto parsed = nlohmann::json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
+  return parsed.is_discarded() ? "" : repeated;
+}
+
+// Switches are true or false; other options have a value.
+void checkSwitch(const std::string &path, const std::string &key, const CLI::Option &option, const nlohmann::json &value) {
+  bool isSwitch = option.get_items_expected_max() == 0;
+  if (isSwitch != value.is_boolean())
+    failConfig(path + ": '" + key + "' " + (isSwitch ? "is true or false" : "wants a value, as --" + key + " does") +
+               "; got: " + value.dump());
+}
+
 // --config FILE: the same keys as the long options, values as texts, numbers, booleans or lists of them.
 std::vector<std::string> configArguments(const std::string &path, const CLI::App &compile) {
   auto file = readInputFile(path, "a JSON object of options");
@@ -54,15 +81,19 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
   nlohmann::json json = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     failConfig(path + " is not a JSON object of options");
+  if (std::string key = repeatedKey(bytes); !key.empty())
+    failConfig(path + ": '" + key + "' stands there twice; write a list of its values");
   std::vector<std::string> arguments;
   auto text = [](const nlohmann::json &v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
   for (const auto &[key, value] : json.items()) {
-    if (!compile.get_option_no_throw("--" + key))
+    const CLI::Option *option = compile.get_option_no_throw("--" + key);
+    if (!option)
       failConfig(path + ": " + rt::describeUnknownOption(compile, "--" + key, "; see cleave compile --help"));
     if (key == "config")
       failConfig(path + ": a configuration cannot name another one");
     if (value.is_object() || value.is_null())
       failConfig(path + ": '" + key + "' must be a text, a number, a boolean or a list of them");
+    checkSwitch(path, key, *option, value);
     if (value.is_boolean()) {
       if (value.get<bool>())
         arguments.push_back("--" + key);
@@ -215,6 +246,8 @@ Request parse(int argc, const char *const *argv) {
   } catch (const CLI::ExtrasError &e) {
     std::vector<CLI::App *> chosen = app.get_subcommands();
     return refuse(chosen.empty() ? e.what() : unknownArgument(*chosen[0], arguments));
+  } catch (const CLI::ArgumentMismatch &e) {
+    return refuse(rt::describeMismatch(e.what()));
   } catch (const std::exception &e) { // CLI11's own, and what streams and allocations throw
     return refuse(e.what());
   }

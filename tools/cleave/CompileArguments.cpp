@@ -97,9 +97,10 @@ void checkSharding(const CompileOptions &o, const CompileTexts &t) {
   bool hasAxis = std::any_of(o.mesh.begin(), o.mesh.end(), [](const auto &axis) { return axis.first == "fsdp"; });
   if ((isGiven || hasUnits) && !hasAxis)
     fail(isGiven ? "--fsdp-strategy" : "--fsdp-units", "there is no axis to split over; give one, as in --mesh fsdp=2");
-  if ((isGiven || hasUnits || hasAxis || !o.gradSync.empty()) && !o.train)
-    fail(!o.gradSync.empty() ? "--grad-sync" : hasAxis ? "--mesh" : "--fsdp-strategy",
-         "sharded state needs --train; inference runs over --mesh dp=N");
+  if (!o.gradSync.empty() && !o.train)
+    fail("--grad-sync", "belongs to training; give --train too");
+  if ((isGiven || hasUnits || hasAxis) && !o.train)
+    fail(hasAxis ? "--mesh" : "--fsdp-strategy", "sharded state needs --train; inference runs over --mesh dp=N");
   bool isGathered = splitsParameters(*strategy);
   if (hasUnits && !isGathered)
     fail("--fsdp-units", "units are gathered, and " + o.fsdpStrategy +
