@@ -3,6 +3,7 @@
 #include "compiler/Codegen/Host/ModelObject.h"
 #include "compiler/Codegen/Loops/GraphFacts.h"
 #include "compiler/Driver/Batch.h"
+#include "compiler/Driver/BatchNorm.h"
 #include "compiler/Driver/InputNeeds.h"
 #include "compiler/Driver/Linker.h"
 #include "compiler/Driver/LossProbe.h"
@@ -11,6 +12,7 @@
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Driver/PipelineRequest.h"
+#include "compiler/Driver/PlanningRequest.h"
 #include "compiler/Driver/PlanTrial.h"
 #include "compiler/Driver/ShardingGain.h"
 #include "compiler/Driver/StageFit.h"
@@ -19,13 +21,9 @@
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Planning/PlanWriter.h"
-#include "compiler/Sharding/Offload.h"
-#include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
-#include "compiler/Training/Optimizers/Optimizer.h"
-#include "compiler/Training/TrainingOptions.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
 #include "runtime/plan/Kinds.h"
@@ -37,7 +35,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 
 using namespace cleave;
@@ -77,7 +74,7 @@ private:
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
   llvm::Error checkKernels(const rt::fb::Plan &plan) const;
   llvm::Error writeHeader(llvm::StringRef name);
-  plan::PlanningOptions planningOptions();
+  plan::PlanningOptions planningOptions() { return planningRequest(options, *target, model.weights, properties); }
   std::string output() const;
 
   const CompileOptions &options;
@@ -85,8 +82,8 @@ private:
   std::unique_ptr<Target> target;
   std::unique_ptr<mlir::MLIRContext> context;
   ImportedModel model;
-  std::map<std::string, std::string> ranges, needs; // properties of the plan
-  mlir::OwningOpRef<mlir::ModuleOp> kernels;        // kernels form
+  std::map<std::string, std::string> properties; // of the plan, about the model
+  mlir::OwningOpRef<mlir::ModuleOp> kernels;     // kernels form
 };
 
 std::string Compilation::output() const {
@@ -177,9 +174,7 @@ llvm::Error Compilation::import() {
   import.lossOutput = options.lossOutput;
   import.loss = options.loss;
   import.dataRanks = options.dataRanks();
-  import.batchNormGroups = options.batchNorm == "frozen"                        ? 0
-                           : llvm::StringRef(options.batchNorm).starts_with("sync") ? 1
-                                                                                    : options.dataRanks();
+  import.batchNormGroups = parseBatchNorm(options.batchNorm).groups(options.dataRanks());
   import.buffers = options.buffers;
   import.freeze = options.freeze;
   import.init = options.init;
@@ -207,7 +202,8 @@ llvm::Error Compilation::import() {
 
   noteRanges();
   if (!options.train) {
-    needs = inputNeeds(*model.module);
+    for (auto &[name, text] : inputNeeds(*model.module))
+      properties[name] = text;
     dropOptionalChecks(*model.module);
   }
   std::vector<mlir::Attribute> names;
@@ -249,60 +245,8 @@ void Compilation::noteRanges() {
         std::string text;
         for (auto number : range.getAsRange<mlir::IntegerAttr>())
           text += (text.empty() ? "" : ",") + std::to_string(number.getInt());
-        ranges[(kind + "." + name.getValue()).str()] = text;
+        properties[(kind + "." + name.getValue()).str()] = text;
       }
-}
-
-plan::PlanningOptions Compilation::planningOptions() {
-  plan::PlanningOptions planning;
-  const Target *device = target.get();
-  planning.target = device->getName();
-  planning.threads = device->getThreads();
-  planning.scratch = [device](llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t threads) {
-    return device->scratch(kernel, params, threads);
-  };
-  if (!options.train) // a checkpoint holds weights as the model has them
-    planning.packed = [device](llvm::StringRef packer, llvm::ArrayRef<int64_t> params, int64_t threads) {
-      return device->packed(packer, params, threads);
-    };
-  planning.extent = [device](KernelOp kernel) { return device->extent(kernel); };
-  planning.constants = [this](llvm::StringRef name, mlir::DenseElementsAttr value) {
-    addConstant(model.weights, name, value);
-  };
-  planning.prefetch.forward = options.forwardPrefetch;
-  planning.prefetch.backward =
-      plan::parseBackwardPrefetch(options.backwardPrefetch).value_or(plan::BackwardPrefetch::Pre);
-  planning.prefetch.inFlight = static_cast<unsigned>(options.gathersInFlight.value_or(2));
-  // lowerToKernels has read these two.
-  planning.offloadResiduals = llvm::cantFail(parseOffload(options.offload)).activations;
-  planning.shareGathers = llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)) == FsdpStrategy::ShardGradOp;
-  planning.properties.insert(ranges.begin(), ranges.end());
-  planning.properties.insert(needs.begin(), needs.end());
-  // What inspect says of kernels in these types.
-  for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
-    planning.properties[std::string("kernels.") + rt::fb::EnumNameDType(type)] =
-        target->hasNativeProducts(type) ? "native" : "emulated in f32";
-  if (!options.init.empty())
-    planning.properties["init"] = llvm::join(options.init, " ");
-  planning.properties["model"] = llvm::sys::path::filename(options.model).str();
-  if (options.train) {
-    planning.snapshot = options.saveAsync;
-    planning.properties["optimizer"] = options.optimizer;
-    // lowerToKernels has read it, too. A program that no rate is given takes the property, else 1e-3.
-    const Optimizer &optimizer = *llvm::cantFail(parseOptimizer(options.optimizer)).optimizer;
-    if (optimizer.rate != 1e-3)
-      llvm::raw_string_ostream(planning.properties["lr"]) << llvm::format("%g", optimizer.rate);
-    planning.properties["loss"] = options.loss.empty() ? options.lossOutput : options.loss;
-    planning.properties["loss-average"] = options.lossAverage;
-    planning.properties["batch-norm"] = options.batchNorm;
-    if (options.axisSize("pp") > 1)
-      planning.properties["schedule"] = options.schedule;
-    planning.properties["precision"] = options.precision;
-    planning.properties["param-group"] = llvm::join(options.paramGroups, " ");
-  }
-  if (!options.offload.empty())
-    planning.properties["offload"] = options.offload;
-  return planning;
 }
 
 std::string Compilation::headerPath() const {

@@ -1,6 +1,7 @@
 #include "compiler/Driver/Lowering.h"
 
 #include "compiler/Codegen/Fusion/Passes.h"
+#include "compiler/Driver/BatchNorm.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Sharding/Offload.h"
@@ -109,7 +110,7 @@ llvm::Expected<TrainingOptions> trainingOptions(mlir::ModuleOp module, const Com
   if (!recompute)
     return usageError("--recompute", llvm::toString(recompute.takeError()));
   training.keepAll = recompute->kind == RecomputeKind::Never;
-  training.deferStatistics = llvm::StringRef(options.batchNorm).ends_with("-deferred");
+  training.deferStatistics = parseBatchNorm(options.batchNorm).isDeferred;
   training.precision = *precision;
   training.lossScale = *lossScale;
   training.freeze = options.freeze;

@@ -103,12 +103,13 @@ void PlanMeaning::note(const std::vector<Piece> &wholes, bool hasParts, const fb
   if (hasParts)
     partReads_.push_back({step.ref, buffer.region(), buffer.offset(), buffer.offset() + buffer.bytes(),
                           memory(buffer, step).partAxes(buffer.offset(), bufferEnd(plan_, buffer))});
-  if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent)
+  if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent) {
     for (const Piece &piece : wholes)
       if (auto state = atStart_.find(piece.expression); state != atStart_.end())
         readFirst_.insert(state->second);
       else if (auto after = afterCalls_.find(piece.expression); after != afterCalls_.end())
         readAfter_.insert(after->second);
+  }
   if (isRoom(buffer.region()))
     roomReads_.push_back({buffer.region(), buffer.offset(), bufferEnd(plan_, buffer)});
 }

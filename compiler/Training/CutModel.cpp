@@ -70,13 +70,13 @@ private:
 
   // For the driver, which compares it with what the plan needs (compiler/Driver/StageFit.h).
   void noteBytes(const pipeline::Cut &cut) {
+    if (!getOperation()->hasAttr(kStageBytesAttr))
+      return;
     llvm::SmallVector<int64_t> bytes, begins;
     for (const pipeline::CutStage &stage : cut.stages) {
       bytes.append({stage.states, stage.activations});
       begins.push_back(stage.begin);
     }
-    if (!getOperation()->hasAttr(kStageBytesAttr))
-      return;
     Builder builder(&getContext());
     getOperation()->setAttr(kStageBytesAttr, builder.getDenseI64ArrayAttr(bytes));
     getOperation()->setAttr(kStageBeginsAttr, builder.getDenseI64ArrayAttr(begins));

@@ -11,6 +11,9 @@
 
 namespace cleave::rt {
 
+// The learning rate where neither the user nor the optimizer names one.
+constexpr double kDefaultRate = 1e-3;
+
 struct TrainOptions {
   std::vector<std::string> data, valData; // see DataSpec.h
   std::optional<uint64_t> epochs, steps;  // of the whole training, resumed parts included; default: one epoch
@@ -18,7 +21,7 @@ struct TrainOptions {
   bool shuffle = true;
   LastBatch lastBatch = LastBatch::Drop;
 
-  std::optional<double> lr;            // default: the model's property "lr", or 1e-3
+  std::optional<double> lr;            // default: the model's property "lr", or kDefaultRate
   std::string lrSchedule = "constant"; // see Schedule.h
   std::optional<double> clipGradNorm;  // default: off
 

@@ -33,7 +33,7 @@ std::string findProperty(const fb::Plan &plan, std::string_view key) {
 
 double defaultRate(const fb::Plan &plan) {
   double rate = 0;
-  return parseReal(findProperty(plan, "lr"), &rate) && rate > 0 ? rate : 1e-3;
+  return parseReal(findProperty(plan, "lr"), &rate) && rate > 0 ? rate : kDefaultRate;
 }
 
 template <typename T> std::string asText(const T &value) {

@@ -1,0 +1,73 @@
+#include "compiler/Driver/PlanningRequest.h"
+
+#include "compiler/Sharding/Offload.h"
+#include "compiler/Sharding/StateStorage.h"
+#include "compiler/Target/Target.h"
+#include "compiler/Training/Optimizers/Optimizer.h"
+#include "compiler/Training/TrainingOptions.h"
+#include "runtime/train/TrainOptions.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace cleave;
+
+// What inspect says of kernels in narrow types.
+static void describeProducts(const Target &target, plan::PlanningOptions &planning) {
+  for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
+    planning.properties[std::string("kernels.") + rt::fb::EnumNameDType(type)] =
+        target.hasNativeProducts(type) ? "native" : "emulated in f32";
+}
+
+static void describeTraining(const CompileOptions &options, plan::PlanningOptions &planning) {
+  auto &properties = planning.properties;
+  properties["optimizer"] = options.optimizer;
+  if (double rate = llvm::cantFail(parseOptimizer(options.optimizer)).optimizer->rate; rate != rt::kDefaultRate)
+    llvm::raw_string_ostream(properties["lr"]) << llvm::format("%g", rate);
+  properties["loss"] = options.loss.empty() ? options.lossOutput : options.loss;
+  properties["loss-average"] = options.lossAverage;
+  properties["batch-norm"] = options.batchNorm;
+  if (options.axisSize("pp") > 1)
+    properties["schedule"] = options.schedule;
+  properties["precision"] = options.precision;
+  properties["param-group"] = llvm::join(options.paramGroups, " ");
+}
+
+// Lowering has read the texts that are parsed here.
+plan::PlanningOptions cleave::planningRequest(const CompileOptions &options, const Target &target, WeightMap &weights,
+                                              const std::map<std::string, std::string> &properties) {
+  plan::PlanningOptions planning;
+  const Target *device = &target;
+  planning.target = device->getName();
+  planning.threads = device->getThreads();
+  planning.scratch = [device](llvm::StringRef kernel, llvm::ArrayRef<int64_t> params, int64_t threads) {
+    return device->scratch(kernel, params, threads);
+  };
+  if (!options.train) // a checkpoint holds weights as the model has them
+    planning.packed = [device](llvm::StringRef packer, llvm::ArrayRef<int64_t> params, int64_t threads) {
+      return device->packed(packer, params, threads);
+    };
+  planning.extent = [device](KernelOp kernel) { return device->extent(kernel); };
+  planning.constants = [&weights](llvm::StringRef name, mlir::DenseElementsAttr value) {
+    addConstant(weights, name, value);
+  };
+  planning.prefetch.forward = options.forwardPrefetch;
+  planning.prefetch.backward =
+      plan::parseBackwardPrefetch(options.backwardPrefetch).value_or(plan::BackwardPrefetch::Pre);
+  planning.prefetch.inFlight = static_cast<unsigned>(options.gathersInFlight.value_or(2));
+  planning.offloadResiduals = llvm::cantFail(parseOffload(options.offload)).activations;
+  planning.shareGathers = llvm::cantFail(parseFsdpStrategy(options.fsdpStrategy)) == FsdpStrategy::ShardGradOp;
+  planning.snapshot = options.train && options.saveAsync;
+  planning.properties.insert(properties.begin(), properties.end());
+  describeProducts(target, planning);
+  if (!options.init.empty())
+    planning.properties["init"] = llvm::join(options.init, " ");
+  planning.properties["model"] = llvm::sys::path::filename(options.model).str();
+  if (options.train)
+    describeTraining(options, planning);
+  if (!options.offload.empty())
+    planning.properties["offload"] = options.offload;
+  return planning;
+}
