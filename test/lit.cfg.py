@@ -33,6 +33,7 @@ if not config.cleave_sanitizer and os.uname().machine == "x86_64":
     config.available_features.add("emulated-cuda")
 # Random moments of the tests that kill; `lit --param moments=50` is the full suite.
 config.substitutions.append(("%moments", lit_config.params.get("moments", "3")))
+config.substitutions.append(("%llvm_include", os.path.join(os.path.dirname(config.llvm_tools_dir), "include")))
 config.substitutions.append(("%source", config.cleave_source_dir))
 config.substitutions.append(("%build", config.cleave_build_dir))
 

@@ -12,7 +12,7 @@ def Cleave_MatmulOp : Cleave_ComputeOp<"matmul", [Cleave_Infer, Cleave_Different
     bf16 are accumulated in f32, the bias included, and rounded once.
     ```mlir
     %0 = cleave.matmul %x, %w {transpose_rhs} : tensor<8x4xf32>, tensor<16x4xf32> -> tensor<8x16xf32>
-    %1 = cleave.matmul %x, %w bias %b {transpose_rhs} : tensor<8x4xf16>, tensor<16x4xf16>, tensor<16xf16> -> tensor<8x16xf16>
+    %1 = cleave.matmul %y, %v bias %b {transpose_rhs} : tensor<8x4xf16>, tensor<16x4xf16>, tensor<16xf16> -> tensor<8x16xf16>
     ```
     `form-epilogues` gives products their bias, at the model level; sharding takes it away again (`decompose`) where the contracted dimension is split: every
     rank would add it.
@@ -31,6 +31,7 @@ defvar Cleave_ConvAttrs = (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$di
 def Cleave_ConvolutionOp : Cleave_WindowOp<"convolution", [Cleave_Infer, Cleave_Differentiable]> {
   let summary = "cross-correlation: input [n, ic, in...], filter [oc, ic/groups, kernel...], result [n, oc, out...]";
   let description = [{
+    Each attribute but `groups` has one number for each dimension of `in`. Group g of the filters reads group g of the input's channels.
     ```mlir
     %0 = cleave.convolution %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>,
       pad_high = array<i64: 1, 1>, groups = 1 : i64} : tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32> -> tensor<8x16x32x32xf32>
@@ -42,6 +43,16 @@ def Cleave_ConvolutionOp : Cleave_WindowOp<"convolution", [Cleave_Infer, Cleave_
 }
 def Cleave_ConvolutionInputGradOp : Cleave_WindowOp<"convolution_input_grad"> {
   let summary = "gradient of convolution with respect to its input, of the result's type";
+  let description = [{
+    `result_grad` is [n, oc, out...], the gradient of the convolution's result, `filter` is [oc, ic/groups, kernel...], and the result is
+    [n, ic, in...]. The attributes are those of the convolution.
+    ```mlir
+    %0 = cleave.convolution_input_grad %dy, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>,
+      pad_high = array<i64: 1, 1>, groups = 1 : i64} : tensor<8x16x32x32xf32>, tensor<16x3x3x3xf32> -> tensor<8x3x32x32xf32>
+    ```
+    Constraints:
+    - A convolution of the result and the filter by these attributes has the shape of `result_grad`.
+  }];
   let arguments = !con((ins Cleave_FloatTensor:$result_grad, Cleave_FloatTensor:$filter), Cleave_ConvAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$result_grad `,` $filter attr-dict `:` type($result_grad) `,` type($filter) `->` type($result)";
@@ -49,6 +60,16 @@ def Cleave_ConvolutionInputGradOp : Cleave_WindowOp<"convolution_input_grad"> {
 }
 def Cleave_ConvolutionWeightGradOp : Cleave_WindowOp<"convolution_weight_grad"> {
   let summary = "gradient of convolution with respect to its filter, of the result's type";
+  let description = [{
+    `input` is [n, ic, in...], `result_grad` is [n, oc, out...], the gradient of the convolution's result, and the result is
+    [oc, ic/groups, kernel...]. The attributes are those of the convolution.
+    ```mlir
+    %0 = cleave.convolution_weight_grad %x, %dy {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>,
+      pad_high = array<i64: 1, 1>, groups = 1 : i64} : tensor<8x3x32x32xf32>, tensor<8x16x32x32xf32> -> tensor<16x3x3x3xf32>
+    ```
+    Constraints:
+    - A convolution of `input` and the result by these attributes has the shape of `result_grad`.
+  }];
   let arguments = !con((ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$result_grad), Cleave_ConvAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$input `,` $result_grad attr-dict `:` type($input) `,` type($result_grad) `->` type($result)";
@@ -59,13 +80,30 @@ defvar Cleave_PoolAttrs = (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$str
                                DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$pad_high);
 def Cleave_MaxPoolOp : Cleave_WindowOp<"max_pool", [Cleave_Infer, Cleave_Differentiable]> {
   let summary = "maximum over windows of [n, c, in...]; padding never wins";
-  let description = "With ceil_mode, pad_high is enlarged at import.";
+  let description = [{
+    The operand is [n, c, in...], the result [n, c, out...], and each attribute has one number for each dimension of `in`. With ONNX's ceil_mode,
+    pad_high is enlarged at import.
+    ```mlir
+    %0 = cleave.max_pool %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+      pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<8x3x32x32xf32> -> tensor<8x3x16x16xf32>
+    ```
+  }];
   let arguments = !con((ins Cleave_FloatTensor:$input), Cleave_PoolAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 def Cleave_MaxPoolGradOp : Cleave_WindowOp<"max_pool_grad", [AllTypesMatch<["input", "result"]>]> {
   let summary = "gradient of max_pool: result_grad goes to the first maximum of each window";
+  let description = [{
+    `input` is the operand of max_pool, [n, c, in...], `result_grad` the gradient of its result, [n, c, out...], and the result has the shape of
+    `input`. The attributes are those of max_pool.
+    ```mlir
+    %0 = cleave.max_pool_grad %x, %dy {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+      pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<8x3x32x32xf32>, tensor<8x3x16x16xf32>
+    ```
+    Constraints:
+    - max_pool of `input` by these attributes has the shape of `result_grad`.
+  }];
   let arguments = !con((ins Cleave_FloatTensor:$input, Cleave_FloatTensor:$result_grad), Cleave_PoolAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$input `,` $result_grad attr-dict `:` type($input) `,` type($result_grad)";
@@ -73,12 +111,30 @@ def Cleave_MaxPoolGradOp : Cleave_WindowOp<"max_pool_grad", [AllTypesMatch<["inp
 }
 def Cleave_AvgPoolOp : Cleave_WindowOp<"avg_pool", [Cleave_Infer, Cleave_Differentiable]> {
   let summary = "mean over windows of [n, c, in...]";
+  let description = [{
+    The operand is [n, c, in...], the result [n, c, out...], and each attribute has one number for each dimension of `in`. The sum of a window is
+    divided by the number of its elements: with `count_pad`, padding counts as zeros, and without it, padding does not count.
+    ```mlir
+    %0 = cleave.avg_pool %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+      pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<8x3x32x32xf32> -> tensor<8x3x16x16xf32>
+    ```
+  }];
   let arguments = !con((ins Cleave_FloatTensor:$input, UnitAttr:$count_pad), Cleave_PoolAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 def Cleave_AvgPoolGradOp : Cleave_WindowOp<"avg_pool_grad"> {
   let summary = "gradient of avg_pool, of the result's type";
+  let description = [{
+    `result_grad` is the gradient of avg_pool's result, [n, c, out...], and the result is [n, c, in...], the shape of avg_pool's operand. The
+    attributes are those of avg_pool.
+    ```mlir
+    %0 = cleave.avg_pool_grad %dy {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+      pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : tensor<8x3x16x16xf32> -> tensor<8x3x32x32xf32>
+    ```
+    Constraints:
+    - avg_pool of the result by these attributes has the shape of `result_grad`.
+  }];
   let arguments = !con((ins Cleave_FloatTensor:$result_grad, UnitAttr:$count_pad), Cleave_PoolAttrs);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$result_grad attr-dict `:` type($result_grad) `->` type($result)";

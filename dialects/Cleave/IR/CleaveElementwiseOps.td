@@ -26,9 +26,12 @@ class Cleave_ElementwiseOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-class Cleave_UnaryOp<string mnemonic, string formula, Type type, list<Trait> traits = []>
+// `element` is an element type of the example.
+class Cleave_UnaryOp<string mnemonic, string formula, Type type, list<Trait> traits = [], string element = "f32">
     : Cleave_ElementwiseOp<mnemonic, !listconcat([SameOperandsAndResultType], traits)> {
   let summary = "element-wise " # formula;
+  let description = "The result at an index is computed of the operand at that index.\n```mlir\n%0 = cleave." # mnemonic #
+                    " %x : tensor<8x4x" # element # ">\n```\nConstraints:\n- The operand and the result have the same shape and element type.";
   let arguments = (ins type:$operand);
   let results = (outs type:$result);
   let assemblyFormat = "$operand attr-dict `:` type($result)";
@@ -53,11 +56,13 @@ def Cleave_FloorOp : Cleave_FloatUnaryOp<"floor", "largest integer not above x; 
 def Cleave_CeilOp : Cleave_FloatUnaryOp<"ceil", "smallest integer not below x; gradient 0">;
 def Cleave_RoundOp : Cleave_FloatUnaryOp<"round", "nearest integer, halves to even; gradient 0">;
 def Cleave_ReluOp : Cleave_FloatUnaryOp<"relu", "max(x, 0); the gradient at 0 is 0">;
-def Cleave_NotOp : Cleave_UnaryOp<"not", "logical negation", Cleave_BoolTensor>;
+def Cleave_NotOp : Cleave_UnaryOp<"not", "logical negation", Cleave_BoolTensor, [], "i1">;
 
-class Cleave_BinaryOp<string mnemonic, string formula, Type type, list<Trait> traits = []>
+class Cleave_BinaryOp<string mnemonic, string formula, Type type, list<Trait> traits = [], string element = "f32">
     : Cleave_ElementwiseOp<mnemonic, !listconcat([SameOperandsAndResultType], traits)> {
   let summary = "element-wise " # formula;
+  let description = "The result at an index is computed of a = `lhs` and b = `rhs` at that index. Nothing is broadcast: `cleave.broadcast` does that before.\n```mlir\n%0 = cleave." #
+                    mnemonic # " %x, %y : tensor<8x4x" # element # ">\n```\nConstraints:\n- The operands and the result have the same shape and element type.";
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
@@ -70,13 +75,13 @@ def Cleave_PowOp : Cleave_BinaryOp<"pow", "a^b", Cleave_FloatTensor, [Cleave_Dif
 def Cleave_MaxOp : Cleave_BinaryOp<"max", "the larger; NaN wins; the gradient goes to both, half each, where equal", Cleave_Tensor, [Cleave_Differentiable]>;
 def Cleave_MinOp : Cleave_BinaryOp<"min", "the smaller; NaN wins; the gradient goes to both, half each, where equal", Cleave_Tensor, [Cleave_Differentiable]>;
 def Cleave_RemOp : Cleave_BinaryOp<"rem", "remainder with the sign of a (C fmod, %); an integer's by zero is 0", Cleave_Tensor>;
-def Cleave_AndOp : Cleave_BinaryOp<"and", "logical or bitwise and", Cleave_IntTensor, [Commutative]>;
-def Cleave_OrOp : Cleave_BinaryOp<"or", "logical or bitwise or", Cleave_IntTensor, [Commutative]>;
-def Cleave_XorOp : Cleave_BinaryOp<"xor", "logical or bitwise exclusive or", Cleave_IntTensor, [Commutative]>;
+def Cleave_AndOp : Cleave_BinaryOp<"and", "logical or bitwise and", Cleave_IntTensor, [Commutative], "i1">;
+def Cleave_OrOp : Cleave_BinaryOp<"or", "logical or bitwise or", Cleave_IntTensor, [Commutative], "i1">;
+def Cleave_XorOp : Cleave_BinaryOp<"xor", "logical or bitwise exclusive or", Cleave_IntTensor, [Commutative], "i1">;
 
 def Cleave_CompareOp : Cleave_ElementwiseOp<"compare", [SameTypeOperands, SameOperandsAndResultShape, Cleave_Infer]> {
   let summary = "element-wise comparison";
-  let description = "```mlir\n%0 = cleave.compare lt %a, %b : tensor<4xf32>\n```";
+  let description = "The operands have the same type. The result has their shape, and elements of type i1.\n```mlir\n%0 = cleave.compare lt %a, %b : tensor<4xf32>\n```";
   let arguments = (ins Cleave_PredicateAttr:$predicate, Cleave_Tensor:$lhs, Cleave_Tensor:$rhs);
   let results = (outs Cleave_BoolTensor:$result);
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
@@ -85,7 +90,7 @@ def Cleave_CompareOp : Cleave_ElementwiseOp<"compare", [SameTypeOperands, SameOp
 def Cleave_SelectOp : Cleave_ElementwiseOp<"select", [AllTypesMatch<["on_true", "on_false", "result"]>,
     AllShapesMatch<["condition", "result"]>, Cleave_Infer, Cleave_Differentiable]> {
   let summary = "element-wise choice between two values";
-  let description = "```mlir\n%0 = cleave.select %c, %a, %b : tensor<4xi1>, tensor<4xf32>\n```";
+  let description = "An element is that of `on_true` where `condition` is true, and that of `on_false` elsewhere. All have one shape.\n```mlir\n%0 = cleave.select %c, %a, %b : tensor<4xi1>, tensor<4xf32>\n```";
   let arguments = (ins Cleave_BoolTensor:$condition, Cleave_Tensor:$on_true, Cleave_Tensor:$on_false);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` type($result)";

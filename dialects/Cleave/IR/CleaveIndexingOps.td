@@ -17,6 +17,13 @@ def Cleave_TakeOp : Cleave_ComputeOp<"take", [Cleave_Infer, Cleave_Differentiabl
 }
 def Cleave_PutAddOp : Cleave_ComputeOp<"put_add", [Cleave_Infer, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
   let summary = "`operand` with slices of `updates` added along `dim` at the given indices, in ascending order";
+  let description = [{
+    The gradient of `cleave.take`. `updates` has the shape operand[:dim] + indices + operand[dim+1:], and the result has the operand's. Negative
+    indices count from the end. Several updates of one slice are added in the order in which they stand in `indices`.
+    ```mlir
+    %0 = cleave.put_add %table, %tokens, %rows, dim = 0 : tensor<256x8xf32>, tensor<2x4xi64>, tensor<2x4x8xf32>
+    ```
+  }];
   let arguments = (ins Cleave_Tensor:$operand, Cleave_IntTensor:$indices, Cleave_Tensor:$updates, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand `,` $indices `,` $updates `,` `dim` `=` $dim attr-dict `:` type($operand) `,` type($indices) `,` type($updates)";

@@ -21,7 +21,7 @@ def Cleave_ReduceOp : Cleave_ComputeOp<"reduce", [Cleave_Infer, Cleave_Different
 
 def Cleave_ArgMaxOp : Cleave_ComputeOp<"argmax", [Cleave_Infer, Cleave_Cost], ["getComputeKind", "getKernelSpec"]> {
   let summary = "index of the first maximum along `dim`, which disappears";
-  let description = "```mlir\n%0 = cleave.argmax %a, dim = 1 : tensor<8x4xf32> -> tensor<8xi64>\n```";
+  let description = "The result has the operand's shape without `dim`.\n```mlir\n%0 = cleave.argmax %a, dim = 1 : tensor<8x4xf32> -> tensor<8xi64>\n```";
   let arguments = (ins Cleave_Tensor:$operand, I64Attr:$dim);
   let results = (outs Cleave_IntTensor:$result);
   let assemblyFormat = "$operand `,` `dim` `=` $dim attr-dict `:` type($operand) `->` type($result)";
@@ -31,6 +31,8 @@ def Cleave_ArgMaxOp : Cleave_ComputeOp<"argmax", [Cleave_Infer, Cleave_Cost], ["
 class Cleave_SoftmaxBase<string mnemonic, string formula>
     : Cleave_ComputeOp<mnemonic, [SameOperandsAndResultType, Cleave_Differentiable, Cleave_Cost], ["getComputeKind", "decompose"]> {
   let summary = formula # " along one dimension";
+  let description = "x is the operand, and max and sum are taken along `dim`. It is a composite: `decompose-composites` makes reductions and element-wise ops of it.\n```mlir\n%0 = cleave." #
+                    mnemonic # " %x, dim = 1 : tensor<8x4xf32>\n```\nConstraints:\n- `dim` is a dimension of the operand.\n- The operand and the result have the same shape and element type.";
   let arguments = (ins Cleave_FloatTensor:$operand, I64Attr:$dim);
   let results = (outs Cleave_FloatTensor:$result);
   let assemblyFormat = "$operand `,` `dim` `=` $dim attr-dict `:` type($result)";

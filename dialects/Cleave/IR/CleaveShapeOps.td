@@ -5,7 +5,7 @@ include "dialects/Cleave/IR/CleaveOpBase.td"
 
 def Cleave_ReshapeOp : Cleave_ComputeOp<"reshape", [Cleave_Differentiable, Cleave_DefaultCost], Cleave_View> {
   let summary = "the same elements in row-major order under another shape";
-  let description = "```mlir\n%0 = cleave.reshape %a : tensor<8x4xf32> -> tensor<32xf32>\n```";
+  let description = "The result has as many elements as the operand.\n```mlir\n%0 = cleave.reshape %a : tensor<8x4xf32> -> tensor<32xf32>\n```";
   let arguments = (ins Cleave_Tensor:$operand);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
@@ -15,7 +15,7 @@ def Cleave_ReshapeOp : Cleave_ComputeOp<"reshape", [Cleave_Differentiable, Cleav
 
 def Cleave_TransposeOp : Cleave_ComputeOp<"transpose", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost]> {
   let summary = "permutes dimensions: result dimension i is operand dimension permutation[i]";
-  let description = "```mlir\n%0 = cleave.transpose %a, [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>\n```";
+  let description = "The operand may have any shape, and `permutation` has each of its dimensions once.\n```mlir\n%0 = cleave.transpose %a, [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>\n```";
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand `,` $permutation attr-dict `:` type($operand) `->` type($result)";
@@ -51,7 +51,7 @@ def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentia
 def Cleave_ConcatOp :
     Cleave_ComputeOp<"concat", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost], Cleave_View> {
   let summary = "tensors laid end to end along one dimension";
-  let description = "```mlir\n%0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>\n```";
+  let description = "The operands agree in all dimensions but `dim`. The result's `dim` is the sum of theirs.\n```mlir\n%0 = cleave.concat %a, %b dim = 0 : tensor<2x4xf32>, tensor<6x4xf32> -> tensor<8x4xf32>\n```";
   let arguments = (ins Variadic<Cleave_Tensor>:$operands, I64Attr:$dim);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operands `dim` `=` $dim attr-dict `:` type($operands) `->` type($result)";
@@ -92,7 +92,7 @@ def Cleave_PadOp : Cleave_ComputeOp<"pad", [Cleave_Infer, Cleave_Differentiable,
 
 def Cleave_IotaOp : Cleave_ComputeOp<"iota", [Cleave_DefaultCost, Cleave_Positional]> {
   let summary = "every element is its index along `dim` (plus origin[dim])";
-  let description = "```mlir\n%0 = cleave.iota dim = 1 : tensor<8x4xi64>\n```";
+  let description = "The result may have any shape. `origin` has one number for each dimension: the global index of the first element that this rank makes.\n```mlir\n%0 = cleave.iota dim = 1 : tensor<8x4xi64>\n```";
   let arguments = (ins I64Attr:$dim, Optional<Cleave_IntTensor>:$origin);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "`dim` `=` $dim (`origin` $origin^ `:` type($origin))? attr-dict `:` type($result)";

@@ -96,6 +96,16 @@ def Cleave_KernelOp : Cleave_Op<"kernel", [IsolatedFromAbove, RecursiveMemoryEff
 
 def Cleave_YieldOp : Cleave_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"KernelOp">]> {
   let summary = "the results of a kernel's body";
+  let description = [{
+    Ends the body of a `cleave.kernel`. It has one operand for each result of the kernel, of that result's type.
+    ```mlir
+    %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%x: tensor<4xf32>):
+      %0 = cleave.exp %x : tensor<4xf32>
+      cleave.yield %0 : tensor<4xf32>
+    }
+    ```
+  }];
   let arguments = (ins Variadic<Cleave_Tensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{}]>];

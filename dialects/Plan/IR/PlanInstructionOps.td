@@ -19,7 +19,7 @@ def Plan_LaunchOp : Plan_Instruction<"launch",
   let summary = "runs a kernel";
   let description = [{
     ```mlir
-    plan.launch @relu [#plan.buffer<"transient", 0, 64, read>, #plan.buffer<"transient", 64, 64, write>] on "compute" {note = "fc1"}
+    plan.launch @relu [#plan.buffer<"transient", 0, 64, read>, #plan.buffer<"transient", 0, 64, write>] on "compute" {note = "fc1"}
     ```
 
     **Constraints**
@@ -145,7 +145,12 @@ def Plan_AllReduceOp : Plan_ReducingCollective<"all_reduce"> {
 }
 def Plan_ReduceScatterOp : Plan_ReducingCollective<"reduce_scatter"> {
   let summary = "every rank of the group ends with its share of the reduction, at its place";
-  let description = "Written as `plan.all_reduce`." # Plan_CollectiveDoc;
+  let description = [{
+    ```mlir
+    plan.reduce_scatter sum #plan.buffer<"persistent", 0, 64, read_write> staging #plan.buffer<"communication", 0, 32, write>
+      group @dp dtype f32 ring count = 16 on "reduce" {note = "bucket 0"}
+    ```
+  }] # Plan_CollectiveDoc;
 }
 def Plan_AllGatherOp : Plan_Instruction<"all_gather",
     (ins Plan_BufferAttr:$data, FlatSymbolRefAttr:$group, TypeAttr:$dtype, Plan_AlgorithmAttr:$algorithm, Plan_I64:$count),
