@@ -26,11 +26,9 @@ uint64_t historyAfter(uint64_t history, const std::map<std::string, uint64_t> &c
 
 void Messages::send(const TransferFacts &facts, const Content &content) {
   sent_[laneOf(facts)].push_back(content.number());
-  varies_[laneOf(facts)] |= content.varies();
 }
 
 Content Messages::take(const TransferFacts &facts, uint64_t bytes, AxisMask varies) {
-  lanes_.emplace(laneOf(facts), facts);
   Expression expression("arrives");
   expression.add(facts.axis.text).add(static_cast<uint64_t>(facts.offset)).add(static_cast<uint64_t>(facts.channel));
   return Content::of(expression.add(taken_[laneOf(facts)]++).number(), bytes, varies);

@@ -35,15 +35,10 @@ public:
   Content take(const TransferFacts &facts, uint64_t bytes, AxisMask varies);
   bool empty() const { return sent_.empty() && taken_.empty(); }
   uint64_t number() const;
-  // Along which axes what was sent may differ.
-  const std::map<Lane, AxisMask> &varies() const { return varies_; }
-  const std::map<Lane, TransferFacts> &taken() const { return lanes_; }
 
 private:
   std::map<Lane, std::vector<uint64_t>> sent_;
   std::map<Lane, uint64_t> taken_;
-  std::map<Lane, AxisMask> varies_;
-  std::map<Lane, TransferFacts> lanes_;
 };
 
 // Along which axes the bytes of a room may differ.
@@ -74,7 +69,9 @@ struct BodyFacts {
   std::map<uint32_t, Effect> effects;     // by program
   std::map<unsigned, RoomVaries> rooms;   // by region
   std::map<std::string, AxisMask> states; // by name: beyond what is declared
-  std::map<Lane, AxisMask> arriving;      // what the other ranks send
+  // Of receives, by (program, index): what is sent to them. It is known of each by itself: what crosses beside it on
+  // the channel may differ along other axes.
+  std::map<std::pair<uint32_t, uint32_t>, AxisMask> arriving;
 };
 
 } // namespace cleave::plan

@@ -25,8 +25,8 @@ bool hasBodies(const std::vector<const fb::Plan *> &kinds) {
 
 // Bodies run in the order in which they are first called, all kinds side by side, and wait for what others send them
 // first: so what is known of axes when a body runs is nearly always all that there is to know.
-BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds, const std::vector<KindBox> &boxes)
-    : kinds_(kinds), boxes_(boxes), ofKinds_(kinds.size()) {
+BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds)
+    : kinds_(kinds), meetings_(meetingsOf(kinds)), ofKinds_(kinds.size()) {
   for (size_t kind = 0; kind < kinds.size(); ++kind)
     addBodies(kind);
   auto isLeft = [](const OfKind &kind) { return kind.next < kind.runs.size(); };
@@ -75,7 +75,7 @@ bool BodyRuns::isWaiting(size_t kind) const {
   uint32_t program = own.runs[own.next].first;
   for (uint32_t i = 0; i < lengthOf(kinds_[kind]->programs()->Get(program)->instructions()); ++i)
     if (InstructionView view = viewOf(*kinds_[kind], {program, i});
-        view.opcode() == Opcode::Recv && !own.facts.arriving.count(laneOf(transferFacts(*kinds_[kind], view))))
+        view.opcode() == Opcode::Recv && !own.facts.arriving.count({program, i}))
       return true;
   return false;
 }
@@ -102,8 +102,8 @@ uint64_t BodyRuns::assumedBy(size_t kind, size_t body) const {
       all.add(room->second.of(read.begin, read.end));
     else
       all.add(uint64_t{0});
-  for (const auto &[lane, taken] : run.getMessages().taken())
-    if (auto varies = facts.arriving.find(lane); varies != facts.arriving.end())
+  for (const auto &[receive, then] : run.getReceived())
+    if (auto varies = facts.arriving.find(receive); varies != facts.arriving.end())
       all.add(varies->second);
   for (const auto &[state, varies] : facts.states)
     all.add(varies);
@@ -123,31 +123,22 @@ void BodyRuns::learn(size_t kind, PlanMeaning &run) {
     if (varies & ~run.stateAtStart(state).varies())
       own.facts.states[std::string(textOf(state.name()))] |= varies;
   }
-  for (const auto &[lane, varies] : run.getMessages().varies())
-    own.sent[lane] |= varies;
-  tellOthers();
+  for (const auto &[send, varies] : run.getSent())
+    tellReceivers({kind, send}, varies);
 }
 
-// What one kind sends others receive; from several kinds it may differ along the axis between them.
-void BodyRuns::tellOthers() {
-  for (size_t sender = 0; sender < kinds_.size(); ++sender)
-    for (const auto &[lane, varies] : ofKinds_[sender].sent) {
-      auto [axis, offset, channel] = lane;
-      uint32_t index = 0;
-      while (index + 1 < lengthOf(kinds_[sender]->axes()) && !(axis >> index & 1))
-        ++index;
-      auto reaches = [&, axis = axis, offset = static_cast<uint64_t>(offset)](size_t from, size_t to) {
-        return boxes_[from].reaches(boxes_[to], axis, offset, kinds_[sender]->axes()->Get(index)->size());
-      };
-      for (size_t kind = 0; kind < kinds_.size(); ++kind) {
-        if (!reaches(sender, kind))
-          continue;
-        AxisMask &known = ofKinds_[kind].facts.arriving[lane];
-        known |= varies;
-        for (size_t other = 0; other < kinds_.size(); ++other)
-          known |= other != sender && reaches(other, kind) ? axis : 0;
-      }
-    }
+// What comes from several kinds may differ along the axis that it comes along.
+void BodyRuns::tellReceivers(const KindRef &send, AxisMask varies) {
+  auto met = meetings_.receiversOf.find(send);
+  if (met == meetings_.receiversOf.end())
+    return;
+  for (const KindRef &receive : met->second) {
+    const std::set<KindRef> &senders = meetings_.sendersOf.at(receive);
+    bool areOfOneKind = senders.begin()->kind == senders.rbegin()->kind; // they are in order of kinds
+    InstructionView view = viewOf(*kinds_[receive.kind], {receive.at.first, receive.at.second});
+    AxisMask axis = areOfOneKind ? 0 : AxisMask{1} << view["axis"];
+    ofKinds_[receive.kind].facts.arriving[receive.at] |= varies | axis;
+  }
 }
 
 } // namespace cleave::plan

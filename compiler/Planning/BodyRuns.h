@@ -3,6 +3,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_BODYRUNS_H
 #define CLEAVE_COMPILER_PLANNING_BODYRUNS_H
 
+#include "compiler/Planning/Meetings.h"
 #include "compiler/Planning/PlanMeaning.h"
 
 #include <memory>
@@ -15,7 +16,7 @@ bool hasBodies(const std::vector<const rt::fb::Plan *> &kinds);
 class BodyRuns {
 public:
   // Runs each body that an entry calls until what is known of axes stays.
-  BodyRuns(const std::vector<const rt::fb::Plan *> &kinds, const std::vector<KindBox> &boxes);
+  explicit BodyRuns(const std::vector<const rt::fb::Plan *> &kinds);
 
   const BodyFacts &factsOf(size_t kind) const { return ofKinds_[kind].facts; }
   // By program, in the order in which they are first called.
@@ -26,7 +27,6 @@ private:
     BodyFacts facts;
     std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs;
     std::vector<uint64_t> assumed; // of each run: what was known of axes when it ran
-    std::map<Lane, AxisMask> sent;
     size_t next = 0; // of the runs: the first that has not run
   };
 
@@ -35,10 +35,10 @@ private:
   void run(size_t kind, size_t body);
   uint64_t assumedBy(size_t kind, size_t body) const;
   void learn(size_t kind, PlanMeaning &run);
-  void tellOthers();
+  void tellReceivers(const KindRef &send, AxisMask varies);
 
   const std::vector<const rt::fb::Plan *> &kinds_;
-  const std::vector<KindBox> &boxes_;
+  const Meetings meetings_;
   std::vector<OfKind> ofKinds_;
 };
 

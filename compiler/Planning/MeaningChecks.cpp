@@ -271,7 +271,7 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
   }
   std::unique_ptr<BodyRuns> bodies;
   if (hasBodies(kinds)) {
-    bodies = std::make_unique<BodyRuns>(kinds, boxes);
+    bodies = std::make_unique<BodyRuns>(kinds);
     findSharedLanes(kinds, findings);
   }
   // Runs the programs of that name on all kinds, together.

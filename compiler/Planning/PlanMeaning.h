@@ -57,6 +57,8 @@ public:
   Content contentAt(unsigned region, uint64_t begin, uint64_t end) { return memory(region, 0).read(begin, end, &met_); }
   // Along which axes the bytes that receives have written may differ.
   const Received &getReceived() const { return received_; }
+  // The same of what a body has sent.
+  const Received &getSent() const { return sent_; }
   // Of a state of this plan.
   const Content &stateAtStart(const rt::fb::State &state) const;
 
@@ -155,7 +157,7 @@ private:
   RunCollectives collectives_;
   std::unordered_map<uint64_t, Content> wholes_; // of which a part was read, by the part's expression
   std::map<std::pair<unsigned, uint64_t>, InstructionRef> writers_; // of persistent bytes, by the first
-  Received received_;
+  Received received_, sent_;
   bool met_ = false;
 };
 

@@ -121,9 +121,11 @@ void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
 }
 
 void PlanMeaning::transferAlone(const InstructionView &view, const Step &step) {
-  if (view.opcode() == Opcode::Send)
+  if (view.opcode() == Opcode::Send) {
+    sent_[{step.ref.program, step.ref.index}] |= stop_.mine.data->varies();
     return messages_.send(stop_.transfer, *stop_.mine.data);
-  auto varies = bodies_->arriving.find(laneOf(stop_.transfer));
+  }
+  auto varies = bodies_->arriving.find({step.ref.program, step.ref.index});
   const fb::Buffer &target = view.buffer(0);
   Content content =
       messages_.take(stop_.transfer, target.bytes(), varies == bodies_->arriving.end() ? 0 : varies->second);

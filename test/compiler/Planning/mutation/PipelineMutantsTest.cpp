@@ -52,7 +52,7 @@ const fb::Plan &stated(PlanBuilder &builder) {
     std::vector<plan::KindBox> boxes;
     for (const fb::Plan *kind : kinds)
       boxes.push_back(plan::boxOf(*kind));
-    plan::BodyRuns bodies(kinds, boxes);
+    plan::BodyRuns bodies(kinds);
     for (size_t i = 0; i < kinds.size(); ++i) {
       runs.push_back(std::make_unique<plan::PlanMeaning>(*kinds[i], entryOf(*kinds[i]), &bodies.factsOf(i)));
       all.push_back(runs.back().get());
