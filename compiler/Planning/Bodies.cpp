@@ -10,8 +10,8 @@ uint64_t roomSymbol(std::string_view region, uint64_t place) {
   return Expression("room").add(region).add(place).number();
 }
 
-uint64_t afterCalls(uint64_t place, const KindBox &kind, uint64_t history) {
-  return Expression("after").add(history).add(kind.textOn(~AxisMask{0})).add(place).number();
+uint64_t afterCalls(uint64_t place, const KindBox &firstAlike, uint64_t history) {
+  return Expression("after").add(history).add(firstAlike.textOn(~AxisMask{0})).add(place).number();
 }
 
 uint64_t lostSymbol(uint64_t state) { return Expression("lost").add(state).number(); }
@@ -29,9 +29,18 @@ void Messages::send(const TransferFacts &facts, const Content &content) {
 }
 
 Content Messages::take(const TransferFacts &facts, uint64_t bytes, AxisMask varies) {
+  lanes_.emplace(laneOf(facts), facts);
   Expression expression("arrives");
   expression.add(facts.axis.text).add(static_cast<uint64_t>(facts.offset)).add(static_cast<uint64_t>(facts.channel));
   return Content::of(expression.add(taken_[laneOf(facts)]++).number(), bytes, varies);
+}
+
+void Messages::meet(const CollectiveFacts &facts, const Content &mine) {
+  Expression brought(rt::opcodeInfo(static_cast<unsigned>(facts.opcode))->mnemonic);
+  for (int64_t field : {facts.dtype, facts.reduction, facts.algorithm, facts.count, facts.root})
+    brought.add(static_cast<uint64_t>(field));
+  Met &met = met_.emplace(facts.group.text, Met{facts.group, 0}).first->second;
+  met.brought = Expression("met").add(met.brought).add(brought.number()).add(mine.number()).add(mine.varies()).number();
 }
 
 uint64_t Messages::number() const {

@@ -1,6 +1,7 @@
 #include "compiler/Planning/BodyRuns.h"
 
 #include "compiler/Planning/PlanFacts.h"
+#include "runtime/plan/KernelOperands.h"
 #include "runtime/plan/Kinds.h"
 
 #include <algorithm>
@@ -27,8 +28,12 @@ bool hasBodies(const std::vector<const fb::Plan *> &kinds) {
 // first: so what is known of axes when a body runs is nearly always all that there is to know.
 BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds)
     : kinds_(kinds), meetings_(meetingsOf(kinds)), ofKinds_(kinds.size()) {
-  for (size_t kind = 0; kind < kinds.size(); ++kind)
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    boxes_.push_back(boxOf(*kinds[kind]));
     addBodies(kind);
+  }
+  if (!meetings_.isWhole)
+    expectAnything();
   auto isLeft = [](const OfKind &kind) { return kind.next < kind.runs.size(); };
   for (bool isForced = false; std::any_of(ofKinds_.begin(), ofKinds_.end(), isLeft);) {
     bool moved = false;
@@ -46,6 +51,17 @@ BodyRuns::BodyRuns(const std::vector<const fb::Plan *> &kinds)
           run(kind, body);
         }
   }
+  findAlike();
+}
+
+// Whatever is received may differ along all axes.
+void BodyRuns::expectAnything() {
+  for (size_t kind = 0; kind < kinds_.size(); ++kind)
+    for (const auto &[program, run] : ofKinds_[kind].runs)
+      for (uint32_t i = 0; i < lengthOf(kinds_[kind]->programs()->Get(program)->instructions()); ++i)
+        if (viewOf(*kinds_[kind], {program, i}).opcode() == Opcode::Recv)
+          for (uint32_t axis = 0; axis < lengthOf(kinds_[kind]->axes()); ++axis)
+            ofKinds_[kind].facts.arriving[{program, i}] |= AxisMask{1} << axis;
 }
 
 void BodyRuns::addBodies(size_t kind) {
@@ -139,6 +155,67 @@ void BodyRuns::tellReceivers(const KindRef &send, AxisMask varies) {
     AxisMask axis = areOfOneKind ? 0 : AxisMask{1} << view["axis"];
     ofKinds_[receive.kind].facts.arriving[receive.at] |= varies | axis;
   }
+}
+
+// Whether what bodies leave in it is told, or found by one of them: all else is lost, and nobody asks.
+bool BodyRuns::isRead(size_t kind, const std::string &state) const {
+  const auto &effects = ofKinds_[kind].facts.effects;
+  return std::any_of(effects.begin(), effects.end(), [&](const auto &effect) {
+    return effect.second.stated.count(state) != 0 || effect.second.readFirst.count(state) != 0;
+  });
+}
+
+// Whether an entry changes nothing that bodies find before the last of its calls.
+static bool callsFirst(const fb::Plan &plan, uint32_t entry) {
+  bool hasChanged = false;
+  for (uint32_t i = 0; i < lengthOf(plan.programs()->Get(entry)->instructions()); ++i) {
+    InstructionView view = viewOf(plan, {entry, i});
+    if (view.opcode() == Opcode::Call && hasChanged)
+      return false;
+    for (size_t buffer = 0; buffer < view.bufferCount(); ++buffer) {
+      fb::RegionKind kind = plan.regions()->Get(view.buffer(buffer).region())->kind();
+      bool isOwn = kind == fb::RegionKind::transient || kind == fb::RegionKind::communication ||
+                   kind == fb::RegionKind::workspace;
+      hasChanged |= writes(view.buffer(buffer).access()) && !isOwn;
+    }
+  }
+  return true;
+}
+
+KindOfBodies BodyRuns::whatItDoes(size_t kind) {
+  const fb::Plan &plan = *kinds_[kind];
+  KindOfBodies own;
+  own.box = boxes_[kind];
+  for (uint32_t i = 0; i < lengthOf(plan.states()); ++i)
+    own.states.emplace(textOf(plan.states()->Get(i)->name()));
+  for (uint32_t entry = 0; entry < lengthOf(plan.programs()); ++entry) {
+    const fb::Program &program = *plan.programs()->Get(entry);
+    if (!program.entry())
+      continue;
+    own.calls += std::string(textOf(program.name())) + ": " + PlanMeaning(plan, entry, &ofKinds_[kind].facts).getCalls();
+    own.callsFirst = own.callsFirst && callsFirst(plan, entry);
+  }
+  for (auto &[program, run] : ofKinds_[kind].runs) {
+    Meaning meaning = run->getMeaning();
+    for (uint32_t i = 0; i < lengthOf(plan.states()); ++i) {
+      const fb::State &state = *plan.states()->Get(i);
+      auto left = meaning.find("state " + state.name()->str());
+      if (left != meaning.end() && (left->second == run->stateAtStart(state).number() || !isRead(kind, state.name()->str())))
+        meaning.erase(left);
+    }
+    own.add(std::string(textOf(plan.programs()->Get(program)->name())), std::move(meaning), run->getMessages());
+  }
+  return own;
+}
+
+void BodyRuns::findAlike() {
+  std::vector<KindOfBodies> kinds;
+  for (size_t kind = 0; kind < kinds_.size(); ++kind)
+    kinds.push_back(whatItDoes(kind));
+  std::vector<KindBox> first = firstAlike(kinds);
+  unlike_ = meetUnlike(kinds, first);
+  for (size_t kind = 0; kind < kinds_.size(); ++kind)
+    ofKinds_[kind].facts.firstAlike = first[kind];
 }
 
 } // namespace cleave::plan

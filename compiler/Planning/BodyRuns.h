@@ -3,6 +3,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_BODYRUNS_H
 #define CLEAVE_COMPILER_PLANNING_BODYRUNS_H
 
+#include "compiler/Planning/AlikeKinds.h"
 #include "compiler/Planning/Meetings.h"
 #include "compiler/Planning/PlanMeaning.h"
 
@@ -22,6 +23,9 @@ public:
   // By program, in the order in which they are first called.
   std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> &runsOf(size_t kind) { return ofKinds_[kind].runs; }
 
+  // Two kinds that meet in collectives of bodies, and are not alike.
+  const std::optional<std::pair<size_t, size_t>> &unlike() const { return unlike_; }
+
 private:
   struct OfKind {
     BodyFacts facts;
@@ -30,16 +34,22 @@ private:
     size_t next = 0; // of the runs: the first that has not run
   };
 
+  void expectAnything();
   void addBodies(size_t kind);
   bool isWaiting(size_t kind) const;
   void run(size_t kind, size_t body);
   uint64_t assumedBy(size_t kind, size_t body) const;
   void learn(size_t kind, PlanMeaning &run);
   void tellReceivers(const KindRef &send, AxisMask varies);
+  bool isRead(size_t kind, const std::string &state) const;
+  KindOfBodies whatItDoes(size_t kind);
+  void findAlike();
 
   const std::vector<const rt::fb::Plan *> &kinds_;
+  std::vector<KindBox> boxes_;
   const Meetings meetings_;
   std::vector<OfKind> ofKinds_;
+  std::optional<std::pair<size_t, size_t>> unlike_;
 };
 
 } // namespace cleave::plan

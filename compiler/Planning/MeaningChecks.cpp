@@ -273,6 +273,10 @@ MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check che
   if (hasBodies(kinds)) {
     bodies = std::make_unique<BodyRuns>(kinds);
     findSharedLanes(kinds, findings);
+    if (const auto &unlike = bodies->unlike())
+      findings->push_back({"meaning", "kinds " + quoted(kinds[unlike->first]->kind()) + " and " +
+                                          quoted(kinds[unlike->second]->kind()) +
+                                          " meet in collectives of bodies, and do not do the same in their bodies"});
   }
   // Runs the programs of that name on all kinds, together.
   auto runOnAll = [&](const fb::Program &entry) {

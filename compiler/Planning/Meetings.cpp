@@ -27,10 +27,10 @@ Meetings meetingsOf(const std::vector<const fb::Plan *> &kinds) {
     const fb::Program &program = *kinds[0]->programs()->Get(i);
     if (!program.entry())
       continue;
-    StepGraph graph(kinds, isTransfer);
+    StepGraph graph(kinds, isTransfer, kAllTimes, ShortStep::of(kinds, textOf(program.name()), Steps::Short));
     for (size_t kind = 0; kind < kinds.size(); ++kind)
       if (std::optional<uint32_t> same = programOf(*kinds[kind], textOf(program.name())))
-        graph.add(kind, *same);
+        meetings.isWhole = graph.add(kind, *same) && meetings.isWhole;
     addMeetings(graph, meetings);
   }
   return meetings;

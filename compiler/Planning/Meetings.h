@@ -24,10 +24,11 @@ struct KindRef {
 };
 
 struct Meetings {
+  bool isWhole = true; // else more runs than are looked at, and some meetings are missing
   std::map<KindRef, std::set<KindRef>> receiversOf; // by send
   std::map<KindRef, std::set<KindRef>> sendersOf;   // by receive
 };
-// Sends and receives that nothing meets are for KindMatching to tell, and programs that run too much.
+// Sends and receives that nothing meets are for KindMatching to tell. Long steps are looked at in short (ShortStep.h).
 Meetings meetingsOf(const std::vector<const rt::fb::Plan *> &kinds);
 
 } // namespace cleave::plan

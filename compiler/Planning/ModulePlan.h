@@ -149,7 +149,6 @@ private:
   std::array<std::array<uint64_t, getMaxEnumValForRegionKind() + 1>, 2> regionBytes{}; // of the device, of the host
   llvm::DenseMap<mlir::Attribute, std::string> constants;
   std::optional<llvm::StringSet<>> taken; // found when it is asked for
-  int64_t constantCount = 0;
   std::array<bool, kStreams> usesStream{true};
 };
 

@@ -299,8 +299,7 @@ const MeaningRun::Stop *PlanMeaning::advance() {
     if (isCollective(view.opcode())) {
       startCollective(view, step);
       if (isBody() && !isWithin(plan_, stop_.facts.group)) {
-        crossesKinds_ = true;
-        finishCollective(std::nullopt);
+        meetAlone();
         continue;
       }
       if (!isWithin(plan_, stop_.facts.group)) {

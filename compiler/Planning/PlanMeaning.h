@@ -43,6 +43,8 @@ public:
   // What it does to states; those that it states are not lost.
   BodyFacts::Effect getEffect();
   const Messages &getMessages() const { return messages_; }
+  // Of an entry: its calls, in order.
+  const std::string &getCalls() const { return calls_; }
   // The ranges of rooms that it has read.
   struct RoomRead {
     unsigned region;
@@ -96,6 +98,7 @@ private:
   void leaveAfterCalls(const rt::fb::State &state, bool isStated);
   void addToHistory();
   void transferAlone(const rt::InstructionView &view, const Step &step);
+  void meetAlone();
   void addRooms(Meaning &meaning);
   MemoryContents &memory(unsigned region, uint64_t place);
   // Of the frame that a buffer lies in.
@@ -130,13 +133,14 @@ private:
   std::string calls_;
   uint64_t history_ = 0; // of calls (Bodies.h)
   Messages messages_;
-  bool crossesKinds_ = false; // a body does, in a collective
+  bool crossesKinds_ = false; // a body does, in a broadcast
   bool isMixed_ = false;      // a body calls others, and does something itself
   bool intrudes_ = false;     // it writes where only others may: to inputs, or an entry to what bodies leave each other
   std::unordered_map<std::string, const rt::fb::State *> states_;
   std::unordered_map<const rt::fb::State *, Content> starts_;
   std::vector<RoomRead> roomReads_;
   std::set<std::string> overwritten_, readAfter_;
+  std::unordered_map<std::string, uint64_t> leftByCalls_; // number of what the last call has left in a state
   std::unordered_map<uint64_t, std::string> afterCalls_; // expression of a state after calls -> its name
   std::vector<AxesFacts> groups_;
   // Of a kernel of the table, the same at every launch.

@@ -20,7 +20,7 @@ bool PlanMeaning::isRoom(unsigned index) const {
 
 uint64_t PlanMeaning::roomSymbolOf(unsigned region, uint64_t place) const {
   uint64_t symbol = roomSymbol(textOf(plan_.regions()->Get(region)->name()), place);
-  return isBody() ? symbol : afterCalls(symbol, boxOf(plan_), history_);
+  return isBody() ? symbol : afterCalls(symbol, bodies_->firstAlike, history_);
 }
 
 void PlanMeaning::fillRoom(unsigned region, uint64_t place, MemoryContents &room) const {
@@ -89,13 +89,14 @@ void PlanMeaning::runCall(const InstructionView &view) {
   }
 }
 
-// What the bodies are given: what the entry, or a call before, has left in states.
+// What the bodies are given: what a call before has left in states, which the history tells, and what the entry has.
 void PlanMeaning::addToHistory() {
   std::map<std::string, uint64_t> changed;
   for (const auto &[name, state] : states_) {
     const Content &start = stateAtStart(*state);
     uint64_t number = contentAt(state->region(), state->offset(), state->offset() + start.bytes()).number();
-    if (number != start.number() && number != Content::of(lostSymbol(start.number()), start.bytes()).number())
+    auto left = leftByCalls_.find(name);
+    if (number != (left == leftByCalls_.end() ? start.number() : left->second))
       changed[name] = number;
   }
   history_ = historyAfter(history_, changed);
@@ -106,18 +107,18 @@ void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
   if (bytes == 0)
     return;
   const Content &start = stateAtStart(state);
-  if (!isStated) {
-    AxisMask all = 0;
-    for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
-      all |= plan_.axes()->Get(axis)->size() > 1 ? AxisMask{1} << axis : 0;
-    return memory(state.region(), 0).write(state.offset(), Content::of(lostSymbol(start.number()), bytes, all));
-  }
   std::string name(textOf(state.name()));
-  auto more = bodies_->states.find(name);
-  uint64_t symbol = afterCalls(start.number(), boxOf(plan_), history_);
-  AxisMask varies = start.varies() | (more == bodies_->states.end() ? 0 : more->second);
-  memory(state.region(), 0).write(state.offset(), Content::of(symbol, bytes, varies));
-  afterCalls_[symbol] = name;
+  uint64_t symbol = isStated ? afterCalls(start.number(), bodies_->firstAlike, history_) : lostSymbol(start.number());
+  AxisMask varies = start.varies();
+  if (auto more = bodies_->states.find(name); more != bodies_->states.end())
+    varies |= more->second;
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()) && !isStated; ++axis)
+    varies |= plan_.axes()->Get(axis)->size() > 1 ? AxisMask{1} << axis : 0;
+  Content left = Content::of(symbol, bytes, varies);
+  memory(state.region(), 0).write(state.offset(), left);
+  leftByCalls_[name] = left.number();
+  if (isStated)
+    afterCalls_[symbol] = name;
 }
 
 void PlanMeaning::transferAlone(const InstructionView &view, const Step &step) {
@@ -132,6 +133,16 @@ void PlanMeaning::transferAlone(const InstructionView &view, const Step &step) {
   received_[{step.ref.program, step.ref.index}] |= content.varies();
   leave(content, step);
   write(target, content, step);
+}
+
+// A collective of a body with other kinds: they bring the same (AlikeKinds.h), but to a broadcast.
+void PlanMeaning::meetAlone() {
+  if (stop_.facts.opcode == Opcode::Broadcast) {
+    crossesKinds_ = true;
+    return finishCollective(std::nullopt);
+  }
+  messages_.meet(stop_.facts, *stop_.mine.data);
+  finishCollective(resultOf(stop_.facts, {stop_.mine}, 0));
 }
 
 BodyFacts::Effect PlanMeaning::getEffect() {

@@ -4,7 +4,9 @@
 #include "dialects/Cleave/IR/Placement.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SHA256.h"
 
 using namespace mlir;
 
@@ -77,15 +79,24 @@ const PackedState *ModulePlan::findPacked(Value value) const {
   return found == packed.end() ? nullptr : &found->second;
 }
 
+// Kinds that have a constant have one state, under one name: what they compute of it is one value, too.
+static std::string digestOf(DenseElementsAttr value) {
+  llvm::SHA256 hash;
+  std::string type;
+  llvm::raw_string_ostream(type) << value.getType();
+  hash.update(type);
+  ArrayRef<char> bytes = value.getRawData();
+  hash.update(StringRef(bytes.data(), bytes.size()));
+  return llvm::toHex(llvm::ArrayRef(hash.final()).take_front(8), /*LowerCase=*/true);
+}
+
 FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr value, Location loc) {
   if (auto known = constants.find(value); known != constants.end())
     return *findState(known->second);
   if (!options.constants)
     return emitError(loc, "a constant is left outside of kernels, and the weights cannot take it");
-  // Kinds number their constants each for itself.
-  std::string owner = kind.getName() ? kind.getName().str() + "." : "";
-  std::string name = "constant.kernel." + owner + std::to_string(constantCount++);
   auto type = cast<RankedTensorType>(value.getType());
+  std::string name = "constant.kernel." + digestOf(value);
   uint64_t &end = bytesOfRegion(RegionKind::Persistent);
   StatePlace place{end, bytesOf(type)};
   end = llvm::alignTo(end + place.bytes, kStateAlignment);

@@ -1,4 +1,5 @@
 #include "compiler/Planning/ValueMeaning.h"
+#include "compiler/Planning/AlikeKinds.h"
 #include "compiler/Planning/ValueRun.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/SavedState.h"
@@ -60,6 +61,40 @@ static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, BodyMean
   return success();
 }
 
+// What the kind does in its bodies; all calls stand before what entries do themselves.
+static KindOfBodies whatItDoes(ModuleOp module, const ModulePlan &plan, const BodyMeanings &bodies) {
+  KindOfBodies own;
+  own.box = boxOf(plan);
+  for (auto state : module.getOps<StateOp>())
+    own.states.insert(state.getSymName().str());
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"); list && function->hasAttr("cleave.entry")) {
+      own.calls += function.getSymName().str() + ": ";
+      for (auto call : list.getAsRange<DictionaryAttr>()) {
+        auto skip = call.getAs<IntegerAttr>("skip");
+        own.calls += textOfCall(call.getAs<StringAttr>("program").strref(), call.getAs<IntegerAttr>("times").getInt(),
+                                call.getAs<IntegerAttr>("first_frame").getInt(), skip ? skip.getInt() : 0);
+      }
+    }
+  for (const auto &[name, body] : bodies)
+    own.add(name, body.meaning, body.messages);
+  return own;
+}
+
+// For each kind, the ranks of the first that does the same in its bodies. Those that meet in bodies do.
+static FailureOr<std::vector<KindBox>> findAlike(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds,
+                                                 ArrayRef<BodyMeanings> bodies) {
+  std::vector<KindOfBodies> all;
+  for (auto [kind, meanings] : llvm::zip_equal(kinds, bodies))
+    all.push_back(whatItDoes(kind.first, *kind.second, meanings));
+  std::vector<KindBox> first = firstAlike(all);
+  if (auto unlike = meetUnlike(all, first))
+    return ModuleOp(kinds[unlike->first].first).emitError("expected ranks that meet in the bodies of a pipeline to do the same there; got: kinds ")
+           << kinds[unlike->first].second->getKind().getName() << " and "
+           << kinds[unlike->second].second->getKind().getName();
+  return first;
+}
+
 FailureOr<std::vector<std::map<std::string, EntryMeaning>>>
 meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
   std::vector<BodyMeanings> result(kinds.size());
@@ -67,6 +102,9 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
   for (auto [kind, meanings] : llvm::zip_equal(kinds, result))
     if (areAlone && failed(addBodies(kind.first, *kind.second, meanings)))
       return failure();
+  FailureOr<std::vector<KindBox>> alike = findAlike(kinds, result);
+  if (failed(alike))
+    return failure();
   llvm::StringSet<> repeated;
   if (!areAlone)
     repeated = repeatedPrograms(kinds.front().first);
@@ -77,21 +115,21 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
     std::vector<std::unique_ptr<ValueRun>> runs;
     std::vector<MeaningRun *> all;
     std::vector<KindBox> boxes;
-    for (auto [kind, meanings] : llvm::zip_equal(kinds, result)) {
+    for (auto [kind, meanings, firstAlike] : llvm::zip_equal(kinds, result, *alike)) {
       auto [module, plan] = kind;
       auto same = ModuleOp(module).lookupSymbol<func::FuncOp>(function.getSymName());
       if (!same)
         return function.emitError("expected every kind of ranks to have this program");
-      runs.push_back(std::make_unique<ValueRun>(module, *plan, same, areAlone ? &meanings : nullptr));
+      runs.push_back(std::make_unique<ValueRun>(module, *plan, same, areAlone ? &meanings : nullptr, firstAlike));
       all.push_back(runs.back().get());
       boxes.push_back(runs.back()->box());
     }
     bool meet = runTogether(all, boxes);
-    llvm::StringSet<> carried; // what one run leaves there the next one finds and reads
-    if (isRepeated)
-      addFirstReads(function, carried);
     for (auto [run, kind, meanings] : llvm::zip_equal(runs, kinds, result)) {
       ModulePlan &plan = *kind.second;
+      llvm::StringSet<> carried; // what one run leaves there the next one finds and reads, each kind for itself
+      if (isRepeated)
+        addFirstReads(ModuleOp(kind.first).lookupSymbol<func::FuncOp>(function.getSymName()), carried);
       FailureOr<EntryMeaning> meaning = run->take([&](StateOp state) {
         return isSavedState(state) || plan.survives(state.getSymName()) || carried.contains(state.getSymName());
       });

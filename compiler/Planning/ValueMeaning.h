@@ -8,6 +8,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_VALUEMEANING_H
 #define CLEAVE_COMPILER_PLANNING_VALUEMEANING_H
 
+#include "compiler/Planning/Bodies.h"
 #include "compiler/Planning/Meaning.h"
 #include "compiler/Planning/ModulePlan.h"
 
@@ -18,6 +19,7 @@ struct EntryMeaning {
   Meaning meaning;
   std::vector<uint32_t> expressions; // ascending
   std::vector<std::string> lost;     // states that it changes, and that nobody reads so
+  Messages messages;                 // of a body by itself
 };
 
 // By name of the program, for each of the kinds, given with what planning has decided so far. Functions are still

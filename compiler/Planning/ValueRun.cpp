@@ -16,16 +16,18 @@ bool hasBodies(ModuleOp module) {
                       [](func::FuncOp function) { return function->hasAttr(kWaitsAttr); });
 }
 
-ValueRun::ValueRun(ModuleOp module, const ModulePlan &plan, func::FuncOp entry, const BodyMeanings *bodies)
-    : module(module), plan(plan), entry(entry), mesh(plan.getMesh()), bodies(bodies) {
+ValueRun::ValueRun(ModuleOp module, const ModulePlan &plan, func::FuncOp entry, const BodyMeanings *bodies,
+                   const KindBox &firstAlike)
+    : module(module), plan(plan), entry(entry), mesh(plan.getMesh()), bodies(bodies), firstAlike(firstAlike) {
   for (StateOp state : module.getOps<StateOp>())
     states[state.getSymName()] = factsOf(state, mesh).content();
   starts = states;
   expand(entry, 0);
 }
 
-KindBox ValueRun::box() const {
+KindBox boxOf(const ModulePlan &plan) {
   KindBox box;
+  MeshAttr mesh = plan.getMesh();
   for (StringAttr axis : mesh ? mesh.getNames() : ArrayRef<StringAttr>()) {
     auto [begin, end] = plan.getKind().getRange(axis);
     box.ranges.push_back({begin, end});
@@ -105,18 +107,11 @@ void ValueRun::leaveAfterCalls(func::FuncOp callee) {
       if (StringRef state = key; state.consume_front("state "))
         changed[state] = true;
   }
-  std::map<std::string, uint64_t> given;
-  for (StateOp state : module.getOps<StateOp>()) {
-    const Content &start = starts[state.getSymName()];
-    uint64_t number = states[state.getSymName()].number();
-    if (number != start.number() && number != Content::of(lostSymbol(start.number()), start.bytes()).number())
-      given[state.getSymName().str()] = number;
-  }
-  history = historyAfter(history, given);
+  history = historyAfter(history, {}); // an entry's calls stand before what it does itself
   for (StateOp state : module.getOps<StateOp>())
     if (auto found = changed.find(state.getSymName()); found != changed.end()) {
       const Content &start = starts[state.getSymName()];
-      uint64_t symbol = found->second ? afterCalls(start.number(), box(), history) : lostSymbol(start.number());
+      uint64_t symbol = found->second ? afterCalls(start.number(), firstAlike, history) : lostSymbol(start.number());
       states[state.getSymName()] = Content::of(symbol, start.bytes(), start.varies());
     }
 }
@@ -134,8 +129,16 @@ void ValueRun::transferAlone() {
   if (stop.facts.opcode == rt::Opcode::Send)
     return messages.send(stop.transfer, *stop.mine.data);
   if (stop.facts.opcode != rt::Opcode::Recv)
-    return fail(current, "a body of a pipeline has collectives within its own stage alone");
+    return meetAlone();
   finishCollective(current, messages.take(stop.transfer, bytesOf(current->getResult(0).getType()), 0));
+}
+
+// Of a body, where other kinds take part: they bring the same (AlikeKinds.h), but to a broadcast.
+void ValueRun::meetAlone() {
+  if (stop.facts.opcode == rt::Opcode::Broadcast)
+    return fail(current, "a body of a pipeline has no broadcast between ranks of several kinds");
+  messages.meet(stop.facts, *stop.mine.data);
+  finishCollective(current, resultOf(stop.facts, {{"", stop.mine.data, stop.mine.isRoot}}, 0));
 }
 
 void ValueRun::begin(func::FuncOp function, uint64_t frame) {
@@ -344,6 +347,7 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
   }
   if (!messages.empty())
     result.meaning["messages"] = messages.number();
+  result.messages = std::move(messages);
   llvm::sort(expressions);
   expressions.erase(llvm::unique(expressions), expressions.end());
   result.expressions = std::move(expressions);

@@ -11,16 +11,18 @@ namespace cleave::plan {
 
 // Whether values cross bodies or ranks: then calls are not run, and bodies are looked at by themselves (Bodies.h).
 bool hasBodies(mlir::ModuleOp module);
+KindBox boxOf(const ModulePlan &plan);
 // Meanings of bodies, by name.
 using BodyMeanings = std::map<std::string, EntryMeaning>;
 
 class ValueRun : public MeaningRun {
 public:
-  // With `bodies` calls are not run: an entry goes on with what these, run before, have left.
+  // With `bodies` calls are not run: an entry goes on with what these, run before, have left, as all kinds do that are
+  // alike (AlikeKinds.h).
   ValueRun(mlir::ModuleOp module, const ModulePlan &plan, mlir::func::FuncOp entry,
-           const BodyMeanings *bodies = nullptr);
+           const BodyMeanings *bodies = nullptr, const KindBox &firstAlike = {});
 
-  KindBox box() const;
+  KindBox box() const { return boxOf(plan); }
   const Stop *advance() override;
   void deliver(const std::optional<Content> &result) override;
 
@@ -43,6 +45,7 @@ private:
   void leaveAfterCalls(mlir::func::FuncOp callee);
   MemoryContents &room(int64_t frames, bool isHost);
   void transferAlone();
+  void meetAlone();
   void begin(mlir::func::FuncOp function, uint64_t frame);
   bool run(mlir::Operation *op, uint64_t frame); // true: other kinds are needed
   const llvm::SmallVector<ByteView> &viewsOf(mlir::Operation *op);
@@ -81,6 +84,7 @@ private:
   mlir::func::FuncOp entry;
   MeshAttr mesh;
   const BodyMeanings *bodies;
+  KindBox firstAlike;
   std::vector<Body> runs;                                   // in the order in which they run
   size_t next = 0;                                          // of these
   mlir::Operation *current = nullptr, *following = nullptr; // in the body that runs

@@ -50,6 +50,8 @@ OTHERS = {
     "gpt-pp2-offload": [*MODELS["gpt"], *ADAMW, "--mesh", "pp=2", "--micro-batches", "4", "--offload", "activations"],
     "gpt-fsdp2-pp2-once": [*MODELS["gpt"], *ADAMW, "--mesh", "fsdp=2,pp=2", "--micro-batches", "2", "--fsdp-strategy", "shard-grad-op"],
     "mlp-dp2-pp2-server": [*MODELS["mlp"], *ADAMW, "--mesh", "dp=2,pp=2", "--micro-batches", "4", "--dp-sync", "parameter-server"],
+    "gpt-dp2-pp2-server-rank": [*MODELS["gpt"], *SGD, "--mesh", "dp=2,pp=2", "--micro-batches", "2", "--dp-sync", "parameter-server",
+                                "--loss-average", "rank", "--grad-sync", "every"],
     "resnet18-deferred": ["resnet18/resnet18.torchscript.onnx", *TRAIN, "8", *SGD, "--mesh", "dp=2", "--micro-batches", "2",
                           "--batch-norm", "local-deferred"],
     "resnet18-sync": ["resnet18/resnet18.torchscript.onnx", *TRAIN, "4", *SGD, "--mesh", "dp=2", "--batch-norm", "sync"],
