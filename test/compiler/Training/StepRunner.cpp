@@ -30,9 +30,9 @@ bool lower(ModuleOp module, std::string options) {
 
 } // namespace
 
-StepRunner::StepRunner(const std::string &model, const std::string &pipelineOptions) {
+StepRunner::StepRunner(const std::string &source, const std::string &pipelineOptions) : modelSource(source) {
   MLIRContext &context = referenceContext();
-  auto module = parseSourceString<ModuleOp>(model, &context);
+  auto module = parseSourceString<ModuleOp>(source, &context);
   if (!module)
     return;
   if (auto function = module->lookupSymbol<func::FuncOp>("model"))
@@ -101,6 +101,33 @@ void StepRunner::openFunctions(ModuleOp module) {
   }
   for (StateOp state : llvm::make_early_inc_range(module.getOps<StateOp>()))
     state.erase();
+}
+
+void StepRunner::openModel() {
+  auto module = parseSourceString<ModuleOp>(modelSource, &referenceContext());
+  auto function = module->lookupSymbol<func::FuncOp>("model");
+  Block &block = function.getBody().front();
+  for (auto read : llvm::make_early_inc_range(block.getOps<ReadOp>())) {
+    modelParameters.push_back(read.getState().str());
+    read.replaceAllUsesWith(block.addArgument(read.getResult().getType(), read.getLoc()));
+    read.erase();
+  }
+  function.removeArgAttrsAttr();
+  function.removeResAttrsAttr();
+  function.setFunctionType(
+      FunctionType::get(module->getContext(), block.getArgumentTypes(), function.getResultTypes()));
+  for (StateOp state : llvm::make_early_inc_range(module->getOps<StateOp>()))
+    state.erase();
+  model = ReferenceProgram::compile(*module);
+}
+
+double StepRunner::modelLoss(const Arrays &inputs) {
+  if (!model)
+    openModel();
+  Arrays arguments = inputs;
+  for (const std::string &name : modelParameters)
+    arguments.push_back(get(name));
+  return model->run("model", arguments).front().front();
 }
 
 Array StepRunner::get(const std::string &originalName, const std::string &suffix) const {

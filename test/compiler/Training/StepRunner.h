@@ -27,6 +27,8 @@ public:
   // Forward and backward of every micro-batch; one list of inputs, in @model's order, for each.
   void accumulate(const std::vector<Arrays> &microBatches);
   void update() { call("update", {}); }
+  // What @model itself returns first, before any pass has seen it, for the parameters as they are now.
+  double modelLoss(const Arrays &inputs);
   // Any function with inputs only.
   Arrays call(const std::string &function, const Arrays &inputs);
   int64_t residualElements() const { return residuals; }
@@ -53,7 +55,11 @@ private:
                  std::map<std::string, Array> &edges);
   void describeStates(mlir::ModuleOp module);
   void openFunctions(mlir::ModuleOp module);
+  void openModel();
 
+  std::string modelSource;
+  std::unique_ptr<ReferenceProgram> model; // made when it is asked for
+  std::vector<std::string> modelParameters;
   std::unique_ptr<ReferenceProgram> program;
   std::map<std::string, Array> states;
   std::map<std::string, Place> places;

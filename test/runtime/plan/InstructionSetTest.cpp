@@ -88,12 +88,16 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
                                                        {"combine", 1},
                                                        {"count", 4},
                                                        {"smallest", 1},
-                                                       {"extent", 9}};
+                                                       {"extent", 9},
+                                                       {"first", 0},
+                                                       {"end", 10},
+                                                       {"other", -100}};
   const std::map<std::string_view, std::vector<int64_t>> lists = {
       {"in", {6, 8}},       {"out", {4, 7}},     {"kernel", {3, 2}},  {"stride", {1, 1}},
       {"dilation", {1, 1}}, {"pad_low", {0, 0}}, {"pad_high", {0, 0}}};
-  for (fb::DType type : {fb::DType::f64, fb::DType::f16})
+  for (fb::DType number : {fb::DType::f64, fb::DType::f16})
     for (const KernelDef &def : kernelDefs()) {
+      fb::DType type = def.name == "check_index" ? fb::DType::i64 : number; // which is of integers alone
       KernelParams params(def);
       for (const auto &param : def.params)
         if (param.isList)
