@@ -30,7 +30,8 @@ def pages_of(source):
 def main():
     source = pathlib.Path(sys.argv[1])
     wrong, count = [], 0
-    for page in pages_of(source):
+    pages = list(pages_of(source))
+    for page in pages:
         for link in LINK.findall(without_code(page.read_text())):
             if re.match(r"[a-z]+:", link):
                 continue
