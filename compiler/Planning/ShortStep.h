@@ -1,4 +1,5 @@
-// A step with fewer micro-batches in which every race, wrong frame and hang of the whole one shows.
+// A step with fewer micro-batches, in which the races, wrong frames and hangs of the whole one show where its lists of
+// calls are as build-programs makes them. (Rationale.md, Open, says which other lists can hide one.)
 //
 // The calls of a step name frames relative to the loop that makes them, and a loop goes through all micro-batches but
 // a few at its ends. So the middle of a step repeats itself: what a body meets in micro-batch 200 is what it met in
@@ -9,12 +10,15 @@
 //   call @loop.0 times 511          times 79
 //   call @send first_frame 511      first_frame 79
 //
-// That is sound where every number of the plan that counts micro-batches is either small (at most `reach`) or differs
-// by as little from the number of micro-batches: then the short step has the same beginning, the same end, and a middle
-// that is longer than anything reaches. What orders two accesses that are d frames apart does so wherever they are, or
-// fails at one of the ends. The part that is left out is a multiple of all small numbers of frames and of all strides,
-// so that what is left at the end lies in the same places. A step that is not of this form is looked at as it is, and so
-// is one in whose short form something is found: findings then name the frames of the whole.
+// Every number of the plan that counts micro-batches is then either small (at most `reach`) or differs by as little from
+// the number of micro-batches: the short step has the same beginning, the same end, and a middle that is longer than
+// any one number reaches. What orders two accesses that are d frames apart does so wherever they are, or fails at one of
+// the ends. The part that is left out is a multiple of all small numbers of frames and of all strides, so that what is
+// left at the end lies in the same places. A step that is not of this form is looked at as it is, and so is one in whose
+// short form something is found: findings then name the frames of the whole.
+//
+// What is not checked: that sums of such numbers (many short loops in one list, loops in loops, offsets of nested calls)
+// are small, too.
 #ifndef CLEAVE_COMPILER_PLANNING_SHORTSTEP_H
 #define CLEAVE_COMPILER_PLANNING_SHORTSTEP_H
 
