@@ -24,6 +24,7 @@ from torch import nn
 from torch.nn import functional
 
 import cleave
+from cleave.exported_file import ExportFailed
 
 STEPS, MOST_ELEMENTS, LARGEST = 3, 6000, 50
 UNARY = [torch.tanh, torch.sigmoid, torch.relu, torch.exp, torch.neg, torch.abs, torch.sin, torch.erf, functional.gelu, functional.silu,
@@ -213,12 +214,12 @@ def in_torch(module, kind, loss, arrays, batch, optimizer, rate, schedule):
 
 def differences(got, exact, rounded, before):
     for step, (loss, right, near) in enumerate(zip(got[0], exact[0], rounded[0], strict=True), 1):
-        if not abs(loss - right) <= 3 * abs(near - right) + 1e-5 * max(1, abs(right)):
+        if not abs(loss - right) <= 2 * abs(near - right) + 1e-6 * max(1, abs(right)):
             yield f"step {step}: loss {loss}, expected {right}"
     for name, right in exact[1].items():
         ours = next((value for key, value in got[1].items() if key.endswith(name)), before[name])
         norm = np.linalg.norm
-        allowed = 3 * norm(rounded[1][name] - right) + 1e-6 * norm(right) + 2e-3 * norm(right - before[name]) + 1e-9
+        allowed = 2 * norm(rounded[1][name] - right) + 1e-6 * norm(right) + 2e-4 * norm(right - before[name]) + 1e-9
         if not norm(ours - right) <= allowed:
             yield f"{name}: off by {norm(ours - right):.2e}, {allowed:.2e} is allowed; the steps have moved it by {norm(right - before[name]):.2e}"
 
@@ -242,9 +243,12 @@ def check(folder, seed):
     if not np.isfinite(exact[0]).all():
         return print(f"{described}: PyTorch diverges", flush=True)
     folder.mkdir(parents=True)
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        cleave.export_torch(module, {"x": x[:2], "labels": y[:2]}, str(folder / "m.onnx"), loss=loss, check=False, quiet=True,
-                            exporter=choose.choice(["dynamo", "torchscript"]))
+    try:
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+            cleave.export_torch(module, {"x": x[:2], "labels": y[:2]}, str(folder / "m.onnx"), loss=loss, check=False, quiet=True,
+                                exporter=choose.choice(["dynamo", "torchscript"]))
+    except ExportFailed as failure:
+        return print(f"{described}: PyTorch does not export it: {failure}", flush=True)
     np.save(folder / "x.npy", x.numpy())
     np.save(folder / "y.npy", y.numpy())
     settings = ",".join([optimizer[0], *(f"{key}={str(value).lower()}" for key, value in optimizer[2].items())])
