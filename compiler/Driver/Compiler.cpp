@@ -173,6 +173,7 @@ llvm::Error Compilation::import() {
   import.budget = options.budget;
   import.lossOutput = options.lossOutput;
   import.loss = options.loss;
+  import.ignoredLabel = options.ignoredLabel;
   import.dataRanks = options.dataRanks();
   import.batchNormGroups = parseBatchNorm(options.batchNorm).groups(options.dataRanks());
   import.buffers = options.buffers;

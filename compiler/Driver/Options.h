@@ -48,6 +48,7 @@ struct CompileOptions {
   bool train = false;
   std::string lossOutput;
   std::string loss;                     // cross-entropy | nll | mse, for a graph without a loss
+  std::optional<int64_t> ignoredLabel = -100; // --loss-ignore-index: a label that `loss` does not count, as in PyTorch
   std::string optimizer = "adamw";      // KIND[,key=value...]
   std::vector<std::string> paramGroups; // PATTERN:key=value[,...]
   std::vector<std::string> freeze, buffers;

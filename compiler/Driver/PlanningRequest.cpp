@@ -14,6 +14,16 @@
 
 using namespace cleave;
 
+// What is minimized. A run that is resumed must have the same (runtime/train/RunFacts.h).
+static std::string describeLoss(const CompileOptions &options) {
+  if (options.loss.empty())
+    return options.lossOutput;
+  if (options.loss == "mse" || options.ignoredLabel == CompileOptions().ignoredLabel)
+    return options.loss;
+  return options.loss + " --loss-ignore-index " +
+         (options.ignoredLabel ? std::to_string(*options.ignoredLabel) : std::string("none"));
+}
+
 // What inspect says of kernels in narrow types.
 static void describeProducts(const Target &target, plan::PlanningOptions &planning) {
   for (rt::fb::DType type : {rt::fb::DType::bf16, rt::fb::DType::f16})
@@ -26,7 +36,7 @@ static void describeTraining(const CompileOptions &options, plan::PlanningOption
   properties["optimizer"] = options.optimizer;
   if (double rate = llvm::cantFail(parseOptimizer(options.optimizer)).optimizer->rate; rate != rt::kDefaultRate)
     llvm::raw_string_ostream(properties["lr"]) << llvm::format("%g", rate);
-  properties["loss"] = options.loss.empty() ? options.lossOutput : options.loss;
+  properties["loss"] = describeLoss(options);
   properties["loss-average"] = options.lossAverage;
   properties["batch-norm"] = options.batchNorm;
   if (options.axisSize("pp") > 1)

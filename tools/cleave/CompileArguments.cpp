@@ -35,6 +35,27 @@ int64_t parseBytes(const std::string &option, const std::string &text) {
   return *bytes;
 }
 
+std::optional<int64_t> parseIgnoredLabel(const std::string &text) {
+  if (text == "none")
+    return std::nullopt;
+  char *end = nullptr;
+  errno = 0;
+  long long label = std::strtoll(text.c_str(), &end, 10);
+  if (errno || end == text.c_str() || *end)
+    fail("--loss-ignore-index", "expected a whole number, as in -100, or none; got: " + text);
+  return label;
+}
+
+// A loss of the graph says itself which labels it ignores.
+void checkIgnoredLabel(const CompileOptions &o, const CompileTexts &t) {
+  if (t.lossIgnoreIndex->count() == 0 || !o.train || o.loss == "cross-entropy" || o.loss == "nll")
+    return;
+  fail("--loss-ignore-index", o.loss.empty()
+                                  ? "it is about the labels of --loss cross-entropy and nll. A loss that is an output of the graph has its own "
+                                    "ignore_index: set it in the module (F.cross_entropy(..., ignore_index=N)), and export it again"
+                                  : "the targets of --loss " + o.loss + " are numbers, and all of them count; leave the option away");
+}
+
 Emit parseEmit(const std::string &text) {
   static const std::map<std::string, Emit> kinds = {{"executable", Emit::Executable}, {"object", Emit::Object},
                                                     {"shared", Emit::Shared},         {"plan", Emit::Plan},
@@ -221,6 +242,8 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--loss-output", o.lossOutput, "the graph output that is the loss")->group(training)->type_name("NAME");
   app.add_option("--loss", o.loss, "add a loss to a graph without one")
       ->check(CLI::IsMember({"cross-entropy", "nll", "mse"}))->group(training)->type_name("KIND");
+  t.lossIgnoreIndex = app.add_option("--loss-ignore-index", t.ignoredLabel, "the label that --loss cross-entropy and nll do not count, as ignore_index in PyTorch; none: every label is a class")
+      ->group(training)->type_name("N|none")->capture_default_str();
   app.add_option("--optimizer", o.optimizer, optimizerHelp())
       ->group(training)->type_name("KIND[,k=v]")->capture_default_str();
   app.add_option("--param-group", o.paramGroups, "own lr_scale and weight_decay for parameters by name (globs); the first that matches counts")
@@ -312,7 +335,9 @@ void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileT
   if (o.globalBatch && o.dims.count(o.batchDim.empty() ? "batch" : o.batchDim))
     fail("--global-batch", "it derives the batch dimension; leave --dim " + (o.batchDim.empty() ? "batch" : o.batchDim) + " away");
   parseInserts(o, t);
+  o.ignoredLabel = parseIgnoredLabel(t.ignoredLabel);
   checkTraining(o);
+  checkIgnoredLabel(o, t);
   checkTrainingOptions(app, o);
 }
 

@@ -18,9 +18,10 @@ namespace cleave {
 struct CompileTexts {
   std::vector<std::string> dims, mesh, inserts;
   std::string emit = "executable", stopAfter = "link", bucketSize, memoryLimit;
-  std::string forwardPrefetch = "on";
+  std::string forwardPrefetch = "on", ignoredLabel = "-100";
   std::vector<CLI::Option *> prefetch; // options about gathers
   CLI::Option *schedule = nullptr, *stageSplit = nullptr; // whether they were given
+  CLI::Option *lossIgnoreIndex = nullptr;
   CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
 };
 

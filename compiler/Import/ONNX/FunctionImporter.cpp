@@ -262,7 +262,8 @@ private:
       if (mode_.training)
         noteLabels(llvm::cast<mlir::RankedTensorType>(labels), batched);
       name = "loss";
-      results.push_back(emitLoss(emit_, job_.options.loss, results[0], function_.getArguments().back()));
+      results.push_back(emitLoss(emit_, job_.options.loss, results[0], function_.getArguments().back(),
+                                 job_.options.ignoredLabel));
       attributes.push_back(portAttributes(builder, name, std::nullopt));
     }
     auto index = findLoss(job_.file.proto.graph(), results, name, job_.errors);
@@ -282,7 +283,10 @@ private:
       else
         out << type.getDimSize(i);
     }
-    job_.notes.push_back("--loss " + job_.options.loss + " adds the input 'labels', " + text + "]");
+    std::string ignored;
+    if (job_.options.ignoredLabel && job_.options.loss != "mse")
+      ignored = "; labels of " + std::to_string(*job_.options.ignoredLabel) + " do not count (--loss-ignore-index)";
+    job_.notes.push_back("--loss " + job_.options.loss + " adds the input 'labels', " + text + "]" + ignored);
   }
 
   const ImportJob &job_;

@@ -29,6 +29,32 @@ mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensor
 
 static Shape allDims(Value value) { return Shape(llvm::to_vector(llvm::seq<int64_t>(0, rankOf(value)))); }
 
+Value cleave::onnx_import::emitCounted(Emitter &emit, Value labels, std::optional<int64_t> ignored) {
+  if (!ignored)
+    return Value();
+  Value number = emit.literal(Literal::ofInts(emit.i64(), {}, {*ignored})); // no double: it holds all of i64
+  return emit.compare(Predicate::Ne, emit.cast(labels, emit.i64()), emit.broadcastTo(number, shapeOf(labels)));
+}
+
+Value cleave::onnx_import::emitPickable(Emitter &emit, Value labels, Value counted) {
+  if (!counted)
+    return labels;
+  return emit.select(counted, emit.cast(labels, emit.i64()), emit.splat(-1, typeOf(counted).clone(emit.i64())));
+}
+
+Value cleave::onnx_import::emitLabelWeights(Emitter &emit, Value weights, Value counted, RankedTensorType type) {
+  if (!counted)
+    return weights;
+  return emit.select(counted, weights ? weights : emit.splat(1, type), emit.splat(0, type));
+}
+
+Value cleave::onnx_import::emitMeanLoss(Emitter &emit, Value losses, Value weights) {
+  if (!weights)
+    return emit.mean(losses, allDims(losses));
+  return emit.div(emit.reduce(ReduceKind::Sum, losses, allDims(losses)),
+                  emit.reduce(ReduceKind::Sum, weights, allDims(weights)));
+}
+
 Value cleave::onnx_import::emitPickedLoss(Emitter &emit, Value logProbabilities, Value labels, int64_t dim) {
   auto type = typeOf(logProbabilities);
   Shape others;
@@ -41,16 +67,21 @@ Value cleave::onnx_import::emitPickedLoss(Emitter &emit, Value logProbabilities,
   return emit.neg(emit.reduce(ReduceKind::Sum, picked, {dim}));
 }
 
-Value cleave::onnx_import::emitLoss(Emitter &emit, llvm::StringRef kind, Value predictions, Value labels) {
+Value cleave::onnx_import::emitLoss(Emitter &emit, llvm::StringRef kind, Value predictions, Value labels,
+                                    std::optional<int64_t> ignored) {
+  if (elementOf(predictions).getIntOrFloatBitWidth() < 32) // a count of labels needs more digits than f16 has
+    predictions = emit.cast(predictions, emit.builder.getF32Type());
   if (kind == "mse") {
-    Value difference = emit.sub(predictions, labels);
+    Value difference = emit.sub(predictions, emit.cast(labels, elementOf(predictions)));
     return emit.mean(emit.mul(difference, difference), allDims(difference));
   }
   int64_t dim = classDim(rankOf(predictions));
   Value logs = kind == "cross-entropy" ? emit.logSoftmax(predictions, dim) : predictions;
-  labels = checkLabels(emit, labels, shapeOf(predictions)[dim], std::nullopt);
-  Value losses = emitPickedLoss(emit, logs, labels, dim);
-  return emit.mean(losses, allDims(losses));
+  labels = checkLabels(emit, labels, shapeOf(predictions)[dim], ignored);
+  Value counted = emitCounted(emit, labels, ignored);
+  Value losses = emitPickedLoss(emit, logs, emitPickable(emit, labels, counted), dim);
+  Value weights = emitLabelWeights(emit, Value(), counted, typeOf(losses));
+  return emitMeanLoss(emit, weights ? emit.mul(losses, weights) : losses, weights);
 }
 
 static bool isScalarFloat(Value value) { return isFloat(value) && typeOf(value).getNumElements() == 1; }

@@ -44,11 +44,10 @@ LogicalResult checkInputs(OpContext &op, Value scores, Value labels) {
   return checkKnownLabels(op, shapeOf(scores)[1]);
 }
 
-// Which labels count. Null when all do: -100 is what every exporter writes when nothing is ignored; labels then decide,
-// as in PyTorch.
-Value countedLabels(OpContext &op, Value labels) {
+// Without the attribute every label must be a class. PyTorch's exporters always write it: -100 is its default there.
+std::optional<int64_t> ignoredLabel(OpContext &op) {
   const auto *ignore = op.attribute("ignore_index");
-  return ignore ? op.emit.compare(Predicate::Ne, op.emit.cast(labels, op.emit.i64()), double(ignore->i())) : Value();
+  return ignore ? std::optional<int64_t>(ignore->i()) : std::nullopt;
 }
 
 // What every label counts: its class's weight (1 without weights), 0 where it is ignored. Null when all count 1.
@@ -63,11 +62,7 @@ llvm::FailureOr<Value> labelWeights(OpContext &op, Value logs, Value labels, Val
     Value spread = emit.broadcastDims(table, shapeOf(logs), {1});
     weights = emit.neg(emitPickedLoss(emit, spread, labels, 1));
   }
-  if (counted) {
-    Value ones = weights ? weights : emit.splat(1, typeOf(labels).clone(elementOf(logs)));
-    weights = emit.select(counted, ones, emit.splat(0, typeOf(ones)));
-  }
-  return weights;
+  return emitLabelWeights(emit, weights, counted, typeOf(labels).clone(elementOf(logs)));
 }
 
 // `losses` are those of each label, times its weight.
@@ -78,12 +73,8 @@ LogicalResult reduceLoss(OpContext &op, Value losses, Value weights) {
     return op.result(losses);
   if (reduction != "sum" && reduction != "mean")
     return op.fail("reduction " + quote(reduction) + " is not known; expected none, sum or mean");
-  Value sum = emit.reduce(ReduceKind::Sum, losses, allDims(losses));
-  if (reduction == "sum")
-    return op.result(sum);
-  if (!weights)
-    return op.result(emit.div(sum, double(typeOf(losses).getNumElements())));
-  return op.result(emit.div(sum, emit.reduce(ReduceKind::Sum, weights, allDims(weights))));
+  return op.result(reduction == "sum" ? emit.reduce(ReduceKind::Sum, losses, allDims(losses))
+                                      : emitMeanLoss(emit, losses, weights));
 }
 
 // (1 - s) * the label's loss + s / classes * the sum of all classes' losses, as
@@ -117,21 +108,15 @@ Value orNotANumber(OpContext &op, Value losses, Value labels, int64_t classes, V
 }
 
 LogicalResult importLoss(OpContext &op, Value logs, double smoothing = 0) {
-  const auto *ignore = op.attribute("ignore_index");
-  Value labels = checkLabels(op.emit, op.emit.cast(op.value(1), op.emit.i64()), shapeOf(logs)[1],
-                             ignore ? std::optional<int64_t>(ignore->i()) : std::nullopt);
-  Value counted = countedLabels(op, labels);
+  std::optional<int64_t> ignored = ignoredLabel(op);
+  Value labels = checkLabels(op.emit, op.emit.cast(op.value(1), op.emit.i64()), shapeOf(logs)[1], ignored);
+  Value counted = emitCounted(op.emit, labels, ignored);
   auto weights = labelWeights(op, logs, labels, counted);
   if (failed(weights))
     return failure();
-  Value given = labels;
-  // An ignored label picks no class: its logarithm may be -inf, which weight 0 would make NaN.
-  if (counted)
-    labels = op.emit.select(counted, op.emit.cast(labels, op.emit.i64()),
-                            op.emit.splat(-1, typeOf(counted).clone(op.emit.i64())));
-  Value losses = emitPickedLoss(op.emit, logs, labels, 1);
-  if (given.getDefiningOp<CheckIndexOp>() && !op.mode.training && !op.mode.inTrainedModule)
-    losses = orNotANumber(op, losses, given, shapeOf(logs)[1], counted);
+  Value losses = emitPickedLoss(op.emit, logs, emitPickable(op.emit, labels, counted), 1);
+  if (labels.getDefiningOp<CheckIndexOp>() && !op.mode.training && !op.mode.inTrainedModule)
+    losses = orNotANumber(op, losses, labels, shapeOf(logs)[1], counted);
   if (*weights)
     losses = op.emit.mul(losses, *weights);
   if (smoothing != 0)
