@@ -20,7 +20,8 @@ import training_cases  # noqa: E402
 LIBRARIES = ("libdnnl", "libgomp", "libOpenCL")
 # Several ranks share the GPU. Frames, recomputation and host memory are paths of their own in the device.
 LAYOUTS = {"one": [], "micro2": ["--micro-batches", "2"], "recompute": ["--recompute", "blocks"], "offload": ["--offload", "activations"],
-           "dp2": ["--mesh", "dp=2"], "fsdp2": ["--mesh", "fsdp=2"], "dp2-fsdp2": ["--mesh", "dp=2,fsdp=2"]}
+           "dp2": ["--mesh", "dp=2"], "fsdp2": ["--mesh", "fsdp=2"], "dp2-fsdp2": ["--mesh", "dp=2,fsdp=2"],
+           "server": ["--mesh", "dp=2", "--dp-sync", "parameter-server"], "pp2": ["--mesh", "pp=2", "--micro-batches", "2"]}
 
 
 def compile_case(options, case, optimizer, layout, precision, target, output):
@@ -28,7 +29,7 @@ def compile_case(options, case, optimizer, layout, precision, target, output):
     model = options.output / "models" / case / pathlib.Path(path).name
     extra = LAYOUTS[layout] + (["--batch-norm", "sync"] if case == "resnet18" else [])
     return subprocess.run([options.build / "bin" / "cleave", "compile", ROOT / path if case == "gpt-nano" else model, "-o", output,
-                           "--train", "--loss-output", "loss", "--optimizer", training_cases.OPTIMIZERS[optimizer][0],
+                           "--train", "--loss-output", "loss", "--optimizer", {**training_cases.OPTIMIZERS, **training_cases.FURTHER}[optimizer][0],
                            "--global-batch", str(batch), "--precision", precision, "--target", target, *extra],
                           capture_output=True, text=True)
 
