@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace cleave::view {
 
@@ -172,8 +173,10 @@ private:
     result["end"] = micro(end);
     for (const plan::KindTimeline &kind : timeline.kinds) {
       bodies += kind.bodies.size();
-      for (unsigned stream = 0; stream < 8; ++stream)
-        lanes += std::any_of(kind.spans.begin(), kind.spans.end(), [&](const auto &span) { return span.stream == stream; });
+      std::set<unsigned> streams;
+      for (const plan::StreamSpan &span : kind.spans)
+        streams.insert(span.stream);
+      lanes += streams.size();
     }
     double shortest = timeline.duration * static_cast<double>(std::max<size_t>(lanes, 1)) / kSpans;
     for (size_t i = 0; i < timeline.kinds.size(); ++i) {

@@ -36,7 +36,7 @@ std::vector<Transfer> transfersOf(const Schedule &schedule, const ChunkGraph &gr
 enum class PeerStreams {
   One,          // sends and receives in turn
   SendReceive,  // one for sends, one for receives
-  PerDirection, // four: activations and gradients, out and in
+  PerDirection, // four: activations and gradients, out and in; plans have these
 };
 
 // How many micro-batches of a transferred value there is room for, on each side; 0: for all. The producer waits until

@@ -177,7 +177,8 @@ private:
                                                      builder.getNamedAttr(kFramesAttr, framesAttr(slot))});
     int64_t channel = transfer.isGradient ? kGradients : kActivations;
     func::FuncOp function = begin(name);
-    function->setAttr(kTransferAttr, builder.getStringAttr(transfer.isSend ? "send" : "recv"));
+    std::string stream = transfer.isSend ? "send" : "recv";
+    function->setAttr(kTransferAttr, builder.getStringAttr(stream + (transfer.isGradient ? ".gradient" : "")));
     llvm::SmallVector<Attribute> waits, records;
     if (transfer.isSend) {
       (void)function.insertArgument(0, type, port, module.getLoc());

@@ -79,7 +79,9 @@ inline constexpr unsigned kReduceStream = 1;
 inline constexpr unsigned kGatherStream = 2;
 inline constexpr unsigned kCopyStream = 3; // between device and host memory
 inline constexpr unsigned kSendStream = 4, kReceiveStream = 5; // between the stages of a pipeline
-inline constexpr unsigned kStreams = 6;
+// Of gradients, that no activation waits for one: bodies name their stream (StagePrograms.h).
+inline constexpr unsigned kSendGradientStream = 6, kReceiveGradientStream = 7;
+inline constexpr unsigned kStreams = 8;
 
 } // namespace cleave::plan
 

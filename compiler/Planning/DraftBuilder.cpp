@@ -18,6 +18,8 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
   draft.name = function.getSymName().str();
   draft.entry = function->hasAttr("cleave.entry");
   draft.isTransfer = function->hasAttr(kTransferAttr);
+  if (failed(readTransferStream()))
+    return failure();
   addInputs();
   if (auto calls = function->getAttrOfType<ArrayAttr>("cleave.calls"))
     addCalls(calls);

@@ -72,6 +72,9 @@ private:
   Place slotPlace(mlir::DictionaryAttr port, mlir::Type type);
   mlir::FailureOr<mlir::NamedAttrList> transferFields(mlir::Operation *op, llvm::ArrayRef<int16_t> gridAxes,
                                                       std::optional<llvm::ArrayRef<int64_t>> peer, mlir::Type type);
+  mlir::LogicalResult readTransferStream();
+  void addTransfer(mlir::Operation *op, llvm::StringRef mnemonic, RootUse use, mlir::NamedAttrList fields,
+                   unsigned stream);
   void addSharedEvents();
 
   // Values.
@@ -148,6 +151,7 @@ private:
   llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value, 1>> valuesIn; // by the root that a value was put in
   llvm::StringMap<unsigned> stateRoots, slotRoots;
   std::map<RegionKind, unsigned> poolRoots;
+  std::optional<unsigned> transferStream; // of a body that is one transfer (StagePrograms.h)
   llvm::DenseMap<mlir::Operation *, size_t> kernelSteps; // where the step of a kernel or broadcast stands
 
   // What of host memory the device holds too. Only the last few are used again: a program that would keep all that it

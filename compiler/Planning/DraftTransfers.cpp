@@ -37,14 +37,32 @@ FailureOr<NamedAttrList> DraftBuilder::transferFields(Operation *op, ArrayRef<in
   return fields;
 }
 
+LogicalResult DraftBuilder::readTransferStream() {
+  auto transfer = function->getAttrOfType<StringAttr>(kTransferAttr);
+  if (!transfer)
+    return success();
+  const auto *name = llvm::find(kStreamNames, transfer.getValue());
+  auto stream = static_cast<unsigned>(std::distance(kStreamNames.begin(), name));
+  if (stream < kSendStream || stream == kStreams)
+    return function->emitOpError("expected ")
+           << kTransferAttr << " to name a stream of sends or receives; got: " << transfer;
+  transferStream = stream;
+  return success();
+}
+
+void DraftBuilder::addTransfer(Operation *op, StringRef mnemonic, RootUse use, NamedAttrList fields, unsigned stream) {
+  stream = transferStream.value_or(stream);
+  plan.needStream(stream);
+  addStep(op, mnemonic, {use}, std::move(fields)).stream = stream;
+}
+
 LogicalResult DraftBuilder::visitSend(shard::SendOp op) {
   Type type = op.getInput().getType();
   FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
   FailureOr<NamedAttrList> fields = transferFields(op, op.getGridAxes(), op.getDestination(), type);
   if (failed(place) || failed(fields))
     return failure();
-  addStep(op, "send", {use(*place, bytesOf(type), true, false)}, *fields).stream = kSendStream;
-  plan.needStream(kSendStream);
+  addTransfer(op, "send", use(*place, bytesOf(type), true, false), *fields, kSendStream);
   return success();
 }
 
@@ -55,17 +73,13 @@ LogicalResult DraftBuilder::visitReceive(shard::RecvOp op) {
     return failure();
   Place place = addFresh(bytesOf(type));
   put(op.getResult(), place);
-  addStep(op, "recv", {use(place, bytesOf(type), false, true)}, *fields).stream = kReceiveStream;
-  plan.needStream(kReceiveStream);
+  addTransfer(op, "recv", use(place, bytesOf(type), false, true), *fields, kReceiveStream);
   return success();
 }
 
 // Waits stand before all else: what uses the slot comes after them on any stream, for they pass as writing it. Records
 // pass so too, right after its last use.
 void DraftBuilder::addSharedEvents() {
-  unsigned stream = kComputeStream;
-  if (auto transfer = function->getAttrOfType<StringAttr>(kTransferAttr))
-    stream = transfer.getValue() == "send" ? kSendStream : kReceiveStream;
   auto make = [&](StringRef mnemonic, DictionaryAttr entry) {
     unsigned root = slotRoots.lookup(entry.getAs<StringAttr>("slot").getValue());
     NamedAttrList fields;
@@ -74,7 +88,7 @@ void DraftBuilder::addSharedEvents() {
     fields.set("frame", entry.get("frame"));
     draft.instructions.push_back({mnemonic.str(), std::move(fields), ""});
     Step step;
-    step.stream = stream;
+    step.stream = transferStream.value_or(kComputeStream);
     step.uses = {use({root, 0, {}}, draft.roots[root].bytes, true, true)};
     step.payload = draft.instructions.size() - 1;
     return step;

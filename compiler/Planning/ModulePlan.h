@@ -20,8 +20,8 @@ namespace cleave::plan {
 inline constexpr uint64_t kBufferAlignment = 64;
 inline constexpr uint64_t kStateAlignment = 128;
 
-inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{"compute", "reduce", "gather",
-                                                                        "copy",    "send",   "recv"};
+inline constexpr std::array<llvm::StringLiteral, kStreams> kStreamNames{
+    "compute", "reduce", "gather", "copy", "send", "recv", "send.gradient", "recv.gradient"};
 
 // The name of the one region of a kind in the device's memory, or the host's: "persistent", "host.persistent".
 std::string regionName(RegionKind kind, bool isHost = false);

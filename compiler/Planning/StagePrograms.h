@@ -14,7 +14,9 @@
 //
 // Entries declare all inputs of the model; those of which a stage needs no bytes are `cleave.absent`.
 //
-// A body with `cleave.transfer` = "send" or "recv" is that one transfer, on the stream of that name.
+// A body with `cleave.transfer` is one transfer, on the stream that it names: "send" or "recv" of an activation,
+// "send.gradient" or "recv.gradient". Where messages are slow, activations and gradients come in another order than on
+// an idealized clock; in one stream they would wait for each other.
 #ifndef CLEAVE_COMPILER_PLANNING_STAGEPROGRAMS_H
 #define CLEAVE_COMPILER_PLANNING_STAGEPROGRAMS_H
 

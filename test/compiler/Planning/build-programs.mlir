@@ -10,7 +10,7 @@
 // CHECK-SAME: cleave.records = [{event = "made c0:0", frame = 0 : i64, frames = 2 : i64, slot = "c0:0"}]
 // CHECK-SAME: cleave.waits = [{event = "sent c0:0 to 1", frame = -2 : i64
 // CHECK-NOT: func.func @c1
-// CHECK: func.func @"recv.c0:0.grad.c1"() {{.*}}cleave.transfer = "recv"
+// CHECK: func.func @"recv.c0:0.grad.c1"() {{.*}}cleave.transfer = "recv.gradient"
 // CHECK: shard.recv {{.*}}source = [1] {cleave.channel = 1 : i64}
 // CHECK: func.func @"send.c0:0.to.1"(%[[Y:.*]]: tensor<16xf32> {cleave.frames = 2 : i64, cleave.slot = "c0:0"})
 // CHECK: shard.send %[[Y]] on @mesh grid_axes = [0] destination = [1] {cleave.channel = 0 : i64}
