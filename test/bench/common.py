@@ -50,7 +50,7 @@ def make_arrays(spec, samples, seed=3):
 
 
 def cleave_run(program, arrays, steps, threads):
-    """The metrics of a training run by step, its printed report, and the processor seconds that it took."""
+    """The metrics of a training run by step, its printed report, and the processor seconds that it took. `threads`: of each rank."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         command = [str(program), "train", "--steps", str(steps), "--lr", "1e-4", "--no-shuffle",
@@ -73,8 +73,8 @@ def cleave_step_seconds(program, arrays, steps, threads):
 
 def cleave_training(program, arrays, steps, ranks, threads):
     """{"step_s", "cpu_s", "peak_bytes", "planned_bytes"} as torch_baseline.py has them, of a rank. `threads`: of each rank."""
-    _, _, start_up = cleave_run(program, arrays, WARM_UP, threads * ranks)
-    rows, report, used = cleave_run(program, arrays, steps, threads * ranks)
+    _, _, start_up = cleave_run(program, arrays, WARM_UP, threads)
+    rows, report, used = cleave_run(program, arrays, steps, threads)
     planned, measured = re.search(r"memory: planned .* x ([0-9.]+ \w+)\), measured peak ([0-9.]+ \w+) above", report).groups()
     return {"step_s": statistics.median(row["step_s"] for row in rows[WARM_UP:]),
             "cpu_s": (used - start_up) / (steps - WARM_UP) / ranks,
