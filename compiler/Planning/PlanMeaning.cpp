@@ -57,6 +57,7 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
   const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions) && expanded_++ < kMaxSteps; ++i) {
     InstructionView view(*instructions->Get(i));
+    (view.opcode() == Opcode::Call ? hasCalls_ : hasOthers_) = true;
     if (view.opcode() != Opcode::Call) {
       if (view.bufferCount() != 0)
         steps_.push_back({{program, i}, frames});

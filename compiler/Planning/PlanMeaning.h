@@ -134,7 +134,7 @@ private:
   uint64_t history_ = 0; // of calls (Bodies.h)
   Messages messages_;
   bool crossesKinds_ = false; // a body does, in a broadcast
-  bool isMixed_ = false;      // a body calls others, and does something itself
+  bool hasCalls_ = false, hasOthers_ = false; // a body that has both calls others, and does something itself
   bool intrudes_ = false;     // it writes where only others may: to inputs, or an entry to what bodies leave each other
   std::unordered_map<std::string, const rt::fb::State *> states_;
   std::unordered_map<const rt::fb::State *, Content> starts_;

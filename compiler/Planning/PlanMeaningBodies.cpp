@@ -60,10 +60,8 @@ void PlanMeaning::addReadFirst(uint32_t program) {
 
 // What the bodies leave in states is what they state, whatever that is; of the rest of memory nothing is known.
 void PlanMeaning::runCall(const InstructionView &view) {
-  if (isBody()) { // a list of calls: the entry looks at its bodies
-    isMixed_ = isMixed_ || steps_.size() != plan_.programs()->Get(entry_)->instructions()->size();
+  if (isBody()) // a list of calls: the entry looks at its bodies
     return;
-  }
   if (view["times"] <= 0)
     return;
   addToHistory();
@@ -182,7 +180,7 @@ void PlanMeaning::addRooms(Meaning &meaning) {
     meaning["messages"] = messages_.number();
   if (crossesKinds_)
     meaning["collectives with other kinds"] = 0;
-  if (isMixed_)
+  if (hasCalls_ && hasOthers_)
     meaning["calls among other instructions"] = 0;
 }
 

@@ -28,9 +28,18 @@ static bool pickState(Subject &subject, fb::Access access, fb::Buffer *buffer, s
   return true;
 }
 
-// Puts it anywhere into a program that has instructions, often at its end, where nobody of the same step reads it.
-static bool insert(Subject &subject, fb::InstructionT instruction, const std::string &what) {
-  Site site = subject.pick([](const fb::InstructionT &) { return true; });
+// Where instructions are put: anywhere, or into a program that calls others (a list of a schedule, a step).
+enum class Where { Anywhere, AmongCalls };
+
+static Site pickPlace(Subject &subject, Where where) {
+  return subject.pick([=](const fb::InstructionT &i) {
+    return where == Where::Anywhere || i.op == static_cast<uint16_t>(Opcode::Call);
+  });
+}
+
+// Puts it into a program that has instructions, often at its end, where nobody of the same step reads it.
+static bool insert(Subject &subject, fb::InstructionT instruction, const std::string &what, Where where) {
+  Site site = pickPlace(subject, where);
   if (!site)
     return false;
   auto &list = site.program->instructions;
@@ -41,17 +50,17 @@ static bool insert(Subject &subject, fb::InstructionT instruction, const std::st
   return true;
 }
 
-static bool insertFill(Subject &subject) {
+static bool insertFill(Subject &subject, Where where) {
   fb::InstructionT fill;
   std::string name;
   fill.op = static_cast<uint16_t>(Opcode::Fill);
   fill.buffers.resize(1);
   fill.fields = {0, 1};
-  return pickState(subject, fb::Access::write, &fill.buffers[0], &name) && insert(subject, fill, "fill of " + name);
+  return pickState(subject, fb::Access::write, &fill.buffers[0], &name) && insert(subject, fill, "fill of " + name, where);
 }
 
 // From another instruction's buffer, cut to the state's size.
-static bool insertCopy(Subject &subject) {
+static bool insertCopy(Subject &subject, Where where) {
   fb::InstructionT copy;
   std::string name;
   copy.op = static_cast<uint16_t>(Opcode::Copy);
@@ -65,7 +74,51 @@ static bool insertCopy(Subject &subject) {
   const fb::Buffer &source = from->buffers[0];
   copy.buffers[1] = fb::Buffer(source.offset(), bytes, source.region(), fb::Access::read, source.share_of(),
                                source.frame(), source.stride());
-  return insert(subject, copy, "copy over " + name);
+  return insert(subject, copy, "copy over " + name, where);
+}
+
+// Room that belongs to no value all the time, for so many bytes.
+static bool pickScratch(Subject &subject, uint64_t bytes, fb::Access access, fb::Buffer *buffer) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < subject.plan.regions.size(); ++i)
+    if (const fb::RegionT &region = *subject.plan.regions[i];
+        region.bytes >= bytes && region.frames <= 1 && region.space == fb::Space::device &&
+        (region.kind == fb::RegionKind::transient || region.kind == fb::RegionKind::communication ||
+         region.kind == fb::RegionKind::workspace))
+      found.push_back(i);
+  if (found.empty())
+    return false;
+  size_t region = subject.dice.of(found);
+  uint64_t offset = subject.dice.coin() ? 0 : (subject.plan.regions[region]->bytes - bytes) / 64 * 64;
+  *buffer = fb::Buffer(offset, bytes, static_cast<uint16_t>(region), access, 0, 0, 0);
+  return true;
+}
+
+// A state is saved, and later in the list it is as it was: what was done to it between is lost. Each program around it does what it did.
+static bool insertSaveAndRestore(Subject &subject, Where where) {
+  fb::InstructionT save;
+  std::string name;
+  save.op = static_cast<uint16_t>(Opcode::Copy);
+  save.buffers.resize(2);
+  if (!pickState(subject, fb::Access::read, &save.buffers[1], &name) ||
+      !pickScratch(subject, save.buffers[1].bytes(), fb::Access::write, &save.buffers[0]))
+    return false;
+  Site site = pickPlace(subject, where);
+  if (!site)
+    return false;
+  auto with = [](const fb::Buffer &b, fb::Access access) {
+    return fb::Buffer(b.offset(), b.bytes(), b.region(), access, 0, 0, 0);
+  };
+  fb::InstructionT restore = save;
+  restore.buffers = {with(save.buffers[1], fb::Access::write), with(save.buffers[0], fb::Access::read)};
+  auto &list = site.program->instructions;
+  size_t from = subject.dice.coin() ? 0 : site.index;
+  size_t to = subject.dice.coin() ? list.size() : site.index + 1 + subject.dice.below(list.size() - site.index);
+  subject.change = site.program->name + "[" + std::to_string(from) + "]: saved " + name + ", and restored it before [" +
+                   std::to_string(to) + "]";
+  list.insert(list.begin() + static_cast<std::ptrdiff_t>(to), std::make_unique<fb::InstructionT>(restore));
+  list.insert(list.begin() + static_cast<std::ptrdiff_t>(from), std::make_unique<fb::InstructionT>(save));
+  return true;
 }
 
 // In front of all others, to memory that is no snapshot's or to another place on each rank: not where a checkpoint is to
@@ -89,8 +142,13 @@ static bool insertDecoy(Subject &subject) {
 }
 
 std::vector<MutationKind> insertionKinds() {
-  return {{"insert a fill of a state", insertFill},
-          {"insert a copy over a state", insertCopy},
+  auto at = [](auto insert, Where where) { return [=](Subject &subject) { return insert(subject, where); }; };
+  return {{"insert a fill of a state", at(insertFill, Where::Anywhere)},
+          {"insert a copy over a state", at(insertCopy, Where::Anywhere)},
+          {"insert a fill among calls", at(insertFill, Where::AmongCalls)},
+          {"insert a copy among calls", at(insertCopy, Where::AmongCalls)},
+          {"insert a save and a restore", at(insertSaveAndRestore, Where::Anywhere)},
+          {"insert a save and a restore among calls", at(insertSaveAndRestore, Where::AmongCalls)},
           {"insert a copy to another place", insertDecoy}};
 }
 

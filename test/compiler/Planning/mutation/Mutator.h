@@ -85,7 +85,7 @@ struct MutationKind {
 };
 
 std::vector<MutationKind> orderKinds();  // drop, duplicate, swap, move, stream, opcode
-std::vector<MutationKind> insertionKinds(); // fills and copies over states, copies to another place
+std::vector<MutationKind> insertionKinds(); // fills, copies and pairs of copies over states, copies to another place
 std::vector<MutationKind> bufferKinds(); // retarget, shift, resize, share, alignment
 std::vector<MutationKind> fieldKinds();  // events, calls, collectives, fills, kernels of launches
 std::vector<MutationKind> stateKinds();  // states, segments, regions, ports
