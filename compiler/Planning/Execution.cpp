@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace cleave::plan {
 
@@ -167,20 +168,34 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
   auto round =
       static_cast<int64_t>(roundOf(counter)); // runs of the call: everything that follows it is in its place again
   round /= std::gcd(round, stride);
-  uint64_t since = steps_;
+  uint64_t since = steps_, differences = 0; // when the round began, and along which axes what lay where differed then
   for (int64_t i = 0; i < times && steps_ <= kMaxSteps; ++i) {
     ++steps_; // of a body without instructions, too
-    if (round != 0 && i == round + 1)
+    if (round != 0 && i > 1 && (i - 1) % round == 0) {
+      uint64_t before = std::exchange(differences, differencesNow());
+      if (i > round + 1 && before == differences) {
+        int64_t skipped = (times - i - 1) / round * round; // the last run is the furthest in its inputs
+        skip(counter, skipped * stride, since);
+        i += skipped;
+      }
       since = steps_;
-    if (round != 0 && i == 2 * round + 1) {
-      int64_t skipped = (times - i) / round * round;
-      skip(counter, skipped * stride, since);
-      i += skipped;
-      if (i == times)
-        break;
     }
     runProgram(static_cast<uint32_t>(view["program"]), frames.called(counter, first + i * stride));
   }
+}
+
+// The axes along which all bytes may differ, as one number. A value may take more rounds than two from register to register.
+uint64_t Execution::differencesNow() const {
+  Expression all("differences");
+  for (const auto &[place, memory] : histories_)
+    for (const auto &[begin, cell] : memory.cells()) {
+      if (!cell.writer) // as it was: inputs, of which each run meets another frame
+        continue;
+      all.add(place.first).add(place.second).add(begin).add(cell.end).add(cell.varies);
+      for (const ShareRange &share : cell.shares)
+        all.add(share.begin).add(share.varies);
+    }
+  return all.number();
 }
 
 // Whole rounds of a call are not run: what the last one has recorded and written counts as that of the last one
@@ -380,7 +395,9 @@ void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells:
                            const Frames &frames) {
   const fb::Region &region = *plan_.regions()->Get(buffer.region());
   int64_t frame = frameOf(buffer, frames);
-  bool isUnfed = region.kind() == fb::RegionKind::input && (frame < 0 || frame >= int64_t{shortStep_.framesOf(region)});
+  uint32_t fed = std::min(region.frames(), std::max(1u, plan_.micro_batches()));
+  bool isUnfed = region.kind() == fb::RegionKind::input &&
+                 (frame < 0 || frame >= int64_t{shortStep_.framesOf(fb::Counter::micro_batch, fed)});
   bool hasFrames = region.frames() > 1 || region.kind() == fb::RegionKind::residual;
   bool isOthers = hasFrames && cell.second.writer && cell.second.writer->frame != frame;
   if (!isUnfed && !isOthers)
@@ -388,7 +405,7 @@ void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells:
   std::string what = text(moment.ref) + " reads frame " + std::to_string(frame) + " of " +
                      describeBytes(plan_, buffer.region(), cell.first, cell.second.end);
   if (isUnfed)
-    find("frame", what + ", which is fed for " + std::to_string(region.frames()) + " micro-batches");
+    find("frame", what + ", which is fed for " + std::to_string(fed) + " micro-batches");
   else
     find("frame", what + ", in whose place " + text(cell.second.writer->ref) + " has written frame " +
                       std::to_string(cell.second.writer->frame) + "; the region has " +

@@ -25,8 +25,9 @@ public:
             const ShortStep &shortStep, std::vector<Finding> *findings);
 
   // Runs the program in frame 0, on states as they are declared and inputs as they are fed. Of many runs of one call
-  // only the first ones are run: once each place of each region and event that it can name has been met twice, further
-  // rounds meet what the round before left, moved on by as many frames, and would find nothing new.
+  // only the first ones are run, and the last: once each place of each region and event that it can name has been met
+  // twice, and a round has changed nothing in what differs between ranks, further rounds meet what the round before left,
+  // moved on by as many frames, and would find nothing new.
   void run(uint32_t entry);
   // Finds states that ranks hold whole and may now hold differently: replicas (tied weights, the parameters of
   // data-parallel ranks) must stay equal. States begin as they are declared, so that this holds after every run.
@@ -49,6 +50,7 @@ private:
   void runProgram(uint32_t program, const rt::Frames &frames);
   void runCall(const rt::InstructionView &view, bool isOfEntry, const rt::Frames &frames);
   uint64_t roundOf(rt::fb::Counter counter) const;
+  uint64_t differencesNow() const;
   void skip(rt::fb::Counter counter, int64_t frames, uint64_t since);
   void runEvent(const rt::InstructionView &view, const Moment &moment, Own &own, const rt::Frames &frames);
   void runOwnEvent(const rt::InstructionView &view, const Moment &moment, Own &own);

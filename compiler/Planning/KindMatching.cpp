@@ -223,9 +223,9 @@ void WaitGraph::findCycle() {
 } // namespace
 
 static std::vector<Finding> verifyEntry(const std::vector<const fb::Plan *> &kinds, std::string_view entry,
-                                        int64_t maxTimes, const ShortStep &shortStep) {
+                                        int64_t maxTimes) {
   std::vector<Finding> findings;
-  StepGraph graph(kinds, isWaiting, maxTimes, shortStep);
+  StepGraph graph(kinds, isWaiting, maxTimes);
   bool isWhole = true;
   for (size_t kind = 0; kind < kinds.size() && isWhole; ++kind) {
     if (std::optional<uint32_t> same = programOf(*kinds[kind], entry))
@@ -242,7 +242,7 @@ static std::vector<Finding> verifyEntry(const std::vector<const fb::Plan *> &kin
   return findings;
 }
 
-std::vector<Finding> verifyKinds(const std::vector<const fb::Plan *> &kinds, Steps steps) {
+std::vector<Finding> verifyKinds(const std::vector<const fb::Plan *> &kinds) {
   std::vector<Finding> findings;
   if (kinds.empty())
     return findings;
@@ -252,9 +252,7 @@ std::vector<Finding> verifyKinds(const std::vector<const fb::Plan *> &kinds, Ste
     if (!program.entry())
       continue;
     int64_t maxTimes = sends ? kAllTimes : kMaxInterpretedTimes;
-    ShortStep shortStep = ShortStep::of(kinds, textOf(program.name()), sends ? steps : Steps::Whole);
-    std::vector<Finding> found = findShortFirst(
-        shortStep, [&](const ShortStep &step) { return verifyEntry(kinds, textOf(program.name()), maxTimes, step); });
+    std::vector<Finding> found = verifyEntry(kinds, textOf(program.name()), maxTimes);
     findings.insert(findings.end(), found.begin(), found.end());
   }
   return findings;

@@ -55,8 +55,13 @@ public:
                                            "checked");
       checkPartReads(*run);
       checkSnapshot(program, *run);
-      if (check == Check::All)
-        checkStated(program, *run);
+      if (hasBodies_)
+        checkReplicas(program, *run);
+      if (check == Check::ButStated)
+        continue;
+      for (const std::string &what : run->getUnproved())
+        find("meaning", nameOf(program) + ": " + what);
+      checkStated(program, *run);
     }
     if (check == Check::All)
       checkTrained();
@@ -65,6 +70,7 @@ public:
 private:
   void checkPartReads(const PlanMeaning &run);
   void checkSnapshot(uint32_t program, PlanMeaning &run);
+  void checkReplicas(uint32_t program, PlanMeaning &run);
   void checkStated(uint32_t program, PlanMeaning &run);
   void checkTrained();
   bool isReadFirst(const std::string &state, uint32_t by) const;
@@ -105,6 +111,24 @@ void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
                        run.stateAtStart(state).number())
       find("snapshot", "snapshot leaves no copy of state " + quoted(state.name()) +
                            " in memory of its own; expected one for each state that checkpoints hold");
+  }
+}
+
+// Execution asks this of the runs of bodies that it looks at; what bodies say of axes holds of any number of runs, so that it has what
+// takes long from register to register.
+void KindCheck::checkReplicas(uint32_t program, PlanMeaning &run) {
+  AxisMask alone = 0; // along these, other kinds have the other ranks (compareKinds)
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (AxisRange range = rangeOf(plan_, axis); range.end - range.begin == 1)
+      alone |= AxisMask{1} << axis;
+  for (uint32_t i = 0; i < lengthOf(plan_.states()) && plan_.programs()->Get(program)->entry(); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    if (!isSaved(state) || run.numberOf(state) == run.stateAtStart(state).number())
+      continue;
+    Content left = run.contentAt(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state));
+    if (AxisMask differs = left.varies() & ~run.stateAtStart(state).varies() & ~alone)
+      find("replica", "state " + quoted(state.name()) + " is the same on all ranks of " + run.axesText(differs) + ", but " + nameOf(program) +
+                          " may leave different values in it");
   }
 }
 

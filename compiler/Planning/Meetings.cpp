@@ -27,7 +27,7 @@ Meetings meetingsOf(const std::vector<const fb::Plan *> &kinds) {
     const fb::Program &program = *kinds[0]->programs()->Get(i);
     if (!program.entry())
       continue;
-    StepGraph graph(kinds, isTransfer, kAllTimes, ShortStep::of(kinds, textOf(program.name()), Steps::Short));
+    StepGraph graph(kinds, isTransfer);
     for (size_t kind = 0; kind < kinds.size(); ++kind)
       if (std::optional<uint32_t> same = programOf(*kinds[kind], textOf(program.name())))
         meetings.isWhole = graph.add(kind, *same) && meetings.isWhole;

@@ -28,7 +28,7 @@ struct Meetings {
   std::map<KindRef, std::set<KindRef>> receiversOf; // by send
   std::map<KindRef, std::set<KindRef>> sendersOf;   // by receive
 };
-// Sends and receives that nothing meets are for KindMatching to tell. Long steps are looked at in short (ShortStep.h).
+// Sends and receives that nothing meets are for KindMatching to tell.
 Meetings meetingsOf(const std::vector<const rt::fb::Plan *> &kinds);
 
 } // namespace cleave::plan

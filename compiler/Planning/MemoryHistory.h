@@ -57,6 +57,7 @@ public:
     splitRange(cells_, end);
     return {cells_.lower_bound(begin), cells_.lower_bound(end)};
   }
+  const Cells &cells() const { return cells_; }
   // What was written after step `since` counts as written so many frames later.
   void moveOn(int64_t frames, uint64_t since);
   void recordRead(uint64_t begin, uint64_t end, const Moment &moment);

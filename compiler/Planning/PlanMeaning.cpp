@@ -111,6 +111,9 @@ void PlanMeaning::note(const std::vector<Piece> &wholes, bool hasParts, const fb
       else if (auto after = afterCalls_.find(piece.expression); after != afterCalls_.end())
         readAfter_.insert(after->second);
   }
+  bool hasNothing = std::any_of(wholes.begin(), wholes.end(), [](const Piece &piece) { return piece.expression == kNoValue; });
+  if (hasNothing && !hasParts && !readsNothing_)
+    readsNothing_ = step.ref;
   if (isRoom(buffer.region()))
     roomReads_.push_back({buffer.region(), buffer.offset(), bufferEnd(plan_, buffer)});
 }
@@ -149,21 +152,21 @@ Content PlanMeaning::readOwnPart(const InstructionView &view, const Step &step) 
 }
 
 // Bodies are proved for inputs as they are fed, and for rooms that bodies alone write.
-void PlanMeaning::noteWrite(const fb::Buffer &buffer) {
+void PlanMeaning::noteWrite(const fb::Buffer &buffer, const Step &step) {
   bool isInput = plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::input;
-  if (bodies_ && buffer.bytes() != 0 && (isInput || (isRoom(buffer.region()) && !isBody())))
-    intrudes_ = true;
+  if (bodies_ && buffer.bytes() != 0 && !intruder_ && (isInput || (isRoom(buffer.region()) && !isBody())))
+    intruder_ = step.ref;
 }
 
 void PlanMeaning::forget(const fb::Buffer &buffer, const Step &step) {
-  noteWrite(buffer);
+  noteWrite(buffer, step);
   memory(buffer, step).forget(buffer.offset(), bufferEnd(plan_, buffer));
 }
 
 void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const Step &step) {
   if (buffer.bytes() == 0)
     return;
-  noteWrite(buffer);
+  noteWrite(buffer, step);
   MemoryContents &to = memory(buffer, step);
   if (buffer.share_of() == 0)
     to.write(buffer.offset(), content);
@@ -213,9 +216,10 @@ void PlanMeaning::runLaunch(const InstructionView &view, const Step &step) {
     if (!writes(buffer.access()))
       continue;
     Content content = resultOf(kernel.number, kernel.depends, result++, buffer.bytes(), read);
-    if (i >= kernel.isScratch.size() || !kernel.isScratch[i])
+    bool isScratch = i < kernel.isScratch.size() && kernel.isScratch[i]; // no value: a kernel may leave anything there
+    if (!isScratch)
       leave(content, step);
-    made.push_back({i, std::move(content)});
+    made.push_back({i, isScratch ? Content::of(kNoValue, buffer.bytes()) : std::move(content)});
   }
   for (const auto &[i, content] : made)
     write(view.buffer(i), content, step);
@@ -355,8 +359,6 @@ Meaning PlanMeaning::getMeaning() {
     meaning[name] = portFacts(plan_, port).meaningOf(content);
   }
   meaning["calls"] = meaningOfCalls(history_ == 0 ? calls_ : calls_ + std::to_string(history_));
-  if (intrudes_)
-    meaning["bytes that are not its own"] = 0;
   if (isBody())
     addRooms(meaning);
   return meaning;

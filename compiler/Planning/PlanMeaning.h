@@ -72,6 +72,9 @@ public:
     AxisMask axes; // over which they are parts
   };
   const std::vector<PartRead> &getPartReads() const { return partReads_; }
+  // What it does that no number stands for, whatever the plan states: it reads what nobody has written, or does what the proof of bodies
+  // does not cover (Rationale.md, "Bodies by themselves").
+  std::vector<std::string> getUnproved() const;
   // The first instruction that leaves what is not among the program's `expressions`.
   const std::optional<InstructionRef> &getFirstOther() const { return firstOther_; }
   // What is wrong there, as far as that can be told (MeaningDiagnosis.h); empty where it cannot.
@@ -100,6 +103,7 @@ private:
   void transferAlone(const rt::InstructionView &view, const Step &step);
   void meetAlone();
   void addRooms(Meaning &meaning);
+  bool isLeftAnew(unsigned region, uint64_t place, const MemoryContents &room) const;
   MemoryContents &memory(unsigned region, uint64_t place);
   // Of the frame that a buffer lies in.
   MemoryContents &memory(const rt::fb::Buffer &buffer, const Step &step) {
@@ -109,7 +113,7 @@ private:
   Content readOwnPart(const rt::InstructionView &view, const Step &step);
   // What is read: `wholes`, as all ranks have it, or a share of that.
   void note(const std::vector<Piece> &wholes, bool hasParts, const rt::fb::Buffer &buffer, const Step &step);
-  void noteWrite(const rt::fb::Buffer &buffer);
+  void noteWrite(const rt::fb::Buffer &buffer, const Step &step);
   void write(const rt::fb::Buffer &buffer, const Content &content, const Step &step);
   void forget(const rt::fb::Buffer &buffer, const Step &step);
   bool isModels(uint64_t expression) const;
@@ -135,7 +139,8 @@ private:
   Messages messages_;
   bool crossesKinds_ = false; // a body does, in a broadcast
   bool hasCalls_ = false, hasOthers_ = false; // a body that has both calls others, and does something itself
-  bool intrudes_ = false;     // it writes where only others may: to inputs, or an entry to what bodies leave each other
+  std::optional<InstructionRef> readsNothing_; // the first that reads bytes which hold no value
+  std::optional<InstructionRef> intruder_;    // it writes where only others may: to inputs, or an entry to what bodies leave each other
   std::unordered_map<std::string, const rt::fb::State *> states_;
   std::unordered_map<const rt::fb::State *, Content> starts_;
   std::vector<RoomRead> roomReads_;

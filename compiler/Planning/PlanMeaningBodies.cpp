@@ -165,23 +165,51 @@ BodyFacts::Effect PlanMeaning::getEffect() {
   return effect;
 }
 
-// What a body leaves in the frame that runs; in another one it has no business.
+// What a body leaves in the frame that runs; in another one it has no business (getUnproved()).
 void PlanMeaning::addRooms(Meaning &meaning) {
-  for (auto &[where, room] : memories_) {
-    if (!isRoom(where.first))
-      continue;
-    const fb::Region &region = *plan_.regions()->Get(where.first);
-    uint64_t number = room.read(0, region.bytes(), &met_).number();
-    std::string name(textOf(region.name()));
-    if (number != Content::of(roomSymbol(name, where.second), region.bytes()).number())
-      meaning["room " + name + (where.second == 0 ? "" : ", place " + std::to_string(where.second))] = number;
-  }
+  for (auto &[where, room] : memories_)
+    if (isRoom(where.first) && where.second == 0 && isLeftAnew(where.first, 0, room)) {
+      const fb::Region &region = *plan_.regions()->Get(where.first);
+      meaning["room " + std::string(textOf(region.name()))] = room.read(0, region.bytes(), &met_).number();
+    }
   if (!messages_.empty())
     meaning["messages"] = messages_.number();
-  if (crossesKinds_)
-    meaning["collectives with other kinds"] = 0;
+}
+
+// Whether a room is not as the body has found it.
+bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContents &room) const {
+  const fb::Region &region = *plan_.regions()->Get(index);
+  bool met = false;
+  return room.read(0, region.bytes(), &met).number() != Content::of(roomSymbolOf(index, place), region.bytes()).number();
+}
+
+// No number stands for these: a plan may state any number.
+std::vector<std::string> PlanMeaning::getUnproved() const {
+  std::vector<std::string> found;
+  if (intruder_)
+    found.push_back(describe(plan_, *intruder_) + " writes to bytes that are not its own: only the host writes inputs, and only bodies write "
+                                                  "what bodies leave each other");
+  if (readsNothing_)
+    found.push_back(describe(plan_, *readsNothing_) + " reads bytes that hold no value: nothing in it, or before it in the step, has written "
+                                                      "them for it");
+  if (!isBody())
+    return found;
   if (hasCalls_ && hasOthers_)
-    meaning["calls among other instructions"] = 0;
+    found.push_back("it calls others among instructions of its own; expected one or the other");
+  if (crossesKinds_)
+    found.push_back("it broadcasts between kinds of ranks; expected that of entry programs alone");
+  for (const auto &[where, room] : memories_) {
+    const fb::Region &region = *plan_.regions()->Get(where.first);
+    if (!isRoom(where.first) && region.kind() != fb::RegionKind::input)
+      continue;
+    std::string name = "region '" + std::string(textOf(region.name())) + "'";
+    if (isRoom(where.first) && where.second != 0 && isLeftAnew(where.first, where.second, room))
+      found.push_back("it writes another frame of " + name + " than that which runs");
+    if (region.counter() != fb::Counter::micro_batch)
+      found.push_back(name + ", which it uses, follows the counter " + fb::EnumNameCounter(region.counter()) +
+                      "; expected micro_batch: each micro-batch has its own value there");
+  }
+  return found;
 }
 
 } // namespace cleave::plan

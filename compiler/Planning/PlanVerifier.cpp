@@ -92,7 +92,7 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
     auto run = [&](const ShortStep &shortStep) {
       return runEntry(plan, kinds, i, ofProgram == received.end() ? none : ofProgram->second, shortStep);
     };
-    std::vector<Finding> found = findShortFirst(ShortStep::of({&plan}, textOf(program.name()), steps), run);
+    std::vector<Finding> found = findShortFirst(ShortStep::of(plan, textOf(program.name()), steps), run);
     findings->insert(findings->end(), found.begin(), found.end());
   }
 }
@@ -108,7 +108,7 @@ std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check, Steps steps) 
       findings[i].text = "kind '" + std::string(textOf(kinds[k]->kind())) + "': " + findings[i].text;
   }
   findings.insert(findings.end(), ofMeaning.begin(), ofMeaning.end());
-  std::vector<Finding> hangs = verifyKinds(kinds, steps);
+  std::vector<Finding> hangs = verifyKinds(kinds);
   findings.insert(findings.end(), hangs.begin(), hangs.end());
   if (hangs.empty() && !result.stuck.empty())
     findings.push_back(

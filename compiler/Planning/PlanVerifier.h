@@ -53,7 +53,7 @@ enum class Check {
   ButStated, // not what a plan states of itself: of one made by hand, which states nothing
 };
 
-// Of many micro-batches that follow each other alike most are left out (ShortStep.h), or none.
+// Of many micro-batches that follow each other alike most are left out where races and frames are looked for (ShortStep.h), or none.
 enum class Steps { Short, Whole };
 
 // All findings in one plan with all its kinds, which must have passed rt::openPlan().
@@ -61,7 +61,7 @@ std::vector<Finding> verifyPlan(const rt::fb::Plan &plan, Check check = Check::A
 
 // The findings between kinds of ranks: every collective is met by the same one, in order, type, count and group, every
 // send by a receive, and the wait-for graph over all kinds has no cycle when those wait for each other.
-std::vector<Finding> verifyKinds(const std::vector<const rt::fb::Plan *> &kinds, Steps steps = Steps::Short);
+std::vector<Finding> verifyKinds(const std::vector<const rt::fb::Plan *> &kinds);
 
 } // namespace cleave::plan
 

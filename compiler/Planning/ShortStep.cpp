@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <numeric>
-#include <set>
 
 namespace cleave::plan {
 
@@ -16,39 +16,41 @@ namespace {
 // Collects what the short step must be longer than.
 class Form {
 public:
-  explicit Form(int64_t microBatches) : microBatches_(microBatches), most_(microBatches / 8) {}
+  explicit Form(const fb::Plan &kind)
+      : kind_(kind), microBatches_(kind.micro_batches()), most_(microBatches_ / 8) {}
 
-  void addKind(const fb::Plan &kind, std::string_view entry) {
-    for (uint32_t i = 0; i < lengthOf(kind.regions()); ++i)
-      addFrames(kind.regions()->Get(i)->counter(), kind.regions()->Get(i)->frames());
-    for (uint32_t i = 0; i < lengthOf(kind.events()); ++i)
-      addFrames(kind.events()->Get(i)->counter(), kind.events()->Get(i)->frames());
-    std::set<uint32_t> seen;
-    for (uint32_t i = 0; i < lengthOf(kind.programs()); ++i)
-      if (kind.programs()->Get(i)->entry() && textOf(kind.programs()->Get(i)->name()) == entry)
-        addProgram(kind, i, seen);
-    ++kinds_;
+  void add(uint32_t entry) {
+    need(hasLongRoom());
+    for (uint32_t i = 0; i < lengthOf(kind_.regions()); ++i)
+      addFrames(kind_.regions()->Get(i)->counter(), kind_.regions()->Get(i)->frames());
+    for (uint32_t i = 0; i < lengthOf(kind_.events()); ++i)
+      addFrames(kind_.events()->Get(i)->counter(), kind_.events()->Get(i)->frames());
+    const auto *instructions = kind_.programs()->Get(entry)->instructions();
+    for (uint32_t i = 0; i < lengthOf(instructions) && fits_; ++i)
+      if (InstructionView view(*instructions->Get(i)); view.opcode() == Opcode::Call)
+        addCall(view);
+      else
+        addAtEnds(framesNamedBy(view));
   }
 
   // How many micro-batches to leave out; 0: none.
   int64_t cut() const {
     if (!fits_)
       return 0;
-    // A wait reaches `reach_` frames, twice for the way back, and from one kind to the next; rounds as in Execution.
-    int64_t least = 4 * (reach_ + 2) * kinds_ + 4 * round_ + 16;
+    int64_t steps = int64_t{kind_.streams()->size()} - 1;
+    int64_t least = 2 * (atEnds_ + reach_ + round_) + 3 * (steps * (4 * reach_ + 1) + round_);
     int64_t cut = (microBatches_ - least) / round_ * round_;
     return cut < microBatches_ / 4 ? 0 : cut;
   }
 
 private:
-  bool isSmall(int64_t number) {
-    if (std::abs(number) > most_)
-      return false;
-    reach_ = std::max(reach_, std::abs(number));
-    return true;
-  }
-  bool isOfAll(int64_t number) { return isSmall(microBatches_ - number); }
   void need(bool holds) { fits_ = fits_ && holds; }
+  bool isSmall(int64_t number) const { return std::abs(number) <= most_; }
+  // Of what begins or ends near the first or the last micro-batch: how far away.
+  void addAtEnds(int64_t number) {
+    need(isSmall(number));
+    atEnds_ = std::max(atEnds_, std::abs(number));
+  }
   void addToRound(int64_t number) {
     if (fits_)
       round_ = std::lcm(round_, number);
@@ -56,62 +58,101 @@ private:
   }
 
   void addFrames(fb::Counter counter, int64_t frames) {
-    if (counter != fb::Counter::micro_batch || isOfAll(frames))
+    if (counter != fb::Counter::micro_batch)
       return;
+    if (isSmall(microBatches_ - frames))
+      return addAtEnds(microBatches_ - frames);
     need(isSmall(frames));
     addToRound(frames);
   }
 
-  void addProgram(const fb::Plan &kind, uint32_t program, std::set<uint32_t> &seen) {
-    if (!seen.insert(program).second)
-      return;
-    const auto *instructions = kind.programs()->Get(program)->instructions();
+  // Without one, what follows micro-batches comes round by itself.
+  bool hasLongRoom() const {
+    for (uint32_t i = 0; i < lengthOf(kind_.regions()); ++i)
+      if (const fb::Region &region = *kind_.regions()->Get(i);
+          region.kind() != fb::RegionKind::input && region.counter() == fb::Counter::micro_batch && !isSmall(region.frames()))
+        return true;
+    return false;
+  }
+
+  // The frame that is furthest from the running program's.
+  int64_t framesNamedBy(const InstructionView &view) const {
+    int64_t frames = 0;
+    for (size_t b = 0; b < view.bufferCount(); ++b)
+      if (kind_.regions()->Get(view.buffer(b).region())->counter() == fb::Counter::micro_batch)
+        frames = std::max(frames, std::abs(int64_t{view.buffer(b).frame()}));
+    if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
+      frames = std::max(frames, std::abs(view["frame"]));
+    return frames;
+  }
+
+  // The furthest that a run of a body names, along all paths of calls. A program calls later ones only, so this ends.
+  int64_t reachOf(uint32_t program) {
+    auto [known, isNew] = reaches_.try_emplace(program, 0);
+    if (!isNew)
+      return known->second;
+    need(!kind_.programs()->Get(program)->entry());
+    int64_t reach = 0;
+    const auto *instructions = kind_.programs()->Get(program)->instructions();
     for (uint32_t i = 0; i < lengthOf(instructions) && fits_; ++i) {
       InstructionView view(*instructions->Get(i));
-      for (size_t b = 0; b < view.bufferCount(); ++b)
-        if (kind.regions()->Get(view.buffer(b).region())->counter() == fb::Counter::micro_batch)
-          need(isSmall(view.buffer(b).frame()));
-      if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
-        need(isSmall(view["frame"]));
-      if (view.opcode() != Opcode::Call)
-        continue;
-      auto callee = static_cast<uint32_t>(view["program"]);
-      need(!kind.programs()->Get(callee)->entry());
-      if (static_cast<fb::Counter>(view["counter"]) == fb::Counter::micro_batch)
-        addCall(view, kind.programs()->Get(program)->entry());
-      addProgram(kind, callee, seen);
+      int64_t frames = framesNamedBy(view);
+      if (view.opcode() == Opcode::Call) {
+        need(isMicroBatches(view) && isSmall(view["first_frame"]) && isSmall(spanOf(view)));
+        frames = fits_ ? std::abs(view["first_frame"]) + spanOf(view) + reachOf(static_cast<uint32_t>(view["program"])) : 0;
+      }
+      reach = std::max(reach, frames);
+      need(isSmall(reach));
     }
+    return reaches_[program] = reach;
   }
 
-  void addCall(const InstructionView &call, bool isOfEntry) {
-    int64_t stride = call["skip"] + 1, first = call["first_frame"], times = call["times"];
-    need(isSmall(stride) && times <= 2 * microBatches_);
+  static bool isMicroBatches(const InstructionView &call) {
+    return static_cast<fb::Counter>(call["counter"]) == fb::Counter::micro_batch;
+  }
+  // The micro-batches that a call goes through.
+  int64_t spanOf(const InstructionView &call) const {
+    int64_t stride = call["skip"] + 1, times = call["times"];
+    bool fits = times >= 0 && stride >= 1 && stride <= 2 * microBatches_ && times <= 2 * microBatches_;
+    return fits ? times * stride : 4 * microBatches_;
+  }
+
+  void addCall(const InstructionView &call) {
+    need(isMicroBatches(call));
     if (!fits_)
       return;
-    if (!isOfEntry)
-      return need(isSmall(times * stride) && isSmall(first));
-    if (isSmall(times * stride))
-      return need(isSmall(first) || isOfAll(first));
-    need(isOfAll(times * stride) && isSmall(first));
-    addToRound(stride);
+    reach_ = std::max(reach_, reachOf(static_cast<uint32_t>(call["program"])));
+    int64_t first = call["first_frame"], length = spanOf(call);
+    if (isSmall(length)) {
+      addAtEnds(isSmall(first) ? std::abs(first) + length : std::abs(microBatches_ - first) + length);
+      return;
+    }
+    addAtEnds(first);
+    addAtEnds(microBatches_ - first - length);
+    addAtEnds(microBatches_ - length);
+    addToRound(call["skip"] + 1);
   }
 
+  const fb::Plan &kind_;
   int64_t microBatches_, most_;
-  int64_t reach_ = 1, round_ = 1, kinds_ = 0;
+  int64_t reach_ = 1, round_ = 1, atEnds_ = 0;
   bool fits_ = true;
+  std::map<uint32_t, int64_t> reaches_; // by program
 };
 
 } // namespace
 
-ShortStep ShortStep::of(const std::vector<const fb::Plan *> &kinds, std::string_view entry, Steps steps) {
+ShortStep ShortStep::of(const fb::Plan &kind, std::string_view entry, Steps steps) {
   ShortStep step;
   if (steps == Steps::Whole)
     return step;
-  Form form(kinds[0]->micro_batches());
-  for (const fb::Plan *kind : kinds)
-    form.addKind(*kind, entry);
-  step.cut_ = form.cut();
-  step.half_ = kinds[0]->micro_batches() / 2;
+  for (uint32_t i = 0; i < rt::lengthOf(kind.programs()); ++i)
+    if (kind.programs()->Get(i)->entry() && textOf(kind.programs()->Get(i)->name()) == entry) {
+      Form form(kind);
+      form.add(i);
+      step.cut_ = form.cut();
+      step.half_ = kind.micro_batches() / 2;
+    }
   return step;
 }
 

@@ -1,5 +1,4 @@
-// A step with fewer micro-batches, in which the races, wrong frames and hangs of the whole one show where its lists of
-// calls are as build-programs makes them. (Rationale.md, Open, says which other lists can hide one.)
+// A step of one kind of ranks with fewer micro-batches, which has a race or a wrong frame if the whole step has one.
 //
 // The calls of a step name frames relative to the loop that makes them, and a loop goes through all micro-batches but
 // a few at its ends. So the middle of a step repeats itself: what a body meets in micro-batch 200 is what it met in
@@ -10,15 +9,28 @@
 //   call @loop.0 times 511          times 79
 //   call @send first_frame 511      first_frame 79
 //
-// Every number of the plan that counts micro-batches is then either small (at most `reach`) or differs by as little from
-// the number of micro-batches: the short step has the same beginning, the same end, and a middle that is longer than
-// any one number reaches. What orders two accesses that are d frames apart does so wherever they are, or fails at one of
-// the ends. The part that is left out is a multiple of all small numbers of frames and of all strides, so that what is
-// left at the end lies in the same places. A step that is not of this form is looked at as it is, and so is one in whose
-// short form something is found: findings then name the frames of the whole.
+// *Form.* A step has it if some region is such a one, all calls follow micro-batches, and each call of the entry either is a loop through all of
+// them, but for a few at its ends, or begins and ends close to the first or to the last one. What a body names within
+// itself, summed up along each path of calls, is at most `reach` frames away. Regions and events have few frames or
+// nearly one for each micro-batch. Who waits for whom between ranks is looked at in the whole step
+// (KindMatching.cpp, Meetings.cpp), which takes some 10 ms for 512 micro-batches.
 //
-// What is not checked: that sums of such numbers (many short loops in one list, loops in loops, offsets of nested calls)
-// are small, too.
+// *Why no finding is lost.* Let the whole step have two accesses X, Y to one place that no path of events orders, or let
+// X be the last to write what Y reads of another frame. Leave out iterations of all loops in windows that are multiples
+// of `round`, which has all small numbers of frames and all strides, far from X and Y. Then X and Y are in the short step, at one
+// place, since places of small regions count modulo a divisor of the window and those of long ones move along with frames;
+// and nobody new is between them, since the short step has a part of the whole one's accesses. If the short step orders
+// them, it has a path from X to Y that goes along each stream once, so it has less than `streams` steps from a record to its wait. Each
+// joins iterations at most 2 `reach` apart, as both name one frame. Between the beginning, X, Y and the end there is a
+// place, wider than that, that none of these steps crosses, where the windows can be put back: then the path is one of the whole step.
+// There is room for it in each of the three if the short step has `least` micro-batches:
+//
+//   2 (what differs at the ends + reach + round) + 3 ((streams - 1) (4 reach + 1) + round)
+//
+// A step that is not of this form is looked at as it is, and so is one in whose short form something is found: findings
+// then name the frames of the whole. Along which axes states may differ after the step is not asked of a short one alone,
+// since a value can take longer than that through registers: where a region has frames, bodies are run by themselves until
+// what they say of axes stays (BodyRuns.h), and MeaningChecks.cpp compares that with what states are declared to be.
 #ifndef CLEAVE_COMPILER_PLANNING_SHORTSTEP_H
 #define CLEAVE_COMPILER_PLANNING_SHORTSTEP_H
 
@@ -36,22 +48,21 @@ class ShortStep {
 public:
   // The step as it is.
   ShortStep() = default;
-  // Of the entry of that name on all these kinds; the step as it is where it is not of the form above or not long.
-  static ShortStep of(const std::vector<const rt::fb::Plan *> &kinds, std::string_view entry, Steps steps);
+  // Of the entry of that name; the step as it is where it is not of the form above or not long.
+  static ShortStep of(const rt::fb::Plan &kind, std::string_view entry, Steps steps);
 
   explicit operator bool() const { return cut_ != 0; }
   uint32_t framesOf(const rt::fb::Region &region) const { return framesOf(region.counter(), region.frames()); }
   uint32_t framesOf(const rt::fb::Event &event) const { return framesOf(event.counter(), event.frames()); }
+  uint32_t framesOf(rt::fb::Counter counter, uint32_t frames) const {
+    bool isLong = cut_ != 0 && counter == rt::fb::Counter::micro_batch && frames >= half_;
+    return isLong ? static_cast<uint32_t>(frames - cut_) : frames;
+  }
   // Of a call in an entry; calls in bodies are as they are.
   int64_t timesOf(const rt::InstructionView &call) const;
   int64_t firstFrameOf(const rt::InstructionView &call) const;
 
 private:
-  uint32_t framesOf(rt::fb::Counter counter, uint32_t frames) const {
-    bool isLong = cut_ != 0 && counter == rt::fb::Counter::micro_batch && frames >= half_;
-    return isLong ? static_cast<uint32_t>(frames - cut_) : frames;
-  }
-
   int64_t half_ = 0, cut_ = 0; // half of the micro-batches, and how many are left out
 };
 

@@ -24,9 +24,8 @@ bool hasTransfers(const fb::Plan &kind) {
   return false;
 }
 
-StepGraph::StepGraph(const std::vector<const fb::Plan *> &kinds, bool (*takes)(Opcode), int64_t maxTimes,
-                     const ShortStep &shortStep)
-    : kinds_(kinds), takes_(takes), maxTimes_(maxTimes), shortStep_(shortStep), sent_(kinds.size()), taken_(kinds.size()) {}
+StepGraph::StepGraph(const std::vector<const fb::Plan *> &kinds, bool (*takes)(Opcode), int64_t maxTimes)
+    : kinds_(kinds), takes_(takes), maxTimes_(maxTimes), sent_(kinds.size()), taken_(kinds.size()) {}
 
 bool StepGraph::add(size_t kind, uint32_t program) {
   Last last;
@@ -55,7 +54,7 @@ bool StepGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Fr
       return false;
     InstructionView view = plan::viewOf(*kinds_[kind], {program, i});
     if (view.opcode() == Opcode::Call) {
-      if (!expandCall(kind, view, kinds_[kind]->programs()->Get(program)->entry(), repeats, frames, last))
+      if (!expandCall(kind, view, repeats, frames, last))
         return false;
       continue;
     }
@@ -71,10 +70,8 @@ bool StepGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Fr
 }
 
 // Calls of empty bodies are counted too.
-bool StepGraph::expandCall(size_t kind, const InstructionView &call, bool isOfEntry, uint64_t repeats,
-                           const Frames &frames, Last &last) {
-  int64_t times = std::min(isOfEntry ? shortStep_.timesOf(call) : call["times"], maxTimes_);
-  int64_t first = isOfEntry ? shortStep_.firstFrameOf(call) : call["first_frame"], stride = call["skip"] + 1;
+bool StepGraph::expandCall(size_t kind, const InstructionView &call, uint64_t repeats, const Frames &frames, Last &last) {
+  int64_t times = std::min(call["times"], maxTimes_), first = call["first_frame"], stride = call["skip"] + 1;
   uint64_t each = maxTimes_ == kAllTimes ? repeats : repeats * static_cast<uint64_t>(call["times"]);
   for (int64_t n = 0; n < times; ++n)
     if (!visit() || !expand(kind, static_cast<uint32_t>(call["program"]), each,
@@ -97,7 +94,7 @@ void StepGraph::addEvent(const InstructionView &view, size_t call, const Frames 
     return;
   }
   const fb::Event &info = *kind.events()->Get(static_cast<uint32_t>(shared));
-  std::pair<int64_t, uint64_t> place{shared, frames.place(info.counter(), view["frame"], shortStep_.framesOf(info))};
+  std::pair<int64_t, uint64_t> place{shared, frames.place(info.counter(), view["frame"], info.frames())};
   if (isRecord)
     last.recorded[place] = step;
   else if (auto record = last.recorded.find(place); record != last.recorded.end())

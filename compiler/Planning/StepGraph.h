@@ -13,7 +13,6 @@
 
 #include "compiler/Planning/Meaning.h"
 #include "compiler/Planning/PlanText.h"
-#include "compiler/Planning/ShortStep.h"
 #include "runtime/plan/Frames.h"
 
 #include <functional>
@@ -61,8 +60,7 @@ public:
 
   // Steps are of instructions that `takes` says; those that transfer, wait or record must be among them. Of a call that
   // runs its program more than `maxTimes` times, so many are in the graph.
-  StepGraph(const std::vector<const rt::fb::Plan *> &kinds, bool (*takes)(rt::Opcode), int64_t maxTimes = kAllTimes,
-            const ShortStep &shortStep = {});
+  StepGraph(const std::vector<const rt::fb::Plan *> &kinds, bool (*takes)(rt::Opcode), int64_t maxTimes = kAllTimes);
 
   // False when the programs run more than kMaxSteps instructions, calls counted; the graph is then not whole.
   bool add(size_t kind, uint32_t program);
@@ -95,8 +93,7 @@ private:
   bool visit() { return ++visited_ <= kMaxSteps; }
   const std::vector<uint32_t> &takenIn(size_t kind, uint32_t program);
   bool expand(size_t kind, uint32_t program, uint64_t repeats, const rt::Frames &frames, Last &last);
-  bool expandCall(size_t kind, const rt::InstructionView &call, bool isOfEntry, uint64_t repeats,
-                  const rt::Frames &frames, Last &last);
+  bool expandCall(size_t kind, const rt::InstructionView &call, uint64_t repeats, const rt::Frames &frames, Last &last);
   void addEvent(const rt::InstructionView &view, size_t call, const rt::Frames &frames, OwnEvents &own, Last &last);
   void addTransfer(const rt::InstructionView &view, size_t kind);
   void joinOwn(const OwnEvents &own);
@@ -108,7 +105,6 @@ private:
   std::vector<const rt::fb::Plan *> kinds_;
   bool (*takes_)(rt::Opcode);
   int64_t maxTimes_;
-  ShortStep shortStep_;
   std::vector<Step> steps_;
   std::vector<Call> calls_;
   std::vector<std::pair<size_t, size_t>> edges_;

@@ -144,6 +144,88 @@ TEST(Pipelines, FollowTheCounterOfTheirCalls) {
   EXPECT_EQ(all.findings(), "");
 }
 
+// A short form of the step once had as many messages as the whole one lacked.
+TEST(Pipelines, MessagesOfManySmallLoopsAreCounted) {
+  for (int received : {512, 511, 80, 2}) {
+    Pipeline pipeline(1, 512);
+    auto scratch = static_cast<unsigned>(pipeline.stage(1).regions.size());
+    pipeline.stage(1).regions.push_back(std::make_unique<fb::RegionT>());
+    pipeline.stage(1).regions.back()->name = "scratch";
+    pipeline.stage(1).regions.back()->kind = fb::RegionKind::transient;
+    pipeline.stage(1).regions.back()->bytes = 64;
+    pipeline.stage(1).regions.back()->frames = 1;
+    auto body = [&](unsigned stage, Opcode opcode, unsigned stream, const fb::Buffer &buffer, int64_t offset) {
+      fb::ProgramT &program = *pipeline.stage(stage).programs.emplace_back(std::make_unique<fb::ProgramT>());
+      program.name = "message";
+      PlanBuilder::add(program, opcode, stream, {buffer}, {0, offset, 7, int64_t(fb::DType::f32), 1});
+      return static_cast<int64_t>(pipeline.stage(stage).programs.size() - 1);
+    };
+    auto call = [&](unsigned stage, int64_t program, int64_t times, int64_t counter = 0) {
+      fb::ProgramT &step = pipeline.program(stage, "train_step");
+      PlanBuilder::add(step, Opcode::Call, 0, {}, {program, times, 0, counter});
+      std::rotate(step.instructions.begin(), step.instructions.end() - 1, step.instructions.end()); // before all others
+    };
+    int64_t send = body(0, Opcode::Send, PipelineStage::kSend, PlanBuilder::buffer(0, 0, 4, fb::Access::read), 1);
+    int64_t receive = body(1, Opcode::Recv, PipelineStage::kRecv, PlanBuilder::buffer(scratch, 0, 4, fb::Access::write), -1);
+    call(0, send, 512);
+    for (int left = received; left > 0; left -= 2)
+      call(1, receive, std::min(left, 2), left % 4 / 2); // whatever counter they follow
+    if (received == 512)
+      EXPECT_EQ(pipeline.findings(), "");
+    else
+      EXPECT_TRUE(contains(pipeline.findings(), "is met by nothing"));
+  }
+}
+
+// A value goes from register to register, one a run: the last of them is as different as the first, however many there are.
+TEST(Pipelines, DifferencesTakeAsManyRunsAsThereAreRegisters) {
+  for (unsigned registers : {2u, 9u, 40u})
+    for (bool isFed : {false, true}) {
+      PlanBuilder builder({{"dp", 2}});
+      builder.plan.micro_batches = 100;
+      unsigned persistent = builder.region("persistent", fb::RegionKind::persistent, 64 * (registers + 1));
+      unsigned input = builder.region("input", fb::RegionKind::input, 64, 100);
+      for (unsigned i = 0; i <= registers; ++i) {
+        fb::StateT &state = builder.state("r" + std::to_string(i), fb::DType::f32, 16, persistent, 64 * i);
+        if (i < registers)
+          state.partial_axes = {0};
+        state.segments.push_back(std::make_unique<fb::SegmentT>());
+        state.segments[0]->name = state.name;
+        state.segments[0]->shape = {16};
+      }
+      fb::ProgramT &body = builder.program("body", 0, false);
+      auto move = [&](unsigned to, unsigned region, uint64_t from) {
+        PlanBuilder::add(body, Opcode::Copy, 0, {PlanBuilder::buffer(persistent, 64 * to, 64, fb::Access::write), PlanBuilder::buffer(region, from, 64, fb::Access::read)}, {});
+      };
+      for (unsigned i = registers; i > 0; --i)
+        move(i, persistent, 64 * (i - 1));
+      if (isFed)
+        move(0, input, 0);
+      fb::ProgramT &step = builder.program("train_step", 0);
+      step.inputs.push_back(std::make_unique<fb::PortT>());
+      step.inputs[0]->name = "x";
+      step.inputs[0]->shape = {16};
+      step.inputs[0]->region = static_cast<uint16_t>(input);
+      step.inputs[0]->batch_dim = 0;
+      step.inputs[0]->split_axes = {0};
+      for (unsigned i = 0; i < registers; ++i)
+        PlanBuilder::add(step, Opcode::Fill, 0, {PlanBuilder::buffer(persistent, 64 * i, 64, fb::Access::write)}, {0, 4});
+      PlanBuilder::add(step, Opcode::Call, 0, {}, {0, 100, 0, 0});
+      if (isFed)
+        EXPECT_TRUE(contains(findingsOf(builder), "replica: state 'r" + std::to_string(registers))) << registers;
+      else
+        EXPECT_EQ(findingsOf(builder), "") << registers;
+    }
+}
+
+// The last run of a loop is the first to read past what the host has fed.
+TEST(Pipelines, InputsEndWithTheMicroBatches) {
+  Pipeline pipeline(1, 40);
+  for (unsigned stage : {0u, 1u})
+    pipeline.stage(stage).micro_batches = 39;
+  EXPECT_TRUE(contains(pipeline.findings(), "reads frame 39 of input"));
+}
+
 TEST(Pipelines, MeetInOneOrder) {
   // Stage 1 receives a micro-batch when it needs it: stage 0, which sends two before it looks for what comes back, and
   // stage 1, which sends the first back before it looks for the second, wait for each other.

@@ -3,24 +3,11 @@
 //
 // A forger who recomputes a hash by the verifier's own code is the worst one. So this family alone includes that.
 #include "test/compiler/Planning/mutation/Mutator.h"
-
-#include "compiler/Planning/Declarations.h"
+#include "test/compiler/Planning/mutation/Restate.h"
 
 #include <algorithm>
 
 namespace cleave::mutation {
-
-// As many bytes as the plan had, sealed anew.
-static void forgeDeclarations(fb::PlanT &root) {
-  auto seal = [](fb::PlanT &kind) {
-    flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(fb::Plan::Pack(builder, &kind));
-    kind.declared = plan::declarationsHash(*flatbuffers::GetRoot<fb::Plan>(builder.GetBufferPointer()));
-  };
-  for (auto &kind : root.kinds)
-    seal(*kind);
-  seal(root);
-}
 
 static std::vector<std::pair<fb::ProgramT *, size_t>> statements(fb::PlanT &plan, const std::string &begin) {
   std::vector<std::pair<fb::ProgramT *, size_t>> found;
@@ -72,7 +59,7 @@ static bool dropOne(Subject &subject, bool forge) {
     return false;
   subject.change = "statement of " + text + ": dropped" + (forge ? ", sealed anew" : "");
   if (forge)
-    forgeDeclarations(subject.root);
+    sealDeclarations(subject.root);
   return true;
 }
 
@@ -82,7 +69,7 @@ static bool dropAll(Subject &subject) {
   subject.change = "all statements dropped, sealed anew";
   for (auto &program : subject.plan.programs)
     program->meaning.clear();
-  forgeDeclarations(subject.root);
+  sealDeclarations(subject.root);
   return true;
 }
 
@@ -137,7 +124,7 @@ static bool dropWithStatement(Subject &subject) {
   if (text.empty())
     return false;
   subject.change = change + "; with the statement of " + text + ", sealed anew";
-  forgeDeclarations(subject.root);
+  sealDeclarations(subject.root);
   return true;
 }
 
@@ -156,7 +143,7 @@ static bool dropAllWithStatements(Subject &subject) {
         std::remove_if(meaning.begin(), meaning.end(), [](auto &m) { return m->name.rfind("state ", 0) == 0; }),
         meaning.end());
   }
-  forgeDeclarations(subject.root);
+  sealDeclarations(subject.root);
   return true;
 }
 
@@ -168,8 +155,22 @@ static bool forgeAnother(Subject &subject) {
   for (int tries = 0; tries < 20; ++tries)
     if (const MutationKind &kind = subject.dice.of(kinds); kind.apply(subject)) {
       subject.change = kind.name + ", " + subject.change + ", sealed anew";
-      forgeDeclarations(subject.root);
+      sealDeclarations(subject.root);
       return true;
+    }
+  return false;
+}
+
+// One edit of any other family, of which the plan states and seals all that follows.
+static bool restateAnother(Subject &subject) {
+  std::vector<MutationKind> kinds;
+  for (auto family : {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, tableKinds})
+    for (MutationKind &kind : family())
+      kinds.push_back(std::move(kind));
+  for (int tries = 0; tries < 20; ++tries)
+    if (const MutationKind &kind = subject.dice.of(kinds); kind.apply(subject)) {
+      subject.change = kind.name + ", " + subject.change + ", restated";
+      return restate(subject.root);
     }
   return false;
 }
@@ -185,7 +186,8 @@ std::vector<MutationKind> meaningKinds() {
           {"forged: no meaning at all", dropAll},
           {"forged: drop with its meaning", dropWithStatement},
           {"forged: drop all with meaning", dropAllWithStatements},
-          {"forged: declarations", forgeAnother}};
+          {"forged: declarations", forgeAnother},
+          {kRestated, restateAnother}};
 }
 
 } // namespace cleave::mutation

@@ -89,6 +89,8 @@ std::vector<MutationKind> insertionKinds(); // fills, copies and pairs of copies
 std::vector<MutationKind> bufferKinds(); // retarget, shift, resize, share, alignment
 std::vector<MutationKind> fieldKinds();  // events, calls, collectives, fills, kernels of launches
 std::vector<MutationKind> stateKinds();  // states, segments, regions, ports
+// Instructions are changed, and what the plan states of them as the verifier computes it (Restate.h).
+inline const char *const kRestated = "forged: restated";
 std::vector<MutationKind> meaningKinds(); // what is stated, alone and with what it protects
 std::vector<MutationKind> tableKinds();  // kernels, groups, parameter groups, kinds of ranks, header
 const std::vector<MutationKind> &allKinds();

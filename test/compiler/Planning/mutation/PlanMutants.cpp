@@ -195,6 +195,8 @@ private:
       if (rule == kSeal && verdict.isHarmful && !isForged)
         error("only the artefact's seal finds it, and nothing in it is forged: " + original.name + " | " +
               textOf(*mutant) + " | " + verdict.why);
+      if (rule == kSeal && mutant->kinds == std::vector<std::string>{kRestated})
+        checkRestated(original, *mutant, seed, *opened);
       ++(verdict.isHarmful ? tally.rejectedHarmful : tally.rejectedHarmless);
       return;
     }
@@ -211,6 +213,14 @@ private:
       std::ofstream(options_.accepted, std::ios::app) << text << "\n";
     if (!isKnownGap(*mutant))
       error(text);
+  }
+
+  // It may compute anything, but it must end, and the same in all interleavings.
+  void checkRestated(const Original &original, const Mutant &mutant, uint64_t seed, const rt::fb::Plan &plan) {
+    std::unique_ptr<Oracle> oracle;
+    if (std::string problem = Oracle::open(plan, &oracle); !problem.empty())
+      error("restated, and proved to do what it does, but it does not: " + original.name + " | " + textOf(mutant) + " | " + problem +
+            " | seed " + std::to_string(seed));
   }
 
   void error(const std::string &text) {
