@@ -1,5 +1,7 @@
 #include "runtime/device/Executor.h"
 
+#include "runtime/base/ShortTurns.h"
+
 namespace cleave::rt {
 
 Executor::Executor(const fb::Plan &plan, BoundPlan &bound, Device &device, Communicator &comm, TraceSink *trace,
@@ -53,6 +55,7 @@ Status Executor::run(unsigned program) {
 
 void Executor::progressLoop(unsigned thread) {
   Progress &progress = progress_[thread];
+  takeShortTurns();
   for (uint32_t next = 1;; ++next) {
     progress.posted.waitFor(next, [] { return false; });
     if (progress.command == kStop)

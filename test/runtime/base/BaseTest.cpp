@@ -4,6 +4,7 @@
 #include "runtime/base/HalfArrays.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Philox.h"
+#include "runtime/base/ShortTurns.h"
 #include "runtime/base/Trace.h"
 
 #include <cmath>
@@ -11,7 +12,11 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace cleave::rt;
 
@@ -30,7 +35,8 @@ TEST(Crc32c, KnownAnswersAndBothWays) {
     for (size_t size = 0; begin + size <= 100; ++size) {
       uint32_t whole = crc32c(bytes.data() + begin, size);
       EXPECT_EQ(crc32cPortable(bytes.data() + begin, size), whole);
-      EXPECT_EQ(crc32c(bytes.data() + begin + size / 3, size - size / 3, crc32c(bytes.data() + begin, size / 3)), whole);
+      EXPECT_EQ(crc32c(bytes.data() + begin + size / 3, size - size / 3, crc32c(bytes.data() + begin, size / 3)),
+                whole);
     }
 }
 
@@ -149,6 +155,38 @@ TEST(ChromeTrace, IsBoundedAndEscapes) {
   EXPECT_EQ(json["traceEvents"][5]["ts"], 0.5);
   EXPECT_FALSE(trace.isEmpty());
   EXPECT_TRUE(ChromeTrace().isEmpty());
+}
+
+// As the kernel has it (sched(7)); `turn` is 0 before Linux 6.12.
+struct Scheduling {
+  uint32_t size = 0, policy = 0;
+  uint64_t flags = 0;
+  int32_t nice = 0;
+  uint32_t priority = 0;
+  uint64_t turn = 0, deadline = 0, period = 0;
+
+  static Scheduling ofThread() {
+    Scheduling result;
+    EXPECT_EQ(::syscall(SYS_sched_getattr, 0, &result, sizeof result, 0), 0);
+    return result;
+  }
+};
+
+TEST(ShortTurns, ChangeTheTurnsOfOneThreadAlone) {
+  Scheduling outside = Scheduling::ofThread(), before, after;
+  std::thread([&] {
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), outside.nice + 1);
+    before = Scheduling::ofThread();
+    takeShortTurns();
+    after = Scheduling::ofThread();
+  }).join();
+  EXPECT_EQ(after.policy, before.policy);
+  EXPECT_EQ(after.nice, before.nice);
+  EXPECT_LE(after.turn, before.turn);
+  if (before.turn != 0 && before.policy == SCHED_OTHER) {
+    EXPECT_EQ(after.turn, 100'000u);
+  }
+  EXPECT_EQ(Scheduling::ofThread().turn, outside.turn);
 }
 
 TEST(ChromeTrace, NamesKindBodyAndMicroBatch) {
