@@ -1,5 +1,6 @@
 #include "kernels/common/host/Dnnl.h"
 
+#include "kernels/common/host/CopyingReorder.h"
 #include "kernels/common/host/TransposingReorder.h"
 
 #include <algorithm>
@@ -84,10 +85,15 @@ DnnlStep DnnlBuilder::execute(const dnnl::primitive &primitive, DnnlArgs args, c
 DnnlStep DnnlBuilder::reorder(const dnnl::memory &from, const dnnl::memory &to) {
   dnnl::reorder::primitive_desc desc(engine(), from.get_desc(), engine(), to.get_desc(), attributes());
   bool isFast = std::strcmp(desc.impl_info_str(), "jit:blk") == 0; // between NCHW and nChw16c, as fast as memory
-  if (auto ours = isFast ? std::nullopt : TransposingReorder::make(from.get_desc(), to.get_desc()))
-    return [ours = std::move(*ours), from, to](const dnnl::stream &) {
+  auto use = [&](auto ours) -> DnnlStep {
+    return [ours = std::move(ours), from, to](const dnnl::stream &) {
       ours.run(static_cast<const float *>(from.get_data_handle()), static_cast<float *>(to.get_data_handle()));
     };
+  };
+  if (auto ours = isFast ? std::nullopt : CopyingReorder::make(from.get_desc(), to.get_desc()))
+    return use(std::move(*ours));
+  if (auto ours = isFast ? std::nullopt : TransposingReorder::make(from.get_desc(), to.get_desc()))
+    return use(std::move(*ours));
   return execute(dnnl::reorder(desc), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, desc.scratchpad_desc());
 }
 

@@ -82,43 +82,10 @@ bool hasVectors() { return false; }
 
 #endif
 
-bool isPlainOrBlocked(const dnnl_memory_desc_t &desc) {
-  return desc.format_kind == dnnl_blocked && desc.data_type == dnnl_f32 && desc.offset0 == 0 && desc.ndims > 0 &&
-         desc.extra.flags == 0 && std::equal(desc.dims, desc.dims + desc.ndims, desc.padded_dims) &&
-         std::all_of(desc.dims, desc.dims + desc.ndims, [](int64_t size) { return size > 0; });
-}
-
-struct Part {
-  int64_t size, stride;
-};
-
-// A dimension as the layout splits it, the finest part last.
-std::vector<Part> partsOf(const dnnl_memory_desc_t &desc, int dim) {
-  const dnnl_blocking_desc_t &blocking = desc.format_desc.blocking;
-  std::vector<Part> parts;
-  int64_t inner = 1, size = desc.dims[dim];
-  for (int i = blocking.inner_nblks; i-- > 0; inner *= blocking.inner_blks[i])
-    if (blocking.inner_idxs[i] == dim) {
-      parts.insert(parts.begin(), {blocking.inner_blks[i], inner});
-      size /= blocking.inner_blks[i];
-    }
-  parts.insert(parts.begin(), {size, blocking.strides[dim]});
-  return parts;
-}
-
-// Takes the finest `size` elements off.
-void split(std::vector<Part> &parts, int64_t size) {
-  Part &last = parts.back();
-  if (last.size == size)
-    parts.pop_back();
-  else
-    last = {last.size / size, last.stride * size};
-}
-
 } // namespace
 
 // A long axis becomes two where whole blocks permit.
-void TransposingReorder::addAxis(Axis axis, std::vector<Axis> &axes) {
+void TransposingReorder::addAxis(ReorderAxis axis, std::vector<ReorderAxis> &axes) {
   int64_t part = axis.size > kLongRun ? kLongRun : 0;
   while (part > 0 && axis.size % part != 0)
     part -= kLanes;
@@ -129,31 +96,12 @@ void TransposingReorder::addAxis(Axis axis, std::vector<Axis> &axes) {
   axes.push_back(axis);
 }
 
-// Empty when the two layouts split a dimension in ways that do not divide each other.
-std::vector<TransposingReorder::Axis> TransposingReorder::axesOf(const dnnl_memory_desc_t &from,
-                                                                 const dnnl_memory_desc_t &to) {
-  std::vector<Axis> axes;
-  for (int dim = 0; dim < from.ndims; ++dim) {
-    std::vector<Part> a = partsOf(from, dim), b = partsOf(to, dim);
-    while (!a.empty() && !b.empty()) {
-      int64_t size = std::min(a.back().size, b.back().size);
-      if (a.back().size % size != 0 || b.back().size % size != 0)
-        return {};
-      if (size > 1)
-        addAxis({size, a.back().stride, b.back().stride}, axes);
-      split(a, size);
-      split(b, size);
-    }
-  }
-  return axes;
-}
-
 // Removes the axes of a contiguous run that begins with axis `first`.
-TransposingReorder::Offsets TransposingReorder::takeRun(std::vector<Axis> &axes, size_t first,
-                                                        int64_t Axis::*contiguous, int64_t Axis::*other) {
+TransposingReorder::Offsets TransposingReorder::takeRun(std::vector<ReorderAxis> &axes, size_t first,
+                                                        int64_t ReorderAxis::*contiguous, int64_t ReorderAxis::*other) {
   Offsets run = {0};
   for (size_t next = first; next < axes.size();) {
-    Axis axis = axes[next];
+    ReorderAxis axis = axes[next];
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(next));
     Offsets longer;
     for (int64_t i = 0; i < axis.size; ++i)
@@ -170,21 +118,25 @@ TransposingReorder::Offsets TransposingReorder::takeRun(std::vector<Axis> &axes,
 
 std::optional<TransposingReorder> TransposingReorder::make(const dnnl::memory::desc &from,
                                                            const dnnl::memory::desc &to) {
-  if (!hasVectors() || !isPlainOrBlocked(from.data) || !isPlainOrBlocked(to.data) || from.dims() != to.dims())
+  if (!hasVectors())
     return std::nullopt;
-  std::vector<Axis> axes = axesOf(from.data, to.data);
-  auto withUnit = [&](int64_t Axis::*stride) {
-    return std::find_if(axes.begin(), axes.end(), [&](const Axis &axis) { return axis.*stride == 1; }) - axes.begin();
+  std::vector<ReorderAxis> axes;
+  for (const ReorderAxis &axis : reorderAxes(from, to))
+    addAxis(axis, axes);
+  auto withUnit = [&](int64_t ReorderAxis::*stride) {
+    return std::find_if(axes.begin(), axes.end(), [&](const ReorderAxis &axis) { return axis.*stride == 1; }) -
+           axes.begin();
   };
-  auto row = static_cast<size_t>(withUnit(&Axis::to)), column = static_cast<size_t>(withUnit(&Axis::from));
+  auto row = static_cast<size_t>(withUnit(&ReorderAxis::to)),
+       column = static_cast<size_t>(withUnit(&ReorderAxis::from));
   if (row == column || row >= axes.size() || column >= axes.size())
     return std::nullopt;
   TransposingReorder result;
-  Axis rowAxis = axes[row]; // must not become part of a column
+  ReorderAxis rowAxis = axes[row]; // must not become part of a column
   axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(row));
-  result.columns_ = takeRun(axes, column - (column > row), &Axis::from, &Axis::to);
+  result.columns_ = takeRun(axes, column - (column > row), &ReorderAxis::from, &ReorderAxis::to);
   axes.push_back(rowAxis);
-  result.rows_ = takeRun(axes, axes.size() - 1, &Axis::to, &Axis::from);
+  result.rows_ = takeRun(axes, axes.size() - 1, &ReorderAxis::to, &ReorderAxis::from);
   result.loops_ = std::move(axes);
   return result;
 }
@@ -192,12 +144,12 @@ std::optional<TransposingReorder> TransposingReorder::make(const dnnl::memory::d
 void TransposingReorder::run(const float *from, float *to) const {
   auto height = static_cast<int64_t>(rows_.size()), width = static_cast<int64_t>(columns_.size());
   int64_t across = (width + kLanes - 1) / kLanes, outer = 1;
-  for (const Axis &axis : loops_)
+  for (const ReorderAxis &axis : loops_)
     outer *= axis.size;
 #pragma omp parallel for if (outer * height * width * 4 > static_cast <int64_t>(kParallelBytes))
   for (int64_t task = 0; task < outer * across; ++task) {
     int64_t rest = task / across, column = task % across * kLanes, source = 0, target = 0;
-    for (const Axis &axis : loops_) {
+    for (const ReorderAxis &axis : loops_) {
       source += rest % axis.size * axis.from;
       target += rest % axis.size * axis.to;
       rest /= axis.size;

@@ -14,10 +14,9 @@
 #ifndef CLEAVE_KERNELS_COMMON_HOST_TRANSPOSINGREORDER_H
 #define CLEAVE_KERNELS_COMMON_HOST_TRANSPOSINGREORDER_H
 
-#include <cstdint>
-#include <oneapi/dnnl/dnnl.hpp>
+#include "kernels/common/host/ReorderAxes.h"
+
 #include <optional>
-#include <vector>
 
 namespace cleave::rt {
 
@@ -31,17 +30,14 @@ public:
   void run(const float *from, float *to) const;
 
 private:
-  struct Axis {
-    int64_t size, from, to; // strides in elements
-  };
   // A run of elements contiguous on one side: where each lies on the other.
   using Offsets = std::vector<int64_t>;
 
-  static void addAxis(Axis axis, std::vector<Axis> &axes);
-  static std::vector<Axis> axesOf(const dnnl_memory_desc_t &from, const dnnl_memory_desc_t &to);
-  static Offsets takeRun(std::vector<Axis> &axes, size_t first, int64_t Axis::*contiguous, int64_t Axis::*other);
+  static void addAxis(ReorderAxis axis, std::vector<ReorderAxis> &axes);
+  static Offsets takeRun(std::vector<ReorderAxis> &axes, size_t first, int64_t ReorderAxis::*contiguous,
+                         int64_t ReorderAxis::*other);
 
-  std::vector<Axis> loops_;
+  std::vector<ReorderAxis> loops_;
   Offsets rows_, columns_; // of a row in `from`, of a column in `to`
 };
 

@@ -58,7 +58,7 @@ public:
       set("batch", {batch});
       set("batch_a", {pick({1, batch})});
       set("batch_b", {pick({1, batch})});
-      set("m", {pick({1, 2, 7, 16, 64, 333, upTo(700)})});
+      set("m", {pick({1, 2, 7, 16, 64, 333, 2048, upTo(700)})}); // 2048 rows pay for packing
       set("n", {pick({1, 10, 16, 64, 100, 512, upTo(900)})});
       set("k", {isInParts ? pick({1030, 1300, 3072, 1024 + upTo(4000)}) : pick({1, 3, 16, 64, 300, upTo(1024)})});
       set("transpose_a", {pick({0, 1})});
