@@ -104,32 +104,39 @@ private:
     for (BlockArgument argument : function.getArguments())
       if (auto input = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name"))
         taken.insert(input);
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    // All ports at once: a change of one makes the list of all anew.
+    llvm::SmallVector<DictionaryAttr> arguments, results;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      NamedAttrList port(function.getArgAttrDict(i));
       if (std::string slot = slotOfArgument(function, i); !slot.empty()) {
         OpOperand *source = sourceOf(function.getArgument(i));
-        bool isHost = source && isOffloaded(source->get());
-        if (isHost)
-          function.setArgAttr(i, kSlotHostAttr, builder.getUnitAttr());
-        function.removeArgAttr(i, builder.getStringAttr("cleave.residual"));
-        function.removeArgAttr(i, builder.getStringAttr(kEdgeAttr));
-        function.setArgAttr(i, kSlotAttr, builder.getStringAttr(slot));
-        function.setArgAttr(i, kFramesAttr, isHost ? hostFramesAttr(slot) : framesAttr(slot));
+        nameSlot(port, slot, source && isOffloaded(source->get()));
       }
-    for (unsigned i = 0; i < function.getNumResults(); ++i) {
-      std::string slot = slotOfResult(function, i);
-      bool isHost = isOffloaded(function.getBody().front().getTerminator()->getOperand(i));
-      if (isHost)
-        function.setResultAttr(i, kSlotHostAttr, builder.getUnitAttr());
-      function.removeResultAttr(i, builder.getStringAttr(kEdgeAttr));
-      function.setResultAttr(i, kSlotAttr, builder.getStringAttr(slot));
-      function.setResultAttr(i, kFramesAttr, isHost ? hostFramesAttr(slot) : framesAttr(slot));
+      arguments.push_back(port.getDictionary(builder.getContext()));
     }
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      NamedAttrList port(function.getResultAttrDict(i));
+      nameSlot(port, slotOfResult(function, i),
+               isOffloaded(function.getBody().front().getTerminator()->getOperand(i)));
+      results.push_back(port.getDictionary(builder.getContext()));
+    }
+    function.setAllArgAttrs(arguments);
+    function.setAllResultAttrs(results);
     if (isBackward(function))
       for (Operation &op : function.getBody().front().without_terminator())
         if (isa<shard::ShardDialect>(op.getDialect()) || isa<cleave::KernelOp, ComputeOpInterface>(op))
           op.setAttr("cleave.backward", builder.getUnitAttr());
     function->removeAttr(kBackwardOfAttr);
     setEvents(function, list.uses.at(name), name);
+  }
+
+  void nameSlot(NamedAttrList &port, const std::string &slot, bool isHost) {
+    port.erase("cleave.residual");
+    port.erase(kEdgeAttr);
+    if (isHost)
+      port.set(kSlotHostAttr, builder.getUnitAttr());
+    port.set(kSlotAttr, builder.getStringAttr(slot));
+    port.set(kFramesAttr, isHost ? hostFramesAttr(slot) : framesAttr(slot));
   }
 
   IntegerAttr framesAttr(const std::string &slot) { return builder.getI64IntegerAttr(list.slots.at(slot).frames); }

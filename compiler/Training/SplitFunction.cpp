@@ -119,8 +119,10 @@ public:
     auto terminator = func::ReturnOp::create(builder, loc);
     builder.setInsertionPoint(terminator);
     ports.emplace(second);
-    for (auto [i, value] : llvm::enumerate(kept))
+    for (auto [i, value] : llvm::enumerate(kept)) {
+      numberOfKept.try_emplace(value, i);
       mapping.map(value, ports->addArgument(attributesOfKept(i), value));
+    }
     if (joint.seed)
       mapping.map(joint.seed, Arithmetic(builder, loc).splat(tensorType(joint.seed), 1));
     for (Operation &op : joint.function.getBody().front().without_terminator())
@@ -181,8 +183,8 @@ private:
   void cloneOnce(Operation *op) {
     Operation *copy = builder.clone(*op, mapping);
     for (auto [old, fresh] : llvm::zip_equal(op->getResults(), copy->getResults()))
-      if (auto found = llvm::find(kept, old); found != kept.end())
-        mapping.map(old, block->getArgument(found - kept.begin()));
+      if (auto found = numberOfKept.find(old); found != numberOfKept.end())
+        mapping.map(old, block->getArgument(found->second));
       else
         mapping.map(old, fresh);
   }
@@ -190,6 +192,7 @@ private:
   const JointFunction &joint;
   const SplitNames &names;
   ArrayRef<Value> kept;
+  llvm::DenseMap<Value, unsigned> numberOfKept;
   unsigned firstKept;
   OpBuilder builder;
   Block *block = nullptr;
