@@ -1,3 +1,4 @@
+#include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/ConvolutionGradients.h"
@@ -52,6 +53,9 @@ static void printInitFields(mlir::AsmPrinter &printer, mlir::StringAttr source, 
 #define GET_OP_CLASSES
 #include "dialects/Cleave/IR/CleaveGradientOps.cpp.inc"
 
+#define GET_OP_CLASSES
+#include "dialects/Cleave/IR/CleaveAttentionOps.cpp.inc"
+
 void CleaveDialect::initialize() {
   addInterfaces<Budget>();
   addAttributes<
@@ -69,6 +73,10 @@ void CleaveDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Cleave/IR/CleaveGradientOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Cleave/IR/CleaveAttentionOps.cpp.inc"
       >();
   attachPutAddGradient(*getContext());
   attachConvolutionGradients(*getContext());

@@ -287,6 +287,40 @@ TEST(ForwardTest, TopK) {
   expectNear(top(" {smallest}"), {3, 0, 1, 0, 1, 2});
 }
 
+// One query of ones, keys (a, 0) and values of one number: the scores are a / 2.
+TEST(ForwardTest, Attention) {
+  auto attend = [&](const std::string &mask, const std::string &attributes, int rows, Array masks = {}) {
+    std::string query = "tensor<1x1x" + std::to_string(rows) + "x2xf64>", key = "tensor<1x1x3x2xf64>";
+    std::string value = "tensor<1x1x3x1xf64>", results = "tensor<1x1x" + std::to_string(rows) + "x1xf64>";
+    std::string statistic = "tensor<1x1x" + std::to_string(rows) + "xf64>", types = query + ", " + key + ", " + value;
+    std::string source = "func.func @f(%0: " + query + ", %1: " + key + ", %2: " + value +
+                         (mask.empty() ? "" : ", %3: " + mask) + ") -> (" + results + ", " + statistic + ", " + statistic +
+                         ") {\n  %r:3 = cleave.attention %0, %1, %2" + (mask.empty() ? "" : " mask %3") +
+                         ", scale = 0.5" + attributes + " : (" + types + (mask.empty() ? "" : ", " + mask) + ") -> (" +
+                         results + ", " + statistic + ", " + statistic + ")\n  return %r#0, %r#1, %r#2 : " + results +
+                         ", " + statistic + ", " + statistic + "\n}\n";
+    auto program = ReferenceProgram::compile(source);
+    EXPECT_TRUE(program) << source;
+    Arrays inputs = {Array(static_cast<size_t>(2 * rows), 1), {2, 0, 0, 0, -4, 0}, {1, 10, 100}};
+    if (!mask.empty())
+      inputs.push_back(masks);
+    return program ? program->run("f", inputs) : Arrays(3);
+  };
+  auto mean = [](Array scores) {
+    double sum = 0, result = 0;
+    for (size_t i = 0; i < scores.size(); ++i)
+      sum += std::exp(scores[i]), result += std::exp(scores[i]) * std::pow(10.0, static_cast<double>(i));
+    return result / sum;
+  };
+  Arrays plain = attend("", "", 1);
+  expectNear(plain[0], {mean({1, 0, -2})});
+  expectNear(plain[1], {1});
+  expectNear(plain[2], {1 + std::exp(-1) + std::exp(-3)});
+  expectNear(attend("", " {causal}", 2)[0], {1, mean({1, 0})});
+  expectNear(attend("tensor<1x1x1x3xf64>", "", 1, {0, 2, 1})[0], {mean({1, 2, -1})});
+  expectNear(attend("tensor<1x1x1x3xi1>", " {fill = -3.0}", 1, {1, 0, 1})[0], {mean({1, -3, -2})});
+}
+
 TEST(ForwardTest, Shapes) {
   Array x = {1, 2, 3, 4, 5, 6};
   auto run = [&](const std::string &op, const std::string &result) {

@@ -175,6 +175,32 @@ static void addTransposedWindows(std::vector<GradientCase> &cases) {
   transposed(window("3", "1", "0", "0"), 1, "2x1x3x", "1x2x2x", "2x2x8x");
 }
 
+// All results have gradients, the statistics too; so has a mask that is added.
+static void addAttention(std::vector<GradientCase> &cases) {
+  std::string q = f64("2x2x3x4x"), k = f64("2x2x5x4x"), v = f64("2x2x5x2x");
+  Strings results = {f64("2x2x3x2x"), f64("2x2x3x"), f64("2x2x3x")};
+  auto add = [&](const std::string &mask, const std::string &attributes) {
+    Strings inputs = {q, k, v};
+    if (!mask.empty())
+      inputs.push_back(mask);
+    std::string operands = mask.empty() ? "%0, %1, %2" : "%0, %1, %2 mask %3", types;
+    for (const std::string &type : inputs)
+      types += (types.empty() ? "" : ", ") + type;
+    cases.push_back({"cleave.attention",
+                     operands + ", scale = 0.4" + attributes + " : (" + types + ") -> (" + results[0] + ", " +
+                         results[1] + ", " + results[2] + ")",
+                     inputs,
+                     results});
+  };
+  add("", "");
+  add("", " {causal}");
+  add("tensor<2x1x3x5xi1>", " {fill = -1.5}");
+  add("tensor<1x1x1x5xi1>", " {causal, fill = -100.0}");
+  add(f64("2x2x3x5x"), "");
+  add(f64("1x2x1x5x"), " {causal}");
+  add(f64("1x1x3x1x"), "");
+}
+
 std::vector<GradientCase> cleave::test::gradientCases() {
   std::vector<GradientCase> cases;
   addElementwise(cases);
@@ -184,5 +210,6 @@ std::vector<GradientCase> cleave::test::gradientCases() {
   addWindows(cases);
   addTransposedWindows(cases);
   addIndexing(cases);
+  addAttention(cases);
   return cases;
 }

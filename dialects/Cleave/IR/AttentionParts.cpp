@@ -1,0 +1,151 @@
+// What attention is, in plain ops, and its gradient. The plain ops are the definition: the executable reference runs
+// them, and kernels are tested against the same formulas.
+#include "dialects/Cleave/IR/Attention.h"
+#include "dialects/Cleave/IR/OpSupport.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <limits>
+
+using namespace cleave;
+using llvm::ArrayRef;
+using mlir::ImplicitLocOpBuilder;
+using mlir::RankedTensorType;
+using mlir::Value;
+
+static Value matmul(ImplicitLocOpBuilder &builder, Value lhs, Value rhs, bool transposeLhs, bool transposeRhs) {
+  return MatmulOp::create(builder, lhs, rhs, /*bias=*/Value(), transposeLhs, transposeRhs);
+}
+
+static Value scaled(ImplicitLocOpBuilder &builder, Value value, const llvm::APFloat &scale) {
+  return MulOp::create(builder, value, splatLike(builder, value, scale.convertToDouble()));
+}
+
+// The mask in the scores' shape.
+static Value spread(ImplicitLocOpBuilder &builder, Value mask, ArrayRef<int64_t> shape) {
+  RankedTensorType type = tensorTypeOf(mask);
+  SmallVector<int64_t> kept, sizes;
+  for (auto [d, size] : llvm::enumerate(type.getShape()))
+    if (size == shape[d]) {
+      kept.push_back(d);
+      sizes.push_back(size);
+    }
+  if (kept.size() == shape.size())
+    return mask;
+  Value small = ReshapeOp::create(builder, type.clone(sizes), mask);
+  return BroadcastOp::create(builder, type.clone(shape), small, kept);
+}
+
+// For every score whether its row has its column.
+static Value visible(ImplicitLocOpBuilder &builder, ArrayRef<int64_t> shape) {
+  auto type = RankedTensorType::get(shape, builder.getI64Type());
+  Value row = IotaOp::create(builder, type, builder.getI64IntegerAttr(2), Value());
+  Value column = IotaOp::create(builder, type, builder.getI64IntegerAttr(3), Value());
+  return CompareOp::create(builder, Predicate::Ge, row, column);
+}
+
+template <typename Op> static Value scoresOf(ImplicitLocOpBuilder &builder, Op op, Value query, Value key, Value mask) {
+  Value scores = scaled(builder, matmul(builder, query, key, false, true), op.getScale());
+  if (mask) {
+    Value whole = spread(builder, mask, shapeOf(scores));
+    if (std::optional<llvm::APFloat> fill = op.getFill())
+      scores = SelectOp::create(builder, whole, scores, splatLike(builder, scores, fill->convertToDouble()));
+    else
+      scores = AddOp::create(builder, scores, whole);
+  }
+  if (op.getCausal()) {
+    Value least = splatLike(builder, scores, -std::numeric_limits<double>::infinity());
+    scores = SelectOp::create(builder, visible(builder, shapeOf(scores)), scores, least);
+  }
+  return scores;
+}
+
+SmallVector<Value> AttentionOp::decompose(mlir::OpBuilder &opBuilder, mlir::ValueRange operands) {
+  ImplicitLocOpBuilder builder(getLoc(), opBuilder);
+  Value mask = getMask() ? operands[3] : Value();
+  Value scores = scoresOf(builder, *this, widen(builder, operands[0]), widen(builder, operands[1]), mask);
+  Value maximum = ReduceOp::create(builder, ReduceKind::Max, scores, ArrayRef<int64_t>{3});
+  Value powers = ExpOp::create(builder, SubOp::create(builder, scores, repeat(builder, maximum, scores, 3)));
+  Value sum = reduceSum(builder, powers, 3);
+  Value probabilities = DivOp::create(builder, powers, repeat(builder, sum, powers, 3));
+  Value result = matmul(builder, probabilities, widen(builder, operands[2]), false, false);
+  return {castTo(builder, result, tensorTypeOf(getResult()).getElementType()), maximum, sum};
+}
+
+// With p the probabilities: dp = dy v^T, ds = p * (dp - delta), dq = ds k, dk = ds^T q, dv = p^T dy.
+SmallVector<Value> AttentionGradOp::decompose(mlir::OpBuilder &opBuilder, mlir::ValueRange operands) {
+  ImplicitLocOpBuilder builder(getLoc(), opBuilder);
+  Value query = widen(builder, operands[0]), key = widen(builder, operands[1]), value = widen(builder, operands[2]);
+  Value mask = getMask() ? operands[3] : Value();
+  mlir::ValueRange rest = operands.drop_front(mask ? 4 : 3);
+  Value grad = widen(builder, rest[0]);
+  Value scores = scoresOf(builder, *this, query, key, mask);
+  auto along = [&](Value statistic) { return repeat(builder, statistic, scores, 3); };
+  Value powers = ExpOp::create(builder, SubOp::create(builder, scores, along(rest[1])));
+  Value probabilities = DivOp::create(builder, powers, along(rest[2]));
+  Value differences = SubOp::create(builder, matmul(builder, grad, value, false, true), along(rest[3]));
+  Value scoreGrad = MulOp::create(builder, probabilities, differences);
+  if (getFill()) // a score that is replaced has no part in it
+    scoreGrad =
+        SelectOp::create(builder, spread(builder, mask, shapeOf(scores)), scoreGrad, splatLike(builder, scoreGrad, 0));
+  auto narrow = [&](Value gradient) { return castTo(builder, gradient, tensorTypeOf(getQuery()).getElementType()); };
+  return {narrow(scaled(builder, matmul(builder, scoreGrad, key, false, false), getScale())),
+          narrow(scaled(builder, matmul(builder, scoreGrad, query, true, false), getScale())),
+          narrow(matmul(builder, probabilities, grad, true, false))};
+}
+
+// The gradient of the op's plain parts, which the backward pass then computes with all scores. It is for what
+// attention_grad does not give: gradients of a mask, and of what the statistics are used for.
+static llvm::LogicalResult throughParts(ImplicitLocOpBuilder &builder, AttentionOp op, ArrayRef<Value> resultGrads,
+                                        llvm::SmallVectorImpl<Value> &operandGrads) {
+  llvm::SmallVector<mlir::Operation *> parts;
+  llvm::DenseMap<Value, Value> gradients;
+  mlir::Operation *before = builder.getInsertionPoint() == builder.getInsertionBlock()->begin()
+                                ? nullptr
+                                : &*std::prev(builder.getInsertionPoint());
+  for (auto [value, gradient] : llvm::zip_equal(op.decompose(builder, op->getOperands()), resultGrads))
+    gradients[value] = gradient;
+  mlir::Block::iterator part = before ? std::next(before->getIterator()) : builder.getInsertionBlock()->begin();
+  for (; part != builder.getInsertionPoint(); ++part)
+    parts.push_back(&*part);
+  for (mlir::Operation *each : llvm::reverse(parts)) {
+    llvm::SmallVector<Value> given, own(each->getNumOperands());
+    for (Value result : each->getResults())
+      given.push_back(gradients.lookup(result));
+    auto differentiable = mlir::dyn_cast<DifferentiableOpInterface>(each);
+    if (!differentiable || llvm::none_of(given, [](Value gradient) { return gradient != nullptr; }))
+      continue;
+    if (mlir::failed(differentiable.buildVJP(builder, given, own)))
+      return mlir::failure();
+    for (auto [operand, gradient] : llvm::zip_equal(each->getOperands(), own))
+      if (gradient)
+        gradients[operand] = addGradients(builder, gradients.lookup(operand), gradient);
+  }
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    operandGrads[index] = gradients.lookup(operand);
+  return mlir::success();
+}
+
+llvm::LogicalResult AttentionOp::buildVJP(mlir::OpBuilder &opBuilder, ArrayRef<Value> resultGrads,
+                                          llvm::SmallVectorImpl<Value> &operandGrads) {
+  ImplicitLocOpBuilder builder(getLoc(), opBuilder);
+  if (resultGrads[1] || resultGrads[2])
+    if (mlir::failed(throughParts(builder, *this, {Value(), resultGrads[1], resultGrads[2]}, operandGrads)))
+      return mlir::failure();
+  Value grad = resultGrads[0];
+  if (!grad)
+    return mlir::success();
+  Value products = MulOp::create(builder, widen(builder, getResult()), widen(builder, grad));
+  Value delta = reduceSum(builder, products, 3);
+  auto fused = AttentionGradOp::create(builder, getQuery(), getKey(), getValue(), getMask(), grad, getMaximum(),
+                                       getSum(), delta, getScaleAttr(), getFillAttr(), getCausalAttr());
+  for (auto [index, gradient] : llvm::enumerate(fused.getResults()))
+    operandGrads[index] = addGradients(builder, operandGrads[index], gradient);
+  if (getMask() && !getFill()) {
+    llvm::SmallVector<Value> ofMask(getNumOperands());
+    if (mlir::failed(throughParts(builder, *this, {grad, Value(), Value()}, ofMask)))
+      return mlir::failure();
+    operandGrads[3] = addGradients(builder, operandGrads[3], ofMask[3]);
+  }
+  return mlir::success();
+}

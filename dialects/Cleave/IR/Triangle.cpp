@@ -1,0 +1,31 @@
+#include "dialects/Cleave/IR/Triangle.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <limits>
+
+mlir::Attribute cleave::triangleOf(mlir::RankedTensorType type, llvm::function_ref<double(int64_t)> element) {
+  mlir::Builder builder(type.getContext());
+  int64_t count = type.getNumElements(), columns = type.getRank() < 2 ? 0 : type.getShape().back();
+  if (columns == 0 || count != columns * type.getDimSize(type.getRank() - 2))
+    return {};
+  auto isUpTo = [&](int64_t at) { return at % columns <= at / columns; };
+  if (type.getElementType().isInteger(1)) {
+    bool first = element(0) != 0; // column 0 of row 0
+    for (int64_t at = 1; at < count; ++at)
+      if ((element(at) != 0) != (isUpTo(at) == first))
+        return {};
+    return builder.getBoolAttr(first);
+  }
+  if (!llvm::isa<mlir::FloatType>(type.getElementType()))
+    return {};
+  double most = -std::numeric_limits<double>::infinity();
+  for (int64_t at = 0; at < count; ++at) {
+    double number = element(at);
+    if (isUpTo(at) ? number != 0 : !leavesNothing(number))
+      return {};
+    if (!isUpTo(at))
+      most = std::max(most, number);
+  }
+  return builder.getF64FloatAttr(most);
+}

@@ -1,0 +1,120 @@
+// RUN: cleave-opt %s -split-input-file -verify-diagnostics
+
+func.func @rank(%q: tensor<2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>) {
+  // expected-error @below {{'cleave.attention' op expects query, key and value of rank 4}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v, scale = 1.0 : (tensor<2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @element(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf16>, %v: tensor<1x2x5x6xf32>) {
+  // expected-error @below {{'cleave.attention' op expects query, key and value of one element type}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v, scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf16>, tensor<1x2x5x6xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @heads(%q: tensor<1x2x4x8xf32>, %k: tensor<1x3x5x8xf32>, %v: tensor<1x2x5x6xf32>) {
+  // expected-error @below {{'cleave.attention' op expects query, key and value to agree in batch and heads}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v, scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x3x5x8xf32>, tensor<1x2x5x6xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @depth(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x7xf32>, %v: tensor<1x2x5x6xf32>) {
+  // expected-error @below {{'cleave.attention' op expects query and key of one depth, their last dimension}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v, scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x5x7xf32>, tensor<1x2x5x6xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @columns(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x6x6xf32>) {
+  // expected-error @below {{'cleave.attention' op expects as many keys as values}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v, scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x6x6xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @mask(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>, %mask: tensor<1x2x3x5xf32>) {
+  // expected-error @below {{'cleave.attention' op expects a mask of rank 4 whose sizes are the scores' [batch, heads, rows, columns] or 1}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v mask %mask, scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>, tensor<1x2x3x5xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @mask_rank(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>, %mask: tensor<4x5xf32>) {
+  // expected-error @below {{'cleave.attention' op expects a mask of rank 4 whose sizes are the scores' [batch, heads, rows, columns] or 1}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v mask %mask, scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>, tensor<4x5xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @mask_type(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>, %mask: tensor<1x1x4x5xf16>) {
+  // expected-error @below {{'cleave.attention' op expects a mask of i1 or of the type that scores are computed in}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v mask %mask, scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>, tensor<1x1x4x5xf16>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @no_fill(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>, %mask: tensor<1x1x4x5xi1>) {
+  // expected-error @below {{'cleave.attention' op expects a fill for a mask of i1}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v mask %mask, scale = 1.0 : (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>, tensor<1x1x4x5xi1>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @fill(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>, %mask: tensor<1x1x4x5xf32>) {
+  // expected-error @below {{'cleave.attention' op expects no fill for a mask that is added}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v mask %mask, scale = 1.0 {fill = 0.0} : (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>, tensor<1x1x4x5xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @fill_alone(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>) {
+  // expected-error @below {{'cleave.attention' op expects a mask of i1 where there is a fill}}
+  // expected-error @below {{failed to infer returned types}}
+  %y, %m, %l = cleave.attention %q, %k, %v, scale = 1.0 {fill = 0.0} : (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>) -> (tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @result_grad(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>, %dy: tensor<1x2x4x8xf32>, %m: tensor<1x2x4xf32>, %delta: tensor<1x2x4xf32>) {
+  // expected-error @below {{'cleave.attention_grad' op expects a result_grad of type 'tensor<1x2x4x6xf32>'; got: 'tensor<1x2x4x8xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v, %dy, %m, %m, %delta, scale = 1.0 :
+    (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>)
+  return
+}
+
+// -----
+
+func.func @delta(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x6xf32>, %dy: tensor<1x2x4x6xf32>, %m: tensor<1x2x4xf32>, %delta: tensor<1x2x5xf32>) {
+  // expected-error @below {{'cleave.attention_grad' op expects maximum, sum and delta of type 'tensor<1x2x4xf32>'; got: 'tensor<1x2x5xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %dq, %dk, %dv = cleave.attention_grad %q, %k, %v, %dy, %m, %m, %delta, scale = 1.0 :
+    (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>, tensor<1x2x4x6xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x5xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>)
+  return
+}
