@@ -1,5 +1,6 @@
 #include "kernels/common/host/Registry.h"
 
+#include "kernels/attention/host/Attention.h"
 #include "kernels/convolution/host/Convolution.h"
 #include "kernels/indexing/host/Indexing.h"
 #include "kernels/matmul/host/Matmul.h"
@@ -32,6 +33,10 @@ MakeHostKernel findHostKernel(std::string_view name) {
       {"check_index", makeCheckIndex},
       {"top_k", makeTopK},
       {"argmax", makeArgmax},
+      {"attention", makeAttention},
+      {"attention_masked", makeAttention},
+      {"attention_grad", makeAttentionGrad},
+      {"attention_masked_grad", makeAttentionGrad},
   };
   for (const auto &[known, make] : table)
     if (known == name)

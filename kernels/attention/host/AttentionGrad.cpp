@@ -1,0 +1,197 @@
+#include "kernels/attention/host/Attention.h"
+
+#include "kernels/attention/host/Blocks.h"
+
+#include <omp.h>
+
+namespace cleave::rt {
+
+namespace {
+
+template <typename C> struct BackwardScratch {
+  BackwardScratch(const AttentionShape &s, bool converts, C *begin) {
+    ScratchParts<C> parts(begin);
+    int64_t depth = paddedSize(s.depth), width = paddedSize(s.width);
+    query = parts.take(s.depth * kAttentionBlock);
+    grad = parts.take(s.width * kAttentionBlock);
+    queryRows = parts.take(depth * kAttentionBlock);
+    gradRows = parts.take(width * kAttentionBlock);
+    queryGrad = parts.take(s.depth * kAttentionBlock);
+    probabilities = parts.take(kAttentionBlock * kAttentionBlock);
+    scoreGrads = parts.take(kAttentionBlock * kAttentionBlock);
+    maximum = parts.take(kAttentionBlock);
+    inverse = parts.take(kAttentionBlock);
+    delta = parts.take(kAttentionBlock);
+    keyGrad = parts.take(s.columns * depth);
+    valueGrad = parts.take(s.columns * width);
+    keys = parts.take(converts ? s.columns * s.depth : 0);
+    values = parts.take(converts ? s.columns * s.width : 0);
+    count = parts.taken();
+  }
+  C *query, *grad, *queryGrad;            // transposed
+  C *queryRows, *gradRows;                // as they are
+  C *probabilities, *scoreGrads;          // transposed
+  C *maximum, *inverse, *delta;           // of the block's rows; inverse is 1 / sum
+  C *keyGrad, *valueGrad, *keys, *values; // of all columns
+  int64_t count;
+};
+
+template <typename T, typename C> struct BackwardHead {
+  const T *query, *key, *value, *grad;
+  const void *mask;
+  const C *maximum, *sum, *delta;
+  T *queryGrad, *keyGrad, *valueGrad;
+};
+
+// Probabilities of the block's scores, and gradients of the scores from those of the probabilities.
+template <typename V>
+CLEAVE_VECTOR_CODE void differentiateSoftmax(BackwardScratch<typename V::Number> &w, int64_t columns) {
+  for (int64_t c = 0; c < columns; ++c)
+    for (int64_t r = 0; r < kAttentionBlock; r += V::kLanes) {
+      auto *score = w.probabilities + c * kAttentionBlock + r, *grad = w.scoreGrads + c * kAttentionBlock + r;
+      auto probability =
+          powerOfE<V>(loadVector<V>(score) - loadVector<V>(w.maximum + r)) * loadVector<V>(w.inverse + r);
+      storeVector<V>(score, probability);
+      storeVector<V>(grad, probability * (loadVector<V>(grad) - loadVector<V>(w.delta + r)));
+    }
+}
+
+template <typename V, typename T>
+CLEAVE_VECTOR_CODE void readBlock(const AttentionShape &s, const BackwardHead<T, typename V::Number> &head,
+                                  BackwardScratch<typename V::Number> &w, int64_t first, int64_t rows) {
+  using C = typename V::Number;
+  readTransposed(w.query, head.query + first * s.depth, rows, s.depth);
+  readTransposed(w.grad, head.grad + first * s.width, rows, s.width);
+  readRows(w.queryRows, head.query + first * s.depth, rows, s.depth, paddedSize(s.depth));
+  readRows(w.gradRows, head.grad + first * s.width, rows, s.width, paddedSize(s.width));
+  std::fill(w.queryGrad, w.queryGrad + s.depth * kAttentionBlock, C(0));
+  for (int64_t r = 0; r < kAttentionBlock; ++r) {
+    w.maximum[r] = r < rows ? head.maximum[first + r] : C(0);
+    w.inverse[r] = r < rows ? C(1) / head.sum[first + r] : C(0);
+    w.delta[r] = r < rows ? head.delta[first + r] : C(0);
+  }
+}
+
+// What a block of rows has to do with all its columns.
+template <typename V, typename T>
+CLEAVE_VECTOR_CODE void differentiateBlock(const AttentionShape &s, const BackwardHead<T, typename V::Number> &head,
+                                           BackwardScratch<typename V::Number> &w, const typename V::Number *keys,
+                                           const typename V::Number *values, int64_t first) {
+  constexpr int64_t block = kAttentionBlock;
+  const int64_t depth = paddedSize(s.depth), width = paddedSize(s.width), rows = std::min(block, s.rows - first);
+  readBlock<V, T>(s, head, w, first, rows);
+  for (int64_t column = 0, end = s.columnsOf(first); column < end; column += block) {
+    int64_t columns = std::min(block, end - column);
+    const auto *key = keys + column * s.depth, *value = values + column * s.width;
+    multiply<V>(w.probabilities, block, columns, block, key, s.depth, 1, w.query, block, s.depth, false);
+    multiply<V>(w.scoreGrads, block, columns, block, value, s.width, 1, w.grad, block, s.width, false);
+    ScoreBlock place = {first, rows, column, columns};
+    finishScores<V>(w.probabilities, s, head.mask, place);
+    differentiateSoftmax<V>(w, columns);
+    dropReplaced(w.scoreGrads, s, head.mask, place);
+    multiply<V>(w.valueGrad + column * width, width, columns, width, w.probabilities, block, 1, w.gradRows, width, rows,
+                true);
+    multiply<V>(w.keyGrad + column * depth, depth, columns, depth, w.scoreGrads, block, 1, w.queryRows, depth, rows,
+                true);
+    multiply<V>(w.queryGrad, block, s.depth, block, key, 1, s.depth, w.scoreGrads, block, columns, true);
+  }
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t i = 0; i < s.depth; ++i)
+      head.queryGrad[(first + r) * s.depth + i] =
+          static_cast<T>(w.queryGrad[i * block + r] * static_cast<typename V::Number>(s.scale));
+}
+
+// All of a head: blocks of rows in ascending order, so that gradients of keys and values are summed in one order.
+template <typename V, typename T>
+CLEAVE_VECTOR_CODE void differentiateHead(const AttentionShape *shape, const BackwardHead<T, typename V::Number> *head,
+                                          typename V::Number *scratch) {
+  using C = typename V::Number;
+  const AttentionShape &s = *shape;
+  const int64_t depth = paddedSize(s.depth), width = paddedSize(s.width);
+  BackwardScratch<C> w(s, !std::is_same_v<T, C>, scratch);
+  const C *keys = readAll(w.keys, head->key, s.columns * s.depth);
+  const C *values = readAll(w.values, head->value, s.columns * s.width);
+  std::fill(w.keyGrad, w.keyGrad + s.columns * depth, C(0));
+  std::fill(w.valueGrad, w.valueGrad + s.columns * width, C(0));
+  for (int64_t first = 0; first < s.rows; first += kAttentionBlock)
+    differentiateBlock<V, T>(s, *head, w, keys, values, first);
+  for (int64_t c = 0; c < s.columns; ++c) {
+    for (int64_t i = 0; i < s.depth; ++i)
+      head->keyGrad[c * s.depth + i] = static_cast<T>(w.keyGrad[c * depth + i] * static_cast<C>(s.scale));
+    for (int64_t i = 0; i < s.width; ++i)
+      head->valueGrad[c * s.width + i] = static_cast<T>(w.valueGrad[c * width + i]);
+  }
+}
+CLEAVE_FOR_PROCESSOR(differentiateHead)
+
+template <typename T> class AttentionGrad : public HostKernel {
+  using C = typename ComputeType<T>::type;
+
+public:
+  AttentionGrad(const AttentionShape &shape, int threads)
+      : s_(shape), threads_(threads), perThread_(BackwardScratch<C>(shape, !std::is_same_v<T, C>, nullptr).count) {}
+
+  std::vector<size_t> bufferBytes() const override {
+    auto bytes = [&](int64_t rows, int64_t size, size_t element) {
+      return static_cast<size_t>(s_.items() * rows * size) * element;
+    };
+    size_t query = bytes(s_.rows, s_.depth, sizeof(T)), key = bytes(s_.columns, s_.depth, sizeof(T)),
+           value = bytes(s_.columns, s_.width, sizeof(T)), statistic = bytes(s_.rows, 1, sizeof(C));
+    std::vector<size_t> result = {query, key, value};
+    if (s_.hasMask)
+      result.push_back(static_cast<size_t>(s_.mask[0] * s_.mask[1] * s_.mask[2] * s_.mask[3]) *
+                       dtypeSize(s_.maskDtype));
+    result.insert(result.end(), {bytes(s_.rows, s_.width, sizeof(T)), statistic, statistic, statistic, query, key,
+                                 value, static_cast<size_t>(perThread_) * static_cast<size_t>(threads_) * sizeof(C)});
+    return result;
+  }
+
+  Status run(void *const *buffers) override {
+    auto *scratch = static_cast<C *>(buffers[s_.hasMask ? 11 : 10]);
+#pragma omp parallel for num_threads(threads_) schedule(static, 1) if (s_.items() > 1)
+    for (int64_t item = 0; item < s_.items(); ++item) {
+      BackwardHead<T, C> head = headOf(buffers, item);
+      differentiateHeadForProcessor<T, C>(&s_, &head, scratch + omp_get_thread_num() * perThread_);
+    }
+    return Status::ok();
+  }
+
+private:
+  BackwardHead<T, C> headOf(void *const *buffers, int64_t item) const {
+    void *const *rest = buffers + (s_.hasMask ? 4 : 3);
+    const void *mask = nullptr;
+    if (s_.hasMask)
+      mask =
+          static_cast<const char *>(buffers[3]) + s_.maskOffset(item) * static_cast<int64_t>(dtypeSize(s_.maskDtype));
+    int64_t query = item * s_.rows * s_.depth, key = item * s_.columns * s_.depth, value = item * s_.columns * s_.width;
+    auto statistic = [&](int number) { return static_cast<const C *>(rest[number]) + item * s_.rows; };
+    return {static_cast<const T *>(buffers[0]) + query,
+            static_cast<const T *>(buffers[1]) + key,
+            static_cast<const T *>(buffers[2]) + value,
+            static_cast<const T *>(rest[0]) + item * s_.rows * s_.width,
+            mask,
+            statistic(1),
+            statistic(2),
+            statistic(3),
+            static_cast<T *>(rest[4]) + query,
+            static_cast<T *>(rest[5]) + key,
+            static_cast<T *>(rest[6]) + value};
+  }
+
+  AttentionShape s_;
+  int threads_;
+  int64_t perThread_;
+};
+
+} // namespace
+
+Status makeAttentionGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
+  AttentionShape shape;
+  CLEAVE_TRY(AttentionShape::read(args, &shape));
+  return withFloat(shape.dtype, [&](auto type) -> Status {
+    *result = std::make_unique<AttentionGrad<typename decltype(type)::type>>(shape, threads);
+    return Status::ok();
+  });
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,141 @@
+// What forward and backward share: reading blocks, masking scores, scratch, and the choice of the processor's vectors.
+#ifndef CLEAVE_KERNELS_ATTENTION_HOST_BLOCKS_H
+#define CLEAVE_KERNELS_ATTENTION_HOST_BLOCKS_H
+
+#include "kernels/attention/host/Attention.h"
+#include "kernels/attention/host/Vectors.h"
+#include "kernels/common/host/Types.h"
+
+#include <limits>
+#include <type_traits>
+
+namespace cleave::rt {
+
+constexpr int64_t kAttentionBlock = AttentionShape::kBlock;
+
+// Calls NAME<V, T>(...) compiled for the processor's vectors: NAME is a template of CLEAVE_VECTOR_CODE. A function of
+// its own for each set of instructions is what makes the compiler use it.
+#if defined(__x86_64__)
+#define CLEAVE_FOR_PROCESSOR(NAME)                                                                                     \
+  template <typename T, typename C, typename... A>                                                                     \
+  __attribute__((target("avx512f,avx512dq,fma"))) void NAME##Avx512(A... arguments) {                                  \
+    NAME<VectorsOf<C, 64, 6, 4>, T>(arguments...);                                                                     \
+  }                                                                                                                    \
+  template <typename T, typename C, typename... A>                                                                     \
+  __attribute__((target("avx2,fma"))) void NAME##Avx2(A... arguments) {                                                \
+    NAME<VectorsOf<C, 32, 6, 2>, T>(arguments...);                                                                     \
+  }                                                                                                                    \
+  template <typename T, typename C, typename... A> void NAME##Baseline(A... arguments) {                               \
+    NAME<VectorsOf<C, 16, 4, 2>, T>(arguments...);                                                                     \
+  }                                                                                                                    \
+  template <typename T, typename C, typename... A> void NAME##ForProcessor(A... arguments) {                           \
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))                                       \
+      NAME##Avx512<T, C>(arguments...);                                                                                \
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                          \
+      NAME##Avx2<T, C>(arguments...);                                                                                  \
+    else                                                                                                               \
+      NAME##Baseline<T, C>(arguments...);                                                                              \
+  }
+#else
+#define CLEAVE_FOR_PROCESSOR(NAME)                                                                                     \
+  template <typename T, typename C, typename... A> void NAME##ForProcessor(A... arguments) {                           \
+    NAME<VectorsOf<C, 16, 4, 4>, T>(arguments...);                                                                     \
+  }
+#endif
+
+// Room for vectors at the end of each line.
+inline int64_t paddedSize(int64_t size) { return (size + 15) / 16 * 16; }
+
+// Hands out parts of a thread's scratch; with nothing to begin with, it only counts.
+template <typename C> class ScratchParts {
+public:
+  explicit ScratchParts(C *begin) : begin_(begin) {}
+  C *take(int64_t count) {
+    C *part = begin_ ? begin_ + taken_ : nullptr;
+    taken_ += paddedSize(count);
+    return part;
+  }
+  int64_t taken() const { return taken_; }
+
+private:
+  C *begin_;
+  int64_t taken_ = 0;
+};
+
+// to[i, r] = from[r, i] for `count` rows of `size`, zeros for the rest of a block.
+template <typename C, typename T>
+CLEAVE_VECTOR_CODE void readTransposed(C *to, const T *from, int64_t count, int64_t size) {
+  for (int64_t r = 0; r < kAttentionBlock; ++r)
+    for (int64_t i = 0; i < size; ++i)
+      to[i * kAttentionBlock + r] = r < count ? static_cast<C>(from[r * size + i]) : C(0);
+}
+
+// Rows as they are, in lines of `padded` with zeros at their ends.
+template <typename C, typename T>
+CLEAVE_VECTOR_CODE void readRows(C *to, const T *from, int64_t count, int64_t size, int64_t padded) {
+  for (int64_t r = 0; r < count; ++r)
+    for (int64_t i = 0; i < padded; ++i)
+      to[r * padded + i] = i < size ? static_cast<C>(from[r * size + i]) : C(0);
+}
+
+// Elements in the type they are computed in: where they lie, or a copy.
+template <typename C, typename T> CLEAVE_VECTOR_CODE const C *readAll(C *copy, const T *from, int64_t count) {
+  if constexpr (std::is_same_v<C, T>) {
+    return from;
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      copy[i] = static_cast<C>(from[i]);
+    return copy;
+  }
+}
+
+// The place of a block among the scores of a head.
+struct ScoreBlock {
+  int64_t row, rows, column, columns; // first and how many
+};
+
+// Products to scores: scaled, masked. `mask` is the head's. Rows that are none (block.rows and on) keep their zeros.
+template <typename V>
+CLEAVE_VECTOR_CODE void finishScores(typename V::Number *scores, const AttentionShape &s, const void *mask,
+                                     const ScoreBlock &block) {
+  using C = typename V::Number;
+  const C scale = static_cast<C>(s.scale), fill = static_cast<C>(s.fill);
+  for (int64_t c = 0; c < block.columns; ++c) {
+    C *line = scores + c * kAttentionBlock;
+    for (int64_t r = 0; r < kAttentionBlock; r += V::kLanes)
+      storeVector<V>(line + r, loadVector<V>(line + r) * scale);
+    int64_t column = block.column + c;
+    if (s.isBooleanMask()) {
+      auto *keep =
+          static_cast<const unsigned char *>(mask) + block.row * s.maskRowStride() + column * s.maskColumnStride();
+      for (int64_t r = 0; r < block.rows; ++r)
+        if (!keep[r * s.maskRowStride()])
+          line[r] = fill;
+    } else if (s.hasMask) {
+      auto *added = static_cast<const C *>(mask) + block.row * s.maskRowStride() + column * s.maskColumnStride();
+      for (int64_t r = 0; r < block.rows; ++r)
+        line[r] += added[r * s.maskRowStride()];
+    }
+    if (s.causal) // rows before the column do not have it
+      for (int64_t r = 0; r < std::min(block.rows, column - block.row); ++r)
+        line[r] = -std::numeric_limits<C>::infinity();
+  }
+}
+
+// The gradient of a score that the mask replaces is zero.
+template <typename C>
+CLEAVE_VECTOR_CODE void dropReplaced(C *gradients, const AttentionShape &s, const void *mask, const ScoreBlock &block) {
+  if (!s.isBooleanMask())
+    return;
+  for (int64_t c = 0; c < block.columns; ++c) {
+    auto *keep = static_cast<const unsigned char *>(mask) + block.row * s.maskRowStride() +
+                 (block.column + c) * s.maskColumnStride();
+    for (int64_t r = 0; r < block.rows; ++r)
+      if (!keep[r * s.maskRowStride()])
+        gradients[c * kAttentionBlock + r] = 0;
+  }
+}
+
+} // namespace cleave::rt
+
+#endif
