@@ -111,6 +111,7 @@ llvm::Expected<TrainingOptions> trainingOptions(mlir::ModuleOp module, const Com
     return usageError("--recompute", llvm::toString(recompute.takeError()));
   training.keepAll = recompute->kind == RecomputeKind::Never;
   training.deferStatistics = parseBatchNorm(options.batchNorm).isDeferred;
+  training.fuseAttention = options.attention == "fused";
   training.precision = *precision;
   training.lossScale = *lossScale;
   training.freeze = options.freeze;
@@ -198,7 +199,7 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        if (options.train)
                          buildTrainingPipeline(manager, *training);
                        else
-                         buildInferencePipeline(manager, training->precision);
+                         buildInferencePipeline(manager, training->precision, training->fuseAttention);
                        addCleanUp(manager);
                      }},
                     {Phase::Shard,

@@ -71,6 +71,7 @@ struct CompileOptions {
   std::string dpSync = "all-reduce";       // all-reduce | parameter-server: where parameters are updated
   std::string lossScale = "auto";          // dynamic[,init=N,...] | N | none | auto
 
+  std::string attention = "plain"; // plain | fused: whether softmax(q k^T) v is one kernel, which keeps no scores
   std::string precision; // TYPE or PART=TYPE[,...]; empty: the model's types
 
   // Target and limits.

@@ -56,6 +56,9 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
     manager.addPass(createApplyPrecision({printPrecision(options.precision)}));
     addCleanup(manager);
   }
+  // After precision, which knows products by their one result; before differentiation, which wants attention's gradient.
+  if (options.fuseAttention)
+    manager.addPass(createFormAttention());
   // After everything that looks at all of the forward pass, before the backward passes, which are per chunk.
   manager.addPass(createCutModel({options.stages, options.stageSplit, options.microBatches, {}, {}}));
   // One graph of both passes is what all later choices are made on.
@@ -91,10 +94,14 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   addCleanup(manager);
 }
 
-void buildInferencePipeline(OpPassManager &manager, const PrecisionOptions &precision) {
+void buildInferencePipeline(OpPassManager &manager, const PrecisionOptions &precision, bool fuseAttention) {
   addEpilogues(manager, precision);
   if (!precision.isEmpty())
     manager.addPass(createApplyPrecision({printPrecision(precision)}));
+  if (fuseAttention) {
+    addCleanup(manager); // equal casts are merged
+    manager.addPass(createFormAttention());
+  }
   manager.addPass(createBuildInference());
   // Without writes and losses much of the graph may be dead.
   addCleanup(manager);
@@ -124,6 +131,8 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
                                  llvm::cl::init("auto")};
   Option<bool> keepAll{*this, "keep-all", llvm::cl::desc("the backward pass computes nothing again"),
                        llvm::cl::init(false)};
+  Option<bool> fuseAttention{*this, "fuse-attention", llvm::cl::desc("attention is one op that keeps no scores"),
+                             llvm::cl::init(false)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("PART=TYPE[,PART=TYPE...] or a type")};
   Option<std::string> lossScale{*this, "loss-scale", llvm::cl::desc("dynamic | NUMBER | none | auto"),
                                 llvm::cl::init("auto")};
@@ -165,6 +174,7 @@ llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
   options.splitParameters = from.splitParameters;
   options.syncEvery = from.syncEvery;
   options.keepAll = from.keepAll;
+  options.fuseAttention = from.fuseAttention;
   options.stages = from.stages;
   options.stageSplit = from.stageSplit;
   return options;

@@ -13,7 +13,8 @@ namespace cleave {
 void buildTrainingPipeline(mlir::OpPassManager &manager, const TrainingOptions &options);
 
 // @model -> @infer.
-void buildInferencePipeline(mlir::OpPassManager &manager, const PrecisionOptions &precision = {});
+void buildInferencePipeline(mlir::OpPassManager &manager, const PrecisionOptions &precision = {},
+                            bool fuseAttention = false);
 
 // Makes the passes, and `training-pipeline` with the options of the command line, known to cleave-opt and to plug-ins.
 void registerTraining();

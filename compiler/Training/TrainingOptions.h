@@ -60,6 +60,7 @@ struct TrainingOptions {
   bool syncEvery = false;       // gradients are reduced in every micro-batch
   bool deferStatistics = false; // batch norm's running statistics are updated once a step (DeferredStatistics.h)
   bool keepAll = false;         // every value that the backward pass reads is kept (--recompute never)
+  bool fuseAttention = false;   // attention is one op, whose scores are never in memory (form-attention)
   int64_t stages = 0;           // chunks that the model is cut into; 0: one, but for request-stages
   std::string stageSplit = "auto";
   PrecisionOptions precision;

@@ -276,6 +276,9 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_flag("--save-async", o.saveAsync, "plan memory for a copy of the state, so that checkpoints are written in the background")
       ->group(training);
 
+  app.add_option("--attention", o.attention, "plain: product, softmax and product, with all scores in memory; fused: one kernel that computes scores\n"
+                 "block by block and keeps none, where the graph has attention without dropout (form-attention says where)")
+      ->check(CLI::IsMember({"plain", "fused"}))->type_name("HOW")->capture_default_str();
   app.add_option("--offload", o.offload,
                  "what is kept in host memory while it is not used: params, grads, optimizer, activations, or several, separated by commas")
       ->type_name("KINDS");

@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/ConstantPool.h"
 #include "compiler/Import/ONNX/States.h"
+#include "dialects/Cleave/IR/Triangle.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
@@ -20,5 +21,8 @@ std::string ConstantPool::stateOf(const Literal &literal) {
   weights_.insert(name, {literal.type(), llvm::ArrayRef<char>(literal.bytes().data(), literal.bytes().size())});
   weights_.own(literal.owner());
   alike.emplace_back(literal, declareState(symbols_, name, literal.type(), Role::Constant, InitKind::Weights));
+  auto element = [&](int64_t i) { return literal.isFloat() ? literal.asReal(i) : double(literal.asInt(i)); };
+  if (mlir::Attribute triangle = triangleOf(literal.type(), element))
+    symbols_.lookup<StateOp>(alike.back().second)->setAttr(kTriangleAttr, triangle);
   return alike.back().second;
 }

@@ -33,6 +33,27 @@ def FormEpilogues : Pass<"form-epilogues", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::cleave::CleaveDialect"];
 }
 
+def FormAttention : Pass<"form-attention", "::mlir::ModuleOp"> {
+  let summary = "make one op of a product, a softmax and a product, whose scores nobody else wants";
+  let description = [{
+    - Precondition: model level, after precision is applied (a product's type is then final) and before differentiation, which wants attention's own
+      gradient.
+    - Effect: `softmax(scores) value` becomes `cleave.attention`, where the scores are a product of queries and keys, scaled by a number, with masks added
+      to them or chosen instead of them, cast between floating-point types, and each of these values has one use. A mask by which row i has columns 0 to i
+      becomes `causal`. Left alone are products of other ranks than 2 to 4, softmax over another dimension, masks under the scale, masks of both
+      kinds at once, and masks that are computed of a parameter (relative positions that are learned: their gradient needs all scores in any case), and
+      what stands between softmax and the second product (dropout).
+    - Postcondition: none of the scores of what was found is a value of a function, and constants that no function reads any more (causal masks) are gone.
+    ```mlir
+    %s = cleave.matmul %q, %k {transpose_rhs} : ...
+    %d = cleave.div %s, %four : ...
+    %p = cleave.softmax %d, dim = 3 : ...                   =>    %y, %m, %l = cleave.attention %q, %k, %v, scale = 2.500000e-01 : ...
+    %y = cleave.matmul %p, %v : ...
+    ```
+  }];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
 def SinkCasts : Pass<"sink-casts", "::mlir::func::FuncOp"> {
   let summary = "narrow what is taken out of a stored table, not the table";
   let description = [{

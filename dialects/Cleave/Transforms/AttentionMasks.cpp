@@ -1,0 +1,204 @@
+#include "dialects/Cleave/Transforms/AttentionMasks.h"
+
+#include "dialects/Cleave/IR/OpSupport.h"
+#include "dialects/Cleave/IR/Triangle.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <cmath>
+
+using namespace cleave;
+using mlir::ImplicitLocOpBuilder;
+using mlir::RankedTensorType;
+using mlir::Value;
+
+std::optional<double> cleave::splatNumber(Value value) {
+  mlir::DenseElementsAttr constant;
+  if (!mlir::matchPattern(value, mlir::m_Constant(&constant)) || !constant.isSplat() ||
+      !llvm::isa<mlir::FloatType>(constant.getElementType()))
+    return std::nullopt;
+  return constant.getSplatValue<llvm::APFloat>().convertToDouble();
+}
+
+//===----------------------------------------------------------------------===//
+// Causal masks
+//===----------------------------------------------------------------------===//
+
+// What a mask is before it is repeated over batch and heads, as [rows, columns]; null where they differ in it.
+static Value matrixOf(Value mask) {
+  auto broadcast = mask.getDefiningOp<BroadcastOp>();
+  int64_t rank = tensorTypeOf(mask).getRank();
+  if (broadcast) {
+    if (broadcast.getDims() != llvm::ArrayRef<int64_t>({rank - 2, rank - 1}))
+      return {};
+    mask = broadcast.getOperand();
+  }
+  if (product(shapeOf(mask).drop_back(2)) != 1)
+    return {};
+  while (auto reshape = mask.getDefiningOp<ReshapeOp>()) {
+    llvm::ArrayRef<int64_t> from = shapeOf(reshape.getOperand()), to = shapeOf(mask);
+    if (from.size() < 2 || from.take_back(2) != to.take_back(2))
+      break;
+    mask = reshape.getOperand();
+  }
+  return mask;
+}
+
+// The dimension whose index each element is, counted from the last: 0 for columns, 1 for rows.
+static std::optional<int64_t> indexOf(Value value) {
+  int64_t rank = tensorTypeOf(value).getRank();
+  if (auto cast = value.getDefiningOp<CastOp>())
+    return llvm::isa<mlir::IntegerType>(tensorTypeOf(cast.getOperand()).getElementType()) ? indexOf(cast.getOperand())
+                                                                                          : std::nullopt;
+  if (auto iota = value.getDefiningOp<IotaOp>(); iota && !iota.getOrigin())
+    return rank - 1 - static_cast<int64_t>(iota.getDim());
+  if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
+    auto iota = broadcast.getOperand().getDefiningOp<IotaOp>();
+    if (iota && !iota.getOrigin() && iota.getType().getRank() == 1)
+      return rank - 1 - broadcast.getDims()[0];
+  }
+  return std::nullopt;
+}
+
+// What the matrix under a mask is (Triangle.h); null where it is no triangle.
+static mlir::Attribute triangleUnder(Value mask) {
+  Value matrix = matrixOf(mask);
+  if (!matrix)
+    return {};
+  mlir::DenseElementsAttr constant;
+  if (mlir::matchPattern(matrix, mlir::m_Constant(&constant))) {
+    bool isFloat = llvm::isa<mlir::FloatType>(constant.getElementType());
+    return triangleOf(tensorTypeOf(matrix), [&](int64_t at) {
+      return isFloat ? constant.getValues<llvm::APFloat>()[at].convertToDouble()
+                     : constant.getValues<llvm::APInt>()[at].getBoolValue();
+    });
+  }
+  if (auto read = matrix.getDefiningOp<ReadOp>()) {
+    auto state = mlir::SymbolTable::lookupNearestSymbolFrom<StateOp>(read, read.getStateAttr());
+    return state && state.getRole() == Role::Constant ? state->getAttr(kTriangleAttr) : mlir::Attribute();
+  }
+  auto compare = matrix.getDefiningOp<CompareOp>();
+  std::optional<int64_t> lhs = compare ? indexOf(compare.getLhs()) : std::nullopt;
+  std::optional<int64_t> rhs = compare ? indexOf(compare.getRhs()) : std::nullopt;
+  if (!lhs || !rhs || *lhs + *rhs != 1)
+    return {};
+  mlir::Builder builder(mask.getContext());
+  bool rowFirst = *lhs == 1;
+  Predicate predicate = compare.getPredicate();
+  if (predicate == (rowFirst ? Predicate::Ge : Predicate::Le))
+    return builder.getBoolAttr(true);
+  if (predicate == (rowFirst ? Predicate::Lt : Predicate::Gt))
+    return builder.getBoolAttr(false);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Classes
+//===----------------------------------------------------------------------===//
+
+// A learned mask needs the gradient of all scores.
+static bool dependsOnParameter(Value mask) {
+  SmallVector<Value> stack = {mask};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value value = stack.pop_back_val();
+    mlir::Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(value).second)
+      continue;
+    if (auto read = llvm::dyn_cast<ReadOp>(op)) {
+      auto state = mlir::SymbolTable::lookupNearestSymbolFrom<StateOp>(read, read.getStateAttr());
+      if (!state || (state.getRole() == Role::Parameter && !state.getFrozen()))
+        return true;
+    }
+    llvm::append_range(stack, op->getOperands());
+  }
+  return false;
+}
+
+std::optional<AttentionMask> AttentionMasks::classify(llvm::ArrayRef<int64_t> scores) const {
+  AttentionMask mask;
+  size_t others = added.size() + kept.size() - 1;
+  // A row has its own column at least: what the mask gives the others is nothing beside it, but where another mask
+  // takes that one away, and all scores are alike.
+  auto isWithout = [&](double fill) { return std::isinf(fill) || (leavesNothing(fill) && others == 0); };
+  for (const Kept &each : kept) {
+    auto triangle = llvm::dyn_cast_if_present<mlir::BoolAttr>(triangleUnder(each.condition));
+    if (isWithout(each.fill) && triangle && triangle.getValue() == each.keeps) {
+      mask.isCausal = true;
+      continue;
+    }
+    if (mask.fill && *mask.fill != each.fill)
+      return std::nullopt;
+    mask.fill = each.fill;
+    mask.parts.push_back({each.condition, each.keeps});
+  }
+  for (Value each : added) {
+    auto fill = llvm::dyn_cast_if_present<mlir::FloatAttr>(triangleUnder(each));
+    if (fill && isWithout(fill.getValueAsDouble())) {
+      mask.isCausal = true;
+      continue;
+    }
+    if (mask.fill)
+      return std::nullopt;
+    mask.parts.push_back({each, true});
+  }
+  for (const AttentionMask::Part &part : mask.parts)
+    if (shapeOf(part.value) != scores || dependsOnParameter(part.value))
+      return std::nullopt;
+  return mask;
+}
+
+//===----------------------------------------------------------------------===//
+// The operand
+//===----------------------------------------------------------------------===//
+
+// In rank 4, with 1 where it is repeated.
+static Value small(ImplicitLocOpBuilder &builder, Value mask) {
+  RankedTensorType type = tensorTypeOf(mask);
+  int64_t rank = type.getRank();
+  SmallVector<int64_t> shape(4, 1);
+  auto place = [&](int64_t dim) { return dim >= rank - 2 ? dim + 4 - rank : dim; };
+  auto broadcast = mask.getDefiningOp<BroadcastOp>();
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!broadcast || llvm::is_contained(broadcast.getDims(), dim))
+      shape[place(dim)] = type.getDimSize(dim);
+  Value operand = broadcast ? broadcast.getOperand() : mask;
+  if (shapeOf(operand) == llvm::ArrayRef(shape))
+    return operand;
+  return ReshapeOp::create(builder, type.clone(shape), operand);
+}
+
+static Value spread(ImplicitLocOpBuilder &builder, Value mask, llvm::ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> kept, sizes;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(mask)))
+    if (size == shape[dim]) {
+      kept.push_back(dim);
+      sizes.push_back(size);
+    }
+  RankedTensorType type = tensorTypeOf(mask);
+  if (kept.size() == shape.size())
+    return mask;
+  return BroadcastOp::create(builder, type.clone(shape), ReshapeOp::create(builder, type.clone(sizes), mask), kept);
+}
+
+Value AttentionMask::build(ImplicitLocOpBuilder &builder, mlir::Type computed) const {
+  Value joined;
+  for (const Part &part : parts) {
+    Value mask = small(builder, part.value);
+    if (!fill)
+      mask = castTo(builder, mask, computed);
+    else if (!part.keeps)
+      mask = XorOp::create(builder, mask, splatLike(builder, mask, 1));
+    if (!joined) {
+      joined = mask;
+      continue;
+    }
+    SmallVector<int64_t> shape;
+    for (auto [a, b] : llvm::zip_equal(shapeOf(joined), shapeOf(mask)))
+      shape.push_back(std::max(a, b));
+    Value left = spread(builder, joined, shape), right = spread(builder, mask, shape);
+    joined = fill ? Value(AndOp::create(builder, left, right)) : Value(AddOp::create(builder, left, right));
+  }
+  return joined;
+}
