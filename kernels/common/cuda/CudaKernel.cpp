@@ -127,6 +127,35 @@ Status describeConvolution(const KernelArgs &args, CudaKernelCall *call) {
   return Status::ok();
 }
 
+// Tiles of 32 rows or columns; the gradient in f32, whose tiles take twice the bytes, of 16.
+Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
+  constexpr int64_t kMostSize = 128; // AttentionCall::kMostSize
+  if (!isFloat(args.dtype()) || args.dtype() == fb::DType::f64)
+    return wrongType(args, args.dtype());
+  for (const char *size : {"depth", "width"})
+    if (args[size] < 1 || args[size] > kMostSize)
+      return invalidArgument("the cuda target has attention for heads of 1 to " + std::to_string(kMostSize) +
+                             " elements; got: " + std::to_string(args[size]) + "; compile with --attention plain");
+  for (const char *size : {"rows", "columns"})
+    if (args[size] < 1 || args[size] > INT32_MAX - 256)
+      return invalidArgument(std::string("attention of ") + std::to_string(args[size]) + " " + size +
+                             " is more than the cuda target has");
+  bool isGradient = args.def().findBuffer("dy").has_value();
+  call->function = std::string(isGradient ? "attention_grad_" : "attention_") + nameOf(args.dtype());
+  const char *params[] = {"batch", "heads", "rows", "columns", "depth", "width", "causal", "scale", "fill"};
+  for (int i = 0; i < 9; ++i)
+    call->params[i] = args[params[i]];
+  bool hasMask = args.def().findBuffer("mask").has_value();
+  call->params[9] = !hasMask ? 0 : args.dtype("mask_dtype") == fb::DType::boolean ? 2 : 1; // AttentionCall::MaskKind
+  const char *sizes[] = {"mask_batch", "mask_heads", "mask_rows", "mask_columns"};
+  for (int i = 0; i < 4; ++i)
+    call->params[10 + i] = args[sizes[i]];
+  int64_t tile = isGradient && args.dtype() == fb::DType::f32 ? 16 : 32;
+  int64_t tiles = (args["rows"] + tile - 1) / tile + (isGradient ? (args["columns"] + tile - 1) / tile : 0);
+  call->blocks = static_cast<uint64_t>(args["batch"] * args["heads"] * tiles);
+  return Status::ok();
+}
+
 struct Entry {
   std::string_view name;
   Describe describe; // null: cuBLASLt's
@@ -149,6 +178,10 @@ constexpr Entry kEntries[] = {
     {"check_index", describeCheckIndex},
     {"argmax", describeArgmax},
     {"top_k", describeTopK},
+    {"attention", describeAttention},
+    {"attention_masked", describeAttention},
+    {"attention_grad", describeAttention},
+    {"attention_masked_grad", describeAttention},
 };
 
 const Entry *find(std::string_view name) {

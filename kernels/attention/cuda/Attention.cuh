@@ -1,0 +1,309 @@
+// Attention and its gradient, tile by tile: scores live in shared memory, and none is stored (FlashAttention-2, Dao
+// 2023, arXiv 2307.08691). Numbers are computed in f32 on the ordinary cores; depth and width are at most kMostSize.
+// params: batch heads rows columns depth width causal scale fill mask-kind mask-sizes[4]; scale and fill are the bits
+// of doubles.
+#pragma once
+
+#include "kernels/common/cuda/Device.cuh"
+
+namespace cleave::rt {
+
+// The 256 threads of a block are 16 x 16: thread (y, x) has the elements (y + 16 i, x + 16 j) of what is computed.
+struct AttentionCall {
+  static constexpr int kMostSize = 128, kSide = 16, kColumns = kMostSize / kSide;
+  enum MaskKind { kNone, kAdded, kKept };
+
+  Int heads, items;
+  int rows, columns, depth, width; // fewer than 2^31 (CudaKernel.cpp)
+  bool causal;
+  float scale, fill;
+  int maskKind, after; // after: the number of the buffer after the mask
+  Int mask[4], maskRowStride, maskColumnStride, maskBegin = 0;
+  const void *masks;
+
+  __device__ explicit AttentionCall(const CudaCall &call) {
+    const Int *p = call.params;
+    heads = p[1], items = p[0] * p[1];
+    rows = int(p[2]), columns = int(p[3]), depth = int(p[4]), width = int(p[5]), causal = p[6] != 0;
+    scale = static_cast<float>(__longlong_as_double(p[7])), fill = static_cast<float>(__longlong_as_double(p[8]));
+    maskKind = int(p[9]), after = maskKind == kNone ? 3 : 4;
+    for (int d = 0; d < 4; ++d)
+      mask[d] = p[10 + d];
+    maskRowStride = mask[2] == 1 ? 0 : mask[3], maskColumnStride = mask[3] == 1 ? 0 : 1;
+    masks = call.buffers[3];
+  }
+
+  // The head that masks are of from here on.
+  __device__ void setItem(Int item) {
+    Int sample = mask[0] == 1 ? 0 : item / heads, head = mask[1] == 1 ? 0 : item % heads;
+    maskBegin = (sample * mask[1] + head) * mask[2] * mask[3];
+  }
+  __device__ Int maskAt(int row, int column) const {
+    return maskBegin + row * maskRowStride + column * maskColumnStride;
+  }
+  __device__ bool isReplaced(int row, int column) const {
+    return maskKind == kKept && !static_cast<const unsigned char *>(masks)[maskAt(row, column)];
+  }
+  __device__ bool isScore(int row, int column) const {
+    return row < rows && column < columns && !(causal && column > row);
+  }
+  // Of a product that is a score.
+  __device__ float masked(float product, int row, int column) const {
+    float value = product * scale;
+    if (maskKind == kAdded)
+      value += static_cast<const float *>(masks)[maskAt(row, column)];
+    return isReplaced(row, column) ? fill : value;
+  }
+  // -inf where it is none.
+  __device__ float score(float product, int row, int column) const {
+    return isScore(row, column) ? masked(product, row, column) : -INFINITY;
+  }
+};
+
+// A tile of rows of a head's tensor in shared memory; a line is one number longer, so that lines begin in other banks.
+template <typename T, int Tile> struct AttentionTile {
+  static constexpr int kLine = AttentionCall::kMostSize + (sizeof(T) == 2 ? 2 : 1);
+  T values[Tile][kLine];
+
+  // Zeros where there are no rows.
+  __device__ void load(const T *from, int first, int rows, int size) {
+#pragma unroll 1
+    for (int e = threadIdx.x; e < Tile * size; e += blockDim.x) {
+      int r = e / size, i = e % size;
+      values[r][i] = first + r < rows ? from[Int(first + r) * size + i] : rounded<T>(0.0f);
+    }
+  }
+  __device__ float at(int r, int i) const { return widened<float>(values[r][i]); }
+};
+
+// The sum, or the largest, of what the 16 threads of a line have.
+__device__ inline float sumOfLine(float value) {
+  for (int step = 8; step > 0; step /= 2)
+    value += __shfl_xor_sync(0xffffffffu, value, step);
+  return value;
+}
+__device__ inline float maximumOfLine(float value) {
+  for (int step = 8; step > 0; step /= 2)
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, step));
+  return value;
+}
+
+template <typename T> __device__ void attention(const CudaCall &call) {
+  constexpr int kTile = 32, kSide = AttentionCall::kSide, kOwn = kTile / kSide, kColumns = AttentionCall::kColumns;
+  __shared__ AttentionTile<T, kTile> queries, others; // others: keys, then values
+  __shared__ float powers[kTile][kTile + 1];
+  AttentionCall a(call);
+  const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
+  const int tiles = (a.rows + kTile - 1) / kTile;
+  for (Int work = blockIdx.x; work < a.items * tiles; work += gridDim.x) {
+    const Int item = work / tiles;
+    const int first = int(work % tiles) * kTile;
+    a.setItem(item);
+    const T *key = buffer<T>(call, 1) + item * a.columns * a.depth,
+            *value = buffer<T>(call, 2) + item * a.columns * a.width;
+    __syncthreads();
+    queries.load(buffer<T>(call, 0) + item * a.rows * a.depth, first, a.rows, a.depth);
+    float result[kOwn][kColumns] = {}, maximum[kOwn], sum[kOwn] = {};
+    for (int i = 0; i < kOwn; ++i)
+      maximum[i] = -INFINITY;
+    const int end = a.causal && first + kTile < a.columns ? first + kTile : a.columns;
+    for (int begin = 0; begin < end; begin += kTile) {
+      __syncthreads();
+      others.load(key, begin, a.columns, a.depth);
+      __syncthreads();
+      float products[kOwn][kOwn] = {};
+#pragma unroll 1
+      for (int d = 0; d < a.depth; ++d)
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i)
+#pragma unroll
+          for (int j = 0; j < kOwn; ++j)
+            products[i][j] += queries.at(y + kSide * i, d) * others.at(x + kSide * j, d);
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) {
+        float largest = maximum[i], total = 0;
+#pragma unroll
+        for (int j = 0; j < kOwn; ++j) {
+          products[i][j] = a.score(products[i][j], first + y + kSide * i, begin + x + kSide * j);
+          largest = fmaxf(largest, products[i][j]);
+        }
+        largest = maximumOfLine(largest);
+        float base = largest == -INFINITY ? 0 : largest, factor = expf(maximum[i] - base);
+#pragma unroll
+        for (int j = 0; j < kOwn; ++j) {
+          float power = expf(products[i][j] - base);
+          powers[y + kSide * i][x + kSide * j] = power;
+          total += power;
+        }
+        maximum[i] = largest;
+        sum[i] = sum[i] * factor + sumOfLine(total);
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j)
+          result[i][j] *= factor;
+      }
+      __syncthreads();
+      others.load(value, begin, a.columns, a.width);
+      __syncthreads();
+#pragma unroll 1
+      for (int c = 0; c < kTile; ++c)
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i)
+#pragma unroll
+          for (int j = 0; j < kColumns; ++j)
+            if (x + kSide * j < a.width)
+              result[i][j] += powers[y + kSide * i][c] * others.at(c, x + kSide * j);
+    }
+    for (int i = 0; i < kOwn; ++i) {
+      int row = first + y + kSide * i;
+      if (row >= a.rows)
+        continue;
+      for (int j = 0; j < kColumns; ++j)
+        if (x + kSide * j < a.width)
+          buffer<T>(call, a.after)[(item * a.rows + row) * a.width + x + kSide * j] = rounded<T>(result[i][j] / sum[i]);
+      if (x == 0) {
+        buffer<float>(call, a.after + 1)[item * a.rows + row] = maximum[i];
+        buffer<float>(call, a.after + 2)[item * a.rows + row] = sum[i];
+      }
+    }
+  }
+}
+
+// The gradient is two kinds of work: tiles of columns (of keys and values), and tiles of rows (of queries). Both
+// compute the scores of all tiles that they meet; nothing is added up across blocks, so that results have one order.
+template <typename T> struct AttentionGradTiles {
+  static constexpr int kTile = sizeof(T) == 2 ? 32 : 16, kSide = AttentionCall::kSide, kOwn = kTile / kSide,
+                       kColumns = AttentionCall::kColumns;
+  AttentionTile<T, kTile> queries, keys, values, grads;
+  float probabilities[kTile][kTile + 1], scoreGrads[kTile][kTile + 1];
+
+  __device__ void loadRows(const CudaCall &call, const AttentionCall &a, Int item, int first) {
+    queries.load(buffer<T>(call, 0) + item * a.rows * a.depth, first, a.rows, a.depth);
+    grads.load(buffer<T>(call, a.after) + item * a.rows * a.width, first, a.rows, a.width);
+  }
+  __device__ void loadColumns(const CudaCall &call, const AttentionCall &a, Int item, int first) {
+    keys.load(buffer<T>(call, 1) + item * a.columns * a.depth, first, a.columns, a.depth);
+    values.load(buffer<T>(call, 2) + item * a.columns * a.width, first, a.columns, a.width);
+  }
+
+  // Probabilities and gradients of scores, of the tiles that are loaded.
+  __device__ void differentiate(const CudaCall &call, const AttentionCall &a, Int item, int row, int column) {
+    const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
+    float products[kOwn][kOwn] = {}, ofGrads[kOwn][kOwn] = {};
+#pragma unroll 1
+    for (int d = 0; d < a.depth; ++d)
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i)
+#pragma unroll
+        for (int j = 0; j < kOwn; ++j)
+          products[i][j] += queries.at(y + kSide * i, d) * keys.at(x + kSide * j, d);
+#pragma unroll 1
+    for (int d = 0; d < a.width; ++d)
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i)
+#pragma unroll
+        for (int j = 0; j < kOwn; ++j)
+          ofGrads[i][j] += grads.at(y + kSide * i, d) * values.at(x + kSide * j, d);
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+      int r = row + y + kSide * i;
+      Int statistic = item * a.rows + r;
+      bool isRow = r < a.rows;
+      float maximum = isRow ? buffer<float>(call, a.after + 1)[statistic] : 0;
+      float sum = isRow ? buffer<float>(call, a.after + 2)[statistic] : 1;
+      float delta = isRow ? buffer<float>(call, a.after + 3)[statistic] : 0;
+#pragma unroll
+      for (int j = 0; j < kOwn; ++j) {
+        int c = column + x + kSide * j;
+        bool isScore = a.isScore(r, c);
+        float probability = isScore ? expf(a.masked(products[i][j], r, c) - maximum) / sum : 0;
+        float gradient = isScore && !a.isReplaced(r, c) ? probability * (ofGrads[i][j] - delta) : 0;
+        probabilities[y + kSide * i][x + kSide * j] = probability;
+        scoreGrads[y + kSide * i][x + kSide * j] = gradient;
+      }
+    }
+  }
+
+  __device__ void columnWork(const CudaCall &call, const AttentionCall &a, Int item, int first) {
+    const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
+    float keyGrads[kOwn][kColumns] = {}, valueGrads[kOwn][kColumns] = {};
+    __syncthreads();
+    loadColumns(call, a, item, first);
+    for (int row = a.causal ? first : 0; row < a.rows; row += kTile) { // rows before have none of the columns
+      __syncthreads();
+      loadRows(call, a, item, row);
+      __syncthreads();
+      differentiate(call, a, item, row, first);
+      __syncthreads();
+#pragma unroll 1
+      for (int r = 0; r < kTile; ++r)
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i)
+#pragma unroll
+          for (int j = 0; j < kColumns; ++j) {
+            if (x + kSide * j < a.width)
+              valueGrads[i][j] += probabilities[r][y + kSide * i] * grads.at(r, x + kSide * j);
+            if (x + kSide * j < a.depth)
+              keyGrads[i][j] += scoreGrads[r][y + kSide * i] * queries.at(r, x + kSide * j);
+          }
+    }
+    for (int i = 0; i < kOwn; ++i) {
+      int column = first + y + kSide * i;
+      for (int j = 0; j < kColumns && column < a.columns; ++j) {
+        int d = x + kSide * j;
+        if (d < a.depth)
+          buffer<T>(call, a.after + 5)[(item * a.columns + column) * a.depth + d] =
+              rounded<T>(keyGrads[i][j] * a.scale);
+        if (d < a.width)
+          buffer<T>(call, a.after + 6)[(item * a.columns + column) * a.width + d] = rounded<T>(valueGrads[i][j]);
+      }
+    }
+  }
+
+  __device__ void rowWork(const CudaCall &call, const AttentionCall &a, Int item, int first) {
+    const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
+    float queryGrads[kOwn][kColumns] = {};
+    __syncthreads();
+    loadRows(call, a, item, first);
+    const int end = a.causal && first + kTile < a.columns ? first + kTile : a.columns;
+    for (int column = 0; column < end; column += kTile) {
+      __syncthreads();
+      loadColumns(call, a, item, column);
+      __syncthreads();
+      differentiate(call, a, item, first, column);
+      __syncthreads();
+#pragma unroll 1
+      for (int c = 0; c < kTile; ++c)
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i)
+#pragma unroll
+          for (int j = 0; j < kColumns; ++j)
+            if (x + kSide * j < a.depth)
+              queryGrads[i][j] += scoreGrads[y + kSide * i][c] * keys.at(c, x + kSide * j);
+    }
+    for (int i = 0; i < kOwn; ++i) {
+      int row = first + y + kSide * i;
+      for (int j = 0; j < kColumns && row < a.rows; ++j)
+        if (x + kSide * j < a.depth)
+          buffer<T>(call, a.after + 4)[(item * a.rows + row) * a.depth + x + kSide * j] =
+              rounded<T>(queryGrads[i][j] * a.scale);
+    }
+  }
+};
+
+template <typename T> __device__ void attentionGrad(const CudaCall &call) {
+  __shared__ AttentionGradTiles<T> tiles;
+  constexpr int kTile = AttentionGradTiles<T>::kTile;
+  AttentionCall a(call);
+  const int ofColumns = (a.columns + kTile - 1) / kTile, ofRows = (a.rows + kTile - 1) / kTile;
+  for (Int work = blockIdx.x; work < a.items * (ofColumns + ofRows); work += gridDim.x) {
+    Int item = work / (ofColumns + ofRows);
+    int tile = int(work % (ofColumns + ofRows));
+    a.setItem(item);
+    if (tile < ofColumns)
+      tiles.columnWork(call, a, item, tile * kTile);
+    else
+      tiles.rowWork(call, a, item, (tile - ofColumns) * kTile);
+  }
+}
+
+} // namespace cleave::rt
