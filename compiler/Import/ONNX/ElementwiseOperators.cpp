@@ -229,37 +229,6 @@ LogicalResult importTan(OpContext &op) {
   return op.result(op.emit.div(op.emit.unary<SinOp>(op.value(0)), op.emit.unary<CosOp>(op.value(0))));
 }
 
-// |x|, with the gradient -1 at 0: abs has none there, and sinh has.
-Value magnitude(Emitter &emit, Value x) { return emit.select(emit.compare(Predicate::Gt, x, 0.0), x, emit.neg(x)); }
-
-// e^x / 2 as (e^(x/2) / 2) e^(x/2): e^x overflows before the hyperbolic functions do.
-Value halfExp(Emitter &emit, Value x) {
-  Value root = emit.unary<ExpOp>(emit.mul(x, 0.5));
-  return emit.mul(emit.mul(root, 0.5), root);
-}
-
-// e^|x| / 2 + e^-|x| / 2
-LogicalResult importCosh(OpContext &op) {
-  if (failed(op.expectFloat(op.value(0))))
-    return failure();
-  Value half = halfExp(op.emit, magnitude(op.emit, op.value(0)));
-  return op.result(op.emit.add(half, op.emit.div(op.emit.splat(0.25, typeOf(half)), half)));
-}
-
-// Of |x|, with the sign of x: (m + m / (m + 1)) / 2 for m = e^|x| - 1 below 1, where e^|x| - e^-|x| would cancel.
-LogicalResult importSinh(OpContext &op) {
-  Value x = op.value(0);
-  if (failed(op.expectFloat(x)))
-    return failure();
-  Emitter &emit = op.emit;
-  Value size = magnitude(emit, x), half = halfExp(emit, size);
-  Value large = emit.sub(half, emit.div(emit.splat(0.25, typeOf(half)), half));
-  Value m = emit.unary<Expm1Op>(emit.atMost(size, 1.0));
-  Value small = emit.mul(emit.add(m, emit.div(m, emit.add(m, 1.0))), 0.5);
-  Value result = emit.select(emit.compare(Predicate::Lt, size, 1.0), small, large);
-  return op.result(emit.select(emit.compare(Predicate::Gt, x, 0.0), result, emit.neg(result)));
-}
-
 LogicalResult castTo(OpContext &op, mlir::Type element) {
   if (const Literal *a = op.literal(0);
       a && mayEvaluate(op.emit.context(), a->isSplat() ? llvm::ArrayRef<int64_t>() : a->shape()))
@@ -315,8 +284,6 @@ void cleave::onnx_import::addElementwiseOperators(OperatorTable &table) {
   table.add("Sin", 13, importUnary<Sin>);
   table.add("Cos", 13, importUnary<Cos>);
   table.add("Tan", 13, inF32<importTan>);
-  table.add("Sinh", 13, inF32<importSinh>);
-  table.add("Cosh", 13, inF32<importCosh>);
   table.add("Floor", 13, importUnary<Floor>);
   table.add("Ceil", 13, importUnary<Ceil>);
   table.add("Round", 13, importUnary<Round>);

@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/OperatorTable.h"
 #include "compiler/Import/ONNX/FourierOperators.h"
+#include "compiler/Import/ONNX/HyperbolicOperators.h"
 #include "compiler/Import/ONNX/ScatterOperators.h"
 
 using namespace cleave::onnx_import;
@@ -17,6 +18,7 @@ const OperatorTable &OperatorTable::get() {
     addEinsumOperators(result);
     addElementwiseOperators(result);
     addFourierOperators(result);
+    addHyperbolicOperators(result);
     addIndexingOperators(result);
     addLogicOperators(result);
     addLossOperators(result);

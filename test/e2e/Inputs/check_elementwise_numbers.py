@@ -68,6 +68,7 @@ FUNCTIONS = {
     "Abs": ("Abs", {}, np.abs), "Neg": ("Neg", {}, np.negative), "Sign": ("Sign", {}, np.sign), "Exp": ("Exp", {}, np.exp),
     "Log": ("Log", {}, np.log), "Sqrt": ("Sqrt", {}, np.sqrt), "Tanh": ("Tanh", {}, np.tanh), "Erf": ("Erf", {}, each(math.erf)),
     "Sin": ("Sin", {}, np.sin), "Cos": ("Cos", {}, np.cos), "Tan": ("Tan", {}, np.tan), "Sinh": ("Sinh", {}, np.sinh), "Cosh": ("Cosh", {}, np.cosh),
+    "Asinh": ("Asinh", {}, np.arcsinh), "Acosh": ("Acosh", {}, np.arccosh), "Atanh": ("Atanh", {}, np.arctanh),
     "Floor": ("Floor", {}, np.floor), "Ceil": ("Ceil", {}, np.ceil), "Round": ("Round", {}, np.rint), "Reciprocal": ("Reciprocal", {}, lambda x: 1 / x),
     "Relu": ("Relu", {}, lambda x: np.where(x <= 0, 0, x)), "Sigmoid": ("Sigmoid", {}, sigmoid),
     "LeakyRelu": ("LeakyRelu", {"alpha": 0.125}, lambda x: np.where(x < 0, 0.125 * x, x)),
@@ -181,20 +182,24 @@ def check_results(folder, mantissas):
 
 # By central differences of the float64 functions; at kinks there are none.
 SMOOTH = ["Exp", "Log", "Sqrt", "Tanh", "Erf", "Sin", "Cos", "Tan", "Sinh", "Cosh", "Reciprocal", "Sigmoid", "Softplus", "Softsign", "Mish", "Swish", "Gelu",
-          "GeluTanh", "Elu", "Selu", "Celu"]
+          "GeluTanh", "Elu", "Selu", "Celu", "Asinh", "Acosh", "Atanh"]
+# Where a function has derivatives, if not everywhere.
+POINTS = {"Acosh": lambda x: np.float32(1) + np.abs(x), "Atanh": lambda x: x / (1 + np.abs(x))}
+SLOPES = {"Acosh": lambda x: 1 / np.sqrt((x - 1) * (x + 1))}  # near 1, differences of acosh cancel in float64, too
 
 
 def check_gradients(folder):
     """The parameter is 0 and added to a constant, so that after one step it is the gradient, unrounded."""
     size = np.float32(2.0 ** np.arange(-20, 4, 0.37))
     x = np.concatenate([size, -size])
-    nodes, constants = [], {"at": x}
-    total, x8 = None, np.float64(x)
+    points = {name: POINTS.get(name, np.positive)(x) for name in SMOOTH}
+    nodes, constants = [], {f"{name}.at": points[name] for name in SMOOTH}
+    total = None
     for name in SMOOTH:
         operator, attributes, *_ = FUNCTIONS[name]
         constants[f"{name}.w"] = np.zeros_like(x)
         source = f"{name}.x"
-        nodes.append(helper.make_node("Add", [f"{name}.w", "at"], [source]))
+        nodes.append(helper.make_node("Add", [f"{name}.w", f"{name}.at"], [source]))
         if name in ("Log", "Sqrt"):
             nodes.append(helper.make_node("Abs", [source], [f"{name}.a"]))
             source = f"{name}.a"
@@ -205,14 +210,17 @@ def check_gradients(folder):
     one = {"x": np.zeros((1, 1), "f4")}
     nodes += [helper.make_node("ReduceMean", ["x"], ["zero"], keepdims=0), helper.make_node("Add", [total, "zero"], ["loss"])]
     save(folder / "gradients.onnx", nodes, one, ["loss"], constants)
-    run("cleave", "compile", folder / "gradients.onnx", "-o", folder / "gradients", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--freeze", "at")
+    run("cleave", "compile", folder / "gradients.onnx", "-o", folder / "gradients", "--train", "--loss-output", "loss", "--optimizer", "sgd", "--freeze", "*.at")
     np.save(folder / "x.npy", one["x"])
     run(folder / "gradients", "train", "--no-shuffle", "--steps", "1", "--lr", "1", "--data", f"x={folder}/x.npy", "--save", folder / "saved")
     states, failures = read_states(folder / "saved"), 0
     for name in SMOOTH:
         function = (lambda x, f=FUNCTIONS[name][2]: f(np.abs(x))) if name in ("Log", "Sqrt") else FUNCTIONS[name][2]
-        step = np.maximum(np.abs(x8), 1e-3 if name not in ("Log", "Sqrt", "Reciprocal") else 0) * 1e-5
+        x8 = np.float64(points[name])
+        distance = 1 - np.abs(x8) if name == "Atanh" else np.abs(x8)  # of 0 or the end
+        step = np.maximum(distance, 1e-3 if name not in ("Log", "Sqrt", "Reciprocal", "Atanh") else 0) * 1e-5
         want = (8 * (function(x8 + step) - function(x8 - step)) - (function(x8 + 2 * step) - function(x8 - 2 * step))) / (12 * step)
+        want = SLOPES[name](x8) if name in SLOPES else want
         got = -np.float64(states[f"{name}.w"])
         kink = (np.abs(x8) < 1e-2) & np.isin(name, ["Selu", "Elu", "Celu", "Softsign"])
         bad = ~(np.abs(got - want) <= 2e-6 * np.maximum(np.abs(want), 1)) & ~kink
