@@ -4,11 +4,13 @@
 #include "compiler/Codegen/Loops/GraphFacts.h"
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/BatchNorm.h"
+#include "compiler/Driver/IdleOptions.h"
 #include "compiler/Driver/InputNeeds.h"
 #include "compiler/Driver/Linker.h"
 #include "compiler/Driver/LossProbe.h"
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Driver/MemoryLimit.h"
+#include "compiler/Driver/OutputPath.h"
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Driver/PipelineRequest.h"
@@ -61,6 +63,8 @@ public:
   llvm::Error run();
 
 private:
+  llvm::Error compile();
+  llvm::Error withSizes(llvm::Error error) const;
   llvm::Error makeContext();
   llvm::Error import();
   llvm::Error checkOutput() const;
@@ -107,18 +111,12 @@ std::string Compilation::output() const {
 
 // Whether the output can be written is asked before minutes of compilation, not after them.
 llvm::Error Compilation::checkOutput() const {
-  std::string path = output();
-  llvm::StringRef directory = llvm::sys::path::parent_path(path);
-  if (directory.empty())
-    directory = ".";
-  if (llvm::sys::path::filename(path) == "." || llvm::sys::fs::is_directory(path))
-    return usageError("-o " + path, "is a directory; name the file to write");
-  if (!llvm::sys::fs::is_directory(directory))
-    return usageError("-o " + path, "there is no directory '" + directory + "'; make it first");
-  if (llvm::sys::fs::access(directory, llvm::sys::fs::AccessMode::Write))
-    return makeError(path + ": the directory '" + directory + "' cannot be written to");
-  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
-    return usageError("-o " + path, "is neither a regular file nor a new name");
+  if (llvm::Error error = checkOutputPath(output()))
+    return error;
+  bool hasCode = options.emit != Emit::Plan && options.emit != Emit::Mlir && options.stopAfter >= Phase::Emit;
+  if (hasCode) // objects lie in temporary files until they are linked
+    if (auto trial = TemporaryFile::create("cleave", "o"); !trial)
+      return trial.takeError();
   std::vector<ReadFile> read = {{options.model, "the model"}};
   for (const std::string &config : options.configs)
     read.push_back({config, "the file of --config"});
@@ -200,6 +198,8 @@ llvm::Error Compilation::import() {
       return error;
   for (const std::string &note : model.notes)
     log << "note: " << note << "\n";
+  for (const std::string &warning : idleOptions(options, model.hasBatchNorm))
+    log << "warning: " << warning << "\n";
 
   noteRanges();
   if (!options.train) {
@@ -365,7 +365,23 @@ llvm::Error Compilation::emit() {
   return error;
 }
 
-llvm::Error Compilation::run() {
+// Of a failure with sizes that are hardly meant: where they come from.
+llvm::Error Compilation::withSizes(llvm::Error error) const {
+  constexpr int64_t kLarge = 1 << 24;
+  std::string sizes;
+  for (const auto &[name, size] : options.dims)
+    if (size > kLarge)
+      sizes += " --dim " + name + "=" + std::to_string(size);
+  if (options.globalBatch.value_or(0) > kLarge)
+    sizes += " --global-batch " + std::to_string(*options.globalBatch);
+  if (!error || sizes.empty() || isUsageError(error))
+    return error;
+  return makeError(llvm::toString(std::move(error)) + " (compiled with" + sizes + "; give smaller sizes)");
+}
+
+llvm::Error Compilation::run() { return withSizes(compile()); }
+
+llvm::Error Compilation::compile() {
   auto parsed = parseTarget(options.target);
   if (!parsed)
     return parsed.takeError();

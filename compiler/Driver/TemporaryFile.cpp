@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -18,8 +19,12 @@ TemporaryFile::TemporaryFile(TemporaryFile &&other) : path_(std::exchange(other.
 
 llvm::Expected<TemporaryFile> TemporaryFile::create(llvm::StringRef prefix, llvm::StringRef suffix) {
   llvm::SmallString<128> path;
-  if (std::error_code code = fs::createTemporaryFile(prefix, suffix, path))
-    return makeError("cannot make a temporary file: " + code.message());
+  if (std::error_code code = fs::createTemporaryFile(prefix, suffix, path)) {
+    llvm::SmallString<128> folder;
+    llvm::sys::path::system_temp_directory(/*erasedOnReboot=*/true, folder);
+    return makeError("cannot make a temporary file in '" + folder + "': " + code.message() +
+                     "; name a folder that exists and can be written to, as in TMPDIR=/var/tmp cleave compile ...");
+  }
   return TemporaryFile(path.str().str());
 }
 

@@ -78,14 +78,20 @@ private:
     return checkEffect(parsed);
   }
 
-  // A group of which earlier ones have every parameter would change nothing.
+  // A group would change nothing where earlier ones have every parameter of it, or where no parameter of it is trained.
   LogicalResult checkEffect(const std::vector<ParamGroupOptions> &parsed) {
-    for (size_t i = 0; i < parsed.size(); ++i)
-      if (llvm::none_of(parameters, [&](StateOp state) { return onlySegment(state).getGroup() == int64_t(i) + 1; }))
-        return diagnose(getOperation(),
-                        usageError("--param-group", "'" + llvm::join(parsed[i].patterns, "|") +
-                                                        "' has no effect: the first group that matches counts, and groups "
-                                                        "before it have all its parameters; give it before them"));
+    for (size_t i = 0; i < parsed.size(); ++i) {
+      auto isMember = [&](StateOp state) { return onlySegment(state).getGroup() == int64_t(i) + 1; };
+      auto isTrained = [&](StateOp state) { return isMember(state) && !state.getFrozen(); };
+      if (llvm::any_of(parameters, isTrained))
+        continue;
+      StringRef reason = llvm::any_of(parameters, isMember)
+                             ? "--freeze keeps all its parameters as they are; leave one of the two out"
+                             : "the first group that matches counts, and groups before it have all its parameters; give "
+                               "it before them";
+      return diagnose(getOperation(), usageError("--param-group", "'" + llvm::join(parsed[i].patterns, "|") +
+                                                                      "' has no effect: " + reason));
+    }
     return success();
   }
 

@@ -9,7 +9,7 @@
 
 namespace cleave::rt {
 
-enum class FileFormat { Unknown, TorchSave, NumpyArchive, Numpy, Safetensors, Hdf5, Gguf, Program };
+enum class FileFormat { Unknown, TorchSave, NumpyArchive, Numpy, Safetensors, Hdf5, Gguf, Program, Plan };
 
 // Decides by the first bytes, and by names of members for zip archives, which torch.save and numpy.savez both write.
 inline FileFormat formatOf(std::string_view bytes) {
@@ -26,6 +26,8 @@ inline FileFormat formatOf(std::string_view bytes) {
     return FileFormat::Gguf;
   if (begins("\x7f" "ELF"))
     return FileFormat::Program;
+  if (bytes.size() >= 8 && bytes.substr(4, 4) == "CLVP") // FlatBuffers' place for a file's identifier (Plan.fbs)
+    return FileFormat::Plan;
   // Eight bytes of a header's size, of which the upper ones are 0, then JSON.
   if (bytes.size() > 9 && bytes[8] == '{' && bytes.substr(5, 3) == std::string_view("\0\0\0", 3))
     return FileFormat::Safetensors;
@@ -42,6 +44,7 @@ inline const char *describeFormat(FileFormat format) {
   case FileFormat::Hdf5: return "an HDF5 file, as Keras writes";
   case FileFormat::Gguf: return "a GGUF file, as llama.cpp reads";
   case FileFormat::Program: return "a program or library";
+  case FileFormat::Plan: return "a plan, as `cleave compile --emit plan` writes";
   case FileFormat::Unknown: break;
   }
   return "";

@@ -114,6 +114,7 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   model.weights.own(graph);
   ErrorList errors;
   reportUnknownOperators(*graph, errors);
+  forEachNode(*graph, [&](const onnx::NodeProto &node) { model.hasBatchNorm |= node.op_type() == "BatchNormalization"; });
   mlir::ModuleOp module = *model.module;
   Signature signature = bindSignature(module.getContext(), file, options, errors);
   mlir::SymbolTable symbols(module);

@@ -59,6 +59,8 @@ struct ImportedModel {
   WeightMap weights;
   // Files of external data that weights lie in, relative to the model's directory.
   std::vector<std::string> externalFiles;
+  // Whether the graph has BatchNormalization, in which form ever.
+  bool hasBatchNorm = false;
   // For the user: duplicate parameters, dropout that the exporter removed, names taken as constants.
   std::vector<std::string> notes;
 };

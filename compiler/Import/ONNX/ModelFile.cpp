@@ -9,6 +9,23 @@
 
 using namespace cleave::onnx_import;
 
+// What to do with a file that is no model.
+static const char *adviceOn(cleave::rt::FileFormat format) {
+  switch (format) {
+  case cleave::rt::FileFormat::TorchSave:
+    return ": it has weights and no graph; load it into its module, and export that with cleave.export_torch(module, "
+           "inputs, \"model.onnx\")";
+  case cleave::rt::FileFormat::Safetensors:
+    return ", which has the graph, too; give weights to the compiled program (--weights)";
+  case cleave::rt::FileFormat::Plan:
+  case cleave::rt::FileFormat::Program:
+    return ": it may be a compiled model, which has no graph any more. Compile the ONNX file that it was made of; cleave "
+           "inspect FILE shows what was compiled";
+  default:
+    return "";
+  }
+}
+
 static llvm::Error parseBytes(onnx::ModelProto &proto, llvm::StringRef bytes) {
   if (bytes.empty())
     return makeError("the file is empty; expected an ONNX model");
@@ -18,13 +35,7 @@ static llvm::Error parseBytes(onnx::ModelProto &proto, llvm::StringRef bytes) {
   using rt::FileFormat;
   FileFormat format = rt::formatOf({bytes.data(), bytes.size()});
   if (format != FileFormat::Unknown)
-    return makeError(llvm::Twine("this is ") + rt::describeFormat(format) + "; expected an ONNX model" +
-                     (format == FileFormat::TorchSave
-                          ? ": it has weights and no graph; load it into its module, and export that with "
-                            "cleave.export_torch(module, inputs, \"model.onnx\")"
-                      : format == FileFormat::Safetensors
-                          ? ", which has the graph, too; give weights to the compiled program (--weights)"
-                          : ""));
+    return makeError(llvm::Twine("this is ") + rt::describeFormat(format) + "; expected an ONNX model" + adviceOn(format));
   google::protobuf::LogSilencer silence; // our message says it all
   google::protobuf::io::ArrayInputStream raw(bytes.data(), int(bytes.size()));
   google::protobuf::io::CodedInputStream stream(&raw);

@@ -1,0 +1,77 @@
+#include "compiler/Driver/IdleOptions.h"
+
+using namespace cleave;
+
+namespace {
+
+class Search {
+public:
+  Search(const CompileOptions &options, bool hasBatchNorm) : options(options), hasBatchNorm(hasBatchNorm) {}
+
+  std::vector<std::string> run() {
+    checkGradSync();
+    checkRecomputeWhen();
+    checkBatchNorm();
+    checkShards();
+    return std::move(found);
+  }
+
+private:
+  void add(const std::string &option, const std::string &reason) { found.push_back(option + " has no effect: " + reason); }
+
+  // Gradients that are stored split are held whole until they are reduced, which `last` chooses with one micro-batch, too.
+  void checkGradSync() {
+    bool isSplit = options.axisSize("fsdp") > 1 && options.gradSync == "last";
+    if (options.gradSync.empty() || isSplit)
+      return;
+    std::string option = "--grad-sync " + options.gradSync;
+    if (options.dataRanks() == 1)
+      add(option, "one rank has all samples, so no gradient is reduced; give ranks, as in --mesh dp=2, or leave it out");
+    else if (options.microBatches == 1)
+      add(option, "a step has one micro-batch, which is the first and the last one; give --micro-batches N, or leave it out");
+  }
+
+  void checkRecomputeWhen() {
+    if (options.recomputeWhen != "never")
+      return;
+    if (options.recompute == "none" || options.recompute == "never")
+      add("--recompute-when never", "without --recompute nothing is computed again in any case; leave it out");
+    else
+      add("--recompute " + options.recompute,
+          "with --recompute-when never no micro-batch computes anything again; leave both out, or give always");
+  }
+
+  void checkBatchNorm() {
+    std::string option = "--batch-norm " + options.batchNorm;
+    if (options.batchNorm != "local" && !hasBatchNorm)
+      add(option, "the model has no BatchNormalization; leave it out (an exporter may have folded it into convolutions)");
+    else if (options.batchNorm == "sync" && options.dataRanks() == 1)
+      add(option, "one rank has all samples; give ranks, as in --mesh dp=2, or leave it out");
+  }
+
+  // An axis of one rank splits nothing. With --offload params, gathers are copies from the host.
+  void checkShards() {
+    if (options.axisSize("fsdp") > 1 || !options.offload.empty())
+      return;
+    CompileOptions usual;
+    std::vector<std::pair<std::string, bool>> given = {
+        {"--fsdp-strategy " + options.fsdpStrategy, options.fsdpStrategy != usual.fsdpStrategy},
+        {"--fsdp-units " + options.fsdpUnits, options.fsdpUnits != usual.fsdpUnits},
+        {"--forward-prefetch off", !options.forwardPrefetch},
+        {"--backward-prefetch " + options.backwardPrefetch, options.backwardPrefetch != usual.backwardPrefetch},
+        {"--gathers-in-flight " + std::to_string(options.gathersInFlight.value_or(0)), options.gathersInFlight.has_value()}};
+    for (const auto &[option, isGiven] : given)
+      if (isGiven)
+        add(option, "the axis fsdp has one rank, which has everything; give more, as in --mesh fsdp=2, or leave it out");
+  }
+
+  const CompileOptions &options;
+  bool hasBatchNorm;
+  std::vector<std::string> found;
+};
+
+} // namespace
+
+std::vector<std::string> cleave::idleOptions(const CompileOptions &options, bool hasBatchNorm) {
+  return options.train ? Search(options, hasBatchNorm).run() : std::vector<std::string>();
+}

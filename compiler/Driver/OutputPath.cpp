@@ -1,0 +1,62 @@
+#include "compiler/Driver/OutputPath.h"
+
+#include "compiler/Support/Error.h"
+#include "compiler/Support/Usage.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <climits>
+#include <unistd.h>
+
+using namespace cleave;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+namespace {
+
+// The longest suffixes: "NAME.partial-1a2b3c4d", "NAME.weights/model.safetensors.tmp-1234567".
+constexpr size_t kNameSuffix = 24, kPathSuffix = 48;
+
+// A text that fits a line of a message.
+std::string shortened(llvm::StringRef text) {
+  constexpr size_t kBegin = 40, kEnd = 20;
+  return text.size() <= kBegin + kEnd + 3 ? text.str() : (text.take_front(kBegin) + "..." + text.take_back(kEnd)).str();
+}
+
+// The bytes of a name that the file system of `directory` takes.
+size_t maxNameIn(llvm::StringRef directory) {
+  long most = ::pathconf(directory.str().c_str(), _PC_NAME_MAX);
+  return most > 0 ? static_cast<size_t>(most) : NAME_MAX;
+}
+
+llvm::Error checkLength(llvm::StringRef output, llvm::StringRef directory) {
+  auto tooLong = [&](const llvm::Twine &what, size_t found, size_t most) {
+    return usageError("-o " + shortened(output), what + " has " + llvm::Twine(found) + " bytes; at most " + llvm::Twine(most) +
+                                                     " are possible, since names of temporary files are longer. Give a shorter name");
+  };
+  if (output.size() + kPathSuffix >= PATH_MAX)
+    return tooLong("the path", output.size(), PATH_MAX - 1 - kPathSuffix);
+  size_t most = maxNameIn(directory) - kNameSuffix;
+  llvm::StringRef name = path::filename(output);
+  return name.size() > most ? tooLong("the name", name.size(), most) : llvm::Error::success();
+}
+
+} // namespace
+
+llvm::Error cleave::checkOutputPath(llvm::StringRef output) {
+  llvm::StringRef directory = path::parent_path(output);
+  if (directory.empty())
+    directory = ".";
+  if (llvm::Error error = checkLength(output, directory))
+    return error;
+  if (path::filename(output) == "." || fs::is_directory(output))
+    return usageError("-o " + output, "is a directory; name the file to write");
+  if (!fs::is_directory(directory))
+    return usageError("-o " + shortened(output), "there is no directory '" + shortened(directory) + "'; make it first");
+  if (fs::access(directory, fs::AccessMode::Write))
+    return makeError(output + ": the directory '" + directory + "' cannot be written to");
+  if (fs::exists(output) && !fs::is_regular_file(output))
+    return usageError("-o " + output, "is neither a regular file nor a new name");
+  return llvm::Error::success();
+}
