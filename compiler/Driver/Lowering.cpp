@@ -10,6 +10,7 @@
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
 #include "compiler/Support/Usage.h"
+#include "compiler/Target/Target.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Pipeline.h"
 #include "compiler/Training/Recompute.h"
@@ -189,6 +190,10 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
   auto training = trainingOptions(module, options, *policy);
   if (!training)
     return training.takeError();
+  auto target = parseTarget(options.target);
+  if (!target)
+    return target.takeError();
+  training->productMultiple = (*target)->productMultiple();
   return runPhases(module, options,
                    {{Phase::Import,
                      [](mlir::OpPassManager &manager) {
@@ -199,7 +204,8 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        if (options.train)
                          buildTrainingPipeline(manager, *training);
                        else
-                         buildInferencePipeline(manager, training->precision, training->fuseAttention);
+                         buildInferencePipeline(manager, training->precision, training->fuseAttention,
+                                                training->productMultiple);
                        addCleanUp(manager);
                      }},
                     {Phase::Shard,

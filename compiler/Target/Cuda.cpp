@@ -41,6 +41,9 @@ public:
 
   bool hasNativeProducts(rt::fb::DType) const override { return true; }
 
+  // cuBLASLt's kernels for tensor cores load 16 bytes at a time.
+  int64_t productMultiple() const override { return 8; }
+
   llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
                                      const KernelAlignments &alignments) const override {
     auto image = compileForCuda(kernels, architecture, prefix, alignments);

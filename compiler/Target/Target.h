@@ -61,6 +61,8 @@ public:
   virtual mlir::FailureOr<int64_t> extent(KernelOp kernel) const = 0;
   // Whether products of this type are computed in it, or in f32 and rounded.
   virtual bool hasNativeProducts(rt::fb::DType type) const = 0;
+  // Elements of 16 bits that the rows of a product's operands are to be a multiple of, to be fast; 1 where any row is.
+  virtual int64_t productMultiple() const { return 1; }
   // Generates code for all kernels of a module in kernels form, as the plan launches them. Symbols begin with `prefix`.
   virtual llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
                                              const KernelAlignments &alignments) const = 0;

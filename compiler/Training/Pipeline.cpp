@@ -34,6 +34,13 @@ void addEpilogues(OpPassManager &manager, const PrecisionOptions &precision) {
   manager.addNestedPass<func::FuncOp>(createFormEpilogues({isNarrowed}));
 }
 
+// After precision, which chooses the types. Before differentiation: a gradient then comes with the padding that its
+// products want.
+void addPadding(OpPassManager &manager, int64_t multiple) {
+  if (multiple > 1)
+    manager.addNestedPass<func::FuncOp>(createPadProducts({multiple}));
+}
+
 } // namespace
 
 void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &options) {
@@ -59,6 +66,7 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   // After precision, which knows products by their one result; before differentiation, which wants attention's gradient.
   if (options.fuseAttention)
     manager.addPass(createFormAttention());
+  addPadding(manager, options.productMultiple);
   // After everything that looks at all of the forward pass, before the backward passes, which are per chunk.
   manager.addPass(createCutModel({options.stages, options.stageSplit, options.microBatches, {}, {}}));
   // One graph of both passes is what all later choices are made on.
@@ -94,7 +102,8 @@ void buildTrainingPipeline(OpPassManager &manager, const TrainingOptions &option
   addCleanup(manager);
 }
 
-void buildInferencePipeline(OpPassManager &manager, const PrecisionOptions &precision, bool fuseAttention) {
+void buildInferencePipeline(OpPassManager &manager, const PrecisionOptions &precision, bool fuseAttention,
+                            int64_t productMultiple) {
   addEpilogues(manager, precision);
   if (!precision.isEmpty())
     manager.addPass(createApplyPrecision({printPrecision(precision)}));
@@ -102,6 +111,7 @@ void buildInferencePipeline(OpPassManager &manager, const PrecisionOptions &prec
     addCleanup(manager); // equal casts are merged
     manager.addPass(createFormAttention());
   }
+  addPadding(manager, productMultiple);
   manager.addPass(createBuildInference());
   // Without writes and losses much of the graph may be dead.
   addCleanup(manager);
@@ -133,6 +143,8 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
                        llvm::cl::init(false)};
   Option<bool> fuseAttention{*this, "fuse-attention", llvm::cl::desc("attention is one op that keeps no scores"),
                              llvm::cl::init(false)};
+  Option<int64_t> productMultiple{*this, "product-multiple",
+                                  llvm::cl::desc("elements that rows of large products are padded to"), llvm::cl::init(1)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("PART=TYPE[,PART=TYPE...] or a type")};
   Option<std::string> lossScale{*this, "loss-scale", llvm::cl::desc("dynamic | NUMBER | none | auto"),
                                 llvm::cl::init("auto")};
@@ -175,6 +187,7 @@ llvm::Expected<TrainingOptions> toTrainingOptions(const PipelineOptions &from) {
   options.syncEvery = from.syncEvery;
   options.keepAll = from.keepAll;
   options.fuseAttention = from.fuseAttention;
+  options.productMultiple = from.productMultiple;
   options.stages = from.stages;
   options.stageSplit = from.stageSplit;
   return options;

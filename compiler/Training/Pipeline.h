@@ -14,7 +14,7 @@ void buildTrainingPipeline(mlir::OpPassManager &manager, const TrainingOptions &
 
 // @model -> @infer.
 void buildInferencePipeline(mlir::OpPassManager &manager, const PrecisionOptions &precision = {},
-                            bool fuseAttention = false);
+                            bool fuseAttention = false, int64_t productMultiple = 1);
 
 // Makes the passes, and `training-pipeline` with the options of the command line, known to cleave-opt and to plug-ins.
 void registerTraining();

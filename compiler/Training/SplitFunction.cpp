@@ -33,6 +33,16 @@ bool isRecomputable(Operation *op) {
   return compute.getComputeKind() == ComputeKind::View || !isShrinking(op);
 }
 
+// A slice with nearly all of its operand (a padded product's columns) is a copy that keeping the operand does not make.
+int64_t bytesToKeep(Value value) {
+  int64_t bytes = byteSize(value.getType());
+  auto slice = value.getDefiningOp<SliceOp>();
+  if (!slice)
+    return bytes;
+  int64_t whole = byteSize(slice.getOperand().getType());
+  return whole - bytes < whole / 16 ? whole + whole / 16 : bytes;
+}
+
 // The first half as ResidualChoice wants it, with the values by index.
 struct ForwardGraph {
   ResidualGraph graph;
@@ -64,7 +74,7 @@ private:
   int add(Value value, const JointFunction &joint) {
     int number = static_cast<int>(graph.values.size());
     index[value] = number;
-    graph.values.push_back({byteSize(value.getType()), joint.isFree(value), false, anchors.contains(value)});
+    graph.values.push_back({bytesToKeep(value), joint.isFree(value), false, anchors.contains(value)});
     return number;
   }
 

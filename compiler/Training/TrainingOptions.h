@@ -52,6 +52,7 @@ struct TrainingOptions {
   LossAverage lossAverage = LossAverage::Global;
   int64_t microBatches = 1; // accumulated before one update
   int64_t dataRanks = 1;    // ranks that the samples are split over: buckets are padded to a multiple of it
+  int64_t productMultiple = 1; // elements that the rows of large products are padded to (pad-products)
   int64_t bucketBytes = 25 << 20;
   int64_t firstBucketBytes = 1 << 20; // the first bucket is small, so that communication starts early
   // Where parameters are stored split (compiler/Sharding/StateStorage.h).

@@ -13,6 +13,10 @@ using namespace cleave;
 
 namespace {
 constexpr int64_t kBlock = 256, kLargestBlock = 1024;
+// Threads of a block whose threads have sums of several columns, and the lanes that make a cache line of them.
+constexpr int64_t kColumnBlock = 512, kColumnLanes = 8;
+// Elements that a thread of a block of kBlock keeps in registers, and ops of a kernel whose terms are written out.
+constexpr int64_t kKept = 32, kWrittenOps = 64;
 // Terms of a row that one warp takes, rather than a block.
 constexpr int64_t kWarpTerms = 1024;
 // Column sums of fewer tiles would leave multiprocessors idle: half a warp of columns each, still whole sectors of memory.
@@ -46,7 +50,7 @@ static bool canShare(const KernelGraph &graph) {
 
 // How many elements of the narrowest type make 16 bytes, of the values that have the innermost loop.
 static int64_t chooseWidth(const KernelGraph &graph) {
-  constexpr unsigned kMost = 8, kBytes = 16;
+  constexpr unsigned kMost = ThreadForm::kMostColumns, kBytes = 16;
   int last = static_cast<int>(graph.getDims().size()) - 1;
   int64_t width = 1;
   auto consider = [&](Value value) {
@@ -61,6 +65,15 @@ static int64_t chooseWidth(const KernelGraph &graph) {
   return width;
 }
 
+// The terms that each thread keeps; none where threads have different numbers of them, or too many.
+static int64_t chooseKept(const ThreadForm &form, const KernelGraph &graph) {
+  if (form.lanes != 1 || form.splits != 1 || form.terms % form.sharers != 0)
+    return 0;
+  int64_t room = kKept * kBlock / std::max(kBlock, form.blockSize());
+  bool fits = form.depth() <= room && graph.getNests().size() <= kWrittenOps;
+  return fits ? form.terms / form.sharers : 0;
+}
+
 ThreadForm ThreadForm::choose(const KernelGraph &graph) {
   ThreadForm form;
   for (auto [dim, info] : llvm::enumerate(graph.getDims())) {
@@ -70,7 +83,9 @@ ThreadForm ThreadForm::choose(const KernelGraph &graph) {
   form.innermost = static_cast<int>(graph.getDims().size()) - 1;
   bool isShared = !form.reduced.empty() && canShare(graph);
   bool reducesInnermost = isShared && graph.getDims().back().reduced;
-  if (form.innermost >= 0 && (form.reduced.empty() || reducesInnermost)) {
+  bool isOneStage = isShared && StagePlan::make(graph).stages.size() == 1;
+  // A later stage would need the sums of all columns of a vector at once.
+  if (form.innermost >= 0 && (form.reduced.empty() || reducesInnermost || isOneStage)) {
     form.width = chooseWidth(graph);
     (reducesInnermost ? form.terms : form.parallel) /= form.width;
   }
@@ -80,13 +95,16 @@ ThreadForm ThreadForm::choose(const KernelGraph &graph) {
     form.sharers = kWarp;
     form.rows = kBlock / kWarp;
   } else {
-    form.lanes = reducesInnermost ? 1 : form.parallel < kWarp * kManyTiles ? kWarp / 2 : kWarp;
+    bool hasColumns = form.columns() > 1;
+    form.lanes = reducesInnermost ? 1 : hasColumns ? kColumnLanes : form.parallel < kWarp * kManyTiles ? kWarp / 2 : kWarp;
     int64_t wanted = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(form.terms))) / 8 * form.lanes;
-    form.sharers = std::clamp(wanted, kBlock, kLargestBlock) / form.lanes;
-    if (StagePlan::make(graph).stages.size() == 1) {
+    form.sharers = std::clamp(wanted, kBlock, hasColumns ? kColumnBlock : kLargestBlock) / form.lanes;
+    if (isOneStage) {
       int64_t most = std::min(form.sharers, form.terms / (form.sharers * kSplitTerms));
       form.splits = std::clamp<int64_t>(kWantedBlocks / form.tiles(), 1, std::max<int64_t>(1, most));
     }
   }
+  if (isShared)
+    form.kept = chooseKept(form, graph);
   return form;
 }

@@ -17,7 +17,7 @@
 //   gelu(x + b)    [8192, 3072]  width 4, lanes 256                         24576 tiles
 //   softmax        [8192, 768*]  width 4, sharers 32 rows 8 (a warp a row)  1024 tiles
 //   softmax        [64, 50257*]  sharers 1024                               64 tiles
-//   bias gradient  [8192*, 768]  lanes 16 sharers 64 splits 5               48 tiles
+//   bias gradient  [8192*, 768]  width 8, lanes 8 sharers 64 splits 22      12 tiles
 //   sum of all     [4000000*]    width 4, sharers 1024 splits 122           1 tile
 //
 // A reduction whose body is not `accumulator op term`, with an op that has a neutral element, cannot be shared: then one
@@ -33,20 +33,24 @@ namespace cleave {
 
 struct ThreadForm {
   static constexpr int64_t kWarp = 32;
+  static constexpr int64_t kMostColumns = 8; // of a vector
   llvm::SmallVector<int> outer, reduced; // loops, outermost first
   int64_t parallel = 1, terms = 1; // in vectors, where the innermost loop is theirs
   int64_t width = 1;
   int64_t lanes = 1, sharers = 1, rows = 1, splits = 1;
+  int64_t kept = 0; // 0: a loop over terms in each stage
 
   int64_t blockSize() const { return lanes * sharers * rows; }
   int64_t tiles() const { return (parallel + lanes * rows - 1) / (lanes * rows); }
   // The pieces of work that blocks take.
   int64_t pieces() const { return tiles() * splits; }
   bool isWide(int dim) const { return width > 1 && dim == innermost; }
-  // Terms of one thread.
+  // Columns that a thread has sums of.
+  int64_t columns() const { return !reduced.empty() && llvm::is_contained(outer, innermost) ? width : 1; }
+  // Terms of one thread for one sum.
   int64_t depth() const {
     int64_t threads = sharers * splits;
-    return (terms + threads - 1) / threads * (reduced.empty() ? 1 : width);
+    return (terms + threads - 1) / threads * (reduced.empty() || columns() > 1 ? 1 : width);
   }
   // Whether combining needs other warps, and so all threads of the block: none of them may leave early.
   bool meetsInBlock() const { return sharers > 1 && !(lanes == 1 && sharers == kWarp); }

@@ -30,6 +30,17 @@ void FormedOps::add(Operation *op) {
     own.push_back(LoopNest::of(made));
 }
 
+// One number that is summed over much, and much that is made with it (a norm of all gradients, and an update scaled by
+// it): together, one thread or one block does both. Apart, all threads do each.
+static bool waitsForOneSum(const IterationSpace &space, ArrayRef<Value> results) {
+  constexpr int64_t kMuch = 1 << 16, kFew = 8;
+  int64_t parallel = 1, terms = 1;
+  for (const IterationSpace::Dim &dim : space.getDims())
+    (dim.reduced ? terms : parallel) *= dim.size;
+  return parallel < kFew && terms >= kMuch &&
+         llvm::any_of(results, [&](Value result) { return space.isFull(result) && space.getLevel(result) > 0; });
+}
+
 bool FormedOps::haveSpace(ArrayRef<Operation *> group, ArrayRef<Value> outputs) const {
   SmallVector<const LoopNest *> loops;
   for (Operation *op : group) {
@@ -42,5 +53,6 @@ bool FormedOps::haveSpace(ArrayRef<Operation *> group, ArrayRef<Value> outputs) 
   SmallVector<Value> results;
   for (Value output : outputs)
     results.push_back(mapping.lookup(output));
-  return IterationSpace::find(loops, results).has_value();
+  std::optional<IterationSpace> space = IterationSpace::find(loops, results);
+  return space && !waitsForOneSum(*space, results);
 }

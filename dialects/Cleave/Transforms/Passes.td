@@ -54,6 +54,23 @@ def FormAttention : Pass<"form-attention", "::mlir::ModuleOp"> {
   let dependentDialects = ["::cleave::CleaveDialect"];
 }
 
+def PadProducts : Pass<"pad-products", "::mlir::func::FuncOp"> {
+  let summary = "give large products of 16 bits rows that begin at aligned addresses";
+  let description = [{
+    - Precondition: model level, types are chosen (`apply-precision`); before differentiation, whose products then have the padded shapes, too.
+    - Effect: where the result's last dimension, or the contracted one, of a large product is no multiple of `multiple`, the operands are padded with
+      zeros and the result is sliced. A reshape of the result that keeps its last dimension comes before the slice. A library's fastest kernels take
+      aligned rows alone: a vocabulary of 50257 costs a product of bf16 on a GPU five times its time.
+    ```mlir
+                                                                                 %v = cleave.pad %w, [0, 0], [0, 7], [0, 0], value = 0.0 : tensor<768x50257xbf16> -> tensor<768x50264xbf16>
+    %y = cleave.matmul %x, %w : tensor<8192x768xbf16>, tensor<768x50257xbf16> => %p = cleave.matmul %x, %v : tensor<8192x768xbf16>, tensor<768x50264xbf16> -> tensor<8192x50264xbf16>
+      -> tensor<8192x50257xbf16>                                                 %y = cleave.slice %p, [0, 0], [8192, 50257], [1, 1] : tensor<8192x50264xbf16> -> tensor<8192x50257xbf16>
+    ```
+  }];
+  let options = [Option<"multiple", "multiple", "int64_t", "1", "elements that a row is to be a multiple of; 1: any row will do">];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
 def SinkCasts : Pass<"sink-casts", "::mlir::func::FuncOp"> {
   let summary = "narrow what is taken out of a stored table, not the table";
   let description = [{

@@ -1,0 +1,169 @@
+// How threads put their sums together: in a warp, in a block, over the blocks of a tile. The order is the same in each run.
+#include "compiler/Codegen/CUDA/ThreadWriter.h"
+
+using namespace mlir;
+using namespace cleave;
+
+Element ThreadEmitter::combine(Operation *combiner, Element a, Element b) {
+  unsigned depth = std::max(a.depth, b.depth);
+  OperationState state(location, combiner->getName());
+  state.operands = {a.value, b.value};
+  state.types = {a.value.getType()};
+  Operation *op = scopes.at(depth).create(state);
+  return {op->getResult(0), depth};
+}
+
+Slots &ThreadEmitter::slotsOf(int64_t count) {
+  if (!slots)
+    slots.emplace(module, (function.getName() + "_slots").str(), count, Slots::Where::Block);
+  return *slots;
+}
+
+// The combination of all sharers' values of a row, equal in all of them.
+Element ThreadEmitter::shareRow(Operation *combiner, Element value) {
+  unsigned depth = scopes.getDepth();
+  for (unsigned mask = ThreadForm::kWarp / 2; mask > 0; mask /= 2)
+    value = combine(combiner, value, {exchange(here(), location, value.value, mask), depth});
+  int64_t warps = form.sharers / ThreadForm::kWarp;
+  if (warps == 1)
+    return value;
+  Slots &room = slotsOf(warps);
+  Element warp = quotient(sharer, ThreadForm::kWarp), isFirst = less(remainder(sharer, ThreadForm::kWarp), number(1));
+  syncBlock(here(), location); // nobody reads what was there before
+  guarded(isFirst, [&] { room.store(here(), location, warp.value, value.value); });
+  syncBlock(here(), location);
+  Type type = value.value.getType();
+  for (int64_t i = 0; i < warps; ++i) {
+    Element part{room.load(here(), location, number(i).value, type), depth};
+    value = i == 0 ? part : combine(combiner, value, part);
+  }
+  return value;
+}
+
+// The same for neighbouring columns, of which each thread has some: `values[i]` is of its i-th one. A warp adds up the sums
+// of its own threads, then one thread for each column adds up the warps'.
+void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> values) {
+  int64_t columns = form.lanes * static_cast<int64_t>(values.size()), warps = form.blockSize() / ThreadForm::kWarp;
+  unsigned depth = scopes.getDepth();
+  for (Element &value : values)
+    for (unsigned mask = ThreadForm::kWarp / 2; mask >= form.lanes; mask /= 2)
+      value = combine(combiner, value, {exchange(here(), location, value.value, mask), depth});
+  // Slot warp * columns + column has a warp's sum of a column; behind them, slot `column` has the sum of all.
+  Slots &room = slotsOf((warps + 1) * columns * ThreadForm::kMostColumns / static_cast<int64_t>(values.size()));
+  Type type = values.front().value.getType();
+  Element sums = number(warps * columns);
+  auto columnOf = [&](size_t position) {
+    return plus(lane, number(static_cast<int64_t>(position) * form.lanes));
+  };
+  Element place = times(quotient(thread, ThreadForm::kWarp), number(columns));
+  syncBlock(here(), location); // nobody reads what was there before
+  guarded(less(remainder(thread, ThreadForm::kWarp), number(form.lanes)), [&] {
+    for (auto [position, value] : llvm::enumerate(values))
+      room.store(here(), location, plus(place, columnOf(position)).value, value.value);
+  });
+  syncBlock(here(), location);
+  guarded(less(thread, number(columns)), [&] {
+    unsigned inner = scopes.getDepth();
+    Element sum;
+    for (int64_t warp = 0; warp < warps; ++warp) {
+      Element part{room.load(here(), location, plus(thread, number(warp * columns)).value, type), inner};
+      sum = warp == 0 ? part : combine(combiner, sum, part);
+    }
+    room.store(here(), location, plus(thread, sums).value, sum.value);
+  });
+  syncBlock(here(), location);
+  for (auto [position, value] : llvm::enumerate(values))
+    value = {room.load(here(), location, plus(sums, columnOf(position)).value, type), depth};
+}
+
+// Makes each sum that of all sharers, equal in all of them.
+void ThreadEmitter::share(ArrayRef<Accumulator> accumulators, Elements &sums) {
+  if (form.sharers == 1)
+    return;
+  for (auto [number, accumulator] : llvm::enumerate(accumulators)) {
+    Elements columns;
+    for (size_t at = number; at < sums.size(); at += accumulators.size())
+      columns.push_back(sums[at]);
+    if (form.lanes == 1)
+      columns.front() = shareRow(accumulator.combiner, columns.front());
+    else
+      shareColumns(accumulator.combiner, columns);
+    for (auto [column, sum] : llvm::enumerate(columns))
+      sums[column * accumulators.size() + number] = sum;
+  }
+}
+
+// What an accumulator begins with: the reduction's own first value, or, where it is shared, what changes no sum.
+Element ThreadEmitter::first(const Accumulator &accumulator) {
+  if (form.sharers == 1)
+    return elements.pullInit(accumulator.reduction, accumulator.number);
+  return neutral(accumulator);
+}
+
+Element ThreadEmitter::neutral(const Accumulator &accumulator) {
+  return elements.constant(*arith::getNeutralElement(accumulator.combiner));
+}
+
+// From what all sharers have together to the reduction's result.
+Element ThreadEmitter::finish(const Accumulator &accumulator, Element sum) {
+  if (accumulator.chained)
+    sum = converted(sum, /*widen=*/false);
+  if (form.sharers > 1)
+    sum = combine(accumulator.combiner, elements.pullInit(accumulator.reduction, accumulator.number), sum);
+  sum.depth = scopes.getDepth();
+  return sum;
+}
+
+// Whether this block is the last of its tile's to come here; the same in all its threads. Their counter is 0 again then.
+Element ThreadEmitter::isLastBlock() {
+  Slots counters(module, (function.getName() + "_counters").str(), form.tiles(), Slots::Where::Device);
+  Slots flag(module, (function.getName() + "_flag").str(), 1, Slots::Where::Block);
+  Element isFirst = less(thread, number(1)), zero = number(0);
+  fenceDevice(here(), location);
+  syncBlock(here(), location);
+  guarded(isFirst, [&] {
+    Value before = counters.increment(here(), location, tile.value);
+    flag.store(here(), location, zero.value, before);
+  });
+  syncBlock(here(), location);
+  Value before = flag.load(here(), location, zero.value, here().getI32Type());
+  Value last = arith::ConstantIntOp::create(here(), location, form.splits - 1, 32);
+  Element isLast{arith::CmpIOp::create(here(), location, arith::CmpIPredicate::eq, before, last), scopes.getDepth()};
+  Element resets{arith::AndIOp::create(here(), location, isLast.value, isFirst.value), scopes.getDepth()};
+  guarded(resets, [&] {
+    Value nobody = arith::ConstantIntOp::create(here(), location, 0, 32);
+    counters.store(here(), location, tile.value, nobody);
+  });
+  fenceDevice(here(), location);
+  return isLast;
+}
+
+// Each block leaves its sums in the device's memory; the last one of a tile adds them up, and stores the results.
+void ThreadEmitter::finishSplit(const Stage &stage, ArrayRef<Accumulator> accumulators, Elements sums) {
+  int64_t places = form.pieces() * form.lanes;
+  Slots partials(module, (function.getName() + "_partials").str(), places * static_cast<int64_t>(sums.size()),
+                 Slots::Where::Device);
+  auto place = [&](size_t sum, Element ofSplit) {
+    Element slot = plus(times(plus(times(tile, number(form.splits)), ofSplit), number(form.lanes)), lane);
+    return plus(slot, number(static_cast<int64_t>(sum) * places));
+  };
+  guarded(less(sharer, number(1)), [&] {
+    for (auto [position, sum] : llvm::enumerate(sums))
+      partials.store(here(), location, place(position, split).value, sum.value);
+  });
+  guarded(isLastBlock(), [&] {
+    unsigned depth = scopes.getDepth();
+    Element has = less(sharer, number(form.splits));
+    Element from = elements.binary<arith::MinUIOp>(sharer, number(form.splits - 1));
+    for (auto [position, sum] : llvm::enumerate(sums)) {
+      const Accumulator &accumulator = accumulators[position % accumulators.size()];
+      Type type = sum.value.getType();
+      Element part{partials.load(here(), location, place(position, from).value, type), depth}, none = neutral(accumulator);
+      if (accumulator.chained)
+        none = converted(none, /*widen=*/true);
+      sum = {arith::SelectOp::create(here(), location, has.value, part.value, none.value), depth};
+    }
+    share(accumulators, sums);
+    setSums(stage, accumulators, sums);
+  });
+}

@@ -1,0 +1,101 @@
+// The class behind emitThread (ThreadEmitter.h): the loops of one thread are in ThreadEmitter.cpp, how threads put their
+// sums together in ThreadSums.cpp.
+#ifndef CLEAVE_COMPILER_CODEGEN_CUDA_THREADWRITER_H
+#define CLEAVE_COMPILER_CODEGEN_CUDA_THREADWRITER_H
+
+#include "compiler/Codegen/CUDA/ThreadForm.h"
+#include "compiler/Codegen/CUDA/WarpOps.h"
+#include "compiler/Codegen/Loops/ElementEmitter.h"
+#include "compiler/Codegen/Loops/StagePlan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <optional>
+
+namespace cleave {
+
+class ThreadEmitter {
+public:
+  ThreadEmitter(const KernelGraph &graph, const ThreadForm &form, mlir::func::FuncOp function, mlir::ModuleOp module)
+      : graph(graph), form(form), function(function), module(module), scopes(&function.getBody().front()),
+        elements(graph, scopes, module), location(function.getLoc()) {}
+
+  mlir::LogicalResult run(const StagePlan &plan);
+
+private:
+  using Elements = llvm::SmallVector<Element>;
+  // One accumulator of a stage.
+  struct Accumulator {
+    mlir::Operation *reduction;
+    unsigned number;
+    mlir::Operation *combiner; // null where one thread takes all terms
+    bool chained; // its total is f64
+  };
+
+  // Where a flat index is in the loops that were joined to it.
+  struct Place {
+    Elements indices;
+    Elements vector; // indices of the innermost loop that the thread takes together, where it is wide
+  };
+
+  Element asIndex(Element i32);
+  Element asI32(Element index);
+  Element less(Element a, Element b);
+  Element number(int64_t value) { return elements.constantIndex(value); }
+  Element times(Element a, Element b) { return elements.binary<mlir::arith::MulIOp>(a, b); }
+  Element plus(Element a, Element b) { return elements.binary<mlir::arith::AddIOp>(a, b); }
+  Element quotient(Element a, int64_t b) { return elements.binary<mlir::arith::DivUIOp>(a, number(b)); }
+  Element remainder(Element a, int64_t b) { return elements.binary<mlir::arith::RemUIOp>(a, number(b)); }
+  mlir::OpBuilder &here() { return scopes.at(scopes.getDepth()); }
+
+  void placeThread();
+  void overTiles(const StagePlan &plan);
+  void emitTile(const StagePlan &plan);
+  Place takeApart(Element flat, int64_t size, llvm::ArrayRef<int> dims);
+  void goTo(const Place &place, llvm::ArrayRef<int> dims);
+  void goToTerm(int64_t number);
+  void forEachElement(llvm::function_ref<void(unsigned)> body);
+  void guarded(Element condition, llvm::function_ref<void()> body);
+  Elements forLoop(Element begin, Element end, Element step, llvm::ArrayRef<Element> inits,
+                   llvm::function_ref<Elements(Element, llvm::ArrayRef<Element>)> body);
+  void emitStage(const Stage &stage);
+  Elements reduceTerms(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators);
+  Elements addTerm(const Stage &stage, llvm::ArrayRef<Element> sums);
+  Elements overTerms(const Stage &stage, Element begin, Element end, llvm::ArrayRef<Element> inits);
+  Element first(const Accumulator &accumulator);
+  Element finish(const Accumulator &accumulator, Element sum);
+  void finishSplit(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators, Elements sums);
+  Element isLastBlock();
+  Element combine(mlir::Operation *combiner, Element a, Element b);
+  Element shareRow(mlir::Operation *combiner, Element value);
+  void shareColumns(mlir::Operation *combiner, llvm::MutableArrayRef<Element> values);
+  void share(llvm::ArrayRef<Accumulator> accumulators, Elements &sums);
+  void setSums(const Stage &stage, llvm::ArrayRef<Accumulator> accumulators, llvm::ArrayRef<Element> sums);
+  Slots &slotsOf(int64_t count);
+  Element neutral(const Accumulator &accumulator);
+  Element converted(Element element, bool widen);
+  void storeResults(llvm::ArrayRef<unsigned> numbers, Element condition);
+  void storeVectors(llvm::ArrayRef<unsigned> numbers, Element condition, llvm::function_ref<void(unsigned)> onElement = [](unsigned) {});
+  void storeOuter(const Stage &stage);
+  void sync() { form.meetsInBlock() ? syncBlock(here(), location) : syncWarp(here(), location); }
+
+  const KernelGraph &graph;
+  const ThreadForm &form;
+  mlir::func::FuncOp function;
+  mlir::ModuleOp module;
+  Scopes scopes;
+  ElementEmitter elements;
+  mlir::Location location;
+  std::vector<ElementEmitter::Buffer> resultBuffers;
+  std::optional<Slots> slots;
+  Element thread, lane, sharer, row, block, blocks, tile, split;
+  Elements vector; // of the place where the thread is
+  int innermost = -1;
+  std::vector<Place> keptTerms; // of a tile, where each stage meets the same terms (ThreadForm::kept)
+  Element valid; // whether the thread has a p of its own; no value where all have
+};
+
+} // namespace cleave
+
+#endif

@@ -1,0 +1,105 @@
+#include "dialects/Cleave/Transforms/Passes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace cleave {
+#define GEN_PASS_DEF_PADPRODUCTS
+#include "dialects/Cleave/Transforms/Passes.h.inc"
+} // namespace cleave
+
+using namespace cleave;
+using llvm::SmallVector;
+using mlir::Value;
+
+// A product of fewer operations takes as long as the copies that padding makes.
+static constexpr int64_t kLeastOperations = int64_t{1} << 30;
+// A padded operand is copied once, and each of its elements is used this often at least.
+static constexpr int64_t kLeastUses = 128;
+
+static mlir::RankedTensorType typeOf(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+
+// `value` with `more` zeros at the end of dimension `dim`.
+static Value padded(mlir::OpBuilder &builder, Value value, int64_t dim, int64_t more) {
+  if (!value || more == 0)
+    return value;
+  SmallVector<int64_t> shape(typeOf(value).getShape()), none(shape.size(), 0), high(shape.size(), 0);
+  high[dim] = more;
+  shape[dim] += more;
+  return PadOp::create(builder, value.getLoc(), typeOf(value).clone(shape), value, none, high, none, llvm::APFloat(0.0));
+}
+
+// The first `columns` elements of each row.
+static Value sliced(mlir::OpBuilder &builder, Value value, int64_t columns) {
+  SmallVector<int64_t> shape(typeOf(value).getShape()), starts(shape.size(), 0), steps(shape.size(), 1);
+  shape.back() = columns;
+  return SliceOp::create(builder, value.getLoc(), typeOf(value).clone(shape), value, starts, shape, steps);
+}
+
+// Uses of the rows that `value` has, too, stay views of it: the slice is made after a reshape that keeps the rows.
+static void replaceSliced(mlir::OpBuilder &builder, Value old, Value value) {
+  int64_t columns = typeOf(old).getShape().back();
+  for (mlir::Operation *user : llvm::make_early_inc_range(old.getUsers())) {
+    auto reshape = llvm::dyn_cast<ReshapeOp>(user);
+    if (!reshape || reshape.getType().getRank() == 0 || reshape.getType().getShape().back() != columns)
+      continue;
+    SmallVector<int64_t> shape(reshape.getType().getShape());
+    shape.back() = typeOf(value).getShape().back();
+    builder.setInsertionPoint(reshape);
+    Value rows = ReshapeOp::create(builder, reshape.getLoc(), reshape.getType().clone(shape), value);
+    replaceSliced(builder, reshape, rows);
+    reshape.erase();
+  }
+  if (old.use_empty())
+    return;
+  builder.setInsertionPointAfterValue(value);
+  old.replaceAllUsesWith(sliced(builder, value, columns));
+}
+
+static void padProduct(MatmulOp product, int64_t multiple) {
+  auto result = typeOf(product.getResult()), left = typeOf(product.getLhs()), right = typeOf(product.getRhs());
+  int64_t leftK = left.getRank() - (product.getTransposeLhs() ? 2 : 1);
+  int64_t rightK = right.getRank() - (product.getTransposeRhs() ? 1 : 2);
+  int64_t rightN = right.getRank() - (product.getTransposeRhs() ? 2 : 1);
+  int64_t n = result.getShape().back(), k = left.getDimSize(leftK);
+  int64_t moreN = llvm::alignTo(n, multiple) - n, moreK = llvm::alignTo(k, multiple) - k;
+  int64_t operations = 2 * k * result.getNumElements();
+  int64_t usesOfLeft = operations / (2 * left.getNumElements()), usesOfRight = operations / (2 * right.getNumElements());
+  if (usesOfRight < kLeastUses)
+    return;
+  if (usesOfLeft < kLeastUses)
+    moreK = 0;
+  if (operations < kLeastOperations || (moreN == 0 && moreK == 0))
+    return;
+  mlir::OpBuilder builder(product);
+  Value lhs = padded(builder, product.getLhs(), leftK, moreK);
+  Value rhs = padded(builder, padded(builder, product.getRhs(), rightK, moreK), rightN, moreN);
+  Value bias = padded(builder, product.getBias(), 0, moreN);
+  SmallVector<int64_t> shape(result.getShape());
+  shape.back() += moreN;
+  auto whole = MatmulOp::create(builder, product.getLoc(), result.clone(shape), lhs, rhs, bias,
+                                product.getTransposeLhs(), product.getTransposeRhs());
+  whole->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+  if (moreN == 0)
+    product.getResult().replaceAllUsesWith(whole.getResult());
+  else
+    replaceSliced(builder, product.getResult(), whole.getResult());
+  product.erase();
+}
+
+namespace {
+struct PadProducts : impl::PadProductsBase<PadProducts> {
+  using PadProductsBase::PadProductsBase;
+
+  void runOnOperation() override {
+    SmallVector<MatmulOp> products;
+    getOperation().walk([&](MatmulOp product) {
+      auto type = product.getResult().getType();
+      if (type.hasStaticShape() && type.getElementTypeBitWidth() == 16)
+        products.push_back(product);
+    });
+    if (multiple > 1)
+      for (MatmulOp product : products)
+        padProduct(product, multiple);
+  }
+};
+} // namespace
