@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace cleave::plan {
 
@@ -13,11 +14,55 @@ using namespace rt;
 
 namespace {
 
+// Which streams wait for which, by the events of all programs.
+class StreamGraph {
+public:
+  explicit StreamGraph(const fb::Plan &kind) : waiting_(kind.streams()->size()) {
+    // By event, the program's own or shared: the streams that record it, and those that wait for it.
+    std::map<std::pair<uint32_t, int64_t>, std::pair<std::set<unsigned>, std::set<unsigned>>> events;
+    for (uint32_t p = 0; p < lengthOf(kind.programs()); ++p) {
+      const fb::Program &program = *kind.programs()->Get(p);
+      for (uint32_t i = 0; i < lengthOf(program.instructions()); ++i) {
+        InstructionView view(*program.instructions()->Get(i));
+        if (view.opcode() != Opcode::Record && view.opcode() != Opcode::Wait)
+          continue;
+        int64_t shared = view["event"] - int64_t{program.events()};
+        auto &[recording, waiting] = events[shared < 0 ? std::pair(p + 1, view["event"]) : std::pair(0u, shared)];
+        (view.opcode() == Opcode::Record ? recording : waiting).insert(view.stream());
+      }
+    }
+    for (const auto &[event, streams] : events)
+      for (unsigned from : streams.first)
+        waiting_[from].insert(streams.second.begin(), streams.second.end());
+  }
+
+  // The most records with their waits on a path that goes along no stream twice.
+  int64_t longestPath() const {
+    constexpr size_t kFew = 8; // of more, all paths are too many
+    if (waiting_.size() > kFew)
+      return static_cast<int64_t>(waiting_.size()) - 1;
+    int64_t longest = 0;
+    for (unsigned stream = 0; stream < waiting_.size(); ++stream)
+      longest = std::max(longest, longestFrom(stream, 1u << stream));
+    return longest;
+  }
+
+private:
+  int64_t longestFrom(unsigned stream, unsigned visited) const {
+    int64_t longest = 0;
+    for (unsigned next : waiting_[stream])
+      if (!(visited >> next & 1))
+        longest = std::max(longest, 1 + longestFrom(next, visited | 1u << next));
+    return longest;
+  }
+
+  std::vector<std::set<unsigned>> waiting_; // for each stream
+};
+
 // Collects what the short step must be longer than.
 class Form {
 public:
-  explicit Form(const fb::Plan &kind)
-      : kind_(kind), microBatches_(kind.micro_batches()), most_(microBatches_ / 8) {}
+  explicit Form(const fb::Plan &kind) : kind_(kind), microBatches_(kind.micro_batches()), most_(microBatches_ / 8) {}
 
   void add(uint32_t entry) {
     need(hasLongRoom());
@@ -37,7 +82,7 @@ public:
   int64_t cut() const {
     if (!fits_)
       return 0;
-    int64_t steps = int64_t{kind_.streams()->size()} - 1;
+    int64_t steps = StreamGraph(kind_).longestPath();
     int64_t least = 2 * (atEnds_ + reach_ + round_) + 3 * (steps * (4 * reach_ + 1) + round_);
     int64_t cut = (microBatches_ - least) / round_ * round_;
     return cut < microBatches_ / 4 ? 0 : cut;
@@ -69,8 +114,9 @@ private:
   // Without one, what follows micro-batches comes round by itself.
   bool hasLongRoom() const {
     for (uint32_t i = 0; i < lengthOf(kind_.regions()); ++i)
-      if (const fb::Region &region = *kind_.regions()->Get(i);
-          region.kind() != fb::RegionKind::input && region.counter() == fb::Counter::micro_batch && !isSmall(region.frames()))
+      if (const fb::Region &region = *kind_.regions()->Get(i); region.kind() != fb::RegionKind::input &&
+                                                               region.counter() == fb::Counter::micro_batch &&
+                                                               !isSmall(region.frames()))
         return true;
     return false;
   }
@@ -99,7 +145,8 @@ private:
       int64_t frames = framesNamedBy(view);
       if (view.opcode() == Opcode::Call) {
         need(isMicroBatches(view) && isSmall(view["first_frame"]) && isSmall(spanOf(view)));
-        frames = fits_ ? std::abs(view["first_frame"]) + spanOf(view) + reachOf(static_cast<uint32_t>(view["program"])) : 0;
+        frames =
+            fits_ ? std::abs(view["first_frame"]) + spanOf(view) + reachOf(static_cast<uint32_t>(view["program"])) : 0;
       }
       reach = std::max(reach, frames);
       need(isSmall(reach));
@@ -158,15 +205,14 @@ ShortStep ShortStep::of(const fb::Plan &kind, std::string_view entry, Steps step
 
 int64_t ShortStep::timesOf(const InstructionView &call) const {
   int64_t stride = call["skip"] + 1, times = call["times"];
-  bool isLong = cut_ != 0 && static_cast<fb::Counter>(call["counter"]) == fb::Counter::micro_batch &&
-                times * stride >= half_;
+  bool isLong =
+      cut_ != 0 && static_cast<fb::Counter>(call["counter"]) == fb::Counter::micro_batch && times * stride >= half_;
   return isLong ? times - cut_ / stride : times;
 }
 
 int64_t ShortStep::firstFrameOf(const InstructionView &call) const {
   int64_t first = call["first_frame"];
-  bool isLate =
-      cut_ != 0 && static_cast<fb::Counter>(call["counter"]) == fb::Counter::micro_batch && first >= half_;
+  bool isLate = cut_ != 0 && static_cast<fb::Counter>(call["counter"]) == fb::Counter::micro_batch && first >= half_;
   return isLate ? first - cut_ : first;
 }
 
