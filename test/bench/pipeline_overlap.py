@@ -75,14 +75,15 @@ class Step:
             for rank, passes in self.passes.items():
                 while next_pass[rank] < len(passes):
                     chunk, part, micro_batch, seconds = passes[next_pass[rank]]
-                    gradient = part in ("bwd", "bwd_x")
-                    there = arrived[chunk, gradient, micro_batch] if part != "bwd_w" else []
-                    if part != "bwd_w" and len(there) < awaited[chunk, gradient]:
+                    gradient = part != "fwd"
+                    there = arrived[chunk, gradient, micro_batch]  # for a chunk's second half of a backward pass it has been
+                    if len(there) < awaited[chunk, gradient]:
                         break
                     clock[rank] = max([clock[rank], *there]) + seconds
-                    for to, reader in self.messages.get((chunk, gradient), ()) if part != "bwd_w" else ():
-                        links[rank, to, gradient] = max(links[rank, to, gradient], clock[rank]) + delay
-                        arrived[reader, gradient, micro_batch].append(links[rank, to, gradient])
+                    if part != "bwd_w":
+                        for to, reader in self.messages.get((chunk, gradient), ()):
+                            links[rank, to, gradient] = max(links[rank, to, gradient], clock[rank]) + delay
+                            arrived[reader, gradient, micro_batch].append(links[rank, to, gradient])
                     next_pass[rank] += 1
                     moved = True
         assert all(next_pass[rank] == len(passes) for rank, passes in self.passes.items()), "the lists of the trace wait for each other"

@@ -9,6 +9,7 @@
 #include "compiler/Planning/StepTimeline.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "test/compiler/Planning/LeastDuration.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -20,9 +21,8 @@
 
 #include <array>
 #include <cstdlib>
-#include <map>
+#include <functional>
 #include <random>
-#include <tuple>
 
 namespace cleave {
 namespace {
@@ -43,10 +43,11 @@ std::string state(const std::string &name, const std::string &role) {
          ", offset = 0, group = 0, init = #cleave.init<zeros>>]}\n";
 }
 
-// A chain of chunks: y = x w, dx = dy w, dw += x dy. The last one's gradient is its value.
+// A chain of chunks, between which so many values cross: y = x w, dx = dy w, and of the first of them dw += x dy. The
+// last one's gradient is its value.
 class Chunks {
 public:
-  Chunks(int count, int microBatches, bool isSplit) : count(count), isSplit(isSplit) {
+  Chunks(int count, int values, int microBatches, bool isSplit) : count(count), values(values), isSplit(isSplit) {
     for (const char *variant : {"", ".first"})
       if (microBatches > 1 || !*variant)
         for (int chunk = 0; chunk < count; ++chunk)
@@ -63,52 +64,75 @@ public:
   std::string states, text;
 
 private:
+  // "a0, a1" for each value.
+  std::string each(const std::function<std::string(const std::string &)> &text) const {
+    std::string all;
+    for (int value = 0; value < values; ++value)
+      all += (value == 0 ? "" : ", ") + text(std::to_string(value));
+    return all;
+  }
+  static std::string edge(const std::string &name) { return "{cleave.edge = \"" + name + "\"}"; }
+
   void addChunk(int chunk, const std::string &variant) {
     std::string n = std::to_string(chunk), last = std::to_string(chunk - 1), next = std::to_string(chunk + 1);
     bool isFirst = chunk == 0, isLast = chunk + 1 == count;
-    std::string in = isFirst ? "{cleave.name = \"x\"}" : "{cleave.edge = \"c" + last + ":0\"}";
-    std::string out = "{cleave.edge = \"c" + n + ":0\"}";
-    std::string dout = "{cleave.edge = \"c" + n + ":0.grad.c" + next + "\"}",
-                din = "{cleave.edge = \"c" + last + ":0.grad.c" + n + "\"}";
+    std::string inputs = each([&](const std::string &v) {
+      return "%x" + v + ": " + kType + " " + (isFirst ? "{cleave.name = \"x" + v + "\"}" : edge("c" + last + ":" + v));
+    });
+    std::string gradients = each([&](const std::string &v) {
+      std::string made = edge("c" + n + ":" + v + ".grad.c" + next), kept = "{cleave.residual = " + v + " : i64}";
+      return "%dy" + v + ": " + kType + " " + (isLast ? kept : made);
+    });
     std::string forward = "@c" + n + ".fwd" + variant, weight = "    %w = cleave.read @w" + n + " : " + kType + "\n";
-    // The last chunk keeps its value; others send it.
-    text += "  func.func " + forward + "(%x: " + kType + " " + in + ") -> (" + kType + (isLast ? "" : " " + out) +
-            ") {\n" + weight + kernel("%y", "mul", "%x", "%w") + "    return %y : " + kType + "\n  }\n";
-    std::string dy = "%dy: " + kType + " " + (isLast ? "{cleave.residual = 0 : i64}" : dout);
+    std::string passes = weight, dx = weight;
+    for (int value = 0; value < values; ++value) {
+      std::string v = std::to_string(value);
+      passes += kernel("%y" + v, "mul", "%x" + v, "%w");
+      dx += kernel("%dx" + v, "mul", "%dy" + v, "%w");
+    }
+    auto types = each([&](const std::string &) { return kType; });
+    // The last chunk keeps its values; others send them.
+    text += "  func.func " + forward + "(" + inputs + ") -> (" +
+            each([&](const std::string &v) { return kType + (isLast ? "" : " " + edge("c" + n + ":" + v)); }) +
+            ") {\n" + passes + "    return " + each([](const std::string &v) { return "%y" + v; }) + " : " + types +
+            "\n  }\n";
     std::string of = " attributes {cleave.backward_of = " + forward + "}";
-    std::string sum = kernel("%t", "mul", "%x", "%dy");
+    std::string sum = kernel("%t", "mul", "%x0", "%dy0");
     std::string added = "%t";
     if (variant.empty()) {
       sum += "    %old = cleave.read @g" + n + " : " + kType + "\n" + kernel("%new", "add", "%old", "%t");
       added = "%new";
     }
     sum += "    cleave.write " + added + ", @g" + n + " : " + kType + "\n";
-    std::string dx = weight + kernel("%dx", "mul", "%dy", "%w");
-    std::string results = isFirst ? "" : " -> (" + kType + " " + din + ")",
-                returned = isFirst ? "    return\n" : "    return %dx : " + kType + "\n";
+    std::string results =
+        " -> (" + each([&](const std::string &v) { return kType + " " + edge("c" + last + ":" + v + ".grad.c" + n); }) +
+        ")";
+    std::string returned = "    return " + each([](const std::string &v) { return "%dx" + v; }) + " : " + types + "\n";
+    if (isFirst)
+      results.clear(), returned = "    return\n";
     if (!isSplit) {
-      text += "  func.func @c" + n + ".bwd" + variant + "(%x: " + kType + " " + in + ", " + dy + ")" + results + of +
-              " {\n" + dx + sum + returned + "  }\n";
+      text += "  func.func @c" + n + ".bwd" + variant + "(" + inputs + ", " + gradients + ")" + results + of + " {\n" +
+              dx + sum + returned + "  }\n";
       return;
     }
-    text +=
-        "  func.func @c" + n + ".bwd_x" + variant + "(" + dy + ")" + results + of + " {\n" + dx + returned + "  }\n";
-    text += "  func.func @c" + n + ".bwd_w" + variant + "(%x: " + kType + " " + in + ", " + dy + ")" + of + " {\n" +
-            sum + "    return\n  }\n";
+    text += "  func.func @c" + n + ".bwd_x" + variant + "(" + gradients + ")" + results + of + " {\n" + dx + returned +
+            "  }\n";
+    text += "  func.func @c" + n + ".bwd_w" + variant + "(" + inputs + ", " + gradients + ")" + of + " {\n" + sum +
+            "    return\n  }\n";
   }
 
-  int count;
+  int count, values;
   bool isSplit;
 };
 
 bool isSplit(const std::string &schedule) { return schedule.rfind("zb", 0) == 0 || schedule == "dualpipe-v"; }
 
 // The bytes of a plan; empty where planning fails.
-std::string planOf(const std::string &schedule, const ScheduleRequest &request, int chunks) {
+std::string planOf(const std::string &schedule, const ScheduleRequest &request, int chunks, int values = 1) {
   mlir::MLIRContext context;
   context.loadDialect<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect,
                       mlir::ub::UBDialect>();
-  Chunks model(chunks, request.microBatches, isSplit(schedule));
+  Chunks model(chunks, values, request.microBatches, isSplit(schedule));
   std::string ranks = std::to_string(request.ranks);
   std::string text = "module attributes {cleave.level = \"sharded\", cleave.mesh = #cleave.mesh<[\"pp\"], [" + ranks +
                      "]>, cleave.micro_batches = " + std::to_string(request.microBatches) +
@@ -207,78 +231,13 @@ TEST(ScheduledPlans, ZeroBubbleIdlesAtMostOnePercentInARow) {
   expectIdle("zb-h1", request, 1);
 }
 
-// What a schedule allows where messages take `delay`: how long a step takes at least that keeps the order of its lists.
-// A pass begins when what it reads is there; a link carries one message at a time each way, of activations and of
-// gradients. There are no frames and no streams here, and nothing of the compiler but the lists.
-class LeastDuration {
-public:
-  LeastDuration(const pipeline::Schedule &schedule, bool isSplit, const std::vector<double> &costs, double delay)
-      : schedule(schedule), isSplit(isSplit), costs(costs), delay(delay) {}
-
-  double run() {
-    std::vector<size_t> next(schedule.ranks.size());
-    std::vector<double> clock(schedule.ranks.size());
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t rank = 0; rank < next.size(); ++rank)
-        for (; next[rank] < schedule.ranks[rank].size() && runTask(schedule.ranks[rank][next[rank]], clock[rank]);
-             ++next[rank])
-          moved = true;
-    }
-    for (size_t rank = 0; rank < next.size(); ++rank)
-      EXPECT_EQ(next[rank], schedule.ranks[rank].size()); // otherwise they wait for each other
-    return *std::max_element(clock.begin(), clock.end());
-  }
-
-private:
-  using Message = std::tuple<bool, int, int>; // of a gradient?, for the chunk, micro-batch
-
-  // False where what it reads is not there yet.
-  bool runTask(const pipeline::Task &task, double &clock) {
-    using pipeline::Action;
-    int chunk = task.chunk, last = static_cast<int>(schedule.rankOfChunk.size()) - 1;
-    bool isForward = task.action == Action::Forward;
-    if (task.action == Action::Update)
-      return true;
-    if (task.action == Action::BackwardWeight) {
-      clock += costs[chunk];
-      return true;
-    }
-    if (chunk != (isForward ? 0 : last)) {
-      auto arrived = arrivals.find({!isForward, chunk, task.microBatch});
-      if (arrived == arrivals.end())
-        return false;
-      clock = std::max(clock, arrived->second);
-    }
-    bool isWhole = task.action == Action::Backward;
-    clock += costs[chunk] * (isWhole && !isSplit ? 2 : 1);
-    if (int to = chunk + (isForward ? 1 : -1); to >= 0 && to <= last)
-      send({!isForward, to, task.microBatch}, schedule.rankOfChunk[chunk], schedule.rankOfChunk[to], clock);
-    if (isWhole && isSplit) // the gradient is under way before those of the weights are made
-      clock += costs[chunk];
-    return true;
-  }
-
-  void send(const Message &message, int from, int to, double made) {
-    double &link = links[{from, to, std::get<0>(message)}];
-    arrivals[message] = from == to ? made : link = std::max(link, made) + delay;
-  }
-
-  const pipeline::Schedule &schedule;
-  bool isSplit;
-  const std::vector<double> &costs; // of a chunk's forward pass, and of each half of its backward pass
-  double delay;
-  std::map<Message, double> arrivals;
-  std::map<std::tuple<int, int, bool>, double> links; // when they are free
-};
-
 struct Durations {
   double plan = 0, bound = 0;
 };
 
 Durations durationsOf(const pipeline::ScheduleKind &kind, const ScheduleRequest &request,
-                      const std::vector<double> &costs, double delay) {
-  std::string bytes = planOf(kind.name, request, static_cast<int>(costs.size()));
+                      const std::vector<double> &costs, int values, double delay) {
+  std::string bytes = planOf(kind.name, request, static_cast<int>(costs.size()), values);
   auto cost = [&](const rt::fb::Plan &plan, uint32_t program, const rt::InstructionView &instruction) {
     if (rt::isTransfer(instruction.opcode()))
       return delay;
@@ -290,7 +249,7 @@ Durations durationsOf(const pipeline::ScheduleKind &kind, const ScheduleRequest 
   EXPECT_TRUE(timeline && list) << kind.name;
   if (!timeline || !list)
     return {};
-  return {timeline->duration, LeastDuration(*list, isSplit(kind.name), costs, delay).run()};
+  return {timeline->duration, LeastDuration(*list, isSplit(kind.name), costs, values * delay).run()};
 }
 
 // A forward pass of each chunk, on so many ranks: all alike, every second one slower, or the first one.
@@ -308,15 +267,15 @@ TEST(ScheduledPlans, HideMessagesAsFarAsTheScheduleCan) {
   for (const pipeline::ScheduleKind &kind : pipeline::scheduleKinds())
     for (int ranks : {2, 4})
       for (const std::vector<double> &costs : chunkCosts(ranks * kind.leastChunks))
-        for (double delay : {0.0, 0.5, 1.0, 1.5}) {
+        for (auto [values, delay] : {std::pair(1, 0.0), {1, 0.5}, {1, 1.0}, {1, 1.5}, {2, 0.25}, {2, 0.75}}) {
           ScheduleRequest request;
           request.ranks = ranks, request.microBatches = 6 * ranks;
-          Durations few = durationsOf(kind, request, costs, delay);
+          Durations few = durationsOf(kind, request, costs, values, delay);
           request.microBatches = 12 * ranks;
-          Durations many = durationsOf(kind, request, costs, delay);
-          std::string what = std::string(kind.name) + " on " + std::to_string(ranks) + " ranks, messages of " +
-                             std::to_string(delay) + ", forward passes of " + std::to_string(costs[0]) + " and " +
-                             std::to_string(costs[1]);
+          Durations many = durationsOf(kind, request, costs, values, delay);
+          std::string what = std::string(kind.name) + " on " + std::to_string(ranks) + " ranks, " +
+                             std::to_string(values) + " messages of " + std::to_string(delay) + ", forward passes of " +
+                             std::to_string(costs[0]) + " and " + std::to_string(costs[1]);
           EXPECT_NEAR(many.plan - few.plan, many.bound - few.bound, 1e-9) << what;
           for (const Durations &step : {few, many}) {
             EXPECT_GE(step.plan, step.bound - 1e-9) << what; // or the bound is none
@@ -378,8 +337,9 @@ TEST(ScheduledPlans, DoNotGrowWithMicroBatches) {
   }
 }
 
-// One change of a plan's order, frames or calls; of other fields nothing that is asked here depends. Or bodies and calls that the compiler
-// does not make: chains of calls, each a few frames on, that meet in one frame or nearly, or begin in the middle of the step.
+// One change of a plan's order, frames or calls; of other fields nothing that is asked here depends. Or bodies and
+// calls that the compiler does not make: chains of calls, each a few frames on, that meet in one frame or nearly, or
+// begin in the middle of the step.
 class Mutator {
 public:
   explicit Mutator(unsigned seed) : random(seed) {}
