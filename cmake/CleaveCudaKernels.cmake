@@ -3,8 +3,9 @@
 find_program(CLEAVE_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATH_SUFFIXES bin PATHS /usr/local/cuda/bin
              DOC "CUDA compiler for the kernels in kernels/*/cuda; none: they are left out")
 
-function(cleave_embed_cuda_kernels source output)
-  set(ptx ${CMAKE_CURRENT_BINARY_DIR}/Kernels.ptx)
+# The PTX of `source` as cleave::rt::FUNCTION() in `output`, which kernels/common/cuda/CudaKernel.h declares.
+function(cleave_embed_cuda_kernels source output function)
+  string(REPLACE ".cpp" ".ptx" ptx ${output})
   set(script ${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake)
   if(CLEAVE_NVCC)
     message(STATUS "CUDA kernels: compiled by ${CLEAVE_NVCC}")
@@ -16,5 +17,6 @@ function(cleave_embed_cuda_kernels source output)
     file(WRITE ${ptx} "")
   endif()
   add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DTEXT=${ptx} -DOUTPUT=${output} -P ${script} DEPENDS ${ptx} ${script} VERBATIM)
+    COMMAND ${CMAKE_COMMAND} -DTEXT=${ptx} -DOUTPUT=${output} -DHEADER=kernels/common/cuda/CudaKernel.h
+      -DNAMESPACE=cleave::rt -DFUNCTION=${function} -P ${script} DEPENDS ${ptx} ${script} VERBATIM)
 endfunction()

@@ -1,10 +1,5 @@
-# cmake -DTEXT=FILE -DOUTPUT=FILE.cpp [-DHEADER=FILE.h -DNAMESPACE=NAME -DFUNCTION=NAME] -P EmbedText.cmake: a text file
-# as NAMESPACE::FUNCTION(), which HEADER declares; without them as cleave::rt::cudaKernelImage().
-if(NOT HEADER)
-  set(HEADER kernels/common/cuda/CudaKernel.h)
-  set(NAMESPACE cleave::rt)
-  set(FUNCTION cudaKernelImage)
-endif()
+# cmake -DTEXT=FILE -DOUTPUT=FILE.cpp -DHEADER=FILE.h -DNAMESPACE=NAME -DFUNCTION=NAME -P EmbedText.cmake: a text file as
+# NAMESPACE::FUNCTION(), which HEADER declares.
 file(READ ${TEXT} text)
 # In parts: compilers need not take a string literal of any length.
 set(parts "")

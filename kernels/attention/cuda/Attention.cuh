@@ -18,7 +18,8 @@ struct AttentionCall {
   bool causal;
   float scale, fill;
   int maskKind, after; // after: the number of the buffer after the mask
-  Int mask[4], maskRowStride, maskColumnStride, maskBegin = 0;
+  Int mask[4], maskRowStride, maskBegin = 0;
+  int maskColumns; // 0 where all columns have one mask, else all bits
   const void *masks;
 
   __device__ explicit AttentionCall(const CudaCall &call) {
@@ -29,7 +30,7 @@ struct AttentionCall {
     maskKind = int(p[9]), after = maskKind == kNone ? 3 : 4;
     for (int d = 0; d < 4; ++d)
       mask[d] = p[10 + d];
-    maskRowStride = mask[2] == 1 ? 0 : mask[3], maskColumnStride = mask[3] == 1 ? 0 : 1;
+    maskRowStride = mask[2] == 1 ? 0 : mask[3], maskColumns = mask[3] == 1 ? 0 : -1;
     masks = call.buffers[3];
   }
 
@@ -38,25 +39,29 @@ struct AttentionCall {
     Int sample = mask[0] == 1 ? 0 : item / heads, head = mask[1] == 1 ? 0 : item % heads;
     maskBegin = (sample * mask[1] + head) * mask[2] * mask[3];
   }
-  __device__ Int maskAt(int row, int column) const {
-    return maskBegin + row * maskRowStride + column * maskColumnStride;
-  }
-  __device__ bool isReplaced(int row, int column) const {
-    return maskKind == kKept && !static_cast<const unsigned char *>(masks)[maskAt(row, column)];
-  }
+  // Where the mask of a row begins.
+  __device__ Int maskOf(int row) const { return maskBegin + row * maskRowStride; }
   __device__ bool isScore(int row, int column) const {
     return row < rows && column < columns && !(causal && column > row);
   }
-  // Of a product that is a score.
-  __device__ float masked(float product, int row, int column) const {
+  // Of a product that is a score, of a row whose mask begins there; with whether the mask has replaced it.
+  __device__ float masked(float product, Int rowMask, int column, bool *isReplaced) const {
     float value = product * scale;
+    *isReplaced = false;
+    if (maskKind == kNone)
+      return value;
+    Int at = rowMask + (column & maskColumns);
     if (maskKind == kAdded)
-      value += static_cast<const float *>(masks)[maskAt(row, column)];
-    return isReplaced(row, column) ? fill : value;
+      return value + static_cast<const float *>(masks)[at];
+    if (static_cast<const unsigned char *>(masks)[at])
+      return value;
+    *isReplaced = true;
+    return fill;
   }
   // -inf where it is none.
-  __device__ float score(float product, int row, int column) const {
-    return isScore(row, column) ? masked(product, row, column) : -INFINITY;
+  __device__ float score(float product, int row, Int rowMask, int column) const {
+    bool isReplaced;
+    return isScore(row, column) ? masked(product, rowMask, column, &isReplaced) : -INFINITY;
   }
 };
 
@@ -121,10 +126,12 @@ template <typename T> __device__ void attention(const CudaCall &call) {
             products[i][j] += queries.at(y + kSide * i, d) * others.at(x + kSide * j, d);
 #pragma unroll
       for (int i = 0; i < kOwn; ++i) {
+        const int row = first + y + kSide * i;
+        const Int rowMask = a.maskOf(row);
         float largest = maximum[i], total = 0;
 #pragma unroll
         for (int j = 0; j < kOwn; ++j) {
-          products[i][j] = a.score(products[i][j], first + y + kSide * i, begin + x + kSide * j);
+          products[i][j] = a.score(products[i][j], row, rowMask, begin + x + kSide * j);
           largest = fmaxf(largest, products[i][j]);
         }
         largest = maximumOfLine(largest);
@@ -215,8 +222,9 @@ template <typename T> struct AttentionGradTiles {
       for (int j = 0; j < kOwn; ++j) {
         int c = column + x + kSide * j;
         bool isScore = a.isScore(r, c);
-        float probability = isScore ? expf(a.masked(products[i][j], r, c) - maximum) / sum : 0;
-        float gradient = isScore && !a.isReplaced(r, c) ? probability * (ofGrads[i][j] - delta) : 0;
+        bool isReplaced = true;
+        float probability = isScore ? expf(a.masked(products[i][j], a.maskOf(r), c, &isReplaced) - maximum) / sum : 0;
+        float gradient = isReplaced ? 0 : probability * (ofGrads[i][j] - delta);
         probabilities[y + kSide * i][x + kSide * j] = probability;
         scoreGrads[y + kSide * i][x + kSide * j] = gradient;
       }

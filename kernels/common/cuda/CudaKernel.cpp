@@ -127,9 +127,11 @@ Status describeConvolution(const KernelArgs &args, CudaKernelCall *call) {
   return Status::ok();
 }
 
-// Tiles of 32 rows or columns; the gradient in f32, whose tiles take twice the bytes, of 16.
+// In f32 tiles of 32 rows, and of 16 rows or columns for the gradient. In 16 bits by matrix instructions, for heads of at
+// most 64 elements or of more, in tiles of 128.
 Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
   constexpr int64_t kMostSize = 128; // AttentionCall::kMostSize
+  bool isNarrow = args.dtype() != fb::DType::f32;
   if (!isFloat(args.dtype()) || args.dtype() == fb::DType::f64)
     return wrongType(args, args.dtype());
   for (const char *size : {"depth", "width"})
@@ -141,7 +143,10 @@ Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
       return invalidArgument(std::string("attention of ") + std::to_string(args[size]) + " " + size +
                              " is more than the cuda target has");
   bool isGradient = args.def().findBuffer("dy").has_value();
-  call->function = std::string(isGradient ? "attention_grad_" : "attention_") + nameOf(args.dtype());
+  bool isSmall = args["depth"] <= 64 && args["width"] <= 64;
+  call->function = std::string(isGradient ? "attention_grad_" : "attention_") + nameOf(args.dtype()) +
+                   (!isNarrow ? "" : isSmall ? "_64" : "_128");
+  call->image = cudaAttentionImage;
   const char *params[] = {"batch", "heads", "rows", "columns", "depth", "width", "causal", "scale", "fill"};
   for (int i = 0; i < 9; ++i)
     call->params[i] = args[params[i]];
@@ -150,7 +155,7 @@ Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
   const char *sizes[] = {"mask_batch", "mask_heads", "mask_rows", "mask_columns"};
   for (int i = 0; i < 4; ++i)
     call->params[10 + i] = args[sizes[i]];
-  int64_t tile = isGradient && args.dtype() == fb::DType::f32 ? 16 : 32;
+  int64_t tile = isNarrow ? 128 : isGradient ? 16 : 32; // kMmaLines, kTile
   int64_t tiles = (args["rows"] + tile - 1) / tile + (isGradient ? (args["columns"] + tile - 1) / tile : 0);
   call->blocks = static_cast<uint64_t>(args["batch"] * args["heads"] * tiles);
   return Status::ok();
@@ -211,12 +216,13 @@ Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params,
   CLEAVE_TRY(KernelArgs::read(*def, params, args));
   if (!entry->describe)
     return checkMatmul(*args);
-  if (*cudaKernelImage() == 0)
+  CudaKernelCall call;
+  CLEAVE_TRY(cudaKernelCall(*args, &call));
+  if (*(call.image()) == 0)
     return invalidArgument("kernel '" + std::string(name) +
                            "' is not in this build of Cleave, which was made without "
                            "a CUDA compiler (nvcc); build it where CUDA is installed, or compile for the host");
-  CudaKernelCall call;
-  return entry->describe(*args, &call);
+  return Status::ok();
 }
 
 // What cuBLASLt may take to split long sums and to stage results; more helps large products little.
@@ -236,6 +242,7 @@ Status cudaKernelCall(const KernelArgs &args, CudaKernelCall *call) {
   const Entry *entry = find(args.def().name);
   if (!entry || !entry->describe)
     return internal("'" + std::string(args.def().name) + "' is not a hand-written kernel");
+  call->image = cudaKernelImage; // but where the family says another
   return entry->describe(args, call);
 }
 

@@ -17,6 +17,7 @@ namespace cleave::rt {
 struct CudaKernelCall {
   static constexpr unsigned kBlockSize = 256;
   std::string function;
+  const char *(*image)() = nullptr; // the PTX that has it: a module of the device, which is loaded when it is first called
   uint64_t blocks = 0; // that have work; fewer do the same work
   long long params[CudaCall::kParams] = {};
   // The kernel changes buffer `target` in place; before, it is to hold what `source` holds. None where negative.
@@ -31,8 +32,10 @@ Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes);
 // How it is called; of all but products (matmul), which cuBLASLt computes.
 Status cudaKernelCall(const KernelArgs &args, CudaKernelCall *call);
 
-// The PTX of Kernels.cu, ended by NUL; empty where no CUDA compiler was found when Cleave was built.
+// The PTX of Kernels.cu, and of attention's kernels, which are as much code as all others and are apart for that: a driver
+// compiles a module whole. Ended by NUL; empty where no CUDA compiler was found when Cleave was built.
 const char *cudaKernelImage();
+const char *cudaAttentionImage();
 
 } // namespace cleave::rt
 

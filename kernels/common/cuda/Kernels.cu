@@ -1,6 +1,5 @@
 // All hand-written CUDA kernels as entries of one module: NAME_TYPE or NAME_TYPE_INDEX, each with a CudaCall as its
 // parameter. The names are made again in kernels/common/cuda/CudaKernel.cpp.
-#include "kernels/attention/cuda/Attention.cuh"
 #include "kernels/convolution/cuda/Convolution.cuh"
 #include "kernels/indexing/cuda/Indexing.cuh"
 #include "kernels/pooling/cuda/Pooling.cuh"
@@ -42,10 +41,3 @@ ENTRY(check_index_i32, checkIndex<int>)
 ENTRY(check_index_i64, checkIndex<long long>)
 ENTRY(top_k_i32, topK<int>)
 ENTRY(top_k_i64, topK<long long>)
-
-#define ATTENTION(name, type)                                                                                          \
-  ENTRY(attention_##name, attention<type>)                                                                             \
-  ENTRY(attention_grad_##name, attentionGrad<type>)
-ATTENTION(f32, float)
-ATTENTION(f16, __half)
-ATTENTION(bf16, __nv_bfloat16)

@@ -99,7 +99,9 @@ CudaDevice::~CudaDevice() {
   streams_.close();
   if (blasHandle_)
     blas_->destroy(blasHandle_);
-  for (Handle module : {generated_, named_})
+  if (generated_)
+    driver_->moduleUnload(generated_);
+  for (auto &[image, module] : named_)
     if (module)
       driver_->moduleUnload(module);
   for (Pointer memory : memory_)

@@ -23,6 +23,8 @@
 
 namespace cleave::rt {
 
+struct CudaKernelCall;
+
 class KernelArgs; // runtime/plan/KernelDefs.h
 
 class CudaDevice : public Device {
@@ -66,7 +68,7 @@ private:
   Status bindGenerated(const LaunchRequest &request, ActionPtr *action);
   Status bindNamed(const LaunchRequest &request, ActionPtr *action);
   // A function of the hand-written kernels.
-  Status namedFunction(const std::string &name, cuda::Handle *function);
+  Status namedFunction(const CudaKernelCall &kernel, cuda::Handle *function);
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   unsigned gridOf(uint64_t blocks) const;
   Status exchangeCollective(const CollectiveRequest &request, cuda::Handle stream, ActionPtr *action);
@@ -88,7 +90,8 @@ private:
   CudaStreams streams_;
   std::unique_ptr<NcclWorld> world_; // null: ranks talk through the host
   cuda::Handle context_ = nullptr, blasHandle_ = nullptr;
-  cuda::Handle generated_ = nullptr, named_ = nullptr; // modules
+  cuda::Handle generated_ = nullptr; // a module
+  std::map<const char *, cuda::Handle> named_; // modules of Cleave's own kernels, by their text
   int device_ = 0, multiprocessors_ = 1;
   size_t freeBytes_ = 0; // of its memory, when it was opened
   cuda::Pointer error_ = 0;          // CudaCall::error

@@ -118,10 +118,12 @@ Status CudaDevice::bindGenerated(const LaunchRequest &request, ActionPtr *action
   return Status::ok();
 }
 
-Status CudaDevice::namedFunction(const std::string &name, Handle *function) {
-  if (!named_)
-    CLEAVE_TRY(loadModule(cudaKernelImage(), "Cleave's own kernels", &named_));
-  return check(driver_->moduleFunction(function, named_, name.c_str()), "cuModuleGetFunction").in(name);
+Status CudaDevice::namedFunction(const CudaKernelCall &kernel, Handle *function) {
+  Handle &module = named_[kernel.image()];
+  if (!module)
+    CLEAVE_TRY(loadModule(kernel.image(), "Cleave's own kernels", &module));
+  return check(driver_->moduleFunction(function, module, kernel.function.c_str()), "cuModuleGetFunction")
+      .in(kernel.function);
 }
 
 Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
@@ -141,7 +143,7 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
   CLEAVE_TRY(cudaKernelCall(args, &kernel));
   Handle function = nullptr, stream = nullptr;
   CLEAVE_TRY(streams_.at(request.stream, &stream));
-  CLEAVE_TRY(namedFunction(kernel.function, &function));
+  CLEAVE_TRY(namedFunction(kernel, &function));
   CudaCall call = {};
   std::copy(std::begin(kernel.params), std::end(kernel.params), call.params);
   indexed_.push_back(

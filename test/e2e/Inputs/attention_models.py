@@ -1,7 +1,7 @@
 """Small models around one attention, in the ways that people write it, and one whose sequence is long.
 
   attention_models.py FOLDER                  a file for each spelling, for training: inputs x [batch, S, 32] and target, output loss
-  attention_models.py FOLDER --width N        plain.onnx, with heads of N elements
+  attention_models.py FOLDER --width N        the same with heads of N elements
   attention_models.py FOLDER --long           FOLDER/causal.onnx and FOLDER/padded.onnx: 4 heads of 16 over `rows` positions
 
 Each spelling is (scores -> scores): what is between the product of queries and keys and softmax.
@@ -144,8 +144,7 @@ if __name__ == "__main__":
     if "--long" in sys.argv:
         onnx.save(long_model(True), folder / "causal.onnx")
         onnx.save(long_model(False), folder / "padded.onnx")
-    elif "--width" in sys.argv:
-        onnx.save(model(plain, 8, HEADS * int(sys.argv[-1])), folder / "plain.onnx")
     else:
+        width = HEADS * int(sys.argv[-1]) if "--width" in sys.argv else WIDTH
         for each in SPELLINGS:
-            onnx.save(model(each, 70), folder / f"{each.__name__}.onnx")  # more than a block of rows, and no multiple
+            onnx.save(model(each, 70, width), folder / f"{each.__name__}.onnx")  # more than a block of rows, and no multiple

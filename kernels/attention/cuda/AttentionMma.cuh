@@ -1,0 +1,335 @@
+// Attention of f16 and bf16 by matrix instructions (mma.sync m16n8k16, from sm_80 on; f32 sums). A warp owns 16 lines
+// of the scores and keeps its part of results in registers. What a product leaves in registers is what the next one
+// takes as its left operand (probabilities, gradients of scores), so that only the other side's tiles are in shared
+// memory:
+//
+//   forward           lines are rows:     S = Q K^T    O += P V
+//   row gradients     lines are rows:     S = Q K^T    dP = dY V^T    dQ += dS K
+//   column gradients  lines are columns:  S^T = K Q^T  dP^T = V dY^T  dK += dS^T Q   dV += P^T dY
+//
+// The two gradients are one function: `own` lines against tiles of the `other` side. Size is the padded size of a head,
+// 64 or 128; numbers beyond depth and width are zeros.
+//
+// A thread of a warp is (g, t) = (lane / 4, lane % 4). It has these elements of a tile of sums, 16 lines by 8:
+//   [0] (g, 2 t)   [1] (g, 2 t + 1)   [2] (g + 8, 2 t)   [3] (g + 8, 2 t + 1)
+#pragma once
+
+#include "kernels/attention/cuda/Attention.cuh"
+
+namespace cleave::rt {
+
+constexpr int kMmaLines = 128; // of a block: 8 warps of 16
+
+template <typename T> struct Mma;
+#define CLEAVE_MMA(T, type, convert)                                                                                   \
+  template <> struct Mma<T> {                                                                                          \
+    static __device__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {                 \
+      asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "        \
+          "{%0,%1,%2,%3};"                                                                                             \
+          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                             \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                                             \
+    }                                                                                                                  \
+    static __device__ unsigned pack(float low, float high) {                                                           \
+      auto pair = convert(low, high);                                                                                  \
+      return *reinterpret_cast<unsigned *>(&pair);                                                                     \
+    }                                                                                                                  \
+  };
+CLEAVE_MMA(__half, "f16", __floats2half2_rn)
+CLEAVE_MMA(__nv_bfloat16, "bf16", __floats2bfloat162_rn)
+#undef CLEAVE_MMA
+
+// e^x for x <= 0, to two ulp.
+__device__ inline float powerOfE(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
+  return power;
+}
+
+// Rows of a head's tensor in shared memory; a line is 16 bytes longer, so that matrices lie in all banks.
+template <typename T, int Rows, int Size> struct MmaTile {
+  alignas(16) T values[Rows][Size + 8];
+
+  __device__ void load(const T *from, int first, int rows, int size) {
+    constexpr int kChunks = Size / 8;
+    bool isAligned = size % 8 == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0;
+#pragma unroll 1
+    for (int e = threadIdx.x; e < Rows * kChunks; e += blockDim.x) {
+      int r = e / kChunks, i = e % kChunks * 8;
+      bool isRow = first + r < rows;
+      const T *source = from + Int(first + r) * size + i;
+      if (isRow && isAligned && i + 8 <= size) {
+        *reinterpret_cast<uint4 *>(&values[r][i]) = *reinterpret_cast<const uint4 *>(source);
+        continue;
+      }
+#pragma unroll 1
+      for (int k = 0; k < 8; ++k)
+        values[r][i + k] = isRow && i + k < size ? source[k] : rounded<T>(0.0f);
+    }
+  }
+  // The right operand of a product with this tile transposed: tile rows are columns of the product.
+  __device__ void across(int row, int step, unsigned &b0, unsigned &b1) const {
+    int lane = threadIdx.x % 32;
+    const T *at = &values[row + lane / 4][step + lane % 4 * 2];
+    b0 = *reinterpret_cast<const unsigned *>(at), b1 = *reinterpret_cast<const unsigned *>(at + 8);
+  }
+  // The right operands of products with this tile as it is, for columns [column, column + 16) in two tiles.
+  __device__ void along(int row, int column, unsigned (&b)[4]) const {
+    int lane = threadIdx.x % 32;
+    auto at = static_cast<unsigned>(__cvta_generic_to_shared(&values[row + lane % 16][column + lane / 16 * 8]));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+                 : "r"(at));
+  }
+};
+
+// 16 lines of a warp as left operands.
+template <typename T, int Size> struct MmaLines {
+  unsigned values[Size / 16][4];
+
+  // All warps call it: the lines of a block come by way of a tile.
+  template <int Rows> __device__ void load(MmaTile<T, Rows, Size> &tile, const T *from, int first, int rows, int size) {
+    const int own = threadIdx.x / 32 * 16, lane = threadIdx.x % 32;
+#pragma unroll 1
+    for (int begin = 0; begin < kMmaLines; begin += Rows) {
+      __syncthreads();
+      tile.load(from, first + begin, rows, size);
+      __syncthreads();
+      if (own < begin || own >= begin + Rows)
+        continue;
+#pragma unroll
+      for (int step = 0; step < Size / 16; ++step) {
+        const T *place = &tile.values[own - begin + lane % 16][step * 16 + lane / 16 * 8];
+        auto at = static_cast<unsigned>(__cvta_generic_to_shared(place));
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(values[step][0]), "=r"(values[step][1]), "=r"(values[step][2]), "=r"(values[step][3])
+                     : "r"(at));
+      }
+    }
+  }
+};
+
+// sums[j] = lines * (rows [8 j, 8 j + 8) of the tile)^T
+template <typename T, int Rows, int Size>
+__device__ void multiplyAcross(float (&sums)[Rows / 8][4], const MmaLines<T, Size> &lines,
+                               const MmaTile<T, Rows, Size> &tile) {
+#pragma unroll
+  for (int j = 0; j < Rows / 8; ++j) {
+    sums[j][0] = sums[j][1] = sums[j][2] = sums[j][3] = 0;
+#pragma unroll
+    for (int step = 0; step < Size / 16; ++step) {
+      unsigned b0, b1;
+      tile.across(j * 8, step * 16, b0, b1);
+      Mma<T>::multiply(sums[j], lines.values[step], b0, b1);
+    }
+  }
+}
+
+// result += factors * tile
+template <typename T, int Rows, int Size>
+__device__ void multiplyAlong(float (&result)[Size / 8][4], const float (&factors)[Rows / 8][4],
+                              const MmaTile<T, Rows, Size> &tile) {
+#pragma unroll
+  for (int k = 0; k < Rows / 16; ++k) {
+    const float(&low)[4] = factors[2 * k], (&high)[4] = factors[2 * k + 1];
+    unsigned a[4] = {Mma<T>::pack(low[0], low[1]), Mma<T>::pack(low[2], low[3]), Mma<T>::pack(high[0], high[1]),
+                     Mma<T>::pack(high[2], high[3])};
+#pragma unroll
+    for (int n = 0; n < Size / 8; n += 2) {
+      unsigned b[4];
+      tile.along(k * 16, n * 8, b);
+      Mma<T>::multiply(result[n], a, b[0], b[1]);
+      Mma<T>::multiply(result[n + 1], a, b[2], b[3]);
+    }
+  }
+}
+
+// Over the four threads that have a line.
+__device__ inline float sumOfFour(float value) {
+  value += __shfl_xor_sync(0xffffffffu, value, 1);
+  return value + __shfl_xor_sync(0xffffffffu, value, 2);
+}
+__device__ inline float maximumOfFour(float value) {
+  value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
+  return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
+}
+
+// Writes 16 lines, times factors of their upper and lower half.
+template <typename T, int Size>
+__device__ void storeLines(T *to, const float (&sums)[Size / 8][4], int first, int rows, int size, float upper,
+                           float lower) {
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = first + g + half * 8, left = row < rows ? size - t * 2 : 0; // elements from here to the line's end
+    const float factor = half ? lower : upper;
+    T *at = to + Int(row) * size + t * 2;
+#pragma unroll
+    for (int n = 0; n < Size / 8; ++n) {
+      if (n * 8 < left)
+        at[n * 8] = rounded<T>(sums[n][half * 2] * factor);
+      if (n * 8 + 1 < left)
+        at[n * 8 + 1] = rounded<T>(sums[n][half * 2 + 1] * factor);
+    }
+  }
+}
+
+template <typename T, int Size> __device__ void attentionMma(const CudaCall &call) {
+  constexpr int kRows = 64;
+  __shared__ MmaTile<T, kRows, Size> keys, values;
+  AttentionCall a(call);
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  const int tiles = (a.rows + kMmaLines - 1) / kMmaLines;
+#pragma unroll 1
+  for (Int work = blockIdx.x; work < a.items * tiles; work += gridDim.x) {
+    const Int item = work / tiles;
+    const int first = int(work % tiles) * kMmaLines, line = first + threadIdx.x / 32 * 16;
+    a.setItem(item);
+    MmaLines<T, Size> queries;
+    queries.load(keys, buffer<T>(call, 0) + item * a.rows * a.depth, first, a.rows, a.depth);
+    float result[Size / 8][4] = {}, maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+    const int end = a.causal && first + kMmaLines < a.columns ? first + kMmaLines : a.columns;
+#pragma unroll 1
+    for (int begin = 0; begin < end; begin += kRows) {
+      __syncthreads();
+      keys.load(buffer<T>(call, 1) + item * a.columns * a.depth, begin, a.columns, a.depth);
+      values.load(buffer<T>(call, 2) + item * a.columns * a.width, begin, a.columns, a.width);
+      __syncthreads();
+      if (line >= a.rows || (a.causal && begin > line + 15)) // of the whole warp
+        continue;
+      float scores[kRows / 8][4];
+      multiplyAcross<T, kRows, Size>(scores, queries, keys);
+      bool isWhole = a.maskKind == AttentionCall::kNone && line + 16 <= a.rows && begin + kRows <= a.columns &&
+                     (!a.causal || begin + kRows - 1 <= line);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = line + g + half * 8;
+        const Int rowMask = a.maskOf(row);
+        float largest = maximum[half], total = 0;
+#pragma unroll
+        for (int j = 0; j < kRows / 8; ++j)
+#pragma unroll
+          for (int e = half * 2; e < half * 2 + 2; ++e) {
+            float &score = scores[j][e];
+            score = isWhole ? score * a.scale : a.score(score, row, rowMask, begin + j * 8 + t * 2 + e % 2);
+            largest = fmaxf(largest, score);
+          }
+        largest = maximumOfFour(largest);
+        float base = largest == -INFINITY ? 0 : largest, factor = powerOfE(maximum[half] - base);
+#pragma unroll
+        for (int j = 0; j < kRows / 8; ++j)
+#pragma unroll
+          for (int e = half * 2; e < half * 2 + 2; ++e)
+            total += scores[j][e] = powerOfE(scores[j][e] - base);
+        maximum[half] = largest;
+        sum[half] = sum[half] * factor + sumOfFour(total);
+#pragma unroll
+        for (int n = 0; n < Size / 8; ++n)
+          result[n][half * 2] *= factor, result[n][half * 2 + 1] *= factor;
+      }
+      multiplyAlong<T, kRows, Size>(result, scores, values);
+    }
+    storeLines<T, Size>(buffer<T>(call, a.after) + item * a.rows * a.width, result, line, a.rows, a.width, 1 / sum[0],
+                        1 / sum[1]);
+    for (int half = 0; half < 2; ++half)
+      if (int row = line + g + half * 8; t == 0 && row < a.rows) {
+        buffer<float>(call, a.after + 1)[item * a.rows + row] = maximum[half];
+        buffer<float>(call, a.after + 2)[item * a.rows + row] = sum[half];
+      }
+  }
+}
+
+// What a row brings to the gradient: its largest score, 1 / the sum of its powers, and delta.
+struct RowStatistics {
+  float maximum, inverse, delta;
+  __device__ static RowStatistics of(const CudaCall &call, const AttentionCall &a, Int item, int row) {
+    if (row >= a.rows)
+      return {0, 0, 0};
+    Int at = item * a.rows + row;
+    return {buffer<float>(call, a.after + 1)[at], 1 / buffer<float>(call, a.after + 2)[at],
+            buffer<float>(call, a.after + 3)[at]};
+  }
+};
+
+template <typename T, int Size> struct AttentionGradMma {
+  static constexpr int kRows = Size == 64 ? 64 : 32;
+  MmaTile<T, kRows, Size> first, second; // queries and gradients of results, or keys and values
+  RowStatistics statistics[kRows];
+
+  // Lines [begin, begin + 128) of a head: its columns, or its rows.
+  template <bool OfColumns> __device__ void run(const CudaCall &call, const AttentionCall &a, Int item, int begin) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const int line = begin + threadIdx.x / 32 * 16, lines = OfColumns ? a.columns : a.rows,
+              others = OfColumns ? a.rows : a.columns;
+    const T *rows[2] = {buffer<T>(call, 0) + item * a.rows * a.depth,
+                        buffer<T>(call, a.after) + item * a.rows * a.width};
+    const T *columns[2] = {buffer<T>(call, 1) + item * a.columns * a.depth,
+                           buffer<T>(call, 2) + item * a.columns * a.width};
+    const T *const *own = OfColumns ? columns : rows, *const *other = OfColumns ? rows : columns;
+    MmaLines<T, Size> ofDepth, ofWidth;
+    ofDepth.load(first, own[0], begin, lines, a.depth);
+    ofWidth.load(second, own[1], begin, lines, a.width);
+    RowStatistics ofLines[2];
+    if (!OfColumns)
+      for (int half = 0; half < 2; ++half)
+        ofLines[half] = RowStatistics::of(call, a, item, line + g + half * 8);
+    float depthGrads[Size / 8][4] = {}, widthGrads[Size / 8][4] = {};
+    // Of a causal mask, columns meet the rows from theirs on, and rows the columns up to theirs.
+    const int from = a.causal && OfColumns ? begin / kRows * kRows : 0;
+    const int end = a.causal && !OfColumns && begin + kMmaLines < others ? begin + kMmaLines : others;
+#pragma unroll 1
+    for (int at = from; at < end; at += kRows) {
+      __syncthreads();
+      first.load(other[0], at, others, a.depth);
+      second.load(other[1], at, others, a.width);
+      if (OfColumns && threadIdx.x < kRows)
+        statistics[threadIdx.x] = RowStatistics::of(call, a, item, at + threadIdx.x);
+      __syncthreads();
+      if (line >= lines || (a.causal && (OfColumns ? at + kRows <= line : at > line + 15))) // of the whole warp
+        continue;
+      float scores[kRows / 8][4], grads[kRows / 8][4];
+      multiplyAcross<T, kRows, Size>(scores, ofDepth, first);
+      multiplyAcross<T, kRows, Size>(grads, ofWidth, second);
+#pragma unroll
+      for (int j = 0; j < kRows / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          int place = j * 8 + t * 2 + e % 2;
+          int mine = line + g + e / 2 * 8, theirs = at + place, row = OfColumns ? theirs : mine,
+              column = OfColumns ? mine : theirs;
+          RowStatistics s = OfColumns ? statistics[place] : ofLines[e / 2];
+          bool isScore = a.isScore(row, column);
+          bool isReplaced = true;
+          float score = isScore ? a.masked(scores[j][e], a.maskOf(row), column, &isReplaced) : 0;
+          float probability = isScore ? powerOfE(score - s.maximum) * s.inverse : 0;
+          scores[j][e] = probability;
+          grads[j][e] = isReplaced ? 0 : probability * (grads[j][e] - s.delta);
+        }
+      if (OfColumns)
+        multiplyAlong<T, kRows, Size>(widthGrads, scores, second);
+      multiplyAlong<T, kRows, Size>(depthGrads, grads, first);
+    }
+    T *target = buffer<T>(call, a.after + (OfColumns ? 5 : 4)) + item * lines * a.depth;
+    storeLines<T, Size>(target, depthGrads, line, lines, a.depth, a.scale, a.scale);
+    if (OfColumns)
+      storeLines<T, Size>(buffer<T>(call, a.after + 6) + item * lines * a.width, widthGrads, line, lines, a.width, 1,
+                          1);
+  }
+};
+
+template <typename T, int Size> __device__ void attentionGradMma(const CudaCall &call) {
+  __shared__ AttentionGradMma<T, Size> tiles;
+  AttentionCall a(call);
+  const int ofColumns = (a.columns + kMmaLines - 1) / kMmaLines, ofRows = (a.rows + kMmaLines - 1) / kMmaLines;
+#pragma unroll 1
+  for (Int work = blockIdx.x; work < a.items * (ofColumns + ofRows); work += gridDim.x) {
+    Int item = work / (ofColumns + ofRows);
+    int tile = int(work % (ofColumns + ofRows));
+    a.setItem(item);
+    if (tile < ofColumns)
+      tiles.template run<true>(call, a, item, tile * kMmaLines);
+    else
+      tiles.template run<false>(call, a, item, (tile - ofColumns) * kMmaLines);
+  }
+}
+
+} // namespace cleave::rt
