@@ -19,13 +19,16 @@ mlir::Attribute cleave::triangleOf(mlir::RankedTensorType type, llvm::function_r
   }
   if (!llvm::isa<mlir::FloatType>(type.getElementType()))
     return {};
-  double most = -std::numeric_limits<double>::infinity();
-  for (int64_t at = 0; at < count; ++at) {
+  double lower = element(0), upper = columns > 1 ? element(1) : 0, most = -std::numeric_limits<double>::infinity();
+  bool isAdded = true, hasTwo = true;
+  for (int64_t at = 0; at < count && (isAdded || hasTwo); ++at) {
     double number = element(at);
-    if (isUpTo(at) ? number != 0 : !leavesNothing(number))
-      return {};
+    isAdded &= isUpTo(at) ? number == 0 : leavesNothing(number);
+    hasTwo &= number == (isUpTo(at) ? lower : upper);
     if (!isUpTo(at))
       most = std::max(most, number);
   }
-  return builder.getF64FloatAttr(most);
+  if (isAdded)
+    return builder.getF64FloatAttr(most);
+  return hasTwo ? builder.getDenseF64ArrayAttr({lower, upper}) : mlir::Attribute();
 }

@@ -3,6 +3,7 @@
 //
 //   BoolAttr    booleans: true where column <= row and false elsewhere (true), or the other way round (false)
 //   FloatAttr   numbers: 0 where column <= row, and elsewhere at most this, which is far below all scores
+//   DenseF64ArrayAttr   [a, b], numbers: a where column <= row, and b elsewhere (torch.tril of ones: [1, 0])
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_TRIANGLE_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_TRIANGLE_H
 

@@ -61,6 +61,32 @@ static std::optional<int64_t> indexOf(Value value) {
   return std::nullopt;
 }
 
+// A triangle of two numbers that are compared with a third one is one of booleans.
+static mlir::Attribute comparedTriangle(Predicate predicate, mlir::Attribute triangle, double number) {
+  auto numbers = llvm::dyn_cast_if_present<mlir::DenseF64ArrayAttr>(triangle);
+  if (!numbers)
+    return {};
+  auto holds = [&](double a) {
+    switch (predicate) {
+    case Predicate::Eq:
+      return a == number;
+    case Predicate::Ne:
+      return a != number;
+    case Predicate::Lt:
+      return a < number;
+    case Predicate::Le:
+      return a <= number;
+    case Predicate::Gt:
+      return a > number;
+    case Predicate::Ge:
+      return a >= number;
+    }
+    return false;
+  };
+  bool lower = holds(numbers[0]), upper = holds(numbers[1]);
+  return lower == upper ? mlir::Attribute() : mlir::BoolAttr::get(triangle.getContext(), lower);
+}
+
 // What the matrix under a mask is (Triangle.h); null where it is no triangle.
 static mlir::Attribute triangleUnder(Value mask) {
   Value matrix = matrixOf(mask);
@@ -79,6 +105,8 @@ static mlir::Attribute triangleUnder(Value mask) {
     return state && state.getRole() == Role::Constant ? state->getAttr(kTriangleAttr) : mlir::Attribute();
   }
   auto compare = matrix.getDefiningOp<CompareOp>();
+  if (std::optional<double> number = compare ? splatNumber(compare.getRhs()) : std::nullopt)
+    return comparedTriangle(compare.getPredicate(), triangleUnder(compare.getLhs()), *number);
   std::optional<int64_t> lhs = compare ? indexOf(compare.getLhs()) : std::nullopt;
   std::optional<int64_t> rhs = compare ? indexOf(compare.getRhs()) : std::nullopt;
   if (!lhs || !rhs || *lhs + *rhs != 1)
