@@ -15,8 +15,8 @@
 //   stage0.server  c0.fwd: counter' = counter + 1, send f(x, w)      counter: one value on server and worker
 //   stage0.worker  c0.fwd: counter' = counter + 1, send f(x, w)      f(x, w): another x on each, so that it varies
 //
-// Not checked yet, of plans that a forger writes (Rationale.md, Open): broadcasts between such kinds, what entries write
-// into transient regions with frames, and copies among the calls of a body.
+// Entries that write to rooms, lists that do something themselves and broadcasts between kinds in bodies are refused before
+// (PlanMeaning::getUnproved).
 //
 // Rejected: to compare only what bodies leave in one state. Two bodies that leave the same function of what arrives leave
 // two values where other kinds send to them.

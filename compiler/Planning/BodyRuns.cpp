@@ -143,17 +143,19 @@ void BodyRuns::learn(size_t kind, PlanMeaning &run) {
     tellReceivers({kind, send}, varies);
 }
 
-// What comes from several kinds may differ along the axis that it comes along.
+// What comes from several kinds may differ along the axis that it comes along, and along those on which they have different ranks.
 void BodyRuns::tellReceivers(const KindRef &send, AxisMask varies) {
   auto met = meetings_.receiversOf.find(send);
   if (met == meetings_.receiversOf.end())
     return;
   for (const KindRef &receive : met->second) {
     const std::set<KindRef> &senders = meetings_.sendersOf.at(receive);
-    bool areOfOneKind = senders.begin()->kind == senders.rbegin()->kind; // they are in order of kinds
     InstructionView view = viewOf(*kinds_[receive.kind], {receive.at.first, receive.at.second});
-    AxisMask axis = areOfOneKind ? 0 : AxisMask{1} << view["axis"];
-    ofKinds_[receive.kind].facts.arriving[receive.at] |= varies | axis;
+    AxisMask between = 0;
+    for (const KindRef &sender : senders)
+      if (sender.kind != send.kind)
+        between |= AxisMask{1} << view["axis"] | boxes_[sender.kind].differsFrom(boxes_[send.kind]);
+    ofKinds_[receive.kind].facts.arriving[receive.at] |= varies | between;
   }
 }
 

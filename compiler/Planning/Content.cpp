@@ -5,13 +5,32 @@
 
 namespace cleave::plan {
 
-// SplitMix64's finalizer, keyed by what came before.
+static inline uint64_t rotated(uint64_t word, int by) { return word << by | word >> (64 - by); }
+
+// SipHash's round.
+static inline void mix(uint64_t (&v)[4]) {
+  v[0] += v[1], v[2] += v[3];
+  v[1] = rotated(v[1], 13) ^ v[0], v[3] = rotated(v[3], 16) ^ v[2];
+  v[0] = rotated(v[0], 32);
+  v[2] += v[1], v[0] += v[3];
+  v[1] = rotated(v[1], 17) ^ v[2], v[3] = rotated(v[3], 21) ^ v[0];
+  v[2] = rotated(v[2], 32);
+}
+
+// SipHash-2-4.
 Expression &Expression::add(uint64_t number) {
-  uint64_t x = number + state_ * 0x9e3779b97f4a7c15ull + 0x9e3779b97f4a7c15ull;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  state_ = x ^ (x >> 31);
+  state_[3] ^= number;
+  mix(state_);
+  mix(state_);
+  state_[0] ^= number;
   return *this;
+}
+
+uint64_t Expression::number() const {
+  uint64_t v[4] = {state_[0], state_[1], state_[2] ^ 0xff, state_[3]};
+  for (int round = 0; round < 4; ++round)
+    mix(v);
+  return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 Expression &Expression::add(std::string_view text) {

@@ -87,8 +87,8 @@ Content resultOf(uint64_t kernel, const std::vector<uint64_t> &depends, size_t r
   return Content::of(expression.number(), bytes, varies);
 }
 
-std::optional<Content> resultOf(const CollectiveFacts &facts, const std::vector<Contribution> &all, size_t who) {
-  AxisMask varies = 0;
+std::optional<Content> resultOf(const CollectiveFacts &facts, const std::vector<Contribution> &all, size_t who, AxisMask between) {
+  AxisMask varies = between & ~facts.group.axes;
   uint64_t bytes = 0;
   Expression expression(rt::opcodeInfo(static_cast<unsigned>(facts.opcode))->mnemonic);
   expression.add(facts.group.text);
@@ -117,7 +117,7 @@ std::optional<Content> resultOf(const CollectiveFacts &facts, const std::vector<
   case Opcode::Broadcast: // what is the same wherever it is computed is the same when it was sent
     if (!root || !root->data)
       return std::nullopt;
-    if ((root->data->varies() & along) == 0)
+    if ((root->data->varies() & along) == 0 && (between & ~along) == 0)
       return root->data;
     break;
   default:
@@ -163,7 +163,7 @@ bool KindBox::reaches(const KindBox &other, AxisMask axis, uint64_t offset, uint
   return false;
 }
 
-Content received(const TransferFacts &facts, const std::vector<Contribution> &sent) {
+Content received(const TransferFacts &facts, const std::vector<Contribution> &sent, AxisMask between) {
   Expression expression("received");
   expression.add(facts.axis.text).add(static_cast<uint64_t>(facts.offset));
   AxisMask varies = 0;
@@ -175,7 +175,7 @@ Content received(const TransferFacts &facts, const std::vector<Contribution> &se
   }
   if (areAlike && (varies & facts.axis.axes) == 0)
     return *sent.front().data;
-  return Content::of(expression.number(), sent.front().data->bytes(), areAlike ? varies : varies | facts.axis.axes);
+  return Content::of(expression.number(), sent.front().data->bytes(), areAlike ? varies : varies | facts.axis.axes | between);
 }
 
 namespace {
@@ -259,6 +259,8 @@ private:
     } else {
       std::vector<Contribution> sent;
       std::vector<Queue *> queues;
+      AxisMask between = 0;
+      std::optional<size_t> firstSender;
       for (size_t sender = 0; sender < runs_.size(); ++sender)
         if (boxes_[sender].reaches(boxes_[kind], facts.axis.axes, static_cast<uint64_t>(facts.offset),
                                    facts.axis.ranks)) {
@@ -267,12 +269,14 @@ private:
             return false;
           sent.push_back(queue.sent[queue.taken[kind]]);
           queues.push_back(&queue);
+          firstSender = firstSender.value_or(sender);
+          between |= boxes_[sender].differsFrom(boxes_[*firstSender]);
         }
       if (sent.empty())
         return false;
       for (Queue *queue : queues)
         ++queue->taken[kind];
-      result = received(facts, sent);
+      result = received(facts, sent, between);
     }
     runs_[kind]->deliver(result);
     stops_[kind] = runs_[kind]->advance();
@@ -286,9 +290,12 @@ private:
     std::sort(met.begin(), met.end(),
               [&](size_t a, size_t b) { return stops_[a]->mine.where < stops_[b]->mine.where; });
     std::vector<Contribution> all;
-    for (size_t other : met)
+    AxisMask between = 0;
+    for (size_t other : met) {
       all.push_back(stops_[other]->mine);
-    return resultOf(stops_[kind]->facts, all, std::find(met.begin(), met.end(), kind) - met.begin());
+      between |= boxes_[kind].differsFrom(boxes_[other]);
+    }
+    return resultOf(stops_[kind]->facts, all, std::find(met.begin(), met.end(), kind) - met.begin(), between);
   }
 
   const std::vector<MeaningRun *> &runs_;

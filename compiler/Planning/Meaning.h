@@ -105,8 +105,9 @@ struct Contribution {
   std::optional<Content> data;
   bool isRoot = true;
 };
-// What a collective leaves on those that `who` stands for; nothing where it leaves nothing.
-std::optional<Content> resultOf(const CollectiveFacts &facts, const std::vector<Contribution> &all, size_t who);
+// What a collective leaves on those that `who` stands for; nothing where it leaves nothing. `between`: other axes along which the kinds of
+// ranks that take part have different ranks, so that some of `who` meet one of them and some another.
+std::optional<Content> resultOf(const CollectiveFacts &facts, const std::vector<Contribution> &all, size_t who, AxisMask between = 0);
 
 // What is sent: from each rank to the one `offset` further on along an axis. `offset` is not negative.
 struct TransferFacts {
@@ -114,8 +115,8 @@ struct TransferFacts {
   int64_t offset = 0, channel = 0;
 };
 // What arrives, of what ranks of these kinds have sent: what is a value of all ranks along the axis stays it, else it
-// is another rank's.
-Content received(const TransferFacts &facts, const std::vector<Contribution> &sent);
+// is another rank's. `between`: other axes along which the kinds that send have different ranks.
+Content received(const TransferFacts &facts, const std::vector<Contribution> &sent, AxisMask between = 0);
 
 // The ranks of a kind: coordinates [begin, end) on every axis.
 struct KindBox {
@@ -131,6 +132,13 @@ struct KindBox {
   // Whether ranks of the other are `offset` further on along an axis, modulo its size, than ranks of this one.
   bool reaches(const KindBox &other, AxisMask axis, uint64_t offset, uint64_t size) const;
   std::string textOn(AxisMask axes) const;
+  // The axes along which they do not have the same coordinates.
+  AxisMask differsFrom(const KindBox &other) const {
+    AxisMask axes = 0;
+    for (size_t axis = 0; axis < ranges.size(); ++axis)
+      axes |= ranges[axis] == other.ranges[axis] ? 0 : AxisMask{1} << axis;
+    return axes;
+  }
 };
 
 // A run of one kind's program that stops where it needs other ranks than those it stands for: at collectives across

@@ -103,6 +103,7 @@ private:
   void transferAlone(const rt::InstructionView &view, const Step &step);
   void meetAlone();
   void addRooms(Meaning &meaning);
+  std::string entryOfOtherPorts() const;
   bool isLeftAnew(unsigned region, uint64_t place, const MemoryContents &room) const;
   MemoryContents &memory(unsigned region, uint64_t place);
   // Of the frame that a buffer lies in.

@@ -183,6 +183,26 @@ bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContent
   return room.read(0, region.bytes(), &met).number() != Content::of(roomSymbolOf(index, place), region.bytes()).number();
 }
 
+// A body is run for the inputs of the first entry that calls it. Another one that calls it and does not have the same where it looks.
+std::string PlanMeaning::entryOfOtherPorts() const {
+  auto meantBy = [&](const fb::Program &entry) {
+    std::set<std::tuple<unsigned, uint64_t, uint64_t, AxisMask>> all; // where, and what
+    for (uint32_t i = 0; i < lengthOf(entry.inputs()); ++i)
+      if (const fb::Port &port = *entry.inputs()->Get(i); !port.absent() && memories_.lower_bound({port.region(), 0}) != memories_.end() &&
+                                                          memories_.lower_bound({port.region(), 0})->first.first == port.region()) {
+        Content content = portFacts(plan_, port).content(0);
+        all.insert({port.region(), port.offset(), content.number(), content.varies()});
+      }
+    return all;
+  };
+  const fb::Program &known = *plan_.programs()->Get(ports_);
+  for (uint32_t i = 0; i < lengthOf(plan_.programs()); ++i)
+    if (const fb::Program &other = *plan_.programs()->Get(i); other.entry() && i != ports_ && meantBy(other) != meantBy(known))
+      if (std::vector<uint32_t> called = calledBy(plan_, i); std::count(called.begin(), called.end(), entry_))
+        return std::string(textOf(other.name()));
+  return "";
+}
+
 // No number stands for these: a plan may state any number.
 std::vector<std::string> PlanMeaning::getUnproved() const {
   std::vector<std::string> found;
@@ -198,12 +218,15 @@ std::vector<std::string> PlanMeaning::getUnproved() const {
     found.push_back("it calls others among instructions of its own; expected one or the other");
   if (crossesKinds_)
     found.push_back("it broadcasts between kinds of ranks; expected that of entry programs alone");
+  if (std::string other = entryOfOtherPorts(); !other.empty())
+    found.push_back("it reads inputs, and " + other + ", which calls it too, has other inputs there than " +
+                    std::string(textOf(plan_.programs()->Get(ports_)->name())));
   for (const auto &[where, room] : memories_) {
     const fb::Region &region = *plan_.regions()->Get(where.first);
-    if (!isRoom(where.first) && region.kind() != fb::RegionKind::input)
+    if (!isRoom(where.first))
       continue;
     std::string name = "region '" + std::string(textOf(region.name())) + "'";
-    if (isRoom(where.first) && where.second != 0 && isLeftAnew(where.first, where.second, room))
+    if (where.second != 0 && isLeftAnew(where.first, where.second, room))
       found.push_back("it writes another frame of " + name + " than that which runs");
     if (region.counter() != fb::Counter::micro_batch)
       found.push_back(name + ", which it uses, follows the counter " + fb::EnumNameCounter(region.counter()) +

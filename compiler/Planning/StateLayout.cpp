@@ -87,7 +87,7 @@ static std::string digestOf(DenseElementsAttr value) {
   hash.update(type);
   ArrayRef<char> bytes = value.getRawData();
   hash.update(StringRef(bytes.data(), bytes.size()));
-  return llvm::toHex(llvm::ArrayRef(hash.final()).take_front(8), /*LowerCase=*/true);
+  return llvm::toHex(llvm::ArrayRef(hash.final()).take_front(16), /*LowerCase=*/true);
 }
 
 FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr value, Location loc) {

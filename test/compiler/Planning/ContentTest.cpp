@@ -124,6 +124,16 @@ TEST(Meaning, ACollectiveIsAllOfItsFields) {
   EXPECT_EQ(resultOf(facts(rt::Opcode::ReduceScatter), {data}, 0)->bytes(), 32u);
 }
 
+TEST(Meaning, WhatIsMetAlongAnotherAxisDiffersAlongIt) {
+  constexpr AxisMask kDp = 1, kFsdp = 2;
+  Contribution a{"", valueOf("a", 64), true}, b{"", valueOf("b", 64), true};
+  EXPECT_EQ(resultOf(facts(rt::Opcode::AllReduce), {a, b}, 0, kFsdp | kDp)->varies(), kFsdp);
+  TransferFacts transfer;
+  transfer.axis.add(0, "dp", 2);
+  EXPECT_EQ(received(transfer, {a, b}, kFsdp).varies(), kFsdp | kDp);
+  EXPECT_EQ(received(transfer, {a, a}, kFsdp).varies(), 0u);
+}
+
 TEST(Meaning, ABroadcastGivesWhatTheRootHas) {
   Contribution root{"0:0-1;", valueOf("w", 64), true}, other{"0:1-2;", std::nullopt, false};
   EXPECT_EQ(resultOf(facts(rt::Opcode::Broadcast), {root, other}, 1)->number(), root.data->number());

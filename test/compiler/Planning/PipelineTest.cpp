@@ -226,6 +226,49 @@ TEST(Pipelines, InputsEndWithTheMicroBatches) {
   EXPECT_TRUE(contains(pipeline.findings(), "reads frame 39 of input"));
 }
 
+// Two kinds of the first stage, each on one data rank, send to one kind of the second: what arrives differs along the data ranks.
+std::string findingsOfTwoSenders(bool areEqual, bool inBodies) {
+  std::vector<PlanBuilder> kinds;
+  for (unsigned i = 0; i < 3; ++i) {
+    fb::PlanT &plan = kinds.emplace_back(std::vector<std::pair<std::string, unsigned>>{{"dp", 2}, {"pp", 2}}).plan;
+    PlanBuilder &builder = kinds.back();
+    plan.kind = std::string(1, "ABC"[i]);
+    for (unsigned axis = i == 2; axis < 2; ++axis) {
+      plan.where.push_back(std::make_unique<fb::AxisRangeT>());
+      fb::AxisRangeT &range = *plan.where.back();
+      range.axis = axis;
+      range.begin = axis == 0 ? i : i / 2;
+      range.end = range.begin + 1;
+    }
+    unsigned region = builder.region("persistent", fb::RegionKind::persistent, 64);
+    fb::StateT &state = builder.state(i == 2 ? "seen" : areEqual ? "w" : "w" + plan.kind, fb::DType::f32, 16, region, 0);
+    state.segments.push_back(std::make_unique<fb::SegmentT>());
+    state.segments[0]->name = state.name;
+    state.segments[0]->shape = {16};
+    auto add = [&](fb::ProgramT &program) {
+      PlanBuilder::add(program, i == 2 ? Opcode::Recv : Opcode::Send, 0,
+                       {PlanBuilder::buffer(region, 0, 64, i == 2 ? fb::Access::write : fb::Access::read)},
+                       {1, i == 2 ? -1 : 1, 0, int64_t(fb::DType::f32), 16});
+    };
+    if (inBodies)
+      add(builder.program("message", 0, false));
+    fb::ProgramT &step = builder.program("train_step", 0);
+    if (inBodies)
+      PlanBuilder::add(step, Opcode::Call, 0, {}, {0, 1, 0, 0});
+    else
+      add(step);
+  }
+  for (unsigned i : {1u, 2u})
+    kinds[0].plan.kinds.push_back(std::make_unique<fb::PlanT>(kinds[i].plan));
+  return findingsOf(kinds[0]);
+}
+
+TEST(Pipelines, SendersMayDifferAlongAnotherAxisThanTheMessage) {
+  for (bool inBodies : {false, true})
+    EXPECT_TRUE(contains(findingsOfTwoSenders(false, inBodies), "replica: kind 'C': state 'seen' is the same on all ranks of")) << inBodies;
+  EXPECT_EQ(findingsOfTwoSenders(true, false), "");
+}
+
 TEST(Pipelines, MeetInOneOrder) {
   // Stage 1 receives a micro-batch when it needs it: stage 0, which sends two before it looks for what comes back, and
   // stage 1, which sends the first back before it looks for the second, wait for each other.
