@@ -59,6 +59,32 @@ private:
   std::vector<std::set<unsigned>> waiting_; // for each stream
 };
 
+// Frames from `low` to `high`, that of the running program among them.
+struct Span {
+  int64_t low = 0, high = 0;
+  void add(int64_t frame) { low = std::min(low, frame), high = std::max(high, frame); }
+  void add(const Span &more) { add(more.low), add(more.high); }
+};
+
+// What a program names, in itself and in what it calls.
+struct Reach {
+  Span ofEvents, ofBuffers;
+  void add(const Reach &more) { ofEvents.add(more.ofEvents), ofBuffers.add(more.ofBuffers); }
+  // Called from `first` to `last` frames on.
+  Reach movedOn(int64_t first, int64_t last) const {
+    auto moved = [&](const Span &span) {
+      Span result;
+      result.add(span.low + std::min(first, last));
+      result.add(span.high + std::max(first, last));
+      return result;
+    };
+    return {moved(ofEvents), moved(ofBuffers)};
+  }
+  int64_t furthest() const {
+    return std::max({-ofEvents.low, ofEvents.high, -ofBuffers.low, ofBuffers.high});
+  }
+};
+
 // Collects what the short step must be longer than.
 class Form {
 public:
@@ -75,7 +101,7 @@ public:
       if (InstructionView view(*instructions->Get(i)); view.opcode() == Opcode::Call)
         addCall(view);
       else
-        addAtEnds(framesNamedBy(view));
+        addAtEnds(framesNamedBy(view).furthest());
   }
 
   // How many micro-batches to leave out; 0: none.
@@ -83,7 +109,8 @@ public:
     if (!fits_)
       return 0;
     int64_t steps = StreamGraph(kind_).longestPath();
-    int64_t least = 2 * (atEnds_ + reach_ + round_) + 3 * (steps * (4 * reach_ + 1) + round_);
+    int64_t reach = reach_.furthest() + 1, apart = reach_.ofEvents.high - reach_.ofEvents.low;
+    int64_t least = 2 * (atEnds_ + reach + round_) + 3 * (steps * (2 * apart + 1) + 2 * reach + round_);
     int64_t cut = (microBatches_ - least) / round_ * round_;
     return cut < microBatches_ / 4 ? 0 : cut;
   }
@@ -121,35 +148,35 @@ private:
     return false;
   }
 
-  // The frame that is furthest from the running program's.
-  int64_t framesNamedBy(const InstructionView &view) const {
-    int64_t frames = 0;
+  // The frames that an instruction names, from the running program's on.
+  Reach framesNamedBy(const InstructionView &view) const {
+    Reach named;
     for (size_t b = 0; b < view.bufferCount(); ++b)
       if (kind_.regions()->Get(view.buffer(b).region())->counter() == fb::Counter::micro_batch)
-        frames = std::max(frames, std::abs(int64_t{view.buffer(b).frame()}));
+        named.ofBuffers.add(view.buffer(b).frame());
     if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
-      frames = std::max(frames, std::abs(view["frame"]));
-    return frames;
+      named.ofEvents.add(view["frame"]);
+    return named;
   }
 
-  // The furthest that a run of a body names, along all paths of calls. A program calls later ones only, so this ends.
-  int64_t reachOf(uint32_t program) {
-    auto [known, isNew] = reaches_.try_emplace(program, 0);
+  // Those that a run of a body names, along all paths of calls. Programs do not call themselves, so this ends.
+  Reach reachOf(uint32_t program) {
+    auto [known, isNew] = reaches_.try_emplace(program);
     if (!isNew)
       return known->second;
     need(!kind_.programs()->Get(program)->entry());
-    int64_t reach = 0;
+    Reach reach;
     const auto *instructions = kind_.programs()->Get(program)->instructions();
     for (uint32_t i = 0; i < lengthOf(instructions) && fits_; ++i) {
       InstructionView view(*instructions->Get(i));
-      int64_t frames = framesNamedBy(view);
-      if (view.opcode() == Opcode::Call) {
-        need(isMicroBatches(view) && isSmall(view["first_frame"]) && isSmall(spanOf(view)));
-        frames =
-            fits_ ? std::abs(view["first_frame"]) + spanOf(view) + reachOf(static_cast<uint32_t>(view["program"])) : 0;
-      }
-      reach = std::max(reach, frames);
-      need(isSmall(reach));
+      reach.add(framesNamedBy(view));
+      if (view.opcode() != Opcode::Call)
+        continue;
+      int64_t first = view["first_frame"], length = spanOf(view);
+      need(isMicroBatches(view) && isSmall(first) && isSmall(length));
+      if (fits_)
+        reach.add(reachOf(static_cast<uint32_t>(view["program"])).movedOn(first, first + length));
+      need(isSmall(reach.furthest()));
     }
     return reaches_[program] = reach;
   }
@@ -168,7 +195,7 @@ private:
     need(isMicroBatches(call));
     if (!fits_)
       return;
-    reach_ = std::max(reach_, reachOf(static_cast<uint32_t>(call["program"])));
+    reach_.add(reachOf(static_cast<uint32_t>(call["program"])));
     int64_t first = call["first_frame"], length = spanOf(call);
     if (isSmall(length)) {
       addAtEnds(isSmall(first) ? std::abs(first) + length : std::abs(microBatches_ - first) + length);
@@ -182,9 +209,10 @@ private:
 
   const fb::Plan &kind_;
   int64_t microBatches_, most_;
-  int64_t reach_ = 1, round_ = 1, atEnds_ = 0;
+  int64_t round_ = 1, atEnds_ = 0;
+  Reach reach_;
   bool fits_ = true;
-  std::map<uint32_t, int64_t> reaches_; // by program
+  std::map<uint32_t, Reach> reaches_; // by program
 };
 
 } // namespace

@@ -22,11 +22,12 @@
 // and nobody new is between them, since the short step has a part of the whole one's accesses. If the short step orders
 // them, it has a path from X to Y that goes along each stream once, so it has at most `steps` steps from a record to its wait, which
 // is the longest such path over the streams that events of the plan join (two, where others wait for the first stream alone). Each
-// joins iterations at most 2 `reach` apart, as both name one frame. Between the beginning, X, Y and the end there is a
-// place, wider than that, that none of these steps crosses, where the windows can be put back: then the path is one of the whole step.
-// There is room for it in each of the three if the short step has `least` micro-batches:
+// joins iterations that are at most `apart` frames from each other, as both name one frame: `apart` is the range of frames
+// that a run of a body records and waits for. Between the beginning, X, Y and the end there is a place, wider than that, that
+// none of these steps crosses, where the windows can be put back: then the path is one of the whole step.
+// There is room for it in each of the three if the short step has as many micro-batches as
 //
-//   2 (what differs at the ends + reach + round) + 3 (steps (4 reach + 1) + round)
+//   2 (what differs at the ends + reach + round) + 3 (steps (2 apart + 1) + 2 reach + round)
 //
 // A step that is not of this form is looked at as it is, and so is one in whose short form something is found: findings
 // then name the frames of the whole. Along which axes states may differ after the step is not asked of a short one alone,
