@@ -19,6 +19,7 @@ constexpr uint64_t kProduct[] = {144 << 10, 240 << 10, 480 << 10};
 constexpr uint64_t kProductInParts[] = {512 << 10, 768 << 10, 1152 << 10};
 constexpr int64_t kBlock = 16;
 constexpr uint64_t kReorder = 48 << 10, kReorderInParts = 112 << 10; // a kernel that packs weights
+constexpr uint64_t kPart = 8 << 10, kPartsCounted = 12;              // objects of each further part of a sum
 constexpr uint64_t kReference = 8 << 10;                             // ours: no code is made for it
 constexpr uint64_t kGenerated = 4 << 10; // machine code; 1.5 KiB on average where it was measured
 constexpr uint64_t kInstruction = 1 << 10;
@@ -41,9 +42,11 @@ uint64_t convolutionBytes(const KernelArgs &args) {
   const std::vector<int64_t> &kernel = args.list("kernel"), &stride = args.list("stride");
   auto isOne = [](int64_t size) { return size == 1; };
   bool isPoint = std::all_of(kernel.begin(), kernel.end(), isOne) && std::all_of(stride.begin(), stride.end(), isOne);
-  if (isPoint || startsWith(args.def().name, "convolution_weight_grad"))
-    return kPoint;
+  // Channels that do not fill one block are computed by the library's code for windows.
+  bool isThin = args["groups"] == 1 && std::min(args["ic"], args["oc"]) < kBlock;
   bool isForward = args.def().name == "convolution", isNarrow = isForward && args.dtype() == fb::DType::bf16;
+  if ((isPoint && !isThin) || startsWith(args.def().name, "convolution_weight_grad"))
+    return isNarrow ? kNarrowWindow : kPoint;
   const std::vector<int64_t> &sizes = args.list(isForward ? "out" : "in");
   uint64_t row = sizes.empty() ? 0 : static_cast<uint64_t>(sizes.back()), parts = 1;
   for (size_t dim = 0; dim < sizes.size(); ++dim)
@@ -53,10 +56,17 @@ uint64_t convolutionBytes(const KernelArgs &args) {
   return bytes + (isForward && descriptors > row ? kDescriptor * (descriptors - row) : 0);
 }
 
+uint64_t furtherParts(const KernelArgs &args) {
+  int64_t parts = std::min(kMostParts, args["k"] / kPartOfSum);
+  return kPart * (std::max<uint64_t>(static_cast<uint64_t>(parts), kPartsCounted) - kPartsCounted);
+}
+
 // Each combination of whole blocks and rests has code of its own.
 uint64_t productBytes(const KernelArgs &args) {
   int rests = (args["n"] % kBlock != 0) + (args["k"] % kBlock != 0);
-  return args["k"] > kLongestSum ? kProductInParts[rests] : kProduct[rests];
+  if (args["k"] > kLongestSum)
+    return kProductInParts[rests] + furtherParts(args);
+  return args.dtype() == fb::DType::bf16 ? kProduct[rests] + kProduct[rests] / 2 : kProduct[rests];
 }
 
 } // namespace
@@ -69,7 +79,7 @@ uint64_t libraryKernelBytes(const KernelArgs &args) {
     return kReference;
   bool isProduct = startsWith(name, "matmul");
   if (name.find("_pack_") != std::string_view::npos)
-    return isProduct && args["k"] > kLongestSum ? kReorderInParts : kReorder;
+    return isProduct && args["k"] > kLongestSum ? kReorderInParts + furtherParts(args) : kReorder;
   return isProduct ? productBytes(args) : convolutionBytes(args);
 }
 

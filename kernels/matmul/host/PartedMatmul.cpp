@@ -9,12 +9,12 @@ namespace cleave::rt {
 
 namespace {
 
-// Products that are added in one chain. Longer sums are made of parts, whose roundings do not add up as fast: at 9216
-// products (the MNIST CNN's first linear layer) the error falls from 5.9e-7 of the result to 3.9e-7 with the library's
-// blocked kernel and to 1.5e-7 with its other one. The parts cost 2 to 28 % of the time, most where a transposed right
-// operand must be copied for few rows (one core of a Zen 4).
-// Each part is a primitive, so that there is a bound on their number.
-constexpr int64_t kPartOfSum = 384, kMostParts = 1024;
+// kPartOfSum is how many products are added in one chain. Longer sums are made of parts, whose roundings do not add up
+// as fast: at 9216 products (the MNIST CNN's first linear layer) the error falls from 5.9e-7 of the result to 3.9e-7
+// with the library's blocked kernel and to 1.5e-7 with its other one. The parts cost 2 to 28 % of the time, most where
+// a transposed right operand must be copied for few rows (one core of a Zen 4). Each part is a primitive, so that there
+// is a bound on their number.
+//
 // Of an operand that was packed before. One chain over 2048 to 14336 products has an error of 5.8e-7, parts of 384 have
 // 3.6e-7 and parts of 768 have 3.8e-7; PyTorch has 2.6e-7, and twice that is the bound. Longer parts read and write the
 // result less often: 512 x 3072 x 4096 takes 0.92 of the time that it takes in parts of 384 (one core of a Zen 5).
@@ -44,13 +44,17 @@ int64_t partOfSum(const MatmulShape &s) {
   return ((s.k + parts - 1) / parts + 15) / 16 * 16; // whole cache lines
 }
 
-// Whether a plain right operand's blocks are made before each product. A transposed one is read well enough as it is.
-bool packsHere(const MatmulShape &s) {
-  bool isPlain = !s.packedB && !s.transposeB && s.batch == 1 && s.dtype == fb::DType::f32;
+// Whether the right operand is plain and fills the library's blocks.
+bool canPack(const MatmulShape &s) {
+  bool isPlain = !s.packedB && s.batch == 1 && s.dtype == fb::DType::f32;
   bool isWhole = s.n % kBlockOfN == 0 && s.k % kBlockOfK == 0;
   int64_t bytes = std::min(s.k, partOfSum(s)) * s.n * static_cast<int64_t>(sizeof(float));
-  return isPlain && isWhole && bytes <= kMostScratch &&
-         s.m >= (s.n % kNumbersOfPage == 0 ? kRowsThatPayForPages : kRowsThatPay);
+  return isPlain && isWhole && bytes <= kMostScratch;
+}
+
+// Whether packing takes less time than it saves. A transposed operand is read well enough as it is.
+bool hasRowsThatPay(const MatmulShape &s) {
+  return !s.transposeB && s.m >= (s.n % kNumbersOfPage == 0 ? kRowsThatPayForPages : kRowsThatPay);
 }
 
 } // namespace
@@ -121,7 +125,7 @@ PartedMatmul::PartedMatmul(const MatmulShape &s) : shape(s) {
   if (s.packedB && bytesOfB() > s.operandBytes()[1])
     describeParts(FormOfB::Rows);
   // The bits stay because both forms are added up by one kernel.
-  if (!packsHere(s) || !areBlockedKernels())
+  if (!canPack(s) || !(copiesB() || hasRowsThatPay(s)) || !areBlockedKernels())
     return;
   describeParts(FormOfB::Blocked);
   if (!areBlockedKernels())
@@ -137,6 +141,11 @@ void PartedMatmul::describeParts(FormOfB wanted) {
 
 bool PartedMatmul::areBlockedKernels() const {
   return std::all_of(parts.begin(), parts.end(), [](const DnnlMatmul &part) { return part.isBlockedKernel(); });
+}
+
+bool PartedMatmul::copiesB() const {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const DnnlMatmul &part) { return part.stored != part.desc.weights_desc(); });
 }
 
 size_t PartedMatmul::bytesOfB() const {

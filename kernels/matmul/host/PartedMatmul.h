@@ -9,7 +9,7 @@
 //   packed before   its buffer holds the blocks of all parts, one after the other (parameter packed_b, kernel
 //                   matmul_pack_b)
 //   packed here     its buffer holds the plain matrix; each part's blocks are made in scratch before it is computed,
-//                   where that takes less time than they save (packsHere)
+//                   where that takes less time than they save, or where a part would be copied anyway
 //
 // Blocks change where numbers lie, not the order in which they are added: the two forms give the same bits.
 #ifndef CLEAVE_KERNELS_MATMUL_HOST_PARTEDMATMUL_H
@@ -69,6 +69,7 @@ struct PartedMatmul {
 private:
   void describeParts(FormOfB wanted);
   bool areBlockedKernels() const;
+  bool copiesB() const; // before it is multiplied: the library takes a part of [n, k] only as a matrix of its own
   size_t beginOf(size_t part) const;
 };
 

@@ -60,7 +60,8 @@ public:
       set("batch_b", {pick({1, batch})});
       set("m", {pick({1, 2, 7, 16, 64, 333, 2048, upTo(700)})}); // 2048 rows pay for packing
       set("n", {pick({1, 10, 16, 64, 100, 512, upTo(900)})});
-      set("k", {isInParts ? pick({1030, 1300, 3072, 1024 + upTo(4000)}) : pick({1, 3, 16, 64, 300, upTo(1024)})});
+      set("k",
+          {isInParts ? pick({1030, 1300, 3072, 32000, 1024 + upTo(4000)}) : pick({1, 3, 16, 64, 300, upTo(1024)})});
       set("transpose_a", {pick({0, 1})});
       set("transpose_b", {pick({0, 1})});
       set("packed_b", {packs ? 1 : pick({0, 1})});

@@ -14,12 +14,12 @@ constexpr fb::DType kF32 = fb::DType::f32;
 
 struct Product {
   int64_t m, n, k;
-  bool transposeA, hasBias;
+  bool transposeA, hasBias, transposeB = false;
 
   const char *name() const { return hasBias ? "matmul_bias" : "matmul"; }
   std::string text() const {
     return std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transposeA ? " of a^T" : "") +
-           (hasBias ? " and a bias" : "");
+           (transposeB ? " by b^T" : "") + (hasBias ? " and a bias" : "");
   }
 };
 
@@ -27,7 +27,7 @@ KernelParams paramsOf(const Product &p) {
   KernelParams params(*findKernelDef(p.name()));
   params.set("dtype", int64_t(kF32)).set("out_dtype", int64_t(kF32)).set("batch", 1).set("batch_a", 1);
   params.set("batch_b", 1).set("m", p.m).set("n", p.n).set("k", p.k).set("transpose_a", p.transposeA);
-  params.set("transpose_b", 0);
+  params.set("transpose_b", p.transposeB);
   return params;
 }
 
@@ -45,9 +45,13 @@ size_t scratchOf(const Product &p, int threads) {
   return bytes;
 }
 
-// `rows` of the product from `first` on; a is stored as [m, k] here.
+// `rows` of the product from `first` on; a is [m, k] here, and b [k, n] until they are stored.
 Values run(Product p, const Values &a, int64_t first, int64_t rows, int threads) {
-  Values part(static_cast<size_t>(rows * p.k)), b = noise(static_cast<size_t>(p.k * p.n), 2);
+  Values part(static_cast<size_t>(rows * p.k)), right = noise(static_cast<size_t>(p.k * p.n), 2), b = right;
+  for (int64_t k = 0; k < p.k; ++k)
+    for (int64_t column = 0; column < p.n; ++column)
+      b[static_cast<size_t>(p.transposeB ? column * p.k + k : k * p.n + column)] =
+          right[static_cast<size_t>(k * p.n + column)];
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t k = 0; k < p.k; ++k)
       part[static_cast<size_t>(p.transposeA ? k * rows + row : row * p.k + k)] =
@@ -60,11 +64,13 @@ Values run(Product p, const Values &a, int64_t first, int64_t rows, int threads)
   return runKernel(p.name(), paramsOf(p), operands, threads);
 }
 
-// Whole, and in pieces that are too low to pack for.
+// Whole, and in pieces that are too low to pack a plain b for.
 void checkRows(const Product &p) {
+  Product low = p;
+  low.transposeB = false;
   Values a = noise(static_cast<size_t>(p.m * p.k), 1), pieces;
   for (int64_t first = 0; first < p.m; first += 200) {
-    Values piece = run(p, a, first, std::min<int64_t>(200, p.m - first), 1);
+    Values piece = run(low, a, first, std::min<int64_t>(200, p.m - first), 1);
     pieces.insert(pieces.end(), piece.begin(), piece.end());
   }
   for (int threads : {1, 2, 3})
@@ -85,6 +91,11 @@ TEST(PackedProduct, ARowDoesNotDependOnTheOthers) {
   checkRows({512, 192, 1040, false, false});
   checkRows({300, 1024, 1200, false, true});
   checkRows({600, 64, 2000, true, false});
+  // A transposed b is packed however many rows there are, where its parts would be copied.
+  for (int64_t m : {9, 16, 100, 300}) {
+    checkRows({m, 128, 1040, false, m > 50, true});
+    checkRows({m, 192, 1600, true, m > 50, true});
+  }
 }
 
 // Blocks are made where there are rows enough, the memory for them is planned, and there is a bound on it.
@@ -104,4 +115,5 @@ TEST(PackedProduct, PacksFromSoManyRowsOn) {
       EXPECT_LT(scratchOf(p, threads), blocks(p) / 2) << p.text();
   }
   EXPECT_LT(scratchOf({4096, 4096, 14336, false, false}, 1), size_t{40} << 20) << "parts share the scratch";
+  EXPECT_LT(scratchOf({64, 4096, 14336, false, false, true}, 1), size_t{10} << 20) << "parts share the scratch";
 }
