@@ -2,6 +2,7 @@
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/ConvolutionGradients.h"
+#include "dialects/Cleave/IR/ElementwiseGradients.h"
 #include "dialects/Cleave/IR/Elementwise.h"
 #include "dialects/Cleave/IR/IndexingGradients.h"
 #include "dialects/Cleave/IR/Scatter.h"
@@ -80,6 +81,7 @@ void CleaveDialect::initialize() {
       >();
   attachPutAddGradient(*getContext());
   attachConvolutionGradients(*getContext());
+  attachElementwiseGradients(*getContext());
 }
 
 mlir::Operation *CleaveDialect::materializeConstant(mlir::OpBuilder &builder, mlir::Attribute value, mlir::Type type,

@@ -1,5 +1,6 @@
 // Vector-Jacobian products of the elementwise ops, with PyTorch's conventions at kinks. A rule uses the result
 // instead of the operand where it can (exp, tanh, relu): one residual then serves both directions.
+#include "dialects/Cleave/IR/ElementwiseGradients.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 
@@ -91,6 +92,27 @@ CLEAVE_BINARY_VJP(DivOp, f.div(g, b), f.neg(f.mul(g, f.div(y, b))))
 CLEAVE_BINARY_VJP(MaxOp, f.wins(Predicate::Gt, a, b, g), f.wins(Predicate::Gt, b, a, g))
 CLEAVE_BINARY_VJP(MinOp, f.wins(Predicate::Lt, a, b, g), f.wins(Predicate::Lt, b, a, g))
 #undef CLEAVE_BINARY_VJP
+
+// a - trunc(a / b) b: d/da = 1, d/db = -trunc(a / b). The quotient of what was taken off is that whole number but for its
+// rounding.
+namespace {
+struct RemGradient : DifferentiableOpInterface::ExternalModel<RemGradient, RemOp> {
+  llvm::LogicalResult buildVJP(mlir::Operation *op, OpBuilder &builder, llvm::ArrayRef<Value> resultGrads,
+                               Grads &operandGrads) const {
+    auto rem = llvm::cast<RemOp>(op);
+    if (noGradient(rem.getLhs(), resultGrads))
+      return mlir::success();
+    Formula f{builder, op->getLoc()};
+    Value g = resultGrads[0];
+    Value times = RoundOp::create(builder, op->getLoc(), f.div(f.sub(rem.getLhs(), rem.getResult()), rem.getRhs()));
+    operandGrads[0] = g;
+    operandGrads[1] = f.neg(f.mul(g, times));
+    return mlir::success();
+  }
+};
+} // namespace
+
+void cleave::attachElementwiseGradients(mlir::MLIRContext &context) { RemOp::attachInterface<RemGradient>(context); }
 
 // d/da = b a^(b-1), but 0 where b = 0; d/db = a^b log a, but 0 where a = 0 and b >= 0.
 mlir::LogicalResult PowOp::buildVJP(OpBuilder &builder, llvm::ArrayRef<Value> resultGrads, Grads &operandGrads) {

@@ -207,6 +207,13 @@ def check_gradients(folder):
         if total:
             nodes.append(helper.make_node("Add", [total, f"{name}.s"], [f"{name}.t"]))
         total = f"{name}.t" if total else f"{name}.s"
+    # fmod(a, b) = a - trunc(a / b) b
+    divisors = np.where(np.arange(x.size) % 2 == 0, np.float32(0.7), np.float32(-0.3))
+    constants.update({"Mod.a.at": x, "Mod.b.at": divisors, "Mod.a.w": np.zeros_like(x), "Mod.b.w": np.zeros_like(x)})
+    nodes += [helper.make_node("Add", [f"Mod.{which}.w", f"Mod.{which}.at"], [f"Mod.{which}"]) for which in "ab"]
+    nodes += [helper.make_node("Mod", ["Mod.a", "Mod.b"], ["Mod.y"], fmod=1), helper.make_node("ReduceSum", ["Mod.y"], ["Mod.s"], keepdims=0),
+              helper.make_node("Add", [total, "Mod.s"], ["Mod.t"])]
+    total = "Mod.t"
     one = {"x": np.zeros((1, 1), "f4")}
     nodes += [helper.make_node("ReduceMean", ["x"], ["zero"], keepdims=0), helper.make_node("Add", [total, "zero"], ["loss"])]
     save(folder / "gradients.onnx", nodes, one, ["loss"], constants)
@@ -228,6 +235,10 @@ def check_gradients(folder):
             failures += 1
             worst = np.argmax(np.where(bad, np.abs(got - want), 0))
             print(f"gradient of {name} at {x[worst]!r}: {got[worst]!r}, expected {want[worst]!r}")
+    for which, want in (("a", np.ones_like(x)), ("b", -np.trunc(np.float64(x) / np.float64(divisors)))):
+        if not np.array_equal(-states[f"Mod.{which}.w"], want):
+            failures += 1
+            print(f"gradient of Mod by {which}: {-states[f'Mod.{which}.w']}, expected {want}")
     return failures
 
 
@@ -237,4 +248,4 @@ if __name__ == "__main__":
     wrong += check_gradients(target)
     if wrong:
         sys.exit(f"{wrong} failures")
-    print(f"{count} functions, {len(SMOOTH)} derivatives")
+    print(f"{count} functions, {len(SMOOTH) + 2} derivatives")
