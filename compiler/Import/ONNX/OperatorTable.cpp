@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/OperatorTable.h"
 #include "compiler/Import/ONNX/FourierOperators.h"
+#include "compiler/Import/ONNX/GridSampleOperators.h"
 #include "compiler/Import/ONNX/HyperbolicOperators.h"
 #include "compiler/Import/ONNX/ScatterOperators.h"
 
@@ -18,6 +19,7 @@ const OperatorTable &OperatorTable::get() {
     addEinsumOperators(result);
     addElementwiseOperators(result);
     addFourierOperators(result);
+    addGridSampleOperators(result);
     addHyperbolicOperators(result);
     addIndexingOperators(result);
     addLogicOperators(result);
