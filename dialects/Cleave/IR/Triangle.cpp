@@ -7,7 +7,7 @@
 mlir::Attribute cleave::triangleOf(mlir::RankedTensorType type, llvm::function_ref<double(int64_t)> element) {
   mlir::Builder builder(type.getContext());
   int64_t count = type.getNumElements(), columns = type.getRank() < 2 ? 0 : type.getShape().back();
-  if (columns == 0 || count != columns * type.getDimSize(type.getRank() - 2))
+  if (columns == 0 || count == 0 || count != columns * type.getDimSize(type.getRank() - 2))
     return {};
   auto isUpTo = [&](int64_t at) { return at % columns <= at / columns; };
   if (type.getElementType().isInteger(1)) {
