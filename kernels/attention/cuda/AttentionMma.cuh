@@ -45,20 +45,30 @@ __device__ inline float powerOfE(float x) {
   return power;
 }
 
+// All tiles that this thread has asked for are here.
+__device__ inline void waitForTiles() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+
 // Rows of a head's tensor in shared memory; a line is 16 bytes longer, so that matrices lie in all banks.
 template <typename T, int Rows, int Size> struct MmaTile {
   alignas(16) T values[Rows][Size + 8];
 
+  // Asks for lines [first, first + Rows) of `rows`: they are here after waitForTiles() and a barrier.
   __device__ void load(const T *from, int first, int rows, int size) {
     constexpr int kChunks = Size / 8;
     bool isAligned = size % 8 == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0;
-#pragma unroll 1
+#pragma unroll 2
     for (int e = threadIdx.x; e < Rows * kChunks; e += blockDim.x) {
       int r = e / kChunks, i = e % kChunks * 8;
       bool isRow = first + r < rows;
-      const T *source = from + Int(first + r) * size + i;
-      if (isRow && isAligned && i + 8 <= size) {
-        *reinterpret_cast<uint4 *>(&values[r][i]) = *reinterpret_cast<const uint4 *>(source);
+      const T *source = from + Int(isRow ? first + r : 0) * size + i;
+      if (isAligned) { // zeros for what is not there
+        auto at = static_cast<unsigned>(__cvta_generic_to_shared(&values[r][i]));
+        int bytes = isRow && i + 8 <= size ? 16 : 0;
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(bytes ? source : from), "r"(bytes)
+                     : "memory");
         continue;
       }
 #pragma unroll 1
@@ -66,11 +76,13 @@ template <typename T, int Rows, int Size> struct MmaTile {
         values[r][i + k] = isRow && i + k < size ? source[k] : rounded<T>(0.0f);
     }
   }
-  // The right operand of a product with this tile transposed: tile rows are columns of the product.
-  __device__ void across(int row, int step, unsigned &b0, unsigned &b1) const {
+  // The right operands of two steps of 16 of a product with this tile transposed: tile rows are columns of the product.
+  __device__ void across(int row, int column, unsigned (&b)[4]) const {
     int lane = threadIdx.x % 32;
-    const T *at = &values[row + lane / 4][step + lane % 4 * 2];
-    b0 = *reinterpret_cast<const unsigned *>(at), b1 = *reinterpret_cast<const unsigned *>(at + 8);
+    auto at = static_cast<unsigned>(__cvta_generic_to_shared(&values[row + lane % 8][column + lane / 8 * 8]));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+                 : "r"(at));
   }
   // The right operands of products with this tile as it is, for columns [column, column + 16) in two tiles.
   __device__ void along(int row, int column, unsigned (&b)[4]) const {
@@ -93,6 +105,7 @@ template <typename T, int Size> struct MmaLines {
     for (int begin = 0; begin < kMmaLines; begin += Rows) {
       __syncthreads();
       tile.load(from, first + begin, rows, size);
+      waitForTiles();
       __syncthreads();
       if (own < begin || own >= begin + Rows)
         continue;
@@ -116,10 +129,11 @@ __device__ void multiplyAcross(float (&sums)[Rows / 8][4], const MmaLines<T, Siz
   for (int j = 0; j < Rows / 8; ++j) {
     sums[j][0] = sums[j][1] = sums[j][2] = sums[j][3] = 0;
 #pragma unroll
-    for (int step = 0; step < Size / 16; ++step) {
-      unsigned b0, b1;
-      tile.across(j * 8, step * 16, b0, b1);
-      Mma<T>::multiply(sums[j], lines.values[step], b0, b1);
+    for (int step = 0; step < Size / 16; step += 2) {
+      unsigned b[4];
+      tile.across(j * 8, step * 16, b);
+      Mma<T>::multiply(sums[j], lines.values[step], b[0], b[1]);
+      Mma<T>::multiply(sums[j], lines.values[step + 1], b[2], b[3]);
     }
   }
 }
@@ -174,8 +188,8 @@ __device__ void storeLines(T *to, const float (&sums)[Size / 8][4], int first, i
 }
 
 template <typename T, int Size> __device__ void attentionMma(const CudaCall &call) {
-  constexpr int kRows = 64;
-  __shared__ MmaTile<T, kRows, Size> keys, values;
+  constexpr int kRows = 32;
+  __shared__ MmaTile<T, kRows, Size> keys[2], values[2]; // the tiles at hand, and those that are under way
   AttentionCall a(call);
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   const int tiles = (a.rows + kMmaLines - 1) / kMmaLines;
@@ -185,19 +199,26 @@ template <typename T, int Size> __device__ void attentionMma(const CudaCall &cal
     const int first = int(work % tiles) * kMmaLines, line = first + threadIdx.x / 32 * 16;
     a.setItem(item);
     MmaLines<T, Size> queries;
-    queries.load(keys, buffer<T>(call, 0) + item * a.rows * a.depth, first, a.rows, a.depth);
+    queries.load(keys[1], buffer<T>(call, 0) + item * a.rows * a.depth, first, a.rows, a.depth);
     float result[Size / 8][4] = {}, maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {};
     const int end = a.causal && first + kMmaLines < a.columns ? first + kMmaLines : a.columns;
+    auto ask = [&](int begin) {
+      int place = begin / kRows % 2;
+      keys[place].load(buffer<T>(call, 1) + item * a.columns * a.depth, begin, a.columns, a.depth);
+      values[place].load(buffer<T>(call, 2) + item * a.columns * a.width, begin, a.columns, a.width);
+    };
+    ask(0);
 #pragma unroll 1
     for (int begin = 0; begin < end; begin += kRows) {
-      __syncthreads();
-      keys.load(buffer<T>(call, 1) + item * a.columns * a.depth, begin, a.columns, a.depth);
-      values.load(buffer<T>(call, 2) + item * a.columns * a.width, begin, a.columns, a.width);
-      __syncthreads();
+      const int place = begin / kRows % 2;
+      waitForTiles();
+      __syncthreads(); // all have their parts of these tiles here, and are done with the other ones
+      if (begin + kRows < end)
+        ask(begin + kRows);
       if (line >= a.rows || (a.causal && begin > line + 15)) // of the whole warp
         continue;
       float scores[kRows / 8][4];
-      multiplyAcross<T, kRows, Size>(scores, queries, keys);
+      multiplyAcross<T, kRows, Size>(scores, queries, keys[place]);
       bool isWhole = a.maskKind == AttentionCall::kNone && line + 16 <= a.rows && begin + kRows <= a.columns &&
                      (!a.causal || begin + kRows - 1 <= line);
 #pragma unroll
@@ -226,7 +247,7 @@ template <typename T, int Size> __device__ void attentionMma(const CudaCall &cal
         for (int n = 0; n < Size / 8; ++n)
           result[n][half * 2] *= factor, result[n][half * 2 + 1] *= factor;
       }
-      multiplyAlong<T, kRows, Size>(result, scores, values);
+      multiplyAlong<T, kRows, Size>(result, scores, values[place]);
     }
     storeLines<T, Size>(buffer<T>(call, a.after) + item * a.rows * a.width, result, line, a.rows, a.width, 1 / sum[0],
                         1 / sum[1]);
@@ -251,9 +272,10 @@ struct RowStatistics {
 };
 
 template <typename T, int Size> struct AttentionGradMma {
-  static constexpr int kRows = Size == 64 ? 64 : 32;
-  MmaTile<T, kRows, Size> first, second; // queries and gradients of results, or keys and values
-  RowStatistics statistics[kRows];
+  static constexpr int kRows = Size == 64 ? 32 : 16;
+  // Queries and gradients of results, or keys and values: those at hand, and those that are under way.
+  MmaTile<T, kRows, Size> first[2], second[2];
+  RowStatistics statistics[2][kRows];
 
   // Lines [begin, begin + 128) of a head: its columns, or its rows.
   template <bool OfColumns> __device__ void run(const CudaCall &call, const AttentionCall &a, Int item, int begin) {
@@ -266,8 +288,8 @@ template <typename T, int Size> struct AttentionGradMma {
                            buffer<T>(call, 2) + item * a.columns * a.width};
     const T *const *own = OfColumns ? columns : rows, *const *other = OfColumns ? rows : columns;
     MmaLines<T, Size> ofDepth, ofWidth;
-    ofDepth.load(first, own[0], begin, lines, a.depth);
-    ofWidth.load(second, own[1], begin, lines, a.width);
+    ofDepth.load(first[1], own[0], begin, lines, a.depth);
+    ofWidth.load(second[1], own[1], begin, lines, a.width);
     RowStatistics ofLines[2];
     if (!OfColumns)
       for (int half = 0; half < 2; ++half)
@@ -276,37 +298,51 @@ template <typename T, int Size> struct AttentionGradMma {
     // Of a causal mask, columns meet the rows from theirs on, and rows the columns up to theirs.
     const int from = a.causal && OfColumns ? begin / kRows * kRows : 0;
     const int end = a.causal && !OfColumns && begin + kMmaLines < others ? begin + kMmaLines : others;
+    auto ask = [&](int at) {
+      int place = at / kRows % 2;
+      first[place].load(other[0], at, others, a.depth);
+      second[place].load(other[1], at, others, a.width);
+      if (OfColumns && threadIdx.x < kRows)
+        statistics[place][threadIdx.x] = RowStatistics::of(call, a, item, at + threadIdx.x);
+    };
+    __syncthreads();
+    ask(from);
 #pragma unroll 1
     for (int at = from; at < end; at += kRows) {
-      __syncthreads();
-      first.load(other[0], at, others, a.depth);
-      second.load(other[1], at, others, a.width);
-      if (OfColumns && threadIdx.x < kRows)
-        statistics[threadIdx.x] = RowStatistics::of(call, a, item, at + threadIdx.x);
-      __syncthreads();
+      const int place = at / kRows % 2;
+      waitForTiles();
+      __syncthreads(); // all have their parts of these tiles here, and are done with the other ones
+      if (at + kRows < end)
+        ask(at + kRows);
       if (line >= lines || (a.causal && (OfColumns ? at + kRows <= line : at > line + 15))) // of the whole warp
         continue;
       float scores[kRows / 8][4], grads[kRows / 8][4];
-      multiplyAcross<T, kRows, Size>(scores, ofDepth, first);
-      multiplyAcross<T, kRows, Size>(grads, ofWidth, second);
+      multiplyAcross<T, kRows, Size>(scores, ofDepth, first[place]);
+      multiplyAcross<T, kRows, Size>(grads, ofWidth, second[place]);
+      // Nothing of the tile is masked or beyond an end.
+      bool isWhole = a.maskKind == AttentionCall::kNone && line + 16 <= lines && at + kRows <= others &&
+                     (!a.causal || (OfColumns ? at >= line + 15 : at + kRows - 1 <= line));
 #pragma unroll
       for (int j = 0; j < kRows / 8; ++j)
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          int place = j * 8 + t * 2 + e % 2;
-          int mine = line + g + e / 2 * 8, theirs = at + place, row = OfColumns ? theirs : mine,
+          int number = j * 8 + t * 2 + e % 2;
+          int mine = line + g + e / 2 * 8, theirs = at + number, row = OfColumns ? theirs : mine,
               column = OfColumns ? mine : theirs;
-          RowStatistics s = OfColumns ? statistics[place] : ofLines[e / 2];
-          bool isScore = a.isScore(row, column);
-          bool isReplaced = true;
-          float score = isScore ? a.masked(scores[j][e], a.maskOf(row), column, &isReplaced) : 0;
+          RowStatistics s = OfColumns ? statistics[place][number] : ofLines[e / 2];
+          bool isScore = true, isReplaced = false;
+          float score = scores[j][e] * a.scale;
+          if (!isWhole) {
+            isScore = a.isScore(row, column);
+            score = isScore ? a.masked(scores[j][e], a.maskOf(row), column, &isReplaced) : 0;
+          }
           float probability = isScore ? powerOfE(score - s.maximum) * s.inverse : 0;
           scores[j][e] = probability;
           grads[j][e] = isReplaced ? 0 : probability * (grads[j][e] - s.delta);
         }
       if (OfColumns)
-        multiplyAlong<T, kRows, Size>(widthGrads, scores, second);
-      multiplyAlong<T, kRows, Size>(depthGrads, grads, first);
+        multiplyAlong<T, kRows, Size>(widthGrads, scores, second[place]);
+      multiplyAlong<T, kRows, Size>(depthGrads, grads, first[place]);
     }
     T *target = buffer<T>(call, a.after + (OfColumns ? 5 : 4)) + item * lines * a.depth;
     storeLines<T, Size>(target, depthGrads, line, lines, a.depth, a.scale, a.scale);

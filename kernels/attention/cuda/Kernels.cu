@@ -4,14 +4,17 @@
 
 using namespace cleave::rt;
 
-#define ENTRY(name, ...)                                                                                               \
-  extern "C" __global__ void __launch_bounds__(256) name(const __grid_constant__ CudaCall call) { __VA_ARGS__(call); }
+// `blocks` at a time on a multiprocessor: what registers allow without spilling.
+#define ENTRY(name, blocks, ...)                                                                                       \
+  extern "C" __global__ void __launch_bounds__(256, blocks) name(const __grid_constant__ CudaCall call) {              \
+    __VA_ARGS__(call);                                                                                                 \
+  }
 #define NARROW(name, type, size)                                                                                       \
-  ENTRY(attention_##name##_##size, attentionMma<type, size>)                                                           \
-  ENTRY(attention_grad_##name##_##size, attentionGradMma<type, size>)
+  ENTRY(attention_##name##_##size, size == 64 ? 2 : 1, attentionMma<type, size>)                                       \
+  ENTRY(attention_grad_##name##_##size, 1, attentionGradMma<type, size>)
 
-ENTRY(attention_f32, attention<float>)
-ENTRY(attention_grad_f32, attentionGrad<float>)
+ENTRY(attention_f32, 1, attention<float>)
+ENTRY(attention_grad_f32, 1, attentionGrad<float>)
 NARROW(f16, __half, 64)
 NARROW(f16, __half, 128)
 NARROW(bf16, __nv_bfloat16, 64)
