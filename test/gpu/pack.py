@@ -27,7 +27,7 @@ LAYOUTS = {"one": [], "micro2": ["--micro-batches", "2"], "recompute": ["--recom
 def compile_case(options, case, optimizer, layout, precision, target, output):
     path, batch, _ = training_cases.CASES[case]
     model = options.output / "models" / case / pathlib.Path(path).name
-    extra = LAYOUTS[layout] + (["--batch-norm", "sync"] if case == "resnet18" else [])
+    extra = LAYOUTS[layout] + options.more.split() + (["--batch-norm", "sync"] if case == "resnet18" else [])
     return subprocess.run([options.build / "bin" / "cleave", "compile", ROOT / path if case == "gpt-nano" else model, "-o", output,
                            "--train", "--loss-output", "loss", "--optimizer", {**training_cases.OPTIMIZERS, **training_cases.FURTHER}[optimizer][0],
                            "--global-batch", str(batch), "--precision", precision, "--target", target, *extra],
@@ -59,6 +59,7 @@ def main():
     parser.add_argument("--precisions", default="f32,bf16")
     parser.add_argument("--optimizers", default="adamw")
     parser.add_argument("--layouts", default="one")
+    parser.add_argument("--more", default="", help="further options of cleave compile")
     parser.add_argument("--steps", type=int, default=training_cases.STEPS)
     options = parser.parse_args()
     options.output = options.output.resolve()
