@@ -14,7 +14,7 @@ static void addElementwise(std::vector<GradientCase> &cases) {
     cases.push_back({"cleave." + op, "%0 : " + f64("3x4x"), {f64("3x4x")}, {f64("3x4x")}, 0.3, 3});
   for (std::string op : {"add", "sub", "mul", "max", "min"})
     cases.push_back({"cleave." + op, "%0, %1 : " + f64("3x4x"), {f64("3x4x"), f64("3x4x")}, {f64("3x4x")}});
-  for (std::string op : {"div", "pow"})
+  for (std::string op : {"div", "pow", "rem"})
     cases.push_back({"cleave." + op, "%0, %1 : " + f64("3x1x"), {f64("3x1x"), f64("3x1x")}, {f64("3x1x")}, 0.5, 2});
   cases.push_back({"cleave.select",
                    "%0, %1, %2 : tensor<2x3xi1>, " + f64("2x3x"),

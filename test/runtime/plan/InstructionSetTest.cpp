@@ -91,7 +91,19 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
                                                        {"extent", 9},
                                                        {"first", 0},
                                                        {"end", 10},
-                                                       {"other", -100}};
+                                                       {"other", -100},
+                                                       {"heads", 2},
+                                                       {"columns", 6},
+                                                       {"depth", 4},
+                                                       {"width", 3},
+                                                       {"causal", 0},
+                                                       {"scale", 0}, // the bits of 0.0
+                                                       {"fill", 0},
+                                                       {"mask_dtype", int64_t(fb::DType::boolean)},
+                                                       {"mask_batch", 1},
+                                                       {"mask_heads", 2},
+                                                       {"mask_rows", 5},
+                                                       {"mask_columns", 1}};
   const std::map<std::string_view, std::vector<int64_t>> lists = {
       {"in", {6, 8}},       {"out", {4, 7}},     {"kernel", {3, 2}},  {"stride", {1, 1}},
       {"dilation", {1, 1}}, {"pad_low", {0, 0}}, {"pad_high", {0, 0}}};
@@ -102,9 +114,12 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
       for (const auto &param : def.params)
         if (param.isList)
           params.set(param.name, lists.at(param.name));
+        else if (param.name == "dtype" || param.name == "out_dtype")
+          params.set(param.name, int64_t(type));
+        else if (param.name == "sum_dtype")
+          params.set(param.name, int64_t(type == fb::DType::f64 ? type : fb::DType::f32));
         else
-          params.set(param.name,
-                     param.name == "dtype" || param.name == "out_dtype" ? int64_t(type) : numbers.at(param.name));
+          params.set(param.name, numbers.at(param.name));
       std::vector<int64_t> list;
       KernelArgs args;
       std::unique_ptr<HostKernel> kernel;
