@@ -100,9 +100,9 @@ class Task:
         rate = 1.0 if "adadelta" in optimizer else rates["sgd" not in optimizer]
         self.options = ["--optimizer", optimizer]
         for option, chance in (("--freeze", 0.3), ("--buffers", 0.15), ("--param-group", 0.3)):
-            if rng.random() < chance:  # what is frozen has no group
-                trained = [pattern for pattern in patterns if pattern not in self.options] or patterns
-                self.options += [option, pick(*trained) + (pick(":lr_scale=0.5", ":weight_decay=0") if option == "--param-group" else "")]
+            left = [pattern for pattern in patterns if pattern not in self.options]  # what is frozen has no group
+            if rng.random() < chance and left:
+                self.options += [option, pick(*left) + (pick(":lr_scale=0.5", ":weight_decay=0") if option == "--param-group" else "")]
         if "--buffers" not in self.options and rng.random() < 0.3:  # drawn, in parts, on every layout alike
             self.options += ["--init", "*weight=kaiming_uniform(a=2)"] if self.model.startswith("mlp") else []
             self.options += ["--init", "uniform(a=-0.1,b=0.1)"]
