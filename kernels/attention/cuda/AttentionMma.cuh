@@ -45,6 +45,13 @@ __device__ inline float powerOfE(float x) {
   return power;
 }
 
+// e^(x - base) for numbers of moderate size; `less` is -base log2(e).
+__device__ inline float powerLess(float x, float less) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(fmaf(x, 1.44269504f, less)));
+  return power;
+}
+
 // All tiles that this thread has asked for are here.
 __device__ inline void waitForTiles() {
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -121,27 +128,32 @@ template <typename T, int Size> struct MmaLines {
   }
 };
 
-// sums[j] = lines * (rows [8 j, 8 j + 8) of the tile)^T
-template <typename T, int Rows, int Size>
+// sums[j] = lines * (rows first + [8 j, 8 j + 8) of the tile)^T. Neighbouring products are of different sums: none waits for
+// the one before it.
+template <typename T, int Rows, int TileRows, int Size>
 __device__ void multiplyAcross(float (&sums)[Rows / 8][4], const MmaLines<T, Size> &lines,
-                               const MmaTile<T, Rows, Size> &tile) {
+                               const MmaTile<T, TileRows, Size> &tile, int first) {
 #pragma unroll
-  for (int j = 0; j < Rows / 8; ++j) {
+  for (int j = 0; j < Rows / 8; ++j)
     sums[j][0] = sums[j][1] = sums[j][2] = sums[j][3] = 0;
 #pragma unroll
-    for (int step = 0; step < Size / 16; step += 2) {
-      unsigned b[4];
-      tile.across(j * 8, step * 16, b);
-      Mma<T>::multiply(sums[j], lines.values[step], b[0], b[1]);
-      Mma<T>::multiply(sums[j], lines.values[step + 1], b[2], b[3]);
-    }
+  for (int step = 0; step < Size / 16; step += 2) {
+    unsigned b[Rows / 8][4];
+#pragma unroll
+    for (int j = 0; j < Rows / 8; ++j)
+      tile.across(first + j * 8, step * 16, b[j]);
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int j = 0; j < Rows / 8; ++j)
+        Mma<T>::multiply(sums[j], lines.values[step + half], b[j][2 * half], b[j][2 * half + 1]);
   }
 }
 
-// result += factors * tile
-template <typename T, int Rows, int Size>
+// result += factors * (rows first + [0, Rows) of the tile)
+template <typename T, int Rows, int TileRows, int Size>
 __device__ void multiplyAlong(float (&result)[Size / 8][4], const float (&factors)[Rows / 8][4],
-                              const MmaTile<T, Rows, Size> &tile) {
+                              const MmaTile<T, TileRows, Size> &tile, int first) {
 #pragma unroll
   for (int k = 0; k < Rows / 16; ++k) {
     const float(&low)[4] = factors[2 * k], (&high)[4] = factors[2 * k + 1];
@@ -150,7 +162,7 @@ __device__ void multiplyAlong(float (&result)[Size / 8][4], const float (&factor
 #pragma unroll
     for (int n = 0; n < Size / 8; n += 2) {
       unsigned b[4];
-      tile.along(k * 16, n * 8, b);
+      tile.along(first + k * 16, n * 8, b);
       Mma<T>::multiply(result[n], a, b[0], b[1]);
       Mma<T>::multiply(result[n + 1], a, b[2], b[3]);
     }
@@ -188,8 +200,8 @@ __device__ void storeLines(T *to, const float (&sums)[Size / 8][4], int first, i
 }
 
 template <typename T, int Size> __device__ void attentionMma(const CudaCall &call) {
-  constexpr int kRows = 32;
-  __shared__ MmaTile<T, kRows, Size> keys[2], values[2]; // the tiles at hand, and those that are under way
+  constexpr int kTile = Size == 64 ? 64 : 32, kRows = 32;    // rows of a tile, and those that a warp takes at a time
+  __shared__ MmaTile<T, kTile, Size> keys[2], values[2]; // the tiles at hand, and those that are under way
   AttentionCall a(call);
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   const int tiles = (a.rows + kMmaLines - 1) / kMmaLines;
@@ -203,51 +215,73 @@ template <typename T, int Size> __device__ void attentionMma(const CudaCall &cal
     float result[Size / 8][4] = {}, maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {};
     const int end = a.causal && first + kMmaLines < a.columns ? first + kMmaLines : a.columns;
     auto ask = [&](int begin) {
-      int place = begin / kRows % 2;
+      int place = begin / kTile % 2;
       keys[place].load(buffer<T>(call, 1) + item * a.columns * a.depth, begin, a.columns, a.depth);
       values[place].load(buffer<T>(call, 2) + item * a.columns * a.width, begin, a.columns, a.width);
     };
     ask(0);
 #pragma unroll 1
     for (int begin = 0; begin < end; begin += kRows) {
-      const int place = begin / kRows % 2;
-      waitForTiles();
-      __syncthreads(); // all have their parts of these tiles here, and are done with the other ones
-      if (begin + kRows < end)
-        ask(begin + kRows);
+      const int place = begin / kTile % 2;
+      if (begin % kTile == 0) {
+        waitForTiles();
+        __syncthreads(); // all have their parts of these tiles here, and are done with the other ones
+        if (begin + kTile < end)
+          ask(begin + kTile);
+      }
       if (line >= a.rows || (a.causal && begin > line + 15)) // of the whole warp
         continue;
       float scores[kRows / 8][4];
-      multiplyAcross<T, kRows, Size>(scores, queries, keys[place]);
+      multiplyAcross<T, kRows, kTile, Size>(scores, queries, keys[place], begin % kTile);
       bool isWhole = a.maskKind == AttentionCall::kNone && line + 16 <= a.rows && begin + kRows <= a.columns &&
                      (!a.causal || begin + kRows - 1 <= line);
+      if (isWhole) {
+#pragma unroll
+        for (int j = 0; j < kRows / 8; ++j)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            scores[j][e] *= a.scale;
+      } else {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int row = line + g + half * 8;
+          const Int rowMask = a.maskOf(row);
+#pragma unroll
+          for (int j = 0; j < kRows / 8; ++j)
+#pragma unroll
+            for (int e = half * 2; e < half * 2 + 2; ++e)
+              scores[j][e] = a.score(scores[j][e], row, rowMask, begin + j * 8 + t * 2 + e % 2);
+        }
+      }
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int row = line + g + half * 8;
-        const Int rowMask = a.maskOf(row);
         float largest = maximum[half], total = 0;
 #pragma unroll
         for (int j = 0; j < kRows / 8; ++j)
-#pragma unroll
-          for (int e = half * 2; e < half * 2 + 2; ++e) {
-            float &score = scores[j][e];
-            score = isWhole ? score * a.scale : a.score(score, row, rowMask, begin + j * 8 + t * 2 + e % 2);
-            largest = fmaxf(largest, score);
-          }
+          largest = fmaxf(largest, fmaxf(scores[j][half * 2], scores[j][half * 2 + 1]));
         largest = maximumOfFour(largest);
-        float base = largest == -INFINITY ? 0 : largest, factor = powerOfE(maximum[half] - base);
+        const float base = largest == -INFINITY ? 0 : largest, factor = powerOfE(maximum[half] - base);
+        if (a.maskKind == AttentionCall::kNone) { // without masks no score is beyond what a multiply-add holds
+          const float less = -base * 1.44269504f;
 #pragma unroll
-        for (int j = 0; j < kRows / 8; ++j)
+          for (int j = 0; j < kRows / 8; ++j)
 #pragma unroll
-          for (int e = half * 2; e < half * 2 + 2; ++e)
-            total += scores[j][e] = powerOfE(scores[j][e] - base);
+            for (int e = half * 2; e < half * 2 + 2; ++e)
+              total += scores[j][e] = powerLess(scores[j][e], less);
+        } else {
+#pragma unroll
+          for (int j = 0; j < kRows / 8; ++j)
+#pragma unroll
+            for (int e = half * 2; e < half * 2 + 2; ++e)
+              total += scores[j][e] = powerOfE(scores[j][e] - base);
+        }
         maximum[half] = largest;
         sum[half] = sum[half] * factor + sumOfFour(total);
 #pragma unroll
         for (int n = 0; n < Size / 8; ++n)
           result[n][half * 2] *= factor, result[n][half * 2 + 1] *= factor;
       }
-      multiplyAlong<T, kRows, Size>(result, scores, values[place]);
+      multiplyAlong<T, kRows, kTile, Size>(result, scores, values[place], begin % kTile);
     }
     storeLines<T, Size>(buffer<T>(call, a.after) + item * a.rows * a.width, result, line, a.rows, a.width, 1 / sum[0],
                         1 / sum[1]);
@@ -259,23 +293,54 @@ template <typename T, int Size> __device__ void attentionMma(const CudaCall &cal
   }
 }
 
-// What a row brings to the gradient: its largest score, 1 / the sum of its powers, and delta.
-struct RowStatistics {
-  float maximum, inverse, delta;
+// What a row brings to the gradient: its largest score, 1 / the sum of its powers, delta, and -log2 of what its powers
+// are divided by (of use without masks, whose fills may be beyond all numbers).
+struct alignas(16) RowStatistics {
+  float less, delta, maximum, inverse;
   __device__ static RowStatistics of(const CudaCall &call, const AttentionCall &a, Int item, int row) {
     if (row >= a.rows)
-      return {0, 0, 0};
+      return {0, 0, 0, 0};
     Int at = item * a.rows + row;
-    return {buffer<float>(call, a.after + 1)[at], 1 / buffer<float>(call, a.after + 2)[at],
-            buffer<float>(call, a.after + 3)[at]};
+    float maximum = buffer<float>(call, a.after + 1)[at], sum = buffer<float>(call, a.after + 2)[at];
+    return {-maximum * 1.44269504f - log2f(sum), buffer<float>(call, a.after + 3)[at], maximum, 1 / sum};
   }
 };
 
 template <typename T, int Size> struct AttentionGradMma {
-  static constexpr int kRows = Size == 64 ? 32 : 16;
+  // Rows of a tile, and those that a warp takes at a time.
+  static constexpr int kTile = Size == 64 ? 64 : 32, kRows = kTile / 2;
   // Queries and gradients of results, or keys and values: those at hand, and those that are under way.
-  MmaTile<T, kRows, Size> first[2], second[2];
-  RowStatistics statistics[2][kRows];
+  MmaTile<T, kTile, Size> first[2], second[2];
+  RowStatistics statistics[2][kTile];
+
+  // From scores and gradients of probabilities to probabilities and gradients of scores, of lines `line` and line + 8.
+  // IsWhole: nothing is masked or beyond an end.
+  template <bool OfColumns, bool IsWhole>
+  static __device__ void differentiate(const AttentionCall &a, float (&scores)[kRows / 8][4], float (&grads)[kRows / 8][4],
+                                       const RowStatistics *ofOthers, const RowStatistics (&ofLines)[2], int line,
+                                       int at, int t) {
+    const float scale = a.scale * 1.44269504f;
+#pragma unroll
+    for (int j = 0; j < kRows / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int number = j * 8 + t * 2 + e % 2, mine = line + e / 2 * 8, theirs = at + number;
+        const RowStatistics &s = OfColumns ? ofOthers[number] : ofLines[e / 2];
+        if (IsWhole) {
+          float power;
+          asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(fmaf(scores[j][e], scale, s.less)));
+          scores[j][e] = power;
+          grads[j][e] = power * (grads[j][e] - s.delta);
+          continue;
+        }
+        const int row = OfColumns ? theirs : mine, column = OfColumns ? mine : theirs;
+        bool isScore = a.isScore(row, column), isReplaced = true;
+        float score = isScore ? a.masked(scores[j][e], a.maskOf(row), column, &isReplaced) : 0;
+        float probability = isScore ? powerOfE(score - s.maximum) * s.inverse : 0;
+        scores[j][e] = probability;
+        grads[j][e] = isReplaced ? 0 : probability * (grads[j][e] - s.delta);
+      }
+  }
 
   // Lines [begin, begin + 128) of a head: its columns, or its rows.
   template <bool OfColumns> __device__ void run(const CudaCall &call, const AttentionCall &a, Int item, int begin) {
@@ -296,53 +361,41 @@ template <typename T, int Size> struct AttentionGradMma {
         ofLines[half] = RowStatistics::of(call, a, item, line + g + half * 8);
     float depthGrads[Size / 8][4] = {}, widthGrads[Size / 8][4] = {};
     // Of a causal mask, columns meet the rows from theirs on, and rows the columns up to theirs.
-    const int from = a.causal && OfColumns ? begin / kRows * kRows : 0;
+    const int from = a.causal && OfColumns ? begin / kTile * kTile : 0;
     const int end = a.causal && !OfColumns && begin + kMmaLines < others ? begin + kMmaLines : others;
     auto ask = [&](int at) {
-      int place = at / kRows % 2;
+      int place = at / kTile % 2;
       first[place].load(other[0], at, others, a.depth);
       second[place].load(other[1], at, others, a.width);
-      if (OfColumns && threadIdx.x < kRows)
+      if (OfColumns && threadIdx.x < kTile)
         statistics[place][threadIdx.x] = RowStatistics::of(call, a, item, at + threadIdx.x);
     };
     __syncthreads();
     ask(from);
 #pragma unroll 1
     for (int at = from; at < end; at += kRows) {
-      const int place = at / kRows % 2;
-      waitForTiles();
-      __syncthreads(); // all have their parts of these tiles here, and are done with the other ones
-      if (at + kRows < end)
-        ask(at + kRows);
+      const int place = at / kTile % 2, part = at % kTile;
+      if (part == 0) {
+        waitForTiles();
+        __syncthreads(); // all have their parts of these tiles here, and are done with the other ones
+        if (at + kTile < end)
+          ask(at + kTile);
+      }
       if (line >= lines || (a.causal && (OfColumns ? at + kRows <= line : at > line + 15))) // of the whole warp
         continue;
       float scores[kRows / 8][4], grads[kRows / 8][4];
-      multiplyAcross<T, kRows, Size>(scores, ofDepth, first[place]);
-      multiplyAcross<T, kRows, Size>(grads, ofWidth, second[place]);
+      multiplyAcross<T, kRows, kTile, Size>(scores, ofDepth, first[place], part);
+      multiplyAcross<T, kRows, kTile, Size>(grads, ofWidth, second[place], part);
       // Nothing of the tile is masked or beyond an end.
       bool isWhole = a.maskKind == AttentionCall::kNone && line + 16 <= lines && at + kRows <= others &&
                      (!a.causal || (OfColumns ? at >= line + 15 : at + kRows - 1 <= line));
-#pragma unroll
-      for (int j = 0; j < kRows / 8; ++j)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          int number = j * 8 + t * 2 + e % 2;
-          int mine = line + g + e / 2 * 8, theirs = at + number, row = OfColumns ? theirs : mine,
-              column = OfColumns ? mine : theirs;
-          RowStatistics s = OfColumns ? statistics[place][number] : ofLines[e / 2];
-          bool isScore = true, isReplaced = false;
-          float score = scores[j][e] * a.scale;
-          if (!isWhole) {
-            isScore = a.isScore(row, column);
-            score = isScore ? a.masked(scores[j][e], a.maskOf(row), column, &isReplaced) : 0;
-          }
-          float probability = isScore ? powerOfE(score - s.maximum) * s.inverse : 0;
-          scores[j][e] = probability;
-          grads[j][e] = isReplaced ? 0 : probability * (grads[j][e] - s.delta);
-        }
+      if (isWhole)
+        differentiate<OfColumns, true>(a, scores, grads, statistics[place] + part, ofLines, line + g, at, t);
+      else
+        differentiate<OfColumns, false>(a, scores, grads, statistics[place] + part, ofLines, line + g, at, t);
       if (OfColumns)
-        multiplyAlong<T, kRows, Size>(widthGrads, scores, second[place]);
-      multiplyAlong<T, kRows, Size>(depthGrads, grads, first[place]);
+        multiplyAlong<T, kRows, kTile, Size>(widthGrads, scores, second[place], part);
+      multiplyAlong<T, kRows, kTile, Size>(depthGrads, grads, first[place], part);
     }
     T *target = buffer<T>(call, a.after + (OfColumns ? 5 : 4)) + item * lines * a.depth;
     storeLines<T, Size>(target, depthGrads, line, lines, a.depth, a.scale, a.scale);
