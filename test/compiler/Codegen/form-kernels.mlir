@@ -138,3 +138,34 @@ func.func @one_table(%x: tensor<3x3xf32>) -> tensor<3xf32> {
   %s = cleave.reduce sum %b, [1] : tensor<3x3xf32> -> tensor<3xf32>
   return %s : tensor<3xf32>
 }
+
+// -----
+
+// What is made with a sum of much to one number is a kernel of its own: all threads work on each. Of little they are one.
+// CHECK-LABEL: func.func @norm_of_much
+// CHECK-COUNT-2: cleave.kernel
+// CHECK-NOT:     cleave.kernel
+func.func @norm_of_much(%g: tensor<100000xf32>, %w: tensor<100000xf32>) -> tensor<100000xf32> {
+  %q = cleave.mul %g, %g : tensor<100000xf32>
+  %s = cleave.reduce sum %q, [0] : tensor<100000xf32> -> tensor<f32>
+  %r = cleave.rsqrt %s : tensor<f32>
+  %b = cleave.broadcast %r, [] : tensor<f32> -> tensor<100000xf32>
+  %m = cleave.mul %g, %b : tensor<100000xf32>
+  %y = cleave.sub %w, %m : tensor<100000xf32>
+  return %y : tensor<100000xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @norm_of_little
+// CHECK-COUNT-1: cleave.kernel
+// CHECK-NOT:     cleave.kernel
+func.func @norm_of_little(%g: tensor<1000xf32>, %w: tensor<1000xf32>) -> tensor<1000xf32> {
+  %q = cleave.mul %g, %g : tensor<1000xf32>
+  %s = cleave.reduce sum %q, [0] : tensor<1000xf32> -> tensor<f32>
+  %r = cleave.rsqrt %s : tensor<f32>
+  %b = cleave.broadcast %r, [] : tensor<f32> -> tensor<1000xf32>
+  %m = cleave.mul %g, %b : tensor<1000xf32>
+  %y = cleave.sub %w, %m : tensor<1000xf32>
+  return %y : tensor<1000xf32>
+}

@@ -197,3 +197,38 @@ func.func @marked(%q: tensor<1x2x4x8xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4
   %z = cleave.matmul %e, %q : tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
   return %y, %z : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>
 }
+
+// -----
+
+// Numbers below and above the diagonal that are compared with a third one: torch.tril of ones is 0 where a row does not look. A
+// comparison that holds on both sides, or on the wrong one, makes no causal mask.
+// CHECK-LABEL: func.func @compared
+// CHECK: cleave.attention %{{.*}}, %{{.*}}, %{{.*}}, scale = 1.000000e+00 {causal} :
+// CHECK: cleave.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}}, scale = 1.000000e+00 {fill = 0xFFF0000000000000 : f64} :
+// CHECK: cleave.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}}, scale = 1.000000e+00 {fill = 0xFFF0000000000000 : f64} :
+cleave.state @ones : tensor<4x4xf32> {role = #cleave.role<constant>, cleave.triangle = array<f64: 1.0, 0.0>, segments = [#cleave.segment<"ones", tensor<4x4xf32>, offset = 0, group = 0, init = #cleave.init<weights>>]}
+func.func @compared(%q: tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32> {
+  %least = cleave.constant dense<0xFF800000> : tensor<1x2x4x4xf32>
+  %zero = cleave.constant dense<0.0> : tensor<4x4xf32>
+  %two = cleave.constant dense<2.0> : tensor<4x4xf32>
+  %b = cleave.read @ones : tensor<4x4xf32>
+  %c0 = cleave.compare eq %b, %zero : tensor<4x4xf32>
+  %m0 = cleave.broadcast %c0, [2, 3] : tensor<4x4xi1> -> tensor<1x2x4x4xi1>
+  %s0 = cleave.matmul %q, %q {transpose_rhs} : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x4xf32>
+  %a0 = cleave.select %m0, %least, %s0 : tensor<1x2x4x4xi1>, tensor<1x2x4x4xf32>
+  %p0 = cleave.softmax %a0, dim = 3 : tensor<1x2x4x4xf32>
+  %y0 = cleave.matmul %p0, %q : tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
+  %c1 = cleave.compare lt %b, %two : tensor<4x4xf32>
+  %m1 = cleave.broadcast %c1, [2, 3] : tensor<4x4xi1> -> tensor<1x2x4x4xi1>
+  %s1 = cleave.matmul %y0, %q {transpose_rhs} : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x4xf32>
+  %a1 = cleave.select %m1, %s1, %least : tensor<1x2x4x4xi1>, tensor<1x2x4x4xf32>
+  %p1 = cleave.softmax %a1, dim = 3 : tensor<1x2x4x4xf32>
+  %y1 = cleave.matmul %p1, %q : tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
+  %c2 = cleave.compare ne %b, %zero : tensor<4x4xf32>
+  %m2 = cleave.broadcast %c2, [2, 3] : tensor<4x4xi1> -> tensor<1x2x4x4xi1>
+  %s2 = cleave.matmul %y1, %q {transpose_rhs} : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x4xf32>
+  %a2 = cleave.select %m2, %least, %s2 : tensor<1x2x4x4xi1>, tensor<1x2x4x4xf32>
+  %p2 = cleave.softmax %a2, dim = 3 : tensor<1x2x4x4xf32>
+  %y2 = cleave.matmul %p2, %q : tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
+  return %y2 : tensor<1x2x4x8xf32>
+}
