@@ -62,6 +62,7 @@ public:
 
 private:
   llvm::Error checkCalls(const llvm::Module &code) const;
+  llvm::Error checkShared(const llvm::Module &code) const;
 
   const CudaArchitecture &architecture;
   std::string prefix;
@@ -141,6 +142,19 @@ llvm::Error ImageBuilder::checkCalls(const llvm::Module &code) const {
   return llvm::Error::success();
 }
 
+// A module with one array that is too large could not be loaded at all.
+llvm::Error ImageBuilder::checkShared(const llvm::Module &code) const {
+  constexpr unsigned kShared = 3;
+  constexpr uint64_t kMost = 48 << 10; // bytes of a block that need no permission
+  for (const llvm::GlobalVariable &global : code.globals())
+    if (uint64_t bytes = code.getDataLayout().getTypeAllocSize(global.getValueType());
+        global.getAddressSpace() == kShared && bytes > kMost)
+      return llvm::createStringError("kernel code generation: '%s' takes %llu bytes of a block's shared memory, which has %llu",
+                                     global.getName().str().c_str(), static_cast<unsigned long long>(bytes),
+                                     static_cast<unsigned long long>(kMost));
+  return llvm::Error::success();
+}
+
 llvm::Expected<CudaImage> ImageBuilder::finish(ModuleOp module) {
   auto machine = makeMachine(architecture);
   if (!machine)
@@ -152,6 +166,8 @@ llvm::Expected<CudaImage> ImageBuilder::finish(ModuleOp module) {
   code->setTargetTriple((*machine)->getTargetTriple());
   code->setDataLayout((*machine)->createDataLayout());
   if (llvm::Error error = checkCalls(*code))
+    return error;
+  if (llvm::Error error = checkShared(*code))
     return error;
   for (auto &[label, kernel] : image.kernels) {
     llvm::Function *function = code->getFunction(prefix + label);

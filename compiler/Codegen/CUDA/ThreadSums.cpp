@@ -49,7 +49,7 @@ void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> v
     for (unsigned mask = ThreadForm::kWarp / 2; mask >= form.lanes; mask /= 2)
       value = combine(combiner, value, {exchange(here(), location, value.value, mask), depth});
   // Slot warp * columns + column has a warp's sum of a column; behind them, slot `column` has the sum of all.
-  Slots &room = slotsOf((warps + 1) * columns * ThreadForm::kMostColumns / static_cast<int64_t>(values.size()));
+  Slots &room = slotsOf((warps + 1) * columns); // all sums of a kernel have as many columns
   Type type = values.front().value.getType();
   Element sums = number(warps * columns);
   auto columnOf = [&](size_t position) {

@@ -2,7 +2,7 @@
 
 Each seed is a small graph around one or several reductions (along rows, columns, everything; with what is made of the sums, and what is
 made beside them) of a shape around the sizes at which CUDA's code changes its form (compiler/Codegen/CUDA/ThreadForm.h): warps,
-vectors, blocks, kept terms, split sums, ragged ends. A seed runs under its own timing of the device."""
+vectors, blocks, kept terms, split sums, ragged ends. The first seeds are WIDE. A seed runs under its own timing of the device."""
 import pathlib
 import random
 import subprocess
@@ -20,6 +20,8 @@ first, count = map(int, sys.argv[3:])
 SIZES = [1, 2, 3, 7, 8, 16, 24, 31, 32, 33, 40, 64, 72, 96, 100, 128, 130, 256, 264, 500, 512, 1000, 1024, 1032]
 LONG = [2048, 4096, 1500, 8200, 5000, 10007]
 LARGEST = 150_000  # elements
+# Columns of a block of 1024 threads: those of an odd number, and of a kernel of several stages.
+WIDE = [("reduce", "ReduceSum", [256, 4097], [0]), ("softmax", "", [1, 150, 64, 64], [1])]
 TYPES = {"f32": (np.float32, 1.2e-7), "f16": (np.float16, 1e-3), "f64": (np.float64, 2.3e-16), "i32": (np.int32, 0)}
 
 
@@ -37,18 +39,20 @@ def draw_shape(r):
 class Graph:
     def __init__(self, seed):
         r, rng = random.Random(seed), np.random.default_rng(seed)
-        self.type = r.choice(["f32", "f32", "f16", "f64", "i32"])
+        self.type = "f32" if seed < len(WIDE) else r.choice(["f32", "f32", "f16", "f64", "i32"])
         self.dtype, self.epsilon = TYPES[self.type]
-        self.shape = draw_shape(r)
+        self.shape = WIDE[seed][2] if seed < len(WIDE) else draw_shape(r)
         is_int = self.type == "i32"
         self.x = (rng.integers(-50, 50, self.shape) if is_int else rng.standard_normal(self.shape) * 2).astype(self.dtype)
         rank = len(self.shape)
-        self.axes = sorted(r.sample(range(rank), r.randint(1, rank)))
+        self.axes = WIDE[seed][3] if seed < len(WIDE) else sorted(r.sample(range(rank), r.randint(1, rank)))
         self.nodes, self.outputs = [], []
         self.weights = [numpy_helper.from_array(np.array(self.axes), "axes")]
         self.kind = "reduce" if is_int else r.choice(["reduce", "softmax", "norm", "twice", "share"])
         floats = ["ReduceMean", "ReduceMin", "ReduceL2", "ReduceSumSquare"]
         self.reduction = r.choice(["ReduceSum", "ReduceMax"] + (["ReduceMin"] if is_int else floats))
+        if seed < len(WIDE):
+            self.kind, self.reduction = WIDE[seed][:2]
         getattr(self, self.kind)(r, rng)
         if not is_int and r.random() < 0.3:  # beside it
             self.node("Tanh", "x", "t", shown=True)
@@ -68,7 +72,8 @@ class Graph:
         self.node("ReduceMax", "z axes", "w", True, keepdims=0)
 
     def softmax(self, r, _):
-        self.node(r.choice(["Softmax", "LogSoftmax"]), "x", "y", True, axis=r.randrange(len(self.shape)))
+        axis = r.randrange(len(self.shape)) if self.reduction else self.axes[0]
+        self.node(r.choice(["Softmax", "LogSoftmax"]), "x", "y", True, axis=axis)
 
     def norm(self, _, rng):
         self.weights.append(numpy_helper.from_array(rng.standard_normal(self.shape[-1]).astype(self.dtype), "scale"))
