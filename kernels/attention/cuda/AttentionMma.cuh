@@ -45,13 +45,6 @@ __device__ inline float powerOfE(float x) {
   return power;
 }
 
-// e^(x - base) for numbers of moderate size; `less` is -base log2(e).
-__device__ inline float powerLess(float x, float less) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(fmaf(x, 1.44269504f, less)));
-  return power;
-}
-
 // All tiles that this thread has asked for are here.
 __device__ inline void waitForTiles() {
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -240,7 +233,7 @@ template <typename T, int Size> __device__ void attentionMma(const CudaCall &cal
         for (int j = 0; j < kRows / 8; ++j)
 #pragma unroll
           for (int e = 0; e < 4; ++e)
-            scores[j][e] *= a.scale;
+            scores[j][e] = __fmul_rn(scores[j][e], a.scale); // as it is compared, and no part of a multiply-add
       } else {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -261,20 +254,11 @@ template <typename T, int Size> __device__ void attentionMma(const CudaCall &cal
           largest = fmaxf(largest, fmaxf(scores[j][half * 2], scores[j][half * 2 + 1]));
         largest = maximumOfFour(largest);
         const float base = largest == -INFINITY ? 0 : largest, factor = powerOfE(maximum[half] - base);
-        if (a.maskKind == AttentionCall::kNone) { // without masks no score is beyond what a multiply-add holds
-          const float less = -base * 1.44269504f;
 #pragma unroll
-          for (int j = 0; j < kRows / 8; ++j)
+        for (int j = 0; j < kRows / 8; ++j)
 #pragma unroll
-            for (int e = half * 2; e < half * 2 + 2; ++e)
-              total += scores[j][e] = powerLess(scores[j][e], less);
-        } else {
-#pragma unroll
-          for (int j = 0; j < kRows / 8; ++j)
-#pragma unroll
-            for (int e = half * 2; e < half * 2 + 2; ++e)
-              total += scores[j][e] = powerOfE(scores[j][e] - base);
-        }
+          for (int e = half * 2; e < half * 2 + 2; ++e)
+            total += scores[j][e] = powerOfE(scores[j][e] - base);
         maximum[half] = largest;
         sum[half] = sum[half] * factor + sumOfFour(total);
 #pragma unroll
@@ -293,8 +277,8 @@ template <typename T, int Size> __device__ void attentionMma(const CudaCall &cal
   }
 }
 
-// What a row brings to the gradient: its largest score, 1 / the sum of its powers, delta, and -log2 of what its powers
-// are divided by (of use without masks, whose fills may be beyond all numbers).
+// What a row brings to the gradient: its largest score, delta, and the sum of its powers as -log2 and as a divisor. The
+// largest score is taken off before anything is multiplied: of large scores the difference is what counts.
 struct alignas(16) RowStatistics {
   float less, delta, maximum, inverse;
   __device__ static RowStatistics of(const CudaCall &call, const AttentionCall &a, Int item, int row) {
@@ -302,7 +286,7 @@ struct alignas(16) RowStatistics {
       return {0, 0, 0, 0};
     Int at = item * a.rows + row;
     float maximum = buffer<float>(call, a.after + 1)[at], sum = buffer<float>(call, a.after + 2)[at];
-    return {-maximum * 1.44269504f - log2f(sum), buffer<float>(call, a.after + 3)[at], maximum, 1 / sum};
+    return {-log2f(sum), buffer<float>(call, a.after + 3)[at], maximum, 1 / sum};
   }
 };
 
@@ -319,7 +303,6 @@ template <typename T, int Size> struct AttentionGradMma {
   static __device__ void differentiate(const AttentionCall &a, float (&scores)[kRows / 8][4], float (&grads)[kRows / 8][4],
                                        const RowStatistics *ofOthers, const RowStatistics (&ofLines)[2], int line,
                                        int at, int t) {
-    const float scale = a.scale * 1.44269504f;
 #pragma unroll
     for (int j = 0; j < kRows / 8; ++j)
 #pragma unroll
@@ -327,8 +310,9 @@ template <typename T, int Size> struct AttentionGradMma {
         const int number = j * 8 + t * 2 + e % 2, mine = line + e / 2 * 8, theirs = at + number;
         const RowStatistics &s = OfColumns ? ofOthers[number] : ofLines[e / 2];
         if (IsWhole) {
+          const float below = __fmul_rn(scores[j][e], a.scale) - s.maximum; // rounded as in the forward pass
           float power;
-          asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(fmaf(scores[j][e], scale, s.less)));
+          asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(fmaf(below, 1.44269504f, s.less)));
           scores[j][e] = power;
           grads[j][e] = power * (grads[j][e] - s.delta);
           continue;

@@ -1,5 +1,6 @@
 #include "kernels/common/cuda/CudaKernel.h"
 
+#include "kernels/attention/host/Attention.h"
 #include "kernels/common/host/Window.h"
 #include "kernels/indexing/NumberRange.h"
 
@@ -134,6 +135,8 @@ Status describeAttention(const KernelArgs &args, CudaKernelCall *call) {
   bool isNarrow = args.dtype() != fb::DType::f32;
   if (!isFloat(args.dtype()) || args.dtype() == fb::DType::f64)
     return wrongType(args, args.dtype());
+  AttentionShape shape;
+  CLEAVE_TRY(AttentionShape::read(args, &shape));
   for (const char *size : {"depth", "width"})
     if (args[size] < 1 || args[size] > kMostSize)
       return invalidArgument("the cuda target has attention for heads of 1 to " + std::to_string(kMostSize) +
