@@ -7,6 +7,7 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/InferenceForm.h"
 #include "compiler/Driver/KeptOutputs.h"
+#include "compiler/Driver/OutputPath.h"
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Import/ONNX/TensorReader.h"
 #include "compiler/Support/InputFile.h"
@@ -230,6 +231,8 @@ llvm::Expected<std::string> prepare(onnx::ModelProto &model, const ExportRequest
 
 llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ostream &out, uint64_t embeddedLimit) {
   const std::string &output = request.output;
+  if (llvm::Error error = checkOutputPath(output)) // before gigabytes are read
+    return error;
   rt::CheckpointTensors tensors;
   if (llvm::Error error = toError(rt::loadCheckpointTensors(request.checkpoint, &tensors)))
     return error;

@@ -3,6 +3,7 @@
 #include "compiler/Driver/TemporaryFile.h"
 #include "compiler/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -37,6 +38,39 @@ llvm::Expected<std::string> cleave::findRuntimeLibraries() {
 
 namespace {
 
+// Of what the linker wrote, what it misses, each once: "undefined reference to `f'". The other lines say in which function
+// a reference stands, and that the driver has failed.
+std::string reasons(llvm::StringRef log) {
+  constexpr size_t kShown = 4;
+  llvm::SmallVector<llvm::StringRef> lines, found;
+  log.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  auto isReason = [](llvm::StringRef line) {
+    for (const char *sign :
+         {"undefined reference", "undefined symbol", "cannot find", "multiple definition", "duplicate symbol",
+          "file not recognized", "file format", "No space left", "No such file", "relocation"})
+      if (line.contains(sign))
+        return true;
+    return false;
+  };
+  size_t more = 0;
+  for (llvm::StringRef line : lines) {
+    if (!isReason(line))
+      continue;
+    // Of a name that many functions refer to, one reference says it.
+    size_t begin = line.find("undefined ");
+    llvm::StringRef key = begin == llvm::StringRef::npos ? line : line.drop_front(begin);
+    if (llvm::is_contained(found, key.trim()))
+      continue;
+    if (found.size() == kShown)
+      ++more;
+    else
+      found.push_back(key.trim());
+  }
+  if (found.empty())
+    return lines.empty() ? "" : lines[0].trim().str(); // of an unknown kind
+  return llvm::join(found, "; ") + (more ? "; and " + std::to_string(more) + " more" : "");
+}
+
 // Runs a program quietly; on failure its own words follow the message.
 llvm::Error run(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> arguments) {
   auto log = TemporaryFile::create("cleave-link", "log");
@@ -46,7 +80,7 @@ llvm::Error run(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> argumen
   std::optional<llvm::StringRef> redirects[] = {std::nullopt, log->path(), log->path()};
   int result = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, 0, 0, &message);
   if (auto words = llvm::MemoryBuffer::getFile(log->path()); words && result != 0)
-    message += (*words)->getBuffer().split('\n').first; // the rest repeats it
+    message += reasons((*words)->getBuffer());
   return result == 0 ? llvm::Error::success() : makeError("linking failed: " + message);
 }
 

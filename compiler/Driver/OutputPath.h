@@ -1,4 +1,4 @@
-// Whether -o can be written is asked before minutes of compilation, not after them.
+// Whether -o can be written is asked before the work, not after it: `compile` and `export`.
 #ifndef CLEAVE_COMPILER_DRIVER_OUTPUTPATH_H
 #define CLEAVE_COMPILER_DRIVER_OUTPUTPATH_H
 

@@ -106,7 +106,8 @@ private:
     if (!differentiable)
       return op->emitError("a parameter's gradient passes here, and '")
              << op->getName()
-             << "' has no derivative; freeze the parameters before it, or express it by other operators";
+             << "' has no derivative; freeze the parameters before it (--freeze PATTERN), or express it by other "
+                "operators";
     SmallVector<Value> operands(op->getNumOperands());
     if (failed(differentiable.buildVJP(builder, results, operands)))
       return op->emitError("the gradient of '") << op->getName() << "' cannot be built";
@@ -157,7 +158,9 @@ private:
       any |= *found;
     }
     if (!any) {
-      loss->function.emitError("no parameter has a gradient: all are frozen, or the loss uses none");
+      loss->function.emitError(
+          "no parameter has a gradient: all are frozen, or the loss uses none; give fewer patterns "
+          "to --freeze and --buffers, or by --loss-output an output that depends on parameters");
       return signalPassFailure();
     }
     for (auto function : module.getOps<func::FuncOp>())

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <climits>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
 #include <unistd.h>
@@ -174,6 +175,16 @@ bool startedUnderMpi() {
     if (!envString(name).empty())
       return true;
   return !envString("SLURM_PROCID").empty() && envNumber("SLURM_STEP_NUM_TASKS", 1) > 1;
+}
+
+std::string startedByTorchrun() {
+  std::string rank = envString("RANK"), size = envString("WORLD_SIZE");
+  bool launched = false;
+  for (const char *name : {"TORCHELASTIC_RUN_ID", "LOCAL_RANK", "MASTER_ADDR"})
+    launched |= !envString(name).empty();
+  if (startedUnderMpi() || !launched || rank.empty() || std::strtoull(size.c_str(), nullptr, 10) < 2)
+    return "";
+  return "RANK=" + rank + ", WORLD_SIZE=" + size;
 }
 
 Status createMpiCommunicator(std::unique_ptr<Communicator> *result) {

@@ -99,9 +99,23 @@ Status Executor::walk(unsigned thread, unsigned index, const Frames &frames) {
                     : instruction.event >= 0 ? meet(thread, instruction, frames, program.body)
                                              : execute(instruction, *instruction.action, frames, run, program.body);
     if (!status.isOk())
-      return instruction.call >= 0 ? status : std::move(status).in(describe(plan_, index, instruction.index));
+      return instruction.call >= 0 ? status
+                                   : placed(std::move(status), frames).in(describe(plan_, index, instruction.index));
   }
   return Status::ok();
+}
+
+// Kernels refuse values by their position in the rank's own part of a batch, as this one of a micro-batch.
+Status Executor::placed(Status status, const Frames &frames) const {
+  std::string place;
+  if (comm_.size() > 1)
+    place = "rank " + std::to_string(comm_.rank()) + "'s part of the batch";
+  if (plan_.micro_batches() > 1)
+    place += (place.empty() ? "" : ", ") + ("micro-batch " + std::to_string(frames.of(fb::Counter::micro_batch) + 1)) +
+             " of " + std::to_string(plan_.micro_batches());
+  if (status.code() != Code::InvalidArgument || place.empty())
+    return status;
+  return invalidArgument(status.message() + " (in " + place + ")");
 }
 
 // All threads count all records of shared events, in issue order.

@@ -42,6 +42,7 @@ private:
   Status call(unsigned thread, const BoundCall &call, const Frames &frames);
   Status meet(unsigned thread, BoundInstruction &instruction, const Frames &frames, const char *body);
   Status execute(BoundInstruction &instruction, Action &action, const Frames &frames, uint32_t run, const char *body);
+  Status placed(Status status, const Frames &frames) const;
   void fail(const Status &status);
 
   const fb::Plan &plan_;

@@ -1,5 +1,6 @@
 #include "runtime/device/Rank.h"
 
+#include "runtime/base/Counted.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/device/BoundPlan.h"
 #include "runtime/device/Executor.h"
@@ -73,8 +74,9 @@ static Status checkRequest(const fb::Plan &plan, const RankOptions &options, con
   if (plan.instruction_set() != instructionSetHash() || plan.kernel_set() != kernelSetHash())
     return invalidArgument("the plan was made for another runtime; compile the model again");
   if (static_cast<uint64_t>(comm.size()) != meshSize(plan))
-    return invalidArgument("the plan is for " + std::to_string(meshSize(plan)) + " ranks; there are " +
-                           std::to_string(comm.size()) + "; start as many as the mesh has");
+    return invalidArgument("the plan is for " + counted(meshSize(plan), "rank") + "; there " +
+                           (comm.size() == 1 ? "is " : "are ") + std::to_string(comm.size()) +
+                           "; start as many as the mesh has");
   if (options.rank != comm.rank())
     return invalidArgument("rank " + std::to_string(options.rank) + " was given the communicator of rank " +
                            std::to_string(comm.rank()));

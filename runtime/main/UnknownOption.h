@@ -32,6 +32,22 @@ inline std::string describeMismatch(const std::string &text) {
   return text.find(": 1 required ") != std::string::npos ? option + ": expected a value; got none" : text;
 }
 
+// CLI11's "--model is required", with what it is for and a command that has it: "export: --model is missing (the ONNX
+// file that was compiled); for example: cleave export ckpt --model model.onnx -o trained.onnx". Other texts stay as
+// they are.
+inline std::string describeMissing(const CLI::App &command, const std::string &text) {
+  size_t end = text.find(" is required");
+  const CLI::Option *option = end == std::string::npos ? nullptr : command.get_option_no_throw(text.substr(0, end));
+  if (!option)
+    return text;
+  std::string footer = command.get_footer(), name = text.substr(0, end);
+  size_t begin = footer.find("\n  ");
+  std::string example =
+      begin == std::string::npos ? "" : footer.substr(begin + 3, footer.find('\n', begin + 1) - begin - 3);
+  return command.get_name() + ": " + name + " is missing (" + option->get_description() + ")" +
+         (example.empty() ? "" : "; for example: " + example);
+}
+
 // What is wrong with the values that were given; empty where nothing is. CLI11 takes an empty text, as of a shell's unset
 // variable, for 0, for no option at all, or for the default. The value of `text` may be made of blanks.
 inline std::string findEmptyValue(const CLI::App &command, const std::string &text = "") {

@@ -1,6 +1,7 @@
 #include "runtime/train/Session.h"
 
 #include "runtime/base/CaughtStatus.h"
+#include "runtime/base/Counted.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/Trace.h"
 #include "runtime/comm/LocalWorld.h"
@@ -54,13 +55,20 @@ Status Session::Impl::connect(unsigned requested) {
     CLEAVE_TRY(createMpiCommunicator(&mpi));
     given = requested ? requested : static_cast<uint64_t>(mpi->size());
     if (static_cast<uint64_t>(mpi->size()) != wanted)
-      return invalidArgument("started as " + std::to_string(mpi->size()) + " processes, but compiled for " +
-                             std::to_string(wanted) + " ranks (" + meshText(*plan) + "); use mpirun -n " +
-                             std::to_string(wanted));
+      return invalidArgument("started as " + counted(static_cast<uint64_t>(mpi->size()), "process") +
+                             ", but compiled for " + counted(wanted, "rank") + " (" + meshText(*plan) +
+                             "); use mpirun -n " + std::to_string(wanted));
+  } else if (std::string launcher = startedByTorchrun(); !launcher.empty()) {
+    return invalidArgument("started by torchrun as one of several processes (" + launcher +
+                           "), which would each run the whole model alone. Start it without torchrun, " +
+                           (wanted == 1 ? "once"
+                                        : "as mpirun -n " + std::to_string(wanted) + " PROGRAM, or once: then the " +
+                                              counted(wanted, "rank") + " are threads of one process") +
+                           "; a process that is to run alone needs RANK and WORLD_SIZE unset");
   }
   if (given != wanted)
-    return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + std::to_string(wanted) +
-                           " ranks (" + meshText(*plan) + ")");
+    return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + counted(wanted, "rank") + " (" +
+                           meshText(*plan) + ")");
   if (!mpi)
     local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
   return Status::ok();
@@ -121,8 +129,9 @@ static std::string describeNeed(const fb::Plan &plan) {
   add(summary);
   for (const PlanSummary &kind : summary.others)
     add(kind);
-  return "; the plan takes " + std::string(summary.others.empty() ? "" : "up to ") + formatBytes(most) +
-         " a rank, and " + formatBytes(all) + " for all " + std::to_string(summary.ranks) + " (" + meshText(plan) + ")";
+  return "; the plan takes " + std::string(summary.others.empty() ? "" : "up to ") + formatBytes(most) + " a rank" +
+         (summary.ranks == 1 ? "" : ", and " + formatBytes(all) + " for all " + std::to_string(summary.ranks)) + " (" +
+         meshText(plan) + ")";
 }
 
 Status Session::open(const cleave_model &model, const SessionOptions &options, Session *result) {
@@ -338,8 +347,8 @@ Status Session::writeTrace() {
     path += "." + std::to_string(impl_->mpi->rank());
   if (size_t dropped = impl_->trace->dropped())
     log(LogLevel::Warning, -1,
-        "--trace: there is room for the first part of the run alone; " + std::to_string(dropped) +
-            " spans behind it are missing from " + path);
+        "--trace: there is room for the first part of the run alone; " + counted(dropped, "later span") +
+            (dropped == 1 ? " is" : " are") + " missing from " + path);
   return writeFileAtomically(path, impl_->trace->json());
 }
 
@@ -357,7 +366,7 @@ std::string Session::memoryReport() {
     OutsideMemory besides = outsideMemory(*kind);
     base = besides.base;
     outside += besides.ofProcess(static_cast<uint64_t>(ranks)) - besides.base;
-    text += (text.empty() ? "" : ", ") + std::to_string(ranks) + (ranks == 1 ? " rank x " : " ranks x ") +
+    text += (text.empty() ? "" : ", ") + counted(static_cast<uint64_t>(ranks), "rank") + " x " +
             formatBytes(counters.plannedBytes);
   }
   uint64_t peak = memoryUsage().peak;

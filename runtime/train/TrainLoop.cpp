@@ -166,8 +166,8 @@ Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
   progress_->step(*metrics, tokensPerSample_ != 0 ? samplesPerS * tokensPerSample_ : samplesPerS, smoothStep_);
   if (evaluator_ && (evaluates || last))
     CLEAVE_TRY(evaluate(metrics, &isBest));
-  CLEAVE_TRY(metricsFile_.write(*metrics));
-  CLEAVE_TRY(tensorboard_.write(*metrics));
+  CLEAVE_TRY(metricsFile_.write(*metrics).in("--metrics"));
+  CLEAVE_TRY(tensorboard_.write(*metrics).in("--tensorboard"));
   *stop = last || outOfPatience();
   if (*stop && !last)
     progress_->note(stoppedEarly(position_));

@@ -246,6 +246,9 @@ Request parse(int argc, const char *const *argv) {
   } catch (const CLI::ExtrasError &e) {
     std::vector<CLI::App *> chosen = app.get_subcommands();
     return refuse(chosen.empty() ? e.what() : unknownArgument(*chosen[0], arguments));
+  } catch (const CLI::RequiredError &e) {
+    std::vector<CLI::App *> chosen = app.get_subcommands();
+    return refuse(chosen.empty() ? e.what() : rt::describeMissing(*chosen[0], e.what()));
   } catch (const CLI::ArgumentMismatch &e) {
     return refuse(rt::describeMismatch(e.what()));
   } catch (const std::exception &e) { // CLI11's own, and what streams and allocations throw

@@ -5,11 +5,20 @@
 using namespace cleave;
 using namespace cleave::onnx_import;
 
+// "f32 [8, 10]".
+static std::string formatType(RankedTensorType type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type.getElementType() << " ";
+  return text + formatShape(type.getShape());
+}
+
 static int64_t classDim(int64_t rank) { return rank <= 3 ? rank - 1 : 1; }
 
 mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensorType predictions, ErrorList &errors) {
   if (!llvm::isa<mlir::FloatType>(predictions.getElementType())) {
-    errors.add(usageError("--loss", kind + " needs a floating-point first output"));
+    errors.add(usageError("--loss", kind + " needs a floating-point first output; got " + formatType(predictions) +
+                                        ". Put the predictions first, or give --loss-output NAME where the model "
+                                        "computes its loss itself"));
     return nullptr;
   }
   if (kind == "mse")
@@ -19,8 +28,9 @@ mlir::Type cleave::onnx_import::labelsTypeFor(llvm::StringRef kind, RankedTensor
     return nullptr;
   }
   if (predictions.getRank() < 2) {
-    errors.add(usageError("--loss", kind + " needs a first output of rank 2 or more; got shape " +
-                                        formatShape(predictions.getShape())));
+    errors.add(usageError("--loss", kind + " needs a first output of rank 2 or more, [batch, classes]; got shape " +
+                                        formatShape(predictions.getShape()) +
+                                        ". Put the class scores first, or give --loss mse"));
     return nullptr;
   }
   return RankedTensorType::get(reducedShape(predictions.getShape(), {classDim(predictions.getRank())}, false),
@@ -103,8 +113,9 @@ std::optional<size_t> cleave::onnx_import::findLoss(const onnx::GraphProto &grap
     if (output == (name.empty() ? "loss" : name)) {
       if (isScalarFloat(results[i]))
         return i;
-      errors.add("the loss output " + quote(output) + " must be one floating-point number; got shape " +
-                 formatShape(shapeOf(results[i])));
+      errors.add("the loss output " + quote(output) + " must be one floating-point number; got " +
+                 formatType(typeOf(results[i])) +
+                 ". Reduce it in the model by a mean or a sum, or give another output by --loss-output NAME");
       return std::nullopt;
     }
     if (isScalarFloat(results[i]) && ++scalars == 1)

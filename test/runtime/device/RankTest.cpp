@@ -239,10 +239,42 @@ TEST(Rank, BadIndexStopsEveryRank) {
     EXPECT_FALSE(rank.run(*findProgram(plan, "train_step")).isOk()); // and stays failed
     return first;
   });
-  for (const char *part : {"embedding/Gather", "index 9 at position 1", "expected -4 to 3"})
+  for (const char *part :
+       {"embedding/Gather", "index 9 at position 1", "expected -4 to 3 (in rank 1's part of the batch)"})
     EXPECT_NE(results[1].message().find(part), std::string::npos) << results[1].message();
   EXPECT_EQ(results[0].code(), Code::PeerLost);
   EXPECT_NE(results[0].message().find("rank 1 failed"), std::string::npos) << results[0].message();
+}
+
+TEST(Rank, NamesTheMicroBatchOfABadIndex) {
+  PlanBuilder b;
+  b.plan.micro_batches = 3;
+  unsigned data = b.region("data", fb::RegionKind::persistent, 64);
+  unsigned input = b.region("input", fb::RegionKind::input, 8, 3);
+  KernelParams params(*findKernelDef("check_index"));
+  params.set("dtype", int64_t(fb::DType::i64)).set("count", 1).set("first", 0).set("end", 4).set("other", 0);
+  std::vector<int64_t> list;
+  ASSERT_TRUE(params.finish(&list).isOk());
+  auto check = b.kernel(fb::KernelKind::builtin, "check_index", list);
+  auto &forward = b.program("forward", 0, /*entry=*/false);
+  b.add(forward, Opcode::Launch, 0, {b.buffer(input, 0, 8, fb::Access::read), b.buffer(data, 0, 8)}, {check});
+  auto &step = b.program("train_step");
+  step.inputs.push_back(std::make_unique<fb::PortT>());
+  step.inputs[0]->name = "index";
+  step.inputs[0]->dtype = fb::DType::i64;
+  step.inputs[0]->shape = {1};
+  step.inputs[0]->region = static_cast<uint16_t>(input);
+  b.add(step, Opcode::Call, 0, {}, {0, 3, 0, int64_t(fb::Counter::micro_batch)});
+  const fb::Plan &plan = b.open();
+  LocalWorld world(1);
+  Status status = withRank(plan, nullptr, world.communicator(0), 1, [&](Rank &rank) {
+    const fb::Program &program = *findProgram(plan, "train_step");
+    for (unsigned frame = 0; frame < 3; ++frame)
+      *reinterpret_cast<int64_t *>(rank.portBytes(*program.inputs()->Get(0), frame).data) = frame == 1 ? 7 : 1;
+    return rank.run(program);
+  });
+  EXPECT_NE(status.message().find("index 7 at position 0"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("(in micro-batch 2 of 3)"), std::string::npos) << status.message();
 }
 
 TEST(Rank, RefusesWhatDoesNotFit) {
@@ -253,7 +285,7 @@ TEST(Rank, RefusesWhatDoesNotFit) {
   const fb::Plan &plan = b.open();
   LocalWorld one(1), two(2);
   auto nothing = [](Rank &) { return Status::ok(); };
-  EXPECT_NE(withRank(plan, nullptr, one.communicator(0), 1, nothing).message().find("for 2 ranks; there are 1"),
+  EXPECT_NE(withRank(plan, nullptr, one.communicator(0), 1, nothing).message().find("for 2 ranks; there is 1"),
             std::string::npos);
   EXPECT_NE(withRank(plan, nullptr, two.communicator(0), 1, nothing).message().find("'increment' is not among"),
             std::string::npos);
