@@ -12,6 +12,7 @@
 #include "dialects/Cleave/IR/Messages.h"
 
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -96,6 +97,39 @@ static void noteDoubtfulParameters(mlir::ModuleOp module, const WeightMap &weigh
                     "; keep one as it is with --freeze NAME");
 }
 
+// "node '/pool/MyPool' (MyPool)"
+static std::string nodeOf(mlir::Operation *op) {
+  std::string node = placeOf(op->getLoc());
+  return node.empty() ? "an op '" + op->getName().getStringRef().str() + "'" : node;
+}
+
+// A gradient that nobody knows must not be taken for zero. One error for each op.
+static void reportMissingGradients(mlir::ModuleOp module, llvm::ArrayRef<EndedGradient> missing, ErrorList &errors) {
+  llvm::MapVector<mlir::Operation *, std::vector<std::string>> names;
+  for (const EndedGradient &each : missing)
+    names[each.op].push_back(each.parameter);
+  const std::vector<std::string> all = parameterNames(module);
+  for (const auto &[op, parameters] : names)
+    errors.add(nodeOf(op) + ": " + quote(op->getName().getStringRef()) +
+               " has no derivative, and parameters reach the loss through it: " + listNames(parameters, 8) +
+               "; leave them as they are with --freeze " + patternsFor(parameters, all) +
+               ", or export the model with other operators in its place");
+}
+
+// Parameters of the model's author which training leaves as they are.
+static void noteDecided(llvm::ArrayRef<EndedGradient> decided, const WeightMap &weights,
+                        const ExportSignature &signature, const TensorUses &uses, std::vector<std::string> &notes) {
+  std::vector<std::string> names;
+  for (const auto &[name, op] : decided) {
+    const WeightTensor *tensor = weights.find(name);
+    bool isParameter = signature.kindOf(name) == ExportSignature::Kind::Parameter;
+    if (isParameter || (!isExporterName(name) && !(tensor && !reasonForBuffer(name, *tensor, uses).empty())))
+      names.push_back(name + " at " + nodeOf(op));
+  }
+  if (!names.empty())
+    notes.push_back("not trained, because the gradient ends at a decision and is 0: " + listNames(names, 4));
+}
+
 static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &notes) {
   int64_t opset = file.opsets.lookup("");
   if (opset > kMaxOpset)
@@ -142,9 +176,15 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return errors.take();
   if (llvm::Error error = verifyModule(module))
     return error;
-  removeUnused(refineRoles(module, function), model.weights, model.notes);
+  RefinedRoles roles = refineRoles(module, function);
+  if (options.train)
+    reportMissingGradients(module, roles.missing, errors);
+  if (!errors.empty())
+    return errors.take();
+  removeUnused(roles.unused, model.weights, model.notes);
   noteNewerOpset(file, model.notes);
   if (options.train) {
+    noteDecided(roles.decided, model.weights, exported, TensorUses(*graph), model.notes);
     noteExport(file, *graph, exported, options.batchNormGroups == 0, model.notes);
     noteDoubtfulParameters(module, model.weights, exported, TensorUses(*graph), model.notes);
     noteDuplicates(model.weights, parameterNames(module), embeddingTables(*graph), model.notes);

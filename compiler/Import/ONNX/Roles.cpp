@@ -1,66 +1,117 @@
 #include "compiler/Import/ONNX/Roles.h"
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/GradientFlow.h"
 
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;
+using mlir::Operation;
+using mlir::Value;
 
-static bool carriesGradient(mlir::Operation *op) {
-  auto isFloat = [](mlir::Type type) {
-    auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
-    return tensor && llvm::isa<mlir::FloatType>(tensor.getElementType());
-  };
-  return llvm::isa<DifferentiableOpInterface>(op) && llvm::any_of(op->getResultTypes(), isFloat);
-}
+// Values on the way to a loss, each with the op that ends its gradient; null where the way to it is differentiable.
+using Ends = llvm::MapVector<Value, Operation *>;
 
-// Values on a differentiable path to one of `roots`, going from results to operands.
-static llvm::DenseSet<mlir::Value> reached(llvm::ArrayRef<mlir::Value> roots) {
-  llvm::DenseSet<mlir::Value> seen(roots.begin(), roots.end());
-  llvm::SmallVector<mlir::Value> open(roots);
+// Goes from results to operands through what `passes` says, from `roots` on, which are in `ends` already.
+static void follow(Ends &ends, llvm::SmallVector<Value> open, llvm::function_ref<bool(Operation *)> passes) {
   while (!open.empty()) {
-    mlir::Operation *op = open.pop_back_val().getDefiningOp();
-    if (!op || !carriesGradient(op))
+    Value value = open.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !passes(op))
       continue;
-    for (mlir::Value operand : op->getOperands())
-      if (seen.insert(operand).second)
+    for (Value operand : op->getOperands())
+      if (mayHaveGradient(operand) && ends.insert({operand, ends.lookup(value)}).second)
         open.push_back(operand);
   }
-  return seen;
 }
 
-std::vector<std::string> cleave::onnx_import::refineRoles(mlir::ModuleOp module, mlir::func::FuncOp model) {
-  auto results = llvm::to_vector(model.getBody().front().getTerminator()->getOperands());
-  llvm::SmallVector<mlir::Value> losses;
+static bool passesGradient(Operation *op) { return gradientFlow(op) == GradientFlow::Passes; }
+
+static Ends reached(llvm::ArrayRef<Value> roots) {
+  Ends ends;
+  for (Value root : roots)
+    ends.insert({root, nullptr});
+  follow(ends, llvm::to_vector(roots), passesGradient);
+  return ends;
+}
+
+// What a gradient would reach from the operands of ops without a derivative, if they had one.
+static Ends behindGaps(const Ends &differentiable) {
+  Ends ends;
+  llvm::SmallVector<Value> open;
+  for (auto [value, end] : differentiable)
+    if (Operation *op = value.getDefiningOp(); op && gradientFlow(op) == GradientFlow::Missing)
+      for (Value operand : op->getOperands())
+        if (mayHaveGradient(operand) && ends.insert({operand, op}).second)
+          open.push_back(operand);
+  follow(ends, std::move(open), [](Operation *op) { return gradientFlow(op) != GradientFlow::Decision; });
+  return ends;
+}
+
+// All that the loss depends on, each with the decision nearest to it.
+static Ends dependences(llvm::ArrayRef<Value> roots) {
+  Ends ends;
+  llvm::SmallVector<Value> open(roots);
+  for (Value root : roots)
+    ends.insert({root, nullptr});
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      continue;
+    bool decides = gradientFlow(op) == GradientFlow::Decision;
+    for (Value operand : op->getOperands()) {
+      Operation *end = decides && mayHaveGradient(operand) ? op : ends.lookup(value);
+      if (ends.insert({operand, end}).second)
+        open.push_back(operand);
+    }
+  }
+  return ends;
+}
+
+static llvm::SmallVector<Value> lossesOf(mlir::func::FuncOp model, llvm::ArrayRef<Value> results) {
+  llvm::SmallVector<Value> losses;
   for (auto [i, result] : llvm::enumerate(results))
     if (model.getResultAttr(i, "cleave.loss"))
       losses.push_back(result);
-  auto fromAny = reached(results), fromLoss = losses.empty() ? fromAny : reached(losses);
+  return losses.empty() ? llvm::to_vector(results) : losses;
+}
 
-  llvm::StringMap<ReadOp> reads;
-  llvm::StringMap<bool> used;
-  module.walk([&](mlir::Operation *op) {
-    if (auto read = llvm::dyn_cast<ReadOp>(op)) {
-      used[read.getState()] = true;
-      if (read->getParentOfType<mlir::func::FuncOp>() == model)
-        reads[read.getState()] = read;
-    }
+RefinedRoles cleave::onnx_import::refineRoles(mlir::ModuleOp module, mlir::func::FuncOp model) {
+  llvm::SmallVector<Value> results(model.getBody().front().getTerminator()->getOperands());
+  llvm::SmallVector<Value> losses = lossesOf(model, results);
+  Ends fromLoss = reached(losses), fromAny = reached(results);
+  Ends fromGaps = behindGaps(fromLoss), used = dependences(losses);
+
+  llvm::StringMap<llvm::SmallVector<Value>> reads; // in the model; also of states that only another function reads
+  module.walk([&](ReadOp read) {
+    auto &values = reads[read.getState()];
+    if (read->getParentOfType<mlir::func::FuncOp>() == model)
+      values.push_back(read.getResult());
   });
-  std::vector<std::string> erased;
+  RefinedRoles roles;
   for (StateOp state : llvm::make_early_inc_range(module.getOps<StateOp>())) {
     if (state.getRole() == Role::Scalar)
       continue;
-    if (!used.count(state.getSymName())) {
-      erased.push_back(llvm::cast<SegmentAttr>(state.getSegments()[0]).getName().str());
+    std::string name = llvm::cast<SegmentAttr>(state.getSegments()[0]).getName().str();
+    auto found = reads.find(state.getSymName());
+    if (found == reads.end()) {
+      roles.unused.push_back(name);
       state.erase();
       continue;
     }
     if (state.getRole() != Role::Parameter)
       continue;
-    auto read = reads.find(state.getSymName());
-    mlir::Value value = read == reads.end() ? mlir::Value() : read->second.getResult();
-    if (!value || !fromLoss.contains(value))
-      state.setRole(value && fromAny.contains(value) ? Role::Buffer : Role::Constant);
+    llvm::ArrayRef<Value> values = found->second;
+    auto isIn = [&](const Ends &ends) { return [&](Value value) { return ends.contains(value); }; };
+    const Value *gap = llvm::find_if(values, isIn(fromGaps)), *use = llvm::find_if(values, isIn(used));
+    if (gap != values.end() && !state.getFrozen())
+      roles.missing.push_back({name, fromGaps.lookup(*gap)});
+    if (llvm::any_of(values, isIn(fromLoss)))
+      continue;
+    if (gap == values.end() && use != values.end() && !state.getFrozen())
+      roles.decided.push_back({name, used.lookup(*use)});
+    state.setRole(llvm::any_of(values, isIn(fromAny)) ? Role::Buffer : Role::Constant);
   }
-  return erased;
+  return roles;
 }

@@ -7,10 +7,22 @@
 
 namespace cleave::onnx_import {
 
+// A parameter, and the op at which its gradient ends.
+struct EndedGradient {
+  std::string parameter;
+  mlir::Operation *op = nullptr;
+};
+
+struct RefinedRoles {
+  std::vector<std::string> unused;    // initializers that nothing uses; their states are erased
+  std::vector<EndedGradient> decided; // every way to the loss ends at a decision (GradientFlow.h): no longer parameters
+  std::vector<EndedGradient> missing; // a way to the loss ends at an op without a derivative: not to be trained
+};
+
 // A state of role parameter from which no differentiable path leads to the loss (to any result, without one) becomes
 // `constant`, or `buffer` when it reaches another result. Such are causal masks that a model holds as a floating-point
-// buffer and compares with zero. States that nothing uses are erased; their names are returned.
-std::vector<std::string> refineRoles(mlir::ModuleOp module, mlir::func::FuncOp model);
+// buffer and compares with zero. Frozen parameters are in neither list.
+RefinedRoles refineRoles(mlir::ModuleOp module, mlir::func::FuncOp model);
 
 } // namespace cleave::onnx_import
 

@@ -2,8 +2,9 @@
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/ConvolutionGradients.h"
-#include "dialects/Cleave/IR/ElementwiseGradients.h"
 #include "dialects/Cleave/IR/Elementwise.h"
+#include "dialects/Cleave/IR/ElementwiseGradients.h"
+#include "dialects/Cleave/IR/GradientFlow.h"
 #include "dialects/Cleave/IR/IndexingGradients.h"
 #include "dialects/Cleave/IR/Scatter.h"
 #include "dialects/Cleave/IR/StopGradient.h"
@@ -82,6 +83,7 @@ void CleaveDialect::initialize() {
   attachPutAddGradient(*getContext());
   attachConvolutionGradients(*getContext());
   attachElementwiseGradients(*getContext());
+  attachDecisions(*getContext());
 }
 
 mlir::Operation *CleaveDialect::materializeConstant(mlir::OpBuilder &builder, mlir::Attribute value, mlir::Type type,
