@@ -67,7 +67,9 @@ llvm::Expected<Artefact> Artefact::open(llvm::StringRef path) {
   auto object = ObjectFile::createObjectFile(**file);
   if (!object) {
     llvm::consumeError(object.takeError());
-    return makeError(path + ": neither a plan nor a program that `cleave compile` wrote");
+    return makeError(path + (path.ends_with(".onnx")
+                                 ? ": an ONNX model is not compiled yet: expected what `cleave compile` makes of it"
+                                 : ": neither a plan nor a program that `cleave compile` wrote"));
   }
   auto plan = findSection(**object, planSection);
   if (!plan)

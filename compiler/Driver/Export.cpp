@@ -13,6 +13,7 @@
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
+#include "runtime/base/ForeignFile.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/FloatConversion.h"
@@ -34,8 +35,14 @@ llvm::Expected<onnx::ModelProto> readModel(llvm::StringRef path) {
   if (!file)
     return file.takeError();
   onnx::ModelProto model;
-  if ((*file)->getBufferSize() > INT_MAX || !model.ParseFromArray((*file)->getBufferStart(), int((*file)->getBufferSize())))
-    return makeError(path + ": not an ONNX model (the protobuf does not parse)");
+  if ((*file)->getBufferSize() > INT_MAX ||
+      !model.ParseFromArray((*file)->getBufferStart(), int((*file)->getBufferSize()))) {
+    std::string_view bytes((*file)->getBufferStart(), (*file)->getBufferSize());
+    llvm::StringRef format = rt::describeFormat(rt::formatOf(bytes));
+    return makeError(path + ": " +
+                     (format.empty() ? "not an ONNX model (the protobuf does not parse)" : "this is " + format.str()) +
+                     "; give the ONNX file that was compiled");
+  }
   return model;
 }
 

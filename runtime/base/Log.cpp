@@ -7,22 +7,7 @@ namespace cleave::rt {
 
 static const char *const kLevelNames[] = {"error", "warning", "info", "debug"};
 
-static LogLevel shownLevel() {
-  static const LogLevel level = [] {
-    std::string asked = envString("CLEAVE_LOG", "info");
-    for (int i = 0; i < 4; ++i)
-      if (asked == kLevelNames[i])
-        return static_cast<LogLevel>(i);
-    return LogLevel::Info;
-  }();
-  return level;
-}
-
-bool logEnabled(LogLevel level) { return level <= shownLevel(); }
-
-void log(LogLevel level, int rank, const std::string &message) {
-  if (!logEnabled(level))
-    return;
+static void write(LogLevel level, int rank, const std::string &message) {
   std::string line = "cleave";
   if (rank >= 0)
     line += "[" + std::to_string(rank) + "]";
@@ -31,6 +16,25 @@ void log(LogLevel level, int rank, const std::string &message) {
     line += std::string(kLevelNames[static_cast<int>(level)]) + ": ";
   line += message + "\n";
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+static LogLevel shownLevel() {
+  static const LogLevel level = [] {
+    std::string asked = envString("CLEAVE_LOG", "info");
+    for (int i = 0; i < 4; ++i)
+      if (asked == kLevelNames[i])
+        return static_cast<LogLevel>(i);
+    write(LogLevel::Warning, -1, "CLEAVE_LOG='" + asked + "': expected error, warning, info or debug; it is ignored");
+    return LogLevel::Info;
+  }();
+  return level;
+}
+
+bool logEnabled(LogLevel level) { return level <= shownLevel(); }
+
+void log(LogLevel level, int rank, const std::string &message) {
+  if (logEnabled(level))
+    write(level, rank, message);
 }
 
 std::string envString(const char *name, const std::string &fallback) {

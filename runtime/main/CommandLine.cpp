@@ -271,7 +271,7 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
   } catch (const CLI::ArgumentMismatch &error) {
     return invalidArgument(describeMismatch(firstLine(error.what())));
   } catch (const CLI::Error &error) {
-    return invalidArgument(firstLine(error.what()));
+    return invalidArgument(describeValue(firstLine(error.what())));
   }
   *result = std::move(command);
   return Status::ok();

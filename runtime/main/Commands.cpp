@@ -1,6 +1,7 @@
 #include "runtime/main/Commands.h"
 
 #include "runtime/base/CaughtStatus.h"
+#include "runtime/base/Log.h"
 #include "runtime/base/Termination.h"
 #include "runtime/comm/MpiCommunicator.h"
 #include "runtime/main/FileUse.h"
@@ -184,6 +185,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   if (command.kind == CommandKind::Inspect)
     return inspect(model, command.json);
   CLEAVE_TRY(checkFileUse(command));
+  logEnabled(LogLevel::Error); // tells of a CLEAVE_LOG that is no level
   SessionOptions options = command.session;
   std::string path = executablePath();
   size_t slash = path.find_last_of('/');

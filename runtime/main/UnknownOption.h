@@ -48,6 +48,32 @@ inline std::string describeMissing(const CLI::App &command, const std::string &t
          (example.empty() ? "" : "; for example: " + example);
 }
 
+// "a, b or c" of "a,b,c".
+inline std::string joinChoices(const std::string &names) {
+  std::string text;
+  for (size_t begin = 0, end; begin <= names.size(); begin = end + 1) {
+    end = std::min(names.find(',', begin), names.size());
+    text += (begin == 0 ? "" : end == names.size() ? " or " : ", ") + names.substr(begin, end - begin);
+  }
+  return text;
+}
+
+// CLI11's "--loss: mean not in {nll,mse}", "--micro-batches: Value 0 not in range 1 to 8" and "Requires at most 1
+// options be given from [--text,--json]", in plain words. Other texts stay as they are.
+inline std::string describeValue(const std::string &text) {
+  size_t colon = text.find(": "), set = text.find(" not in {"), range = text.find(" not in range "),
+         from = text.find(" from [");
+  if (text.rfind("Requires at most 1 options", 0) == 0 && from != std::string::npos)
+    return "give at most one of " + joinChoices(text.substr(from + 7, text.find(']') - from - 7));
+  if (colon == std::string::npos || std::min(set, range) == std::string::npos)
+    return text;
+  std::string option = text.substr(0, colon), value = text.substr(colon + 2, std::min(set, range) - colon - 2);
+  if (range != std::string::npos)
+    return option + ": expected a number from " + text.substr(range + 14) +
+           "; got: " + value.substr(value.rfind("Value ", 0) == 0 ? 6 : 0);
+  return option + ": expected " + joinChoices(text.substr(set + 9, text.rfind('}') - set - 9)) + "; got: " + value;
+}
+
 // What is wrong with the values that were given; empty where nothing is. CLI11 takes an empty text, as of a shell's unset
 // variable, for 0, for no option at all, or for the default. The value of `text` may be made of blanks.
 inline std::string findEmptyValue(const CLI::App &command, const std::string &text = "") {

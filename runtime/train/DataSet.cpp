@@ -38,7 +38,8 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
     if (specs[i].files.empty() && (spared.empty() || !spared[i]))
       missing.push_back(names[i]);
   if (!missing.empty())
-    return invalidArgument("no data for input " + joinNames(missing) + "; write " + missing[0] + "=FILE");
+    return invalidArgument(std::string("no data for input") + (missing.size() == 1 ? " " : "s ") + joinNames(missing) +
+                           "; write " + missing[0] + "=FILE");
   *result = std::move(specs);
   return Status::ok();
 }

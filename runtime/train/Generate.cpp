@@ -12,6 +12,15 @@
 namespace cleave::rt {
 namespace {
 
+// Fit for one line of a message: a file of something else may hold any bytes.
+std::string printable(const std::string &word) {
+  constexpr size_t kShown = 40;
+  std::string text;
+  for (unsigned char c : word.substr(0, kShown))
+    text += c < 0x20 || c >= 0x7f ? '?' : static_cast<char>(c);
+  return text + (word.size() > kShown ? "..." : "");
+}
+
 // Whole numbers between commas and white space.
 Status parseTokens(std::string text, const std::string &option, std::vector<uint64_t> *tokens) {
   std::replace(text.begin(), text.end(), ',', ' ');
@@ -19,7 +28,7 @@ Status parseTokens(std::string text, const std::string &option, std::vector<uint
   for (std::string word; words >> word;) {
     uint64_t token = 0;
     if (!parseUnsigned(word, &token))
-      return invalidArgument(option + ": expected token ids, as in 1,2,3; got: " + word);
+      return invalidArgument(option + ": expected token ids, as in 1,2,3; got: " + printable(word));
     tokens->push_back(token);
   }
   return Status::ok();

@@ -68,7 +68,7 @@ Status Session::Impl::connect(unsigned requested) {
   }
   if (given != wanted)
     return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + counted(wanted, "rank") + " (" +
-                           meshText(*plan) + ")");
+                           meshText(*plan) + "); leave --ranks out, or compile for another --mesh");
   if (!mpi)
     local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
   return Status::ok();

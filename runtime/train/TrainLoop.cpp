@@ -1,5 +1,6 @@
 #include "runtime/train/TrainLoop.h"
 
+#include "runtime/base/Counted.h"
 #include "runtime/base/Termination.h"
 #include "runtime/base/Trace.h"
 #include "runtime/comm/Communicator.h"
@@ -71,10 +72,10 @@ Status TrainLoop::run() {
 void TrainLoop::printStart() const {
   if (!session_->isLeader())
     return;
-  std::printf("training %s: %u data rank%s, global batch %llu, %llu samples, %llu steps per epoch, %llu steps\n",
-              session_->modelName().c_str(), session_->dataRanks(), session_->dataRanks() == 1 ? "" : "s",
-              static_cast<unsigned long long>(feed_->globalBatch()), static_cast<unsigned long long>(feed_->samples()),
-              static_cast<unsigned long long>(feed_->batchesPerEpoch()), static_cast<unsigned long long>(total_));
+  std::printf("training %s: %s, global batch %llu, %s, %s per epoch, %s\n", session_->modelName().c_str(),
+              counted(session_->dataRanks(), "data rank").c_str(),
+              static_cast<unsigned long long>(feed_->globalBatch()), counted(feed_->samples(), "sample").c_str(),
+              counted(feed_->batchesPerEpoch(), "step").c_str(), counted(total_, "step").c_str());
   if (resumed_)
     std::printf("resumed at step %llu, from %s\n", static_cast<unsigned long long>(position_.step),
                 resumedFrom_.c_str());

@@ -50,6 +50,14 @@ Status checkKeepBest(const TrainOptions &options) {
   return options.keepBest && !options.saveBest ? invalidArgument("--keep-best needs --save-best") : Status::ok();
 }
 
+// Of options, the first one that is given; null: none is.
+const char *firstOf(std::initializer_list<std::pair<bool, const char *>> options) {
+  for (const auto &[isGiven, name] : options)
+    if (isGiven)
+      return name;
+  return nullptr;
+}
+
 Status checkOptions(const TrainOptions &options) {
   if (options.epochs && options.steps)
     return invalidArgument("--epochs: give it or --steps, not both");
@@ -62,15 +70,20 @@ Status checkOptions(const TrainOptions &options) {
                            realText(*options.clipGradNorm));
   if (options.logEvery == 0)
     return invalidArgument("--log-every must be at least 1");
-  bool validates = !options.valData.empty();
-  if (!validates && (options.evalEvery != 0 || options.patience != 0 || options.saveBest))
-    return invalidArgument("--eval-every, --patience and --save-best need --val-data");
+  if (const char *needs = firstOf({{options.evalEvery != 0, "--eval-every"},
+                                   {options.patience != 0, "--patience"},
+                                   {options.saveBest, "--save-best"}});
+      needs && options.valData.empty())
+    return invalidArgument(std::string(needs) + ": it needs --val-data INPUT=FILE, which is evaluated");
   if (options.resume.empty())
     CLEAVE_TRY(checkKeepBest(options));
-  bool details = options.saveEvery != 0 || options.keep != 0 || options.saveBest || options.saveAsync.value_or(false) ||
-                 options.checkpoint != CheckpointForm::Sharded;
-  if (options.save.empty() && details)
-    return invalidArgument("--save-every, --keep, --save-best, --save-async and --checkpoint need --save DIR");
+  if (const char *needs = firstOf({{options.saveEvery != 0, "--save-every"},
+                                   {options.keep != 0, "--keep"},
+                                   {options.saveBest, "--save-best"},
+                                   {options.saveAsync.value_or(false), "--save-async"},
+                                   {options.checkpoint != CheckpointForm::Sharded, "--checkpoint"}});
+      needs && options.save.empty())
+    return invalidArgument(std::string(needs) + ": it needs --save DIR, where checkpoints go");
   if (options.save.empty() && options.resume == "auto")
     return invalidArgument("--resume auto needs --save DIR");
   return Status::ok();

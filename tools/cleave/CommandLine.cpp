@@ -20,18 +20,29 @@ namespace {
 
 [[noreturn]] void failConfig(const std::string &message) { throw CLI::ValidationError("--config", message); }
 
+std::vector<std::string> commandNames(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::string noCommand(const CLI::App &app) {
+  return "no command; expected " + CLI::detail::join(commandNames(app), ", ") + " (see cleave --help)";
+}
+
 // CLI11 says "A subcommand is required" to a mistyped one.
 void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments) {
-  std::string names;
-  bool isKnown = false;
-  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; })) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
-    isKnown |= !arguments.empty() && arguments[0] == command->get_name();
-  }
   if (arguments.empty())
-    throw CLI::RuntimeError("no command; expected " + names + " (see cleave --help)", 2);
+    throw CLI::RuntimeError(noCommand(app), 2);
+  std::vector<std::string> names = commandNames(app);
+  bool isKnown = std::find(names.begin(), names.end(), arguments[0]) != names.end();
+  std::string near = rt::didYouMean(arguments[0], names);
   if (!isKnown && arguments[0].rfind('-', 0) != 0)
-    throw CLI::RuntimeError("unknown command '" + arguments[0] + "'; expected " + names, 2);
+    throw CLI::RuntimeError(
+        "unknown command '" + arguments[0] + "'" +
+            (near.empty() ? "; expected " + CLI::detail::join(names, ", ") + " (see cleave --help)" : near),
+        2);
 }
 
 // CLI11 says "The following argument was not expected", without a word on what would be.
@@ -248,10 +259,12 @@ Request parse(int argc, const char *const *argv) {
     return refuse(chosen.empty() ? e.what() : unknownArgument(*chosen[0], arguments));
   } catch (const CLI::RequiredError &e) {
     std::vector<CLI::App *> chosen = app.get_subcommands();
-    return refuse(chosen.empty() ? e.what() : rt::describeMissing(*chosen[0], e.what()));
+    return refuse(chosen.empty() ? noCommand(app) : rt::describeValue(rt::describeMissing(*chosen[0], e.what())));
   } catch (const CLI::ArgumentMismatch &e) {
     return refuse(rt::describeMismatch(e.what()));
-  } catch (const std::exception &e) { // CLI11's own, and what streams and allocations throw
+  } catch (const CLI::Error &e) {
+    return refuse(rt::describeValue(e.what()));
+  } catch (const std::exception &e) { // what streams and allocations throw
     return refuse(e.what());
   }
   if (*compileApp)

@@ -457,7 +457,7 @@ TEST(CommandLine, MistakesAreOneLine) {
       {{"infer", "--input", data, "--output", "y=" + dir / "./x.npy"}, 2, "--output: '"},
       {{"train", "--last-batch", "keep"}, 2, "last-batch"},
       {{"train", "--checkpoint", "whole"}, 2, "checkpoint"},
-      {{"train", "--data", data, "--checkpoint", "full"}, 2, "need --save DIR"},
+      {{"train", "--data", data, "--checkpoint", "full"}, 2, "--checkpoint: it needs --save DIR"},
       {{"train", "--data", data, "--save", dir / "c", "--save-async"}, 2, "compile it with --save-async"},
       {{"inspect", "--jason"}, 2, "did you mean '--json'?"},
       {{"train"}, 2, "no data for input x"},
