@@ -338,7 +338,7 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   LinkKind kind = options.emit == Emit::Executable ? LinkKind::Executable
                   : options.emit == Emit::Shared   ? LinkKind::Shared
                                                    : LinkKind::Object;
-  if (llvm::Error error = linkArtefact(kind, paths, output()))
+  if (llvm::Error error = linkArtefact(kind, paths, target->linkNeeds(), output()))
     return error;
   llvm::Error error = options.emit == Emit::Executable ? llvm::Error::success() : writeHeader(name);
   if (!error)

@@ -86,7 +86,8 @@ llvm::Error run(llvm::StringRef program, llvm::ArrayRef<llvm::StringRef> argumen
 
 } // namespace
 
-llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> objects, llvm::StringRef output) {
+llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> objects, llvm::StringRef needs,
+                                 llvm::StringRef output) {
   auto compiler = llvm::sys::findProgramByName("c++");
   if (!compiler)
     return makeError(
@@ -108,7 +109,7 @@ llvm::Error cleave::linkArtefact(LinkKind kind, llvm::ArrayRef<std::string> obje
       flags.append({"-shared", "-Wl,-u,cleave_session_create"});
     else
       flags.push_back("-lcleave_main");
-    flags.push_back("@" + *libraries + "/cleave_rt.link"); // the runtime, and what it was built to need
+    flags.push_back("@" + *libraries + "/" + needs.str()); // the runtime, and what it was built to need
   }
   llvm::SmallVector<llvm::StringRef> arguments(flags.begin(), flags.end());
   if (llvm::Error error = run(*compiler, arguments))

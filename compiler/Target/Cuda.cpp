@@ -44,6 +44,8 @@ public:
   // cuBLASLt's kernels for tensor cores load 16 bytes at a time.
   int64_t productMultiple() const override { return 8; }
 
+  bool needsHostKernels() const override { return false; }
+
   llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
                                      const KernelAlignments &alignments) const override {
     auto image = compileForCuda(kernels, architecture, prefix, alignments);

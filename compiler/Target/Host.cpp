@@ -40,6 +40,8 @@ public:
 
   bool hasNativeProducts(rt::fb::DType type) const override { return rt::hasNativeProducts(type); }
 
+  bool needsHostKernels() const override { return true; }
+
   llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
                                      const KernelAlignments &) const override {
     HostCodegenOptions options;

@@ -63,6 +63,10 @@ public:
   virtual bool hasNativeProducts(rt::fb::DType type) const = 0;
   // Elements of 16 bits that the rows of a product's operands are to be a multiple of, to be fast; 1 where any row is.
   virtual int64_t productMultiple() const { return 1; }
+  // Whether a program has the host's kernels in it, with the libraries that they need.
+  virtual bool needsHostKernels() const = 0;
+  // The file beside the runtime that lists what a program is linked with (runtime/main/CMakeLists.txt).
+  llvm::StringRef linkNeeds() const { return needsHostKernels() ? "cleave_rt.link" : "cleave_rt_device.link"; }
   // Generates code for all kernels of a module in kernels form, as the plan launches them. Symbols begin with `prefix`.
   virtual llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
                                              const KernelAlignments &alignments) const = 0;

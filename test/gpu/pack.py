@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT / "test" / "e2e" / "Inputs")]
 import numpy as np  # noqa: E402
 import training_cases  # noqa: E402
 
-LIBRARIES = ("libdnnl", "libgomp", "libOpenCL")
+LIBRARIES = ("libgomp",)
 # Several ranks share the GPU. Frames, recomputation and host memory are paths of their own in the device.
 LAYOUTS = {"one": [], "micro2": ["--micro-batches", "2"], "recompute": ["--recompute", "blocks"], "offload": ["--offload", "activations"],
            "dp2": ["--mesh", "dp=2"], "fsdp2": ["--mesh", "fsdp=2"], "dp2-fsdp2": ["--mesh", "dp=2,fsdp=2"],

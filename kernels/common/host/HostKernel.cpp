@@ -73,4 +73,6 @@ Status hostPackedBytes(std::string_view packer, const std::vector<int64_t> &para
   return Status::ok();
 }
 
+extern "C" const MakeHostKernel cleave_host_kernels = makeHostKernel;
+
 } // namespace cleave::rt

@@ -34,6 +34,10 @@ using MakeHostKernel = Status (*)(const KernelArgs &args, int threads, std::uniq
 // Makes the kernel that args.def() names.
 Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
+// makeHostKernel, for the host device, which refers to this weakly: a program for a GPU is linked without the host's
+// kernels and the libraries that they need. Whoever wants them says so to the linker (runtime/main/CMakeLists.txt).
+extern "C" __attribute__((visibility("hidden"))) const MakeHostKernel cleave_host_kernels;
+
 // Whether products of this type use instructions of the processor that compute it, or are computed in f32 and rounded.
 // The bits differ by the order of sums alone: products of 16-bit numbers are exact in f32.
 bool hasNativeProducts(fb::DType dtype);
