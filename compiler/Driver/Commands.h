@@ -34,6 +34,15 @@ llvm::Error diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream &out);
 // Proves the plan over all ranks; prints one line, or fails with every finding.
 llvm::Error verify(llvm::StringRef artefact, llvm::raw_ostream &out);
 
+struct BundleRequest {
+  std::vector<std::string> objects; // of --emit object
+  std::string output;               // a folder that is not there yet
+};
+
+// Writes a folder from which a machine without Cleave builds the programs of these models: the objects, the sources of
+// the runtime, and a script. It appears whole or not at all.
+llvm::Error bundle(const BundleRequest &request, llvm::raw_ostream &out);
+
 struct ExportRequest {
   std::string checkpoint; // a checkpoint, or a directory of them
   std::string model;      // the ONNX file whose weights are replaced

@@ -61,5 +61,18 @@ def in_every_order():
         yield command_cell(f"cuda-order/waits/{case}", [line], 3600, 200, FILES, "all")
 
 
+def from_a_bundle():
+    """A GPT that is built from a bundle, in a folder that has nothing else of Cleave, with the options that users have."""
+    compile_ = ["cleave", "compile", ROOT / "examples/gpt-nano/gpt-nano.onnx", "--train", "--loss-output", "loss", "--optimizer", "adamw",
+                "--global-batch", "4", "--target", "cuda:sm_90"]
+    yield command_cell("bundle/gpt-nano", [
+        [*compile_, "-o", "{folder}/gpt.o", "--emit", "object"],
+        ["cleave", "bundle", "{folder}/gpt.o", "-o", "{folder}/bundle"],
+        ["{folder}/bundle/build.sh"],
+        [*compile_, "-o", "{folder}/linked"],
+        ["{python}", SCRIPTS.parents[1] / "e2e" / "Inputs" / "bundle_runs.py", ROOT, "{build}", "{folder}/linked", "{folder}/bundle/bin/gpt",
+         "{folder}", "gpt-nano"]], 3600, 400, (*FILES, "test/e2e/Inputs/bundle_runs.py", "tools/bundle/", "cmake/CleaveBundle.cmake"), "all")
+
+
 def every():
-    return [*against_the_host(), *in_every_order()]
+    return [*against_the_host(), *in_every_order(), *from_a_bundle()]

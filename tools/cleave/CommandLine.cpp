@@ -154,6 +154,9 @@ const char *inspectExamples = R"(Examples:
   cleave inspect model --text | less
   cleave inspect gpt --trace trace.json)";
 const char *verifyExamples = "Example:\n  cleave verify model";
+const char *bundleExample = R"(Example:
+  cleave compile gpt.onnx -o gpt.o --emit object --train --loss-output loss --dim batch=8 --target cuda:sm_90
+  cleave bundle gpt.o -o gpt-bundle)";
 const char *exportExamples = R"(Examples:
   cleave export ckpt --model model.onnx -o trained.onnx
   cleave export ckpt/best --model model.onnx -o best.onnx
@@ -220,6 +223,17 @@ Request parse(int argc, const char *const *argv) {
   verifyApp->footer(verifyExamples);
   verifyApp->add_option("artefact", verify.artefact, "executable, object, shared library or .plan")->required();
 
+  BundleRequest bundle;
+  CLI::App *bundleApp = app.add_subcommand(
+      "bundle", "write a folder from which a machine without Cleave builds a compiled model's program");
+  bundleApp->footer(bundleExample);
+  bundleApp->add_option("objects", bundle.objects, "object files that --emit object wrote")
+      ->required()
+      ->type_name("FILE ...");
+  bundleApp->add_option("-o,--output", bundle.output, "the folder to write; it may not be there yet")
+      ->required()
+      ->type_name("DIR");
+
   ExportRequest exporting;
   CLI::App *exportApp = app.add_subcommand("export", "write a checkpoint's weights back into the ONNX model");
   exportApp->footer(exportExamples);
@@ -275,6 +289,8 @@ Request parse(int argc, const char *const *argv) {
     return diff;
   if (*verifyApp)
     return verify;
+  if (*bundleApp)
+    return bundle;
   if (*completionApp || *manualApp) {
     std::string text = *manualApp ? manualPage(app, CLEAVE_VERSION) : completionScript(app, shell);
     std::fputs(text.c_str(), stdout);

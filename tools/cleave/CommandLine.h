@@ -25,7 +25,8 @@ struct Exit {
   int code;
 };
 
-using Request = std::variant<CompileOptions, InspectRequest, DiffRequest, VerifyRequest, ExportRequest, Exit>;
+using Request =
+    std::variant<CompileOptions, InspectRequest, DiffRequest, VerifyRequest, BundleRequest, ExportRequest, Exit>;
 
 // Prints help to stdout and mistakes to stderr.
 Request parseCommandLine(int argc, const char *const *argv);

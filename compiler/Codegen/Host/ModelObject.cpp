@@ -22,6 +22,7 @@ public:
   void build(const ModelObject &model);
 
 private:
+  Constant *weightsFile(llvm::StringRef file);
   Constant *null() { return llvm::ConstantPointerNull::get(pointer); }
   GlobalVariable *define(Constant *value, llvm::Twine name, llvm::GlobalValue::LinkageTypes linkage) {
     return new GlobalVariable(module, value->getType(), /*isConstant=*/true, linkage, value, name);
@@ -89,6 +90,15 @@ Constant *ObjectBuilder::deviceTable(llvm::ArrayRef<ModelObject::Kernel> kernels
   return define(array, "device_kernels", GlobalVariable::PrivateLinkage);
 }
 
+Constant *ObjectBuilder::weightsFile(llvm::StringRef file) {
+  if (file.empty())
+    return null();
+  GlobalVariable *global =
+      define(llvm::ConstantDataArray::getString(context, file), "weights_file", GlobalVariable::PrivateLinkage);
+  global->setSection(weightsSection);
+  return global;
+}
+
 void ObjectBuilder::build(const ModelObject &model) {
   auto number = [&](size_t value) { return llvm::ConstantInt::get(size, value); };
   Constant *fields[] = {
@@ -101,13 +111,13 @@ void ObjectBuilder::build(const ModelObject &model) {
       number(model.kernels.size()),
       bytes(model.weights, "weights"),
       number(model.weights.size()),
-      model.weightsFile.empty() ? null() : text(model.weightsFile, "weights_file"),
+      weightsFile(model.weightsFile),
       model.image.empty() ? null() : text(model.image, "device_image"), // PTX is read up to its NUL
       number(model.image.size()),
       deviceTable(model.device),
   };
   GlobalVariable *object =
-      define(llvm::ConstantStruct::getAnon(fields), "cleave_model_" + model.name, GlobalVariable::ExternalLinkage);
+      define(llvm::ConstantStruct::getAnon(fields), modelSymbol + model.name, GlobalVariable::ExternalLinkage);
   if (model.isMain)
     define(object, "cleave_main_model", GlobalVariable::ExternalLinkage);
 }
@@ -126,7 +136,7 @@ llvm::Expected<std::string> cleave::emitModelObject(const ModelObject &model) {
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
-  llvm::Module module("cleave_model_" + model.name, context);
+  llvm::Module module(modelSymbol + model.name, context);
   module.setTargetTriple((*machine)->getTargetTriple());
   module.setDataLayout((*machine)->createDataLayout());
   ObjectBuilder(module).build(model);

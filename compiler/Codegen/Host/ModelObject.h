@@ -20,6 +20,11 @@ inline constexpr const char *planSection = "cleave_plan";
 // The section of cleave_model.kernel_facts, by which `cleave verify` compares the plan with the code.
 inline constexpr const char *factsSection = "cleave_facts";
 
+// The section of cleave_model.weights_file, by which `cleave bundle` finds the weights beside an object.
+inline constexpr const char *weightsSection = "cleave_weights_file";
+// What the name of a model's symbol begins with: "cleave_model_gpt".
+inline constexpr const char *modelSymbol = "cleave_model_";
+
 struct ModelObject {
   // Of the device image (model.h, cleave_device_kernel); without a symbol where it is not generated.
   struct Kernel {
