@@ -161,6 +161,8 @@ INFERENCE_LAYOUTS = {"one": [], "dp2": ["--mesh", "dp=2"], "dp2-pp2": ["--mesh",
 
 SANITIZERS = {"asan": ["runtime", "programs", "compiler"], "tsan": ["runtime", "programs"]}  # parts of tools/dev/sanitize.sh
 CHANGED_NODE_TESTS = range(2, 6)  # seeds; the gate has 1
+CHANGED_MODELS = {"mlp": "dynamo", "mnist-cnn": "torchscript", "bert-tiny": "dynamo", "t5-tiny": "torchscript", "gpt2-tiny": "dynamo",
+                  "encoder-batch-first": "dynamo"}
 CHANGED_SECONDS = 400
 FUZZ_SEEDS = range(1, 9)
 FUZZ_SECONDS = 180

@@ -212,6 +212,11 @@ def command_cells():
     for seed in axes.CHANGED_NODE_TESTS:
         yield command_cell(f"import/changed-node-tests-{seed}", [["{python}", changed, "{folder}", "--seed", seed, "--seconds", axes.CHANGED_SECONDS]],
                            axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS, ["test/compiler/Import/", linker, packages])
+    small = [MODELS / name / f"{name}.{exporter}.onnx" for name, exporter in axes.CHANGED_MODELS.items()]
+    weights = ["{python}", MODELS / "make_weights.py", "{folder}/models", *small]
+    models = ["{python}", INPUTS / "mutated_models.py", "{folder}/models", "--seed", 1, "--models", 100000, "--seconds", axes.CHANGED_SECONDS]
+    yield command_cell("import/changed-models", [weights, models], axes.CHANGED_SECONDS + 600, axes.CHANGED_SECONDS,
+                       ["test/models/", "test/e2e/Inputs/mutated_models.py"])
     ranges = ["{python}", INPUTS / "check_index_ranges.py", "{folder}", "2"]
     yield command_cell("import/index-ranges", [ranges], 1800, 120, ["test/e2e/Inputs/check_index_ranges.py", packages])
     seeds = [str(path) for path in sorted(MODELS.glob("*/*.onnx")) if not path.name.endswith(".inference.onnx") and
@@ -258,7 +263,8 @@ def mutant_cells():
     emit = ["{python}", planning / "Inputs" / "emit_plans.py", "{folder}/weights", "{folder}/plans"]
     for seed in range(axes.MUTANT_SEEDS):
         first = 1000000 + seed * axes.MUTANTS
-        judge = f"{{build}}/test-bin/PlanMutants --mutants {axes.MUTANTS} --seed {first} {{folder}}/plans/*.plan"
+        mutants = f"{{build}}/test-bin/PlanMutants --seed {first} --mutants {axes.MUTANTS}"
+        judge = f"{mutants} --kind together: {{folder}}/plans/*.plan && {mutants} {{folder}}/plans/*.plan"
         yield command_cell(f"mutants/seed-{first}", [weights, emit, ["sh", "-c", judge]], 1800, 60,
                            ["test/compiler/Planning/", "test/models/", "examples/gpt-nano/"])
     yield from sharded_mutant_cells(weights)

@@ -164,7 +164,7 @@ static bool forgeAnother(Subject &subject) {
 // One edit of any other family, of which the plan states and seals all that follows.
 static bool restateAnother(Subject &subject) {
   std::vector<MutationKind> kinds;
-  for (auto family : {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, tableKinds})
+  for (auto family : {orderKinds, insertionKinds, bufferKinds, fieldKinds, stateKinds, tableKinds, togetherKinds})
     for (MutationKind &kind : family())
       kinds.push_back(std::move(kind));
   for (int tries = 0; tries < 20; ++tries)

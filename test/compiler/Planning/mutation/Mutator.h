@@ -93,6 +93,7 @@ std::vector<MutationKind> stateKinds();  // states, segments, regions, ports
 inline const char *const kRestated = "forged: restated";
 std::vector<MutationKind> meaningKinds(); // what is stated, alone and with what it protects
 std::vector<MutationKind> tableKinds();  // kernels, groups, parameter groups, kinds of ranks, header
+std::vector<MutationKind> togetherKinds(); // several edits that compensate each other
 const std::vector<MutationKind> &allKinds();
 
 inline bool isCollective(const fb::InstructionT &i) { return rt::isCollective(static_cast<rt::Opcode>(i.op)); }

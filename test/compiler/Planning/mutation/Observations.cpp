@@ -224,7 +224,8 @@ std::set<std::string> scratchStates(const World &world) {
   for (const fb::Plan *kind : world.kinds())
     for (uint32_t i = 0; i < lengthOf(kind->states()); ++i)
       if (const fb::State &state = *kind->states()->Get(i);
-          state.role() == fb::Role::gradient || (state.role() == fb::Role::scalar && !isSaved(state)))
+          state.role() == fb::Role::gradient ||
+          ((state.role() == fb::Role::scalar || state.role() == fb::Role::buffer) && !isSaved(state)))
         names.insert(state.name()->str());
   return names;
 }

@@ -348,6 +348,18 @@ TEST(Oracle, AllowsGarbageInAGradient) {
       original));
 }
 
+TEST(Oracle, AllowsGarbageInABufferOfOneStep) {
+  // A buffer's copy for the time of a step has a slot, and no checkpoint holds it. One without a slot is kept.
+  fb::PlanT original = step();
+  addState(original, "b", fb::Role::buffer, 1, 140, false);
+  auto fill = [](auto &, auto &p) {
+    insert(p, 14, make(Opcode::Fill, kCompute, {at(kPersistent, 140, 4, kWrite)}, {7, 4}));
+  };
+  expectHarmful(judge(fill, original), "state b");
+  original.states.back()->slot = "step";
+  expectHarmless(judge(fill, original));
+}
+
 TEST(Values, AreEqualHoweverTheyWereCut) {
   Piece whole{Hasher("v").id(), 0, 0, 64};
   Bytes joined;
