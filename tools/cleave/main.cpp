@@ -8,6 +8,7 @@
 #include "tools/cleave/CommandLine.h"
 #include "tools/cleave/OutOfResources.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
@@ -87,7 +88,11 @@ int main(int argc, char **argv) {
   }
   if (error) {
     int code = isUsageError(error) ? 2 : 1;
-    llvm::errs() << "cleave: " << llvm::toString(std::move(error)) << "\n";
+    llvm::SmallVector<llvm::StringRef> lines; // of several errors, each has one
+    std::string text = llvm::toString(std::move(error));
+    llvm::SplitString(text, lines, "\n");
+    for (llvm::StringRef line : lines)
+      llvm::errs() << "cleave: " << line << "\n";
     return code;
   }
   return 0;

@@ -134,6 +134,8 @@ private:
 
   // A name that is none of the model's is a slip of the pen; left alone, the user would believe that it took effect.
   void reportUnknown() {
+    if (symbols_.empty() && !errors_.empty()) // an input that cannot be read may have them
+      return;
     std::string names = !symbols_.empty() ? "; it has: " + llvm::join(symbols_, ", ")
                                           : ": all dimensions of its inputs are fixed (" + fixedShapes() +
                                                 "). Leave the option out to compile it for these sizes, or export the "
