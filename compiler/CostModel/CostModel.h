@@ -4,6 +4,7 @@
 // Ring collectives over N ranks of B bytes (Patarasuk & Yuan 2009), each of latency a per step and b bytes per second:
 //   all-reduce      2(N-1) steps of B/N bytes     2(N-1)·a + 2(N-1)/N · B/b
 //   reduce-scatter   (N-1) steps of B/N bytes      (N-1)·a +  (N-1)/N · B/b      (all-gather likewise)
+// A reduce and a broadcast take as long as an all-reduce: the root's link carries all of their second half.
 // A kernel is bound by its arithmetic or its traffic, whichever is slower (Williams et al. 2009, "Roofline").
 #ifndef CLEAVE_COMPILER_COSTMODEL_COSTMODEL_H
 #define CLEAVE_COMPILER_COSTMODEL_COSTMODEL_H

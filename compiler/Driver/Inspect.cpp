@@ -2,18 +2,20 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/MeasuredTimeline.h"
 #include "compiler/Driver/Overwrites.h"
+#include "compiler/Driver/TargetMachineOption.h"
 #include "compiler/Inspect/Diff.h"
 #include "compiler/Inspect/Page.h"
 #include "compiler/Inspect/Parameters.h"
+#include "compiler/Inspect/Prediction.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Timeline.h"
 #include "compiler/Planning/StepTimeline.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
-#include "runtime/state/AtomicFile.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/state/AtomicFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -74,7 +76,7 @@ static void drawMeasured(const plan::StepTimeline &predicted, const view::Measur
 static std::optional<plan::StepTimeline> predictedStep(const rt::fb::Plan &plan) {
   bool isPipeline = llvm::any_of(rt::kindsOf(plan),
                                  [](const rt::fb::Plan *kind) { return rt::lengthOf(kind->events()) != 0; });
-  return isPipeline ? plan::timelineOf(plan, "train_step", plan::modelledSeconds) : std::nullopt;
+  return isPipeline ? plan::timelineOf(plan, "train_step", plan::plainCosts(plan)) : std::nullopt;
 }
 
 // The order of a step on the stages of a pipeline. `measured` may be null.
@@ -127,11 +129,36 @@ llvm::Error cleave::diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream
   return llvm::Error::success();
 }
 
+// Of the summary and of --json, which are about a whole step.
+static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOptions &options, llvm::raw_ostream &out) {
+  if (!options.html.empty() || !options.trace.empty())
+    return usageError("--target-machine",
+                      "it predicts without a run, as text and with --json; leave --html and --trace away");
+  if (options.form != InspectForm::Summary && options.form != InspectForm::Json)
+    return usageError("--target-machine", "it is for the summary and for --json; leave the other form away");
+  llvm::Expected<TargetMachine> machine = findTargetMachine(options.machine);
+  if (!machine)
+    return machine.takeError();
+  if (rt::Status status = plan::checkMachine(plan, *machine); !status.isOk())
+    return makeError("--target-machine " + options.machine + ": " + status.message());
+  plan::InstructionCosts costs(plan, *machine);
+  view::Prediction prediction;
+  if (rt::Status status = view::predict(plan, costs, &prediction); !status.isOk())
+    return makeError("--target-machine " + options.machine + ": " + status.message());
+  if (options.form == InspectForm::Json)
+    out << view::predictionJson(plan, *machine, costs, prediction) << "\n";
+  else
+    out << view::predictionText(plan, *machine, costs, prediction);
+  return llvm::Error::success();
+}
+
 llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options, llvm::raw_ostream &out) {
   llvm::Expected<Artefact> artefact = Artefact::open(path);
   if (!artefact)
     return artefact.takeError();
   const rt::fb::Plan &plan = artefact->plan();
+  if (!options.machine.empty())
+    return printPrediction(plan, options, out);
   llvm::Expected<std::optional<view::Measured>> read = readMeasured(plan, options);
   if (!read)
     return read.takeError();

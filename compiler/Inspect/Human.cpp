@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 namespace cleave::view {
 
@@ -23,6 +24,26 @@ std::string bytesText(uint64_t bytes) {
 
 std::string flopsText(uint64_t flops) {
   return scaled(static_cast<double>(flops), 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"}, 2);
+}
+
+std::string rateText(double perSecond, const std::string &unit) {
+  const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
+  size_t at = 0;
+  for (; perSecond >= 1000 && at + 1 < std::size(prefixes); ++at)
+    perSecond /= 1000;
+  char text[40];
+  std::snprintf(text, sizeof text, "%.4g %s", perSecond, prefixes[at]);
+  return text + unit;
+}
+
+std::string secondsText(double seconds) {
+  const char *units[] = {"s", "ms", "us", "ns"};
+  size_t at = 0;
+  for (; seconds < 1 && seconds > 0 && at + 1 < std::size(units); ++at)
+    seconds *= 1000;
+  char text[40];
+  std::snprintf(text, sizeof text, seconds >= 100 ? "%.1f %s" : "%.2f %s", seconds, units[at]);
+  return text;
 }
 
 std::string countText(uint64_t count) {

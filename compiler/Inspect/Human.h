@@ -11,6 +11,8 @@ namespace cleave::view {
 
 std::string bytesText(uint64_t bytes); // "512 B", "23.8 MiB"
 std::string flopsText(uint64_t flops); // "6.01 GFLOP"
+std::string rateText(double perSecond, const std::string &unit); // "989.5 TFLOP/s", of FLOP/s
+std::string secondsText(double seconds);                         // "23.46 ms"
 std::string countText(uint64_t count); // "834,304"
 
 // "1 rank", "8 ranks"

@@ -33,7 +33,7 @@ public:
     auto entry = mainProgram(plan);
     std::string name = entry ? std::string(textOf(plan.programs()->Get(*entry)->name())) : "";
     data_["entry"] = name;
-    auto predicted = plan::timelineOf(plan, name, plan::modelledSeconds, plan::TimelineDetail::Streams);
+    auto predicted = plan::timelineOf(plan, name, plan::plainCosts(plan), plan::TimelineDetail::Streams);
     data_["predicted"] = predicted ? timelineJson(*predicted) : json();
     data_["measured"] = measured ? timelineJson(measured->timeline) : json();
     if (measured)

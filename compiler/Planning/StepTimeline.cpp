@@ -1,31 +1,19 @@
 #include "compiler/Planning/StepTimeline.h"
 
-#include "compiler/CostModel/CostModel.h"
+#include "compiler/Planning/InstructionCosts.h"
 #include "compiler/Planning/StepGraph.h"
 #include "runtime/plan/Kinds.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace cleave::plan {
 
 using namespace rt;
 
-double modelledSeconds(const fb::Plan &kind, uint32_t, const InstructionView &instruction) {
-  const Machine machine;
-  auto bytes = [&] { return instruction.buffer(0).bytes(); };
-  if (instruction.opcode() == Opcode::Launch) {
-    const fb::Kernel &kernel = *kind.kernels()->Get(static_cast<unsigned>(instruction["kernel"]));
-    return kernelSeconds(kernel.flops(), kernel.bytes(), machine);
-  }
-  if (instruction.opcode() == Opcode::Copy || instruction.opcode() == Opcode::Fill)
-    return kernelSeconds(0, bytes(), machine);
-  if (isTransfer(instruction.opcode()))
-    return machine.linkSeconds + static_cast<double>(bytes()) / machine.linkBytesPerSecond;
-  if (!isCollective(instruction.opcode()))
-    return 0;
-  uint64_t ranks = groupSize(kind, *kind.groups()->Get(static_cast<unsigned>(instruction["group"])));
-  bool isWhole = instruction.opcode() == Opcode::AllReduce;
-  return ringSeconds(isWhole ? RingCollective::AllReduce : RingCollective::AllGather, bytes(), ranks, machine);
+InstructionCost plainCosts(const fb::Plan &plan) {
+  auto costs = std::make_shared<InstructionCosts>(plan, plainMachine());
+  return [costs](const fb::Plan &kind, uint32_t, const InstructionView &view) { return costs->seconds(kind, view); };
 }
 
 double StepTimeline::idleShare() const {

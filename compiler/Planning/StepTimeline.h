@@ -20,8 +20,8 @@ namespace cleave::plan {
 using InstructionCost =
     std::function<double(const rt::fb::Plan &kind, uint32_t program, const rt::InstructionView &instruction)>;
 
-// Seconds by the cost model (compiler/CostModel).
-double modelledSeconds(const rt::fb::Plan &kind, uint32_t program, const rt::InstructionView &instruction);
+// Those of no machine in particular (InstructionCosts.h), in seconds that order things and mean nothing else.
+InstructionCost plainCosts(const rt::fb::Plan &plan);
 
 // A run of a body on the first stream: one call, without what it calls.
 struct BodySpan {

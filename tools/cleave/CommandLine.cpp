@@ -152,7 +152,8 @@ const char *inspectExamples = R"(Examples:
   cleave inspect model --html model.html
   cleave inspect model --json > model.json
   cleave inspect model --text | less
-  cleave inspect gpt --trace trace.json)";
+  cleave inspect gpt --trace trace.json
+  cleave inspect gpt --target-machine h100)";
 const char *verifyExamples = "Example:\n  cleave verify model";
 const char *bundleExample = R"(Example:
   cleave compile gpt.onnx -o gpt.o --emit object --train --loss-output loss --dim batch=8 --target cuda:sm_90
@@ -211,6 +212,11 @@ Request parse(int argc, const char *const *argv) {
   addForms(*inspectApp, inspect);
   inspectApp->add_option("--trace", inspect.options.trace, "a file of `train --trace FILE`: the measured step of a pipeline is drawn beside the predicted one")
       ->type_name("FILE");
+  inspectApp
+      ->add_option("--target-machine", inspect.options.machine,
+                   "predict how long a step takes on a machine: a100 | h100 | h200 (NVIDIA, by the data sheets),\n"
+                   "or a JSON file with the rates of another one (docs/reading-a-plan.md)")
+      ->type_name("MACHINE");
 
   DiffRequest diff;
   CLI::App *diffApp = app.add_subcommand("diff", "show how two compiled models differ: memory, traffic, instructions, kernels, options");

@@ -1,0 +1,58 @@
+#include "compiler/CostModel/TargetMachine.h"
+
+#include <limits>
+
+namespace cleave {
+
+double TargetMachine::efficiency(Work work) const {
+  switch (work) {
+  case Work::Product:
+    return productEfficiency;
+  case Work::Attention:
+    return attentionEfficiency;
+  case Work::Vector:
+    return vectorEfficiency;
+  }
+  return 1;
+}
+
+std::optional<double> TargetMachine::peak(Work work, const std::string &type) const {
+  auto found = peaks(work).find(type);
+  return found == peaks(work).end() ? std::nullopt : std::optional(found->second);
+}
+
+Machine TargetMachine::forKernels(Work work, double peak) const {
+  Machine machine;
+  machine.flopsPerSecond = peak * efficiency(work);
+  machine.bytesPerSecond = memoryRate * memoryEfficiency;
+  machine.launchSeconds = launchSeconds;
+  return machine;
+}
+
+Machine TargetMachine::forLink(const Link &link) const {
+  Machine machine;
+  machine.linkBytesPerSecond = link.bytesPerSecond * linkEfficiency;
+  machine.linkSeconds = link.seconds;
+  return machine;
+}
+
+static TargetMachine makePlain() {
+  Machine plain;
+  TargetMachine machine;
+  machine.name = "no machine in particular";
+  for (const char *type : {"f64", "f32", "bf16", "f16"})
+    machine.productRates[type] = machine.vectorRates[type] = plain.flopsPerSecond;
+  machine.memoryRate = plain.bytesPerSecond;
+  machine.launchSeconds = plain.launchSeconds;
+  machine.nodeRanks = std::numeric_limits<uint64_t>::max();
+  machine.node = {plain.linkBytesPerSecond, plain.linkSeconds};
+  machine.hostCopy = Link{plain.bytesPerSecond, plain.launchSeconds};
+  return machine;
+}
+
+const TargetMachine &plainMachine() {
+  static const TargetMachine machine = makePlain();
+  return machine;
+}
+
+} // namespace cleave

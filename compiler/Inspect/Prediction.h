@@ -1,0 +1,61 @@
+// `cleave inspect --target-machine`: how long a step takes on a machine, by the cost model and the plan's own streams
+// and events (compiler/Planning/StepTimeline.h). Nothing runs for it, and each line that it prints says so.
+#ifndef CLEAVE_COMPILER_INSPECT_PREDICTION_H
+#define CLEAVE_COMPILER_INSPECT_PREDICTION_H
+
+#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/Planning/InstructionCosts.h"
+#include "compiler/Planning/StepTimeline.h"
+
+#include <string>
+#include <vector>
+
+namespace cleave::view {
+
+// All launches of one kernel by one kind of ranks.
+struct PredictedKernel {
+  size_t kind = 0, kernel = 0;
+  uint64_t launches = 0;
+  double seconds = 0; // of all launches
+  std::string node;   // of the model, of the first launch
+  size_t nodes = 0;   // different ones
+};
+
+struct PredictedStream {
+  std::string name;
+  double compute = 0, communication = 0; // seconds; the rest of the step it is idle
+};
+
+struct PredictedKind {
+  double seconds = 0;                    // until its last instruction ends
+  double communication = 0, exposed = 0; // on any stream; and that of it while no stream computes
+  std::vector<PredictedStream> streams;
+};
+
+struct Prediction {
+  std::string entry;
+  double seconds = 0;               // of the slowest kind
+  uint64_t samples = 0, tokens = 0; // of a run on all ranks; 0: not known
+  std::vector<PredictedKind> kinds;
+  std::vector<PredictedKernel> kernels; // the dearest first
+  plan::StepTimeline timeline;
+};
+
+// The plan must have passed plan::checkMachine(). An error where it has no entry, or runs more than is looked at.
+rt::Status predict(const rt::fb::Plan &plan, const plan::InstructionCosts &costs, Prediction *prediction);
+
+// The samples and tokens that all ranks read in a run of the plan's main entry; 0 where the plan does not say. Tokens
+// are the numbers of the first integer input that has a row for each sample.
+uint64_t samplesOf(const rt::fb::Plan &plan);
+uint64_t tokensOf(const rt::fb::Plan &plan);
+
+// As people read it, the assumptions last.
+std::string predictionText(const rt::fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
+                           const Prediction &prediction);
+// What `inspect --json` gives: the figures of the plan (rt::summaryJson), and `predicted`.
+std::string predictionJson(const rt::fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
+                           const Prediction &prediction);
+
+} // namespace cleave::view
+
+#endif

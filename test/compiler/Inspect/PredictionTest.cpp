@@ -1,0 +1,152 @@
+#include "compiler/Inspect/Prediction.h"
+#include "test/runtime/device/PlanBuilder.h"
+
+using namespace cleave;
+using namespace cleave::rt;
+using rt::test::PlanBuilder;
+
+namespace {
+
+constexpr auto r = fb::Access::read, w = fb::Access::write;
+
+// 5e11 FLOP/s and 8e10 bytes/s, 1 us a launch; 1e9 bytes/s and 2 us a message in a node, a tenth of it between nodes.
+TargetMachine machineOf(uint64_t nodeRanks) {
+  TargetMachine machine;
+  machine.name = "a machine";
+  machine.source = "a sheet";
+  machine.productRates["f32"] = 2e12;
+  machine.vectorRates["f32"] = 1e12;
+  machine.vectorEfficiency = 0.5;
+  machine.memoryRate = 1e11;
+  machine.memoryEfficiency = 0.8;
+  machine.launchSeconds = 1e-6;
+  machine.nodeRanks = nodeRanks;
+  machine.node = {1e10, 2e-6};
+  machine.network = Link{1e9, 2e-5};
+  machine.linkEfficiency = 0.1;
+  return machine;
+}
+
+// Of two ranks: kernel a (2e9 flops, 4 ms), kernel b (1.6e8 bytes, 2 ms) on one stream; on the other, after a, an
+// all-gather of 1e7 bytes: half of them are sent, in one message.
+struct Overlap {
+  explicit Overlap(bool waits = true) : builder({{"dp", 2}}) {
+    unsigned s = builder.region("state", fb::RegionKind::persistent, 10000000);
+    builder.group({0});
+    fb::Buffer in = PlanBuilder::buffer(s, 0, 64, r), out = PlanBuilder::buffer(s, 64, 64, w);
+    int64_t a = builder.generated("a", {in, out});
+    builder.plan.kernels.back()->flops = 2000000000;
+    int64_t b = builder.generated("b", {in, out});
+    builder.plan.kernels.back()->bytes = 160000000;
+    auto &program = builder.program("train_step", 1);
+    builder.add(program, Opcode::Launch, 0, {in, out}, {a}, "node 'first' (Mul)");
+    builder.add(program, Opcode::Record, 0, {}, {0, 0});
+    if (waits)
+      builder.add(program, Opcode::Wait, 1, {}, {0, 0});
+    builder.add(program, Opcode::AllGather, 1, {PlanBuilder::buffer(s, 0, 10000000)}, {0, 0, 0, 2500000});
+    builder.add(program, Opcode::Launch, 0, {in, out}, {b}, "node 'second' (Mul)");
+  }
+  view::Prediction predict(const TargetMachine &machine) {
+    const fb::Plan &plan = builder.open();
+    EXPECT_TRUE(plan::checkMachine(plan, machine).isOk());
+    view::Prediction prediction;
+    Status status = view::predict(plan, plan::InstructionCosts(plan, machine), &prediction);
+    EXPECT_TRUE(status.isOk()) << status.message();
+    return prediction;
+  }
+  PlanBuilder builder;
+};
+
+TEST(Prediction, CommunicationThatNothingHidesIsExposed) {
+  Overlap plan;
+  view::Prediction found = plan.predict(machineOf(2));
+  // a ends at 4.001 ms, b at 6.002; the all-gather takes 5.002 from then on.
+  EXPECT_NEAR(found.seconds, 9.003e-3, 1e-9);
+  ASSERT_EQ(found.kinds.size(), 1u);
+  EXPECT_NEAR(found.kinds[0].communication, 5.002e-3, 1e-9);
+  EXPECT_NEAR(found.kinds[0].exposed, 3.001e-3, 1e-9);
+  ASSERT_EQ(found.kinds[0].streams.size(), 2u);
+  EXPECT_NEAR(found.kinds[0].streams[0].compute, 6.002e-3, 1e-9);
+  EXPECT_EQ(found.kinds[0].streams[0].communication, 0);
+  EXPECT_NEAR(found.kinds[0].streams[1].communication, 5.002e-3, 1e-9);
+  ASSERT_EQ(found.kernels.size(), 2u);
+  EXPECT_EQ(found.kernels[0].node, "first");
+  EXPECT_NEAR(found.kernels[0].seconds, 4.001e-3, 1e-9);
+  EXPECT_NEAR(found.kernels[1].seconds, 2.001e-3, 1e-9);
+}
+
+TEST(Prediction, WithoutTheWaitComputingHidesIt) {
+  Overlap plan(/*waits=*/false);
+  view::Prediction found = plan.predict(machineOf(2));
+  EXPECT_NEAR(found.seconds, 6.002e-3, 1e-9);
+  EXPECT_NEAR(found.kinds[0].exposed, 0, 1e-12);
+}
+
+TEST(Prediction, RanksOnSeveralNodesUseTheNetwork) {
+  Overlap plan;
+  EXPECT_NEAR(plan.predict(machineOf(1)).kinds[0].communication, 50.02e-3, 1e-9);
+}
+
+TEST(Prediction, KernelsAreBoundByTheSlowerOfTheirTwoRates) {
+  Overlap plan;
+  const fb::Plan &opened = plan.builder.open();
+  plan::InstructionCosts costs(opened, machineOf(2));
+  EXPECT_EQ(costs.kernel(opened, 0).bound, plan::Bound::Compute);
+  EXPECT_EQ(costs.kernel(opened, 1).bound, plan::Bound::Memory);
+  TargetMachine slow = machineOf(2);
+  slow.launchSeconds = 0.5;
+  EXPECT_EQ(plan::InstructionCosts(opened, slow).kernel(opened, 0).bound, plan::Bound::Launch);
+}
+
+// fsdp is the last axis: its ranks follow each other.
+TEST(Prediction, AxesLieInNodesInTheOrderOfRanks) {
+  PlanBuilder builder({{"dp", 2}, {"fsdp", 8}});
+  builder.program("train_step");
+  const fb::Plan &plan = builder.open();
+  auto between = [&](uint64_t nodeRanks) {
+    return std::pair(plan::isBetweenNodes(plan, machineOf(nodeRanks), 0),
+                     plan::isBetweenNodes(plan, machineOf(nodeRanks), 1));
+  };
+  EXPECT_EQ(between(16), std::pair(false, false));
+  EXPECT_EQ(between(8), std::pair(true, false));
+  EXPECT_EQ(between(4), std::pair(true, true));
+  EXPECT_EQ(between(12), std::pair(true, true)); // ranks 8 to 15 lie on two nodes
+}
+
+TEST(Prediction, WhatThePlanNeedsAndTheMachineLacksIsNamed) {
+  Overlap plan;
+  const fb::Plan &opened = plan.builder.open();
+  TargetMachine machine = machineOf(1);
+  machine.network.reset();
+  EXPECT_EQ(plan::checkMachine(opened, machine).message().substr(0, 44),
+            "network: the plan is for 2 ranks, more than ");
+  machine = machineOf(2);
+  machine.vectorRates.clear();
+  EXPECT_EQ(plan::checkMachine(opened, machine).message().substr(0, 28), "vector_flops_per_second.f32:");
+  machine = machineOf(2);
+  machine.targets = {"cuda:sm_90"};
+  EXPECT_EQ(plan::checkMachine(opened, machine).message().substr(0, 31), "the plan is for host:test, and ");
+}
+
+// Samples of both ranks and all micro-batches, rows of the integer input.
+TEST(Prediction, TokensAreTheNumbersOfTheFirstIntegerInput) {
+  PlanBuilder builder({{"dp", 2}});
+  unsigned in = builder.region("input", fb::RegionKind::input, 4096, 3);
+  builder.plan.batch = 4;
+  builder.plan.micro_batches = 3;
+  builder.plan.data_axes = {0};
+  auto &program = builder.program("train_step");
+  program.inputs.push_back(std::make_unique<fb::PortT>());
+  fb::PortT &port = *program.inputs.back();
+  port.name = "tokens";
+  port.dtype = fb::DType::i64;
+  port.shape = {4, 16};
+  port.region = static_cast<uint16_t>(in);
+  port.batch_dim = 0;
+  port.split_axes = {0};
+  const fb::Plan &plan = builder.open();
+  EXPECT_EQ(view::samplesOf(plan), 24u);
+  EXPECT_EQ(view::tokensOf(plan), 384u);
+}
+
+} // namespace
