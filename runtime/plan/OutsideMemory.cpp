@@ -20,6 +20,7 @@ constexpr uint64_t kProductInParts[] = {512 << 10, 768 << 10, 1152 << 10};
 constexpr int64_t kBlock = 16;
 constexpr uint64_t kReorder = 48 << 10, kReorderInParts = 112 << 10; // a kernel that packs weights
 constexpr uint64_t kPart = 8 << 10, kPartsCounted = 12;              // objects of each further part of a sum
+constexpr uint64_t kConvolutionInParts = 192 << 10;                  // code for the last part and for adding
 constexpr uint64_t kReference = 8 << 10;                             // ours: no code is made for it
 constexpr uint64_t kGenerated = 4 << 10; // machine code; 1.5 KiB on average where it was measured
 constexpr uint64_t kInstruction = 1 << 10;
@@ -56,6 +57,18 @@ uint64_t convolutionBytes(const KernelArgs &args) {
   return bytes + (isForward && descriptors > row ? kDescriptor * (descriptors - row) : 0);
 }
 
+// Of a sum over channels that is made of parts: code for the last one, for adding, and objects of each.
+uint64_t convolutionPartsBytes(const KernelArgs &args) {
+  bool isForward = args.def().name == "convolution", isGrad = startsWith(args.def().name, "convolution_input_grad");
+  const std::vector<int64_t> &kernel = args.list("kernel");
+  int64_t channels = isForward ? args["ic"] : args["oc"], window = 1;
+  for (int64_t size : kernel)
+    window *= size;
+  if (!(isForward || isGrad) || args["groups"] > 1 || channels * window <= kLongestSum / 2)
+    return 0;
+  return kConvolutionInParts + kPart * static_cast<uint64_t>(std::min<int64_t>(channels / 8, 64));
+}
+
 uint64_t furtherParts(const KernelArgs &args) {
   int64_t parts = std::min(kMostParts, args["k"] / kPartOfSum);
   return kPart * (std::max<uint64_t>(static_cast<uint64_t>(parts), kPartsCounted) - kPartsCounted);
@@ -71,24 +84,36 @@ uint64_t productBytes(const KernelArgs &args) {
 
 } // namespace
 
-uint64_t libraryKernelBytes(const KernelArgs &args) {
+uint64_t libraryKernelBytes(const KernelArgs &args, bool hasAvx512) {
   std::string_view name = args.def().name;
   if (args.def().kind != fb::KernelKind::library)
     return 0;
   if (args.dtype() == fb::DType::f64)
     return kReference;
   bool isProduct = startsWith(name, "matmul");
+  if (isProduct && !hasAvx512)
+    return name.find("_pack_") == std::string_view::npos ? kReference : kReorderInParts;
   if (name.find("_pack_") != std::string_view::npos)
     return isProduct && args["k"] > kLongestSum ? kReorderInParts + furtherParts(args) : kReorder;
-  return isProduct ? productBytes(args) : convolutionBytes(args);
+  if (isProduct)
+    return productBytes(args);
+  return convolutionBytes(args) + (hasAvx512 ? 0 : convolutionPartsBytes(args));
 }
 
-uint64_t libraryKernelBytes(const fb::Kernel &kernel) {
+static bool hasAvx512() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
+static uint64_t libraryKernelBytes(const fb::Kernel &kernel) {
   const KernelDef *def = findKernelDef(kernel.name()->string_view());
   KernelArgs args;
   bool isKnown =
       def && kernel.params() && KernelArgs::read(*def, kernel.params()->data(), kernel.params()->size(), &args).isOk();
-  return isKnown ? libraryKernelBytes(args) : 0;
+  return isKnown ? libraryKernelBytes(args, hasAvx512()) : 0;
 }
 
 OutsideMemory outsideMemory(const fb::Plan &plan) {

@@ -38,11 +38,11 @@ struct OutsideMemory {
   uint64_t ofProcess(uint64_t ranks) const { return base + generated + ranks * (library + instructions); }
 };
 
-// Of ranks of one kind, on hosts; all zero where the plan's target is another device.
+// Of ranks of one kind, on hosts with this processor's instructions; all zero where the plan's target is another device.
 OutsideMemory outsideMemory(const fb::Plan &plan);
-// The share of one library kernel; 0 of a kernel of another kind.
-uint64_t libraryKernelBytes(const fb::Kernel &kernel);
-uint64_t libraryKernelBytes(const KernelArgs &args);
+// The share of one library kernel; 0 of a kernel of another kind. Without AVX-512, products are kernels of our own, for
+// which no code is made, and convolutions over many channels are made of parts.
+uint64_t libraryKernelBytes(const KernelArgs &args, bool hasAvx512);
 
 // Products of one sum that are added in one chain. On the host longer sums are made of parts (kernels/matmul) of about
 // kPartOfSum products, or longer ones, but of no more than kMostParts. Their first, middle and last have code of their

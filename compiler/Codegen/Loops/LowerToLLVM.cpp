@@ -55,9 +55,49 @@ static LogicalResult expandMath(ModuleOp module, bool hasBFloat16) {
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
+// The type with i16 in place of bf16: itself, of elements of a vector or memref.
+static Type withoutBFloat16(Type type) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([](BFloat16Type bf16) -> Type { return IntegerType::get(bf16.getContext(), 16); });
+  return replacer.replace(type);
+}
+
+// The bits of a number or of a vector of numbers in bf16, as integers; any other attribute as it is.
+static Attribute withoutBFloat16(Attribute value) {
+  if (auto number = dyn_cast<FloatAttr>(value); number && number.getType().isBF16())
+    return IntegerAttr::get(withoutBFloat16(number.getType()), number.getValue().bitcastToAPInt());
+  if (auto numbers = dyn_cast<DenseFPElementsAttr>(value); numbers && numbers.getElementType().isBF16())
+    return numbers.bitcast(withoutBFloat16(numbers.getElementType()));
+  return value;
+}
+
+// After expandMath numbers in bf16 are moved, chosen and taken as bits, and never computed with. Keeps them in
+// integers: for a processor without bf16, LLVM makes a choice between vectors of them one of f32 numbers, each rounded
+// back by a library function (__truncsfbf2) that programs do not link with.
+static void keepBFloat16InIntegers(ModuleOp module) {
+  module.walk([](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          argument.setType(withoutBFloat16(argument.getType()));
+    for (OpResult result : op->getResults())
+      result.setType(withoutBFloat16(result.getType()));
+    if (auto function = dyn_cast<func::FuncOp>(op))
+      function.setFunctionType(cast<FunctionType>(withoutBFloat16(function.getFunctionType())));
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      constant.setValueAttr(cast<TypedAttr>(withoutBFloat16(constant.getValue())));
+    if (auto bits = dyn_cast<arith::BitcastOp>(op); bits && bits.getIn().getType() == bits.getType()) {
+      bits.getResult().replaceAllUsesWith(bits.getIn());
+      bits.erase();
+    }
+  });
+}
+
 LogicalResult cleave::lowerToLLVMDialect(ModuleOp module, bool hasBFloat16) {
   if (failed(expandMath(module, hasBFloat16)))
     return module.emitError("could not expand mathematical functions");
+  if (!hasBFloat16)
+    keepBFloat16InIntegers(module);
   PassManager passes(module.getContext());
   passes.addPass(createCSEPass());
   passes.addPass(createSCFToControlFlowPass());

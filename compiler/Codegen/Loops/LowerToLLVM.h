@@ -14,7 +14,7 @@ namespace cleave {
 void registerLoopDialects(mlir::DialectRegistry &registry);
 
 // Lowers functions over memrefs (LoopEmitter.h) to functions over pointers, with polynomials for transcendental
-// functions, and integer arithmetic for conversions of bf16 where the processor has none that keeps all numbers.
+// functions. Where the processor has no bf16 that keeps all numbers, integers hold its bits and convert them.
 mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module, bool hasBFloat16 = false);
 
 // Optimizes with O3, vectorizers included.

@@ -1,9 +1,9 @@
-// What forward and backward share: reading blocks, masking scores, scratch, and the choice of the processor's vectors.
+// What forward and backward share: reading blocks, masking scores and scratch.
 #ifndef CLEAVE_KERNELS_ATTENTION_HOST_BLOCKS_H
 #define CLEAVE_KERNELS_ATTENTION_HOST_BLOCKS_H
 
 #include "kernels/attention/host/Attention.h"
-#include "kernels/attention/host/Vectors.h"
+#include "kernels/attention/host/VectorMath.h"
 #include "kernels/common/host/Types.h"
 
 #include <limits>
@@ -12,36 +12,6 @@
 namespace cleave::rt {
 
 constexpr int64_t kAttentionBlock = AttentionShape::kBlock;
-
-// Calls NAME<V, T>(...) compiled for the processor's vectors: NAME is a template of CLEAVE_VECTOR_CODE. A function of
-// its own for each set of instructions is what makes the compiler use it.
-#if defined(__x86_64__)
-#define CLEAVE_FOR_PROCESSOR(NAME)                                                                                     \
-  template <typename T, typename C, typename... A>                                                                     \
-  __attribute__((target("avx512f,avx512dq,fma"))) void NAME##Avx512(A... arguments) {                                  \
-    NAME<VectorsOf<C, 64, 6, 4>, T>(arguments...);                                                                     \
-  }                                                                                                                    \
-  template <typename T, typename C, typename... A>                                                                     \
-  __attribute__((target("avx2,fma"))) void NAME##Avx2(A... arguments) {                                                \
-    NAME<VectorsOf<C, 32, 6, 2>, T>(arguments...);                                                                     \
-  }                                                                                                                    \
-  template <typename T, typename C, typename... A> void NAME##Baseline(A... arguments) {                               \
-    NAME<VectorsOf<C, 16, 4, 2>, T>(arguments...);                                                                     \
-  }                                                                                                                    \
-  template <typename T, typename C, typename... A> void NAME##ForProcessor(A... arguments) {                           \
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))                                       \
-      NAME##Avx512<T, C>(arguments...);                                                                                \
-    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                          \
-      NAME##Avx2<T, C>(arguments...);                                                                                  \
-    else                                                                                                               \
-      NAME##Baseline<T, C>(arguments...);                                                                              \
-  }
-#else
-#define CLEAVE_FOR_PROCESSOR(NAME)                                                                                     \
-  template <typename T, typename C, typename... A> void NAME##ForProcessor(A... arguments) {                           \
-    NAME<VectorsOf<C, 16, 4, 4>, T>(arguments...);                                                                     \
-  }
-#endif
 
 // Room for vectors at the end of each line.
 inline int64_t paddedSize(int64_t size) { return (size + 15) / 16 * 16; }

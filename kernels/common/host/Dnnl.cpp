@@ -48,11 +48,15 @@ dnnl::engine &DnnlBuilder::engine() {
   return engine;
 }
 
-bool DnnlBuilder::hasNativeBFloat16() {
-  // Values of the enumeration are sets of features: a later one has those of the earlier.
-  constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+// Values of the enumeration are sets of features: a later one has those of the earlier.
+static bool hasInstructions(dnnl::cpu_isa set) {
+  auto wanted = static_cast<unsigned>(set);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
+
+bool DnnlBuilder::hasAvx512() { return hasInstructions(dnnl::cpu_isa::avx512_core); }
+
+bool DnnlBuilder::hasNativeBFloat16() { return hasInstructions(dnnl::cpu_isa::avx512_core_bf16); }
 
 dnnl::primitive_attr DnnlBuilder::attributes() {
   dnnl::primitive_attr attributes;
@@ -114,6 +118,19 @@ dnnl::memory DnnlBuilder::output(size_t buffer, const dnnl::memory::desc &plain,
   dnnl::memory copy = scratch(wanted);
   after_.push_back(reorder(copy, memory));
   return copy;
+}
+
+dnnl::memory DnnlBuilder::addedOutput(size_t buffer, const dnnl::memory::desc &plain,
+                                      const dnnl::memory::desc &wanted) {
+  dnnl::memory memory = operand(buffer, plain), part = scratch(wanted);
+  dnnl::post_ops sum;
+  sum.append_sum(1.0f);
+  dnnl::primitive_attr adding = attributes();
+  adding.set_post_ops(sum);
+  dnnl::reorder::primitive_desc desc(engine(), wanted, engine(), plain, adding);
+  after_.push_back(
+      execute(dnnl::reorder(desc), {{DNNL_ARG_FROM, part}, {DNNL_ARG_TO, memory}}, desc.scratchpad_desc()));
+  return part;
 }
 
 void DnnlBuilder::repack(size_t buffer, const std::vector<DnnlPiece> &pieces) {

@@ -55,6 +55,8 @@ public:
   dnnl::memory input(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted,
                      size_t offset = 0);
   dnnl::memory output(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
+  // The result of the next step is added to what the buffer holds.
+  dnnl::memory addedOutput(size_t buffer, const dnnl::memory::desc &plain, const dnnl::memory::desc &wanted);
   // The buffer itself goes from one format to the other, by way of scratch. Pieces together cover it before and
   // after. No scratch is used when all of them stay.
   void repack(size_t buffer, const std::vector<DnnlPiece> &pieces);
@@ -65,6 +67,8 @@ public:
   std::unique_ptr<HostKernel> finish(std::vector<size_t> bufferBytes);
 
   static dnnl::engine &engine();
+  // Whether the library uses AVX-512 (F, BW, CD, DQ, VL), for which it has kernels that differ from all others.
+  static bool hasAvx512();
   // Whether the processor multiplies bf16 itself (AVX512-BF16, AMX). oneDNN takes bf16 from AVX-512 on, and emulates
   // it.
   static bool hasNativeBFloat16();

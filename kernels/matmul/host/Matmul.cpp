@@ -2,6 +2,7 @@
 
 #include "kernels/common/host/ThroughFloat.h"
 #include "kernels/common/host/Types.h"
+#include "kernels/matmul/host/BlockedMatmul.h"
 #include "kernels/matmul/host/PartedMatmul.h"
 
 #include <algorithm>
@@ -81,6 +82,32 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
   });
 }
 
+// Of f32: the library's where it is a kernel whose memory and sums we know.
+static Status makeFloatMatmul(const MatmulShape &shape, int threads, std::unique_ptr<HostKernel> *result) {
+  if (DnnlBuilder::hasAvx512())
+    return makeDnnlMatmul(shape, result);
+  MatmulShape s = joinBatches(shape);
+  if (s.packedB) // by makeRowsPack()
+    s.transposeB = s.packedB = false;
+  *result = makeBlockedMatmul(s, threads);
+  return Status::ok();
+}
+
+// The right operand of the blocks of our own as [k, n], however it was stored.
+static Status makeRowsPack(const MatmulShape &s, std::unique_ptr<HostKernel> *result) {
+  CLEAVE_TRY(checkSizes(s));
+  return guardDnnl([&] {
+    auto describe = [&](bool transposed) {
+      auto strides = transposed ? dnnl::memory::dims{s.k * s.n, 1, s.k} : dnnl::memory::dims{s.k * s.n, s.n, 1};
+      return dnnl::memory::desc({s.batchB, s.k, s.n}, dnnl::memory::data_type::f32, strides);
+    };
+    DnnlBuilder builder(/*scratchBuffer=*/1);
+    builder.repack(0, {{describe(s.transposeB), 0, describe(false), 0}});
+    *result = builder.finish({s.operandBytes()[1]});
+    return Status::ok();
+  });
+}
+
 static Status makeDnnlPack(const MatmulShape &shape, std::unique_ptr<HostKernel> *result) {
   MatmulShape s = joinBatches(shape);
   CLEAVE_TRY(checkSizes(s));
@@ -105,13 +132,15 @@ Status makeMatmul(const KernelArgs &args, int threads, std::unique_ptr<HostKerne
   CLEAVE_TRY(MatmulShape::read(args, &shape));
   if (shape.dtype == fb::DType::f64)
     return makeReferenceMatmul(shape, threads, result);
-  if (shape.dtype == fb::DType::f32 || hasNativeProducts(shape.dtype))
+  if (shape.dtype == fb::DType::f32)
+    return makeFloatMatmul(shape, threads, result);
+  if (hasNativeProducts(shape.dtype))
     return makeDnnlMatmul(shape, result);
   MatmulShape wide = shape;
   wide.dtype = wide.outDtype = fb::DType::f32;
   wide.packedB = false; // makeMatmulPack() leaves it plain
   std::unique_ptr<HostKernel> inner;
-  CLEAVE_TRY(makeDnnlMatmul(wide, &inner));
+  CLEAVE_TRY(makeFloatMatmul(wide, threads, &inner));
   auto count = [](int64_t batch, int64_t rows, int64_t columns) { return static_cast<size_t>(batch * rows * columns); };
   std::vector<ConvertedBuffer> buffers = {{shape.dtype, count(shape.batchA, shape.m, shape.k), true, false},
                                           {shape.dtype, count(shape.batchB, shape.k, shape.n), true, false}};
@@ -126,7 +155,9 @@ Status makeMatmulPack(const KernelArgs &args, int, std::unique_ptr<HostKernel> *
   MatmulShape shape;
   CLEAVE_TRY(MatmulShape::read(args, &shape));
   shape.packedB = true;
-  if (shape.dtype == fb::DType::f32 || (shape.dtype == fb::DType::bf16 && hasNativeProducts(shape.dtype)))
+  if (shape.dtype == fb::DType::f32)
+    return DnnlBuilder::hasAvx512() ? makeDnnlPack(shape, result) : makeRowsPack(shape, result);
+  if (shape.dtype == fb::DType::bf16 && hasNativeProducts(shape.dtype))
     return makeDnnlPack(shape, result);
   // The other ways read plain operands: there is nothing to do.
   *result = DnnlBuilder(/*scratchBuffer=*/1).finish({shape.operandBytes()[1]});

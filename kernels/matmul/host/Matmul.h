@@ -1,5 +1,5 @@
-// Matrix multiplication on the host: oneDNN where the processor has the type, through f32 for other 16-bit types, and a
-// blocked reference kernel for f64.
+// Matrix multiplication on the host: oneDNN where the processor has AVX-512 and the type, blocks of our own for f32
+// elsewhere, through f32 for other 16-bit types, and a reference kernel for f64.
 #ifndef CLEAVE_KERNELS_MATMUL_HOST_MATMUL_H
 #define CLEAVE_KERNELS_MATMUL_HOST_MATMUL_H
 

@@ -327,8 +327,9 @@ TEST(HostKernels, TiedInputIsReadByLaterStages) {
   expectNear(fromBytes<float>(results[1]), scaled, 1e-5, 10);
 }
 
-// An element's bits are those of its operands' bits: the same where it is all that a kernel makes, where it is reduced, and
-// where a kernel computes it in one pass over its rows and again in another. Rows of 37 are whole vectors and a rest.
+// An element's bits are those of its operands' bits: the same where it is all that a kernel makes, where it is reduced,
+// and where a kernel computes it in one pass over its rows and again in another. Rows of 37 are whole vectors and a
+// rest.
 TEST(HostKernels, ElementsHaveOneSetOfBits) {
   const std::string chain = R"(
       %0 = cleave.mul %a, %b : tensor<9x37xf32>
@@ -557,9 +558,58 @@ TEST(HostKernels, PortableTargetsCompileTheSame) {
   EXPECT_NE(wrong.getError().find("expected host, host:generic"), std::string::npos) << wrong.getError();
 }
 
+// A gradient of tanh and its sums, in bf16: processors without bf16 convert by integers, never by library functions.
+TEST(HostKernels, BFloat16NeedsNoLibraryOnPortableTargets) {
+  const int64_t rows = 8, columns = 64;
+  Floats a = randomFloats(rows * columns, 20), b = randomFloats(rows * columns, 21);
+  auto rounded = [](Floats values) {
+    std::vector<uint16_t> bits;
+    for (float value : values) {
+      uint32_t word;
+      std::memcpy(&word, &value, sizeof word);
+      bits.push_back(static_cast<uint16_t>(word >> 16)); // towards zero: any number in bf16 will do
+    }
+    return bits;
+  };
+  auto widened = [](const std::vector<uint16_t> &bits) {
+    Floats values;
+    for (uint16_t half : bits) {
+      uint32_t word = uint32_t(half) << 16;
+      values.emplace_back();
+      std::memcpy(&values.back(), &word, sizeof word);
+    }
+    return values;
+  };
+  auto x = rounded(a), y = rounded(b);
+  Floats wideX = widened(x), wideY = widened(y);
+  Doubles expected(columns, 0);
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    double t = std::tanh(double(wideX[i]));
+    expected[i % columns] += wideY[i] * (1 - t * t);
+  }
+  for (const char *target : {"host:generic", "host:avx2", "host"}) {
+    FunctionRunner runner(R"(
+      func.func @f(%a: tensor<8x64xbf16>, %b: tensor<8x64xbf16>) -> tensor<64xbf16> {
+        %one = cleave.constant dense<1.0> : tensor<8x64xbf16>
+        %wide = cleave.cast %a : tensor<8x64xbf16> -> tensor<8x64xf32>
+        %0 = cleave.tanh %wide : tensor<8x64xf32>
+        %t = cleave.cast %0 : tensor<8x64xf32> -> tensor<8x64xbf16>
+        %1 = cleave.mul %t, %t : tensor<8x64xbf16>
+        %2 = cleave.sub %one, %1 : tensor<8x64xbf16>
+        %3 = cleave.mul %b, %2 : tensor<8x64xbf16>
+        %4 = cleave.reduce sum %3, [0] : tensor<8x64xbf16> -> tensor<64xbf16>
+        return %4 : tensor<64xbf16>
+      })",
+                          target);
+    ASSERT_EQ(runner.getError(), "") << target;
+    expectNoLibm(runner);
+    auto sums = fromBytes<uint16_t>(runWholeAndSplit(runner, {toBytes(x), toBytes(y)})[0]);
+    expectNear(widened(sums), expected, 0x1p-6, 4.0);
+  }
+}
+
 TEST(HostKernels, RefuseTensorsWithoutElements) {
   FunctionRunner runner("func.func @f(%a: tensor<4x0xf32>) -> tensor<4x0xf32> {\n"
                         "  %0 = cleave.exp %a : tensor<4x0xf32>\n  return %0 : tensor<4x0xf32>\n}");
-  EXPECT_NE(runner.getError().find("it computes tensors without elements"), std::string::npos)
-      << runner.getError();
+  EXPECT_NE(runner.getError().find("it computes tensors without elements"), std::string::npos) << runner.getError();
 }

@@ -86,9 +86,9 @@ TEST(Convolution, MatchesFloat64) {
 }
 
 // One chain of 256 * 9 f32 additions would be off by 5e-7 of the result's norm.
-TEST(Convolution, ManyChannelsRoundLittle) {
+static void checkRoundsLittle(int64_t ic, int64_t oc, int64_t size) {
   fb::DType f32 = fb::DType::f32;
-  Case c{2, 256, 32, 1, 4, 4, 3, 1, 1, 1, 1};
+  Case c{2, ic, oc, 1, size, size, 3, 1, 1, 1, 1};
   Values x = noise(static_cast<size_t>(c.n * c.ic * c.h * c.w), 1), w = noise(static_cast<size_t>(c.oc * c.ic * 9), 2);
   Values y(static_cast<size_t>(c.n * c.oc * c.oh() * c.ow())), dy = noise(y.size(), 3), dx(x.size()), dw(w.size());
   forEachProduct(c, [&](size_t xi, size_t wi, size_t yi) {
@@ -105,6 +105,9 @@ TEST(Convolution, ManyChannelsRoundLittle) {
   EXPECT_LE(relativeError(run("convolution_input_grad", dy, w, dx), dx), 3e-7);
   EXPECT_LE(relativeError(run("convolution_weight_grad", x, dy, dw), dw), 3e-7);
 }
+TEST(Convolution, ManyInputChannelsRoundLittle) { checkRoundsLittle(256, 32, 4); }
+TEST(Convolution, ManyOutputChannelsRoundLittle) { checkRoundsLittle(32, 256, 4); }
+TEST(Convolution, ChannelsThatFillNoBlockRoundLittle) { checkRoundsLittle(131, 101, 7); }
 
 std::vector<Case> allPoolCases() {
   std::vector<Case> all(std::begin(cases), std::end(cases));

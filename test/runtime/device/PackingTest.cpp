@@ -1,4 +1,5 @@
 // A kernel that reads what its packer left computes what it computes from plain weights.
+#include "kernels/common/host/Dnnl.h"
 #include "test/runtime/device/KernelHarness.h"
 
 using namespace cleave::rt;
@@ -121,7 +122,7 @@ TEST(Packing, LeavesWhatTheKernelReads) {
 
 // A weight of whole blocks (16 x 64 numbers) is packed however it is stored, where the library computes by blocks.
 TEST(Packing, WholeBlocksArePacked) {
-  if (!__builtin_cpu_supports("avx512bw"))
+  if (!DnnlBuilder::hasAvx512())
     GTEST_SKIP() << "the library has formats of its own for products on AVX-512";
   std::mt19937 random(1);
   auto pick = [&](std::vector<int64_t> values) { return values[random() % values.size()]; };

@@ -1,38 +1,13 @@
-// Vector code of the attention kernels, a template over the element type and the processor's vectors. Everything is
-// inlined into functions that are compiled for one set of instructions (CLEAVE_FOR_PROCESSOR).
-#ifndef CLEAVE_KERNELS_ATTENTION_HOST_VECTORS_H
-#define CLEAVE_KERNELS_ATTENTION_HOST_VECTORS_H
+// Vector code of the attention kernels, a template over the element type and the processor's vectors
+// (kernels/common/host/Vectors.h).
+#ifndef CLEAVE_KERNELS_ATTENTION_HOST_VECTORMATH_H
+#define CLEAVE_KERNELS_ATTENTION_HOST_VECTORMATH_H
+
+#include "kernels/common/host/Vectors.h"
 
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 
 namespace cleave::rt {
-
-#define CLEAVE_VECTOR_CODE inline __attribute__((always_inline))
-
-template <typename C> struct IntegerOf;
-template <> struct IntegerOf<float> { using type = int32_t; };
-template <> struct IntegerOf<double> { using type = int64_t; };
-
-// Vectors of Bytes bytes, and how large a tile of sums is held in registers: kLines lines of kVectors vectors.
-template <typename C, int Bytes, int Lines, int Vectors> struct VectorsOf {
-  using Number = C;
-  using Integer = typename IntegerOf<C>::type;
-  typedef C Vector __attribute__((vector_size(Bytes)));
-  typedef Integer Integers __attribute__((vector_size(Bytes)));
-  static constexpr int64_t kLanes = Bytes / sizeof(C);
-  static constexpr int kLines = Lines, kVectors = Vectors;
-};
-
-template <typename V> CLEAVE_VECTOR_CODE typename V::Vector loadVector(const typename V::Number *from) {
-  typename V::Vector value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-template <typename V> CLEAVE_VECTOR_CODE void storeVector(typename V::Number *to, typename V::Vector value) {
-  std::memcpy(to, &value, sizeof value);
-}
 
 // e^x for x <= 0 (from softmax), to about an ulp; 0 below the smallest normal number. NaN stays.
 template <typename V> CLEAVE_VECTOR_CODE typename V::Vector powerOfE(typename V::Vector x) {

@@ -1,0 +1,68 @@
+// Code over the processor's vectors, a template over the element type and the vectors' size. Everything is inlined into
+// functions that are compiled for one set of instructions (CLEAVE_FOR_PROCESSOR).
+#ifndef CLEAVE_KERNELS_COMMON_HOST_VECTORS_H
+#define CLEAVE_KERNELS_COMMON_HOST_VECTORS_H
+
+#include <cstdint>
+#include <cstring>
+
+namespace cleave::rt {
+
+#define CLEAVE_VECTOR_CODE inline __attribute__((always_inline))
+
+template <typename C> struct IntegerOf;
+template <> struct IntegerOf<float> { using type = int32_t; };
+template <> struct IntegerOf<double> { using type = int64_t; };
+
+// Vectors of Bytes bytes, and how large a tile of sums is held in registers: kLines lines of kVectors vectors.
+template <typename C, int Bytes, int Lines, int Vectors> struct VectorsOf {
+  using Number = C;
+  using Integer = typename IntegerOf<C>::type;
+  typedef C Vector __attribute__((vector_size(Bytes)));
+  typedef Integer Integers __attribute__((vector_size(Bytes)));
+  static constexpr int64_t kLanes = Bytes / sizeof(C);
+  static constexpr int kLines = Lines, kVectors = Vectors;
+};
+
+template <typename V> CLEAVE_VECTOR_CODE typename V::Vector loadVector(const typename V::Number *from) {
+  typename V::Vector value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+template <typename V> CLEAVE_VECTOR_CODE void storeVector(typename V::Number *to, typename V::Vector value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
+// Calls NAME<V, T>(...) compiled for the processor's vectors: NAME is a template of CLEAVE_VECTOR_CODE. A function of
+// its own for each set of instructions is what makes the compiler use it.
+#if defined(__x86_64__)
+#define CLEAVE_FOR_PROCESSOR(NAME)                                                                                     \
+  template <typename T, typename C, typename... A>                                                                     \
+  __attribute__((target("avx512f,avx512dq,fma"))) void NAME##Avx512(A... arguments) {                                  \
+    NAME<VectorsOf<C, 64, 6, 4>, T>(arguments...);                                                                     \
+  }                                                                                                                    \
+  template <typename T, typename C, typename... A>                                                                     \
+  __attribute__((target("avx2,fma"))) void NAME##Avx2(A... arguments) {                                                \
+    NAME<VectorsOf<C, 32, 6, 2>, T>(arguments...);                                                                     \
+  }                                                                                                                    \
+  template <typename T, typename C, typename... A> void NAME##Baseline(A... arguments) {                               \
+    NAME<VectorsOf<C, 16, 4, 2>, T>(arguments...);                                                                     \
+  }                                                                                                                    \
+  template <typename T, typename C, typename... A> void NAME##ForProcessor(A... arguments) {                           \
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))                                       \
+      NAME##Avx512<T, C>(arguments...);                                                                                \
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                          \
+      NAME##Avx2<T, C>(arguments...);                                                                                  \
+    else                                                                                                               \
+      NAME##Baseline<T, C>(arguments...);                                                                              \
+  }
+#else
+#define CLEAVE_FOR_PROCESSOR(NAME)                                                                                     \
+  template <typename T, typename C, typename... A> void NAME##ForProcessor(A... arguments) {                           \
+    NAME<VectorsOf<C, 16, 4, 4>, T>(arguments...);                                                                     \
+  }
+#endif
+
+} // namespace cleave::rt
+
+#endif
