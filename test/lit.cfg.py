@@ -42,3 +42,9 @@ config.substitutions.append(("%build", config.cleave_build_dir))
 if not config.cleave_sanitizer:
     config.available_features.add("sanitized-verifier")
     resource.setrlimit(resource.RLIMIT_AS, (12 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+# Some kernels of oneDNN differ on processors without AVX-512; ONEDNN_MAX_CPU_ISA=AVX2 makes any processor one of them.
+config.environment["ONEDNN_MAX_CPU_ISA"] = os.environ.get("ONEDNN_MAX_CPU_ISA", "ALL")
+with open("/proc/cpuinfo") as cpuinfo:
+    if config.environment["ONEDNN_MAX_CPU_ISA"] not in ("SSE41", "AVX", "AVX2") and "avx512bw" in cpuinfo.read():
+        config.available_features.add("avx512")

@@ -191,7 +191,7 @@ public:
   Status run(void *const *buffers) override {
     float *scratch = static_cast<float *>(buffers[s_.resultBuffer() + 1]);
     int64_t items = s_.batch * rowItems_ * columnItems_;
-#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (items > 1)
+#pragma omp parallel for num_threads(threads_) schedule(static, 1) if (items > 1)
     for (int64_t index = 0; index < items; ++index) {
       Item item = itemAt(index, buffers, scratch + omp_get_thread_num() * floatsOfThread());
       multiplyItemForProcessor<float, float>(static_cast<const MatmulShape *>(&s_), static_cast<const Item *>(&item));
