@@ -115,9 +115,9 @@ std::string optimizerHelp() {
   for (const Optimizer *optimizer : allOptimizers()) {
     auto settings = map_range(optimizer->settings,
                               [](const OptimizerSetting &s) { return printSetting(s, s.byDefault, "%g"); });
-    text += optimizer->name + " (" + join(settings, ", ") + ")" + (optimizer == allOptimizers().back() ? ";" : " |") + "\n";
+    text += optimizer->name + " (" + join(settings, ", ") + ")" + (optimizer == allOptimizers().back() ? "" : " |\n");
   }
-  return text + "the rate is given to the program: train --lr";
+  return text;
 }
 
 Expected<ParamGroupOptions> parseParamGroup(StringRef text) {

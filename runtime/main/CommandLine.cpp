@@ -1,5 +1,6 @@
 #include "runtime/main/CommandLine.h"
 
+#include "runtime/main/HelpFormatter.h"
 #include "runtime/main/UnknownOption.h"
 #include "runtime/train/DataSpec.h"
 
@@ -35,24 +36,31 @@ void rejectZero(CLI::Option *option) {
 }
 
 void addSessionOptions(CLI::App &command, SessionOptions &session) {
-  command.add_option("--weights", session.weights,
-                     "Weights instead of the compiled ones: a safetensors file, a directory of them, or a checkpoint "
-                     "(a directory DIR of checkpoints: its latest one; DIR/best: its best one)");
-  addCount(command, "--ranks", session.ranks, "Ranks; must be the product of the mesh, which is the default");
-  addCount(command, "--threads", session.threads, "Compute threads per rank [as compiled]");
+  command
+      .add_option("--weights", session.weights,
+                  "Weights to use in place of the compiled ones: a safetensors file, a directory of such files, or a "
+                  "checkpoint. "
+                  "A directory DIR of checkpoints stands for its latest one, DIR/best for its best one")
+      ->type_name("PATH");
+  addCount(command, "--ranks", session.ranks,
+           "Number of ranks. It must be the number that the model was compiled for, which is the default");
+  addCount(command, "--threads", session.threads, "Compute threads of each rank (default: as compiled)");
   for (const char *name : {"--ranks", "--threads"})
     rejectZero(command.get_option(name));
-  command.add_option("--trace", session.trace, "Write a Chrome/Perfetto trace to this file");
+  command
+      .add_option("--trace", session.trace,
+                  "Write a trace of the run to this file, for Perfetto (ui.perfetto.dev) and cleave inspect --trace")
+      ->type_name("FILE");
 }
 
 // Of commands that draw nothing else.
 void addInitSeed(CLI::App &command, SessionOptions &session) {
-  addCount(command, "--seed", session.seed, "Seed of weights that are drawn (compile --init) [0]");
+  addCount(command, "--seed", session.seed, "Seed of the weights of cleave compile --init (default: 0)");
 }
 
 // Options that may be given several times, each with one value: --data a=... --data b=...
-void addList(CLI::App &command, const char *name, std::vector<std::string> &list, const char *help) {
-  command.add_option(name, list, help)->allow_extra_args(false);
+void addList(CLI::App &command, const char *name, const char *form, std::vector<std::string> &list, const char *help) {
+  command.add_option(name, list, help)->allow_extra_args(false)->type_name(form);
 }
 
 template <typename T>
@@ -65,71 +73,113 @@ void addOptional(CLI::App &command, const char *name, std::optional<T> &target, 
 
 void addTrain(CLI::App &command, Command &result) {
   TrainOptions &train = result.train;
-  addList(command, "--data", train.data, "INPUT=FILE[,FILE...][,key=value...]: data of an input; once per input");
+  addList(command, "--data", "INPUT=FILE[,FILE][,KEY=VALUE]", train.data,
+          "Data of one input: .npy, .npz, .safetensors, or a flat file of tokens. Give it once for each input");
   command
       .add_option_function<std::string>(
           "--last-batch",
           [&train](const std::string &value) { train.lastBatch = value == "pad" ? LastBatch::Pad : LastBatch::Drop; },
-          "drop | pad: samples that do not fill a global batch are left out, or the batch is filled up with the first samples [drop]")
+          "What happens at the end of an epoch to samples that do not fill a global batch. drop: they are left out. "
+          "pad: the first samples fill the batch (default: drop)")
       ->check(CLI::IsMember({"drop", "pad"}));
-  addList(command, "--val-data", train.valData, "The same for evaluation; each sample counts once");
-  addOptional(command, "--epochs", train.epochs, "Passes over the data [1]");
-  addOptional(command, "--steps", train.steps, "Steps, instead of --epochs");
-  addOptional(command, "--seed", train.seed, "Seed of shuffling, dropout, and weights that are drawn (compile --init) [0]");
-  command.add_flag("--no-shuffle{false}", train.shuffle, "Take samples in their order");
-  addOptional(command, "--lr", train.lr, "Learning rate [the optimizer's, else 1e-3]");
-  command.add_option("--lr-schedule", train.lrSchedule,
-                     "constant | step,size=N|Nepoch,gamma=G | cosine[,warmup=N][,min=LR] | linear[,warmup=N][,min=LR]");
-  addOptional(command, "--clip-grad-norm", train.clipGradNorm, "Largest norm of all gradients together [off]");
-  addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations [each epoch]");
-  command.add_option("--save", train.save,
-                     "Directory of checkpoints; with it, Ctrl-C, SIGTERM and SIGHUP finish the step, save, and end the run");
-  addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints [the end only]");
-  addCount(command, "--keep", train.keep, "Newest checkpoints to keep [all]");
-  command.add_flag("--save-best", train.saveBest, "Save whenever the validation loss is the best so far");
-  addOptional(command, "--keep-best", train.keepBest,
-              "Best checkpoints of --save-best to keep; those of --save-every stay; 0: all [1]");
-  addCount(command, "--patience", train.patience, "Stop after this many evaluations without a better loss [never]");
+  addList(command, "--val-data", "INPUT=FILE[,FILE][,KEY=VALUE]", train.valData,
+          "Data for evaluation, in the same form. Each sample counts once");
+  addOptional(command, "--epochs", train.epochs, "Passes over the data (default: 1)");
+  addOptional(command, "--steps", train.steps, "Steps of the whole training, in place of --epochs");
+  addOptional(command, "--seed", train.seed,
+              "Seed of shuffling, of dropout, and of the weights of cleave compile --init (default: 0)");
+  command.add_flag("--no-shuffle{false}", train.shuffle, "Take samples in the order of the files");
+  addOptional(command, "--lr", train.lr, "Learning rate (default: that of the optimizer, or 1e-3)");
+  command
+      .add_option("--lr-schedule", train.lrSchedule,
+                  "How the learning rate changes over the steps. step: multiplied by G after every N steps or epochs. "
+                  "cosine, linear: "
+                  "it rises during the warm-up steps, then falls to min at the last step (default: constant):\n"
+                  "constant | step,size=N|Nepoch,gamma=G | cosine[,warmup=N][,min=LR] | linear[,warmup=N][,min=LR]")
+      ->type_name("SCHEDULE");
+  addOptional(command, "--clip-grad-norm", train.clipGradNorm,
+              "Scale gradients down where the norm of all of them together is larger (default: never)");
+  addCount(command, "--eval-every", train.evalEvery, "Steps between evaluations of --val-data (default: one epoch)");
+  command
+      .add_option("--save", train.save,
+                  "Write checkpoints to this directory. After Ctrl-C, SIGTERM or SIGHUP the program then finishes the "
+                  "step, saves, "
+                  "and ends")
+      ->type_name("DIR");
+  addCount(command, "--save-every", train.saveEvery, "Steps between checkpoints (default: one at the end)");
+  addCount(command, "--keep", train.keep, "Number of checkpoints to keep, the newest ones (default: all)");
+  command.add_flag("--save-best", train.saveBest,
+                   "Save after each evaluation whose loss is the lowest so far, as DIR/best");
+  addOptional(
+      command, "--keep-best", train.keepBest,
+      "Number of checkpoints of --save-best to keep; 0 keeps all. Those of --save-every are not counted (default: 1)");
+  addCount(command, "--patience", train.patience,
+           "Stop after this many evaluations without a lower loss (default: never)");
   command
       .add_option_function<std::string>(
           "--checkpoint",
           [&train](const std::string &value) {
             train.checkpoint = value == "full" ? CheckpointForm::Full : CheckpointForm::Sharded;
           },
-          "sharded | full: each rank writes a file with its part, or all is in one file [sharded]")
+          "Form of a checkpoint. sharded: each rank writes a file with its part. full: one file has everything "
+          "(default: sharded)")
       ->check(CLI::IsMember({"sharded", "full"}));
   command.add_flag_function(
       "--save-async,!--no-save-async", [&train](int64_t count) { train.saveAsync = count > 0; },
-      "Save in the background [where the model was compiled with --save-async]");
-  command.add_option("--resume", train.resume,
-                     "A checkpoint to go on from (a directory DIR of checkpoints: its latest one; DIR/best: its best one), or auto: the latest of --save, if there is one");
-  addCount(command, "--log-every", train.logEvery, "Steps between lines of progress [10]");
-  command.add_option("--metrics", train.metrics, "Write one JSON object per step to this file");
-  command.add_option("--tensorboard", train.tensorboard, "Write TensorBoard events to this directory");
+      "Whether checkpoints are written while training goes on. The model must be compiled with --save-async, and then "
+      "this is the default");
+  command
+      .add_option("--resume", train.resume,
+                  "Continue from this checkpoint. A directory DIR of checkpoints stands for its latest one, DIR/best "
+                  "for its best one. "
+                  "auto: the latest one in the directory of --save, or the beginning if there is none")
+      ->type_name("PATH|auto");
+  addCount(command, "--log-every", train.logEvery, "Steps between lines of progress (default: 10)");
+  command.add_option("--metrics", train.metrics, "Write one JSON object for each step to this file")->type_name("FILE");
+  command.add_option("--tensorboard", train.tensorboard, "Write TensorBoard events to this directory")
+      ->type_name("DIR");
   addSessionOptions(command, result.session);
 }
 
 void addGenerate(CLI::App &command, Command &result) {
   GenerateOptions &generate = result.generate;
-  command.add_option("--input", generate.input, "The integer input [batch, context] of the tokens [the only one]");
-  command.add_option("--output", generate.output, "The output [batch, context, vocabulary] [the only one]");
-  addOptional(command, "--prompt", generate.prompt,
-              "The text to go on from, for models whose tokens are the 256 bytes; text comes out [a line's end]");
-  command.add_option("--prompt-ids", generate.promptIds,
-                     "The tokens to go on from, as 1,2,3 or @FILE, for models of any vocabulary; numbers come out");
-  addList(command, "--fill", generate.fills,
-          "INPUT=NUMBER | INPUT=positions: what another input holds that the output depends on; once per input");
-  addCount(command, "--tokens", generate.tokens, "Tokens to write [200]");
-  addCount(command, "--bytes", generate.tokens, "The same, of models whose tokens are bytes");
+  command
+      .add_option("--input", generate.input,
+                  "Name of the input of tokens, which is integers [batch, context] (default: the only one)")
+      ->type_name("NAME");
+  command
+      .add_option("--output", generate.output,
+                  "Name of the output of scores [batch, context, vocabulary] (default: the only one)")
+      ->type_name("NAME");
+  addOptional(
+      command, "--prompt", generate.prompt,
+      "Text to continue, for models whose tokens are the 256 bytes. The program prints text (default: one line break)");
+  command
+      .add_option("--prompt-ids", generate.promptIds,
+                  "Tokens to continue, as 1,2,3 or @FILE, for models with any vocabulary. The program prints numbers")
+      ->type_name("IDS|@FILE");
+  addList(command, "--fill", "INPUT=NUMBER|positions", generate.fills,
+          "Values of another input that the output depends on: one number everywhere, or the positions 0, 1, 2, ... "
+          "Give it once for each such input");
+  addCount(command, "--tokens", generate.tokens, "Number of tokens to generate (default: 200)");
+  addCount(command, "--bytes", generate.tokens, "Another name of --tokens, for models whose tokens are bytes");
   command.get_option("--tokens")->excludes("--bytes");
-  command.add_option("--end-token", generate.endTokens, "Tokens after which writing ends, as 2 or 2,7 [none]");
-  command.add_option("--temperature", generate.sampling.temperature,
-                     "0 takes the likeliest token; 1 samples as predicted [0.8]");
-  addCount(command, "--top-k", generate.sampling.topK, "Sample from this many of the likeliest tokens [all]");
+  command.add_option("--end-token", generate.endTokens, "Stop after one of these tokens, as 2 or 2,7 (default: none)")
+      ->type_name("IDS");
+  command
+      .add_option("--temperature", generate.sampling.temperature,
+                  "0 always takes the likeliest token. 1 draws tokens with the predicted probabilities. Between them, "
+                  "likely tokens "
+                  "are drawn more often than predicted (default: 0.8)")
+      ->type_name("NUMBER");
+  addCount(command, "--top-k", generate.sampling.topK, "Draw from the N likeliest tokens only (default: all)");
   rejectZero(command.get_option("--top-k"));
-  command.add_option("--top-p", generate.sampling.topP,
-                     "Sample from the fewest tokens whose share is this, after --temperature and --top-k [1: all]");
-  addCount(command, "--seed", generate.seed, "Seed of sampling [0]");
+  command
+      .add_option("--top-p", generate.sampling.topP,
+                  "Draw from the fewest tokens whose probabilities add up to this number, after --temperature and "
+                  "--top-k (default: 1, all)")
+      ->type_name("NUMBER");
+  addCount(command, "--seed", generate.seed, "Seed of what is drawn (default: 0)");
   addSessionOptions(command, result.session);
 }
 
@@ -146,22 +196,25 @@ struct Parser {
 
   Parser(const std::string &program, Command &result) {
     app.name(program);
-    infer = app.add_subcommand("infer", "Run the model on arrays");
+    app.formatter(std::make_shared<HelpFormatter>());
+    infer = app.add_subcommand("infer", "Compute the outputs for arrays");
     train = app.add_subcommand("train", "Train the model");
     evaluate = app.add_subcommand("evaluate", "Compute loss and accuracy on data");
-    generate = app.add_subcommand("generate", "Write with a language model: text, or token ids");
+    generate = app.add_subcommand("generate", "Continue a text, or a list of tokens, with a language model");
     inspect = app.add_subcommand("inspect", "Show the plan: memory, traffic, instructions");
-    addList(*infer, "--input", result.inputs,
-            "INPUT=FILE: the data of an input; once per input that the outputs depend on");
-    addList(*infer, "--output", result.outputs, "OUTPUT=FILE.npy: where an output goes");
+    addList(*infer, "--input", "INPUT=FILE", result.inputs,
+            "Array of one input. Give it once for each input that the outputs depend on");
+    addList(*infer, "--output", "OUTPUT=FILE.npy", result.outputs,
+            "Write one output to a file. Give it once for each output that you want");
     addSessionOptions(*infer, result.session);
     addInitSeed(*infer, result.session);
     addTrain(*train, result);
-    addList(*evaluate, "--data", result.train.data, "INPUT=FILE[,...]: data of an input; once per input");
+    addList(*evaluate, "--data", "INPUT=FILE[,FILE][,KEY=VALUE]", result.train.data,
+            "Data of one input, in the form of train --data. Give it once for each input");
     addSessionOptions(*evaluate, result.session);
     addInitSeed(*evaluate, result.session);
     addGenerate(*generate, result);
-    inspect->add_flag("--json", result.json, "As JSON");
+    inspect->add_flag("--json", result.json, "Print JSON, for other programs");
     app.set_version_flag("--version", "compiled by " CLEAVE_VERSION);
     app.require_subcommand(0, 1);
     app.allow_extras();
@@ -245,6 +298,10 @@ Status parseCommandLine(int argc, const char *const *argv, const std::string &pr
   Command command;
   try {
     Parser parser(program, command);
+    if (std::string wrong =
+            findSwitchValue(parser.app, std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+        !wrong.empty())
+      return invalidArgument(wrong);
     try {
       parser.app.parse(argc, argv);
     } catch (const CLI::CallForHelp &) {

@@ -32,6 +32,14 @@ inline std::string describeMismatch(const std::string &text) {
   return text.find(": 1 required ") != std::string::npos ? option + ": expected a value; got none" : text;
 }
 
+// "the ONNX file" of the help text "The ONNX file. It may be large".
+inline std::string firstClause(const CLI::Option &option) {
+  std::string text = option.get_description();
+  text.resize(std::min(text.find(". "), text.size()));
+  text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 // CLI11's "--model is required", with what it is for and a command that has it: "export: --model is missing (the ONNX
 // file that was compiled); for example: cleave export ckpt --model model.onnx -o trained.onnx". Other texts stay as
 // they are.
@@ -44,7 +52,7 @@ inline std::string describeMissing(const CLI::App &command, const std::string &t
   size_t begin = footer.find("\n  ");
   std::string example =
       begin == std::string::npos ? "" : footer.substr(begin + 3, footer.find('\n', begin + 1) - begin - 3);
-  return command.get_name() + ": " + name + " is missing (" + option->get_description() + ")" +
+  return command.get_name() + ": " + name + " is missing (" + firstClause(*option) + ")" +
          (example.empty() ? "" : "; for example: " + example);
 }
 
@@ -72,6 +80,22 @@ inline std::string describeValue(const std::string &text) {
     return option + ": expected a number from " + text.substr(range + 14) +
            "; got: " + value.substr(value.rfind("Value ", 0) == 0 ? 6 : 0);
   return option + ": expected " + joinChoices(text.substr(set + 9, text.rfind('}') - set - 9)) + "; got: " + value;
+}
+
+// Of arguments that begin with a command: what is wrong with "--save-best=banana"; empty where nothing is. CLI11
+// converts the value of a switch by stoll, and lets its exceptions out.
+inline std::string findSwitchValue(const CLI::App &app, const std::vector<std::string> &arguments) {
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+    for (size_t i = 1; i < arguments.size() && arguments[0] == command->get_name(); ++i) {
+      size_t equals = arguments[i].find('=');
+      const CLI::Option *option = equals == 0 || equals == std::string::npos
+                                      ? nullptr
+                                      : command->get_option_no_throw(arguments[i].substr(0, equals));
+      std::string value = option ? arguments[i].substr(equals + 1) : "";
+      if (option && option->get_items_expected_max() == 0 && value != "true" && value != "false")
+        return arguments[i].substr(0, equals) + " is a switch: give it without a value; got: " + value;
+    }
+  return "";
 }
 
 // What is wrong with the values that were given; empty where nothing is. CLI11 takes an empty text, as of a shell's unset

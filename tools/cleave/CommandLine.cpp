@@ -3,6 +3,7 @@
 
 #include "cleave/model.h"
 #include "compiler/Support/InputFile.h"
+#include "runtime/main/HelpFormatter.h"
 #include "runtime/main/UnknownOption.h"
 #include "runtime/plan/Opcode.h"
 #include "runtime/state/CheckpointIndex.h"
@@ -177,83 +178,114 @@ std::string versionText() {
 
 // The forms in which a plan is shown; one at a time.
 void addForms(CLI::App &app, InspectRequest &request) {
-  CLI::Option_group *forms = app.add_option_group("Forms", "instead of the summary, one of");
+  CLI::Option_group *forms = app.add_option_group("Forms", "One of these replaces the summary");
   auto add = [&](const char *name, InspectForm form, const char *help) {
     forms->add_flag_callback(name, [&request, form] { request.options.form = form; }, help);
   };
-  add("--parameters", InspectForm::Parameters, "how each tensor is kept, the largest first");
-  add("--timeline", InspectForm::Timeline, "memory in use over a step, where its peak is, and what lives then");
-  add("--details", InspectForm::Details, "the summary in exact bytes, with all kinds of ranks, units, inputs and outputs");
-  add("--text", InspectForm::Text, "every instruction of the plan");
-  add("--json", InspectForm::Json, "the figures as JSON, for other programs");
-  forms->add_option("--html", request.options.html, "write a page with pictures: memory, schedule, streams, traffic, state")->type_name("FILE");
+  add("--parameters", InspectForm::Parameters, "How each tensor is stored, the largest first");
+  add("--timeline", InspectForm::Timeline,
+      "Memory in use over a step, the peak, and the tensors in memory at the peak");
+  add("--details", InspectForm::Details,
+      "The summary in exact bytes, with every kind of rank, and all units, inputs and outputs");
+  add("--text", InspectForm::Text, "Every instruction of the plan");
+  add("--json", InspectForm::Json, "The figures of the plan as JSON, for other programs");
+  forms
+      ->add_option("--html", request.options.html,
+                   "Write a page with pictures of memory, schedule, streams, traffic and state")
+      ->type_name("FILE");
   forms->require_option(0, 1);
 }
 
 Request parse(int argc, const char *const *argv) {
   CLI::App app{"Cleave compiles ONNX models into sharded execution plans, and proves what they need before they run."};
   app.name("cleave");
+  app.formatter(std::make_shared<rt::HelpFormatter>());
   app.footer(footer);
   app.require_subcommand(1);
   app.set_version_flag("--version", versionText());
 
   CompileOptions compile;
   CompileTexts texts;
-  CLI::App *compileApp = app.add_subcommand("compile", "compile an ONNX model");
+  CLI::App *compileApp = app.add_subcommand("compile", "Compile an ONNX model");
   addCompileOptions(*compileApp, compile, texts);
   compileApp->footer(compileExamples);
   std::string config; // expanded before parsing; listed here for --help
-  compileApp->add_option("--config", config, "read options from a JSON file, same keys")->type_name("FILE");
+  compileApp
+      ->add_option("--config", config, "Read options from a JSON file. Its keys are the long names of the options")
+      ->type_name("FILE");
 
   InspectRequest inspect;
-  CLI::App *inspectApp = app.add_subcommand("inspect", "show what a compiled model needs and does: memory, traffic, instructions");
+  CLI::App *inspectApp =
+      app.add_subcommand("inspect", "Show what a compiled model needs and does: memory, traffic, instructions");
   inspectApp->footer(inspectExamples);
-  inspectApp->add_option("artefact", inspect.artefact, "executable, object, shared library or .plan")->required();
+  inspectApp
+      ->add_option("artefact", inspect.artefact, "An executable, an object file, a shared library or a .plan file")
+      ->required()
+      ->type_name("FILE");
   addForms(*inspectApp, inspect);
-  inspectApp->add_option("--trace", inspect.options.trace, "a file of `train --trace FILE`: the measured step of a pipeline is drawn beside the predicted one")
+  inspectApp
+      ->add_option(
+          "--trace", inspect.options.trace,
+          "Draw the measured step of a pipeline beside the predicted one. FILE is what `train --trace FILE` wrote")
       ->type_name("FILE");
   inspectApp
       ->add_option("--target-machine", inspect.options.machine,
-                   "predict how long a step takes on a machine: a100 | h100 | h200 (NVIDIA, by the data sheets),\n"
+                   "Predict how long a step takes on another machine: a100 | h100 | h200 (NVIDIA, by the data sheets),\n"
                    "or a JSON file with the rates of another one (docs/reading-a-plan.md)")
       ->type_name("MACHINE");
 
   DiffRequest diff;
-  CLI::App *diffApp = app.add_subcommand("diff", "show how two compiled models differ: memory, traffic, instructions, kernels, options");
+  CLI::App *diffApp = app.add_subcommand(
+      "diff", "Show how two compiled models differ: memory, traffic, instructions, kernels, options");
   diffApp->footer("Example:\n  cleave diff gpt-fsdp gpt-pipeline");
-  diffApp->add_option("a", diff.a, "executable, object, shared library or .plan")->required();
-  diffApp->add_option("b", diff.b, "the executable, object, shared library or .plan to compare it with")->required();
+  diffApp->add_option("a", diff.a, "An executable, an object file, a shared library or a .plan file")
+      ->required()
+      ->type_name("FILE");
+  diffApp->add_option("b", diff.b, "The executable, object file, shared library or .plan file to compare it with")->required()->type_name("FILE");
 
   VerifyRequest verify;
-  CLI::App *verifyApp = app.add_subcommand("verify", "prove the plan for all ranks: no deadlock, no race, no read before write");
+  CLI::App *verifyApp =
+      app.add_subcommand("verify", "Prove the plan for all ranks: no deadlock, no race, no read before write");
   verifyApp->footer(verifyExamples);
-  verifyApp->add_option("artefact", verify.artefact, "executable, object, shared library or .plan")->required();
+  verifyApp->add_option("artefact", verify.artefact, "An executable, an object file, a shared library or a .plan file")
+      ->required()
+      ->type_name("FILE");
 
   BundleRequest bundle;
   CLI::App *bundleApp = app.add_subcommand(
-      "bundle", "write a folder from which a machine without Cleave builds a compiled model's program");
+      "bundle", "Write a folder from which a machine without Cleave can build a compiled model's program");
   bundleApp->footer(bundleExample);
-  bundleApp->add_option("objects", bundle.objects, "object files that --emit object wrote")
+  bundleApp->add_option("objects", bundle.objects, "Object files that cleave compile --emit object wrote")
       ->required()
-      ->type_name("FILE ...");
-  bundleApp->add_option("-o,--output", bundle.output, "the folder to write; it may not be there yet")
+      ->type_name("FILE");
+  bundleApp->add_option("-o,--output", bundle.output, "The folder to write. It must not exist yet")
       ->required()
       ->type_name("DIR");
 
   ExportRequest exporting;
-  CLI::App *exportApp = app.add_subcommand("export", "write a checkpoint's weights back into the ONNX model");
+  CLI::App *exportApp = app.add_subcommand("export", "Write a checkpoint's weights into a copy of the ONNX model");
   exportApp->footer(exportExamples);
-  exportApp->add_option("checkpoint", exporting.checkpoint, "a checkpoint, or a directory DIR of checkpoints, for its latest one (DIR/best: its best one)")->required();
-  exportApp->add_option("--model", exporting.model, "the ONNX file that was compiled")->required()->type_name("FILE");
-  exportApp->add_option("-o,--output", exporting.output, "the ONNX file to write")->required()->type_name("FILE");
-  exportApp->add_option("--outputs", exporting.outputs, "outputs to keep, separated by commas (default: all); the other outputs go, and with them\n"
-                        "the inputs, nodes and weights that nothing needs any more")->delimiter(',')->allow_extra_args(false)->type_name("NAME");
+  exportApp
+      ->add_option("checkpoint", exporting.checkpoint,
+                   "A checkpoint. A directory DIR of checkpoints stands for its latest one, DIR/best for its best one")
+      ->required()
+      ->type_name("PATH");
+  exportApp->add_option("--model", exporting.model, "The ONNX file that was compiled")->required()->type_name("FILE");
+  exportApp->add_option("-o,--output", exporting.output, "The ONNX file to write")->required()->type_name("FILE");
+  exportApp
+      ->add_option("--outputs", exporting.outputs,
+                   "Outputs to keep, separated by commas (default: all). Inputs, nodes and weights that they do not "
+                   "need are removed")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME");
 
   std::string shell;
-  CLI::App *completionApp = app.add_subcommand("completion", "print a script that completes commands and options in a shell");
-  completionApp->add_option("shell", shell, "bash | zsh | fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  CLI::App *completionApp = app.add_subcommand(
+      "completion", "Print a script for your shell that completes the commands and options of cleave");
+  completionApp->add_option("shell", shell, "Your shell")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completionApp->footer("Example:\n  source <(cleave completion bash)");
-  CLI::App *manualApp = app.add_subcommand("manual", "print the manual page, cleave(1)");
+  CLI::App *manualApp = app.add_subcommand("manual", "Print the manual page, cleave(1)");
   manualApp->footer("Example:\n  cleave manual | man -l -");
 
   std::vector<std::string> arguments;
@@ -264,6 +296,8 @@ Request parse(int argc, const char *const *argv) {
   try {
     arguments = expandConfig(argc, argv, *compileApp, compile.configs);
     checkCommand(app, arguments);
+    if (std::string wrong = rt::findSwitchValue(app, arguments); !wrong.empty())
+      return refuse(wrong);
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     for (const CLI::App *command : app.get_subcommands())
       if (std::string wrong = rt::findEmptyValue(*command); !wrong.empty())

@@ -66,13 +66,17 @@ Emit parseEmit(const std::string &text) {
   return found->second;
 }
 
-Phase parsePhaseOption(const std::string &option, const std::string &text) {
-  if (auto phase = parsePhase(text))
-    return *phase;
+std::string phaseNames() {
   std::string names;
   for (int i = 0; i <= static_cast<int>(Phase::Link); ++i)
     names += std::string(i ? ", " : "") + phaseName(static_cast<Phase>(i));
-  fail(option, "expected a phase (" + names + "); got: " + text);
+  return names;
+}
+
+Phase parsePhaseOption(const std::string &option, const std::string &text) {
+  if (auto phase = parsePhase(text))
+    return *phase;
+  fail(option, "expected a phase (" + phaseNames() + "); got: " + text);
 }
 
 void checkServer(const CompileOptions &o) {
@@ -215,108 +219,264 @@ void checkTrainingOptions(const CLI::App &app, const CompileOptions &o) {
 } // namespace
 
 void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
-  app.add_option("model", o.model, "the ONNX file")->required()->type_name("FILE");
-  app.add_option("-o,--output", o.output, "what to write (default: the model's name without .onnx)")->type_name("PATH");
-  app.add_option("--emit", t.emit, "executable | object | shared | plan | mlir")->type_name("KIND");
-  app.add_option("--dim", t.dims, "the sizes of symbolic dimensions; the batch counts the samples of one rank in one micro-batch")
-      ->delimiter(',')->type_name("NAME=N");
-  app.add_option("--global-batch", o.globalBatch, "samples of one step over all ranks; the batch of a rank and micro-batch follows from it")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))->type_name("N");
-  app.add_option("--batch-dim", o.batchDim, "the symbol that counts samples (default: dimension 0 of the inputs)")
+  app.add_option("model", o.model, "The ONNX file")->required()->type_name("FILE");
+  app.add_option("-o,--output", o.output, "The file to write (default: the model's name without .onnx)")
+      ->type_name("PATH");
+  app.add_option(
+         "--emit", t.emit,
+         "What to write. An executable and a shared library contain the whole runtime, an object file is for a program "
+         "of "
+         "your own to link, plan is the plan alone, mlir is the model as the compiler has it after the phase plan")
+      ->type_name("executable|object|shared|plan|mlir")
+      ->capture_default_str();
+  app.add_option("--dim", t.dims,
+                 "Sizes of symbolic dimensions, as batch=8,sequence=128. The batch is the number of samples of one "
+                 "rank in one micro-batch")
+      ->delimiter(',')
+      ->type_name("NAME=N");
+  app.add_option("--global-batch", o.globalBatch,
+                 "Number of samples of one step, over all ranks and micro-batches. It replaces --dim batch=N: the "
+                 "compiler computes "
+                 "each rank's batch from it")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
+      ->type_name("N");
+  app.add_option("--batch-dim", o.batchDim,
+                 "Name of the symbolic dimension that counts samples (default: dimension 0 of the inputs)")
       ->type_name("NAME");
-  app.add_option("--mesh", t.mesh, "axes of the device mesh, slowest first")->delimiter(',')->type_name("AXIS=N");
-  app.add_option("--micro-batches", o.microBatches, "micro-batches accumulated in one step")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 20))->type_name("N");
+  app.add_option("--mesh", t.mesh,
+                 "Number of ranks along each axis: dp (data parallel), fsdp (sharded state), pp (stages of a "
+                 "pipeline). dp=2,fsdp=4 is 8 "
+                 "ranks, and ranks 0 to 3 differ in fsdp alone")
+      ->delimiter(',')
+      ->type_name("AXIS=N");
+  app.add_option("--micro-batches", o.microBatches,
+                 "Number of micro-batches of one step. A rank computes one after the other, adds their gradients, and "
+                 "updates once")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 20))
+      ->type_name("N")
+      ->capture_default_str();
 
-  app.add_option("--precision", o.precision, "types to keep and reduce in: f32 | bf16 | fp16, or by part: param=,reduce=,buffer=")
+  app.add_option("--precision", o.precision,
+                 "Type to store values in: f32, bf16 or fp16. Or one type for each part, as param=bf16,reduce=f32: "
+                 "param is parameters "
+                 "and activations, reduce is gradients, buffer is running statistics (default: the types of the file)")
       ->type_name("TYPE|PART=TYPE");
 
-  app.add_option("--init", o.init, "a rule gives the first values of parameters; the file's values need not be there. PATTERN is a glob: the first\n"
-                 "that matches counts, and a rule without one is for all others. KIND is one of normal(mean=0,std=1) |\n"
-                 "uniform(a=0,b=1) | kaiming_normal, kaiming_uniform(a=0,mode=fan_in,nonlinearity=leaky_relu) |\n"
-                 "xavier_normal, xavier_uniform(gain=1) | zeros | ones | constant(val); the program's --seed is the seed")
-      ->allow_extra_args(false)->type_name("[PATTERN=]KIND(...)");
+  app.add_option("--init", o.init,
+                 "Rule for the first values of parameters. It replaces the values in the file, which need not be "
+                 "there. PATTERN is a glob: the first "
+                 "pattern that matches counts. One rule without a pattern is for all other parameters. The seed is the "
+                 "program's --seed. Rules:\n"
+                 "normal(mean=0,std=1) | uniform(a=0,b=1) |\n"
+                 "kaiming_normal, kaiming_uniform(a=0,mode=fan_in,nonlinearity=leaky_relu) |\n"
+                 "xavier_normal, xavier_uniform(gain=1) | zeros | ones | constant(val)")
+      ->allow_extra_args(false)
+      ->type_name("[PATTERN=]RULE(...)");
 
   const char *training = "Training";
-  app.add_flag("--train", o.train, "compile a training step")->group(training);
-  app.add_option("--loss-output", o.lossOutput, "the graph output that is the loss")->group(training)->type_name("NAME");
-  app.add_option("--loss", o.loss, "add a loss to a graph without one")
-      ->check(CLI::IsMember({"cross-entropy", "nll", "mse"}))->group(training)->type_name("KIND");
-  t.lossIgnoreIndex = app.add_option("--loss-ignore-index", t.ignoredLabel, "the label that --loss cross-entropy and nll do not count, as ignore_index in PyTorch; none: every label is a class")
-      ->group(training)->type_name("N|none")->capture_default_str();
-  app.add_option("--optimizer", o.optimizer, optimizerHelp())
-      ->group(training)->type_name("KIND[,k=v]")->capture_default_str();
-  app.add_option("--param-group", o.paramGroups, "own lr_scale and weight_decay for parameters by name (globs); the first that matches counts")
-      ->group(training)->type_name("PATTERN:k=v");
-  app.add_option("--freeze", o.freeze, "parameters that stay as they are: names or globs, separated by commas")
-      ->delimiter(',')->group(training)->type_name("PATTERN");
-  app.add_option("--buffers", o.buffers, "initializers that are state and not trained: names or globs, separated by commas\n"
-                 "(files of torch.onnx.export(dynamo=True) mark them already)")
-      ->delimiter(',')->group(training)->type_name("PATTERN");
-  app.add_option("--tie", o.tie, "join two parameters of equal (or transposed) values under the name of the first; compile reports such pairs")
-      ->group(training)->type_name("KEPT=TIED");
-  app.add_option("--loss-average", o.lossAverage, "global: the average over the global batch; rank: the mean of the ranks' averages, as in PyTorch DDP")
-      ->check(CLI::IsMember({"global", "rank"}))->group(training)->capture_default_str();
-  app.add_option("--batch-norm", o.batchNorm, "local: statistics of a rank's samples; sync: of all ranks' samples; frozen: the running statistics, which do not\n"
-                 "change (batch norm in eval() while the rest is trained). local-deferred | sync-deferred: as local and sync, but running\n"
-                 "statistics are updated once a step, from all its micro-batches, and not in every micro-batch")
-      ->check(CLI::IsMember({"local", "sync", "frozen", "local-deferred", "sync-deferred"}))->group(training)->capture_default_str();
-  app.add_option("--loss-scale", o.lossScale, "for fp16: dynamic[,init=N,growth=N,backoff=N,interval=N] | N | none (default: dynamic)")
-      ->group(training)->type_name("KIND");
-  app.add_option("--dp-sync", o.dpSync, "all-reduce: every rank of the axis dp updates parameters; parameter-server: only the first rank has the optimizer\n"
-                 "state and updates parameters. Gradients are reduced to it, and it broadcasts the parameters")
-      ->check(CLI::IsMember({"all-reduce", "parameter-server"}))->group(training)->type_name("HOW")->capture_default_str();
-  app.add_option("--bucket-size", t.bucketSize, "cap of a gradient bucket (default 25MiB; with zero-2 at most an eighth of the parameters)")->group(training)->type_name("BYTES");
+  app.add_flag("--train", o.train, "Compile a training step (without it: inference)")->group(training);
+  app.add_option("--loss-output", o.lossOutput, "Name of the graph's output that is the loss")
+      ->group(training)
+      ->type_name("NAME");
+  app.add_option("--loss", o.loss,
+                 "Add this loss to a graph without one. It compares the first output with a new input, labels")
+      ->check(CLI::IsMember({"cross-entropy", "nll", "mse"}))
+      ->group(training);
+  t.lossIgnoreIndex = app.add_option("--loss-ignore-index", t.ignoredLabel,
+                                     "Label that --loss cross-entropy and nll do not count, as ignore_index in "
+                                     "PyTorch. none: every label is a class")
+                          ->group(training)
+                          ->type_name("N|none")
+                          ->capture_default_str();
+  app.add_option("--optimizer", o.optimizer,
+                 "How parameters are updated. The learning rate is an option of the program: train --lr. One of\n" +
+                     optimizerHelp())
+      ->group(training)
+      ->type_name("NAME[,KEY=VALUE]")
+      ->capture_default_str();
+  app.add_option("--param-group", o.paramGroups,
+                 "Weight decay and learning rate of some parameters, as '*.bias:weight_decay=0,lr_scale=0.1'. PATTERN "
+                 "is a glob over names, or "
+                 "several separated by |. The first group that matches counts")
+      ->group(training)
+      ->type_name("PATTERN:KEY=VALUE");
+  app.add_option("--freeze", o.freeze, "Parameters that are not trained: names or globs, separated by commas")
+      ->delimiter(',')
+      ->group(training)
+      ->type_name("PATTERN");
+  app.add_option("--buffers", o.buffers,
+                 "Initializers that are buffers and not parameters: names or globs, separated by commas. "
+                 "Files of torch.onnx.export(dynamo=True) mark them already")
+      ->delimiter(',')
+      ->group(training)
+      ->type_name("PATTERN");
+  app.add_option("--tie", o.tie,
+                 "Train two parameters as one, under the name KEPT. Their values must be equal, or transposed. cleave "
+                 "compile names such pairs")
+      ->group(training)
+      ->type_name("KEPT=TIED");
+  app.add_option("--loss-average", o.lossAverage,
+                 "global: the loss is the average over all labels of the global batch. rank: it is the mean of the "
+                 "averages of ranks and "
+                 "micro-batches, as in PyTorch DDP")
+      ->check(CLI::IsMember({"global", "rank"}))
+      ->group(training)
+      ->capture_default_str();
+  app.add_option("--batch-norm", o.batchNorm,
+                 "Statistics that batch norm uses. local: those of a rank's samples. sync: those of all ranks' "
+                 "samples. frozen: the running "
+                 "statistics, which stay as they are. local-deferred and sync-deferred update the running statistics "
+                 "once a step, local and sync in every micro-batch")
+      ->check(CLI::IsMember({"local", "sync", "frozen", "local-deferred", "sync-deferred"}))
+      ->group(training)
+      ->capture_default_str();
+  app.add_option("--loss-scale", o.lossScale,
+                 "Factor that keeps fp16 gradients from becoming 0: a number, none, or "
+                 "dynamic[,init=N,growth=N,backoff=N,interval=N]. "
+                 "dynamic starts at init, is multiplied by growth after interval steps without overflow, and by "
+                 "backoff after a step with one. auto is dynamic under fp16")
+      ->group(training)
+      ->type_name("SCALE")
+      ->capture_default_str();
+  app.add_option("--dp-sync", o.dpSync,
+                 "How ranks of the axis dp agree. all-reduce: gradients are summed on every rank, and every rank "
+                 "updates the parameters. "
+                 "parameter-server: gradients are summed on the first rank, which alone has optimizer state. It "
+                 "updates the parameters and broadcasts them")
+      ->check(CLI::IsMember({"all-reduce", "parameter-server"}))
+      ->group(training)
+      ->capture_default_str();
+  app.add_option("--bucket-size", t.bucketSize,
+                 "Largest size of a bucket: gradients that are reduced together, as 25MiB (default: 25MiB; with zero-2 "
+                 "at most an eighth of the parameters)")
+      ->group(training)
+      ->type_name("BYTES");
 
-  app.add_option("--recompute", o.recompute, "what is computed again for the backward pass: never (nothing) | none (what is cheap) | blocks | every=N (every N-th block) | first=N |\n"
-                 "segments=N (N blocks at a time) | auto (the cheapest that fits --memory-limit)")
-      ->group(training)->type_name("WHAT")->capture_default_str();
-  app.add_option("--recompute-when", o.recomputeWhen, "micro-batches of a pipeline that recompute: always | except-last (the last one of a step keeps its values) | never")
-      ->group(training)->type_name("WHEN")->capture_default_str();
-  app.add_flag("--save-async", o.saveAsync, "plan memory for a copy of the state, so that checkpoints are written in the background")
+  app.add_option("--recompute", o.recompute,
+                 "Values of the forward pass that the backward pass computes again, to save memory. never: none at "
+                 "all. none: only those that cost little. "
+                 "blocks: those of every block, as of each layer of a transformer. every=N: of every N-th block. "
+                 "first=N: of the first N blocks. "
+                 "segments=N: of all blocks, N at a time. auto: the cheapest of these that fits --memory-limit")
+      ->group(training)
+      ->type_name("CHOICE")
+      ->capture_default_str();
+  app.add_option("--recompute-when", o.recomputeWhen,
+                 "Micro-batches of a pipeline that recompute: always (all), except-last (all but the last one of a "
+                 "step), never (none)")
+      ->group(training)
+      ->type_name("always|except-last|never")
+      ->capture_default_str();
+  app.add_flag("--save-async", o.saveAsync,
+               "Reserve memory for a copy of the state, so that the program can write checkpoints while it trains")
       ->group(training);
 
-  app.add_option("--attention", o.attention, "plain: product, softmax and product, with all scores in memory; fused: one kernel that computes scores\n"
-                 "block by block and keeps none, where the graph has attention without dropout (form-attention says where)")
-      ->check(CLI::IsMember({"plain", "fused"}))->type_name("HOW")->capture_default_str();
+  app.add_option("--attention", o.attention,
+                 "How attention is computed. plain: product, softmax and product, with all scores in memory. fused: "
+                 "one kernel, which "
+                 "computes scores block by block and stores none. Attention with dropout is always plain")
+      ->check(CLI::IsMember({"plain", "fused"}))
+      ->capture_default_str();
   app.add_option("--offload", o.offload,
-                 "what is kept in host memory while it is not used: params, grads, optimizer, activations, or several, separated by commas")
+                 "Keep these in host memory while they are not in use: params, grads, optimizer, activations, or "
+                 "several separated by commas")
       ->type_name("KINDS");
   const char *sharding = "Sharded state (axis fsdp)";
-  t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy, "what is split over the ranks of the axis fsdp: parameters, gradients, optimizer state, or less of it:\n"
-                                  "full-shard (or zero-3) | shard-grad-op | zero-2 | zero-1 | no-shard")
-      ->group(sharding)->type_name("NAME")->capture_default_str();
-  t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits, "parameters gathered together: auto (by block, use and size) | size=BYTES | pattern=P[|P]")
-      ->group(sharding)->type_name("POLICY")->capture_default_str();
-  t.prefetch = {
-      app.add_option("--forward-prefetch", t.forwardPrefetch, "gather the next unit before this one is computed")
-          ->check(CLI::IsMember({"on", "off"}))->group(sharding)->capture_default_str(),
-      app.add_option("--backward-prefetch", o.backwardPrefetch, "pre: gather the next unit before this one's backward; post: after it")
-          ->check(CLI::IsMember({"pre", "post", "none"}))->group(sharding)->capture_default_str(),
-      app.add_option("--gathers-in-flight", o.gathersInFlight, "gathered units in memory at a time: the one in use and those ahead (default: 2; 1 where 2 would need more than whole parameters)")
-          ->check(CLI::Range(int64_t(1), int64_t(1) << 16))->group(sharding)->type_name("N")};
-  app.add_option("--grad-sync", o.gradSync, "reduce gradients in every micro-batch, or in the last one only (default: every, where gradients are split). Over the\n"
-                 "axis dp, split gradients are reduced once a step in any case")
-      ->check(CLI::IsMember({"every", "last"}))->group(sharding)->type_name("WHEN");
+  t.fsdpStrategy = app.add_option("--fsdp-strategy", o.fsdpStrategy,
+                                  "What the ranks of the axis fsdp split among them. full-shard or zero-3: parameters, "
+                                  "gradients and optimizer state. "
+                                  "shard-grad-op: the same, but parameters stay gathered from the forward pass to the "
+                                  "backward pass. zero-2: gradients and optimizer state. "
+                                  "zero-1: optimizer state. no-shard: nothing")
+                       ->group(sharding)
+                       ->type_name("NAME")
+                       ->capture_default_str();
+  t.fsdpUnits = app.add_option("--fsdp-units", o.fsdpUnits,
+                               "How parameters are divided into units: those of a unit are gathered together. auto: "
+                               "one unit a block, large blocks several. "
+                               "size=BYTES: units of this size. pattern=P[|P]: one unit for each name that matches, "
+                               "with all names below it")
+                    ->group(sharding)
+                    ->type_name("POLICY")
+                    ->capture_default_str();
+  t.prefetch = {app.add_option("--forward-prefetch", t.forwardPrefetch,
+                               "Start to gather the next unit before this one is computed, in the forward pass")
+                    ->check(CLI::IsMember({"on", "off"}))
+                    ->group(sharding)
+                    ->capture_default_str(),
+                app.add_option("--backward-prefetch", o.backwardPrefetch,
+                               "When the backward pass starts to gather the next unit. pre: before this one is "
+                               "computed. post: after it. none: when it is needed")
+                    ->check(CLI::IsMember({"pre", "post", "none"}))
+                    ->group(sharding)
+                    ->capture_default_str(),
+                app.add_option("--gathers-in-flight", o.gathersInFlight,
+                               "Number of gathered units in memory at a time: the one in use and those ahead of it "
+                               "(default: 2, or 1 where 2 would need more memory than whole parameters)")
+                    ->check(CLI::Range(int64_t(1), int64_t(1) << 16))
+                    ->group(sharding)
+                    ->type_name("N")};
+  app.add_option("--grad-sync", o.gradSync,
+                 "Reduce gradients in every micro-batch, or in the last one of a step only (default: every where "
+                 "gradients are split, else last). Over the "
+                 "axis dp, gradients that are split are always reduced once a step")
+      ->check(CLI::IsMember({"every", "last"}))
+      ->group(sharding);
 
   const char *stages = "Stages of a pipeline (axis pp)";
-  t.schedule = app.add_option("--schedule", o.schedule, "order of micro-batches on each stage: naive | gpipe | 1f1b | eager-1f1b | interleaved-1f1b[,chunks=N] |\nzb-h1 | zb-h2 | dualpipe-v | file=PATH")
-      ->group(stages)->type_name("NAME")->capture_default_str();
-  t.stageSplit = app.add_option("--stage-split", o.stageSplit, "where to cut: auto (equal time) | uniform (equal numbers of operations) | parameters (equal bytes) |\npattern=P[|P] (equal numbers of operations or parameters of such names) | at=NAME[|NAME] (each further stage begins there)")
-      ->group(stages)->type_name("HOW")->capture_default_str();
+  t.schedule = app.add_option("--schedule", o.schedule,
+                              "Order in which stages compute micro-batches: naive | gpipe | 1f1b | eager-1f1b | "
+                              "interleaved-1f1b[,chunks=N] | "
+                              "zb-h1 | zb-h2 | dualpipe-v, or file=PATH for an order of your own")
+                   ->group(stages)
+                   ->type_name("NAME")
+                   ->capture_default_str();
+  t.stageSplit = app.add_option("--stage-split", o.stageSplit,
+                                "Where the model is cut into stages. auto: stages take equal time. uniform: they have "
+                                "equal numbers of operations. parameters: they have equal bytes of "
+                                "parameters. pattern=P[|P]: they have equal numbers of operations or parameters whose "
+                                "names match. at=NAME[|NAME]: each further stage begins at this name")
+                     ->group(stages)
+                     ->type_name("HOW")
+                     ->capture_default_str();
 
   const char *target = "Target";
-  app.add_option("--target", o.target, "host[:avx2|:avx512|:generic][,threads=N] | cuda:sm_80 | cuda:sm_90")->group(target)->capture_default_str();
-  app.add_option("--memory-limit", t.memoryLimit, "the most bytes that the plan of one rank may need")->group(target)->type_name("BYTES");
+  app.add_option("--target", o.target,
+                 "Device to compile for: host (the processor of this machine), host:avx2, host:avx512, host:generic "
+                 "(others), each with ,threads=N "
+                 "for N compute threads a rank; or the GPUs cuda:sm_80 and cuda:sm_90")
+      ->group(target)
+      ->type_name("DEVICE")
+      ->capture_default_str();
+  app.add_option("--memory-limit", t.memoryLimit,
+                 "Device memory that one rank may need, as 16GiB. No plan is written that needs more")
+      ->group(target)
+      ->type_name("BYTES");
 
-  app.add_option("--budget", o.budget, "multiplies the limits on what compilation may make of the file: nodes, constants, copies")
-      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 20))->group(target)->type_name("N")->capture_default_str();
+  app.add_option("--budget", o.budget,
+                 "Factor of the limits on how many nodes, constants and copies a file may cause. They protect the "
+                 "compiler from broken files; raise "
+                 "them where an error says so")
+      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 20))
+      ->group(target)
+      ->type_name("N")
+      ->capture_default_str();
 
   const char *inside = "Looking inside";
-  app.add_option("--stop-after", t.stopAfter, "stop after a phase and write its MLIR to the output")->group(inside)->type_name("PHASE");
-  app.add_option("--dump-phases", o.dumpPhases, "write numbered MLIR files, one a phase")->group(inside)->type_name("DIR");
-  app.add_option("--load-pass-plugin", o.passPlugins, "a shared library with passes, operators or optimizers of your own")->group(inside)->type_name("FILE");
-  app.add_option("--insert", t.inserts, "run a pass pipeline when a phase is done")->group(inside)->type_name("PHASE=PIPELINE");
+  app.add_option("--stop-after", t.stopAfter,
+                 "Stop after a phase and write its MLIR to the output. Phases: " + phaseNames())
+      ->group(inside)
+      ->type_name("PHASE");
+  app.add_option("--dump-phases", o.dumpPhases, "Write the MLIR of each phase to this directory, in numbered files")
+      ->group(inside)
+      ->type_name("DIR");
+  app.add_option("--load-pass-plugin", o.passPlugins,
+                 "Load a shared library with passes, operators or optimizers of your own")
+      ->group(inside)
+      ->type_name("FILE");
+  app.add_option("--insert", t.inserts, "Run an MLIR pass pipeline after a phase, as import=my-pass")
+      ->group(inside)
+      ->type_name("PHASE=PIPELINE");
 }
 
 void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileTexts &t) {

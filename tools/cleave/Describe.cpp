@@ -1,5 +1,7 @@
 #include "tools/cleave/Describe.h"
 
+#include "runtime/main/HelpFormatter.h"
+
 #include <algorithm>
 
 
@@ -23,7 +25,13 @@ std::string oneLine(std::string text) {
   return text;
 }
 
-std::string firstClause(const std::string &text) { return oneLine(text.substr(0, text.find_first_of(";\n("))); }
+// "Type to store values in" of a longer help text.
+std::string firstClause(const std::string &text) {
+  size_t end = text.find('\n');
+  for (const char *mark : {". ", ": ", "; ", " ("})
+    end = std::min(end, text.find(mark));
+  return text.substr(0, end);
+}
 
 std::string replaceAll(std::string text, const std::string &from, const std::string &to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
@@ -93,8 +101,9 @@ std::string zshScript(const CLI::App &app) {
     cases += "    " + command->get_name() + ")\n      _arguments -s";
     for (const CLI::Option *option : command->get_options())
       if (std::string name = longName(*option); !name.empty())
-        cases += " \\\n        '*" + name + (takesValue(*option) ? "=" : "") + "[" + zshText(firstClause(option->get_description())) +
-                 "]" + (takesValue(*option) ? ":" + zshText(option->get_type_name().empty() ? "value" : option->get_type_name()) + ":_files" : "") + "'";
+        cases += " \\\n        '*" + name + (takesValue(*option) ? "=" : "") + "[" +
+                 zshText(firstClause(option->get_description())) + "]" +
+                 (takesValue(*option) ? ":" + zshText(rt::HelpFormatter::valueForm(*option)) + ":_files" : "") + "'";
     cases += " \\\n        '*:file:_files' ;;\n";
   }
   return "#compdef cleave\n# zsh completion of cleave; made by `cleave completion zsh`\n"
@@ -157,8 +166,8 @@ std::string troffOption(const CLI::Option &option) {
   for (const std::string &name : option.get_lnames())
     names += (names.empty() ? "" : ", ") + std::string("--") + name;
   std::string text = ".TP\n.B " + troff(names.empty() ? option.get_name() : names);
-  if (!names.empty() && takesValue(option) && !option.get_type_name().empty())
-    text += " \\fI" + troff(option.get_type_name()) + "\\fR";
+  if (!names.empty() && takesValue(option))
+    text += " \\fI" + troff(rt::HelpFormatter::valueForm(option)) + "\\fR";
   text += "\n" + troff(option.get_description());
   if (!option.get_default_str().empty())
     text += " (default: " + troff(option.get_default_str()) + ")";

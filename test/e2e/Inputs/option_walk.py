@@ -74,19 +74,23 @@ def expect_refusal(command, named, codes=(1, 2)):
 
 
 def options_of(command):
-    """The long options with a value, from --help."""
+    """The long options with a value, and the switches, from --help."""
     text = subprocess.run([*command, "--help"], capture_output=True, text=True).stdout
-    found = []
+    found, switches = [], []
     for line in text.splitlines():
-        match = re.match(r"\s+(?:-\w,)?(--[\w-]+)(?:,--[\w-]+)*(?: +(\S+))?", line)
-        if match and match[1] not in ("--help", "--version", "--config") and not re.match(r"\s+(?:-\w,)?--[\w{},!-]+(?:\s{2,}|$)", line):
-            found.append(match[1])
-    return found
+        match = re.match(r" {2,4}(?:-\w,)?(--[\w-]+)(?:,--[\w-]+)*(?: +(\S+))?", line)
+        if match and match[1] not in ("--help", "--version", "--config"):
+            is_switch = re.match(r" {2,4}(?:-\w,)?--[\w,-]+(?:\s{2,}|\s*$)", line)
+            (switches if is_switch else found).append(match[1])
+    return found, switches
 
 
 def walk(base, command, skip=()):
-    found = options_of(command)
+    found, switches = options_of(command)
     assert len(found) > 2, (command, found)
+    for switch in switches:
+        for value in ["", "banana", "\t"]:
+            expect_refusal([*base, f"{switch}={value}"], [switch])
     for option in found:
         if option in skip:
             continue
