@@ -149,7 +149,7 @@ std::optional<AttentionMask> AttentionMasks::classify(llvm::ArrayRef<int64_t> sc
   size_t others = added.size() + kept.size() - 1;
   // A row has its own column at least: what the mask gives the others is nothing beside it, but where another mask
   // takes that one away, and all scores are alike.
-  auto isWithout = [&](double fill) { return std::isinf(fill) || (leavesNothing(fill) && others == 0); };
+  auto isWithout = [&](double fill) { return (std::isinf(fill) && fill < 0) || (leavesNothing(fill) && others == 0); };
   for (const Kept &each : kept) {
     auto triangle = llvm::dyn_cast_if_present<mlir::BoolAttr>(triangleUnder(each.condition));
     if (isWithout(each.fill) && triangle && triangle.getValue() == each.keeps) {

@@ -232,3 +232,18 @@ func.func @compared(%q: tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32> {
   %y2 = cleave.matmul %p2, %q : tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
   return %y2 : tensor<1x2x4x8xf32>
 }
+
+// -----
+
+// A triangle that puts +inf in the place of a score takes no key away.
+// CHECK-LABEL: func @other_infinity
+// CHECK: cleave.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}}, scale = 1.000000e+00 {fill = 0x7FF0000000000000 : f64} :
+func.func @other_infinity(%q: tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32> {
+  %kept = cleave.constant dense<[[[[true, false], [true, true]]]]> : tensor<1x1x2x2xi1>
+  %most = cleave.constant dense<0x7F800000> : tensor<1x1x2x2xf32>
+  %s = cleave.matmul %q, %q {transpose_rhs} : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32> -> tensor<1x1x2x2xf32>
+  %a = cleave.select %kept, %s, %most : tensor<1x1x2x2xi1>, tensor<1x1x2x2xf32>
+  %p = cleave.softmax %a, dim = 3 : tensor<1x1x2x2xf32>
+  %y = cleave.matmul %p, %q : tensor<1x1x2x2xf32>, tensor<1x1x2x4xf32> -> tensor<1x1x2x4xf32>
+  return %y : tensor<1x1x2x4xf32>
+}
