@@ -41,7 +41,8 @@ struct ThreadForm {
   int64_t kept = 0; // 0: a loop over terms in each stage
 
   int64_t blockSize() const { return lanes * sharers * rows; }
-  int64_t tiles() const { return (parallel + lanes * rows - 1) / (lanes * rows); }
+  // At least one, where there is nothing to compute, too.
+  int64_t tiles() const { return std::max<int64_t>(1, (parallel + lanes * rows - 1) / (lanes * rows)); }
   // The pieces of work that blocks take.
   int64_t pieces() const { return tiles() * splits; }
   bool isWide(int dim) const { return width > 1 && dim == innermost; }

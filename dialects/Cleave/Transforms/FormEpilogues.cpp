@@ -1,3 +1,4 @@
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
 namespace cleave {
@@ -8,28 +9,26 @@ namespace cleave {
 using namespace cleave;
 using mlir::Value;
 
-static mlir::RankedTensorType typeOf(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
-
 // The vector that `value` repeats along its last dimension; null where it is something else. A vector of one element is
 // repeated as a scalar.
 static Value vectorOf(mlir::OpBuilder &builder, Value value) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
   if (!broadcast)
     return {};
-  int64_t last = typeOf(value).getRank() - 1;
+  int64_t last = tensorTypeOf(value).getRank() - 1;
   Value repeated = broadcast.getOperand();
   if (broadcast.getDims() == llvm::ArrayRef(last))
     return repeated;
-  if (last < 0 || typeOf(repeated).getRank() != 0 || typeOf(value).getDimSize(last) != 1)
+  if (last < 0 || tensorTypeOf(repeated).getRank() != 0 || tensorTypeOf(value).getDimSize(last) != 1)
     return {};
-  return ReshapeOp::create(builder, value.getLoc(), typeOf(repeated).clone({1}), repeated);
+  return ReshapeOp::create(builder, value.getLoc(), tensorTypeOf(repeated).clone({1}), repeated);
 }
 
 // The kernel whose result `value` is, as it is or with its rows arranged in another way. Nobody else may want the
 // result.
 static ComputeOpInterface kernelOf(Value value) {
-  int64_t columns = typeOf(value).getRank() > 0 ? typeOf(value).getShape().back() : 0;
-  while (value.hasOneUse() && typeOf(value).getRank() > 0 && typeOf(value).getShape().back() == columns) {
+  int64_t columns = tensorTypeOf(value).getRank() > 0 ? tensorTypeOf(value).getShape().back() : 0;
+  while (value.hasOneUse() && tensorTypeOf(value).getRank() > 0 && tensorTypeOf(value).getShape().back() == columns) {
     auto reshape = value.getDefiningOp<ReshapeOp>();
     if (!reshape) {
       auto compute = llvm::dyn_cast_if_present<ComputeOpInterface>(value.getDefiningOp());
@@ -74,7 +73,7 @@ struct FormEpilogues : impl::FormEpiloguesBase<FormEpilogues> {
   void runOnOperation() override {
     SmallVector<AddOp> adds;
     getOperation().walk([&](AddOp add) {
-      if (narrowed || typeOf(add).getElementType().getIntOrFloatBitWidth() <= 16)
+      if (narrowed || tensorTypeOf(add).getElementType().getIntOrFloatBitWidth() <= 16)
         adds.push_back(add);
     });
     for (AddOp add : adds)

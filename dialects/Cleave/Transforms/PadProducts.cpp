@@ -1,3 +1,4 @@
+#include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -16,34 +17,33 @@ static constexpr int64_t kLeastOperations = int64_t{1} << 30;
 // A padded operand is copied once, and each of its elements is used this often at least.
 static constexpr int64_t kLeastUses = 128;
 
-static mlir::RankedTensorType typeOf(Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
-
 // `value` with `more` zeros at the end of dimension `dim`.
 static Value padded(mlir::OpBuilder &builder, Value value, int64_t dim, int64_t more) {
   if (!value || more == 0)
     return value;
-  SmallVector<int64_t> shape(typeOf(value).getShape()), none(shape.size(), 0), high(shape.size(), 0);
+  SmallVector<int64_t> shape(tensorTypeOf(value).getShape()), none(shape.size(), 0), high(shape.size(), 0);
   high[dim] = more;
   shape[dim] += more;
-  return PadOp::create(builder, value.getLoc(), typeOf(value).clone(shape), value, none, high, none, llvm::APFloat(0.0));
+  return PadOp::create(builder, value.getLoc(), tensorTypeOf(value).clone(shape), value, none, high, none,
+                       llvm::APFloat(0.0));
 }
 
 // The first `columns` elements of each row.
 static Value sliced(mlir::OpBuilder &builder, Value value, int64_t columns) {
-  SmallVector<int64_t> shape(typeOf(value).getShape()), starts(shape.size(), 0), steps(shape.size(), 1);
+  SmallVector<int64_t> shape(tensorTypeOf(value).getShape()), starts(shape.size(), 0), steps(shape.size(), 1);
   shape.back() = columns;
-  return SliceOp::create(builder, value.getLoc(), typeOf(value).clone(shape), value, starts, shape, steps);
+  return SliceOp::create(builder, value.getLoc(), tensorTypeOf(value).clone(shape), value, starts, shape, steps);
 }
 
 // Uses of the rows that `value` has, too, stay views of it: the slice is made after a reshape that keeps the rows.
 static void replaceSliced(mlir::OpBuilder &builder, Value old, Value value) {
-  int64_t columns = typeOf(old).getShape().back();
+  int64_t columns = tensorTypeOf(old).getShape().back();
   for (mlir::Operation *user : llvm::make_early_inc_range(old.getUsers())) {
     auto reshape = llvm::dyn_cast<ReshapeOp>(user);
     if (!reshape || reshape.getType().getRank() == 0 || reshape.getType().getShape().back() != columns)
       continue;
     SmallVector<int64_t> shape(reshape.getType().getShape());
-    shape.back() = typeOf(value).getShape().back();
+    shape.back() = tensorTypeOf(value).getShape().back();
     builder.setInsertionPoint(reshape);
     Value rows = ReshapeOp::create(builder, reshape.getLoc(), reshape.getType().clone(shape), value);
     replaceSliced(builder, reshape, rows);
@@ -56,19 +56,22 @@ static void replaceSliced(mlir::OpBuilder &builder, Value old, Value value) {
 }
 
 static void padProduct(MatmulOp product, int64_t multiple) {
-  auto result = typeOf(product.getResult()), left = typeOf(product.getLhs()), right = typeOf(product.getRhs());
+  auto result = tensorTypeOf(product.getResult()), left = tensorTypeOf(product.getLhs()),
+       right = tensorTypeOf(product.getRhs());
   int64_t leftK = left.getRank() - (product.getTransposeLhs() ? 2 : 1);
   int64_t rightK = right.getRank() - (product.getTransposeRhs() ? 1 : 2);
   int64_t rightN = right.getRank() - (product.getTransposeRhs() ? 2 : 1);
   int64_t n = result.getShape().back(), k = left.getDimSize(leftK);
   int64_t moreN = llvm::alignTo(n, multiple) - n, moreK = llvm::alignTo(k, multiple) - k;
   int64_t operations = 2 * k * result.getNumElements();
+  if (operations < kLeastOperations) // in particular where a tensor has no elements
+    return;
   int64_t usesOfLeft = operations / (2 * left.getNumElements()), usesOfRight = operations / (2 * right.getNumElements());
   if (usesOfRight < kLeastUses)
     return;
   if (usesOfLeft < kLeastUses)
     moreK = 0;
-  if (operations < kLeastOperations || (moreN == 0 && moreK == 0))
+  if (moreN == 0 && moreK == 0)
     return;
   mlir::OpBuilder builder(product);
   Value lhs = padded(builder, product.getLhs(), leftK, moreK);

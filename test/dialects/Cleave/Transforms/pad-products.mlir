@@ -38,3 +38,13 @@ func.func @left_alone(%x: tensor<16x64xbf16>, %w: tensor<64x10xbf16>, %a: tensor
   %wide = cleave.matmul %c, %d : tensor<4096x1021xf32>, tensor<1021x1021xf32> -> tensor<4096x1021xf32>
   return %small, %aligned, %wide : tensor<16x10xbf16>, tensor<4096x1024xbf16>, tensor<4096x1021xf32>
 }
+
+// A tensor without elements is not counted on.
+// CHECK-LABEL: func.func @empty
+// CHECK-NOT: cleave.pad
+func.func @empty(%x: tensor<0x1001xbf16>, %w: tensor<1001x1001xbf16>, %a: tensor<4096x0xbf16>, %b: tensor<0x1001xbf16>)
+    -> (tensor<0x1001xbf16>, tensor<4096x1001xbf16>) {
+  %rows = cleave.matmul %x, %w : tensor<0x1001xbf16>, tensor<1001x1001xbf16> -> tensor<0x1001xbf16>
+  %terms = cleave.matmul %a, %b : tensor<4096x0xbf16>, tensor<0x1001xbf16> -> tensor<4096x1001xbf16>
+  return %rows, %terms : tensor<0x1001xbf16>, tensor<4096x1001xbf16>
+}
