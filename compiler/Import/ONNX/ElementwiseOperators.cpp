@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Activations.h"
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/OperatorTable.h"
+#include "dialects/Cleave/IR/Trigonometry.h"
 
 #include <cmath>
 
@@ -196,6 +197,9 @@ using Tanh = Real<TanhOp, std::tanh>;
 using Erf = Real<ErfOp, std::erf>;
 using Sin = Real<SinOp, std::sin>;
 using Cos = Real<CosOp, std::cos>;
+using Asin = Real<AsinOp, std::asin>;
+using Acos = Real<AcosOp, std::acos>;
+using Atan = Real<AtanOp, std::atan>;
 using Floor = Real<FloorOp, std::floor>;
 using Ceil = Real<CeilOp, std::ceil>;
 using Round = Real<RoundOp, std::nearbyint>;
@@ -284,6 +288,9 @@ void cleave::onnx_import::addElementwiseOperators(OperatorTable &table) {
   table.add("Sin", 13, importUnary<Sin>);
   table.add("Cos", 13, importUnary<Cos>);
   table.add("Tan", 13, inF32<importTan>);
+  table.add("Asin", 13, importUnary<Asin>);
+  table.add("Acos", 13, importUnary<Acos>);
+  table.add("Atan", 13, importUnary<Atan>);
   table.add("Floor", 13, importUnary<Floor>);
   table.add("Ceil", 13, importUnary<Ceil>);
   table.add("Round", 13, importUnary<Round>);

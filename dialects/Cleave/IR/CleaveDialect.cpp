@@ -8,6 +8,7 @@
 #include "dialects/Cleave/IR/IndexingGradients.h"
 #include "dialects/Cleave/IR/Scatter.h"
 #include "dialects/Cleave/IR/StopGradient.h"
+#include "dialects/Cleave/IR/Trigonometry.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -56,6 +57,9 @@ static void printInitFields(mlir::AsmPrinter &printer, mlir::StringAttr source, 
 #include "dialects/Cleave/IR/CleaveGradientOps.cpp.inc"
 
 #define GET_OP_CLASSES
+#include "dialects/Cleave/IR/CleaveTrigonometryOps.cpp.inc"
+
+#define GET_OP_CLASSES
 #include "dialects/Cleave/IR/CleaveAttentionOps.cpp.inc"
 
 void CleaveDialect::initialize() {
@@ -75,6 +79,10 @@ void CleaveDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Cleave/IR/CleaveGradientOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Cleave/IR/CleaveTrigonometryOps.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

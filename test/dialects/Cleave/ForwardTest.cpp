@@ -50,6 +50,7 @@ TEST(ForwardTest, Unary) {
       {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
       {"sin", [](double x) { return std::sin(x); }},
       {"cos", [](double x) { return std::cos(x); }},
+      {"atan", [](double x) { return std::atan(x); }},
       {"floor", [](double x) { return std::floor(x); }},
       {"ceil", [](double x) { return std::ceil(x); }},
       {"round", [](double x) { return std::nearbyint(x); }},
@@ -78,6 +79,18 @@ TEST(ForwardTest, PositiveUnary) {
     for (double value : x)
       expected.push_back(function(value));
     expectNear(evaluate("%0: tensor<4xf64>", "cleave." + name + " %0 : tensor<4xf64>", "tensor<4xf64>", {x}), expected);
+  }
+}
+
+TEST(ForwardTest, UnaryUpToOne) {
+  Array x = {-1, -0.97, -0.3, 0, 1e-9, 0.5, 0.8, 1};
+  for (auto &[name, function] :
+       std::vector<std::pair<std::string, double (*)(double)>>{{"asin", std::asin}, {"acos", std::acos}}) {
+    SCOPED_TRACE(name);
+    Array expected;
+    for (double value : x)
+      expected.push_back(function(value));
+    expectNear(evaluate("%0: tensor<8xf64>", "cleave." + name + " %0 : tensor<8xf64>", "tensor<8xf64>", {x}), expected);
   }
 }
 

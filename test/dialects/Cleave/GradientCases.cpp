@@ -6,10 +6,12 @@ using Strings = std::vector<std::string>;
 static std::string f64(const std::string &shape) { return "tensor<" + shape + "f64>"; }
 
 static void addElementwise(std::vector<GradientCase> &cases) {
-  for (std::string op :
-       {"neg", "abs", "sign", "exp", "expm1", "tanh", "erf", "sigmoid", "sin", "cos", "floor", "ceil", "round", "relu"})
+  for (std::string op : {"neg", "abs", "sign", "exp", "expm1", "tanh", "erf", "sigmoid", "sin", "cos", "atan", "floor",
+                         "ceil", "round", "relu"})
     for (std::string shape : {"3x4x", "1x5x", ""})
       cases.push_back({"cleave." + op, "%0 : " + f64(shape), {f64(shape)}, {f64(shape)}});
+  for (std::string op : {"asin", "acos"})
+    cases.push_back({"cleave." + op, "%0 : " + f64("3x4x"), {f64("3x4x")}, {f64("3x4x")}, -0.95, 0.95});
   for (std::string op : {"log", "log1p", "sqrt", "rsqrt"})
     cases.push_back({"cleave." + op, "%0 : " + f64("3x4x"), {f64("3x4x")}, {f64("3x4x")}, 0.3, 3});
   for (std::string op : {"add", "sub", "mul", "max", "min"})

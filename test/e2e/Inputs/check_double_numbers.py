@@ -22,6 +22,7 @@ def softplus(x):
 FUNCTIONS = {
     "Erf": math.erf, "Exp": math.exp, "Sin": math.sin, "Cos": math.cos, "Tan": math.tan, "Sinh": math.sinh, "Cosh": math.cosh,
     "Asinh": math.asinh, "Acosh": lambda x: math.acosh(x) if x >= 1 else math.nan, "Atanh": lambda x: math.atanh(x) if abs(x) < 1 else math.nan,
+    "Asin": lambda x: math.asin(x) if abs(x) <= 1 else math.nan, "Acos": lambda x: math.acos(x) if abs(x) <= 1 else math.nan, "Atan": math.atan,
     "Tanh": math.tanh, "Sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan, "Log": lambda x: math.log(x) if x > 0 else math.nan,
     "Sigmoid": lambda x: 1 / (1 + math.exp(-x)) if x > 0 else math.exp(x) / (1 + math.exp(x)), "Softplus": softplus,
     "Softsign": lambda x: x / (1 + abs(x)), "Elu": lambda x: x if x > 0 else math.expm1(x),

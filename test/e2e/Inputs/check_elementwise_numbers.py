@@ -67,7 +67,8 @@ A32, G32 = float(np.float32(1.67326319217681884765625)), float(np.float32(1.0507
 FUNCTIONS = {
     "Abs": ("Abs", {}, np.abs), "Neg": ("Neg", {}, np.negative), "Sign": ("Sign", {}, np.sign), "Exp": ("Exp", {}, np.exp),
     "Log": ("Log", {}, np.log), "Sqrt": ("Sqrt", {}, np.sqrt), "Tanh": ("Tanh", {}, np.tanh), "Erf": ("Erf", {}, each(math.erf)),
-    "Sin": ("Sin", {}, np.sin), "Cos": ("Cos", {}, np.cos), "Tan": ("Tan", {}, np.tan), "Sinh": ("Sinh", {}, np.sinh), "Cosh": ("Cosh", {}, np.cosh),
+    "Sin": ("Sin", {}, np.sin), "Cos": ("Cos", {}, np.cos), "Tan": ("Tan", {}, np.tan),
+    "Asin": ("Asin", {}, np.arcsin), "Acos": ("Acos", {}, np.arccos), "Atan": ("Atan", {}, np.arctan), "Sinh": ("Sinh", {}, np.sinh), "Cosh": ("Cosh", {}, np.cosh),
     "Asinh": ("Asinh", {}, np.arcsinh), "Acosh": ("Acosh", {}, np.arccosh), "Atanh": ("Atanh", {}, np.arctanh),
     "Floor": ("Floor", {}, np.floor), "Ceil": ("Ceil", {}, np.ceil), "Round": ("Round", {}, np.rint), "Reciprocal": ("Reciprocal", {}, lambda x: 1 / x),
     "Relu": ("Relu", {}, lambda x: np.where(x <= 0, 0, x)), "Sigmoid": ("Sigmoid", {}, sigmoid),
@@ -182,10 +183,11 @@ def check_results(folder, mantissas):
 
 # By central differences of the float64 functions; at kinks there are none.
 SMOOTH = ["Exp", "Log", "Sqrt", "Tanh", "Erf", "Sin", "Cos", "Tan", "Sinh", "Cosh", "Reciprocal", "Sigmoid", "Softplus", "Softsign", "Mish", "Swish", "Gelu",
-          "GeluTanh", "Elu", "Selu", "Celu", "Asinh", "Acosh", "Atanh"]
+          "GeluTanh", "Elu", "Selu", "Celu", "Asinh", "Acosh", "Atanh", "Asin", "Acos", "Atan"]
 # Where a function has derivatives, if not everywhere.
-POINTS = {"Acosh": lambda x: np.float32(1) + np.abs(x), "Atanh": lambda x: x / (1 + np.abs(x))}
-SLOPES = {"Acosh": lambda x: 1 / np.sqrt((x - 1) * (x + 1))}  # near 1, differences of acosh cancel in float64, too
+POINTS = {"Acosh": lambda x: np.float32(1) + np.abs(x), **dict.fromkeys(("Atanh", "Asin", "Acos"), lambda x: x / (1 + np.abs(x)))}
+# Near 1, differences cancel in float64, too.
+SLOPES = {"Acosh": lambda x: 1 / np.sqrt((x - 1) * (x + 1)), "Asin": lambda x: 1 / np.sqrt((1 - x) * (1 + x)), "Acos": lambda x: -1 / np.sqrt((1 - x) * (1 + x))}
 
 
 def check_gradients(folder):

@@ -20,7 +20,7 @@ OF_ROWS = [("Softmax", {"axis": 0}), ("LogSoftmax", {"axis": 0}), *[(f"Reduce{na
 NUMBERS = np.float32([NAN, INF, -INF, 0.0, -0.0, 1, -1, 0.3, NAN])
 ELEMENTWISE = [*[(name, [], {}) for name in (
     "Sign Relu Abs Neg Floor Ceil Round Sqrt Reciprocal Exp Log Tanh Erf Sigmoid Softplus Softsign Elu Celu Selu HardSigmoid HardSwish LeakyRelu Mish Gelu Shrink "
-    "Sin Cos Tan Sinh Cosh Asinh Acosh Atanh IsNaN IsInf").split()],
+    "Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh IsNaN IsInf").split()],
     ("Max", [[0.5]], {}), ("Min", [[0.5]], {}), ("Max", [[NAN]], {}), ("Min", [[NAN]], {}), ("Clip", [-0.5, 0.5], {}), ("Clip", [NAN, 0.5], {}),
     ("Clip", [-0.5, NAN], {}), ("Clip", [0.5, -0.5], {}), ("PRelu", [[0.2]], {}), ("ThresholdedRelu", [], {"alpha": -0.5}), ("Mod", [[0.4]], {"fmod": 1}),
     *[(name, [[other]], {}) for name in ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal") for other in (0.0, NAN, INF)]]

@@ -162,6 +162,7 @@ def cast(x, dtype):
 UNARY = {"neg": np.negative, "abs": np.abs, "sign": np.sign, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
          "tanh": np.tanh, "erf": erf,
          "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "sin": np.sin, "cos": np.cos,
+         "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
          "floor": np.floor, "ceil": np.ceil, "round": np.rint, "relu": lambda x: np.maximum(x, 0), "not": np.logical_not}
 BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": divide, "pow": np.power, "max": np.maximum, "min": np.minimum,
           "rem": np.fmod, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}

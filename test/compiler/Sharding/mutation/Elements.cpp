@@ -1,6 +1,7 @@
 #include "test/compiler/Sharding/mutation/Elements.h"
 
 #include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Trigonometry.h"
 
 using namespace mlir;
 
@@ -77,9 +78,9 @@ List constantElements(DenseElementsAttr attribute) {
 } // namespace
 
 bool isElementwise(Operation *op) {
-  return isa<NegOp, AbsOp, SignOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, TanhOp, ErfOp, SigmoidOp, SinOp, CosOp, FloorOp,
-             CeilOp, RoundOp, ReluOp, NotOp, AddOp, SubOp, MulOp, DivOp, PowOp, MaxOp, MinOp, RemOp, AndOp, OrOp, XorOp, CompareOp,
-             SelectOp, CastOp>(op);
+  return isa<NegOp, AbsOp, SignOp, ExpOp, Expm1Op, LogOp, Log1pOp, SqrtOp, RsqrtOp, TanhOp, ErfOp, SigmoidOp, SinOp,
+             CosOp, AsinOp, AcosOp, AtanOp, FloorOp, CeilOp, RoundOp, ReluOp, NotOp, AddOp, SubOp, MulOp, DivOp, PowOp,
+             MaxOp, MinOp, RemOp, AndOp, OrOp, XorOp, CompareOp, SelectOp, CastOp>(op);
 }
 
 uint64_t mix(uint64_t a, uint64_t b) {
