@@ -52,6 +52,7 @@ Status CudaDevice::checkDevice(const std::string &target) {
   CLEAVE_TRY(check(driver_->deviceAttribute(&minor, cuda::kCapabilityMinor, device_), "cuDeviceGetAttribute"));
   CLEAVE_TRY(
       check(driver_->deviceAttribute(&multiprocessors_, cuda::kMultiprocessors, device_), "cuDeviceGetAttribute"));
+  deviceName_ = "sm_" + std::to_string(10 * major + minor) + ", " + name;
   int needed = std::atoi(target.c_str() + std::min(target.size(), target.find("sm_") + 3));
   if (10 * major + minor < needed)
     return invalidArgument("this program was compiled for " + target + "; the device is '" + name + "', which is sm_" +
@@ -139,6 +140,7 @@ Status CudaDevice::allocate(fb::Space space, size_t bytes, std::byte **data) {
 Status CudaDevice::enterThread(unsigned) { return check(driver_->contextSetCurrent(context_), "cuCtxSetCurrent"); }
 
 Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
+  algorithms_.save(); // all is bound; the first run's
   Replay &replay = replays_[program];
   *isDone = replay.graph != nullptr;
   if (world_)

@@ -14,6 +14,7 @@
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/device/cuda/Algorithms.h"
 #include "runtime/device/cuda/CudaStreams.h"
 #include "runtime/device/cuda/NcclWorld.h"
 
@@ -67,8 +68,11 @@ private:
   Status loadModule(const void *image, const char *what, cuda::Handle *module);
   Status bindGenerated(const LaunchRequest &request, ActionPtr *action);
   Status bindNamed(const LaunchRequest &request, ActionPtr *action);
-  // A function of the hand-written kernels.
+  // A function of a module, looked up once: a deep model launches it for every layer.
+  Status findFunction(cuda::Handle module, const char *name, cuda::Handle *function);
+  // One of the hand-written kernels.
   Status namedFunction(const CudaKernelCall &kernel, cuda::Handle *function);
+  Status openBlas();
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   unsigned gridOf(uint64_t blocks) const;
   Status exchangeCollective(const CollectiveRequest &request, cuda::Handle stream, ActionPtr *action);
@@ -90,8 +94,11 @@ private:
   CudaStreams streams_;
   std::unique_ptr<NcclWorld> world_; // null: ranks talk through the host
   cuda::Handle context_ = nullptr, blasHandle_ = nullptr;
+  Algorithms algorithms_;            // of blasHandle_
   cuda::Handle generated_ = nullptr; // a module
   std::map<const char *, cuda::Handle> named_; // modules of Cleave's own kernels, by their text
+  std::map<std::pair<cuda::Handle, std::string>, cuda::Handle> functions_; // by their module and name
+  std::string deviceName_;                                                 // "sm_90, NVIDIA H100 80GB HBM3"
   int device_ = 0, multiprocessors_ = 1;
   size_t freeBytes_ = 0; // of its memory, when it was opened
   cuda::Pointer error_ = 0;          // CudaCall::error

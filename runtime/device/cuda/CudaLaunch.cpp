@@ -112,9 +112,17 @@ Status CudaDevice::bindGenerated(const LaunchRequest &request, ActionPtr *action
   }
   Handle function = nullptr, stream = nullptr;
   CLEAVE_TRY(streams_.at(request.stream, &stream));
-  CLEAVE_TRY(check(driver_->moduleFunction(&function, generated_, kernel->symbol), "cuModuleGetFunction"));
+  CLEAVE_TRY(findFunction(generated_, kernel->symbol, &function));
   *action = std::make_unique<GeneratedLaunch>(*driver_, stream, function, gridOf(kernel->blocks),
                                               static_cast<unsigned>(kernel->block_size), request.operands);
+  return Status::ok();
+}
+
+Status CudaDevice::findFunction(Handle module, const char *name, Handle *function) {
+  Handle &known = functions_[{module, name}];
+  if (!known)
+    CLEAVE_TRY(check(driver_->moduleFunction(&known, module, name), "cuModuleGetFunction").in(name));
+  *function = known;
   return Status::ok();
 }
 
@@ -122,8 +130,7 @@ Status CudaDevice::namedFunction(const CudaKernelCall &kernel, Handle *function)
   Handle &module = named_[kernel.image()];
   if (!module)
     CLEAVE_TRY(loadModule(kernel.image(), "Cleave's own kernels", &module));
-  return check(driver_->moduleFunction(function, module, kernel.function.c_str()), "cuModuleGetFunction")
-      .in(kernel.function);
+  return findFunction(module, kernel.function.c_str(), function);
 }
 
 Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {

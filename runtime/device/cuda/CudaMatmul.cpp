@@ -1,10 +1,10 @@
 // CudaDevice: products by cuBLASLt.
 //
 // A row-major matrix is the transpose of a column-major one, so c = op(a) op(b) is computed as c' = op(b)' op(a)': the
-// library's first operand is our b. The algorithm is chosen when the plan is bound, by the library's own estimate,
-// among those that need no more than the planned workspace: runs on one device and library version give the same bits.
-// A bias, one number for each of our columns, is one for each row of c': the library's epilogue adds it before it
-// rounds.
+// library's first operand is our b. The algorithm is chosen when the plan is bound for the first time, by the library's
+// own estimate, among those that need no more than the planned workspace, and kept in a file (Algorithms.h): runs on
+// one device and library version give the same bits. A bias, one number for each of our columns, is one for each row of
+// c': the library's epilogue adds it before it rounds.
 #include "runtime/device/cuda/CudaDevice.h"
 
 #include "runtime/plan/KernelDefs.h"
@@ -31,7 +31,7 @@ constexpr int kNotSupported = 15;
 
 // cublasLtMatmulHeuristicResult_t.
 struct Choice {
-  uint64_t algorithm[8];
+  Algorithms::Algorithm algorithm;
   size_t workspaceBytes;
   int state;
   float waves;
@@ -69,7 +69,7 @@ public:
         blas_.layoutDestroy(layout);
   }
 
-  Status setUp(const KernelArgs &args);
+  Status setUp(const KernelArgs &args, Algorithms &algorithms);
   Status run(const Frames &frames, uint32_t) override {
     if (bias_ && bias_->frames > 1)
       CLEAVE_TRY(setBias(frames));
@@ -78,7 +78,7 @@ public:
     const void *alpha = isDouble_ ? static_cast<const void *>(&one) : &oneSingle;
     const void *beta = isDouble_ ? static_cast<const void *>(&zero) : &zeroSingle;
     return checkBlas(blas_.matmul(handle_, desc_, alpha, b_.at(frames), layouts_[0], a_.at(frames), layouts_[1], beta,
-                                  c_.at(frames), layouts_[2], c_.at(frames), layouts_[2], choice_.algorithm,
+                                  c_.at(frames), layouts_[2], c_.at(frames), layouts_[2], choice_.algorithm.data(),
                                   scratch_.at(frames), scratch_.bytes, stream_),
                      "cublasLtMatmul");
   }
@@ -86,6 +86,8 @@ public:
 private:
   Status addLayout(const Matrix &matrix, int64_t batch, Handle *layout);
   Status setBias(const Frames &frames);
+  std::string describe(const KernelArgs &args) const;
+  Status check(const KernelArgs &args, const std::string &path);
   Status choose(const KernelArgs &args);
 
   const BlasLt &blas_;
@@ -107,7 +109,7 @@ Status MatmulAction::addLayout(const Matrix &matrix, int64_t batch, Handle *layo
                    "cublasLtMatrixLayoutSetAttribute");
 }
 
-Status MatmulAction::setUp(const KernelArgs &args) {
+Status MatmulAction::setUp(const KernelArgs &args, Algorithms &algorithms) {
   int64_t batch = args["batch"], m = args["m"], n = args["n"], k = args["k"];
   if (batch > INT32_MAX)
     return invalidArgument("cuBLASLt takes at most 2^31 products at a time; the plan has " + std::to_string(batch));
@@ -131,7 +133,14 @@ Status MatmulAction::setUp(const KernelArgs &args) {
   CLEAVE_TRY(addLayout(matrix(type, n, k, transposes[0], args["batch_b"] == 1 && batch != 1), batch, &layouts_[0]));
   CLEAVE_TRY(addLayout(matrix(type, k, m, transposes[1], args["batch_a"] == 1 && batch != 1), batch, &layouts_[1]));
   CLEAVE_TRY(addLayout(matrix(out, n, m, false, false), batch, &layouts_[2]));
-  return choose(args);
+  std::string product = describe(args);
+  if (const Algorithms::Algorithm *known = algorithms.find(product)) {
+    choice_.algorithm = *known;
+    return check(args, algorithms.path());
+  }
+  CLEAVE_TRY(choose(args));
+  algorithms.add(product, choice_.algorithm);
+  return Status::ok();
 }
 
 Status MatmulAction::setBias(const Frames &frames) {
@@ -143,6 +152,30 @@ Status MatmulAction::setBias(const Frames &frames) {
 uint32_t alignmentOf(const Address &address) {
   uint64_t bits = reinterpret_cast<uint64_t>(address.base) | (address.frames > 1 ? address.stride : 0) | 256;
   return static_cast<uint32_t>(bits & -bits);
+}
+
+// What an algorithm is chosen for: the product's parameters, and what is promised of its memory.
+std::string MatmulAction::describe(const KernelArgs &args) const {
+  std::string text(args.def().name);
+  for (const KernelDef::ParamDef &param : args.def().params)
+    text += " " + std::string(param.name) + "=" + std::to_string(args[param.name]);
+  for (const Address *address : {&a_, &b_, &c_})
+    text += " aligned=" + std::to_string(alignmentOf(*address));
+  return text + " workspace=" + std::to_string(scratch_.bytes);
+}
+
+// An algorithm that was stored: the library is asked whether it computes this product.
+Status MatmulAction::check(const KernelArgs &args, const std::string &path) {
+  Choice needs = {}; // its algorithm is left as it was
+  cuda::Result result = blas_.algorithmCheck(handle_, desc_, layouts_[0], layouts_[1], layouts_[2], layouts_[2],
+                                             choice_.algorithm.data(), &needs);
+  if (result == 0 && needs.workspaceBytes <= scratch_.bytes)
+    return Status::ok();
+  return invalidArgument(
+      path + " has an algorithm for " + describe(args) + " that cuBLASLt does not take (" +
+      (result == 0 ? "it needs a workspace of " + std::to_string(needs.workspaceBytes) + " bytes"
+                   : "status " + std::to_string(result)) +
+      "); remove the file, and algorithms are chosen anew, or name another one in CLEAVE_CUDA_ALGORITHMS");
 }
 
 Status MatmulAction::choose(const KernelArgs &args) {
@@ -170,15 +203,21 @@ Status MatmulAction::choose(const KernelArgs &args) {
 
 } // namespace
 
+Status CudaDevice::openBlas() {
+  if (blasHandle_)
+    return Status::ok();
+  CLEAVE_TRY(cuda::openBlasLt(&blas_));
+  CLEAVE_TRY(checkBlas(blas_->create(&blasHandle_), "cublasLtCreate"));
+  std::string part = "cuBLASLt " + std::to_string(blas_->version()) + ", " + deviceName_;
+  return Algorithms::open(part, options_.rank, options_.image, &algorithms_);
+}
+
 Status CudaDevice::bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action) {
-  if (!blas_)
-    CLEAVE_TRY(cuda::openBlasLt(&blas_));
-  if (!blasHandle_)
-    CLEAVE_TRY(checkBlas(blas_->create(&blasHandle_), "cublasLtCreate"));
+  CLEAVE_TRY(openBlas());
   Handle stream = nullptr;
   CLEAVE_TRY(streams_.at(request.stream, &stream));
   auto matmul = std::make_unique<MatmulAction>(*blas_, blasHandle_, stream, request.operands, args);
-  CLEAVE_TRY(matmul->setUp(args));
+  CLEAVE_TRY(matmul->setUp(args, algorithms_));
   *action = std::move(matmul);
   return Status::ok();
 }

@@ -26,6 +26,7 @@ struct Driver {
 };
 
 struct BlasLt {
+  size_t (*version)() = nullptr; // cublasLtGetVersion
 #define CLEAVE_BLASLT_ENTRY(member, symbol, parameters) Result(*member) parameters = nullptr;
 #include "runtime/device/cuda/BlasLt.def"
 };

@@ -54,6 +54,7 @@ Status load(BlasLt *blas) {
                          "its matrix products need cuBLASLt 12 or 13, which is not on the library path; install the "
                          "CUDA libraries, or name the file in CLEAVE_LIBCUBLASLT",
                          &library));
+  CLEAVE_TRY(findEntry(library, "cublasLtGetVersion", "cuBLASLt", reinterpret_cast<void **>(&blas->version)));
 #define CLEAVE_BLASLT_ENTRY(member, symbol, parameters)                                                                \
   CLEAVE_TRY(findEntry(library, #symbol, "cuBLASLt", reinterpret_cast<void **>(&blas->member)));
 #include "runtime/device/cuda/BlasLt.def"

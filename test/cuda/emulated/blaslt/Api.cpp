@@ -4,10 +4,13 @@
 // workspace to the product than it asked about is found at once. Each algorithm adds in an order of its own, and a
 // product without an algorithm takes any: who needs the same bits again has to keep the algorithm.
 #include "test/cuda/emulated/blaslt/Problem.h"
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 using namespace cleave::emulated::blaslt;
 
@@ -87,7 +90,15 @@ CLEAVE_EMULATED_API int cublasLtDestroy(Library *handle) {
   delete handle;
   return Success;
 }
-CLEAVE_EMULATED_API size_t cublasLtGetVersion() { return 130100; }
+
+// CLEAVE_EMULATED_BLASLT_VERSION=130100, and CLEAVE_EMULATED_BLASLT_FIRST=N: the heuristics name first what they would
+// have named as the Nth (from 0), as another machine's may.
+static uint64_t numberOf(const char *name, uint64_t fallback) {
+  const char *text = getenv(name);
+  return text ? strtoull(text, nullptr, 0) : fallback;
+}
+
+CLEAVE_EMULATED_API size_t cublasLtGetVersion() { return numberOf("CLEAVE_EMULATED_BLASLT_VERSION", 130100); }
 
 CLEAVE_EMULATED_API int cublasLtMatmulDescCreate(Desc **desc, int computeType, int scaleType) {
   *desc = new Desc;
@@ -208,9 +219,15 @@ CLEAVE_EMULATED_API int cublasLtMatmulAlgoGetHeuristic(Library *library, const D
   std::string why;
   if (int status = makeProblem(*desc, *a, *b, *c, *d, p, why))
     return refuse(status, why);
-  for (uint32_t i = 0; i < 4 && *count < wanted; i++) {
-    if (kWorkspaces[i] > preference->workspace)
-      continue;
+  std::vector<uint32_t> fitting;
+  for (uint32_t i = 0; i < 4; i++)
+    if (kWorkspaces[i] <= preference->workspace)
+      fitting.push_back(i);
+  auto first = fitting.begin() + long(numberOf("CLEAVE_EMULATED_BLASLT_FIRST", 0) % fitting.size());
+  std::rotate(fitting.begin(), first, first + 1); // that one, and then the others as they were
+  for (uint32_t i : fitting) {
+    if (*count == wanted)
+      break;
     HeuristicResult &r = results[(*count)++];
     r = {};
     r.algorithm = makeAlgorithm(3 - i, kWorkspaces[i], preference->alignment, p);
@@ -219,6 +236,26 @@ CLEAVE_EMULATED_API int cublasLtMatmulAlgoGetHeuristic(Library *library, const D
     r.waves = 1;
   }
   return Success; // an algorithm without workspace fits always
+}
+
+CLEAVE_EMULATED_API int cublasLtMatmulAlgoCheck(Library *library, const Desc *desc, const Layout *a, const Layout *b,
+                                                const Layout *c, const Layout *d, const Algorithm *algorithm,
+                                                HeuristicResult *result) {
+  if (!library || !desc || !a || !b || !c || !d || !algorithm || !result)
+    return InvalidValue;
+  Problem p;
+  std::string why;
+  if (int status = makeProblem(*desc, *a, *b, *c, *d, p, why))
+    return refuse(status, why);
+  Operands anywhere; // on any multiple
+  anywhere.workspaceBytes = algorithm->workspace;
+  anywhere.workspace = 256;
+  if (int status = checkAlgorithm(*algorithm, p, anywhere))
+    return status;
+  result->workspace = algorithm->workspace;
+  result->state = Success;
+  result->waves = 1;
+  return Success;
 }
 
 CLEAVE_EMULATED_API int cublasLtMatmul(Library *library, const Desc *desc, const void *alpha, const void *a,

@@ -227,6 +227,8 @@ CLEAVE_EMULATED_API int cuModuleGetFunction(Handle *function, Handle module, con
     }
     f.reset(new Function{loaded, kernel});
     Machine::get().addHandle(f.get(), "function");
+  } else if (Machine::get().options.lookups) {
+    Machine::get().report(0, std::string(name) + " is looked up a second time");
   }
   *function = f.get();
   return code::Success;

@@ -20,6 +20,7 @@ Options readOptions() {
   number("BLOCKS", o.blocks);
   number("UNINITIALIZED", o.uninitialized);
   number("SHARED_UNINITIALIZED", o.sharedUninitialized);
+  number("LOOKUPS", o.lookups);
   if (const char *v = text("CAPABILITY")) {
     char *end;
     o.capabilityMajor = int(strtol(v, &end, 10));

@@ -11,6 +11,7 @@
 //   CLEAVE_EMULATED_UNINITIALIZED=1   find reads of device memory that nothing wrote
 //   CLEAVE_EMULATED_SHARED_UNINITIALIZED=0   the same for shared memory
 //   CLEAVE_EMULATED_IGNORE_WAIT=0     the wait for an event that each thread asks for as its Nth is not done
+//   CLEAVE_EMULATED_LOOKUPS=0         find functions of a module that are looked up more than once
 //   CLEAVE_EMULATED_LEAKS=report      at exit: report what was not freed; `fail` also ends the process with code 99
 //   CLEAVE_EMULATED_REPORT=FILE       append every finding to FILE, too (they go to stderr)
 #pragma once
@@ -27,7 +28,7 @@ struct Options {
   int capabilityMajor = 9, capabilityMinor = 0;
   uint64_t memoryBytes = uint64_t(4) << 30;
   int driverVersion = 13000;
-  bool races = true, blocks = true, uninitialized = true, sharedUninitialized = false;
+  bool races = true, blocks = true, uninitialized = true, sharedUninitialized = false, lookups = false;
   bool leaksFail = false;
   std::string report;
 };

@@ -1,0 +1,212 @@
+#include "runtime/device/cuda/Algorithms.h"
+
+#include "runtime/base/Crc32c.h"
+#include "runtime/base/Log.h"
+#include "runtime/state/AtomicFile.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fstream>
+#include <sstream>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace cleave::rt {
+
+namespace {
+
+constexpr std::string_view kHeader = "cleave-algorithms ", kFormat = "1", kPart = "on ", kChecksum = "checksum ";
+
+// The file that `address` was mapped from: the program, or a shared library.
+std::string fileOf(const void *address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    char *rest = nullptr;
+    auto wanted = reinterpret_cast<uintptr_t>(address);
+    uintptr_t begin = std::strtoull(line.c_str(), &rest, 16);
+    uintptr_t end = *rest == '-' ? std::strtoull(rest + 1, nullptr, 16) : 0;
+    size_t path = line.find('/');
+    if (begin <= wanted && wanted < end && path != std::string::npos)
+      return line.substr(path);
+  }
+  return "";
+}
+
+// The whole file; nothing where there is none.
+Status readWhole(const std::string &path, std::string *text) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return errno == ENOENT ? Status::ok() : fileError("read", path, errno);
+  std::ostringstream all;
+  all << file.rdbuf();
+  *text = all.str();
+  return file.bad() ? fileError("read", path, EIO) : Status::ok();
+}
+
+// One process at a time reads, adds and writes: whoever holds the folder. It is let go with the descriptor.
+class FolderLock {
+public:
+  explicit FolderLock(const std::string &folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~FolderLock() {
+    if (fd_ >= 0)
+      ::close(fd_);
+  }
+  FolderLock(const FolderLock &) = delete;
+  FolderLock &operator=(const FolderLock &) = delete;
+
+private:
+  int fd_;
+};
+
+std::string hexOf(const Algorithms::Algorithm &algorithm) {
+  std::string text;
+  for (uint64_t word : algorithm) {
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016" PRIx64, word);
+    text += digits;
+  }
+  return text;
+}
+
+bool readHex(std::string_view text, Algorithms::Algorithm *algorithm) {
+  if (text.size() != 16 * algorithm->size() || text.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return false;
+  for (size_t i = 0; i < algorithm->size(); ++i)
+    (*algorithm)[i] = std::strtoull(std::string(text.substr(16 * i, 16)).c_str(), nullptr, 16);
+  return true;
+}
+
+std::string checksumOf(std::string_view text) {
+  char line[32];
+  std::snprintf(line, sizeof line, "%s%08x\n", std::string(kChecksum).c_str(), crc32c(text.data(), text.size()));
+  return line;
+}
+
+bool takeFront(std::string_view *text, std::string_view front) {
+  if (text->substr(0, front.size()) != front)
+    return false;
+  text->remove_prefix(front.size());
+  return true;
+}
+
+std::string_view takeLine(std::string_view *text) {
+  size_t end = std::min(text->find('\n'), text->size());
+  std::string_view line = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  return line;
+}
+
+} // namespace
+
+std::string Algorithms::format(const Parts &parts) {
+  std::string text = std::string(kHeader) + std::string(kFormat) + "\n";
+  for (const auto &[part, products] : parts) {
+    text += std::string(kPart) + part + "\n";
+    for (const auto &[product, algorithm] : products)
+      text += hexOf(algorithm) + " " + product + "\n";
+  }
+  return text + checksumOf(text);
+}
+
+// The first line has been read.
+Status Algorithms::parse(std::string_view text, Parts *parts) {
+  size_t last = text.rfind('\n', text.empty() ? 0 : text.size() - 2);
+  std::string_view body = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  if (body.empty() || text.substr(body.size()) != checksumOf(body))
+    return dataLoss("its checksum is not that of its lines");
+  takeLine(&body);
+  std::map<std::string, Algorithm> *products = nullptr;
+  for (int number = 2; !body.empty(); ++number) {
+    std::string_view line = takeLine(&body);
+    if (takeFront(&line, kPart)) {
+      products = &(*parts)[std::string(line)];
+      continue;
+    }
+    Algorithm algorithm;
+    size_t space = std::min(line.find(' '), line.size());
+    if (!products || space == line.size() || !readHex(line.substr(0, space), &algorithm))
+      return dataLoss("line " + std::to_string(number) + " is neither a device nor an algorithm with its product");
+    (*products)[std::string(line.substr(space + 1))] = algorithm;
+  }
+  return Status::ok();
+}
+
+void Algorithms::note(const std::string &text) const {
+  if (rank_ == 0)
+    log(LogLevel::Warning, -1, path_ + " " + text);
+}
+
+Status Algorithms::open(const std::string &part, int rank, const void *program, Algorithms *result) {
+  std::string path = envString("CLEAVE_CUDA_ALGORITHMS");
+  bool isChosen = !path.empty();
+  if (!isChosen)
+    path = fileOf(program);
+  if (path.empty() || path == "none")
+    return Status::ok();
+  result->path_ = isChosen ? path : path + ".algorithms";
+  result->part_ = part;
+  result->rank_ = rank;
+  std::string text;
+  CLEAVE_TRY(readWhole(result->path_, &text));
+  if (text.empty())
+    return Status::ok();
+  std::string_view rest = text, version = takeLine(&rest);
+  bool isOurs = takeFront(&version, kHeader);
+  if (isOurs && version != kFormat) {
+    result->note("has format " + std::string(version) +
+                 " of another version of Cleave, and is left as it is: cuBLASLt's " +
+                 "algorithms are chosen anew, and sums may differ in their last bits from earlier runs");
+    result->path_.clear();
+    return Status::ok();
+  }
+  Status status = isOurs ? parse(text, &result->parts_) : dataLoss("it is no file of algorithms");
+  if (!status.isOk())
+    return dataLoss(result->path_ + ", where cuBLASLt's algorithms are stored, cannot be used: " + status.message() +
+                    "; remove it, and they are chosen anew, or name another file in CLEAVE_CUDA_ALGORITHMS");
+  if (!result->parts_.empty() && result->parts_.count(part) == 0)
+    result->note("has no algorithms for " + part +
+                 ": they are chosen anew, and sums may differ in their last bits from " + "those on " +
+                 result->parts_.begin()->first);
+  return Status::ok();
+}
+
+const Algorithms::Algorithm *Algorithms::find(const std::string &product) const {
+  for (const auto *known : {&added_, parts_.count(part_) ? &parts_.at(part_) : nullptr})
+    if (known)
+      if (auto found = known->find(product); found != known->end())
+        return &found->second;
+  return nullptr;
+}
+
+void Algorithms::add(const std::string &product, const Algorithm &algorithm) { added_[product] = algorithm; }
+
+void Algorithms::save() {
+  if (added_.empty())
+    return;
+  Status status = path_.empty() ? Status::ok() : write();
+  if (!status.isOk())
+    note("does not store which of cuBLASLt's algorithms were chosen (" + status.message() +
+         "); later runs may differ in the last bits of sums. CLEAVE_CUDA_ALGORITHMS names another file");
+  parts_[part_].insert(added_.begin(), added_.end());
+  added_.clear();
+}
+
+Status Algorithms::write() {
+  FolderLock lock(parentDirectory(path_));
+  std::string text;
+  CLEAVE_TRY(readWhole(path_, &text));
+  Parts parts;
+  if (!text.empty())
+    CLEAVE_TRY(parse(text, &parts));
+  parts[part_].insert(added_.begin(), added_.end()); // what is there stays
+  return writeFileAtomically(path_, format(parts));
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,109 @@
+"""stored_algorithms.py SOURCE BUILD FOLDER    Programs keep the algorithms that cuBLASLt has proposed: a run computes the same bits when
+the library proposes others (CLEAVE_EMULATED_BLASLT_FIRST), and other bits without the file, or the test would show nothing."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+
+import emulated
+
+source, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
+sys.path.insert(0, str(source / "test/e2e/Inputs"))
+import training_cases  # noqa: E402
+
+model = folder / "models/mlp" / pathlib.Path(training_cases.CASES["mlp"][0]).name
+data = []
+for key, array in training_cases.data("mlp").items():
+    np.save(folder / f"{key}.npy", array)
+    data += ["--data", f"{key}={folder / key}.npy"]
+
+
+def compiled(name, *options):
+    program = folder / name
+    line = ["cleave", "compile", model, "-o", program, "--train", "--loss-output", "loss", "--optimizer", "adamw", "--global-batch", "16",
+            "--target", "cuda:sm_90", *options]
+    subprocess.run(list(map(str, line)), check=True, capture_output=True)
+    return program
+
+
+def started(program, first, **environment):
+    line = [program, "train", *data, "--no-shuffle", "--steps", "3", "--lr", "1e-2", "--metrics", f"{program}.json"]
+    return subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False, timeout=200,
+                          env=emulated.environment(build, CLEAVE_EMULATED_BLASLT_FIRST=str(first), CLEAVE_EMULATED_DEVICES="2", **environment))
+
+
+def losses(program, first, **environment):
+    result = started(program, first, **environment)
+    assert result.returncode == 0, result.stderr
+    return re.findall(r'"loss": ([^,}]+)', pathlib.Path(f"{program}.json").read_text()), result.stderr
+
+
+def refused(program, *parts, **environment):
+    result = started(program, 0, **environment)
+    assert result.returncode != 0 and all(part in result.stderr for part in parts), result.stderr
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def resealed(text):
+    body = text[:text.rindex("checksum ")]
+    return f"{body}checksum {crc32c(body.encode()):08x}\n"
+
+
+def kept(name, *options):
+    """The file decides, and not what the library proposes."""
+    program = compiled(name, *options)
+    first, notes = losses(program, 0)
+    assert "algorithms" not in notes, notes
+    file = pathlib.Path(f"{program}.algorithms")
+    stored = file.read_text()
+    assert stored == resealed(stored) and "on cuBLASLt 130100, sm_90, " in stored, stored
+    again, notes = losses(program, 1)
+    assert again == first and "algorithms" not in notes and file.read_text() == stored, (again, first, notes)
+    other, _ = losses(program, 1, CLEAVE_CUDA_ALGORITHMS="none")
+    assert other != first and len(other) == len(first) == 3, "the algorithms add in the same order: the test shows nothing"
+    assert not [path for path in folder.iterdir() if ".tmp-" in path.name]
+    print(f"{name}: {stored.count('matmul')} products keep their algorithms")
+    return program, file, stored, first, other
+
+
+for name, options in (("fsdp2", ["--mesh", "fsdp=2"]), ("pp2", ["--mesh", "pp=2", "--micro-batches", "2"]), ("offload", ["--offload", "params"])):
+    kept(name, *options)
+program, file, stored, first, other = kept("one")
+
+# Another version of the library has a part of its own, and takes nothing from the first.
+newer, notes = losses(program, 1, CLEAVE_EMULATED_BLASLT_VERSION="130200")
+assert newer == other and "has no algorithms for cuBLASLt 130200, sm_90" in notes, (newer, notes)
+assert file.read_text().count("on cuBLASLt") == 2
+assert losses(program, 0, CLEAVE_EMULATED_BLASLT_VERSION="130200")[0] == other and losses(program, 1)[0] == first
+
+# A file elsewhere.
+assert losses(program, 1, CLEAVE_CUDA_ALGORITHMS=str(folder / "elsewhere"))[0] == other and (folder / "elsewhere").exists()
+lost, notes = losses(program, 1, CLEAVE_CUDA_ALGORITHMS=str(folder / "none/of/these"))
+assert lost == other and "does not store which of cuBLASLt's algorithms were chosen (cannot write" in notes, notes
+
+# Files of other formats stay; damaged ones are refused, and stay too.
+for text in ("cleave-algorithms 2\nwhatever\n",):
+    file.write_text(text)
+    newer, notes = losses(program, 1)
+    assert newer == other and "has format 2 of another version of Cleave" in notes and file.read_text() == text, notes
+digit = stored.index("\n", stored.index("on cuBLASLt")) + 5
+flipped = stored[:digit] + ("0" if stored[digit] != "0" else "1") + stored[digit + 1:]
+for text, what in ((stored[:len(stored) // 2], "checksum"), (stored[:-1], "checksum"), (flipped, "checksum"), ("\x7fELF\n", "no file of algorithms"),
+                   (resealed(stored.replace("on cuBLASLt", "at cuBLASLt")), "line 2 is neither"),
+                   (resealed(re.sub(r"(?m)^[0-9a-f]{16}(?=[0-9a-f]{112} )", "0" * 16, stored)), "that cuBLASLt does not take (status 15)")):
+    file.write_text(text)
+    refused(program, str(file), what, "remove")
+    assert file.read_text() == text
+file.write_text(stored)
+assert losses(program, 1)[0] == first
+print("other versions and damaged files are told")
