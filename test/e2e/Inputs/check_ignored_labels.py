@@ -138,10 +138,27 @@ class Checks:
         refused("holds the label -99; expected 0 to 4, or -100 (not counted)")
         np.save(self.folder / "other.npy", np.full_like(labels, -100))
         refused("a batch whose labels are all ignored")
+        self.check_saved_before(labels)
         other[1, 2] = -100
         np.save(self.folder / "other.npy", other)
         self.compile("none", LAYOUTS["one"])
         refused("holds the label -100; expected 0 to 4")
+
+    def check_saved_before(self, labels):
+        """A step without a label that counts ends the run; what was saved before it is what a run that stops there saves."""
+        ignored = labels.copy()
+        ignored[BATCH:2 * BATCH] = -100
+        np.save(self.folder / "other.npy", ignored)
+        found = []
+        for steps, options in ((1, []), (2, ["--save-every", "1"])):
+            must("rm", "-rf", self.folder / "saved")
+            done = run(self.folder / "m", "train", "--no-shuffle", "--steps", steps, "--lr", RATE, "--data", f"x={self.folder}/x.npy", "--data",
+                       f"labels={self.folder}/other.npy", "--save", self.folder / "saved", "--checkpoint", "full", *options)
+            self.expect(f"{steps} steps: {done.stderr}", done.returncode == steps - 1)
+            found.append((sorted(path.name for path in (self.folder / "saved").glob("step-*")), weights_in(self.folder / "saved")))
+        (first, exact), (second, kept) = found
+        self.expect(f"checkpoints {second}, expected {first}", first == second == ["step-00000001"])
+        self.expect("weights that were saved before a step without labels", all(np.array_equal(exact[name], kept[name]) for name in exact))
 
 
 def main():
