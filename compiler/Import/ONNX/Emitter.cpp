@@ -116,6 +116,17 @@ Value Emitter::sliceDim(Value a, int64_t dim, int64_t start, int64_t size) {
   return slice(a, starts, sizes, steps);
 }
 
+// A plan tells of each piece of a concatenation where it comes from. Concatenations of a value with itself double them.
+constexpr uint64_t kPieceSteps = 8; // some hundred bytes
+static void drawPieces(Budget &budget, llvm::ArrayRef<Value> parts) {
+  llvm::SmallVector<Value> stack(parts.begin(), parts.end());
+  while (!stack.empty() && budget.draw(Budget::Kind::Steps, kPieceSteps)) {
+    mlir::Operation *maker = stack.pop_back_val().getDefiningOp();
+    if (llvm::isa_and_nonnull<ConcatOp, ReshapeOp>(maker))
+      llvm::append_range(stack, maker->getOperands());
+  }
+}
+
 Value Emitter::concat(llvm::ArrayRef<Value> parts, int64_t dim) {
   if (parts.size() == 1)
     return parts[0];
@@ -131,7 +142,7 @@ Value Emitter::concat(llvm::ArrayRef<Value> parts, int64_t dim) {
     return splat(0, typeOf(parts[0]).clone(shape));
   if (filled.size() != parts.size())
     return concat(filled, dim);
-  budget.draw(Budget::Kind::Steps, parts.size());
+  drawPieces(budget, parts);
   return make<ConcatOp>(typeOf(parts[0]).clone(shape), parts, builder.getI64IntegerAttr(dim));
 }
 

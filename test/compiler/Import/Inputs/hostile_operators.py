@@ -252,6 +252,19 @@ def reshapes_of_a_constant():
 
 
 @structure
+def doubling_concatenations():
+    nodes = [node("Concat", [f"x{i}" if i else "x"] * 2, [f"x{i + 1}"], axis=0) for i in range(44)]
+    return plain(nodes + [node("ReduceSum", ["x44"], ["y"])]), "asks for"
+
+
+@structure
+def joined_one_by_one():
+    """As a loop writes that is unrolled: each turn adds a row to what is there."""
+    nodes = [node("Concat", [f"x{i}" if i else "x", "x"], [f"x{i + 1}"], axis=0) for i in range(800)]
+    return plain(nodes + [node("ReduceSum", ["x800"], ["y"])]), None
+
+
+@structure
 def edge_pads():
     nodes = [node("Pad", [f"x{i}" if i else "x", "p"], [f"x{i + 1}"], mode="edge") for i in range(500)]
     return plain(nodes + [node("Relu", ["x500"], ["y"])], shape=(2, 2, 2, 2), initializers=[shape_constant("p", [60] * 8)]), ""
