@@ -23,6 +23,7 @@ struct InspectOptions {
   InspectForm form = InspectForm::Summary;
   std::string html;  // instead of printing: the page to write (compiler/Inspect/Page.h)
   std::string trace; // of a run: the measured step of a pipeline is drawn beside the predicted one
+  std::string profile; // of a run: its trace, kernel by kernel
   std::string machine; // h100, h200, a100 or a file (compiler/CostModel/TargetMachine.h): how long a step takes on it
 };
 

@@ -7,6 +7,7 @@
 #include "compiler/Inspect/Page.h"
 #include "compiler/Inspect/Parameters.h"
 #include "compiler/Inspect/Prediction.h"
+#include "compiler/Inspect/Profile.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Timeline.h"
 #include "compiler/Planning/StepTimeline.h"
@@ -129,6 +130,25 @@ llvm::Error cleave::diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream
   return llvm::Error::success();
 }
 
+// A plan on a machine.
+struct OnMachine {
+  TargetMachine machine;
+  plan::InstructionCosts costs;
+  view::Prediction prediction;
+};
+
+static llvm::Expected<OnMachine> predictOn(const rt::fb::Plan &plan, const std::string &name) {
+  llvm::Expected<TargetMachine> machine = findTargetMachine(name);
+  if (!machine)
+    return machine.takeError();
+  if (rt::Status status = plan::checkMachine(plan, *machine); !status.isOk())
+    return makeError("--target-machine " + name + ": " + status.message());
+  OnMachine result{*machine, plan::InstructionCosts(plan, *machine), {}};
+  if (rt::Status status = view::predict(plan, result.costs, &result.prediction); !status.isOk())
+    return makeError("--target-machine " + name + ": " + status.message());
+  return result;
+}
+
 // Of the summary and of --json, which are about a whole step.
 static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOptions &options, llvm::raw_ostream &out) {
   if (!options.html.empty() || !options.trace.empty())
@@ -136,19 +156,38 @@ static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOption
                       "it predicts without a run, as text and with --json; leave --html and --trace away");
   if (options.form != InspectForm::Summary && options.form != InspectForm::Json)
     return usageError("--target-machine", "it is for the summary and for --json; leave the other form away");
-  llvm::Expected<TargetMachine> machine = findTargetMachine(options.machine);
-  if (!machine)
-    return machine.takeError();
-  if (rt::Status status = plan::checkMachine(plan, *machine); !status.isOk())
-    return makeError("--target-machine " + options.machine + ": " + status.message());
-  plan::InstructionCosts costs(plan, *machine);
-  view::Prediction prediction;
-  if (rt::Status status = view::predict(plan, costs, &prediction); !status.isOk())
-    return makeError("--target-machine " + options.machine + ": " + status.message());
+  llvm::Expected<OnMachine> on = predictOn(plan, options.machine);
+  if (!on)
+    return on.takeError();
   if (options.form == InspectForm::Json)
-    out << view::predictionJson(plan, *machine, costs, prediction) << "\n";
+    out << view::predictionJson(plan, on->machine, on->costs, on->prediction) << "\n";
   else
-    out << view::predictionText(plan, *machine, costs, prediction);
+    out << view::predictionText(plan, on->machine, on->costs, on->prediction);
+  return llvm::Error::success();
+}
+
+static llvm::Error printProfile(const rt::fb::Plan &plan, const InspectOptions &options, llvm::raw_ostream &out) {
+  if (!options.html.empty() || !options.trace.empty() || options.form != InspectForm::Summary)
+    return usageError("--profile", "it prints tables of a traced step; leave --trace and the other form away");
+  std::optional<OnMachine> on;
+  if (!options.machine.empty()) {
+    llvm::Expected<OnMachine> predicted = predictOn(plan, options.machine);
+    if (!predicted)
+      return predicted.takeError();
+    on.emplace(std::move(*predicted));
+  }
+  llvm::Expected<view::Measured> measured = measuredStep(plan, options.profile);
+  if (!measured)
+    return measured.takeError();
+  view::Profile profile;
+  if (rt::Status status = view::profileOf(plan, *measured, on ? &on->costs : nullptr, &profile); !status.isOk())
+    return makeError(options.profile + ": " + status.message());
+  if (on) {
+    view::MachineCosts machine{on->machine, on->costs, on->prediction.seconds};
+    out << view::profileText(plan, *measured, profile, &machine);
+  } else {
+    out << view::profileText(plan, *measured, profile, nullptr);
+  }
   return llvm::Error::success();
 }
 
@@ -157,6 +196,8 @@ llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options,
   if (!artefact)
     return artefact.takeError();
   const rt::fb::Plan &plan = artefact->plan();
+  if (!options.profile.empty())
+    return printProfile(plan, options, out);
   if (!options.machine.empty())
     return printPrediction(plan, options, out);
   llvm::Expected<std::optional<view::Measured>> read = readMeasured(plan, options);

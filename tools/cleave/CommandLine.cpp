@@ -154,7 +154,8 @@ const char *inspectExamples = R"(Examples:
   cleave inspect model --json > model.json
   cleave inspect model --text | less
   cleave inspect gpt --trace trace.json
-  cleave inspect gpt --target-machine h100)";
+  cleave inspect gpt --target-machine h100
+  cleave inspect gpt --profile trace.json --target-machine machine.json)";
 const char *verifyExamples = "Example:\n  cleave verify model";
 const char *bundleExample = R"(Example:
   cleave compile gpt.onnx -o gpt.o --emit object --train --loss-output loss --dim batch=8 --target cuda:sm_90
@@ -227,6 +228,11 @@ Request parse(int argc, const char *const *argv) {
       ->add_option(
           "--trace", inspect.options.trace,
           "Draw the measured step of a pipeline beside the predicted one. FILE is what `train --trace FILE` wrote")
+      ->type_name("FILE");
+  inspectApp
+      ->add_option("--profile", inspect.options.profile,
+                   "Print the time of a measured step by kernel and by node of the model; with --target-machine also\n"
+                   "shares of its peaks and the predicted times. FILE is what `train --trace FILE` wrote")
       ->type_name("FILE");
   inspectApp
       ->add_option("--target-machine", inspect.options.machine,

@@ -1,0 +1,51 @@
+// `cleave inspect --profile`: a step that ran (`train --trace`), instruction by instruction beside the plan: time by
+// kernel and by node of the model, against the machine's peaks and the cost model where a machine is given.
+//
+// Spans of a trace have no numbers of instructions. They are matched by their place: the n-th span of a stream in the
+// step is the stream's n-th instruction, waits left out, and has its name.
+#ifndef CLEAVE_COMPILER_INSPECT_PROFILE_H
+#define CLEAVE_COMPILER_INSPECT_PROFILE_H
+
+#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/Inspect/Page.h"
+#include "compiler/Planning/InstructionCosts.h"
+
+#include <string>
+#include <vector>
+
+namespace cleave::view {
+
+// All launches of one kernel by the rank that stands for its kind; or of all kernels of one node.
+struct ProfileRow {
+  size_t kind = 0, kernel = 0;
+  uint64_t launches = 0;
+  double seconds = 0, flops = 0, bytes = 0;
+  double predicted = 0; // seconds by the cost model; 0 without a machine
+  std::string node;     // of the first launch
+  size_t nodes = 0;     // different ones
+};
+
+struct Profile {
+  double seconds = 0;                     // from the step's begin to its last instruction's end
+  double kernelSeconds = 0;               // of all launches, one rank of each kind
+  double otherSeconds = 0;                // of copies, fills, collectives and messages
+  std::vector<ProfileRow> kernels, nodes; // the dearest first
+};
+
+// `costs` may be null. An error where the trace is not of this plan.
+rt::Status profileOf(const rt::fb::Plan &plan, const Measured &measured, const plan::InstructionCosts *costs,
+                     Profile *profile);
+
+struct MachineCosts {
+  const TargetMachine &machine;
+  const plan::InstructionCosts &costs;
+  double seconds; // of the predicted step
+};
+
+// `machine` may be null.
+std::string profileText(const rt::fb::Plan &plan, const Measured &measured, const Profile &profile,
+                        const MachineCosts *machine);
+
+} // namespace cleave::view
+
+#endif
