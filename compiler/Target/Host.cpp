@@ -67,5 +67,6 @@ llvm::Expected<std::unique_ptr<Target>> cleave::makeHostTarget(llvm::StringRef n
   if (!options.empty() &&
       (!count.consume_front("threads=") || count.getAsInteger(10, threads) || threads < 1 || threads > 1024))
     return usageError("--target " + name + "," + options, "expected threads=N with N from 1 to 1024; got: " + options);
+  rt::keepToInstructions({name.data(), name.size()});
   return std::make_unique<Host>(name.str(), threads, std::move(*machine));
 }

@@ -49,7 +49,7 @@ Status runTransfer(const TransferRequest &request, std::byte *data) {
 Status createDevice(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result) {
   std::string family = target.substr(0, target.find(':'));
   if (family == "host") {
-    *result = std::make_unique<HostDevice>(options);
+    *result = std::make_unique<HostDevice>(target, options);
     return Status::ok();
   }
   if (family == "cuda")

@@ -100,20 +100,22 @@ uint64_t libraryKernelBytes(const KernelArgs &args, bool hasAvx512) {
   return convolutionBytes(args) + (hasAvx512 ? 0 : convolutionPartsBytes(args));
 }
 
-static bool hasAvx512() {
+// Of the target's processor; "host" is the one that runs this.
+static bool hasAvx512(std::string_view target) {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#else
-  return false;
+  if (target == "host")
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
 #endif
+  return target == "host:avx512";
 }
 
-static uint64_t libraryKernelBytes(const fb::Kernel &kernel) {
+static uint64_t libraryKernelBytes(const fb::Kernel &kernel, bool hasAvx512) {
   const KernelDef *def = findKernelDef(kernel.name()->string_view());
   KernelArgs args;
   bool isKnown =
       def && kernel.params() && KernelArgs::read(*def, kernel.params()->data(), kernel.params()->size(), &args).isOk();
-  return isKnown ? libraryKernelBytes(args, hasAvx512()) : 0;
+  return isKnown ? libraryKernelBytes(args, hasAvx512) : 0;
 }
 
 OutsideMemory outsideMemory(const fb::Plan &plan) {
@@ -123,7 +125,7 @@ OutsideMemory outsideMemory(const fb::Plan &plan) {
   outside.base = kBase;
   for (size_t i = 0; i < lengthOf(plan.kernels()); ++i) {
     const fb::Kernel &kernel = *plan.kernels()->Get(i);
-    outside.library += libraryKernelBytes(kernel);
+    outside.library += libraryKernelBytes(kernel, hasAvx512(textOf(plan.target())));
     outside.generated += kernel.kind() == fb::KernelKind::generated ? kGenerated : 0;
   }
   for (size_t i = 0; i < lengthOf(plan.programs()); ++i)

@@ -38,7 +38,7 @@ struct OutsideMemory {
   uint64_t ofProcess(uint64_t ranks) const { return base + generated + ranks * (library + instructions); }
 };
 
-// Of ranks of one kind, on hosts with this processor's instructions; all zero where the plan's target is another device.
+// Of ranks of one kind, on hosts with the target's instructions; all zero where the plan's target is another device.
 OutsideMemory outsideMemory(const fb::Plan &plan);
 // The share of one library kernel; 0 of a kernel of another kind. Without AVX-512, products are kernels of our own, for
 // which no code is made, and convolutions over many channels are made of parts.

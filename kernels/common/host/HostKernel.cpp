@@ -73,6 +73,15 @@ Status hostPackedBytes(std::string_view packer, const std::vector<int64_t> &para
   return Status::ok();
 }
 
-extern "C" const MakeHostKernel cleave_host_kernels = makeHostKernel;
+void keepToInstructions(std::string_view target) {
+  if (target == "host:generic")
+    dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41); // the least that the library has
+  else if (target == "host:avx2")
+    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+  else if (target == "host:avx512")
+    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core);
+}
+
+extern "C" const HostKernels cleave_host_kernels = {makeHostKernel, keepToInstructions};
 
 } // namespace cleave::rt

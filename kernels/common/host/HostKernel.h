@@ -34,9 +34,19 @@ using MakeHostKernel = Status (*)(const KernelArgs &args, int threads, std::uniq
 // Makes the kernel that args.def() names.
 Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
-// makeHostKernel, for the host device, which refers to this weakly: a program for a GPU is linked without the host's
-// kernels and the libraries that they need. Whoever wants them says so to the linker (runtime/main/CMakeLists.txt).
-extern "C" __attribute__((visibility("hidden"))) const MakeHostKernel cleave_host_kernels;
+// Keeps the library to the instructions of a target: "host:generic", "host:avx2" or "host:avx512" ("host": all that the
+// processor has), so that a plan's scratch and its bits are those of the target on any machine. Call it before the first
+// kernel is made; later, or for a second target, it changes nothing, and a plan whose scratch does not suffice is refused
+// when it is bound.
+void keepToInstructions(std::string_view target);
+
+// The two for the host device, which refers to them weakly: a program for a GPU is linked without the host's kernels and
+// the libraries that they need. Whoever wants them says so to the linker (runtime/main/CMakeLists.txt).
+struct HostKernels {
+  MakeHostKernel make;
+  void (*keepToInstructions)(std::string_view target);
+};
+extern "C" __attribute__((visibility("hidden"))) const HostKernels cleave_host_kernels;
 
 // Whether products of this type use instructions of the processor that compute it, or are computed in f32 and rounded.
 // The bits differ by the order of sums alone: products of 16-bit numbers are exact in f32.

@@ -17,7 +17,7 @@ namespace cleave::rt {
 
 class HostDevice : public Device {
 public:
-  explicit HostDevice(const DeviceOptions &options) : options_(options) {}
+  HostDevice(const std::string &target, const DeviceOptions &options) : options_(options) { keepHostKernelsTo(target); }
   ~HostDevice() override;
 
   Status allocate(fb::Space space, size_t bytes, std::byte **data) override;

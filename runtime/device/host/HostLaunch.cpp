@@ -5,7 +5,12 @@
 
 namespace cleave::rt {
 
-extern "C" __attribute__((weak)) const MakeHostKernel cleave_host_kernels;
+extern "C" __attribute__((weak)) const HostKernels cleave_host_kernels;
+
+void keepHostKernelsTo(std::string_view target) {
+  if (&cleave_host_kernels)
+    cleave_host_kernels.keepToInstructions(target);
+}
 
 namespace {
 
@@ -83,14 +88,15 @@ private:
 
 Status makeNamed(const KernelDef &def, const fb::Kernel &kernel, int threads, std::shared_ptr<HostKernel> *result) {
   if (!&cleave_host_kernels)
-    return notFound("kernel " + std::string(def.name) +
-                    " of the host is not in this program, which was linked for GPUs alone (cleave_rt_device.link); link "
-                    "it with @cleave_rt.link instead");
+    return notFound(
+        "kernel " + std::string(def.name) +
+        " of the host is not in this program, which was linked for GPUs alone (cleave_rt_device.link); link "
+        "it with @cleave_rt.link instead");
   const auto *params = kernel.params();
   KernelArgs args;
   CLEAVE_TRY(KernelArgs::read(def, params ? params->data() : nullptr, lengthOf(params), &args));
   std::unique_ptr<HostKernel> made;
-  CLEAVE_TRY(cleave_host_kernels(args, threads, &made));
+  CLEAVE_TRY(cleave_host_kernels.make(args, threads, &made));
   *result = std::move(made);
   return Status::ok();
 }

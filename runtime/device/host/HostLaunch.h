@@ -13,6 +13,9 @@ namespace cleave::rt {
 // Machine code emitted beside the plan, cut over `threads` threads by its outermost loop.
 Status bindGenerated(const LaunchRequest &request, int threads, ActionPtr *action);
 
+// Keeps the host's kernels to the instructions of the plan's target (HostKernel.h), if the program has any.
+void keepHostKernelsTo(std::string_view target);
+
 // The library and built-in kernels that one thread launches. All launches of a kernel share it: a primitive takes
 // kilobytes, and a deep model launches the same one for every layer.
 using NamedKernels = std::unordered_map<const fb::Kernel *, std::shared_ptr<HostKernel>>;
