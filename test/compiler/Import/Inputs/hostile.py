@@ -435,6 +435,146 @@ def wild_einsum():
     return model([node("Einsum", equation="ii...->\x7f")])
 
 
+def ints(name, values):
+    return onnx.numpy_helper.from_array(np.array(values, np.int64), name)
+
+
+def floats(name, values):
+    return onnx.numpy_helper.from_array(np.array(values, np.float32), name)
+
+
+@case("has sparse initializers, which are not read")
+def sparse_initializer():
+    result = model([node("Add", ("x", "s"))])
+    sparse = result.graph.sparse_initializer.add(dims=[2**40, 2**20])
+    sparse.values.CopyFrom(floats("s", [1]))
+    sparse.indices.CopyFrom(ints("", [2**59]))
+    return result
+
+
+@case("stored in segments, which are not read")
+def segmented_weight():
+    tensor = weight()
+    tensor.segment.begin, tensor.segment.end = 0, 2**40
+    return model([node("Add", ("x", "w"))], initializers=[tensor])
+
+
+@case("it has 100000 dimensions; at most 64")
+def many_dimensions():
+    return model([node("Add", ("x", "w"))], initializers=[TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1] * 100000, float_data=[1])])
+
+
+@case("it has 1000000 elements; its shape and type take 1")
+def giant_repeated_field():
+    return model([node("Add", ("x", "w"))], initializers=[TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1], float_data=[1.0] * 1000000)])
+
+
+@case("operator set '' is imported twice")
+def opset_twice():
+    result = model([node()])
+    result.opset_import.append(helper.make_opsetid("", 13))
+    return result
+
+
+@case("function 'f' is defined twice")
+def function_twice():
+    body = helper.make_function("local", "f", ["a"], ["b"], [helper.make_node("Relu", ["a"], ["b"])], [helper.make_opsetid("", 17)])
+    return model([helper.make_node("f", ["x"], ["y"], domain="local")], functions=[body, body])
+
+
+@case("calls function 'f' with 3 inputs and 2 outputs; it has 1 and 1")
+def function_of_other_arity():
+    body = helper.make_function("local", "f", ["a"], ["b"], [helper.make_node("Relu", ["a"], ["b"])], [helper.make_opsetid("", 17)])
+    return model([helper.make_node("f", ["x", "x", "x"], ["y", "z"], domain="local")], functions=[body])
+
+
+def branch(nodes, output):
+    return helper.make_graph(nodes, "b", [], [onnx.ValueInfoProto(name=output)])
+
+
+@case("lies on a cycle: it depends on its own result")
+def cycle_through_a_branch():
+    inner = branch([helper.make_node("Add", ["x", "y"], ["z"])], "z")
+    on = onnx.numpy_helper.from_array(np.array(True), "c")
+    return model([node("If", ("c",), then_branch=inner, else_branch=inner)], initializers=[on])
+
+
+@case("defines 'x', which is defined already")
+def shadowed_by_a_branch():
+    inner = branch([helper.make_node("Relu", ["x"], ["x"])], "x")
+    on = onnx.numpy_helper.from_array(np.array(True), "c")
+    return model([node("If", ("c",), then_branch=inner, else_branch=inner)], initializers=[on])
+
+
+@case("and its node computes f32[2, 2]; correct the declaration")
+def output_of_another_type():
+    return model([node()], outputs=[value("y", [2, 2], TensorProto.INT64)])
+
+
+@case("delta 0 or more than 65536 elements")
+def range_without_a_step():
+    return model([node("Range", ("a", "b", "c"))], initializers=[ints("a", 0), ints("b", 5), ints("c", 0)])
+
+
+@case("delta 0 or more than 65536 elements")
+def range_of_tiny_steps():
+    return model([node("Range", ("a", "b", "c"))], initializers=[floats("a", 0), floats("b", 1e30), floats("c", 1e-30)])
+
+
+@case("must be finite and greater than 0; got nan")
+def resized_by_nothing():
+    return model([node("Resize", ("x", "", "s"))], inputs=[value("x", [1, 1, 4, 4])], initializers=[floats("s", [1, 1, np.nan, -1])])
+
+
+@case("sizes [1, 1, 4000000000, 4] are not supported")
+def resized_beyond():
+    return model([node("Resize", ("x", "", "s"))], inputs=[value("x", [1, 1, 4, 4])], initializers=[floats("s", [1, 1, 1e9, 1])])
+
+
+@case("has more than 2^46 elements")
+def outer_product_of_many():
+    letters = "abcdefghijklmnopqrstuvwx"
+    pairs = ",".join(letters[i:i + 2] for i in range(0, 24, 2))
+    return model([node("Einsum", ["x"] * 12, equation=f"{pairs}->{letters}")], inputs=[value("x", [9, 9])])
+
+
+@case("(Tile): the tiled shape [16777216, 16777216] is too large")
+def tiles_of_tiles():
+    return model([node("Tile", (f"a{i}" if i else "x", "s"), (f"a{i + 1}",)) for i in range(60)] + [node("Relu", ("a60",))], initializers=[ints("s", [2, 2])])
+
+
+@case("its result's shape depends on the model's inputs")
+def positions_of_nothing_known():
+    return model([node("ConstantOfShape", ("s",), ("c",)), node("NonZero", ("c",), ("z",)), node("Cast", ("z",), to=TensorProto.FLOAT)],
+                 initializers=[ints("s", [2**20, 2**20])])
+
+
+@case("`k` must lie between 0 and 2")
+def best_of_none():
+    return model([node("TopK", ("x", "k"), ("y", "i"))], initializers=[ints("k", [-1])])
+
+
+@case("step 0 is not allowed")
+def slice_without_a_step():
+    return model([node("Slice", ("x", "a", "b", "c", "a"))], initializers=[ints("a", [0]), ints("b", [9]), ints("c", [0])])
+
+
+@case("split sizes must not be negative; got [4611686018427387904")
+def split_beyond():
+    return model([node("Split", ("x", "s"), ("y", "z"))], initializers=[ints("s", [2**62, 2**62])])
+
+
+@case("does not fit an input of 2 channels in 0 groups")
+def convolution_of_no_groups():
+    return model([node("Conv", ("x", "w"), group=0)], inputs=[value("x", [1, 2, 4, 4])], initializers=[weight(shape=(2, 2, 1, 1))])
+
+
+@case("'\\x1b[31m")
+def operator_in_red():
+    """Terminal controls in a name are shown, not sent."""
+    return model([helper.make_node("Gadget", ["x"], ["y"], name="\x1b[31mred")])
+
+
 # Names: each place that holds one, with each defect that it must not have. Protobuf's Python classes refuse to make such texts, so a
 # placeholder of the same length is replaced in the bytes.
 PLACEHOLDER = b"qqqqqqqqqq"
