@@ -149,4 +149,84 @@ TEST(Prediction, TokensAreTheNumbersOfTheFirstIntegerInput) {
   EXPECT_EQ(view::tokensOf(plan), 384u);
 }
 
+// Peaks: products 2e12 in f32 and 8e12 in bf16, other kernels 1e12 in f32 and 1e11 in f64; attention reaches a quarter.
+struct Kernels {
+  explicit Kernels(const std::string &target) {
+    builder.plan.target = target;
+    builder.program("train_step");
+    machine.productRates = {{"f32", 2e12}, {"bf16", 8e12}};
+    machine.vectorRates = {{"f32", 1e12}, {"f64", 1e11}};
+    machine.vectorEfficiency = 1;
+    machine.attentionEfficiency = 0.25;
+    machine.launchSeconds = 0;
+  }
+  // Of 8e12 flops.
+  double seconds(const std::string &name, std::vector<int64_t> params) {
+    builder.kernel(findKernelDef(name)->kind, name, std::move(params));
+    builder.plan.kernels.back()->flops = 8000000000000;
+    size_t index = builder.plan.kernels.size() - 1;
+    const fb::Plan &plan = builder.open();
+    return plan::InstructionCosts(plan, machine).kernel(plan, index).seconds;
+  }
+  PlanBuilder builder;
+  TargetMachine machine = machineOf(8);
+};
+
+constexpr auto f32 = int64_t{static_cast<int>(fb::DType::f32)}, bf16 = int64_t{static_cast<int>(fb::DType::bf16)};
+constexpr auto f64 = int64_t{static_cast<int>(fb::DType::f64)}, i64 = int64_t{static_cast<int>(fb::DType::i64)};
+
+TEST(Prediction, WorkAndTypeChooseTheRate) {
+  Kernels gpu("cuda:sm_90");
+  auto matmul = [](int64_t type) { return std::vector<int64_t>{type, type, 1, 1, 1, 4, 4, 4, 0, 0, 0}; };
+  std::vector<int64_t> attention{bf16, f32, 1, 1, 4, 4, 4, 4, 0, 0};
+  // Two-dimensional, of one pixel: dtype n ic oc groups packed_w rank, then in, out, kernel, stride, dilation, both
+  // pads.
+  std::vector<int64_t> convolution{bf16, 1, 1, 1, 1, 0, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+  EXPECT_DOUBLE_EQ(gpu.seconds("matmul", matmul(f32)), 4);
+  EXPECT_DOUBLE_EQ(gpu.seconds("matmul", matmul(bf16)), 1);
+  EXPECT_DOUBLE_EQ(gpu.seconds("attention", attention), 4);
+  EXPECT_DOUBLE_EQ(gpu.seconds("argmax", {f64, 1, 4, 1}), 80);
+  EXPECT_DOUBLE_EQ(gpu.seconds("argmax", {bf16, 1, 4, 1}), 8); // in f32
+  EXPECT_DOUBLE_EQ(gpu.seconds("argmax", {i64, 1, 4, 1}), 8);
+  EXPECT_DOUBLE_EQ(gpu.seconds("convolution", convolution), 8); // no tensor cores
+  Kernels host("host:avx512");
+  EXPECT_DOUBLE_EQ(host.seconds("convolution", convolution), 1);
+  // A library that computes bf16 in f32, as the compiler found it.
+  Kernels old("host:avx512");
+  old.builder.plan.properties.push_back(std::make_unique<fb::PropertyT>());
+  old.builder.plan.properties.back()->key = "kernels.bf16";
+  old.builder.plan.properties.back()->value = "emulated in f32";
+  EXPECT_DOUBLE_EQ(old.seconds("matmul", matmul(bf16)), 4);
+}
+
+// 8e10 bytes/s of memory; 1e9 bytes/s and 2 us to a rank of the node, 5e8 bytes/s and 5 us to the host.
+TEST(Prediction, CopiesAndCollectivesTakeTheirFormulas) {
+  PlanBuilder builder({{"dp", 4}});
+  unsigned device = builder.region("state", fb::RegionKind::persistent, 8000000);
+  unsigned host = builder.region("offloaded", fb::RegionKind::persistent, 8000000);
+  builder.plan.regions.back()->space = fb::Space::host;
+  builder.group({0});
+  auto &program = builder.program("train_step");
+  fb::Buffer data = PlanBuilder::buffer(device, 0, 4000000), part = PlanBuilder::buffer(device, 4000000, 1000000);
+  auto target = PlanBuilder::buffer(device, 4000000, 4000000, w), source = PlanBuilder::buffer(device, 0, 4000000, r);
+  builder.add(program, Opcode::Copy, 0, {target, source}, {});
+  builder.add(program, Opcode::Fill, 0, {target}, {0, 1});
+  builder.add(program, Opcode::Copy, 0, {target, PlanBuilder::buffer(host, 0, 4000000, r)}, {});
+  builder.add(program, Opcode::AllReduce, 0, {data, part}, {0, 0, 0, 0, 1000000});
+  builder.add(program, Opcode::ReduceScatter, 0, {data, part}, {0, 0, 0, 0, 1000000});
+  builder.add(program, Opcode::AllGather, 0, {data}, {0, 0, 0, 1000000});
+  const fb::Plan &plan = builder.open();
+  TargetMachine machine = machineOf(4);
+  EXPECT_EQ(plan::checkMachine(plan, machine).message().substr(0, 10), "host_copy:");
+  machine.hostCopy = Link{5e9, 5e-6};
+  ASSERT_TRUE(plan::checkMachine(plan, machine).isOk());
+  plan::InstructionCosts costs(plan, machine);
+  // Reads and writes; writes; the link; 6, 3 and 3 messages of a quarter of the bytes.
+  double expected[] = {1e-6 + 1e-4, 1e-6 + 5e-5, 5e-6 + 8e-3, 12e-6 + 6e-3, 6e-6 + 3e-3, 6e-6 + 3e-3};
+  for (uint32_t i = 0; i < 6; ++i)
+    EXPECT_NEAR(costs.seconds(plan, InstructionView(*plan.programs()->Get(0)->instructions()->Get(i))), expected[i],
+                1e-12)
+        << i;
+}
+
 } // namespace
