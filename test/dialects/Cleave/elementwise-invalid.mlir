@@ -130,6 +130,30 @@ func.func @sin(%a: tensor<4xf32>) {
 
 // -----
 
+func.func @asin(%a: tensor<4xf32>) {
+  // expected-error @+1 {{requires the same type for all operands and results}}
+  %0 = "cleave.asin"(%a) : (tensor<4xf32>) -> tensor<4xf64>
+  return
+}
+
+// -----
+
+func.func @acos(%a: tensor<4xf32>) {
+  // expected-error @+1 {{requires the same type for all operands and results}}
+  %0 = "cleave.acos"(%a) : (tensor<4xf32>) -> tensor<4xf64>
+  return
+}
+
+// -----
+
+func.func @atan(%a: tensor<4xf32>) {
+  // expected-error @+1 {{requires the same type for all operands and results}}
+  %0 = "cleave.atan"(%a) : (tensor<4xf32>) -> tensor<4xf64>
+  return
+}
+
+// -----
+
 func.func @sqrt(%a: tensor<4xf32>) {
   // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "cleave.sqrt"(%a) : (tensor<4xf32>) -> tensor<4xf64>

@@ -22,9 +22,14 @@ func.func @unary(%x: tensor<4xf32>, %b: tensor<4xi1>) -> (tensor<4xf32>, tensor<
   %17 = cleave.expm1 %15 : tensor<4xf32>
   // CHECK: cleave.log1p %{{.*}} : tensor<4xf32>
   %18 = cleave.log1p %17 : tensor<4xf32>
+  // CHECK: cleave.asin %{{.*}} : tensor<4xf32>
+  %19 = cleave.asin %18 : tensor<4xf32>
+  %20 = cleave.acos %19 : tensor<4xf32>
+  // CHECK: cleave.atan %{{.*}} : tensor<4xf32>
+  %21 = cleave.atan %20 : tensor<4xf32>
   // CHECK: cleave.not %{{.*}} : tensor<4xi1>
   %16 = cleave.not %b : tensor<4xi1>
-  return %18, %16 : tensor<4xf32>, tensor<4xi1>
+  return %21, %16 : tensor<4xf32>, tensor<4xi1>
 }
 
 // CHECK-LABEL: func @binary
