@@ -1,8 +1,11 @@
-"""Checks that every pass stands in a RUN line, and every op in a parse-print and in an invalid test; prints what is missing."""
+"""Checks that every pass stands in a RUN line, that every op stands in a parse-print test, and that at least four different errors are
+expected of every op in the invalid tests; prints what is missing."""
+import collections
 import pathlib
 import re
 import sys
 
+LEAST_ERRORS = 4
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -21,17 +24,37 @@ def missing_passes():
     return {f"pass {name}: no RUN line has it" for name in passes if not re.search(rf"(?<![a-z0-9])(?<![a-z0-9]-){name}(?![a-z0-9-])", lines)}
 
 
+def expected_errors(folder):
+    """op -> the errors that invalid tests expect on a line that has the op. "failed to infer returned types" follows another error, and
+    does not count."""
+    errors = collections.defaultdict(set)
+    for file in ROOT.glob(f"test/dialects/{folder}/**/*invalid.mlir"):
+        lines = file.read_text().splitlines()
+        for at, line in enumerate(lines):
+            for place, text in re.findall(r"expected-error(?:-re)?\s*@?(\S*)\s*\{\{(.*?)\}\}\s*$", line):
+                target = at
+                if place == "below":
+                    target = next(i for i in range(at + 1, len(lines)) if not lines[i].lstrip().startswith("// expected-"))
+                elif place == "above":
+                    target = next(i for i in range(at - 1, -1, -1) if not lines[i].lstrip().startswith("// expected-"))
+                elif place:
+                    target = at + int(place)
+                op = re.search(r"\b(?:cleave|plan)\.[a-z_0-9]+", lines[target])
+                if op and "failed to infer" not in text:
+                    errors[op[0]].add(text)
+    return errors
+
+
 def missing_ops(dialect, folder):
     # "mnemonic" is the first string behind a class whose name ends in Op, Base or Symbol.
     ops = definitions(r'^def \w+Op\s*:\s*\w+<"([a-z_0-9]+)"', f"dialects/{folder}/IR/*.td")
     if not ops:
         return {f"dialect {dialect}: no ops found"}
-    result = set()
-    for kind, glob in (("parse-print", "*parse-print.mlir"), ("invalid", "*invalid.mlir")):
-        text = text_of(f"test/dialects/{folder}/**/{glob}")
-        result |= {f"op {dialect}.{op}: not in a {kind} test" for op in ops
-                   if not re.search(rf"{dialect}\.{op}(?![a-z_])", text)}
-    return result
+    printed = text_of(f"test/dialects/{folder}/**/*parse-print.mlir")
+    result = {f"op {dialect}.{op}: not in a parse-print test" for op in ops if not re.search(rf"{dialect}\.{op}(?![a-z_])", printed)}
+    errors = expected_errors(folder)
+    return result | {f"op {dialect}.{op}: {len(errors[f'{dialect}.{op}'])} errors in invalid tests; expected {LEAST_ERRORS} or more"
+                     for op in ops if len(errors[f"{dialect}.{op}"]) < LEAST_ERRORS}
 
 
 def main():

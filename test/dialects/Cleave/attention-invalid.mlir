@@ -118,3 +118,57 @@ func.func @delta(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x
     -> (tensor<1x2x4x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x6xf32>)
   return
 }
+
+// -----
+
+func.func @attention_grad_dy(%q: tensor<1x1x4x8xf32>, %d: tensor<1x1x4x4xf32>, %m: tensor<1x1x4xf32>) {
+  // expected-error @below {{expects a result_grad of type 'tensor<1x1x4x8xf32>'; got: 'tensor<1x1x4x4xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0, %1, %2 = cleave.attention_grad %q, %q, %q, %d, %m, %m, %m, scale = 1.0 : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_grad_sum(%q: tensor<1x1x4x8xf32>, %m: tensor<1x1x4xf32>, %s: tensor<1x1x5xf32>) {
+  // expected-error @below {{expects maximum, sum and delta of type 'tensor<1x1x4xf32>'; got: 'tensor<1x1x5xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0, %1, %2 = cleave.attention_grad %q, %q, %q, %q, %m, %s, %m, scale = 1.0 : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x5xf32>, tensor<1x1x4xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_grad_delta(%q: tensor<1x1x4x8xf32>, %m: tensor<1x1x4xf32>, %s: tensor<1x1x4xf16>) {
+  // expected-error @below {{expects maximum, sum and delta of type 'tensor<1x1x4xf32>'; got: 'tensor<1x1x4xf16>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0, %1, %2 = cleave.attention_grad %q, %q, %q, %q, %m, %m, %s, scale = 1.0 : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf16>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_grad_result(%q: tensor<1x1x4x8xf32>, %m: tensor<1x1x4xf32>) {
+  // expected-error @below {{inferred type(s) 'tensor<1x1x4x8xf32>', 'tensor<1x1x4x8xf32>', 'tensor<1x1x4x8xf32>' are incompatible with return type(s) of operation 'tensor<1x1x4x8xf32>', 'tensor<1x1x4x8xf16>', 'tensor<1x1x4x8xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0, %1, %2 = cleave.attention_grad %q, %q, %q, %q, %m, %m, %m, scale = 1.0 : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf16>, tensor<1x1x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_grad_rank(%q: tensor<1x4x8xf32>, %m: tensor<1x4xf32>) {
+  // expected-error @below {{expects query, key and value of rank 4; got: tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>}}
+  // expected-error @below {{failed to infer returned types}}
+  %0, %1, %2 = cleave.attention_grad %q, %q, %q, %q, %m, %m, %m, scale = 1.0 : (tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) -> (tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_fillnomask(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{expects a mask of i1 where there is a fill; got: tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>}}
+  // expected-error @below {{failed to infer returned types}}
+  %0, %1, %2 = cleave.attention %q, %q, %q, scale = 1.0 {fill = -1.0 : f64} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  return
+}

@@ -120,3 +120,39 @@ func.func @pool_padding(%x: tensor<1x3x8xf32>) {
     pad_low = array<i64: 2>, pad_high = array<i64: 0>} : tensor<1x3x8xf32> -> tensor<1x3x9xf32>
   return
 }
+
+// -----
+
+func.func @conv_padneg(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
+  // expected-error @below {{expects pad_low of at least 0; got: -1}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: -1>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<4x3x3xf32> -> tensor<1x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @conv_groups0(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf32>) {
+  // expected-error @below {{expects groups that divide the 3 input and 4 output channels; got: 0}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 0 : i64} : tensor<1x3x8xf32>, tensor<4x3x3xf32> -> tensor<1x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_types(%x: tensor<1x3x8xf32>, %w: tensor<4x3x3xf16>) {
+  // expected-error @below {{expects input and filter of one element type; got: 'f32' and 'f16'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : tensor<1x3x8xf32>, tensor<4x3x3xf16> -> tensor<1x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_rank(%x: tensor<1x3xf32>, %w: tensor<4x3xf32>) {
+  // expected-error @below {{expects a filter [oc, ic/groups, kernel...] of rank 3 or more; got: 'tensor<4x3xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.convolution %x, %w {strides = array<i64>, dilations = array<i64>, pad_low = array<i64>, pad_high = array<i64>, groups = 1 : i64} : tensor<1x3xf32>, tensor<4x3xf32> -> tensor<1x4xf32>
+  return
+}

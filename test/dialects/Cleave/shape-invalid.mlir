@@ -150,3 +150,311 @@ func.func @f(%a: tensor<8x4xf32>) {
   %0 = "cleave.offload"(%a) : (tensor<8x4xf32>) -> tensor<4x8xf32>
   return
 }
+
+// -----
+
+func.func @reshape_dyn(%x: tensor<?x4xf32>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?x4xf32>'}}
+  %0 = cleave.reshape %x : tensor<?x4xf32> -> tensor<32xf32>
+  return
+}
+
+// -----
+
+func.func @reshape_float(%x: f32) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'f32'}}
+  %0 = "cleave.reshape"(%x) : (f32) -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_short(%x: tensor<8x4xf32>) {
+  // expected-error @below {{needs a permutation of the operand's 2 dimensions}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.transpose %x, [1] : tensor<8x4xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_range(%x: tensor<8x4xf32>) {
+  // expected-error @below {{needs a permutation of the operand's 2 dimensions}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.transpose %x, [0, 2] : tensor<8x4xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_neg(%x: tensor<8x4xf32>) {
+  // expected-error @below {{needs a permutation of the operand's 2 dimensions}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.transpose %x, [-1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_result(%x: tensor<8x4xf32>) {
+  // expected-error @below {{inferred type(s) 'tensor<4x8xf32>' are incompatible with return type(s) of operation 'tensor<8x4xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.transpose %x, [1, 0] : tensor<8x4xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_type(%x: tensor<8x4xf32>) {
+  // expected-error @below {{inferred type(s) 'tensor<4x8xf32>' are incompatible with return type(s) of operation 'tensor<4x8xf16>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.transpose %x, [1, 0] : tensor<8x4xf32> -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @broadcast_type(%x: tensor<4xf32>) {
+  // expected-error @below {{moves elements without changing their type; got: 'tensor<4xf32>' -> 'tensor<8x4xf16>'}}
+  %0 = cleave.broadcast %x, [1] : tensor<4xf32> -> tensor<8x4xf16>
+  return
+}
+
+// -----
+
+func.func @broadcast_range(%x: tensor<4xf32>) {
+  // expected-error @below {{dims increase strictly and lie in the result; got: array<i64: 2>}}
+  %0 = cleave.broadcast %x, [2] : tensor<4xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat_none() {
+  // expected-error @below {{expected non-function type}}
+  %0 = cleave.concat dim = 0 : -> tensor<0xf32>
+  return
+}
+
+// -----
+
+func.func @concat_neg(%x: tensor<2x4xf32>) {
+  // expected-error @below {{needs operands that have dimension -1}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.concat %x dim = -1 : tensor<2x4xf32> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat_sum(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) {
+  // expected-error @below {{inferred type(s) 'tensor<5x4xf32>' are incompatible with return type(s) of operation 'tensor<6x4xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.concat %x, %y dim = 0 : tensor<2x4xf32>, tensor<3x4xf32> -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat_types(%x: tensor<2x4xf32>, %y: tensor<3x4xf16>) {
+  // expected-error @below {{moves elements without changing their type; got: 'tensor<3x4xf16>' -> 'tensor<5x4xf32>'}}
+  %0 = cleave.concat %x, %y dim = 0 : tensor<2x4xf32>, tensor<3x4xf16> -> tensor<5x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat_scalar(%x: tensor<f32>) {
+  // expected-error @below {{operands have the result's rank; got: 'tensor<f32>' -> 'tensor<1xf32>'}}
+  %0 = cleave.concat %x dim = 0 : tensor<f32> -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @offload_type(%x: tensor<4xf32>) {
+  // expected-error @below {{requires the same type for all operands and results}}
+  %0 = "cleave.offload"(%x) : (tensor<4xf32>) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @offload_dyn(%x: tensor<?xf32>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  %0 = cleave.offload %x : tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @offload_float(%x: f32) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'f32'}}
+  %0 = "cleave.offload"(%x) : (f32) -> f32
+  return
+}
+
+// -----
+
+func.func @pad_interior(%x: tensor<4xf32>) {
+  // expected-error @below {{low, high and interior are not negative; slice to remove}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.pad %x, [1], [1], [-1], value = 0.0 : tensor<4xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @pad_high(%x: tensor<4xf32>) {
+  // expected-error @below {{low, high and interior are not negative; slice to remove}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.pad %x, [1], [-1], [0], value = 0.0 : tensor<4xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @pad_result(%x: tensor<4xf32>) {
+  // expected-error @below {{inferred type(s) 'tensor<6xf32>' are incompatible with return type(s) of operation 'tensor<5xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.pad %x, [1], [1], [0], value = 0.0 : tensor<4xf32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @pad_rank(%x: tensor<4x4xf32>) {
+  // expected-error @below {{needs low, high and interior for every dimension}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.pad %x, [1], [1], [0], value = 0.0 : tensor<4x4xf32> -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @iota_neg() {
+  // expected-error @below {{dim is one of the result's; got: 18446744073709551615 for 'tensor<8x4xi64>'}}
+  %0 = cleave.iota dim = -1 : tensor<8x4xi64>
+  return
+}
+
+// -----
+
+func.func @iota_origin_type(%o: tensor<2xi32>) {
+  // expected-error @below {{the origin has one i64 for every result dimension; got: 'tensor<2xi32>'}}
+  %0 = cleave.iota dim = 1 origin %o : tensor<2xi32> : tensor<8x4xi64>
+  return
+}
+
+// -----
+
+func.func @iota_scalar() {
+  // expected-error @below {{dim is one of the result's; got: 0 for 'tensor<i64>'}}
+  %0 = cleave.iota dim = 0 : tensor<i64>
+  return
+}
+
+// -----
+
+func.func @random_uniform_int(%s: tensor<i64>) {
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point values, but got 'tensor<8xi64>'}}
+  %0 = "cleave.random_uniform"(%s, %s) <{site = 0 : i64, global_shape = array<i64: 8>}> : (tensor<i64>, tensor<i64>) -> tensor<8xi64>
+  return
+}
+
+// -----
+
+func.func @random_uniform_origin(%s: tensor<i64>, %o: tensor<2xi64>) {
+  // expected-error @below {{the origin has one i64 for every result dimension; got: 'tensor<2xi64>'}}
+  %0 = cleave.random_uniform %s, %s origin %o : tensor<2xi64> {site = 0 : i64, global_shape = array<i64: 8>} : tensor<i64>, tensor<i64> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @random_uniform_larger(%s: tensor<i64>, %o: tensor<1xi64>) {
+  // expected-error @below {{the result is the whole tensor, or with an origin a part of it; got: 'tensor<16xf32>' of global_shape array<i64: 8>}}
+  %0 = cleave.random_uniform %s, %s origin %o : tensor<1xi64> {site = 0 : i64, global_shape = array<i64: 8>} : tensor<i64>, tensor<i64> -> tensor<16xf32>
+  return
+}
+
+// -----
+
+func.func @slice_negstart(%x: tensor<8xf32>) {
+  // expected-error @below {{reads inside its operand; got: elements -1 to 2 of dimension 0 of 'tensor<8xf32>'}}
+  %0 = cleave.slice %x, [-1], [4], [1] : tensor<8xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @slice_result(%x: tensor<8xf32>) {
+  // expected-error @below {{inferred type(s) 'tensor<4xf32>' are incompatible with return type(s) of operation 'tensor<5xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = cleave.slice %x, [0], [4], [1] : tensor<8xf32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_dynamic(%x: tensor<?xf32>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  %0 = cleave.broadcast %x, [0] : tensor<?xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @reshape_elements(%x: tensor<4xindex>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  %0 = cleave.reshape %x : tensor<4xindex> -> tensor<4xindex>
+  return
+}
+
+// -----
+
+func.func @iota_elements() {
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  %0 = cleave.iota dim = 0 : tensor<4xindex>
+  return
+}
+
+// -----
+
+func.func @random_scalars(%s: tensor<i64>, %t: tensor<i32>) {
+  // expected-error @below {{operand #1 must be statically shaped tensor of 64-bit signless integer values, but got 'tensor<i32>'}}
+  %0 = "cleave.random_uniform"(%s, %t) <{site = 0 : i64, global_shape = array<i64: 8>}> : (tensor<i64>, tensor<i32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @offload_elements(%x: tensor<4xindex>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  %0 = cleave.offload %x : tensor<4xindex>
+  return
+}
+
+// -----
+
+func.func @transpose_dynamic(%x: tensor<?x4xf32>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?x4xf32>'}}
+  %0 = cleave.transpose %x, [1, 0] : tensor<?x4xf32> -> tensor<4x?xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_number(%x: f32) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'f32'}}
+  %0 = "cleave.transpose"(%x) <{permutation = array<i64>}> : (f32) -> f32
+  return
+}
+
+// -----
+
+func.func @pad_elements(%x: tensor<4xindex>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  %0 = cleave.pad %x, [1], [1], [0], value = 0.0 : tensor<4xindex> -> tensor<6xindex>
+  return
+}

@@ -91,3 +91,160 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @constant_type() {
+  // expected-error @below {{inferred type(s) 'tensor<4xf32>' are incompatible with return type(s) of operation 'tensor<8xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = "cleave.constant"() <{value = dense<1.0> : tensor<4xf32>}> : () -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @constant_vector() {
+  // expected-error @below {{holds a ranked tensor; got: 'vector<4xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = "cleave.constant"() <{value = dense<1.0> : vector<4xf32>}> : () -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @constant_int() {
+  // expected-error @below {{invalid properties {value = 1 : i64} for op cleave.constant: Invalid attribute `value` in property conversion: 1 : i64}}
+  %0 = "cleave.constant"() <{value = 1 : i64}> : () -> tensor<i64>
+  return
+}
+
+// -----
+
+func.func @constant_index() {
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<4xindex>'}}
+  %0 = "cleave.constant"() <{value = dense<1> : tensor<4xindex>}> : () -> tensor<4xindex>
+  return
+}
+
+// -----
+
+func.func @constant_dynamic() {
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  %0 = "cleave.constant"() <{value = dense<1.0> : tensor<4xf32>}> : () -> tensor<?xf32>
+  return
+}
+
+// -----
+
+// expected-note @below {{the state is 'tensor<4xf32>', a rank stores 'tensor<4xf32>'}}
+cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>,
+  segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+func.func @read_type() {
+  // expected-error @below {{has the state's type, or the type that one rank stores; got: 'tensor<2xf32>'}}
+  %0 = cleave.read @w : tensor<2xf32>
+  return
+}
+
+// -----
+
+// expected-note @below {{the state is 'tensor<4xf32>', a rank stores 'tensor<4xf32>'}}
+cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>,
+  segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+func.func @read_elements() {
+  // expected-error @below {{has the state's type, or the type that one rank stores; got: 'tensor<4xf16>'}}
+  %0 = cleave.read @w : tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @read_dynamic() {
+  // expected-error @below {{result #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  %0 = cleave.read @w : tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @function() {
+  // expected-error @below {{names a cleave.state of this module; got: @function}}
+  %0 = cleave.read @function : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @write_nowhere(%x: tensor<4xf32>) {
+  // expected-error @below {{names a cleave.state of this module; got: @nowhere}}
+  cleave.write %x, @nowhere : tensor<4xf32>
+  return
+}
+
+// -----
+
+// expected-note @below {{the state is 'tensor<4xf32>', a rank stores 'tensor<4xf32>'}}
+cleave.state @w : tensor<4xf32> {role = #cleave.role<parameter>,
+  segments = [#cleave.segment<"w", tensor<4xf32>, offset = 0, group = 0, init = #cleave.init<zeros>>]}
+func.func @write_elements(%x: tensor<4xf16>) {
+  // expected-error @below {{has the state's type, or the type that one rank stores; got: 'tensor<4xf16>'}}
+  cleave.write %x, @w : tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @write_dynamic(%x: tensor<?xf32>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of floating-point or integer values, but got 'tensor<?xf32>'}}
+  cleave.write %x, @w : tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @write_function(%x: tensor<4xf32>) {
+  // expected-error @below {{names a cleave.state of this module; got: @write_function}}
+  cleave.write %x, @write_function : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @yield_elsewhere(%x: tensor<4xf32>) {
+  // expected-error @below {{expects parent op 'cleave.kernel'}}
+  cleave.yield %x : tensor<4xf32>
+}
+
+// -----
+
+func.func @yield_in_the_middle(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: tensor<4xf32>):
+    // expected-error @below {{must be the last operation in the parent block}}
+    cleave.yield %x : tensor<4xf32>
+    cleave.yield %x : tensor<4xf32>
+  }
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @yield_of_another_kernel(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-note @below {{required by region isolation constraints}}
+  %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: tensor<4xf32>):
+    // expected-error @below {{using value defined outside the region}}
+    cleave.yield %a : tensor<4xf32>
+  }
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @yield_with_result(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %y = cleave.kernel ins(%a : tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: tensor<4xf32>):
+    // expected-error @below {{requires zero results}}
+    %z = "cleave.yield"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  }
+  return %y : tensor<4xf32>
+}

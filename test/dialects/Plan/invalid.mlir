@@ -383,3 +383,486 @@ plan.program @p events = 0 {
   // expected-error @+1 {{expected buffers 0 and 1 to be one, for kernel @k works in place; got: #plan.buffer<"t", 0, 64, read> and #plan.buffer<"t", 64, 64, write>}}
   plan.launch @k [#plan.buffer<"t", 0, 64, read>, #plan.buffer<"t", 64, 64, write>] on "compute"
 }
+
+// -----
+
+// expected-error @below {{expected at least one frame; got: -3}}
+plan.event @e frames = -3
+
+// -----
+
+// expected-error @below {{requires attribute 'frames'}}
+"plan.event"() {sym_name = "e"} : () -> ()
+
+// -----
+
+// expected-error @below {{attribute 'frames' failed to satisfy constraint: 64-bit signed integer}}
+"plan.event"() {sym_name = "e", frames = 1.0 : f64} : () -> ()
+
+// -----
+
+// expected-note @below {{see existing symbol definition here}}
+plan.event @e frames = 1
+// expected-error @below {{redefinition of symbol named 'e'}}
+plan.event @e frames = 2
+
+// -----
+
+// expected-error @below {{expected bytes that are not negative and at least one frame; got: -8 bytes, 1 frames}}
+plan.region @r transient bytes = -8 frames = 1
+
+// -----
+
+// expected-error @below {{custom op 'plan.region' expected ::cleave::plan::RegionKind to be one of: persistent, input, output, residual, transient, communication, workspace, snapshot}}
+// expected-error @below {{custom op 'plan.region' failed to parse Plan_RegionKindAttr parameter 'value' which is to be a `::cleave::plan::RegionKind`}}
+plan.region @r nowhere bytes = 8 frames = 1
+
+// -----
+
+// expected-error @below {{requires attribute 'bytes'}}
+"plan.region"() {sym_name = "r", kind = #plan<region_kind transient>, frames = 1 : i64} : () -> ()
+
+// -----
+
+// expected-note @below {{see existing symbol definition here}}
+plan.region @r transient bytes = 8 frames = 1
+// expected-error @below {{redefinition of symbol named 'r'}}
+plan.region @r transient bytes = 8 frames = 1
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["pp"] sizes = [3] streams = ["compute"]
+// expected-error @below {{expected coordinates of the group's axes, ascending; got: "pp" = array<i64: 3>}}
+plan.group @g axes = ["pp"] only = {pp = array<i64: 3>}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["pp"] sizes = [3] streams = ["compute"]
+// expected-error @below {{expected coordinates of the group's axes, ascending; got: "pp" = array<i64>}}
+plan.group @g axes = ["pp"] only = {pp = array<i64>}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["pp"] sizes = [3] streams = ["compute"]
+// expected-error @below {{expected axes of the header; got: ["pp", "dp"]}}
+plan.group @g axes = ["pp", "dp"]
+
+// -----
+
+// expected-error @below {{expected a number of events that is not negative; got: -1}}
+plan.program @p events = -1 {
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected only ports and instructions in a program}}
+  %0 = cleave.constant dense<1.0> : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{expects parent op 'plan.program'}}
+  plan.record 0 on "compute"
+  return
+}
+
+// -----
+
+// expected-note @below {{see existing symbol definition here}}
+plan.program @p events = 0 {
+}
+// expected-error @below {{redefinition of symbol named 'p'}}
+plan.program @p events = 0 {
+}
+
+// -----
+
+plan.program @p events = 1 {
+  // expected-error @below {{expected an event that is not negative; got: -1}}
+  plan.record -1 on "compute"
+}
+
+// -----
+
+plan.region @input input bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // expected-error @below {{expected to lie inside of region "input" of 64 bytes; got: 16 bytes at 56}}
+  plan.input "x" : tensor<4xf32> in "input" at 56
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a region; got: "input"}}
+  plan.input "x" : tensor<4xf32> in "input" at 0
+}
+
+// -----
+
+plan.region @input input bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // expected-error @below {{expected a dimension or -1 as batch_dim; got: -2}}
+  plan.input "x" : tensor<4xf32> in "input" at 0 {batch_dim = -2 : i64}
+}
+
+// -----
+
+plan.region @input input bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // expected-error @below {{expected to lie inside of region "input" of 64 bytes; got: 16 bytes at -16}}
+  plan.input "x" : tensor<4xf32> in "input" at -16
+}
+
+// -----
+
+plan.region @output output bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // expected-error @below {{expected to lie inside of region "output" of 64 bytes; got: 16 bytes at 56}}
+  plan.output "y" : tensor<4xf32> in "output" at 56
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a region; got: "output"}}
+  plan.output "y" : tensor<4xf32> in "output" at 0
+}
+
+// -----
+
+plan.region @output output bytes = 64 frames = 1
+plan.program @p events = 0 {
+  // expected-error @below {{expected to lie inside of region "output" of 64 bytes; got: 16 bytes at -16}}
+  plan.output "y" : tensor<4xf32> in "output" at -16
+}
+
+// -----
+
+plan.region @output output bytes = 64 frames = 1
+plan.program @p events = 1 {
+  plan.record 0 on "compute"
+  // expected-error @below {{expected ports before instructions}}
+  plan.output "y" : tensor<4xf32> in "output" at 0
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a program; got: @nowhere}}
+  plan.call @nowhere times = 1 first_frame = 0 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
+plan.program @q events = 0 {
+}
+plan.program @p events = 0 {
+  // expected-error @below {{expected a stream of the header; got: "copy"}}
+  plan.call @q times = 1 first_frame = 0 on "copy"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected source to be read; got: write}}
+  plan.copy #plan.buffer<"t", 0, 64, write>, #plan.buffer<"t", 64, 64, write> on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
+plan.program @p events = 0 {
+  // expected-error @below {{expected a stream of the header; got: "copy"}}
+  plan.copy #plan.buffer<"t", 0, 64, write>, #plan.buffer<"t", 64, 64, read> on "copy"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = [] sizes = [] streams = ["compute"]
+plan.program @p events = 1 {
+  plan.record 0 on "compute"
+  // expected-error @below {{expected a stream of the header; got: "copy"}}
+  plan.wait 0 on "copy"
+}
+
+// -----
+
+plan.program @p events = 1 {
+  // expected-error @below {{expected an event that is recorded before; got: 3}}
+  plan.wait 3 on "compute"
+}
+
+// -----
+
+plan.program @p events = 1 {
+  plan.record 0 on "compute"
+  // expected-error @below {{expected no frame of an event of the program's own; got: -1}}
+  "plan.wait"() {event = 0 : i64, frame = -1 : i64, stream = "compute"} : () -> ()
+}
+
+// -----
+
+plan.program @p events = 1 {
+  // expected-error @below {{expected an event that is not negative; got: -1}}
+  plan.wait -1 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
+plan.program @p events = 0 {
+  // expected-error @below {{expected another rank on an axis of the header; got: "pp" 0}}
+  plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 0 channel 0 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a channel that is not negative; got: -2}}
+  plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 1 channel -2 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected source to be read; got: write}}
+  plan.send #plan.buffer<"residual", 0, 64, write> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected an integer or float type; got: 'index'}}
+  plan.send #plan.buffer<"residual", 0, 64, read> peer "pp" 1 channel 0 dtype index count = 8 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["pp"] sizes = [2] streams = ["compute"]
+plan.program @p events = 0 {
+  // expected-error @below {{expected another rank on an axis of the header; got: "pp" -2}}
+  plan.recv #plan.buffer<"residual", 0, 64, write> peer "pp" -2 channel 0 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected data of `count` elements; got: 32 bytes for 16}}
+  plan.recv #plan.buffer<"residual", 0, 32, write> peer "pp" 1 channel 0 dtype f32 count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected an integer or float type; got: 'index'}}
+  plan.recv #plan.buffer<"residual", 0, 64, write> peer "pp" 1 channel 0 dtype index count = 8 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a group; got: @dp}}
+  plan.all_gather #plan.buffer<"t", 0, 64, read_write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected data to be read_write; got: read}}
+  plan.all_gather #plan.buffer<"t", 0, 64, read> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected data of `count` elements; got: 60 bytes for 16}}
+  plan.all_gather #plan.buffer<"t", 0, 60, read_write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a group; got: @dp}}
+  plan.all_reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 64, write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected data to be read_write; got: write}}
+  plan.all_reduce sum #plan.buffer<"t", 0, 64, write> staging #plan.buffer<"t", 64, 64, write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected staging to be write; got: read}}
+  plan.all_reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 64, read> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected data of `count` elements; got: 60 bytes for 16}}
+  plan.all_reduce sum #plan.buffer<"t", 0, 60, read_write> staging #plan.buffer<"t", 64, 64, write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected data to be read_write; got: read}}
+  plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read> staging #plan.buffer<"t", 64, 16, write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected staging to be write; got: read}}
+  plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, read> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a group; got: @dp}}
+  plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // expected-error @below {{expected staging of at least 32 bytes; got: 16}}
+  plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 16, write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [3] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // expected-error @below {{expected a count that is a multiple of the group's 3 ranks; got: 16}}
+  plan.reduce_scatter sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected data to be read_write; got: read}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a group; got: @dp}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // expected-error @below {{expected a root below the group's 2 ranks; got: -1}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 32, write> group @dp dtype f32 ring count = 16 root = -1 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // expected-error @below {{expected staging of at least 32 bytes; got: 8}}
+  plan.reduce sum #plan.buffer<"t", 0, 64, read_write> staging #plan.buffer<"t", 64, 8, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected data of `count` elements; got: 60 bytes for 16}}
+  plan.broadcast #plan.buffer<"t", 0, 60, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a group; got: @dp}}
+  plan.broadcast #plan.buffer<"t", 0, 64, write> group @dp dtype f32 ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [2] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // expected-error @below {{expected a root below the group's 2 ranks; got: 2}}
+  plan.broadcast #plan.buffer<"t", 0, 64, write> group @dp dtype f32 ring count = 16 root = 2 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["dp"] sizes = [3] streams = ["compute"]
+plan.group @dp axes = ["dp"]
+plan.program @p events = 0 {
+  // expected-error @below {{expected a count that is a multiple of the group's 3 ranks; got: 16}}
+  plan.broadcast #plan.buffer<"t", 0, 64, read> group @dp dtype f32 ring count = 16 root = 0 on "compute"
+}
+
+// -----
+
+plan.header target = "host" threads = 1 axes = ["fsdp"] sizes = [3] streams = ["compute"]
+plan.region @persistent persistent bytes = 64 frames = 1
+// expected-error @below {{expected axes of the header that cut the state evenly; got: ["fsdp"]}}
+plan.state @w : tensor<16xf32> parameter in "persistent" at 0 segments = [] {split_axes = ["fsdp"]}
+
+// -----
+
+// expected-error @below {{expected scratch of a library kernel only, and not negative; got: 8}}
+plan.kernel @k generated "k" params = [] {scratch = 8 : i64}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected target to be write; got: read}}
+  plan.fill #plan.buffer<"t", 0, 64, read> pattern = 0 width = 4 on "compute"
+}
+
+// -----
+
+plan.program @p events = 0 {
+  // expected-error @below {{expected a width of 1, 2, 4 or 8 that divides the bytes; got: 4 for 6 bytes}}
+  plan.fill #plan.buffer<"t", 0, 6, write> pattern = 0 width = 4 on "compute"
+}
+
+// -----
+
+// expected-error @below {{requires attribute 'sym_name'}}
+"plan.program"() ({
+}) {events = 0 : i64} : () -> ()
+
+// -----
+
+// expected-error @below {{requires attribute 'events'}}
+"plan.program"() ({
+^bb0:
+}) {sym_name = "p"} : () -> ()
+
+// -----
+
+// expected-error @below {{region #0 ('body') failed to verify constraint: region with 1 blocks}}
+"plan.program"() ({
+}) {sym_name = "p", events = 0 : i64} : () -> ()
+
+// -----
+
+// expected-error @below {{requires one region}}
+"plan.program"() ({
+^bb0:
+  "plan.fill"() : () -> ()
+}, {
+}) {sym_name = "p", events = 0 : i64} : () -> ()
