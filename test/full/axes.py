@@ -11,6 +11,7 @@
              same chunks on one stage, and losses within the bound of `train`
   infer      every model x INFERENCE_LAYOUTS: against onnxruntime
   cuda       CUDA_MODELS x CUDA_LAYOUTS x CUDA_PRECISIONS x CUDA_WAYS: programs for GPUs on the emulated device against the host
+  cuda-static  CUDA_MODELS x CUDA_PRECISIONS x architectures: what ptxas says of the kernels (spills, widths of accesses, occupancy)
   commands   whatever else is too slow for the gate
 
 The gate runs a subset of train and same, and one of schedules, in which every pair of values of two axes appears (pairwise.py;
@@ -183,7 +184,9 @@ CUDA_BATCH = {"mnist-cnn-no-dropout": ["--global-batch", "4"]}  # an emulated co
 CUDA_WAYS = ["graph", "no-graph", "shared"]  # emulated_training.py; all ranks on one device: where there are several
 CUDA_SEEDS = 50
 CUDA_SEEDED = {"mlp": ["one", "dp2", "fsdp2", "dp2-fsdp2", "pp2"], "gpt-nano": ["one", "fsdp2"]}
-CUDA_WAITS = ["mlp:--mesh dp=2", "mlp:--mesh fsdp=2", "mlp:--mesh dp=2,fsdp=2", "mlp:--offload params,grads,optimizer"]
+CUDA_WAITS = ["mlp:--mesh dp=2", "mlp:--mesh dp=2 --bucket-size 4KiB", "mlp:--mesh dp=2 --precision bf16", "mlp:--mesh dp=2 --dp-sync parameter-server",
+              "mlp:--mesh fsdp=2", "mlp:--mesh fsdp=2 --fsdp-strategy shard-grad-op", "mlp:--mesh dp=2,fsdp=2",
+              "mlp:--offload params,grads,optimizer", "mlp:--offload activations"]
 
 # Axes of the gate's subsets, in the order of a cell's name.
 PAIRWISE_SCHEDULES = [PIPELINE_CASES, list(PIPELINE_MESHES), list(SCHEDULES), PIPELINE_PRECISIONS]

@@ -61,6 +61,16 @@ def in_every_order():
         yield command_cell(f"cuda-order/waits/{case}", [line], 3600, 200, FILES, "all")
 
 
+def statically():
+    """What ptxas says of the kernels of each model: spills, widths of accesses, occupancy."""
+    for model in axes.CUDA_MODELS:
+        for precision in axes.CUDA_PRECISIONS:
+            for architecture in ("sm_80", "sm_90"):
+                case = f"{model}:{precision}:{architecture}"
+                yield command_cell(f"cuda-static/{model}/{precision}/{architecture}",
+                                   [["{python}", SCRIPTS / "static_checks.py", ROOT, "{build}", "{folder}", case]], 600, 15, FILES, "gpu")
+
+
 def from_a_bundle():
     """A GPT that is built from a bundle, in a folder that has nothing else of Cleave, with the options that users have."""
     compile_ = ["cleave", "compile", ROOT / "examples/gpt-nano/gpt-nano.onnx", "--train", "--loss-output", "loss", "--optimizer", "adamw",
@@ -75,4 +85,4 @@ def from_a_bundle():
 
 
 def every():
-    return [*against_the_host(), *in_every_order(), *from_a_bundle()]
+    return [*against_the_host(), *in_every_order(), *statically(), *from_a_bundle()]

@@ -10,10 +10,16 @@ using namespace cleave::rt;
 
 #define ENTRY(name, ...)                                                                                               \
   extern "C" __global__ void __launch_bounds__(256) name(const __grid_constant__ CudaCall call) { __VA_ARGS__(call); }
+// For those that ptxas would hold to 32 or 64 registers, so that more blocks run at a time, and would spill.
+#define ROOMY(name, ...)                                                                                               \
+  extern "C" __global__ void __launch_bounds__(256, 1) name(const __grid_constant__ CudaCall call) {                   \
+    __VA_ARGS__(call);                                                                                                 \
+  }
 
-#define INDEXED(name, type, ...)                                                                                       \
-  ENTRY(name##_i32, __VA_ARGS__<type, int>)                                                                            \
-  ENTRY(name##_i64, __VA_ARGS__<type, long long>)
+#define INDEXED_AS(kind, name, type, ...)                                                                              \
+  kind(name##_i32, __VA_ARGS__<type, int>)                                                                             \
+  kind(name##_i64, __VA_ARGS__<type, long long>)
+#define INDEXED(name, type, ...) INDEXED_AS(ENTRY, name, type, __VA_ARGS__)
 // Moves elements of so many bytes.
 #define MOVED(name, function) INDEXED(name##_1, unsigned char, function) INDEXED(name##_2, unsigned short, function) \
   INDEXED(name##_4, unsigned, function) INDEXED(name##_8, unsigned long long, function)
@@ -23,15 +29,15 @@ MOVED(put_set, putSet)
 
 #define FLOATING(name, type)                                                                                           \
   INDEXED(put_##name, type, put)                                                                                       \
-  INDEXED(put_add_##name, type, putAdd)                                                                                                 \
+  INDEXED_AS(ROOMY, put_add_##name, type, putAdd)                                                                      \
   ENTRY(argmax_##name, argmax<type>)                                                                                   \
   ENTRY(top_k_##name, topK<type>)                                                                                      \
   ENTRY(max_pool_##name, maxPool<type>)                                                                                \
-  ENTRY(max_pool_grad_##name, maxPoolGrad<type>)                                                                       \
+  ROOMY(max_pool_grad_##name, maxPoolGrad<type>)                                                                       \
   ENTRY(avg_pool_##name, averagePool<type>)                                                                            \
   ENTRY(avg_pool_grad_##name, averagePoolGrad<type>)                                                                   \
   ENTRY(convolution_##name, convolution<type>)                                                                         \
-  ENTRY(convolution_input_grad_##name, convolutionInputGrad<type>)                                                     \
+  ROOMY(convolution_input_grad_##name, convolutionInputGrad<type>)                                                     \
   ENTRY(convolution_weight_grad_##name, convolutionWeightGrad<type>)
 FLOATING(f32, float)
 FLOATING(f64, double)

@@ -3,8 +3,8 @@
 Takes each wait for an event from a training step, one at a time, and asks the verifier (of the plan without it) and the emulated device
 (which ignores it; CLEAVE_EMULATED_IGNORE_WAIT), in the step as it runs and in the captured graph. They must agree:
 
-  the verifier needs it    the device finds a race, or a read of what nothing wrote, or its clocks say that other waits of the run give
-                           the same order (those between collectives, which are in line on GPUs)
+  the verifier needs it    the device finds a race, a read of what nothing wrote, or ranks that wait for each other; or its clocks
+                           say that other waits of the run give the same order (those between collectives, which are in line on GPUs)
   the verifier does not    the device finds nothing: the wait is there for the schedule (how early a gather may begin)"""
 import itertools
 import os
@@ -91,7 +91,7 @@ def outcome(command, wait, **environment):
     if f"wait {wait} of a thread is ignored" not in result.stderr:
         return "none" if result.returncode == 0 else sys.exit(f"wait {wait}: failed before it: {result.stderr[-2000:]}")
     if result.returncode:
-        return "found" if re.search(r"race between streams|which nothing wrote|unjoined|CAPTURE|isolation", result.stderr, re.I) else \
+        return "found" if re.search(r"race between streams|which nothing wrote|hangs: missing|unjoined|CAPTURE|isolation", result.stderr, re.I) else \
             sys.exit(f"wait {wait}: failed for another reason: {result.stderr[-2000:]}")
     return "missed" if "the ignored wait is missing" in result.stderr else "implied"
 
