@@ -21,17 +21,23 @@ namespace {
 
 constexpr std::string_view kHeader = "cleave-algorithms ", kFormat = "1", kPart = "on ", kChecksum = "checksum ";
 
-// The file that `address` was mapped from: the program, or a shared library.
-std::string fileOf(const void *address) {
+// The file that this code was mapped from: the program, or a shared library.
+std::string thisFile() {
+  static const char here = 0;
+  const auto wanted = reinterpret_cast<uintptr_t>(&here);
+  constexpr std::string_view kDeleted = " (deleted)"; // it has been replaced since
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     char *rest = nullptr;
-    auto wanted = reinterpret_cast<uintptr_t>(address);
     uintptr_t begin = std::strtoull(line.c_str(), &rest, 16);
     uintptr_t end = *rest == '-' ? std::strtoull(rest + 1, nullptr, 16) : 0;
     size_t path = line.find('/');
-    if (begin <= wanted && wanted < end && path != std::string::npos)
-      return line.substr(path);
+    if (wanted < begin || wanted >= end || path == std::string::npos)
+      continue;
+    size_t deleted = line.rfind(kDeleted);
+    if (deleted != std::string::npos && deleted + kDeleted.size() == line.size())
+      line.resize(deleted);
+    return line.substr(path);
   }
   return "";
 }
@@ -143,11 +149,11 @@ void Algorithms::note(const std::string &text) const {
     log(LogLevel::Warning, -1, path_ + " " + text);
 }
 
-Status Algorithms::open(const std::string &part, int rank, const void *program, Algorithms *result) {
+Status Algorithms::open(const std::string &part, int rank, Algorithms *result) {
   std::string path = envString("CLEAVE_CUDA_ALGORITHMS");
   bool isChosen = !path.empty();
   if (!isChosen)
-    path = fileOf(program);
+    path = thisFile();
   if (path.empty() || path == "none")
     return Status::ok();
   result->path_ = isChosen ? path : path + ".algorithms";

@@ -29,8 +29,8 @@ public:
   using Algorithm = std::array<uint64_t, 8>; // cublasLtMatmulAlgo_t
 
   // Reads the file where there is one. `part` is the device and the version of the library, `rank` whose notes are
-  // shown, and `program` an address in the program or library that the file lies beside. A damaged file is an error.
-  static Status open(const std::string &part, int rank, const void *program, Algorithms *result);
+  // shown. A damaged file is an error.
+  static Status open(const std::string &part, int rank, Algorithms *result);
 
   // Null where none was chosen for the product.
   const Algorithm *find(const std::string &product) const;

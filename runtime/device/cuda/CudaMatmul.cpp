@@ -209,7 +209,7 @@ Status CudaDevice::openBlas() {
   CLEAVE_TRY(cuda::openBlasLt(&blas_));
   CLEAVE_TRY(checkBlas(blas_->create(&blasHandle_), "cublasLtCreate"));
   std::string part = "cuBLASLt " + std::to_string(blas_->version()) + ", " + deviceName_;
-  return Algorithms::open(part, options_.rank, options_.image, &algorithms_);
+  return Algorithms::open(part, options_.rank, &algorithms_);
 }
 
 Status CudaDevice::bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action) {

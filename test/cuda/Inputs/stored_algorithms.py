@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 
 import emulated
 
@@ -90,6 +91,18 @@ assert losses(program, 0, CLEAVE_EMULATED_BLASLT_VERSION="130200")[0] == other a
 assert losses(program, 1, CLEAVE_CUDA_ALGORITHMS=str(folder / "elsewhere"))[0] == other and (folder / "elsewhere").exists()
 lost, notes = losses(program, 1, CLEAVE_CUDA_ALGORITHMS=str(folder / "none/of/these"))
 assert lost == other and "does not store which of cuBLASLt's algorithms were chosen (cannot write" in notes, notes
+
+# A program without generated kernels, and a shared library: the file lies beside the library, not beside Python.
+shapes = {key: onnx.helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, [64, 64]) for key in "xwy"}
+onnx.save(onnx.helper.make_model(onnx.helper.make_graph([onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "product", [shapes["x"], shapes["w"]],
+                                                        [shapes["y"]]), ir_version=9, opset_imports=[onnx.helper.make_opsetid("", 20)]), folder / "product.onnx")
+subprocess.run(["cleave", "compile", folder / "product.onnx", "-o", folder / "libproduct.so", "--emit", "shared", "--target", "cuda:sm_90"],
+               check=True, capture_output=True)
+one = "numpy.ones((64, 64), numpy.float32)"
+printed = subprocess.run([sys.executable, "-c", f"import cleave, numpy; print(cleave.Model('{folder}/libproduct.so').infer(x={one}, w={one})['y'][0, 0])"],
+                         check=True, env=emulated.environment(build, PYTHONPATH=str(source / "python")), capture_output=True, text=True).stdout
+assert printed.strip() == "64.0", printed
+assert (folder / "libproduct.so.algorithms").read_text().count("matmul") == 1
 
 # Files of other formats stay; damaged ones are refused, and stay too.
 for text in ("cleave-algorithms 2\nwhatever\n",):
