@@ -20,7 +20,11 @@ macro(cleave_bundle_file part path source)
   string(APPEND bundle_installed "${part}\t${path}\t${path}\t${bundle_options}\n")
   get_filename_component(bundle_folder ${path} DIRECTORY)
   get_filename_component(bundle_name ${path} NAME)
-  install(FILES ${source} DESTINATION share/cleave/runtime/${bundle_folder} RENAME ${bundle_name} COMPONENT compiler)
+  set(bundle_kind FILES)
+  if(bundle_name MATCHES "\\.sh$")
+    set(bundle_kind PROGRAMS) # stays executable
+  endif()
+  install(${bundle_kind} ${source} DESTINATION share/cleave/runtime/${bundle_folder} RENAME ${bundle_name} COMPONENT compiler)
 endmacro()
 
 # The sources of a target, of which those in the list `runtime` are for all programs.
