@@ -1,10 +1,11 @@
 """Random torch modules, trained by Cleave in random layouts and by PyTorch in float64: losses and weights of three steps.
 
-  check_random_modules.py FOLDER [--first N] [--count N]
+  check_random_modules.py FOLDER [--families] [--first N] [--count N]
 
 A seed decides everything: the module (up to nine operations on values of rank 2 to 5, some used twice, some with weights), the exporter, the
-loss, the optimizer with settings that are not the usual ones, the schedule of the rate, and the layout. What PyTorch itself loses in float32
-is allowed three times over. It needs torch; cleave is taken from PATH, and cleave.export_torch from PYTHONPATH.
+loss, the optimizer with settings that are not the usual ones, the schedule of the rate, and the layout. With --families the modules are those of
+families.py, one after the other, also with gradients that are clipped, fused attention and layers that are computed again. What PyTorch itself
+loses in float32 is allowed three times over. It needs torch; cleave is taken from PATH, and cleave.export_torch from PYTHONPATH.
 """
 import argparse
 import contextlib
@@ -25,6 +26,7 @@ from torch.nn import functional
 
 import cleave
 from cleave.exported_file import ExportFailed
+from families import FAMILIES
 
 STEPS, MOST_ELEMENTS, LARGEST = 3, 6000, 50
 UNARY = [torch.tanh, torch.sigmoid, torch.relu, torch.exp, torch.neg, torch.abs, torch.sin, torch.erf, functional.gelu, functional.silu,
@@ -42,6 +44,9 @@ LAYOUTS = {"one": ([], 1), "micro": (["--micro-batches", "2"], 2), "dp": (["--me
            "zero-2": (["--mesh", "dp=2,fsdp=2", "--fsdp-strategy", "zero-2"], 4), "offload": (["--offload", "params,grads,optimizer"], 1),
            "server": (["--mesh", "dp=2", "--dp-sync", "parameter-server"], 2), "pp": (["--mesh", "pp=2", "--micro-batches", "3"], 3),
            "dp-pp": (["--mesh", "dp=2,pp=2", "--micro-batches", "2", "--schedule", "zb-h1"], 4)}
+FAMILY_LAYOUTS = {**LAYOUTS, "dp-fsdp": (["--mesh", "dp=2,fsdp=2"], 4), "fsdp-pp": (["--mesh", "fsdp=2,pp=2", "--micro-batches", "2"], 4),
+                  "gather-once": (["--mesh", "fsdp=2", "--fsdp-strategy", "shard-grad-op", "--micro-batches", "2"], 4)}
+FAMILY_OPTIONS = [[], ["--recompute", "every=1"], ["--attention", "fused"]]
 OPTIMIZERS = [("sgd", torch.optim.SGD, {}, 0.05), ("sgd", torch.optim.SGD, {"momentum": 0.3, "dampening": 0.5, "weight_decay": 0.1}, 0.05),
               ("sgd", torch.optim.SGD, {"momentum": 0.9, "nesterov": True}, 0.02),
               ("adam", torch.optim.Adam, {"eps": 1e-3, "weight_decay": 0.1}, 0.01),
@@ -193,8 +198,8 @@ def saved(folder):
             for name, entry in entries.items()}
 
 
-def in_torch(module, kind, loss, arrays, batch, optimizer, rate, schedule):
-    """Losses, and weights after the last step, in that type."""
+def in_torch(module, kind, loss, arrays, batch, optimizer, rate, schedule, clip=None):
+    """Losses, and weights after the last step, in that type. `clip`: the largest norm of all gradients."""
     module = copy.deepcopy(module).to(kind)
     _, make, settings, _ = optimizer
     options = {key: value for key, value in settings.items() if key not in ("beta1", "beta2")}
@@ -207,6 +212,8 @@ def in_torch(module, kind, loss, arrays, batch, optimizer, rate, schedule):
         steps.zero_grad()
         value = loss(module(x), y)
         value.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(module.parameters(), clip)
         steps.step()
         losses.append(value.item())
     return losses, {name: value.detach().double().numpy() for name, value in module.named_parameters()}
@@ -217,29 +224,43 @@ def differences(got, exact, rounded, before):
         if not abs(loss - right) <= 2 * abs(near - right) + 1e-6 * max(1, abs(right)):
             yield f"step {step}: loss {loss}, expected {right}"
     for name, right in exact[1].items():
-        ours = next((value for key, value in got[1].items() if key.endswith(name)), before[name])
+        named = [key for key in got[1] if key == name or key.endswith("." + name)]
+        ours = got[1][min(named, key=len)] if named else before[name]
         norm = np.linalg.norm
         allowed = 2 * norm(rounded[1][name] - right) + 1e-6 * norm(right) + 2e-4 * norm(right - before[name]) + 1e-9
         if not norm(ours - right) <= allowed:
             yield f"{name}: off by {norm(ours - right):.2e}, {allowed:.2e} is allowed; the steps have moved it by {norm(right - before[name]):.2e}"
 
 
-def check(folder, seed):
-    choose = random.Random(seed)
-    torch.manual_seed(seed)
+def random_case(choose):
+    """A module, what it is, the shape of a sample, the layout's name, options and parts, and the limit of the gradients' norm."""
     shape = choose.choice([(4,), (5, 4), (3, 5), (1, 4), (5, 1), (2, 3, 4)])
     module = RandomModule(choose, shape)
     layout = choose.choice(sorted(LAYOUTS))
-    options, parts = LAYOUTS[layout]
+    return module, f"{len(module.steps)} operations", shape, layout, *LAYOUTS[layout], None
+
+
+def family_case(choose, seed):
+    name = sorted(FAMILIES)[seed % len(FAMILIES)]
+    make, shape = FAMILIES[name]
+    layout, more, clip = choose.choice(sorted(FAMILY_LAYOUTS)), choose.choice(FAMILY_OPTIONS), choose.choice([None, None, 0.1])
+    options, parts = FAMILY_LAYOUTS[layout]
+    return make(), f"{name} {' '.join(more)}".strip(), shape, layout, options + more, parts, clip
+
+
+def check(folder, seed, families):
+    choose = random.Random(seed)
+    torch.manual_seed(seed)
+    module, what, shape, layout, options, parts, clip = family_case(choose, seed) if families else random_case(choose)
     loss, optimizer, schedule = choose.choice(LOSSES), choose.choice(OPTIMIZERS), choose.choice(sorted(SCHEDULES))
     samples = choose.choice([1, 2, 3, 5])
     batch, rate = samples * parts, optimizer[3]
     x = torch.randn(STEPS * batch, *shape)
     y = torch.rand(STEPS * batch, *module(x[:6]).shape[1:])
     before = {name: value.detach().double().numpy().copy() for name, value in module.named_parameters()}
-    described = f"{seed}: {layout}, {optimizer[0]}, {schedule}, batch {batch}, {len(module.steps)} operations"
+    described = f"{seed}: {layout}, {optimizer[0]}, {schedule}, batch {batch}, {what}" + (f", clipped at {clip}" if clip else "")
     arrays = x.numpy(), y.numpy()
-    exact, rounded = (in_torch(module, kind, loss, arrays, batch, optimizer, rate, schedule) for kind in (torch.float64, torch.float32))
+    exact, rounded = (in_torch(module, kind, loss, arrays, batch, optimizer, rate, schedule, clip) for kind in (torch.float64, torch.float32))
     if not np.isfinite(exact[0]).all():
         return print(f"{described}: PyTorch diverges", flush=True)
     folder.mkdir(parents=True)
@@ -254,7 +275,8 @@ def check(folder, seed):
     settings = ",".join([optimizer[0], *(f"{key}={str(value).lower()}" for key, value in optimizer[2].items())])
     run("cleave", "compile", folder / "m.onnx", "-o", folder / "m", "--train", "--loss-output", "loss", "--optimizer", settings,
         "--dim", f"batch={samples}", *options)
-    run(folder / "m", "train", "--no-shuffle", "--steps", STEPS, "--lr", rate, "--lr-schedule", schedule, "--data", f"x={folder}/x.npy", "--data",
+    run(folder / "m", "train", "--no-shuffle", "--steps", STEPS, "--lr", rate, "--lr-schedule", schedule,
+        *(["--clip-grad-norm", clip] if clip else []), "--data", f"x={folder}/x.npy", "--data",
         f"labels={folder}/y.npy", "--save", folder / "s", "--checkpoint", "full", "--metrics", folder / "losses.jsonl")
     losses = [float(value) for value in re.findall(r'"loss": ([^,]+)', (folder / "losses.jsonl").read_text())]
     wrong = list(differences((losses, saved(folder / "s")), exact, rounded, before))
@@ -265,10 +287,11 @@ def check(folder, seed):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--families", action="store_true")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=8)
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    bad = [seed for seed in range(chosen.first, chosen.first + chosen.count) if check(chosen.folder / str(seed), seed)]
+    bad = [seed for seed in range(chosen.first, chosen.first + chosen.count) if check(chosen.folder / str(seed), seed, chosen.families)]
     sys.exit(f"wrong: {bad}" if bad else 0)
