@@ -20,7 +20,7 @@ import training_cases  # noqa: E402
 # (kernels/attention/cuda/Kernels.cu). Bytes of stores, at most.
 SPILLED = {"attention_grad_f16_128": 768, "attention_grad_bf16_128": 768}
 # Where ptxas gives a generated kernel two words of stack, so that twice as many warps run at a time: one of the 42 kernels of GPT-nano in
-# f32 for sm_80, one of the 51 of BERT-tiny in bf16 for sm_90. Which is better, a GPU must tell.
+# f32 for sm_80, one of the 57 of BERT-tiny in bf16 for sm_90. Which is better, a GPU must tell.
 STACK = 8
 LEAST_WARPS, MEDIAN_WARPS, LARGE = 8, 40, 16 << 10
 
