@@ -85,8 +85,8 @@ Value LogOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   return narrow(b, loc, arith::AddFOp::create(b, loc, math::LogOp::create(b, loc, scaled), shift), x[0].getType());
 }
 
-// log(u) for u = 1 + x, and what was rounded off in u as the first term of the logarithm's series around it. At the ends,
-// u = 0 and u = inf, nothing was.
+// log(u) for u = 1 + x, and what was rounded off in u as the first term of the logarithm's series around it. At the
+// ends, u = 0 and u = inf, nothing was.
 Value Log1pOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   Value wide = widen(b, loc, x[0]);
   if (!wide.getType().isF32())
@@ -145,8 +145,8 @@ Value SigmoidOp::buildScalar(OpBuilder &b, Location loc, ValueRange x) {
   Value zero = constant(b, loc, wide.getType(), 0), one = constant(b, loc, wide.getType(), 1);
   Value power = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, math::AbsFOp::create(b, loc, wide)));
   Value isNegative = compareFloat(b, loc, arith::CmpFPredicate::OLT, wide, zero);
-  Value quotient = arith::DivFOp::create(b, loc, choose(b, loc, isNegative, power, one),
-                                         arith::AddFOp::create(b, loc, one, power));
+  Value quotient =
+      arith::DivFOp::create(b, loc, choose(b, loc, isNegative, power, one), arith::AddFOp::create(b, loc, one, power));
   return narrow(b, loc, quotient, x[0].getType());
 }
 
@@ -280,8 +280,27 @@ static Value intToInt(OpBuilder &b, Location loc, Value x, mlir::Type type, bool
                     : arith::ExtSIOp::create(b, loc, type, x).getResult();
 }
 
+// f64 to f32, rounded to odd: what f32 does not hold becomes the neighbour towards zero or, if that is even, the other
+// one. Rounded once more, to a type with two bits fewer or less, it gives what a single rounding gives (S. Boldo,
+// G. Melquiond: Emulation of FMA and Correctly Rounded Sums. IEEE Transactions on Computers 57 (2008)). Processors
+// round no f64 to 16 bits, and the functions of libraries that do are not linked with.
+static Value roundToOdd(OpBuilder &b, Location loc, Value x) {
+  auto integer = [&](int32_t value) -> Value { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value)); };
+  Value rounded = arith::TruncFOp::create(b, loc, b.getF32Type(), x);
+  Value back = arith::ExtFOp::create(b, loc, b.getF64Type(), rounded);
+  Value isInexact = compareFloat(b, loc, arith::CmpFPredicate::UNE, back, x);
+  Value isAway = compareFloat(b, loc, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, back),
+                              math::AbsFOp::create(b, loc, x));
+  Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), rounded);
+  Value towardsZero = arith::SelectOp::create(b, loc, isAway, arith::SubIOp::create(b, loc, bits, integer(1)), bits);
+  Value odd = arith::OrIOp::create(b, loc, towardsZero, integer(1));
+  return arith::BitcastOp::create(b, loc, b.getF32Type(), arith::SelectOp::create(b, loc, isInexact, odd, bits));
+}
+
 static Value floatToFloat(OpBuilder &b, Location loc, Value x, mlir::Type type) {
   Value wide = widen(b, loc, x); // f16 and bf16 meet in f32
+  if (wide.getType().isF64() && type.getIntOrFloatBitWidth() == 16)
+    wide = roundToOdd(b, loc, wide);
   unsigned from = wide.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
   if (wide.getType() == type)
     return wide;

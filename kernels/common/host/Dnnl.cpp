@@ -2,6 +2,7 @@
 
 #include "kernels/common/host/CopyingReorder.h"
 #include "kernels/common/host/TransposingReorder.h"
+#include "kernels/common/host/Vectors.h"
 
 #include <algorithm>
 #include <cstring>
@@ -52,6 +53,17 @@ dnnl::engine &DnnlBuilder::engine() {
 static bool hasInstructions(dnnl::cpu_isa set) {
   auto wanted = static_cast<unsigned>(set);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
+VectorLevel vectorLevel() {
+#if defined(__x86_64__)
+  static const bool hasFma = __builtin_cpu_supports("fma");
+  if (hasFma && hasInstructions(dnnl::cpu_isa::avx512_core))
+    return VectorLevel::Avx512;
+  if (hasFma && hasInstructions(dnnl::cpu_isa::avx2))
+    return VectorLevel::Avx2;
+#endif
+  return VectorLevel::Baseline;
 }
 
 bool DnnlBuilder::hasAvx512() { return hasInstructions(dnnl::cpu_isa::avx512_core); }

@@ -35,13 +35,13 @@ using MakeHostKernel = Status (*)(const KernelArgs &args, int threads, std::uniq
 Status makeHostKernel(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
 // Keeps the library to the instructions of a target: "host:generic", "host:avx2" or "host:avx512" ("host": all that the
-// processor has), so that a plan's scratch and its bits are those of the target on any machine. Call it before the first
-// kernel is made; later, or for a second target, it changes nothing, and a plan whose scratch does not suffice is refused
-// when it is bound.
+// processor has), so that a plan's scratch and its bits are those of the target on any machine. The library has one
+// such setting in a process, from its first use on: call this before the first kernel is made. Later, or for a second
+// target, it changes nothing, and a plan whose scratch does not suffice is refused when it is bound.
 void keepToInstructions(std::string_view target);
 
-// The two for the host device, which refers to them weakly: a program for a GPU is linked without the host's kernels and
-// the libraries that they need. Whoever wants them says so to the linker (runtime/main/CMakeLists.txt).
+// The two for the host device, which refers to them weakly: a program for a GPU is linked without the host's kernels
+// and the libraries that they need. Whoever wants them says so to the linker (runtime/main/CMakeLists.txt).
 struct HostKernels {
   MakeHostKernel make;
   void (*keepToInstructions)(std::string_view target);

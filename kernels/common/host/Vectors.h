@@ -33,6 +33,10 @@ template <typename V> CLEAVE_VECTOR_CODE void storeVector(typename V::Number *to
   std::memcpy(to, &value, sizeof value);
 }
 
+// The widest vectors that kernels use: those of the instructions that the library is kept to (HostKernel.h).
+enum class VectorLevel { Baseline, Avx2, Avx512 };
+VectorLevel vectorLevel();
+
 // Calls NAME<V, T>(...) compiled for the processor's vectors: NAME is a template of CLEAVE_VECTOR_CODE. A function of
 // its own for each set of instructions is what makes the compiler use it.
 #if defined(__x86_64__)
@@ -49,12 +53,14 @@ template <typename V> CLEAVE_VECTOR_CODE void storeVector(typename V::Number *to
     NAME<VectorsOf<C, 16, 4, 2>, T>(arguments...);                                                                     \
   }                                                                                                                    \
   template <typename T, typename C, typename... A> void NAME##ForProcessor(A... arguments) {                           \
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))                                       \
-      NAME##Avx512<T, C>(arguments...);                                                                                \
-    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                          \
-      NAME##Avx2<T, C>(arguments...);                                                                                  \
-    else                                                                                                               \
-      NAME##Baseline<T, C>(arguments...);                                                                              \
+    switch (vectorLevel()) {                                                                                           \
+    case VectorLevel::Avx512:                                                                                          \
+      return NAME##Avx512<T, C>(arguments...);                                                                         \
+    case VectorLevel::Avx2:                                                                                            \
+      return NAME##Avx2<T, C>(arguments...);                                                                           \
+    case VectorLevel::Baseline:                                                                                        \
+      return NAME##Baseline<T, C>(arguments...);                                                                       \
+    }                                                                                                                  \
   }
 #else
 #define CLEAVE_FOR_PROCESSOR(NAME)                                                                                     \

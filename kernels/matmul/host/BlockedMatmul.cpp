@@ -1,7 +1,6 @@
 #include "kernels/matmul/host/BlockedMatmul.h"
 
 #include "kernels/common/host/Vectors.h"
-#include "runtime/plan/OutsideMemory.h"
 
 #include <algorithm>
 #include <omp.h>
@@ -10,9 +9,9 @@ namespace cleave::rt {
 
 namespace {
 
-// The right operand is packed kColumns columns and kSteps values of k at a time: a third of a megabyte, for the
+// The right operand is packed kColumns columns and kSteps values of k at a time: a quarter of a megabyte, for the
 // second-level cache. kRows rows of a transposed left operand lie beside it.
-constexpr int64_t kColumns = 256, kRows = 96, kSteps = kPartOfSum;
+constexpr int64_t kColumns = 256, kRows = 96, kSteps = 256;
 // Below so many rows a right operand is read where it lies: packing it takes longer than multiplying it.
 constexpr int64_t kRowsThatPay = 6;
 // An item of work has at least so many rows: it packs for itself.

@@ -6,8 +6,8 @@
 // number of threads. Here
 //
 //   scratch   is planned: for each thread, a block of the right operand and, of a transposed left one, some rows
-//   sums      are those of kPartOfSum (OutsideMemory.h) products in ascending k, added up in ascending k. Blocks and
-//             threads share out rows and columns alone, so that they change no bit.
+//   sums      are those of 256 products in ascending k, added up in ascending k. Blocks and threads share out rows and
+//             columns alone, so that they change no bit.
 #ifndef CLEAVE_KERNELS_MATMUL_HOST_BLOCKEDMATMUL_H
 #define CLEAVE_KERNELS_MATMUL_HOST_BLOCKEDMATMUL_H
 

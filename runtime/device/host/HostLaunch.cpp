@@ -111,7 +111,8 @@ Status checkSizes(const KernelDef &def, const HostKernel &kernel, const std::vec
                           std::to_string(operands[i].bytes);
     if (def.buffers[i].name == "scratch")
       message += " (this machine's library needs more with " + std::to_string(threads) +
-                 " threads than was planned: use --threads of the plan, or compile for this machine)";
+                 " threads than was planned: use --threads of the plan, or compile for this machine; a process that "
+                 "opened a model of another --target first keeps the library to that one)";
     return invalidArgument(message);
   }
   return Status::ok();

@@ -608,6 +608,64 @@ TEST(HostKernels, BFloat16NeedsNoLibraryOnPortableTargets) {
   }
 }
 
+// The nearest number of `digits` binary digits, ties to even; multiples of 2^least below the normal ones.
+static double roundedTo(double x, int digits, int least, double largest) {
+  if (x == 0 || !std::isfinite(x))
+    return x;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  int unit = std::max(exponent - digits, least);
+  double rounded = std::ldexp(std::nearbyint(std::ldexp(x, -unit)), unit);
+  return std::abs(rounded) > largest ? std::copysign(HUGE_VAL, x) : rounded;
+}
+
+// Rounded once: by way of f32, 1 + 2^-8 + 2^-40 would become 1 in bf16.
+TEST(HostKernels, DoublesBecomeHalvesByOneRounding) {
+  std::mt19937_64 random(22);
+  Doubles x = {0.0,
+               -0.0,
+               HUGE_VAL,
+               -HUGE_VAL,
+               std::nan(""),
+               1 + 0x1p-8 + 0x1p-40,
+               1 + 0x1p-8 - 0x1p-40,
+               1 + 0x1p-8,
+               1 + 0x1p-11 + 0x1p-40,
+               -(1 + 0x3p-8 - 0x1p-45),
+               65520 - 0x1p-30,
+               65519.999,
+               0x1.ffp127,
+               0x1.fefffffffp127,
+               1e300,
+               -1e-300,
+               0x1p-134,
+               0x1.0000001p-134,
+               0x1p-25,
+               0x1.00000001p-25};
+  while (x.size() < 4096)
+    x.push_back(std::ldexp(1.0 + double(random() >> 12) * 0x1p-52, int(random() % 320) - 170) *
+                (random() % 2 ? 1 : -1));
+  for (std::string type : {"bf16", "f16"})
+    for (const char *target : {"host:generic", "host:avx2", "host"}) {
+      FunctionRunner runner(
+          "func.func @f(%x: tensor<4096xf64>) -> tensor<4096xf32> { %0 = cleave.cast %x : tensor<4096xf64> -> "
+          "tensor<4096x" +
+              type + "> %1 = cleave.cast %0 : tensor<4096x" + type +
+              "> -> tensor<4096xf32> return %1 : tensor<4096xf32> }",
+          target);
+      ASSERT_EQ(runner.getError(), "") << target << " " << type;
+      if (type == "bf16")
+        expectNoLibm(runner);
+      Floats y = fromBytes<float>(runWholeAndSplit(runner, {toBytes(x)})[0]);
+      for (size_t i = 0; i < x.size(); ++i) {
+        double expected = type == "bf16" ? roundedTo(x[i], 8, -133, 0x1.fep127) : roundedTo(x[i], 11, -24, 65504);
+        ASSERT_TRUE(y[i] == expected || (std::isnan(y[i]) && std::isnan(expected)))
+            << target << " " << type << " " << x[i] << ": " << y[i] << ", not " << expected;
+        ASSERT_EQ(std::signbit(y[i]), std::signbit(expected) || (std::isnan(y[i]) && std::signbit(y[i])));
+      }
+    }
+}
+
 TEST(HostKernels, RefuseTensorsWithoutElements) {
   FunctionRunner runner("func.func @f(%a: tensor<4x0xf32>) -> tensor<4x0xf32> {\n"
                         "  %0 = cleave.exp %a : tensor<4x0xf32>\n  return %0 : tensor<4x0xf32>\n}");
