@@ -11,6 +11,7 @@
 #include "compiler/Target/Target.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
@@ -40,6 +41,14 @@ struct Source {
   llvm::StringRef options; // with tabs between
 };
 
+// What stands in a file, for a message of one line.
+std::string printable(llvm::StringRef text) {
+  std::string result = text.take_front(80).str();
+  std::replace_if(
+      result.begin(), result.end(), [](char c) { return !llvm::isPrint(c); }, '?');
+  return result + (text.size() > 80 ? "..." : "");
+}
+
 // The name behind cleave_model_ of the only model that the object defines.
 llvm::Expected<std::string> nameOfModel(const ObjectFile &object, llvm::StringRef file) {
   std::vector<std::string> names;
@@ -55,10 +64,24 @@ llvm::Expected<std::string> nameOfModel(const ObjectFile &object, llvm::StringRe
   if (names.size() != 1)
     return makeError(file + ": defines " + llvm::Twine(names.size()) +
                      " models; expected an object of one, as `cleave compile --emit object` writes it");
+  // It becomes the name of files in the bundle, and part of build.sh's C++.
+  auto isAllowed = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  if (names[0].empty() || !llvm::all_of(names[0], isAllowed))
+    return makeError(file + ": its model has the name '" + printable(names[0]) +
+                     "'; expected letters, digits and '_', as `cleave compile --emit object` writes it. The object is "
+                     "damaged or was edited; compile the model again");
   return names.front();
 }
 
-llvm::Expected<std::string> weightsOf(const ObjectFile &object) {
+// "OBJECT.weights/model.safetensors" (WeightsImage.cpp), the object's name being that at the compilation: no other
+// folder, neither to read from nor to write into.
+bool isWeightsFile(llvm::StringRef file) {
+  auto [folder, name] = file.split('/');
+  return name == "model.safetensors" && folder.size() > llvm::StringRef(".weights").size() &&
+         folder.ends_with(".weights") && !folder.contains('\0');
+}
+
+llvm::Expected<std::string> weightsOf(const ObjectFile &object, llvm::StringRef file) {
   for (const llvm::object::SectionRef &section : object.sections()) {
     auto name = section.getName();
     if (!name)
@@ -68,7 +91,13 @@ llvm::Expected<std::string> weightsOf(const ObjectFile &object) {
     auto contents = section.getContents();
     if (!contents)
       return contents.takeError();
-    return contents->rtrim('\0').str();
+    std::string weights = contents->rtrim('\0').str();
+    if (!weights.empty() && !isWeightsFile(weights))
+      return makeError(
+          file + ": its weights are in '" + printable(weights) +
+          "'; expected NAME.weights/model.safetensors beside the object, as `cleave compile --emit object` "
+          "writes it. The object is damaged or was edited; compile the model again");
+    return weights;
   }
   return std::string();
 }
@@ -95,7 +124,7 @@ llvm::Expected<Model> readModel(llvm::StringRef file) {
   auto name = nameOfModel(**object, file);
   if (!name)
     return name.takeError();
-  auto weights = weightsOf(**object);
+  auto weights = weightsOf(**object, file);
   if (!weights)
     return weights.takeError();
   if (!weights->empty() && !fs::exists(besides(file, *weights)))
