@@ -1,6 +1,8 @@
 // The reader of TargetMachine.h's JSON: every key by name, its range, and no key that is not known.
 #include "compiler/CostModel/TargetMachine.h"
 
+#include "runtime/base/JsonDepth.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -162,6 +164,12 @@ struct Keys {
 };
 
 Status parse(std::string_view text, json *result) {
+  constexpr unsigned kLevels = 8; // a machine has two
+  if (rt::isJsonDeeper(text, kLevels))
+    return rt::invalidArgument(
+        "expected an object in braces with the machine's rates, which are numbers and texts; got: "
+        "brackets that nest deeper than " +
+        std::to_string(kLevels) + " levels");
   Keys keys;
   try {
     *result = json::parse(text, std::ref(keys));

@@ -2,6 +2,7 @@
 
 #include "compiler/Support/Error.h"
 #include "compiler/Support/InputFile.h"
+#include "runtime/base/JsonDepth.h"
 #include "runtime/plan/Kinds.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -43,10 +44,25 @@ Event spanOf(const llvm::json::Object &event, Track track, double start) {
   return span;
 }
 
+// What is larger would take the memory of the machine: the parser's values are some twenty times as large as the text.
+constexpr uint64_t kLargestTrace = uint64_t{1} << 30;
+
+llvm::Error checkTraceText(const std::string &path, llvm::StringRef text) {
+  std::string expected = path + ": expected the JSON that `train --trace` writes; got: ";
+  if (text.size() > kLargestTrace)
+    return makeError(expected + "a file of " + std::to_string(text.size()) + " bytes, and at most " +
+                     std::to_string(kLargestTrace) + " are read; trace fewer steps");
+  if (rt::isJsonDeeper(std::string_view(text.data(), text.size())))
+    return makeError(expected + "brackets that nest deeper than " + std::to_string(rt::kJsonLevels) + " levels");
+  return llvm::Error::success();
+}
+
 llvm::Error readTrace(const std::string &path, Trace &trace) {
   auto buffer = readInputFile(path, "the JSON that `train --trace` writes");
   if (!buffer)
     return buffer.takeError();
+  if (llvm::Error error = checkTraceText(path, (*buffer)->getBuffer()))
+    return error;
   llvm::Expected<llvm::json::Value> json = llvm::json::parse((*buffer)->getBuffer());
   if (!json)
     return makeError(path + ": expected the JSON that `train --trace` writes; " + llvm::toString(json.takeError()));

@@ -3,6 +3,7 @@
 
 #include "cleave/model.h"
 #include "compiler/Support/InputFile.h"
+#include "runtime/base/JsonDepth.h"
 #include "runtime/main/HelpFormatter.h"
 #include "runtime/main/UnknownOption.h"
 #include "runtime/plan/Opcode.h"
@@ -90,6 +91,12 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
   if (!file)
     failConfig(llvm::toString(file.takeError()));
   llvm::StringRef bytes = (*file)->getBuffer();
+  constexpr unsigned kLevels = 8; // an object, and lists in it
+  if (rt::isJsonDeeper(std::string_view(bytes.data(), bytes.size()), kLevels))
+    failConfig(path +
+               ": expected a JSON object of options, each a text, a number, a boolean or a list of them; got: "
+               "brackets that nest deeper than " +
+               std::to_string(kLevels) + " levels");
   nlohmann::json json = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     failConfig(path + " is not a JSON object of options");

@@ -80,6 +80,7 @@ def link(file, target):
     return replace(file, lambda path: path.symlink_to(target))
 
 
+DEEP = b"[" * 300000 + b"]" * 300000
 NOT_INDEX, GAP, NO_NAME = "not a checkpoint's index", "overlap or leave a gap", "is not the name of a file beside the index"
 # Name: what is done, what is said.
 DAMAGES = {
@@ -89,6 +90,8 @@ DAMAGES = {
     "index-binary": (write(INDEX, bytes(range(256)) * 10), NOT_INDEX),
     "index-list": (write(INDEX, b"[]"), NOT_INDEX),
     "index-deep": (write(INDEX, b"[" * 1000000), NOT_INDEX),
+    "index-deep-run": (write(INDEX, lambda text: re.sub(rb'"run": ', b'"run": ' + DEEP + b', "was": ', text)), NOT_INDEX + "|checksum"),
+    "index-deep-model": (write(INDEX, lambda text: re.sub(rb'"format": 2,', b'"format": 1, "aliases": ' + DEEP + b',', text).replace(b'"model": ', b'"model": ' + DEEP + b', "was": ')), NOT_INDEX + "|checksum"),
     "index-format": (edit_index(lambda index: index.update(format=3)), "format 3, this program reads 1 and 2"),
     "index-edited": (write(INDEX, lambda text: text.replace(b'"step": 2', b'"step": 3')), "does not match its checksum"),
     "index-sum": (flip(INDEX, -6), "match its checksum|end in its checksum"),

@@ -3,6 +3,7 @@
 #include "runtime/base/Gate.h"
 #include "runtime/base/HalfArrays.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/JsonDepth.h"
 #include "runtime/base/Philox.h"
 #include "runtime/base/ShortTurns.h"
 #include "runtime/base/Trace.h"
@@ -187,6 +188,19 @@ TEST(ShortTurns, ChangeTheTurnsOfOneThreadAlone) {
     EXPECT_EQ(after.turn, 100'000u);
   }
   EXPECT_EQ(Scheduling::ofThread().turn, outside.turn);
+}
+
+TEST(JsonDepth, CountsBracketsOutsideOfTexts) {
+  EXPECT_FALSE(isJsonDeeper("[[1], {}]", 2));
+  EXPECT_TRUE(isJsonDeeper("[[1], {}]", 1));
+  EXPECT_FALSE(isJsonDeeper("[],[],[],[]", 1));
+  EXPECT_FALSE(isJsonDeeper(R"({"a[[[": "\"{{{", "b": "\\"})", 1));
+  EXPECT_TRUE(isJsonDeeper(R"({"a": "\\", "b": [[]]})", 2));
+  EXPECT_FALSE(isJsonDeeper("]]]}}}[[", 2));
+  EXPECT_FALSE(isJsonDeeper("", 0));
+  EXPECT_FALSE(isJsonDeeper("\"\\", 0)); // ends after the backslash
+  EXPECT_TRUE(isJsonDeeper(std::string(kJsonLevels + 1, '[')));
+  EXPECT_FALSE(isJsonDeeper(std::string(kJsonLevels, '[') + std::string(kJsonLevels, ']')));
 }
 
 TEST(ChromeTrace, NamesKindBodyAndMicroBatch) {

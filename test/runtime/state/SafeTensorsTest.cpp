@@ -83,6 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"overlap", image("{" + entry("a", "[2]", 0, 8) + "," + entry("b", "[2]", 4, 12) + "}", 12), "overlap"},
         Hostile{"same", image("{" + entry("a", "[2]", 0, 8) + "," + entry("b", "[2]", 0, 8) + "}", 8), "overlap"},
         Hostile{"twice", image("{" + entry("a", "[1]", 0, 4) + "," + entry("a", "[1]", 4, 8) + "}", 8), "twice"},
+        Hostile{"deepEntry", image("{\"a\":" + std::string(300000, '[') + std::string(300000, ']') + "}", 0),
+                "no dtype"},
         Hostile{"deep", image(std::string(100000, '['), 0), "not valid JSON"}),
     [](const auto &info) { return info.param.what; });
 

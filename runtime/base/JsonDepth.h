@@ -1,0 +1,37 @@
+// How deep a JSON text nests, before a library reads it.
+//
+// nlohmann::json writes and copies values by recursion, and llvm::json::parse reads them so: a file of a hundred
+// thousand brackets, smaller than a MiB, would overflow the stack. Who does one of these with a user's file asks here
+// first. (nlohmann::json reads and destroys values without recursion.)
+#ifndef CLEAVE_RUNTIME_BASE_JSONDEPTH_H
+#define CLEAVE_RUNTIME_BASE_JSONDEPTH_H
+
+#include <string_view>
+
+namespace cleave::rt {
+
+// More levels than any file of ours has.
+inline constexpr unsigned kJsonLevels = 64;
+
+// Whether brackets and braces nest deeper than that: "[[1], {}]" has two levels. Those in texts do not count. Of what
+// is not JSON it counts the brackets before the mistake as well as those after it.
+inline bool isJsonDeeper(std::string_view text, unsigned levels = kJsonLevels) {
+  unsigned open = 0;
+  bool inText = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (inText && c == '\\')
+      ++i;
+    else if (c == '"')
+      inText = !inText;
+    else if (!inText && (c == '[' || c == '{') && ++open > levels)
+      return true;
+    else if (!inText && (c == ']' || c == '}') && open > 0)
+      --open;
+  }
+  return false;
+}
+
+} // namespace cleave::rt
+
+#endif
