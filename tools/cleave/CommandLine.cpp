@@ -243,7 +243,7 @@ Request parse(int argc, const char *const *argv) {
       ->type_name("FILE");
   inspectApp
       ->add_option("--target-machine", inspect.options.machine,
-                   "Predict how long a step takes on another machine: a100 | h100 | h200 (NVIDIA, by the data sheets),\n"
+                   "Predict how long a step takes on another machine: a100 | h100 | h200 (NVIDIA, by the data sheets), "
                    "or a JSON file with the rates of another one (docs/reading-a-plan.md)")
       ->type_name("MACHINE");
 

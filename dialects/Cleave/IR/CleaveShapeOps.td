@@ -40,7 +40,7 @@ def Cleave_BroadcastOp : Cleave_ComputeOp<"broadcast", [Cleave_Differentiable, C
 def Cleave_SliceOp : Cleave_ComputeOp<"slice", [Cleave_Infer, Cleave_Differentiable, Cleave_DefaultCost,
                                                DeclareOpInterfaceMethods<PositionalOpInterface, ["dependsOnOrigin"]>], Cleave_View> {
   let summary = "elements start, start + step, ... of every dimension, `size` of them";
-  let description = "Steps are positive.\n```mlir\n%0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>\n```";
+  let description = "Steps are positive, and every element lies in the operand.\n```mlir\n%0 = cleave.slice %a, [2, 0], [4, 4], [1, 1] : tensor<8x4xf32> -> tensor<4x4xf32>\n```";
   let arguments = (ins Cleave_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$steps);
   let results = (outs Cleave_Tensor:$result);
   let assemblyFormat = "$operand `,` $starts `,` $sizes `,` $steps attr-dict `:` type($operand) `->` type($result)";

@@ -3,6 +3,7 @@
 #include "dialects/Cleave/IR/Positional.h"
 
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace cleave;
 using mlir::failure;
@@ -101,9 +102,11 @@ LogicalResult SliceOp::verify() {
   for (auto [dim, start, size, step] : llvm::enumerate(getStarts(), getSizes(), getSteps())) {
     if (step < 1)
       return emitOpError("steps are positive; got: ") << step << " in dimension " << dim;
-    if (start < 0 || (size > 0 && start + (size - 1) * step >= operand.getDimSize(dim)))
-      return emitOpError("reads inside its operand; got: elements ")
-             << start << " to " << start + (size - 1) * step << " of dimension " << dim << " of " << operand;
+    int64_t last = operand.getDimSize(dim) - 1;
+    if (start < 0 || (size > 0 && (start > last || size - 1 > (last - start) / step)))
+      return emitOpError("reads inside its operand; got: ")
+             << size << " elements from " << start << " on in steps of " << step << ", of dimension " << dim << " of "
+             << operand;
   }
   return success();
 }
@@ -149,7 +152,12 @@ LogicalResult PadOp::inferReturnTypes(CLEAVE_INFER_ARGUMENTS) {
        llvm::zip_equal(type.getShape(), adaptor.getLow(), adaptor.getHigh(), adaptor.getInterior())) {
     if (low < 0 || high < 0 || interior < 0)
       return inferenceError(location, "'cleave.pad' op low, high and interior are not negative; slice to remove");
-    shape.push_back(low + size + (size > 0 ? (size - 1) * interior : 0) + high);
+    std::optional<int64_t> padded = llvm::checkedMulAdd<int64_t>(size > 0 ? size - 1 : 0, interior, size);
+    padded = padded ? llvm::checkedAdd(*padded, low) : padded;
+    padded = padded ? llvm::checkedAdd(*padded, high) : padded;
+    if (!padded)
+      return inferenceError(location, "'cleave.pad' op has a result of at most 2^63 - 1 elements along a dimension");
+    shape.push_back(*padded);
   }
   results.push_back(type.clone(shape));
   return success();
@@ -158,7 +166,7 @@ LogicalResult PadOp::inferReturnTypes(CLEAVE_INFER_ARGUMENTS) {
 LogicalResult IotaOp::verify() {
   auto type = getResult().getType();
   if (static_cast<int64_t>(getDim()) < 0 || static_cast<int64_t>(getDim()) >= type.getRank())
-    return emitOpError("dim is one of the result's; got: ") << getDim() << " for " << type;
+    return emitOpError("dim is one of the result's; got: ") << static_cast<int64_t>(getDim()) << " for " << type;
   return verifyOrigin(*this, getOrigin(), type);
 }
 #undef CLEAVE_INFER_ARGUMENTS

@@ -3,6 +3,9 @@
 using namespace cleave;
 using llvm::ArrayRef;
 
+// Products of two of them, and sums, are no overflow.
+static constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
 static llvm::LogicalResult checkValues(llvm::StringRef name, ArrayRef<int64_t> values, size_t rank, int64_t least,
                                        EmitError emitError) {
   if (values.size() != rank)
@@ -11,6 +14,8 @@ static llvm::LogicalResult checkValues(llvm::StringRef name, ArrayRef<int64_t> v
   for (int64_t value : values)
     if (value < least)
       return emitError() << "expects " << name << " of at least " << least << "; got: " << value;
+    else if (value > kMost)
+      return emitError() << "expects " << name << " of at most " << kMost << "; got: " << value;
   return mlir::success();
 }
 

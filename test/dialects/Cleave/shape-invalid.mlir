@@ -66,7 +66,7 @@ func.func @f(%a: tensor<8xf32>) {
 
 // -----
 func.func @f(%a: tensor<8xf32>) {
-  // expected-error @+1 {{reads inside its operand; got: elements 2 to 8 of dimension 0}}
+  // expected-error @+1 {{reads inside its operand; got: 4 elements from 2 on in steps of 2, of dimension 0 of}}
   %0 = cleave.slice %a, [2], [4], [2] : tensor<8xf32> -> tensor<4xf32>
   return
 }
