@@ -101,6 +101,17 @@ def _exporters(wanted):
     return [wanted]
 
 
+def _apart(tensors):
+    """Tensors that have no memory in common. torch.export takes one tensor that is given twice, as tokens and as labels, for one input: the
+    file then reads labels where the module reads tokens, and equal examples hide it."""
+    seen, result = set(), {}
+    for name, value in tensors.items():
+        memory = value.untyped_storage().data_ptr()
+        result[name] = value.clone() if memory in seen else value
+        seen.add(memory)
+    return result
+
+
 class _Job:
     """One export: the module, its inputs by name, and what has been found out so far."""
 
@@ -135,7 +146,7 @@ class _Job:
             if not isinstance(value, torch.Tensor):
                 raise TypeError(f"example_inputs: '{name}' is of type {type(value).__name__}; expected a tensor "
                                 "(give other arguments to the module by functools.partial or a wrapper)")
-        self.inputs = dict(example)
+        self.inputs = _apart(example)
         self.forwarded = [name for name in example if name in takes or (takes_any and self.loss is None)]
         self.labels = [name for name in example if name not in self.forwarded]
         if self.labels and self.loss is None:

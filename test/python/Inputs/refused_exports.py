@@ -1,6 +1,7 @@
-"""What cleave.export_torch refuses, and the note when the batch is a constant of the module: refused_exports.py DIRECTORY. Needs torch."""
+"""What cleave.export_torch refuses, the note when the batch is a constant of the module, and one tensor given as two inputs: refused_exports.py DIRECTORY. Needs torch."""
 import sys
 
+import onnx
 import torch
 from torch import nn
 
@@ -47,6 +48,13 @@ def main():
     assert len(report.notes) == 1 and "label smoothing" in report.notes[0] and report.compared < 1e-5, report
     report = cleave.export_torch(linear, (torch.randn(4, 4), labels), path, loss=nn.CrossEntropyLoss(), output_names=["logits"], quiet=True)
     assert (report.inputs, report.outputs, report.loss) == (["input", "labels"], ["logits", "loss"], "loss"), report
+    # One tensor given as two inputs stays two inputs of the file.
+    tokens = torch.randint(0, 8, (4, 6))
+    model = nn.Sequential(nn.Embedding(8, 4), nn.Linear(4, 8))
+    cleave.export_torch(model, {"input": tokens, "targets": tokens}, path, output_names=["logits"], quiet=True,
+                        loss=lambda logits, targets: nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()))
+    read = [node.input[1] for node in onnx.load(path).graph.node if node.op_type == "Gather" and node.input[0] == "0.weight"]
+    assert read == ["input"], read
 
 
 main()
