@@ -91,26 +91,29 @@ void Executor::fail(const Status &status) {
   comm_.abort(status);
 }
 
-Status Executor::walk(unsigned thread, unsigned index, const Frames &frames) {
+Status Executor::walk(unsigned thread, unsigned index, const Frames &frames, bool isOfMicroBatch) {
   BoundProgram &program = bound_.programs[index];
   uint32_t run = ++program.runs[thread];
   for (BoundInstruction &instruction : program.instructions[thread]) {
-    Status status = instruction.call >= 0 ? call(thread, program.calls[static_cast<size_t>(instruction.call)], frames)
+    Status status = instruction.call >= 0
+                        ? call(thread, program.calls[static_cast<size_t>(instruction.call)], frames, isOfMicroBatch)
                     : instruction.event >= 0 ? meet(thread, instruction, frames, program.body)
                                              : execute(instruction, *instruction.action, frames, run, program.body);
     if (!status.isOk())
-      return instruction.call >= 0 ? status
-                                   : placed(std::move(status), frames).in(describe(plan_, index, instruction.index));
+      return instruction.call >= 0
+                 ? status
+                 : placed(std::move(status), frames, isOfMicroBatch).in(describe(plan_, index, instruction.index));
   }
   return Status::ok();
 }
 
-// Kernels refuse values by their position in the rank's own part of a batch, as this one of a micro-batch.
-Status Executor::placed(Status status, const Frames &frames) const {
+// Kernels refuse values by their position in the rank's own part of a batch, as this one of a micro-batch. What stands
+// outside of the loop over micro-batches reads whole batches.
+Status Executor::placed(Status status, const Frames &frames, bool isOfMicroBatch) const {
   std::string place;
   if (comm_.size() > 1)
     place = "rank " + std::to_string(comm_.rank()) + "'s part of the batch";
-  if (plan_.micro_batches() > 1)
+  if (plan_.micro_batches() > 1 && isOfMicroBatch)
     place += (place.empty() ? "" : ", ") + ("micro-batch " + std::to_string(frames.of(fb::Counter::micro_batch) + 1)) +
              " of " + std::to_string(plan_.micro_batches());
   if (status.code() != Code::InvalidArgument || place.empty())
@@ -143,9 +146,11 @@ Status Executor::execute(BoundInstruction &instruction, Action &action, const Fr
   return status;
 }
 
-Status Executor::call(unsigned thread, const BoundCall &call, const Frames &frames) {
+Status Executor::call(unsigned thread, const BoundCall &call, const Frames &frames, bool isOfMicroBatch) {
+  isOfMicroBatch |= call.counter == fb::Counter::micro_batch;
   for (int64_t i = 0; i < call.times; ++i)
-    CLEAVE_TRY(walk(thread, call.callee, frames.called(call.counter, call.firstFrame + i * call.stride)));
+    CLEAVE_TRY(
+        walk(thread, call.callee, frames.called(call.counter, call.firstFrame + i * call.stride), isOfMicroBatch));
   return Status::ok();
 }
 

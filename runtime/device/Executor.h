@@ -38,11 +38,12 @@ private:
   void progressLoop(unsigned thread);
   void post(Progress &progress, unsigned command);
   void walkEntry(unsigned thread, unsigned program);
-  Status walk(unsigned thread, unsigned program, const Frames &frames);
-  Status call(unsigned thread, const BoundCall &call, const Frames &frames);
+  // `isOfMicroBatch`: in a call that counts micro-batches.
+  Status walk(unsigned thread, unsigned program, const Frames &frames, bool isOfMicroBatch = false);
+  Status call(unsigned thread, const BoundCall &call, const Frames &frames, bool isOfMicroBatch);
   Status meet(unsigned thread, BoundInstruction &instruction, const Frames &frames, const char *body);
   Status execute(BoundInstruction &instruction, Action &action, const Frames &frames, uint32_t run, const char *body);
-  Status placed(Status status, const Frames &frames) const;
+  Status placed(Status status, const Frames &frames, bool isOfMicroBatch) const;
   void fail(const Status &status);
 
   const fb::Plan &plan_;

@@ -265,8 +265,18 @@ TEST(Rank, NamesTheMicroBatchOfABadIndex) {
   step.inputs[0]->shape = {1};
   step.inputs[0]->region = static_cast<uint16_t>(input);
   b.add(step, Opcode::Call, 0, {}, {0, 3, 0, int64_t(fb::Counter::micro_batch)});
+  // Outside of the loop there is no micro-batch to name.
+  b.add(b.program("evaluate"), Opcode::Launch, 0, {b.buffer(data, 16, 8, fb::Access::read), b.buffer(data, 0, 8)},
+        {check});
+  b.state("outside", fb::DType::i64, 1, data, 16);
   const fb::Plan &plan = b.open();
-  LocalWorld world(1);
+  LocalWorld world(1), other(1);
+  Status outside = withRank(plan, nullptr, other.communicator(0), 1, [&](Rank &rank) {
+    *reinterpret_cast<int64_t *>(rank.stateBytes(*findState(plan, "outside")).data) = 9;
+    return rank.run(*findProgram(plan, "evaluate"));
+  });
+  EXPECT_NE(outside.message().find("index 9 at position 0"), std::string::npos) << outside.message();
+  EXPECT_EQ(outside.message().find("micro-batch"), std::string::npos) << outside.message();
   Status status = withRank(plan, nullptr, world.communicator(0), 1, [&](Rank &rank) {
     const fb::Program &program = *findProgram(plan, "train_step");
     for (unsigned frame = 0; frame < 3; ++frame)
