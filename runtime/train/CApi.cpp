@@ -158,6 +158,7 @@ Status trainStep(cleave_session *session, double rate, double *loss) {
     return invalidArgument("cleave_train_step: expected a learning rate of 0 or more; got " + realText(rate));
   const cleave::rt::fb::Program *program = nullptr;
   CLEAVE_TRY(session->session.entry("train_step", &program));
+  CLEAVE_TRY(session->session.checkTrainsAlone());
   session->lr.set(rate);
   session->step.setInteger(static_cast<int64_t>(session->position.step + 1));
   session->seed.setInteger(static_cast<int64_t>(session->position.seed));

@@ -47,6 +47,20 @@ struct Session::Impl {
   Status makeRanks(const cleave_model &model, unsigned threadsPerRank);
 };
 
+// Processes of torchrun do not find each other.
+static Status checkLauncher(const fb::Plan &plan) {
+  std::string launcher = startedByTorchrun();
+  if (launcher.empty())
+    return Status::ok();
+  uint64_t ranks = meshSize(plan);
+  return invalidArgument("started by torchrun as one of several processes (" + launcher +
+                         "), which would each run the whole model alone. Start it without torchrun, " +
+                         (ranks == 1 ? "once"
+                                     : "as mpirun -n " + std::to_string(ranks) + " PROGRAM, or once: then the " +
+                                           counted(ranks, "rank") + " are threads of one process") +
+                         "; a process that is to run alone needs RANK and WORLD_SIZE unset");
+}
+
 // Finds the other ranks: threads of this process, or processes of one MPI world.
 Status Session::Impl::connect(unsigned requested) {
   CLEAVE_TRY(checkCommTimeout());
@@ -58,13 +72,8 @@ Status Session::Impl::connect(unsigned requested) {
       return invalidArgument("started as " + counted(static_cast<uint64_t>(mpi->size()), "process") +
                              ", but compiled for " + counted(wanted, "rank") + " (" + meshText(*plan) +
                              "); use mpirun -n " + std::to_string(wanted));
-  } else if (std::string launcher = startedByTorchrun(); !launcher.empty()) {
-    return invalidArgument("started by torchrun as one of several processes (" + launcher +
-                           "), which would each run the whole model alone. Start it without torchrun, " +
-                           (wanted == 1 ? "once"
-                                        : "as mpirun -n " + std::to_string(wanted) + " PROGRAM, or once: then the " +
-                                              counted(wanted, "rank") + " are threads of one process") +
-                           "; a process that is to run alone needs RANK and WORLD_SIZE unset");
+  } else if (wanted > 1) {
+    CLEAVE_TRY(checkLauncher(*plan));
   }
   if (given != wanted)
     return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + counted(wanted, "rank") + " (" +
@@ -150,6 +159,8 @@ Status Session::open(const cleave_model &model, const SessionOptions &options, S
   return status;
 }
 
+Status Session::checkTrainsAlone() const { return checkLauncher(*impl_->plan); }
+
 Status Session::start(const cleave_model &model, const SessionOptions &options) {
   if (model.abi != CLEAVE_MODEL_ABI)
     return invalidArgument("the model has ABI " + std::to_string(model.abi) + ", this runtime " +
@@ -174,6 +185,8 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights));
   CLEAVE_TRY(weights.check(*impl.plan));
   impl.weightsCheckpoint = weights.checkpoint();
+  if (options.program == "train_step")
+    CLEAVE_TRY(checkTrainsAlone());
   CLEAVE_TRY(impl.connect(options.ranks));
   CLEAVE_TRY(checkSameProgram(*this, model, options.command));
   impl.hasDrawnWeights = options.weights.empty() && drawsStates(*impl.plan);

@@ -41,6 +41,9 @@ public:
   const std::string &weightsCheckpoint() const;
   // Whether the model was compiled with --init, and nothing replaces the weights that are drawn then.
   bool hasDrawnWeights() const;
+  // Before training: other processes of torchrun would each train the whole model, too. Inference may run beside
+  // others.
+  Status checkTrainsAlone() const;
   // The entry program of that name, or an error that says what the model was compiled for.
   Status entry(const char *name, const fb::Program **program) const;
 

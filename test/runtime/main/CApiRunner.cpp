@@ -32,6 +32,24 @@ TEST(CApi, SavesWhereNobodyElseDoes) {
   cleave_session_destroy(session);
 }
 
+// Its other processes would each train the whole model, too; what does not train may run beside them.
+TEST(CApi, DoesNotTrainAsOneOfSeveralProcessesOfTorchrun) {
+  cleave::rt::test::TinyModel one(1), two(2);
+  ::setenv("TORCHELASTIC_RUN_ID", "none", 1);
+  ::setenv("RANK", "1", 1);
+  ::setenv("WORLD_SIZE", "2", 1);
+  cleave_session *session = nullptr;
+  EXPECT_EQ(cleave_session_create(&two.model(), nullptr, &session), CLEAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(cleave_last_error()).find("started by torchrun"), 0u) << cleave_last_error();
+  ASSERT_EQ(cleave_session_create(&one.model(), nullptr, &session), CLEAVE_OK) << cleave_last_error();
+  EXPECT_EQ(cleave_train_step(session, 0, nullptr), CLEAVE_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(cleave_last_error()).find("started by torchrun"), 0u) << cleave_last_error();
+  for (const char *name : {"TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"})
+    ::unsetenv(name);
+  EXPECT_EQ(cleave_train_step(session, 0, nullptr), CLEAVE_OK) << cleave_last_error();
+  cleave_session_destroy(session);
+}
+
 // Unordered, their ranks would wait for each other for ever. The first thread stays in its call until the second has been
 // refused.
 TEST(CApi, RefusesASecondThread) {
