@@ -4,6 +4,7 @@
 #include "compiler/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -42,7 +43,8 @@ namespace {
 // a reference stands, and that the driver has failed.
 std::string reasons(llvm::StringRef log) {
   constexpr size_t kShown = 4;
-  llvm::SmallVector<llvm::StringRef> lines, found;
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::SetVector<llvm::StringRef> found;
   log.split(lines, '\n', -1, /*KeepEmpty=*/false);
   auto isReason = [](llvm::StringRef line) {
     for (const char *sign :
@@ -52,23 +54,19 @@ std::string reasons(llvm::StringRef log) {
         return true;
     return false;
   };
-  size_t more = 0;
   for (llvm::StringRef line : lines) {
     if (!isReason(line))
       continue;
     // Of a name that many functions refer to, one reference says it.
     size_t begin = line.find("undefined ");
     llvm::StringRef key = begin == llvm::StringRef::npos ? line : line.drop_front(begin);
-    if (llvm::is_contained(found, key.trim()))
-      continue;
-    if (found.size() == kShown)
-      ++more;
-    else
-      found.push_back(key.trim());
+    found.insert(key.trim());
   }
   if (found.empty())
     return lines.empty() ? "" : lines[0].trim().str(); // of an unknown kind
-  return llvm::join(found, "; ") + (more ? "; and " + std::to_string(more) + " more" : "");
+  size_t shown = std::min(found.size(), kShown), more = found.size() - shown;
+  return llvm::join(found.getArrayRef().take_front(shown), "; ") +
+         (more ? "; and " + std::to_string(more) + " more" : "");
 }
 
 // Runs a program quietly; on failure its own words follow the message.

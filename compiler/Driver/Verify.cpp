@@ -3,6 +3,7 @@
 #include "compiler/Planning/PlanVerifier.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Target/Target.h"
+#include "runtime/base/Counted.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Kinds.h"
@@ -59,5 +60,5 @@ llvm::Error cleave::verify(llvm::StringRef path, llvm::raw_ostream &out) {
   std::string text;
   for (const plan::Finding &finding : findings)
     text += "\n  " + finding.rule + ": " + finding.text;
-  return makeError(path + ": " + llvm::Twine(findings.size()) + " findings" + text);
+  return makeError(path + ": " + rt::counted(findings.size(), "finding") + text);
 }

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 namespace cleave::rt {
 
 // "--steps", "--lr", ...
@@ -17,9 +19,25 @@ inline std::vector<std::string> optionNames(const CLI::App &command) {
   return names;
 }
 
-// "train: unknown option '--stpes'; did you mean '--steps'?", or `help` where no option is near.
+// The other commands that have the option: "train, evaluate"; empty: none has.
+inline std::string commandsWith(const CLI::App &command, const std::string &name) {
+  std::string text;
+  if (const CLI::App *parent = command.get_parent())
+    for (const CLI::App *other : parent->get_subcommands([](const CLI::App *) { return true; }))
+      if (other != &command && other->get_option_no_throw(name))
+        text += (text.empty() ? "" : ", ") + other->get_name();
+  return text;
+}
+
+// "train: unknown option '--stpes'; did you mean '--steps'?", or `help` where no option is near. Of one that stands
+// before its command: where it belongs.
 inline std::string describeUnknownOption(const CLI::App &command, const std::string &name, const std::string &help) {
-  std::string near = didYouMean(name, optionNames(command));
+  std::vector<std::string> names = optionNames(command);
+  if (std::find(names.begin(), names.end(), name) != names.end())
+    return name + " stands before the command; write it after: " + command.get_name() + " " + name;
+  if (std::string others = commandsWith(command, name); !others.empty())
+    return command.get_name() + ": unknown option '" + name + "', which belongs to: " + others;
+  std::string near = didYouMean(name, names);
   return command.get_name() + ": unknown option '" + name + "'" + (near.empty() ? help : near);
 }
 
@@ -69,14 +87,16 @@ inline std::string joinChoices(const std::string &names) {
 // CLI11's "--loss: mean not in {nll,mse}", "--micro-batches: Value 0 not in range 1 to 8" and "Requires at most 1
 // options be given from [--text,--json]", in plain words. Other texts stay as they are.
 inline std::string describeValue(const std::string &text) {
-  size_t colon = text.find(": "), set = text.find(" not in {"), range = text.find(" not in range "),
+  size_t colon = text.find(": "), set = text.rfind(" not in {"), range = text.rfind(" not in range "),
          from = text.find(" from [");
   if (text.rfind("Requires at most 1 options", 0) == 0 && from != std::string::npos)
     return "give at most one of " + joinChoices(text.substr(from + 7, text.find(']') - from - 7));
   if (colon == std::string::npos || std::min(set, range) == std::string::npos)
     return text;
-  std::string option = text.substr(0, colon), value = text.substr(colon + 2, std::min(set, range) - colon - 2);
-  if (range != std::string::npos)
+  bool isRange =
+      set == std::string::npos || (range != std::string::npos && range > set); // the value may have the other
+  std::string option = text.substr(0, colon), value = text.substr(colon + 2, (isRange ? range : set) - colon - 2);
+  if (isRange)
     return option + ": expected a number from " + text.substr(range + 14) +
            "; got: " + value.substr(value.rfind("Value ", 0) == 0 ? 6 : 0);
   return option + ": expected " + joinChoices(text.substr(set + 9, text.rfind('}') - set - 9)) + "; got: " + value;

@@ -3,6 +3,7 @@
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
 #include "runtime/train/DataSpec.h"
+#include "runtime/train/NearestName.h"
 #include "runtime/train/OutputNeeds.h"
 
 #include <cmath>
@@ -98,11 +99,14 @@ Status TokenPorts::addFill(const fb::Program &program, const std::string &text) 
     return invalidArgument("--fill: expected INPUT=NUMBER or INPUT=positions; got: " + text);
   std::string name = text.substr(0, equals), value = text.substr(equals + 1);
   Fill fill{nullptr, value == "positions", 0};
-  for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
-    if (textOf(program.inputs()->Get(i)->name()) == name)
+  std::vector<std::string> names;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {
+    names.emplace_back(textOf(program.inputs()->Get(i)->name()));
+    if (names.back() == name)
       fill.input = program.inputs()->Get(i);
+  }
   if (!fill.input)
-    return invalidArgument("--fill: the model has no input '" + name + "'");
+    return invalidArgument("--fill: the model has no input '" + name + "'; its inputs are " + joinNames(names));
   if (fill.input == tokens_)
     return invalidArgument("--fill: input '" + name + "' holds the tokens; --input names another one");
   for (const Fill &other : fills_)
