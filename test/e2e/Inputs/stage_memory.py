@@ -19,7 +19,7 @@ def total(path):
 def main():
     if sys.argv[1] == "limit":
         needs = sorted(total(sys.argv[2]))
-        return print(int(0.25 * needs[0] + 0.75 * needs[-1]))
+        return print(int(0.15 * needs[0] + 0.85 * needs[-1]))
     none, always, last, offloaded = (total(path)[0] for path in sys.argv[1:])
     print(none, always, last, offloaded)
     sys.exit(not (always < last < none and offloaded < none))
