@@ -14,15 +14,15 @@
 #include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Driver/PipelineRequest.h"
-#include "compiler/Driver/PlanningRequest.h"
 #include "compiler/Driver/PlanTrial.h"
+#include "compiler/Driver/PlanningRequest.h"
 #include "compiler/Driver/ShardingGain.h"
 #include "compiler/Driver/StageFit.h"
 #include "compiler/Driver/TemporaryFile.h"
 #include "compiler/Driver/Ties.h"
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
-#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
@@ -216,7 +216,8 @@ llvm::Error Compilation::import() {
   }
   (*model.module)->setAttr("cleave.mesh", MeshAttr::get(context.get(), axes, sizes));
   requestPipeline(*model.module, *pipeline, options);
-  return fitStages(*model.module, *pipeline, options, [this] { return planningOptions(); }, log);
+  return fitStages(
+      *model.module, *pipeline, options, [this] { return planningOptions(); }, log);
 }
 
 // A step over a batch of fixed size takes exactly that; no two runs of it make one loss.
@@ -234,7 +235,8 @@ llvm::Error Compilation::checkFixedBatch() {
   return llvm::Error::success();
 }
 
-// What the importer knows of inputs (compiler/Import/ONNX/IndexRange.h), for the runtime (runtime/train/IndexRange.h).
+// What the importer knows of inputs (compiler/Import/ONNX/Operators/IndexRange.h), for the runtime
+// (runtime/session/IndexRange.h).
 void Compilation::noteRanges() {
   for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -412,7 +414,8 @@ llvm::Error Compilation::compile() {
   chosen.recompute = *recompute;
   plan::PlanningOptions planning = planningOptions();
   if (options.train)
-    planning.properties["recompute"] = *recompute + (options.recomputeWhen == "always" ? "" : "," + options.recomputeWhen);
+    planning.properties["recompute"] =
+        *recompute + (options.recomputeWhen == "always" ? "" : "," + options.recomputeWhen);
   auto planned = lowerToPlan(*model.module, chosen, planning, log);
   if (!planned)
     return planned.takeError();

@@ -1,15 +1,15 @@
 // `cleave export`: a checkpoint's tensors put back into the ONNX file they came from.
 //
 // The initializers that the checkpoint holds change, and external data move along. The graph is written in inference
-// form; with --outputs it is cut down to what these outputs need. Of too many bytes the file would meet protobuf's 2 GiB
-// bound: tensors then go to OUTPUT.data as ONNX external data.
+// form; with --outputs it is cut down to what these outputs need. Of too many bytes the file would meet protobuf's 2
+// GiB bound: tensors then go to OUTPUT.data as ONNX external data.
 
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/InferenceForm.h"
 #include "compiler/Driver/KeptOutputs.h"
 #include "compiler/Driver/OutputPath.h"
 #include "compiler/Driver/Overwrites.h"
-#include "compiler/Import/ONNX/TensorReader.h"
+#include "compiler/Import/ONNX/File/TensorReader.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"

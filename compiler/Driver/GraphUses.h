@@ -2,7 +2,7 @@
 #ifndef CLEAVE_COMPILER_DRIVER_GRAPHUSES_H
 #define CLEAVE_COMPILER_DRIVER_GRAPHUSES_H
 
-#include "compiler/Import/ONNX/Proto.h"
+#include "compiler/Import/ONNX/File/Proto.h"
 
 #include "llvm/ADT/StringSet.h"
 

@@ -8,7 +8,7 @@
 #ifndef CLEAVE_COMPILER_DRIVER_INFERENCEFORM_H
 #define CLEAVE_COMPILER_DRIVER_INFERENCEFORM_H
 
-#include "compiler/Import/ONNX/Proto.h"
+#include "compiler/Import/ONNX/File/Proto.h"
 
 namespace cleave {
 

@@ -17,7 +17,7 @@ std::map<std::string, std::string> inputNeeds(mlir::ModuleOp module);
 
 // Takes the checks of computed labels away where an output needs none of their inputs: it may be asked for without
 // them, and what the check would see are the zeros in their place. A loss out of range is then NaN
-// (compiler/Import/ONNX/LossOperators.cpp), which is no error of the other outputs.
+// (compiler/Import/ONNX/Operators/LossOperators.cpp), which is no error of the other outputs.
 void dropOptionalChecks(mlir::ModuleOp module);
 
 } // namespace cleave

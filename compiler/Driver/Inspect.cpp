@@ -10,7 +10,7 @@
 #include "compiler/Inspect/Profile.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Timeline.h"
-#include "compiler/Planning/StepTimeline.h"
+#include "compiler/Simulator/StepTimeline.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "runtime/plan/Kinds.h"
@@ -75,8 +75,8 @@ static void drawMeasured(const plan::StepTimeline &predicted, const view::Measur
 
 // By the plan and the cost model; nothing where there are no stages.
 static std::optional<plan::StepTimeline> predictedStep(const rt::fb::Plan &plan) {
-  bool isPipeline = llvm::any_of(rt::kindsOf(plan),
-                                 [](const rt::fb::Plan *kind) { return rt::lengthOf(kind->events()) != 0; });
+  bool isPipeline =
+      llvm::any_of(rt::kindsOf(plan), [](const rt::fb::Plan *kind) { return rt::lengthOf(kind->events()) != 0; });
   return isPipeline ? plan::timelineOf(plan, "train_step", plan::plainCosts(plan)) : std::nullopt;
 }
 
@@ -85,9 +85,10 @@ static void drawPipeline(const rt::fb::Plan &plan, const view::Measured *measure
   std::optional<plan::StepTimeline> timeline = predictedStep(plan);
   if (!timeline)
     return;
-  out << llvm::formatv("stages of a step, {0:f3} ms by the cost model, {1:f1} % of it idle (chunk, F forward, B backward, "
-                       "I of inputs, W of weights, micro-batch; U update)\n",
-                       timeline->duration * 1e3, timeline->idleShare() * 100)
+  out << llvm::formatv(
+             "stages of a step, {0:f3} ms by the cost model, {1:f1} % of it idle (chunk, F forward, B backward, "
+             "I of inputs, W of weights, micro-batch; U update)\n",
+             timeline->duration * 1e3, timeline->idleShare() * 100)
       << plan::drawTimeline(*timeline, kColumns);
   if (measured)
     drawMeasured(*timeline, *measured, out);

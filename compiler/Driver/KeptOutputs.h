@@ -6,7 +6,7 @@
 #ifndef CLEAVE_COMPILER_DRIVER_KEPTOUTPUTS_H
 #define CLEAVE_COMPILER_DRIVER_KEPTOUTPUTS_H
 
-#include "compiler/Import/ONNX/Proto.h"
+#include "compiler/Import/ONNX/File/Proto.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"

@@ -2,7 +2,7 @@
 
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Support/Error.h"
-#include "compiler/Training/LossReduction.h"
+#include "compiler/Training/Loss/LossReduction.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"

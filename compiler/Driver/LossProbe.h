@@ -1,5 +1,5 @@
-// Finds out for each term of the loss whether it is a sum over samples or a mean (compiler/Training/LossReduction.h),
-// with a second import.
+// Finds out for each term of the loss whether it is a sum over samples or a mean
+// (compiler/Training/Loss/LossReduction.h), with a second import.
 #ifndef CLEAVE_COMPILER_DRIVER_LOSSPROBE_H
 #define CLEAVE_COMPILER_DRIVER_LOSSPROBE_H
 

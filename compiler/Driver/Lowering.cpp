@@ -11,11 +11,11 @@
 #include "compiler/Support/Bytes.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
+#include "compiler/Training/Buckets/Units.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Pipeline.h"
-#include "compiler/Training/Recompute.h"
+#include "compiler/Training/Residuals/Recompute.h"
 #include "compiler/Training/TrainingOptions.h"
-#include "compiler/Training/Units.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -195,10 +195,7 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
     return target.takeError();
   training->productMultiple = (*target)->productMultiple();
   return runPhases(module, options,
-                   {{Phase::Import,
-                     [](mlir::OpPassManager &manager) {
-                       addCleanUp(manager);
-                     }},
+                   {{Phase::Import, [](mlir::OpPassManager &manager) { addCleanUp(manager); }},
                     {Phase::Step,
                      [&](mlir::OpPassManager &manager) {
                        if (options.train)
@@ -225,7 +222,8 @@ llvm::Expected<Progress> cleave::lowerToPlan(mlir::ModuleOp module, const Compil
                        // Before the programs are flattened, where forward and backward are apart;
                        // behind everything that merges equal ops or forms kernels.
                        manager.addPass(createRecomputeBlocks({options.recompute, options.recomputeWhen}));
-                       // The last form in which values say what ranks have: what the plan is to mean is taken from here.
+                       // The last form in which values say what ranks have: what the plan is to mean is taken from
+                       // here.
                        manager.addPass(createVerifySharded());
                        plan::buildPlanningPipeline(manager, planning);
                      }}},

@@ -1,5 +1,5 @@
 // A step of a pipeline as a run's `--trace` has it, in the form in which the cost model's is drawn
-// (compiler/Planning/StepTimeline.h), so that the two can be compared body by body.
+// (compiler/Simulator/StepTimeline.h), so that the two can be compared body by body.
 //
 // Of the steps in the file the one of median duration is taken, and of each kind of rank the first that is there: one
 // rank stands for all of its kind, as in the prediction. A body's span is its instructions on the first stream; waits

@@ -4,7 +4,7 @@
 #include "compiler/Driver/StageFit.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/StatusError.h"
-#include "compiler/Training/Recompute.h"
+#include "compiler/Training/Residuals/Recompute.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -172,15 +172,13 @@ llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &plan, const CompileO
   if (!options.memoryLimit || summary.totalBytes <= static_cast<uint64_t>(*options.memoryLimit))
     return llvm::Error::success();
   auto limit = static_cast<uint64_t>(*options.memoryLimit);
-  return makeError("--memory-limit allows " + llvm::Twine(limit) + " bytes, the plan needs " +
-                   llvm::Twine(summary.totalBytes) +
-                   (summary.kind.empty() ? " on each rank"
-                                         : " on each " + summary.kind + ", " + sizeText(summary.totalBytes - limit) +
-                                               " too much") +
-                   " (largest: " + largestParts(summary) + ")" + othersTooLarge(plan, summary, limit) +
-                   (searchesCut(options) ? "; no other cut into stages that was tried needs less on its largest stage"
-                                         : "") +
-                   remedies(summary, options, limit));
+  return makeError(
+      "--memory-limit allows " + llvm::Twine(limit) + " bytes, the plan needs " + llvm::Twine(summary.totalBytes) +
+      (summary.kind.empty() ? " on each rank"
+                            : " on each " + summary.kind + ", " + sizeText(summary.totalBytes - limit) + " too much") +
+      " (largest: " + largestParts(summary) + ")" + othersTooLarge(plan, summary, limit) +
+      (searchesCut(options) ? "; no other cut into stages that was tried needs less on its largest stage" : "") +
+      remedies(summary, options, limit));
 }
 
 llvm::Expected<std::string> cleave::chooseRecompute(mlir::ModuleOp kernels, const CompileOptions &options,

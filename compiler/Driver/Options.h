@@ -47,32 +47,32 @@ struct CompileOptions {
   // Training; unused without `train`.
   bool train = false;
   std::string lossOutput;
-  std::string loss;                     // cross-entropy | nll | mse, for a graph without a loss
+  std::string loss;                           // cross-entropy | nll | mse, for a graph without a loss
   std::optional<int64_t> ignoredLabel = -100; // --loss-ignore-index: a label that `loss` does not count, as in PyTorch
-  std::string optimizer = "adamw";      // KIND[,key=value...]
-  std::vector<std::string> paramGroups; // PATTERN:key=value[,...]
+  std::string optimizer = "adamw";            // KIND[,key=value...]
+  std::vector<std::string> paramGroups;       // PATTERN:key=value[,...]
   std::vector<std::string> freeze, buffers;
   std::vector<std::string> tie;       // NAME=NAME: the second parameter becomes the first
   std::string lossAverage = "global"; // global | rank
   std::string batchNorm = "local";    // local | sync | frozen, or the first two with "-deferred"
-  std::optional<int64_t> bucketBytes;   // of gradients; if empty 25 MiB, less where they are stored split (Units.h)
+  std::optional<int64_t> bucketBytes; // of gradients; if empty 25 MiB, less where they are stored split (Units.h)
   std::string recompute =
-      "none"; // none | blocks | every=N | first=N | segments=N | auto (compiler/Training/Recompute.h)
+      "none"; // none | blocks | every=N | first=N | segments=N | auto (compiler/Training/Residuals/Recompute.h)
   std::string recomputeWhen = "always";    // always | except-last | never: in which micro-batches
   std::string fsdpStrategy = "full-shard"; // which states the axis fsdp splits (compiler/Sharding/StateStorage.h)
   std::string fsdpUnits = "auto";          // auto | size=N | pattern=P: what is gathered together
   bool forwardPrefetch = true;             // --forward-prefetch on|off
   std::string backwardPrefetch = "pre";    // pre | post | none
-  // Gathered units in memory at a time (compiler/Planning/Prefetch.h); if empty two, or one (ShardingGain.h).
+  // Gathered units in memory at a time (compiler/Planning/Draft/Prefetch.h); if empty two, or one (ShardingGain.h).
   std::optional<int64_t> gathersInFlight;
-  bool saveAsync = false;                  // plan a snapshot, from which checkpoints are written in the background
-  std::string offload;                     // kinds that host memory stores (compiler/Sharding/Offload.h)
-  std::string gradSync;                    // every | last micro-batch; every where gradients are split, if empty
-  std::string dpSync = "all-reduce";       // all-reduce | parameter-server: where parameters are updated
-  std::string lossScale = "auto";          // dynamic[,init=N,...] | N | none | auto
+  bool saveAsync = false;            // plan a snapshot, from which checkpoints are written in the background
+  std::string offload;               // kinds that host memory stores (compiler/Sharding/Offload.h)
+  std::string gradSync;              // every | last micro-batch; every where gradients are split, if empty
+  std::string dpSync = "all-reduce"; // all-reduce | parameter-server: where parameters are updated
+  std::string lossScale = "auto";    // dynamic[,init=N,...] | N | none | auto
 
   std::string attention = "plain"; // plain | fused: whether softmax(q k^T) v is one kernel, which keeps no scores
-  std::string precision; // TYPE or PART=TYPE[,...]; empty: the model's types
+  std::string precision;           // TYPE or PART=TYPE[,...]; empty: the model's types
 
   // Target and limits.
   uint64_t budget = 1; // multiplies what compilation may make of the file (dialects/Cleave/IR/Budget.h)

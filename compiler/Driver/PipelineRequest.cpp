@@ -2,7 +2,7 @@
 
 #include "compiler/Pipeline/ScheduleFile.h"
 #include "compiler/Pipeline/Schedules.h"
-#include "compiler/Planning/StagePrograms.h"
+#include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
 

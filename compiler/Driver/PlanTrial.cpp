@@ -1,7 +1,7 @@
 #include "compiler/Driver/PlanTrial.h"
 
 #include "compiler/Driver/Lowering.h"
-#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Support/StatusError.h"
 #include "runtime/plan/PlanReader.h"
 

@@ -5,7 +5,7 @@
 #include "compiler/Target/Target.h"
 #include "compiler/Training/Optimizers/Optimizer.h"
 #include "compiler/Training/TrainingOptions.h"
-#include "runtime/train/TrainOptions.h"
+#include "runtime/train/loop/TrainOptions.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -14,7 +14,7 @@
 
 using namespace cleave;
 
-// What is minimized. A run that is resumed must have the same (runtime/train/RunFacts.h).
+// What is minimized. A run that is resumed must have the same (runtime/train/checkpoint/RunFacts.h).
 static std::string describeLoss(const CompileOptions &options) {
   if (options.loss.empty())
     return options.lossOutput;

@@ -2,7 +2,7 @@
 #ifndef CLEAVE_COMPILER_DRIVER_TIES_H
 #define CLEAVE_COMPILER_DRIVER_TIES_H
 
-#include "compiler/Import/ONNX/Weights.h"
+#include "compiler/Import/ONNX/File/Weights.h"
 
 #include "llvm/Support/Error.h"
 

@@ -1,6 +1,6 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
-#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/Verify/PlanVerifier.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Target/Target.h"
 #include "runtime/base/Counted.h"

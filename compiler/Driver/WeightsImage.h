@@ -2,7 +2,7 @@
 #ifndef CLEAVE_COMPILER_DRIVER_WEIGHTSIMAGE_H
 #define CLEAVE_COMPILER_DRIVER_WEIGHTSIMAGE_H
 
-#include "compiler/Import/ONNX/Weights.h"
+#include "compiler/Import/ONNX/File/Weights.h"
 #include "runtime/plan/Plan_generated.h"
 #include "runtime/state/SafeTensors.h"
 

@@ -1,12 +1,12 @@
-// `cleave inspect --html FILE`: one page that shows a plan, with all that it needs in it. It opens from a disk, without a
-// network, and is read by people who have nothing of Cleave.
+// `cleave inspect --html FILE`: one page that shows a plan, with all that it needs in it. It opens from a disk, without
+// a network, and is read by people who have nothing of Cleave.
 //
-// The page is a fixed template (Page.html) with the plan's numbers as one JSON object in it. Its script makes elements of
-// them and never markup, and "<" is escaped in the object, so that no name of a model can end it.
+// The page is a fixed template (Page.html) with the plan's numbers as one JSON object in it. Its script makes elements
+// of them and never markup, and "<" is escaped in the object, so that no name of a model can end it.
 #ifndef CLEAVE_COMPILER_INSPECT_PAGE_H
 #define CLEAVE_COMPILER_INSPECT_PAGE_H
 
-#include "compiler/Planning/StepTimeline.h"
+#include "compiler/Simulator/StepTimeline.h"
 
 #include <string>
 

@@ -1,11 +1,11 @@
 // `cleave inspect --target-machine`: how long a step takes on a machine, by the cost model and the plan's own streams
-// and events (compiler/Planning/StepTimeline.h). Nothing runs for it, and each line that it prints says so.
+// and events (compiler/Simulator/StepTimeline.h). Nothing runs for it, and each line that it prints says so.
 #ifndef CLEAVE_COMPILER_INSPECT_PREDICTION_H
 #define CLEAVE_COMPILER_INSPECT_PREDICTION_H
 
 #include "compiler/CostModel/TargetMachine.h"
-#include "compiler/Planning/InstructionCosts.h"
-#include "compiler/Planning/StepTimeline.h"
+#include "compiler/Simulator/InstructionCosts.h"
+#include "compiler/Simulator/StepTimeline.h"
 
 #include <string>
 #include <vector>

@@ -8,7 +8,7 @@
 
 #include "compiler/CostModel/TargetMachine.h"
 #include "compiler/Inspect/Page.h"
-#include "compiler/Planning/InstructionCosts.h"
+#include "compiler/Simulator/InstructionCosts.h"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "compiler/Planning/Pipeline.h"
 
-#include "compiler/Planning/BuildPlan.h"
+#include "compiler/Planning/Build/BuildPlan.h"
 #include "compiler/Planning/Passes.h"
 
 using namespace mlir;

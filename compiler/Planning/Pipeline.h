@@ -2,7 +2,7 @@
 #ifndef CLEAVE_COMPILER_PLANNING_PIPELINE_H
 #define CLEAVE_COMPILER_PLANNING_PIPELINE_H
 
-#include "compiler/Planning/Prefetch.h"
+#include "compiler/Planning/Draft/Prefetch.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/Pass/PassManager.h"

@@ -1,5 +1,5 @@
-#include "compiler/Training/Accuracy.h"
 #include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/Loss/Accuracy.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 

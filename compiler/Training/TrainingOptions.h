@@ -7,7 +7,7 @@
 #define CLEAVE_COMPILER_TRAINING_TRAININGOPTIONS_H
 
 #include "compiler/Training/Optimizers/OptimizerSettings.h"
-#include "compiler/Training/Precision.h"
+#include "compiler/Training/Precision/Precision.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -21,8 +21,8 @@ namespace cleave {
 
 struct Optimizer;
 
-// The optimizer and its settings. The learning rate is not here: it is the state `scalar.lr`, which the host writes before
-// each step.
+// The optimizer and its settings. The learning rate is not here: it is the state `scalar.lr`, which the host writes
+// before each step.
 struct OptimizerOptions {
   const Optimizer *optimizer;
   OptimizerSettings settings;
@@ -50,8 +50,8 @@ struct TrainingOptions {
   std::vector<std::string> freeze; // globs over original names: parameters that get no gradient
   std::vector<std::string> tie; // "name=name": the second parameter becomes the first (transposed where shapes say so)
   LossAverage lossAverage = LossAverage::Global;
-  int64_t microBatches = 1; // accumulated before one update
-  int64_t dataRanks = 1;    // ranks that the samples are split over: buckets are padded to a multiple of it
+  int64_t microBatches = 1;    // accumulated before one update
+  int64_t dataRanks = 1;       // ranks that the samples are split over: buckets are padded to a multiple of it
   int64_t productMultiple = 1; // elements that the rows of large products are padded to (pad-products)
   int64_t bucketBytes = 25 << 20;
   int64_t firstBucketBytes = 1 << 20; // the first bucket is small, so that communication starts early

@@ -2,7 +2,7 @@
 
 #include "runtime/main/HelpFormatter.h"
 #include "runtime/main/UnknownOption.h"
-#include "runtime/train/DataSpec.h"
+#include "runtime/train/data/DataSpec.h"
 
 #include <CLI/CLI.hpp>
 
@@ -234,9 +234,10 @@ struct Parser {
                   "--resume auto");
     infer->footer("Example:\n" + run + " infer --input x=batch.npy --output y=y.npy --weights ckpt");
     evaluate->footer("Example:\n" + run + " evaluate --data x=x.npy --data label=y.npy --weights ckpt");
-    generate->footer("Examples:\n" + run + " generate --prompt \"The license \" --tokens 200 --temperature 0.8 --seed 1\n" +
-                     run + " generate --prompt-ids 464,5964 --tokens 50 --top-k 40 --top-p 0.9 --end-token 50256\n" +
-                     run + " generate --prompt-ids @prompt.txt --fill attention_mask=1 --fill position_ids=positions");
+    generate->footer("Examples:\n" + run +
+                     " generate --prompt \"The license \" --tokens 200 --temperature 0.8 --seed 1\n" + run +
+                     " generate --prompt-ids 464,5964 --tokens 50 --top-k 40 --top-p 0.9 --end-token 50256\n" + run +
+                     " generate --prompt-ids @prompt.txt --fill attention_mask=1 --fill position_ids=positions");
   }
 
   // The subcommand on the command line; null when there is none.

@@ -5,8 +5,8 @@
 #ifndef CLEAVE_RUNTIME_MAIN_COMMANDLINE_H
 #define CLEAVE_RUNTIME_MAIN_COMMANDLINE_H
 
-#include "runtime/train/Generate.h"
-#include "runtime/train/TrainOptions.h"
+#include "runtime/session/Generate.h"
+#include "runtime/train/loop/TrainOptions.h"
 
 #include <string>
 #include <vector>

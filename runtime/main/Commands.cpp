@@ -9,10 +9,10 @@
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
-#include "runtime/train/DataSpec.h"
-#include "runtime/train/Inference.h"
-#include "runtime/train/SameRun.h"
-#include "runtime/train/TrainLoop.h"
+#include "runtime/session/Inference.h"
+#include "runtime/train/checkpoint/SameRun.h"
+#include "runtime/train/data/DataSpec.h"
+#include "runtime/train/loop/TrainLoop.h"
 
 #include <climits>
 #include <csignal>

@@ -1,7 +1,7 @@
 #include "runtime/main/FileUse.h"
 
 #include "runtime/state/CheckpointSave.h"
-#include "runtime/train/DataSpec.h"
+#include "runtime/train/data/DataSpec.h"
 
 #include <filesystem>
 

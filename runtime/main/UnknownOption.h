@@ -1,8 +1,9 @@
-// Mistakes in command lines that CLI11 does not find, or finds with too few words: `cleave` and its programs tell them alike.
+// Mistakes in command lines that CLI11 does not find, or finds with too few words: `cleave` and its programs tell them
+// alike.
 #ifndef CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 #define CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 
-#include "runtime/train/NearestName.h"
+#include "runtime/session/NearestName.h"
 
 #include <CLI/CLI.hpp>
 
@@ -41,8 +42,8 @@ inline std::string describeUnknownOption(const CLI::App &command, const std::str
   return command.get_name() + ": unknown option '" + name + "'" + (near.empty() ? help : near);
 }
 
-// CLI11's "--lr: At Most 1 required but received 2" and "--lr: 1 required FLOAT missing", in plain words. Other texts stay
-// as they are.
+// CLI11's "--lr: At Most 1 required but received 2" and "--lr: 1 required FLOAT missing", in plain words. Other texts
+// stay as they are.
 inline std::string describeMismatch(const std::string &text) {
   std::string option = text.substr(0, text.find(':'));
   if (text.find("At Most 1 required") != std::string::npos)
@@ -118,8 +119,8 @@ inline std::string findSwitchValue(const CLI::App &app, const std::vector<std::s
   return "";
 }
 
-// What is wrong with the values that were given; empty where nothing is. CLI11 takes an empty text, as of a shell's unset
-// variable, for 0, for no option at all, or for the default. The value of `text` may be made of blanks.
+// What is wrong with the values that were given; empty where nothing is. CLI11 takes an empty text, as of a shell's
+// unset variable, for 0, for no option at all, or for the default. The value of `text` may be made of blanks.
 inline std::string findEmptyValue(const CLI::App &command, const std::string &text = "") {
   for (const CLI::Option *option : command.get_options())
     for (const std::string &value : option->results())

@@ -6,7 +6,7 @@
 //   axis dp 4     kind "server" where dp in [0, 1)     kind "worker" where dp in [1, 4)
 //
 // States of one name are one state, of which every rank that has it holds its part; entry programs of one name run
-// together, and their collectives meet (compiler/Planning/KindMatching.cpp proves it).
+// together, and their collectives meet (compiler/Planning/Verify/KindMatching.cpp proves it).
 #ifndef CLEAVE_RUNTIME_PLAN_KINDS_H
 #define CLEAVE_RUNTIME_PLAN_KINDS_H
 

@@ -14,7 +14,7 @@
 // test/runtime/device/KernelMemoryTest draws more, and has since found four kinds that did, which the bound now knows:
 // pointwise convolutions of fewer channels than a block and those of bf16, products of bf16, and sums of many parts.
 // Most kernels take a half to a tenth of it. Measured above the plan,
-// and bounds, in MiB (two cores, batch 2, test/e2e/memory-kernels.test):
+// and bounds, in MiB (two cores, batch 2, test/e2e/memory/memory-kernels.test):
 //
 //   `chain`, different dense convolutions        inference 12.4, 39.1    training 22.6, 60.7
 //   `depthwise`, inverted bottlenecks            inference 9.4, 34.8     training 19.0, 54.7

@@ -4,7 +4,7 @@
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/Bytes.h"
-#include "compiler/Training/Recompute.h"
+#include "compiler/Training/Residuals/Recompute.h"
 #include "compiler/Training/TrainingOptions.h"
 
 #include <CLI/CLI.hpp>
@@ -50,15 +50,19 @@ std::optional<int64_t> parseIgnoredLabel(const std::string &text) {
 void checkIgnoredLabel(const CompileOptions &o, const CompileTexts &t) {
   if (t.lossIgnoreIndex->count() == 0 || !o.train || o.loss == "cross-entropy" || o.loss == "nll")
     return;
-  fail("--loss-ignore-index", o.loss.empty()
-                                  ? "it is about the labels of --loss cross-entropy and nll. A loss that is an output of the graph has its own "
-                                    "ignore_index: set it in the module (F.cross_entropy(..., ignore_index=N)), and export it again"
-                                  : "the targets of --loss " + o.loss + " are numbers, and all of them count; leave the option away");
+  fail(
+      "--loss-ignore-index",
+      o.loss.empty()
+          ? "it is about the labels of --loss cross-entropy and nll. A loss that is an output of the graph has its own "
+            "ignore_index: set it in the module (F.cross_entropy(..., ignore_index=N)), and export it again"
+          : "the targets of --loss " + o.loss + " are numbers, and all of them count; leave the option away");
 }
 
 Emit parseEmit(const std::string &text) {
-  static const std::map<std::string, Emit> kinds = {{"executable", Emit::Executable}, {"object", Emit::Object},
-                                                    {"shared", Emit::Shared},         {"plan", Emit::Plan},
+  static const std::map<std::string, Emit> kinds = {{"executable", Emit::Executable},
+                                                    {"object", Emit::Object},
+                                                    {"shared", Emit::Shared},
+                                                    {"plan", Emit::Plan},
                                                     {"mlir", Emit::Mlir}};
   auto found = kinds.find(text);
   if (found == kinds.end())
@@ -128,10 +132,12 @@ void checkSharding(const CompileOptions &o, const CompileTexts &t) {
     fail(hasAxis ? "--mesh" : "--fsdp-strategy", "sharded state needs --train; inference runs over --mesh dp=N");
   bool isGathered = splitsParameters(*strategy);
   if (hasUnits && !isGathered)
-    fail("--fsdp-units", "units are gathered, and " + o.fsdpStrategy +
-                             " keeps parameters whole; use full-shard or shard-grad-op, or --bucket-size for gradients");
+    fail("--fsdp-units",
+         "units are gathered, and " + o.fsdpStrategy +
+             " keeps parameters whole; use full-shard or shard-grad-op, or --bucket-size for gradients");
   if (hasAxis && isGathered && !t.bucketSize.empty())
-    fail("--bucket-size", "with " + o.fsdpStrategy + " a unit's gradients are one bucket; use --fsdp-units size=" + t.bucketSize);
+    fail("--bucket-size",
+         "with " + o.fsdpStrategy + " a unit's gradients are one bucket; use --fsdp-units size=" + t.bucketSize);
   for (CLI::Option *option : t.prefetch)
     if (option->count() > 0 && o.offload.empty() && (!hasAxis || !isGathered))
       fail(option->get_name(), hasAxis ? "nothing is gathered ahead: " + o.fsdpStrategy +
@@ -173,7 +179,8 @@ void parseInserts(CompileOptions &o, const CompileTexts &t) {
       fail("--insert", "expected PHASE=PIPELINE, as in import=my-pass; got: " + text);
     Phase phase = parsePhaseOption("--insert", text.substr(0, equals));
     if (phase > Phase::Plan)
-      fail("--insert", "after '" + text.substr(0, equals) + "' nothing is left that a pass could work on; the last phase is plan");
+      fail("--insert",
+           "after '" + text.substr(0, equals) + "' nothing is left that a pass could work on; the last phase is plan");
     o.insertedPipelines.emplace_back(phase, text.substr(equals + 1));
   }
 }
@@ -190,14 +197,16 @@ void checkTraining(const CompileOptions &o) {
   if (auto when = parseRecomputeWhen(o.recomputeWhen); !when)
     fail("--recompute-when", llvm::toString(when.takeError()));
   if (o.recomputeWhen == "except-last" && o.axisSize("pp") == 1)
-    fail("--recompute-when", "without stages every micro-batch's backward pass follows its forward pass at once, and the last one would "
-                             "need as much memory as without --recompute; give stages, as in --mesh pp=2, or always");
+    fail("--recompute-when",
+         "without stages every micro-batch's backward pass follows its forward pass at once, and the last one would "
+         "need as much memory as without --recompute; give stages, as in --mesh pp=2, or always");
   if (o.recomputeWhen == "except-last" && o.recompute == "none")
     fail("--recompute-when", "nothing is computed again; say what, as in --recompute blocks");
   if (!o.train && o.recompute != "none")
     fail("--recompute", "only training keeps values for a backward pass; it needs --train");
   if (o.recompute == "auto" && !o.memoryLimit)
-    fail("--recompute", "auto looks for what fits a limit; give --memory-limit BYTES, or one of none, blocks, every=N, first=N, segments=N");
+    fail("--recompute", "auto looks for what fits a limit; give --memory-limit BYTES, or one of none, blocks, every=N, "
+                        "first=N, segments=N");
   if (!o.train && o.precision.find("reduce=") != std::string::npos)
     fail("--precision", "reduce= is the type of gradients, which need --train");
   if (!o.train && o.lossScale != "auto")
@@ -496,7 +505,8 @@ void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileT
   if (!t.memoryLimit.empty())
     o.memoryLimit = parseBytes("--memory-limit", t.memoryLimit);
   if (o.globalBatch && o.dims.count(o.batchDim.empty() ? "batch" : o.batchDim))
-    fail("--global-batch", "it derives the batch dimension; leave --dim " + (o.batchDim.empty() ? "batch" : o.batchDim) + " away");
+    fail("--global-batch",
+         "it derives the batch dimension; leave --dim " + (o.batchDim.empty() ? "batch" : o.batchDim) + " away");
   parseInserts(o, t);
   o.ignoredLabel = parseIgnoredLabel(t.ignoredLabel);
   checkTraining(o);

@@ -129,7 +129,7 @@ check_compiler() {
   "$build/bin/cleave" compile "$out/resnet18/resnet18.torchscript.onnx" "${training[@]}" -o "$out/checked" --mesh dp=2
   "$build/bin/cleave" inspect "$out/checked" --text >/dev/null
   say "hostile and mistaken input"
-  LD_LIBRARY_PATH=$build/lib /usr/lib/llvm-22/bin/lit -v --timeout=1200 "$build/test" --filter 'Import/(hostile|errors)|e2e/(errors-|cli-errors|hostile-checkpoints)'
+  LD_LIBRARY_PATH=$build/lib /usr/lib/llvm-22/bin/lit -v --timeout=1200 "$build/test" --filter 'Import/(hostile|errors)|e2e/(messages/(errors-|cli-errors)|checkpoints/hostile-checkpoints)'
 }
 
 for part in $parts; do "check_$part"; done

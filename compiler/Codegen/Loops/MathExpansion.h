@@ -8,7 +8,7 @@
 //   f64: expm1, log1p and erf become calls here. Upstream has the first two as e^x - 1 and ln(1 + x), which are 0 for
 //   small x; erf has no intrinsic. The other functions are LLVM's intrinsics, which are calls in the end.
 //
-// Errors are over all f32 numbers, against f64 (test/e2e/elementwise-numbers.test, double-numbers.test).
+// Errors are over all f32 numbers, against f64 (test/e2e/operators/elementwise-numbers.test, double-numbers.test).
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_MATHEXPANSION_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_MATHEXPANSION_H
 

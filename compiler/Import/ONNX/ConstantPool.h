@@ -3,8 +3,8 @@
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_CONSTANTPOOL_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_CONSTANTPOOL_H
 
+#include "compiler/Import/ONNX/File/Weights.h"
 #include "compiler/Import/ONNX/Literal.h"
-#include "compiler/Import/ONNX/Weights.h"
 
 #include "mlir/IR/SymbolTable.h"
 
@@ -24,7 +24,8 @@ public:
 private:
   mlir::SymbolTable &symbols_;
   WeightMap &weights_;
-  std::map<std::pair<const void *, size_t>, std::vector<std::pair<Literal, std::string>>> known_; // (type, hash) -> symbols
+  std::map<std::pair<const void *, size_t>, std::vector<std::pair<Literal, std::string>>>
+      known_; // (type, hash) -> symbols
   size_t count_ = 0;
 };
 

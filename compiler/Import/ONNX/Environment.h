@@ -4,7 +4,7 @@
 
 #include "compiler/Import/ONNX/ConstantPool.h"
 #include "compiler/Import/ONNX/Emitter.h"
-#include "compiler/Import/ONNX/OperatorSchemas.h"
+#include "compiler/Import/ONNX/Operators/OperatorSchemas.h"
 
 #include <map>
 #include <memory>
@@ -16,9 +16,9 @@ namespace cleave::onnx_import {
 struct Slot {
   enum class Kind { Absent, Failed, Computed, Known, State, Sequence };
   Kind kind = Kind::Absent;
-  Value value;                          // Computed; Known and State once they were used
-  std::shared_ptr<const Literal> known; // Known; what a State of one element is at first
-  std::string symbol;                   // State
+  Value value;                                       // Computed; Known and State once they were used
+  std::shared_ptr<const Literal> known;              // Known; what a State of one element is at first
+  std::string symbol;                                // State
   std::shared_ptr<const std::vector<Slot>> elements; // Sequence
 
   // Also a sequence of known tensors.

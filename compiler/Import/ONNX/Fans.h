@@ -1,7 +1,7 @@
 // How many inputs and outputs a weight connects: what Kaiming's and Xavier's initial values are scaled by.
 //
-// PyTorch takes them from the shape, [out, in, receptive field...]. ONNX files hold the same weights in other orders, so
-// the use decides:
+// PyTorch takes them from the shape, [out, in, receptive field...]. ONNX files hold the same weights in other orders,
+// so the use decides:
 //
 //   Gemm(x, w, transB=1), MatMul(x, Transpose(w)), MatMul(w, x)   [out, in]      nn.Linear's own order
 //   Gemm(x, w), MatMul(x, w)                                      [in, out]      as exporters write nn.Linear
@@ -13,7 +13,7 @@
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FANS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FANS_H
 
-#include "compiler/Import/ONNX/FlatGraph.h"
+#include "compiler/Import/ONNX/File/FlatGraph.h"
 
 #include "llvm/ADT/StringMap.h"
 

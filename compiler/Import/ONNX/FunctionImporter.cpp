@@ -1,12 +1,12 @@
 #include "compiler/Import/ONNX/FunctionImporter.h"
-#include "compiler/Import/ONNX/AttributeRules.h"
-#include "compiler/Import/ONNX/ControlFlow.h"
-#include "compiler/Import/ONNX/CustomOperators.h"
-#include "compiler/Import/ONNX/DeclaredTypes.h"
+#include "compiler/Import/ONNX/File/DeclaredTypes.h"
 #include "compiler/Import/ONNX/Interpreter.h"
-#include "compiler/Import/ONNX/Loss.h"
-#include "compiler/Import/ONNX/RandomMasks.h"
-#include "compiler/Import/ONNX/TorchGradients.h"
+#include "compiler/Import/ONNX/Operators/AttributeRules.h"
+#include "compiler/Import/ONNX/Operators/ControlFlow.h"
+#include "compiler/Import/ONNX/Operators/CustomOperators.h"
+#include "compiler/Import/ONNX/Operators/Loss.h"
+#include "compiler/Import/ONNX/Operators/RandomMasks.h"
+#include "compiler/Import/ONNX/Operators/TorchGradients.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Budget.h"
 
@@ -262,8 +262,8 @@ private:
       if (mode_.training)
         noteLabels(llvm::cast<mlir::RankedTensorType>(labels), batched);
       name = "loss";
-      results.push_back(emitLoss(emit_, job_.options.loss, results[0], function_.getArguments().back(),
-                                 job_.options.ignoredLabel));
+      results.push_back(
+          emitLoss(emit_, job_.options.loss, results[0], function_.getArguments().back(), job_.options.ignoredLabel));
       attributes.push_back(portAttributes(builder, name, std::nullopt));
     }
     auto index = findLoss(job_.file.proto.graph(), results, name, job_.errors);

@@ -3,7 +3,7 @@
 #define CLEAVE_COMPILER_IMPORT_ONNX_FUNCTIONIMPORTER_H
 
 #include "compiler/Import/ONNX/Initializers.h"
-#include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "compiler/Import/ONNX/Signature.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,10 +1,10 @@
 #include "compiler/Import/ONNX/Importer.h"
-#include "compiler/Import/ONNX/Duplicates.h"
 #include "compiler/Import/ONNX/Emitter.h"
-#include "compiler/Import/ONNX/ExportNotes.h"
+#include "compiler/Import/ONNX/File/Duplicates.h"
+#include "compiler/Import/ONNX/File/ExportNotes.h"
+#include "compiler/Import/ONNX/File/ProbableBuffers.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Interpreter.h"
-#include "compiler/Import/ONNX/ProbableBuffers.h"
 #include "compiler/Import/ONNX/Roles.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
@@ -40,8 +40,8 @@ static void reportEmptyTensors(mlir::func::FuncOp function, ErrorList &errors) {
       continue;
     Value value = operand != op.operand_end() ? Value(*operand) : Value(*result);
     std::string name = placeOf(op.getLoc());
-    errors.add(name + (name.empty() ? "" : ": ") + "computes with a tensor of shape " +
-               formatShape(shapeOf(value)) + ", which has no elements; give every dimension a size of at least 1");
+    errors.add(name + (name.empty() ? "" : ": ") + "computes with a tensor of shape " + formatShape(shapeOf(value)) +
+               ", which has no elements; give every dimension a size of at least 1");
   }
 }
 
@@ -140,7 +140,8 @@ static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &note
 static llvm::Error importGraph(const ModelFile &file, const ImportOptions &options, TensorReader &reader,
                                ImportedModel &model) {
   Budget &budget = Budget::of(model.module->getContext());
-  auto flat = flattenGraph(file, file.proto.graph(), [](llvm::StringRef) { return false; }, budget);
+  auto flat = flattenGraph(
+      file, file.proto.graph(), [](llvm::StringRef) { return false; }, budget);
   if (!flat)
     return flat.takeError();
   // Large constants of inlined nodes lie in it.
@@ -148,7 +149,8 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   model.weights.own(graph);
   ErrorList errors;
   reportUnknownOperators(*graph, errors);
-  forEachNode(*graph, [&](const onnx::NodeProto &node) { model.hasBatchNorm |= node.op_type() == "BatchNormalization"; });
+  forEachNode(*graph,
+              [&](const onnx::NodeProto &node) { model.hasBatchNorm |= node.op_type() == "BatchNormalization"; });
   mlir::ModuleOp module = *model.module;
   Signature signature = bindSignature(module.getContext(), file, options, errors);
   mlir::SymbolTable symbols(module);

@@ -19,7 +19,7 @@
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_IMPORTER_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_IMPORTER_H
 
-#include "compiler/Import/ONNX/Weights.h"
+#include "compiler/Import/ONNX/File/Weights.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -1,9 +1,9 @@
 #include "compiler/Import/ONNX/Initializers.h"
-#include "compiler/Import/ONNX/ExportNotes.h"
+#include "compiler/Import/ONNX/File/ExportNotes.h"
+#include "compiler/Import/ONNX/File/ProbableBuffers.h"
+#include "compiler/Import/ONNX/File/TensorUses.h"
 #include "compiler/Import/ONNX/InitRules.h"
-#include "compiler/Import/ONNX/ProbableBuffers.h"
 #include "compiler/Import/ONNX/States.h"
-#include "compiler/Import/ONNX/TensorUses.h"
 #include "compiler/Support/NamePatterns.h"
 #include "runtime/plan/DrawnWeights.h"
 

@@ -12,10 +12,10 @@
 #define CLEAVE_COMPILER_IMPORT_ONNX_INITIALIZERS_H
 
 #include "compiler/Import/ONNX/Environment.h"
-#include "compiler/Import/ONNX/FlatGraph.h"
-#include "compiler/Import/ONNX/ExportSignature.h"
+#include "compiler/Import/ONNX/File/ExportSignature.h"
+#include "compiler/Import/ONNX/File/FlatGraph.h"
+#include "compiler/Import/ONNX/File/TensorReader.h"
 #include "compiler/Import/ONNX/Importer.h"
-#include "compiler/Import/ONNX/TensorReader.h"
 
 namespace cleave::onnx_import {
 

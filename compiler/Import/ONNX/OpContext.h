@@ -8,7 +8,7 @@
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPCONTEXT_H
 
 #include "compiler/Import/ONNX/Environment.h"
-#include "compiler/Import/ONNX/FlatGraph.h"
+#include "compiler/Import/ONNX/File/FlatGraph.h"
 
 namespace cleave::onnx_import {
 

@@ -6,8 +6,8 @@
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_SIGNATURE_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_SIGNATURE_H
 
+#include "compiler/Import/ONNX/File/ModelFile.h"
 #include "compiler/Import/ONNX/Importer.h"
-#include "compiler/Import/ONNX/ModelFile.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 

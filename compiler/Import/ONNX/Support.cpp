@@ -1,5 +1,5 @@
 #include "compiler/Import/ONNX/Support.h"
-#include "compiler/Import/ONNX/Proto.h"
+#include "compiler/Import/ONNX/File/Proto.h"
 #include "compiler/Support/NamePatterns.h"
 
 #include "mlir/IR/BuiltinTypes.h"

@@ -68,7 +68,7 @@ def Cleave_CheckIndexOp : Cleave_ComputeOp<"check_index", [Cleave_Infer, Cleave_
   let description = [{
     The importer makes it where an operator takes computed numbers for classes and is lowered to comparisons, in which a number out of range would
     silently pick nothing: the labels of a loss. `take`, `pick`, `put` and `put_add` check their indices themselves. Numbers of an input need no such op:
-    the runtime checks them where it reads them (compiler/Import/ONNX/IndexRange.h).
+    the runtime checks them where it reads them (compiler/Import/ONNX/Operators/IndexRange.h).
     ```mlir
     %0 = cleave.check_index %labels, 0 to 10 : tensor<4xi64>
     %1 = cleave.check_index %labels, 0 to 10 or -100 : tensor<4xi64>

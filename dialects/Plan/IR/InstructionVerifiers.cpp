@@ -1,5 +1,5 @@
 // Verifiers of the instructions. Whether a plan is free of races is not their business: see
-// compiler/Planning/PlanVerifier.h.
+// compiler/Planning/Verify/PlanVerifier.h.
 #include "dialects/Plan/IR/Plan.h"
 
 using namespace mlir;

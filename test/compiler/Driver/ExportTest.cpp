@@ -1,5 +1,5 @@
 #include "compiler/Driver/Commands.h"
-#include "compiler/Import/ONNX/Proto.h"
+#include "compiler/Import/ONNX/File/Proto.h"
 #include "runtime/state/CheckpointIndex.h"
 #include "runtime/state/SafeTensors.h"
 #include "test/runtime/TempDir.h"

@@ -1,8 +1,8 @@
 // Which initializers are trained: every op of the dialect passes a gradient on, decides, or is known to lack a
 // derivative, and in no case a gradient ends without a word.
 #include "compiler/Import/ONNX/Roles.h"
+#include "compiler/Import/ONNX/File/ModelFile.h"
 #include "compiler/Import/ONNX/Importer.h"
-#include "compiler/Import/ONNX/ModelFile.h"
 #include "compiler/Import/Registry/OperatorRegistry.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "test/dialects/Cleave/GradientCases.h"

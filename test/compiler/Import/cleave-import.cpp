@@ -1,7 +1,7 @@
 // cleave-import MODEL.onnx [options]: prints the imported module, its weights and notes. A test tool.
 // cleave-import --operators: prints the names of the operators that are read, one a line.
 #include "compiler/Import/ONNX/Importer.h"
-#include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "llvm/Support/CommandLine.h"

@@ -1,7 +1,7 @@
-#include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/MemoryUse.h"
+#include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Walk.h"
-#include "compiler/Planning/StepTimeline.h"
+#include "compiler/Simulator/StepTimeline.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 using namespace cleave;
@@ -25,8 +25,10 @@ TEST(MemoryUse, ValuesLiveFromTheirMakerToTheirLastReader) {
   unsigned t = builder.region("transient", fb::RegionKind::transient, 96);
   auto &program = builder.program("train_step");
   builder.add(program, Opcode::Fill, 0, {builder.buffer(t, 0, 64, w)}, {0, 1}, "node 'a' (Fill)");
-  builder.add(program, Opcode::Copy, 0, {builder.buffer(t, 64, 32, w), builder.buffer(t, 0, 32, r)}, {}, "node 'b' (Copy)");
-  builder.add(program, Opcode::Copy, 0, {builder.buffer(t, 0, 32, w), builder.buffer(t, 64, 32, r)}, {}, "node 'c' (Copy)");
+  builder.add(program, Opcode::Copy, 0, {builder.buffer(t, 64, 32, w), builder.buffer(t, 0, 32, r)}, {},
+              "node 'b' (Copy)");
+  builder.add(program, Opcode::Copy, 0, {builder.buffer(t, 0, 32, w), builder.buffer(t, 64, 32, r)}, {},
+              "node 'c' (Copy)");
   const fb::Plan &plan = builder.open();
   view::MemoryUse use = view::memoryUse(plan, 0, 100);
   EXPECT_EQ(totals(use), (std::vector<uint64_t>{64, 96, 64}));

@@ -1,5 +1,5 @@
 // Kinds of ranks that do the same in the bodies of a pipeline: a server and its workers, stage by stage.
-#include "compiler/Planning/AlikeKinds.h"
+#include "compiler/Planning/Verify/AlikeKinds.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,8 @@ namespace {
 
 constexpr AxisMask kDp = 1, kPp = 2;
 
-// Servers and workers of two stages: kinds 0 and 1 of the first, 2 and 3 of the second. The second stage receives from the first.
+// Servers and workers of two stages: kinds 0 and 1 of the first, 2 and 3 of the second. The second stage receives from
+// the first.
 std::vector<KindOfBodies> serversAndWorkers() {
   std::vector<KindOfBodies> kinds(4);
   for (size_t kind = 0; kind < 4; ++kind) {

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Allocator.h"
+#include "compiler/Planning/Draft/Allocator.h"
 
 #include <gtest/gtest.h>
 

@@ -3,10 +3,10 @@
 // server): each proves itself, and none does with one instruction dropped, with
 // one field of a collective changed, or with a segment moved. Events are
 // PlanVerifierTest's.
+#include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Pipeline.h"
-#include "compiler/Planning/PlanVerifier.h"
-#include "compiler/Planning/PlanWriter.h"
+#include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/PlanReader.h"
 
@@ -34,7 +34,8 @@ std::unique_ptr<fb::PlanT> planOf(const std::string &file) {
   context.loadDialect<CleaveDialect, plan::PlanDialect, mlir::func::FuncDialect, mlir::shard::ShardDialect,
                       mlir::ub::UBDialect>();
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(CLEAVE_TEST_SOURCE_DIR "/compiler/Planning/" + file, &context);
-  // Programs without an update leave gradients that nobody reads. As buffers they are saved, and every byte of them counts.
+  // Programs without an update leave gradients that nobody reads. As buffers they are saved, and every byte of them
+  // counts.
   bool hasUpdate = false;
   if (module)
     module->walk([&](ReadOp) { hasUpdate = true; });
@@ -127,7 +128,8 @@ const Dead kDead[] = {
 };
 
 bool isDead(const std::string &file, const std::string &text) {
-  return llvm::any_of(kDead, [&](const Dead &dead) { return file == dead.file && text.find(dead.instruction) != text.npos; });
+  return llvm::any_of(kDead,
+                      [&](const Dead &dead) { return file == dead.file && text.find(dead.instruction) != text.npos; });
 }
 
 const char *const kFiles[] = {"accumulate-buckets.mlir",
@@ -280,8 +282,8 @@ TEST(ChangedPlans, MessagesNameTheWrongCollective) {
   EXPECT_TRUE(isFound);
 }
 
-// In a body that is called many times one place of a delay line is taken for another. The first calls find zeros in both;
-// only later ones would not.
+// In a body that is called many times one place of a delay line is taken for another. The first calls find zeros in
+// both; only later ones would not.
 void expectDelayLine(const std::string &file, const std::string &body, int places) {
   std::unique_ptr<fb::PlanT> original = planOf(file);
   ASSERT_TRUE(original);

@@ -1,6 +1,6 @@
 // Contents are in normal form however bytes are cut and moved, and memory keeps own parts apart from wholes.
-#include "compiler/Planning/Meaning.h"
-#include "compiler/Planning/MemoryContents.h"
+#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/MemoryContents.h"
 
 #include <gtest/gtest.h>
 

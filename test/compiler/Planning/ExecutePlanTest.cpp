@@ -1,7 +1,7 @@
 // What planning emits, executed by the runtime on two local ranks. Library kernels and collectives only: no generated
 // code.
+#include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Planning/Passes.h"
-#include "compiler/Planning/PlanWriter.h"
 #include "kernels/common/host/HostKernel.h"
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/device/Rank.h"

@@ -1,6 +1,6 @@
 // What the abstract run knows of frames, shares, inputs and calls.
-#include "compiler/Planning/CollectiveMeaning.h"
-#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/Verify/CollectiveMeaning.h"
+#include "compiler/Planning/Verify/PlanVerifier.h"
 
 #include "test/runtime/device/PlanBuilder.h"
 

@@ -1,6 +1,6 @@
 // Two kinds of ranks that fit together, a parameter server and its workers, and what the verifier finds when they do
 // not.
-#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/Verify/PlanVerifier.h"
 
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/Kinds.h"

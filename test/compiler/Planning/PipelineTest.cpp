@@ -1,6 +1,6 @@
 // Plans with frames, shared events, calls that are no barrier, sends and receives: what the verifier makes of a good
 // one, and of one in which one thing is wrong.
-#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/Verify/PlanVerifier.h"
 #include "test/runtime/device/PipelinePlan.h"
 
 namespace cleave::plan {
@@ -166,7 +166,8 @@ TEST(Pipelines, MessagesOfManySmallLoopsAreCounted) {
       std::rotate(step.instructions.begin(), step.instructions.end() - 1, step.instructions.end()); // before all others
     };
     int64_t send = body(0, Opcode::Send, PipelineStage::kSend, PlanBuilder::buffer(0, 0, 4, fb::Access::read), 1);
-    int64_t receive = body(1, Opcode::Recv, PipelineStage::kRecv, PlanBuilder::buffer(scratch, 0, 4, fb::Access::write), -1);
+    int64_t receive =
+        body(1, Opcode::Recv, PipelineStage::kRecv, PlanBuilder::buffer(scratch, 0, 4, fb::Access::write), -1);
     call(0, send, 512);
     for (int left = received; left > 0; left -= 2)
       call(1, receive, std::min(left, 2), left % 4 / 2); // whatever counter they follow
@@ -177,7 +178,8 @@ TEST(Pipelines, MessagesOfManySmallLoopsAreCounted) {
   }
 }
 
-// A value goes from register to register, one a run: the last of them is as different as the first, however many there are.
+// A value goes from register to register, one a run: the last of them is as different as the first, however many there
+// are.
 TEST(Pipelines, DifferencesTakeAsManyRunsAsThereAreRegisters) {
   for (unsigned registers : {2u, 9u, 40u})
     for (bool isFed : {false, true}) {
@@ -195,7 +197,10 @@ TEST(Pipelines, DifferencesTakeAsManyRunsAsThereAreRegisters) {
       }
       fb::ProgramT &body = builder.program("body", 0, false);
       auto move = [&](unsigned to, unsigned region, uint64_t from) {
-        PlanBuilder::add(body, Opcode::Copy, 0, {PlanBuilder::buffer(persistent, 64 * to, 64, fb::Access::write), PlanBuilder::buffer(region, from, 64, fb::Access::read)}, {});
+        PlanBuilder::add(body, Opcode::Copy, 0,
+                         {PlanBuilder::buffer(persistent, 64 * to, 64, fb::Access::write),
+                          PlanBuilder::buffer(region, from, 64, fb::Access::read)},
+                         {});
       };
       for (unsigned i = registers; i > 0; --i)
         move(i, persistent, 64 * (i - 1));
@@ -209,7 +214,8 @@ TEST(Pipelines, DifferencesTakeAsManyRunsAsThereAreRegisters) {
       step.inputs[0]->batch_dim = 0;
       step.inputs[0]->split_axes = {0};
       for (unsigned i = 0; i < registers; ++i)
-        PlanBuilder::add(step, Opcode::Fill, 0, {PlanBuilder::buffer(persistent, 64 * i, 64, fb::Access::write)}, {0, 4});
+        PlanBuilder::add(step, Opcode::Fill, 0, {PlanBuilder::buffer(persistent, 64 * i, 64, fb::Access::write)},
+                         {0, 4});
       PlanBuilder::add(step, Opcode::Call, 0, {}, {0, 100, 0, 0});
       if (isFed)
         EXPECT_TRUE(contains(findingsOf(builder), "replica: state 'r" + std::to_string(registers))) << registers;
@@ -226,7 +232,8 @@ TEST(Pipelines, InputsEndWithTheMicroBatches) {
   EXPECT_TRUE(contains(pipeline.findings(), "reads frame 39 of input"));
 }
 
-// Two kinds of the first stage, each on one data rank, send to one kind of the second: what arrives differs along the data ranks.
+// Two kinds of the first stage, each on one data rank, send to one kind of the second: what arrives differs along the
+// data ranks.
 std::string findingsOfTwoSenders(bool areEqual, bool inBodies) {
   std::vector<PlanBuilder> kinds;
   for (unsigned i = 0; i < 3; ++i) {
@@ -241,7 +248,10 @@ std::string findingsOfTwoSenders(bool areEqual, bool inBodies) {
       range.end = range.begin + 1;
     }
     unsigned region = builder.region("persistent", fb::RegionKind::persistent, 64);
-    fb::StateT &state = builder.state(i == 2 ? "seen" : areEqual ? "w" : "w" + plan.kind, fb::DType::f32, 16, region, 0);
+    fb::StateT &state = builder.state(i == 2     ? "seen"
+                                      : areEqual ? "w"
+                                                 : "w" + plan.kind,
+                                      fb::DType::f32, 16, region, 0);
     state.segments.push_back(std::make_unique<fb::SegmentT>());
     state.segments[0]->name = state.name;
     state.segments[0]->shape = {16};
@@ -265,7 +275,9 @@ std::string findingsOfTwoSenders(bool areEqual, bool inBodies) {
 
 TEST(Pipelines, SendersMayDifferAlongAnotherAxisThanTheMessage) {
   for (bool inBodies : {false, true})
-    EXPECT_TRUE(contains(findingsOfTwoSenders(false, inBodies), "replica: kind 'C': state 'seen' is the same on all ranks of")) << inBodies;
+    EXPECT_TRUE(
+        contains(findingsOfTwoSenders(false, inBodies), "replica: kind 'C': state 'seen' is the same on all ranks of"))
+        << inBodies;
   EXPECT_EQ(findingsOfTwoSenders(true, false), "");
 }
 

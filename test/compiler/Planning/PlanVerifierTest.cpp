@@ -1,5 +1,5 @@
 // A good plan, and what the verifier finds when one thing in it is wrong.
-#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/Verify/PlanVerifier.h"
 
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Opcode.h"

@@ -1,7 +1,7 @@
 // Where gathers are issued, and that no program has more of them in flight than it may.
-#include "compiler/Planning/Prefetch.h"
-#include "compiler/Planning/Liveness.h"
-#include "compiler/Planning/Schedule.h"
+#include "compiler/Planning/Draft/Prefetch.h"
+#include "compiler/Planning/Draft/Liveness.h"
+#include "compiler/Planning/Draft/Schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-#include "compiler/Planning/Schedule.h"
-#include "compiler/Planning/Liveness.h"
+#include "compiler/Planning/Draft/Schedule.h"
+#include "compiler/Planning/Draft/Liveness.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -2,11 +2,11 @@
 // unit costs their own instructions, events and transfers idle as the papers say. So the time that a schedule promises
 // is not lost between its list and the plan.
 #include "compiler/Pipeline/Formulas.h"
+#include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Planning/Passes.h"
-#include "compiler/Planning/PlanVerifier.h"
-#include "compiler/Planning/PlanWriter.h"
-#include "compiler/Planning/ShortStep.h"
-#include "compiler/Planning/StepTimeline.h"
+#include "compiler/Planning/Verify/PlanVerifier.h"
+#include "compiler/Planning/Verify/ShortStep.h"
+#include "compiler/Simulator/StepTimeline.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 #include "test/compiler/Planning/LeastDuration.h"

@@ -1,4 +1,4 @@
-#include "compiler/Planning/StageLists.h"
+#include "compiler/Planning/Build/StageLists.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/Training/Blocks.h"
+#include "compiler/Training/Residuals/Blocks.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/Training/Buckets.h"
+#include "compiler/Training/Buckets/Buckets.h"
 
 #include "gtest/gtest.h"
 

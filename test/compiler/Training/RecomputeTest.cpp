@@ -1,4 +1,4 @@
-#include "compiler/Training/Recompute.h"
+#include "compiler/Training/Residuals/Recompute.h"
 
 #include "gtest/gtest.h"
 

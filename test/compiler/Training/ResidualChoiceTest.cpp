@@ -1,4 +1,4 @@
-#include "compiler/Training/ResidualChoice.h"
+#include "compiler/Training/Residuals/ResidualChoice.h"
 
 #include "gtest/gtest.h"
 

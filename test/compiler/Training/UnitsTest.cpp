@@ -1,4 +1,4 @@
-#include "compiler/Training/Units.h"
+#include "compiler/Training/Buckets/Units.h"
 
 #include "gtest/gtest.h"
 

@@ -3,8 +3,8 @@
 #include "runtime/main/Commands.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/CheckpointSave.h"
-#include "runtime/train/DataSource.h"
-#include "runtime/train/Npy.h"
+#include "runtime/train/data/DataSource.h"
+#include "runtime/train/data/Npy.h"
 
 #include "test/runtime/TempDir.h"
 #include "test/runtime/main/TinyModel.h"

@@ -1,7 +1,7 @@
 // Pipelines as complete jobs, on local ranks: training, evaluation, checkpoints from any mesh to any other, traces.
 #include "runtime/main/Commands.h"
 #include "runtime/state/Checkpoint.h"
-#include "runtime/train/Npy.h"
+#include "runtime/train/data/Npy.h"
 
 #include "test/runtime/TempDir.h"
 #include "test/runtime/main/StagedModel.h"
@@ -26,7 +26,7 @@ std::string writeData(const TempDir &dir, bool isLabel) {
   std::string path = dir / (isLabel ? "t.npy" : "x.npy");
   EXPECT_TRUE(
       writeNpy(path, {"", ElementType::f32, {kSamples, kWidth}, (std::byte *)values.data(), values.size() * 4, nullptr})
-                  .isOk());
+          .isOk());
   return std::string(isLabel ? "t=" : "x=") + path;
 }
 
@@ -83,8 +83,9 @@ Result run(const StagedMesh &mesh, std::vector<std::string> arguments) {
 }
 
 std::vector<std::string> training(const TempDir &dir, const std::string &steps, std::vector<std::string> more) {
-  std::vector<std::string> arguments = {"train",   "--data", writeData(dir, false), "--data", writeData(dir, true),
-                                        "--steps", steps,    "--lr",                "0.5",    "--no-shuffle"};
+  std::vector<std::string> arguments = {
+      "train", "--data", writeData(dir, false), "--data", writeData(dir, true), "--steps", steps,
+      "--lr",  "0.5",    "--no-shuffle"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -97,7 +98,8 @@ std::vector<nlohmann::json> metrics(const std::string &path) {
   return lines;
 }
 
-constexpr StagedMesh kMeshes[] = {{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {2, 2, 1}, {2, 1, 2}, {2, 2, 2}, {4, 1, 2}, {1, 2, 2}};
+constexpr StagedMesh kMeshes[] = {{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {2, 2, 1},
+                                  {2, 1, 2}, {2, 2, 2}, {4, 1, 2}, {1, 2, 2}};
 
 TEST(Staged, EveryMeshTrainsTheSame) {
   for (const StagedMesh &mesh : kMeshes) {
@@ -132,8 +134,9 @@ TEST(Staged, CheckpointsGoFromAnyMeshToAnyOther) {
     TempDir dir;
     unsigned steps = 0;
     for (const StagedMesh &mesh : order)
-      run(mesh, training(dir, std::to_string(steps += 3),
-                         {"--metrics", dir / "m.jsonl", "--save", dir / "ckpt", "--resume", "auto", "--checkpoint", form}));
+      run(mesh,
+          training(dir, std::to_string(steps += 3),
+                   {"--metrics", dir / "m.jsonl", "--save", dir / "ckpt", "--resume", "auto", "--checkpoint", form}));
     Reference reference;
     std::vector<nlohmann::json> lines = metrics(dir / "m.jsonl");
     ASSERT_EQ(lines.size(), steps);
@@ -155,7 +158,9 @@ TEST(Staged, RanksKeepTheirStages) {
   run({4, 1, 1}, training(dir, "2", {"--save", dir / "ckpt"}));
   for (unsigned stage = 0; stage < 4; ++stage) {
     SafeTensors shard;
-    ASSERT_TRUE(SafeTensors::open(dir / ("ckpt/step-00000002/rank-0000" + std::to_string(stage) + ".safetensors"), &shard).isOk());
+    ASSERT_TRUE(
+        SafeTensors::open(dir / ("ckpt/step-00000002/rank-0000" + std::to_string(stage) + ".safetensors"), &shard)
+            .isOk());
     std::string name = "w" + std::to_string(stage);
     EXPECT_NE(shard.find(name), nullptr);
     for (const TensorView &tensor : shard.tensors())

@@ -1,7 +1,7 @@
-#include "runtime/train/BatchReader.h"
-#include "runtime/train/DataSet.h"
-#include "runtime/train/Npy.h"
-#include "runtime/train/Npz.h"
+#include "runtime/train/data/BatchReader.h"
+#include "runtime/train/data/DataSet.h"
+#include "runtime/train/data/Npy.h"
+#include "runtime/train/data/Npz.h"
 
 #include "test/runtime/TempDir.h"
 
@@ -47,7 +47,8 @@ template <typename T> std::vector<T> read(const DataSource &source, uint64_t i) 
 
 // Every name can be written: a backslash takes the meaning from the character after it.
 TEST(DataSpec, NamesOfAnyCharacters) {
-  const std::vector<std::string> names = {"a,b.npz", "lr=1,2/a.npz", "window=3", "c:u8", "back\\slash", "\\", "plain.npz", ":u8", "a\\:u16"};
+  const std::vector<std::string> names = {"a,b.npz", "lr=1,2/a.npz", "window=3", "c:u8",   "back\\slash",
+                                          "\\",      "plain.npz",    ":u8",      "a\\:u16"};
   auto escaped = [](const std::string &name) {
     std::string result;
     for (char c : name)
@@ -250,20 +251,22 @@ TEST(DataErrors, NameInputExpectedAndGot) {
             std::string::npos);
   EXPECT_EQ(openError("x=a.bin:u8", {"x", ElementType::i64, {4}, true}),
             "'x=a.bin:u8': a flat stream needs window=N, the number of elements of a sample");
-  EXPECT_EQ(openError("x=a.npy,windw=3", {"x", ElementType::i64, {4}, true}),
-            "'x=a.npy,windw=3': unknown key 'windw'; expected one of window, shift, stride, key, mean, std, or a backslash "
-            "before a comma or = that belongs to a file's name");
+  EXPECT_EQ(
+      openError("x=a.npy,windw=3", {"x", ElementType::i64, {4}, true}),
+      "'x=a.npy,windw=3': unknown key 'windw'; expected one of window, shift, stride, key, mean, std, or a backslash "
+      "before a comma or = that belongs to a file's name");
   // An option that would change nothing, or that the last of two would decide.
   const std::string noArchive = " is neither; leave key away";
-  EXPECT_NE(openError("x=a.npy,key=b", {"x", ElementType::i64, {4}, true}).find("'a.npy'" + noArchive), std::string::npos);
+  EXPECT_NE(openError("x=a.npy,key=b", {"x", ElementType::i64, {4}, true}).find("'a.npy'" + noArchive),
+            std::string::npos);
   EXPECT_NE(openError("x=a.npz,b.npy,key=b", {"x", ElementType::i64, {4}, true}).find("'b.npy'" + noArchive),
             std::string::npos);
   EXPECT_NE(openError("x=a:u8,window=4,key=b", {"x", ElementType::i64, {4}, true}).find("'a'" + noArchive),
             std::string::npos);
   for (const char *option : {"window=4", "shift=1", "stride=2", "key=a", "mean=0", "std=1"})
     EXPECT_EQ(openError("x=a.npz," + std::string(option) + "," + option, {"x", ElementType::i64, {4}, true}),
-              "'x=a.npz," + std::string(option) + "," + option + "': " +
-                  std::string(option).substr(0, std::string(option).find('=')) + " is given twice");
+              "'x=a.npz," + std::string(option) + "," + option +
+                  "': " + std::string(option).substr(0, std::string(option).find('=')) + " is given twice");
   EXPECT_EQ(openError("x", {"x", ElementType::i64, {4}, true}), "'x': expected INPUT=FILE[,FILE...][,key=value...]");
 }
 

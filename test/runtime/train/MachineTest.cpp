@@ -1,4 +1,4 @@
-#include "runtime/train/Machine.h"
+#include "runtime/session/Machine.h"
 
 #include <gtest/gtest.h>
 

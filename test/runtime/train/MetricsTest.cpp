@@ -1,6 +1,6 @@
-#include "runtime/train/Progress.h"
-#include "runtime/train/StepMetrics.h"
-#include "runtime/train/TensorBoard.h"
+#include "runtime/train/loop/Progress.h"
+#include "runtime/train/loop/StepMetrics.h"
+#include "runtime/train/loop/TensorBoard.h"
 
 #include "test/runtime/TempDir.h"
 

@@ -1,7 +1,7 @@
 // A session over a pipeline: inputs reach the stage that reads them, outputs come from the one that has them.
 #include "runtime/plan/MeaningSeal.h"
-#include "runtime/train/GlobalTensor.h"
-#include "runtime/train/Session.h"
+#include "runtime/session/GlobalTensor.h"
+#include "runtime/session/Session.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 #include <numeric>
@@ -23,8 +23,8 @@ PlanBuilder makeStage(unsigned stage, unsigned dp) {
   b.plan.where[0]->begin = stage;
   b.plan.where[0]->end = stage + 1;
   b.region("unused", fb::RegionKind::transient, 64);
-  unsigned region = b.region(stage == 0 ? "input" : "output", stage == 0 ? fb::RegionKind::input : fb::RegionKind::output,
-                             kElements * 4);
+  unsigned region = b.region(stage == 0 ? "input" : "output",
+                             stage == 0 ? fb::RegionKind::input : fb::RegionKind::output, kElements * 4);
   fb::ProgramT &infer = b.program("infer");
   auto addPort = [&](auto &ports, const char *name, bool isHere) {
     ports.push_back(std::make_unique<fb::PortT>());

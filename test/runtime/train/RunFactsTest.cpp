@@ -1,4 +1,4 @@
-#include "runtime/train/RunFacts.h"
+#include "runtime/train/checkpoint/RunFacts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/train/Schedule.h"
+#include "runtime/train/loop/Schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/train/TokenSampler.h"
+#include "runtime/session/TokenSampler.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""operator_schemas.py [TABLE]: the rows of compiler/Import/ONNX/OperatorSchemas.inc, from the schemas of the installed onnx.
+"""operator_schemas.py [TABLE]: the rows of compiler/Import/ONNX/Operators/OperatorSchemas.inc, from the schemas of the installed onnx.
 
 With TABLE, compares: every row that onnx knows must be in the table as onnx has it. The table may have rows of newer operator sets."""
 import re

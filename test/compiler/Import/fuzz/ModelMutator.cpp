@@ -1,6 +1,6 @@
 #include "test/compiler/Import/fuzz/ModelMutator.h"
 
-#include "compiler/Import/ONNX/OperatorTable.h"
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
 #include <climits>
 

@@ -2,7 +2,7 @@
 #ifndef CLEAVE_TEST_COMPILER_IMPORT_FUZZ_MODELMUTATOR_H
 #define CLEAVE_TEST_COMPILER_IMPORT_FUZZ_MODELMUTATOR_H
 
-#include "compiler/Import/ONNX/Proto.h"
+#include "compiler/Import/ONNX/File/Proto.h"
 
 #include <random>
 

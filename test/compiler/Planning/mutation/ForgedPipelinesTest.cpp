@@ -1,5 +1,6 @@
-// Pipelines by hand that do what the proof of bodies does not cover, and state it (Restate.h): each is refused, though every number is right.
-#include "compiler/Planning/PlanVerifier.h"
+// Pipelines by hand that do what the proof of bodies does not cover, and state it (Restate.h): each is refused, though
+// every number is right.
+#include "compiler/Planning/Verify/PlanVerifier.h"
 #include "test/compiler/Planning/mutation/Restate.h"
 #include "test/runtime/device/PipelinePlan.h"
 
@@ -33,9 +34,11 @@ fb::ProgramT &programOf(fb::PlanT &plan, const std::string &name) {
 }
 
 // At a place in the list.
-void insert(fb::ProgramT &program, size_t at, Opcode opcode, std::vector<fb::Buffer> buffers, std::vector<int64_t> fields) {
+void insert(fb::ProgramT &program, size_t at, Opcode opcode, std::vector<fb::Buffer> buffers,
+            std::vector<int64_t> fields) {
   PlanBuilder::add(program, opcode, 0, std::move(buffers), std::move(fields));
-  std::rotate(program.instructions.begin() + static_cast<std::ptrdiff_t>(at), program.instructions.end() - 1, program.instructions.end());
+  std::rotate(program.instructions.begin() + static_cast<std::ptrdiff_t>(at), program.instructions.end() - 1,
+              program.instructions.end());
 }
 
 fb::Buffer buffer(unsigned region, uint64_t offset, fb::Access access, int16_t frame = 0) {
@@ -56,8 +59,10 @@ TEST_F(ForgedPipelines, NothingIsWrongWithTheOriginal) { EXPECT_EQ(findingsOf(bu
 
 TEST_F(ForgedPipelines, AListThatSavesAndRestoresAGradient) {
   fb::ProgramT &list = programOf(first, "steady");
-  insert(list, 0, Opcode::Copy, {buffer(kStaging, 0, fb::Access::write), buffer(kPersistent, 128, fb::Access::read)}, {});
-  insert(list, list.instructions.size(), Opcode::Copy, {buffer(kPersistent, 128, fb::Access::write), buffer(kStaging, 0, fb::Access::read)}, {});
+  insert(list, 0, Opcode::Copy, {buffer(kStaging, 0, fb::Access::write), buffer(kPersistent, 128, fb::Access::read)},
+         {});
+  insert(list, list.instructions.size(), Opcode::Copy,
+         {buffer(kPersistent, 128, fb::Access::write), buffer(kStaging, 0, fb::Access::read)}, {});
   expectRefused("calls others among instructions of its own");
 }
 
@@ -80,7 +85,8 @@ TEST_F(ForgedPipelines, ABodyThatWritesAnotherFrame) {
 TEST_F(ForgedPipelines, ABodyThatReadsWhatAnotherHasLeftInStaging) {
   fb::ProgramT &forward = programOf(first, "forward"), &backward = programOf(first, "backward");
   insert(forward, 0, Opcode::Fill, {buffer(kStaging, 0, fb::Access::write)}, {0, 4});
-  insert(backward, 0, Opcode::Copy, {buffer(kPersistent, 0, fb::Access::write), buffer(kStaging, 0, fb::Access::read)}, {});
+  insert(backward, 0, Opcode::Copy, {buffer(kPersistent, 0, fb::Access::write), buffer(kStaging, 0, fb::Access::read)},
+         {});
   expectRefused("reads bytes that hold no value");
 }
 
@@ -95,7 +101,8 @@ TEST_F(ForgedPipelines, ABroadcastBetweenKindsInABody) {
     kind->groups.back()->axes = {0};
     fb::ProgramT &body = *kind->programs.emplace_back(std::make_unique<fb::ProgramT>());
     body.name = "share";
-    PlanBuilder::add(body, Opcode::Broadcast, PipelineStage::kReduce, {buffer(kPersistent, 0, kind == &first ? fb::Access::read : fb::Access::write)},
+    PlanBuilder::add(body, Opcode::Broadcast, PipelineStage::kReduce,
+                     {buffer(kPersistent, 0, kind == &first ? fb::Access::read : fb::Access::write)},
                      {static_cast<int64_t>(kind->groups.size() - 1), int64_t(fb::DType::f32), 0, 16, 0});
     fb::ProgramT &step = programOf(*kind, "train_step");
     insert(step, 0, Opcode::Call, {}, {static_cast<int64_t>(kind->programs.size() - 1), 1, 0, 0, 0});

@@ -1,9 +1,9 @@
 // Mutants of pipelines made by hand: none that the oracle shows to be harmful passes the reader and the verifier. Of
 // compiled plans see PlanMutants.
-#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/MeaningSeal.h"
 #include "test/compiler/Planning/mutation/Mutator.h"
 #include "test/compiler/Planning/mutation/Oracle.h"
 #include "test/compiler/Planning/mutation/Restate.h"

@@ -14,10 +14,10 @@
 #include "test/compiler/Planning/mutation/Mutator.h"
 #include "test/compiler/Planning/mutation/Oracle.h"
 
-#include "compiler/Planning/PlanVerifier.h"
+#include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/Kinds.h"
+#include "runtime/plan/MeaningSeal.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -219,8 +219,8 @@ private:
   void checkRestated(const Original &original, const Mutant &mutant, uint64_t seed, const rt::fb::Plan &plan) {
     std::unique_ptr<Oracle> oracle;
     if (std::string problem = Oracle::open(plan, &oracle); !problem.empty())
-      error("restated, and proved to do what it does, but it does not: " + original.name + " | " + textOf(mutant) + " | " + problem +
-            " | seed " + std::to_string(seed));
+      error("restated, and proved to do what it does, but it does not: " + original.name + " | " + textOf(mutant) +
+            " | " + problem + " | seed " + std::to_string(seed));
   }
 
   void error(const std::string &text) {

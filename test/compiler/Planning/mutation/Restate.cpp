@@ -1,8 +1,8 @@
 #include "test/compiler/Planning/mutation/Restate.h"
 
-#include "compiler/Planning/BodyRuns.h"
-#include "compiler/Planning/Declarations.h"
-#include "compiler/Planning/PlanFacts.h"
+#include "compiler/Planning/Verify/BodyRuns.h"
+#include "compiler/Planning/Verify/Declarations.h"
+#include "compiler/Planning/Verify/PlanFacts.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 
@@ -107,7 +107,8 @@ private:
       std::optional<uint32_t> same = programNamed(*kinds_[kind], name);
       if (!same)
         return false;
-      runs.push_back(std::make_unique<plan::PlanMeaning>(*kinds_[kind], *same, bodies_ ? &bodies_->factsOf(kind) : nullptr));
+      runs.push_back(
+          std::make_unique<plan::PlanMeaning>(*kinds_[kind], *same, bodies_ ? &bodies_->factsOf(kind) : nullptr));
       all.push_back(runs.back().get());
       boxes.push_back(plan::boxOf(*kinds_[kind]));
       programs.push_back(*same);

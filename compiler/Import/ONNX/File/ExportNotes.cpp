@@ -1,0 +1,181 @@
+#include "compiler/Import/ONNX/File/ExportNotes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace cleave::onnx_import;
+
+bool cleave::onnx_import::isExporterName(llvm::StringRef name) {
+  llvm::StringRef rest = name;
+  if (rest.consume_front("val_"))
+    return !rest.empty() && llvm::all_of(rest, llvm::isDigit);
+  return name.contains("::") || name.contains('/') || name.starts_with("scalar_tensor") ||
+         name.starts_with("_to_copy") || name.starts_with("lift_fresh") || name.starts_with("_inlined_") ||
+         name.starts_with("const_");
+}
+
+std::string cleave::onnx_import::listNames(llvm::ArrayRef<std::string> names, size_t shown) {
+  std::string text = llvm::join(names.take_front(shown), ", ");
+  return names.size() > shown ? text + " and " + std::to_string(names.size() - shown) + " more" : text;
+}
+
+static bool isFloating(const onnx::TensorProto &tensor) {
+  switch (tensor.data_type()) {
+  case onnx::TensorProto::FLOAT:
+  case onnx::TensorProto::DOUBLE:
+  case onnx::TensorProto::FLOAT16:
+  case onnx::TensorProto::BFLOAT16:
+    return true;
+  default:
+    return false;
+  }
+}
+
+std::vector<std::string> cleave::onnx_import::changedParameters(const onnx::GraphProto &graph,
+                                                                const ExportSignature &signature) {
+  llvm::StringSet<> present;
+  bool hasMade = false; // a tensor that the exporter has computed from others
+  for (const onnx::TensorProto &tensor : graph.initializer()) {
+    present.insert(tensor.name());
+    hasMade |= signature.kindOf(tensor.name()) == ExportSignature::Kind::Unknown && isFloating(tensor) &&
+               countElements(llvm::SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end())).value_or(2) > 1;
+  }
+  // Statistics that went into a convolution.
+  for (const std::string &buffer : signature.buffers)
+    hasMade |= llvm::StringRef(buffer).ends_with(".running_var") && !present.contains(buffer);
+  std::vector<std::string> missing;
+  for (const std::string &parameter : signature.parameters)
+    if (hasMade && !present.contains(parameter))
+      missing.push_back(parameter);
+  return missing;
+}
+
+namespace {
+
+class ExportReader {
+public:
+  ExportReader(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature)
+      : proto_(file.proto.graph()), graph_(graph), signature_(signature),
+        isTorch_(file.proto.producer_name() == "pytorch") {
+    for (const onnx::TensorProto &tensor : proto_.initializer())
+      initializers_.insert(tensor.name());
+  }
+
+  // What the exporter has done to the model, and the call that leaves it alone. Empty: nothing that the file shows.
+  std::string changes() const {
+    if (signature_.isPresent) {
+      std::vector<std::string> changed = changedParameters(proto_, signature_);
+      return changed.empty() ? ""
+                             : std::to_string(changed.size()) + " of " + std::to_string(signature_.parameters.size()) +
+                                   " parameters are folded or merged (" + listNames(changed) +
+                                   "), and what is trained may be another model; export with model.train() and "
+                                   "optimize=False";
+    }
+    if (!isTorch_)
+      return "";
+    std::vector<std::string> folded = foldedConvolutions(), merged = mergedParameters();
+    std::string text =
+        folded.empty() ? "" : "batch normalization is folded into convolutions (" + listNames(folded) + ")";
+    if (!merged.empty())
+      text += (text.empty() ? "" : ", ") + std::to_string(merged.size()) +
+              " tensors are merged with others of equal values (" + listNames(merged) + ")";
+    return text.empty() ? ""
+                        : text + ", and what is trained is another model; export with training=TrainingMode.TRAINING "
+                                 "and do_constant_folding=False";
+  }
+
+  // BatchNormalization that leaves its statistics as they are, where no Dropout says that the graph is for training.
+  bool isInferenceForm() const {
+    bool found = false;
+    for (const FlatNode &node : graph_.nodes) {
+      if (node.proto->op_type() == "Dropout" || isTrainingNorm(*node.proto))
+        return false;
+      found |= node.proto->op_type() == "BatchNormalization";
+    }
+    return found;
+  }
+
+  // Nodes of a training graph of PyTorch that leave their statistics as they are: layers in eval().
+  std::vector<std::string> keptNorms() const {
+    std::vector<std::string> names;
+    for (const FlatNode &node : graph_.nodes)
+      if (isTorch_ && node.proto->op_type() == "BatchNormalization" && !isTrainingNorm(*node.proto))
+        names.push_back(node.describe());
+    return names;
+  }
+
+  // What the TorchScript exporter computed from parameters and buffers. Transposed weights train as they should, under
+  // names that nobody knows.
+  std::vector<std::string> madeTensors() const {
+    std::vector<std::string> names;
+    for (const onnx::TensorProto &tensor : proto_.initializer())
+      if (llvm::StringRef(tensor.name()).starts_with("onnx::") && isFloating(tensor) &&
+          countElements(llvm::SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end())).value_or(2) > 1)
+        names.push_back(tensor.name());
+    return names;
+  }
+
+  std::string remedy() const {
+    return signature_.isPresent ? "call model.train() before the export"
+           : isTorch_           ? "export with training=TrainingMode.TRAINING"
+                                : "export it in training form";
+  }
+
+private:
+  bool isTrainingNorm(const onnx::NodeProto &node) const {
+    if (node.op_type() != "BatchNormalization")
+      return false;
+    if (signature_.isPresent) // its nodes never say so
+      return node.input_size() > 3 && signature_.mutated.contains(node.input(3));
+    return llvm::any_of(node.attribute(), [](const auto &a) { return a.name() == "training_mode" && a.i() != 0; });
+  }
+
+  std::vector<std::string> foldedConvolutions() const {
+    std::vector<std::string> names;
+    for (const FlatNode &node : graph_.nodes)
+      if (llvm::StringRef(node.proto->op_type()).starts_with("Conv") && node.proto->input_size() > 2 &&
+          llvm::StringRef(node.proto->input(2)).starts_with("onnx::Conv"))
+        names.push_back(node.proto->input(2));
+    return names;
+  }
+
+  std::vector<std::string> mergedParameters() const {
+    std::vector<std::string> names;
+    for (const FlatNode &node : graph_.nodes)
+      if (node.proto->op_type() == "Identity" && node.proto->input_size() == 1 && node.proto->output_size() == 1 &&
+          initializers_.contains(node.proto->input(0)) && !llvm::StringRef(node.proto->output(0)).contains('/'))
+        names.push_back(node.proto->output(0));
+    return names;
+  }
+
+  const onnx::GraphProto &proto_;
+  const FlatGraph &graph_;
+  const ExportSignature &signature_;
+  bool isTorch_;
+  llvm::StringSet<> initializers_;
+};
+
+} // namespace
+
+void cleave::onnx_import::noteExport(const ModelFile &file, const FlatGraph &graph, const ExportSignature &signature,
+                                     bool isFrozen, std::vector<std::string> &notes) {
+  ExportReader reader(file, graph, signature);
+  std::string changes = reader.changes();
+  const std::string how = "it normalizes by the batch's statistics and updates the running ones; --batch-norm frozen "
+                          "normalizes by the running ones, in all layers";
+  if (!changes.empty())
+    notes.push_back("the exporter has changed the model: " + changes + " (cleave.export_torch does it)");
+  else if (reader.isInferenceForm())
+    notes.push_back("the graph is in inference form, in which Dropout would be gone" +
+                    std::string(isFrozen ? "" : ". Its BatchNormalization is trained all the same: " + how) +
+                    "; if the model has Dropout, " + reader.remedy() + ", as cleave.export_torch does");
+  else if (std::vector<std::string> kept = reader.keptNorms(); !kept.empty() && !isFrozen)
+    notes.push_back("BatchNormalization that the file has in inference form (" + listNames(kept) +
+                    ") is trained as all others are: " + how);
+  std::vector<std::string> made = reader.madeTensors();
+  if (changes.empty() && !made.empty())
+    notes.push_back(std::to_string(made.size()) +
+                    (made.size() == 1 ? " tensor is a parameter or buffer" : " tensors are parameters or buffers") +
+                    " that the exporter has transposed or folded (" + listNames(made) +
+                    "); do_constant_folding=False keeps the module's own");
+}

@@ -1,0 +1,39 @@
+// What a file of torch.onnx.export(dynamo=True) says about its tensors.
+//
+// The exporter stores the signature of the exported program as text, in the graph's metadata:
+//   # inputs
+//   p_fc_weight: PARAMETER target='fc.weight'
+//   b_mean: BUFFER target='mean' persistent=True
+//   x: USER_INPUT
+//   # outputs
+//   getitem_3: BUFFER_MUTATION target='bn.running_mean'
+// (or, by an older one, as `InputSpec(kind=<InputKind.PARAMETER: 2>, ..., target='fc.weight', ...)`). Targets are the
+// names of initializers. So the file itself says what is a parameter; nothing has to be guessed.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXPORTSIGNATURE_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_FILE_EXPORTSIGNATURE_H
+
+#include "compiler/Import/ONNX/File/ModelFile.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace cleave::onnx_import {
+
+struct ExportSignature {
+  enum class Kind { Unknown, Parameter, Buffer };
+
+  bool isPresent = false;
+  std::vector<std::string> parameters, buffers; // in the file's order; lifted constants are among the buffers
+  llvm::StringSet<> mutated;                    // buffers that the program writes
+
+  Kind kindOf(llvm::StringRef name) const;
+
+  llvm::StringMap<Kind> kinds;
+};
+
+ExportSignature readExportSignature(const onnx::ModelProto &model);
+// The same, of the metadata's text.
+ExportSignature parseExportSignature(llvm::StringRef text);
+
+} // namespace cleave::onnx_import
+
+#endif

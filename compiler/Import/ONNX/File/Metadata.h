@@ -1,0 +1,21 @@
+// The metadata_props of graphs and nodes. They are younger than the protobuf classes that Linux distributions carry:
+// those keep them as unknown fields.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_METADATA_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_FILE_METADATA_H
+
+#include "compiler/Import/ONNX/File/Proto.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace cleave::onnx_import {
+
+// The value of the first entry of field `number` whose key is wanted; empty where there is none.
+std::string findMetadata(const google::protobuf::Message &message, int number,
+                         llvm::function_ref<bool(llvm::StringRef)> isWanted);
+
+} // namespace cleave::onnx_import
+
+#endif

@@ -1,0 +1,90 @@
+#include "compiler/Import/ONNX/File/TensorReader.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+
+static llvm::Error wrongCount(int64_t actual, int64_t expected, llvm::StringRef what) {
+  return makeError("it has " + llvm::Twine(actual) + " " + what + "; its shape and type take " + llvm::Twine(expected));
+}
+
+// Low `width` bytes of every element, as they would lie in raw_data.
+template <typename Field> static void encode(const Field &field, int64_t width, std::string &out) {
+  out.reserve(size_t(field.size()) * size_t(width));
+  for (auto value : field)
+    out.append(reinterpret_cast<const char *>(&value), size_t(width));
+}
+
+llvm::Expected<llvm::ArrayRef<char>> TensorReader::typedField(const onnx::TensorProto &tensor, int64_t count,
+                                                              int64_t width) {
+  auto bytes = std::make_shared<std::string>();
+  auto take = [&](const auto &field) {
+    if (field.size() == count)
+      encode(field, width, *bytes);
+    return int64_t(field.size());
+  };
+  int64_t stored = 0;
+  switch (tensor.data_type()) {
+  case onnx::TensorProto::FLOAT:
+    stored = take(tensor.float_data());
+    break;
+  case onnx::TensorProto::DOUBLE:
+    stored = take(tensor.double_data());
+    break;
+  case onnx::TensorProto::INT64:
+    stored = take(tensor.int64_data());
+    break;
+  default: // all narrow types share int32_data, 16-bit floats as their bits
+    stored = take(tensor.int32_data());
+  }
+  if (stored != count)
+    return wrongCount(stored, count, "elements");
+  storage_.push_back(bytes);
+  return llvm::ArrayRef<char>(bytes->data(), bytes->size());
+}
+
+llvm::Expected<mlir::RankedTensorType> TensorReader::typeOf(const onnx::TensorProto &tensor) {
+  mlir::Type element = elementTypeOf(context_, tensor.data_type());
+  if (!element)
+    return makeError("its element type " + dataTypeName(tensor.data_type()) +
+                     " is not supported; expected FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8 to INT64, UINT8 or BOOL");
+  if (tensor.dims_size() > kMaxRank)
+    return makeError("it has " + llvm::Twine(tensor.dims_size()) + " dimensions; at most " + llvm::Twine(kMaxRank) +
+                     " are read");
+  Shape shape(tensor.dims().begin(), tensor.dims().end());
+  auto count = countElements(shape);
+  if (!count)
+    return makeError("its shape " + formatShape(shape) + " is negative somewhere or has more than 2^46 elements");
+  if (tensor.has_segment())
+    return makeError("it is stored in segments, which are not read; save it whole");
+  return mlir::RankedTensorType::get(shape, element);
+}
+
+llvm::Expected<WeightTensor> TensorReader::read(const onnx::TensorProto &tensor) {
+  auto type = typeOf(tensor);
+  if (!type)
+    return type.takeError();
+  int64_t width = elementBytes(type->getElementType()), count = type->getNumElements(), size = count * width;
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+    auto bytes = external_.find(tensor, size);
+    if (!bytes)
+      return bytes.takeError();
+    return WeightTensor{*type, *bytes};
+  }
+  if (tensor.has_raw_data()) {
+    if (int64_t(tensor.raw_data().size()) != size)
+      return wrongCount(int64_t(tensor.raw_data().size()), size, "bytes");
+    return WeightTensor{*type, llvm::ArrayRef<char>(tensor.raw_data().data(), tensor.raw_data().size())};
+  }
+  auto bytes = typedField(tensor, count, width);
+  if (!bytes)
+    return bytes.takeError();
+  return WeightTensor{*type, *bytes};
+}
+
+llvm::Expected<Literal> TensorReader::readLiteral(const onnx::TensorProto &tensor) {
+  auto weight = read(tensor);
+  if (!weight)
+    return weight.takeError();
+  bool made = !storage_.empty() && storage_.back()->data() == weight->bytes.data();
+  return Literal::fromBytes(weight->type, weight->bytes, made ? storage_.back() : nullptr);
+}

@@ -1,0 +1,37 @@
+// TensorProto, in any of its encodings (raw bytes, typed fields, external), as typed bytes that are not copied where
+// that can be.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_TENSORREADER_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_FILE_TENSORREADER_H
+
+#include "compiler/Import/ONNX/File/ExternalData.h"
+#include "compiler/Import/ONNX/File/Weights.h"
+#include "compiler/Import/ONNX/Literal.h"
+
+namespace cleave::onnx_import {
+
+class TensorReader {
+public:
+  TensorReader(mlir::MLIRContext *context, ExternalData &external) : context_(context), external_(external) {}
+
+  // The error does not name the tensor; callers do. The bytes live as long as the message, the external files and
+  // `storage()`.
+  llvm::Expected<WeightTensor> read(const onnx::TensorProto &tensor);
+  // Its type alone: of external data no byte is read.
+  llvm::Expected<mlir::RankedTensorType> typeOf(const onnx::TensorProto &tensor);
+  // Of a Constant node's or initializer's tensor that is small enough.
+  llvm::Expected<Literal> readLiteral(const onnx::TensorProto &tensor);
+  mlir::MLIRContext *context() const { return context_; }
+  // Bytes that had to be made, because the message holds them in a typed field.
+  const std::vector<std::shared_ptr<std::string>> &storage() const { return storage_; }
+
+private:
+  llvm::Expected<llvm::ArrayRef<char>> typedField(const onnx::TensorProto &tensor, int64_t count, int64_t width);
+
+  mlir::MLIRContext *context_;
+  ExternalData &external_;
+  std::vector<std::shared_ptr<std::string>> storage_;
+};
+
+} // namespace cleave::onnx_import
+
+#endif

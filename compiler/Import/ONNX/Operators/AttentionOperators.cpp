@@ -1,0 +1,135 @@
+// The Attention operator (opset 23): scaled dot product of heads, with masks, grouped key-value heads and a key-value
+// cache.
+#include "compiler/Import/ONNX/Operators/Contraction.h"
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
+
+#include <cmath>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+using llvm::FailureOr;
+
+namespace {
+
+// [batch, length, heads * size] -> [batch, heads, length, size]
+FailureOr<Value> splitHeads(OpContext &op, Value x, int64_t heads) {
+  llvm::ArrayRef<int64_t> shape = shapeOf(x);
+  if (heads < 1 || shape[2] % heads != 0)
+    return op.fail("q_num_heads and kv_num_heads must divide the width of inputs of rank 3; got " + llvm::Twine(heads) +
+                   " heads for " + formatShape(shape));
+  Value split = op.emit.reshape(x, {shape[0], shape[1], heads, shape[2] / heads});
+  return op.emit.transpose(split, {0, 2, 1, 3});
+}
+
+Value mergeHeads(Emitter &emit, Value x) {
+  Value merged = emit.transpose(x, {0, 2, 1, 3});
+  Shape shape(shapeOf(merged));
+  return emit.reshape(merged, {shape[0], shape[1], shape[2] * shape[3]});
+}
+
+// [batch, heads, ...] with every head repeated `times` times.
+Value repeatHeads(Emitter &emit, Value x, int64_t times) {
+  if (times == 1)
+    return x;
+  Shape s(shapeOf(x));
+  Value spread = emit.broadcastDims(x, {s[0], s[1], times, s[2], s[3]}, {0, 1, 3, 4});
+  return emit.reshape(spread, {s[0], s[1] * times, s[2], s[3]});
+}
+
+// The cached keys (or values) before the new ones; the result is an output of the operator too.
+FailureOr<Value> appendPast(OpContext &op, Value x, size_t input, size_t output) {
+  if (op.has(input)) {
+    Value past = op.value(input);
+    if (rankOf(past) != 4 || elementOf(past) != elementOf(x) ||
+        reducedShape(shapeOf(past), {2}, true) != reducedShape(shapeOf(x), {2}, true))
+      return op.fail("the cache of shape " + formatShape(shapeOf(past)) + " does not go before " +
+                     formatShape(shapeOf(x)));
+    x = op.emit.concat({past, x}, 2);
+  }
+  if (op.wants(output) && failed(op.result(output, x)))
+    return failure();
+  return x;
+}
+
+FailureOr<Value> applyMask(OpContext &op, Value scores) {
+  if (!op.has(3))
+    return scores;
+  Value mask = op.value(3);
+  // Since opset 24 a mask may end before the last keys, which are hidden then; before, one column stood for all.
+  int64_t missing = shapeOf(scores)[3] - (rankOf(mask) > 0 ? shapeOf(mask).back() : shapeOf(scores)[3]);
+  if (op.opset() >= 24 && missing > 0) {
+    Shape none(rankOf(mask), 0), high = none;
+    high.back() = missing;
+    mask = op.emit.pad(mask, none, high, isFloat(mask) ? -INFINITY : 0);
+  }
+  if (broadcastShapes(shapeOf(scores), shapeOf(mask)) != Shape(shapeOf(scores)))
+    return op.fail("the mask of shape " + formatShape(shapeOf(mask)) + " does not broadcast to the scores " +
+                   formatShape(shapeOf(scores)));
+  if (elementOf(mask).isInteger(1))
+    return op.emit.select(mask, scores, op.emit.splat(-INFINITY, typeOf(scores)));
+  if (elementOf(mask) != elementOf(scores))
+    return op.fail("the mask must be boolean or of the queries' type");
+  return op.emit.add(scores, mask);
+}
+
+// Query i sees keys up to past + i.
+Value applyCausal(Emitter &emit, Value scores, int64_t past) {
+  auto square = RankedTensorType::get(shapeOf(scores).take_back(2), emit.i64());
+  Value last = emit.iota(0, square);
+  last = past == 0 ? last : emit.add(last, double(past));
+  Value seen = emit.compare(Predicate::Le, emit.iota(1, square), last);
+  return emit.select(seen, scores, emit.splat(-INFINITY, typeOf(scores)));
+}
+
+LogicalResult checkOperands(OpContext &op, Value q, Value k, Value v) {
+  llvm::ArrayRef<int64_t> x = shapeOf(q), y = shapeOf(k), z = shapeOf(v);
+  bool fits =
+      x[0] == y[0] && y[0] == z[0] && y[1] == z[1] && y[2] == z[2] && x[3] == y[3] && y[1] > 0 && x[1] % y[1] == 0;
+  if (fits && elementOf(q) == elementOf(k) && elementOf(k) == elementOf(v))
+    return success();
+  return op.fail("queries " + formatShape(x) + ", keys " + formatShape(y) + " and values " + formatShape(z) +
+                 " (batch, heads, length, size) do not fit together");
+}
+
+LogicalResult importAttention(OpContext &op) {
+  Emitter &emit = op.emit;
+  Value q = op.value(0), k = op.value(1), v = op.value(2);
+  bool merged = rankOf(q) == 3;
+  if (failed(op.expectFloat(q)) || failed(op.expectRank(q, 3, 4)))
+    return failure();
+  if (rankOf(k) != rankOf(q) || rankOf(v) != rankOf(q))
+    return op.fail("queries, keys and values must have the same rank");
+  if (op.has(6) || op.wants(3))
+    return op.fail("nonpad_kv_seqlen and the output of the query-key product are not supported");
+  if (merged) {
+    int64_t kvHeads = op.intAttr("kv_num_heads", 0);
+    auto a = splitHeads(op, q, op.intAttr("q_num_heads", 0)), b = splitHeads(op, k, kvHeads),
+         c = splitHeads(op, v, kvHeads);
+    if (failed(a) || failed(b) || failed(c))
+      return failure();
+    q = *a, k = *b, v = *c;
+  }
+  int64_t past = op.has(4) && rankOf(op.value(4)) == 4 ? shapeOf(op.value(4))[2] : 0;
+  auto keys = appendPast(op, k, 4, 1), values = appendPast(op, v, 5, 2);
+  if (failed(keys) || failed(values) || failed(checkOperands(op, q, *keys, *values)))
+    return failure();
+  int64_t times = shapeOf(q)[1] / shapeOf(*keys)[1];
+  k = repeatHeads(emit, *keys, times), v = repeatHeads(emit, *values, times);
+
+  double scale = op.floatAttr("scale", 1 / std::sqrt(double(shapeOf(q)[3]))), softcap = op.floatAttr("softcap", 0);
+  Value scores = emit.mul(emit.matmul(q, k, false, /*transposeB=*/true), scale);
+  if (softcap > 0)
+    scores = emit.mul(emit.unary<TanhOp>(emit.div(scores, softcap)), softcap);
+  auto masked = applyMask(op, scores);
+  if (failed(masked))
+    return failure();
+  scores = op.intAttr("is_causal", 0) != 0 ? applyCausal(emit, *masked, past) : *masked;
+  Value y = emit.matmul(emit.softmax(scores, 3), v);
+  return op.result(merged ? mergeHeads(emit, y) : y);
+}
+
+} // namespace
+
+void cleave::onnx_import::addAttentionOperators(OperatorTable &table) { table.add("Attention", 23, importAttention); }

@@ -1,0 +1,99 @@
+#include "compiler/Import/ONNX/Operators/AttributeRules.h"
+#include "compiler/Import/ONNX/Support.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <cmath>
+
+using namespace cleave::onnx_import;
+using onnx::AttributeProto;
+
+namespace {
+
+// Truth values, which the standard writes as the integers 0 and 1, whatever the operator.
+constexpr llvm::StringLiteral kFlags[] = {"allowzero",
+                                          "antialias",
+                                          "ceil_mode",
+                                          "count_include_pad",
+                                          "detect_negative",
+                                          "detect_positive",
+                                          "exclude_outside",
+                                          "exclusive",
+                                          "fmod",
+                                          "input_forget",
+                                          "is_causal",
+                                          "keepdims",
+                                          "largest",
+                                          "layout",
+                                          "linear_before_reset",
+                                          "new_axis",
+                                          "noop_with_empty_axes",
+                                          "reverse",
+                                          "saturate",
+                                          "select_last_index",
+                                          "sorted",
+                                          "storage_order",
+                                          "training_mode",
+                                          "transA",
+                                          "transB",
+                                          "upper"};
+
+// The type that a writer left out, as those of IR version 1 do, is that of the field that it wrote.
+AttributeProto::AttributeType givenType(const AttributeProto &attribute) {
+  if (attribute.type() != AttributeProto::UNDEFINED)
+    return attribute.type();
+  return attribute.has_i()               ? AttributeProto::INT
+         : attribute.has_f()             ? AttributeProto::FLOAT
+         : attribute.has_s()             ? AttributeProto::STRING
+         : attribute.has_t()             ? AttributeProto::TENSOR
+         : attribute.has_g()             ? AttributeProto::GRAPH
+         : attribute.ints_size() != 0    ? AttributeProto::INTS
+         : attribute.floats_size() != 0  ? AttributeProto::FLOATS
+         : attribute.strings_size() != 0 ? AttributeProto::STRINGS
+                                         : AttributeProto::UNDEFINED;
+}
+
+std::string checkValue(llvm::StringRef op, const AttributeProto &attribute) {
+  llvm::StringRef name = attribute.name();
+  if (llvm::is_contained(kFlags, name) && attribute.i() != 0 && attribute.i() != 1)
+    return "its attribute " + quote(name) + " is " + std::to_string(attribute.i()) + "; expected 0 or 1";
+  if (name == "epsilon" && !(attribute.f() >= 0 && std::isfinite(attribute.f())))
+    return "its attribute " + quote(name) + " must be a number from 0";
+  auto isOneOf = [&](llvm::StringRef first, llvm::StringRef second) {
+    return attribute.s() == first || attribute.s() == second
+               ? std::string()
+               : "its attribute " + quote(name) + " is " + quote(attribute.s()) + "; expected " + first.str() + " or " +
+                     second.str();
+  };
+  if (name == "approximate")
+    return isOneOf("none", "tanh");
+  if (name == "mode" && op == "DepthToSpace")
+    return isOneOf("DCR", "CRD");
+  return "";
+}
+
+} // namespace
+
+std::string cleave::onnx_import::checkAttributes(const onnx::NodeProto &node, const OperatorSchema &schema) {
+  llvm::StringSet<> given;
+  for (const AttributeProto &attribute : node.attribute()) {
+    llvm::StringRef name = attribute.name();
+    if (name.starts_with("__")) // the standard leaves these names to programs
+      continue;
+    auto wanted = schema.attributes.find(name);
+    if (wanted == schema.attributes.end())
+      return "it has no attribute " + quote(name) + " in the opset of the file";
+    if (givenType(attribute) != wanted->second.type)
+      return "its attribute " + quote(name) + " has the type " +
+             AttributeProto::AttributeType_Name(givenType(attribute)) + "; expected " +
+             AttributeProto::AttributeType_Name(wanted->second.type);
+    if (std::string reason = checkValue(node.op_type(), attribute); !reason.empty())
+      return reason;
+    given.insert(name);
+  }
+  for (const auto &wanted : schema.attributes)
+    if (wanted.second.isRequired && !given.contains(wanted.first()))
+      return "its attribute " + quote(wanted.first()) + " is missing";
+  return "";
+}

@@ -1,0 +1,119 @@
+// BatchNormalization: running statistics in inference; the batch's own in training, which also updates the running
+// ones.
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
+#include "dialects/Cleave/IR/RunningStatistics.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+
+namespace {
+
+struct Inputs {
+  Value x, scale, bias, mean, variance;
+};
+
+llvm::FailureOr<Inputs> readInputs(OpContext &op) {
+  Inputs in{op.value(0), op.value(1), op.value(2), op.value(3), op.value(4)};
+  if (failed(op.expectFloat(in.x)) || failed(op.expectRank(in.x, 2, 8)))
+    return failure();
+  for (Value v : {in.scale, in.bias, in.mean, in.variance})
+    if (shapeOf(v) != llvm::ArrayRef<int64_t>{shapeOf(in.x)[1]} || elementOf(v) != elementOf(in.x))
+      return op.fail("scale, bias, mean and variance must have shape [" + llvm::Twine(shapeOf(in.x)[1]) +
+                     "] and the input's element type; got " + formatShape(shapeOf(v)));
+  return in;
+}
+
+// (x - mean) * (scale / sqrt(variance + epsilon)) + bias, the factor computed once a channel.
+LogicalResult emitInference(OpContext &op, const Inputs &in, double epsilon) {
+  Emitter &emit = op.emit;
+  auto spread = [&](Value v) { return emit.broadcastDims(v, shapeOf(in.x), {1}); };
+  Value factor = emit.mul(in.scale, emit.unary<RsqrtOp>(emit.add(in.variance, epsilon)));
+  Value y = emit.mul(emit.sub(in.x, spread(in.mean)), spread(factor));
+  return op.result(emit.add(y, spread(in.bias)));
+}
+
+// The first group's statistic, as a sum over all: a slice of a split dimension would gather, and a sum is an
+// all-reduce.
+Value ofFirstGroup(Emitter &emit, Value perGroup) {
+  Value group = emit.iota(0, RankedTensorType::get(shapeOf(perGroup), emit.i64()));
+  Value first = emit.compare(Predicate::Eq, group, 0.0);
+  return emit.reduce(ReduceKind::Sum, emit.select(first, perGroup, emit.splat(0.0, typeOf(perGroup))), {0});
+}
+
+// new = momentum * running + (1 - momentum) * batch. With several groups it is the first one's statistic that counts:
+// PyTorch's DDP broadcasts the buffers of rank 0 before each step.
+Value updated(Emitter &emit, Value running, Value perGroup, double momentum) {
+  Value batch = shapeOf(perGroup)[0] == 1 ? emit.reshape(perGroup, shapeOf(running)) : ofFirstGroup(emit, perGroup);
+  return emit.add(emit.mul(running, momentum), emit.mul(batch, 1 - momentum));
+}
+
+// For defer-statistics, which may update the running ones in another way.
+void markStatistics(OpContext &op, mlir::Operation *normalize, double momentum, double count) {
+  mlir::Builder &builder = op.emit.builder;
+  normalize->setAttr(kStatisticsAttr,
+                     builder.getDictionaryAttr(
+                         {builder.getNamedAttr("mean", builder.getStringAttr(op.state(3))),
+                          builder.getNamedAttr("variance", builder.getStringAttr(op.state(4))),
+                          builder.getNamedAttr("momentum", builder.getF64FloatAttr(momentum)),
+                          builder.getNamedAttr("count", builder.getI64IntegerAttr(static_cast<int64_t>(count)))}));
+}
+
+// Groups of samples are normalized apart: [n, c, s...] is viewed as [g, n/g, c, s] and normalized over dimensions 1
+// and 3.
+LogicalResult emitTraining(OpContext &op, const Inputs &in, double epsilon) {
+  Emitter &emit = op.emit;
+  Shape shape(shapeOf(in.x));
+  int64_t groups = op.mode.batchNormGroups;
+  if (groups < 1 || shape[0] % groups != 0)
+    return op.fail("the global batch " + llvm::Twine(shape[0]) + " is not a multiple of the " + llvm::Twine(groups) +
+                   " batch-norm groups");
+  int64_t area = *countElements(llvm::ArrayRef<int64_t>(shape).drop_front(2));
+  Shape grouped{groups, shape[0] / groups, shape[1], area};
+  double count = double(grouped[1]) * double(area);
+  if (count < 2)
+    return op.fail("needs more than one value per channel to train; the batch (or group) has " +
+                   llvm::Twine(int64_t(count)));
+  auto normalized = emit.normalize(emit.reshape(in.x, grouped), {1, 3}, epsilon);
+  Value y = emit.mul(normalized.result, emit.broadcastDims(in.scale, grouped, {2}));
+  y = emit.add(y, emit.broadcastDims(in.bias, grouped, {2}));
+
+  double momentum = op.floatAttr("momentum", 0.9);
+  // PyTorch's convention: the running variance is the unbiased one.
+  Value unbiased = emit.mul(normalized.variance, count / (count - 1));
+  Value mean = updated(emit, in.mean, normalized.mean, momentum),
+        variance = updated(emit, in.variance, unbiased, momentum);
+  if (!op.state(3).empty() && !op.state(4).empty()) {
+    for (auto [i, statistic] : {std::pair<size_t, Value>{3, mean}, {4, variance}}) {
+      mlir::Type element = elementOf(op.environment().readState(op.state(i)));
+      op.environment().writeState(op.state(i), emit.cast(statistic, element));
+    }
+    markStatistics(op, normalized.mean.getDefiningOp(), momentum, count);
+  } else {
+    op.note(op.describe() + ": running mean and variance are no initializers and are not updated");
+  }
+  (void)op.result(1, mean);
+  (void)op.result(2, variance);
+  return op.result(emit.reshape(y, shape));
+}
+
+LogicalResult importBatchNormalization(OpContext &op) {
+  auto inputs = readInputs(op);
+  if (failed(inputs))
+    return failure();
+  double epsilon = op.floatAttr("epsilon", 1e-5);
+  // Frozen statistics are those of inference, in training too.
+  if (op.mode.training && op.mode.batchNormGroups > 0)
+    return emitTraining(op, *inputs, epsilon);
+  // A file in training form declares the new statistics as outputs; in inference they are the old ones.
+  (void)op.result(1, inputs->mean);
+  (void)op.result(2, inputs->variance);
+  return emitInference(op, *inputs, epsilon);
+}
+
+} // namespace
+
+void cleave::onnx_import::addBatchNormalizationOperators(OperatorTable &table) {
+  table.add("BatchNormalization", 13, inF32<importBatchNormalization>);
+}

@@ -1,0 +1,140 @@
+// Operators whose result is known at import: Constant, ConstantOfShape, Shape, Size, Range, Identity, EyeLike,
+// NonZero.
+#include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/File/TensorReader.h"
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
+
+#include <cmath>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+
+namespace {
+
+LogicalResult defineTensor(OpContext &op, const onnx::TensorProto &tensor) {
+  ExternalData none{""};
+  TensorReader reader(op.emit.context(), none);
+  auto value = reader.readLiteral(tensor);
+  if (!value)
+    return op.fail("its tensor cannot be read: " + llvm::toString(value.takeError()));
+  return op.result(std::move(*value));
+}
+
+LogicalResult importConstant(OpContext &op) {
+  mlir::Builder &builder = op.emit.builder;
+  if (const auto *value = op.attribute("value"); value && value->has_t())
+    return defineTensor(op, value->t());
+  if (const auto *value = op.attribute("value_float"); value && value->has_f())
+    return op.result(Literal::ofReals(builder.getF32Type(), {}, {double(value->f())}));
+  if (const auto *value = op.attribute("value_int"); value && value->has_i())
+    return op.result(Literal::ofInts(builder.getI64Type(), {}, {value->i()}));
+  if (auto values = op.intsAttr("value_ints"))
+    return op.result(Literal::vector(op.emit.context(), *values));
+  if (const auto *value = op.attribute("value_floats")) {
+    std::vector<double> reals(value->floats().begin(), value->floats().end());
+    return op.result(Literal::ofReals(builder.getF32Type(), {int64_t(reals.size())}, reals));
+  }
+  return op.fail("has no tensor or number as its value; strings and sparse tensors are not supported");
+}
+
+LogicalResult importConstantOfShape(OpContext &op) {
+  auto shape = op.ints("shape", 0);
+  if (failed(shape))
+    return failure();
+  if (!countElements(**shape))
+    return op.fail("the shape " + formatShape(**shape) + " is negative somewhere or too large");
+  Literal value = Literal::ofReals(op.emit.builder.getF32Type(), {}, {0.0});
+  if (const auto *given = op.attribute("value"); given && given->has_t()) {
+    if (failed(defineTensor(op, given->t())))
+      return failure();
+    value = *op.environment().slot(op.outputName(0)).known;
+    if (value.numElements() != 1)
+      return op.fail("`value` must have one element");
+  }
+  return op.result(value.withShape(**shape));
+}
+
+LogicalResult importShape(OpContext &op) {
+  llvm::ArrayRef<int64_t> shape = op.literal(0) ? op.literal(0)->shape() : shapeOf(op.value(0));
+  int64_t rank = int64_t(shape.size());
+  auto clamp = [&](int64_t axis) { return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
+  int64_t start = clamp(op.intAttr("start", 0)), end = clamp(op.intAttr("end", rank));
+  return op.result(Literal::vector(op.emit.context(), shape.slice(start, std::max<int64_t>(end - start, 0))));
+}
+
+LogicalResult importSize(OpContext &op) {
+  return op.result(Literal::ofInts(op.emit.i64(), {}, {typeOf(op.value(0)).getNumElements()}));
+}
+
+LogicalResult importRange(OpContext &op) {
+  // Also what a parameter of one element is at first, as in OpContext::number.
+  auto known = [&](size_t i) { return op.environment().slot(op.inputName(i)).known; };
+  std::shared_ptr<const Literal> start = known(0), limit = known(1), delta = known(2);
+  if (!start || !limit || !delta || start->numElements() != 1 || limit->numElements() != 1 || delta->numElements() != 1)
+    return op.fail("start, limit and delta must be numbers known at compile time");
+  double count = delta->asReal(0) == 0 ? -1 : std::ceil((limit->asReal(0) - start->asReal(0)) / delta->asReal(0));
+  if (!(count <= double(Literal::kMaxElements)) || delta->asReal(0) == 0)
+    return op.fail("the range has delta 0 or more than " + llvm::Twine(Literal::kMaxElements) + " elements");
+  Literal result(start->element(), {std::max<int64_t>(int64_t(count), 0)});
+  if (!mayEvaluate(op.emit.context(), result.shape()))
+    return failure();
+  for (int64_t i = 0; i < int64_t(count); ++i) {
+    if (start->isFloat())
+      result.push(start->asReal(0) + double(i) * delta->asReal(0));
+    else
+      result.push(int64_t(uint64_t(start->asInt(0)) + uint64_t(i) * uint64_t(delta->asInt(0))));
+  }
+  return op.result(std::move(result));
+}
+
+// How many elements are not zero decides the result's shape, so they must be known.
+LogicalResult importNonZero(OpContext &op) {
+  const Literal *x = op.literal(0);
+  if (!x || !mayEvaluate(op.emit.context(), x->shape()))
+    return op.fail("its result's shape depends on the model's inputs, and every shape must be known at compile time");
+  std::vector<Shape> found;
+  int64_t at = 0;
+  forEachIndex(x->shape(), [&](llvm::ArrayRef<int64_t> index) {
+    if (x->isFloat() ? x->asReal(at) != 0 : x->asInt(at) != 0)
+      found.emplace_back(index);
+    ++at;
+  });
+  Literal result(op.emit.i64(), {x->rank(), int64_t(found.size())});
+  for (int64_t dim = 0; dim < x->rank(); ++dim)
+    for (const Shape &index : found)
+      result.push(index[size_t(dim)]);
+  return op.result(std::move(result));
+}
+
+// The name stands for the same thing: a state stays one, a known value stays known.
+LogicalResult importIdentity(OpContext &op) {
+  Slot slot = op.environment().slot(op.inputName(0));
+  op.define(0, std::move(slot));
+  return success();
+}
+
+LogicalResult importEyeLike(OpContext &op) {
+  Value like = op.value(0);
+  if (failed(op.expectRank(like, 2, 2)))
+    return failure();
+  mlir::Type element = elementTypeOf(op.emit.context(), int(op.intAttr("dtype", 0)));
+  auto indices = typeOf(like).clone(op.emit.i64());
+  Value row = op.emit.add(op.emit.iota(0, indices), double(op.intAttr("k", 0)));
+  Value equal = op.emit.compare(Predicate::Eq, row, op.emit.iota(1, indices));
+  return op.result(op.emit.cast(equal, element ? element : elementOf(like)));
+}
+
+} // namespace
+
+void cleave::onnx_import::addConstantOperators(OperatorTable &table) {
+  table.add("Constant", 13, importConstant);
+  table.add("ConstantOfShape", 13, importConstantOfShape);
+  table.add("Shape", 13, importShape);
+  table.add("Size", 13, importSize);
+  table.add("Range", 13, importRange);
+  table.add("Identity", 13, importIdentity);
+  table.add("EyeLike", 13, importEyeLike);
+  table.add("NonZero", 13, importNonZero);
+}

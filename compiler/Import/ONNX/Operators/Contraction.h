@@ -1,0 +1,14 @@
+// numpy's matmul out of cleave.matmul, for the operators that contain one.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_CONTRACTION_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_CONTRACTION_H
+
+#include "compiler/Import/ONNX/OpContext.h"
+
+namespace cleave::onnx_import {
+
+// Vectors are promoted, batch dimensions broadcast. Fails with a message on shapes that do not fit.
+llvm::FailureOr<Value> emitMatMul(OpContext &op, Value a, Value b);
+
+} // namespace cleave::onnx_import
+
+#endif

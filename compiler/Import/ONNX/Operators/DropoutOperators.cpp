@@ -1,0 +1,39 @@
+// Dropout: the identity in inference; in training a mask of the counter-based generator, which recomputation repeats
+// exactly.
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+
+namespace {
+
+LogicalResult importDropout(OpContext &op) {
+  Value x = op.value(0);
+  auto given = op.number("ratio", 1);
+  if (failed(given) || failed(op.expectFloat(x)))
+    return failure();
+  double ratio = given->value_or(0.5);
+  if (!(ratio >= 0 && ratio < 1))
+    return op.fail("the ratio must be at least 0 and below 1; got: " + std::to_string(ratio));
+  auto maskType = typeOf(x).clone(op.emit.builder.getI1Type());
+  if (!op.mode.training || ratio == 0) {
+    if (op.wants(1))
+      (void)op.result(1, op.emit.splat(1, maskType));
+    return op.result(x);
+  }
+  mlir::OpBuilder &b = op.emit.builder;
+  Value seed = op.environment().readScalar("scalar.seed"), step = op.environment().readScalar("scalar.step");
+  Value uniform = op.emit.make<RandomUniformOp>(typeOf(x).clone(b.getF32Type()), seed, step, Value(),
+                                                b.getI64IntegerAttr(op.takeSite()), b.getDenseI64ArrayAttr(shapeOf(x)));
+  Value keep = op.emit.compare(Predicate::Ge, uniform, ratio);
+  if (op.wants(1))
+    (void)op.result(1, keep);
+  Value scaled = op.emit.mul(x, 1 / (1 - ratio));
+  return op.result(op.emit.select(keep, scaled, op.emit.splat(0, typeOf(x))));
+}
+
+} // namespace
+
+void cleave::onnx_import::addDropoutOperators(OperatorTable &table) { table.add("Dropout", 13, importDropout); }

@@ -1,0 +1,241 @@
+// Einsum as sums, transposes and batched products. Operands are combined from left to right.
+//
+// First the equation is brought to a form in which every letter occurs at most once an operand. "..." becomes letters
+// of its own, aligned at the right; a dimension of size 1 that another operand has larger is left away, which
+// broadcasts it. A letter that occurs again in one operand takes its diagonal. For x: [3, 1, 4, 4] and y: [5, 4]:
+//
+//   "...ii,...i->...i"      ABii,Bi->ABi, of which x has B only once: Aii,Bi->ABi, and the diagonal: Ai,Bi->ABi
+//
+// For a pair, every letter is one of: batch (both, kept), contracted (both, not kept), free (one, kept), or summed away
+// (one, not kept). The left operand is brought to [batch, free, contracted], the right one to [batch, contracted,
+// free]; the product is a matmul.
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+using llvm::FailureOr;
+
+namespace {
+
+struct Labeled {
+  Value value;
+  std::string labels; // one letter a dimension
+};
+
+struct Equation {
+  llvm::SmallVector<std::string> inputs;
+  std::string output;
+};
+
+constexpr llvm::StringLiteral kEllipsis = "...";
+
+// As it is written: with ellipses.
+FailureOr<Equation> readEquation(OpContext &op, const std::string &text) {
+  auto [left, right] = llvm::StringRef(text).split("->");
+  Equation equation;
+  llvm::SmallVector<llvm::StringRef> terms;
+  left.split(terms, ',');
+  for (llvm::StringRef term : terms)
+    equation.inputs.push_back(term.str());
+  equation.output = right.str();
+  if (left.size() == text.size()) { // implicit output: what "..." stands for, then letters that occur once, in order
+    equation.output = left.contains(kEllipsis) ? kEllipsis.str() : "";
+    for (char c = 'A'; c <= 'z'; ++c)
+      if (llvm::isAlpha(c) && llvm::count(left, c) == 1)
+        equation.output += c;
+  }
+  if (equation.inputs.size() != op.numInputs())
+    return op.fail("the equation " + quote(text) + " has " + llvm::Twine(equation.inputs.size()) + " operands; got " +
+                   llvm::Twine(op.numInputs()));
+  return equation;
+}
+
+// Puts letters that the equation leaves in the place of each "...": those at the right end of `letters`, which are as
+// many as the largest of the operands' ellipses has dimensions.
+FailureOr<std::string> expandEllipses(OpContext &op, const std::string &text, Equation &equation) {
+  std::string spare;
+  for (char c = 'A'; c <= 'z'; ++c)
+    if (llvm::isAlpha(c) && !llvm::StringRef(text).contains(c))
+      spare += c;
+  llvm::SmallVector<int64_t> sizes;
+  int64_t widest = 0;
+  for (auto [i, term] : llvm::enumerate(equation.inputs)) {
+    bool isOpen = llvm::StringRef(term).contains(kEllipsis);
+    int64_t size = isOpen ? rankOf(op.value(i)) - int64_t(term.size() - kEllipsis.size()) : 0;
+    if (size < 0 || size > int64_t(spare.size()))
+      return op.fail("the equation " + quote(text) + " does not fit operand " + llvm::Twine(i) + " of shape " +
+                     formatShape(shapeOf(op.value(i))));
+    sizes.push_back(size);
+    widest = std::max(widest, size);
+  }
+  std::string letters = spare.substr(0, size_t(widest));
+  auto expand = [&](std::string &term, int64_t size) {
+    if (size_t at = term.find(kEllipsis.str()); at != std::string::npos)
+      term.replace(at, kEllipsis.size(), letters.substr(letters.size() - size_t(size)));
+  };
+  for (auto [term, size] : llvm::zip_equal(equation.inputs, sizes))
+    expand(term, size);
+  expand(equation.output, widest);
+  return letters;
+}
+
+LogicalResult checkLetters(OpContext &op, const std::string &text, const Equation &equation, llvm::StringRef ellipsis) {
+  auto isLetter = [](char c) { return llvm::isAlpha(c); };
+  bool areLetters = llvm::all_of(equation.output, isLetter);
+  for (const std::string &term : equation.inputs)
+    areLetters &= llvm::all_of(term, isLetter);
+  if (!areLetters)
+    return op.fail("the equation " + quote(text) +
+                   " is not supported: expected letters, and at most one ellipsis a term");
+  if (!ellipsis.empty() && !llvm::StringRef(equation.output).contains(ellipsis))
+    return op.fail("the equation " + quote(text) +
+                   " is not supported: the output has no ellipsis, and operands have one");
+  for (char c : equation.output)
+    if (llvm::count(equation.output, c) != 1)
+      return op.fail("the equation " + quote(text) + " is not supported: the output has the letter '" + llvm::Twine(c) +
+                     "' twice");
+  return success();
+}
+
+bool has(llvm::StringRef labels, char c) { return labels.contains(c); }
+
+// Sums over letters that `kept` lacks.
+Labeled sumAway(Emitter &emit, Labeled x, llvm::StringRef kept) {
+  Shape dims;
+  std::string left;
+  for (auto [dim, c] : llvm::enumerate(x.labels)) {
+    if (has(kept, c))
+      left += c;
+    else
+      dims.push_back(int64_t(dim));
+  }
+  return {emit.reduce(ReduceKind::Sum, x.value, dims), left};
+}
+
+Value arrange(Emitter &emit, const Labeled &x, llvm::StringRef order) {
+  Shape permutation;
+  for (char c : order)
+    permutation.push_back(int64_t(x.labels.find(c)));
+  return emit.transpose(x.value, permutation);
+}
+
+int64_t sizeOf(const Labeled &x, llvm::StringRef letters) {
+  int64_t size = 1;
+  for (char c : letters)
+    size *= shapeOf(x.value)[x.labels.find(c)];
+  return size;
+}
+
+Labeled multiply(Emitter &emit, Labeled a, Labeled b, llvm::StringRef kept) {
+  a = sumAway(emit, a, kept.str() + b.labels);
+  b = sumAway(emit, b, kept.str() + a.labels);
+  std::string batch, contracted, freeA, freeB;
+  for (char c : a.labels)
+    (!has(b.labels, c) ? freeA : has(kept, c) ? batch : contracted) += c;
+  for (char c : b.labels)
+    if (!has(a.labels, c))
+      freeB += c;
+  Shape shape;
+  for (char c : batch + freeA + freeB)
+    shape.push_back(has(a.labels, c) ? sizeOf(a, llvm::StringRef(&c, 1)) : sizeOf(b, llvm::StringRef(&c, 1)));
+  int64_t n = sizeOf(a, batch), rows = sizeOf(a, freeA), inner = sizeOf(a, contracted), columns = sizeOf(b, freeB);
+  Value x = emit.reshape(arrange(emit, a, batch + freeA + contracted), {n, rows, inner});
+  Value y = emit.reshape(arrange(emit, b, batch + contracted + freeB), {n, inner, columns});
+  return {emit.reshape(emit.matmul(x, y), shape), batch + freeA + freeB};
+}
+
+// Leaves away the dimensions that `letters` stand for where the operand has size 1 and another one more.
+void dropBroadcast(Emitter &emit, llvm::MutableArrayRef<Labeled> operands, llvm::StringRef letters) {
+  for (char c : letters) {
+    int64_t largest = 1;
+    for (const Labeled &operand : operands)
+      if (has(operand.labels, c))
+        largest = std::max(largest, sizeOf(operand, llvm::StringRef(&c, 1)));
+    for (Labeled &operand : operands) {
+      size_t dim = operand.labels.find(c);
+      if (largest == 1 || dim == std::string::npos || shapeOf(operand.value)[dim] != 1)
+        continue;
+      operand.value = emit.reshape(operand.value, reducedShape(shapeOf(operand.value), {int64_t(dim)}, false));
+      operand.labels.erase(dim, 1);
+    }
+  }
+}
+
+// The diagonal of dimensions with one letter: what lies beside it is no summand, whatever it is (an infinity, NaN).
+Labeled takeDiagonals(Emitter &emit, Labeled x) {
+  for (size_t dim = 0; dim < x.labels.size();) {
+    size_t first = x.labels.find(x.labels[dim]);
+    if (first == dim) {
+      ++dim;
+      continue;
+    }
+    auto type = typeOf(x.value).clone(emit.i64());
+    Value here = emit.compare(Predicate::Eq, emit.iota(int64_t(first), type), emit.iota(int64_t(dim), type));
+    x.value = emit.reduce(ReduceKind::Sum, emit.select(here, x.value, emit.splat(0, typeOf(x.value))), {int64_t(dim)});
+    x.labels.erase(dim, 1);
+  }
+  return x;
+}
+
+LogicalResult checkOperands(OpContext &op, const Equation &equation) {
+  for (size_t i = 0; i < equation.inputs.size(); ++i)
+    if (Value value = op.value(i); !isFloat(value) || elementOf(value) != elementOf(op.value(0)) ||
+                                   rankOf(value) != int64_t(equation.inputs[i].size()))
+      return op.fail("operand " + llvm::Twine(i) + " of shape " + formatShape(shapeOf(value)) +
+                     " must be floating point of the common type, with one letter a dimension");
+  return success();
+}
+
+LogicalResult checkSizes(OpContext &op, llvm::ArrayRef<Labeled> operands, llvm::StringRef output) {
+  int64_t sizes[128];
+  std::fill(std::begin(sizes), std::end(sizes), -1);
+  for (const Labeled &operand : operands) {
+    for (auto [c, size] : llvm::zip(operand.labels, shapeOf(operand.value))) {
+      int64_t &known = sizes[size_t(c)];
+      if (known >= 0 && known != size)
+        return op.fail("letter '" + llvm::Twine(c) + "' stands for sizes " + llvm::Twine(known) + " and " +
+                       llvm::Twine(size));
+      known = size;
+    }
+  }
+  for (char c : output)
+    if (sizes[size_t(c)] < 0)
+      return op.fail("letter '" + llvm::Twine(c) + "' of the output is in no operand");
+  return success();
+}
+
+LogicalResult importEinsum(OpContext &op) {
+  std::string text = op.stringAttr("equation", "");
+  llvm::erase_if(text, [](char c) { return c == ' '; });
+  auto equation = readEquation(op, text);
+  if (failed(equation))
+    return failure();
+  auto ellipsis = expandEllipses(op, text, *equation);
+  if (failed(ellipsis) || failed(checkLetters(op, text, *equation, *ellipsis)) || failed(checkOperands(op, *equation)))
+    return failure();
+  llvm::SmallVector<Labeled> operands;
+  for (auto [i, labels] : llvm::enumerate(equation->inputs))
+    operands.push_back({op.value(i), labels});
+  dropBroadcast(op.emit, operands, *ellipsis);
+  if (failed(checkSizes(op, operands, equation->output)))
+    return failure();
+  for (Labeled &operand : operands)
+    operand = takeDiagonals(op.emit, operand);
+  Labeled result = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) {
+    std::string kept = equation->output;
+    for (const Labeled &later : llvm::ArrayRef(operands).drop_front(i + 1))
+      kept += later.labels;
+    result = multiply(op.emit, result, operands[i], kept);
+  }
+  result = sumAway(op.emit, result, equation->output);
+  return op.result(arrange(op.emit, result, equation->output));
+}
+
+} // namespace
+
+void cleave::onnx_import::addEinsumOperators(OperatorTable &table) { table.add("Einsum", 13, importEinsum); }

@@ -1,0 +1,322 @@
+// Operators that pick elements: Slice, Split, Gather, Pad, Trilu, OneHot, CumSum.
+#include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/Operators/IndexRange.h"
+#include "compiler/Import/ONNX/Operators/IndexedAccess.h"
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
+#include "compiler/Import/ONNX/Operators/Slicing.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+using llvm::FailureOr;
+
+namespace {
+
+llvm::ArrayRef<int64_t> inputShape(OpContext &op) {
+  return op.literal(0) ? op.literal(0)->shape() : shapeOf(op.value(0));
+}
+
+LogicalResult importSlice(OpContext &op) {
+  Shape shape(inputShape(op));
+  auto starts = op.ints("starts", 1), ends = op.ints("ends", 2), given = op.ints("axes", 3),
+       steps = op.ints("steps", 4);
+  if (failed(starts) || failed(ends) || failed(given) || failed(steps))
+    return failure();
+  Shape from = **starts, to = **ends;
+  auto dims = op.axisList(*given, int64_t(shape.size()), from.size());
+  Shape by = *steps ? **steps : Shape(from.size(), 1);
+  if (failed(dims))
+    return failure();
+  if (to.size() != from.size() || dims->size() != from.size() || by.size() != from.size())
+    return op.fail("starts, ends, axes and steps must have equal lengths");
+  Shape begin(shape.size(), 0), size = shape, step(shape.size(), 1);
+  for (auto [i, dim] : llvm::enumerate(*dims)) {
+    if (by[i] == 0)
+      return op.fail("step 0 is not allowed");
+    DimSlice one = sliceDim(shape[dim], from[i], to[i], by[i]);
+    begin[dim] = one.start, size[dim] = one.size, step[dim] = one.step;
+  }
+  if (op.literal(0))
+    if (auto known = sliceLiteral(*op.literal(0), begin, size, step))
+      return op.result(std::move(*known));
+  // A dimension that runs backwards is taken by its indices.
+  Value x = op.value(0);
+  for (int64_t dim = 0; dim < rankOf(x); ++dim)
+    if (step[dim] < 0) {
+      auto type = RankedTensorType::get({size[dim]}, op.emit.i64());
+      Value indices = op.emit.add(op.emit.mul(op.emit.iota(0, type), double(step[dim])), double(begin[dim]));
+      x = take(op.emit, x, indices, dim);
+      begin[dim] = 0, step[dim] = 1;
+    }
+  return op.result(op.emit.slice(x, begin, size, step));
+}
+
+// Sizes of the parts along a dimension of this size.
+FailureOr<Shape> splitSizes(OpContext &op, int64_t size) {
+  auto given = op.ints("split", 1);
+  if (failed(given))
+    return failure();
+  const bool hasCount = op.attribute("num_outputs"), isEither = op.opset() >= 18;
+  if (isEither && hasCount == given->has_value())
+    return op.fail("from opset 18 on it needs either `split` or `num_outputs`; got " +
+                   llvm::Twine(hasCount ? "both" : "neither"));
+  if (*given) {
+    auto total = int64_t(0);
+    for (int64_t part : **given)
+      if (part < 0 || llvm::AddOverflow(total, part, total))
+        return op.fail("split sizes must not be negative; got " + formatShape(**given));
+    if (total != size || (*given)->size() != op.numOutputs())
+      return op.fail("split sizes " + formatShape(**given) + " must be one an output and add up to " +
+                     llvm::Twine(size));
+    return **given;
+  }
+  int64_t count = op.intAttr("num_outputs", int64_t(op.numOutputs()));
+  if (count < 1 || count != int64_t(op.numOutputs()))
+    return op.fail("`num_outputs` must be the number of outputs, " + llvm::Twine(op.numOutputs()));
+  if (!isEither && size % count != 0)
+    return op.fail("a dimension of " + llvm::Twine(size) + " has no " + llvm::Twine(count) +
+                   " equal parts; before opset 18 the parts of other sizes need `split`");
+  int64_t chunk = (size + count - 1) / count;
+  Shape sizes;
+  for (int64_t at = 0; int64_t(sizes.size()) < count; at += chunk)
+    sizes.push_back(std::clamp<int64_t>(size - at, 0, chunk));
+  return sizes;
+}
+
+LogicalResult importSplit(OpContext &op) {
+  Shape shape(inputShape(op));
+  auto dim = op.axis(op.intAttr("axis", 0), int64_t(shape.size()));
+  if (failed(dim))
+    return failure();
+  auto sizes = splitSizes(op, shape[*dim]);
+  if (failed(sizes))
+    return failure();
+  Shape start(shape.size(), 0), part = shape;
+  for (auto [i, size] : llvm::enumerate(*sizes)) {
+    part[*dim] = size;
+    std::optional<Literal> known;
+    if (op.literal(0))
+      known = sliceLiteral(*op.literal(0), start, part, Shape(shape.size(), 1));
+    op.define(i, known ? Slot::literal(std::move(*known))
+                       : Slot::computed(op.emit.sliceDim(op.value(0), *dim, start[*dim], size)));
+    start[*dim] += size;
+  }
+  return success();
+}
+
+LogicalResult checkKnownIndices(OpContext &op, const Literal &indices, int64_t dim, int64_t size) {
+  for (int64_t i = 0, count = indices.isSplat() ? std::min<int64_t>(indices.numElements(), 1) : indices.numElements();
+       i < count; ++i)
+    if (int64_t index = indices.asInt(i); index < -size || index >= size)
+      return op.fail("index " + llvm::Twine(index) + " is outside of dimension " + llvm::Twine(dim) + " of size " +
+                     llvm::Twine(size));
+  return success();
+}
+
+LogicalResult importGather(OpContext &op) {
+  Shape shape(inputShape(op));
+  auto dim = op.axis(op.intAttr("axis", 0), int64_t(shape.size()));
+  if (failed(dim))
+    return failure();
+  const Literal *indices = op.literal(1);
+  if (indices && !indices->isFloat() && failed(checkKnownIndices(op, *indices, *dim, shape[*dim])))
+    return failure();
+  if (op.literal(0) && indices && !indices->isFloat())
+    if (auto known = takeLiteral(*op.literal(0), *indices, *dim))
+      return op.result(std::move(*known));
+  Value table = op.value(0);
+  // One known index is a slice, whose gradient needs no scatter.
+  if (indices && !indices->isFloat() && indices->numElements() == 1) {
+    int64_t index = indices->asInt(0), size = shape[*dim];
+    Shape result(llvm::ArrayRef<int64_t>(shape).take_front(*dim));
+    result.append(indices->shape().begin(), indices->shape().end());
+    result.append(shape.begin() + *dim + 1, shape.end());
+    return op.result(op.emit.reshape(op.emit.sliceDim(table, *dim, index < 0 ? index + size : index, 1), result));
+  }
+  // So are known indices that count up by one: positions 0, 1, ... of an embedding.
+  if (auto first = indices && indices->rank() == 1 ? firstOfRun(op.emit, *indices, shape[*dim]) : std::nullopt)
+    return op.result(op.emit.sliceDim(table, *dim, *first, indices->numElements()));
+  Value rows = op.value(1);
+  if (isFloat(rows))
+    return op.fail("indices must be integers");
+  Shape result(llvm::ArrayRef<int64_t>(shape).take_front(*dim));
+  result.append(shapeOf(rows).begin(), shapeOf(rows).end());
+  result.append(shape.begin() + *dim + 1, shape.end());
+  if (!countElements(result))
+    return op.fail("the result " + formatShape(result) + " is too large");
+  noteIndices(rows, shape[*dim]);
+  return op.result(take(op.emit, table, rows, *dim));
+}
+
+// Pads on both sides of one dimension by copies of the edge, or by the mirrored inside.
+Value padDim(Emitter &emit, Value x, int64_t dim, int64_t low, int64_t high, bool reflect) {
+  int64_t size = shapeOf(x)[dim];
+  llvm::SmallVector<Value> parts;
+  for (int64_t i = low; i > 0; --i)
+    parts.push_back(emit.sliceDim(x, dim, reflect ? i : 0, 1));
+  parts.push_back(x);
+  for (int64_t i = 1; i <= high; ++i)
+    parts.push_back(emit.sliceDim(x, dim, reflect ? size - 1 - i : size - 1, 1));
+  return emit.concat(parts, dim);
+}
+
+// Integers that no double holds are added behind zeros; wrapping arithmetic gives the inside back.
+Value padConstant(OpContext &op, Value x, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high, double value) {
+  const Literal *exact = op.literal(2);
+  if (!exact || exact->isFloat() || std::abs(value) < double(int64_t(1) << 53))
+    return op.emit.pad(x, low, high, value);
+  Value fill = op.emit.literal(exact->withShape({}));
+  return op.emit.add(op.emit.pad(op.emit.sub(x, fill), low, high, 0), fill);
+}
+
+LogicalResult importPad(OpContext &op) {
+  Value x = op.value(0);
+  auto pads = op.ints("pads", 1), given = op.ints("axes", 3);
+  auto value = op.number("value", 2);
+  if (failed(pads) || failed(given) || failed(value))
+    return failure();
+  auto dims = op.axisList(*given, rankOf(x), size_t(rankOf(x)));
+  if (failed(dims))
+    return failure();
+  if ((*pads)->size() != 2 * dims->size())
+    return op.fail("`pads` must have two numbers for each of " + llvm::Twine(dims->size()) + " dimensions");
+  Shape low(rankOf(x), 0), high(rankOf(x), 0), size(shapeOf(x));
+  std::string mode = op.stringAttr("mode", "constant");
+  for (auto [i, dim] : llvm::enumerate(*dims)) {
+    low[dim] = (**pads)[i], high[dim] = (**pads)[i + dims->size()];
+    constexpr int64_t limit = int64_t(1) << 30;
+    auto isFar = [](int64_t pad) { return pad < -limit || pad > limit; }; // std::abs has no answer for the least one
+    if (isFar(low[dim]) || isFar(high[dim]) || size[dim] + low[dim] + high[dim] < 0 ||
+        (mode != "constant" && (low[dim] > 64 || high[dim] > 64 || size[dim] == 0)))
+      return op.fail("pads " + formatShape(**pads) + " do not fit shape " + formatShape(shapeOf(x)));
+  }
+  // Negative pads cut.
+  Shape starts(rankOf(x), 0);
+  for (size_t i = 0; i < low.size(); ++i) {
+    starts[i] = std::min(std::max<int64_t>(-low[i], 0), size[i]);
+    size[i] = std::max<int64_t>(size[i] - std::max<int64_t>(-low[i], 0) - std::max<int64_t>(-high[i], 0), 0);
+    low[i] = std::max<int64_t>(low[i], 0), high[i] = std::max<int64_t>(high[i], 0);
+    int64_t copied = std::max(low[i], high[i]), least = mode == "reflect" ? copied + 1 : 1;
+    if (mode != "constant" && copied > 0 && size[i] < least)
+      return op.fail("pads " + formatShape(**pads) + " leave " + llvm::Twine(size[i]) + " elements of dimension " +
+                     llvm::Twine(i) + " of " + formatShape(shapeOf(x)) + "; mode " + quote(mode) + " needs at least " +
+                     llvm::Twine(least));
+  }
+  x = op.emit.slice(x, starts, size, Shape(size.size(), 1));
+  if (mode == "constant")
+    return op.result(padConstant(op, x, low, high, value->value_or(0)));
+  if (mode != "edge" && mode != "reflect")
+    return op.fail("mode " + quote(mode) + " is not supported; expected constant, edge or reflect");
+  for (int64_t dim = 0; dim < rankOf(x); ++dim)
+    x = padDim(op.emit, x, dim, low[dim], high[dim], mode == "reflect");
+  return op.result(x);
+}
+
+LogicalResult importTrilu(OpContext &op) {
+  auto k = op.number("k", 1);
+  if (failed(k))
+    return failure();
+  llvm::ArrayRef<int64_t> shape = inputShape(op);
+  int64_t rank = int64_t(shape.size());
+  if (rank < 2)
+    return op.fail("expected an input of rank 2 or more; got shape " + formatShape(shape));
+  bool upper = op.intAttr("upper", 1) != 0;
+  int64_t shift = int64_t(std::clamp(k->value_or(0), -1e15, 1e15));
+  auto keeps = [&](int64_t row, int64_t column) { return upper ? column >= row + shift : column <= row + shift; };
+  if (const Literal *a = op.literal(0)) {
+    Literal zero = Literal::ofInts(a->element(), {}, {0});
+    Literal mask(op.emit.builder.getI1Type(), shape.take_back(2));
+    bool small = *countElements(shape) <= Literal::kMaxElements && mayEvaluate(op.emit.context(), mask.shape());
+    for (int64_t i = 0; small && i < mask.shape()[0]; ++i)
+      for (int64_t j = 0; j < mask.shape()[1]; ++j)
+        mask.push(int64_t(keeps(i, j)));
+    if (small)
+      if (auto known = selectLiteral(mask, *a, zero))
+        return op.result(std::move(*known));
+  }
+  auto indices = RankedTensorType::get(shape, op.emit.i64());
+  Value row = op.emit.add(op.emit.iota(rank - 2, indices), double(shift)), column = op.emit.iota(rank - 1, indices);
+  Value keep = op.emit.compare(upper ? Predicate::Ge : Predicate::Le, column, row);
+  return op.result(op.emit.select(keep, op.value(0), op.emit.splat(0, typeOf(op.value(0)))));
+}
+
+LogicalResult importOneHot(OpContext &op) {
+  Value indices = op.emit.cast(op.value(0), op.emit.i64()), values = op.value(2);
+  auto depth = op.number("depth", 1);
+  if (failed(depth) || failed(op.expectRank(values, 1, 1)))
+    return failure();
+  auto dim = op.axis(op.intAttr("axis", -1), rankOf(indices), /*inclusive=*/true);
+  if (failed(dim))
+    return failure();
+  int64_t size = int64_t(depth->value_or(0));
+  Shape all(shapeOf(indices)), dims;
+  all.insert(all.begin() + *dim, size);
+  if (size < 1 || !countElements(all) || shapeOf(values)[0] != 2)
+    return op.fail("expected a depth of at least 1 and two values (off, on)");
+  for (int64_t i = 0; i < rankOf(indices); ++i)
+    dims.push_back(i < *dim ? i : i + 1);
+  indices = op.emit.select(op.emit.compare(Predicate::Lt, indices, 0.0), op.emit.add(indices, double(size)), indices);
+  Value hot = op.emit.compare(Predicate::Eq, op.emit.iota(*dim, RankedTensorType::get(all, op.emit.i64())),
+                              op.emit.broadcastDims(indices, all, dims));
+  Value off = op.emit.reshape(op.emit.sliceDim(values, 0, 0, 1), {}),
+        on = op.emit.reshape(op.emit.sliceDim(values, 0, 1, 1), {});
+  return op.result(op.emit.select(hot, on, off));
+}
+
+// Every place of a dimension has the sum of the places before it (after it when `reverse`), and of its own unless
+// `exclusive`. A selection: in a product with a triangle of ones, one infinity would make NaN of all sums.
+Value sumBefore(Emitter &emit, Value x, int64_t dim, bool exclusive, bool reverse) {
+  Shape all(shapeOf(x)), dims;
+  all.insert(all.begin() + dim, all[dim]); // the place, and behind it what it sums
+  for (int64_t i = 0; i < rankOf(x); ++i)
+    dims.push_back(i < dim ? i : i + 1);
+  auto indices = RankedTensorType::get(all, emit.i64());
+  Value to = emit.iota(dim, indices), from = emit.iota(dim + 1, indices);
+  Value counted = emit.compare(exclusive ? Predicate::Lt : Predicate::Le, reverse ? to : from, reverse ? from : to);
+  Value spread = emit.broadcastDims(x, all, dims);
+  return emit.reduce(ReduceKind::Sum, emit.select(counted, spread, emit.splat(0, typeOf(spread))), {dim + 1});
+}
+
+// Sums in blocks, and sums of blocks: n^1.5 work.
+LogicalResult importCumSum(OpContext &op) {
+  Value x = op.value(0);
+  auto axis = op.number("axis", 1);
+  if (failed(axis))
+    return failure();
+  auto dim = op.axis(int64_t(axis->value_or(0)), rankOf(x));
+  if (failed(dim))
+    return failure();
+  bool exclusive = op.intAttr("exclusive", 0) != 0, reverse = op.intAttr("reverse", 0) != 0;
+  int64_t size = shapeOf(x)[*dim], width = int64_t(std::ceil(std::sqrt(double(size))));
+  if (size <= 64)
+    return op.result(size == 0 ? x : sumBefore(op.emit, x, *dim, exclusive, reverse));
+  Shape none(rankOf(x), 0), high = none;
+  high[*dim] = (size + width - 1) / width * width - size;
+  Value padded = op.emit.pad(x, none, high, 0);
+  Shape blocks(shapeOf(padded));
+  blocks[*dim] /= width;
+  blocks.insert(blocks.begin() + *dim + 1, width);
+  Value split = op.emit.reshape(padded, blocks);
+  Value totals = op.emit.reduce(ReduceKind::Sum, split, {*dim + 1}, /*keepDims=*/true);
+  Value sums = op.emit.add(sumBefore(op.emit, split, *dim + 1, exclusive, reverse),
+                           sumBefore(op.emit, totals, *dim, /*exclusive=*/true, reverse));
+  return op.result(op.emit.sliceDim(op.emit.reshape(sums, shapeOf(padded)), *dim, 0, size));
+}
+
+} // namespace
+
+void cleave::onnx_import::addIndexingOperators(OperatorTable &table) {
+  table.add("Slice", 13, importSlice);
+  table.add("Split", 13, importSplit);
+  table.add("Gather", 13, importGather);
+  table.add("Pad", 13, importPad);
+  table.add("Trilu", 14, importTrilu);
+  table.add("OneHot", 13, importOneHot);
+  table.add("CumSum", 14, inF32<importCumSum>);
+}

@@ -1,0 +1,114 @@
+#include "compiler/Import/ONNX/Operators/RandomMasks.h"
+
+#include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Messages.h"
+#include "dialects/Cleave/IR/OpSupport.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <algorithm>
+#include <optional>
+
+using namespace mlir;
+
+namespace cleave::onnx_import {
+namespace {
+
+// The number that all elements of a constant are, through broadcasts.
+std::optional<double> numberOf(Value value) {
+  while (auto broadcast = value.getDefiningOp<BroadcastOp>())
+    value = broadcast.getOperand();
+  DenseElementsAttr elements;
+  if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat() || !isa<FloatType>(elements.getElementType()))
+    return std::nullopt;
+  return elements.getSplatValue<APFloat>().convertToDouble();
+}
+
+// A mask of ones and zeros, and how often it is one.
+struct Mask {
+  Value value;
+  double probability;
+};
+
+// cast(uniform < number) to floating point, the comparison in any direction.
+void findCompared(CompareOp compare, Value uniform, SmallVectorImpl<Mask> &masks) {
+  bool left = compare.getLhs() == uniform;
+  std::optional<double> number = numberOf(left ? compare.getRhs() : compare.getLhs());
+  Predicate predicate = compare.getPredicate();
+  bool less = predicate == Predicate::Lt || predicate == Predicate::Le;
+  if (!number || (!less && predicate != Predicate::Gt && predicate != Predicate::Ge))
+    return;
+  double below = std::clamp(*number, 0.0, 1.0);
+  for (Operation *user : compare->getUsers())
+    if (auto cast = dyn_cast<CastOp>(user))
+      if (isa<FloatType>(cast.getResult().getType().getElementType()))
+        masks.push_back({cast.getResult(), less == left ? below : 1 - below});
+}
+
+// floor(uniform + number) with a number in [0, 1].
+void findFloored(AddOp add, Value uniform, SmallVectorImpl<Mask> &masks) {
+  std::optional<double> number = numberOf(add.getLhs() == uniform ? add.getRhs() : add.getLhs());
+  if (!number || !(*number >= 0 && *number <= 1))
+    return;
+  for (Operation *user : add->getUsers())
+    if (auto floor = dyn_cast<FloorOp>(user))
+      masks.push_back({floor.getResult(), *number});
+}
+
+// Whether all that is made of the value is a product of it with something else.
+bool isFactor(Value value) {
+  return !value.use_empty() && llvm::all_of(value.getUses(), [](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isa<BroadcastOp, ReshapeOp, CastOp>(user))
+      return isa<FloatType>(cast<RankedTensorType>(user->getResult(0).getType()).getElementType()) &&
+             isFactor(user->getResult(0));
+    bool scales = isa<MulOp>(user) || (isa<DivOp>(user) && use.getOperandNumber() == 0);
+    if (scales && numberOf(user->getOperand(1 - use.getOperandNumber())))
+      return isFactor(user->getResult(0));
+    return isa<MulOp>(user);
+  });
+}
+
+SmallVector<Mask> masksOf(RandomUniformOp draw) {
+  SmallVector<Mask> masks;
+  for (Operation *user : draw.getResult().getUsers())
+    if (auto compare = dyn_cast<CompareOp>(user))
+      findCompared(compare, draw.getResult(), masks);
+    else if (auto add = dyn_cast<AddOp>(user))
+      findFloored(add, draw.getResult(), masks);
+  return masks;
+}
+
+// Whether nothing that lasts is made of the value.
+bool isUnused(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isMemoryEffectFree(user) && !user->hasTrait<OpTrait::IsTerminator>() &&
+           llvm::all_of(user->getResults(), isUnused);
+  });
+}
+
+} // namespace
+
+std::vector<std::string> replaceRandomMasks(func::FuncOp function) {
+  std::vector<std::string> drawing;
+  SmallVector<RandomUniformOp> draws(function.getOps<RandomUniformOp>());
+  for (RandomUniformOp draw : draws) {
+    for (Mask &mask : masksOf(draw)) {
+      if (!isFactor(mask.value))
+        continue;
+      OpBuilder builder(mask.value.getDefiningOp());
+      auto type = cast<RankedTensorType>(mask.value.getType());
+      mask.value.replaceAllUsesWith(splat(builder, mask.value.getLoc(), type, mask.probability));
+    }
+    if (isUnused(draw.getResult()))
+      continue;
+    std::string place = placeOf(draw.getLoc());
+    if (drawing.empty() || drawing.back() != place) // one node may draw twice
+      drawing.push_back(place);
+  }
+  return drawing;
+}
+
+} // namespace cleave::onnx_import

@@ -1,0 +1,116 @@
+// Operators that draw: RandomUniform, RandomNormal, their -Like forms, Bernoulli.
+//
+// All draw from the dialect's counter-based generator, so that what an element gets depends on the seed, the step, the
+// node and its place in the whole tensor, and on no layout. The seed is the run's (train --seed); an attribute `seed`
+// takes its place. In inference the step and the run's seed stay 0: each call draws the same numbers.
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
+
+#include "llvm/ADT/bit.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+using mlir::RankedTensorType;
+
+namespace {
+
+Value seedOf(OpContext &op) {
+  if (!op.attribute("seed"))
+    return op.environment().readScalar("scalar.seed");
+  auto bits = llvm::bit_cast<uint32_t>(float(op.floatAttr("seed", 0)));
+  return op.emit.literal(Literal::ofInts(op.emit.i64(), {}, {int64_t(bits)}));
+}
+
+// Uniform numbers in [0, 1), in a type of their own site.
+Value drawFractions(OpContext &op, RankedTensorType type) {
+  mlir::OpBuilder &b = op.emit.builder;
+  return op.emit.make<RandomUniformOp>(type, seedOf(op), op.environment().readScalar("scalar.step"), Value(),
+                                       b.getI64IntegerAttr(op.takeSite()), b.getDenseI64ArrayAttr(type.getShape()));
+}
+
+// The result's type: `dtype`, or that of `like`; f32 without either. Null, with a message, where it cannot be drawn.
+RankedTensorType drawnType(OpContext &op, llvm::ArrayRef<int64_t> shape, mlir::Type like) {
+  mlir::Type element = like ? like : op.emit.builder.getF32Type();
+  if (int64_t dtype = op.intAttr("dtype", 0)) {
+    element = elementTypeOf(op.emit.context(), int(dtype));
+    if (!element)
+      return (void)op.fail("its dtype " + dataTypeName(int(dtype)) + " is not supported"), RankedTensorType();
+  }
+  if (!llvm::isa<mlir::FloatType>(element))
+    return (void)op.fail("draws floating-point numbers; its dtype is another one"), RankedTensorType();
+  return RankedTensorType::get(shape, element);
+}
+
+RankedTensorType givenType(OpContext &op) {
+  auto shape = op.intsAttr("shape");
+  if (!shape || !countElements(*shape))
+    return (void)op.fail("`shape` is missing, negative somewhere or too large"), RankedTensorType();
+  return drawnType(op, *shape, {});
+}
+
+RankedTensorType likeType(OpContext &op) {
+  RankedTensorType like = typeOf(op.value(0));
+  return drawnType(op, like.getShape(), like.getElementType());
+}
+
+// low + (high - low) * u.
+LogicalResult uniform(OpContext &op, RankedTensorType type) {
+  if (!type)
+    return failure();
+  double low = op.floatAttr("low", 0), high = op.floatAttr("high", 1);
+  Value numbers = drawFractions(op, type);
+  if (high - low != 1)
+    numbers = op.emit.mul(numbers, high - low);
+  return op.result(low == 0 ? numbers : op.emit.add(numbers, low));
+}
+
+// Box and Muller: sqrt(-2 ln(1 - u)) cos(2 pi v), u and v uniform in [0, 1). In f32 at least, so that the logarithm has
+// all 24 bits of 1 - u; the largest number drawn is 5.8.
+LogicalResult normal(OpContext &op, RankedTensorType type) {
+  if (!type)
+    return failure();
+  Emitter &emit = op.emit;
+  mlir::Type element = type.getElementType();
+  auto wide = type.clone(element.getIntOrFloatBitWidth() < 32 ? emit.builder.getF32Type() : element);
+  Value rest = emit.add(emit.neg(drawFractions(op, wide)), 1);
+  Value radius = emit.unary<SqrtOp>(emit.mul(emit.unary<LogOp>(rest), -2));
+  Value angle = emit.mul(drawFractions(op, wide), 6.283185307179586);
+  Value numbers = emit.mul(radius, emit.unary<CosOp>(angle));
+  if (double scale = op.floatAttr("scale", 1); scale != 1)
+    numbers = emit.mul(numbers, scale);
+  if (double mean = op.floatAttr("mean", 0); mean != 0)
+    numbers = emit.add(numbers, mean);
+  return op.result(emit.cast(numbers, element));
+}
+
+LogicalResult importRandomUniform(OpContext &op) { return uniform(op, givenType(op)); }
+LogicalResult importRandomUniformLike(OpContext &op) { return uniform(op, likeType(op)); }
+LogicalResult importRandomNormal(OpContext &op) { return normal(op, givenType(op)); }
+LogicalResult importRandomNormalLike(OpContext &op) { return normal(op, likeType(op)); }
+
+// 1 with the probability that the input's element says. No gradient flows through it, as in PyTorch.
+LogicalResult importBernoulli(OpContext &op) {
+  Value probability = op.value(0);
+  if (failed(op.expectFloat(probability)))
+    return failure();
+  mlir::Type element = elementOf(probability);
+  if (int64_t dtype = op.intAttr("dtype", 0))
+    element = elementTypeOf(op.emit.context(), int(dtype));
+  if (!element)
+    return op.fail("its dtype is not supported");
+  auto wide = typeOf(probability).clone(op.emit.builder.getF32Type());
+  Value drawn =
+      op.emit.compare(Predicate::Lt, drawFractions(op, wide), op.emit.cast(probability, wide.getElementType()));
+  return op.result(op.emit.cast(drawn, element));
+}
+
+} // namespace
+
+void cleave::onnx_import::addRandomOperators(OperatorTable &table) {
+  table.add("Bernoulli", 15, importBernoulli);
+  table.add("RandomNormal", 13, importRandomNormal);
+  table.add("RandomNormalLike", 13, importRandomNormalLike);
+  table.add("RandomUniform", 13, importRandomUniform);
+  table.add("RandomUniformLike", 13, importRandomUniformLike);
+}

@@ -1,0 +1,134 @@
+// Reductions, ArgMax and ArgMin. The axes are an attribute before opset 18 (13 for ReduceSum) and an input since.
+#include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/Operators/OperatorTable.h"
+
+#include <cmath>
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+using llvm::failed;
+using llvm::failure;
+using llvm::FailureOr;
+
+namespace {
+
+struct Axes {
+  Shape dims;
+  bool keep;
+};
+
+FailureOr<Axes> reducedAxes(OpContext &op, int64_t rank) {
+  auto given = op.ints("axes", 1);
+  if (failed(given))
+    return failure();
+  bool keep = op.intAttr("keepdims", 1) != 0;
+  if (*given && !(*given)->empty()) {
+    auto dims = op.axes(**given, rank);
+    return failed(dims) ? FailureOr<Axes>(failure()) : FailureOr<Axes>(Axes{*dims, keep});
+  }
+  if (op.intAttr("noop_with_empty_axes", 0) != 0)
+    return Axes{{}, keep};
+  return Axes{Shape(llvm::to_vector(llvm::seq<int64_t>(0, rank))), keep};
+}
+
+// Value on two known elements, where the reduction is exactly the fold of them.
+template <ReduceKind kind, typename T> T combine(T a, T b) {
+  using U = std::conditional_t<std::is_same_v<T, double>, double, uint64_t>;
+  switch (kind) {
+  case ReduceKind::Sum:
+    return T(U(a) + U(b));
+  case ReduceKind::Product:
+    return T(U(a) * U(b));
+  case ReduceKind::Max:
+    return a != a || a > b ? a : b; // NaN wins
+  case ReduceKind::Min:
+    return a != a || a < b ? a : b;
+  }
+  return a;
+}
+
+template <ReduceKind kind> LogicalResult importReduce(OpContext &op) {
+  const Literal *known = op.literal(0);
+  auto axes = reducedAxes(op, known ? known->rank() : rankOf(op.value(0)));
+  if (failed(axes))
+    return failure();
+  if (known)
+    if (auto value = reduceLiteral(*known, axes->dims, axes->keep, combine<kind, double>, combine<kind, int64_t>))
+      return op.result(std::move(*value));
+  Value x = op.value(0);
+  if ((kind != ReduceKind::Max && kind != ReduceKind::Min) || isSigned(x))
+    return op.result(op.emit.reduce(kind, x, axes->dims, axes->keep));
+  Value extremum = op.emit.reduce(kind, op.emit.asSigned(x), axes->dims, axes->keep);
+  return op.result(elementOf(x).isInteger(1) ? op.emit.compare(Predicate::Gt, extremum, 0.0)
+                                             : op.emit.cast(extremum, elementOf(x)));
+}
+
+// Reductions with work before and after: `function` gets the input and the axes.
+template <Value (*function)(Emitter &, Value, const Axes &)> LogicalResult importComposed(OpContext &op) {
+  auto axes = reducedAxes(op, rankOf(op.value(0)));
+  if (failed(axes) || failed(op.expectFloat(op.value(0))))
+    return failure();
+  return op.result(function(op.emit, op.value(0), *axes));
+}
+
+// Of integers, too: the quotient is truncated.
+LogicalResult importMean(OpContext &op) {
+  Value x = op.value(0);
+  auto axes = reducedAxes(op, rankOf(x));
+  bool isInteger = elementOf(x).isSignlessInteger(32) || elementOf(x).isSignlessInteger(64);
+  if (failed(axes) || (!isInteger && failed(op.expectFloat(x))))
+    return failure();
+  if (isInteger && isEmpty(x))
+    return op.fail("the mean of no integers is not defined; got shape " + formatShape(shapeOf(x)));
+  return op.result(op.emit.mean(x, axes->dims, axes->keep));
+}
+
+Value sum(Emitter &emit, Value x, const Axes &axes) { return emit.reduce(ReduceKind::Sum, x, axes.dims, axes.keep); }
+Value sumSquare(Emitter &emit, Value x, const Axes &axes) { return sum(emit, emit.mul(x, x), axes); }
+Value l1(Emitter &emit, Value x, const Axes &axes) { return sum(emit, emit.unary<AbsOp>(x), axes); }
+Value l2(Emitter &emit, Value x, const Axes &axes) { return emit.norm(sumSquare(emit, x, axes)); }
+Value logSum(Emitter &emit, Value x, const Axes &axes) { return emit.unary<LogOp>(sum(emit, x, axes)); }
+
+// max + log sum e^(x - max): does not overflow. An infinite maximum is not subtracted: inf - inf is NaN.
+Value logSumExp(Emitter &emit, Value x, const Axes &axes) {
+  Value largest = emit.reduce(ReduceKind::Max, x, axes.dims, /*keepDims=*/true);
+  Value infinite = emit.compare(Predicate::Eq, emit.unary<AbsOp>(largest), INFINITY);
+  largest = emit.select(infinite, emit.splat(0, typeOf(largest)), largest);
+  Value total = emit.reduce(ReduceKind::Sum, emit.unary<ExpOp>(emit.sub(x, largest)), axes.dims, true);
+  Value result = emit.add(emit.unary<LogOp>(total), largest);
+  return emit.reshape(result, reducedShape(shapeOf(x), axes.dims, axes.keep));
+}
+
+template <bool smallest> LogicalResult importArg(OpContext &op) {
+  Value x = op.emit.asSigned(op.value(0));
+  auto dim = op.axis(op.intAttr("axis", 0), rankOf(x));
+  if (failed(dim))
+    return failure();
+  if (shapeOf(x)[*dim] == 0)
+    return op.fail("dimension " + llvm::Twine(*dim) + " of " + formatShape(shapeOf(x)) + " has no elements");
+  if (op.intAttr("select_last_index", 0) != 0)
+    return op.fail("`select_last_index` is not supported");
+  if (smallest) // -1 - x turns the order of integers around without overflow
+    x = isFloat(x) ? op.emit.neg(x) : op.emit.sub(op.emit.splat(-1, typeOf(x)), x);
+  auto type = RankedTensorType::get(reducedShape(shapeOf(x), {*dim}, false), op.emit.i64());
+  Value index = op.emit.make<ArgMaxOp>(type, x, op.emit.builder.getI64IntegerAttr(*dim));
+  bool keep = op.intAttr("keepdims", 1) != 0;
+  return op.result(op.emit.reshape(index, reducedShape(shapeOf(x), {*dim}, keep)));
+}
+
+} // namespace
+
+void cleave::onnx_import::addReductionOperators(OperatorTable &table) {
+  table.add("ReduceSum", 13, importReduce<ReduceKind::Sum>);
+  table.add("ReduceMax", 13, importReduce<ReduceKind::Max>);
+  table.add("ReduceMin", 13, importReduce<ReduceKind::Min>);
+  table.add("ReduceProd", 13, importReduce<ReduceKind::Product>);
+  table.add("ReduceMean", 13, inF32<importMean>);
+  table.add("ReduceSumSquare", 13, inF32<importComposed<sumSquare>>);
+  table.add("ReduceL1", 13, inF32<importComposed<l1>>);
+  table.add("ReduceL2", 13, inF32<importComposed<l2>>);
+  table.add("ReduceLogSum", 13, inF32<importComposed<logSum>>);
+  table.add("ReduceLogSumExp", 13, inF32<importComposed<logSumExp>>);
+  table.add("ArgMax", 13, importArg<false>);
+  table.add("ArgMin", 13, importArg<true>);
+}

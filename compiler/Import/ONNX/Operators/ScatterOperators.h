@@ -1,0 +1,16 @@
+// Families of operators that pick, put, rank and resize; each adds its own entries.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_SCATTEROPERATORS_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_SCATTEROPERATORS_H
+
+namespace cleave::onnx_import {
+
+class OperatorTable;
+
+void addResizeOperators(OperatorTable &table);
+void addScatterOperators(OperatorTable &table);
+void addTopKOperators(OperatorTable &table);
+void addTransposedConvolutionOperators(OperatorTable &table);
+
+} // namespace cleave::onnx_import
+
+#endif

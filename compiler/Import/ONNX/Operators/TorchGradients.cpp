@@ -1,0 +1,93 @@
+#include "compiler/Import/ONNX/Operators/TorchGradients.h"
+#include "compiler/Import/ONNX/File/Metadata.h"
+#include "dialects/Cleave/IR/StopGradient.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace cleave;
+using namespace cleave::onnx_import;
+
+constexpr int kNodeMetadata = 9; // NodeProto.metadata_props
+
+TorchCall cleave::onnx_import::torchCallOf(const onnx::NodeProto &node) {
+  std::string text =
+      findMetadata(node, kNodeMetadata, [](llvm::StringRef key) { return key == "pkg.torch.onnx.fx_node"; });
+  llvm::StringRef rest = text;
+  TorchCall call;
+  rest = rest.split("[target=torch.ops.").second;
+  auto [target, after] = rest.split("](args = (");
+  call.target = target.str();
+  for (llvm::StringRef argument : llvm::split(after.split("), kwargs").first, ','))
+    if (!argument.trim().empty())
+      call.arguments.push_back(argument.trim().str());
+  return call;
+}
+
+double cleave::onnx_import::labelSmoothingOf(const onnx::NodeProto &loss) {
+  constexpr size_t kPlace = 5; // (input, target, weight, reduction, ignore_index, label_smoothing)
+  TorchCall call = torchCallOf(loss);
+  double smoothing = 0;
+  if (llvm::StringRef(call.target).starts_with("aten.cross_entropy_loss.") && call.arguments.size() > kPlace)
+    (void)llvm::to_float(call.arguments[kPlace], smoothing);
+  return smoothing >= 0 && smoothing <= 1 ? smoothing : 0;
+}
+
+// A value that no parameter reaches has no gradient to stop; and what is found by its form, a count of labels, say,
+// keeps its form.
+static bool isOfParameters(Value value) {
+  llvm::SmallVector<Value> open = {value};
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    auto *op = open.pop_back_val().getDefiningOp();
+    if (llvm::isa_and_nonnull<ReadOp>(op))
+      return true;
+    if (op)
+      for (Value operand : op->getOperands())
+        if (seen.insert(operand).second)
+          open.push_back(operand);
+  }
+  return false;
+}
+
+static Value stop(Emitter &emit, Value value) { return emit.unary<StopGradientOp>(value); }
+
+// `value` without its gradient where the condition holds.
+static Value stopWhere(Emitter &emit, Value condition, Value value) {
+  return emit.select(condition, stop(emit, value), value);
+}
+
+// An embedding's rows at the index `padding` have no gradient.
+static Value withoutPadding(Emitter &emit, Value rows, Value indices, int64_t padding) {
+  Value isPadding = emit.compare(Predicate::Eq, emit.cast(indices, emit.i64()), double(padding));
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(indices)));
+  return stopWhere(emit, emit.broadcastDims(isPadding, shapeOf(rows), dims), rows);
+}
+
+void cleave::onnx_import::applyTorchGradient(const FlatNode &node, Environment &environment, Emitter &emit) {
+  llvm::StringRef operation = node.proto->op_type();
+  if ((operation != "Identity" && operation != "Gather" && operation != "Clip") || node.proto->output_size() != 1)
+    return;
+  TorchCall call = torchCallOf(*node.proto);
+  llvm::StringRef target = call.target;
+  if (target.empty() || environment.slot(node.proto->output(0)).isKnown())
+    return;
+  Value result = environment.value(node.proto->output(0));
+  if (!result || !llvm::isa<mlir::FloatType>(elementOf(result)) || !isOfParameters(result))
+    return;
+  int64_t padding = -1;
+  Value changed;
+  if (operation == "Identity" && target.starts_with("aten.detach."))
+    changed = stop(emit, result);
+  else if (operation == "Gather" && target.starts_with("aten.embedding.") && call.arguments.size() > 2 &&
+           llvm::to_integer(call.arguments[2], padding) && padding >= 0)
+    changed = withoutPadding(emit, result, environment.value(node.proto->input(1)), padding);
+  else if (operation == "Clip" && (target.starts_with("aten.hardtanh.") || target.starts_with("aten.relu6.")) &&
+           node.proto->input_size() == 3)
+    for (auto [i, predicate] : {std::pair(1, Predicate::Le), {2, Predicate::Ge}}) {
+      Value bound = environment.value(node.proto->input(i));
+      changed = stopWhere(emit, emit.compare(predicate, result, bound), changed ? changed : result);
+    }
+  if (changed)
+    environment.define(node.proto->output(0), Slot::computed(changed));
+}

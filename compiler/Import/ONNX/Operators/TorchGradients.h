@@ -1,0 +1,38 @@
+// Where PyTorch's gradient of a node is not that of its ONNX operator. torch.onnx.export(dynamo=True) keeps the call
+// that a node stands for as metadata of the node:
+//
+//   Identity  call_function[target=torch.ops.aten.detach.default](args = (%tanh,), ...)          the gradient ends
+//   Gather    call_function[target=torch.ops.aten.embedding.default](args = (%w, %t, 0), ...)    row 0 has none
+//   (padding_idx) Clip      call_function[target=torch.ops.aten.hardtanh.default](args = (%x, 0.0, 6.0), ...)  none at
+//   the bounds, too
+//
+// And where the operator has no attribute for what the call does:
+//
+//   SoftmaxCrossEntropyLoss  ...aten.cross_entropy_loss.default](args = (%x, %y, None, 1, -100, 0.1), ...)   label
+//   smoothing
+//
+// Files of other exporters do not say so.
+#ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_TORCHGRADIENTS_H
+#define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_TORCHGRADIENTS_H
+
+#include "compiler/Import/ONNX/Environment.h"
+#include "compiler/Import/ONNX/File/FlatGraph.h"
+
+namespace cleave::onnx_import {
+
+// The call that the node stands for.
+struct TorchCall {
+  std::string target; // "aten.detach.default"; empty: the file does not say
+  llvm::SmallVector<std::string> arguments;
+};
+TorchCall torchCallOf(const onnx::NodeProto &node);
+
+// The label smoothing of a cross-entropy loss, in [0, 1]; 0 where the file does not say.
+double labelSmoothingOf(const onnx::NodeProto &loss);
+
+// After the node is imported, for training: its result, with the gradient that the call has.
+void applyTorchGradient(const FlatNode &node, Environment &environment, Emitter &emit);
+
+} // namespace cleave::onnx_import
+
+#endif

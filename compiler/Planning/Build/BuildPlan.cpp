@@ -1,0 +1,303 @@
+#include "compiler/Planning/Build/BuildPlan.h"
+#include "compiler/Planning/Build/InitProgram.h"
+#include "compiler/Planning/Build/Snapshot.h"
+#include "compiler/Planning/Draft/Allocator.h"
+#include "compiler/Planning/Draft/DraftBuilder.h"
+#include "compiler/Planning/Draft/Schedule.h"
+#include "compiler/Planning/Passes.h"
+#include "compiler/Planning/Verify/ValueMeaning.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+#define GEN_PASS_DEF_BUILDPLAN
+#include "compiler/Planning/Passes.h.inc"
+
+namespace {
+
+// One unreduced buffer is filled while another is reduced; one is copied out while another is computed.
+constexpr unsigned kReductionsInFlight = 2, kCopiesOutInFlight = 2;
+
+std::vector<char> isFree(const RootTable &roots) {
+  std::vector<char> result(roots.size(), 0);
+  for (unsigned root = 0; root < roots.size(); ++root)
+    result[root] = !roots[root].fixed && !roots[root].mergedInto;
+  return result;
+}
+
+// The most bytes that the roots of each kind have in use at the same time; for those that host memory fills, what the
+// allocator needs for them: one's bytes pass to the next on the copy stream, beside positions in the list.
+void measurePeaks(ProgramDraft &draft, const std::vector<char> &free, const std::vector<std::optional<Span>> &spans) {
+  constexpr const char *kStaging = "staging";
+  std::vector<const char *> kind(draft.roots.size(), "activation");
+  for (unsigned root : draft.staged)
+    kind[root] = kStaging;
+  for (unsigned root : draft.unreduced)
+    kind[root] = "unreduced";
+  for (unsigned root : draft.gathered)
+    kind[root] = "gathered";
+  std::map<std::string, std::map<size_t, int64_t>> changes; // kind -> position -> bytes that come or go
+  std::vector<AllocationRequest> staged;
+  for (unsigned root = 0; root < draft.roots.size(); ++root) {
+    if (!free[root] || !spans[root] || draft.roots[root].isHost)
+      continue;
+    if (kind[root] == kStaging) {
+      staged.push_back({draft.roots[root].bytes, kBufferAlignment, *spans[root]});
+      continue;
+    }
+    auto bytes = static_cast<int64_t>(llvm::alignTo(draft.roots[root].bytes, kBufferAlignment));
+    changes[kind[root]][spans[root]->first] += bytes;
+    changes[kind[root]][spans[root]->last + 1] -= bytes;
+  }
+  for (const auto &[name, list] : changes) {
+    int64_t now = 0, most = 0;
+    for (auto [position, change] : list)
+      most = std::max(most, now += change);
+    draft.peaks[name] = static_cast<uint64_t>(most);
+  }
+  if (!staged.empty())
+    draft.peaks[kStaging] = allocate(staged).peak;
+}
+
+// Decides the addresses of roots, and returns how many bytes they take together.
+uint64_t place(ProgramDraft &draft, const std::vector<unsigned> &roots, const std::vector<std::optional<Span>> &spans) {
+  std::vector<AllocationRequest> requests;
+  for (unsigned root : roots)
+    requests.push_back({draft.roots[root].bytes, kBufferAlignment, *spans[root]});
+  Allocation allocation = allocate(requests);
+  for (size_t i = 0; i < roots.size(); ++i)
+    draft.roots[roots[i]].fixed = allocation.offsets[i];
+  return allocation.peak;
+}
+
+// Decides order and addresses.
+void schedule(ProgramDraft &draft, ModulePlan &plan) {
+  std::vector<char> free = isFree(draft.roots);
+  hoistSteps(draft.steps);
+  prefetchGathers(draft.steps, draft.gathers, plan.getOptions().prefetch);
+  boundReductions(draft.steps, free, kReductionsInFlight);
+  boundCopiesOut(draft.steps, kCopiesOutInFlight);
+  if (!draft.isTransfer)
+    draft.events = synchronize(draft.steps, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(draft.steps, draft.roots.size());
+  measurePeaks(draft, free, spans);
+  std::vector<unsigned> ofDevice, ofHost;
+  for (unsigned root = 0; root < draft.roots.size(); ++root)
+    if (free[root] && spans[root])
+      (draft.roots[root].isHost ? ofHost : ofDevice).push_back(root);
+  plan.needRegion(RegionKind::Transient, place(draft, ofDevice, spans));
+  plan.needRegion(RegionKind::Residual, place(draft, ofHost, spans), /*isHost=*/true);
+}
+
+// Writes a scheduled draft as a plan.program.
+class ProgramEmitter {
+public:
+  ProgramEmitter(OpBuilder &builder, Location loc, const ProgramDraft &draft, const EntryMeaning &meaning)
+      : builder(builder), loc(loc), draft(draft), meaning(meaning) {}
+
+  void emit() {
+    llvm::SmallVector<NamedAttribute> peaks;
+    for (const auto &[kind, bytes] : draft.peaks)
+      peaks.push_back(builder.getNamedAttr(kind, builder.getI64IntegerAttr(bytes)));
+    llvm::SmallVector<NamedAttribute> numbers;
+    for (const auto &[name, number] : meaning.meaning)
+      numbers.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(static_cast<int64_t>(number))));
+    llvm::SmallVector<int32_t> expressions(meaning.expressions.begin(), meaning.expressions.end());
+    auto program =
+        ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events,
+                          peaks.empty() ? DictionaryAttr() : builder.getDictionaryAttr(peaks),
+                          numbers.empty() ? DictionaryAttr() : builder.getDictionaryAttr(numbers),
+                          expressions.empty() ? DenseI32ArrayAttr() : builder.getDenseI32ArrayAttr(expressions));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&program.getBody());
+    for (const PortDraft &port : draft.ports)
+      emitPort(port);
+    for (const Step &step : draft.steps)
+      emitStep(step);
+  }
+
+private:
+  void emitPort(const PortDraft &port) {
+    auto type = cast<RankedTensorType>(port.type);
+    RegionKind kind = port.isInput ? RegionKind::Input : RegionKind::Output;
+    StringAttr region = port.isAbsent ? StringAttr() : builder.getStringAttr(regionName(kind));
+    if (port.isInput)
+      InputOp::create(builder, loc, port.name, type, region, port.offset, port.batchDim, port.splitAxes);
+    else
+      OutputOp::create(builder, loc, port.name, type, region, port.offset, port.batchDim, port.splitAxes);
+  }
+
+  Attribute bufferOf(const RootUse &touched) {
+    const Root &root = draft.roots[touched.root];
+    Access access = !touched.writes ? Access::Read : touched.reads ? Access::ReadWrite : Access::Write;
+    std::string region = root.frames ? slotRegionName(root.frames, root.isHost) : regionName(root.kind, root.isHost);
+    return BufferAttr::get(
+        builder.getContext(), builder.getStringAttr(region), *root.fixed + touched.offset, touched.bytes, access,
+        touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(), touched.share.stride, /*frame=*/0);
+  }
+
+  void emitStep(const Step &step) {
+    if (step.kind == StepKind::Record)
+      return (void)RecordOp::create(builder, loc, step.event, kStreamNames[step.stream]);
+    if (step.kind == StepKind::Wait)
+      return (void)WaitOp::create(builder, loc, step.event, kStreamNames[step.stream]);
+    const InstructionDraft &instruction = draft.instructions[step.payload];
+    OperationState state(loc, ("plan." + instruction.mnemonic));
+    state.attributes = instruction.fields;
+    const InstructionDef &def = *findInstruction(instruction.mnemonic);
+    llvm::SmallVector<Attribute> buffers;
+    for (const RootUse &touched : step.uses)
+      buffers.push_back(bufferOf(touched));
+    if (def.anyBuffers)
+      state.addAttribute(def.buffers.back(), builder.getArrayAttr(buffers));
+    else
+      for (auto [name, buffer] : llvm::zip(def.buffers, buffers))
+        state.addAttribute(name, buffer);
+    state.addAttribute("stream", builder.getStringAttr(kStreamNames[step.stream]));
+    if (!instruction.note.empty())
+      state.addAttribute("note", builder.getStringAttr(instruction.note));
+    builder.create(state);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  const ProgramDraft &draft;
+  const EntryMeaning &meaning;
+};
+
+struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
+  using BuildPlanBase::BuildPlanBase;
+  explicit BuildPlan(const PlanningOptions &planning) : planning(planning) {
+    target = planning.target;
+    threads = planning.threads;
+    snapshot = planning.snapshot;
+    forwardPrefetch = planning.prefetch.forward;
+    backwardPrefetch = planning.prefetch.backward;
+    gathersInFlight = planning.prefetch.inFlight;
+  }
+
+  void runOnOperation() override {
+    planning.target = target;
+    planning.threads = threads;
+    planning.prefetch = {forwardPrefetch, backwardPrefetch, gathersInFlight};
+    if (gathersInFlight == 0) {
+      getOperation().emitError("expected at least one gather in flight; got: 0");
+      return signalPassFailure();
+    }
+    // Further kinds first: the first kind's module holds them.
+    std::vector<Kind> kinds;
+    for (ModuleOp kind : getOperation().getOps<ModuleOp>())
+      kinds.emplace_back(kind, planning);
+    kinds.emplace_back(getOperation(), planning);
+    for (Kind &kind : kinds)
+      if (failed(draft(kind)))
+        return signalPassFailure();
+    if (failed(draftInits(kinds)) || failed(state(kinds)))
+      return signalPassFailure();
+    for (unsigned stream = 0; stream < kStreams; ++stream) // of the same numbers on all kinds
+      if (llvm::any_of(kinds, [&](const Kind &kind) { return kind.plan->hasStream(stream); }))
+        for (Kind &kind : kinds)
+          kind.plan->needStream(stream);
+    for (Kind &kind : kinds)
+      emit(kind);
+    Block &body = *getOperation().getBody(); // and after its own tables and programs
+    for (ModuleOp kind : llvm::to_vector(getOperation().getOps<ModuleOp>()))
+      kind->moveBefore(&body, body.end());
+  }
+
+  // The plan of one kind of ranks, while it is built.
+  struct Kind {
+    Kind(ModuleOp module, const PlanningOptions &planning)
+        : module(module), plan(std::make_unique<ModulePlan>(module, planning)) {}
+    ModuleOp module;
+    std::unique_ptr<ModulePlan> plan;
+    std::vector<std::pair<Location, ProgramDraft>> drafts;
+    std::map<std::string, EntryMeaning> meanings; // by program
+  };
+
+  // Decides order and addresses; functions stay as they are.
+  LogicalResult draft(Kind &kind) {
+    if (failed(kind.plan->layOutStates()))
+      return failure();
+    for (func::FuncOp function : kind.module.getOps<func::FuncOp>())
+      if (failed(keep(kind, function.getLoc(), DraftBuilder(*kind.plan, function).build())))
+        return failure();
+    return success();
+  }
+
+  static LogicalResult keep(Kind &kind, Location loc, FailureOr<ProgramDraft> draft) {
+    if (failed(draft))
+      return failure();
+    schedule(*draft, *kind.plan);
+    kind.drafts.emplace_back(loc, std::move(*draft));
+    return success();
+  }
+
+  static bool hasPacked(const std::vector<Kind> &kinds) {
+    return llvm::any_of(kinds, [](const Kind &kind) { return !kind.plan->getPackedStates().empty(); });
+  }
+
+  // All kinds have the program, or none.
+  LogicalResult draftInits(std::vector<Kind> &kinds) {
+    if (hasPacked(kinds))
+      for (Kind &kind : kinds)
+        if (failed(keep(kind, kind.module.getLoc(), draftInit(*kind.plan, kind.module.getLoc()))))
+          return failure();
+    return success();
+  }
+
+  // What the programs mean, for `verify-plan` to compare with what was planned.
+  LogicalResult state(std::vector<Kind> &kinds) {
+    std::vector<std::pair<ModuleOp, ModulePlan *>> modules;
+    for (Kind &kind : kinds)
+      modules.emplace_back(kind.module, kind.plan.get());
+    auto meanings = meaningOfValues(modules);
+    if (failed(meanings))
+      return failure();
+    for (auto [kind, ofKind] : llvm::zip_equal(kinds, *meanings)) {
+      kind.meanings = std::move(ofKind);
+      if (hasPacked(kinds))
+        kind.meanings["init"] = meaningOfInit(kind.module, *kind.plan);
+    }
+    return success();
+  }
+
+  void emit(Kind &kind) {
+    eraseOtherDialects(kind.module);
+    OpBuilder builder = OpBuilder::atBlockEnd(kind.module.getBody());
+    for (const auto &[loc, draft] : kind.drafts)
+      ProgramEmitter(builder, loc, draft, kind.meanings[draft.name]).emit();
+    if (snapshot)
+      emitSnapshot(builder, kind.module, *kind.plan);
+    kind.plan->emitTables();
+    eraseAttributes(kind.module);
+  }
+
+  static void eraseOtherDialects(ModuleOp module) {
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (!isa<PlanDialect>(op.getDialect()) && !isa<ModuleOp>(op))
+        op.erase();
+  }
+  // What the levels above left on the module.
+  static void eraseAttributes(ModuleOp module) {
+    llvm::SmallVector<StringAttr> names;
+    for (NamedAttribute attribute : module->getDiscardableAttrs())
+      if (attribute.getName().getValue().starts_with("cleave."))
+        names.push_back(attribute.getName());
+    for (StringAttr name : names)
+      module->removeDiscardableAttr(name);
+  }
+
+  PlanningOptions planning;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createBuildPlanWith(const PlanningOptions &options) {
+  return std::make_unique<BuildPlan>(options);
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,371 @@
+// build-programs: see Passes.td.
+#include "compiler/Planning/Build/InferenceStages.h"
+#include "compiler/Planning/Build/StageCalls.h"
+#include "compiler/Planning/Build/StagePrograms.h"
+#include "compiler/Planning/Passes.h"
+#include "dialects/Cleave/IR/Kinds.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+#define GEN_PASS_DEF_BUILDPROGRAMS
+#include "compiler/Planning/Passes.h.inc"
+
+namespace {
+
+// Of activations, of gradients, and of what crosses in the update and in evaluation.
+enum Channels : int64_t { kActivations, kGradients, kBetween };
+
+// Of a function that a stage's ranks start: what they do not read they need no bytes of.
+void finishEntry(func::FuncOp entry) {
+  UnitAttr yes = UnitAttr::get(entry.getContext());
+  entry->setAttr("cleave.entry", yes);
+  for (BlockArgument argument : entry.getArguments())
+    if (argument.use_empty())
+      entry.setArgAttr(argument.getArgNumber(), kAbsentAttr, yes);
+}
+
+// Whether the value is left in host memory.
+bool isOffloaded(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getOperand();
+  return value.getDefiningOp<OffloadOp>() != nullptr;
+}
+
+void eraseOthersStates(ModuleOp module, const StateStages &states, unsigned stage) {
+  for (auto state : llvm::make_early_inc_range(module.getOps<cleave::StateOp>()))
+    if (auto known = states.find(state.getSymName()); known != states.end() && !known->second.test(stage))
+      state.erase();
+}
+
+// Makes a copy of the module for all stages that of one.
+class StageBuilder {
+public:
+  StageBuilder(ModuleOp module, const PipelineSteps &steps, const StageCalls &list, unsigned stage)
+      : module(module), steps(steps), list(list), stage(stage), builder(OpBuilder::atBlockEnd(module.getBody())) {}
+
+  void build(const llvm::StringMap<std::unique_ptr<StageSplit>> &splits, const StateStages &states,
+             ArrayRef<std::pair<DictionaryAttr, Type>> inputs) {
+    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (chunkNumber(function.getName())) {
+        if (list.uses.count(function.getName().str()))
+          finishBody(function);
+        else
+          function.erase();
+      } else if (auto split = splits.find(function.getName()); split != splits.end()) {
+        split->second->specialize(function, stage, kBetween);
+      }
+    for (const auto &[name, transfer] : list.transfers)
+      buildTransfer(name, transfer);
+    FoldedCalls folded = foldCalls(list.calls);
+    for (const auto &[name, calls] : folded.loops)
+      finish(begin(name))->setAttr("cleave.calls", callsAttr(calls));
+    buildStep(folded, inputs);
+    if (auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate"))
+      finishEntry(evaluate);
+    eraseOthersStates(module, states, stage);
+  }
+
+private:
+  func::FuncOp begin(StringRef name) {
+    builder.setInsertionPointToEnd(module.getBody());
+    auto function = func::FuncOp::create(builder, module.getLoc(), name, builder.getFunctionType({}, {}));
+    builder.setInsertionPointToEnd(function.addEntryBlock());
+    return function;
+  }
+  func::FuncOp finish(func::FuncOp function) {
+    func::ReturnOp::create(builder, module.getLoc());
+    return function;
+  }
+
+  ArrayAttr callsAttr(ArrayRef<FoldedCall> calls) {
+    return builder.getArrayAttr(llvm::map_to_vector(calls, [&](const FoldedCall &call) -> Attribute {
+      NamedAttrList fields;
+      fields.set("program", builder.getStringAttr(call.program));
+      fields.set("times", builder.getI64IntegerAttr(call.times));
+      fields.set("first_frame", builder.getI64IntegerAttr(call.first));
+      if (call.stride != 1)
+        fields.set("skip", builder.getI64IntegerAttr(call.stride - 1));
+      return fields.getDictionary(builder.getContext());
+    }));
+  }
+
+  // Names slots and what is waited for; marks what belongs to a backward pass, which gathers are planned by.
+  void finishBody(func::FuncOp function) {
+    std::string name = function.getName().str();
+    for (BlockArgument argument : function.getArguments())
+      if (auto input = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name"))
+        taken.insert(input);
+    // All ports at once: a change of one makes the list of all anew.
+    llvm::SmallVector<DictionaryAttr> arguments, results;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      NamedAttrList port(function.getArgAttrDict(i));
+      if (std::string slot = slotOfArgument(function, i); !slot.empty()) {
+        OpOperand *source = sourceOf(function.getArgument(i));
+        nameSlot(port, slot, source && isOffloaded(source->get()));
+      }
+      arguments.push_back(port.getDictionary(builder.getContext()));
+    }
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      NamedAttrList port(function.getResultAttrDict(i));
+      nameSlot(port, slotOfResult(function, i), isOffloaded(function.getBody().front().getTerminator()->getOperand(i)));
+      results.push_back(port.getDictionary(builder.getContext()));
+    }
+    function.setAllArgAttrs(arguments);
+    function.setAllResultAttrs(results);
+    if (isBackward(function))
+      for (Operation &op : function.getBody().front().without_terminator())
+        if (isa<shard::ShardDialect>(op.getDialect()) || isa<cleave::KernelOp, ComputeOpInterface>(op))
+          op.setAttr("cleave.backward", builder.getUnitAttr());
+    function->removeAttr(kBackwardOfAttr);
+    setEvents(function, list.uses.at(name), name);
+  }
+
+  void nameSlot(NamedAttrList &port, const std::string &slot, bool isHost) {
+    port.erase("cleave.residual");
+    port.erase(kEdgeAttr);
+    if (isHost)
+      port.set(kSlotHostAttr, builder.getUnitAttr());
+    port.set(kSlotAttr, builder.getStringAttr(slot));
+    port.set(kFramesAttr, isHost ? hostFramesAttr(slot) : framesAttr(slot));
+  }
+
+  IntegerAttr framesAttr(const std::string &slot) { return builder.getI64IntegerAttr(list.slots.at(slot).frames); }
+
+  // A host region without frames is a program's own, and nothing crosses bodies in it (Bodies.h).
+  IntegerAttr hostFramesAttr(const std::string &slot) {
+    return builder.getI64IntegerAttr(std::max(2, list.slots.at(slot).frames));
+  }
+
+  // With as many frames as there are micro-batches no frame is used twice in a step.
+  bool isReused(const std::string &slot) const { return list.slots.at(slot).frames < steps.microBatches; }
+
+  Attribute eventEntry(const std::string &event, const std::string &slot, int64_t frame) {
+    return builder.getDictionaryAttr({builder.getNamedAttr("event", builder.getStringAttr(event)),
+                                      builder.getNamedAttr("frames", framesAttr(slot)),
+                                      builder.getNamedAttr("frame", builder.getI64IntegerAttr(frame)),
+                                      builder.getNamedAttr("slot", builder.getStringAttr(slot))});
+  }
+
+  void setEvents(func::FuncOp function, const SlotUses &uses, const std::string &name) {
+    llvm::SmallVector<Attribute> waits, records;
+    for (const std::string &slot : uses.reads) {
+      const Slot &info = list.slots.at(slot);
+      if (list.received.count(slot) && info.firstReaders.count(name))
+        waits.push_back(eventEntry("arrived " + slot, slot, 0));
+      if (list.received.count(slot) && info.lastReaders.count(name) && isReused(slot))
+        records.push_back(eventEntry("used " + slot, slot, 0));
+    }
+    for (const std::string &slot : uses.writes) {
+      if (!list.sent.count(slot))
+        continue;
+      records.push_back(eventEntry("made " + slot, slot, 0));
+      for (const auto &[program, transfer] : list.transfers)
+        if (transfer.isSend && transfer.slot == slot && isReused(slot))
+          waits.push_back(eventEntry(StageCalls::sentEvent(transfer), slot, -list.slots.at(slot).frames));
+    }
+    function->setAttr(kWaitsAttr, builder.getArrayAttr(waits));
+    function->setAttr(kRecordsAttr, builder.getArrayAttr(records));
+  }
+
+  void buildTransfer(StringRef name, const StageCalls::Transfer &transfer) {
+    Type type = steps.typeOf.lookup(transfer.slot);
+    const std::string &slot = transfer.slot;
+    DictionaryAttr port = builder.getDictionaryAttr({builder.getNamedAttr(kSlotAttr, builder.getStringAttr(slot)),
+                                                     builder.getNamedAttr(kFramesAttr, framesAttr(slot))});
+    int64_t channel = transfer.isGradient ? kGradients : kActivations;
+    func::FuncOp function = begin(name);
+    std::string stream = transfer.isSend ? "send" : "recv";
+    function->setAttr(kTransferAttr, builder.getStringAttr(stream + (transfer.isGradient ? ".gradient" : "")));
+    llvm::SmallVector<Attribute> waits, records;
+    if (transfer.isSend) {
+      (void)function.insertArgument(0, type, port, module.getLoc());
+      createSend(builder, function.getArgument(0), steps.axis, transfer.peer, channel);
+      finish(function);
+      waits.push_back(eventEntry("made " + slot, slot, 0));
+      if (isReused(slot))
+        records.push_back(eventEntry(StageCalls::sentEvent(transfer), slot, 0));
+    } else {
+      Value received = createReceive(builder, module.getLoc(), type, steps.axis, transfer.peer, channel);
+      func::ReturnOp::create(builder, module.getLoc(), received);
+      function.setFunctionType(builder.getFunctionType({}, type));
+      function.setResultAttrs(0, port);
+      if (isReused(slot))
+        waits.push_back(eventEntry("used " + slot, slot, -list.slots.at(slot).frames));
+      records.push_back(eventEntry("arrived " + slot, slot, 0));
+    }
+    function->setAttr(kWaitsAttr, builder.getArrayAttr(waits));
+    function->setAttr(kRecordsAttr, builder.getArrayAttr(records));
+  }
+
+  // All calls, then the update.
+  void buildStep(const FoldedCalls &folded, ArrayRef<std::pair<DictionaryAttr, Type>> inputs) {
+    func::FuncOp step = begin("train_step");
+    for (auto [attributes, type] : inputs) {
+      NamedAttrList port(attributes);
+      if (!taken.contains(attributes.getAs<StringAttr>("cleave.name")))
+        port.set(kAbsentAttr, builder.getUnitAttr());
+      (void)step.insertArgument(step.getNumArguments(), type, port.getDictionary(builder.getContext()),
+                                module.getLoc());
+    }
+    auto update = module.lookupSymbol<func::FuncOp>("update");
+    IRMapping mapping;
+    for (Operation &op : update.getBody().front().without_terminator())
+      builder.clone(op, mapping);
+    update.erase();
+    finish(step)->setAttr("cleave.calls", callsAttr(folded.calls));
+    step->setAttr("cleave.entry", builder.getUnitAttr());
+  }
+
+  ModuleOp module;
+  const PipelineSteps &steps;
+  const StageCalls &list;
+  unsigned stage;
+  OpBuilder builder;
+  llvm::DenseSet<StringAttr> taken; // inputs that bodies of the stage have
+};
+
+struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(kPipelineAttr))
+      return;
+    bool isInference = getOperation().lookupSymbol<func::FuncOp>("infer") != nullptr;
+    if (failed(isInference ? buildInference() : build()))
+      signalPassFailure();
+  }
+
+  LogicalResult build() {
+    ModuleOp module = getOperation();
+    FailureOr<PipelineSteps> read = readPipeline(module);
+    if (failed(read))
+      return failure();
+    const PipelineSteps &steps = *read;
+    auto update = module.lookupSymbol<func::FuncOp>("update");
+    if (!update)
+      return module.emitError("expected chunks and an @update");
+    std::vector<StageCalls> lists;
+    std::vector<std::vector<pipeline::Item>> items = pipeline::itemsOf(steps.schedule, steps.graph);
+    for (unsigned stage = 0; stage < steps.axis.stages; ++stage)
+      if (lists.emplace_back(module, steps); failed(lists.back().build(items[stage])))
+        return failure();
+    if (failed(checkStates(steps)))
+      return failure();
+    StateStages states = locateStates(steps);
+    llvm::StringMap<std::unique_ptr<StageSplit>> splits;
+    for (StringRef name : {"update", "evaluate"})
+      if (auto function = module.lookupSymbol<func::FuncOp>(name)) {
+        splits[name] = std::make_unique<StageSplit>(function, steps.axis);
+        splits[name]->place(states);
+      }
+    auto inputs = inputsOf(steps);
+    makeKinds(steps.axis, steps.axisName, [&](ModuleOp kind, unsigned stage) {
+      StageBuilder(kind, steps, lists[stage], stage).build(splits, states, inputs);
+    });
+    return success();
+  }
+
+  // One pass through the stages.
+  LogicalResult buildInference() {
+    ModuleOp module = getOperation();
+    StringRef axisName;
+    FailureOr<StageAxis> axis = readStageAxis(module, &axisName);
+    if (failed(axis))
+      return failure();
+    auto infer = module.lookupSymbol<func::FuncOp>("infer");
+    StateStages states = locateByCost(infer, *axis);
+    StageSplit split(infer, *axis);
+    split.place(states);
+    for (auto state : module.getOps<cleave::StateOp>())
+      if (auto known = states.find(state.getSymName()); known == states.end() || known->second.count() > 1)
+        state->setAttr(kSharedAttr, UnitAttr::get(&getContext()));
+    makeKinds(*axis, axisName, [&](ModuleOp kind, unsigned stage) {
+      auto function = kind.lookupSymbol<func::FuncOp>("infer");
+      split.specialize(function, stage, kBetween);
+      finishEntry(function);
+      eraseOthersStates(kind, states, stage);
+    });
+    return success();
+  }
+
+  // A copy of the module for each stage, of which `specialize` makes that of one; the first stage takes over the module
+  // itself.
+  void makeKinds(StageAxis axis, StringRef axisName, llvm::function_ref<void(ModuleOp, unsigned)> specialize) {
+    ModuleOp module = getOperation();
+    module->removeAttr(kPipelineAttr);
+    llvm::SmallVector<ModuleOp> kinds{module};
+    for (unsigned stage = 1; stage < axis.stages; ++stage)
+      kinds.push_back(module.clone());
+    // The last first: what is known of the module for all are the first one's ops.
+    for (unsigned stage = axis.stages; stage-- > 0;) {
+      std::string name = "stage" + std::to_string(stage);
+      kinds[stage]->setAttr(kKindAttr, RankKind::makeEntry(&getContext(), name, {{axisName, stage, stage + 1}}));
+      specialize(kinds[stage], stage);
+    }
+    for (unsigned stage = 1; stage < axis.stages; ++stage) {
+      kinds[stage].setSymName("stage" + std::to_string(stage));
+      module.push_back(kinds[stage]);
+    }
+  }
+
+  // Schedules keep the order of a chunk's forward passes, and that of its backward passes. What one kind of them
+  // changes the other must not touch: the order between them is the schedule's. What is gathered stands before both.
+  LogicalResult checkStates(const PipelineSteps &steps) {
+    llvm::StringMap<std::string> changedBy; // a chunk's passes, "c0.bwd"
+    auto passOf = [](func::FuncOp function) {
+      return function.getName().split('.').first.str() + (isBackward(function) ? ".bwd" : ".fwd");
+    };
+    for (func::FuncOp function : steps.functions)
+      if (!function.getName().ends_with(kGatherSuffix))
+        function.walk([&](WriteOp write) { changedBy.try_emplace(write.getState(), passOf(function)); });
+    for (func::FuncOp function : steps.functions)
+      for (Operation &op : function.getBody().front()) {
+        auto read = dyn_cast<ReadOp>(op);
+        auto write = dyn_cast<WriteOp>(op);
+        StringRef state = read ? read.getState() : write ? write.getState() : StringRef();
+        auto found = changedBy.find(state);
+        if (found != changedBy.end() && found->second != passOf(function))
+          return op.emitError("state @") << state << " is changed by @" << found->second << " and used by @"
+                                         << function.getName() << ", whose order is not the same in all schedules";
+      }
+    return success();
+  }
+
+  // A chunk's states lie on its stage. What the host alone writes, one number each, is everywhere.
+  StateStages locateStates(const PipelineSteps &steps) {
+    StateStages states;
+    llvm::StringSet<> isWritten;
+    getOperation().walk([&](WriteOp write) { isWritten.insert(write.getState()); });
+    auto add = [&](StringRef state, func::FuncOp function) {
+      states.try_emplace(state, steps.axis.stages).first->second.set(steps.stageOf(function));
+    };
+    for (func::FuncOp function : steps.functions) {
+      function.walk([&](ReadOp read) { add(read.getState(), function); });
+      function.walk([&](WriteOp write) { add(write.getState(), function); });
+    }
+    for (auto state : getOperation().getOps<cleave::StateOp>())
+      if (state.getRole() == cleave::Role::Scalar && !isWritten.contains(state.getSymName()))
+        states[state.getSymName()] = StageSet(steps.axis.stages, true);
+    return states;
+  }
+
+  // The model's inputs, each once.
+  static llvm::SmallVector<std::pair<DictionaryAttr, Type>> inputsOf(const PipelineSteps &steps) {
+    llvm::MapVector<StringAttr, std::pair<DictionaryAttr, Type>> inputs;
+    for (func::FuncOp function : steps.functions)
+      for (BlockArgument argument : function.getArguments())
+        if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name"))
+          inputs.insert({name, {function.getArgAttrDict(argument.getArgNumber()), argument.getType()}});
+    return llvm::map_to_vector(inputs, [](const auto &input) { return input.second; });
+  }
+};
+
+} // namespace
+} // namespace cleave::plan

@@ -1,0 +1,53 @@
+#include "compiler/Planning/Build/InferenceStages.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+static double elementsOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? static_cast<double>(type.getNumElements()) : 0;
+}
+
+// Floating-point operations of what libraries compute; elsewhere an operation for each element made.
+static double costOf(Operation &op) {
+  if (!byteViews(&op).empty() || isa<ReadOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
+    return 0;
+  auto compute = dyn_cast<ComputeOpInterface>(op);
+  if (auto cost = dyn_cast<CostOpInterface>(op); cost && compute && compute.getComputeKind() == ComputeKind::Kernel)
+    return static_cast<double>(cost.getCost().flops);
+  double cost = 0;
+  for (Value result : op.getResults())
+    cost += elementsOf(result);
+  return cost;
+}
+
+StateStages locateByCost(func::FuncOp function, StageAxis axis) {
+  Block &block = function.getBody().front();
+  double total = 0, before = 0;
+  for (Operation &op : block)
+    total += costOf(op);
+  llvm::DenseMap<Operation *, unsigned> stageOf;
+  for (Operation &op : block) {
+    double part = total == 0 ? 0 : (before + costOf(op) / 2) / total * axis.stages;
+    stageOf[&op] = std::min(static_cast<unsigned>(part), axis.stages - 1);
+    before += costOf(op);
+  }
+  StateStages states;
+  for (auto read : block.getOps<ReadOp>()) {
+    StageSet &where = states.try_emplace(read.getState(), axis.stages).first->second;
+    llvm::SmallVector<Operation *> open(read->user_begin(), read->user_end());
+    while (!open.empty()) { // through views
+      Operation *user = open.pop_back_val();
+      if (!byteViews(user).empty())
+        open.append(user->user_begin(), user->user_end());
+      else
+        where.set(stageOf.lookup(user));
+    }
+  }
+  return states;
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,13 @@
+// The entry program `init`: what is done to states once, after they are loaded. Now that is packing (PackedStates.h).
+#ifndef CLEAVE_COMPILER_PLANNING_BUILD_INITPROGRAM_H
+#define CLEAVE_COMPILER_PLANNING_BUILD_INITPROGRAM_H
+
+#include "compiler/Planning/Draft/DraftBuilder.h"
+
+namespace cleave::plan {
+
+mlir::FailureOr<ProgramDraft> draftInit(ModulePlan &plan, mlir::Location loc);
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,150 @@
+// The kernel table of a ModulePlan.
+#include "compiler/Planning/Build/ModulePlan.h"
+#include "runtime/plan/KernelDefs.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+bool ModulePlan::isTaken(StringRef name) {
+  if (!taken) {
+    taken.emplace();
+    for (Operation &op : *module.getBody())
+      if (auto symbol = op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
+        taken->insert(symbol.getValue());
+  }
+  return taken->contains(name);
+}
+
+FlatSymbolRefAttr ModulePlan::addKernel(const KernelEntry &entry, Location loc) {
+  auto [known, isNew] = kernels.try_emplace({entry.name.str(), entry.params.vec()}, "");
+  if (isNew) {
+    known->second =
+        entry.kind == KernelKind::Generated ? entry.name.str() : (entry.name + "." + Twine(kernels.size() - 1)).str();
+    // A function or state may have the name of a label.
+    while (isTaken(known->second))
+      known->second = "kernel." + known->second;
+    KernelOp::create(builder, loc, known->second, entry.kind, entry.name, entry.params, entry.extent, entry.cost.flops,
+                     entry.cost.bytes, entry.scratch,
+                     entry.depends.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(entry.depends),
+                     entry.operands.empty() ? ArrayAttr() : builder.getArrayAttr(entry.operands));
+  }
+  return FlatSymbolRefAttr::get(builder.getContext(), known->second);
+}
+
+// Work of what is inside; traffic of inputs and results, since what is between stays in registers and caches.
+static OpCost costOf(cleave::KernelOp kernel) {
+  OpCost cost;
+  for (Operation &op : kernel.getBody().front())
+    if (auto known = dyn_cast<CostOpInterface>(op))
+      cost.flops += known.getCost().flops;
+  for (Type type : kernel->getOperandTypes())
+    cost.bytes += bytesOf(type);
+  for (Type type : kernel->getResultTypes())
+    cost.bytes += bytesOf(type);
+  return cost;
+}
+
+// A kernel that computes a normalized activation and the running mean beside it is not one value to `verify-plan`.
+llvm::SmallVector<int64_t> dependencesOf(cleave::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  unsigned count = body.getNumArguments();
+  if (count > 63)
+    return {};
+  llvm::DenseMap<Value, int64_t> masks;
+  for (BlockArgument argument : body.getArguments())
+    masks[argument] = int64_t{1} << argument.getArgNumber();
+  for (Operation &op : body.without_terminator()) {
+    int64_t mask = 0;
+    for (Value operand : op.getOperands())
+      mask |= masks.lookup(operand);
+    for (Value result : op.getResults())
+      masks[result] = mask;
+  }
+  llvm::SmallVector<int64_t> depends;
+  for (Value result : body.getTerminator()->getOperands())
+    depends.push_back(masks.lookup(result));
+  int64_t all = (int64_t{1} << count) - 1;
+  return llvm::all_of(depends, [&](int64_t mask) { return mask == all; }) ? llvm::SmallVector<int64_t>() : depends;
+}
+
+// Inputs, then results: the buffers that the generated code has. It writes a tied result where its input lies.
+static llvm::SmallVector<Attribute> operandsOf(cleave::KernelOp kernel) {
+  llvm::SmallVector<Attribute> operands;
+  auto add = [&](Type type, Access access, int64_t over) {
+    operands.push_back(OperandAttr::get(kernel.getContext(), getElementTypeOrSelf(type),
+                                        static_cast<int64_t>(bytesOf(type)), access, over));
+  };
+  for (Type type : kernel.getInputs().getTypes())
+    add(type, Access::Read, -1);
+  std::optional<ArrayRef<int64_t>> ties = kernel.getTied();
+  for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
+    add(type, Access::Write, ties ? (*ties)[index] : -1);
+  return operands;
+}
+
+FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel) {
+  if (!kernel.getLabel())
+    return kernel.emitError("expected a kernel with a label; got: none (run name-kernels first)");
+  // Kernels of one label are equal.
+  if (auto known = kernels.find({kernel.getLabel()->str(), {}}); known != kernels.end())
+    return FlatSymbolRefAttr::get(builder.getContext(), known->second);
+  FailureOr<int64_t> extent = options.extent ? options.extent(kernel) : FailureOr<int64_t>(1);
+  if (failed(extent))
+    return failure();
+  llvm::SmallVector<int64_t> depends = dependencesOf(kernel);
+  llvm::SmallVector<Attribute> operands = operandsOf(kernel);
+  return addKernel({KernelKind::Generated,
+                    *kernel.getLabel(),
+                    {},
+                    static_cast<uint64_t>(*extent),
+                    costOf(kernel),
+                    0,
+                    depends,
+                    operands},
+                   kernel.getLoc());
+}
+
+std::optional<unsigned> ModulePlan::packedOperandOf(Operation *op) const {
+  std::optional<unsigned> packedOperand;
+  for (OpOperand &operand : op->getOpOperands())
+    if (findPacked(operand.get()))
+      packedOperand = operand.getOperandNumber();
+  return packedOperand;
+}
+
+FailureOr<ModulePlan::LibraryKernel> ModulePlan::libraryKernel(Operation *op) {
+  FailureOr<std::vector<int64_t>> params = encodeParams(op, packedOperandOf(op));
+  if (failed(params))
+    return failure();
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return addLibraryKernel(cast<ComputeOpInterface>(op).getKernelSpec().name, *params, cost ? cost.getCost() : OpCost(),
+                          op->getLoc());
+}
+
+FailureOr<ModulePlan::LibraryKernel> ModulePlan::packKernel(const PackedState &state, uint64_t bytes, Location loc) {
+  OpCost cost;
+  cost.bytes = 2 * bytes;
+  return addLibraryKernel(state.packer, state.params, cost, loc);
+}
+
+FailureOr<ModulePlan::LibraryKernel> ModulePlan::addLibraryKernel(StringRef name, ArrayRef<int64_t> params, OpCost cost,
+                                                                  Location loc) {
+  const rt::KernelDef &def = *rt::findKernelDef({name.data(), name.size()});
+  auto kind = def.kind == rt::fb::KernelKind::library ? KernelKind::Library : KernelKind::Builtin;
+  uint64_t scratch = 0;
+  if (def.hasScratch() && options.scratch) {
+    llvm::Expected<uint64_t> bytes = options.scratch(name, params, options.threads);
+    if (!bytes)
+      return emitError(loc) << "'" << name << "' cannot be planned: " << llvm::toString(bytes.takeError());
+    scratch = *bytes;
+  }
+  LibraryKernel kernel{addKernel({kind, name, params, 1, cost, scratch, {}, {}}, loc), std::nullopt, {}};
+  for (const rt::KernelDef::BufferDef &buffer : def.buffers)
+    kernel.over.push_back(buffer.over);
+  if (def.hasScratch())
+    kernel.scratch = scratch;
+  return kernel;
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,108 @@
+#include "compiler/Planning/Build/PipelineSteps.h"
+
+#include "compiler/Pipeline/Check.h"
+#include "compiler/Pipeline/ScheduleFile.h"
+#include "compiler/Pipeline/Schedules.h"
+#include "compiler/Planning/Build/StagePrograms.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+FailureOr<StageAxis> readStageAxis(ModuleOp module, StringRef *name) {
+  auto request = module->getAttrOfType<DictionaryAttr>(kPipelineAttr);
+  auto mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
+  auto axis = request ? request.getAs<StringAttr>("axis") : StringAttr();
+  if (!mesh || !axis || mesh.getIndex(axis) < 0)
+    return module.emitError("expected an axis of cleave.mesh in cleave.pipeline; got: ") << request;
+  *name = axis.getValue();
+  return StageAxis{static_cast<int16_t>(mesh.getIndex(axis)), static_cast<unsigned>(mesh.getSize(axis))};
+}
+
+namespace {
+
+class PipelineReader {
+public:
+  explicit PipelineReader(ModuleOp module) : module(module) {}
+
+  LogicalResult read() {
+    auto request = module->getAttrOfType<DictionaryAttr>(kPipelineAttr);
+    auto count = module->getAttrOfType<IntegerAttr>("cleave.micro_batches");
+    FailureOr<StageAxis> axis = readStageAxis(module, &steps.axisName);
+    if (failed(axis))
+      return failure();
+    if (!request.getAs<StringAttr>("schedule"))
+      return module.emitError("expected a schedule in cleave.pipeline; got: ") << request;
+    steps.axis = *axis;
+    steps.microBatches = count ? static_cast<int>(count.getInt()) : 1;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (chunkNumber(function.getName()))
+        steps.functions.push_back(function);
+    readEdges();
+    return makeSchedule(request);
+  }
+
+  PipelineSteps steps;
+
+private:
+  void readEdges() {
+    llvm::StringMap<unsigned> maker;
+    llvm::MapVector<StringRef, std::set<unsigned>> users;
+    for (func::FuncOp function : steps.functions)
+      for (unsigned i = 0; i < function.getNumResults(); ++i)
+        if (StringRef edge = edgeOfResult(function, i); !edge.empty()) {
+          steps.typeOf[edge] = function.getResultTypes()[i];
+          maker[edge] = *chunkNumber(function.getName());
+          if (!isBackward(function))
+            users[edge];
+        }
+    for (func::FuncOp function : steps.functions)
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (auto edge = users.find(edgeOfArgument(function, i)); edge != users.end())
+          edge->second.insert(*chunkNumber(function.getName()));
+    steps.graph.chunks = static_cast<int>(chunksOf(module).size());
+    for (const auto &[edge, ofEdge] : users)
+      for (unsigned user : ofEdge)
+        if (unsigned from = maker.lookup(edge); user != from) {
+          std::string gradient = edgeGradientName(edge, user);
+          bool hasGradient = steps.typeOf.contains(gradient);
+          steps.graph.edges.push_back({static_cast<int>(from), static_cast<int>(user), hasGradient});
+          steps.edges.push_back({edge.str(), hasGradient ? gradient : ""});
+        }
+  }
+
+  LogicalResult makeSchedule(DictionaryAttr request) {
+    std::string name = request.getAs<StringAttr>("schedule").str();
+    int ranks = static_cast<int>(steps.axis.stages);
+    auto file = request.getAs<StringAttr>("file");
+    if (!file && steps.graph.chunks % ranks != 0)
+      return module.emitError("expected as many chunks for each of ")
+             << ranks << " stages; got: " << steps.graph.chunks;
+    auto made =
+        file ? pipeline::parseSchedule(name, file.str(), {ranks, steps.microBatches}, &steps.graph)
+             : pipeline::makeSchedule(name, {ranks, steps.microBatches, steps.graph.chunks / ranks, pipeline::Costs()});
+    if (!made)
+      return module.emitError(made.message());
+    steps.schedule = *made;
+    if (auto problem = pipeline::checkSchedule(steps.schedule, steps.graph))
+      return module.emitError("schedule ") << name << ": " << problem->problem.message;
+    return success();
+  }
+
+  ModuleOp module;
+};
+
+} // namespace
+
+FailureOr<PipelineSteps> readPipeline(ModuleOp module) {
+  PipelineReader reader(module);
+  if (failed(reader.read()))
+    return failure();
+  return std::move(reader.steps);
+}
+
+} // namespace cleave::plan

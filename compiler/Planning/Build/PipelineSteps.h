@@ -1,0 +1,43 @@
+// A pipeline as its module in kernels form says it: chunks, what flows between them, and the schedule that
+// `cleave.pipeline` asks for.
+#ifndef CLEAVE_COMPILER_PLANNING_BUILD_PIPELINESTEPS_H
+#define CLEAVE_COMPILER_PLANNING_BUILD_PIPELINESTEPS_H
+
+#include "compiler/Pipeline/Schedule.h"
+#include "compiler/Planning/Build/StageSplit.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <string>
+#include <vector>
+
+namespace cleave::plan {
+
+// The value of an edge of the chunk graph, by its name, and of the gradient that comes back; empty where none does.
+struct EdgeNames {
+  std::string value, gradient;
+};
+
+struct PipelineSteps {
+  StageAxis axis;
+  llvm::StringRef axisName;
+  int microBatches = 1;
+  llvm::SmallVector<mlir::func::FuncOp> functions; // of chunks
+  llvm::StringMap<mlir::Type> typeOf;              // of edges and gradients
+  pipeline::ChunkGraph graph;
+  std::vector<EdgeNames> edges; // of the graph
+  pipeline::Schedule schedule;
+
+  unsigned stageOf(mlir::func::FuncOp function) const { return schedule.rankOfChunk[*chunkNumber(function.getName())]; }
+};
+
+// Diagnoses what cannot be scheduled.
+mlir::FailureOr<PipelineSteps> readPipeline(mlir::ModuleOp module);
+
+// The axis of the stages alone; a mesh without it is diagnosed.
+mlir::FailureOr<StageAxis> readStageAxis(mlir::ModuleOp module, llvm::StringRef *name);
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,119 @@
+#include "compiler/Planning/Build/StageCalls.h"
+#include "compiler/Planning/Build/StagePrograms.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+static std::string slotOf(func::FuncOp function, StringRef edge, std::optional<int64_t> residual) {
+  if (!edge.empty())
+    return edge.str();
+  // The last micro-batch's own functions may keep other values, and have no frames to share with the rest.
+  StringRef variant = variantOf(function.getName()) == ".last" ? ".last" : "";
+  return chunkName(*chunkNumber(function.getName())) + variant.str() + ".r" + std::to_string(*residual);
+}
+
+// Empty for a model's input.
+std::string slotOfArgument(func::FuncOp function, unsigned index) {
+  auto residual = function.getArgAttrOfType<IntegerAttr>(index, "cleave.residual");
+  StringRef edge = edgeOfArgument(function, index);
+  if (!residual && edge.empty())
+    return "";
+  return slotOf(function, edge, residual ? std::optional<int64_t>(residual.getInt()) : std::nullopt);
+}
+
+std::string slotOfResult(func::FuncOp function, unsigned index) {
+  return slotOf(function, edgeOfResult(function, index), index);
+}
+
+static SlotUses usesOf(func::FuncOp function) {
+  SlotUses uses;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (std::string slot = slotOfArgument(function, i); !slot.empty())
+      uses.reads.push_back(slot);
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    uses.writes.push_back(slotOfResult(function, i));
+  return uses;
+}
+
+LogicalResult StageCalls::build(const std::vector<pipeline::Item> &items) {
+  for (const pipeline::Item &item : items)
+    if (item.kind != pipeline::ItemKind::Run)
+      addTransfer(item);
+    else if (failed(addRun(item.task)))
+      return failure();
+  Transferred transferred{sent, received, {}};
+  for (const auto &[program, transfer] : transfers)
+    transferred.programs.insert(program);
+  slots = slotsOf(calls, uses, transferred, steps.microBatches);
+  return success();
+}
+
+func::FuncOp StageCalls::find(StringRef name) {
+  auto [known, isNew] = functions.try_emplace(name);
+  if (isNew)
+    known->second = module.lookupSymbol<func::FuncOp>(name);
+  return known->second;
+}
+
+LogicalResult StageCalls::addRun(const pipeline::Task &task) {
+  llvm::SmallVector<StringRef> halves;
+  std::string chunk = chunkName(static_cast<unsigned>(task.chunk));
+  bool isSplit = find(chunk + ".bwd_x") != nullptr;
+  switch (task.action) {
+  case pipeline::Action::Forward:
+    halves = {".fwd"};
+    break;
+  case pipeline::Action::Backward:
+    halves = isSplit ? llvm::SmallVector<StringRef>{".bwd_x", ".bwd_w"} : llvm::SmallVector<StringRef>{".bwd"};
+    break;
+  case pipeline::Action::BackwardInput:
+    halves = {".bwd_x"};
+    break;
+  case pipeline::Action::BackwardWeight:
+    halves = {".bwd_w"};
+    break;
+  case pipeline::Action::Update:
+    break;
+  }
+  if (std::string gather = chunk + kGatherSuffix.str(); find(gather) && done.insert({gather, 0}).second) {
+    uses[gather]; // what it leaves is in states
+    calls.push_back({gather, 0});
+  }
+  for (StringRef half : halves) {
+    std::string name = chunk + half.str();
+    if (task.microBatch == 0 && find(name + ".first"))
+      name += ".first";
+    else if (task.microBatch == steps.microBatches - 1 && find(name + ".last"))
+      name += ".last";
+    func::FuncOp function = find(name);
+    if (!function)
+      return module.emitError("expected a function @") << name << " to run " << pipeline::toString(task);
+    if (!uses.count(name))
+      uses.emplace(name, usesOf(function));
+    calls.push_back({name, task.microBatch});
+  }
+  return success();
+}
+
+// A value that several chunks of a stage use goes there once.
+void StageCalls::addTransfer(const pipeline::Item &item) {
+  const EdgeNames &edge = steps.edges[item.edge];
+  Transfer transfer{item.gradient ? edge.gradient : edge.value, item.kind == pipeline::ItemKind::Send, item.gradient,
+                    item.peer};
+  std::string name =
+      transfer.isSend ? "send." + transfer.slot + ".to." + std::to_string(item.peer) : "recv." + transfer.slot;
+  if (!done.insert({name, item.microBatch()}).second)
+    return;
+  transfers.try_emplace(name, transfer);
+  (transfer.isSend ? sent : received).insert(transfer.slot);
+  SlotUses &used = uses[name];
+  (transfer.isSend ? used.reads : used.writes) = {transfer.slot};
+  calls.push_back({name, item.microBatch()});
+}
+
+std::string StageCalls::sentEvent(const Transfer &transfer) {
+  return "sent " + transfer.slot + " to " + std::to_string(transfer.peer);
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,51 @@
+// What one stage of a pipeline calls in a step: the bodies of its chunks and its transfers, in order, with the slots of
+// what crosses.
+#ifndef CLEAVE_COMPILER_PLANNING_BUILD_STAGECALLS_H
+#define CLEAVE_COMPILER_PLANNING_BUILD_STAGECALLS_H
+
+#include "compiler/Pipeline/Items.h"
+#include "compiler/Planning/Build/PipelineSteps.h"
+#include "compiler/Planning/Build/StageLists.h"
+
+namespace cleave::plan {
+
+// The slot that an argument is in, empty for a model's input; and that of a result.
+std::string slotOfArgument(mlir::func::FuncOp function, unsigned index);
+std::string slotOfResult(mlir::func::FuncOp function, unsigned index);
+
+class StageCalls {
+public:
+  struct Transfer {
+    std::string slot;
+    bool isSend, isGradient;
+    int peer;
+  };
+
+  StageCalls(mlir::ModuleOp module, const PipelineSteps &steps) : module(module), steps(steps) {}
+
+  mlir::LogicalResult build(const std::vector<pipeline::Item> &items);
+
+  std::vector<StageCall> calls;
+  std::map<std::string, Slot> slots;
+  std::map<std::string, SlotUses> uses; // by program
+  std::map<std::string, Transfer> transfers;
+  std::set<std::string> sent, received; // slots
+
+  // "sent c0:0 to 2".
+  static std::string sentEvent(const Transfer &transfer);
+
+private:
+  // Null where there is none; looked up once.
+  mlir::func::FuncOp find(llvm::StringRef name);
+  mlir::LogicalResult addRun(const pipeline::Task &task);
+  void addTransfer(const pipeline::Item &item);
+
+  mlir::ModuleOp module;
+  const PipelineSteps &steps;
+  std::set<std::pair<std::string, int>> done;
+  llvm::StringMap<mlir::func::FuncOp> functions;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,88 @@
+// A program while it is planned: steps on streams that use byte ranges of *roots*, whose addresses are not decided yet.
+//
+// DraftBuilder makes it from a function, then plain algorithms refine it one after the other, each a function of its
+// own header:
+//   hoistSteps     (Schedule.h)   reductions move up to right behind what they wait for
+//   prefetchGathers(Prefetch.h)   gathers, and copies from host memory, move up by a bounded distance
+//   boundReductions(Prefetch.h)   unreduced buffers are freed in time
+//   boundCopiesOut (Prefetch.h)   so are those that are copied to host memory
+//   synchronize    (Schedule.h)   events between streams
+//   liveSpans      (Liveness.h)   when a root's bytes are in use
+//   allocate       (Allocator.h)  offsets in a region
+// and ProgramEmitter writes the result as ops of the plan dialect. No MLIR here, so that each is tested with a few
+// lines.
+//
+// Example: a bucket that is reduced while the backward pass goes on.
+//   roots  r0 state @g, r1 transient, r2 staging
+//   steps  0 compute launch r1=w   1 compute launch r1=r r0=w   2 reduce all_reduce r0=rw r2=w   3 compute launch r0=r
+//   synchronize adds: record 0 behind step 1, wait 0 before step 2, record 1 behind it, wait 1 before step 3.
+#ifndef CLEAVE_COMPILER_PLANNING_DRAFT_DRAFT_H
+#define CLEAVE_COMPILER_PLANNING_DRAFT_DRAFT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace cleave::plan {
+
+// Which part of a range a rank means: the i-th of `ranks` parts that begin `stride` bytes apart, i being its index in a
+// group. Group 0 is no group: the same bytes on every rank.
+struct Share {
+  unsigned group = 0, ranks = 1;
+  uint64_t stride = 0;
+
+  explicit operator bool() const { return group != 0; }
+  bool operator==(const Share &other) const { return group == other.group && stride == other.stride; }
+};
+
+// A byte range of a root.
+struct RootUse {
+  unsigned root = 0;
+  uint64_t offset = 0, bytes = 0;
+  bool reads = false, writes = false;
+  bool scratch = false; // no data pass through these bytes from one step to another
+  Share share = {};
+
+  // Behind the bytes of the last rank's share: any rank's may be meant.
+  uint64_t end() const { return offset + bytes + (share.ranks - 1) * share.stride; }
+  bool conflictsWith(const RootUse &other) const {
+    return root == other.root && (writes || other.writes) && offset < other.end() && other.offset < end();
+  }
+};
+
+enum class StepKind {
+  Work,    // uses its roots
+  Barrier, // a call: waits for every stream, and every stream waits for it
+  Record,  // of `event`
+  Wait     // for `event`
+};
+
+struct Step {
+  StepKind kind = StepKind::Work;
+  unsigned stream = 0;
+  std::vector<RootUse> uses;
+  bool early = false;     // hoistSteps may move it up
+  unsigned event = 0;     // Record, Wait
+  size_t payload = 0;     // what to emit; the maker's business, but no two steps have the same
+  bool isCopyOut = false; // to host memory
+  // The number of the gather that this step is part of: of one gather they need nothing but states and each other, and
+  // nobody else needs any of them before the last one.
+  std::optional<unsigned> gather = {};
+  // Payloads of steps listed before that must be done before this one starts, though no bytes say so.
+  std::vector<size_t> after = {};
+};
+
+// Stream 0 is where programs start and end.
+inline constexpr unsigned kComputeStream = 0;
+inline constexpr unsigned kReduceStream = 1;
+inline constexpr unsigned kGatherStream = 2;
+inline constexpr unsigned kCopyStream = 3;                     // between device and host memory
+inline constexpr unsigned kSendStream = 4, kReceiveStream = 5; // between the stages of a pipeline
+// Of gradients, that no activation waits for one: bodies name their stream (StagePrograms.h).
+inline constexpr unsigned kSendGradientStream = 6, kReceiveGradientStream = 7;
+inline constexpr unsigned kStreams = 8;
+
+} // namespace cleave::plan
+
+#endif

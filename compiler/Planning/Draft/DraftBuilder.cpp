@@ -1,0 +1,334 @@
+#include "compiler/Planning/Draft/DraftBuilder.h"
+
+#include "compiler/Planning/Build/InPlace.h"
+#include "compiler/Planning/Build/StagePrograms.h"
+
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+DraftBuilder::DraftBuilder(ModulePlan &plan, func::FuncOp function)
+    : plan(plan), function(function), builder(function.getContext()), families(function.getBody().front()) {}
+
+FailureOr<ProgramDraft> DraftBuilder::build() {
+  draft.name = function.getSymName().str();
+  draft.entry = function->hasAttr("cleave.entry");
+  draft.isTransfer = function->hasAttr(kTransferAttr);
+  if (failed(readTransferStream()))
+    return failure();
+  addInputs();
+  if (auto calls = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+    addCalls(calls);
+  for (Operation &op : function.getBody().front())
+    if (failed(visit(&op)))
+      return failure();
+  dropUnreadCopies();
+  for (Step &step : draft.steps)
+    for (RootUse &touched : step.uses) {
+      Place place = draft.roots.resolve({touched.root, touched.offset, touched.share});
+      touched.root = place.root;
+      touched.offset = place.offset;
+      touched.share = place.share;
+    }
+  classify();
+  addSharedEvents();
+  return std::move(draft);
+}
+
+LogicalResult DraftBuilder::visit(Operation *op) {
+  if (isa<ConstantOp>(op))
+    return success(); // filled where it is used
+  if (auto offload = dyn_cast<OffloadOp>(op))
+    return visitOffload(offload);
+  if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty())
+    return visitViews(op, views);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](ReadOp read) { return visitRead(read); })
+      .Case([&](WriteOp write) { return visitWrite(write); })
+      .Case([&](cleave::KernelOp kernel) { return visitKernel(kernel); })
+      .Case([&](shard::AllReduceOp reduce) { return visitAllReduce(reduce); })
+      .Case([&](shard::ReduceScatterOp scatter) { return visitReduceScatter(scatter); })
+      .Case([&](shard::AllGatherOp gather) { return visitAllGather(gather); })
+      .Case([&](shard::AllSliceOp slice) { return visitAllSlice(slice); })
+      .Case([&](shard::ReduceOp reduce) { return visitReduce(reduce); })
+      .Case([&](shard::BroadcastOp broadcast) { return visitBroadcast(broadcast); })
+      .Case([&](shard::SendOp send) { return visitSend(send); })
+      .Case([&](shard::RecvOp receive) { return visitReceive(receive); })
+      .Case([&](ub::PoisonOp) { return success(); }) // what a kind does not have, and a broadcast gives it
+      .Case([&](func::ReturnOp ret) { return visitReturn(ret); })
+      .Default([&](Operation *other) -> LogicalResult {
+        auto compute = dyn_cast<ComputeOpInterface>(other);
+        if (compute && compute.getComputeKind() == ComputeKind::Kernel)
+          return visitLibrary(other);
+        return other->emitOpError(
+            "cannot be planned; expected the kernels form (kernels, library calls, contiguous views, "
+            "read, write, and the collectives all_reduce, reduce_scatter, all_gather, all_slice, reduce, broadcast, "
+            "send, recv)");
+      });
+}
+
+void DraftBuilder::addInputs() {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (function.getArgAttr(index, kSlotAttr)) {
+      put(argument, slotPlace(function.getArgAttrDict(index), argument.getType()));
+      continue;
+    }
+    auto name = function.getArgAttrOfType<StringAttr>(index, "cleave.name");
+    std::string text = name ? name.str() : "arg" + std::to_string(index);
+    bool isAbsent = function.getArgAttr(index, kAbsentAttr) != nullptr;
+    uint64_t offset = isAbsent ? 0 : plan.inputOffset(text, argument.getType());
+    if (!isAbsent)
+      put(argument, {draft.roots.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0});
+    auto batchDim = function.getArgAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
+    auto sharding = function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding");
+    ArrayAttr split;
+    if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
+      split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));
+    if (draft.entry)
+      draft.ports.push_back(
+          {true, text, argument.getType(), offset, batchDim ? batchDim.getInt() : -1, split, isAbsent});
+  }
+}
+
+void DraftBuilder::addCalls(ArrayAttr calls) {
+  for (auto call : calls.getAsRange<DictionaryAttr>()) {
+    NamedAttrList fields;
+    fields.set("program", FlatSymbolRefAttr::get(call.getAs<StringAttr>("program")));
+    fields.set("times", call.get("times"));
+    fields.set("first_frame", call.get("first_frame"));
+    Attribute skip = call.get("skip");
+    fields.set("skip", skip ? skip : Attribute(builder.getI64IntegerAttr(0)));
+    fields.set("counter", CounterAttr::get(function.getContext(), Counter::MicroBatch));
+    addStep(function, "call", {}, fields).kind = StepKind::Barrier;
+  }
+}
+
+LogicalResult DraftBuilder::visitRead(ReadOp read) {
+  std::optional<ModulePlan::StatePlace> state = plan.findState(read.getState());
+  if (!state || state->bytes != bytesOf(read.getResult().getType()))
+    return read.emitOpError("expected a state of as many bytes as its value; got: @")
+           << read.getState() << " as " << read.getResult().getType();
+  Place place{stateRoot(read.getState()), 0};
+  if (families.outlives(read.getResult(), read.getState(), read)) {
+    Place copy = addFresh(state->bytes);
+    addCopy(read, copy, place, state->bytes);
+    place = copy;
+  }
+  put(read.getResult(), place);
+  return success();
+}
+
+LogicalResult DraftBuilder::visitWrite(WriteOp write) {
+  std::optional<ModulePlan::StatePlace> state = plan.findState(write.getState());
+  if (!state || state->bytes != bytesOf(write.getValue().getType()))
+    return write.emitOpError("expected a state of as many bytes as its value; got: @")
+           << write.getState() << " for " << write.getValue().getType();
+  Place target{stateRoot(write.getState()), 0};
+  forgetCopies(target);
+  if (!families.outlives(write.getValue(), write.getState(), write))
+    return moveTo(write.getValue(), target, write);
+  FailureOr<Place> place = placeOf(write.getValue());
+  if (succeeded(place))
+    addCopy(write, target, *place, state->bytes);
+  return place;
+}
+
+LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) {
+  if (views.front().whole.getDefiningOp() == op)
+    return visitJoined(op, views);
+  FailureOr<Place> whole = placeOf(views.front().whole);
+  if (failed(whole))
+    return failure();
+  put(views.front().part, {whole->root, whole->offset + views.front().offset, whole->share});
+  return success();
+}
+
+// A concat's like: each operand is made where it belongs, when it can. What a state becomes (sums of gradients) is put
+// into it part by part, once nobody reads what it was: a bucket beside it would be as large, and whole only with its
+// last part.
+LogicalResult DraftBuilder::visitJoined(Operation *op, ArrayRef<ByteView> views) {
+  Value result = op->getResult(0);
+  std::optional<unsigned> state = stateToFill(op);
+  Place whole = state ? Place{*state, 0} : addFresh(bytesOf(result.getType()));
+  put(result, whole);
+  for (const ByteView &view : views)
+    if (failed(moveTo(view.part, {whole.root, view.offset}, op, /*isJoined=*/true)))
+      return failure();
+  return success();
+}
+
+// The state that becomes the concat's result and may do so at once: device memory that the program has read, that
+// nobody reads from the concat to the write, and that holds no part already.
+std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
+  Value result = concat->getResult(0);
+  auto write = result.hasOneUse() ? dyn_cast<WriteOp>(*result.user_begin()) : nullptr;
+  auto root = write ? stateRoots.find(write.getState()) : stateRoots.end();
+  if (root == stateRoots.end() || draft.roots.isHost({root->second, 0, {}}) || !isLastUseOf(root->second, concat) ||
+      families.outlives(result, write.getState(), write))
+    return std::nullopt;
+  if (families.isReadBetween(write.getState(), concat, write))
+    return std::nullopt;
+  for (Value part : concat->getOperands())
+    if (auto place = places.find(part);
+        place != places.end() && draft.roots.resolve(place->second).root == root->second)
+      return std::nullopt;
+  return root->second;
+}
+
+LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op, bool isJoined) {
+  DenseElementsAttr constant;
+  if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.roots.isHost(target)) {
+    fillWith(constant, target, op);
+    return success();
+  }
+  FailureOr<Place> place = placeOf(value);
+  if (failed(place))
+    return failure();
+  uint64_t bytes = bytesOf(value.getType());
+  Place from = draft.roots.resolve(*place), to = draft.roots.resolve(target);
+  if (from.root == to.root && from.offset == to.offset && from.share == to.share)
+    return success();
+  bool free = draft.roots.isFreshWhole(from, bytes) && from.root != to.root && draft.roots.canMerge(from, to);
+  if (free && (draft.roots.isFresh(to) || !draft.roots.isUsedSince(to.root, from.root))) {
+    draft.roots.merge(from, to);
+    return success();
+  }
+  // Early, so that a bucket that is reduced in place waits for its value's copy into another one, and for no more.
+  Step &copy = addCopy(op, to, from, bytes);
+  if (copy.stream == kCopyStream) {
+    if (auto broadcast = value.getDefiningOp<shard::BroadcastOp>()) // the state is equal on all ranks behind it alone
+      if (auto sent = kernelSteps.find(broadcast); sent != kernelSteps.end())
+        copy.after.push_back(draft.steps[sent->second].payload);
+    return success();
+  }
+  copy.early = isJoined;
+  if (isReducedPart(value)) { // so that the unreduced bytes around it are free soon
+    copy.stream = kReduceStream;
+    copy.early = true;
+  }
+  return success();
+}
+
+LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
+  FailureOr<FlatSymbolRefAttr> symbol = plan.generatedKernel(kernel);
+  llvm::SmallVector<Place> inputs, results;
+  for (Value input : kernel.getInputs()) {
+    FailureOr<Place> place = devicePlaceOf(input, kernel);
+    if (failed(place) || failed(symbol))
+      return failure();
+    inputs.push_back(*place);
+  }
+  if (failed(symbol))
+    return failure();
+  std::optional<ArrayRef<int64_t>> ties = kernel.getTied();
+  for (auto [index, result] : llvm::enumerate(kernel.getResults())) {
+    int64_t tie = ties ? (*ties)[index] : -1;
+    if (tie >= 0 && canFollowTie(kernel, tie, index, inputs)) {
+      results.push_back(inputs[tie]);
+    } else {
+      results.push_back(addFresh(bytesOf(result.getType())));
+      if (tie >= 0) { // the code updates its input: give it a copy
+        addCopy(kernel, results.back(), inputs[tie], bytesOf(result.getType()));
+        inputs[tie] = results.back();
+      }
+    }
+    put(result, results.back());
+    forgetCopies(results.back());
+  }
+  std::vector<RootUse> uses;
+  for (auto [place, value] : llvm::zip(inputs, kernel.getInputs()))
+    uses.push_back(use(place, bytesOf(value.getType()), true, false));
+  for (auto [place, value] : llvm::zip(results, kernel.getResults()))
+    uses.push_back(use(place, bytesOf(value.getType()), false, true));
+  NamedAttrList fields;
+  fields.set("kernel", *symbol);
+  Step &step = addStep(kernel, "launch", std::move(uses), fields);
+  kernelSteps[kernel] = draft.steps.size() - 1;
+  if (accumulatesReduced(kernel)) {
+    step.stream = kReduceStream;
+    step.early = true;
+  }
+  return success();
+}
+
+bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, ArrayRef<Place> inputs) {
+  if (!mayTakeOver(kernel, kernel.getInputs()[input], kernel.getResults()[result], families))
+    return false;
+  Place place = draft.roots.resolve(inputs[input]);
+  uint64_t bytes = bytesOf(kernel.getInputs()[input].getType());
+  RootUse taken = use(place, bytes, true, true);
+  for (unsigned other = 0; other < inputs.size(); ++other) {
+    Place at = draft.roots.resolve(inputs[other]);
+    if (other != input && taken.conflictsWith(use(at, bytesOf(kernel.getInputs()[other].getType()), true, false)))
+      return false;
+  }
+  // Fixed bytes may be overwritten only where they are the state that the result is written to.
+  return draft.roots.isFresh(place) || readBehind(kernel.getInputs()[input]);
+}
+
+LogicalResult DraftBuilder::visitLibrary(Operation *op) {
+  FailureOr<ModulePlan::LibraryKernel> kernel = plan.libraryKernel(op);
+  if (failed(kernel))
+    return failure();
+  std::vector<RootUse> uses;
+  llvm::SmallVector<Place> inputs;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Place> place = devicePlaceOf(operand, op);
+    if (failed(place))
+      return failure();
+    inputs.push_back(*place);
+    uses.push_back(use(*place, bytesOf(operand.getType()), true, false));
+  }
+  for (Value result : op->getResults()) {
+    std::optional<size_t> inPlace = kernel->overOf(uses.size());
+    bool takesOver = inPlace && draft.roots.isFresh(inputs[*inPlace]) &&
+                     llvm::count(op->getOperands(), op->getOperand(*inPlace)) == 1 &&
+                     mayTakeOver(op, op->getOperand(*inPlace), result, families);
+    Place place = takesOver ? inputs[*inPlace] : addFresh(bytesOf(result.getType()));
+    put(result, place);
+    forgetCopies(place);
+    uses.push_back(use(place, bytesOf(result.getType()), false, true));
+  }
+  if (kernel->scratch) {
+    uses.push_back(use({poolRoot(RegionKind::Workspace, *kernel->scratch), 0}, *kernel->scratch, false, true));
+    uses.back().scratch = true;
+  }
+  NamedAttrList fields;
+  fields.set("kernel", kernel->symbol);
+  addStep(op, "launch", std::move(uses), fields);
+  return success();
+}
+
+LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
+  uint64_t offset = 0;
+  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    if (function.getResultAttr(index, kSlotHostAttr))
+      continue; // it is there since it was offloaded
+    if (function.getResultAttr(index, kSlotAttr)) {
+      if (failed(moveTo(value, slotPlace(function.getResultAttrDict(index), value.getType()), op)))
+        return failure();
+      continue;
+    }
+    auto name = function.getResultAttrOfType<StringAttr>(index, "cleave.name");
+    auto batchDim = function.getResultAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
+    auto sharding = function.getResultAttrOfType<ShardingAttr>(index, "cleave.sharding");
+    ArrayAttr split;
+    if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
+      split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));
+    uint64_t bytes = bytesOf(value.getType());
+    draft.ports.push_back({false, name ? name.str() : "result" + std::to_string(index), value.getType(), offset,
+                           batchDim ? batchDim.getInt() : -1, split});
+    if (bytes > 0 && failed(moveTo(value, {draft.roots.add(RegionKind::Output, bytes, offset), 0}, op)))
+      return failure();
+    offset = llvm::alignTo(offset + std::max<uint64_t>(bytes, 1), kBufferAlignment); // one without bytes has a place
+  }
+  plan.needRegion(RegionKind::Output, offset);
+  return success();
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,424 @@
+// DraftBuilder's collectives: where their data lie, with padding, and on which streams they and what follows them are.
+//
+//   all_gather      the own part is put at its place in the whole, the others come around it
+//   reduce_scatter  in place where the unreduced value is not used again; the result is this rank's share of its bytes
+//   all_slice       no step at all: the rank's share of the operand's bytes
+//
+// A part's place in the whole depends on the rank's coordinates and is written as a share (Draft.h): coordinates enter
+// addresses only. The bytes of a part must lie together, as they do along the outermost dimension (flat buckets);
+// others are an error, which names the dimension.
+#include "compiler/Planning/Draft/DraftBuilder.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+static FailureOr<Reduction> convertReduction(Operation *op, shard::ReductionKind kind) {
+  switch (kind) {
+  case shard::ReductionKind::Sum:
+    return Reduction::Sum;
+  case shard::ReductionKind::Max:
+    return Reduction::Max;
+  case shard::ReductionKind::Min:
+    return Reduction::Min;
+  default:
+    return op->emitOpError("expected a reduction by sum, max or min; got: ") << shard::stringifyReductionKind(kind);
+  }
+}
+
+// The parts of a tensor along `dim` lie one behind the other.
+static bool isOutermost(RankedTensorType type, int64_t dim) {
+  return llvm::all_of(type.getShape().take_front(dim), [](int64_t size) { return size == 1; });
+}
+
+// The ring cuts the data into as many equal shares as there are ranks: a scalar is padded with zeros up to that.
+namespace {
+struct RingData {
+  RingData(Type tensor, int64_t ranks) {
+    auto type = cast<RankedTensorType>(tensor);
+    element = type.getElementType();
+    count = llvm::alignTo(std::max<int64_t>(type.getNumElements(), 1), ranks);
+    bytes = bytesOf(type);
+    padded = count * elementBytes(element);
+  }
+
+  Type element;
+  int64_t count;          // padding included
+  uint64_t bytes, padded; // without padding, and with it
+};
+} // namespace
+
+FailureOr<DraftBuilder::Extent> DraftBuilder::extentOf(Operation *op, ArrayRef<int16_t> gridAxes, Value whole,
+                                                       Value part, int64_t dim) {
+  Extent extent;
+  for (int16_t axis : gridAxes) {
+    if (!plan.getMesh() || axis < 0 || axis >= static_cast<int64_t>(plan.getMesh().getNames().size()))
+      return op->emitOpError("expected axes of cleave.mesh; got: ") << axis;
+    extent.axes.push_back(plan.getMesh().getNames()[axis].getValue());
+  }
+  extent.ranks = plan.ranksOn(extent.axes);
+  auto wholeType = dyn_cast<RankedTensorType>(whole.getType()), partType = dyn_cast<RankedTensorType>(part.getType());
+  if (!wholeType || !partType || wholeType.getElementType() != partType.getElementType())
+    return op->emitOpError("expected ranked tensors of one element type; got: ")
+           << whole.getType() << " and " << part.getType();
+  extent.whole = bytesOf(wholeType);
+  extent.part = bytesOf(partType);
+  if (dim >= 0 && extent.part * extent.ranks != extent.whole)
+    return op->emitOpError("expected parts that ")
+           << extent.ranks << " ranks have evenly; got: " << partType << " of " << wholeType;
+  if (dim >= 0 && (dim >= wholeType.getRank() || !isOutermost(wholeType, dim)))
+    return op->emitOpError("expected parts whose bytes lie together, along the outermost dimension; got: dimension ")
+           << dim << " of " << wholeType;
+  if (extent.ranks == 1)
+    return extent;
+  FlatSymbolRefAttr symbol = plan.group(extent.axes);
+  auto known = llvm::find(draft.groups, symbol);
+  if (known == draft.groups.end())
+    known = draft.groups.insert(known, symbol);
+  extent.group = known - draft.groups.begin() + 1;
+  return extent;
+}
+
+// On one rank a collective gives the same value again: it needs bytes of its own only where the operand is used again.
+void DraftBuilder::passThrough(Operation *op, Place place) {
+  Value operand = op->getOperand(0), result = op->getResult(0);
+  if (families.lastUse(operand) != families.position(op)) {
+    Place copy = addFresh(bytesOf(result.getType()));
+    addCopy(op, copy, place, bytesOf(result.getType()));
+    place = copy;
+  }
+  put(result, place);
+}
+
+NamedAttrList DraftBuilder::ringFields(Operation *op, const Extent &extent, Type element, int64_t count) {
+  NamedAttrList fields;
+  fields.set("group", draft.groups[extent.group - 1]);
+  fields.set("dtype", TypeAttr::get(element));
+  fields.set("algorithm", AlgorithmAttr::get(op->getContext(), Algorithm::Ring));
+  fields.set("count", builder.getI64IntegerAttr(count));
+  return fields;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+// Whether no value that lies in the root by now, results of `op` aside, is used behind `op`. Exact where families are
+// not: two buckets that share a gradient (residual branches that end in batch norms have one bias gradient) are one
+// family.
+bool DraftBuilder::isLastUseOf(unsigned root, Operation *op) const {
+  llvm::SmallVector<unsigned> open = {root};
+  while (!open.empty()) {
+    unsigned part = open.pop_back_val();
+    llvm::append_range(open, draft.roots[part].merged);
+    auto found = valuesIn.find(part);
+    for (Value value : found == valuesIn.end() ? ArrayRef<Value>() : ArrayRef<Value>(found->second))
+      if (value.getDefiningOp() != op && families.lastOwnUse(value) > families.position(op) &&
+          draft.roots.resolve(places.lookup(value)).root == root)
+        return false;
+  }
+  return true;
+}
+
+bool DraftBuilder::canReduceInPlace(Operation *op, Place place, uint64_t bytes, uint64_t padded) {
+  if (!isLastUseOf(draft.roots.resolve(place).root, op))
+    return false;
+  if (draft.roots.isFresh(place))
+    return bytes == padded || draft.roots.isFreshWhole(place, bytes);
+  // A state's own bytes, when no program reads the unreduced value again (gradients: the next step begins with a
+  // write).
+  auto read = op->getOperand(0).getDefiningOp<ReadOp>();
+  if (!read || bytes != padded || plan.survives(read.getState()))
+    return false;
+  return !families.isReadBetween(read.getState(), op, nullptr);
+}
+
+// Where the value is reduced: its own bytes, or a copy; padded with zeros.
+Place DraftBuilder::reducible(Operation *op, Place place, uint64_t bytes, uint64_t padded) {
+  Place data = place;
+  if (!canReduceInPlace(op, data, bytes, padded)) {
+    data = addFresh(padded);
+    addCopy(op, data, place, bytes).early = true;
+  } else if (bytes != padded) {
+    draft.roots[data.root].bytes = padded;
+  }
+  if (bytes != padded)
+    addFill(op, {data.root, data.offset + bytes, {}}, padded - bytes, 0,
+            elementBytes(cast<RankedTensorType>(op->getOperand(0).getType()).getElementType()))
+        .early = true;
+  return data;
+}
+
+LogicalResult DraftBuilder::addReduction(Operation *op, StringRef mnemonic, shard::ReductionKind kind,
+                                         const Extent &extent, Place data, uint64_t bytes, Type element,
+                                         std::optional<int64_t> root) {
+  FailureOr<Reduction> reduction = convertReduction(op, kind);
+  if (failed(reduction))
+    return failure();
+  NamedAttrList fields = ringFields(op, extent, element, bytes / elementBytes(element));
+  fields.set("reduction", ReductionAttr::get(op->getContext(), *reduction));
+  if (root)
+    fields.set("root", builder.getI64IntegerAttr(*root));
+  uint64_t share = bytes / extent.ranks;
+  RootUse staging = use({poolRoot(RegionKind::Communication, share), 0, {}}, share, false, true);
+  staging.scratch = true;
+  Step &step = addStep(op, mnemonic, {use(data, bytes, true, true), staging}, fields);
+  step.stream = kReduceStream;
+  plan.needStream(kReduceStream);
+  step.early = true;
+  draft.unreduced.push_back(data.root);
+  forgetCopies(data);
+  return success();
+}
+
+LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
+  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
+  FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
+  if (failed(place) || failed(extent))
+    return failure();
+  if (op.getInput().getType() != op.getResult().getType())
+    return op.emitOpError("expected to keep the type; got: ")
+           << op.getInput().getType() << " and " << op.getResult().getType();
+  if (extent->ranks == 1)
+    return passThrough(op, *place), success();
+  RingData ring(op.getResult().getType(), extent->ranks);
+  Place data = reducible(op, *place, ring.bytes, ring.padded);
+  put(op.getResult(), data);
+  return addReduction(op, "all_reduce", op.getReduction(), *extent, data, ring.padded, ring.element);
+}
+
+LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
+  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
+  FailureOr<Extent> extent =
+      extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), op.getScatterAxis().getSExtValue());
+  if (failed(place) || failed(extent))
+    return failure();
+  if (extent->ranks == 1)
+    return passThrough(op, *place), success();
+  Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
+  Place data = reducible(op, *place, extent->whole, extent->whole);
+  std::optional<Place> part = draft.roots.cut(data, share);
+  if (!part) { // a share of a share
+    data = addFresh(extent->whole);
+    addCopy(op, data, *place, extent->whole).early = true;
+    part = draft.roots.cut(data, share);
+  }
+  put(op.getResult(), *part);
+  return addReduction(op, "reduce_scatter", op.getReduction(), *extent, data, extent->whole,
+                      cast<RankedTensorType>(op.getInput().getType()).getElementType());
+}
+
+// Ranks of one kind do one thing: a kind that has the root and others is not split far enough.
+FailureOr<DraftBuilder::CollectiveRoot> DraftBuilder::rootOf(Operation *op, const Extent &extent,
+                                                             ArrayRef<int64_t> coordinates) {
+  if (coordinates.size() != extent.axes.size())
+    return op->emitOpError("expected a root with a coordinate on each of its axes; got: ") << coordinates.size();
+  CollectiveRoot root{0, true};
+  for (auto [axis, coordinate] : llvm::zip_equal(extent.axes, coordinates))
+    root.index = root.index * plan.ranksOn(axis) + coordinate;
+  std::optional<bool> isHere = plan.getKind().isAt(extent.axes, coordinates);
+  if (!isHere && extent.ranks > 1)
+    return op->emitOpError("expected its root to be a kind of ranks of its own; run split-kinds, with the kinds in "
+                           "cleave.kinds");
+  root.isHere = isHere.value_or(true);
+  return root;
+}
+
+LogicalResult DraftBuilder::visitReduce(shard::ReduceOp op) {
+  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
+  FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
+  if (failed(place) || failed(extent))
+    return failure();
+  FailureOr<CollectiveRoot> root = rootOf(op, *extent, op.getRoot());
+  if (failed(root))
+    return failure();
+  if (extent->ranks == 1)
+    return passThrough(op, *place), success();
+  RingData ring(op.getResult().getType(), extent->ranks);
+  Place data = reducible(op, *place, ring.bytes, ring.padded);
+  put(op.getResult(), data);
+  return addReduction(op, "reduce", op.getReduction(), *extent, data, ring.padded, ring.element, root->index);
+}
+
+// The root's bytes are where the value is; others get bytes of their own, which a write makes those of the state. In
+// program order, not earlier: an owner broadcasts behind its reductions, and all kinds must meet collectives in one
+// order.
+LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
+  FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
+  if (failed(extent))
+    return failure();
+  FailureOr<CollectiveRoot> root = rootOf(op, *extent, op.getRoot());
+  if (failed(root))
+    return failure();
+  FailureOr<Place> place = Place{};
+  if (root->isHere)
+    place = devicePlaceOf(op.getInput(), op);
+  if (failed(place))
+    return failure();
+  if (extent->ranks == 1)
+    return passThrough(op, *place), success();
+  RingData ring(op.getResult().getType(), extent->ranks);
+  Place data = *place;
+  if (!root->isHere || ring.bytes != ring.padded) {
+    data = addFresh(ring.padded);
+    if (root->isHere) {
+      addCopy(op, data, *place, ring.bytes);
+      addFill(op, {data.root, data.offset + ring.bytes, {}}, ring.padded - ring.bytes, 0, elementBytes(ring.element));
+    }
+  }
+  put(op.getResult(), data);
+  NamedAttrList fields = ringFields(op, *extent, ring.element, ring.count);
+  fields.set("root", builder.getI64IntegerAttr(root->index));
+  addStep(op, "broadcast", {use(data, ring.padded, root->isHere, !root->isHere)}, fields).stream = kGatherStream;
+  kernelSteps[op] = draft.steps.size() - 1;
+  plan.needStream(kGatherStream);
+  return success();
+}
+
+// A share of bytes that a collective of the reduce stream has reduced.
+bool DraftBuilder::isReducedPart(Value value) const {
+  while (isa_and_nonnull<ReshapeOp, OffloadOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  if (!isa_and_nonnull<shard::ReduceScatterOp, shard::AllReduceOp>(value.getDefiningOp()))
+    return false;
+  auto place = places.find(value);
+  return place != places.end() && draft.roots.resolve(place->second).share;
+}
+
+// A kernel that only adds reduced parts to gradients runs where they are reduced: on the compute stream it would hold
+// up what comes next, or, if it came late, keep the unreduced buffer until then.
+bool DraftBuilder::accumulatesReduced(cleave::KernelOp kernel) const {
+  auto isAccumulated = [&](Value result) {
+    return llvm::all_of(result.getUsers(), [&](Operation *user) {
+      auto write = dyn_cast<WriteOp>(user);
+      return write && plan.roleOf(write.getState()) == Role::Gradient;
+    });
+  };
+  return llvm::any_of(kernel.getInputs(), [&](Value input) { return isReducedPart(input); }) &&
+         llvm::all_of(kernel.getResults(), isAccumulated);
+}
+
+//===----------------------------------------------------------------------===//
+// Gathers
+//===----------------------------------------------------------------------===//
+
+// Whether the whole may be gathered around the part that lies at its place in it: nothing else that lies there is used
+// again, and where it is a state, the whole is what the state becomes.
+bool DraftBuilder::canGatherInPlace(shard::AllGatherOp op, Place part, Share share, uint64_t bytes) {
+  if (draft.roots.isHost(part) || !(part.share == share) || part.offset + bytes > draft.roots[part.root].bytes ||
+      !isLastUseOf(part.root, op))
+    return false;
+  if (draft.roots.isFresh(part))
+    return true;
+  WriteOp write = writeAhead(op.getResult());
+  return write && stateRoot(write.getState()) == part.root && part.offset == 0 && draft.roots[part.root].bytes == bytes;
+}
+
+// Whether a part can be made at any time before it is gathered: it is a state's, or kernels make it of such parts alone
+// (the cast of a parameter) and for nobody else. `makers` are the steps of these kernels.
+bool DraftBuilder::isMadeOfStates(Value part, llvm::SmallVectorImpl<size_t> &makers) const {
+  llvm::SmallVector<Value> open = {part};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (readBehind(value))
+      continue;
+    Operation *maker = value.getDefiningOp();
+    auto isForOne = [](Value result) { return result.hasOneUse(); };
+    if (!maker || maker->getNumOperands() == 0 || !llvm::all_of(maker->getResults(), isForOne))
+      return false;
+    if (isa<cleave::KernelOp>(maker))
+      makers.push_back(kernelSteps.lookup(maker));
+    else if (byteViews(maker).size() != 1)
+      return false;
+    llvm::append_range(open, maker->getOperands());
+  }
+  return true;
+}
+
+LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
+  FailureOr<Place> part = placeOf(op.getInput());
+  FailureOr<Extent> extent =
+      extentOf(op, op.getGridAxes(), op.getResult(), op.getInput(), op.getGatherAxis().getSExtValue());
+  if (failed(part) || failed(extent))
+    return failure();
+  if (extent->ranks == 1)
+    return passThrough(op, *part), success();
+  Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
+  std::optional<unsigned> number; // of one that can be issued at any time before it is used
+  if (llvm::SmallVector<size_t> makers; isMadeOfStates(op.getInput(), makers)) {
+    number = draft.gathers.size();
+    draft.gathers.push_back({op->hasAttr("cleave.backward")});
+    for (size_t maker : makers)
+      draft.steps[maker].gather = number;
+  }
+  auto finish = [&](Step &step) {
+    if (step.stream != kCopyStream) // from host memory the part is copied straight to its place
+      step.stream = kGatherStream;
+    step.gather = number;
+    step.early = true;
+  };
+  Place data{part->root, part->offset, {}};
+  if (!canGatherInPlace(op, *part, share, extent->whole)) {
+    data = addFresh(extent->whole);
+    Place own = *draft.roots.cut(data, share);
+    if (draft.roots.isFreshWhole(*part, extent->part) && draft.roots.canMerge(*part, own) &&
+        isLastUseOf(part->root, op))
+      draft.roots.merge(*part, own);
+    else
+      finish(addCopy(op, own, *part, extent->part));
+  }
+  put(op.getResult(), data);
+  auto element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  finish(addStep(op, "all_gather", {use(data, extent->whole, true, true)},
+                 ringFields(op, *extent, element, extent->whole / elementBytes(element))));
+  plan.needStream(kGatherStream);
+  draft.gathered.push_back(data.root);
+  return success();
+}
+
+LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
+  FailureOr<Place> whole = placeOf(op.getInput());
+  FailureOr<Extent> extent =
+      extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), op.getSliceAxis().getSExtValue());
+  if (failed(whole) || failed(extent))
+    return failure();
+  put(op.getResult(), *whole);
+  if (extent->ranks == 1)
+    return success();
+  Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
+  std::optional<Place> part = draft.roots.cut(*whole, share);
+  if (!part) { // a share of a share
+    Place copy = addFresh(extent->whole);
+    addCopy(op, copy, *whole, extent->whole);
+    part = draft.roots.cut(copy, share);
+  }
+  put(op.getResult(), *part);
+  return success();
+}
+
+// What the roots hold is told apart when all of them are known: one may have been merged into a state since.
+void DraftBuilder::classify() {
+  auto settle = [&](std::vector<unsigned> &roots) {
+    for (unsigned &root : roots)
+      root = draft.roots.resolve({root, 0, {}}).root;
+  };
+  settle(draft.gathered);
+  settle(draft.unreduced);
+  settle(draft.staged);
+  // A gather that fills a state is no prefetch: it belongs where its input is made.
+  auto isCopy = [&](const Step &step) { return step.gather && draft.gathers[*step.gather].isCopy; };
+  std::vector<char> fillsState(draft.gathers.size(), 0);
+  for (const Step &step : draft.steps) // the last step of a gather is the one that fills
+    if (step.gather && !isCopy(step))
+      fillsState[*step.gather] = draft.roots[step.uses.front().root].fixed.has_value();
+  for (Step &step : draft.steps) {
+    if (step.gather && fillsState[*step.gather])
+      step.gather.reset();
+    else if (step.gather && step.stream != kCopyStream) // the kernels that make its part, too
+      step.stream = kGatherStream;
+    // A copy moves up with what it is for, so that this is not held up; its own place is found behind.
+    step.early = isCopy(step) || (step.early && !step.gather);
+  }
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,114 @@
+// DraftBuilder's stages of a pipeline: slots of values that cross bodies, sends and receives, and the plan's events
+// around them (StagePrograms.h).
+#include "compiler/Planning/Build/StagePrograms.h"
+#include "compiler/Planning/Draft/DraftBuilder.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+Place DraftBuilder::slotPlace(DictionaryAttr port, Type type) {
+  StringRef slot = port.getAs<StringAttr>(kSlotAttr).getValue();
+  int64_t frames = port.getAs<IntegerAttr>(kFramesAttr).getInt();
+  uint64_t bytes = bytesOf(type);
+  bool isHost = port.contains(kSlotHostAttr);
+  unsigned root = draft.roots.add(RegionKind::Residual, bytes, plan.slotOffset(slot, frames, bytes, isHost), isHost);
+  draft.roots[root].frames = frames;
+  slotRoots[slot] = root;
+  return {root, 0, {}};
+}
+
+FailureOr<NamedAttrList> DraftBuilder::transferFields(Operation *op, ArrayRef<int16_t> gridAxes,
+                                                      std::optional<ArrayRef<int64_t>> peer, Type type) {
+  auto channel = op->getAttrOfType<IntegerAttr>(kChannelAttr);
+  if (!plan.getMesh() || gridAxes.size() != 1 || !peer || peer->size() != 1 || !channel)
+    return op->emitOpError("expected one axis, the peer's coordinate on it, and cleave.channel");
+  StringRef axis = plan.getMesh().getNames()[gridAxes.front()].getValue();
+  auto [begin, end] = plan.getKind().getRange(axis);
+  if (end - begin != 1)
+    return op->emitOpError("expected ranks of one coordinate on axis ")
+           << axis << "; got: [" << begin << ", " << end << ")";
+  NamedAttrList fields;
+  fields.set("axis", builder.getStringAttr(axis));
+  fields.set("offset", builder.getI64IntegerAttr(peer->front() - begin));
+  fields.set("channel", channel);
+  fields.set("dtype", TypeAttr::get(getElementTypeOrSelf(type)));
+  fields.set("count", builder.getI64IntegerAttr(cast<RankedTensorType>(type).getNumElements()));
+  return fields;
+}
+
+LogicalResult DraftBuilder::readTransferStream() {
+  auto transfer = function->getAttrOfType<StringAttr>(kTransferAttr);
+  if (!transfer)
+    return success();
+  const auto *name = llvm::find(kStreamNames, transfer.getValue());
+  auto stream = static_cast<unsigned>(std::distance(kStreamNames.begin(), name));
+  if (stream < kSendStream || stream == kStreams)
+    return function->emitOpError("expected ")
+           << kTransferAttr << " to name a stream of sends or receives; got: " << transfer;
+  transferStream = stream;
+  return success();
+}
+
+void DraftBuilder::addTransfer(Operation *op, StringRef mnemonic, RootUse use, NamedAttrList fields, unsigned stream) {
+  stream = transferStream.value_or(stream);
+  plan.needStream(stream);
+  addStep(op, mnemonic, {use}, std::move(fields)).stream = stream;
+}
+
+LogicalResult DraftBuilder::visitSend(shard::SendOp op) {
+  Type type = op.getInput().getType();
+  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
+  FailureOr<NamedAttrList> fields = transferFields(op, op.getGridAxes(), op.getDestination(), type);
+  if (failed(place) || failed(fields))
+    return failure();
+  addTransfer(op, "send", use(*place, bytesOf(type), true, false), *fields, kSendStream);
+  return success();
+}
+
+LogicalResult DraftBuilder::visitReceive(shard::RecvOp op) {
+  Type type = op.getResult().getType();
+  FailureOr<NamedAttrList> fields = transferFields(op, op.getGridAxes(), op.getSource(), type);
+  if (failed(fields))
+    return failure();
+  Place place = addFresh(bytesOf(type));
+  put(op.getResult(), place);
+  addTransfer(op, "recv", use(place, bytesOf(type), false, true), *fields, kReceiveStream);
+  return success();
+}
+
+// Waits stand before all else: what uses the slot comes after them on any stream, for they pass as writing it. Records
+// pass so too, right after its last use.
+void DraftBuilder::addSharedEvents() {
+  auto make = [&](StringRef mnemonic, DictionaryAttr entry) {
+    unsigned root = slotRoots.lookup(entry.getAs<StringAttr>("slot").getValue());
+    NamedAttrList fields;
+    fields.set("event",
+               plan.event(entry.getAs<StringAttr>("event").getValue(), entry.getAs<IntegerAttr>("frames").getInt()));
+    fields.set("frame", entry.get("frame"));
+    draft.instructions.push_back({mnemonic.str(), std::move(fields), ""});
+    Step step;
+    step.stream = transferStream.value_or(kComputeStream);
+    step.uses = {use({root, 0, {}}, draft.roots[root].bytes, true, true)};
+    step.payload = draft.instructions.size() - 1;
+    return step;
+  };
+  auto entriesOf = [&](StringRef name) {
+    auto list = function->getAttrOfType<ArrayAttr>(name);
+    return list ? llvm::to_vector(list.getAsRange<DictionaryAttr>()) : SmallVector<DictionaryAttr>();
+  };
+  std::vector<Step> waits;
+  for (DictionaryAttr entry : entriesOf(kWaitsAttr))
+    waits.push_back(make("wait", entry));
+  draft.steps.insert(draft.steps.begin(), waits.begin(), waits.end());
+  for (DictionaryAttr entry : entriesOf(kRecordsAttr)) {
+    Step record = make("record", entry);
+    auto isUsed = [&](const Step &step) {
+      return llvm::any_of(step.uses, [&](const RootUse &touched) { return touched.root == record.uses.front().root; });
+    };
+    auto last = std::find_if(draft.steps.rbegin(), draft.steps.rend(), isUsed);
+    draft.steps.insert(last.base(), std::move(record));
+  }
+}
+
+} // namespace cleave::plan

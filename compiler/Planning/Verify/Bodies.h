@@ -1,0 +1,94 @@
+// Bodies of pipelines by themselves: what a body does is computed once, for whatever it finds, and not for each
+// micro-batch (Rationale.md, "Bodies by themselves").
+//
+// What a body finds has symbols: a state as it is declared, a room (a region whose frames cross bodies) in the frame
+// that runs, the n-th message of a lane. What it leaves are states, rooms and messages, as numbers over these symbols.
+// The entry that calls bodies finds states "after the calls so far". The model's side (ValueRun.h) and the plan's
+// (PlanMeaning.h) have the same symbols.
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_BODIES_H
+
+#include "compiler/Planning/Verify/Meaning.h"
+
+#include <set>
+#include <tuple>
+
+namespace cleave::plan {
+
+uint64_t roomSymbol(std::string_view region, uint64_t place);
+// Of what is there after calls: it depends on what the calls were given, which `history` has, and on where it is.
+// Kinds that are alike (AlikeKinds.h) have it under the name of the first of them.
+uint64_t afterCalls(uint64_t place, const KindBox &firstAlike, uint64_t history);
+// Of a state that bodies leave as nobody needs it.
+uint64_t lostSymbol(uint64_t state);
+// That of one more call. `changed`: the states that the entry itself has changed since it began, or since the call
+// before.
+uint64_t historyAfter(uint64_t history, const std::map<std::string, uint64_t> &changed);
+
+// What goes one way between ranks, in order: along axes, by an offset, on a channel.
+using Lane = std::tuple<AxisMask, int64_t, int64_t>;
+inline Lane laneOf(const TransferFacts &facts) { return {facts.axis.axes, facts.offset, facts.channel}; }
+
+// What one run of a body sends and takes, and what it brings to collectives with other kinds. A body may meet kinds
+// alone that do the same in their bodies (AlikeKinds.h): then the collective is one of ranks of one program.
+class Messages {
+public:
+  void send(const TransferFacts &facts, const Content &content);
+  // The next that comes on the lane.
+  Content take(const TransferFacts &facts, uint64_t bytes, AxisMask varies);
+  // Of a collective to which other kinds bring the same.
+  void meet(const CollectiveFacts &facts, const Content &mine);
+  bool empty() const { return sent_.empty() && taken_.empty(); }
+  uint64_t number() const;
+  const std::map<Lane, TransferFacts> &taken() const { return lanes_; } // on what it has taken
+  // Collectives over a group, in order: what the kind has brought, and along which axes that differs.
+  struct Met {
+    AxesFacts group;
+    uint64_t brought;
+  };
+  const std::map<std::string, Met> &met() const { return met_; } // by group
+
+private:
+  std::map<Lane, std::vector<uint64_t>> sent_;
+  std::map<Lane, uint64_t> taken_;
+  std::map<Lane, TransferFacts> lanes_;
+  std::map<std::string, Met> met_;
+};
+
+// Along which axes the bytes of a room may differ.
+class RoomVaries {
+public:
+  struct Range {
+    uint64_t end;
+    AxisMask varies;
+  };
+  void join(uint64_t begin, uint64_t end, AxisMask varies);
+  AxisMask of(uint64_t begin, uint64_t end) const;
+  const std::map<uint64_t, Range> &ranges() const { return ranges_; } // by first byte
+
+private:
+  std::map<uint64_t, Range> ranges_;
+};
+
+// What is known of the bodies of one kind of ranks. It only grows: what it says of axes is run until it stays.
+struct BodyFacts {
+  // What a run of a body does to states.
+  struct Effect {
+    std::vector<uint32_t> runs;        // the programs that a call runs: it, and those that it calls
+    std::set<std::string> stated;      // the plan says what it leaves in them
+    std::set<std::string> readFirst;   // as they were when it began
+    std::set<std::string> overwritten; // nothing of what they were is left
+    std::set<std::string> lost;        // they hold something else, and nobody says what
+  };
+  std::map<uint32_t, Effect> effects;     // by program
+  std::map<unsigned, RoomVaries> rooms;   // by region
+  std::map<std::string, AxisMask> states; // by name: beyond what is declared
+  // Of receives, by (program, index): what is sent to them. It is known of each by itself: what crosses beside it on
+  // the channel may differ along other axes.
+  std::map<std::pair<uint32_t, uint32_t>, AxisMask> arriving;
+  KindBox firstAlike; // of the kinds that do the same (AlikeKinds.h)
+};
+
+} // namespace cleave::plan
+
+#endif

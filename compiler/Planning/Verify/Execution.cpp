@@ -1,0 +1,456 @@
+#include "compiler/Planning/Verify/Execution.h"
+#include "compiler/Planning/Verify/CollectiveMeaning.h"
+
+#include "runtime/plan/KernelOperands.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/PlanReader.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, const Received &received,
+                     const ShortStep &shortStep, std::vector<Finding> *findings)
+    : plan_(plan), kinds_(kinds), received_(received), shortStep_(shortStep), findings_(findings),
+      clocks_(plan.streams()->size(), Clock(plan.streams()->size(), 0)) {
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    uint64_t &end = stateEnds_[{state.region(), state.offset()}];
+    end = std::max(end, state.offset() + stateShardBytes(plan, state));
+  }
+}
+
+void Execution::find(const char *rule, std::string text) {
+  if (found_.insert(rule + (": " + text)).second)
+    findings_->push_back({rule, std::move(text)});
+}
+
+MemoryHistory &Execution::history(unsigned region, uint64_t place) {
+  auto [known, isNew] = histories_.try_emplace({region, place}, plan_.regions()->Get(region)->bytes());
+  if (isNew)
+    setInitial(region, known->second);
+  return known->second;
+}
+
+static void addInitial(MemoryHistory &memory, uint64_t offset, uint64_t bytes, AxisMask varies) {
+  auto [first, last] = memory.range(offset, offset + bytes);
+  for (auto cell = first; cell != last; ++cell) {
+    cell->second.initialized = true;
+    cell->second.varies |= varies;
+  }
+}
+
+// States begin as they are declared, the entry's inputs as they are fed; nothing else has a value.
+void Execution::setInitial(unsigned region, MemoryHistory &memory) const {
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    if (state.region() != region)
+      continue;
+    AxisMask varies = axesOfParts(state);
+    for (size_t s = 0; s < lengthOf(state.segments()); ++s)
+      if (state.segments()->Get(s)->init() == fb::InitKind::coordinate)
+        varies |= AxisMask{1} << state.segments()->Get(s)->axis();
+    addInitial(memory, state.offset(), stateShardBytes(plan_, state), varies);
+  }
+  const auto *ports = plan_.programs()->Get(entry_)->inputs();
+  for (size_t p = 0; p < lengthOf(ports); ++p)
+    if (const fb::Port &port = *ports->Get(p); !port.absent() && port.region() == region) {
+      addInitial(memory, port.offset(), portBytes(port), axisMask(port.split_axes()));
+    }
+}
+
+void Execution::run(uint32_t entry) {
+  entry_ = entry;
+  runProgram(entry, {});
+}
+
+void Execution::runProgram(uint32_t program, const Frames &frames) {
+  Own own;
+  const auto *instructions = plan_.programs()->Get(program)->instructions();
+  for (uint32_t i = 0; i < lengthOf(instructions); ++i) {
+    if (++steps_ > kMaxSteps)
+      return find("too long", plan_.programs()->Get(entry_)->name()->str() + " runs more than " +
+                                  std::to_string(kMaxSteps) + " instructions, calls expanded; it is not checked");
+    InstructionView view(*instructions->Get(i));
+    if (view.opcode() == Opcode::Call) {
+      runCall(view, plan_.programs()->Get(program)->entry(), frames);
+      continue;
+    }
+    unsigned stream = view.stream();
+    Moment moment{stream, ++clocks_[stream][stream], {program, i}, steps_};
+    if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
+      runEvent(view, moment, own, frames);
+    else
+      runAccesses(view, moment, frames);
+  }
+}
+
+void Execution::join(unsigned stream, const Clock &clock) {
+  for (size_t s = 0; s < clocks_.size(); ++s)
+    clocks_[stream][s] = std::max(clocks_[stream][s], clock[s]);
+}
+
+void Execution::runEvent(const InstructionView &view, const Moment &moment, Own &own, const Frames &frames) {
+  int64_t shared = view["event"] - int64_t{plan_.programs()->Get(moment.ref.program)->events()};
+  if (shared < 0)
+    runOwnEvent(view, moment, own);
+  else
+    runSharedEvent(view, moment, shared, frames);
+}
+
+void Execution::runOwnEvent(const InstructionView &view, const Moment &moment, Own &own) {
+  unsigned stream = moment.stream;
+  if (view.opcode() == Opcode::Record) {
+    auto [at, isNew] = own.try_emplace(view["event"], Recorded{clocks_[stream], moment.ref});
+    if (!isNew)
+      find("event", text(moment.ref) + " records the event that " + text(at->second.ref) + " has recorded");
+    return;
+  }
+  auto at = own.find(view["event"]);
+  if (at == own.end())
+    find("event", text(moment.ref) + " waits for an event that nothing before it records");
+  else
+    join(stream, at->second.clock);
+}
+
+// As the runtime does, a wait takes the last record of the place: that must be the one of the frame that it names. Of
+// frames before the first there is none.
+void Execution::runSharedEvent(const InstructionView &view, const Moment &moment, int64_t event, const Frames &frames) {
+  const fb::Event &info = *plan_.events()->Get(static_cast<uint32_t>(event));
+  int64_t frame = frames.of(info.counter()) + view["frame"];
+  std::pair<int64_t, uint64_t> place{event, frames.place(info.counter(), view["frame"], shortStep_.framesOf(info))};
+  if (view.opcode() == Opcode::Record) {
+    recorded_[place] = {clocks_[moment.stream], moment.ref, frame, steps_};
+    return;
+  }
+  auto at = recorded_.find(place);
+  auto what = [&] {
+    return text(moment.ref) + " waits for frame " + std::to_string(frame) + " of the plan's event " +
+           std::to_string(event);
+  };
+  if (at == recorded_.end() && frame >= 0)
+    find("event", what() + ", which nothing before it records");
+  else if (at != recorded_.end() && frame >= 0 && at->second.frame != frame)
+    find("event", what() + ", in whose place " + text(at->second.ref) + " has recorded frame " +
+                      std::to_string(at->second.frame) + "; the event has " + std::to_string(info.frames()) +
+                      " frames, which are too few, or the frame is another");
+  if (at != recorded_.end())
+    join(moment.stream, at->second.clock);
+}
+
+// After how many frames of a counter everything that follows it is in the same place again. 0: too many to tell.
+uint64_t Execution::roundOf(fb::Counter counter) const {
+  uint64_t round = 1;
+  auto add = [&](uint64_t frames) {
+    round = round == 0 ? 0 : std::lcm(round, frames);
+    if (round > kMaxSteps)
+      round = 0;
+  };
+  for (uint32_t i = 0; i < lengthOf(plan_.regions()); ++i) // inputs have been fed in all of their frames
+    if (const fb::Region &region = *plan_.regions()->Get(i);
+        region.counter() == counter && region.kind() != fb::RegionKind::input)
+      add(shortStep_.framesOf(region));
+  for (uint32_t i = 0; i < lengthOf(plan_.events()); ++i)
+    if (plan_.events()->Get(i)->counter() == counter)
+      add(shortStep_.framesOf(*plan_.events()->Get(i)));
+  return round;
+}
+
+void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frames &frames) {
+  int64_t times = isOfEntry ? shortStep_.timesOf(view) : view["times"];
+  int64_t first = isOfEntry ? shortStep_.firstFrameOf(view) : view["first_frame"];
+  auto counter = static_cast<fb::Counter>(view["counter"]);
+  int64_t stride = view["skip"] + 1;
+  auto round =
+      static_cast<int64_t>(roundOf(counter)); // runs of the call: everything that follows it is in its place again
+  round /= std::gcd(round, stride);
+  uint64_t since = steps_, differences = 0; // when the round began, and along which axes what lay where differed then
+  for (int64_t i = 0; i < times && steps_ <= kMaxSteps; ++i) {
+    ++steps_; // of a body without instructions, too
+    if (round != 0 && i > 1 && (i - 1) % round == 0) {
+      uint64_t before = std::exchange(differences, differencesNow());
+      if (i > round + 1 && before == differences) {
+        int64_t skipped = (times - i - 1) / round * round; // the last run is the furthest in its inputs
+        skip(counter, skipped * stride, since);
+        i += skipped;
+      }
+      since = steps_;
+    }
+    runProgram(static_cast<uint32_t>(view["program"]), frames.called(counter, first + i * stride));
+  }
+}
+
+// The axes along which all bytes may differ, as one number. A value may take more rounds than two from register to
+// register.
+uint64_t Execution::differencesNow() const {
+  Expression all("differences");
+  for (const auto &[place, memory] : histories_)
+    for (const auto &[begin, cell] : memory.cells()) {
+      if (!cell.writer) // as it was: inputs, of which each run meets another frame
+        continue;
+      all.add(place.first).add(place.second).add(begin).add(cell.end).add(cell.varies);
+      for (const ShareRange &share : cell.shares)
+        all.add(share.begin).add(share.varies);
+    }
+  return all.number();
+}
+
+// Whole rounds of a call are not run: what the last one has recorded and written counts as that of the last one
+// skipped.
+void Execution::skip(fb::Counter counter, int64_t frames, uint64_t since) {
+  for (auto &[place, recorded] : recorded_)
+    if (recorded.step > since && plan_.events()->Get(static_cast<uint32_t>(place.first))->counter() == counter)
+      recorded.frame += frames;
+  for (auto &[place, memory] : histories_)
+    if (plan_.regions()->Get(place.first)->counter() == counter)
+      memory.moveOn(frames, since);
+}
+
+// This rank's share of a collective's data.
+ShareRange Execution::ownShare(const InstructionView &view) const {
+  auto group = static_cast<unsigned>(view["group"]);
+  const fb::Buffer &data = view.buffer(0);
+  uint64_t bytes = data.bytes() / groupSize(plan_, *plan_.groups()->Get(group));
+  return {group + 1, bytes, data.offset(), data.offset() + bytes, 0};
+}
+
+// What must have been written of a buffer that is read.
+ShareRange Execution::neededShare(const InstructionView &view, const fb::Buffer &buffer) const {
+  const CollectiveMeaning *meaning = meaningOf(view.opcode());
+  if (meaning && meaning->needs == DataPart::OwnShare && buffer.share_of() == 0)
+    return ownShare(view);
+  return {buffer.share_of(), buffer.stride(), buffer.offset(), buffer.offset() + buffer.bytes(), 0};
+}
+
+bool Execution::isRootHere(const InstructionView &view) const {
+  return isRoot(plan_, *plan_.groups()->Get(static_cast<unsigned>(view["group"])), view["root"]).value_or(true);
+}
+
+// What an instruction does must not depend on the rank, within a kind.
+void Execution::checkRoot(const InstructionView &view, const Moment &moment) {
+  if (fieldIndex(view.opcode(), "root") < 0)
+    return;
+  const fb::Group &group = *plan_.groups()->Get(static_cast<unsigned>(view["group"]));
+  if (!isRoot(plan_, group, view["root"]))
+    find("kind", text(moment.ref) + ": its root and others are of one kind of ranks");
+}
+
+// What is the same in every run of an instruction.
+void Execution::checkAlone(const InstructionView &view, const Moment &moment) {
+  if (!checkedAlone_.insert({moment.ref.program, moment.ref.index}).second)
+    return;
+  checkRoot(view, moment);
+  checkAccessModes(view, moment);
+  checkSpaces(view, moment);
+  checkOwnOverlaps(view, moment);
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    if (view.buffer(i).bytes() != 0)
+      checkInsideState(view.buffer(i), moment);
+}
+
+void Execution::runAccesses(const InstructionView &view, const Moment &moment, const Frames &frames) {
+  checkAlone(view, moment);
+  auto forEach = [&](auto &&use) {
+    for (size_t i = 0; i < view.bufferCount(); ++i)
+      if (view.buffer(i).bytes() != 0)
+        use(view.buffer(i));
+  };
+  forEach([&](const fb::Buffer &buffer) {
+    if (reads(buffer.access()))
+      checkRead(buffer, neededShare(view, buffer), moment, frames);
+    if (writes(buffer.access()))
+      checkWrite(buffer, moment, frames);
+  });
+  forEach([&](const fb::Buffer &buffer) {
+    if (reads(buffer.access()))
+      history(buffer, frames).recordRead(buffer.offset(), bufferEnd(plan_, buffer), moment);
+  });
+  recordWrites(view, moment, frames);
+}
+
+void Execution::recordWrites(const InstructionView &view, const Moment &moment, const Frames &frames) {
+  std::vector<AxisMask> results = variesOfResults(view, moment.ref, frames);
+  recordEqualized(view, frames);
+  size_t number = 0;
+  for (size_t i = 0; i < view.bufferCount(); ++i) {
+    const fb::Buffer &buffer = view.buffer(i);
+    if (!writes(buffer.access()))
+      continue;
+    AxisMask varies = results[number++];
+    if (buffer.bytes() == 0)
+      continue;
+    MemoryHistory &memory = history(buffer, frames);
+    Moment at = moment;
+    at.frame = frameOf(buffer, frames);
+    uint64_t end = bufferEnd(plan_, buffer);
+    if (buffer.share_of() != 0) {
+      ShareRange share{buffer.share_of(), buffer.stride(), buffer.offset(), buffer.offset() + buffer.bytes(),
+                       varies | axesOf(buffer.share_of() - 1u)};
+      memory.recordShareWrite(buffer.offset(), end, at, share);
+      continue;
+    }
+    memory.recordWrite(buffer.offset(), end, at, varies);
+    if (const CollectiveMeaning *meaning = meaningOf(view.opcode()); meaning && i == 0)
+      recordLeft(view, *meaning, memory, varies);
+  }
+}
+
+// What a collective leaves of its data that means nothing: partial sums beside the rank's share, or on all but the
+// root.
+void Execution::recordLeft(const InstructionView &view, const CollectiveMeaning &meaning, MemoryHistory &memory,
+                           AxisMask varies) {
+  if (meaning.leaves == DataPart::All || (meaning.leaves == DataPart::OfRoot && isRootHere(view)))
+    return;
+  auto [first, last] = memory.range(view.buffer(0).offset(), bufferEnd(plan_, view.buffer(0)));
+  for (auto cell = first; cell != last; ++cell) {
+    cell->second.initialized = false;
+    if (meaning.leaves == DataPart::OwnShare) {
+      ShareRange share = ownShare(view);
+      share.varies = varies;
+      cell->second.shares = {share};
+    }
+  }
+}
+
+// The access modes that an instruction's meaning demands; empty where any will do.
+std::vector<fb::Access> Execution::expectedAccess(const InstructionView &view) const {
+  std::vector<fb::Access> modes;
+  if (const CollectiveMeaning *meaning = meaningOf(view.opcode()); meaning && meaning->needs == DataPart::OfRoot)
+    return {isRootHere(view) ? fb::Access::read : fb::Access::write};
+  if (view.opcode() == Opcode::Launch) {
+    std::vector<Operand> operands;
+    if (operandsOf(*plan_.kernels()->Get(static_cast<unsigned>(view["kernel"])), &operands).isOk()) // openPlan() knows
+      for (const Operand &operand : operands)
+        modes.push_back(operand.access);
+    return modes;
+  }
+  for (std::string_view name : view.info().buffers)
+    modes.push_back(name == "source" ? fb::Access::read : name == "data" ? fb::Access::read_write : fb::Access::write);
+  return modes;
+}
+
+void Execution::checkAccessModes(const InstructionView &view, const Moment &moment) {
+  std::vector<fb::Access> expected = expectedAccess(view);
+  for (size_t i = 0; i < expected.size() && i < view.bufferCount(); ++i) {
+    fb::Access got = view.buffer(i).access();
+    if (got != expected[i])
+      find("access", text(moment.ref) + ": buffer " + std::to_string(i) + " must be " +
+                         fb::EnumNameAccess(expected[i]) + "; got: " + fb::EnumNameAccess(got));
+  }
+}
+
+// Kernels and collectives run on the device: only copies reach the host's memory.
+void Execution::checkSpaces(const InstructionView &view, const Moment &moment) {
+  if (view.opcode() == Opcode::Copy)
+    return;
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    if (plan_.regions()->Get(view.buffer(i).region())->space() == fb::Space::host)
+      find("space", text(moment.ref) + ": buffer " + std::to_string(i) + " lies in host memory (" +
+                        plan_.regions()->Get(view.buffer(i).region())->name()->str() + "), which only copies reach");
+}
+
+// Where a kernel may work in place, openPlan() knows.
+void Execution::checkOwnOverlaps(const InstructionView &view, const Moment &moment) {
+  if (view.opcode() == Opcode::Launch)
+    return;
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    for (size_t j = i + 1; j < view.bufferCount(); ++j) {
+      const fb::Buffer &a = view.buffer(i), &b = view.buffer(j);
+      if (buffersOverlap(plan_, a, b) && (writes(a.access()) || writes(b.access())))
+        find("overlap", text(moment.ref) + ": its buffers " + std::to_string(i) + " and " + std::to_string(j) +
+                            " overlap in " +
+                            describeBytes(plan_, a.region(), std::max(a.offset(), b.offset()),
+                                          std::min(bufferEnd(plan_, a), bufferEnd(plan_, b))));
+    }
+}
+
+void Execution::checkInsideState(const fb::Buffer &buffer, const Moment &moment) {
+  if (plan_.regions()->Get(buffer.region())->kind() != fb::RegionKind::persistent)
+    return;
+  // States share no bytes (checkStatePlaces): only the last that begins before the buffer can hold it.
+  auto behind = stateEnds_.upper_bound({buffer.region(), buffer.offset()});
+  if (behind != stateEnds_.begin() && std::prev(behind)->first.first == buffer.region() &&
+      bufferEnd(plan_, buffer) <= std::prev(behind)->second)
+    return;
+  find("state", text(moment.ref) + " uses " +
+                    describeBytes(plan_, buffer.region(), buffer.offset(), bufferEnd(plan_, buffer)) +
+                    ", which lies in no single state");
+}
+
+void Execution::checkInitialized(const fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell,
+                                 const ShareRange &needed, const Moment &moment) {
+  if (cell.second.initialized || covers(cell, needed))
+    return;
+  const char *what = cell.second.shares.empty() ? ", which nothing has written"
+                                                : ", of which only one rank's share is written, and not the one needed";
+  find("uninitialized",
+       text(moment.ref) + " reads " + describeBytes(plan_, buffer.region(), cell.first, cell.second.end) + what);
+}
+
+// Frames share places: what lies in one must be of the frame that is read.
+void Execution::checkFrame(const fb::Buffer &buffer, const MemoryHistory::Cells::value_type &cell, const Moment &moment,
+                           const Frames &frames) {
+  const fb::Region &region = *plan_.regions()->Get(buffer.region());
+  int64_t frame = frameOf(buffer, frames);
+  uint32_t fed = std::min(region.frames(), std::max(1u, plan_.micro_batches()));
+  bool isUnfed = region.kind() == fb::RegionKind::input &&
+                 (frame < 0 || frame >= int64_t{shortStep_.framesOf(fb::Counter::micro_batch, fed)});
+  bool hasFrames = region.frames() > 1 || region.kind() == fb::RegionKind::residual;
+  bool isOthers = hasFrames && cell.second.writer && cell.second.writer->frame != frame;
+  if (!isUnfed && !isOthers)
+    return;
+  std::string what = text(moment.ref) + " reads frame " + std::to_string(frame) + " of " +
+                     describeBytes(plan_, buffer.region(), cell.first, cell.second.end);
+  if (isUnfed)
+    find("frame", what + ", which is fed for " + std::to_string(fed) + " micro-batches");
+  else
+    find("frame", what + ", in whose place " + text(cell.second.writer->ref) + " has written frame " +
+                      std::to_string(cell.second.writer->frame) + "; the region has " +
+                      std::to_string(region.frames()) + " frames, which are too few, or the frame is another");
+}
+
+void Execution::checkRead(const fb::Buffer &buffer, const ShareRange &needed, const Moment &moment,
+                          const Frames &frames) {
+  auto [first, last] = history(buffer, frames).range(buffer.offset(), bufferEnd(plan_, buffer));
+  auto bytes = [&](const MemoryHistory::Cells::value_type &of) {
+    return describeBytes(plan_, buffer.region(), of.first, of.second.end);
+  };
+  for (auto cell = first; cell != last; ++cell) {
+    checkInitialized(buffer, *cell, needed, moment);
+    checkFrame(buffer, *cell, moment, frames);
+    if (cell->second.writer && !happensBefore(*cell->second.writer, moment))
+      find("race", text(moment.ref) + " reads " + bytes(*cell) + " while " + text(cell->second.writer->ref) +
+                       " may still write it; no event orders them");
+  }
+}
+
+void Execution::checkWrite(const fb::Buffer &buffer, const Moment &moment, const Frames &frames) {
+  auto [first, last] = history(buffer, frames).range(buffer.offset(), bufferEnd(plan_, buffer));
+  auto bytes = [&](const MemoryHistory::Cells::value_type &of) {
+    return describeBytes(plan_, buffer.region(), of.first, of.second.end);
+  };
+  for (auto cell = first; cell != last; ++cell) {
+    if (cell->second.writer && !happensBefore(*cell->second.writer, moment))
+      find("race", text(moment.ref) + " writes " + bytes(*cell) + " while " + text(cell->second.writer->ref) +
+                       " may still write it; no event orders them");
+    for (const Moment &reader : cell->second.readers)
+      if (!happensBefore(reader, moment))
+        find("race", text(moment.ref) + " writes " + bytes(*cell) + " while " + text(reader.ref) +
+                         " may still read it; no event orders them");
+  }
+}
+
+void Execution::expectWritten(unsigned region, uint64_t begin, uint64_t end, const std::string &what) {
+  auto [first, last] = history(region, 0).range(begin, end);
+  for (auto cell = first; cell != last; ++cell)
+    if (!cell->second.initialized) {
+      find("port", what + ": nothing writes " + describeBytes(plan_, region, cell->first, cell->second.end));
+      return;
+    }
+}
+
+} // namespace cleave::plan

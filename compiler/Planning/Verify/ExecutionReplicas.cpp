@@ -1,0 +1,145 @@
+// Along which axes of the mesh what lies where may differ between ranks: the second of Execution's abstract runs.
+#include "compiler/Planning/Verify/CollectiveMeaning.h"
+#include "compiler/Planning/Verify/Execution.h"
+
+#include "runtime/plan/KernelOperands.h"
+#include "runtime/plan/Kinds.h"
+
+namespace cleave::plan {
+
+using namespace rt;
+
+AxisMask axisMask(const flatbuffers::Vector<uint32_t> *axes) {
+  AxisMask mask = 0;
+  for (size_t i = 0; i < lengthOf(axes); ++i)
+    mask |= AxisMask{1} << axes->Get(i);
+  return mask;
+}
+
+AxisMask Execution::axesOf(unsigned group) const { return axisMask(plan_.groups()->Get(group)->axes()); }
+
+// Axes along which some ranks, of another kind, do not have the state.
+AxisMask Execution::axesOfOwners(const fb::State &state) const {
+  AxisMask axes = 0;
+  for (const fb::Plan *kind : kinds_) {
+    AxisMask differs = 0;
+    for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis) {
+      AxisRange here = rangeOf(plan_, axis), there = rangeOf(*kind, axis);
+      if (here.begin != there.begin || here.end != there.end)
+        differs |= AxisMask{1} << axis;
+    }
+    // Its states are looked through only where that says something: there may be thousands, and as many that ask.
+    bool hasIt = (differs & ~axes) == 0;
+    for (size_t i = 0; i < lengthOf(kind->states()) && !hasIt; ++i)
+      hasIt = textOf(kind->states()->Get(i)->name()) == textOf(state.name());
+    axes |= hasIt ? 0 : differs;
+  }
+  return axes;
+}
+
+AxisMask Execution::axesOfParts(const fb::State &state) const {
+  return axisMask(state.split_axes()) | axisMask(state.partial_axes()) | axesOfOwners(state);
+}
+
+// Which axes the values that an instruction writes may differ along: those of what it reads (of it only the buffers
+// that `depends` names, by their number among those that are read), but for collectives, whose sense is to change that.
+AxisMask Execution::variesAfter(const InstructionView &view, const Frames &frames, uint64_t depends) {
+  AxisMask varies = 0;
+  unsigned number = 0;
+  for (size_t i = 0; i < view.bufferCount(); ++i) {
+    const fb::Buffer &buffer = view.buffer(i);
+    if (!reads(buffer.access()))
+      continue;
+    bool counts = number >= 64 || (depends >> number & 1);
+    ++number;
+    if (!counts || buffer.bytes() == 0)
+      continue;
+    if (buffer.share_of() != 0)
+      varies |= axesOf(buffer.share_of() - 1u);
+    auto [first, last] = history(buffer, frames).range(buffer.offset(), bufferEnd(plan_, buffer));
+    for (auto cell = first; cell != last; ++cell)
+      varies |= variesOf(*cell, neededShare(view, buffer));
+  }
+  const CollectiveMeaning *meaning = meaningOf(view.opcode());
+  if (!meaning)
+    return varies;
+  // Receivers do not read what the root's value differs along: any other axis.
+  if (meaning->needs == DataPart::OfRoot && !reads(view.buffer(0).access()))
+    for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+      if (plan_.axes()->Get(axis)->size() > 1)
+        varies |= AxisMask{1} << axis;
+  AxisMask group = axesOf(static_cast<unsigned>(view["group"]));
+  return meaning->equalizes ? varies & ~group : varies | group;
+}
+
+AxisMask Execution::variesOfReceived(InstructionRef ref) const {
+  auto found = received_.find({ref.program, ref.index});
+  if (found != received_.end())
+    return found->second;
+  AxisMask all = 0;
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (plan_.axes()->Get(axis)->size() > 1)
+      all |= AxisMask{1} << axis;
+  return all;
+}
+
+// What the instruction's results vary along, in the order in which it writes them.
+std::vector<AxisMask> Execution::variesOfResults(const InstructionView &view, InstructionRef ref,
+                                                 const Frames &frames) {
+  if (view.opcode() == Opcode::Recv)
+    return {variesOfReceived(ref)};
+  const flatbuffers::Vector<uint64_t> *depends = nullptr;
+  if (view.opcode() == Opcode::Launch)
+    depends = plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]))->depends();
+  std::vector<AxisMask> varies;
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    if (writes(view.buffer(i).access())) {
+      auto number = static_cast<unsigned>(varies.size());
+      varies.push_back(variesAfter(view, frames, number < lengthOf(depends) ? depends->Get(number) : ~uint64_t{0}));
+    }
+  return varies;
+}
+
+// What a collective makes equal on the ranks that only read it (a broadcast on its root), too.
+void Execution::recordEqualized(const InstructionView &view, const Frames &frames) {
+  const CollectiveMeaning *meaning = meaningOf(view.opcode());
+  if (!meaning || !meaning->equalizes || writes(view.buffer(0).access()))
+    return;
+  const fb::Buffer &data = view.buffer(0);
+  auto [first, last] = history(data, frames).range(data.offset(), bufferEnd(plan_, data));
+  for (auto cell = first; cell != last; ++cell)
+    cell->second.varies &= ~axesOf(static_cast<unsigned>(view["group"]));
+}
+
+// Along an axis on which a kind has one coordinate, ranks of other kinds have its replicas: what these compute is other
+// code, which this run does not know. Their expressions are compared instead (compareKinds in MeaningChecks.cpp).
+AxisMask Execution::axesOfOtherKinds() const {
+  AxisMask axes = 0;
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (AxisRange range = rangeOf(plan_, axis); range.end - range.begin == 1)
+      axes |= AxisMask{1} << axis;
+  return axes;
+}
+
+void Execution::expectReplicasEqual() {
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    AxisMask allowed = axesOfParts(state) | axesOfOtherKinds();
+    auto [first, last] =
+        history(state.region(), 0).range(state.offset(), state.offset() + stateShardBytes(plan_, state));
+    for (auto cell = first; cell != last; ++cell) {
+      AxisMask differs = cell->second.varies & ~allowed;
+      if (!cell->second.writer || differs == 0)
+        continue;
+      uint32_t axis = 0;
+      while ((differs >> axis & 1) == 0)
+        ++axis;
+      find("replica", "state '" + state.name()->str() + "' is the same on all ranks of axis '" +
+                          plan_.axes()->Get(axis)->name()->str() + "', but " + text(cell->second.writer->ref) +
+                          " may write different values to it");
+      break;
+    }
+  }
+}
+
+} // namespace cleave::plan

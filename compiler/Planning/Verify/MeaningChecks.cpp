@@ -1,0 +1,351 @@
+#include "compiler/Planning/Verify/MeaningChecks.h"
+#include "compiler/Planning/Verify/PlanFacts.h"
+
+#include "compiler/Planning/Verify/BodyRuns.h"
+#include "compiler/Planning/Verify/Declarations.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/SavedState.h"
+#include "runtime/plan/Snapshot.h"
+
+#include <memory>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+namespace {
+
+bool isSaved(const fb::State &state) {
+  return rt::isSaved(state.role(), lengthOf(state.partial_axes()) != 0, !textOf(state.slot()).empty());
+}
+
+std::string quoted(const flatbuffers::String *name) { return "'" + std::string(textOf(name)) + "'"; }
+
+// One kind: its entry programs' runs, and what must hold of them.
+class KindCheck {
+public:
+  KindCheck(const fb::Plan &plan, bool isOneOfMany, std::vector<Finding> *findings)
+      : plan_(plan), prefix_(isOneOfMany ? "kind " + quoted(plan.kind()) + ": " : ""), findings_(findings) {}
+
+  PlanMeaning &start(uint32_t program, const BodyFacts *bodies) {
+    runs_.emplace_back(program, std::make_unique<PlanMeaning>(plan_, program, bodies));
+    return *runs_.back().second;
+  }
+  // Those of bodies by themselves.
+  void add(std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> &runs) {
+    hasBodies_ = true;
+    for (auto &run : runs)
+      runs_.push_back(std::move(run));
+  }
+  const fb::Plan &plan() const { return plan_; }
+  PlanMeaning *runOf(uint32_t program) {
+    for (auto &[index, run] : runs_)
+      if (index == program)
+        return run.get();
+    return nullptr;
+  }
+
+  void check(Check check) {
+    if (check == Check::All && plan_.declared() != declarationsHash(plan_))
+      find("declared", "its mesh, batch, options, regions, groups, states or ports are not those that the compiler "
+                       "declared; compile the model again");
+    for (auto &[program, run] : runs_) {
+      if (run->isTooLong())
+        find("too long", nameOf(program) + " runs more than is looked at, calls expanded; what it computes is not "
+                                           "checked");
+      checkPartReads(*run);
+      checkSnapshot(program, *run);
+      if (hasBodies_)
+        checkReplicas(program, *run);
+      if (check == Check::ButStated)
+        continue;
+      for (const std::string &what : run->getUnproved())
+        find("meaning", nameOf(program) + ": " + what);
+      checkStated(program, *run);
+    }
+    if (check == Check::All)
+      checkTrained();
+  }
+
+private:
+  void checkPartReads(const PlanMeaning &run);
+  void checkSnapshot(uint32_t program, PlanMeaning &run);
+  void checkReplicas(uint32_t program, PlanMeaning &run);
+  void checkStated(uint32_t program, PlanMeaning &run);
+  void checkTrained();
+  bool isReadFirst(const std::string &state, uint32_t by) const;
+  std::string cause(uint32_t program, const PlanMeaning &run) const;
+  void find(const char *rule, const std::string &text) { findings_->push_back({rule, prefix_ + text}); }
+  std::string nameOf(uint32_t program) const { return plan_.programs()->Get(program)->name()->str(); }
+
+  const fb::Plan &plan_;
+  std::string prefix_;
+  std::vector<Finding> *findings_;
+  std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs_;
+  bool hasBodies_ = false;
+};
+
+void KindCheck::checkPartReads(const PlanMeaning &run) {
+  std::set<std::string> seen; // bodies run more than once
+  for (const PlanMeaning::PartRead &read : run.getPartReads()) {
+    std::string text = describe(plan_, read.ref) + " reads " + describeBytes(plan_, read.region, read.begin, read.end) +
+                       " as a whole, but each rank has written its own part of it alone (over " +
+                       run.axesText(read.axes) + "); an all_gather over " + run.axesText(read.axes) +
+                       " is missing before";
+    if (seen.insert(text).second)
+      find("part", text);
+  }
+}
+
+// At the place from which the runtime reads it, the state's bytes as they were when the program began.
+void KindCheck::checkSnapshot(uint32_t program, PlanMeaning &run) {
+  if (nameOf(program) != "snapshot")
+    return;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    uint64_t bytes = stateShardBytes(plan_, state);
+    if (!isSaved(state) || bytes == 0)
+      continue;
+    const fb::Buffer *target = snapshotOf(plan_, *plan_.programs()->Get(program), state);
+    if (!target || run.contentAt(target->region(), target->offset(), target->offset() + bytes).number() !=
+                       run.stateAtStart(state).number())
+      find("snapshot", "snapshot leaves no copy of state " + quoted(state.name()) +
+                           " in memory of its own; expected one for each state that checkpoints hold");
+  }
+}
+
+// Execution asks this of the runs of bodies that it looks at; what bodies say of axes holds of any number of runs, so
+// that it has what takes long from register to register.
+void KindCheck::checkReplicas(uint32_t program, PlanMeaning &run) {
+  AxisMask alone = 0; // along these, other kinds have the other ranks (compareKinds)
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (AxisRange range = rangeOf(plan_, axis); range.end - range.begin == 1)
+      alone |= AxisMask{1} << axis;
+  for (uint32_t i = 0; i < lengthOf(plan_.states()) && plan_.programs()->Get(program)->entry(); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    if (!isSaved(state) || run.numberOf(state) == run.stateAtStart(state).number())
+      continue;
+    Content left = run.contentAt(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state));
+    if (AxisMask differs = left.varies() & ~run.stateAtStart(state).varies() & ~alone)
+      find("replica", "state " + quoted(state.name()) + " is the same on all ranks of " + run.axesText(differs) +
+                          ", but " + nameOf(program) + " may leave different values in it");
+  }
+}
+
+// By an entry, or by a body in its next call. What only other bodies read is covered by the entries, which run them.
+// What a body leaves that is proved by itself, others read that are, and the entry after them.
+bool KindCheck::isReadFirst(const std::string &state, uint32_t by) const {
+  bool isAlone = hasBodies_ && !plan_.programs()->Get(by)->entry();
+  for (const auto &[program, run] : runs_) {
+    bool counts = isAlone || program == by || plan_.programs()->Get(program)->entry();
+    if ((counts && run->getReadFirst().count(state)) || (isAlone && run->getReadAfter().count(state)))
+      return true;
+  }
+  return false;
+}
+
+// Where some parameter that has a gradient is trained, all that have one are: what neither changes one of them nor
+// states that it does is no plan of training.
+void KindCheck::checkTrained() {
+  std::set<std::string> trained;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i)
+    if (const fb::State &state = *plan_.states()->Get(i); state.role() == fb::Role::gradient)
+      for (size_t s = 0; s < lengthOf(state.segments()); ++s)
+        trained.insert(state.segments()->Get(s)->name()->str());
+  std::vector<const fb::State *> kept;
+  bool isAnyChanged = false;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    bool isTrained = false, changes = false;
+    for (size_t s = 0; s < lengthOf(state.segments()); ++s)
+      isTrained |= trained.count(state.segments()->Get(s)->name()->str()) != 0;
+    if (state.role() != fb::Role::parameter || !isTrained || stateShardBytes(plan_, state) == 0)
+      continue;
+    for (auto &[program, run] : runs_)
+      changes |= run->numberOf(state) != run->stateAtStart(state).number();
+    isAnyChanged |= changes;
+    if (!changes)
+      kept.push_back(&state);
+  }
+  for (const fb::State *state : kept)
+    if (isAnyChanged)
+      find("meaning", "state " + quoted(state->name()) +
+                          " has a gradient, and no program changes it; expected an update, as others have");
+}
+
+// Where it begins to go wrong, as far as that can be told.
+std::string KindCheck::cause(uint32_t program, const PlanMeaning &run) const {
+  if (!plan_.programs()->Get(program)->expressions() || !run.getFirstOther())
+    return "";
+  std::string why = run.getWhy().empty() ? "" : ": " + run.getWhy();
+  return "; the first to compute what the model does not is " + describe(plan_, *run.getFirstOther()) + why;
+}
+
+void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
+  const auto *entries = plan_.programs()->Get(program)->meaning();
+  if (!entries)
+    return find("meaning", nameOf(program) + " does not state what it leaves in states and outputs; expected a plan of "
+                                             "`cleave compile`");
+  Meaning stated, found = run.getMeaning();
+  for (const fb::Meaning *entry : *entries)
+    stated[entry->name()->str()] = entry->number();
+  std::string where = cause(program, run);
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    std::string key = "state " + state.name()->str();
+    uint64_t number = found[key];
+    found.erase(key);
+    auto known = stated.find(key);
+    bool isDead = known == stated.end() && !isSaved(state) && !isReadFirst(state.name()->str(), program);
+    uint64_t expected = known == stated.end() ? run.stateAtStart(state).number() : known->second;
+    stated.erase(key);
+    if (isDead || expected == number)
+      continue;
+    std::optional<InstructionRef> writer = run.getLastWriter(state);
+    std::string why = where.empty() ? run.whyNot(state, expected) : "";
+    find("meaning", "state " + quoted(state.name()) + ": " + nameOf(program) +
+                        " leaves something else in it than the model computes" + (why.empty() ? "" : ": " + why) +
+                        "; " + (writer ? "the last to write it is " + describe(plan_, *writer) : "nothing writes it") +
+                        where);
+  }
+  for (const auto &[key, number] : found) {
+    auto known = stated.find(key);
+    if (known == stated.end() || known->second != number)
+      find("meaning", key == "calls" ? nameOf(program) + " calls other programs or frames than the model needs"
+                                     : key + " of " + nameOf(program) + " is not what the model computes" + where);
+    if (known != stated.end())
+      stated.erase(known);
+  }
+  for (const auto &[key, number] : stated)
+    find("meaning", nameOf(program) + " states what it leaves in " + key + ", which the plan does not have");
+}
+
+// Whether ranks of the two kinds have different parts of the state.
+bool isCutBetween(const fb::Plan &a, const fb::Plan &b, const fb::State &state) {
+  for (size_t s = 0; s < lengthOf(state.split_axes()); ++s) {
+    AxisRange left = rangeOf(a, state.split_axes()->Get(s)), right = rangeOf(b, state.split_axes()->Get(s));
+    if (left.begin != right.begin || left.end != right.end)
+      return true;
+  }
+  return false;
+}
+
+// Axes along which the two kinds have different ranks.
+AxisMask axesBetween(const fb::Plan &a, const fb::Plan &b) {
+  AxisMask axes = 0;
+  for (uint32_t axis = 0; axis < lengthOf(a.axes()); ++axis) {
+    AxisRange left = rangeOf(a, axis), right = rangeOf(b, axis);
+    if (left.end <= right.begin || right.end <= left.begin)
+      axes |= AxisMask{1} << axis;
+  }
+  return axes;
+}
+
+// A state that two kinds have is one state: where it is not cut, both must leave the same in it. An expression that is
+// one value on each coordinate of an axis between them is not the same.
+void compareKinds(KindCheck &a, uint32_t ofA, KindCheck &b, uint32_t ofB, std::vector<Finding> *findings) {
+  Meaning left = a.runOf(ofA)->getMeaning(), right = b.runOf(ofB)->getMeaning();
+  for (size_t i = 0; i < lengthOf(a.plan().states()); ++i) {
+    const fb::State &state = *a.plan().states()->Get(i);
+    std::string key = "state " + state.name()->str();
+    if (lengthOf(state.partial_axes()) != 0 || !right.count(key) || isCutBetween(a.plan(), b.plan(), state))
+      continue;
+    PlanMeaning &run = *a.runOf(ofA);
+    uint64_t end = state.offset() + stateShardBytes(a.plan(), state);
+    bool isChanged = left[key] != run.stateAtStart(state).number();
+    AxisMask varies = isChanged ? run.contentAt(state.region(), state.offset(), end).varies() : 0;
+    if (left[key] != right[key] || (varies & axesBetween(a.plan(), b.plan())) != 0)
+      findings->push_back({"replica", "state " + quoted(state.name()) + " is one for kinds " + quoted(a.plan().kind()) +
+                                          " and " + quoted(b.plan().kind()) + ", but " +
+                                          a.plan().programs()->Get(ofA)->name()->str() +
+                                          " does not leave the same in it on both"});
+  }
+}
+
+// What bodies send bodies take: an entry's own messages go other ways, so that each proof knows what comes.
+void findSharedLanes(const std::vector<const fb::Plan *> &kinds, std::vector<Finding> *findings) {
+  std::map<Lane, InstructionRef> ofEntries;
+  auto forEach = [&](bool isEntry, auto use) {
+    for (const fb::Plan *plan : kinds)
+      for (uint32_t program = 0; program < lengthOf(plan->programs()); ++program)
+        for (uint32_t i = 0; i < lengthOf(plan->programs()->Get(program)->instructions()); ++i)
+          if (InstructionView view = viewOf(*plan, {program, i});
+              plan->programs()->Get(program)->entry() == isEntry && isTransfer(view.opcode()))
+            use(*plan, laneOf(transferFacts(*plan, view)), InstructionRef{program, i});
+  };
+  forEach(true, [&](const fb::Plan &, const Lane &lane, InstructionRef ref) { ofEntries.emplace(lane, ref); });
+  forEach(false, [&](const fb::Plan &plan, const Lane &lane, InstructionRef ref) {
+    if (ofEntries.count(lane))
+      findings->push_back({"transfer", describe(plan, ref) +
+                                           " is on the channel of messages of an entry program; expected "
+                                           "one of its own"});
+  });
+}
+
+} // namespace
+
+MeaningResult checkMeaning(const std::vector<const fb::Plan *> &kinds, Check check, std::vector<Finding> *findings) {
+  MeaningResult result;
+  result.received.resize(kinds.size());
+  std::vector<KindCheck> checks;
+  std::vector<KindBox> boxes;
+  for (const fb::Plan *kind : kinds) {
+    checks.emplace_back(*kind, kinds.size() > 1, findings);
+    boxes.push_back(boxOf(*kind));
+  }
+  std::unique_ptr<BodyRuns> bodies;
+  if (hasBodies(kinds)) {
+    bodies = std::make_unique<BodyRuns>(kinds);
+    findSharedLanes(kinds, findings);
+    if (const auto &unlike = bodies->unlike())
+      findings->push_back({"meaning", "kinds " + quoted(kinds[unlike->first]->kind()) + " and " +
+                                          quoted(kinds[unlike->second]->kind()) +
+                                          " meet in collectives of bodies, and do not do the same in their bodies"});
+  }
+  // Runs the programs of that name on all kinds, together.
+  auto runOnAll = [&](const fb::Program &entry) {
+    std::vector<MeaningRun *> runs;
+    std::vector<uint32_t> indices;
+    for (KindCheck &kind : checks)
+      for (uint32_t other = 0; other < lengthOf(kind.plan().programs()); ++other)
+        if (const fb::Program &same = *kind.plan().programs()->Get(other);
+            same.entry() == entry.entry() && textOf(same.name()) == textOf(entry.name())) {
+          runs.push_back(&kind.start(other, bodies ? &bodies->factsOf(&kind - checks.data()) : nullptr));
+          indices.push_back(other);
+        }
+    if (runs.size() != kinds.size())
+      return; // told by verifyKinds(); states are not as stated then
+    if (!runTogether(runs, boxes)) {
+      result.stuck = result.stuck.empty() ? entry.name()->str() : result.stuck;
+      return;
+    }
+    for (size_t kind = 0; kind < kinds.size() && entry.entry(); ++kind) {
+      Received &received = result.received[kind][indices[kind]];
+      received = checks[kind].runOf(indices[kind])->getReceived();
+      if (bodies)
+        for (auto &[body, run] : bodies->runsOf(kind))
+          received.insert(run->getReceived().begin(), run->getReceived().end());
+    }
+    for (size_t b = 1; b < kinds.size(); ++b)
+      for (size_t a = 0; a < b; ++a)
+        compareKinds(checks[a], indices[a], checks[b], indices[b], findings);
+  };
+  // Entries first; then the bodies of which these have not run all calls.
+  std::set<uint32_t> repeated;
+  for (uint32_t i = 0; i < lengthOf(kinds[0]->programs()); ++i)
+    if (const fb::Program &entry = *kinds[0]->programs()->Get(i); entry.entry()) {
+      runOnAll(entry);
+      if (PlanMeaning *run = checks[0].runOf(i))
+        repeated.insert(run->getRepeated().begin(), run->getRepeated().end());
+    }
+  for (uint32_t body : repeated)
+    runOnAll(*kinds[0]->programs()->Get(body));
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    if (bodies)
+      checks[kind].add(bodies->runsOf(kind));
+    checks[kind].check(check);
+  }
+  return result;
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,39 @@
+#include "compiler/Planning/Verify/Meetings.h"
+
+#include "compiler/Planning/Verify/StepGraph.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+static void addMeetings(const StepGraph &graph, Meetings &meetings) {
+  auto refOf = [&](size_t step) {
+    InstructionRef ref = graph.steps()[step].ref;
+    return KindRef{graph.kindOf(step), {ref.program, ref.index}};
+  };
+  graph.forEachMeeting([&](const Lane &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
+    for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
+      meetings.receiversOf[refOf(sent[i])].insert(refOf(taken[i]));
+      meetings.sendersOf[refOf(taken[i])].insert(refOf(sent[i]));
+    }
+  });
+}
+
+Meetings meetingsOf(const std::vector<const fb::Plan *> &kinds) {
+  Meetings meetings;
+  for (uint32_t i = 0; i < lengthOf(kinds[0]->programs()); ++i) {
+    const fb::Program &program = *kinds[0]->programs()->Get(i);
+    if (!program.entry())
+      continue;
+    StepGraph graph(kinds, isTransfer);
+    for (size_t kind = 0; kind < kinds.size(); ++kind)
+      if (std::optional<uint32_t> same = programOf(*kinds[kind], textOf(program.name())))
+        meetings.isWhole = graph.add(kind, *same) && meetings.isWhole;
+    addMeetings(graph, meetings);
+  }
+  return meetings;
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,205 @@
+#include "compiler/Planning/Verify/MemoryContents.h"
+
+#include "compiler/Planning/Verify/Ranges.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+
+namespace cleave::plan {
+
+static Piece skip(Piece piece, uint64_t bytes) {
+  piece.offset = piece.period ? (piece.offset + bytes) % piece.period : piece.offset + bytes;
+  return piece;
+}
+
+void MemoryContents::split(Cells &cells, uint64_t at) {
+  auto upper = splitRange(cells, at);
+  if (upper == cells.end())
+    return;
+  auto lower = std::prev(upper);
+  upper->second.piece = skip(upper->second.piece, at - lower->first);
+  upper->second.piece.bytes = upper->second.end - at;
+  lower->second.piece.bytes = at - lower->first;
+}
+
+void MemoryContents::erase(Cells &cells, uint64_t begin, uint64_t end) {
+  split(cells, begin);
+  split(cells, end);
+  cells.erase(cells.lower_bound(begin), cells.lower_bound(end));
+}
+
+void MemoryContents::put(Cells &cells, uint64_t begin, const Content &content) {
+  erase(cells, begin, begin + content.bytes());
+  for (const Piece &piece : content.pieces()) {
+    cells[begin] = {begin + piece.bytes, piece};
+    begin += piece.bytes;
+  }
+}
+
+static Piece nothing(uint64_t bytes) { return {bytes, kNoValue, 0, 0, 0}; }
+
+Content MemoryContents::readWhole(uint64_t begin, uint64_t end) const {
+  Content content;
+  auto cell = whole_.upper_bound(begin);
+  if (cell != whole_.begin() && std::prev(cell)->second.end > begin)
+    --cell;
+  for (; begin < end; ++cell) {
+    uint64_t first = cell == whole_.end() ? end : std::min(cell->first, end);
+    if (first > begin)
+      content.append(nothing(first - begin));
+    if (first == end)
+      break;
+    begin = std::max(begin, first);
+    Piece piece = skip(cell->second.piece, begin - cell->first);
+    piece.bytes = std::min(end, cell->second.end) - begin;
+    content.append(piece);
+    begin += piece.bytes;
+  }
+  return content;
+}
+
+// Whether [from, to) of the first rank's bytes, moved by some places but not by none, meets [begin, end).
+static bool meetsShifted(const Cut &cut, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
+  auto stride = static_cast<int64_t>(cut.stride), ranks = static_cast<int64_t>(cut.ranks);
+  auto low = static_cast<int64_t>(begin - to), high = static_cast<int64_t>(end - from);
+  for (int64_t places = low / stride - 1; places <= high / stride + 1; ++places)
+    if (places != 0 && std::abs(places) < ranks && low < places * stride && places * stride < high)
+      return true;
+  return false;
+}
+
+// Whether some rank's own part, of which [from, to) is the first rank's, lies in [begin, end).
+static bool meetsAny(const Cut &cut, uint64_t from, uint64_t to, uint64_t begin, uint64_t end) {
+  uint64_t rank = to > begin ? 0 : (begin - to) / cut.stride + 1;
+  return rank < cut.ranks && from + rank * cut.stride < end;
+}
+
+template <typename Own, typename Visit>
+void MemoryContents::forEachMet(Own &own, const Cut *cut, uint64_t begin, uint64_t end, Visit visit) {
+  uint64_t last = cut ? end + (cut->ranks - 1) * cut->stride : end;
+  for (auto &[other, cells] : own) {
+    bool isSame = cut && !(*cut < other) && !(other < *cut);
+    uint64_t reach = (other.ranks - 1) * other.stride;
+    auto cell = cells.lower_bound(begin > reach ? begin - reach : 0);
+    if (cell != cells.begin())
+      --cell;
+    while (cell != cells.end() && cell->first < last) {
+      auto at = cell++; // the visitor may erase it
+      uint64_t from = at->first, to = at->second.end;
+      bool meets = isSame ? meetsShifted(other, from, to, begin, end)
+                   : cut  ? to + reach > begin
+                          : meetsAny(other, from, to, begin, end);
+      if (meets)
+        visit(other, cells, at);
+    }
+  }
+}
+
+Content MemoryContents::read(uint64_t begin, uint64_t end, bool *hasParts) const {
+  bool met = false;
+  forEachMet(own_, nullptr, begin, end, [&](auto &&...) { met = true; });
+  *hasParts |= met;
+  Content none;
+  none.append(nothing(end - begin));
+  return met ? none : readWhole(begin, end);
+}
+
+AxisMask MemoryContents::partAxes(uint64_t begin, uint64_t end) const {
+  AxisMask axes = 0;
+  forEachMet(own_, nullptr, begin, end, [&](const Cut &cut, auto &&...) { axes |= cut.axes; });
+  return axes;
+}
+
+std::pair<std::vector<uint64_t>, std::vector<uint64_t>> MemoryContents::edgesAround(uint64_t begin, uint64_t end,
+                                                                                    size_t count) const {
+  std::pair<std::vector<uint64_t>, std::vector<uint64_t>> edges{{begin}, {end}};
+  auto cell = whole_.upper_bound(begin);
+  for (uint64_t reached = begin; cell != whole_.begin() && edges.first.size() < count;) {
+    --cell;
+    if (cell->second.end < reached)
+      break;
+    reached = cell->first;
+    if (reached < begin)
+      edges.first.push_back(reached);
+  }
+  uint64_t reached = end;
+  for (cell = whole_.lower_bound(begin); cell != whole_.end() && edges.second.size() < count; ++cell) {
+    if (cell->first > reached)
+      break;
+    if (cell->second.end > end)
+      edges.second.push_back(cell->second.end);
+    reached = std::max(reached, cell->second.end);
+  }
+  return edges;
+}
+
+Content MemoryContents::readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts,
+                                  std::vector<Piece> *wholes) const {
+  Content content;
+  auto ofWhole = [&](uint64_t from, uint64_t to) {
+    bool met = false;
+    forEachMet(own_, &cut, from, to, [&](auto &&...) { met = true; });
+    *hasParts |= met;
+    Content whole = readWhole(from, to + (cut.ranks - 1) * cut.stride);
+    if (wholes)
+      wholes->insert(wholes->end(), whole.pieces().begin(), whole.pieces().end());
+    content.append(met ? Content::of(kNoValue, to - from) : whole.shareOf(cut.group, cut.axes, cut.ranks, cut.stride));
+  };
+  if (auto known = own_.find(cut); known != own_.end()) {
+    const Cells &cells = known->second;
+    auto cell = cells.upper_bound(begin);
+    if (cell != cells.begin() && std::prev(cell)->second.end > begin)
+      --cell;
+    for (; cell != cells.end() && cell->first < end; ++cell) {
+      if (cell->first > begin) {
+        ofWhole(begin, cell->first);
+        begin = cell->first;
+      }
+      Piece piece = skip(cell->second.piece, begin - cell->first);
+      piece.bytes = std::min(end, cell->second.end) - begin;
+      content.append(piece);
+      begin += piece.bytes;
+    }
+  }
+  if (begin < end)
+    ofWhole(begin, end);
+  return content;
+}
+
+// Own parts whose bytes are written otherwise: what is left of them is nobody's, on no rank.
+void MemoryContents::endShares(const Cut *cut, uint64_t begin, uint64_t end) {
+  constexpr uint64_t kManyRanks = 4096; // beyond, all between the first's and the last's part is given up
+  forEachMet(own_, cut, begin, end, [&](const Cut &other, Cells &cells, Cells::iterator part) {
+    uint64_t from = part->first, to = part->second.end, reach = (other.ranks - 1) * other.stride;
+    if (to - from == other.stride || other.ranks > kManyRanks)
+      erase(whole_, from, to + reach);
+    else
+      for (uint64_t shift = 0; shift <= reach; shift += other.stride)
+        erase(whole_, from + shift, to + shift);
+    cells.erase(part);
+  });
+}
+
+void MemoryContents::write(uint64_t begin, const Content &content) {
+  if (content.bytes() == 0)
+    return;
+  endShares(nullptr, begin, begin + content.bytes());
+  put(whole_, begin, content);
+}
+
+void MemoryContents::writeShare(const Cut &cut, uint64_t begin, const Content &content) {
+  if (content.bytes() == 0)
+    return;
+  endShares(&cut, begin, begin + content.bytes());
+  put(own_[cut], begin, content);
+}
+
+void MemoryContents::forget(uint64_t begin, uint64_t end) {
+  if (begin == end)
+    return;
+  endShares(nullptr, begin, end);
+  erase(whole_, begin, end);
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,74 @@
+// What lies in one frame of a region, as content (Content.h), on any rank of a kind.
+//
+// Most bytes are the same range on every rank. A *share* is where a rank's coordinates say (Plan.fbs): a write to one
+// changes other bytes on each rank. So memory has layers: the whole, and, for each way to cut, the ranks' own parts
+// that were written since the whole was.
+//
+//   whole            [ w                                ]     written by all ranks
+//   writeShare       [ w        | own part: u |         ]     rank 1's view; on rank 0 the part lies first
+//   readShare        u, on every rank
+//   read             kNoValue: no rank has written but its own part. What the others made of theirs comes by
+//   all_gather.
+//
+// A share of what was written whole is a share of that value (Content::shareOf). What is written over a part of a share
+// of another cut ends that share: nobody can say which of its bytes are left.
+//
+// Rejected: "a share of u in w" as an expression of the whole. It could be read as a whole, which is how a dropped
+// all_gather went unseen.
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_MEMORYCONTENTS_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_MEMORYCONTENTS_H
+
+#include "compiler/Planning/Verify/Content.h"
+
+#include <map>
+
+namespace cleave::plan {
+
+// A way to cut: the part of the rank with index i begins i * stride bytes after that of the first.
+struct Cut {
+  uint64_t group = 0; // the group's number
+  AxisMask axes = 0;
+  uint64_t ranks = 1, stride = 0;
+  bool operator<(const Cut &other) const { return group != other.group ? group < other.group : stride < other.stride; }
+};
+
+class MemoryContents {
+public:
+  // Of [begin, end). `hasParts` becomes true where ranks have written their own parts alone.
+  Content read(uint64_t begin, uint64_t end, bool *hasParts) const;
+  // Of the rank's own part; [begin, end) is the first rank's. To `wholes` goes what was written whole and is read of
+  // it.
+  Content readShare(const Cut &cut, uint64_t begin, uint64_t end, bool *hasParts,
+                    std::vector<Piece> *wholes = nullptr) const;
+  // Of ranges around [begin, end) that hold one value after the other, without a gap: where they begin, and where they
+  // end. The nearest `count` of each.
+  std::pair<std::vector<uint64_t>, std::vector<uint64_t>> edgesAround(uint64_t begin, uint64_t end, size_t count) const;
+  // The axes over which ranks have written parts of [begin, end) alone.
+  AxisMask partAxes(uint64_t begin, uint64_t end) const;
+  void write(uint64_t begin, const Content &content);
+  void writeShare(const Cut &cut, uint64_t begin, const Content &content);
+  void forget(uint64_t begin, uint64_t end);
+
+private:
+  struct Cell {
+    uint64_t end = 0;
+    Piece piece; // of all of the cell
+  };
+  using Cells = std::map<uint64_t, Cell>;
+  static void split(Cells &cells, uint64_t at);
+  static void erase(Cells &cells, uint64_t begin, uint64_t end);
+  static void put(Cells &cells, uint64_t begin, const Content &content);
+  Content readWhole(uint64_t begin, uint64_t end) const;
+  // Calls `visit` for each own part, (cut, its cells, it), whose bytes on some rank are among those of another access:
+  // to [begin, end) on every rank, or to the share of `cut` that begins there.
+  template <typename Own, typename Visit>
+  static void forEachMet(Own &own, const Cut *cut, uint64_t begin, uint64_t end, Visit visit);
+  void endShares(const Cut *cut, uint64_t begin, uint64_t end);
+
+  Cells whole_;
+  std::map<Cut, Cells> own_; // by the first rank's bytes
+};
+
+} // namespace cleave::plan
+
+#endif

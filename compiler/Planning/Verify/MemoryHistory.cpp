@@ -1,0 +1,89 @@
+#include "compiler/Planning/Verify/MemoryHistory.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+void MemoryHistory::moveOn(int64_t frames, uint64_t since) {
+  for (auto &[begin, cell] : cells_)
+    if (cell.writer && cell.writer->step > since)
+      cell.writer->frame += frames;
+}
+
+void MemoryHistory::recordRead(uint64_t begin, uint64_t end, const Moment &moment) {
+  auto [first, last] = range(begin, end);
+  for (auto cell = first; cell != last; ++cell) {
+    std::vector<Moment> &readers = cell->second.readers;
+    auto same =
+        std::find_if(readers.begin(), readers.end(), [&](const Moment &m) { return m.stream == moment.stream; });
+    if (same == readers.end())
+      readers.push_back(moment);
+    else
+      *same = moment;
+  }
+}
+
+void MemoryHistory::recordWrite(uint64_t begin, uint64_t end, const Moment &moment, AxisMask varies) {
+  auto [first, last] = range(begin, end);
+  if (first == last)
+    return;
+  cells_.erase(first, last);
+  cells_[begin] = {end, true, {}, varies, moment, {}};
+}
+
+void MemoryHistory::recordShareWrite(uint64_t begin, uint64_t end, const Moment &moment, const ShareRange &share) {
+  auto same = [&](const ShareRange &other) {
+    return other.group == share.group && other.stride == share.stride && other.begin == share.begin &&
+           other.end == share.end;
+  };
+  auto [first, last] = range(begin, end);
+  for (auto cell = first; cell != last; ++cell) {
+    cell->second.varies |= share.varies; // the other ranks' bytes stay
+    cell->second.writer = moment;
+    cell->second.readers.clear();
+    std::vector<ShareRange> &shares = cell->second.shares;
+    shares.erase(std::remove_if(shares.begin(), shares.end(), same), shares.end());
+    for (ShareRange &other : shares) // of other groups: this rank's part of it may lie in there
+      if (other.group != share.group || other.stride != share.stride)
+        other.varies |= share.varies;
+    shares.push_back(share);
+  }
+}
+
+// Whether shares of the group of `needed` make up [begin, end) of the first rank's.
+static bool coversRange(std::vector<ShareRange> shares, const ShareRange &needed, uint64_t begin, uint64_t end) {
+  std::sort(shares.begin(), shares.end(), [](auto &a, auto &b) { return a.begin < b.begin; });
+  for (const ShareRange &share : shares)
+    if (share.group == needed.group && share.stride == needed.stride && share.begin <= begin)
+      begin = std::max(begin, share.end);
+  return begin >= end;
+}
+
+bool covers(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed) {
+  if (needed.group == 0 || needed.stride == 0)
+    return false;
+  const std::vector<ShareRange> &shares = cell.second.shares;
+  if (cell.second.end - cell.first >= needed.stride)
+    return coversRange(shares, needed, needed.begin, needed.end);
+  uint64_t rank = (cell.first - needed.begin) / needed.stride; // the first whose share may reach into the cell
+  for (uint64_t shift : {rank * needed.stride, (rank + 1) * needed.stride}) {
+    uint64_t begin = std::max(needed.begin, cell.first < shift ? 0 : cell.first - shift);
+    uint64_t end = std::min(needed.end, cell.second.end < shift ? 0 : cell.second.end - shift);
+    if (begin < end && !coversRange(shares, needed, begin, end))
+      return false;
+  }
+  return true;
+}
+
+AxisMask variesOf(const MemoryHistory::Cells::value_type &cell, const ShareRange &needed) {
+  if (!covers(cell, needed))
+    return cell.second.varies;
+  AxisMask varies = 0;
+  for (const ShareRange &share : cell.second.shares)
+    if (share.group == needed.group && share.stride == needed.stride && share.begin < needed.end &&
+        needed.begin < share.end)
+      varies |= share.varies;
+  return varies;
+}
+
+} // namespace cleave::plan

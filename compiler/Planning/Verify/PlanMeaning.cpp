@@ -1,0 +1,378 @@
+#include "compiler/Planning/Verify/PlanMeaning.h"
+
+#include "compiler/Planning/Verify/CollectiveMeaning.h"
+#include "compiler/Planning/Verify/PlanFacts.h"
+#include "runtime/plan/KernelOperands.h"
+#include "runtime/plan/Kinds.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+static bool calls(const fb::Plan &plan, uint32_t program, uint32_t callee) {
+  const auto *instructions = plan.programs()->Get(program)->instructions();
+  for (uint32_t i = 0; i < lengthOf(instructions); ++i)
+    if (InstructionView view(*instructions->Get(i)); view.opcode() == Opcode::Call) {
+      auto called = static_cast<uint32_t>(view["program"]);
+      if (called == callee || calls(plan, called, callee)) // a program calls later ones only
+        return true;
+    }
+  return false;
+}
+
+static uint32_t portsOf(const fb::Plan &plan, uint32_t program) {
+  for (uint32_t other = 0; other < lengthOf(plan.programs()) && !plan.programs()->Get(program)->entry(); ++other)
+    if (plan.programs()->Get(other)->entry() && calls(plan, other, program))
+      return other;
+  return program;
+}
+
+PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry, const BodyFacts *bodies)
+    : plan_(plan), bodies_(bodies), entry_(entry), ports_(portsOf(plan, entry)), kernels_(lengthOf(plan.kernels())) {
+  for (size_t i = 0; i < lengthOf(plan.groups()); ++i)
+    groups_.push_back(groupFacts(plan, *plan.groups()->Get(i)));
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    Content content = stateFacts(plan, state).content();
+    starts_[&state] = content;
+    if (bodies_)
+      states_[std::string(textOf(state.name()))] = &state;
+    if (content.bytes() != 0 && isBody())
+      if (auto more = bodies_->states.find(std::string(textOf(state.name()))); more != bodies_->states.end())
+        content = Content::of(content.pieces().front().expression, content.bytes(), content.varies() | more->second);
+    memory(state.region(), 0).write(state.offset(), content);
+    if (content.bytes() != 0)
+      atStart_[content.pieces().front().expression] = textOf(state.name());
+  }
+  expand(entry, {});
+  if (isTooLong()) // nothing is left as it should be
+    steps_.clear();
+}
+
+// Calls are replaced by what they run. Of more than three runs of one body the first two and the last are run here, and
+// the body is proved by itself (getRepeated()). How many there are is part of what the entry means ("calls").
+void PlanMeaning::expand(uint32_t program, const Frames &frames) {
+  const auto *instructions = plan_.programs()->Get(program)->instructions();
+  for (uint32_t i = 0; i < lengthOf(instructions) && expanded_++ < kMaxSteps; ++i) {
+    InstructionView view(*instructions->Get(i));
+    (view.opcode() == Opcode::Call ? hasCalls_ : hasOthers_) = true;
+    if (view.opcode() != Opcode::Call) {
+      if (view.bufferCount() != 0)
+        steps_.push_back({{program, i}, frames});
+      continue;
+    }
+    auto callee = static_cast<uint32_t>(view["program"]);
+    auto counter = static_cast<fb::Counter>(view["counter"]);
+    int64_t times = view["times"];
+    calls_ += textOfCall(textOf(plan_.programs()->Get(callee)->name()), times, view["first_frame"], view["skip"]);
+    if (counter != fb::Counter::micro_batch)
+      calls_ += fb::EnumNameCounter(counter);
+    if (bodies_) {
+      steps_.push_back({{program, i}, frames});
+      continue;
+    }
+    if (times > kMaxInterpretedTimes)
+      repeated_.insert(callee);
+    for (int64_t n = 0; n < times && expanded_++ < kMaxSteps; ++n) {
+      if (n + 1 >= kMaxInterpretedTimes)
+        n = times - 1;
+      expand(callee, frames.called(counter, frameOfCall(view, n)));
+    }
+  }
+}
+
+// Inputs are as the host feeds them for each micro-batch.
+MemoryContents &PlanMeaning::memory(unsigned region, uint64_t place) {
+  auto [known, isNew] = memories_.try_emplace({region, place});
+  const auto *ports = plan_.programs()->Get(ports_)->inputs();
+  for (size_t i = 0; isNew && i < lengthOf(ports); ++i)
+    if (const fb::Port &port = *ports->Get(i); !port.absent() && port.region() == region)
+      known->second.write(port.offset(), portFacts(plan_, port).content(place));
+  if (isNew && isRoom(region))
+    fillRoom(region, place, known->second);
+  return known->second;
+}
+
+Cut PlanMeaning::cutOf(unsigned group, uint64_t stride) const {
+  const AxesFacts &facts = groups_[group];
+  return {facts.number(), facts.axes, facts.ranks, stride};
+}
+
+void PlanMeaning::note(const std::vector<Piece> &wholes, bool hasParts, const fb::Buffer &buffer, const Step &step) {
+  if (hasParts)
+    partReads_.push_back({step.ref, buffer.region(), buffer.offset(), buffer.offset() + buffer.bytes(),
+                          memory(buffer, step).partAxes(buffer.offset(), bufferEnd(plan_, buffer))});
+  if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent) {
+    for (const Piece &piece : wholes)
+      if (auto state = atStart_.find(piece.expression); state != atStart_.end())
+        readFirst_.insert(state->second);
+      else if (auto after = afterCalls_.find(piece.expression); after != afterCalls_.end())
+        readAfter_.insert(after->second);
+  }
+  bool hasNothing =
+      std::any_of(wholes.begin(), wholes.end(), [](const Piece &piece) { return piece.expression == kNoValue; });
+  if (hasNothing && !hasParts && !readsNothing_)
+    readsNothing_ = step.ref;
+  if (isRoom(buffer.region()))
+    roomReads_.push_back({buffer.region(), buffer.offset(), bufferEnd(plan_, buffer)});
+}
+
+Content PlanMeaning::read(const fb::Buffer &buffer, const Step &step) {
+  if (buffer.bytes() == 0)
+    return {};
+  MemoryContents &from = memory(buffer, step);
+  bool hasParts = false;
+  std::vector<Piece> wholes;
+  uint64_t begin = buffer.offset(), end = begin + buffer.bytes();
+  Content content = buffer.share_of() == 0 ? from.read(begin, end, &hasParts)
+                                           : from.readShare(cutOf(buffer.share_of() - 1u, buffer.stride()), begin, end,
+                                                            &hasParts, &wholes);
+  note(buffer.share_of() == 0 ? content.pieces() : wholes, hasParts, buffer, step);
+  if (buffer.share_of() != 0)
+    if (Content whole = from.read(begin, bufferEnd(plan_, buffer), &hasParts); !hasParts)
+      for (const Piece &piece : content.pieces())
+        wholes_[piece.expression] = whole;
+  return content;
+}
+
+// Of a collective's data, the rank's own part at its place.
+Content PlanMeaning::readOwnPart(const InstructionView &view, const Step &step) {
+  const fb::Buffer &data = view.buffer(0);
+  auto group = static_cast<unsigned>(view["group"]);
+  uint64_t bytes = data.bytes() / groups_[group].ranks;
+  if (bytes == 0 || data.share_of() != 0)
+    return read(data, step);
+  bool hasParts = false;
+  std::vector<Piece> wholes;
+  Content content =
+      memory(data, step).readShare(cutOf(group, bytes), data.offset(), data.offset() + bytes, &hasParts, &wholes);
+  note(wholes, hasParts, data, step);
+  return content;
+}
+
+// Bodies are proved for inputs as they are fed, and for rooms that bodies alone write.
+void PlanMeaning::noteWrite(const fb::Buffer &buffer, const Step &step) {
+  bool isInput = plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::input;
+  if (bodies_ && buffer.bytes() != 0 && !intruder_ && (isInput || (isRoom(buffer.region()) && !isBody())))
+    intruder_ = step.ref;
+}
+
+void PlanMeaning::forget(const fb::Buffer &buffer, const Step &step) {
+  noteWrite(buffer, step);
+  memory(buffer, step).forget(buffer.offset(), bufferEnd(plan_, buffer));
+}
+
+void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const Step &step) {
+  if (buffer.bytes() == 0)
+    return;
+  noteWrite(buffer, step);
+  MemoryContents &to = memory(buffer, step);
+  if (buffer.share_of() == 0)
+    to.write(buffer.offset(), content);
+  else
+    to.writeShare(cutOf(buffer.share_of() - 1u, buffer.stride()), buffer.offset(), content);
+  if (plan_.regions()->Get(buffer.region())->kind() == fb::RegionKind::persistent)
+    writers_[{buffer.region(), buffer.offset()}] = step.ref;
+}
+
+bool PlanMeaning::isModels(uint64_t expression) const {
+  const auto *expressions = plan_.programs()->Get(entry_)->expressions();
+  return expressions && std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression));
+}
+
+// A value that an instruction makes; what it reads is still there.
+void PlanMeaning::leave(const Content &content, const Step &step) {
+  if (firstOther_ || content.bytes() == 0 || isModels(content.pieces().front().expression))
+    return;
+  firstOther_ = step.ref;
+  explain(step);
+}
+
+const PlanMeaning::Known &PlanMeaning::knownKernel(size_t number) {
+  if (kernels_[number])
+    return *kernels_[number];
+  const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(number));
+  KernelFacts facts = kernelFacts(kernel);
+  std::vector<Operand> operands;
+  if (kernel.kind() != fb::KernelKind::generated)
+    (void)operandsOf(kernel, &operands); // openPlan() knows that it can be read
+  Known known{facts.depends, facts.number(), {}};
+  for (const Operand &operand : operands)
+    known.isScratch.push_back(operand.name == "scratch");
+  return kernels_[number].emplace(std::move(known));
+}
+
+void PlanMeaning::runLaunch(const InstructionView &view, const Step &step) {
+  const Known &kernel = knownKernel(static_cast<size_t>(view["kernel"]));
+  std::vector<Content> read;
+  for (size_t i = 0; i < view.bufferCount(); ++i)
+    if (reads(view.buffer(i).access()))
+      read.push_back(this->read(view.buffer(i), step));
+  std::vector<std::pair<size_t, Content>> made;
+  size_t result = 0;
+  for (size_t i = 0; i < view.bufferCount(); ++i) {
+    const fb::Buffer &buffer = view.buffer(i);
+    if (!writes(buffer.access()))
+      continue;
+    Content content = resultOf(kernel.number, kernel.depends, result++, buffer.bytes(), read);
+    bool isScratch = i < kernel.isScratch.size() && kernel.isScratch[i]; // no value: a kernel may leave anything there
+    if (!isScratch)
+      leave(content, step);
+    made.push_back({i, isScratch ? Content::of(kNoValue, buffer.bytes()) : std::move(content)});
+  }
+  for (const auto &[i, content] : made)
+    write(view.buffer(i), content, step);
+}
+
+void PlanMeaning::startCollective(const InstructionView &view, const Step &step) {
+  const CollectiveMeaning &meaning = *meaningOf(view.opcode());
+  stop_ = {};
+  CollectiveFacts &facts = stop_.facts;
+  facts.opcode = view.opcode();
+  facts.group = groups_[static_cast<unsigned>(view["group"])];
+  facts.dtype = view["dtype"];
+  facts.reduction = view["reduction"];
+  facts.algorithm = view["algorithm"];
+  facts.count = view["count"];
+  facts.root = view["root"];
+  if (fieldIndex(view.opcode(), "root") >= 0)
+    stop_.mine.isRoot =
+        isRoot(plan_, *plan_.groups()->Get(static_cast<unsigned>(view["group"])), facts.root).value_or(true);
+  if (meaning.needs == DataPart::OwnShare)
+    stop_.mine.data = readOwnPart(view, step);
+  else if (meaning.needs == DataPart::All || stop_.mine.isRoot)
+    stop_.mine.data = read(view.buffer(0), step);
+}
+
+void PlanMeaning::startTransfer(const InstructionView &view, const Step &step) {
+  stop_ = {};
+  stop_.facts.opcode = view.opcode();
+  stop_.transfer = transferFacts(plan_, view);
+  if (view.opcode() == Opcode::Send)
+    stop_.mine.data = read(view.buffer(0), step);
+}
+
+void PlanMeaning::finishCollective(const std::optional<Content> &result) {
+  const Step &step = steps_[next_ - 1];
+  InstructionView view = viewOf(plan_, step.ref);
+  if (view.opcode() == Opcode::Send)
+    return;
+  if (view.opcode() == Opcode::Recv) {
+    const fb::Buffer &target = view.buffer(0);
+    received_[{step.ref.program, step.ref.index}] |= result->varies();
+    if (result->bytes() != target.bytes()) // KindMatching tells
+      return forget(target, step);
+    leave(*result, step);
+    return write(target, *result, step);
+  }
+  const CollectiveMeaning &meaning = *meaningOf(view.opcode());
+  const fb::Buffer &data = view.buffer(0);
+  for (size_t i = 1; i < view.bufferCount(); ++i) // staging
+    forget(view.buffer(i), step);
+  if (data.bytes() == 0)
+    return;
+  if (result) {
+    leave(*result, step);
+    if (result->pieces().size() == 1)
+      collectives_.emplace(result->pieces().front().expression, stop_.facts);
+  }
+  if (result && meaning.leaves != DataPart::OwnShare)
+    return write(data, *result, step);
+  if (view.opcode() != Opcode::Broadcast)
+    forget(data, step);
+  MemoryContents &to = memory(data, step);
+  if (!result)
+    return;
+  auto group = static_cast<unsigned>(view["group"]);
+  to.writeShare(cutOf(group, data.bytes() / groups_[group].ranks), data.offset(), *result);
+}
+
+// Whether all ranks of the group are of this kind, whose ranks are all members.
+static bool isWithin(const fb::Plan &kind, const AxesFacts &group) {
+  uint64_t ofKind = 1;
+  for (uint32_t axis = 0; axis < lengthOf(kind.axes()); ++axis)
+    if (group.axes >> axis & 1)
+      ofKind *= rangeOf(kind, axis).end - rangeOf(kind, axis).begin;
+  return ofKind == group.ranks;
+}
+
+const MeaningRun::Stop *PlanMeaning::advance() {
+  while (next_ < steps_.size()) {
+    const Step &step = steps_[next_++];
+    InstructionView view = viewOf(plan_, step.ref);
+    if (isCollective(view.opcode())) {
+      startCollective(view, step);
+      if (isBody() && !isWithin(plan_, stop_.facts.group)) {
+        meetAlone();
+        continue;
+      }
+      if (!isWithin(plan_, stop_.facts.group)) {
+        stop_.mine.where = boxOf(plan_).textOn(stop_.facts.group.axes);
+        return &stop_;
+      }
+      finishCollective(resultOf(stop_.facts, {stop_.mine}, 0));
+    } else if (isTransfer(view.opcode())) {
+      startTransfer(view, step);
+      if (!isBody())
+        return &stop_;
+      transferAlone(view, step);
+    } else if (view.opcode() == Opcode::Call) {
+      runCall(view);
+    } else if (view.opcode() == Opcode::Launch) {
+      runLaunch(view, step);
+    } else if (view.opcode() == Opcode::Copy) {
+      write(view.buffer(0), read(view.buffer(1), step), step);
+    } else if (view.opcode() == Opcode::Fill) {
+      write(view.buffer(0),
+            Content::repeated(static_cast<uint64_t>(view["pattern"]), static_cast<uint64_t>(view["width"]),
+                              view.buffer(0).bytes()),
+            step);
+    }
+  }
+  return nullptr;
+}
+
+void PlanMeaning::deliver(const std::optional<Content> &result) { finishCollective(result); }
+
+const Content &PlanMeaning::stateAtStart(const fb::State &state) const { return starts_.at(&state); }
+
+uint64_t PlanMeaning::numberOf(const fb::State &state) {
+  return contentAt(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state)).number();
+}
+
+Meaning PlanMeaning::getMeaning() {
+  Meaning meaning;
+  for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    meaning["state " + state.name()->str()] = numberOf(state);
+  }
+  const auto *outputs = plan_.programs()->Get(entry_)->outputs();
+  for (size_t i = 0; i < lengthOf(outputs); ++i) {
+    const fb::Port &port = *outputs->Get(i);
+    if (port.absent())
+      continue;
+    Content content = contentAt(port.region(), port.offset(), port.offset() + portBytes(port));
+    std::string name = "output " + port.name()->str();
+    while (meaning.count(name))
+      name += "'";
+    meaning[name] = portFacts(plan_, port).meaningOf(content);
+  }
+  meaning["calls"] = meaningOfCalls(history_ == 0 ? calls_ : calls_ + std::to_string(history_));
+  if (isBody())
+    addRooms(meaning);
+  return meaning;
+}
+
+std::optional<InstructionRef> PlanMeaning::getLastWriter(const fb::State &state) const {
+  std::optional<InstructionRef> last;
+  auto writer = writers_.lower_bound({state.region(), state.offset()});
+  uint64_t end = state.offset() + stateShardBytes(plan_, state);
+  for (; writer != writers_.end() && writer->first.first == state.region() && writer->first.second < end; ++writer)
+    if (!last || last->index < writer->second.index)
+      last = writer->second;
+  return last;
+}
+
+} // namespace cleave::plan

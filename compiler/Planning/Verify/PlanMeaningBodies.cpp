@@ -1,0 +1,244 @@
+// The part of PlanMeaning that looks at bodies by themselves, and at entries that call them (Bodies.h).
+#include "compiler/Planning/Verify/PlanMeaning.h"
+
+#include "compiler/Planning/Verify/PlanFacts.h"
+#include "runtime/plan/Kinds.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+// A region by which values cross bodies: its frames outlive the program that runs. (A host region without frames is a
+// program's own; what bodies leave each other in host memory has two frames at least, see BuildPrograms.cpp.)
+bool PlanMeaning::isRoom(unsigned index) const {
+  const fb::Region &region = *plan_.regions()->Get(index);
+  bool isResidual = region.kind() == fb::RegionKind::residual && region.space() == fb::Space::device;
+  return bodies_ && (isResidual || (region.frames() > 1 && region.kind() != fb::RegionKind::input));
+}
+
+uint64_t PlanMeaning::roomSymbolOf(unsigned region, uint64_t place) const {
+  uint64_t symbol = roomSymbol(textOf(plan_.regions()->Get(region)->name()), place);
+  return isBody() ? symbol : afterCalls(symbol, bodies_->firstAlike, history_);
+}
+
+void PlanMeaning::fillRoom(unsigned region, uint64_t place, MemoryContents &room) const {
+  uint64_t bytes = plan_.regions()->Get(region)->bytes(), symbol = roomSymbolOf(region, place);
+  room.write(0, Content::of(symbol, bytes));
+  if (auto varies = bodies_->rooms.find(region); varies != bodies_->rooms.end())
+    for (const auto &[begin, range] : varies->second.ranges())
+      room.write(begin, Content::of(symbol, range.end, range.varies).slice(begin, range.end - begin));
+}
+
+static void addCallees(const fb::Plan &plan, uint32_t program, std::vector<uint32_t> &list) {
+  if (std::find(list.begin(), list.end(), program) != list.end())
+    return;
+  const auto *instructions = plan.programs()->Get(program)->instructions();
+  for (uint32_t i = 0; i < lengthOf(instructions); ++i)
+    if (InstructionView view(*instructions->Get(i)); view.opcode() == Opcode::Call && view["times"] > 0)
+      addCallees(plan, static_cast<uint32_t>(view["program"]), list);
+  list.push_back(program);
+}
+
+std::vector<uint32_t> calledBy(const fb::Plan &plan, uint32_t program) {
+  std::vector<uint32_t> list;
+  addCallees(plan, program, list);
+  list.pop_back();
+  return list;
+}
+
+// What a body reads as the program began with it.
+void PlanMeaning::addReadFirst(uint32_t program) {
+  auto effect = bodies_->effects.find(program);
+  if (effect == bodies_->effects.end())
+    return;
+  for (const std::string &state : effect->second.readFirst)
+    (overwritten_.count(state) ? readAfter_ : readFirst_).insert(state);
+  overwritten_.insert(effect->second.overwritten.begin(), effect->second.overwritten.end());
+}
+
+// What the bodies leave in states is what they state, whatever that is; of the rest of memory nothing is known.
+void PlanMeaning::runCall(const InstructionView &view) {
+  if (isBody()) // a list of calls: the entry looks at its bodies
+    return;
+  if (view["times"] <= 0)
+    return;
+  addToHistory();
+  std::map<std::string, bool> changed; // whether it is stated
+  auto callee = bodies_->effects.find(static_cast<uint32_t>(view["program"]));
+  for (uint32_t body : callee == bodies_->effects.end() ? std::vector<uint32_t>() : callee->second.runs) {
+    addReadFirst(body);
+    auto effect = bodies_->effects.find(body);
+    if (effect == bodies_->effects.end())
+      continue;
+    for (const std::string &state : effect->second.lost)
+      changed.emplace(state, false);
+    for (const std::string &state : effect->second.stated)
+      changed[state] = true;
+  }
+  for (const auto &[name, isStated] : changed)
+    if (auto state = states_.find(name); state != states_.end())
+      leaveAfterCalls(*state->second, isStated);
+  for (auto it = memories_.begin(); it != memories_.end();) {
+    fb::RegionKind kind = plan_.regions()->Get(it->first.first)->kind();
+    bool stays = kind == fb::RegionKind::persistent || kind == fb::RegionKind::input;
+    it = stays ? std::next(it) : memories_.erase(it);
+  }
+}
+
+// What the bodies are given: what a call before has left in states, which the history tells, and what the entry has.
+void PlanMeaning::addToHistory() {
+  std::map<std::string, uint64_t> changed;
+  for (const auto &[name, state] : states_) {
+    const Content &start = stateAtStart(*state);
+    uint64_t number = contentAt(state->region(), state->offset(), state->offset() + start.bytes()).number();
+    auto left = leftByCalls_.find(name);
+    if (number != (left == leftByCalls_.end() ? start.number() : left->second))
+      changed[name] = number;
+  }
+  history_ = historyAfter(history_, changed);
+}
+
+void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
+  uint64_t bytes = stateShardBytes(plan_, state);
+  if (bytes == 0)
+    return;
+  const Content &start = stateAtStart(state);
+  std::string name(textOf(state.name()));
+  uint64_t symbol = isStated ? afterCalls(start.number(), bodies_->firstAlike, history_) : lostSymbol(start.number());
+  AxisMask varies = start.varies();
+  if (auto more = bodies_->states.find(name); more != bodies_->states.end())
+    varies |= more->second;
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()) && !isStated; ++axis)
+    varies |= plan_.axes()->Get(axis)->size() > 1 ? AxisMask{1} << axis : 0;
+  Content left = Content::of(symbol, bytes, varies);
+  memory(state.region(), 0).write(state.offset(), left);
+  leftByCalls_[name] = left.number();
+  if (isStated)
+    afterCalls_[symbol] = name;
+}
+
+void PlanMeaning::transferAlone(const InstructionView &view, const Step &step) {
+  if (view.opcode() == Opcode::Send) {
+    sent_[{step.ref.program, step.ref.index}] |= stop_.mine.data->varies();
+    return messages_.send(stop_.transfer, *stop_.mine.data);
+  }
+  auto varies = bodies_->arriving.find({step.ref.program, step.ref.index});
+  const fb::Buffer &target = view.buffer(0);
+  Content content =
+      messages_.take(stop_.transfer, target.bytes(), varies == bodies_->arriving.end() ? 0 : varies->second);
+  received_[{step.ref.program, step.ref.index}] |= content.varies();
+  leave(content, step);
+  write(target, content, step);
+}
+
+// A collective of a body with other kinds: they bring the same (AlikeKinds.h), but to a broadcast.
+void PlanMeaning::meetAlone() {
+  if (stop_.facts.opcode == Opcode::Broadcast) {
+    crossesKinds_ = true;
+    return finishCollective(std::nullopt);
+  }
+  messages_.meet(stop_.facts, *stop_.mine.data);
+  finishCollective(resultOf(stop_.facts, {stop_.mine}, 0));
+}
+
+BodyFacts::Effect PlanMeaning::getEffect() {
+  BodyFacts::Effect effect;
+  effect.readFirst = readFirst_;
+  for (uint32_t i = 0; i < lengthOf(plan_.states()); ++i) {
+    const fb::State &state = *plan_.states()->Get(i);
+    uint64_t end = state.offset() + stateShardBytes(plan_, state);
+    std::string name(textOf(state.name()));
+    const Content &start = stateAtStart(state), now = contentAt(state.region(), state.offset(), end);
+    if (start.bytes() == 0 || start.number() == now.number())
+      continue;
+    if (auto known = bodies_->effects.find(entry_);
+        known == bodies_->effects.end() || !known->second.stated.count(name))
+      effect.lost.insert(name);
+    bool isLeft = std::any_of(now.pieces().begin(), now.pieces().end(), [&](const Piece &piece) {
+      return piece.expression == kNoValue || piece.expression == start.pieces().front().expression;
+    });
+    if (!isLeft)
+      effect.overwritten.insert(name);
+  }
+  return effect;
+}
+
+// What a body leaves in the frame that runs; in another one it has no business (getUnproved()).
+void PlanMeaning::addRooms(Meaning &meaning) {
+  for (auto &[where, room] : memories_)
+    if (isRoom(where.first) && where.second == 0 && isLeftAnew(where.first, 0, room)) {
+      const fb::Region &region = *plan_.regions()->Get(where.first);
+      meaning["room " + std::string(textOf(region.name()))] = room.read(0, region.bytes(), &met_).number();
+    }
+  if (!messages_.empty())
+    meaning["messages"] = messages_.number();
+}
+
+// Whether a room is not as the body has found it.
+bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContents &room) const {
+  const fb::Region &region = *plan_.regions()->Get(index);
+  bool met = false;
+  return room.read(0, region.bytes(), &met).number() !=
+         Content::of(roomSymbolOf(index, place), region.bytes()).number();
+}
+
+// A body is run for the inputs of the first entry that calls it. Another one that calls it and does not have the same
+// where it looks.
+std::string PlanMeaning::entryOfOtherPorts() const {
+  auto meantBy = [&](const fb::Program &entry) {
+    std::set<std::tuple<unsigned, uint64_t, uint64_t, AxisMask>> all; // where, and what
+    for (uint32_t i = 0; i < lengthOf(entry.inputs()); ++i)
+      if (const fb::Port &port = *entry.inputs()->Get(i);
+          !port.absent() && memories_.lower_bound({port.region(), 0}) != memories_.end() &&
+          memories_.lower_bound({port.region(), 0})->first.first == port.region()) {
+        Content content = portFacts(plan_, port).content(0);
+        all.insert({port.region(), port.offset(), content.number(), content.varies()});
+      }
+    return all;
+  };
+  const fb::Program &known = *plan_.programs()->Get(ports_);
+  for (uint32_t i = 0; i < lengthOf(plan_.programs()); ++i)
+    if (const fb::Program &other = *plan_.programs()->Get(i);
+        other.entry() && i != ports_ && meantBy(other) != meantBy(known))
+      if (std::vector<uint32_t> called = calledBy(plan_, i); std::count(called.begin(), called.end(), entry_))
+        return std::string(textOf(other.name()));
+  return "";
+}
+
+// No number stands for these: a plan may state any number.
+std::vector<std::string> PlanMeaning::getUnproved() const {
+  std::vector<std::string> found;
+  if (intruder_)
+    found.push_back(describe(plan_, *intruder_) +
+                    " writes to bytes that are not its own: only the host writes inputs, and only bodies write "
+                    "what bodies leave each other");
+  if (readsNothing_)
+    found.push_back(describe(plan_, *readsNothing_) +
+                    " reads bytes that hold no value: nothing in it, or before it in the step, has written "
+                    "them for it");
+  if (!isBody())
+    return found;
+  if (hasCalls_ && hasOthers_)
+    found.push_back("it calls others among instructions of its own; expected one or the other");
+  if (crossesKinds_)
+    found.push_back("it broadcasts between kinds of ranks; expected that of entry programs alone");
+  if (std::string other = entryOfOtherPorts(); !other.empty())
+    found.push_back("it reads inputs, and " + other + ", which calls it too, has other inputs there than " +
+                    std::string(textOf(plan_.programs()->Get(ports_)->name())));
+  for (const auto &[where, room] : memories_) {
+    const fb::Region &region = *plan_.regions()->Get(where.first);
+    if (!isRoom(where.first))
+      continue;
+    std::string name = "region '" + std::string(textOf(region.name())) + "'";
+    if (where.second != 0 && isLeftAnew(where.first, where.second, room))
+      found.push_back("it writes another frame of " + name + " than that which runs");
+    if (region.counter() != fb::Counter::micro_batch)
+      found.push_back(name + ", which it uses, follows the counter " + fb::EnumNameCounter(region.counter()) +
+                      "; expected micro_batch: each micro-batch has its own value there");
+  }
+  return found;
+}
+
+} // namespace cleave::plan

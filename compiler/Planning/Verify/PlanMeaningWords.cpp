@@ -1,0 +1,83 @@
+// The part of PlanMeaning that says what is wrong where a plan computes something else.
+#include "compiler/Planning/Verify/PlanMeaning.h"
+
+#include "compiler/Planning/Verify/PlanFacts.h"
+#include "runtime/plan/KernelOperands.h"
+#include "runtime/plan/Kinds.h"
+
+namespace cleave::plan {
+
+using namespace rt;
+
+// Ranges around what is read of which the model has a collective that nobody ran.
+std::string PlanMeaning::explainRead(const MeaningDiagnosis &diagnosis, const fb::Buffer &buffer, const Step &step) {
+  constexpr size_t kMaxEdges = 24;
+  const MemoryContents &from = memory(buffer, step);
+  bool hasOwn = false;
+  if (std::string text = explainParts(diagnosis, from.read(buffer.offset(), bufferEnd(plan_, buffer), &hasOwn));
+      !text.empty())
+    return text + " before " + describe(plan_, step.ref);
+  auto [begins, ends] = from.edgesAround(buffer.offset(), bufferEnd(plan_, buffer), kMaxEdges);
+  for (uint64_t begin : begins)
+    for (uint64_t end : ends) {
+      bool hasParts = false;
+      std::string text = diagnosis.missing(from.read(begin, end, &hasParts));
+      if (!text.empty())
+        return text + " of " + describeBytes(plan_, buffer.region(), begin, end) + " is missing before " +
+               describe(plan_, step.ref);
+    }
+  return "";
+}
+
+// Parts of a whole that should have been reduced before it was cut.
+std::string PlanMeaning::explainParts(const MeaningDiagnosis &diagnosis, const Content &content) const {
+  for (const Piece &piece : content.pieces())
+    if (auto whole = wholes_.find(piece.expression); whole != wholes_.end())
+      if (std::string text = diagnosis.missing(whole->second); !text.empty())
+        return text + " is missing";
+  return "";
+}
+
+void PlanMeaning::explain(const Step &step) {
+  InstructionView view = viewOf(plan_, step.ref);
+  MeaningDiagnosis diagnosis(groups_, collectives_, [this](uint64_t expression) { return isModels(expression); });
+  if (isCollective(view.opcode()) && stop_.mine.data) {
+    why_ = diagnosis.wrong(stop_.facts, *stop_.mine.data);
+    if (std::string text = explainParts(diagnosis, *stop_.mine.data); !text.empty())
+      why_ = "of its data: " + text + " before it";
+  }
+  for (size_t i = 0; why_.empty() && i < view.bufferCount(); ++i)
+    if (reads(view.buffer(i).access()) && view.buffer(i).bytes() != 0)
+      if (std::string text = explainRead(diagnosis, view.buffer(i), step); !text.empty())
+        why_ = "of " +
+               describeBytes(plan_, view.buffer(i).region(), view.buffer(i).offset(),
+                             view.buffer(i).offset() + view.buffer(i).bytes()) +
+               ", which it reads: " + text;
+}
+
+std::string PlanMeaning::whyNot(const fb::State &state, uint64_t expected) {
+  uint64_t begin = state.offset(), end = begin + stateShardBytes(plan_, state);
+  MemoryContents &from = memory(state.region(), 0);
+  bool hasParts = false;
+  Content content = from.read(begin, end, &hasParts);
+  if (hasParts)
+    return "it holds the rank's own part over " + axesText(from.partAxes(begin, end)) +
+           "; expected the parts of all ranks: an all_gather over " + axesText(from.partAxes(begin, end)) +
+           " is missing";
+  MeaningDiagnosis diagnosis(groups_, collectives_, [&](uint64_t expression) {
+    return isModels(expression) && Content::of(expression, content.bytes()).number() == expected;
+  });
+  if (std::string text = diagnosis.missing(content); !text.empty())
+    return text + " is missing";
+  return explainParts(MeaningDiagnosis(groups_, collectives_, [this](uint64_t e) { return isModels(e); }), content);
+}
+
+std::string PlanMeaning::axesText(AxisMask axes) const {
+  std::string text;
+  for (uint32_t axis = 0; axis < lengthOf(plan_.axes()); ++axis)
+    if (axes >> axis & 1)
+      text += (text.empty() ? "" : " and ") + plan_.axes()->Get(axis)->name()->str();
+  return text;
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,121 @@
+#include "compiler/Planning/Verify/PlanVerifier.h"
+
+#include "compiler/Planning/Verify/Execution.h"
+#include "compiler/Planning/Verify/MeaningChecks.h"
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/PlanReader.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+// Named byte ranges of one region that must not overlap.
+namespace {
+struct Place {
+  std::string name;
+  unsigned region;
+  uint64_t begin, end;
+};
+} // namespace
+
+static void findOverlaps(std::vector<Place> places, const char *rule, std::vector<Finding> *findings) {
+  std::sort(places.begin(), places.end(), [](const Place &a, const Place &b) {
+    return std::tie(a.region, a.begin, a.end) < std::tie(b.region, b.begin, b.end);
+  });
+  for (size_t i = 1; i < places.size(); ++i)
+    if (places[i].region == places[i - 1].region && places[i].begin < places[i - 1].end)
+      findings->push_back({rule, places[i - 1].name + " and " + places[i].name + " share bytes"});
+}
+
+static void checkStatePlaces(const fb::Plan &plan, std::vector<Finding> *findings) {
+  std::vector<Place> places;
+  for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
+    const fb::State &state = *plan.states()->Get(i);
+    places.push_back({"state '" + state.name()->str() + "'", state.region(), state.offset(),
+                      state.offset() + stateShardBytes(plan, state)});
+  }
+  findOverlaps(std::move(places), "state", findings);
+}
+
+static void checkPortPlaces(const fb::Plan &plan, const fb::Program &program, std::vector<Finding> *findings) {
+  std::vector<Place> places;
+  auto add = [&](const auto *ports, const char *what) {
+    for (size_t i = 0; i < lengthOf(ports); ++i) {
+      const fb::Port &port = *ports->Get(i);
+      if (port.absent())
+        continue;
+      if (plan.regions()->Get(port.region())->space() == fb::Space::host)
+        findings->push_back({"space", std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str() +
+                                          " lies in host memory, where no kernel finds it"});
+      places.push_back({std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str(), port.region(),
+                        port.offset(), port.offset() + portBytes(port)});
+    }
+  };
+  add(program.inputs(), "input");
+  add(program.outputs(), "output");
+  findOverlaps(std::move(places), "port", findings);
+}
+
+// The run of one entry, and what must hold after it.
+static std::vector<Finding> runEntry(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, uint32_t entry,
+                                     const Received &received, const ShortStep &shortStep) {
+  std::vector<Finding> findings;
+  const fb::Program &program = *plan.programs()->Get(entry);
+  Execution execution(plan, kinds, received, shortStep, &findings);
+  execution.run(entry);
+  execution.expectReplicasEqual();
+  for (size_t output = 0; output < lengthOf(program.outputs()); ++output) {
+    const fb::Port &port = *program.outputs()->Get(output);
+    if (port.absent())
+      continue;
+    execution.expectWritten(port.region(), port.offset(), port.offset() + portBytes(port),
+                            "output '" + port.name()->str() + "' of " + program.name()->str());
+  }
+  return findings;
+}
+
+static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
+                       const std::map<uint32_t, Received> &received, Steps steps, std::vector<Finding> *findings) {
+  checkStatePlaces(plan, findings);
+  for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
+    const fb::Program &program = *plan.programs()->Get(i);
+    if (!program.entry())
+      continue;
+    checkPortPlaces(plan, program, findings);
+    auto ofProgram = received.find(i);
+    const Received none;
+    auto run = [&](const ShortStep &shortStep) {
+      return runEntry(plan, kinds, i, ofProgram == received.end() ? none : ofProgram->second, shortStep);
+    };
+    std::vector<Finding> found = findShortFirst(ShortStep::of(plan, textOf(program.name()), steps), run);
+    findings->insert(findings->end(), found.begin(), found.end());
+  }
+}
+
+std::vector<Finding> verifyPlan(const fb::Plan &plan, Check check, Steps steps) {
+  std::vector<Finding> findings, ofMeaning;
+  std::vector<const fb::Plan *> kinds = kindsOf(plan);
+  MeaningResult result = checkMeaning(kinds, check, &ofMeaning); // first: it knows what receives bring
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    size_t before = findings.size();
+    verifyKind(*kinds[k], kinds, result.received[k], steps, &findings);
+    for (size_t i = before; i < findings.size() && kinds.size() > 1; ++i)
+      findings[i].text = "kind '" + std::string(textOf(kinds[k]->kind())) + "': " + findings[i].text;
+  }
+  findings.insert(findings.end(), ofMeaning.begin(), ofMeaning.end());
+  std::vector<Finding> hangs = verifyKinds(kinds);
+  findings.insert(findings.end(), hangs.begin(), hangs.end());
+  if (hangs.empty() && !result.stuck.empty())
+    findings.push_back(
+        {"deadlock", "the ranks of " + result.stuck +
+                         " do not meet when each runs its instructions in "
+                         "issue order; expected every receive after its send, in an order of the whole"});
+  return findings;
+}
+
+} // namespace cleave::plan

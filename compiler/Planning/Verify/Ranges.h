@@ -1,0 +1,28 @@
+// Maps from the first byte of a range to what is known of the range; its value has `end`, the byte after it.
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_RANGES_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_RANGES_H
+
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace cleave::plan {
+
+// Makes `at` a border: a range that has it inside becomes two that are known alike. Returns the upper one, or the end.
+template <typename Value>
+typename std::map<uint64_t, Value>::iterator splitRange(std::map<uint64_t, Value> &ranges, uint64_t at) {
+  auto next = ranges.upper_bound(at);
+  if (next == ranges.begin())
+    return ranges.end();
+  auto range = std::prev(next);
+  if (range->first == at || range->second.end <= at)
+    return ranges.end();
+  Value upper = range->second;
+  range->second.end = at;
+  return ranges.emplace_hint(next, at, std::move(upper));
+}
+
+} // namespace cleave::plan
+
+#endif

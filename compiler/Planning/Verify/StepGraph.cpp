@@ -1,0 +1,146 @@
+#include "compiler/Planning/Verify/StepGraph.h"
+
+#include "compiler/Planning/Verify/PlanFacts.h"
+
+#include <algorithm>
+#include <set>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+std::optional<uint32_t> programOf(const fb::Plan &kind, std::string_view name) {
+  for (uint32_t i = 0; i < lengthOf(kind.programs()); ++i)
+    if (textOf(kind.programs()->Get(i)->name()) == name)
+      return i;
+  return std::nullopt;
+}
+
+bool hasTransfers(const fb::Plan &kind) {
+  for (uint32_t p = 0; p < lengthOf(kind.programs()); ++p)
+    for (uint32_t i = 0; i < lengthOf(kind.programs()->Get(p)->instructions()); ++i)
+      if (isTransfer(viewOf(kind, {p, i}).opcode()))
+        return true;
+  return false;
+}
+
+StepGraph::StepGraph(const std::vector<const fb::Plan *> &kinds, bool (*takes)(Opcode), int64_t maxTimes)
+    : kinds_(kinds), takes_(takes), maxTimes_(maxTimes), sent_(kinds.size()), taken_(kinds.size()) {}
+
+bool StepGraph::add(size_t kind, uint32_t program) {
+  Last last;
+  last.ofStream.assign(kinds_[kind]->streams()->size(), -1);
+  return expand(kind, program, 1, {}, last);
+}
+
+// A program's calls, and what becomes a step: bodies are run often, and most of their instructions may be no steps.
+const std::vector<uint32_t> &StepGraph::takenIn(size_t kind, uint32_t program) {
+  auto [known, isNew] = instructions_.try_emplace({kind, program});
+  const auto *instructions = kinds_[kind]->programs()->Get(program)->instructions();
+  for (uint32_t i = 0; isNew && i < lengthOf(instructions); ++i) {
+    Opcode opcode = InstructionView(*instructions->Get(i)).opcode();
+    if (opcode == Opcode::Call || takes_(opcode))
+      known->second.push_back(i);
+  }
+  return known->second;
+}
+
+bool StepGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last) {
+  size_t call = calls_.size();
+  calls_.push_back({kind, program, frames.of(fb::Counter::micro_batch)});
+  OwnEvents own;
+  for (uint32_t i : takenIn(kind, program)) {
+    if (!visit())
+      return false;
+    InstructionView view = plan::viewOf(*kinds_[kind], {program, i});
+    if (view.opcode() == Opcode::Call) {
+      if (!expandCall(kind, view, repeats, frames, last))
+        return false;
+      continue;
+    }
+    steps_.push_back({{program, i}, call, repeats});
+    edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(steps_.size() - 1)), steps_.size() - 1);
+    if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
+      addEvent(view, call, frames, own, last);
+    else if (isTransfer(view.opcode()))
+      addTransfer(view, kind);
+  }
+  joinOwn(own);
+  return true;
+}
+
+// Calls of empty bodies are counted too.
+bool StepGraph::expandCall(size_t kind, const InstructionView &call, uint64_t repeats, const Frames &frames,
+                           Last &last) {
+  int64_t times = std::min(call["times"], maxTimes_), first = call["first_frame"], stride = call["skip"] + 1;
+  uint64_t each = maxTimes_ == kAllTimes ? repeats : repeats * static_cast<uint64_t>(call["times"]);
+  for (int64_t n = 0; n < times; ++n)
+    if (!visit() || !expand(kind, static_cast<uint32_t>(call["program"]), each,
+                            frames.called(static_cast<fb::Counter>(call["counter"]), first + n * stride), last))
+      return false;
+  return true;
+}
+
+// A wait for one of the plan's events is for the last record of its place; without one it holds nothing.
+void StepGraph::addEvent(const InstructionView &view, size_t call, const Frames &frames, OwnEvents &own, Last &last) {
+  const fb::Plan &kind = *kinds_[calls_[call].kind];
+  size_t step = steps_.size() - 1;
+  bool isRecord = view.opcode() == Opcode::Record;
+  int64_t event = view["event"], shared = event - int64_t{kind.programs()->Get(calls_[call].program)->events()};
+  if (shared < 0) {
+    if (isRecord)
+      own.recorded.emplace(event, step);
+    else
+      own.waits.push_back({event, step});
+    return;
+  }
+  const fb::Event &info = *kind.events()->Get(static_cast<uint32_t>(shared));
+  std::pair<int64_t, uint64_t> place{shared, frames.place(info.counter(), view["frame"], info.frames())};
+  if (isRecord)
+    last.recorded[place] = step;
+  else if (auto record = last.recorded.find(place); record != last.recorded.end())
+    edge(static_cast<int64_t>(record->second), step);
+}
+
+// A body lists its streams' instructions as one list, in which a wait may stand before the record.
+void StepGraph::joinOwn(const OwnEvents &own) {
+  for (auto [event, step] : own.waits) {
+    auto record = own.recorded.find(event);
+    if (record != own.recorded.end())
+      edge(static_cast<int64_t>(record->second), step);
+    else
+      lostWaits_.push_back(step);
+  }
+}
+
+void StepGraph::addTransfer(const InstructionView &view, size_t kind) {
+  bool isSend = view.opcode() == Opcode::Send;
+  auto axis = static_cast<uint32_t>(view["axis"]);
+  int64_t size = kinds_[kind]->axes()->Get(axis)->size(), toReceiver = isSend ? view["offset"] : -view["offset"];
+  Lane lane{axis, static_cast<uint64_t>((toReceiver + size) % size), view["channel"]};
+  (isSend ? sent_ : taken_)[kind][lane].push_back(steps_.size() - 1);
+}
+
+void StepGraph::forEachMeeting(const Meeting &visit) const {
+  static const std::vector<size_t> none;
+  auto stepsOn = [](const std::map<Lane, std::vector<size_t>> &lanes, const Lane &lane) -> const std::vector<size_t> & {
+    auto found = lanes.find(lane);
+    return found == lanes.end() ? none : found->second;
+  };
+  std::set<Lane> lanes;
+  std::vector<KindBox> boxes;
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    boxes.push_back(boxOf(*kinds_[kind]));
+    for (const auto *ofKind : {&sent_[kind], &taken_[kind]})
+      for (const auto &[lane, steps] : *ofKind)
+        lanes.insert(lane);
+  }
+  for (const Lane &lane : lanes)
+    for (size_t a = 0; a < kinds_.size(); ++a)
+      for (size_t b = 0; b < kinds_.size(); ++b)
+        if (boxes[a].reaches(boxes[b], AxisMask{1} << lane.axis, lane.offset,
+                             kinds_[0]->axes()->Get(lane.axis)->size()))
+          visit(lane, stepsOn(sent_[a], lane), stepsOn(taken_[b], lane));
+}
+
+} // namespace cleave::plan

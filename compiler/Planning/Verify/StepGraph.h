@@ -1,0 +1,119 @@
+// The instructions that all kinds of ranks run in an entry program, in the order that binds them: calls are replaced by
+// what they run, and edges say what begins after what.
+//
+// Each stream runs its instructions in order, through calls; a wait begins after the record that it is for; a send and
+// its receive are a meeting of two ranks. One rank stands for all of its kind.
+//
+//   c0.fwd: launch, record 0 | wait 0, send        steps 0 1 2 3, edges 0->1 (stream), 2->3 (stream), 1->2 (event)
+//
+// Whether ranks hang (KindMatching.cpp) and when each body runs (StepTimeline.cpp) are questions about this graph. What
+// an instruction costs, and what is wrong with the graph, is for those who ask.
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_STEPGRAPH_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_STEPGRAPH_H
+
+#include "compiler/Planning/Verify/Meaning.h"
+#include "compiler/Planning/Verify/PlanText.h"
+#include "runtime/plan/Frames.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace cleave::plan {
+
+// What is sent by one formula and in one order: from each rank to the one `offset` further on along an axis.
+struct Lane {
+  uint32_t axis;
+  uint64_t offset; // not negative
+  int64_t channel;
+  bool operator<(const Lane &other) const {
+    return std::tie(axis, offset, channel) < std::tie(other.axis, other.offset, other.channel);
+  }
+};
+
+// The program of that name.
+std::optional<uint32_t> programOf(const rt::fb::Plan &kind, std::string_view name);
+// Whether a kind sends or receives anything.
+bool hasTransfers(const rt::fb::Plan &kind);
+
+class StepGraph {
+public:
+  // Of one program that runs: a call, or the entry itself.
+  struct Call {
+    size_t kind;
+    uint32_t program;
+    int64_t microBatch;
+  };
+  struct Step {
+    InstructionRef ref;
+    size_t call;
+    uint64_t repeats; // how often the calls around it run it, of which `maxTimes` are in the graph
+  };
+  // A wait for an event that its body never records.
+  using LostWait = size_t;
+  // Sends of a kind in order, and the receives of one that they reach; either may be none.
+  using Meeting = std::function<void(const Lane &, const std::vector<size_t> &sent, const std::vector<size_t> &taken)>;
+
+  // Steps are of instructions that `takes` says; those that transfer, wait or record must be among them. Of a call that
+  // runs its program more than `maxTimes` times, so many are in the graph.
+  StepGraph(const std::vector<const rt::fb::Plan *> &kinds, bool (*takes)(rt::Opcode), int64_t maxTimes = kAllTimes);
+
+  // False when the programs run more than kMaxSteps instructions, calls counted; the graph is then not whole.
+  bool add(size_t kind, uint32_t program);
+
+  const std::vector<const rt::fb::Plan *> &kinds() const { return kinds_; }
+  const std::vector<Step> &steps() const { return steps_; }
+  const std::vector<Call> &calls() const { return calls_; }
+  const std::vector<std::pair<size_t, size_t>> &edges() const { return edges_; }
+  const std::vector<LostWait> &lostWaits() const { return lostWaits_; }
+  size_t kindOf(size_t step) const { return calls_[steps_[step].call].kind; }
+  rt::InstructionView viewOf(size_t step) const { return plan::viewOf(*kinds_[kindOf(step)], steps_[step].ref); }
+
+  // All sends and all receives of a kind, by lane.
+  const std::map<Lane, std::vector<size_t>> &sentBy(size_t kind) const { return sent_[kind]; }
+  const std::map<Lane, std::vector<size_t>> &takenBy(size_t kind) const { return taken_[kind]; }
+  // What ranks of a kind send, ranks of every kind that lies there receive; a kind may send to itself.
+  void forEachMeeting(const Meeting &visit) const;
+
+private:
+  // The last step of every stream, and the last record of each place of the plan's events.
+  struct Last {
+    std::vector<int64_t> ofStream;
+    std::map<std::pair<int64_t, uint64_t>, size_t> recorded;
+  };
+  // Events of a body: who records each, and who waits.
+  struct OwnEvents {
+    std::map<int64_t, size_t> recorded;
+    std::vector<std::pair<int64_t, size_t>> waits;
+  };
+  bool visit() { return ++visited_ <= kMaxSteps; }
+  const std::vector<uint32_t> &takenIn(size_t kind, uint32_t program);
+  bool expand(size_t kind, uint32_t program, uint64_t repeats, const rt::Frames &frames, Last &last);
+  bool expandCall(size_t kind, const rt::InstructionView &call, uint64_t repeats, const rt::Frames &frames, Last &last);
+  void addEvent(const rt::InstructionView &view, size_t call, const rt::Frames &frames, OwnEvents &own, Last &last);
+  void addTransfer(const rt::InstructionView &view, size_t kind);
+  void joinOwn(const OwnEvents &own);
+  void edge(int64_t from, size_t to) {
+    if (from >= 0)
+      edges_.push_back({static_cast<size_t>(from), to});
+  }
+
+  std::vector<const rt::fb::Plan *> kinds_;
+  bool (*takes_)(rt::Opcode);
+  int64_t maxTimes_;
+  std::vector<Step> steps_;
+  std::vector<Call> calls_;
+  std::vector<std::pair<size_t, size_t>> edges_;
+  std::vector<LostWait> lostWaits_;
+  std::vector<std::map<Lane, std::vector<size_t>>> sent_, taken_;             // [kind]
+  std::map<std::pair<size_t, uint32_t>, std::vector<uint32_t>> instructions_; // of a kind's program: calls and steps
+  size_t visited_ = 0;
+};
+
+} // namespace cleave::plan
+
+#endif

@@ -1,0 +1,167 @@
+#include "compiler/Planning/Verify/ValueMeaning.h"
+#include "compiler/Planning/Verify/AlikeKinds.h"
+#include "compiler/Planning/Verify/ValueRun.h"
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/SavedState.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace cleave::plan {
+
+// Programs that some call repeats more often than they are run here.
+static llvm::StringSet<> repeatedPrograms(ModuleOp module) {
+  llvm::StringSet<> repeated;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+      for (auto call : list.getAsRange<DictionaryAttr>())
+        if (call.getAs<IntegerAttr>("times").getInt() > kMaxInterpretedTimes)
+          repeated.insert(call.getAs<StringAttr>("program").getValue());
+  return repeated;
+}
+
+static bool isSavedState(StateOp state) {
+  bool isPartial = state.getPartialAxes() && !state.getPartialAxes()->empty();
+  return rt::isSaved(static_cast<rt::fb::Role>(state.getRole()), isPartial, !state.getSlot().value_or("").empty());
+}
+
+// States that a function reads as it finds them.
+static void addFirstReads(func::FuncOp function, llvm::StringSet<> &read) {
+  llvm::StringSet<> written;
+  for (Operation &op : function.getBody().front()) {
+    if (auto reading = dyn_cast<ReadOp>(op); reading && !written.contains(reading.getState()))
+      read.insert(reading.getState());
+    if (auto write = dyn_cast<WriteOp>(op))
+      written.insert(write.getState());
+  }
+}
+
+// What each function that others call means by itself: in states that some function reads, in slots, and in what it
+// sends.
+static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, BodyMeanings &meanings) {
+  llvm::StringSet<> read, called;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    addFirstReads(function, read);
+    if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+      for (auto call : list.getAsRange<DictionaryAttr>())
+        called.insert(call.getAs<StringAttr>("program").getValue());
+  }
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!called.contains(function.getSymName()))
+      continue;
+    ValueRun run(module, plan, function, &meanings);
+    run.advance();
+    FailureOr<EntryMeaning> meaning =
+        run.take([&](StateOp state) { return isSavedState(state) || read.contains(state.getSymName()); });
+    if (failed(meaning))
+      return failure();
+    meanings[function.getSymName().str()] = std::move(*meaning);
+  }
+  return success();
+}
+
+// What the kind does in its bodies; all calls stand before what entries do themselves.
+static KindOfBodies whatItDoes(ModuleOp module, const ModulePlan &plan, const BodyMeanings &bodies) {
+  KindOfBodies own;
+  own.box = boxOf(plan);
+  for (auto state : module.getOps<StateOp>())
+    own.states.insert(state.getSymName().str());
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"); list && function->hasAttr("cleave.entry")) {
+      own.calls += function.getSymName().str() + ": ";
+      for (auto call : list.getAsRange<DictionaryAttr>()) {
+        auto skip = call.getAs<IntegerAttr>("skip");
+        own.calls += textOfCall(call.getAs<StringAttr>("program").strref(), call.getAs<IntegerAttr>("times").getInt(),
+                                call.getAs<IntegerAttr>("first_frame").getInt(), skip ? skip.getInt() : 0);
+      }
+    }
+  for (const auto &[name, body] : bodies)
+    own.add(name, body.meaning, body.messages);
+  return own;
+}
+
+// For each kind, the ranks of the first that does the same in its bodies. Those that meet in bodies do.
+static FailureOr<std::vector<KindBox>> findAlike(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds,
+                                                 ArrayRef<BodyMeanings> bodies) {
+  std::vector<KindOfBodies> all;
+  for (auto [kind, meanings] : llvm::zip_equal(kinds, bodies))
+    all.push_back(whatItDoes(kind.first, *kind.second, meanings));
+  std::vector<KindBox> first = firstAlike(all);
+  if (auto unlike = meetUnlike(all, first))
+    return ModuleOp(kinds[unlike->first].first)
+               .emitError("expected ranks that meet in the bodies of a pipeline to do the same there; got: kinds ")
+           << kinds[unlike->first].second->getKind().getName() << " and "
+           << kinds[unlike->second].second->getKind().getName();
+  return first;
+}
+
+FailureOr<std::vector<std::map<std::string, EntryMeaning>>>
+meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
+  std::vector<BodyMeanings> result(kinds.size());
+  bool areAlone = llvm::any_of(kinds, [](auto kind) { return hasBodies(kind.first); });
+  for (auto [kind, meanings] : llvm::zip_equal(kinds, result))
+    if (areAlone && failed(addBodies(kind.first, *kind.second, meanings)))
+      return failure();
+  FailureOr<std::vector<KindBox>> alike = findAlike(kinds, result);
+  if (failed(alike))
+    return failure();
+  llvm::StringSet<> repeated;
+  if (!areAlone)
+    repeated = repeatedPrograms(kinds.front().first);
+  for (auto function : ModuleOp(kinds.front().first).getOps<func::FuncOp>()) {
+    bool isRepeated = repeated.contains(function.getSymName());
+    if (!function->hasAttr("cleave.entry") && !isRepeated)
+      continue;
+    std::vector<std::unique_ptr<ValueRun>> runs;
+    std::vector<MeaningRun *> all;
+    std::vector<KindBox> boxes;
+    for (auto [kind, meanings, firstAlike] : llvm::zip_equal(kinds, result, *alike)) {
+      auto [module, plan] = kind;
+      auto same = ModuleOp(module).lookupSymbol<func::FuncOp>(function.getSymName());
+      if (!same)
+        return function.emitError("expected every kind of ranks to have this program");
+      runs.push_back(std::make_unique<ValueRun>(module, *plan, same, areAlone ? &meanings : nullptr, firstAlike));
+      all.push_back(runs.back().get());
+      boxes.push_back(runs.back()->box());
+    }
+    bool meet = runTogether(all, boxes);
+    for (auto [run, kind, meanings] : llvm::zip_equal(runs, kinds, result)) {
+      ModulePlan &plan = *kind.second;
+      llvm::StringSet<> carried; // what one run leaves there the next one finds and reads, each kind for itself
+      if (isRepeated)
+        addFirstReads(ModuleOp(kind.first).lookupSymbol<func::FuncOp>(function.getSymName()), carried);
+      FailureOr<EntryMeaning> meaning = run->take([&](StateOp state) {
+        return isSavedState(state) || plan.survives(state.getSymName()) || carried.contains(state.getSymName());
+      });
+      if (failed(meaning))
+        return failure();
+      meanings[function.getSymName().str()] = std::move(*meaning);
+    }
+    if (!meet)
+      return function.emitError("expected the kinds of ranks to run the same collectives in the same order");
+  }
+  return result;
+}
+
+EntryMeaning meaningOfInit(ModuleOp module, const ModulePlan &plan) {
+  EntryMeaning result;
+  result.meaning = meaningOfNothing();
+  for (StateOp state : module.getOps<StateOp>()) {
+    auto packed = plan.getPackedStates().find(state.getSymName());
+    if (packed == plan.getPackedStates().end())
+      continue;
+    KernelFacts facts;
+    facts.name = packed->second.packer;
+    facts.kind = static_cast<uint64_t>(rt::findKernelDef(facts.name)->kind);
+    facts.params = packed->second.params;
+    StateFacts of = factsOf(state, plan.getMesh());
+    Content content = resultOf(facts.number(), {}, 0, of.bytes, {of.content()});
+    result.meaning["state " + of.name] = content.number();
+    result.expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression));
+  }
+  llvm::sort(result.expressions);
+  return result;
+}
+
+} // namespace cleave::plan

@@ -1,0 +1,110 @@
+// The abstract run of one entry function of one kind of ranks, over the contents of its values (ValueMeaning.h).
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_VALUERUN_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_VALUERUN_H
+
+#include "compiler/Planning/Verify/Bodies.h"
+#include "compiler/Planning/Verify/MemoryContents.h"
+#include "compiler/Planning/Verify/ValueFacts.h"
+#include "compiler/Planning/Verify/ValueMeaning.h"
+
+namespace cleave::plan {
+
+// Whether values cross bodies or ranks: then calls are not run, and bodies are looked at by themselves (Bodies.h).
+bool hasBodies(mlir::ModuleOp module);
+KindBox boxOf(const ModulePlan &plan);
+// Meanings of bodies, by name.
+using BodyMeanings = std::map<std::string, EntryMeaning>;
+
+class ValueRun : public MeaningRun {
+public:
+  // With `bodies` calls are not run: an entry goes on with what these, run before, have left, as all kinds do that are
+  // alike (AlikeKinds.h).
+  ValueRun(mlir::ModuleOp module, const ModulePlan &plan, mlir::func::FuncOp entry,
+           const BodyMeanings *bodies = nullptr, const KindBox &firstAlike = {});
+
+  KindBox box() const { return boxOf(plan); }
+  const Stop *advance() override;
+  void deliver(const std::optional<Content> &result) override;
+
+  // After the run. `outlives` tells of a state that a later program finds it as this one leaves it.
+  mlir::FailureOr<EntryMeaning> take(llvm::function_ref<bool(StateOp)> outlives);
+
+private:
+  struct Body {
+    mlir::func::FuncOp function;
+    uint64_t frame;
+  };
+  // Of an op, the same in every run of it.
+  struct Known {
+    std::vector<uint64_t> depends;
+    uint64_t number = 0;
+  };
+
+  bool isBody() const { return bodies && !entry->hasAttr("cleave.entry"); }
+  void expand(mlir::func::FuncOp function, uint64_t frame);
+  void leaveAfterCalls(mlir::func::FuncOp callee);
+  MemoryContents &room(int64_t frames, bool isHost);
+  void transferAlone();
+  void meetAlone();
+  void begin(mlir::func::FuncOp function, uint64_t frame);
+  bool run(mlir::Operation *op, uint64_t frame); // true: other kinds are needed
+  const llvm::SmallVector<ByteView> &viewsOf(mlir::Operation *op);
+  void runViews(mlir::Operation *op, llvm::ArrayRef<ByteView> views);
+  KernelFacts factsOfKernel(cleave::KernelOp kernel) const;
+  void runKernel(cleave::KernelOp kernel);
+  void runLibrary(mlir::Operation *op);
+  void runReturn(mlir::func::ReturnOp op, uint64_t frame);
+  void addResults(mlir::Operation *op, const Known &known);
+  bool startCollective(mlir::Operation *op);
+  void finishCollective(mlir::Operation *op, const std::optional<Content> &result);
+
+  // A collective of any kind, in terms of its axes.
+  template <typename Op> bool reduce(Op op, rt::Opcode opcode);
+  bool start(mlir::Operation *op, rt::Opcode opcode, llvm::ArrayRef<int16_t> axes, int64_t count);
+  bool transfer(mlir::Operation *op, rt::Opcode opcode, llvm::ArrayRef<int16_t> axes,
+                std::optional<llvm::ArrayRef<int64_t>> peer);
+  void setRoot(mlir::Operation *op, llvm::ArrayRef<int16_t> axes, llvm::ArrayRef<int64_t> root);
+  const AxesFacts &axesOf(llvm::ArrayRef<int16_t> axes) const;
+  Content padded(mlir::Value value, uint64_t ranks) const;
+
+  PortFacts portOf(mlir::Type type, mlir::DictionaryAttr attributes, const std::string &otherwise) const;
+  Content of(mlir::Value value);
+  void set(mlir::Value value, Content content) { values[value] = std::move(content); }
+  void leave(const Content &content) {
+    if (content.bytes() != 0)
+      expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression));
+  }
+  void fail(mlir::Operation *op, const llvm::Twine &why) {
+    op->emitOpError("has no meaning: ") << why;
+    failure = true;
+  }
+
+  mlir::ModuleOp module;
+  const ModulePlan &plan;
+  mlir::func::FuncOp entry;
+  MeshAttr mesh;
+  const BodyMeanings *bodies;
+  KindBox firstAlike;
+  std::vector<Body> runs;                                   // in the order in which they run
+  size_t next = 0;                                          // of these
+  mlir::Operation *current = nullptr, *following = nullptr; // in the body that runs
+  uint64_t frame = 0;                                       // of it
+  std::string calls;
+  uint64_t history = 0;                                     // of calls (Bodies.h)
+  llvm::StringMap<Content> states, starts;                  // as they are, and as they were when the entry began
+  llvm::DenseMap<mlir::Value, Content> values;              // of the body that runs
+  std::map<std::pair<int64_t, bool>, MemoryContents> rooms; // of slots, by frames, on the device or the host
+  Messages messages;
+  llvm::StringMap<Known> kernels; // generated, by label
+  llvm::DenseMap<mlir::Operation *, Known> libraries;
+  mutable std::map<std::vector<int16_t>, AxesFacts> axes; // by their numbers
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<ByteView>> views;
+  Meaning outputs;
+  std::vector<uint32_t> expressions;
+  Stop stop;
+  bool failure = false;
+};
+
+} // namespace cleave::plan
+
+#endif

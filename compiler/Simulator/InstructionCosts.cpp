@@ -1,0 +1,223 @@
+#include "compiler/Simulator/InstructionCosts.h"
+
+#include "runtime/plan/KernelDefs.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/Mesh.h"
+#include "runtime/plan/PlanSummary.h"
+
+#include <algorithm>
+
+namespace cleave::plan {
+
+using namespace rt;
+
+namespace {
+
+bool beginsWith(std::string_view text, std::string_view begin) { return text.substr(0, begin.size()) == begin; }
+
+bool isForGpus(const fb::Plan &plan) { return beginsWith(textOf(plan.target()), "cuda:"); }
+
+// Integers are computed at the rate of f32, and 16-bit numbers outside of products in f32.
+std::string vectorType(fb::DType type) { return type == fb::DType::f64 ? "f64" : "f32"; }
+
+std::string productType(const fb::Plan &plan, fb::DType type) {
+  bool isSmall = type == fb::DType::bf16 || type == fb::DType::f16;
+  if (!isSmall)
+    return vectorType(type);
+  std::string name = fb::EnumNameDType(type);
+  return beginsWith(libraryArithmetic(plan, name), "emulated") ? "f32" : name;
+}
+
+struct WorkOf {
+  Work work;
+  std::string type;
+};
+
+WorkOf generatedWork(const fb::Kernel &kernel) {
+  for (uint32_t i = 0; i < lengthOf(kernel.operands()); ++i)
+    if (kernel.operands()->Get(i)->dtype() == fb::DType::f64)
+      return {Work::Vector, "f64"};
+  return {Work::Vector, "f32"};
+}
+
+// `plan` is the first kind's, which has the properties of all.
+WorkOf workOf(const fb::Plan &plan, const fb::Kernel &kernel) {
+  if (kernel.kind() == fb::KernelKind::generated)
+    return generatedWork(kernel);
+  std::string_view name = kernel.name()->string_view();
+  const KernelDef *def = findKernelDef(name);
+  KernelArgs args;
+  if (!def ||
+      !KernelArgs::read(*def, kernel.params() ? kernel.params()->data() : nullptr, lengthOf(kernel.params()), &args)
+           .isOk())
+    return {Work::Vector, "f32"};
+  if (name == "matmul" || name == "matmul_bias")
+    return {Work::Product, productType(plan, args.dtype())};
+  if (beginsWith(name, "attention"))
+    return {Work::Attention, productType(plan, args.dtype())};
+  // On GPUs, convolutions are direct ones with sums in f32, without tensor cores (kernels/convolution).
+  bool isConvolution = beginsWith(name, "convolution") && name != "convolution_pack_w";
+  if (isConvolution && !isForGpus(plan))
+    return {Work::Product, productType(plan, args.dtype())};
+  return {Work::Vector, vectorType(args.dtype())};
+}
+
+KernelCost costOf(const fb::Plan &plan, const fb::Kernel &kernel, const TargetMachine &machine) {
+  WorkOf work = workOf(plan, kernel);
+  KernelCost cost{work.work, work.type, machine.peak(work.work, work.type).value_or(0), 0, Bound::Launch};
+  Machine rates = machine.forKernels(work.work, cost.peak);
+  cost.seconds = kernelSeconds(kernel.flops(), kernel.bytes(), rates);
+  double compute = static_cast<double>(kernel.flops()) / rates.flopsPerSecond;
+  double memory = static_cast<double>(kernel.bytes()) / rates.bytesPerSecond;
+  if (std::max(compute, memory) > rates.launchSeconds)
+    cost.bound = compute > memory ? Bound::Compute : Bound::Memory;
+  return cost;
+}
+
+// The rank that lies first in the group of each rank, by its coordinates; `first` gives that of an axis of the group.
+template <typename First>
+bool crossesNodes(const fb::Plan &plan, uint64_t nodeRanks, const std::set<uint32_t> &axes, const First &first) {
+  std::vector<uint32_t> mesh = meshOf(plan);
+  uint64_t ranks = meshSize(plan);
+  if (ranks <= nodeRanks)
+    return false;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    std::vector<unsigned> coordinates = meshCoordinates(mesh, rank);
+    uint64_t base = 0;
+    bool isMember = true;
+    for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
+      unsigned at = coordinates[axis];
+      if (axes.count(axis))
+        isMember &= first(axis, &at);
+      base = base * mesh[axis] + at;
+    }
+    if (isMember && base / nodeRanks != rank / nodeRanks)
+      return true;
+  }
+  return false;
+}
+
+bool groupCrosses(const fb::Plan &plan, const fb::Group &group, uint64_t nodeRanks) {
+  std::set<uint32_t> axes(group.axes()->begin(), group.axes()->end());
+  return crossesNodes(plan, nodeRanks, axes, [&](uint32_t axis, unsigned *at) {
+    for (uint32_t i = 0; i < lengthOf(group.only()); ++i)
+      if (const fb::AxisPlaces &places = *group.only()->Get(i); places.axis() == axis) {
+        bool isMember =
+            std::find(places.coordinates()->begin(), places.coordinates()->end(), *at) != places.coordinates()->end();
+        *at = places.coordinates()->Get(0);
+        return isMember;
+      }
+    *at = 0;
+    return true;
+  });
+}
+
+bool copiesFromHost(const fb::Plan &kind, const InstructionView &view) {
+  auto spaceOf = [&](size_t buffer) { return kind.regions()->Get(view.buffer(buffer).region())->space(); };
+  return view.opcode() == Opcode::Copy && spaceOf(0) != spaceOf(1);
+}
+
+RingCollective ringOf(Opcode opcode) {
+  switch (opcode) {
+  case Opcode::ReduceScatter:
+    return RingCollective::ReduceScatter;
+  case Opcode::AllGather:
+    return RingCollective::AllGather;
+  default: // a reduce and a broadcast take as long as it (CostModel.h)
+    return RingCollective::AllReduce;
+  }
+}
+
+// Whether any instruction of the plan is one of those.
+template <typename Predicate> bool hasAny(const fb::Plan &kind, const Predicate &isOne) {
+  for (uint32_t p = 0; p < lengthOf(kind.programs()); ++p)
+    for (uint32_t i = 0; i < lengthOf(kind.programs()->Get(p)->instructions()); ++i)
+      if (isOne(InstructionView(*kind.programs()->Get(p)->instructions()->Get(i))))
+        return true;
+  return false;
+}
+
+const char *keyOf(Work work) { return work == Work::Vector ? "vector_flops_per_second" : "product_flops_per_second"; }
+
+} // namespace
+
+InstructionCosts::InstructionCosts(const fb::Plan &plan, const TargetMachine &machine) : machine_(machine) {
+  for (const fb::Plan *kind : kindsOf(plan)) {
+    for (uint32_t i = 0; i < lengthOf(kind->kernels()); ++i)
+      kernels_[kind].push_back(costOf(plan, *kind->kernels()->Get(i), machine));
+    for (uint32_t i = 0; i < lengthOf(kind->groups()); ++i)
+      crossing_[kind].push_back(groupCrosses(plan, *kind->groups()->Get(i), machine.nodeRanks));
+  }
+  for (uint32_t axis = 0; axis < lengthOf(plan.axes()); ++axis)
+    if (isBetweenNodes(plan, machine, axis))
+      crossingAxes_.insert(axis);
+}
+
+Machine InstructionCosts::link(bool betweenNodes) const {
+  return machine_.forLink(betweenNodes ? machine_.network.value_or(Link()) : machine_.node);
+}
+
+double InstructionCosts::collectiveSeconds(const fb::Plan &kind, const InstructionView &view) const {
+  auto group = static_cast<unsigned>(view["group"]);
+  return ringSeconds(ringOf(view.opcode()), view.buffer(0).bytes(), groupSize(kind, *kind.groups()->Get(group)),
+                     link(crossing_.at(&kind)[group]));
+}
+
+double InstructionCosts::transferSeconds(const fb::Plan &kind, const InstructionView &view) const {
+  Machine between = link(crossingAxes_.count(static_cast<uint32_t>(view["axis"])) != 0);
+  return between.linkSeconds + static_cast<double>(view.buffer(0).bytes()) / between.linkBytesPerSecond;
+}
+
+double InstructionCosts::seconds(const fb::Plan &kind, const InstructionView &view) const {
+  if (view.opcode() == Opcode::Launch)
+    return kernel(kind, static_cast<size_t>(view["kernel"])).seconds;
+  if (copiesFromHost(kind, view)) {
+    Machine copy = machine_.forLink(machine_.hostCopy.value_or(Link()));
+    return copy.linkSeconds + static_cast<double>(view.buffer(0).bytes()) / copy.linkBytesPerSecond;
+  }
+  Machine memory = machine_.forKernels(Work::Vector, 1);
+  if (view.opcode() == Opcode::Copy) // reads and writes
+    return kernelSeconds(0, 2 * view.buffer(0).bytes(), memory);
+  if (view.opcode() == Opcode::Fill)
+    return kernelSeconds(0, view.buffer(0).bytes(), memory);
+  if (isTransfer(view.opcode()))
+    return transferSeconds(kind, view);
+  return isCollective(view.opcode()) ? collectiveSeconds(kind, view) : 0;
+}
+
+bool isBetweenNodes(const fb::Plan &plan, const TargetMachine &machine, uint32_t axis) {
+  return crossesNodes(plan, machine.nodeRanks, {axis}, [](uint32_t, unsigned *at) {
+    *at = 0;
+    return true;
+  });
+}
+
+Status checkMachine(const fb::Plan &plan, const TargetMachine &machine) {
+  std::string_view target = textOf(plan.target());
+  if (!machine.targets.empty() && std::none_of(machine.targets.begin(), machine.targets.end(),
+                                               [&](const std::string &one) { return beginsWith(target, one); })) {
+    std::string targets;
+    for (const std::string &one : machine.targets)
+      targets += (targets.empty() ? "" : " and ") + one;
+    return invalidArgument("the plan is for " + std::string(target) + ", and " + machine.name + " runs plans for " +
+                           targets + "; compile it for one of them, or give the file of another machine");
+  }
+  for (const fb::Plan *kind : kindsOf(plan)) {
+    for (uint32_t i = 0; i < lengthOf(kind->kernels()); ++i)
+      if (WorkOf work = workOf(plan, *kind->kernels()->Get(i)); !machine.peak(work.work, work.type))
+        return invalidArgument(std::string(keyOf(work.work)) + "." + work.type +
+                               ": the plan has kernels that compute in " + work.type +
+                               ", and the machine says no rate for it; add it");
+    if (!machine.hostCopy && hasAny(*kind, [&](const InstructionView &view) { return copiesFromHost(*kind, view); }))
+      return invalidArgument(
+          "host_copy: the plan copies between the device's memory and the host's, and the machine does not say how "
+          "fast; add it");
+  }
+  if (!machine.network && meshSize(plan) > machine.nodeRanks)
+    return invalidArgument("network: the plan is for " + std::to_string(meshSize(plan)) + " ranks, more than the " +
+                           std::to_string(machine.nodeRanks) +
+                           " of a node, and the machine says no rate between nodes; add it");
+  return Status::ok();
+}
+
+} // namespace cleave::plan

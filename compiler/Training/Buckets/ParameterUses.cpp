@@ -1,0 +1,51 @@
+#include "compiler/Training/Buckets/ParameterUses.h"
+
+#include "compiler/Training/Residuals/JointFunction.h"
+#include "dialects/Cleave/IR/BlockMarks.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+void StateValues::add(Operation *op) {
+  bool isSource = isa<ReadOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
+  bool isMade = op->getNumOperands() > 0 && llvm::all_of(op->getOperands(), [&](Value v) { return contains(v); });
+  if (op->getNumResults() > 0 && (isSource || isMade))
+    made.insert(op);
+}
+
+ParameterUses::ParameterUses(ArrayRef<func::FuncOp> chunks) {
+  for (func::FuncOp chunk : chunks)
+    add(chunk);
+}
+
+void ParameterUses::add(func::FuncOp function) {
+  JointFunction joint(function);
+  StateValues ofStates;
+  SmallVector<std::pair<Operation *, Span>> ops;
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (joint.backward.contains(&op))
+      continue;
+    ofStates.add(&op);
+    std::optional<int64_t> block = getBlockMark(&op);
+    if (block)
+      begun = std::max(begun, *block + 1);
+    int64_t place = block ? 2 * *block + 1 : 2 * begun;
+    ops.push_back({&op, {place, place, ordered++}});
+  }
+  llvm::DenseMap<Operation *, Span> uses; // of what is made of states, by its maker
+  for (auto &[op, here] : llvm::reverse(ops)) {
+    bool isMade = op->getNumResults() > 0 && ofStates.contains(op->getResult(0));
+    auto found = uses.find(op);
+    if (isMade && found == uses.end())
+      continue;
+    Span span = isMade ? found->second : here;
+    if (auto read = dyn_cast<ReadOp>(op))
+      spans[read.getState()].join(span);
+    for (Value operand : op->getOperands())
+      if (ofStates.contains(operand))
+        uses[operand.getDefiningOp()].join(span);
+  }
+}
+
+} // namespace cleave

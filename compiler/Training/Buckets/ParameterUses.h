@@ -1,0 +1,60 @@
+// Where the forward pass uses each parameter: in which block, or between which blocks. What is made of parameters alone
+// (a transposed or narrowed matrix) is no use of them; the op that meets an activation is.
+#ifndef CLEAVE_COMPILER_TRAINING_BUCKETS_PARAMETERUSES_H
+#define CLEAVE_COMPILER_TRAINING_BUCKETS_PARAMETERUSES_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace cleave {
+
+class ParameterUses {
+public:
+  // Places are numbered along the forward pass: 2b + 1 is block b, 2b what stands before it.
+  struct Span {
+    int64_t firstPlace = std::numeric_limits<int64_t>::max(), lastPlace = -1;
+    int64_t order = std::numeric_limits<int64_t>::max(); // of the first using op
+
+    void join(const Span &other) {
+      firstPlace = std::min(firstPlace, other.firstPlace);
+      lastPlace = std::max(lastPlace, other.lastPlace);
+      order = std::min(order, other.order);
+    }
+  };
+
+  // The chunks of the forward pass in order. They carry the marks of find-blocks; a backward half does not count.
+  explicit ParameterUses(llvm::ArrayRef<mlir::func::FuncOp> chunks);
+
+  // Null for a parameter that nobody uses.
+  const Span *find(llvm::StringRef state) const {
+    auto found = spans.find(state);
+    return found == spans.end() ? nullptr : &found->second;
+  }
+
+private:
+  void add(mlir::func::FuncOp function);
+
+  llvm::StringMap<Span> spans;
+  int64_t begun = 0, ordered = 0; // blocks and ops of the chunks so far
+};
+
+// Whether the value is made of states and constants alone, by ops without effects.
+class StateValues {
+public:
+  bool contains(mlir::Value value) const { return made.contains(value.getDefiningOp()); }
+  void add(mlir::Operation *op);
+
+private:
+  llvm::DenseSet<mlir::Operation *> made;
+};
+
+} // namespace cleave
+
+#endif

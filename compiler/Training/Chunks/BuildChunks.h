@@ -1,0 +1,14 @@
+// Makes a function of each chunk of @model, with what crosses as named edges (StepFunctions.h).
+#ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_BUILDCHUNKS_H
+#define CLEAVE_COMPILER_TRAINING_CHUNKS_BUILDCHUNKS_H
+
+#include "compiler/Training/Chunks/ModelGraph.h"
+
+namespace cleave {
+
+// @model becomes @c0, @c1, ...; the results of split-loss are those of the last chunk.
+void buildChunks(mlir::func::FuncOp model, const ModelGraph &graph, const pipeline::Cut &cut);
+
+} // namespace cleave
+
+#endif

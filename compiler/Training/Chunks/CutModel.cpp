@@ -1,0 +1,201 @@
+#include "compiler/Training/Chunks/CutModel.h"
+#include "compiler/CostModel/CostModel.h"
+#include "compiler/Support/NamePatterns.h"
+#include "compiler/Training/Chunks/BuildChunks.h"
+#include "compiler/Training/Diagnose.h"
+#include "compiler/Training/Passes.h"
+#include "compiler/Training/States.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_CUTMODEL
+#define GEN_PASS_DEF_REQUESTSTAGES
+#include "compiler/Training/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral kOption = "--stage-split";
+constexpr llvm::StringLiteral kStagesAttr = "cleave.stages", kStageSplitAttr = "cleave.stage_split";
+
+class RequestStagesPass : public impl::RequestStagesBase<RequestStagesPass> {
+public:
+  using RequestStagesBase::RequestStagesBase;
+
+private:
+  void runOnOperation() override {
+    Builder builder(&getContext());
+    getOperation()->setAttr(kStagesAttr, builder.getI64IntegerAttr(stages));
+    getOperation()->setAttr(kStageSplitAttr, builder.getStringAttr(split));
+    if (splitBackward)
+      getOperation()->setAttr("cleave.split_backward", builder.getUnitAttr());
+  }
+};
+
+class CutModelPass : public impl::CutModelBase<CutModelPass> {
+public:
+  using CutModelBase::CutModelBase;
+
+private:
+  void runOnOperation() override {
+    auto requested = getOperation()->getAttrOfType<IntegerAttr>(kStagesAttr);
+    auto requestedSplit = getOperation()->getAttrOfType<StringAttr>(kStageSplitAttr);
+    int64_t count = stages == 0 && requested ? requested.getInt() : stages;
+    std::string how = stages == 0 && requestedSplit ? requestedSplit.str() : split;
+    getOperation()->removeAttr(kStagesAttr);
+    getOperation()->removeAttr(kStageSplitAttr);
+    if (count == 0 || count == 1)
+      return;
+    func::FuncOp model = lookupFunction(getOperation(), "model");
+    if (!model || model.getNumResults() < 2 || !model.getResultAttr(model.getNumResults() - 2, "cleave.loss_sum")) {
+      getOperation().emitError("expected a function @model with the two results of split-loss");
+      return signalPassFailure();
+    }
+    ModelGraph graph(model, microBatches);
+    auto request = requestOf(model, graph, count, how);
+    if (!request)
+      return fail(request.takeError());
+    setLimit(*request);
+    pipeline::Result<pipeline::Cut> cut = pipeline::cutGraph(graph.graph, *request);
+    if (!cut)
+      return fail(usageError(kOption, cut.message()));
+    noteBytes(*cut);
+    buildChunks(model, graph, *cut);
+  }
+
+  // For the driver, which compares it with what the plan needs (compiler/Driver/StageFit.h).
+  void noteBytes(const pipeline::Cut &cut) {
+    if (!getOperation()->hasAttr(kStageBytesAttr))
+      return;
+    llvm::SmallVector<int64_t> bytes, begins;
+    for (const pipeline::CutStage &stage : cut.stages) {
+      bytes.append({stage.states, stage.activations});
+      begins.push_back(stage.begin);
+    }
+    Builder builder(&getContext());
+    getOperation()->setAttr(kStageBytesAttr, builder.getDenseI64ArrayAttr(bytes));
+    getOperation()->setAttr(kStageBeginsAttr, builder.getDenseI64ArrayAttr(begins));
+  }
+
+  // What the driver has found out about cuts that it has tried.
+  void setLimit(pipeline::CutRequest &request) {
+    if (auto limit = getOperation()->getAttrOfType<IntegerAttr>(kStageLimitAttr))
+      request.memoryLimit = limit.getInt();
+    if (auto scales = getOperation()->getAttrOfType<DenseF64ArrayAttr>(kStageScalesAttr))
+      for (int64_t i = 0; i + 1 < scales.size(); i += 2)
+        request.scales.push_back({scales[i], scales[i + 1]});
+    if (auto begins = getOperation()->getAttrOfType<DenseI64ArrayAttr>(kStageBeginsAttr))
+      for (int64_t begin : begins.asArrayRef().drop_front())
+        request.boundaries.push_back(static_cast<int>(begin));
+    for (StringRef name : {kStageLimitAttr, kStageScalesAttr, kStageBeginsAttr})
+      getOperation()->removeAttr(name);
+  }
+
+  void fail(llvm::Error error) {
+    (void)diagnose(getOperation(), std::move(error));
+    signalPassFailure();
+  }
+
+  llvm::Expected<pipeline::CutRequest> requestOf(func::FuncOp model, const ModelGraph &graph, int64_t count,
+                                                 StringRef how) {
+    pipeline::CutRequest request;
+    request.stages = static_cast<int>(std::clamp<int64_t>(count, -1, std::numeric_limits<int>::max()));
+    request.together = graph.together;
+    // The link's time for a byte and for that of its gradient, as the cost model has it.
+    request.transferCost = 2.0 / Machine().linkBytesPerSecond;
+    pinLoss(model, graph, request);
+    if (llvm::Error error = setMode(graph, how, request))
+      return error;
+    if (llvm::Error error = setBoundaries(graph, boundaries, request))
+      return error;
+    if (llvm::Error error = setPins(graph, request))
+      return error;
+    return request;
+  }
+
+  // Sum and count are results of the last chunk.
+  static void pinLoss(func::FuncOp model, const ModelGraph &graph, pipeline::CutRequest &request) {
+    for (Value value : model.getBody().front().getTerminator()->getOperands())
+      if (auto node = graph.nodeOf.find(value.getDefiningOp()); value.getDefiningOp() && node != graph.nodeOf.end())
+        request.pins.emplace_back(node->second, request.stages - 1);
+  }
+
+  llvm::Error setMode(const ModelGraph &graph, StringRef text, pipeline::CutRequest &request) {
+    if (text == "auto")
+      request.mode = pipeline::CutMode::Auto;
+    else if (text == "uniform")
+      request.mode = pipeline::CutMode::Uniform;
+    else if (text == "parameters")
+      request.mode = pipeline::CutMode::Parameters;
+    else if (text.consume_front("pattern="))
+      return setPattern(graph, text, request);
+    else if (text.consume_front("at="))
+      return setBoundaries(graph, llvm::split(text, '|'), request);
+    else
+      return usageError(kOption,
+                        "expected auto, uniform, parameters, pattern=P[|P...] or at=NAME[|NAME...]; got: " + text);
+    return llvm::Error::success();
+  }
+
+  llvm::Error setPattern(const ModelGraph &graph, StringRef text, pipeline::CutRequest &request) {
+    std::vector<std::string> texts;
+    for (StringRef pattern : llvm::split(text, '|'))
+      texts.push_back(pattern.str());
+    auto patterns = NamePatterns::parse(kOption, texts);
+    if (!patterns)
+      return patterns.takeError();
+    std::vector<std::string> names;
+    for (const auto &ofNode : graph.namesOf) {
+      request.isMatched.push_back(llvm::any_of(ofNode, [&](const std::string &name) { return patterns->match(name); }));
+      llvm::append_range(names, ofNode);
+    }
+    request.mode = pipeline::CutMode::Pattern;
+    return patterns->checkUsed(names, "parameters and operations");
+  }
+
+  // The nodes that a name stands for: those that use the parameter of that name, or that the file calls so.
+  llvm::Expected<llvm::SmallVector<int>> nodesOf(const ModelGraph &graph, StringRef name) {
+    llvm::SmallVector<int> nodes;
+    for (auto [number, names] : llvm::enumerate(graph.namesOf))
+      if (llvm::is_contained(names, name))
+        nodes.push_back(static_cast<int>(number));
+    if (nodes.empty())
+      return usageError(kOption, "the model has no parameter or operation '" + name + "'");
+    return nodes;
+  }
+
+  // Names of what stages 1, 2, ... begin with.
+  template <typename Names>
+  llvm::Error setBoundaries(const ModelGraph &graph, const Names &names, pipeline::CutRequest &request) {
+    for (StringRef name : names) {
+      auto nodes = nodesOf(graph, name);
+      if (!nodes)
+        return nodes.takeError();
+      request.boundaries.push_back(nodes->front());
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Error setPins(const ModelGraph &graph, pipeline::CutRequest &request) {
+    for (const std::string &text : pins) {
+      auto [name, stage] = StringRef(text).rsplit('=');
+      int number = 0;
+      if (stage.getAsInteger(10, number))
+        return usageError(kOption, "expected a pin NAME=STAGE; got: " + text);
+      auto nodes = nodesOf(graph, name);
+      if (!nodes)
+        return nodes.takeError();
+      for (int node : *nodes)
+        request.pins.emplace_back(node, number);
+    }
+    return llvm::Error::success();
+  }
+};
+
+} // namespace
+} // namespace cleave

@@ -1,0 +1,90 @@
+#include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/Chunks/DeferredStatistics.h"
+#include "compiler/Training/Passes.h"
+#include "compiler/Training/States.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_DEFERSTATISTICS
+#include "compiler/Training/Passes.h.inc"
+
+namespace {
+
+class DeferStatisticsPass : public impl::DeferStatisticsBase<DeferStatisticsPass> {
+public:
+  using DeferStatisticsBase::DeferStatisticsBase;
+
+private:
+  void runOnOperation() override {
+    func::FuncOp model = lookupFunction(getOperation(), "model");
+    if (!model)
+      return;
+    llvm::MapVector<StringAttr, llvm::SmallVector<NormalizeOp>> layers; // by the running mean's name
+    for (NormalizeOp op : llvm::to_vector(model.getOps<NormalizeOp>()))
+      if (auto marks = op->getAttrOfType<DictionaryAttr>(kStatisticsAttr))
+        layers[marks.getAs<StringAttr>("mean")].push_back(op);
+    if (deferred) {
+      SymbolTable symbols(getOperation());
+      for (auto &[mean, ops] : layers)
+        defer(model, symbols, ops);
+    }
+    for (auto &[mean, ops] : layers)
+      for (NormalizeOp op : ops)
+        op->removeAttr(kStatisticsAttr);
+  }
+
+  // The sums of one layer, which may normalize several values in a micro-batch.
+  void defer(func::FuncOp model, SymbolTable &symbols, ArrayRef<NormalizeOp> ops) {
+    auto marks = NormalizeOp(ops.front())->getAttrOfType<DictionaryAttr>(kStatisticsAttr);
+    auto mean = symbols.lookup<StateOp>(marks.getAs<StringAttr>("mean")),
+         variance = symbols.lookup<StateOp>(marks.getAs<StringAttr>("variance"));
+    for (WriteOp write : llvm::make_early_inc_range(model.getOps<WriteOp>()))
+      if (write.getState() == mean.getSymName() || write.getState() == variance.getSymName())
+        write.erase();
+    Type type = accumulationType(mean.getTensorType().getElementType());
+    auto addSum = [&](StateOp of, StringRef name) {
+      return addState(symbols, (of.getSymName() + name).str(), of.getTensorType().clone(type), Role::Buffer,
+                      retyped(zeroedSegments(of.getSegments()), type), kSumSlot);
+    };
+    StateOp sum = addSum(mean, ".sum"), squares = addSum(variance, ".sum");
+    OpBuilder begin = OpBuilder::atBlockBegin(&model.getBody().front());
+    Location loc = ops.front()->getLoc();
+    Value old = Arithmetic(begin, loc).cast(readState(begin, loc, mean), type);
+    Value sumNow = readState(begin, loc, sum), squaresNow = readState(begin, loc, squares);
+    for (NormalizeOp op : ops) {
+      OpBuilder builder(op->getContext());
+      builder.setInsertionPointAfter(op);
+      Arithmetic a(builder, op.getLoc());
+      Value moved = a.sub(a.cast(ofFirstGroup(builder, op.getMean()), type), old);
+      sumNow = a.add(sumNow, moved);
+      squaresNow = a.add(squaresNow, a.add(a.cast(ofFirstGroup(builder, op.getVariance()), type), a.mul(moved, moved)));
+    }
+    OpBuilder end(model.getBody().front().getTerminator());
+    WriteOp::create(end, loc, sumNow, sum.getSymName());
+    WriteOp::create(end, loc, squaresNow, squares.getSymName());
+    NamedAttrList note(marks);
+    note.set("terms", begin.getI64IntegerAttr(microBatches * static_cast<int64_t>(ops.size())));
+    note.set("sum", sum.getSymNameAttr());
+    note.set("squares", squares.getSymNameAttr());
+    mean->setAttr(kDeferredAttr, note.getDictionary(&getContext()));
+  }
+
+  // Of statistics [groups, channels] those of the first group, whose running statistics count: as a sum over all
+  // groups, since a slice of a split dimension would gather.
+  static Value ofFirstGroup(OpBuilder &builder, Value perGroup) {
+    RankedTensorType type = tensorType(perGroup);
+    Arithmetic a(builder, perGroup.getLoc());
+    if (type.getDimSize(0) == 1)
+      return a.reshape(perGroup, {type.getDimSize(1)});
+    Value group = IotaOp::create(builder, perGroup.getLoc(), type.clone(builder.getI64Type()), 0, Value());
+    Value isFirst = a.compare(Predicate::Eq, group, a.splat(tensorType(group), 0));
+    return ReduceOp::create(builder, perGroup.getLoc(), ReduceKind::Sum, a.select(isFirst, perGroup, a.splat(type, 0)),
+                            ArrayRef<int64_t>{0});
+  }
+};
+
+} // namespace
+} // namespace cleave

@@ -1,0 +1,306 @@
+#include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/Chunks/ChunkPorts.h"
+#include "compiler/Training/Chunks/GradientSum.h"
+#include "compiler/Training/Diagnose.h"
+#include "compiler/Training/Passes.h"
+#include "compiler/Training/Precision/LossScale.h"
+#include "compiler/Training/States.h"
+#include "compiler/Training/TrainingOptions.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
+#include "dialects/Cleave/IR/StopGradient.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "compiler/Training/Passes.h.inc"
+
+namespace {
+
+bool isFloat(Value value) { return isa<FloatType>(tensorType(value).getElementType()); }
+
+// The values that change when a trainable parameter does, of all chunks. Only they get gradients.
+class ActiveValues {
+public:
+  // `chunks` in ascending order, so that what an edge brings is known before its users are visited.
+  ActiveValues(ModuleOp module, ArrayRef<func::FuncOp> chunks) {
+    SymbolTable symbols(module);
+    for (func::FuncOp chunk : chunks) {
+      for (BlockArgument argument : chunk.getArguments())
+        if (OpOperand *source = sourceOf(argument); source && contains(source->get()))
+          values.insert(argument);
+      for (Operation &op : chunk.getBody().front())
+        add(symbols, op);
+    }
+  }
+
+  bool contains(Value value) const { return values.contains(value); }
+
+  // Whether a gradient on the way from `loss` to the parameters is of fp16: it has the type of its value.
+  bool hasFp16Gradients(Value loss) const {
+    SmallVector<Value> stack = {loss};
+    llvm::DenseSet<Value> seen;
+    while (!stack.empty()) {
+      Value value = stack.pop_back_val();
+      if (!contains(value) || !seen.insert(value).second)
+        continue;
+      if (tensorType(value).getElementType().isF16())
+        return true;
+      if (auto argument = dyn_cast<BlockArgument>(value))
+        stack.push_back(sourceOf(argument)->get());
+      else
+        llvm::append_range(stack, value.getDefiningOp()->getOperands());
+    }
+    return false;
+  }
+
+private:
+  void add(const SymbolTable &symbols, Operation &op) {
+    auto read = dyn_cast<ReadOp>(op);
+    bool active = read ? isTrainable(symbols.lookup<StateOp>(read.getState()))
+                       : llvm::any_of(op.getOperands(), [&](Value v) { return contains(v); });
+    if (active)
+      for (Value result : op.getResults())
+        if (isFloat(result))
+          values.insert(result);
+  }
+
+  static bool isTrainable(StateOp state) { return state && state.getRole() == Role::Parameter && !state.getFrozen(); }
+
+  llvm::DenseSet<Value> values;
+};
+
+// Reverse-mode differentiation, block by block. Gradients are built at the builder's place, after the whole forward
+// pass.
+class ReverseWalk {
+public:
+  ReverseWalk(OpBuilder &builder, const ActiveValues &active) : builder(builder), active(active) {}
+
+  // Several are added in the order in which they come.
+  void seed(Value value, Value gradient) { accumulate(value, gradient); }
+  // Null: none. All that add to it have been visited.
+  Value get(Value value) {
+    auto it = gradients.find(value);
+    return it == gradients.end() ? Value() : it->second.total(builder);
+  }
+
+  LogicalResult run(ArrayRef<Operation *> forward) {
+    for (Operation *op : llvm::reverse(forward))
+      if (failed(visit(op)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult visit(Operation *op) {
+    SmallVector<Value> results = llvm::map_to_vector(op->getResults(), [&](Value v) { return get(v); });
+    bool reached = llvm::any_of(results, [](Value v) { return v != nullptr; });
+    bool passesOn = llvm::any_of(op->getOperands(), [&](Value v) { return active.contains(v); });
+    if (!reached || !passesOn)
+      return success();
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return op->emitError("a parameter's gradient passes here, and '")
+             << op->getName()
+             << "' has no derivative; freeze the parameters before it (--freeze PATTERN), or express it by other "
+                "operators";
+    SmallVector<Value> operands(op->getNumOperands());
+    if (failed(differentiable.buildVJP(builder, results, operands)))
+      return op->emitError("the gradient of '") << op->getName() << "' cannot be built";
+    for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), operands))
+      if (gradient && active.contains(operand))
+        accumulate(operand, gradient);
+    return success();
+  }
+
+  void accumulate(Value value, Value gradient) { gradients[value].add(builder, gradient); }
+
+  OpBuilder &builder;
+  const ActiveValues &active;
+  llvm::DenseMap<Value, GradientSum> gradients;
+};
+
+class DifferentiatePass : public impl::DifferentiateBase<DifferentiatePass> {
+public:
+  using DifferentiateBase::DifferentiateBase;
+
+private:
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto average = orDiagnose(module, parseLossAverage(lossAverage));
+    auto types = orDiagnose(module, parsePrecision(reduce.empty() ? "" : "reduce=" + reduce));
+    auto scale = orDiagnose(module, parseLossScale(lossScale));
+    if (failed(average) || failed(types) || failed(scale))
+      return signalPassFailure();
+    if (types->reduce)
+      gradientType = floatType(&getContext(), *types->reduce);
+    gradientsOfEdges.clear();
+    SmallVector<func::FuncOp> chunks = takeChunks();
+    FailureOr<Loss> loss = findLoss(chunks);
+    if (failed(loss))
+      return signalPassFailure();
+    for (func::FuncOp chunk : chunks)
+      mergeReads(chunk);
+    ActiveValues active(module, chunks);
+    bool isFp16 = types->reduce == FloatKind::F16 || active.hasFp16Gradients(loss->sum());
+    FailureOr<bool> scaled = needsLossScale(module, *scale, isFp16);
+    if (failed(scaled))
+      return signalPassFailure();
+    bool any = false;
+    for (func::FuncOp chunk : llvm::reverse(chunks)) {
+      FailureOr<bool> found = differentiate(chunk, active, *loss, *average, *scaled ? &*scale : nullptr);
+      if (failed(found))
+        return signalPassFailure();
+      any |= *found;
+    }
+    if (!any) {
+      loss->function.emitError(
+          "no parameter has a gradient: all are frozen, or the loss uses none; give fewer patterns "
+          "to --freeze and --buffers, or by --loss-output an output that depends on parameters");
+      return signalPassFailure();
+    }
+    for (auto function : module.getOps<func::FuncOp>())
+      eraseStopGradients(function);
+  }
+
+  // The chunks that cut-model made, or all of @model as one.
+  SmallVector<func::FuncOp> takeChunks() {
+    SmallVector<func::FuncOp> chunks;
+    for (unsigned number : chunksOf(getOperation()))
+      chunks.push_back(lookupFunction(getOperation(), chunkName(number)));
+    func::FuncOp model = chunks.empty() ? lookupFunction(getOperation(), "model") : func::FuncOp();
+    if (model) {
+      model.setName(chunkName(0));
+      chunks.push_back(model);
+    }
+    return chunks;
+  }
+
+  // The chunk with the results of split-loss, its last two.
+  struct Loss {
+    func::FuncOp function;
+    unsigned index = 0;
+    Value result(unsigned i) const {
+      return func::FuncOp(function).getBody().front().getTerminator()->getOperand(index + i);
+    }
+    Value sum() const { return result(0); }
+    Value count() const { return result(1); }
+  };
+
+  FailureOr<Loss> findLoss(ArrayRef<func::FuncOp> chunks) {
+    for (func::FuncOp chunk : chunks)
+      if (unsigned results = chunk ? chunk.getNumResults() : 0;
+          results >= 2 && chunk.getResultAttr(results - 2, "cleave.loss_sum"))
+        return Loss{chunk, results - 2};
+    return getOperation().emitError("expected a function @model with the two results of split-loss, or chunks of it");
+  }
+
+  // Appends the backward pass of one chunk, after those of the chunks that use its values. Whether a parameter has a
+  // gradient here.
+  FailureOr<bool> differentiate(func::FuncOp chunk, const ActiveValues &active, Loss loss, LossAverage average,
+                                const LossScaleOptions *scale) {
+    Block &block = chunk.getBody().front();
+    Operation *terminator = block.getTerminator();
+    SmallVector<Operation *> forward =
+        llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
+    OpBuilder builder(terminator);
+    ChunkPorts ports(chunk);
+    ReverseWalk walk(builder, active);
+    if (chunk == loss.function) {
+      Value sum = loss.sum(), count = loss.count();
+      addToLoss(builder, block, sum, count, average);
+      if (scale)
+        declareLossScale(getOperation(), *scale, count, average, microBatches);
+      Value seed = ports.addArgument("cleave.seed", "", sum);
+      walk.seed(sum, scaleSeed(builder, seed, count, average));
+      ports.dropResults(loss.index);
+    }
+    for (auto [value, edge] : ports.outEdges())
+      for (unsigned user : gradientsOfEdges.lookup(edge))
+        walk.seed(value, ports.addArgument("cleave.cotangent", edgeGradientName(edge, user), value));
+    if (failed(walk.run(forward)))
+      return failure();
+    bool found = addToGradients(builder, block, forward, walk, *chunkNumber(chunk.getName()));
+    for (auto [argument, edge] : ports.inEdges())
+      if (Value gradient = walk.get(argument)) {
+        ports.addResult(edgeGradientName(edge, *chunkNumber(chunk.getName())), gradient);
+        gradientsOfEdges[edge].push_back(*chunkNumber(chunk.getName()));
+      }
+    ports.finish();
+    return found;
+  }
+
+  // scalar.loss_sum += sum, scalar.loss_count += count; of means, their sum and their number, so that the quotient is
+  // the mean of means. Both are f32, as all scalars that the host reads, also of a loss in f64. Reads stand at the
+  // block's beginning, before all writes.
+  void addToLoss(OpBuilder &builder, Block &block, Value sum, Value count, LossAverage average) {
+    if (average == LossAverage::Rank) {
+      Arithmetic a(builder, sum.getLoc());
+      sum = a.div(sum, count);
+      count = a.splat(tensorType(count), 1);
+    }
+    for (auto [name, value] : {std::pair("scalar.loss_sum", sum), std::pair("scalar.loss_count", count)}) {
+      Arithmetic a(builder, value.getLoc());
+      StateOp state = getScalar(getOperation(), name, builder.getF32Type());
+      accumulate(builder, block, state, a.cast(a.sum(value), builder.getF32Type()), value.getLoc());
+    }
+  }
+
+  void accumulate(OpBuilder &builder, Block &block, StateOp state, Value term, Location loc) {
+    OpBuilder atBegin = OpBuilder::atBlockBegin(&block);
+    Value old = readState(atBegin, loc, state);
+    WriteOp::create(builder, loc, AddOp::create(builder, loc, old, term), state.getSymName());
+  }
+
+  // rank: the mean over ranks and micro-batches of their means; `count` has one entry per rank.
+  Value scaleSeed(OpBuilder &builder, Value seed, Value count, LossAverage average) {
+    Arithmetic a(builder, count.getLoc());
+    if (Value scale = readLossScale(getOperation(), builder, count.getLoc()))
+      seed = a.mul(seed, a.spread(scale, seed));
+    if (average == LossAverage::Global)
+      return seed;
+    double means = static_cast<double>(microBatches * tensorType(count).getNumElements());
+    return a.div(seed, a.scale(count, means));
+  }
+
+  // One gradient state for each parameter and chunk, written as soon as its gradient is there. False if there is none.
+  bool addToGradients(OpBuilder &builder, Block &block, ArrayRef<Operation *> forward, ReverseWalk &walk,
+                      unsigned chunk) {
+    SmallVector<std::pair<Value, StateOp>> found;
+    SymbolTable symbols(getOperation());
+    for (Operation *op : forward)
+      if (auto read = dyn_cast<ReadOp>(op))
+        if (Value gradient = walk.get(read.getResult()))
+          found.emplace_back(gradient, symbols.lookup<StateOp>(read.getState()));
+    for (auto [gradient, parameter] : found) {
+      Type element = parameter.getTensorType().getElementType();
+      if (gradientType && floatKind(element))
+        element = gradientType;
+      StateOp state =
+          addState(symbols, freeGradientName(symbols, parameter, chunk), parameter.getTensorType().clone(element),
+                   Role::Gradient, retyped(zeroedSegments(parameter.getSegments()), element), "grad");
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointAfterValue(gradient);
+      // Rounded here, so that sums over micro-batches and ranks are of the gradient's type.
+      Value term = Arithmetic(builder, gradient.getLoc()).cast(gradient, element);
+      accumulate(builder, block, state, term, gradient.getLoc());
+    }
+    return !found.empty();
+  }
+
+  // "w.grad"; in the further chunks that use a tied parameter, "w.grad.c0".
+  static std::string freeGradientName(const SymbolTable &symbols, StateOp parameter, unsigned chunk) {
+    std::string name = gradientName(parameter.getSymName());
+    auto taken = symbols.lookup<StateOp>(name);
+    return taken && taken.getRole() == Role::Gradient ? furtherGradientName(name, chunk) : name;
+  }
+
+  llvm::StringMap<SmallVector<unsigned>> gradientsOfEdges; // the chunks that return one, the last first
+  Type gradientType;                                       // null: that of the parameter
+};
+} // namespace
+} // namespace cleave

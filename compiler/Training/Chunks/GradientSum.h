@@ -1,0 +1,39 @@
+// The gradient of one value, as the gradients of its uses come in.
+//
+// A use that slices the value gives the slice's gradient, padded with zeros to the value's shape. Added up like that, n
+// slices cost n whole tensors: for the n steps of a recurrent layer, that is quadratic in the length of the sequence.
+// Slices along one dimension that share no element are laid side by side instead:
+//
+//   pad(g0, 0, 2) + pad(g1, 1, 1) + pad(g3, 2, 0)     becomes     concat(g0, g1, g3)
+//
+// The elements are the same: each was a sum of itself and zeros.
+#ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_GRADIENTSUM_H
+#define CLEAVE_COMPILER_TRAINING_CHUNKS_GRADIENTSUM_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include <map>
+
+namespace cleave {
+
+class GradientSum {
+public:
+  // Whole tensors are added at once, in the order in which they come.
+  void add(mlir::OpBuilder &builder, mlir::Value gradient);
+  // The sum of all so far; null if there is none.
+  mlir::Value total(mlir::OpBuilder &builder);
+
+private:
+  bool addPiece(PadOp pad);
+  mlir::Value joinPieces(mlir::OpBuilder &builder);
+  void addWhole(mlir::OpBuilder &builder, mlir::Value gradient);
+
+  mlir::Value whole;
+  // Pads of dimension `dim` alone, by the places where their operands begin; no two overlap.
+  std::map<int64_t, PadOp> pieces;
+  int64_t dim = 0;
+};
+
+} // namespace cleave
+
+#endif

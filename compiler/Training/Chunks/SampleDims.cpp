@@ -1,0 +1,127 @@
+#include "compiler/Training/Chunks/SampleDims.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+namespace {
+
+ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+bool fits(Value value, const SamplePosition &position) {
+  return position.count > 0 && shapeOf(value)[position.dim] % (position.inner * position.count) == 0;
+}
+
+// Elements between two neighbours of dimension `dim`.
+int64_t strideOf(ArrayRef<int64_t> shape, int64_t dim) {
+  int64_t stride = 1;
+  for (int64_t size : shape.drop_front(dim + 1))
+    stride *= size;
+  return stride;
+}
+
+// A single sample has no extent: it is a dimension of size 1 in its place, or else part of the first dimension there.
+std::optional<SamplePosition> placeOne(ArrayRef<int64_t> to, int64_t stride) {
+  for (bool wantsOne : {true, false})
+    for (int64_t dim = 0, rank = to.size(); dim < rank; ++dim) {
+      int64_t own = strideOf(to, dim);
+      if (wantsOne ? to[dim] == 1 && own == stride : own <= stride && stride <= own * to[dim] && stride % own == 0)
+        return SamplePosition{dim, stride / own, 1};
+    }
+  return std::nullopt;
+}
+
+// The samples' place in the row-major order stays; of several dimensions that they become it is the outermost.
+std::optional<SamplePosition> reshaped(SamplePosition from, ArrayRef<int64_t> shape, ArrayRef<int64_t> to) {
+  int64_t low = strideOf(shape, from.dim) * from.inner, high = low * from.count;
+  if (from.count == 1)
+    return placeOne(to, low);
+  for (int64_t dim = 0, rank = to.size(); dim < rank; ++dim) {
+    int64_t own = strideOf(to, dim), begin = std::max(low, own);
+    if (to[dim] > 1 && own < high && high <= own * to[dim])
+      return begin % own == 0 && high % begin == 0 ? std::optional(SamplePosition{dim, begin / own, high / begin})
+                                                   : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Value valueOf(Operation *op, unsigned index) {
+  unsigned operands = op->getNumOperands();
+  return index < operands ? op->getOperand(index) : op->getResult(index - operands);
+}
+
+} // namespace
+
+SampleDims::SampleDims(func::FuncOp function) {
+  Block &block = function.getBody().front();
+  for (BlockArgument argument : block.getArguments())
+    if (auto dim = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "cleave.batch_dim"))
+      note(argument, SamplePosition{dim.getInt(), 1, shapeOf(argument)[dim.getInt()]});
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Operation &op : block.without_terminator()) {
+      changed |= visit(&op);
+      changed |= noteLost(&op);
+    }
+    for (Operation &op : llvm::reverse(block.without_terminator()))
+      changed |= visit(&op);
+  }
+}
+
+bool SampleDims::note(Value value, std::optional<SamplePosition> position) {
+  if (position && !fits(value, *position))
+    position = std::nullopt;
+  return positions.try_emplace(value, position).second;
+}
+
+bool SampleDims::visit(Operation *op) {
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return visitReshape(reshape);
+  auto loops = dyn_cast<shard::ShardingInterface>(op);
+  if (!loops)
+    return false;
+  SmallVector<AffineMap> maps = loops.getIndexingMaps();
+  return maps.size() == op->getNumOperands() + op->getNumResults() && visitLoops(op, maps);
+}
+
+// By strides and not by its loops, in which dimensions of size 1 have none.
+bool SampleDims::visitReshape(ReshapeOp reshape) {
+  Value from = reshape.getOperand(), to = reshape.getResult();
+  if (!get(from))
+    std::swap(from, to);
+  std::optional<SamplePosition> known = get(from);
+  return known && note(to, reshaped(*known, shapeOf(from), shapeOf(to)));
+}
+
+// The samples are a loop; what has that loop as a dimension has them there.
+bool SampleDims::visitLoops(Operation *op, ArrayRef<AffineMap> maps) {
+  for (auto [index, map] : llvm::enumerate(maps)) {
+    std::optional<SamplePosition> known = get(valueOf(op, index));
+    if (!known || known->dim >= map.getNumResults() || !isa<AffineDimExpr>(map.getResult(known->dim)))
+      continue;
+    bool changed = false;
+    for (auto [other, otherMap] : llvm::enumerate(maps))
+      for (auto [dim, expr] : llvm::enumerate(otherMap.getResults()))
+        if (expr == map.getResult(known->dim))
+          changed |= note(valueOf(op, other), SamplePosition{static_cast<int64_t>(dim), known->inner, known->count});
+    return changed;
+  }
+  return false;
+}
+
+// What is made of samples has them somewhere, and so has what is of the same shape and used with it.
+bool SampleDims::noteLost(Operation *op) {
+  bool changed = false;
+  for (Value operand : op->getOperands()) {
+    if (!reaches(operand))
+      continue;
+    for (Value result : op->getResults())
+      changed |= note(result, std::nullopt);
+    for (Value other : op->getOperands())
+      if (!get(operand) && shapeOf(other) == shapeOf(operand) && !shapeOf(other).empty())
+        changed |= note(other, std::nullopt);
+  }
+  return changed;
+}
+
+} // namespace cleave

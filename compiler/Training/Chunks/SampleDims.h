@@ -1,0 +1,46 @@
+// Where the samples of a batch lie in every value of a function: the dimension that `cleave.batch_dim` has become.
+//
+//   x : 24x8 (dimension 0)  ->  transpose: 8x24 (1)  ->  reshape to 192: dimension 0, samples 1 apart, 8 times
+//                           ->  reshape to 4x6x8: dimension 0, and of its count 4 alone (rows of 6 samples)
+//
+// Followed from the arguments through the ops' indexing maps (ShardingInterface), and from there back to values that
+// are made of no samples but used element by element with them: the random numbers and masks of a dropout. In a product
+// with a weight the samples are a loop that the weight does not have: a dropout of weights has no samples.
+#ifndef CLEAVE_COMPILER_TRAINING_CHUNKS_SAMPLEDIMS_H
+#define CLEAVE_COMPILER_TRAINING_CHUNKS_SAMPLEDIMS_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+
+namespace cleave {
+
+// Dimension `dim` counts (outer, samples, inner): `count` samples, `inner` indices apart.
+struct SamplePosition {
+  int64_t dim = 0, inner = 1, count = 1;
+};
+
+class SampleDims {
+public:
+  explicit SampleDims(mlir::func::FuncOp function);
+
+  // True where the value has samples, or is used with them; also where it is not known in which dimension.
+  bool reaches(mlir::Value value) const { return positions.contains(value); }
+  std::optional<SamplePosition> get(mlir::Value value) const { return positions.lookup(value); }
+
+private:
+  bool visit(mlir::Operation *op);
+  bool visitReshape(ReshapeOp reshape);
+  bool visitLoops(mlir::Operation *op, llvm::ArrayRef<mlir::AffineMap> maps);
+  bool note(mlir::Value value, std::optional<SamplePosition> position);
+  bool noteLost(mlir::Operation *op);
+
+  llvm::DenseMap<mlir::Value, std::optional<SamplePosition>> positions;
+};
+
+} // namespace cleave
+
+#endif

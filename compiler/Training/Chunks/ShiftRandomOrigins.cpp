@@ -1,0 +1,98 @@
+#include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/Chunks/SampleDims.h"
+#include "compiler/Training/Passes.h"
+#include "compiler/Training/States.h"
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_SHIFTRANDOMORIGINS
+#include "compiler/Training/Passes.h.inc"
+
+namespace {
+
+// [0, ..., 0, micro * step, 0, ...], the step at `dim`: where the micro-batch's tensor begins in the whole step's.
+Value buildOrigin(OpBuilder &builder, Location loc, Value micro, int64_t rank, int64_t dim, int64_t step) {
+  Arithmetic a(builder, loc);
+  SmallVector<Value> parts;
+  auto addZeros = [&](int64_t count) {
+    if (count > 0)
+      parts.push_back(a.splat(RankedTensorType::get({count}, builder.getI64Type()), 0));
+  };
+  addZeros(dim);
+  parts.push_back(a.reshape(a.scale(micro, static_cast<double>(step)), {1}));
+  addZeros(rank - dim - 1);
+  return parts.size() == 1 ? parts[0] : ConcatOp::create(builder, loc, parts, builder.getI64IntegerAttr(0));
+}
+
+struct Site {
+  RandomUniformOp op;
+  SamplePosition samples;
+};
+
+// The random numbers that differ from sample to sample. Where the samples' dimension cannot be told it is the first,
+// so that micro-batches get different numbers at least.
+SmallVector<Site> findSites(func::FuncOp model) {
+  SampleDims dims(model);
+  bool hasDims = llvm::any_of(model.getArguments(), [&](Value argument) { return dims.reaches(argument); });
+  SmallVector<Site> sites;
+  for (auto op : model.getBody().front().getOps<RandomUniformOp>()) {
+    RankedTensorType type = tensorType(op.getResult());
+    if (type.getRank() == 0 || (hasDims && !dims.reaches(op.getResult())))
+      continue;
+    sites.push_back({op, dims.get(op.getResult()).value_or(SamplePosition{0, 1, type.getDimSize(0)})});
+  }
+  return sites;
+}
+
+class ShiftRandomOriginsPass : public impl::ShiftRandomOriginsBase<ShiftRandomOriginsPass> {
+public:
+  using ShiftRandomOriginsBase::ShiftRandomOriginsBase;
+
+private:
+  void runOnOperation() override {
+    func::FuncOp model = lookupFunction(getOperation(), "model");
+    if (microBatches <= 1 || !model)
+      return;
+    SmallVector<Site> sites = findSites(model);
+    if (sites.empty())
+      return;
+    OpBuilder builder = OpBuilder::atBlockBegin(&model.getBody().front());
+    StateOp counter = getScalar(getOperation(), "scalar.micro", builder.getI64Type());
+    Value micro = readState(builder, model.getLoc(), counter);
+    for (const Site &site : sites)
+      shift(site.op, site.samples, micro);
+    builder.setInsertionPoint(model.getBody().front().getTerminator());
+    WriteOp::create(builder, model.getLoc(), Arithmetic(builder, model.getLoc()).shift(micro, 1), counter.getSymName());
+  }
+
+  // A dimension of (outer, samples, inner) is drawn as (outer, ranks, samples of a rank, inner): a rank's samples of
+  // all micro-batches lie together in the global batch. Sizes of 1 are left away.
+  void shift(RandomUniformOp op, SamplePosition samples, Value micro) {
+    OpBuilder builder(op);
+    RankedTensorType type = tensorType(op.getResult());
+    int64_t ranks = op.getOrigin() || samples.count % dataRanks != 0 ? 1 : dataRanks;
+    int64_t outer = op.getOrigin() ? 1 : type.getDimSize(samples.dim) / (samples.count * samples.inner);
+    int64_t rows = type.getDimSize(samples.dim) / (outer * ranks); // inner counted in: they follow one another
+    SmallVector<int64_t> shape(type.getShape()), whole(op.getGlobalShape());
+    int64_t dim = samples.dim;
+    shape[dim] = rows;
+    whole[dim] = (op.getOrigin() ? whole[dim] : rows) * microBatches;
+    for (int64_t size : {ranks, outer})
+      if (size > 1) {
+        shape.insert(shape.begin() + samples.dim, size);
+        whole.insert(whole.begin() + samples.dim, size);
+        ++dim;
+      }
+    auto part = type.clone(shape);
+    Value origin = buildOrigin(builder, op.getLoc(), micro, part.getRank(), dim, rows);
+    if (op.getOrigin())
+      origin = AddOp::create(builder, op.getLoc(), op.getOrigin(), origin);
+    Value numbers = RandomUniformOp::create(builder, op.getLoc(), part, op.getSeed(), op.getStep(), origin,
+                                            op.getSiteAttr(), builder.getDenseI64ArrayAttr(whole));
+    op.replaceAllUsesWith(Arithmetic(builder, op.getLoc()).reshape(numbers, type.getShape()));
+    op.erase();
+  }
+};
+} // namespace
+} // namespace cleave

@@ -1,0 +1,156 @@
+#include "compiler/Training/Loss/Accuracy.h"
+
+#include "compiler/Training/Arithmetic.h"
+#include "compiler/Training/Loss/LossTerms.h"
+#include "compiler/Training/Loss/PositionMask.h"
+#include "dialects/Cleave/IR/Scatter.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+namespace {
+
+struct CrossEntropy {
+  LogSoftmaxOp scores;
+  Value labels; // integers, of the scores' shape without the class dimension
+};
+
+// The class dimension that the iota behind `value` counts, in `value`'s shape.
+std::optional<int64_t> getIotaDim(Value value) {
+  if (auto cast = value.getDefiningOp<CastOp>())
+    value = cast.getOperand();
+  if (auto iota = value.getDefiningOp<IotaOp>())
+    return iota.getDim();
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast || broadcast.getDims().size() != 1)
+    return std::nullopt;
+  return getIotaDim(broadcast.getOperand()) ? std::optional<int64_t>(broadcast.getDims()[0]) : std::nullopt;
+}
+
+// The labels that were spread along `dim`, or null.
+Value getSpreadLabels(Value value, int64_t dim) {
+  if (auto cast = value.getDefiningOp<CastOp>())
+    value = cast.getOperand();
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast || static_cast<int64_t>(broadcast.getDims().size()) != tensorType(value).getRank() - 1 ||
+      llvm::is_contained(broadcast.getDims(), dim))
+    return nullptr;
+  return broadcast.getOperand();
+}
+
+std::optional<std::pair<Value, int64_t>> matchHit(Value mask) {
+  if (auto cast = mask.getDefiningOp<CastOp>())
+    mask = cast.getOperand();
+  auto compare = mask.getDefiningOp<CompareOp>();
+  if (!compare || compare.getPredicate() != Predicate::Eq)
+    return std::nullopt;
+  for (auto [iota, labels] : {std::pair(compare.getLhs(), compare.getRhs()), {compare.getRhs(), compare.getLhs()}})
+    if (std::optional<int64_t> dim = getIotaDim(iota))
+      if (Value found = getSpreadLabels(labels, *dim))
+        return std::pair(found, *dim);
+  return std::nullopt;
+}
+
+// op = select(hit, log_softmax, ...) or log_softmax * cast(hit).
+std::optional<CrossEntropy> matchPick(Operation *op) {
+  if (!isa<SelectOp, MulOp>(op))
+    return std::nullopt;
+  for (Value mask : op->getOperands()) {
+    auto hit = matchHit(mask);
+    if (!hit)
+      continue;
+    for (Value picked : op->getOperands())
+      for (Value v = picked; Operation *source = v.getDefiningOp(); v = source->getOperand(0)) {
+        if (auto scores = dyn_cast<LogSoftmaxOp>(source);
+            scores && static_cast<int64_t>(scores.getDim()) == hit->second)
+          return CrossEntropy{scores, hit->first};
+        if (!isa<CastOp, NegOp>(source))
+          break;
+      }
+  }
+  return std::nullopt;
+}
+
+// The value without changes of type and shape, and without the replacement of labels that do not count.
+Value rootOf(Value labels) {
+  while (Operation *op = labels.getDefiningOp()) {
+    auto select = dyn_cast<SelectOp>(op);
+    if (isa<CastOp, ReshapeOp, BroadcastOp, CheckIndexOp>(op))
+      labels = op->getOperand(0);
+    else if (select && (getConstantNumber(select.getOnFalse()) || getConstantNumber(select.getOnTrue())))
+      labels = getConstantNumber(select.getOnFalse()) ? select.getOnTrue() : select.getOnFalse();
+    else
+      break;
+  }
+  return labels;
+}
+
+// Whether the factor is what a table has at the labels: the weight of a class.
+bool isClassWeight(Value factor, Value labels) {
+  while (Operation *op = factor.getDefiningOp()) {
+    if (auto take = dyn_cast<TakeOp>(op))
+      return rootOf(take.getIndices()) == rootOf(labels) && !sourcesOf(take.getOperand()).samples;
+    if (isa<SelectOp, MulOp>(op))
+      for (Value mask : op->getOperands())
+        if (auto hit = matchHit(mask))
+          return rootOf(hit->first) == rootOf(labels) && llvm::all_of(op->getOperands(), [&](Value operand) {
+                   return operand == mask || !sourcesOf(operand).samples;
+                 });
+    if (!isa<CastOp, ReshapeOp, NegOp, ReduceOp>(op))
+      return false;
+    factor = op->getOperand(0);
+  }
+  return false;
+}
+
+// Labels that count: classes, at positions that the loss counts. Null where that cannot be told.
+Value buildCounted(OpBuilder &builder, Arithmetic &a, CrossEntropy match, const LossWay &way) {
+  RankedTensorType type = tensorType(match.labels);
+  PositionMask positions =
+      buildPositionMask(builder, way, way.back().first, static_cast<int64_t>(match.scores.getDim()),
+                        [&](Value factor) { return isClassWeight(factor, match.labels); });
+  if (!positions.isKnown)
+    return nullptr;
+  int64_t classes = tensorType(match.scores.getResult()).getDimSize(match.scores.getDim());
+  Value counted = a.mask(a.compare(Predicate::Ge, match.labels, a.splat(type, 0)),
+                         a.compare(Predicate::Lt, match.labels, a.splat(type, static_cast<double>(classes))));
+  return positions.mask ? a.mask(counted, a.reshape(positions.mask, type.getShape())) : counted;
+}
+
+// "input 'y'"
+std::string describeLabels(Value labels) {
+  auto argument = dyn_cast<BlockArgument>(rootOf(labels));
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  auto name = function ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name") : StringAttr();
+  return name ? "the labels of input '" + name.str() + "'" : "the labels of this one";
+}
+
+} // namespace
+
+std::optional<AccuracySums> buildAccuracy(OpBuilder &builder, Value lossSum) {
+  auto isPick = [](Operation *op) {
+    std::optional<CrossEntropy> match = matchPick(op);
+    return match && isa<IntegerType>(tensorType(match->labels).getElementType());
+  };
+  SmallVector<LossWay> ways = findWays(lossSum, isPick);
+  if (ways.empty())
+    return std::nullopt;
+  Operation *end = ways.front().back().first;
+  CrossEntropy match = *matchPick(end);
+  Arithmetic a(builder, end->getLoc());
+  Value counted = buildCounted(builder, a, match, ways.front());
+  if (!counted) {
+    emitRemark(end->getLoc(), "an evaluation gives no accuracy: which positions the loss counts depends on parameters");
+    return std::nullopt;
+  }
+  if (ways.size() > 1)
+    emitRemark(end->getLoc(), "the loss has ")
+        << ways.size() << " cross-entropies; the accuracy of an evaluation is that of " << describeLabels(match.labels);
+  Value predicted = ArgMaxOp::create(builder, end->getLoc(), match.scores.getOperand(), match.scores.getDim());
+  Value labels = a.cast(match.labels, tensorType(predicted).getElementType());
+  Value correct = a.mask(counted, a.compare(Predicate::Eq, predicted, labels));
+  return AccuracySums{a.sum(a.cast(correct, builder.getF32Type())), a.sum(a.cast(counted, builder.getF32Type()))};
+}
+
+} // namespace cleave

@@ -1,0 +1,278 @@
+#include "compiler/Training/Loss/LossSplitting.h"
+
+#include "compiler/Training/Arithmetic.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace cleave {
+
+namespace {
+
+bool isSingle(Value value) { return tensorType(value).getNumElements() == 1; }
+
+// Walks from the loss towards its sum, gathering the constant factor and at most one divisor.
+class Peeler {
+public:
+  explicit Peeler(const SampleDependence &samples) : samples(samples) {}
+
+  std::optional<LossParts> peel(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getKind() == ReduceKind::Sum && isSingle(value))
+        return finish(reduce);
+      Value next = isSingle(value) ? step(op) : Value();
+      if (!next)
+        return std::nullopt;
+      value = next;
+    }
+    return std::nullopt;
+  }
+
+private:
+  std::optional<LossParts> finish(ReduceOp reduce) {
+    parts.sum = reduce.getResult();
+    parts.elements = tensorType(reduce.getOperand()).getNumElements();
+    return parts;
+  }
+
+  Value step(Operation *op) {
+    if (auto neg = dyn_cast<NegOp>(op)) {
+      parts.factor = -parts.factor;
+      return neg.getOperand();
+    }
+    if (auto reshape = dyn_cast<ReshapeOp>(op))
+      return reshape.getOperand();
+    if (auto cast = dyn_cast<CastOp>(op); cast && isa<FloatType>(getElementTypeOrSelf(cast.getOperand().getType())))
+      return cast.getOperand();
+    if (auto mul = dyn_cast<MulOp>(op))
+      return stepMul(mul);
+    if (auto div = dyn_cast<DivOp>(op))
+      return stepDiv(div);
+    return nullptr;
+  }
+
+  Value stepMul(MulOp mul) {
+    if (auto factor = getConstantNumber(mul.getRhs())) {
+      parts.factor *= *factor;
+      return mul.getLhs();
+    }
+    if (auto factor = getConstantNumber(mul.getLhs())) {
+      parts.factor *= *factor;
+      return mul.getRhs();
+    }
+    return nullptr;
+  }
+
+  Value stepDiv(DivOp div) {
+    if (auto divisor = getConstantNumber(div.getRhs())) {
+      parts.factor /= *divisor;
+      return div.getLhs();
+    }
+    LossCount count = parts.count.sum ? LossCount() : countOf(div.getRhs(), samples);
+    if (!count.sum)
+      return nullptr;
+    parts.count = std::move(count);
+    return div.getLhs();
+  }
+
+  const SampleDependence &samples;
+  LossParts parts;
+};
+
+// The one reduction behind a scalar, through casts and reshapes.
+ReduceOp getReduction(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      return reduce.getKind() == ReduceKind::Sum && isSingle(value) ? reduce : ReduceOp();
+    if (!isa<CastOp, ReshapeOp>(op))
+      return nullptr;
+    value = op->getOperand(0);
+  }
+  return nullptr;
+}
+
+// The scalar `value` as a vector: its reduction over each rank's part of the first dimension.
+Value splitOverRanks(OpBuilder &builder, Value value, int64_t ranks, std::string &reason) {
+  Arithmetic a(builder, value.getLoc());
+  ReduceOp reduce = getReduction(value);
+  if (!reduce) {
+    reason = "a rank's part can only be taken of a sum over elements";
+    return nullptr;
+  }
+  RankedTensorType type = tensorType(reduce.getOperand());
+  if (type.getRank() == 0 || type.getDimSize(0) % ranks != 0) {
+    reason = "dimension 0 of the summed tensor does not divide by " + std::to_string(ranks) + " data ranks";
+    return nullptr;
+  }
+  SmallVector<int64_t> shape = {ranks, type.getDimSize(0) / ranks};
+  llvm::append_range(shape, type.getShape().drop_front());
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(1, shape.size()));
+  return ReduceOp::create(builder, value.getLoc(), ReduceKind::Sum, a.reshape(reduce.getOperand(), shape), dims);
+}
+
+// factor * n where n is the integer that makes it 1 or -1, if it is one: then the division was a mean's.
+std::pair<double, double> undoMean(double factor, int64_t elements) {
+  double whole = std::round(1 / std::fabs(factor));
+  if (whole >= 1 && std::fabs(std::fabs(factor) * whole - 1) < 1e-6)
+    return {std::copysign(1.0, factor), whole};
+  return {factor * static_cast<double>(elements), static_cast<double>(elements)};
+}
+
+} // namespace
+
+Value guardCount(Arithmetic &a, Value count, ArrayRef<CountGuard> guards) {
+  for (const CountGuard &guard : guards) {
+    Value number = a.splat(tensorType(count), guard.number);
+    if (guard.kind == CountGuard::AtLeast)
+      count = a.max(count, number);
+    else if (guard.kind == CountGuard::Plus)
+      count = a.add(count, number);
+    else
+      count = a.select(a.compare(guard.predicate, count, number), a.splat(tensorType(count), guard.other), count);
+  }
+  return count;
+}
+
+std::string printGuard(const CountGuard &guard) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  if (guard.kind == CountGuard::Where)
+    out << "where " << stringifyPredicate(guard.predicate) << " ";
+  else
+    out << (guard.kind == CountGuard::Plus ? "plus " : "at-least ");
+  out << llvm::format("%.17g", guard.number);
+  if (guard.kind == CountGuard::Where)
+    out << " then " << llvm::format("%.17g", guard.other);
+  return text;
+}
+
+SmallVector<CountGuard> guardsOver(ArrayRef<CountGuard> guards, double excess) {
+  return llvm::map_to_vector(guards, [&](const CountGuard &guard) {
+    return CountGuard{guard.kind, guard.number * excess, guard.predicate, guard.other * excess};
+  });
+}
+
+namespace {
+constexpr StringRef kGuardsAttr = "cleave.loss_guards";
+} // namespace
+
+// {kind, number, predicate, other}, one a guard.
+void setCountGuards(ModuleOp module, ArrayRef<CountGuard> guards) {
+  if (guards.empty())
+    return;
+  Builder b(module.getContext());
+  auto row = [&](const CountGuard &guard) -> Attribute {
+    return b.getDictionaryAttr({b.getNamedAttr("kind", b.getI64IntegerAttr(guard.kind)),
+                                b.getNamedAttr("number", b.getF64FloatAttr(guard.number)),
+                                b.getNamedAttr("predicate", PredicateAttr::get(b.getContext(), guard.predicate)),
+                                b.getNamedAttr("other", b.getF64FloatAttr(guard.other))});
+  };
+  module->setAttr(kGuardsAttr, b.getArrayAttr(llvm::map_to_vector(guards, row)));
+}
+
+SmallVector<CountGuard> takeCountGuards(ModuleOp module) {
+  SmallVector<CountGuard> guards;
+  if (auto rows = module->getAttrOfType<ArrayAttr>(kGuardsAttr))
+    for (auto row : rows.getAsRange<DictionaryAttr>())
+      guards.push_back({static_cast<CountGuard::Kind>(row.getAs<IntegerAttr>("kind").getInt()),
+                        row.getAs<FloatAttr>("number").getValueAsDouble(),
+                        row.getAs<PredicateAttr>("predicate").getValue(),
+                        row.getAs<FloatAttr>("other").getValueAsDouble()});
+  module->removeAttr(kGuardsAttr);
+  return guards;
+}
+
+// The count of a split: guarded here, or by who adds up the counts.
+static void setCount(Arithmetic &a, LossSplit &split, Value counted, const LossCount &count, const LossLayout &layout) {
+  split.count = layout.guardsEach ? guardCount(a, counted, count.guards) : counted;
+  split.countTerms = count.terms;
+  if (!layout.guardsEach)
+    split.guards.assign(count.guards.begin(), count.guards.end());
+}
+
+std::optional<LossParts> recognizeLoss(Value loss, const SampleDependence &samples) {
+  return Peeler(samples).peel(loss);
+}
+
+std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, LossReduction reduction,
+                                   const LossLayout &layout, std::string &reason) {
+  Arithmetic a(builder, parts.sum.getLoc());
+  Type type = accumulationType(tensorType(parts.sum).getElementType());
+  int64_t ranks = layout.ranks;
+  std::pair<double, double> constant(parts.factor, 1.0);
+  if (!parts.count.sum && reduction != LossReduction::Sum)
+    constant = undoMean(parts.factor, parts.elements);
+  else
+    constant.first *= weightOf(reduction, layout.microBatches);
+  auto [factor, count] = constant;
+  auto take = [&](Value value) -> Value {
+    value = ranks > 1 ? splitOverRanks(builder, value, ranks, reason) : a.reshape(value, {});
+    return value ? a.cast(value, type) : value;
+  };
+  LossSplit split;
+  split.sum = take(parts.sum);
+  if (!split.sum)
+    return std::nullopt;
+  split.sum = factor == -1 ? a.neg(split.sum) : a.scale(split.sum, factor);
+  if (!parts.count.sum) {
+    split.count = a.splat(tensorType(split.sum), count / static_cast<double>(ranks));
+    return split;
+  }
+  Value counted = take(parts.count.sum);
+  if (!counted)
+    return std::nullopt;
+  setCount(a, split, counted, parts.count, layout);
+  return split;
+}
+
+// What terms that are not counted are multiplied by in a batch, so that the sum over batches is the guarded count of
+// all: what a guard adds is dealt out to the batches. A guard that acts on small counts alone cannot be known in one
+// batch.
+static Value weightOfUncounted(Arithmetic &a, const LossSplit &split, const LossLayout &layout) {
+  double added = 0;
+  for (const CountGuard &guard : split.guards)
+    if (guard.kind == CountGuard::Plus)
+      added += guard.number / static_cast<double>(layout.microBatches);
+  return a.shift(split.count, added);
+}
+
+LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, const SampleDependence &samples,
+                     const LossLayout &layout, std::string &reason) {
+  Arithmetic a(builder, loss.getLoc());
+  SmallVector<double> weights;
+  llvm::SmallSetVector<Value, 2> counts;
+  bool isUncounted = false;
+  for (auto [term, reduction] : llvm::zip_equal(terms.get(), layout.reductions)) {
+    weights.push_back(weightOf(reduction, layout.microBatches));
+    if (term.count)
+      counts.insert(term.count);
+    isUncounted |= term.ofSamples && !term.count;
+    if (reduction == LossReduction::Whole)
+      reason = "it is not a sum over samples divided by a count";
+  }
+  if (counts.size() > 1 || (!counts.empty() && isUncounted))
+    reason = "its terms are divided by different counts";
+  Type type = accumulationType(tensorType(loss).getElementType());
+  bool isCounted = counts.size() == 1 && !isUncounted && reason.empty();
+  LossSplit split;
+  split.addsUp = isCounted || (counts.empty() && reason.empty());
+  if (isCounted) {
+    LossCount count = countOf(counts.front(), samples);
+    setCount(a, split, a.cast(a.reshape(count.sum, {}), type), count, layout);
+  }
+  Value weight = isCounted ? weightOfUncounted(a, split, layout) : Value();
+  split.sum = a.cast(a.reshape(terms.build(builder, weights, weight), {}), type);
+  if (isCounted)
+    return split;
+  auto batch = static_cast<double>(layout.batch);
+  split.sum = a.scale(split.sum, batch);
+  split.count = a.splat(tensorType(split.sum), batch);
+  return split;
+}
+
+} // namespace cleave

@@ -1,0 +1,80 @@
+#include "compiler/Training/Loss/SampleDependence.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+namespace {
+
+// The loop that the samples of a value are, or null.
+AffineExpr loopOf(std::optional<SamplePosition> position, AffineMap map) {
+  if (!position || position->dim >= map.getNumResults() || !isa<AffineDimExpr>(map.getResult(position->dim)))
+    return nullptr;
+  return map.getResult(position->dim);
+}
+
+bool isNormalized(Value value) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), llvm::IsaPred<NormalizeOp>);
+}
+
+} // namespace
+
+SampleDependence::SampleDependence(func::FuncOp function, bool normalizationMixes)
+    : dims(function), normalizationMixes(normalizationMixes) {
+  Block &block = function.getBody().front();
+  for (BlockArgument argument : block.getArguments())
+    hasDims |= function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim") != nullptr;
+  for (BlockArgument argument : block.getArguments())
+    if (!hasDims || function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim"))
+      known[argument] = Dependence::Each;
+  for (Operation &op : block.without_terminator())
+    for (Value result : op.getResults())
+      if (Dependence dependence = visit(&op, result); dependence != Dependence::None)
+        known[result] = dependence;
+}
+
+Dependence SampleDependence::get(Value value) const {
+  auto found = known.find(value);
+  return found == known.end() ? Dependence::None : found->second;
+}
+
+Dependence SampleDependence::visit(Operation *op, Value result) const {
+  if (isa<RandomUniformOp>(op)) // other numbers for every sample; a dropout of weights has none
+    return dims.reaches(result) ? (dims.get(result) ? Dependence::Each : Dependence::Mixed) : Dependence::None;
+  Dependence most = Dependence::None;
+  for (Value operand : op->getOperands())
+    most = std::max(most, get(operand));
+  if (most != Dependence::Each)
+    return most;
+  if (!hasDims) // all that can be said: a number is of all samples
+    return cast<RankedTensorType>(result.getType()).getNumElements() > 1 ? Dependence::Each : Dependence::Mixed;
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return keepsSamples(reshape) ? Dependence::Each : Dependence::Mixed;
+  if (isa<NormalizeOp>(op) && result == op->getResult(0) && !normalizationMixes)
+    return Dependence::Each;
+  return visitLoops(op, result);
+}
+
+// The groups of a batch normalization cut the sample dimension in two.
+bool SampleDependence::keepsSamples(ReshapeOp reshape) const {
+  std::optional<SamplePosition> from = dims.get(reshape.getOperand()), to = dims.get(reshape.getResult());
+  return from && to && (from->count == to->count || isNormalized(reshape.getResult()));
+}
+
+Dependence SampleDependence::visitLoops(Operation *op, Value result) const {
+  auto loops = dyn_cast<shard::ShardingInterface>(op);
+  SmallVector<AffineMap> maps = loops ? loops.getIndexingMaps() : SmallVector<AffineMap>();
+  if (maps.size() != op->getNumOperands() + op->getNumResults())
+    return Dependence::Mixed;
+  AffineMap resultMap = maps[op->getNumOperands() + cast<OpResult>(result).getResultNumber()];
+  AffineExpr loop = loopOf(dims.get(result), resultMap);
+  auto types = loops.getLoopIteratorTypes();
+  if (!loop || types[cast<AffineDimExpr>(loop).getPosition()] != utils::IteratorType::parallel)
+    return Dependence::Mixed;
+  for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
+    if (get(operand) == Dependence::Each && loopOf(dims.get(operand), map) != loop)
+      return Dependence::Mixed;
+  return Dependence::Each;
+}
+
+} // namespace cleave

@@ -1,0 +1,39 @@
+// Which values have samples that do not know of one another: every element is made of one sample alone, the one at its
+// place in the sample dimension (SampleDims.h). Sums of such values add up over batches, however samples are dealt out.
+//
+//   d = x @ w - y              each    the samples are a parallel loop of all three ops
+//   p = softmax(d, dim 1)      each
+//   p = softmax(d, dim 0)      mixed   the samples are a loop that is reduced
+//   m = reduce_sum(d, [0])     mixed   all samples: the sum itself adds up, its square does not (LossTerms.h follows
+//   sums)
+//
+// Asked are the ops' loops (ShardingInterface). Batch normalization, which says itself over which samples it goes, does
+// not count as mixing, unless `normalizationMixes`.
+#ifndef CLEAVE_COMPILER_TRAINING_LOSS_SAMPLEDEPENDENCE_H
+#define CLEAVE_COMPILER_TRAINING_LOSS_SAMPLEDEPENDENCE_H
+
+#include "compiler/Training/Chunks/SampleDims.h"
+
+namespace cleave {
+
+enum class Dependence { None, Each, Mixed };
+
+class SampleDependence {
+public:
+  explicit SampleDependence(mlir::func::FuncOp function, bool normalizationMixes = false);
+
+  Dependence get(mlir::Value value) const;
+
+private:
+  Dependence visit(mlir::Operation *op, mlir::Value result) const;
+  Dependence visitLoops(mlir::Operation *op, mlir::Value result) const;
+  bool keepsSamples(ReshapeOp reshape) const;
+
+  SampleDims dims;
+  bool hasDims = false, normalizationMixes = false;
+  llvm::DenseMap<mlir::Value, Dependence> known; // but None
+};
+
+} // namespace cleave
+
+#endif

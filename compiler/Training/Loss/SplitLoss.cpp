@@ -1,0 +1,175 @@
+#include "compiler/Training/Diagnose.h"
+#include "compiler/Training/Loss/LossSplitting.h"
+#include "compiler/Training/Passes.h"
+#include "compiler/Training/States.h"
+#include "compiler/Training/TrainingOptions.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_SPLITLOSS
+#include "compiler/Training/Passes.h.inc"
+
+namespace {
+
+// The result that carries `cleave.loss`, or an error at the function.
+FailureOr<unsigned> findLoss(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    if (!function.getResultAttr(i, "cleave.loss"))
+      continue;
+    auto type = cast<RankedTensorType>(function.getResultTypes()[i]);
+    if (type.getNumElements() == 1 && isa<FloatType>(type.getElementType()))
+      return i;
+    return function.emitError("the loss is one floating-point number; got: ") << type;
+  }
+  return function.emitError("training needs a loss: no result of @")
+         << function.getSymName() << " carries 'cleave.loss'; name it with --loss-output";
+}
+
+// What the driver knows of the loss's terms, or else what their constants say.
+SmallVector<LossReduction> reductionsOf(func::FuncOp function, unsigned index, const LossTerms &terms) {
+  SmallVector<LossReduction> reductions;
+  if (auto known = function.getResultAttrOfType<ArrayAttr>(index, "cleave.loss_reductions"))
+    for (Attribute name : known)
+      if (auto text = dyn_cast<StringAttr>(name))
+        if (auto reduction = parseLossReduction(text.getValue()))
+          reductions.push_back(*reduction);
+  return reductions.size() == terms.get().size() ? reductions : guessReductions(terms, batchOf(function));
+}
+
+// Gives the function the results `values`, the last two of them sum and count.
+void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsigned> kept, LossSplit split) {
+  OpBuilder builder(terminator);
+  SmallVector<Value> values;
+  SmallVector<Attribute> attrs;
+  for (unsigned i : kept) {
+    values.push_back(terminator.getOperand(i));
+    attrs.push_back(function.getResultAttrDict(i) ? function.getResultAttrDict(i) : builder.getDictionaryAttr({}));
+  }
+  llvm::append_values(values, split.sum, split.count);
+  for (StringRef name : {"cleave.loss_sum", "cleave.loss_count"})
+    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(name, builder.getUnitAttr())));
+  terminator.getOperandsMutable().assign(values);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(values).getTypes()));
+  function.setAllResultAttrs(attrs);
+}
+
+// What the division by the count of a whole evaluation needs, for the host, which adds up the batches' sums
+// (`cleave.evaluation`, properties of the plan; runtime/train/loop/EvaluationRule.h reads them).
+void setEvaluation(ModuleOp module, const LossSplit &loss, int64_t batch) {
+  Builder b(module.getContext());
+  SmallVector<NamedAttribute> entries;
+  if (!loss.guards.empty()) {
+    std::string text = llvm::join(llvm::map_range(loss.guards, printGuard), ",");
+    entries.push_back(b.getNamedAttr("divisor", b.getStringAttr(text)));
+    if (excessOfCount(loss.countTerms, batch, /*microBatches=*/2) != 1)
+      entries.push_back(b.getNamedAttr("count", b.getStringAttr("mean")));
+  }
+  if (!loss.addsUp)
+    entries.push_back(b.getNamedAttr("batches", b.getStringAttr("whole")));
+  if (!entries.empty())
+    module->setAttr("cleave.evaluation", b.getDictionaryAttr(entries));
+}
+
+class SplitLossPass : public impl::SplitLossBase<SplitLossPass> {
+public:
+  using SplitLossBase::SplitLossBase;
+
+private:
+  void runOnOperation() override {
+    auto average = orDiagnose(getOperation(), parseLossAverage(lossAverage));
+    if (failed(average))
+      return signalPassFailure();
+    func::FuncOp model = lookupFunction(getOperation(), "model");
+    if (!model) {
+      getOperation().emitError("expected a function @model; import makes it");
+      return signalPassFailure();
+    }
+    FailureOr<LossSplit> loss = split(model, *average, /*keepOthers=*/false);
+    if (failed(loss))
+      return signalPassFailure();
+    func::FuncOp evaluation = lookupFunction(getOperation(), "model.eval");
+    setCountGuards(getOperation(),
+                   guardsOver(loss->guards, excessOfCount(loss->countTerms, batchOf(model), microBatches)));
+    if (!evaluation)
+      return;
+    int64_t batch = batchOf(evaluation);
+    loss = split(evaluation, LossAverage::Global, /*keepOthers=*/true);
+    if (failed(loss))
+      return signalPassFailure();
+    setEvaluation(getOperation(), *loss, batch);
+  }
+
+  FailureOr<LossSplit> split(func::FuncOp function, LossAverage average, bool keepOthers) {
+    bool ofRanks = average == LossAverage::Rank;
+    FailureOr<unsigned> index = findLoss(function);
+    if (failed(index))
+      return failure();
+    auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
+    OpBuilder builder(terminator);
+    Value loss = terminator.getOperand(*index);
+    // An evaluation that normalizes over its batch's samples mixes them as any other op does.
+    bool isEvaluation = function.getSymName() == "model.eval";
+    SampleDependence samples(function, /*normalizationMixes=*/isEvaluation);
+    LossTerms terms(loss, samples);
+    LossLayout layout{reductionsOf(function, *index, terms), ofRanks ? dataRanks : 1, microBatches, batchOf(function),
+                      /*guardsEach=*/ofRanks};
+    isKnown = function.getResultAttr(*index, "cleave.loss_reductions") != nullptr;
+    FailureOr<LossSplit> split = splitValue(builder, loss, terms, samples, layout);
+    if (failed(split))
+      return failure();
+    SmallVector<unsigned> kept;
+    for (unsigned i = 0; keepOthers && i < function.getNumResults(); ++i)
+      if (i != *index)
+        kept.push_back(i);
+    setResults(function, terminator, kept, *split);
+    return split;
+  }
+
+  FailureOr<LossSplit> splitValue(OpBuilder &builder, Value loss, const LossTerms &terms,
+                                  const SampleDependence &samples, const LossLayout &layout) {
+    if (microBatches > 1 && llvm::is_contained(layout.reductions, LossReduction::Unknown))
+      return emitError(loss.getLoc(), "a term of the loss is neither a sum over samples nor a mean: with twice the "
+                                      "batch it is not the same, twice or half of it, so that the loss of ")
+             << microBatches << " micro-batches is unknown; use --micro-batches 1";
+    std::string reason = "it is not a sum divided by a count";
+    LossReduction reduction = layout.reductions.front();
+    bool isOne = llvm::all_equal(layout.reductions) && (microBatches == 1 || reduction != LossReduction::Whole);
+    auto isInexact = [](const LossTerm &term) { return !term.addsUp; };
+    StringRef inexact =
+        llvm::any_of(terms.get(), isInexact) ? "it is a sum of what is made of several samples together" : "";
+    if (std::optional<LossParts> parts = recognizeLoss(loss, samples);
+        parts && isOne && (reduction != LossReduction::Share || parts->count.sum))
+      if (std::optional<LossSplit> split = splitLoss(builder, *parts, reduction, layout, reason)) {
+        split->addsUp = inexact.empty() && reduction != LossReduction::Whole;
+        noteDependence(loss, layout, inexact);
+        return *split;
+      }
+    if (layout.ranks > 1)
+      return emitError(loss.getLoc(), "the loss cannot be averaged per rank: ")
+             << reason << "; use loss-average=global";
+    reason.clear();
+    LossSplit split = splitTerms(builder, loss, terms, samples, layout, reason);
+    split.addsUp &= inexact.empty();
+    noteDependence(loss, layout, reason.empty() ? inexact : reason);
+    return split;
+  }
+
+  void noteDependence(Value loss, const LossLayout &layout, StringRef reason) {
+    if (!reason.empty())
+      emitRemark(loss.getLoc(), "the loss is averaged over batches of ")
+          << layout.batch << " samples, and depends on that number: " << reason;
+    else if (isKnown && llvm::is_contained(layout.reductions, LossReduction::Sum))
+      emitRemark(loss.getLoc(), "the loss is that of ")
+          << layout.batch * microBatches
+          << " samples, a global batch, and depends on that number: it is a sum over samples and not a mean; an "
+             "evaluation gives the average over such batches";
+  }
+
+  bool isKnown = false; // the reductions of the loss's terms; otherwise they are guessed
+};
+} // namespace
+} // namespace cleave

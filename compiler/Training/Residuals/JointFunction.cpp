@@ -1,0 +1,30 @@
+#include "compiler/Training/Residuals/JointFunction.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+JointFunction::JointFunction(func::FuncOp joint) : function(joint) {
+  for (BlockArgument arg : joint.getArguments())
+    if (joint.getArgAttr(arg.getArgNumber(), "cleave.seed"))
+      seeds.insert(seed = arg);
+    else if (joint.getArgAttr(arg.getArgNumber(), "cleave.cotangent"))
+      seeds.insert(arg);
+  for (Operation &op : joint.getBody().front().without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value v) { return isBackward(v); }))
+      backward.insert(&op);
+    else if (auto write = dyn_cast<WriteOp>(op))
+      writtenForward.insert(write.getState());
+}
+
+bool JointFunction::isFree(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->hasTrait<OpTrait::ConstantLike>())
+    return true;
+  if (llvm::SmallVector<ByteView> views = byteViews(op); !views.empty() && views.front().whole.getDefiningOp() != op)
+    return isFree(views.front().whole); // a bucket's part
+  auto read = dyn_cast<ReadOp>(op);
+  return read && !writtenForward.contains(read.getState());
+}
+
+} // namespace cleave

@@ -1,0 +1,90 @@
+#include "compiler/Training/Residuals/MinCut.h"
+
+#include <algorithm>
+
+namespace cleave {
+
+void MinCut::addEdge(int from, int to, int64_t capacity) {
+  adjacency[from].push_back(static_cast<int>(edges.size()));
+  edges.push_back({to, capacity});
+  adjacency[to].push_back(static_cast<int>(edges.size()));
+  edges.push_back({from, 0});
+}
+
+// Distances from the source along edges with capacity left; false if the sink is out of reach.
+bool MinCut::rank(int source, int sink) {
+  level.assign(adjacency.size(), -1);
+  level[source] = 0;
+  std::vector<int> queue = {source};
+  for (size_t head = 0; head < queue.size(); ++head)
+    for (int index : adjacency[queue[head]])
+      if (edges[index].left > 0 && level[edges[index].to] < 0) {
+        level[edges[index].to] = level[queue[head]] + 1;
+        queue.push_back(edges[index].to);
+      }
+  return level[sink] >= 0;
+}
+
+// One path that descends the levels, found without recursion (graphs are as deep as models); 0 if there is none left.
+int64_t MinCut::augment(int source, int sink) {
+  std::vector<int> path;
+  int node = source;
+  while (node != sink) {
+    size_t &at = next[node];
+    if (at == adjacency[node].size()) {
+      if (node == source)
+        return 0;
+      level[node] = -1; // a dead end: never enter again
+      node = edges[path.back() ^ 1].to;
+      path.pop_back();
+      ++next[node];
+      continue;
+    }
+    int index = adjacency[node][at];
+    if (edges[index].left > 0 && level[edges[index].to] == level[node] + 1) {
+      path.push_back(index);
+      node = edges[index].to;
+    } else {
+      ++at;
+    }
+  }
+  int64_t flow = kInfinite;
+  for (int index : path)
+    flow = std::min(flow, edges[index].left);
+  for (int index : path) {
+    edges[index].left -= flow;
+    edges[index ^ 1].left += flow;
+  }
+  return flow;
+}
+
+int64_t MinCut::run(int source, int sink) {
+  int64_t total = 0;
+  while (total < kInfinite && rank(source, sink)) {
+    next.assign(adjacency.size(), 0);
+    while (int64_t flow = augment(source, sink)) {
+      total += flow;
+      if (total >= kInfinite)
+        break;
+    }
+  }
+  return total;
+}
+
+std::vector<bool> MinCut::sinkSide(int sink) const {
+  std::vector<bool> side(adjacency.size(), false);
+  side[sink] = true;
+  std::vector<int> queue = {sink};
+  for (size_t head = 0; head < queue.size(); ++head)
+    for (int index : adjacency[queue[head]]) {
+      const Edge &back = edges[index ^ 1]; // the edge from the neighbour to this node
+      int neighbour = edges[index].to;
+      if (back.left > 0 && !side[neighbour]) {
+        side[neighbour] = true;
+        queue.push_back(neighbour);
+      }
+    }
+  return side;
+}
+
+} // namespace cleave

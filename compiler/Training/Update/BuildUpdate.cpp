@@ -1,0 +1,286 @@
+#include "compiler/Training/Chunks/DeferredStatistics.h"
+#include "compiler/Training/Diagnose.h"
+#include "compiler/Training/Loss/LossSplitting.h"
+#include "compiler/Training/Optimizers/Optimizer.h"
+#include "compiler/Training/Passes.h"
+#include "compiler/Training/Precision/LossScale.h"
+#include "compiler/Training/States.h"
+#include "compiler/Training/TrainingOptions.h"
+#include "dialects/Cleave/IR/StepFunctions.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_BUILDUPDATE
+#include "compiler/Training/Passes.h.inc"
+
+namespace {
+
+struct GroupConstants {
+  double lrScale = 1, weightDecay = 0;
+};
+
+// The module's group table with the optimizer's weight decay where a group has none of its own; written back, so that
+// the plan tells what was used.
+FailureOr<SmallVector<GroupConstants>> resolveGroups(ModuleOp module, const OptimizerOptions &options) {
+  bool decays = options.settings.has(OptimizerSetting::kWeightDecay);
+  double weightDecay = decays ? options.settings.get(OptimizerSetting::kWeightDecay) : 0;
+  Builder builder(module.getContext());
+  SmallVector<GroupConstants> groups;
+  SmallVector<Attribute> table;
+  auto declared = module->getAttrOfType<ArrayAttr>("cleave.param_groups");
+  if (!declared)
+    return SmallVector<GroupConstants>{{1, weightDecay}};
+  for (auto row : declared.getAsRange<DictionaryAttr>()) {
+    NamedAttrList entries(row);
+    if (!decays && entries.get("weight_decay"))
+      return diagnose(module, usageError("--param-group", "optimizer '" + options.optimizer->name +
+                                                              "' has no weight_decay; leave it out"));
+    if (!entries.get("weight_decay"))
+      entries.set("weight_decay", builder.getF64FloatAttr(weightDecay));
+    groups.push_back({cast<FloatAttr>(entries.get("lr_scale")).getValueAsDouble(),
+                      cast<FloatAttr>(entries.get("weight_decay")).getValueAsDouble()});
+    table.push_back(entries.getDictionary(module.getContext()));
+  }
+  module->setAttr("cleave.param_groups", builder.getArrayAttr(table));
+  return groups;
+}
+
+class UpdateBuilder {
+public:
+  UpdateBuilder(ModuleOp module, OpBuilder &builder, const OptimizerOptions &options, ArrayRef<GroupConstants> groups)
+      : module(module), symbols(module), builder(builder), a(builder, module.getLoc()), options(options),
+        groups(groups) {}
+
+  void build(ArrayRef<StateOp> gradientStates, LossAverage average) {
+    Value lossSum = readScalar("scalar.loss_sum"), lossCount = readScalar("scalar.loss_count");
+    lossCount = guardCount(a, lossCount, takeCountGuards(module));
+    Value divisor = average == LossAverage::Global ? lossCount : Value();
+    if (Value scale = readLossScale(module, builder, module.getLoc()))
+      divisor = divisor ? a.mul(divisor, scale) : scale;
+    SmallVector<Value> gradients;
+    llvm::StringMap<SmallVector<StateOp>> allFurther = furtherGradients(module);
+    for (StateOp state : gradientStates) {
+      Type type = accumulationType(state.getTensorType().getElementType());
+      gradients.push_back(a.cast(read(state), type));
+      for (StateOp further : allFurther.lookup(state.getSymName()))
+        gradients.back() = a.add(gradients.back(), a.cast(read(further), type));
+    }
+    Value norm = buildNorm(gradients, divisor);
+    Value factor = buildFactor(norm, divisor);
+    if (isScaled())
+      finite = a.compare(Predicate::Lt, norm, a.splat(tensorType(norm), INFINITY)); // false for NaN too
+    for (auto [state, gradient] : llvm::zip_equal(gradientStates, gradients))
+      updateOne(state, a.mul(gradient, a.spread(factor, gradient)));
+    writeResult("scalar.grad_norm", norm);
+    writeResult("scalar.loss", a.div(lossSum, lossCount));
+    updateStatistics();
+    if (!finite)
+      return;
+    keepBuffers();
+    writeLossScale(module, builder, module.getLoc(), finite);
+  }
+
+private:
+  // Of all ranks' gradients, before anything is updated: a step with an infinite or undefined one changes no state.
+  bool isScaled() { return lookupState(module, "scalar.loss_scale") != nullptr; }
+
+  // The 2-norm of all gradients together, after the division by `count`. In f64: the square of an f32 element of 2e19
+  // is infinite in f32, and that norm would be infinite of gradients that are not.
+  Value buildNorm(ArrayRef<Value> gradients, Value count) {
+    Value squares;
+    for (Value gradient : gradients) {
+      Value wide = a.cast(gradient, builder.getF64Type());
+      Value term = a.sum(a.mul(wide, wide));
+      squares = squares ? a.add(squares, term) : term;
+    }
+    Value norm = a.sqrt(squares);
+    return count ? a.div(norm, a.spread(count, norm)) : norm;
+  }
+
+  // What every gradient is multiplied by: 1 / count, and torch.nn.utils.clip_grad_norm_'s
+  // min(1, clip_norm / (norm + 1e-6)). A clip_norm of +inf asks for no clipping: then the norm is reported and nothing
+  // else. In particular one gradient that is infinite or NaN makes no other gradient NaN.
+  Value buildFactor(Value norm, Value count) {
+    Value limit = a.spread(readScalar("scalar.clip_norm", builder.getF32Type()), norm);
+    Value one = a.splat(tensorType(norm), 1), unlimited = a.splat(tensorType(norm), INFINITY);
+    Value clip = a.min(a.div(limit, a.shift(norm, 1e-6)), one);
+    clip = a.select(a.compare(Predicate::Lt, limit, unlimited), clip, one);
+    return count ? a.div(clip, a.spread(count, clip)) : clip;
+  }
+
+  void updateOne(StateOp gradientState, Value gradient) {
+    StateOp parameter = getParameterOf(symbols, gradientState);
+    Type stored = parameter.getTensorType().getElementType(), type = accumulationType(stored);
+    StateOp master = stored == type ? parameter : addSlot(parameter, "master", type, parameter.getSegments());
+    Value old = read(master);
+    Value wide = a.cast(gradient, type);
+    SmallVector<std::tuple<StateOp, std::string, Value>> slots; // each with its name and its old value
+    for (const OptimizerState &state : options.optimizer->states(options.settings)) {
+      StateOp slot = addSlot(parameter, state.name, type, beginningWith(parameter.getSegments(), state.init));
+      slots.emplace_back(slot, state.name, read(slot));
+    }
+    OptimizerUpdate update(a, options.settings, buildScalars(parameter), tensorsOf(parameter), old, wide);
+    for (auto &[slot, name, oldValue] : slots)
+      update.addState(name, oldValue);
+    options.optimizer->update(update);
+    Value next = ifFinite(update.param, old);
+    write(master, next);
+    if (master != parameter) // the same bits as before where the master keeps its own
+      write(parameter, a.cast(next, stored));
+    for (auto &[slot, name, oldValue] : slots)
+      write(slot, ifFinite(update.state(name), oldValue));
+  }
+
+  // Running statistics of all values of the step (DeferredStatistics.h).
+  void updateStatistics() {
+    for (StateOp mean : llvm::to_vector(module.getOps<StateOp>())) {
+      auto note = mean->getAttrOfType<DictionaryAttr>(kDeferredAttr);
+      if (!note)
+        continue;
+      auto variance = symbols.lookup<StateOp>(note.getAs<StringAttr>("variance"));
+      double momentum = note.getAs<FloatAttr>("momentum").getValueAsDouble();
+      auto terms = static_cast<double>(note.getAs<IntegerAttr>("terms").getInt());
+      double values = terms * static_cast<double>(note.getAs<IntegerAttr>("count").getInt());
+      Value moved = a.scale(read(symbols.lookup<StateOp>(note.getAs<StringAttr>("sum"))), 1 / terms);
+      Value squares = a.scale(read(symbols.lookup<StateOp>(note.getAs<StringAttr>("squares"))), 1 / terms);
+      Type type = tensorType(moved).getElementType();
+      Value unbiased = a.scale(a.sub(squares, a.mul(moved, moved)), values / (values - 1));
+      auto update = [&](StateOp state, Value now) {
+        Value old = read(state), wide = a.cast(old, type);
+        Value mixed = a.add(a.scale(wide, momentum), a.scale(now ? now : a.add(wide, moved), 1 - momentum));
+        write(state, ifFinite(a.cast(mixed, tensorType(old).getElementType()), old));
+      };
+      update(mean, Value());
+      update(variance, unbiased);
+      mean->removeAttr(kDeferredAttr);
+    }
+  }
+
+  // The forward pass writes running statistics before it is known whether the step counts: it keeps the old ones as
+  // well.
+  void keepBuffers() {
+    for (unsigned chunk : chunksOf(module))
+      if (func::FuncOp joint = lookupFunction(module, chunkName(chunk)))
+        keepBuffers(joint);
+  }
+
+  void keepBuffers(func::FuncOp forward) {
+    for (WriteOp write : llvm::to_vector(forward.getBody().front().getOps<WriteOp>())) {
+      auto state = symbols.lookup<StateOp>(write.getState());
+      if (state.getRole() != Role::Buffer || isAccumulator(state))
+        continue;
+      StateOp before = addState(symbols, (state.getSymName() + ".before").str(), state.getTensorType(), Role::Buffer,
+                                zeroedSegments(state.getSegments()), kBeforeSlot);
+      OpBuilder atBegin = OpBuilder::atBlockBegin(&forward.getBody().front()), atWrite(write);
+      Value old = readState(atBegin, write.getLoc(), state);
+      WriteOp::create(atWrite, write.getLoc(), old, before.getSymName());
+      this->write(state, ifFinite(read(state), read(before)));
+    }
+  }
+
+  // An optimizer state of the parameter, in the type in which the optimizer computes.
+  StateOp addSlot(StateOp parameter, StringRef slot, Type type, ArrayAttr segments) {
+    return addState(symbols, (parameter.getSymName() + "." + slot).str(), parameter.getTensorType().clone(type),
+                    Role::Optimizer, retyped(segments, type), slot);
+  }
+
+  // A skipped step is a choice of the old value, so that plans need no branches.
+  Value ifFinite(Value value, Value old) {
+    if (!finite)
+      return value;
+    return a.select(a.spread(finite, tensorType(value).clone(builder.getI1Type())), value, old);
+  }
+
+  StepScalars buildScalars(StateOp parameter) {
+    Type f64 = builder.getF64Type();
+    if (!lr) {
+      lr = a.cast(readScalar("scalar.lr", builder.getF32Type()), f64);
+      step = a.cast(readScalar("scalar.step", builder.getI64Type()), f64);
+      if (isScaled()) // skipped steps do not count
+        step = a.sub(step, a.cast(readScalar("scalar.skipped"), f64));
+    }
+    StepScalars scalars{step, {}, {}, {}};
+    for (auto segment : parameter.getSegments().getAsRange<SegmentAttr>()) {
+      size_t group = segment.getGroup();
+      GroupConstants constants = group < groups.size() ? groups[group] : groups.front();
+      Value rate = lrOf(constants.lrScale);
+      scalars.lr.append(segment.getOffset(), rate);
+      scalars.weightDecay.append(segment.getOffset(), constants.weightDecay);
+      scalars.lrAndDecay.append(segment.getOffset(), {rate, constants.weightDecay});
+    }
+    return scalars;
+  }
+
+  static TensorRanges tensorsOf(StateOp parameter) {
+    TensorRanges tensors;
+    for (auto segment : parameter.getSegments().getAsRange<SegmentAttr>())
+      tensors.append(segment.getOffset(), segment.getType().getNumElements());
+    return tensors;
+  }
+
+  // The learning rate with a group's scale; one value for all groups of that scale.
+  Value lrOf(double scale) {
+    auto found = llvm::find_if(rates, [&](const auto &rate) { return rate.first == scale; });
+    return found != rates.end() ? found->second : rates.emplace_back(scale, a.scale(lr, scale)).second;
+  }
+
+  Value read(StateOp state) { return readState(builder, state.getLoc(), state); }
+  void write(StateOp state, Value value) { WriteOp::create(builder, state.getLoc(), value, state.getSymName()); }
+  Value readScalar(StringRef name, Type type = {}) {
+    return read(getScalar(module, name, type ? type : builder.getF32Type()));
+  }
+  void writeResult(StringRef name, Value value) {
+    write(getScalar(module, name, builder.getF32Type()), a.cast(value, builder.getF32Type()));
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  OpBuilder &builder;
+  Arithmetic a;
+  const OptimizerOptions &options;
+  ArrayRef<GroupConstants> groups;
+  Value lr, step;                              // read once, f64
+  SmallVector<std::pair<double, Value>> rates; // lr by scale
+  Value finite;                                // with a loss scale: whether the gradients are
+};
+
+class BuildUpdatePass : public impl::BuildUpdateBase<BuildUpdatePass> {
+public:
+  using BuildUpdateBase::BuildUpdateBase;
+
+private:
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto options = orDiagnose(module, parseOptimizer(optimizer));
+    auto average = orDiagnose(module, parseLossAverage(lossAverage));
+    if (failed(options) || failed(average))
+      return signalPassFailure();
+    SmallVector<StateOp> gradients;
+    for (auto state : module.getOps<StateOp>())
+      if (state.getRole() == Role::Gradient && !chunkNumber(state.getSymName().rsplit('.').second))
+        gradients.push_back(state); // the further ones of tied parameters come with the first
+    SymbolTable symbols(module);
+    for (StateOp state : gradients)
+      if (!getParameterOf(symbols, state)) {
+        state.emitError("a gradient state is named after its parameter, NAME.grad; there is no state of that name");
+        return signalPassFailure();
+      }
+    if (gradients.empty()) {
+      module.emitError("expected gradient states; differentiate makes them");
+      return signalPassFailure();
+    }
+    auto groups = resolveGroups(module, *options);
+    if (failed(groups))
+      return signalPassFailure();
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    auto update = func::FuncOp::create(builder, module.getLoc(), "update", builder.getFunctionType({}, {}));
+    builder.setInsertionPointToEnd(update.addEntryBlock());
+    UpdateBuilder(module, builder, *options, *groups).build(gradients, *average);
+    func::ReturnOp::create(builder, module.getLoc());
+  }
+};
+} // namespace
+} // namespace cleave

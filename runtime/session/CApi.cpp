@@ -1,0 +1,345 @@
+// The C API over Session: statuses become codes, and nothing is thrown across it.
+#include "cleave/cleave.h"
+
+#include "runtime/base/CaughtStatus.h"
+#include "runtime/base/NumberRange.h"
+#include "runtime/session/GlobalTensor.h"
+#include "runtime/session/IndexRange.h"
+#include "runtime/session/ScalarStates.h"
+#include "runtime/train/checkpoint/RunFacts.h"
+#include "runtime/train/checkpoint/TrainCheckpoints.h"
+#include "runtime/train/data/DataSpec.h"
+#include "runtime/train/loop/Evaluator.h"
+#include "runtime/train/loop/FiniteStep.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+using namespace cleave::rt;
+
+struct cleave_session {
+  Session session;
+  TrainingPosition position;
+  ScalarState lr, step, seed, clip, loss, gradNorm, lossScale;
+  double clipNorm = std::numeric_limits<double>::infinity();
+  Status last; // of the calls that processes make together
+  std::atomic<bool> inCall{false};
+};
+
+namespace {
+
+thread_local std::string lastError;
+
+cleave_code finish(const Status &status) {
+  if (status.isOk())
+    return CLEAVE_OK;
+  lastError = status.message();
+  return static_cast<cleave_code>(static_cast<int>(status.code()));
+}
+
+// Runs a call; what the library throws (memory) becomes a status.
+template <typename Call> Status caught(Call call) {
+  try {
+    return call();
+  } catch (...) {
+    return caughtStatus();
+  }
+}
+
+template <typename Call> cleave_code guard(Call call) { return finish(caught(call)); }
+
+// The same for calls that change a session or run programs. Two threads in one would wait for each other's ranks for
+// ever, so the second is refused.
+template <typename Call> cleave_code guardAlone(cleave_session *session, Call call) {
+  if (session && session->inCall.exchange(true))
+    return finish(invalidArgument("another thread is in a call of this session: a session is used by one thread at a "
+                                  "time; give each thread its own, or a lock"));
+  cleave_code code = guard(call);
+  if (session)
+    session->inCall = false;
+  return code;
+}
+
+// The same for calls that the processes of an MPI world make together. A session that goes after one that has failed
+// leaves others behind who wait for it, so its last word is kept.
+template <typename Call> cleave_code guardTogether(cleave_session *session, Call call) {
+  return guardAlone(session, [&] {
+    Status status = caught(call);
+    if (session)
+      session->last = status;
+    return status;
+  });
+}
+
+Status checkArguments(const char *call, std::initializer_list<const void *> arguments) {
+  for (const void *argument : arguments)
+    if (!argument)
+      return invalidArgument(std::string(call) + ": an argument is NULL");
+  return Status::ok();
+}
+
+// The folder of the file that `address` was mapped from: the program, or a shared library. The kernel's table of
+// mappings has absolute paths, whatever name the file was loaded by and wherever the process has gone since.
+std::string directoryOf(const void *address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    char *rest = nullptr;
+    auto wanted = reinterpret_cast<uintptr_t>(address);
+    uintptr_t begin = std::strtoull(line.c_str(), &rest, 16);
+    uintptr_t end = *rest == '-' ? std::strtoull(rest + 1, nullptr, 16) : 0;
+    size_t path = line.find('/'), slash = line.find_last_of('/');
+    if (begin <= wanted && wanted < end && path != std::string::npos)
+      return slash == path ? "/" : line.substr(path, slash - path);
+  }
+  std::error_code none; // memory that a program has made itself
+  return std::filesystem::read_symlink("/proc/self/exe", none).parent_path().string();
+}
+
+SessionOptions toSessionOptions(const cleave_model &model, const cleave_options *options) {
+  SessionOptions result;
+  result.directory = directoryOf(&model);
+  if (!options)
+    return result;
+  result.ranks = options->ranks;
+  result.threads = options->threads;
+  if (options->struct_size == sizeof(cleave_options)) // a program of an older header has no seed
+    result.seed = options->seed;
+  if (options->weights)
+    result.weights = options->weights;
+  if (options->directory)
+    result.directory = options->directory;
+  return result;
+}
+
+Status describePort(cleave_session *session, const char *program, size_t index, bool output, cleave_tensor_info *info) {
+  CLEAVE_TRY(checkArguments("cleave_describe", {session, program, info}));
+  GlobalTensor tensor;
+  CLEAVE_TRY(GlobalTensor::at(session->session, program, index, output, &tensor));
+  if (tensor.shape().size() > CLEAVE_MAX_DIMS)
+    return invalidArgument("'" + tensor.port().name()->str() + "' has more than 16 dimensions");
+  *info = {};
+  info->name = tensor.port().name()->c_str();
+  info->dtype = static_cast<cleave_dtype>(tensor.port().dtype());
+  info->rank = static_cast<uint32_t>(tensor.shape().size());
+  std::copy(tensor.shape().begin(), tensor.shape().end(), info->shape);
+  info->bytes = tensor.bytes();
+  return Status::ok();
+}
+
+Status findTensor(cleave_session *session, const char *program, const char *name, bool output, size_t bytes,
+                  GlobalTensor *tensor) {
+  CLEAVE_TRY(GlobalTensor::find(session->session, program, name, output, tensor));
+  if (bytes != tensor->bytes())
+    return invalidArgument("'" + std::string(name) + "' of the global batch is " +
+                           toString(elementType(tensor->port().dtype()), tensor->shape()) + ", " +
+                           std::to_string(tensor->bytes()) + " bytes; got " + std::to_string(bytes));
+  return Status::ok();
+}
+
+// An index out of range would only show when a kernel meets it, and a session ends with an error in the midst of a
+// program. Labels out of range show nowhere. The input stays what it was.
+Status checkIndices(cleave_session *session, const fb::Port &input, const void *data, size_t bytes) {
+  Bytes values{const_cast<std::byte *>(static_cast<const std::byte *>(data)), bytes};
+  uint64_t element = 0;
+  for (const IndexRange &range : IndexRange::ofInput(session->session.plan(), input))
+    if (Status status = range.check(input, values, &element); !status.isOk())
+      return std::move(status).in("cleave_set_input, element " + std::to_string(element));
+  return Status::ok();
+}
+
+Status trainStep(cleave_session *session, double rate, double *loss) {
+  if (!isNumberFrom(rate, 0))
+    return invalidArgument("cleave_train_step: expected a learning rate of 0 or more; got " + realText(rate));
+  const cleave::rt::fb::Program *program = nullptr;
+  CLEAVE_TRY(session->session.entry("train_step", &program));
+  CLEAVE_TRY(session->session.checkTrainsAlone());
+  session->lr.set(rate);
+  session->step.setInteger(static_cast<int64_t>(session->position.step + 1));
+  session->seed.setInteger(static_cast<int64_t>(session->position.seed));
+  session->clip.set(session->clipNorm);
+  CLEAVE_TRY(session->session.run(*program));
+  ++session->position.step;
+  std::optional<double> read, norm, scale; // by all processes, whichever of them ask for the loss
+  CLEAVE_TRY(readScalars(session->session,
+                         {{&session->loss, &read}, {&session->gradNorm, &norm}, {&session->lossScale, &scale}}));
+  if (loss)
+    *loss = read.value_or(std::numeric_limits<double>::quiet_NaN());
+  return checkFinite(read.value_or(0), norm, scale).in("cleave_train_step");
+}
+
+// The lock is that of a run with --save: two that write into one directory would take each other's parts away.
+Status saveCheckpoint(cleave_session *session, const char *directory) {
+  NewDirectories made;
+  CheckpointLock lock;
+  Status status;
+  if (session->session.isLeader()) {
+    status = NewDirectories::make(directory, &made);
+    if (status.isOk())
+      status = CheckpointLock::take(directory, &lock);
+  }
+  CLEAVE_TRY(session->session.agree(std::move(status), "open the directory"));
+  SaveRequest request;
+  request.directory = directory;
+  request.position = session->position;
+  request.run = planFacts(session->session.plan(), session->session.modelName());
+  return writeCheckpoint(session->session, liveStates(session->session), request);
+}
+
+Status evaluate(cleave_session *session, cleave_evaluation *sums) {
+  if (sums->struct_size != sizeof *sums)
+    return invalidArgument("cleave_evaluate: sums->struct_size is not sizeof(cleave_evaluation)");
+  const cleave::rt::fb::Program *program = nullptr;
+  CLEAVE_TRY(session->session.entry("evaluate", &program));
+  EvaluationScalars scalars;
+  CLEAVE_TRY(EvaluationScalars::open(session->session, &scalars));
+  scalars.clear();
+  CLEAVE_TRY(session->session.run(*program));
+  EvaluationSums read;
+  CLEAVE_TRY(scalars.read(session->session, &read));
+  *sums = {sizeof *sums, read.loss, read.count, read.correct, read.predictions};
+  return Status::ok();
+}
+
+Status setClipNorm(cleave_session *session, double norm) {
+  if (norm < 0 || std::isnan(norm))
+    return invalidArgument("cleave_set_clip_norm: expected a positive norm, or 0 for none; got " + realText(norm));
+  if (norm > 0 && !session->clip.exists())
+    return invalidArgument("cleave_set_clip_norm: this model was compiled without gradient clipping (it has no "
+                           "scalar.clip_norm)");
+  session->clipNorm = norm > 0 ? norm : std::numeric_limits<double>::infinity();
+  return Status::ok();
+}
+
+} // namespace
+
+extern "C" {
+
+const char *cleave_last_error(void) { return lastError.c_str(); }
+
+cleave_code cleave_session_create(const cleave_model *model, const cleave_options *options, cleave_session **session) {
+  return guard([&]() -> Status {
+    if (session)
+      *session = nullptr;
+    CLEAVE_TRY(checkArguments("cleave_session_create", {model, session}));
+    if (options && options->struct_size != sizeof(cleave_options) &&
+        options->struct_size != offsetof(cleave_options, seed))
+      return invalidArgument("cleave_session_create: options->struct_size is not sizeof(cleave_options)");
+    auto made = std::make_unique<cleave_session>();
+    CLEAVE_TRY(Session::open(*model, toSessionOptions(*model, options), &made->session));
+    made->lr = ScalarState(made->session, "scalar.lr");
+    made->step = ScalarState(made->session, "scalar.step");
+    made->seed = ScalarState(made->session, "scalar.seed");
+    made->clip = ScalarState(made->session, "scalar.clip_norm");
+    made->loss = ScalarState(made->session, "scalar.loss");
+    made->gradNorm = ScalarState(made->session, "scalar.grad_norm");
+    made->lossScale = ScalarState(made->session, "scalar.loss_scale");
+    *session = made.release();
+    return Status::ok();
+  });
+}
+
+void cleave_session_destroy(cleave_session *session) {
+  if (session && !session->last.isOk())
+    session->session.abandon(session->last);
+  delete session;
+}
+
+cleave_code cleave_describe_input(cleave_session *session, const char *program, size_t index,
+                                  cleave_tensor_info *info) {
+  return guard([&] { return describePort(session, program, index, /*output=*/false, info); });
+}
+
+cleave_code cleave_describe_output(cleave_session *session, const char *program, size_t index,
+                                   cleave_tensor_info *info) {
+  return guard([&] { return describePort(session, program, index, /*output=*/true, info); });
+}
+
+cleave_code cleave_set_input(cleave_session *session, const char *program, const char *name, const void *data,
+                             size_t bytes) {
+  return guardTogether(session, [&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_set_input", {session, program, name, data}));
+    GlobalTensor tensor;
+    CLEAVE_TRY(findTensor(session, program, name, /*output=*/false, bytes, &tensor));
+    CLEAVE_TRY(checkIndices(session, tensor.port(), data, bytes));
+    tensor.scatter(session->session, static_cast<const std::byte *>(data));
+    return Status::ok();
+  });
+}
+
+cleave_code cleave_get_output(cleave_session *session, const char *program, const char *name, void *data,
+                              size_t bytes) {
+  return guardTogether(session, [&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_get_output", {session, program, name, data}));
+    GlobalTensor tensor;
+    CLEAVE_TRY(findTensor(session, program, name, /*output=*/true, bytes, &tensor));
+    return tensor.gather(session->session, static_cast<std::byte *>(data));
+  });
+}
+
+cleave_code cleave_infer(cleave_session *session) {
+  return guardTogether(session, [&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_infer", {session}));
+    const fb::Program *program = nullptr;
+    CLEAVE_TRY(session->session.entry("infer", &program));
+    return session->session.run(*program);
+  });
+}
+
+cleave_code cleave_train_step(cleave_session *session, double learning_rate, double *loss) {
+  return guardTogether(session, [&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_train_step", {session}));
+    return trainStep(session, learning_rate, loss);
+  });
+}
+
+cleave_code cleave_set_seed(cleave_session *session, uint64_t seed) {
+  return guardAlone(session, [&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_set_seed", {session}));
+    session->position.seed = seed;
+    return Status::ok();
+  });
+}
+
+cleave_code cleave_set_clip_norm(cleave_session *session, double norm) {
+  return guardAlone(session, [&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_set_clip_norm", {session}));
+    return setClipNorm(session, norm);
+  });
+}
+
+cleave_code cleave_evaluate(cleave_session *session, cleave_evaluation *sums) {
+  return guardTogether(session, [&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_evaluate", {session, sums}));
+    return evaluate(session, sums);
+  });
+}
+
+uint64_t cleave_step_count(const cleave_session *session) { return session ? session->position.step : 0; }
+
+cleave_code cleave_save_checkpoint(cleave_session *session, const char *directory) {
+  return guardTogether(session, [&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_save_checkpoint", {session, directory}));
+    return saveCheckpoint(session, directory);
+  });
+}
+
+cleave_code cleave_load_checkpoint(cleave_session *session, const char *path) {
+  return guardTogether(session, [&]() -> Status {
+    CLEAVE_TRY(checkArguments("cleave_load_checkpoint", {session, path}));
+    RunFacts saved;
+    std::string note; // of what a program that trains by itself answers for
+    uint64_t identity = 0;
+    CLEAVE_TRY(session->session.agree(loadCheckpoint(session->session, path, &session->position, &saved, &identity),
+                                      "load the checkpoint"));
+    CLEAVE_TRY(session->session.agreeOnHash(identity, "cleave_load_checkpoint: the checkpoints"));
+    return compareFacts(saved, planFacts(session->session.plan(), session->session.modelName()), &note).in(path);
+  });
+}
+
+} // extern "C"

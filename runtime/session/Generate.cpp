@@ -1,0 +1,158 @@
+#include "runtime/session/Generate.h"
+
+#include "runtime/base/Philox.h"
+#include "runtime/session/TokenPorts.h"
+#include "runtime/train/data/DataSpec.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace cleave::rt {
+namespace {
+
+// Fit for one line of a message: a file of something else may hold any bytes.
+std::string printable(const std::string &word) {
+  constexpr size_t kShown = 40;
+  std::string text;
+  for (unsigned char c : word.substr(0, kShown))
+    text += c < 0x20 || c >= 0x7f ? '?' : static_cast<char>(c);
+  return text + (word.size() > kShown ? "..." : "");
+}
+
+// Whole numbers between commas and white space.
+Status parseTokens(std::string text, const std::string &option, std::vector<uint64_t> *tokens) {
+  std::replace(text.begin(), text.end(), ',', ' ');
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    uint64_t token = 0;
+    if (!parseUnsigned(word, &token))
+      return invalidArgument(option + ": expected token ids, as in 1,2,3; got: " + printable(word));
+    tokens->push_back(token);
+  }
+  return Status::ok();
+}
+
+Status readTokens(const std::string &ids, std::vector<uint64_t> *tokens) {
+  if (ids.rfind('@', 0) != 0)
+    return parseTokens(ids, "--prompt-ids", tokens);
+  std::ifstream file(ids.substr(1));
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file)
+    return invalidArgument("--prompt-ids: " + ids.substr(1) +
+                           " cannot be read; give token ids, as in 1,2,3, or @FILE with a text file of them");
+  return parseTokens(text.str(), "--prompt-ids: " + ids.substr(1), tokens);
+}
+
+Status checkVocabulary(const Prompt &prompt, const std::vector<uint64_t> &ends, size_t vocabulary) {
+  std::string size = std::to_string(vocabulary);
+  if (prompt.isText && vocabulary != 256)
+    return invalidArgument("--prompt-ids: the model has a vocabulary of " + size +
+                           " tokens, and only models with the 256 bytes as tokens take text; give the prompt as token "
+                           "ids, as in --prompt-ids 1,2,3");
+  for (uint64_t token : prompt.tokens)
+    if (token >= vocabulary)
+      return invalidArgument("--prompt-ids: the model has tokens 0 to " + std::to_string(vocabulary - 1) +
+                             "; got: " + std::to_string(token));
+  for (uint64_t token : ends)
+    if (token >= vocabulary)
+      return invalidArgument("--end-token: the model has tokens 0 to " + std::to_string(vocabulary - 1) +
+                             "; got: " + std::to_string(token));
+  return Status::ok();
+}
+
+class Generator {
+public:
+  Generator(Session &session, const fb::Program &program, const TokenPorts &ports)
+      : session_(session), program_(program), ports_(ports) {}
+
+  // What the model says at the last token; unused positions hold `filler`.
+  Status predict(const std::vector<uint64_t> &tokens, uint64_t filler, std::vector<double> *result) {
+    size_t used = std::min(tokens.size(), ports_.context());
+    const uint64_t *window = tokens.data() + tokens.size() - used;
+    CLEAVE_TRY(session_.forEach([&](unsigned, Rank &rank) {
+      CLEAVE_TRY(ports_.fill(rank, window, used, filler));
+      return rank.run(program_);
+    }));
+    result->assign(ports_.vocabulary(), 0);
+    for (unsigned local = 0; local < session_.localRanks(); ++local)
+      if (Bytes logits = session_.rank(local).portBytes(ports_.logits(), 0); logits.data)
+        *result = ports_.read(logits, used - 1);
+    return session_.hasEverywhere(ports_.logits())
+               ? Status::ok()
+               : session_.share(reinterpret_cast<std::byte *>(result->data()), result->size() * sizeof(double),
+                                session_.firstRankWith(ports_.logits()));
+  }
+
+  // A model that looks ahead answers differently when only later positions change.
+  Status checkCausal(const Prompt &prompt) {
+    if (ports_.context() < 2)
+      return Status::ok();
+    std::vector<uint64_t> half(ports_.context() / 2, prompt.tokens[0]);
+    std::vector<double> first, second;
+    CLEAVE_TRY(predict(half, 0, &first));
+    CLEAVE_TRY(predict(half, ports_.vocabulary() / 2, &second));
+    if (std::memcmp(first.data(), second.data(), first.size() * sizeof(double)) == 0)
+      return Status::ok();
+    return invalidArgument("the model is not causal: its answer at a position depends on later ones, so it cannot "
+                           "generate");
+  }
+
+private:
+  Session &session_;
+  const fb::Program &program_;
+  const TokenPorts &ports_;
+};
+
+// Of the i-th token: the same on every process, whatever was drawn before.
+double uniformOf(uint64_t seed, uint64_t i) {
+  Philox4 bits = philox4x32({static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
+                            {static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32), 0, 0});
+  return static_cast<double>((uint64_t(bits[0]) << 32 | bits[1]) >> 11) * 0x1p-53;
+}
+
+} // namespace
+
+Status readPrompt(const GenerateOptions &options, Prompt *prompt) {
+  prompt->isText = options.promptIds.empty();
+  if (!prompt->isText) {
+    if (options.prompt)
+      return invalidArgument("--prompt-ids: --prompt gives a prompt, too; give one of the two");
+    CLEAVE_TRY(readTokens(options.promptIds, &prompt->tokens));
+    return prompt->tokens.empty() ? invalidArgument("--prompt-ids holds no token; give at least one to begin with")
+                                  : Status::ok();
+  }
+  for (char byte : options.prompt.value_or("\n"))
+    prompt->tokens.push_back(static_cast<unsigned char>(byte));
+  return prompt->tokens.empty() ? invalidArgument("--prompt is empty; give at least one byte to begin with")
+                                : Status::ok();
+}
+
+Status generate(Session &session, const GenerateOptions &options, const Prompt &prompt,
+                const std::function<void(uint64_t)> &show) {
+  const fb::Program *program = nullptr;
+  TokenPorts ports;
+  std::vector<uint64_t> ends, tokens = prompt.tokens;
+  CLEAVE_TRY(checkSampling(options.sampling));
+  CLEAVE_TRY(parseTokens(options.endTokens, "--end-token", &ends));
+  CLEAVE_TRY(session.entry("infer", &program));
+  CLEAVE_TRY(TokenPorts::choose(session.plan(), *program, options, &ports));
+  CLEAVE_TRY(checkVocabulary(prompt, ends, ports.vocabulary()));
+  Generator generator(session, *program, ports);
+  CLEAVE_TRY(generator.checkCausal(prompt));
+  for (uint64_t i = 0; i < options.tokens; ++i) {
+    std::vector<double> logits;
+    uint64_t token = 0;
+    CLEAVE_TRY(generator.predict(tokens, 0, &logits));
+    CLEAVE_TRY(drawToken(logits, options.sampling, uniformOf(options.seed, i), &token));
+    tokens.push_back(token);
+    show(token);
+    if (std::find(ends.begin(), ends.end(), token) != ends.end())
+      break;
+  }
+  return Status::ok();
+}
+
+} // namespace cleave::rt

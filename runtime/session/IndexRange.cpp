@@ -1,0 +1,76 @@
+#include "runtime/session/IndexRange.h"
+
+#include "runtime/plan/PlanReader.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace cleave::rt {
+
+IndexRange::IndexRange(const char *text, bool isLabel) : isLabel_(isLabel) {
+  char *next = nullptr;
+  end_ = std::strtoll(text, &next, 10);
+  first_ = isLabel ? 0 : -end_;
+  while (*next == ',')
+    others_.push_back(std::strtoll(next + 1, &next, 10));
+}
+
+std::string IndexRange::expected() const {
+  std::string text = std::to_string(first_) + " to " + std::to_string(end_ - 1);
+  for (int64_t other : others_)
+    text += ", or " + std::to_string(other) + (isLabel_ ? " (not counted)" : "");
+  return text;
+}
+
+template <typename T> Status IndexRange::checkAll(const fb::Port &port, Bytes bytes, uint64_t *element) const {
+  for (size_t i = 0; i < bytes.size / sizeof(T); ++i) {
+    T stored; // a caller's array may lie anywhere
+    std::memcpy(&stored, bytes.data + i * sizeof(T), sizeof(T));
+    int64_t value = stored;
+    if ((value >= first_ && value < end_) || std::find(others_.begin(), others_.end(), value) != others_.end())
+      continue;
+    *element = i;
+    return invalidArgument("input '" + port.name()->str() + "' holds the " + (isLabel_ ? "label " : "index ") +
+                           std::to_string(value) + "; expected " + expected());
+  }
+  return Status::ok();
+}
+
+Status IndexRange::check(const fb::Port &port, Bytes bytes, uint64_t *element) const {
+  switch (port.dtype()) {
+  case fb::DType::i64:
+    return checkAll<int64_t>(port, bytes, element);
+  case fb::DType::i32:
+    return checkAll<int32_t>(port, bytes, element);
+  case fb::DType::i16:
+    return checkAll<int16_t>(port, bytes, element);
+  case fb::DType::i8:
+    return checkAll<int8_t>(port, bytes, element);
+  case fb::DType::u8:
+    return checkAll<uint8_t>(port, bytes, element);
+  default:
+    return Status::ok(); // the compiler notes ranges of integers only
+  }
+}
+
+std::vector<IndexRange> IndexRange::ofInput(const fb::Plan &plan, const fb::Port &input) {
+  std::vector<IndexRange> ranges;
+  std::string name = input.name()->str();
+  for (size_t i = 0; i < lengthOf(plan.properties()); ++i) {
+    const fb::Property &property = *plan.properties()->Get(i);
+    bool isLabel = textOf(property.key()) == "labels." + name;
+    if (isLabel || textOf(property.key()) == "indices." + name)
+      ranges.push_back(IndexRange(property.value()->c_str(), isLabel));
+  }
+  return ranges;
+}
+
+std::vector<std::vector<IndexRange>> IndexRange::ofInputs(const fb::Plan &plan, const fb::Program &program) {
+  std::vector<std::vector<IndexRange>> ranges;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
+    ranges.push_back(ofInput(plan, *program.inputs()->Get(i)));
+  return ranges;
+}
+
+} // namespace cleave::rt

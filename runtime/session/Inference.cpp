@@ -1,0 +1,216 @@
+#include "runtime/session/Inference.h"
+
+#include "runtime/session/IndexRange.h"
+#include "runtime/session/NearestName.h"
+#include "runtime/session/OutputNeeds.h"
+#include "runtime/train/checkpoint/SameRun.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+namespace cleave::rt {
+namespace {
+
+// One output that the user wants: where it comes from, and its bytes as they are gathered.
+struct Output {
+  const fb::Port *port = nullptr;
+  std::string path;
+  Shape shape;            // of all samples
+  size_t sampleBytes = 0; // of one sample; of the whole when the output has no batch dimension
+  std::vector<std::byte> bytes;
+};
+
+const fb::Port *findPort(const fb::Program &program, const std::string &name, std::vector<std::string> *names) {
+  const fb::Port *found = nullptr;
+  for (size_t i = 0; i < lengthOf(program.outputs()); ++i) {
+    const fb::Port *port = program.outputs()->Get(i);
+    names->push_back(port->name()->str());
+    if (names->back() == name)
+      found = port;
+  }
+  return found;
+}
+
+// What has no batch dimension is computed from all samples of a global batch: runs over parts, or over a batch filled
+// up with copies, would give something else.
+Status checkWhole(const std::string &name, uint64_t samples, uint64_t globalBatch) {
+  if (samples == globalBatch)
+    return Status::ok();
+  return invalidArgument(
+      "output '" + name + "' has no batch dimension: it is computed from exactly one global batch, " +
+      std::to_string(globalBatch) + " samples, and --input holds " + std::to_string(samples) + "; give " +
+      std::to_string(globalBatch) + " samples, leave this output away, or compile the " + "model for another batch");
+}
+
+Status nameOutput(const fb::Program &program, const std::string &text, Output *output) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return invalidArgument("'" + text + "': expected OUTPUT=FILE.npy");
+  std::string name = text.substr(0, equals);
+  std::vector<std::string> names;
+  output->port = findPort(program, name, &names);
+  if (!output->port) {
+    std::string near = didYouMean(name, names);
+    return invalidArgument("the model has no output '" + name + "'" +
+                           (near.empty() ? "; its outputs are " + joinNames(names) : near));
+  }
+  output->path = text.substr(equals + 1);
+  std::string extension = std::filesystem::path(output->path).extension().string();
+  if (!extension.empty() && extension != ".npy")
+    return invalidArgument("'" + text + "': only .npy files are written; name it FILE.npy");
+  return Status::ok();
+}
+
+// `globalBatch` is 0 where no input has a batch dimension.
+Status sizeOutput(uint64_t samples, uint64_t globalBatch, Output *output) {
+  std::string name = output->port->name()->str();
+  if (output->port->batch_dim() > 0)
+    return invalidArgument("output '" + name + "' has its batch dimension at " +
+                           std::to_string(output->port->batch_dim()) + "; only 0 can be written");
+  if (output->port->batch_dim() < 0 && globalBatch != 0)
+    CLEAVE_TRY(checkWhole(name, samples, globalBatch));
+  if (const auto *shape = output->port->shape())
+    output->shape.assign(shape->begin(), shape->end());
+  uint64_t elements = 0;
+  countElements(output->shape, &elements);
+  ElementType type = elementType(output->port->dtype());
+  if (output->port->batch_dim() == 0) {
+    output->sampleBytes = elements / std::max<int64_t>(1, output->shape[0]) * elementSize(type);
+    output->shape[0] = static_cast<int64_t>(samples);
+    output->bytes.resize(samples * output->sampleBytes);
+  } else {
+    output->sampleBytes = elements * elementSize(type);
+    output->bytes.resize(output->sampleBytes);
+  }
+  return Status::ok();
+}
+
+// Inputs that no wanted output depends on: zeros do. None where no other input would tell how many samples there are.
+std::vector<bool> sparedInputs(const fb::Plan &plan, const fb::Program &program, const std::vector<Output> &outputs) {
+  std::vector<bool> spared(lengthOf(program.inputs()), true);
+  for (const Output &output : outputs)
+    for (size_t i = 0; i < spared.size(); ++i)
+      spared[i] = spared[i] && !dependsOn(plan, *output.port, *program.inputs()->Get(i));
+  bool isBatched = false, tellsSamples = false;
+  for (size_t i = 0; i < spared.size(); ++i) {
+    bool batched = program.inputs()->Get(i)->batch_dim() >= 0;
+    isBatched |= batched;
+    tellsSamples |= batched && !spared[i];
+  }
+  return isBatched == tellsSamples ? spared : std::vector<bool>();
+}
+
+class FileInference {
+public:
+  FileInference(Session &session, const fb::Program &program, const DataSet &data, std::vector<Output> &outputs)
+      : session_(session), program_(program), data_(data), outputs_(outputs),
+        ranges_(IndexRange::ofInputs(session.plan(), program)), frames_(inputFrames(session.plan(), program)) {}
+
+  Status run() {
+    CLEAVE_TRY(programBatch(program_, &batch_));
+    uint64_t step = batch_ * frames_ * session_.dataRanks();
+    for (uint64_t first = 0; first < data_.samples; first += step)
+      CLEAVE_TRY(session_.forEach([&](unsigned local, Rank &rank) {
+        uint64_t mine = first + session_.dataRank(local) * frames_ * batch_;
+        CLEAVE_TRY(fill(rank, mine));
+        CLEAVE_TRY(rank.run(program_));
+        collect(local, rank, mine);
+        return Status::ok();
+      }));
+    return Status::ok();
+  }
+
+private:
+  Status fill(Rank &rank, uint64_t first) const {
+    for (size_t input = 0; input < data_.sources.size(); ++input) {
+      const DataSource &source = data_.sources[input];
+      if (!source.isOpen())
+        continue; // zeros, as regions are made
+      for (unsigned frame = 0; frame < frames_; ++frame) {
+        Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
+        if (!port.data) // another kind of ranks uses it
+          continue;
+        uint64_t count = source.input().batched ? batch_ : 1, begin = first + frame * batch_, element = 0;
+        for (uint64_t i = 0; i < count; ++i)
+          source.read((begin + i) % data_.samples, port.data + i * source.sampleBytes());
+        for (const IndexRange &range : ranges_[input])
+          if (Status status = range.check(*program_.inputs()->Get(input), port, &element); !status.isOk()) {
+            uint64_t length = source.sampleElements(), sample = (begin + element / length) % data_.samples;
+            return std::move(status).in(source.placeOf(sample, element % length));
+          }
+      }
+    }
+    return Status::ok();
+  }
+
+  // Ranks write disjoint samples: of those that computed the same, one.
+  void collect(unsigned local, Rank &rank, uint64_t first) {
+    for (Output &output : outputs_) {
+      if (!session_.answersFor(local, *output.port))
+        continue;
+      for (unsigned frame = 0; frame < frames_; ++frame) {
+        Bytes port = rank.portBytes(*output.port, frame);
+        uint64_t begin = first + frame * batch_;
+        if (output.sampleBytes == 0)
+          continue;
+        if (output.port->batch_dim() < 0) {
+          if (begin == 0)
+            std::memcpy(output.bytes.data(), port.data, output.sampleBytes);
+        } else if (begin < data_.samples) {
+          uint64_t count = std::min(batch_, data_.samples - begin);
+          std::memcpy(output.bytes.data() + begin * output.sampleBytes, port.data, count * output.sampleBytes);
+        }
+      }
+    }
+  }
+
+  Session &session_;
+  const fb::Program &program_;
+  const DataSet &data_;
+  std::vector<Output> &outputs_;
+  std::vector<std::vector<IndexRange>> ranges_;
+  uint64_t batch_ = 1;
+  unsigned frames_;
+};
+
+} // namespace
+
+Status inferFiles(Session &session, const std::vector<std::string> &inputs, const std::vector<std::string> &outputs) {
+  const fb::Program *program = nullptr;
+  CLEAVE_TRY(session.entry("infer", &program));
+  if (outputs.empty())
+    return invalidArgument("--output: none is given; write --output NAME=FILE.npy");
+  std::vector<Output> wanted(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    CLEAVE_TRY(nameOutput(*program, outputs[i], &wanted[i]).in("--output"));
+  SameRun same;
+  same.addData("--input", inputs);
+  std::string names;
+  for (const Output &output : wanted)
+    names += output.port->name()->str() + "\n";
+  same.add("--output", names);
+  CLEAVE_TRY(same.check(session));
+  DataSet data;
+  CLEAVE_TRY(DataSet::open(*program, inputs, "--input", &data, sparedInputs(session.plan(), *program, wanted)));
+  CLEAVE_TRY(session.agreeOn(data.samples, "the samples of --input"));
+  uint64_t batch = 1;
+  CLEAVE_TRY(programBatch(*program, &batch));
+  bool batched = std::any_of(data.sources.begin(), data.sources.end(),
+                             [](const DataSource &source) { return source.isOpen() && source.input().batched; });
+  uint64_t globalBatch = batched ? batch * inputFrames(session.plan(), *program) * session.dataRanks() : 0;
+  for (Output &output : wanted)
+    CLEAVE_TRY(sizeOutput(data.samples, globalBatch, &output).in("--output"));
+  FileInference inference(session, *program, data, wanted);
+  CLEAVE_TRY(inference.run());
+  for (Output &output : wanted)
+    CLEAVE_TRY(session.gather(output.bytes.data(), output.bytes.size()));
+  if (!session.isLeader())
+    return Status::ok();
+  for (const Output &output : wanted)
+    CLEAVE_TRY(writeNpy(output.path, {output.path, elementType(output.port->dtype()), output.shape, output.bytes.data(),
+                                      output.bytes.size()}));
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,29 @@
+// What a run asks of this machine that it has not: told before the first step, since nothing that comes later says so.
+#ifndef CLEAVE_RUNTIME_SESSION_MACHINE_H
+#define CLEAVE_RUNTIME_SESSION_MACHINE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cleave::rt {
+
+struct Machine {
+  unsigned cores = 1;       // that this process may use
+  uint64_t memoryBytes = 0; // 0: not known
+
+  static Machine here();
+};
+
+// The ranks of one process and what each of them takes.
+struct Demand {
+  unsigned ranks = 1, threadsPerRank = 1;
+  uint64_t plannedBytes = 0; // of all ranks
+};
+
+// A line for each. Ranks alone beyond the cores are nobody's mistake: a mesh is tried out on a laptop.
+std::vector<std::string> machineNotes(const Demand &demand, const Machine &machine);
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,14 @@
+// Which inputs an output depends on, as the compiler says it (the plan's properties `needs.OUTPUT`).
+#ifndef CLEAVE_RUNTIME_SESSION_OUTPUTNEEDS_H
+#define CLEAVE_RUNTIME_SESSION_OUTPUTNEEDS_H
+
+#include "runtime/plan/PlanReader.h"
+
+namespace cleave::rt {
+
+// Whatever an input holds that an output does not depend on, the output is the same.
+bool dependsOn(const fb::Plan &plan, const fb::Port &output, const fb::Port &input);
+
+} // namespace cleave::rt
+
+#endif

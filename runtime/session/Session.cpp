@@ -1,0 +1,437 @@
+#include "runtime/session/Session.h"
+
+#include "runtime/base/CaughtStatus.h"
+#include "runtime/base/Counted.h"
+#include "runtime/base/Log.h"
+#include "runtime/base/Trace.h"
+#include "runtime/comm/LocalWorld.h"
+#include "runtime/comm/MpiCommunicator.h"
+#include "runtime/plan/InstructionView.h"
+#include "runtime/plan/KernelFacts.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/Mesh.h"
+#include "runtime/plan/OutsideMemory.h"
+#include "runtime/plan/PlanSummary.h"
+#include "runtime/session/Machine.h"
+#include "runtime/session/MemoryUsage.h"
+#include "runtime/session/RankThreads.h"
+#include "runtime/state/AtomicFile.h"
+#include "runtime/state/RandomInit.h"
+#include "runtime/train/checkpoint/SameRun.h"
+
+#include <algorithm>
+#include <new>
+#include <unordered_map>
+
+namespace cleave::rt {
+
+// Members are destroyed from the last: threads first, then ranks, then what they talk through.
+struct Session::Impl {
+  const fb::Plan *plan = nullptr;
+  std::string name, tracePath, weightsCheckpoint;
+  std::unique_ptr<ChromeTrace> trace;
+  std::unique_ptr<LocalWorld> local;
+  std::unique_ptr<Communicator> mpi;
+  std::vector<Rank> ranks;
+  std::vector<RankStates> states;
+  std::unique_ptr<RankThreads> threads;
+  uint64_t residentBefore = 0;
+  bool hasDrawnWeights = false;
+
+  unsigned worldRank(unsigned index) const { return mpi ? mpi->rank() : index; }
+  Communicator &communicator(unsigned index) { return mpi ? *mpi : local->communicator(static_cast<int>(index)); }
+  unsigned threadsOf(unsigned requested) const { return requested ? requested : std::max(1u, plan->threads()); }
+  Demand demand(unsigned threads) const;
+  Status connect(unsigned requested);
+  Status makeRanks(const cleave_model &model, unsigned threadsPerRank);
+};
+
+// Processes of torchrun do not find each other.
+static Status checkLauncher(const fb::Plan &plan) {
+  std::string launcher = startedByTorchrun();
+  if (launcher.empty())
+    return Status::ok();
+  uint64_t ranks = meshSize(plan);
+  return invalidArgument("started by torchrun as one of several processes (" + launcher +
+                         "), which would each run the whole model alone. Start it without torchrun, " +
+                         (ranks == 1 ? "once"
+                                     : "as mpirun -n " + std::to_string(ranks) + " PROGRAM, or once: then the " +
+                                           counted(ranks, "rank") + " are threads of one process") +
+                         "; a process that is to run alone needs RANK and WORLD_SIZE unset");
+}
+
+// Finds the other ranks: threads of this process, or processes of one MPI world.
+Status Session::Impl::connect(unsigned requested) {
+  CLEAVE_TRY(checkCommTimeout());
+  uint64_t wanted = meshSize(*plan), given = requested ? requested : wanted;
+  if (startedUnderMpi()) {
+    CLEAVE_TRY(createMpiCommunicator(&mpi));
+    given = requested ? requested : static_cast<uint64_t>(mpi->size());
+    if (static_cast<uint64_t>(mpi->size()) != wanted)
+      return invalidArgument("started as " + counted(static_cast<uint64_t>(mpi->size()), "process") +
+                             ", but compiled for " + counted(wanted, "rank") + " (" + meshText(*plan) +
+                             "); use mpirun -n " + std::to_string(wanted));
+  } else if (wanted > 1) {
+    CLEAVE_TRY(checkLauncher(*plan));
+  }
+  if (given != wanted)
+    return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + counted(wanted, "rank") + " (" +
+                           meshText(*plan) + "); leave --ranks out, or compile for another --mesh");
+  if (!mpi)
+    local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
+  return Status::ok();
+}
+
+Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRank) {
+  unsigned count = mpi ? 1 : static_cast<unsigned>(local->size());
+  ranks.resize(count);
+  states.resize(count);
+  threads = std::make_unique<RankThreads>(count, [this](unsigned index, const Status &reason) {
+    if (reason.code() != Code::PeerLost)
+      communicator(index).abort(reason);
+  });
+  // On the rank's own thread, so that the pages it touches first are near it.
+  return threads->run([&](unsigned index) {
+    RankOptions options;
+    options.rank = static_cast<int>(worldRank(index));
+    options.threads = static_cast<int>(threadsOf(threadsPerRank));
+    options.trace = trace.get();
+    options.deviceImage = model.device_image;
+    options.deviceKernels = model.device_kernels;
+    CLEAVE_TRY(Rank::create(*plan, model.kernels, options, communicator(index), &ranks[index]));
+    states[index] = viewStates(ranks[index]);
+    return Status::ok();
+  });
+}
+
+// What the ranks of this process take; where it holds one of several kinds, that of the largest. Only threads that the
+// user has asked for are told: those that were compiled in are the target's.
+Demand Session::Impl::demand(unsigned threads) const {
+  PlanSummary summary = summarize(*plan);
+  uint64_t most = 0, all = 0;
+  auto add = [&](const PlanSummary &kind) {
+    uint64_t bytes = kind.totalBytes + kind.hostBytes;
+    most = std::max(most, bytes);
+    all += bytes * kind.ranksOfKind;
+  };
+  add(summary);
+  for (const PlanSummary &kind : summary.others)
+    add(kind);
+  return {mpi ? 1u : static_cast<unsigned>(local->size()), std::max(1u, threads), mpi ? most : all};
+}
+
+Session::Session() = default;
+Session::~Session() = default;
+Session::Session(Session &&) noexcept = default;
+Session &Session::operator=(Session &&) noexcept = default;
+
+// Said where there was not enough memory: what all ranks of this plan take.
+static std::string describeNeed(const fb::Plan &plan) {
+  PlanSummary summary = summarize(plan);
+  uint64_t most = 0, all = 0;
+  auto add = [&](const PlanSummary &kind) {
+    uint64_t bytes = kind.totalBytes + kind.hostBytes;
+    most = std::max(most, bytes);
+    all += bytes * kind.ranksOfKind;
+  };
+  add(summary);
+  for (const PlanSummary &kind : summary.others)
+    add(kind);
+  return "; the plan takes " + std::string(summary.others.empty() ? "" : "up to ") + formatBytes(most) + " a rank" +
+         (summary.ranks == 1 ? "" : ", and " + formatBytes(all) + " for all " + std::to_string(summary.ranks)) + " (" +
+         meshText(plan) + ")";
+}
+
+Status Session::open(const cleave_model &model, const SessionOptions &options, Session *result) {
+  Session session;
+  session.impl_ = std::make_unique<Impl>();
+  Status status;
+  try {
+    status = session.start(model, options);
+  } catch (...) {
+    status = caughtStatus();
+  }
+  if (status.code() == Code::OutOfMemory && session.impl_->plan)
+    return {Code::OutOfMemory, status.message() + describeNeed(session.plan())};
+  if (status.isOk())
+    *result = std::move(session);
+  return status;
+}
+
+Status Session::checkTrainsAlone() const { return checkLauncher(*impl_->plan); }
+
+Status Session::start(const cleave_model &model, const SessionOptions &options) {
+  if (model.abi != CLEAVE_MODEL_ABI)
+    return invalidArgument("the model has ABI " + std::to_string(model.abi) + ", this runtime " +
+                           std::to_string(CLEAVE_MODEL_ABI) + "; compile it again");
+  Impl &impl = *impl_;
+  impl.residentBefore = memoryUsage().resident;
+  impl.name = model.name ? model.name : "model";
+  impl.tracePath = options.trace;
+  if (!options.trace.empty()) {
+    AtomicFile probe; // a mistake in its name shows now, not after the run
+    CLEAVE_TRY(AtomicFile::create(options.trace, &probe).in("--trace"));
+    impl.trace = std::make_unique<ChromeTrace>();
+  }
+  CLEAVE_TRY(openPlan(model.plan, model.plan_size, &impl.plan).in("the compiled plan"));
+  CLEAVE_TRY(checkFacts(*impl.plan, model.kernel_facts, model.kernel_count).in("the compiled plan"));
+  CLEAVE_TRY(checkMeaningSeal(*impl.plan, model.kernel_facts[model.kernel_count]).in("the compiled plan"));
+  const fb::Program *wanted = nullptr;
+  if (!options.program.empty())
+    CLEAVE_TRY(entry(options.program.c_str(), &wanted));
+  // Weights are checked before ranks are made: the cheap mistake is told first.
+  WeightStore weights;
+  CLEAVE_TRY(WeightStore::open(model, options.directory, options.weights, &weights));
+  CLEAVE_TRY(weights.check(*impl.plan));
+  impl.weightsCheckpoint = weights.checkpoint();
+  if (options.program == "train_step")
+    CLEAVE_TRY(checkTrainsAlone());
+  CLEAVE_TRY(impl.connect(options.ranks));
+  CLEAVE_TRY(checkSameProgram(*this, model, options.command));
+  impl.hasDrawnWeights = options.weights.empty() && drawsStates(*impl.plan);
+  if (impl.mpi && impl.hasDrawnWeights)
+    CLEAVE_TRY(agreeOn(options.seed, "--seed, by which weights are drawn"));
+  if (impl.mpi)
+    CLEAVE_TRY(agreeOnHash(weights.identity(*impl.plan), "--weights: the initial weights"));
+  if (impl.worldRank(0) == 0 && !weights.note().empty())
+    log(LogLevel::Warning, -1, weights.note());
+  if (impl.worldRank(0) == 0)
+    for (const std::string &note : machineNotes(impl.demand(options.threads), Machine::here()))
+      log(LogLevel::Warning, -1, note);
+  CLEAVE_TRY(impl.makeRanks(model, options.threads));
+  CLEAVE_TRY(
+      impl.threads->run([&](unsigned index) { return initializeStates(impl.states[index], weights, options.seed); }));
+  return finishLoading();
+}
+
+const fb::Plan &Session::plan() const { return *impl_->plan; }
+const std::string &Session::modelName() const { return impl_->name; }
+const std::string &Session::weightsCheckpoint() const { return impl_->weightsCheckpoint; }
+bool Session::hasDrawnWeights() const { return impl_->hasDrawnWeights; }
+unsigned Session::localRanks() const { return static_cast<unsigned>(impl_->ranks.size()); }
+unsigned Session::worldRank(unsigned local) const { return impl_->worldRank(local); }
+Rank &Session::rank(unsigned local) { return impl_->ranks[local]; }
+const RankStates &Session::states(unsigned local) const { return impl_->states[local]; }
+bool Session::isLeader() const { return impl_->worldRank(0) == 0; }
+unsigned Session::dataRanks() const { return static_cast<unsigned>(axesSize(plan(), plan().data_axes())); }
+
+unsigned Session::dataRank(unsigned local) const {
+  return linearCoordinate(plan(), plan().data_axes(), impl_->states[local].coordinates);
+}
+
+// The first kind of ranks that has the port and this rank's samples answers, with its first coordinates on other axes.
+bool Session::answersFor(unsigned local, const fb::Port &port) const {
+  const auto *data = plan().data_axes();
+  const std::vector<unsigned> &coordinates = impl_->states[local].coordinates;
+  for (const fb::Plan *kind : kindsOf(plan())) {
+    bool hasSamples = hasPort(plan(), *kind, port), isFirst = true;
+    for (uint32_t axis = 0; axis < lengthOf(plan().axes()); ++axis) {
+      AxisRange range = rangeOf(*kind, axis);
+      if (data && std::find(data->begin(), data->end(), axis) != data->end())
+        hasSamples = hasSamples && range.contains(coordinates[axis]);
+      else
+        isFirst = isFirst && coordinates[axis] == range.begin;
+    }
+    if (hasSamples)
+      return isFirst;
+  }
+  return false;
+}
+
+bool Session::hasEverywhere(const fb::Port &port) const {
+  for (const fb::Plan *kind : kindsOf(plan()))
+    if (!hasPort(plan(), *kind, port))
+      return false;
+  return true;
+}
+
+unsigned Session::firstRankWith(const fb::Port &port) const {
+  for (const fb::Plan *kind : kindsOf(plan()))
+    if (hasPort(plan(), *kind, port))
+      return firstRankOf(*kind);
+  return 0; // checkKinds() has seen that some kind has it
+}
+
+Status Session::entry(const char *name, const fb::Program **program) const {
+  *program = findProgram(plan(), name);
+  if (*program)
+    return Status::ok();
+  bool trains = findProgram(plan(), "train_step") != nullptr;
+  if (std::string_view(name) == "infer")
+    return invalidArgument(
+        "this model was compiled for training; compile the model (or what `cleave export` makes of a "
+        "checkpoint) without --train, or use evaluate");
+  return invalidArgument(trains ? "this model holds no program '" + std::string(name) + "'"
+                                : "this model was compiled for inference; compile it with --train");
+}
+
+Status Session::forEach(const RankFn &run) {
+  return impl_->threads->run([&](unsigned index) { return run(index, impl_->ranks[index]); });
+}
+
+Status Session::run(const fb::Program &program) {
+  return forEach([&](unsigned, Rank &rank) { return rank.run(program); });
+}
+
+Status Session::finishLoading() {
+  CLEAVE_TRY(forEach([](unsigned, Rank &rank) { return rank.pushStates(); }));
+  const fb::Program *init = findProgram(plan(), "init");
+  return init ? run(*init) : Status::ok();
+}
+
+Status Session::barrier() {
+  // Local ranks are joined by forEach() already.
+  return impl_->mpi ? impl_->mpi->barrier() : Status::ok();
+}
+
+void Session::abandon(const Status &reason) {
+  if (impl_->mpi)
+    impl_->mpi->abort(reason);
+}
+
+Communicator *Session::processes() const { return impl_->mpi.get(); }
+
+Status Session::agree(Status mine, const char *what, unsigned channel) {
+  bool all = true;
+  if (impl_->mpi)
+    CLEAVE_TRY(impl_->mpi->agree(mine.isOk(), &all, channel));
+  if (mine.isOk() && !all)
+    return peerLost(std::string("another process could not ") + what + "; its message says why");
+  return mine;
+}
+
+Status Session::agreeWithLeader(const std::vector<uint64_t> &mine, const Difference &difference) {
+  if (!impl_->mpi)
+    return Status::ok();
+  std::vector<uint64_t> leaders = mine;
+  CLEAVE_TRY(impl_->mpi->broadcast(leaders.data(), leaders.size() * sizeof leaders[0], 0));
+  auto other = std::mismatch(mine.begin(), mine.end(), leaders.begin());
+  Status same;
+  if (other.first != mine.end())
+    same = difference(static_cast<size_t>(other.first - mine.begin()), *other.second);
+  return agree(std::move(same), "go on");
+}
+
+Status Session::agreeOn(uint64_t mine, const char *what) {
+  return agreeWithLeader({mine}, [&](size_t, uint64_t leaders) {
+    return invalidArgument(std::string(what) + ": this process has " + std::to_string(mine) + ", the first one " +
+                           std::to_string(leaders) + "; all must see the same files");
+  });
+}
+
+Status Session::agreeOnHash(uint64_t mine, const std::string &what) {
+  return agreeWithLeader({mine}, [&](size_t, uint64_t) {
+    return invalidArgument(what + " of process " + std::to_string(impl_->mpi->rank()) +
+                           " are not those of the first one; all processes need the same files");
+  });
+}
+
+Status Session::gather(std::byte *data, size_t size) {
+  if (!impl_->mpi)
+    return Status::ok();
+  if (impl_->mpi->rank() != 0)
+    return impl_->mpi->send(0, data, size);
+  std::vector<std::byte> part(size);
+  for (int peer = 1; peer < impl_->mpi->size(); ++peer) {
+    CLEAVE_TRY(impl_->mpi->receive(peer, part.data(), size));
+    for (size_t i = 0; i < size; ++i)
+      data[i] |= part[i];
+  }
+  return Status::ok();
+}
+
+Status Session::share(std::byte *data, size_t size, unsigned holder) {
+  return impl_->mpi ? impl_->mpi->broadcast(data, size, static_cast<int>(holder), kControlChannel) : Status::ok();
+}
+
+uint64_t Session::bytesSent() { return impl_->ranks[0].counters().bytesSent; }
+
+void Session::traceStep(uint64_t step, uint64_t beginNs, uint64_t endNs) {
+  if (impl_->trace)
+    impl_->trace->step(step, beginNs, endNs);
+}
+
+Status Session::writeTrace() {
+  if (!impl_->trace || impl_->trace->isEmpty())
+    return Status::ok();
+  // One file per process: each sees its own ranks.
+  std::string path = impl_->tracePath;
+  if (impl_->mpi && impl_->mpi->size() > 1)
+    path += "." + std::to_string(impl_->mpi->rank());
+  if (size_t dropped = impl_->trace->dropped())
+    log(LogLevel::Warning, -1,
+        "--trace: there is room for the first part of the run alone; " + counted(dropped, "later span") +
+            (dropped == 1 ? " is" : " are") + " missing from " + path);
+  return writeFileAtomically(path, impl_->trace->json());
+}
+
+std::string Session::memoryReport() {
+  uint64_t planned = 0, onHost = 0, base = 0, outside = 0;
+  std::string text;
+  for (const fb::Plan *kind : kindsOf(plan())) {
+    auto isOfKind = [&](const Rank &rank) { return &rank.plan() == kind; };
+    auto ranks = std::count_if(impl_->ranks.begin(), impl_->ranks.end(), isOfKind);
+    if (ranks == 0)
+      continue;
+    RankCounters counters = std::find_if(impl_->ranks.begin(), impl_->ranks.end(), isOfKind)->counters();
+    planned += counters.plannedBytes * static_cast<uint64_t>(ranks);
+    onHost += counters.hostBytes * static_cast<uint64_t>(ranks);
+    OutsideMemory besides = outsideMemory(*kind);
+    base = besides.base;
+    outside += besides.ofProcess(static_cast<uint64_t>(ranks)) - besides.base;
+    text += (text.empty() ? "" : ", ") + counted(static_cast<uint64_t>(ranks), "rank") + " x " +
+            formatBytes(counters.plannedBytes);
+  }
+  uint64_t peak = memoryUsage().peak;
+  uint64_t measured = peak > impl_->residentBefore ? peak - impl_->residentBefore : 0;
+  return "memory: planned " + formatBytes(planned) + " (" + text + ")" +
+         (onHost == 0 ? "" : " and " + formatBytes(onHost) + " of host memory") + ", measured peak " +
+         formatBytes(measured) + " above the start" +
+         (base == 0 ? "" : "; code and libraries take at most " + formatBytes(base + outside) + " of it");
+}
+
+Status programBatch(const fb::Program &program, uint64_t *batch) {
+  const fb::Port *first = nullptr;
+  for (const auto *ports : {program.inputs(), program.outputs()})
+    for (size_t i = 0; i < lengthOf(ports); ++i) {
+      const fb::Port *port = ports->Get(i);
+      if (port->batch_dim() != 0 || lengthOf(port->shape()) == 0)
+        continue;
+      if (first && port->shape()->Get(0) != first->shape()->Get(0))
+        return internal("'" + first->name()->str() + "' has " + std::to_string(first->shape()->Get(0)) +
+                        " samples and '" + port->name()->str() + "' " + std::to_string(port->shape()->Get(0)));
+      first = port;
+    }
+  *batch = first ? static_cast<uint64_t>(std::max<int64_t>(1, first->shape()->Get(0))) : 1;
+  return Status::ok();
+}
+
+using LastMicroBatches = std::unordered_map<const fb::Program *, int64_t>;
+
+// The last micro-batch of a program that runs in frame 0, callees included.
+static int64_t lastMicroBatch(const fb::Plan &plan, const fb::Program &program, LastMicroBatches &known) {
+  if (auto found = known.find(&program); found != known.end())
+    return found->second;
+  int64_t last = 0;
+  for (size_t i = 0; i < lengthOf(program.instructions()); ++i) {
+    InstructionView call(*program.instructions()->Get(i));
+    if (call.opcode() != Opcode::Call || call["times"] == 0)
+      continue;
+    int64_t inCallee = lastMicroBatch(plan, *plan.programs()->Get(static_cast<unsigned>(call["program"])), known);
+    bool counts = call["counter"] == static_cast<int64_t>(fb::Counter::micro_batch);
+    last = std::max(last, inCallee + (counts ? frameOfCall(call, call["times"] - 1) : 0));
+  }
+  return known[&program] = last;
+}
+
+unsigned inputFrames(const fb::Plan &plan, const fb::Program &program) {
+  LastMicroBatches known;
+  int64_t frames = 1;
+  for (const fb::Plan *kind : kindsOf(plan))
+    if (const fb::Program *own = findProgram(*kind, textOf(program.name())))
+      frames = std::max(frames, lastMicroBatch(*kind, *own, known) + 1);
+  return static_cast<unsigned>(std::min<int64_t>(frames, std::max(1u, plan.micro_batches())));
+}
+
+} // namespace cleave::rt

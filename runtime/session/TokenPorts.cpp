@@ -1,0 +1,165 @@
+#include "runtime/session/TokenPorts.h"
+
+#include "runtime/session/NearestName.h"
+#include "runtime/session/OutputNeeds.h"
+#include "runtime/state/ElementValue.h"
+#include "runtime/state/FloatConversion.h"
+#include "runtime/train/data/DataSpec.h"
+
+#include <cmath>
+
+namespace cleave::rt {
+namespace {
+
+bool isInteger(const fb::Port &port) { return port.dtype() == fb::DType::i64 || port.dtype() == fb::DType::i32; }
+bool isReal(const fb::Port &port) { return isFloating(elementType(port.dtype())); }
+
+bool isTokens(const fb::Port &port) {
+  return isInteger(port) && lengthOf(port.shape()) == 2 && port.shape()->Get(1) > 0;
+}
+bool isLogits(const fb::Port &port) {
+  return isReal(port) && lengthOf(port.shape()) == 3 && port.shape()->Get(1) > 0 && port.shape()->Get(2) > 0;
+}
+
+std::string namesOf(const std::vector<const fb::Port *> &ports) {
+  std::string names;
+  for (const fb::Port *port : ports)
+    names += (names.empty() ? "" : ", ") + port->name()->str();
+  return names;
+}
+
+// The one of `fitting` that has the name; without a name, the only one. `what` describes a port that fits.
+Status chooseOne(const std::vector<const fb::Port *> &fitting, const std::string &name, const std::string &option,
+                 const std::string &what, const fb::Port **result) {
+  for (const fb::Port *port : fitting)
+    if (!name.empty() && textOf(port->name()) == name)
+      *result = port;
+  if (*result || (name.empty() && fitting.size() == 1))
+    return *result = *result ? *result : fitting[0], Status::ok();
+  if (!name.empty())
+    return invalidArgument(option + " " + name + " is not an " + what + " of the model" +
+                           (fitting.empty() ? "" : "; such are: " + namesOf(fitting)));
+  return invalidArgument(fitting.empty() ? "the model has no " + what
+                                         : option + ": the model has more than one " + what + ": " + namesOf(fitting) +
+                                               "; name the one to use");
+}
+
+// Elements of the batch's first dimension come first, so the place in a row is what is left of it.
+void fillPositions(const fb::Port &port, Bytes bytes) {
+  ElementType type = elementType(port.dtype());
+  auto row = static_cast<size_t>(port.shape()->Get(lengthOf(port.shape()) - 1));
+  for (size_t i = 0; i < bytes.size / elementSize(type); ++i)
+    storeElement(type, static_cast<double>(i % row), bytes.data + i * elementSize(type));
+}
+
+void fillNumber(const fb::Port &port, Bytes bytes, double value) {
+  ElementType type = elementType(port.dtype());
+  for (size_t i = 0; i < bytes.size / elementSize(type); ++i)
+    storeElement(type, value, bytes.data + i * elementSize(type));
+}
+
+} // namespace
+
+Status TokenPorts::choose(const fb::Plan &plan, const fb::Program &program, const GenerateOptions &options,
+                          TokenPorts *result) {
+  std::vector<const fb::Port *> outputs;
+  for (size_t i = 0; i < lengthOf(program.outputs()); ++i)
+    if (const fb::Port *port = program.outputs()->Get(i); isLogits(*port))
+      outputs.push_back(port);
+  // Inputs first: a model without tokens is told so.
+  bool hasTokens = false;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
+    hasTokens |= isTokens(*program.inputs()->Get(i));
+  if (!hasTokens)
+    return invalidArgument("the model has no integer input [batch, context], so it cannot generate tokens");
+  CLEAVE_TRY(chooseOne(outputs, options.output, "--output",
+                       "output [batch, context, vocabulary] of floating-point numbers", &result->logits_));
+  CLEAVE_TRY(result->chooseTokens(plan, program, options.input));
+  for (const std::string &text : options.fills)
+    CLEAVE_TRY(result->addFill(program, text));
+  result->ranges_ = IndexRange::ofInput(plan, *result->tokens_);
+  return result->checkFills(plan, program);
+}
+
+Status TokenPorts::chooseTokens(const fb::Plan &plan, const fb::Program &program, const std::string &name) {
+  std::vector<const fb::Port *> fitting;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
+    if (const fb::Port *port = program.inputs()->Get(i);
+        isTokens(*port) && static_cast<size_t>(port->shape()->Get(1)) == context() && dependsOn(plan, *logits_, *port))
+      fitting.push_back(port);
+  return chooseOne(fitting, name, "--input",
+                   "integer input [batch, " + std::to_string(context()) + "] that output " + logits_->name()->str() +
+                       " depends on",
+                   &tokens_);
+}
+
+Status TokenPorts::addFill(const fb::Program &program, const std::string &text) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return invalidArgument("--fill: expected INPUT=NUMBER or INPUT=positions; got: " + text);
+  std::string name = text.substr(0, equals), value = text.substr(equals + 1);
+  Fill fill{nullptr, value == "positions", 0};
+  std::vector<std::string> names;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {
+    names.emplace_back(textOf(program.inputs()->Get(i)->name()));
+    if (names.back() == name)
+      fill.input = program.inputs()->Get(i);
+  }
+  if (!fill.input)
+    return invalidArgument("--fill: the model has no input '" + name + "'; its inputs are " + joinNames(names));
+  if (fill.input == tokens_)
+    return invalidArgument("--fill: input '" + name + "' holds the tokens; --input names another one");
+  for (const Fill &other : fills_)
+    if (other.input == fill.input)
+      return invalidArgument("--fill: input '" + name + "' is filled twice");
+  bool isGood = fill.isPositions ? lengthOf(fill.input->shape()) > 0 : parseReal(value, &fill.value);
+  if (!isGood || (!isReal(*fill.input) && fill.value != std::floor(fill.value)))
+    return invalidArgument("--fill: '" + value + "' is no value for input '" + name +
+                           "'; expected a number of its type, or positions");
+  fills_.push_back(fill);
+  return Status::ok();
+}
+
+Status TokenPorts::checkFills(const fb::Plan &plan, const fb::Program &program) const {
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i) {
+    const fb::Port *port = program.inputs()->Get(i);
+    bool isFilled = port == tokens_ || !dependsOn(plan, *logits_, *port);
+    for (const Fill &fill : fills_)
+      isFilled |= fill.input == port;
+    if (!isFilled)
+      return invalidArgument("--fill: output " + logits_->name()->str() + " also depends on input '" +
+                             port->name()->str() + "'; give what it holds, as in --fill " + port->name()->str() +
+                             "=1 (ones, for a mask) or --fill " + port->name()->str() + "=positions (0, 1, 2, ...)");
+  }
+  return Status::ok();
+}
+
+Status TokenPorts::fill(Rank &rank, const uint64_t *tokens, size_t count, uint64_t filler) const {
+  for (const Fill &fill : fills_)
+    if (Bytes bytes = rank.portBytes(*fill.input, 0); bytes.data) // else another kind of ranks reads it
+      fill.isPositions ? fillPositions(*fill.input, bytes) : fillNumber(*fill.input, bytes, fill.value);
+  Bytes bytes = rank.portBytes(*tokens_, 0);
+  if (!bytes.data)
+    return Status::ok();
+  ElementType type = elementType(tokens_->dtype());
+  for (size_t i = 0; i < bytes.size / elementSize(type); ++i) {
+    size_t place = i % context();
+    storeInteger(type, static_cast<int64_t>(place < count ? tokens[place] : filler),
+                 bytes.data + i * elementSize(type));
+  }
+  uint64_t element = 0;
+  for (const IndexRange &range : ranges_)
+    CLEAVE_TRY(range.check(*tokens_, bytes, &element));
+  return Status::ok();
+}
+
+std::vector<double> TokenPorts::read(Bytes output, size_t position) const {
+  ElementType type = elementType(logits_->dtype());
+  const std::byte *row = output.data + position * vocabulary() * elementSize(type);
+  std::vector<double> result(vocabulary());
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i] = loadElement(type, row + i * elementSize(type));
+  return result;
+}
+
+} // namespace cleave::rt

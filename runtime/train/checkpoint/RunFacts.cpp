@@ -1,0 +1,69 @@
+#include "runtime/train/checkpoint/RunFacts.h"
+
+namespace cleave::rt {
+namespace {
+
+struct FactKind {
+  const char *name, *title;
+  bool isCompiled; // a property of the plan
+};
+
+// In the order in which differences are told.
+constexpr FactKind kFacts[] = {
+    {"optimizer", "optimizer", true},
+    {"param-group", "--param-group", true},
+    {"loss", "loss", true},
+    {"loss-average", "--loss-average", true},
+    {"batch-norm", "--batch-norm", true},
+    {"precision", "--precision", true},
+    {"global-batch", "global batch", false},
+    {"samples", "samples of --data", false},
+    {"last-batch", "--last-batch", false},
+    {"lr", "--lr", false},
+    {"lr-schedule", "--lr-schedule", false},
+    {"steps", "steps of the schedule", false},
+    {"clip-grad-norm", "--clip-grad-norm", false},
+};
+constexpr const char *kModel = "model";
+
+std::string propertyOf(const fb::Plan &plan, std::string_view key) {
+  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
+    if (textOf(plan.properties()->Get(i)->key()) == key)
+      return plan.properties()->Get(i)->value()->str();
+  return "";
+}
+
+std::string shown(const std::string &value) { return value.empty() ? "none" : value; }
+
+} // namespace
+
+RunFacts planFacts(const fb::Plan &plan, const std::string &name) {
+  RunFacts facts;
+  std::string model = propertyOf(plan, kModel);
+  facts[kModel] = model.empty() ? name : model;
+  for (const FactKind &kind : kFacts)
+    if (kind.isCompiled)
+      facts[kind.name] = propertyOf(plan, kind.name);
+  return facts;
+}
+
+Status compareFacts(const RunFacts &saved, const RunFacts &now, std::string *note) {
+  note->clear();
+  auto before = saved.find(kModel), after = now.find(kModel);
+  if (before != saved.end() && after != now.end() && before->second != after->second)
+    return invalidArgument(
+        "the checkpoint is of model '" + before->second + "', this program was compiled from '" + after->second +
+        "'; --weights takes its weights alone (of a renamed file of the same model, compile one with "
+        "the name that it had)");
+  for (const FactKind &kind : kFacts) {
+    before = saved.find(kind.name);
+    after = now.find(kind.name);
+    if (before == saved.end() || after == now.end() || before->second == after->second)
+      continue;
+    *note += (note->empty() ? "" : "; ") + std::string(kind.title) + " " + shown(before->second) + ", now " +
+             shown(after->second);
+  }
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,174 @@
+#include "runtime/train/checkpoint/TrainCheckpoints.h"
+
+#include "runtime/base/Log.h"
+#include "runtime/comm/Communicator.h"
+#include "runtime/state/Checkpoint.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+namespace {
+
+// What goes between processes at once: the leader never holds more of the others' states.
+constexpr size_t kPieceBytes = 4u << 20;
+
+class Writer {
+public:
+  Writer(Session &session, const std::vector<RankStates> &states, const SaveRequest &request, unsigned channel)
+      : session_(session), states_(states), request_(request), channel_(channel),
+        save_(request.directory, request.position.step) {}
+
+  // Nobody goes on to a step that another could not do, and nobody waits for one that has given up.
+  Status write() {
+    bool leads = session_.isLeader();
+    CLEAVE_TRY(makeCheckpointIndex(session_.plan(), &index_));
+    index_.model = session_.modelName();
+    index_.position = request_.position;
+    index_.run = request_.run;
+    index_.isOnlyBest = request_.isOnlyBest;
+    CLEAVE_TRY(agree(leads ? save_.prepare() : Status::ok()));
+    bool full = request_.form == CheckpointForm::Full;
+    Status status = agree(!full ? writeShards() : leads ? writeFull() : sendParts());
+    if (status.isOk())
+      status = agree(leads ? publish() : Status::ok());
+    if (!status.isOk() && leads)
+      save_.discard();
+    return status;
+  }
+
+private:
+  Status agree(Status mine) { return session_.agree(std::move(mine), "save the checkpoint", channel_); }
+
+  Status writeShards() {
+    for (unsigned local = 0; local < session_.localRanks(); ++local)
+      CLEAVE_TRY(save_.writeShard(session_.plan(), session_.worldRank(local), states_[local]));
+    return Status::ok();
+  }
+
+  // The bytes of the slices that the local ranks own, by key; keys are those of one slice each.
+  std::map<std::string, const std::byte *> localSlices() const {
+    std::map<std::string, const std::byte *> result;
+    for (const RankStates &states : states_)
+      for (const OwnedSlice &slice : ownedSlices(session_.plan(), states.coordinates)) {
+        const StateView &view = states.states[slice.state];
+        result[slice.key] = view.data + slice.overlap.stored * elementSize(elementType(view.state->dtype()));
+      }
+    return result;
+  }
+
+  // Another process's part is received to its end even when the disk is full: its sender waits for that.
+  Status writeFull() {
+    auto local = localSlices();
+    std::vector<std::byte> piece;
+    size_t asked = 0; // slices in the order of the index
+    Status status = save_.writeFull(index_, [&](const CheckpointTensor &tensor, const CheckpointSlice &slice,
+                                                const CheckpointSave::Append &append) {
+      ++asked;
+      auto found = local.find(slice.key);
+      if (found != local.end())
+        return append(found->second, slice.count * elementSize(tensor.type));
+      return receive(tensor, slice, append, &piece);
+    });
+    if (status.isOk() || !session_.processes())
+      return status;
+    size_t index = 0;
+    for (const CheckpointTensor &tensor : index_.tensors)
+      for (const CheckpointSlice &slice : tensor.slices)
+        if (++index > asked && !local.count(slice.key))
+          CLEAVE_TRY(receive(
+              tensor, slice, [](const std::byte *, size_t) { return Status::ok(); }, &piece));
+    return status;
+  }
+
+  Status receive(const CheckpointTensor &tensor, const CheckpointSlice &slice, const CheckpointSave::Append &append,
+                 std::vector<std::byte> *piece) {
+    Communicator *processes = session_.processes();
+    if (!processes)
+      return internal("slice '" + slice.key + "' lies on no rank");
+    piece->resize(kPieceBytes);
+    Status status;
+    for (size_t left = slice.count * elementSize(tensor.type), bytes = 0; left != 0; left -= bytes) {
+      bytes = std::min(left, kPieceBytes);
+      CLEAVE_TRY(processes->receive(static_cast<int>(slice.rank), piece->data(), bytes, channel_));
+      if (status.isOk())
+        status = append(piece->data(), bytes);
+    }
+    return status;
+  }
+
+  Status sendParts() {
+    auto local = localSlices();
+    for (const CheckpointTensor &tensor : index_.tensors)
+      for (const CheckpointSlice &slice : tensor.slices) {
+        auto found = local.find(slice.key);
+        if (found == local.end())
+          continue;
+        size_t size = slice.count * elementSize(tensor.type);
+        for (size_t done = 0; done < size; done += kPieceBytes)
+          CLEAVE_TRY(session_.processes()->send(0, found->second + done, std::min(kPieceBytes, size - done), channel_));
+      }
+    return Status::ok();
+  }
+
+  // `best` goes before what it names is replaced by something else: at no moment does it name what is not the best.
+  Status dropBest() {
+    bool dropped = false;
+    CLEAVE_TRY(save_.unpoint("best", &dropped));
+    if (dropped)
+      log(LogLevel::Warning, -1,
+          request_.directory + "/best is removed: what it named is replaced by " + save_.path() +
+              " of this run, which is not the best");
+    return Status::ok();
+  }
+
+  Status publish() {
+    if (!request_.isBest)
+      CLEAVE_TRY(dropBest());
+    CLEAVE_TRY(save_.publish(request_.form == CheckpointForm::Full ? fullIndex(index_) : index_));
+    CLEAVE_TRY(save_.point("latest"));
+    if (request_.isBest)
+      CLEAVE_TRY(save_.point("best"));
+    CLEAVE_TRY(pruneCheckpoints(request_.directory, request_.keep));
+    request_.bests->add(save_.name(), request_.isOnlyBest);
+    return request_.isBest ? request_.bests->prune(request_.directory, request_.keepBest) : Status::ok();
+  }
+
+  Session &session_;
+  const std::vector<RankStates> &states_;
+  const SaveRequest &request_;
+  unsigned channel_;
+  CheckpointSave save_;
+  CheckpointIndex index_; // sharded
+};
+
+} // namespace
+
+Status writeCheckpoint(Session &session, const std::vector<RankStates> &states, const SaveRequest &request,
+                       unsigned channel) {
+  const fb::Program *step = nullptr;
+  CLEAVE_TRY(session.entry("train_step", &step)); // weights for inference are packed, and as they were loaded
+  return Writer(session, states, request, channel).write();
+}
+
+std::vector<RankStates> liveStates(const Session &session) {
+  std::vector<RankStates> result;
+  for (unsigned local = 0; local < session.localRanks(); ++local)
+    result.push_back(session.states(local));
+  return result;
+}
+
+Status loadCheckpoint(Session &session, const std::string &path, TrainingPosition *position, RunFacts *run,
+                      uint64_t *identity) {
+  Checkpoint checkpoint;
+  CLEAVE_TRY(Checkpoint::open(path, &checkpoint));
+  if (session.isLeader() && !checkpoint.note().empty())
+    log(LogLevel::Warning, -1, checkpoint.note());
+  CLEAVE_TRY(session.forEach([&](unsigned local, Rank &) { return checkpoint.load(session.states(local)); }));
+  CLEAVE_TRY(session.finishLoading());
+  *position = checkpoint.index().position;
+  *run = checkpoint.index().run;
+  *identity = checkpoint.index().identity;
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,145 @@
+#include "runtime/train/data/DataSet.h"
+
+#include "runtime/session/NearestName.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cleave::rt {
+namespace {
+
+std::vector<std::string> inputNames(const fb::Program &program) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
+    names.push_back(program.inputs()->Get(i)->name()->str());
+  return names;
+}
+
+// One spec per input, in the order of the inputs; without files where it is spared.
+Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::string> &texts,
+                  const std::vector<bool> &spared, std::vector<DataSpec> *result) {
+  std::vector<DataSpec> specs(names.size());
+  for (const std::string &text : texts) {
+    DataSpec spec;
+    CLEAVE_TRY(parseDataSpec(text, &spec));
+    auto found = std::find(names.begin(), names.end(), spec.input);
+    if (found == names.end()) {
+      std::string near = didYouMean(spec.input, names);
+      return invalidArgument("the model has no input '" + spec.input + "'" +
+                             (near.empty() ? "; its inputs are " + joinNames(names) : near));
+    }
+    DataSpec &place = specs[found - names.begin()];
+    if (!place.files.empty())
+      return invalidArgument("input '" + spec.input + "' is given twice");
+    place = std::move(spec);
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (specs[i].files.empty() && (spared.empty() || !spared[i]))
+      missing.push_back(names[i]);
+  if (!missing.empty())
+    return invalidArgument(std::string("no data for input") + (missing.size() == 1 ? " " : "s ") + joinNames(missing) +
+                           "; write " + missing[0] + "=FILE");
+  *result = std::move(specs);
+  return Status::ok();
+}
+
+// Inputs have equally many samples, but a window that ends further behind in a stream may leave no place for the last.
+Status matchSamples(const DataSpec &specA, const DataSource &a, const DataSpec &specB, const DataSource &b) {
+  uint64_t difference = a.samples() > b.samples() ? a.samples() - b.samples() : b.samples() - a.samples();
+  uint64_t allowed = 0;
+  if (specA.stream && specB.stream) {
+    if (a.stride() != b.stride())
+      return invalidArgument("input '" + b.input().name + "' goes " + std::to_string(b.stride()) +
+                             " elements from one sample to the next, input '" + a.input().name + "' " +
+                             std::to_string(a.stride()) +
+                             "; streams need one stride (stride=N, by default the window)");
+    uint64_t endA = specA.shift + specA.window, endB = specB.shift + specB.window;
+    uint64_t distance = endA > endB ? endA - endB : endB - endA;
+    allowed = distance / a.stride() + (distance % a.stride() != 0);
+  }
+  if (difference <= allowed)
+    return Status::ok();
+  return invalidArgument("input '" + b.input().name + "' has " + std::to_string(b.samples()) + " samples, input '" +
+                         a.input().name + "' " + std::to_string(a.samples()) +
+                         "; every sample needs its part of each input");
+}
+
+} // namespace
+
+Status DataSet::open(const fb::Program &program, const std::vector<std::string> &texts, const char *option,
+                     DataSet *result, const std::vector<bool> &spared) {
+  std::vector<DataSpec> specs;
+  CLEAVE_TRY(matchSpecs(inputNames(program), texts, spared, &specs).in(option));
+  DataSet data;
+  data.sources.resize(specs.size());
+  bool batched = false;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].files.empty())
+      continue;
+    InputType type;
+    CLEAVE_TRY(inputType(*program.inputs()->Get(i), &type).in(option));
+    CLEAVE_TRY(DataSource::open(specs[i], type, &data.sources[i]).in(option));
+    if (!type.batched)
+      continue;
+    for (size_t other = 0; other < i; ++other)
+      if (data.sources[other].isOpen() && data.sources[other].input().batched)
+        CLEAVE_TRY(matchSamples(specs[other], data.sources[other], specs[i], data.sources[i]).in(option));
+    uint64_t samples = data.sources[i].samples();
+    data.samples = batched ? std::min(data.samples, samples) : samples;
+    batched = true;
+  }
+  if (!batched)
+    data.samples = 1;
+  *result = std::move(data);
+  return Status::ok();
+}
+
+Status InputFeed::open(Session &session, const fb::Program &program, unsigned frames, const DataSet &data,
+                       uint64_t seed, bool shuffle, LastBatch last, uint64_t epoch, uint64_t position,
+                       const char *option, std::unique_ptr<InputFeed> *result) {
+  BatchGeometry geometry;
+  CLEAVE_TRY(programBatch(program, &geometry.samples));
+  geometry.frames = frames;
+  geometry.dataRanks = session.dataRanks();
+  for (unsigned local = 0; local < session.localRanks(); ++local) {
+    geometry.localDataRanks.push_back(session.dataRank(local));
+    geometry.unused.emplace_back();
+    for (size_t input = 0; input < lengthOf(program.inputs()); ++input)
+      geometry.unused.back().push_back(!session.rank(local).portBytes(*program.inputs()->Get(input), 0).data);
+  }
+  bool batched = std::any_of(data.sources.begin(), data.sources.end(),
+                             [](const DataSource &source) { return source.input().batched; });
+  // Without a batch dimension the one sample is every batch.
+  uint64_t globalBatch = batched ? geometry.globalBatch() : 1;
+  Sampler sampler(data.samples, globalBatch, seed, shuffle, last);
+  if (sampler.batchesPerEpoch() == 0)
+    return invalidArgument(std::string(option) + " has " + std::to_string(data.samples) +
+                           " samples, fewer than one global batch of " + std::to_string(globalBatch) +
+                           (last == LastBatch::Leave
+                                ? ", and the loss is no sum over samples divided by one count; give more data"
+                                : "; give more data, or --last-batch pad"));
+  result->reset(new InputFeed(program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
+  (*result)->reader_ = std::make_unique<BatchReader>(data.sources, sampler, geometry, epoch, position);
+  return Status::ok();
+}
+
+Status InputFeed::fill(unsigned local, Rank &rank) const {
+  for (unsigned input = 0; input < lengthOf(program_.inputs()); ++input)
+    for (unsigned frame = 0; frame < frames_; ++frame) {
+      Bytes port = rank.portBytes(*program_.inputs()->Get(input), frame);
+      if (!port.data) // another kind of ranks uses it
+        continue;
+      std::memcpy(port.data, batch_->bytes(local, frame, input), port.size);
+      uint64_t element = 0;
+      for (const IndexRange &range : ranges_[input])
+        if (Status status = range.check(*program_.inputs()->Get(input), port, &element); !status.isOk()) {
+          uint64_t length = data_.sources[input].sampleElements();
+          uint64_t sample = batch_->sample(local, frame, element / length);
+          return std::move(status).in(data_.sources[input].placeOf(sample, element % length));
+        }
+    }
+  return Status::ok();
+}
+
+} // namespace cleave::rt

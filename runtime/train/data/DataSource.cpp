@@ -1,0 +1,206 @@
+#include "runtime/train/data/DataSource.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cleave::rt {
+namespace {
+
+// Shapes are equal up to dimensions of one element: [28, 28] feeds [1, 28, 28].
+Shape withoutOnes(Shape shape) {
+  shape.erase(std::remove(shape.begin(), shape.end(), 1), shape.end());
+  return shape;
+}
+
+// llm.c puts a header of 256 i32 before its tokens: magic, version, count. Returns the bytes to skip.
+size_t streamHeader(const FileMapping &file, ElementType type) {
+  constexpr size_t kHeaderBytes = 1024;
+  constexpr int32_t kMagics[] = {20240520, 20240801};
+  int32_t head[3];
+  if (file.size() < kHeaderBytes)
+    return 0;
+  std::memcpy(head, file.data(), sizeof head);
+  bool known = std::find(std::begin(kMagics), std::end(kMagics), head[0]) != std::end(kMagics) && head[2] >= 0;
+  return known && kHeaderBytes + uint64_t(head[2]) * elementSize(type) == file.size() ? kHeaderBytes : 0;
+}
+
+} // namespace
+
+Status inputType(const fb::Port &port, InputType *result) {
+  *result = {port.name()->str(), elementType(port.dtype()), {}, port.batch_dim() >= 0};
+  if (port.shape())
+    result->sample.assign(port.shape()->begin(), port.shape()->end());
+  if (port.batch_dim() > 0)
+    return invalidArgument("'" + result->name + "' has its batch dimension at " + std::to_string(port.batch_dim()) +
+                           "; only 0 can be fed from files");
+  if (result->batched && !result->sample.empty())
+    result->sample.erase(result->sample.begin());
+  return Status::ok();
+}
+
+Status DataSource::open(const DataSpec &spec, const InputType &input, DataSource *result) {
+  DataSource source;
+  source.input_ = input;
+  if (!countElements(input.sample, &source.length_))
+    return internal("input '" + input.name + "' has the bad shape " + toString(input.sample));
+  if (spec.stream && source.length_ == 0)
+    return invalidArgument("input '" + input.name + "' has no elements, and a stream no shape; give an array");
+  source.sampleBytes_ = source.length_ * elementSize(input.type);
+  std::string where = "input '" + input.name + "'";
+  CLEAVE_TRY((spec.stream ? source.openStream(spec) : source.openArrays(spec)).in(where));
+  CLEAVE_TRY(source.chooseConversion(spec).in(where));
+  if (source.samples_ == 0)
+    return invalidArgument(where + ": " + spec.files[0] + " holds no whole sample");
+  *result = std::move(source);
+  return Status::ok();
+}
+
+Status DataSource::openStream(const DataSpec &spec) {
+  if (spec.window != length_)
+    return invalidArgument("window=" + std::to_string(spec.window) + ", but a sample is " +
+                           toString(input_.type, input_.sample) + "; write window=" + std::to_string(length_));
+  isStream_ = true;
+  type_ = *spec.stream;
+  shift_ = spec.shift;
+  stride_ = spec.stride ? spec.stride : spec.window;
+  size_t width = elementSize(type_);
+  for (const std::string &name : spec.files) {
+    FileMapping file;
+    CLEAVE_TRY(FileMapping::open(name, &file));
+    size_t skip = streamHeader(file, type_);
+    if ((file.size() - skip) % width != 0)
+      return invalidArgument(name + " has " + std::to_string(file.size()) + " bytes, which is not a whole number of " +
+                             elementName(type_));
+    uint64_t count = (file.size() - skip) / width;
+    if (count != 0)
+      pieces_.push_back({file.data() + skip, elements_, count, name});
+    elements_ += count;
+    files_.push_back(std::move(file));
+  }
+  bool fits = elements_ >= length_ && elements_ - length_ >= shift_;
+  samples_ = fits ? (elements_ - shift_ - length_) / stride_ + 1 : 0;
+  return Status::ok();
+}
+
+Status DataSource::openArrays(const DataSpec &spec) {
+  stride_ = length_;
+  for (const std::string &file : spec.files) {
+    TensorView view;
+    CLEAVE_TRY(openArray(file, spec.key.empty() ? input_.name : spec.key, &view));
+    view.name = file;
+    CLEAVE_TRY(addArray(view));
+  }
+  return Status::ok();
+}
+
+Status DataSource::openArray(const std::string &file, const std::string &key, TensorView *view) {
+  if (endsWith(file, ".npz")) {
+    archives_.emplace_back();
+    CLEAVE_TRY(Npz::open(file, &archives_.back()));
+    return archives_.back().array(key, view);
+  }
+  if (endsWith(file, ".safetensors")) {
+    safetensors_.emplace_back();
+    CLEAVE_TRY(SafeTensors::open(file, &safetensors_.back()));
+    const TensorView *found = safetensors_.back().find(key);
+    if (!found)
+      return notFound(file + " has no tensor '" + key + "' (choose one with key=NAME)");
+    *view = *found;
+    return verifyBytes(*view, 0, view->bytes); // samples are taken one by one, in any order
+  }
+  if (!endsWith(file, ".npy"))
+    return invalidArgument(file + ": expected a name ending in .npy, .npz or .safetensors, or a flat stream FILE:u8, "
+                                  "FILE:u16 or FILE:u32");
+  files_.emplace_back();
+  CLEAVE_TRY(FileMapping::open(file, &files_.back()));
+  return parseNpy(files_.back().data(), files_.back().size(), file, view);
+}
+
+Status DataSource::addArray(const TensorView &view) {
+  Shape sample = view.shape;
+  if (input_.batched && !sample.empty())
+    sample.erase(sample.begin());
+  bool hasSamples = !input_.batched || !view.shape.empty();
+  if (!hasSamples || withoutOnes(sample) != withoutOnes(input_.sample)) {
+    std::string expected = toString(input_.sample);
+    if (input_.batched)
+      expected = input_.sample.empty() ? "[samples]" : "[samples, " + expected.substr(1);
+    return invalidArgument(view.name + ": expected " + elementName(input_.type) + expected + ", got " +
+                           toString(view.type, view.shape));
+  }
+  if (!pieces_.empty() && view.type != type_)
+    return invalidArgument(view.name + " is " + elementName(view.type) + ", the file before it " + elementName(type_));
+  type_ = view.type;
+  uint64_t count = view.bytes / elementSize(type_);
+  if (count != 0)
+    pieces_.push_back({view.data, elements_, count, view.name});
+  elements_ += count;
+  samples_ += input_.batched ? static_cast<uint64_t>(view.shape[0]) : 1;
+  return Status::ok();
+}
+
+Status DataSource::chooseConversion(const DataSpec &spec) {
+  bool normalized = !spec.mean.empty() || !spec.std.empty();
+  convert_ = findConversion(type_, input_.type, normalized);
+  if (!convert_ && normalized && findConversion(type_, input_.type, false))
+    return invalidArgument("mean and std make floating-point values, and the model's input is " +
+                           std::string(elementName(input_.type)) + ": it converts them itself; leave mean and std out");
+  if (!convert_) {
+    std::string hint = type_ == ElementType::u8 && !normalized ? " (pixels: give mean=0,std=1 to scale them to [0, 1])"
+                                                               : "; convert the file";
+    return invalidArgument("expected " + std::string(elementName(input_.type)) + ", got " + elementName(type_) +
+                           " in " + spec.files[0] + hint);
+  }
+  if (!normalized)
+    return Status::ok();
+  size_t channels = std::max(spec.mean.size(), spec.std.size());
+  if (channels > 1 && (input_.sample.empty() || input_.sample[0] != static_cast<int64_t>(channels)))
+    return invalidArgument("mean/std have " + std::to_string(channels) + " values for samples of shape " +
+                           toString(input_.sample));
+  normalization_.inner = length_ / channels;
+  double unit = type_ == ElementType::u8 ? 1.0 / 255 : 1.0;
+  for (size_t c = 0; c < channels; ++c) {
+    double mean = spec.mean.empty() ? 0 : spec.mean[c], std = spec.std.empty() ? 1 : spec.std[c];
+    normalization_.scale.push_back(unit / std);
+    normalization_.offset.push_back(-mean / std);
+  }
+  return Status::ok();
+}
+
+void DataSource::dropPages() const {
+  for (const FileMapping &file : files_)
+    file.dropPages();
+  for (const SafeTensors &file : safetensors_)
+    file.dropPages();
+  for (const Npz &archive : archives_)
+    archive.dropPages();
+}
+
+const DataSource::Piece &DataSource::pieceAt(uint64_t element) const {
+  auto next = std::upper_bound(pieces_.begin(), pieces_.end(), element,
+                               [](uint64_t wanted, const Piece &piece) { return wanted < piece.first; });
+  return *--next;
+}
+
+std::string DataSource::placeOf(uint64_t i, uint64_t element) const {
+  uint64_t at = shift_ + (input_.batched ? i * stride_ : 0) + element;
+  const Piece &piece = pieceAt(at);
+  if (isStream_)
+    return piece.file + ", element " + std::to_string(at - piece.first);
+  return piece.file + (input_.batched ? ", sample " + std::to_string((at - piece.first) / stride_) : "");
+}
+
+void DataSource::read(uint64_t i, std::byte *target) const {
+  if (length_ == 0)
+    return;
+  uint64_t at = shift_ + (input_.batched ? i * stride_ : 0), width = elementSize(type_);
+  const Piece *piece = &pieceAt(at);
+  for (uint64_t done = 0; done < length_; ++piece) {
+    uint64_t inside = at + done - piece->first;
+    uint64_t count = std::min(length_ - done, piece->count - inside);
+    convert_(piece->data + inside * width, target + done * elementSize(input_.type), count, done, normalization_);
+    done += count;
+  }
+}
+
+} // namespace cleave::rt

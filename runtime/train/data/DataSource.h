@@ -1,0 +1,78 @@
+// The samples of one input, mapped and never copied whole.
+//
+// Every kind of file is seen as one row of elements, made of pieces (the files one after the other); sample i is the
+// run of `length` elements at shift + i*stride:
+//
+//   array [S, 28, 28]            length 784, stride 784, shift 0
+//   stream, window=64, shift=1   length 64,  stride 64,  shift 1      (a window may span two files)
+//
+// An input without a batch dimension has one sample, which every batch repeats.
+#ifndef CLEAVE_RUNTIME_TRAIN_DATA_DATASOURCE_H
+#define CLEAVE_RUNTIME_TRAIN_DATA_DATASOURCE_H
+
+#include "runtime/state/SafeTensors.h"
+#include "runtime/train/data/Convert.h"
+#include "runtime/train/data/DataSpec.h"
+#include "runtime/train/data/Npz.h"
+
+namespace cleave::rt {
+
+// An input port, as far as its data are concerned.
+struct InputType {
+  std::string name;
+  ElementType type = ElementType::f32;
+  Shape sample;        // without the batch dimension
+  bool batched = true; // false: the same value for every sample
+};
+
+// The batch dimension must be dimension 0.
+Status inputType(const fb::Port &port, InputType *result);
+
+class DataSource {
+public:
+  static Status open(const DataSpec &spec, const InputType &input, DataSource *result);
+
+  // Whether there are data: an input that nothing asked for depends on may have none.
+  bool isOpen() const { return !pieces_.empty(); }
+  const InputType &input() const { return input_; }
+  uint64_t samples() const { return samples_; }
+  uint64_t stride() const { return stride_; } // elements from one sample to the next
+  size_t sampleBytes() const { return sampleBytes_; }
+  // Writes sample i (any i for an input without a batch dimension) as the port's type.
+  void read(uint64_t i, std::byte *target) const;
+  uint64_t sampleElements() const { return length_; }
+  // Where an element of sample i comes from, for messages: "labels.npy, sample 3", "text.bin, element 4711".
+  std::string placeOf(uint64_t i, uint64_t element) const;
+  // Gives back the pages that were read so far; unpacked archives stay.
+  void dropPages() const;
+
+private:
+  struct Piece {
+    const std::byte *data;
+    uint64_t first, count; // elements
+    std::string file;
+  };
+  const Piece &pieceAt(uint64_t element) const;
+  Status openStream(const DataSpec &spec);
+  Status openArrays(const DataSpec &spec);
+  Status openArray(const std::string &file, const std::string &key, TensorView *view);
+  Status addArray(const TensorView &view);
+  Status chooseConversion(const DataSpec &spec);
+
+  InputType input_;
+  ElementType type_ = ElementType::f32;
+  std::vector<Piece> pieces_;
+  uint64_t elements_ = 0, length_ = 0, stride_ = 0, shift_ = 0, samples_ = 0;
+  size_t sampleBytes_ = 0;
+  bool isStream_ = false;
+  ConvertFn convert_ = nullptr;
+  Normalization normalization_;
+  // What the pieces point into.
+  std::vector<FileMapping> files_;
+  std::vector<SafeTensors> safetensors_;
+  std::vector<Npz> archives_;
+};
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,174 @@
+#include "runtime/train/data/DataSpec.h"
+
+#include "runtime/base/NumberRange.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+namespace cleave::rt {
+namespace {
+
+constexpr const char *kKeys = "window, shift, stride, key, mean, std";
+
+bool parseList(std::string_view text, std::vector<double> *values) {
+  for (const std::string &item : splitText(text, '/')) {
+    double value = 0;
+    if (!parseReal(item, &value) || !isNumberOfF32(value))
+      return false;
+    values->push_back(value);
+  }
+  return true;
+}
+
+Status parseOption(const std::string &key, const std::string &value, DataSpec *spec) {
+  bool good = true;
+  if (key == "window")
+    good = parseUnsigned(value, &spec->window) && spec->window != 0;
+  else if (key == "shift")
+    good = parseUnsigned(value, &spec->shift);
+  else if (key == "stride")
+    good = parseUnsigned(value, &spec->stride) && spec->stride != 0;
+  else if (key == "key")
+    spec->key = value;
+  else if (key == "mean")
+    good = parseList(value, &spec->mean);
+  else if (key == "std")
+    good = parseList(value, &spec->std);
+  else
+    return invalidArgument("unknown key '" + key + "'; expected one of " + kKeys +
+                           ", or a backslash before a comma or = that belongs to a file's name");
+  return good ? Status::ok() : invalidArgument("'" + value + "' is not a value for " + key);
+}
+
+// The first such character that has its meaning, or npos.
+size_t findPlain(std::string_view text, char wanted, size_t begin = 0) {
+  for (size_t i = begin; i < text.size(); ++i)
+    if (text[i] == '\\')
+      ++i;
+    else if (text[i] == wanted)
+      return i;
+  return std::string_view::npos;
+}
+
+bool isPlain(std::string_view text, size_t at) {
+  size_t slashes = 0;
+  while (slashes < at && text[at - slashes - 1] == '\\')
+    ++slashes;
+  return slashes % 2 == 0;
+}
+
+// The text that was meant: "a\,b" is "a,b".
+std::string withoutEscapes(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i)
+    result += text[i] == '\\' && i + 1 < text.size() ? text[++i] : text[i];
+  return result;
+}
+
+// "text.bin:u8" names a flat stream; a colon elsewhere belongs to the name, and so does one after a backslash.
+Status addFile(std::string item, DataSpec *spec) {
+  static constexpr std::pair<const char *, ElementType> kStreams[] = {
+      {":u8", ElementType::u8}, {":u16", ElementType::u16}, {":u32", ElementType::u32}};
+  std::optional<ElementType> stream;
+  for (const auto &[suffix, type] : kStreams) {
+    std::string_view ending(suffix);
+    size_t colon = item.size() > ending.size() ? item.size() - ending.size() : 0;
+    if (colon != 0 && item.compare(colon, ending.size(), ending) == 0 && isPlain(item, colon)) {
+      stream = type;
+      item.resize(item.size() - ending.size());
+    }
+  }
+  if (!spec->files.empty() && stream != spec->stream)
+    return invalidArgument("'" + item + "' is not of the same kind as '" + spec->files[0] +
+                           "'; write the same :u8, :u16 or :u32 after each file of a stream");
+  spec->stream = stream;
+  spec->files.push_back(withoutEscapes(item));
+  return Status::ok();
+}
+
+Status checkSpec(const DataSpec &spec) {
+  if (spec.files.empty())
+    return invalidArgument("no file is named");
+  if (spec.stream && spec.window == 0)
+    return invalidArgument("a flat stream needs window=N, the number of elements of a sample");
+  if (!spec.stream && (spec.window || spec.shift || spec.stride))
+    return invalidArgument("window, shift and stride belong to flat streams; write FILE:u8, FILE:u16 or FILE:u32");
+  for (const std::string &file : spec.files)
+    if (!spec.key.empty() && (spec.stream || endsWith(file, ".npy")))
+      return invalidArgument("key names an array of an .npz archive or a tensor of a safetensors file, and '" + file +
+                             "' is neither; leave key away");
+  if (spec.mean.size() != spec.std.size() && !spec.mean.empty() && !spec.std.empty())
+    return invalidArgument("mean has " + std::to_string(spec.mean.size()) + " values and std " +
+                           std::to_string(spec.std.size()));
+  for (double value : spec.std)
+    if (!(value > 0))
+      return invalidArgument("std must be positive");
+  return Status::ok();
+}
+
+Status parse(const std::string &text, size_t equals, DataSpec *spec) {
+  std::set<std::string> keys;
+  for (size_t begin = equals + 1, end = 0; end != text.size(); begin = end + 1) {
+    end = std::min(findPlain(text, ',', begin), text.size());
+    std::string item = text.substr(begin, end - begin);
+    if (item.empty())
+      return invalidArgument("an empty item between commas");
+    size_t at = findPlain(item, '=');
+    if (at == std::string::npos)
+      CLEAVE_TRY(addFile(item, spec));
+    else if (!keys.insert(item.substr(0, at)).second)
+      return invalidArgument(item.substr(0, at) + " is given twice");
+    else
+      CLEAVE_TRY(parseOption(item.substr(0, at), withoutEscapes(item.substr(at + 1)), spec));
+  }
+  return checkSpec(*spec);
+}
+
+} // namespace
+
+bool parseUnsigned(std::string_view text, uint64_t *value) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size() && *value <= uint64_t(INT64_MAX);
+}
+
+bool parseReal(std::string_view text, double *value) {
+  std::string copy(text);
+  char *end = nullptr;
+  *value = std::strtod(copy.c_str(), &end);
+  return !copy.empty() && *end == '\0' && std::isfinite(*value);
+}
+
+std::string realText(double value) {
+  char text[40];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+std::vector<std::string> splitText(std::string_view text, char separator) {
+  std::vector<std::string> items;
+  for (size_t begin = 0;;) {
+    size_t end = std::min(text.find(separator, begin), text.size());
+    items.emplace_back(text.substr(begin, end - begin));
+    if (end == text.size())
+      return items;
+    begin = end + 1;
+  }
+}
+
+bool endsWith(std::string_view text, std::string_view ending) {
+  return text.size() >= ending.size() && text.substr(text.size() - ending.size()) == ending;
+}
+
+Status parseDataSpec(const std::string &text, DataSpec *result) {
+  size_t equals = findPlain(text, '=');
+  if (equals == std::string::npos || equals == 0)
+    return invalidArgument("'" + text + "': expected INPUT=FILE[,FILE...][,key=value...]");
+  DataSpec spec;
+  spec.input = withoutEscapes(text.substr(0, equals));
+  CLEAVE_TRY(parse(text, equals, &spec).in("'" + text + "'"));
+  *result = std::move(spec);
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,45 @@
+// What a user writes after --data and --input.
+//
+//   x=a.npy                              an array; dimension 0 counts the samples
+//   x=a.npy,b.npy                        several, one after the other
+//   x=mnist.npz,key=images               an array of an archive, or of a safetensors file; key defaults to the input's
+//   tokens=text.bin:u8,window=64,shift=0 a flat stream (u8, u16 or u32): sample i is elements
+//   labels=text.bin:u8,window=64,shift=1 [i*stride + shift, i*stride + shift + window); stride defaults to window
+//   image=x.npy,mean=0.1307,std=0.3081   (v - mean) / std; u8 pixels are first divided by 255. One value per channel:
+//                                        mean=0.485/0.456/0.406
+//
+// A backslash takes the meaning from the character after it, so that any name can be written: x=lr\=1\,2/a.npy
+#ifndef CLEAVE_RUNTIME_TRAIN_DATA_DATASPEC_H
+#define CLEAVE_RUNTIME_TRAIN_DATA_DATASPEC_H
+
+#include "runtime/base/Status.h"
+#include "runtime/state/ElementType.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cleave::rt {
+
+struct DataSpec {
+  std::string input;
+  std::vector<std::string> files;
+  std::string key;                   // of an archive; empty: the input's name
+  std::optional<ElementType> stream; // element type of a flat stream
+  uint64_t window = 0, shift = 0, stride = 0;
+  std::vector<double> mean, std;
+};
+
+Status parseDataSpec(const std::string &text, DataSpec *result);
+
+// Numbers as users write them: the whole text, or false.
+bool parseUnsigned(std::string_view text, uint64_t *value);
+bool parseReal(std::string_view text, double *value);
+// The shortest text that reads as this number: "-1", "0.001".
+std::string realText(double value);
+std::vector<std::string> splitText(std::string_view text, char separator);
+bool endsWith(std::string_view text, std::string_view ending);
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,184 @@
+#include "runtime/train/data/Npz.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <zlib.h>
+
+namespace cleave::rt {
+namespace {
+
+// Zip's records; sizes and offsets are those of PKWARE's APPNOTE 4.3.
+constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEndRecord = 0x06054b50;
+constexpr uint32_t kEndRecord64 = 0x06064b50, kEndLocator64 = 0x07064b50;
+constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56;
+
+template <typename T> T get(const std::byte *at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+// Replaces the fields that are all ones by those of the zip64 extra field, which follow one another in this order.
+bool applyZip64(const std::byte *extra, size_t size, std::vector<uint64_t *> fields) {
+  while (size >= 4) {
+    uint16_t id = get<uint16_t>(extra), length = get<uint16_t>(extra + 2);
+    if (size_t(4) + length > size)
+      return false;
+    if (id == 1) {
+      size_t at = 0;
+      for (uint64_t *field : fields) {
+        if (*field != UINT32_MAX)
+          continue;
+        if (at + 8 > length)
+          return false;
+        *field = get<uint64_t>(extra + 4 + at);
+        at += 8;
+      }
+      return true;
+    }
+    extra += 4 + length;
+    size -= size_t(4) + length;
+  }
+  return std::all_of(fields.begin(), fields.end(), [](uint64_t *field) { return *field != UINT32_MAX; });
+}
+
+Status inflateMember(const std::byte *source, size_t stored, std::byte *target, size_t size) {
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+    return internal("zlib cannot start");
+  stream.next_in = const_cast<Bytef *>(reinterpret_cast<const Bytef *>(source));
+  stream.next_out = reinterpret_cast<Bytef *>(target);
+  int result = Z_OK;
+  // zlib counts in 32 bits; members may be larger.
+  while (result == Z_OK && (stored != 0 || stream.avail_in != 0)) {
+    if (stream.avail_in == 0) {
+      stream.avail_in = static_cast<uInt>(std::min<size_t>(stored, 1u << 30));
+      stored -= stream.avail_in;
+    }
+    if (stream.avail_out == 0) {
+      stream.avail_out = static_cast<uInt>(std::min<size_t>(size, 1u << 30));
+      size -= stream.avail_out;
+    }
+    result = inflate(&stream, Z_NO_FLUSH);
+  }
+  bool whole = result == Z_STREAM_END && size == 0 && stream.avail_out == 0;
+  inflateEnd(&stream);
+  return whole ? Status::ok() : dataLoss("the compressed data is damaged");
+}
+
+} // namespace
+
+Status Npz::open(const std::string &path, Npz *result) {
+  auto file = std::make_shared<FileMapping>();
+  CLEAVE_TRY(FileMapping::open(path, file.get()));
+  Npz archive;
+  archive.path_ = path;
+  archive.file_ = std::move(file);
+  CLEAVE_TRY(archive.readDirectory().in(path));
+  *result = std::move(archive);
+  return Status::ok();
+}
+
+Status Npz::readDirectory() {
+  const std::byte *data = file_->data();
+  size_t size = file_->size();
+  if (size < kEndBytes)
+    return dataLoss("not an .npz archive");
+  // The end record may be followed by a comment of up to 64 KiB.
+  size_t end = size - kEndBytes, lowest = end > UINT16_MAX ? end - UINT16_MAX : 0;
+  while (get<uint32_t>(data + end) != kEndRecord) {
+    if (end == lowest)
+      return dataLoss("not an .npz archive, or truncated");
+    --end;
+  }
+  uint64_t count = get<uint16_t>(data + end + 10), at = get<uint32_t>(data + end + 16);
+  if ((at == UINT32_MAX || count == UINT16_MAX) && end >= kLocatorBytes &&
+      get<uint32_t>(data + end - kLocatorBytes) == kEndLocator64) {
+    uint64_t end64 = get<uint64_t>(data + end - kLocatorBytes + 8);
+    if (size < kEnd64Bytes || end64 > size - kEnd64Bytes || get<uint32_t>(data + end64) != kEndRecord64)
+      return dataLoss("the zip64 directory is damaged");
+    count = get<uint64_t>(data + end64 + 32);
+    at = get<uint64_t>(data + end64 + 48);
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    if (size < kCentralBytes || at > size - kCentralBytes || get<uint32_t>(data + at) != kCentralHeader)
+      return dataLoss("the directory is damaged");
+    uint16_t flags = get<uint16_t>(data + at + 8), method = get<uint16_t>(data + at + 10);
+    size_t nameBytes = get<uint16_t>(data + at + 28), extraBytes = get<uint16_t>(data + at + 30);
+    size_t commentBytes = get<uint16_t>(data + at + 32);
+    if (nameBytes + extraBytes + commentBytes > size - kCentralBytes - at)
+      return dataLoss("the directory is damaged");
+    const std::byte *name = data + at + kCentralBytes;
+    Member member;
+    member.name.assign(reinterpret_cast<const char *>(name), nameBytes);
+    member.crc = get<uint32_t>(data + at + 16);
+    member.stored = get<uint32_t>(data + at + 20);
+    member.size = get<uint32_t>(data + at + 24);
+    member.offset = get<uint32_t>(data + at + 42);
+    if (!applyZip64(name + nameBytes, extraBytes, {&member.size, &member.stored, &member.offset}))
+      return dataLoss("member '" + member.name + "' has a damaged entry");
+    if ((flags & 1) || (method != 0 && method != 8))
+      return invalidArgument("member '" + member.name + "' is encrypted or packed by a method other than deflate");
+    member.deflated = method == 8;
+    if (size_t dot = member.name.rfind(".npy"); dot != std::string::npos && dot + 4 == member.name.size())
+      member.name.resize(dot);
+    members_.push_back(std::move(member));
+    at += kCentralBytes + nameBytes + extraBytes + commentBytes;
+  }
+  return Status::ok();
+}
+
+Status Npz::checkSum(const Member &member, const std::byte *bytes) {
+  bool isRight = crc32_z(0, reinterpret_cast<const Bytef *>(bytes), member.size) == member.crc;
+  return isRight ? Status::ok() : dataLoss("its checksum is wrong");
+}
+
+Status Npz::memberBytes(const Member &member, const std::byte **data) {
+  const std::byte *file = file_->data();
+  size_t size = file_->size();
+  if (size < kLocalBytes || member.offset > size - kLocalBytes || get<uint32_t>(file + member.offset) != kLocalHeader)
+    return dataLoss("its header is damaged");
+  uint64_t skip = kLocalBytes + get<uint16_t>(file + member.offset + 26) + get<uint16_t>(file + member.offset + 28);
+  if (skip > size - member.offset || member.stored > size - member.offset - skip)
+    return dataLoss("it ends beyond the file; the file is truncated");
+  *data = file + member.offset + skip;
+  if (!member.deflated) {
+    if (member.stored != member.size)
+      return dataLoss("its sizes disagree");
+    return checkSum(member, *data);
+  }
+  // Deflate packs at most 1032 to 1: a larger claim is a bomb or damage, and is not allocated.
+  if (member.size / 1032 > member.stored + 1)
+    return dataLoss("its sizes disagree");
+  std::unique_ptr<std::byte[]> buffer(new (std::nothrow) std::byte[member.size]);
+  if (!buffer)
+    return {Code::OutOfMemory, "no memory for its " + std::to_string(member.size) + " bytes"};
+  CLEAVE_TRY(inflateMember(*data, member.stored, buffer.get(), member.size));
+  CLEAVE_TRY(checkSum(member, buffer.get()));
+  *data = buffer.get();
+  unpacked_.push_back(std::move(buffer));
+  return Status::ok();
+}
+
+Status Npz::array(const std::string &name, TensorView *view) {
+  auto found = std::find_if(members_.begin(), members_.end(), [&](const Member &m) { return m.name == name; });
+  if (found == members_.end()) {
+    std::string have;
+    for (const Member &member : members_)
+      have += (have.empty() ? "" : ", ") + member.name;
+    return notFound(path_ + " has no array '" + name + "'; it has: " + have + " (choose one with key=NAME)");
+  }
+  const std::byte *data = nullptr;
+  CLEAVE_TRY(memberBytes(*found, &data).in(path_ + ": array '" + name + "'"));
+  return parseNpy(data, found->size, path_ + ": array '" + name + "'", view);
+}
+
+std::vector<std::string> Npz::names() const {
+  std::vector<std::string> result;
+  for (const Member &member : members_)
+    result.push_back(member.name);
+  return result;
+}
+
+} // namespace cleave::rt

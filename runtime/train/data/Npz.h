@@ -1,0 +1,43 @@
+// NumPy's .npz archives: a zip of .npy members, stored (numpy.savez) or deflated (numpy.savez_compressed).
+//
+// Stored members are views of the mapped archive; deflated ones are unpacked once into memory, which the archive owns.
+#ifndef CLEAVE_RUNTIME_TRAIN_DATA_NPZ_H
+#define CLEAVE_RUNTIME_TRAIN_DATA_NPZ_H
+
+#include "runtime/base/FileMapping.h"
+#include "runtime/train/data/Npy.h"
+
+#include <memory>
+
+namespace cleave::rt {
+
+class Npz {
+public:
+  static Status open(const std::string &path, Npz *result);
+
+  // The array of that name ("x" for the member x.npy).
+  Status array(const std::string &name, TensorView *view);
+  void dropPages() const { file_->dropPages(); }
+  // The names of the arrays, in the archive's order.
+  std::vector<std::string> names() const;
+
+private:
+  struct Member {
+    std::string name; // without ".npy"
+    uint64_t offset = 0, stored = 0, size = 0;
+    uint32_t crc = 0;
+    bool deflated = false;
+  };
+  Status readDirectory();
+  static Status checkSum(const Member &member, const std::byte *bytes);
+  Status memberBytes(const Member &member, const std::byte **data);
+
+  std::string path_;
+  std::shared_ptr<const FileMapping> file_;
+  std::vector<Member> members_;
+  std::vector<std::unique_ptr<std::byte[]>> unpacked_;
+};
+
+} // namespace cleave::rt
+
+#endif

@@ -1,0 +1,96 @@
+#include "runtime/train/loop/Evaluator.h"
+
+#include "runtime/base/Log.h"
+
+namespace cleave::rt {
+
+void EvaluationSums::add(const EvaluationSums &other, double times) {
+  loss += times * other.loss;
+  count += times * other.count;
+  correct += times * other.correct;
+  predictions += times * other.predictions;
+}
+
+Status EvaluationScalars::open(Session &session, EvaluationScalars *result) {
+  result->loss_ = ScalarState(session, "scalar.eval_loss_sum");
+  result->count_ = ScalarState(session, "scalar.eval_count");
+  result->correct_ = ScalarState(session, "scalar.eval_correct");
+  result->predictions_ = ScalarState(session, "scalar.eval_predictions");
+  if (!result->loss_.exists() || !result->count_.exists())
+    return internal("the program 'evaluate' has no scalar.eval_loss_sum and scalar.eval_count");
+  return Status::ok();
+}
+
+void EvaluationScalars::clear() const {
+  for (const ScalarState *scalar : {&loss_, &count_, &correct_, &predictions_})
+    scalar->set(0);
+}
+
+Status EvaluationScalars::read(Session &session, EvaluationSums *sums) const {
+  std::optional<double> loss, count, correct, predictions;
+  CLEAVE_TRY(
+      readScalars(session, {{&loss_, &loss}, {&count_, &count}, {&correct_, &correct}, {&predictions_, &predictions}}));
+  *sums = {loss.value_or(0), count.value_or(0), correct.value_or(0), predictions.value_or(0)};
+  return Status::ok();
+}
+
+Status Evaluator::open(Session &session, const std::vector<std::string> &specs, const char *option, Evaluator *result) {
+  Evaluator evaluator;
+  evaluator.session_ = &session;
+  CLEAVE_TRY(session.entry("evaluate", &evaluator.program_));
+  evaluator.data_ = std::make_unique<DataSet>();
+  CLEAVE_TRY(EvaluationRule::read(session.plan(), &evaluator.rule_));
+  CLEAVE_TRY(DataSet::open(*evaluator.program_, specs, option, evaluator.data_.get()));
+  LastBatch last = evaluator.rule_.hasWholeBatches() ? LastBatch::Leave : LastBatch::Measure;
+  CLEAVE_TRY(InputFeed::open(session, *evaluator.program_, inputFrames(session.plan(), *evaluator.program_),
+                             *evaluator.data_, /*seed=*/0, /*shuffle=*/false, last, 0, 0, option, &evaluator.feed_));
+  evaluator.noteTail(option);
+  CLEAVE_TRY(EvaluationScalars::open(session, &evaluator.scalars_));
+  *result = std::move(evaluator);
+  return Status::ok();
+}
+
+void Evaluator::noteTail(const char *option) const {
+  uint64_t tail = feed_->tail();
+  if (tail == 0 || !rule_.hasWholeBatches() || !session_->isLeader())
+    return;
+  std::string batch = std::to_string(feed_->globalBatch());
+  log(LogLevel::Warning, -1,
+      std::string(option) +
+          ": the loss is no sum over samples divided by one count, so it is evaluated in whole batches " + "of " +
+          batch + ", and their mean is given; the last " + std::to_string(tail) + " of " +
+          std::to_string(feed_->samples()) + " samples are left out. Give a multiple of " + batch +
+          " samples to use all of them");
+}
+
+Status Evaluator::runBatch(EvaluationSums *sums) {
+  scalars_.clear();
+  feed_->advance();
+  CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
+    CLEAVE_TRY(feed_->fill(local, rank));
+    return rank.run(*program_);
+  }));
+  return scalars_.read(*session_, sums);
+}
+
+Status Evaluator::run(Evaluation *result) {
+  EvaluationSums total, batch;
+  uint64_t tail = rule_.hasWholeBatches() ? 0 : feed_->tail(), batches = feed_->batchesPerEpoch();
+  for (uint64_t i = 0; i < batches; ++i) {
+    CLEAVE_TRY(runBatch(&batch));
+    bool isFilling = tail != 0 && i + 1 == batches;
+    double filled = static_cast<double>(feed_->globalBatch() - tail) / static_cast<double>(feed_->globalBatch());
+    total.add(batch, isFilling ? -filled : 1);
+  }
+  result->samples = rule_.hasWholeBatches() ? batches * feed_->globalBatch() : feed_->samples();
+  double divisor =
+      rule_.divisorOf(total.count, static_cast<double>(result->samples) / static_cast<double>(feed_->globalBatch()));
+  if (divisor == 0)
+    return dataLoss("no sample counts: every label is one that the loss ignores");
+  result->loss = total.loss / divisor;
+  if (scalars_.hasAccuracy() && total.predictions > 0)
+    result->accuracy = total.correct / total.predictions;
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,25 @@
+#include "runtime/train/loop/FiniteStep.h"
+
+#include <cmath>
+
+namespace cleave::rt {
+
+static std::string whatItIs(double value) { return std::isnan(value) ? "not a number" : "infinite"; }
+
+Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale) {
+  if (lossScale)
+    return Status::ok();
+  if (!std::isfinite(loss))
+    return dataLoss(
+        "the loss is " + whatItIs(loss) +
+        "; give a smaller learning rate (--lr) or limit of the gradients' norm (--clip-grad-norm), and look "
+        "for such values in the data, or for a batch whose labels are all ignored");
+  if (gradNorm && !std::isfinite(*gradNorm))
+    return dataLoss("the loss is finite, but the norm of its gradients is " + whatItIs(*gradNorm) +
+                    ", so the updated parameters are lost; look for a sample at which the model has no derivative "
+                    "(the square root or a norm of zeros, a division by zero, the logarithm of zero), and add a small "
+                    "epsilon there");
+  return Status::ok();
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,19 @@
+// Whether a step has left numbers that training can go on from.
+#ifndef CLEAVE_RUNTIME_TRAIN_LOOP_FINITESTEP_H
+#define CLEAVE_RUNTIME_TRAIN_LOOP_FINITESTEP_H
+
+#include "runtime/base/Status.h"
+
+#include <optional>
+
+namespace cleave::rt {
+
+// DataLoss where the loss or the norm of the gradients is infinite or not a number: every parameter that such a
+// gradient has updated is lost, so nothing may be saved after it. With a loss scale there is no such step: it is
+// skipped, and the scale falls. The norm's sum of squares is in f64 (float gradients cannot overflow it), so it is
+// finite unless some gradient is not.
+Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale);
+
+} // namespace cleave::rt
+
+#endif

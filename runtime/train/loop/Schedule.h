@@ -1,0 +1,39 @@
+// Learning-rate schedules, with PyTorch's definitions.
+//
+//   constant
+//   step,size=N|Nepoch[s],gamma=G       StepLR: lr * G^floor(k / N), in steps or in epochs ("every" is the same as
+//   "size") cosine[,warmup=W][,min=M]           W steps of LinearLR from lr/W up to lr, then CosineAnnealingLR down to
+//   M at the end:
+//                                       M + (lr - M) * (1 + cos(pi * t / T)) / 2,  t = k - W, T = steps - W
+//   linear[,warmup=W][,min=M]           the same warm-up, then LinearLR down to M:  lr + (M - lr) * t / T
+//
+// k counts steps from 0: step k + 1 of training uses lr(k). `constant` and `step` take warmup too.
+#ifndef CLEAVE_RUNTIME_TRAIN_LOOP_SCHEDULE_H
+#define CLEAVE_RUNTIME_TRAIN_LOOP_SCHEDULE_H
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace cleave::rt {
+
+struct Schedule {
+  enum class Kind { Constant, Step, Cosine, Linear };
+
+  Kind kind = Kind::Constant;
+  uint64_t warmup = 0; // steps
+  uint64_t size = 0;   // of Step
+  bool sizeInEpochs = false;
+  double gamma = 0.1;
+  double min = 0;
+
+  // The rate of step k (from 0) in epoch `epoch` (from 0), of `total` steps.
+  double rate(double lr, uint64_t k, uint64_t epoch, uint64_t total) const;
+};
+
+Status parseSchedule(const std::string &text, Schedule *result);
+
+} // namespace cleave::rt
+
+#endif

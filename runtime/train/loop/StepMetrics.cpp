@@ -1,0 +1,108 @@
+#include "runtime/train/loop/StepMetrics.h"
+
+#include "runtime/base/FileMapping.h"
+#include "runtime/state/AtomicFile.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cinttypes>
+#include <cmath>
+#include <filesystem>
+
+namespace cleave::rt {
+namespace {
+
+// The fewest digits that give the same double back; whole numbers (bytes) are written as such.
+std::string number(double value) {
+  if (!std::isfinite(value))
+    return "null";
+  char text[40];
+  if (value == std::floor(value) && std::fabs(value) < 9e15)
+    std::snprintf(text, sizeof text, "%.0f", value);
+  else
+    *std::to_chars(text, text + sizeof text - 1, value).ptr = '\0';
+  return text;
+}
+
+// The step of a line that toJsonLine() has made.
+std::optional<uint64_t> stepOf(std::string_view line) {
+  constexpr std::string_view kBegin = "{\"step\": ";
+  uint64_t step = 0;
+  if (line.substr(0, kBegin.size()) != kBegin || line.back() != '}')
+    return std::nullopt;
+  auto [end, error] = std::from_chars(line.data() + kBegin.size(), line.data() + line.size(), step);
+  return error == std::errc() && *end == ',' ? std::optional<uint64_t>(step) : std::nullopt;
+}
+
+// Removes the lines of later steps, and a last one that a killed process has left unfinished. A file with any other
+// line is not ours, and stays as it is.
+Status cutBehind(const std::string &path, uint64_t step) {
+  std::error_code error;
+  std::string target = std::filesystem::canonical(path, error).string(); // a link stays one
+  if (error || !std::filesystem::is_regular_file(target, error))
+    return Status::ok();
+  std::string kept;
+  {
+    FileMapping file;
+    CLEAVE_TRY(FileMapping::open(target, &file));
+    std::string_view text(reinterpret_cast<const char *>(file.data()), file.size());
+    for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+      std::optional<uint64_t> found = stepOf(text.substr(begin, end - begin));
+      if (!found)
+        return Status::ok();
+      if (*found <= step)
+        kept += text.substr(begin, end + 1 - begin);
+    }
+    if (kept.size() == text.size())
+      return Status::ok();
+  }
+  return writeFileAtomically(target, kept);
+}
+
+} // namespace
+
+std::vector<std::pair<const char *, double>> StepMetrics::values() const {
+  std::vector<std::pair<const char *, double>> result = {{"loss", loss}};
+  auto add = [&](const char *key, const auto &value) {
+    if (value)
+      result.emplace_back(key, static_cast<double>(*value));
+  };
+  add("epoch", epoch);
+  add("val_loss", valLoss);
+  add("val_accuracy", valAccuracy);
+  add("lr", lr);
+  add("grad_norm", gradNorm);
+  add("samples_per_s", samplesPerS);
+  add("tokens_per_s", tokensPerS);
+  add("step_s", stepS);
+  add("peak_bytes", peakBytes);
+  add("comm_bytes", commBytes);
+  add("loss_scale", lossScale);
+  add("skipped", skipped);
+  return result;
+}
+
+std::string toJsonLine(const StepMetrics &metrics) {
+  std::string line = "{\"step\": " + std::to_string(metrics.step);
+  for (const auto &[key, value] : metrics.values())
+    line += std::string(", \"") + key + "\": " + number(value);
+  return line + "}";
+}
+
+Status MetricsFile::open(const std::string &path, std::optional<uint64_t> resumedStep) {
+  path_ = path;
+  if (resumedStep)
+    CLEAVE_TRY(cutBehind(path, *resumedStep));
+  file_.reset(std::fopen(path.c_str(), resumedStep ? "ae" : "we"));
+  return file_ ? Status::ok() : fileError("write", path, errno);
+}
+
+Status MetricsFile::write(const StepMetrics &metrics) {
+  if (!file_)
+    return Status::ok();
+  std::string line = toJsonLine(metrics) + "\n";
+  bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0;
+  return written ? Status::ok() : fileError("write", path_, errno);
+}
+
+} // namespace cleave::rt

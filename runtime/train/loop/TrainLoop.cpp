@@ -1,0 +1,245 @@
+#include "runtime/train/loop/TrainLoop.h"
+
+#include "runtime/base/Counted.h"
+#include "runtime/base/Termination.h"
+#include "runtime/base/Trace.h"
+#include "runtime/comm/Communicator.h"
+#include "runtime/session/MemoryUsage.h"
+#include "runtime/train/loop/FiniteStep.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <limits>
+
+namespace cleave::rt {
+namespace {
+
+std::string formatLoss(double loss) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.4f", loss);
+  return text;
+}
+
+std::string signalName(int signal) { return signal == SIGINT ? "SIGINT" : signal == SIGHUP ? "SIGHUP" : "SIGTERM"; }
+
+std::string stoppedEarly(const TrainingPosition &position) {
+  return "stopped early: no better loss in " + std::to_string(position.stale) + " evaluations";
+}
+
+std::string describe(const Evaluation &evaluation) {
+  std::string text = "val loss " + formatLoss(evaluation.loss);
+  if (evaluation.accuracy) {
+    char accuracy[40];
+    std::snprintf(accuracy, sizeof accuracy, "  accuracy %.2f%%", 100 * *evaluation.accuracy);
+    text += accuracy;
+  }
+  return text + "  (" + std::to_string(evaluation.samples) + " samples)";
+}
+
+} // namespace
+
+Status TrainLoop::run() {
+  printStart();
+  bool stop = position_.step >= total_ || outOfPatience();
+  if (stop && session_->isLeader())
+    std::printf("nothing to do: %sthe checkpoint is at step %llu of %llu%s\n",
+                position_.step < total_ ? (stoppedEarly(position_) + "; ").c_str() : "",
+                static_cast<unsigned long long>(position_.step), static_cast<unsigned long long>(total_),
+                position_.step < total_
+                    ? ""
+                    : "; --steps and --epochs count the whole training, with what the checkpoint has: give more");
+  sentBefore_ = session_->bytesSent(); // what was agreed on is no part of the first step
+  while (!stop) {
+    StepMetrics metrics;
+    bool epochEnds = false;
+    std::string place = "step " + std::to_string(position_.step + 1);
+    CLEAVE_TRY(step(&metrics, &epochEnds).in(place));
+    CLEAVE_TRY(finishStep(&metrics, epochEnds, &stop));
+  }
+  progress_->finish();
+  if (!saver_)
+    return Status::ok();
+  if (savedStep_ != position_.step)
+    CLEAVE_TRY(save(/*isBest=*/false, /*isDue=*/true));
+  CLEAVE_TRY(saver_->finish().in("--save"));
+  noteSaved();
+  if (stoppedBy_)
+    progress_->note("stopped by " + signalName(stoppedBy_) + " after step " + std::to_string(position_.step) + " of " +
+                    std::to_string(total_) + "; --resume auto goes on from there");
+  return Status::ok();
+}
+
+void TrainLoop::printStart() const {
+  if (!session_->isLeader())
+    return;
+  std::printf("training %s: %s, global batch %llu, %s, %s per epoch, %s\n", session_->modelName().c_str(),
+              counted(session_->dataRanks(), "data rank").c_str(),
+              static_cast<unsigned long long>(feed_->globalBatch()), counted(feed_->samples(), "sample").c_str(),
+              counted(feed_->batchesPerEpoch(), "step").c_str(), counted(total_, "step").c_str());
+  if (resumed_)
+    std::printf("resumed at step %llu, from %s\n", static_cast<unsigned long long>(position_.step),
+                resumedFrom_.c_str());
+  if (schedule_.warmup > total_)
+    std::printf("note: --lr-schedule: the warm-up takes %llu steps and training ends at %llu: --lr is never reached\n",
+                static_cast<unsigned long long>(schedule_.warmup), static_cast<unsigned long long>(total_));
+  std::fflush(stdout);
+}
+
+Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
+  uint64_t begin = TraceSink::now();
+  const Batch &batch = feed_->advance();
+  double lr = schedule_.rate(lr_, position_.step, batch.epoch, total_);
+  writeScalars(lr);
+  CLEAVE_TRY(session_->forEach([this](unsigned local, Rank &rank) {
+    CLEAVE_TRY(feed_->fill(local, rank));
+    return rank.run(*program_);
+  }));
+  uint64_t end = TraceSink::now();
+  double seconds = static_cast<double>(end - begin) / 1e9;
+  ++position_.step;
+  session_->traceStep(position_.step, begin, end);
+  position_.epoch = batch.nextEpoch;
+  position_.sample = batch.nextPosition;
+  *epochEnds = batch.nextEpoch != batch.epoch;
+  metrics->step = position_.step;
+  metrics->lr = lr;
+  metrics->epoch = batch.epoch + 1;
+  metrics->stepS = seconds;
+  metrics->samplesPerS = static_cast<double>(feed_->globalBatch()) / seconds;
+  if (tokensPerSample_ != 0)
+    metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
+  CLEAVE_TRY(readResults(metrics));
+  CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale));
+  CLEAVE_TRY(noteSkipped(*metrics));
+  // The first step warms caches up and says little about those to come.
+  smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;
+  return Status::ok();
+}
+
+// A skipped step is told; gradients that overflow at the smallest scale are no matter of scale.
+Status TrainLoop::noteSkipped(const StepMetrics &metrics) {
+  if (!metrics.lossScale || !metrics.skipped || *metrics.skipped <= skippedBefore_) {
+    skippedInARow_ = 0;
+    return Status::ok();
+  }
+  skippedBefore_ = *metrics.skipped;
+  ++skippedInARow_;
+  char text[100];
+  std::snprintf(text, sizeof text, "skipped (gradients overflow), loss scale now %g", *metrics.lossScale);
+  progress_->note("step " + std::to_string(metrics.step) + "  " + text);
+  constexpr double kSmallest = 1.0 / (1 << 24);
+  constexpr unsigned kMostInARow = 40; // enough halvings for every scale that begins in range
+  if (*metrics.lossScale >= kSmallest && skippedInARow_ < kMostInARow)
+    return Status::ok();
+  return dataLoss("gradients were infinite or undefined in " + std::to_string(skippedInARow_) +
+                  " steps in a row; give a smaller --lr, --clip-grad-norm or loss scale, and look for such "
+                  "values in --data");
+}
+
+void TrainLoop::writeScalars(double lr) {
+  lrState_.set(lr);
+  stepState_.setInteger(static_cast<int64_t>(position_.step + 1));
+  seedState_.setInteger(static_cast<int64_t>(position_.seed));
+  clipState_.set(options_.clipGradNorm.value_or(std::numeric_limits<double>::infinity()));
+}
+
+Status TrainLoop::readResults(StepMetrics *metrics) {
+  std::optional<double> loss, skipped;
+  CLEAVE_TRY(readScalars(
+      *session_,
+      {{&loss_, &loss}, {&gradNorm_, &metrics->gradNorm}, {&lossScale_, &metrics->lossScale}, {&skipped_, &skipped}}));
+  metrics->loss = loss.value_or(0);
+  if (skipped)
+    metrics->skipped = static_cast<uint64_t>(*skipped);
+  metrics->peakBytes = memoryUsage().peak;
+  uint64_t sent = session_->bytesSent();
+  metrics->commBytes = sent - sentBefore_;
+  sentBefore_ = sent;
+  return Status::ok();
+}
+
+Status TrainLoop::finishStep(StepMetrics *metrics, bool epochEnds, bool *stop) {
+  bool last = position_.step >= total_;
+  bool evaluates = options_.evalEvery ? position_.step % options_.evalEvery == 0 : epochEnds;
+  bool isBest = false;
+  double samplesPerS = static_cast<double>(feed_->globalBatch()) / smoothStep_;
+  progress_->step(*metrics, tokensPerSample_ != 0 ? samplesPerS * tokensPerSample_ : samplesPerS, smoothStep_);
+  if (evaluator_ && (evaluates || last))
+    CLEAVE_TRY(evaluate(metrics, &isBest));
+  CLEAVE_TRY(metricsFile_.write(*metrics).in("--metrics"));
+  CLEAVE_TRY(tensorboard_.write(*metrics).in("--tensorboard"));
+  *stop = last || outOfPatience();
+  if (*stop && !last)
+    progress_->note(stoppedEarly(position_));
+  if (!*stop)
+    CLEAVE_TRY(heedSignals(stop));
+  bool saves = options_.saveEvery != 0 && position_.step % options_.saveEvery == 0;
+  if (saver_)
+    CLEAVE_TRY(saver_->poll().in("--save"));
+  noteSaved();
+  bool isDue = saves || *stop;
+  if (saver_ && (isDue || (isBest && options_.saveBest)))
+    return save(isBest && options_.saveBest, isDue);
+  return Status::ok();
+}
+
+// A signal reaches processes at different steps, or only one of them: they ask each other about four times a second, at
+// steps that they agree on each time, and end at the same one.
+Status TrainLoop::heedSignals(bool *stop) {
+  if (!saver_ || !endsInOrder())
+    return Status::ok();
+  auto heard = static_cast<uint32_t>(endRequested());
+  if (Communicator *processes = session_->processes()) {
+    if (position_.step < meetingStep_)
+      return Status::ok();
+    constexpr uint32_t kEnd = 1u << 31, kLongest = 1000;
+    constexpr double kSecondsBetween = 0.25;
+    auto pause = static_cast<uint32_t>(std::clamp(kSecondsBetween / smoothStep_, 1.0, double{kLongest}));
+    uint32_t said = 0;
+    CLEAVE_TRY(processes->maximum(heard ? kEnd + heard : pause, &said, kControlChannel));
+    heard = said > kEnd ? said - kEnd : 0;
+    meetingStep_ = position_.step + said;
+  }
+  stoppedBy_ = static_cast<int>(heard);
+  *stop = heard != 0;
+  return Status::ok();
+}
+
+Status TrainLoop::evaluate(StepMetrics *metrics, bool *isBest) {
+  Evaluation evaluation;
+  CLEAVE_TRY(evaluator_->run(&evaluation).in("evaluation"));
+  metrics->valLoss = evaluation.loss;
+  metrics->valAccuracy = evaluation.accuracy;
+  *isBest = std::isfinite(evaluation.loss) && (!position_.hasBest || evaluation.loss < position_.bestLoss);
+  position_.stale = *isBest ? 0 : position_.stale + 1;
+  if (*isBest) {
+    position_.hasBest = true;
+    position_.bestLoss = evaluation.loss;
+  }
+  sentBefore_ = session_->bytesSent();
+  progress_->note("step " + std::to_string(position_.step) + "  " + describe(evaluation) + (*isBest ? "  best" : ""));
+  return Status::ok();
+}
+
+Status TrainLoop::save(bool isBest, bool isDue) {
+  SaveRequest request{options_.save, options_.checkpoint, position_, isBest, options_.keep, run_};
+  request.isOnlyBest = !isDue;
+  request.keepBest = options_.keepBest.value_or(1);
+  request.bests = bests_;
+  CLEAVE_TRY(saver_->save(std::move(request)).in("--save"));
+  savedStep_ = position_.step;
+  sentBefore_ = session_->bytesSent();
+  noteSaved();
+  return Status::ok();
+}
+
+void TrainLoop::noteSaved() {
+  if (!saver_)
+    return;
+  for (const std::string &path : saver_->takeSaved())
+    progress_->note("saved " + path);
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,92 @@
+// The training of a model, from the first step (or a checkpoint) to the last.
+//
+// One step: the reader's next global batch is copied to the input frames, the host writes the step's scalars, every
+// rank runs `train_step`, and the results are read. What is not part of a step (evaluating, saving, stopping early)
+// happens between steps, decided by numbers that are equal on all ranks, so that processes never disagree.
+//
+//   TrainLoop loop;
+//   CLEAVE_TRY(TrainLoop::open(session, options, &loop));
+//   CLEAVE_TRY(loop.run());
+#ifndef CLEAVE_RUNTIME_TRAIN_LOOP_TRAINLOOP_H
+#define CLEAVE_RUNTIME_TRAIN_LOOP_TRAINLOOP_H
+
+#include "runtime/train/checkpoint/CheckpointSaver.h"
+#include "runtime/train/checkpoint/RunFacts.h"
+#include "runtime/train/loop/Evaluator.h"
+#include "runtime/train/loop/Progress.h"
+#include "runtime/train/loop/Schedule.h"
+#include "runtime/train/loop/TensorBoard.h"
+#include "runtime/train/loop/TrainOptions.h"
+
+namespace cleave::rt {
+
+class TrainLoop {
+public:
+  // `session` must outlive the loop. All options and files are checked here, before the first step.
+  static Status open(Session &session, const TrainOptions &options, TrainLoop *result);
+  Status run();
+
+  const TrainingPosition &position() const { return position_; }
+  // The signal that has ended run() before its last step (Termination.h), with all saved; 0: none.
+  int stoppedBy() const { return stoppedBy_; }
+
+private:
+  Status openData();
+  Status countSteps();
+  Status agreeOnOptions();
+  Status checkShared(const std::string &directory);
+  Status openSave();
+  Status resume();
+  Status loadLatest(bool *found);
+  void resumeBest();
+  Status compareRuns();
+  Status openOutputs();
+  Status checkScalars();
+  void printStart() const;
+  Status step(StepMetrics *metrics, bool *epochEnds);
+  void writeScalars(double lr);
+  Status readResults(StepMetrics *metrics);
+  Status noteSkipped(const StepMetrics &metrics);
+  Status evaluate(StepMetrics *metrics, bool *isBest);
+  Status save(bool isBest, bool isDue);
+  void noteSaved();
+  Status finishStep(StepMetrics *metrics, bool epochEnds, bool *stop);
+  Status heedSignals(bool *stop);
+  bool outOfPatience() const { return options_.patience != 0 && position_.stale >= options_.patience; }
+
+  Session *session_ = nullptr;
+  TrainOptions options_;
+  const fb::Program *program_ = nullptr;
+  Schedule schedule_;
+  double lr_ = 0;
+  uint64_t total_ = 0;
+  double tokensPerSample_ = 0; // 0: the model's input is not tokens
+  std::unique_ptr<DataSet> data_;
+  std::unique_ptr<InputFeed> feed_;
+  std::optional<Evaluator> evaluator_;
+  TrainingPosition position_;
+  bool resumed_ = false, resumedInPlace_ = false; // in place: from a checkpoint of --save
+  std::string resumedFrom_;                       // the checkpoint
+  RunFacts resumedRun_, run_;
+  uint64_t resumedIdentity_ = 0;
+  uint64_t savedStep_ = 0;
+  NewDirectories saveDirectories_;
+  CheckpointLock saveLock_;
+  std::shared_ptr<FormerBests> bests_ = std::make_shared<FormerBests>();
+  std::unique_ptr<CheckpointSaver> saver_;
+
+  ScalarState lrState_, stepState_, seedState_, clipState_, loss_, gradNorm_, lossScale_, skipped_;
+  std::unique_ptr<Progress> progress_;
+  MetricsFile metricsFile_;
+  TensorBoard tensorboard_;
+  double smoothStep_ = 0;
+  uint64_t sentBefore_ = 0;
+  uint64_t skippedBefore_ = 0;
+  unsigned skippedInARow_ = 0;
+  int stoppedBy_ = 0;
+  uint64_t meetingStep_ = 0; // when processes ask each other for signals next
+};
+
+} // namespace cleave::rt
+
+#endif

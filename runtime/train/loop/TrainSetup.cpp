@@ -1,0 +1,356 @@
+// What a training run needs before its first step: everything that can be wrong with options and files shows here.
+#include "runtime/base/Log.h"
+#include "runtime/base/NumberRange.h"
+#include "runtime/comm/Communicator.h"
+#include "runtime/plan/PlanReader.h"
+#include "runtime/state/Checkpoint.h"
+#include "runtime/train/checkpoint/SameRun.h"
+#include "runtime/train/loop/TrainLoop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace cleave::rt {
+namespace {
+
+// Tokens per sample: the sequence length when an input is integer [batch, sequence]; 0 when there is none.
+double tokensPerSample(const fb::Program &program) {
+  if (lengthOf(program.inputs()) == 0)
+    return 0;
+  const fb::Port &port = *program.inputs()->Get(0);
+  bool integer = port.dtype() == fb::DType::i64 || port.dtype() == fb::DType::i32;
+  return integer && port.batch_dim() == 0 && lengthOf(port.shape()) == 2 ? static_cast<double>(port.shape()->Get(1))
+                                                                         : 0;
+}
+
+std::string findProperty(const fb::Plan &plan, std::string_view key) {
+  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
+    if (textOf(plan.properties()->Get(i)->key()) == key)
+      return plan.properties()->Get(i)->value()->str();
+  return "";
+}
+
+double defaultRate(const fb::Plan &plan) {
+  double rate = 0;
+  return parseReal(findProperty(plan, "lr"), &rate) && rate > 0 ? rate : kDefaultRate;
+}
+
+template <typename T> std::string asText(const T &value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return realText(value);
+  } else {
+    return std::to_string(value);
+  }
+}
+template <typename T> std::string asText(const std::optional<T> &value) { return value ? asText(*value) : ""; }
+
+// Of a run that is resumed, after it has become known whether it saves the best.
+Status checkKeepBest(const TrainOptions &options) {
+  return options.keepBest && !options.saveBest ? invalidArgument("--keep-best needs --save-best") : Status::ok();
+}
+
+// Of options, the first one that is given; null: none is.
+const char *firstOf(std::initializer_list<std::pair<bool, const char *>> options) {
+  for (const auto &[isGiven, name] : options)
+    if (isGiven)
+      return name;
+  return nullptr;
+}
+
+Status checkOptions(const TrainOptions &options) {
+  if (options.epochs && options.steps)
+    return invalidArgument("--epochs: give it or --steps, not both");
+  if (options.steps == uint64_t{0} || options.epochs == uint64_t{0})
+    return invalidArgument(std::string(options.steps ? "--steps" : "--epochs") + " must be at least 1");
+  if (options.lr && !isNumberFrom(*options.lr, 0))
+    return invalidArgument("--lr: expected a number from 0 (in f32); got: " + realText(*options.lr));
+  if (options.clipGradNorm && !isNumberAbove(*options.clipGradNorm, 0))
+    return invalidArgument("--clip-grad-norm: expected a positive number (in f32); got: " +
+                           realText(*options.clipGradNorm));
+  if (options.logEvery == 0)
+    return invalidArgument("--log-every must be at least 1");
+  if (const char *needs = firstOf({{options.evalEvery != 0, "--eval-every"},
+                                   {options.patience != 0, "--patience"},
+                                   {options.saveBest, "--save-best"}});
+      needs && options.valData.empty())
+    return invalidArgument(std::string(needs) + ": it needs --val-data INPUT=FILE, which is evaluated");
+  if (options.resume.empty())
+    CLEAVE_TRY(checkKeepBest(options));
+  if (const char *needs = firstOf({{options.saveEvery != 0, "--save-every"},
+                                   {options.keep != 0, "--keep"},
+                                   {options.saveBest, "--save-best"},
+                                   {options.saveAsync.value_or(false), "--save-async"},
+                                   {options.checkpoint != CheckpointForm::Sharded, "--checkpoint"}});
+      needs && options.save.empty())
+    return invalidArgument(std::string(needs) + ": it needs --save DIR, where checkpoints go");
+  if (options.save.empty() && options.resume == "auto")
+    return invalidArgument("--resume auto needs --save DIR");
+  return Status::ok();
+}
+
+} // namespace
+
+Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop *result) {
+  TrainLoop loop;
+  loop.session_ = &session;
+  loop.options_ = options;
+  CLEAVE_TRY(session.entry("train_step", &loop.program_));
+  CLEAVE_TRY(checkOptions(options));
+  CLEAVE_TRY(parseSchedule(options.lrSchedule, &loop.schedule_).in("--lr-schedule"));
+  CLEAVE_TRY(loop.agreeOnOptions());
+  CLEAVE_TRY(loop.checkScalars());
+  CLEAVE_TRY(loop.openSave().in("--save"));
+  CLEAVE_TRY(loop.resume());
+  CLEAVE_TRY(session.agree(checkKeepBest(loop.options_), "go on"));
+  CLEAVE_TRY(loop.openData());
+  CLEAVE_TRY(loop.compareRuns());
+  CLEAVE_TRY(loop.openOutputs());
+  *result = std::move(loop);
+  return Status::ok();
+}
+
+// Processes that were started with other options would train something that nobody asked for, or wait for each other.
+Status TrainLoop::agreeOnOptions() {
+  const TrainOptions &o = options_;
+  SameRun same;
+  same.add("--epochs", asText(o.epochs));
+  same.add("--steps", asText(o.steps));
+  same.add("--seed", asText(o.seed));
+  same.add("--no-shuffle", asText(o.shuffle));
+  same.add("--last-batch", asText(static_cast<int>(o.lastBatch)));
+  same.add("--lr", asText(o.lr));
+  same.add("--lr-schedule", o.lrSchedule);
+  same.add("--clip-grad-norm", asText(o.clipGradNorm));
+  same.addData("--data", o.data);
+  same.addData("--val-data", o.valData);
+  same.add("--eval-every", asText(o.evalEvery));
+  same.add("--patience", asText(o.patience));
+  same.add("--save", asText(!o.save.empty()));
+  same.add("--save-every", asText(o.saveEvery));
+  same.add("--save-best", asText(o.saveBest));
+  same.add("--save-async", asText(o.saveAsync));
+  same.add("--checkpoint", asText(static_cast<int>(o.checkpoint)));
+  same.add("--resume", asText(!o.resume.empty()));
+  return same.check(*session_);
+}
+
+Status TrainLoop::checkScalars() {
+  lrState_ = ScalarState(*session_, "scalar.lr");
+  stepState_ = ScalarState(*session_, "scalar.step");
+  seedState_ = ScalarState(*session_, "scalar.seed");
+  clipState_ = ScalarState(*session_, "scalar.clip_norm");
+  loss_ = ScalarState(*session_, "scalar.loss");
+  gradNorm_ = ScalarState(*session_, "scalar.grad_norm");
+  lossScale_ = ScalarState(*session_, "scalar.loss_scale");
+  skipped_ = ScalarState(*session_, "scalar.skipped");
+  lr_ = options_.lr.value_or(defaultRate(session_->plan()));
+  if (schedule_.min > lr_)
+    return invalidArgument("--lr-schedule: the rate falls to min, which is above --lr " + realText(lr_));
+  if (!loss_.exists())
+    return internal("the plan has no state scalar.loss");
+  if (options_.clipGradNorm && !clipState_.exists())
+    return invalidArgument("--clip-grad-norm: this model was compiled without gradient clipping (it has no "
+                           "scalar.clip_norm)");
+  return Status::ok();
+}
+
+// Processes that write their parts into different directories leave no whole checkpoint anywhere.
+Status TrainLoop::checkShared(const std::string &directory) {
+  Communicator *processes = session_->processes();
+  if (!processes)
+    return Status::ok();
+  DirectoryMark mark;
+  uint64_t number = 0;
+  CLEAVE_TRY(session_->agree(session_->isLeader() ? mark.make(directory, &number) : Status::ok(), "write there"));
+  CLEAVE_TRY(processes->broadcast(&number, sizeof number, 0));
+  return session_->agree(DirectoryMark::find(directory, number), "see the directory of the first one");
+}
+
+// Whether checkpoints can be written is asked before an hour of training, not after it.
+Status TrainLoop::openSave() {
+  if (options_.save.empty())
+    return Status::ok();
+  Status status;
+  if (session_->isLeader()) {
+    status = NewDirectories::make(options_.save, &saveDirectories_);
+    if (status.isOk())
+      status = CheckpointSave::probe(options_.save);
+    if (status.isOk())
+      status = CheckpointLock::take(options_.save, &saveLock_);
+    if (status.isOk())
+      status = recoverCheckpoints(options_.save);
+  }
+  CLEAVE_TRY(session_->agree(std::move(status), "open the directory"));
+  if (options_.checkpoint == CheckpointForm::Sharded)
+    CLEAVE_TRY(checkShared(options_.save));
+  std::string other;
+  if (session_->isLeader() && options_.resume.empty() && resolveCheckpoint(options_.save, &other).isOk())
+    log(LogLevel::Warning, -1,
+        "--save: " + options_.save + " holds checkpoints of another run (" + other +
+            "), which this one's stand beside, and replace where their steps are equal; --resume auto goes on with "
+            "them");
+  saver_ = std::make_unique<CheckpointSaver>();
+  bool async = options_.saveAsync.value_or(findProgram(session_->plan(), "snapshot") != nullptr);
+  return CheckpointSaver::open(*session_, async, saver_.get());
+}
+
+// "; --resume DIR/step-... takes the newest whole one" where a checkpoint is damaged and others stand beside it.
+static std::string wholeBeside(const std::string &path) {
+  auto isWhole = [](const std::string &each) {
+    Checkpoint checkpoint;
+    return Checkpoint::open(each, &checkpoint).isOk() && checkpoint.verify().isOk();
+  };
+  if (isWhole(path))
+    return "";
+  std::string directory = std::filesystem::path(path + "/").parent_path().parent_path().string();
+  if (directory.empty())
+    directory = ".";
+  std::vector<std::string> names = listCheckpoints(directory);
+  for (size_t i = names.size(); i-- > 0;)
+    if (isWhole(directory + "/" + names[i]))
+      return "; --resume " + directory + "/" + names[i] + " takes the newest whole one beside it";
+  return "";
+}
+
+// Fills the states from what --resume names; nothing is found where it is `auto` and there is no checkpoint yet.
+Status TrainLoop::loadLatest(bool *found) {
+  std::string path = options_.resume == "auto" ? options_.save : options_.resume, resolved;
+  Status status = resolveCheckpoint(path, &resolved);
+  *found = status.isOk();
+  if (options_.resume == "auto" && status.code() == Code::NotFound)
+    return Status::ok();
+  CLEAVE_TRY(std::move(status));
+  status = loadCheckpoint(*session_, resolved, &position_, &resumedRun_, &resumedIdentity_);
+  if (!status.isOk())
+    return {status.code(), status.message() + wholeBeside(resolved)};
+  resumedFrom_ = resolved;
+  // Another directory's checkpoint is not yet one of --save.
+  std::error_code error;
+  resumedInPlace_ = !options_.save.empty() && std::filesystem::equivalent(resolved + "/..", options_.save, error);
+  if (resumedInPlace_)
+    savedStep_ = position_.step;
+  return Status::ok();
+}
+
+// What is told as the best and what `best` names are one: a run that began it goes on with it, and where it names
+// another than the best that the checkpoint knows (one of another directory, or of steps that come again), the next
+// evaluation is the first to compare with.
+void TrainLoop::resumeBest() {
+  std::string best;
+  bool exists = !options_.save.empty() && resolveCheckpoint(options_.save + "/best", &best).isOk();
+  options_.saveBest |= exists && resumedInPlace_ && !options_.valData.empty();
+  if (!options_.saveBest || !position_.hasBest)
+    return;
+  CheckpointIndex index;
+  const TrainingPosition &position = index.position;
+  position_.hasBest = exists && readCheckpointIndex(best + "/" + kCheckpointIndexFile, &index).isOk() &&
+                      position.hasBest && position.bestLoss == position_.bestLoss && position.step <= position_.step;
+  if (!position_.hasBest && session_->isLeader())
+    log(LogLevel::Info, -1,
+        "--save-best: the best checkpoint so far is not " + options_.save +
+            "/best, which begins anew with the next "
+            "evaluation");
+}
+
+Status TrainLoop::resume() {
+  position_.seed = options_.seed.value_or(0);
+  position_.shuffle = options_.shuffle;
+  if (options_.resume.empty())
+    return Status::ok();
+  CLEAVE_TRY(session_->agree(loadLatest(&resumed_).in("--resume"), "resume"));
+  // Processes may see different directories, or one at different times.
+  CLEAVE_TRY(session_->agreeOn(position_.step, "the step to resume at").in("--resume"));
+  CLEAVE_TRY(session_->agreeOnHash(resumedIdentity_, "--resume: the checkpoints"));
+  if (!resumed_)
+    return Status::ok();
+  if (options_.seed && *options_.seed != position_.seed)
+    return invalidArgument("--resume: the checkpoint was made with --seed " + std::to_string(position_.seed) +
+                           ", not " + std::to_string(*options_.seed));
+  // Between epochs another order takes no sample twice.
+  if (position_.sample != 0 && position_.shuffle.value_or(options_.shuffle) != options_.shuffle)
+    return invalidArgument(std::string("--resume: the checkpoint was made ") + (options_.shuffle ? "with" : "without") +
+                           " --no-shuffle, and lies inside an epoch, which goes on in that order: " +
+                           (options_.shuffle ? "give it again" : "leave it out"));
+  position_.shuffle = options_.shuffle;
+  std::optional<double> skipped;
+  CLEAVE_TRY(readScalars(*session_, {{&skipped_, &skipped}}));
+  skippedBefore_ = static_cast<uint64_t>(skipped.value_or(0));
+  resumeBest();
+  CLEAVE_TRY(session_->agreeOn(options_.saveBest, "whether the best is saved").in("--resume"));
+  return Status::ok();
+}
+
+Status TrainLoop::openData() {
+  const fb::Plan &plan = session_->plan();
+  data_ = std::make_unique<DataSet>();
+  CLEAVE_TRY(DataSet::open(*program_, options_.data, "--data", data_.get()));
+  unsigned frames = std::max(1u, plan.micro_batches());
+  CLEAVE_TRY(InputFeed::open(*session_, *program_, frames, *data_, position_.seed, options_.shuffle, options_.lastBatch,
+                             position_.epoch, position_.sample, "--data", &feed_));
+  CLEAVE_TRY(session_->agreeOn(data_->samples, "the samples of --data"));
+  CLEAVE_TRY(countSteps());
+  tokensPerSample_ = tokensPerSample(*program_);
+  if (options_.valData.empty())
+    return Status::ok();
+  evaluator_.emplace();
+  CLEAVE_TRY(Evaluator::open(*session_, options_.valData, "--val-data", &*evaluator_));
+  return session_->agreeOn(evaluator_->samples(), "the samples of --val-data");
+}
+
+// What the optimizer and the model are is compiled in; the rest is this run's options and data. The length of training
+// is a fact only where the rate depends on it.
+Status TrainLoop::compareRuns() {
+  run_ = planFacts(session_->plan(), session_->modelName());
+  run_["global-batch"] = asText(feed_->globalBatch());
+  run_["samples"] = asText(feed_->samples());
+  run_["last-batch"] = options_.lastBatch == LastBatch::Pad ? "pad" : "drop";
+  run_["lr"] = asText(lr_);
+  run_["lr-schedule"] = options_.lrSchedule;
+  run_["clip-grad-norm"] = asText(options_.clipGradNorm);
+  if (schedule_.kind == Schedule::Kind::Cosine || schedule_.kind == Schedule::Kind::Linear)
+    run_["steps"] = asText(total_);
+  if (!resumed_)
+    return Status::ok();
+  std::string note;
+  CLEAVE_TRY(compareFacts(resumedRun_, run_, &note).in("--resume: " + resumedFrom_));
+  if (position_.sample > feed_->samples())
+    return invalidArgument("--resume: " + resumedFrom_ + " stands at sample " + std::to_string(position_.sample) +
+                           " of an epoch, and --data has " + std::to_string(feed_->samples()) +
+                           " samples: give the data that it was made with");
+  if (!note.empty() && session_->isLeader())
+    log(LogLevel::Warning, -1, "--resume: this run differs from that of " + resumedFrom_ + ": " + note);
+  return Status::ok();
+}
+
+// Steps before the checkpoint may have been of another global batch: what is left of the epochs is counted in samples.
+Status TrainLoop::countSteps() {
+  uint64_t epochs = options_.epochs.value_or(1);
+  if (options_.steps) {
+    total_ = *options_.steps;
+    return Status::ok();
+  }
+  total_ = position_.step;
+  if (position_.epoch >= epochs)
+    return Status::ok();
+  uint64_t begun = feed_->batchesFrom(position_.sample), later = 0;
+  if (__builtin_mul_overflow(epochs - position_.epoch - 1, feed_->batchesPerEpoch(), &later) ||
+      __builtin_add_overflow(total_, begun, &total_) || __builtin_add_overflow(total_, later, &total_))
+    return invalidArgument("--epochs: " + std::to_string(epochs) + " epochs of " +
+                           std::to_string(feed_->batchesPerEpoch()) + " steps are more steps than can be counted");
+  return Status::ok();
+}
+
+Status TrainLoop::openOutputs() {
+  bool leader = session_->isLeader();
+  progress_ = std::make_unique<Progress>(total_, options_.logEvery, tokensPerSample_ != 0 ? "tokens" : "samples",
+                                         /*quiet=*/!leader);
+  if (leader && !options_.metrics.empty())
+    CLEAVE_TRY(
+        metricsFile_.open(options_.metrics, resumed_ ? std::optional(position_.step) : std::nullopt).in("--metrics"));
+  if (leader && !options_.tensorboard.empty())
+    CLEAVE_TRY(tensorboard_.open(options_.tensorboard).in("--tensorboard"));
+  return Status::ok();
+}
+
+} // namespace cleave::rt
