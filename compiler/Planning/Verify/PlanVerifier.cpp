@@ -1,6 +1,7 @@
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
 #include "compiler/Planning/Verify/Execution.h"
+#include "compiler/Planning/Verify/HostBytes.h"
 #include "compiler/Planning/Verify/MeaningChecks.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Kinds.h"
@@ -87,6 +88,7 @@ static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *>
     if (!program.entry())
       continue;
     checkPortPlaces(plan, program, findings);
+    checkHostBytes(plan, i, findings);
     auto ofProgram = received.find(i);
     const Received none;
     auto run = [&](const ShortStep &shortStep) {

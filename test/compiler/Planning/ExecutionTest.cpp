@@ -138,7 +138,7 @@ TEST(Execution, FeedsTheInputsOfItsEntry) {
   }
   std::string text = findings(builder);
   EXPECT_TRUE(contains(text, "uninitialized: evaluate[0]"));
-  EXPECT_FALSE(contains(text, "infer[0]"));
+  EXPECT_FALSE(contains(text, "uninitialized: infer[0]"));
 }
 
 // The table has every collective and nothing else, and roots where the instruction has one.

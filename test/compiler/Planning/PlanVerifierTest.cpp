@@ -368,6 +368,32 @@ TEST(PlanVerifier, FindsAnEventThatNothingRecords) {
                 {"[11] wait on compute"});
 }
 
+// The host feeds an input for many runs, takes an output when others have run since, and writes a checkpoint while training goes on.
+TEST(PlanVerifier, LeavesTheHostsBytesToIt) {
+  auto writing = [](fb::RegionKind kind, const char *name) {
+    return verifyMutated([=](fb::PlanT &plan, fb::ProgramT &program) {
+      plan.regions.push_back(std::make_unique<fb::RegionT>());
+      plan.regions.back()->name = "hosts";
+      plan.regions.back()->kind = kind;
+      plan.regions.back()->bytes = 64;
+      program.name = name;
+      program.instructions.push_back(make(Opcode::Fill, kCompute, {buffer(4, 0, 64, fb::Access::write)}, {0, 4}));
+    });
+  };
+  std::vector<Finding> findings = writing(fb::RegionKind::input, "train_step");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "port");
+  EXPECT_NE(findings[0].text.find("train_step[13] fill on compute writes hosts[0, 64): only the host writes inputs"), std::string::npos)
+      << findings[0].text;
+  for (fb::RegionKind kind : {fb::RegionKind::output, fb::RegionKind::snapshot}) {
+    findings = writing(kind, "train_step");
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].rule, "port");
+  }
+  for (const Finding &finding : writing(fb::RegionKind::snapshot, "snapshot"))
+    EXPECT_NE(finding.rule, "port") << finding.text;
+}
+
 TEST(PlanVerifier, FindsAnOutputThatNothingWrites) {
   expectFinding(verifyMutated([](auto &, auto &p) {
                   p.outputs.push_back(std::make_unique<fb::PortT>());

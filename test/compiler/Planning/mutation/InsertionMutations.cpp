@@ -141,6 +141,25 @@ static bool insertDecoy(Subject &subject) {
   return true;
 }
 
+// Over bytes that the host feeds, or takes when the program is over; nothing in the plan reads them later.
+static bool insertFillOfHosts(Subject &subject) {
+  std::vector<uint16_t> found;
+  for (size_t i = 0; i < subject.plan.regions.size(); ++i)
+    if (const fb::RegionT &region = *subject.plan.regions[i];
+        region.bytes >= 4 && (region.kind == fb::RegionKind::input || region.kind == fb::RegionKind::output ||
+                              region.kind == fb::RegionKind::snapshot))
+      found.push_back(static_cast<uint16_t>(i));
+  if (found.empty())
+    return false;
+  uint16_t region = subject.dice.of(found);
+  fb::InstructionT fill;
+  fill.op = static_cast<uint16_t>(Opcode::Fill);
+  fill.fields = {3, 1};
+  uint64_t offset = subject.dice.below(subject.plan.regions[region]->bytes / 4) * 4;
+  fill.buffers.emplace_back(offset, 4, region, fb::Access::write, 0, 0, 0);
+  return insert(subject, fill, "fill of " + subject.plan.regions[region]->name, Where::Anywhere);
+}
+
 std::vector<MutationKind> insertionKinds() {
   auto at = [](auto insert, Where where) { return [=](Subject &subject) { return insert(subject, where); }; };
   return {{"insert a fill of a state", at(insertFill, Where::Anywhere)},
@@ -149,6 +168,7 @@ std::vector<MutationKind> insertionKinds() {
           {"insert a copy among calls", at(insertCopy, Where::AmongCalls)},
           {"insert a save and a restore", at(insertSaveAndRestore, Where::Anywhere)},
           {"insert a save and a restore among calls", at(insertSaveAndRestore, Where::AmongCalls)},
+          {"insert a fill of the host's bytes", insertFillOfHosts},
           {"insert a copy to another place", insertDecoy}};
 }
 

@@ -160,12 +160,38 @@ static void observeStates(Machine &machine, const World &world, unsigned rank, c
   }
 }
 
+// What the host has put there, takes from there, or writes a checkpoint from, while programs come and go: inputs, the outputs of other
+// programs, the snapshot.
+static void observeHostBytes(Machine &machine, const World &world, unsigned rank, const std::string &entry, Observed &observed) {
+  const fb::Plan &kind = *world.ranks()[rank].kind;
+  auto see = [&](const std::string &what, unsigned region, uint64_t frame, uint64_t begin, uint64_t bytes) {
+    observed[atRank(what + " afterwards", rank)] = machine.memory(rank, region, frame).read(begin, bytes).id();
+  };
+  for (const fb::Program *program : *kind.programs()) {
+    if (!program->entry())
+      continue;
+    std::string name = program->name()->str();
+    for (uint32_t i = 0; i < lengthOf(program->inputs()); ++i)
+      if (const fb::Port &port = *program->inputs()->Get(i); !port.absent())
+        for (uint64_t frame = 0; frame < kind.micro_batches(); ++frame)
+          see("input " + port.name()->str() + " of " + name + ", frame " + std::to_string(frame), port.region(), frame, port.offset(),
+              bytesOf(port));
+    for (uint32_t i = 0; i < lengthOf(program->outputs()) && name != entry; ++i)
+      if (const fb::Port &port = *program->outputs()->Get(i); !port.absent())
+        see("output " + port.name()->str() + " of " + name, port.region(), 0, port.offset(), bytesOf(port));
+  }
+  for (unsigned region = 0; region < lengthOf(kind.regions()) && entry != "snapshot"; ++region)
+    if (const fb::Region &at = *kind.regions()->Get(region); at.kind() == fb::RegionKind::snapshot)
+      see("the snapshot", region, 0, 0, at.bytes());
+}
+
 Observed observe(Machine &machine, const World &world, const std::string &entry, const std::set<std::string> &unseen) {
   Observed observed;
   for (unsigned rank = 0; rank < world.ranks().size(); ++rank) {
     const fb::Plan &kind = *world.ranks()[rank].kind;
     const fb::Program *program = findEntry(kind, entry);
     observeStates(machine, world, rank, entry == "snapshot" ? program : nullptr, unseen, observed);
+    observeHostBytes(machine, world, rank, entry, observed);
     for (uint32_t i = 0; program && i < lengthOf(program->outputs()); ++i) {
       const fb::Port &port = *program->outputs()->Get(i);
       if (port.absent())

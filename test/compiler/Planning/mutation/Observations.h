@@ -3,7 +3,7 @@
 // It begins with states as their segments declare them (nothing is known of a value but its segment, and the place in
 // it) and with inputs as they are fed. What can be seen: every segment of every state that a checkpoint holds or that
 // the host reads, the outputs, the checkpoint that the program `snapshot` prepares, and what the plan tells the host
-// about all of these. A gradient, or a rank's part of a sum, is not seen, unless what it holds at the start can reach
+// about all of these; and what belongs to the host between programs: inputs as they were fed, other programs' outputs, the snapshot. A gradient, or a rank's part of a sum, is not seen, unless what it holds at the start can reach
 // what is seen: then it carries something from one step to the next.
 #ifndef CLEAVE_TEST_PLANNING_MUTATION_OBSERVATIONS_H
 #define CLEAVE_TEST_PLANNING_MUTATION_OBSERVATIONS_H

@@ -1,0 +1,66 @@
+#include "compiler/Planning/Verify/HostBytes.h"
+
+#include "compiler/Planning/Verify/PlanMeaning.h"
+#include "compiler/Planning/Verify/PlanText.h"
+#include "runtime/plan/KernelOperands.h"
+#include "runtime/plan/Kinds.h"
+#include "runtime/plan/PlanReader.h"
+
+namespace cleave::plan {
+
+using namespace rt;
+
+namespace {
+
+class HostBytes {
+public:
+  HostBytes(const fb::Plan &plan, const fb::Program &entry) : plan_(plan), entry_(entry) {}
+
+  // Why the entry must not write there; empty: it may.
+  std::string why(const fb::Buffer &buffer) const {
+    const fb::Region &region = *plan_.regions()->Get(buffer.region());
+    if (region.kind() == fb::RegionKind::input)
+      return "only the host writes inputs";
+    if (region.kind() == fb::RegionKind::snapshot && textOf(entry_.name()) != "snapshot")
+      return "a checkpoint may be written from it at that time; only the program snapshot writes there";
+    if (region.kind() == fb::RegionKind::output && !isWithinOutput(buffer))
+      return "it is no output of " + entry_.name()->str() + ", and the host may take another program's there later";
+    return "";
+  }
+
+private:
+  bool isWithinOutput(const fb::Buffer &buffer) const {
+    for (uint32_t i = 0; i < lengthOf(entry_.outputs()); ++i)
+      if (const fb::Port &port = *entry_.outputs()->Get(i);
+          !port.absent() && port.region() == buffer.region() && port.offset() <= buffer.offset() &&
+          bufferEnd(plan_, buffer) <= port.offset() + portBytes(port))
+        return true;
+    return false;
+  }
+
+  const fb::Plan &plan_;
+  const fb::Program &entry_;
+};
+
+} // namespace
+
+void checkHostBytes(const fb::Plan &plan, uint32_t entry, std::vector<Finding> *findings) {
+  HostBytes bytes(plan, *plan.programs()->Get(entry));
+  std::vector<uint32_t> programs = calledBy(plan, entry);
+  programs.push_back(entry);
+  for (uint32_t program : programs)
+    for (uint32_t i = 0; i < lengthOf(plan.programs()->Get(program)->instructions()); ++i) {
+      InstructionView view = viewOf(plan, {program, i});
+      for (size_t b = 0; b < view.bufferCount(); ++b) {
+        const fb::Buffer &buffer = view.buffer(b);
+        if (!writes(buffer.access()) || buffer.bytes() == 0)
+          continue;
+        if (std::string why = bytes.why(buffer); !why.empty())
+          findings->push_back({"port", describe(plan, {program, i}) + " writes " +
+                                           describeBytes(plan, buffer.region(), buffer.offset(), bufferEnd(plan, buffer)) +
+                                           ": " + why});
+      }
+    }
+}
+
+} // namespace cleave::plan
