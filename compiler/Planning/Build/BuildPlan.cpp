@@ -104,7 +104,7 @@ public:
       peaks.push_back(builder.getNamedAttr(kind, builder.getI64IntegerAttr(bytes)));
     llvm::SmallVector<NamedAttribute> numbers;
     for (const auto &[name, number] : meaning.meaning)
-      numbers.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(static_cast<int64_t>(number))));
+      numbers.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(static_cast<int64_t>(number.low))));
     llvm::SmallVector<int32_t> expressions(meaning.expressions.begin(), meaning.expressions.end());
     auto program =
         ProgramOp::create(builder, loc, draft.name, draft.entry, draft.events,

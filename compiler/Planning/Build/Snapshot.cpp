@@ -20,7 +20,7 @@ void emitSnapshot(OpBuilder &builder, ModuleOp module, ModulePlan &plan) {
   Meaning nothing = meaningOfNothing(); // it changes no state
   llvm::SmallVector<NamedAttribute> meaning;
   for (const auto &[name, number] : nothing)
-    meaning.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(static_cast<int64_t>(number))));
+    meaning.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(static_cast<int64_t>(number.low))));
   auto program = ProgramOp::create(builder, loc, "snapshot", /*entry=*/true, /*events=*/0, /*peaks=*/DictionaryAttr(),
                                    builder.getDictionaryAttr(meaning), /*expressions=*/DenseI32ArrayAttr());
   OpBuilder::InsertionGuard guard(builder);

@@ -6,17 +6,17 @@
 
 namespace cleave::plan {
 
-uint64_t roomSymbol(std::string_view region, uint64_t place) {
+Number roomSymbol(std::string_view region, uint64_t place) {
   return Expression("room").add(region).add(place).number();
 }
 
-uint64_t afterCalls(uint64_t place, const KindBox &firstAlike, uint64_t history) {
+Number afterCalls(const Number &place, const KindBox &firstAlike, const Number &history) {
   return Expression("after").add(history).add(firstAlike.textOn(~AxisMask{0})).add(place).number();
 }
 
-uint64_t lostSymbol(uint64_t state) { return Expression("lost").add(state).number(); }
+Number lostSymbol(const Number &state) { return Expression("lost").add(state).number(); }
 
-uint64_t historyAfter(uint64_t history, const std::map<std::string, uint64_t> &changed) {
+Number historyAfter(const Number &history, const std::map<std::string, Number> &changed) {
   Expression expression("call");
   expression.add(history);
   for (const auto &[state, number] : changed)
@@ -39,11 +39,11 @@ void Messages::meet(const CollectiveFacts &facts, const Content &mine) {
   Expression brought(rt::opcodeInfo(static_cast<unsigned>(facts.opcode))->mnemonic);
   for (int64_t field : {facts.dtype, facts.reduction, facts.algorithm, facts.count, facts.root})
     brought.add(static_cast<uint64_t>(field));
-  Met &met = met_.emplace(facts.group.text, Met{facts.group, 0}).first->second;
+  Met &met = met_.emplace(facts.group.text, Met{facts.group, {}}).first->second;
   met.brought = Expression("met").add(met.brought).add(brought.number()).add(mine.number()).add(mine.varies()).number();
 }
 
-uint64_t Messages::number() const {
+Number Messages::number() const {
   Expression expression("messages");
   auto add = [&](const Lane &lane) {
     expression.add(std::get<0>(lane)).add(static_cast<uint64_t>(std::get<1>(lane)));

@@ -15,15 +15,15 @@
 
 namespace cleave::plan {
 
-uint64_t roomSymbol(std::string_view region, uint64_t place);
+Number roomSymbol(std::string_view region, uint64_t place);
 // Of what is there after calls: it depends on what the calls were given, which `history` has, and on where it is.
 // Kinds that are alike (AlikeKinds.h) have it under the name of the first of them.
-uint64_t afterCalls(uint64_t place, const KindBox &firstAlike, uint64_t history);
+Number afterCalls(const Number &place, const KindBox &firstAlike, const Number &history);
 // Of a state that bodies leave as nobody needs it.
-uint64_t lostSymbol(uint64_t state);
+Number lostSymbol(const Number &state);
 // That of one more call. `changed`: the states that the entry itself has changed since it began, or since the call
 // before.
-uint64_t historyAfter(uint64_t history, const std::map<std::string, uint64_t> &changed);
+Number historyAfter(const Number &history, const std::map<std::string, Number> &changed);
 
 // What goes one way between ranks, in order: along axes, by an offset, on a channel.
 using Lane = std::tuple<AxisMask, int64_t, int64_t>;
@@ -39,17 +39,17 @@ public:
   // Of a collective to which other kinds bring the same.
   void meet(const CollectiveFacts &facts, const Content &mine);
   bool empty() const { return sent_.empty() && taken_.empty(); }
-  uint64_t number() const;
+  Number number() const;
   const std::map<Lane, TransferFacts> &taken() const { return lanes_; } // on what it has taken
   // Collectives over a group, in order: what the kind has brought, and along which axes that differs.
   struct Met {
     AxesFacts group;
-    uint64_t brought;
+    Number brought;
   };
   const std::map<std::string, Met> &met() const { return met_; } // by group
 
 private:
-  std::map<Lane, std::vector<uint64_t>> sent_;
+  std::map<Lane, std::vector<Number>> sent_;
   std::map<Lane, uint64_t> taken_;
   std::map<Lane, TransferFacts> lanes_;
   std::map<std::string, Met> met_;

@@ -109,7 +109,7 @@ void BodyRuns::run(size_t kind, size_t body) {
   effect.lost = now.lost;
 }
 
-uint64_t BodyRuns::assumedBy(size_t kind, size_t body) const {
+Number BodyRuns::assumedBy(size_t kind, size_t body) const {
   const BodyFacts &facts = ofKinds_[kind].facts;
   const PlanMeaning &run = *ofKinds_[kind].runs[body].second;
   Expression all("assumed");

@@ -30,7 +30,7 @@ private:
   struct OfKind {
     BodyFacts facts;
     std::vector<std::pair<uint32_t, std::unique_ptr<PlanMeaning>>> runs;
-    std::vector<uint64_t> assumed; // of each run: what was known of axes when it ran
+    std::vector<Number> assumed; // of each run: what was known of axes when it ran
     size_t next = 0;               // of the runs: the first that has not run
   };
 
@@ -38,7 +38,7 @@ private:
   void addBodies(size_t kind);
   bool isWaiting(size_t kind) const;
   void run(size_t kind, size_t body);
-  uint64_t assumedBy(size_t kind, size_t body) const;
+  Number assumedBy(size_t kind, size_t body) const;
   void learn(size_t kind, PlanMeaning &run);
   void tellReceivers(const KindRef &send, AxisMask varies);
   bool isRead(size_t kind, const std::string &state) const;

@@ -16,8 +16,11 @@
 #ifndef CLEAVE_COMPILER_PLANNING_VERIFY_CONTENT_H
 #define CLEAVE_COMPILER_PLANNING_VERIFY_CONTENT_H
 
+#include "compiler/Planning/Verify/Number.h"
+
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace cleave::plan {
@@ -29,17 +32,21 @@ class Expression {
 public:
   explicit Expression(std::string_view what) { add(what); }
   Expression &add(uint64_t number);
+  Expression &add(const Number &number) { return add(number.low).add(number.high); }
   Expression &add(std::string_view text);
   Expression &add(const char *text) { return add(std::string_view(text)); }
   template <typename List> Expression &addAll(const List &list) {
     for (const auto &entry : list)
-      add(static_cast<uint64_t>(entry));
+      if constexpr (std::is_same_v<std::decay_t<decltype(entry)>, Number>)
+        add(entry);
+      else
+        add(static_cast<uint64_t>(entry));
     return add(uint64_t{list.size()});
   }
-  uint64_t number() const;
+  Number number() const;
 
 private:
-  // Of SipHash, without a secret: what is added goes through all 256 bits, of which a number shows 64. So nobody can
+  // Of SipHash, without a secret: what is added goes through all 256 bits, of which a number shows 128. So nobody can
   // compute backwards which part gives a number that he wants, as he could from a state that the number is.
   uint64_t state_[4] = {0x736f6d6570736575ull, 0x646f72616e646f6dull, 0x6c7967656e657261ull, 0x7465646279746573ull};
 };
@@ -47,20 +54,20 @@ private:
 // Bytes [offset, offset + bytes) of an expression's value.
 struct Piece {
   uint64_t bytes = 0;
-  uint64_t expression = 0;
+  Number expression;
   uint64_t offset = 0;
   uint64_t period = 0; // the value repeats itself after so many bytes, without an end (a fill); 0: it does not
   AxisMask varies = 0; // the axes along which ranks may have different values of it
 };
 
 // Of bytes that have no value: nothing has written them, or what was there is lost.
-inline constexpr uint64_t kNoValue = 0;
+inline constexpr Number kNoValue{};
 
 class Content {
 public:
   Content() = default;
   // All bytes of a value.
-  static Content of(uint64_t expression, uint64_t bytes, AxisMask varies = 0);
+  static Content of(const Number &expression, uint64_t bytes, AxisMask varies = 0);
   // The lowest `width` bytes of a pattern, over and over. How wide it was said to be does not matter.
   static Content repeated(uint64_t pattern, uint64_t width, uint64_t bytes);
 
@@ -69,17 +76,17 @@ public:
   Content slice(uint64_t begin, uint64_t bytes) const;
   // What the rank with index i of a group has that takes its part of this: bytes [i * stride, i * stride + part), where
   // `part` is what is left for the last of `ranks`. `group` is the group's number, `axes` what it lies along.
-  Content shareOf(uint64_t group, AxisMask axes, uint64_t ranks, uint64_t stride) const;
+  Content shareOf(const Number &group, AxisMask axes, uint64_t ranks, uint64_t stride) const;
 
   uint64_t bytes() const { return ends_.empty() ? 0 : ends_.back(); }
-  uint64_t number() const;
+  Number number() const;
   AxisMask varies() const;
   const std::vector<Piece> &pieces() const & { return pieces_; }
   const std::vector<Piece> &pieces() const && = delete; // a loop over a temporary's pieces would read freed memory
 
 private:
   size_t pieceAt(uint64_t byte) const;
-  Piece shareOfPieces(uint64_t begin, uint64_t end, uint64_t group, AxisMask axes, uint64_t ranks,
+  Piece shareOfPieces(uint64_t begin, uint64_t end, const Number &group, AxisMask axes, uint64_t ranks,
                       uint64_t stride) const;
 
   std::vector<Piece> pieces_;

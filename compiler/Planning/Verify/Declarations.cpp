@@ -36,7 +36,7 @@ public:
          [&](const fb::ParamGroup &group) { add(group.name()).add(group.lr_scale()).add(group.weight_decay()); });
     each(plan_.states(), [&](const fb::State &state) { addState(state); });
     each(plan_.programs(), [&](const fb::Program &program) { addProgram(program); });
-    return seal_.number();
+    return seal_.number().low;
   }
 
 private:

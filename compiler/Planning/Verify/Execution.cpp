@@ -168,11 +168,12 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
   auto round =
       static_cast<int64_t>(roundOf(counter)); // runs of the call: everything that follows it is in its place again
   round /= std::gcd(round, stride);
-  uint64_t since = steps_, differences = 0; // when the round began, and along which axes what lay where differed then
+  uint64_t since = steps_; // when the round began
+  Number differences;      // along which axes what lay where differed then
   for (int64_t i = 0; i < times && steps_ <= kMaxSteps; ++i) {
     ++steps_; // of a body without instructions, too
     if (round != 0 && i > 1 && (i - 1) % round == 0) {
-      uint64_t before = std::exchange(differences, differencesNow());
+      Number before = std::exchange(differences, differencesNow());
       if (i > round + 1 && before == differences) {
         int64_t skipped = (times - i - 1) / round * round; // the last run is the furthest in its inputs
         skip(counter, skipped * stride, since);
@@ -186,7 +187,7 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
 
 // The axes along which all bytes may differ, as one number. A value may take more rounds than two from register to
 // register.
-uint64_t Execution::differencesNow() const {
+Number Execution::differencesNow() const {
   Expression all("differences");
   for (const auto &[place, memory] : histories_)
     for (const auto &[begin, cell] : memory.cells()) {

@@ -9,7 +9,11 @@ namespace cleave::plan {
 
 using rt::Opcode;
 
-uint64_t meaningOfCalls(std::string_view calls) { return Expression("calls").add(calls).number(); }
+Number meaningOfCalls(std::string_view calls) { return Expression("calls").add(calls).number(); }
+
+std::string callsWith(const std::string &calls, const Number &history) {
+  return history == Number() ? calls : calls + std::to_string(history.high) + " " + std::to_string(history.low);
+}
 
 std::string textOfCall(std::string_view program, int64_t times, int64_t firstFrame, int64_t skip) {
   return std::string(program) + " " + std::to_string(times) + " " + std::to_string(firstFrame) + " " +
@@ -60,13 +64,13 @@ Content PortFacts::content(uint64_t frame) const {
   return Content::of(expression.number(), bytes, split.axes);
 }
 
-uint64_t PortFacts::meaningOf(const Content &content) const {
+Number PortFacts::meaningOf(const Content &content) const {
   Expression expression("output");
   expression.add(dtype).addAll(shape).add(static_cast<uint64_t>(batchDim)).add(split.text);
   return expression.add(content.number()).number();
 }
 
-uint64_t KernelFacts::number() const {
+Number KernelFacts::number() const {
   Expression expression("kernel");
   expression.add(kind).add(name).addAll(params).addAll(depends);
   for (const Operand &operand : operands)
@@ -74,7 +78,7 @@ uint64_t KernelFacts::number() const {
   return expression.number();
 }
 
-Content resultOf(uint64_t kernel, const std::vector<uint64_t> &depends, size_t result, uint64_t bytes,
+Content resultOf(const Number &kernel, const std::vector<uint64_t> &depends, size_t result, uint64_t bytes,
                  const std::vector<Content> &read) {
   Expression expression("result");
   expression.add(kernel).add(uint64_t{result}).add(bytes);

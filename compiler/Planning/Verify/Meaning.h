@@ -15,8 +15,10 @@
 namespace cleave::plan {
 
 // What an entry program leaves: "state NAME", "output NAME", "calls" -> number.
-using Meaning = std::map<std::string, uint64_t>;
-uint64_t meaningOfCalls(std::string_view calls);
+using Meaning = std::map<std::string, Number>;
+Number meaningOfCalls(std::string_view calls);
+// The calls of an entry, with what it has given them (Bodies.h).
+std::string callsWith(const std::string &calls, const Number &history);
 std::string textOfCall(std::string_view program, int64_t times, int64_t firstFrame, int64_t skip);
 // Of a program that changes no state and calls nothing.
 inline Meaning meaningOfNothing() { return {{"calls", meaningOfCalls("")}}; }
@@ -40,7 +42,7 @@ struct AxesFacts {
 
   void add(uint64_t axis, std::string_view name, uint64_t size);
   void addPlaces(uint64_t axis, std::string_view name, std::vector<uint64_t> coordinates);
-  uint64_t number() const { return Expression("axes").add(text).number(); }
+  Number number() const { return Expression("axes").add(text).number(); }
 };
 
 // A state as its declaration has it: what a program finds there.
@@ -71,7 +73,7 @@ struct PortFacts {
   // What the host has put there for a micro-batch.
   Content content(uint64_t frame) const;
   // What an output means that holds this.
-  uint64_t meaningOf(const Content &content) const;
+  Number meaningOf(const Content &content) const;
 };
 
 struct KernelFacts {
@@ -86,10 +88,10 @@ struct KernelFacts {
   std::vector<Operand> operands; // of generated code
   std::vector<uint64_t> depends; // of each result, a mask of what is read; none: of all
 
-  uint64_t number() const;
+  Number number() const;
 };
 // The `result`-th value that a kernel leaves, of these values read.
-Content resultOf(uint64_t kernel, const std::vector<uint64_t> &depends, size_t result, uint64_t bytes,
+Content resultOf(const Number &kernel, const std::vector<uint64_t> &depends, size_t result, uint64_t bytes,
                  const std::vector<Content> &read);
 
 struct CollectiveFacts {

@@ -186,20 +186,23 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   if (!entries)
     return find("meaning", nameOf(program) + " does not state what it leaves in states and outputs; expected a plan of "
                                              "`cleave compile`");
-  Meaning stated, found = run.getMeaning();
+  std::map<std::string, uint64_t> stated; // the lower halves
+  Meaning found = run.getMeaning();
   for (const fb::Meaning *entry : *entries)
     stated[entry->name()->str()] = entry->number();
   std::string where = cause(program, run);
   for (size_t i = 0; i < lengthOf(plan_.states()); ++i) {
     const fb::State &state = *plan_.states()->Get(i);
     std::string key = "state " + state.name()->str();
-    uint64_t number = found[key];
+    Number number = found[key];
     found.erase(key);
     auto known = stated.find(key);
     bool isDead = known == stated.end() && !isSaved(state) && !isReadFirst(state.name()->str(), program);
-    uint64_t expected = known == stated.end() ? run.stateAtStart(state).number() : known->second;
+    Number before = run.stateAtStart(state).number();
+    uint64_t expected = known == stated.end() ? before.low : known->second;
+    bool holds = known == stated.end() ? number == before : number.low == expected;
     stated.erase(key);
-    if (isDead || expected == number)
+    if (isDead || holds)
       continue;
     std::optional<InstructionRef> writer = run.getLastWriter(state);
     std::string why = where.empty() ? run.whyNot(state, expected) : "";
@@ -210,7 +213,7 @@ void KindCheck::checkStated(uint32_t program, PlanMeaning &run) {
   }
   for (const auto &[key, number] : found) {
     auto known = stated.find(key);
-    if (known == stated.end() || known->second != number)
+    if (known == stated.end() || known->second != number.low)
       find("meaning", key == "calls" ? nameOf(program) + " calls other programs or frames than the model needs"
                                      : key + " of " + nameOf(program) + " is not what the model computes" + where);
     if (known != stated.end())

@@ -20,13 +20,13 @@
 namespace cleave::plan {
 
 // The collectives that have run, by the expression of their results.
-using RunCollectives = std::unordered_map<uint64_t, CollectiveFacts>;
+using RunCollectives = std::unordered_map<Number, CollectiveFacts, NumberHash>;
 
 class MeaningDiagnosis {
 public:
   // `isModels`: is an expression with this number among the model's?
   MeaningDiagnosis(const std::vector<AxesFacts> &groups, const RunCollectives &run,
-                   std::function<bool(uint64_t)> isModels)
+                   std::function<bool(const Number &)> isModels)
       : groups_(groups), run_(run), isModels_(std::move(isModels)) {}
 
   // A collective of these bytes that the model has and nobody has run: "it holds ...; expected ...: a ... over dp" and
@@ -42,7 +42,7 @@ private:
 
   const std::vector<AxesFacts> &groups_;
   const RunCollectives &run_;
-  std::function<bool(uint64_t)> isModels_;
+  std::function<bool(const Number &)> isModels_;
 };
 
 // "dp" of "dp:2", "dp and fsdp".

@@ -26,7 +26,7 @@ namespace cleave::plan {
 
 // A way to cut: the part of the rank with index i begins i * stride bytes after that of the first.
 struct Cut {
-  uint64_t group = 0; // the group's number
+  Number group; // the group's number
   AxisMask axes = 0;
   uint64_t ranks = 1, stride = 0;
   bool operator<(const Cut &other) const { return group != other.group ? group < other.group : stride < other.stride; }

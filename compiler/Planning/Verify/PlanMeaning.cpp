@@ -177,9 +177,9 @@ void PlanMeaning::write(const fb::Buffer &buffer, const Content &content, const 
     writers_[{buffer.region(), buffer.offset()}] = step.ref;
 }
 
-bool PlanMeaning::isModels(uint64_t expression) const {
+bool PlanMeaning::isModels(const Number &expression) const {
   const auto *expressions = plan_.programs()->Get(entry_)->expressions();
-  return expressions && std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression));
+  return expressions && std::binary_search(expressions->begin(), expressions->end(), static_cast<uint32_t>(expression.low));
 }
 
 // A value that an instruction makes; what it reads is still there.
@@ -338,7 +338,7 @@ void PlanMeaning::deliver(const std::optional<Content> &result) { finishCollecti
 
 const Content &PlanMeaning::stateAtStart(const fb::State &state) const { return starts_.at(&state); }
 
-uint64_t PlanMeaning::numberOf(const fb::State &state) {
+Number PlanMeaning::numberOf(const fb::State &state) {
   return contentAt(state.region(), state.offset(), state.offset() + stateShardBytes(plan_, state)).number();
 }
 
@@ -359,7 +359,7 @@ Meaning PlanMeaning::getMeaning() {
       name += "'";
     meaning[name] = portFacts(plan_, port).meaningOf(content);
   }
-  meaning["calls"] = meaningOfCalls(history_ == 0 ? calls_ : calls_ + std::to_string(history_));
+  meaning["calls"] = meaningOfCalls(callsWith(calls_, history_));
   if (isBody())
     addRooms(meaning);
   return meaning;

@@ -33,7 +33,7 @@ public:
   // After the run:
   Meaning getMeaning();
   // Of a state of this plan, as it is left: that of getMeaning(), which asks for all states.
-  uint64_t numberOf(const rt::fb::State &state);
+  Number numberOf(const rt::fb::State &state);
   // Whether it runs more than is looked at.
   bool isTooLong() const { return expanded_ >= kMaxSteps; }
   // The states that the program reads as an earlier program has left them.
@@ -95,7 +95,7 @@ private:
   bool isBody() const { return bodies_ && !plan_.programs()->Get(entry_)->entry(); }
   bool isRoom(unsigned region) const;
   void fillRoom(unsigned region, uint64_t place, MemoryContents &room) const;
-  uint64_t roomSymbolOf(unsigned region, uint64_t place) const;
+  Number roomSymbolOf(unsigned region, uint64_t place) const;
   void runCall(const rt::InstructionView &view);
   void addReadFirst(uint32_t program);
   void leaveAfterCalls(const rt::fb::State &state, bool isStated);
@@ -117,7 +117,7 @@ private:
   void noteWrite(const rt::fb::Buffer &buffer, const Step &step);
   void write(const rt::fb::Buffer &buffer, const Content &content, const Step &step);
   void forget(const rt::fb::Buffer &buffer, const Step &step);
-  bool isModels(uint64_t expression) const;
+  bool isModels(const Number &expression) const;
   void leave(const Content &content, const Step &step);
   void explain(const Step &step);
   std::string explainParts(const MeaningDiagnosis &diagnosis, const Content &content) const;
@@ -136,7 +136,7 @@ private:
   uint64_t expanded_ = 0; // instructions and calls, of empty bodies as well
   Stop stop_;
   std::string calls_;
-  uint64_t history_ = 0; // of calls (Bodies.h)
+  Number history_; // of calls (Bodies.h)
   Messages messages_;
   bool crossesKinds_ = false;                  // a body does, in a broadcast
   bool hasCalls_ = false, hasOthers_ = false;  // a body that has both calls others, and does something itself
@@ -147,26 +147,26 @@ private:
   std::unordered_map<const rt::fb::State *, Content> starts_;
   std::vector<RoomRead> roomReads_;
   std::set<std::string> overwritten_, readAfter_;
-  std::unordered_map<std::string, uint64_t> leftByCalls_; // number of what the last call has left in a state
-  std::unordered_map<uint64_t, std::string> afterCalls_;  // expression of a state after calls -> its name
+  std::unordered_map<std::string, Number> leftByCalls_; // number of what the last call has left in a state
+  std::unordered_map<Number, std::string, NumberHash> afterCalls_;  // expression of a state after calls -> its name
   std::vector<AxesFacts> groups_;
   // Of a kernel of the table, the same at every launch.
   struct Known {
     std::vector<uint64_t> depends;
-    uint64_t number = 0;
+    Number number;
     std::vector<bool> isScratch; // by buffer
   };
   const Known &knownKernel(size_t number);
   std::vector<std::optional<Known>> kernels_;
   std::map<std::pair<unsigned, uint64_t>, MemoryContents> memories_;
-  std::unordered_map<uint64_t, std::string> atStart_; // expression of a state's first content -> its name
+  std::unordered_map<Number, std::string, NumberHash> atStart_; // expression of a state's first content -> its name
   std::set<std::string> readFirst_;
   std::set<uint32_t> repeated_;
   std::vector<PartRead> partReads_;
   std::optional<InstructionRef> firstOther_;
   std::string why_;
   RunCollectives collectives_;
-  std::unordered_map<uint64_t, Content> wholes_; // of which a part was read, by the part's expression
+  std::unordered_map<Number, Content, NumberHash> wholes_; // of which a part was read, by the part's expression
   std::map<std::pair<unsigned, uint64_t>, InstructionRef> writers_; // of persistent bytes, by the first
   Received received_, sent_;
   bool met_ = false;
@@ -176,7 +176,8 @@ template <typename Visit> void PlanMeaning::forEachLeftInRooms(Visit visit) {
   for (auto &[where, room] : memories_) {
     if (!isRoom(where.first))
       continue;
-    uint64_t begin = 0, found = roomSymbolOf(where.first, where.second);
+    uint64_t begin = 0;
+    Number found = roomSymbolOf(where.first, where.second);
     Content left = room.read(0, plan_.regions()->Get(where.first)->bytes(), &met_);
     for (const Piece &piece : left.pieces()) {
       if (piece.expression != found)

@@ -18,13 +18,14 @@ bool PlanMeaning::isRoom(unsigned index) const {
   return bodies_ && (isResidual || (region.frames() > 1 && region.kind() != fb::RegionKind::input));
 }
 
-uint64_t PlanMeaning::roomSymbolOf(unsigned region, uint64_t place) const {
-  uint64_t symbol = roomSymbol(textOf(plan_.regions()->Get(region)->name()), place);
+Number PlanMeaning::roomSymbolOf(unsigned region, uint64_t place) const {
+  Number symbol = roomSymbol(textOf(plan_.regions()->Get(region)->name()), place);
   return isBody() ? symbol : afterCalls(symbol, bodies_->firstAlike, history_);
 }
 
 void PlanMeaning::fillRoom(unsigned region, uint64_t place, MemoryContents &room) const {
-  uint64_t bytes = plan_.regions()->Get(region)->bytes(), symbol = roomSymbolOf(region, place);
+  uint64_t bytes = plan_.regions()->Get(region)->bytes();
+  Number symbol = roomSymbolOf(region, place);
   room.write(0, Content::of(symbol, bytes));
   if (auto varies = bodies_->rooms.find(region); varies != bodies_->rooms.end())
     for (const auto &[begin, range] : varies->second.ranges())
@@ -89,10 +90,10 @@ void PlanMeaning::runCall(const InstructionView &view) {
 
 // What the bodies are given: what a call before has left in states, which the history tells, and what the entry has.
 void PlanMeaning::addToHistory() {
-  std::map<std::string, uint64_t> changed;
+  std::map<std::string, Number> changed;
   for (const auto &[name, state] : states_) {
     const Content &start = stateAtStart(*state);
-    uint64_t number = contentAt(state->region(), state->offset(), state->offset() + start.bytes()).number();
+    Number number = contentAt(state->region(), state->offset(), state->offset() + start.bytes()).number();
     auto left = leftByCalls_.find(name);
     if (number != (left == leftByCalls_.end() ? start.number() : left->second))
       changed[name] = number;
@@ -106,7 +107,7 @@ void PlanMeaning::leaveAfterCalls(const fb::State &state, bool isStated) {
     return;
   const Content &start = stateAtStart(state);
   std::string name(textOf(state.name()));
-  uint64_t symbol = isStated ? afterCalls(start.number(), bodies_->firstAlike, history_) : lostSymbol(start.number());
+  Number symbol = isStated ? afterCalls(start.number(), bodies_->firstAlike, history_) : lostSymbol(start.number());
   AxisMask varies = start.varies();
   if (auto more = bodies_->states.find(name); more != bodies_->states.end())
     varies |= more->second;
@@ -188,7 +189,7 @@ bool PlanMeaning::isLeftAnew(unsigned index, uint64_t place, const MemoryContent
 // where it looks.
 std::string PlanMeaning::entryOfOtherPorts() const {
   auto meantBy = [&](const fb::Program &entry) {
-    std::set<std::tuple<unsigned, uint64_t, uint64_t, AxisMask>> all; // where, and what
+    std::set<std::tuple<unsigned, uint64_t, Number, AxisMask>> all; // where, and what
     for (uint32_t i = 0; i < lengthOf(entry.inputs()); ++i)
       if (const fb::Port &port = *entry.inputs()->Get(i);
           !port.absent() && memories_.lower_bound({port.region(), 0}) != memories_.end() &&

@@ -40,7 +40,7 @@ std::string PlanMeaning::explainParts(const MeaningDiagnosis &diagnosis, const C
 
 void PlanMeaning::explain(const Step &step) {
   InstructionView view = viewOf(plan_, step.ref);
-  MeaningDiagnosis diagnosis(groups_, collectives_, [this](uint64_t expression) { return isModels(expression); });
+  MeaningDiagnosis diagnosis(groups_, collectives_, [this](const Number &expression) { return isModels(expression); });
   if (isCollective(view.opcode()) && stop_.mine.data) {
     why_ = diagnosis.wrong(stop_.facts, *stop_.mine.data);
     if (std::string text = explainParts(diagnosis, *stop_.mine.data); !text.empty())
@@ -64,12 +64,12 @@ std::string PlanMeaning::whyNot(const fb::State &state, uint64_t expected) {
     return "it holds the rank's own part over " + axesText(from.partAxes(begin, end)) +
            "; expected the parts of all ranks: an all_gather over " + axesText(from.partAxes(begin, end)) +
            " is missing";
-  MeaningDiagnosis diagnosis(groups_, collectives_, [&](uint64_t expression) {
-    return isModels(expression) && Content::of(expression, content.bytes()).number() == expected;
+  MeaningDiagnosis diagnosis(groups_, collectives_, [&](const Number &expression) {
+    return isModels(expression) && Content::of(expression, content.bytes()).number().low == expected;
   });
   if (std::string text = diagnosis.missing(content); !text.empty())
     return text + " is missing";
-  return explainParts(MeaningDiagnosis(groups_, collectives_, [this](uint64_t e) { return isModels(e); }), content);
+  return explainParts(MeaningDiagnosis(groups_, collectives_, [this](const Number &e) { return isModels(e); }), content);
 }
 
 std::string PlanMeaning::axesText(AxisMask axes) const {

@@ -158,7 +158,7 @@ EntryMeaning meaningOfInit(ModuleOp module, const ModulePlan &plan) {
     StateFacts of = factsOf(state, plan.getMesh());
     Content content = resultOf(facts.number(), {}, 0, of.bytes, {of.content()});
     result.meaning["state " + of.name] = content.number();
-    result.expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression));
+    result.expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression.low));
   }
   llvm::sort(result.expressions);
   return result;

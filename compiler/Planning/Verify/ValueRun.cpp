@@ -111,7 +111,7 @@ void ValueRun::leaveAfterCalls(func::FuncOp callee) {
   for (StateOp state : module.getOps<StateOp>())
     if (auto found = changed.find(state.getSymName()); found != changed.end()) {
       const Content &start = starts[state.getSymName()];
-      uint64_t symbol = found->second ? afterCalls(start.number(), firstAlike, history) : lostSymbol(start.number());
+      Number symbol = found->second ? afterCalls(start.number(), firstAlike, history) : lostSymbol(start.number());
       states[state.getSymName()] = Content::of(symbol, start.bytes(), start.varies());
     }
 }
@@ -327,9 +327,9 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
     return mlir::failure();
   EntryMeaning result;
   result.meaning = std::move(outputs);
-  result.meaning["calls"] = meaningOfCalls(history == 0 ? calls : calls + std::to_string(history));
+  result.meaning["calls"] = meaningOfCalls(callsWith(calls, history));
   for (StateOp state : module.getOps<StateOp>()) {
-    uint64_t number = states.lookup(state.getSymName()).number();
+    Number number = states.lookup(state.getSymName()).number();
     if (number == starts[state.getSymName()].number())
       continue;
     if (outlives(state))
@@ -342,7 +342,7 @@ FailureOr<EntryMeaning> ValueRun::take(llvm::function_ref<bool(StateOp)> outlive
     uint64_t bytes = plan.slotRegionBytes(frames, isHost);
     std::string name = slotRegionName(frames, isHost);
     bool isPart = false;
-    uint64_t number = room.read(0, bytes, &isPart).number();
+    Number number = room.read(0, bytes, &isPart).number();
     if (number != Content::of(roomSymbol(name, 0), bytes).number())
       result.meaning["room " + name] = number;
   }

@@ -37,7 +37,7 @@ private:
   // Of an op, the same in every run of it.
   struct Known {
     std::vector<uint64_t> depends;
-    uint64_t number = 0;
+    Number number;
   };
 
   bool isBody() const { return bodies && !entry->hasAttr("cleave.entry"); }
@@ -72,7 +72,7 @@ private:
   void set(mlir::Value value, Content content) { values[value] = std::move(content); }
   void leave(const Content &content) {
     if (content.bytes() != 0)
-      expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression));
+      expressions.push_back(static_cast<uint32_t>(content.pieces().front().expression.low));
   }
   void fail(mlir::Operation *op, const llvm::Twine &why) {
     op->emitOpError("has no meaning: ") << why;
@@ -90,7 +90,7 @@ private:
   mlir::Operation *current = nullptr, *following = nullptr; // in the body that runs
   uint64_t frame = 0;                                       // of it
   std::string calls;
-  uint64_t history = 0;                                     // of calls (Bodies.h)
+  Number history;                                     // of calls (Bodies.h)
   llvm::StringMap<Content> states, starts;                  // as they are, and as they were when the entry began
   llvm::DenseMap<mlir::Value, Content> values;              // of the body that runs
   std::map<std::pair<int64_t, bool>, MemoryContents> rooms; // of slots, by frames, on the device or the host

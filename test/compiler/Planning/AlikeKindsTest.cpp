@@ -17,7 +17,7 @@ std::vector<KindOfBodies> serversAndWorkers() {
     kinds[kind].box.ranges = {{rank, rank + 1}, {stage, stage + 1}};
     kinds[kind].calls = "train_step: fwd " + std::to_string(stage);
     kinds[kind].states = {"counter", "w"};
-    kinds[kind].bodies["fwd"] = {{"state counter", 5 + stage}, {"messages", 7}};
+    kinds[kind].bodies["fwd"] = {{"state counter", {5 + stage}}, {"messages", {7}}};
     if (stage == 1)
       kinds[kind].taken[{kPp, 1, 0}] = {{"pp:2", "pp", kPp, 2, {}}, 1, 0};
   }
@@ -40,21 +40,21 @@ TEST(AlikeKinds, AServerAndItsWorkersAre) {
 
 TEST(AlikeKinds, WhatOneLeavesInAStateOfBothTellsThemApart) {
   std::vector<KindOfBodies> kinds = serversAndWorkers();
-  kinds[1].bodies["fwd"]["state counter"] = 6;
+  kinds[1].bodies["fwd"]["state counter"] = {6};
   EXPECT_FALSE(areAlike(kinds, 0, 1));
 }
 
 TEST(AlikeKinds, AStateOfTheServerAloneDoesNot) {
   std::vector<KindOfBodies> kinds = serversAndWorkers();
   kinds[0].states.insert("reduced");
-  kinds[0].bodies["fwd"]["state reduced"] = 9;
+  kinds[0].bodies["fwd"]["state reduced"] = {9};
   EXPECT_TRUE(areAlike(kinds, 0, 1));
 }
 
 // The second stage's bodies are the same, and what arrives is not.
 TEST(AlikeKinds, ThoseThatSendMustBeAlike) {
   std::vector<KindOfBodies> kinds = serversAndWorkers();
-  kinds[0].bodies["fwd"]["messages"] = 8;
+  kinds[0].bodies["fwd"]["messages"] = {8};
   EXPECT_FALSE(areAlike(kinds, 2, 3));
 }
 
@@ -69,7 +69,7 @@ TEST(AlikeKinds, ThoseThatMeetMustBe) {
   CollectiveFacts facts;
   facts.opcode = rt::Opcode::AllReduce;
   facts.group.add(0, "dp", 2);
-  Content x = Content::of(11, 64, kDp), y = Content::of(12, 64, kDp);
+  Content x = Content::of(Number{11}, 64, kDp), y = Content::of(Number{12}, 64, kDp);
   Messages server, worker, swapped;
   for (Messages *run : {&server, &worker}) {
     run->meet(facts, x);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace cleave::plan {
 namespace {
 
@@ -20,6 +22,17 @@ TEST(Content, JoinsWhatContinues) {
   EXPECT_NE(a.slice(0, 32).number(), a.slice(32, 32).number());
 }
 
+// Both halves depend on all that is added, and not alike: 128 bits of a number are no 64 bits twice.
+TEST(Content, NumbersHaveTwoHalves) {
+  std::set<uint64_t> halves;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    Number number = Expression("value").add(i).number();
+    halves.insert({number.low, number.high});
+    EXPECT_NE(Expression("x").add(Number{i, 1}).number(), Expression("x").add(Number{i, 2}).number());
+  }
+  EXPECT_EQ(halves.size(), 2000u);
+}
+
 TEST(Content, KnowsFillsByTheirShortestPattern) {
   EXPECT_EQ(Content::repeated(0, 4, 64).number(), Content::repeated(0, 8, 64).number());
   EXPECT_EQ(Content::repeated(0x3f803f80, 4, 64).number(), Content::repeated(0x3f80, 2, 64).number());
@@ -33,28 +46,28 @@ TEST(Content, ASliceOfAShareIsAShareOfSlices) {
   Content whole = valueOf("a", 40);
   whole.append(valueOf("b", 56));
   whole.append(Content::repeated(0, 4, 32)); // 128 bytes for 4 ranks
-  Content share = whole.shareOf(1, 1, 4, 32);
+  Content share = whole.shareOf(Number{1}, 1, 4, 32);
   EXPECT_EQ(share.bytes(), 32u);
   for (uint64_t begin = 0; begin < 32; begin += 4)
     for (uint64_t bytes = 4; begin + bytes <= 32; bytes += 4)
-      EXPECT_EQ(whole.slice(begin, 96 + bytes).shareOf(1, 1, 4, 32).number(), share.slice(begin, bytes).number())
+      EXPECT_EQ(whole.slice(begin, 96 + bytes).shareOf(Number{1}, 1, 4, 32).number(), share.slice(begin, bytes).number())
           << begin << " " << bytes;
-  EXPECT_NE(share.number(), whole.shareOf(2, 1, 4, 32).number());
-  EXPECT_EQ(Content::repeated(0, 4, 128).shareOf(1, 1, 4, 32).number(), Content::repeated(0, 4, 32).number());
+  EXPECT_NE(share.number(), whole.shareOf(Number{2}, 1, 4, 32).number());
+  EXPECT_EQ(Content::repeated(0, 4, 128).shareOf(Number{1}, 1, 4, 32).number(), Content::repeated(0, 4, 32).number());
 }
 
-constexpr Cut kCut{1, 1, 2, 32}, kOther{2, 2, 2, 16};
+constexpr Cut kCut{Number{1}, 1, 2, 32}, kOther{Number{2}, 2, 2, 16};
 
-uint64_t readWhole(const MemoryContents &memory, uint64_t begin, uint64_t end, bool expected) {
+Number readWhole(const MemoryContents &memory, uint64_t begin, uint64_t end, bool expected) {
   bool hasParts = false;
-  uint64_t number = memory.read(begin, end, &hasParts).number();
+  Number number = memory.read(begin, end, &hasParts).number();
   EXPECT_EQ(hasParts, expected);
   return number;
 }
 
-uint64_t readShare(const MemoryContents &memory, const Cut &cut, uint64_t begin, uint64_t end, bool expected = false) {
+Number readShare(const MemoryContents &memory, const Cut &cut, uint64_t begin, uint64_t end, bool expected = false) {
   bool hasParts = false;
-  uint64_t number = memory.readShare(cut, begin, end, &hasParts).number();
+  Number number = memory.readShare(cut, begin, end, &hasParts).number();
   EXPECT_EQ(hasParts, expected);
   return number;
 }
@@ -64,7 +77,7 @@ TEST(MemoryContents, OwnPartsAreNoWhole) {
   Content whole = valueOf("w", 64), part = valueOf("u", 32);
   memory.write(0, whole);
   EXPECT_EQ(readWhole(memory, 0, 64, false), whole.number());
-  EXPECT_EQ(readShare(memory, kCut, 0, 32), whole.shareOf(1, 1, 2, 32).number());
+  EXPECT_EQ(readShare(memory, kCut, 0, 32), whole.shareOf(Number{1}, 1, 2, 32).number());
   memory.writeShare(kCut, 0, part);
   readWhole(memory, 0, 64, true);
   EXPECT_EQ(readShare(memory, kCut, 0, 32), part.number());
@@ -80,9 +93,9 @@ TEST(MemoryContents, PartsOfOneCutAreApart) {
   Content whole = valueOf("w", 64);
   memory.write(0, whole);
   memory.writeShare(kCut, 0, valueOf("u", 16));
-  EXPECT_EQ(readShare(memory, kCut, 16, 32), whole.shareOf(1, 1, 2, 32).slice(16, 16).number());
+  EXPECT_EQ(readShare(memory, kCut, 16, 32), whole.shareOf(Number{1}, 1, 2, 32).slice(16, 16).number());
   Content both = valueOf("u", 16);
-  both.append(whole.shareOf(1, 1, 2, 32).slice(16, 16));
+  both.append(whole.shareOf(Number{1}, 1, 2, 32).slice(16, 16));
   EXPECT_EQ(readShare(memory, kCut, 0, 32), both.number());
 }
 
@@ -107,7 +120,7 @@ CollectiveFacts facts(rt::Opcode opcode) {
 TEST(Meaning, ACollectiveIsAllOfItsFields) {
   Contribution data{"", valueOf("g", 64), true};
   CollectiveFacts first = facts(rt::Opcode::AllReduce);
-  uint64_t number = resultOf(first, {data}, 0)->number();
+  Number number = resultOf(first, {data}, 0)->number();
   auto changed = [&](auto change) {
     CollectiveFacts other = first;
     change(other);

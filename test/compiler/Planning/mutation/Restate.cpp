@@ -28,7 +28,7 @@ void state(fb::ProgramT &program, const plan::Meaning &meaning) {
   for (const auto &[name, number] : meaning) {
     program.meaning.push_back(std::make_unique<fb::MeaningT>());
     program.meaning.back()->name = name;
-    program.meaning.back()->number = number;
+    program.meaning.back()->number = number.low;
   }
 }
 
