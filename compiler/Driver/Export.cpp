@@ -221,7 +221,7 @@ llvm::Error write(const onnx::ModelProto &model, llvm::StringRef output, TensorS
   return toError(status);
 }
 
-// The graph as it is written; returns what is to be said about it afterwards.
+// The graph as it is written; returns the lines to be said about it afterwards.
 llvm::Expected<std::string> prepare(onnx::ModelProto &model, const ExportRequest &request) {
   std::string said;
   if (!request.outputs.empty()) {
@@ -230,7 +230,9 @@ llvm::Expected<std::string> prepare(onnx::ModelProto &model, const ExportRequest
       return left.takeError();
     said = std::move(*left);
   }
-  setInferenceForm(model); // after outputs are gone, which may have been statistics
+  std::string draws = setInferenceForm(model); // after outputs are gone, which may have been statistics
+  if (!draws.empty())
+    said += (said.empty() ? "note: " : "\nnote: ") + draws;
   return said;
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/Driver/InferenceForm.h"
 
 #include "compiler/Driver/GraphUses.h"
+#include "compiler/Driver/MaskForm.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -42,7 +43,7 @@ void rewrite(Nodes &nodes, const llvm::StringSet<> &uses) {
 
 } // namespace
 
-void cleave::setInferenceForm(onnx::ModelProto &model) {
+std::string cleave::setInferenceForm(onnx::ModelProto &model) {
   llvm::StringSet<> uses;
   collectUses(model.graph(), uses);
   rewrite(*model.mutable_graph()->mutable_node(), uses);
@@ -52,4 +53,5 @@ void cleave::setInferenceForm(onnx::ModelProto &model) {
     collectUses(function.node(), inside);
     rewrite(*function.mutable_node(), inside);
   }
+  return takeExpectedMasks(*model.mutable_graph());
 }

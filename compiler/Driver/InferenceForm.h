@@ -2,6 +2,7 @@
 //
 //   BatchNormalization(x, ..., training_mode=1) -> y, mean, variance     BatchNormalization(x, ...) -> y
 //   Dropout(x, ratio, training)                                          Dropout(x, ratio)
+//   x * (mask / 0.8) with a random mask                                  x * (0.8 / 0.8)
 //
 // Exports of trained models are for inference: in training form another runtime would normalize by the statistics of
 // its own batch. `cleave compile --train` finds what it needs in this form as well.
@@ -10,11 +11,14 @@
 
 #include "compiler/Import/ONNX/File/Proto.h"
 
+#include <string>
+
 namespace cleave {
 
 // In the graph, its subgraphs and the model's functions. A BatchNormalization whose new statistics are used stays as it
-// is.
-void setInferenceForm(onnx::ModelProto &model);
+// is. Random masks of the graph become their expectations (MaskForm.h). Returns a sentence about the nodes that draw
+// random numbers all the same; empty where there are none.
+std::string setInferenceForm(onnx::ModelProto &model);
 
 } // namespace cleave
 

@@ -1,6 +1,7 @@
 #include "compiler/Driver/KeptOutputs.h"
 
 #include "compiler/Driver/GraphUses.h"
+#include "compiler/Driver/SizeSources.h"
 #include "compiler/Support/Usage.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -21,36 +22,6 @@ llvm::Error checkNames(const Values &outputs, llvm::ArrayRef<std::string> names)
       return usageError("--outputs",
                         "the model has no output '" + name + "'; its outputs are " + llvm::join(known, ", "));
   return llvm::Error::success();
-}
-
-// The names of what the nodes of `keep` and the outputs need. A node is needed where one of its results is; what
-// it reads, in its subgraphs too, is needed then. Producers may stand after their readers only in files that break the
-// standard's order; the worklist does not depend on it.
-llvm::StringSet<> collectNeeds(const onnx::GraphProto &graph, std::vector<bool> &keep) {
-  llvm::StringMap<int> producer;
-  for (int i = 0; i < graph.node_size(); ++i)
-    for (const std::string &result : graph.node(i).output())
-      if (!result.empty()) // an optional output that is not computed
-        producer[result] = i;
-  llvm::StringSet<> needed;
-  std::vector<std::string> pending;
-  for (const onnx::ValueInfoProto &output : graph.output())
-    pending.push_back(output.name());
-  while (!pending.empty()) {
-    std::string name = std::move(pending.back());
-    pending.pop_back();
-    if (!needed.insert(name).second)
-      continue;
-    auto found = producer.find(name);
-    if (found == producer.end() || keep[found->second])
-      continue;
-    keep[found->second] = true;
-    llvm::StringSet<> uses;
-    collectUses(graph.node(found->second), uses);
-    for (const auto &use : uses)
-      pending.push_back(use.getKey().str());
-  }
-  return needed;
 }
 
 // Elements for which `keeps` is false go; the others stay in their order.
@@ -81,10 +52,13 @@ llvm::Expected<std::string> cleave::keepOutputs(onnx::ModelProto &model, llvm::A
   std::string outputs =
       dropNames(*graph.mutable_output(), [&](const std::string &name) { return llvm::is_contained(names, name); });
 
-  std::vector<bool> keep(graph.node_size());
-  llvm::StringSet<> needed = collectNeeds(graph, keep);
-  auto isNeeded = [&](const std::string &name) { return needed.contains(name); };
-  filter(*graph.mutable_node(), [&](int i) { return keep[i]; });
+  takeSizesOfNeededInputs(graph);
+  std::vector<std::string> kept;
+  for (const onnx::ValueInfoProto &output : graph.output())
+    kept.push_back(output.name());
+  auto [needed, keep] = collectNeeds(graph, kept);
+  auto isNeeded = [&needed = needed](const std::string &name) { return needed.contains(name); };
+  filter(*graph.mutable_node(), [&keep = keep](int i) { return keep[i]; });
   std::string inputs = dropNames(*graph.mutable_input(), isNeeded);
   filter(*graph.mutable_initializer(), [&](int i) { return isNeeded(graph.initializer(i).name()); });
   filter(*graph.mutable_sparse_initializer(),

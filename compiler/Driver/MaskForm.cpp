@@ -1,0 +1,243 @@
+#include "compiler/Driver/MaskForm.h"
+
+#include "compiler/Driver/GraphEdit.h"
+#include "compiler/Driver/GraphUses.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+
+using namespace cleave;
+
+namespace {
+
+bool is(const onnx::NodeProto &node, llvm::ArrayRef<llvm::StringRef> types) {
+  return (node.domain().empty() || node.domain() == "ai.onnx") && llvm::is_contained(types, node.op_type());
+}
+
+const onnx::AttributeProto *attributeOf(const onnx::NodeProto &node, llvm::StringRef name) {
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    if (attribute.name() == name)
+      return &attribute;
+  return nullptr;
+}
+
+bool isFloat(int type) {
+  return llvm::is_contained(
+      {onnx::TensorProto::FLOAT, onnx::TensorProto::DOUBLE, onnx::TensorProto::FLOAT16, onnx::TensorProto::BFLOAT16},
+      type);
+}
+
+std::optional<double> elementOf(const onnx::TensorProto &tensor) {
+  float single;
+  double number;
+  if (tensor.data_type() == onnx::TensorProto::FLOAT && tensor.float_data_size() == 1)
+    return tensor.float_data(0);
+  if (tensor.data_type() == onnx::TensorProto::DOUBLE && tensor.double_data_size() == 1)
+    return tensor.double_data(0);
+  if (tensor.data_type() == onnx::TensorProto::FLOAT && tensor.raw_data().size() == sizeof single)
+    return std::memcpy(&single, tensor.raw_data().data(), sizeof single), single;
+  if (tensor.data_type() == onnx::TensorProto::DOUBLE && tensor.raw_data().size() == sizeof number)
+    return std::memcpy(&number, tensor.raw_data().data(), sizeof number), number;
+  return std::nullopt;
+}
+
+class MaskForm {
+public:
+  explicit MaskForm(onnx::GraphProto &graph) : graph(graph), edit(graph) {
+    for (const onnx::ValueInfoProto &value : graph.value_info())
+      types[value.name()] = value.type().tensor_type().elem_type();
+    for (int i = 0; i < graph.node_size(); ++i) {
+      for (const std::string &result : graph.node(i).output())
+        producers[result] = i;
+      for (const std::string &operand : graph.node(i).input())
+        readers[operand].push_back(i);
+      llvm::StringSet<> uses; // of subgraphs, too: these are no factors
+      collectUses(graph.node(i), uses);
+      for (const auto &use : uses)
+        if (!llvm::is_contained(graph.node(i).input(), use.getKey()))
+          readers[use.getKey()].push_back(-1);
+    }
+    for (const onnx::ValueInfoProto &output : graph.output()) {
+      outputs.push_back(output.name());
+      readers[output.name()].push_back(-1);
+    }
+  }
+
+  std::string run() {
+    std::vector<bool> before = collectNeeds(graph, outputs).nodes;
+    for (int i = 0; i < graph.node_size(); ++i)
+      if (isDraw(graph.node(i)))
+        replaceMasksOf(i);
+    if (!replacements.empty())
+      rewrite(before);
+    std::vector<bool> needed = collectNeeds(graph, outputs).nodes;
+    std::vector<std::string> drawing;
+    for (int i = 0; i < graph.node_size(); ++i)
+      if (const onnx::NodeProto &node = graph.node(i); needed[i] && draws(node))
+        drawing.push_back("'" + (node.name().empty() ? node.output(0) : node.name()) + "' (" + node.op_type() + ")");
+    if (drawing.empty())
+      return "";
+    std::string more = drawing.size() > 3 ? " and " + std::to_string(drawing.size() - 3) + " more" : "";
+    drawing.resize(std::min<size_t>(drawing.size(), 3));
+    return "the file draws random numbers in every run, by the nodes " + llvm::join(drawing, ", ") + more;
+  }
+
+private:
+  // The float constant that all elements of a value are, through casts; a node `Constant`, for an initializer may be
+  // trained.
+  std::optional<double> numberOf(const std::string &value) const {
+    auto found = producers.find(value);
+    if (found == producers.end())
+      return std::nullopt;
+    const onnx::NodeProto &node = graph.node(found->second);
+    if (is(node, {"Cast", "CastLike", "Identity"}) && node.input_size() > 0)
+      return numberOf(node.input(0));
+    if (!is(node, {"Constant"}) || node.attribute_size() != 1)
+      return std::nullopt;
+    const onnx::AttributeProto &attribute = node.attribute(0);
+    if (attribute.name() == "value_float")
+      return attribute.f();
+    return attribute.name() == "value" ? elementOf(attribute.t()) : std::nullopt;
+  }
+
+  static bool draws(const onnx::NodeProto &node) {
+    return is(node, {"RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Bernoulli"});
+  }
+
+  // A uniform number in [0, 1).
+  static bool isDraw(const onnx::NodeProto &node) {
+    const onnx::AttributeProto *low = attributeOf(node, "low"), *high = attributeOf(node, "high");
+    return is(node, {"RandomUniform", "RandomUniformLike"}) && (!low || low->f() == 0) && (!high || high->f() == 1);
+  }
+
+  static bool drawsFloats(const onnx::NodeProto &draw) {
+    const onnx::AttributeProto *type = attributeOf(draw, "dtype"); // without it: float, or the type of the operand
+    return type ? type->i() == onnx::TensorProto::FLOAT : is(draw, {"RandomUniform"});
+  }
+
+  // Whether all that is made of the value is a product of it with something else.
+  bool isFactor(const std::string &value) const {
+    auto found = readers.find(value);
+    return found != readers.end() && llvm::all_of(found->second, [&](int reader) {
+             if (reader < 0)
+               return false;
+             const onnx::NodeProto &node = graph.node(reader);
+             const onnx::AttributeProto *to = attributeOf(node, "to");
+             if (is(node, {"Reshape", "Expand", "Unsqueeze", "Identity", "CastLike"}) ||
+                 (is(node, {"Cast"}) && to && isFloat(to->i())))
+               return node.input(0) == value && isFactor(node.output(0));
+             bool scales = is(node, {"Mul"}) || (is(node, {"Div"}) && node.input(0) == value);
+             if (scales && numberOf(node.input(node.input(0) == value ? 1 : 0)))
+               return isFactor(node.output(0));
+             return is(node, {"Mul"});
+           });
+  }
+
+  void replaceMasksOf(int draw) {
+    const std::string &uniform = graph.node(draw).output(0);
+    for (int reader : readers.lookup(uniform)) {
+      if (reader < 0)
+        continue;
+      const onnx::NodeProto &node = graph.node(reader);
+      if (node.input_size() != 2)
+        continue;
+      bool left = node.input(0) == uniform;
+      std::optional<double> number = numberOf(node.input(left ? 1 : 0));
+      if (!number)
+        continue;
+      bool less = is(node, {"Less", "LessOrEqual"});
+      if (less || is(node, {"Greater", "GreaterOrEqual"})) { // cast(uniform < number), in any direction
+        double below = std::clamp(*number, 0.0, 1.0);
+        replaceReaders(draw, node.output(0), {"Cast", "CastLike"}, less == left ? below : 1 - below);
+      } else if (is(node, {"Add"}) && *number >= 0 && *number <= 1) { // floor(uniform + number)
+        replaceReaders(draw, node.output(0), {"Floor"}, *number);
+      }
+    }
+  }
+
+  void replaceReaders(int draw, const std::string &value, llvm::ArrayRef<llvm::StringRef> ops, double expectation) {
+    for (int reader : readers.lookup(value)) {
+      if (reader < 0 || !is(graph.node(reader), ops) || graph.node(reader).input(0) != value)
+        continue;
+      const onnx::NodeProto &node = graph.node(reader);
+      const onnx::AttributeProto *to = attributeOf(node, "to");
+      bool isFloatMask = is(node, {"Cast"})       ? to && isFloat(to->i())
+                         : is(node, {"CastLike"}) ? isFloat(types.lookup(node.output(0)))
+                                                  : drawsFloats(graph.node(draw));
+      if (isFloatMask && isFactor(node.output(0)))
+        replacements[reader] = {draw, expectation};
+    }
+  }
+
+  // The node becomes a constant of the mask's shape: `Floor` itself, or the operand of the cast.
+  void writeMask(const onnx::NodeProto &node, const onnx::NodeProto &draw, double expectation) {
+    const std::string &mask = node.output(0);
+    std::string shape = edit.newName(mask + ".shape");
+    if (is(draw, {"RandomUniformLike"})) {
+      edit.addNode("Shape", {draw.input(0)}, shape);
+    } else {
+      const onnx::AttributeProto *sizes = attributeOf(draw, "shape");
+      edit.addConstant(shape, std::vector<int64_t>(sizes->ints().begin(), sizes->ints().end()));
+    }
+    bool casts = !is(node, {"Floor"});
+    std::string expected = casts ? edit.newName(mask + ".expected") : mask;
+    onnx::TensorProto &tensor =
+        GraphEdit::addTensor(edit.addNode("ConstantOfShape", {shape}, expected), onnx::TensorProto::FLOAT);
+    tensor.add_dims(1);
+    tensor.add_float_data(float(expectation));
+    if (!casts)
+      return;
+    onnx::NodeProto &cast = *graph.add_node();
+    cast.CopyFrom(node);
+    cast.set_input(0, expected);
+  }
+
+  void rewrite(const std::vector<bool> &before) {
+    Nodes nodes;
+    nodes.Swap(graph.mutable_node());
+    for (int i = 0; i < nodes.size(); ++i)
+      if (auto found = replacements.find(i); found != replacements.end())
+        writeMask(nodes.Get(i), nodes.Get(found->second.draw), found->second.expectation);
+      else
+        graph.add_node()->CopyFrom(nodes.Get(i));
+    dropUnread(nodes, before);
+  }
+
+  // Nodes that were needed and are not any more.
+  void dropUnread(const Nodes &nodes, const std::vector<bool> &before) {
+    llvm::StringSet<> wereNeeded;
+    for (int i = 0; i < nodes.size(); ++i)
+      if (before[i])
+        wereNeeded.insert_range(nodes.Get(i).output());
+    std::vector<bool> needed = collectNeeds(graph, outputs).nodes;
+    int kept = 0;
+    for (int i = 0; i < graph.node_size(); ++i)
+      if (needed[i] ||
+          llvm::none_of(graph.node(i).output(), [&](const std::string &name) { return wereNeeded.contains(name); }))
+        graph.mutable_node()->SwapElements(kept++, i);
+    graph.mutable_node()->DeleteSubrange(kept, graph.node_size() - kept);
+  }
+
+  struct Replacement {
+    int draw;
+    double expectation;
+  };
+
+  onnx::GraphProto &graph;
+  GraphEdit edit;
+  std::vector<std::string> outputs;
+  llvm::StringMap<int> types; // of values, where the file has them
+  llvm::StringMap<int> producers;
+  llvm::StringMap<llvm::SmallVector<int>> readers; // -1: the graph's outputs and subgraphs
+  std::map<int, Replacement> replacements;         // by the node that gives the mask
+};
+
+} // namespace
+
+std::string cleave::takeExpectedMasks(onnx::GraphProto &graph) { return MaskForm(graph).run(); }
