@@ -30,6 +30,7 @@ import onnx
 import torch
 
 from .exported_file import ExportFailed, advice, batch_norms, check_names, compare, first_line, mend, note_losses
+from .traceable import traceable
 
 EXTERNAL_ABOVE = 1 << 30  # a file of protobuf holds at most 2 GiB
 
@@ -72,7 +73,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     job = _Job(module, example_inputs, os.fspath(path), loss, output_names, batch_dims or {})
     for name in _exporters(exporter):
         try:
-            with job.traced():
+            with job.traced(), traceable():
                 _EXPORTERS[name](job, opset)
             job.report.exporter = name
             break
@@ -232,7 +233,7 @@ class _Job:
         stem = os.path.splitext(os.path.basename(self.path))[0]
         report.loss = self._loss_output()
         words = ["cleave compile", self.path, "-o", stem, "--train",
-                 f"--loss-output {report.loss}" if report.loss else "--loss cross-entropy"]
+                 f"--loss-output {report.loss}" if report.loss else f"--loss {self._fitting_loss()}"]
         words += [f"--dim {symbol}={self.inputs[name].shape[self.batch_dims[name]]}"
                   for name, symbol in {symbol: (name, symbol) for name, symbol in self.symbols.items()}.values()]
         if any(dim for dim in self.batch_dims.values()):
@@ -244,6 +245,13 @@ class _Job:
         if norms and not any(m.training for m in norms) and self.module.training:
             words.append("--batch-norm frozen")
         report.command = " ".join(words)
+
+    def _fitting_loss(self):
+        """The kind of loss that the first output can have: numbers that are no scores of several classes are compared with targets."""
+        shape = [dim.dim_value for dim in self.model.graph.output[0].type.tensor_type.shape.dim]
+        if len(shape) < 2:
+            return "mse"
+        return "mse" if shape[-1 if len(shape) <= 3 else 1] == 1 else "cross-entropy"
 
     def _loss_output(self):
         if self.loss is not None:

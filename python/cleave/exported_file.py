@@ -1,8 +1,13 @@
 """The file that PyTorch's exporter wrote, read back: mended where it can be, compared with the module, and what it does not say.
 
 Used by cleave.export alone. `job` is its _Job: the module, its inputs by name, and the report."""
+import importlib.util
 import os
 import re
+import signal
+import subprocess
+import sys
+import tempfile
 
 import numpy as np
 import onnx
@@ -208,9 +213,7 @@ def _smoothed_losses(model):
 
 
 def compare(job):
-    try:
-        import onnxruntime
-    except ImportError:
+    if importlib.util.find_spec("onnxruntime") is None:
         job.note("onnxruntime is not installed, so the file's outputs were not compared with the module's")
         return
     copy = _inference_copy(job.model)
@@ -221,46 +224,57 @@ def compare(job):
     if job.smoothed:
         job.note(f"the file's operators have no label smoothing, which Cleave reads from what the exporter wrote beside them; others, as "
                  f"onnxruntime, compute {', '.join(sorted(job.smoothed))} without it, which was not compared")
-    beside = job.path + ".check.onnx"  # in the same folder: data of large models lie beside it
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    batches = [{name: torch.cat([value] * times, job.batch_dims[name]) if name in job.symbols else value
+                for name, value in job.inputs.items()} for times in ((1, 2) if job.symbols else (1,))]
+    results, reason = _run_file(job, copy, [{name: _array(value).numpy() for name, value in inputs.items()} for inputs in batches])
     try:
-        onnx.save(copy, beside)
-        session = onnxruntime.InferenceSession(beside, options, providers=["CPUExecutionProvider"])
-        job.report.compared = 0.0
-        for times in (1, 2) if job.symbols else (1,):
-            _compare_batch(job, session, times)
+        if results and len(results) < len(batches):
+            raise ExportFailed(f"the file runs with the example's batch of {job.example_batch} and with no other: {reason}{BATCH_ADVICE}")
+        for times, (inputs, theirs) in enumerate(zip(batches, results), 1):
+            _compare_batch(job, inputs, theirs, (job.example_batch or 0) * times)
     except ExportFailed:
         os.remove(job.path)
         raise
-    except Exception as error:
-        if job.report.compared is not None and times == 2:
-            os.remove(job.path)
-            raise ExportFailed(f"the file runs with the example's batch of {job.example_batch} and with no other: "
-                               f"{first_line(error)}{BATCH_ADVICE}") from error
-        job.report.compared = None
-        job.note(f"onnxruntime could not run the file, so its outputs were not compared ({first_line(error)})")
-    finally:
-        if os.path.exists(beside):
-            os.remove(beside)
+    if not results:
+        job.note(f"onnxruntime could not run the file, so its outputs were not compared ({reason})")
 
 
-def _compare_batch(job, session, times):
-    inputs = {name: torch.cat([value] * times, job.batch_dims[name]) if name in job.symbols else value
-              for name, value in job.inputs.items()}
-    wanted = {i.name for i in session.get_inputs()}
-    feeds = {name: _array(value).numpy() for name, value in inputs.items() if name in wanted}
-    theirs = session.run(job.output_names, feeds)
+def _run_file(job, model, batches):
+    """The outputs of the file for each batch, and why there are none from some batch on. onnxruntime runs as another process: it can crash."""
+    beside = job.path + ".check.onnx"  # in the same folder: data of large models lie beside it
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_onnx.py")
+    with tempfile.TemporaryDirectory() as folder:
+        files = [(os.path.join(folder, f"in{i}.npz"), os.path.join(folder, f"out{i}.npz")) for i in range(len(batches))]
+        try:
+            onnx.save(model, beside)
+            for (path, _), feeds in zip(files, batches):
+                np.savez(path, **feeds)
+            done = subprocess.run([sys.executable, script, beside, *(path for pair in files for path in pair)], capture_output=True,
+                                  text=True, errors="replace", env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        finally:
+            if os.path.exists(beside):
+                os.remove(beside)
+        results = []
+        for _, path in files[:len(files) if done.returncode == 0 else -1]:
+            if os.path.exists(path):
+                with np.load(path) as file:
+                    results.append([file[f"output{i}"] for i in range(len(file.files))])
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    reason = f"it crashed: {signal.strsignal(-done.returncode)}" if done.returncode < 0 else lines[-1][:200] if lines else "no message"
+    return results, reason
+
+
+def _compare_batch(job, inputs, theirs, batch):
     for name, ours, got in zip(job.output_names, job.run(inputs), theirs):
         if ours.shape != got.shape:
             raise ExportFailed(f"output '{name}' is {list(got.shape)} in the file and {list(ours.shape)} in the module, with a "
-                               f"batch of {job.example_batch * times}{BATCH_ADVICE}")
+                               f"batch of {batch}{BATCH_ADVICE}")
         if name in job.smoothed:
             continue
         scale = np.linalg.norm(ours.astype(np.float64)) or 1.0
         difference = float(np.linalg.norm(got.astype(np.float64) - ours) / scale)
-        job.report.compared = max(job.report.compared, difference)
+        job.report.compared = max(job.report.compared or 0.0, difference)
         if not difference <= 1e-3:
             raise ExportFailed(f"the exporter's file is not the module: output '{name}' differs by {difference:.1e} (relative) with "
-                               f"a batch of {job.example_batch * times}; a branch on the values of tensors, dropout that eval() does not end, or a random number "
+                               f"a batch of {batch}; a branch on the values of tensors, dropout that eval() does not end, or a random number "
                                "does that (check=False writes the file all the same)")
