@@ -25,6 +25,8 @@ if config.cleave_python:
     # test/requirements.txt has no torch; a developer's own environment may.
     if not subprocess.call([config.cleave_python, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))"]):
         config.available_features.add("torch")
+    if not subprocess.call([config.cleave_python, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('tokenizers'))"]):
+        config.available_features.add("tokenizers")
     # docs/requirements.txt, which tools/setup.sh --tests installs.
     if not subprocess.call([config.cleave_python, "-c", "import importlib.util as u, sys; sys.exit(not (u.find_spec('mkdocs') and u.find_spec('material')))"]):
         config.available_features.add("mkdocs")

@@ -153,18 +153,27 @@ void addGenerate(CLI::App &command, Command &result) {
       ->type_name("NAME");
   addOptional(
       command, "--prompt", generate.prompt,
-      "Text to continue, for models whose tokens are the 256 bytes. The program prints text (default: one line break)");
+      "Text to continue, for models whose tokens are the 256 bytes, or with --tokenizer. The program prints text "
+      "(default: one line break)");
   command
       .add_option("--prompt-ids", generate.promptIds,
                   "Tokens to continue, as 1,2,3 or @FILE, for models with any vocabulary. The program prints numbers")
       ->type_name("IDS|@FILE");
+  command
+      .add_option("--tokenizer", generate.tokenizer,
+                  "The tokenizer.json of a Hugging Face model with byte-level BPE, as GPT-2, Llama 3 and Qwen have it. "
+                  "The program then reads and prints text")
+      ->type_name("FILE");
   addList(command, "--fill", "INPUT=NUMBER|positions", generate.fills,
           "Values of another input that the output depends on: one number everywhere, or the positions 0, 1, 2, ... "
           "Give it once for each such input");
   addCount(command, "--tokens", generate.tokens, "Number of tokens to generate (default: 200)");
   addCount(command, "--bytes", generate.tokens, "Another name of --tokens, for models whose tokens are bytes");
   command.get_option("--tokens")->excludes("--bytes");
-  command.add_option("--end-token", generate.endTokens, "Stop after one of these tokens, as 2 or 2,7 (default: none)")
+  command
+      .add_option("--end-token", generate.endTokens,
+                  "Stop after one of these tokens, as 2 or 2,7; with --tokenizer also by name, as '<|endoftext|>' "
+                  "(default: none)")
       ->type_name("IDS");
   command
       .add_option("--temperature", generate.sampling.temperature,

@@ -98,13 +98,7 @@ Status checkSameGeneration(Session &session, const GenerateOptions &options, con
   return same.check(session);
 }
 
-// Bytes one after another, or numbers by comma: what --prompt-ids reads.
-void printToken(uint64_t token, bool isText, bool isFirst) {
-  if (isText)
-    std::putchar(static_cast<int>(token));
-  else
-    std::printf(isFirst ? "%llu" : ",%llu", static_cast<unsigned long long>(token));
-}
+void print(const std::string &text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 Status generateTokens(Session &session, const GenerateOptions &options) {
   Prompt prompt;
@@ -116,9 +110,9 @@ Status generateTokens(Session &session, const GenerateOptions &options) {
     if (!leader)
       return;
     for (size_t i = 0; !begun && i < prompt.tokens.size(); ++i) // only where generating can go on from it
-      printToken(prompt.tokens[i], prompt.isText, i == 0);
+      print(prompt.show(prompt.tokens[i], i));
     begun = true;
-    printToken(token, prompt.isText, false);
+    print(prompt.show(token, prompt.tokens.size()));
     std::fflush(stdout);
   };
   CLEAVE_TRY(generate(session, options, prompt, show));

@@ -41,6 +41,8 @@ Status checkFileUse(const Command &command) {
   addData("--val-data", command.train.valData, uses);
   if (const std::string &ids = command.generate.promptIds; ids.rfind('@', 0) == 0)
     uses.push_back({"--prompt-ids", ids.substr(1), false});
+  if (!command.generate.tokenizer.empty())
+    uses.push_back({"--tokenizer", command.generate.tokenizer, false});
   if (!command.session.weights.empty())
     uses.push_back({"--weights", command.session.weights, false});
   for (const std::string &text : command.outputs)

@@ -34,6 +34,19 @@ Status parseTokens(std::string text, const std::string &option, std::vector<uint
   return Status::ok();
 }
 
+// As parseTokens, and names of the tokenizer: "2,<|endoftext|>".
+Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vector<uint64_t> *tokens) {
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    auto named = tokenizer ? tokenizer->tokenOf(word) : std::nullopt;
+    if (named)
+      tokens->push_back(*named);
+    else
+      CLEAVE_TRY(parseTokens(word, "--end-token", tokens));
+  }
+  return Status::ok();
+}
+
 Status readTokens(const std::string &ids, std::vector<uint64_t> *tokens) {
   if (ids.rfind('@', 0) != 0)
     return parseTokens(ids, "--prompt-ids", tokens);
@@ -48,14 +61,18 @@ Status readTokens(const std::string &ids, std::vector<uint64_t> *tokens) {
 
 Status checkVocabulary(const Prompt &prompt, const std::vector<uint64_t> &ends, size_t vocabulary) {
   std::string size = std::to_string(vocabulary);
-  if (prompt.isText && vocabulary != 256)
-    return invalidArgument("--prompt-ids: the model has a vocabulary of " + size +
-                           " tokens, and only models with the 256 bytes as tokens take text; give the prompt as token "
-                           "ids, as in --prompt-ids 1,2,3");
+  if (prompt.isText && !prompt.tokenizer && vocabulary != 256)
+    return invalidArgument("--prompt: the model has a vocabulary of " + size +
+                           " tokens, and only models with the 256 bytes as tokens take text as it is; give the file of "
+                           "the model's tokenizer, --tokenizer tokenizer.json, or the prompt as token ids, as in "
+                           "--prompt-ids 1,2,3");
   for (uint64_t token : prompt.tokens)
     if (token >= vocabulary)
-      return invalidArgument("--prompt-ids: the model has tokens 0 to " + std::to_string(vocabulary - 1) +
-                             "; got: " + std::to_string(token));
+      return invalidArgument(prompt.isText ? "--tokenizer: it gives token " + std::to_string(token) +
+                                                 " for the prompt, and the model has tokens 0 to " +
+                                                 std::to_string(vocabulary - 1) + "; give the tokenizer of this model"
+                                           : "--prompt-ids: the model has tokens 0 to " +
+                                                 std::to_string(vocabulary - 1) + "; got: " + std::to_string(token));
   for (uint64_t token : ends)
     if (token >= vocabulary)
       return invalidArgument("--end-token: the model has tokens 0 to " + std::to_string(vocabulary - 1) +
@@ -115,8 +132,19 @@ double uniformOf(uint64_t seed, uint64_t i) {
 
 } // namespace
 
+std::string Prompt::show(uint64_t token, size_t before) const {
+  if (tokenizer)
+    return tokenizer->bytesOf(token);
+  return isText ? std::string(1, static_cast<char>(token)) : (before == 0 ? "" : ",") + std::to_string(token);
+}
+
 Status readPrompt(const GenerateOptions &options, Prompt *prompt) {
   prompt->isText = options.promptIds.empty();
+  if (!options.tokenizer.empty()) {
+    auto tokenizer = std::make_shared<Tokenizer>();
+    CLEAVE_TRY(Tokenizer::open(options.tokenizer, tokenizer.get()).in("--tokenizer"));
+    prompt->tokenizer = std::move(tokenizer);
+  }
   if (!prompt->isText) {
     if (options.prompt)
       return invalidArgument("--prompt-ids: --prompt gives a prompt, too; give one of the two");
@@ -124,8 +152,12 @@ Status readPrompt(const GenerateOptions &options, Prompt *prompt) {
     return prompt->tokens.empty() ? invalidArgument("--prompt-ids holds no token; give at least one to begin with")
                                   : Status::ok();
   }
-  for (char byte : options.prompt.value_or("\n"))
-    prompt->tokens.push_back(static_cast<unsigned char>(byte));
+  std::string text = options.prompt.value_or("\n");
+  if (prompt->tokenizer)
+    CLEAVE_TRY(prompt->tokenizer->encode(text, &prompt->tokens).in("--prompt"));
+  else
+    for (char byte : text)
+      prompt->tokens.push_back(static_cast<unsigned char>(byte));
   return prompt->tokens.empty() ? invalidArgument("--prompt is empty; give at least one byte to begin with")
                                 : Status::ok();
 }
@@ -136,7 +168,7 @@ Status generate(Session &session, const GenerateOptions &options, const Prompt &
   TokenPorts ports;
   std::vector<uint64_t> ends, tokens = prompt.tokens;
   CLEAVE_TRY(checkSampling(options.sampling));
-  CLEAVE_TRY(parseTokens(options.endTokens, "--end-token", &ends));
+  CLEAVE_TRY(parseEnds(options.endTokens, prompt.tokenizer.get(), &ends));
   CLEAVE_TRY(session.entry("infer", &program));
   CLEAVE_TRY(TokenPorts::choose(session.plan(), *program, options, &ports));
   CLEAVE_TRY(checkVocabulary(prompt, ends, ports.vocabulary()));

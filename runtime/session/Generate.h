@@ -5,19 +5,17 @@
 // 0 to i alone. That is tried out before the first token. What does not fit into the context any more falls off at its
 // beginning.
 //
-//   --prompt "The "           bytes, the tokens of a vocabulary of 256; bytes come out
-//   --prompt-ids 464,995      any vocabulary; numbers come out
-//
-// Text of other vocabularies is for the tokenizer that made them. Debian 12 has no C++ library that reads Hugging
-// Face's tokenizer.json (libsentencepiece reads its own format alone), and PyPI has it only with Rust inside of a
-// Python module. To write one is no small thing: before byte-pair encoding, such tokenizers split text by classes of
-// Unicode.
+//   --prompt "The "                                bytes, the tokens of a vocabulary of 256; bytes come out
+//   --prompt-ids 464,995                           any vocabulary; numbers come out
+//   --prompt "The " --tokenizer tokenizer.json     the vocabulary of that file; text comes out
 #ifndef CLEAVE_RUNTIME_SESSION_GENERATE_H
 #define CLEAVE_RUNTIME_SESSION_GENERATE_H
 
 #include "runtime/session/Session.h"
 #include "runtime/session/TokenSampler.h"
+#include "runtime/text/Tokenizer.h"
 
+#include <memory>
 #include <optional>
 
 namespace cleave::rt {
@@ -27,16 +25,21 @@ struct GenerateOptions {
   std::string output; // empty: the only output [batch, context, vocabulary]
   std::optional<std::string> prompt;
   std::string promptIds;          // "1,2,3", or "@FILE" with such numbers
+  std::string tokenizer;          // a tokenizer.json; empty: none
   std::vector<std::string> fills; // INPUT=NUMBER or INPUT=positions: of inputs besides the tokens
   uint64_t tokens = 200;
-  std::string endTokens; // "2" or "2,7": generating ends after one of these; empty: none
+  std::string endTokens; // "2" or "2,</s>": generating ends after one of these; empty: none
   Sampling sampling;
   uint64_t seed = 0;
 };
 
 struct Prompt {
-  bool isText = true; // its tokens are bytes
+  bool isText = true; // its tokens are bytes, or those of the tokenizer
   std::vector<uint64_t> tokens;
+  std::shared_ptr<const Tokenizer> tokenizer; // may be null
+
+  // What is printed for a token that comes after `before` others: text, or a number for --prompt-ids without tokenizer.
+  std::string show(uint64_t token, size_t before) const;
 };
 
 // Messages begin with the option, as in generate().

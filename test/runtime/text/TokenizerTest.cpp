@@ -1,0 +1,148 @@
+#include "runtime/text/Tokenizer.h"
+#include "runtime/text/Utf8.h"
+#include "test/runtime/TempDir.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace cleave::rt;
+using cleave::test::TempDir;
+using nlohmann::json;
+
+namespace {
+
+const std::string recorded = CLEAVE_TEST_SOURCE_DIR "/runtime/text/Inputs/recorded/";
+const char *const families[] = {"gpt2", "roberta", "digits", "llama3", "qwen", "gpt4o"};
+
+json read(const std::string &path) {
+  std::ifstream file(path);
+  return json::parse(file);
+}
+
+std::string errorOf(const TempDir &dir, const json &file) {
+  Tokenizer tokenizer;
+  Status status = Tokenizer::open(dir.write("tokenizer.json", file.dump()), &tokenizer);
+  return status.message();
+}
+
+// Inputs/tokenizers_of_families.py wrote the files, with the tokens of Hugging Face's library.
+TEST(Tokenizer, GivesTheTokensOfTheLibrary) {
+  for (const std::string family : families) {
+    Tokenizer tokenizer;
+    Status opened = Tokenizer::open(recorded + family + ".json", &tokenizer);
+    ASSERT_TRUE(opened.isOk()) << opened.message();
+    size_t count = 0;
+    for (const json &each : read(recorded + family + ".expected.json")) {
+      std::string text = each.at("text").get<std::string>();
+      std::vector<uint64_t> tokens;
+      Status encoded = tokenizer.encode(text, &tokens);
+      ASSERT_TRUE(encoded.isOk()) << family << ": " << text << ": " << encoded.message();
+      EXPECT_EQ(tokens, each.at("tokens").get<std::vector<uint64_t>>()) << family << ": " << text;
+      ++count;
+    }
+    EXPECT_GE(count, 25u) << family;
+  }
+}
+
+// Where no token is special and none takes white space, the tokens' bytes are the text.
+TEST(Tokenizer, BytesOfTheTokensAreTheText) {
+  for (const std::string family : {"gpt2", "llama3", "gpt4o"}) {
+    Tokenizer tokenizer;
+    ASSERT_TRUE(Tokenizer::open(recorded + family + ".json", &tokenizer).isOk());
+    for (const json &each : read(recorded + family + ".expected.json")) {
+      std::string text = each.at("text").get<std::string>(), bytes;
+      if (text.find("<|endoftext|>") != std::string::npos || text.find("<s>") != std::string::npos)
+        continue;
+      for (uint64_t token : each.at("tokens"))
+        bytes += tokenizer.bytesOf(token);
+      EXPECT_EQ(bytes, text) << family;
+    }
+  }
+}
+
+TEST(Tokenizer, RefusesWhatItDoesNotKnow) {
+  TempDir dir;
+  json file = read(recorded + "llama3.json");
+  struct Change {
+    json value;
+    const char *path, *message;
+  };
+  const Change changes[] = {
+      {"Unigram", "/model/type", "the model 'Unigram' is not supported"},
+      {0.1, "/model/dropout", "a model with dropout is not supported"},
+      {"</w>", "/model/end_of_word_suffix", "a model with end_of_word_suffix is not supported"},
+      {{{"type", "NFKC"}}, "/normalizer", "the normalizer 'NFKC' is not supported"},
+      {{{"type", "Metaspace"}}, "/pre_tokenizer", "the pre_tokenizer 'Metaspace' is not supported"},
+      {nullptr, "/pre_tokenizer", "the pre_tokenizer '' is not supported"},
+      {"MergedWithNext", "/pre_tokenizer/pretokenizers/0/behavior", "a Split whose behavior is 'MergedWithNext'"},
+      {"(", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "the regular expression '(' cannot be read"},
+      {{{"type", "Odd"}}, "/post_processor", "the post_processor 'Odd' is not supported"},
+      {true, "/added_tokens/0/single_word", "with single_word is not supported"},
+      {{"a", "zz"}, "/model/merges/3", "merge 3 joins what are no tokens"},
+      {-1, "/model/vocab/!", "is no number of a token"},
+      {json::array(), "/model/vocab", "is no number of a token"},
+      {7, "/model", "expected a tokenizer.json of Hugging Face"},
+  };
+  for (const Change &change : changes) {
+    json other = file;
+    other[json::json_pointer(change.path)] = change.value;
+    std::string message = errorOf(dir, other);
+    bool found = message.find(change.message) != std::string::npos;
+    // An array for the vocabulary has no tokens at all.
+    EXPECT_TRUE(found || std::string(change.path) == "/model/vocab") << change.path << ": " << message;
+    EXPECT_FALSE(message.empty()) << change.path;
+    EXPECT_NE(message.find("tokenizer.json: "), std::string::npos) << message;
+  }
+}
+
+// Each value of a file, replaced by values of other kinds: an error or a tokenizer, and no crash.
+TEST(Tokenizer, HostileFilesAreHandled) {
+  TempDir dir;
+  json file = read(recorded + "roberta.json");
+  file["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"ab", 2}};
+  file["model"]["merges"] = {"a b"};
+  size_t tried = 0;
+  const json flat = file.flatten();
+  for (const auto &[path, value] : flat.items())
+    for (const json &other : {json(), json(-1), json(1e30), json("x"), json::array({1}), json::object({{"type", 3}})}) {
+      json changed = file;
+      changed[json::json_pointer(path)] = other;
+      Tokenizer tokenizer;
+      if (Tokenizer::open(dir.write("tokenizer.json", changed.dump()), &tokenizer).isOk()) {
+        std::vector<uint64_t> tokens;
+        (void)tokenizer.encode("abab <mask> a", &tokens).isOk();
+      }
+      ++tried;
+    }
+  EXPECT_GT(tried, 200u);
+  std::string deep(100000, '[');
+  Tokenizer tokenizer;
+  EXPECT_NE(Tokenizer::open(dir.write("deep.json", deep), &tokenizer).message().find("nest too deep"),
+            std::string::npos);
+  EXPECT_NE(Tokenizer::open(dir.write("none.json", ""), &tokenizer).message().find("expected a tokenizer.json"),
+            std::string::npos);
+  EXPECT_FALSE(Tokenizer::open(dir / "absent.json", &tokenizer).isOk());
+}
+
+TEST(Tokenizer, TextThatCannotBeEncodedIsTold) {
+  Tokenizer tokenizer;
+  std::vector<uint64_t> tokens;
+  ASSERT_TRUE(Tokenizer::open(recorded + "qwen.json", &tokenizer).isOk());
+  EXPECT_NE(tokenizer.encode("e\u0301", &tokens).message().find("normalizes text (NFC)"), std::string::npos);
+  EXPECT_EQ(tokenizer.encode("ab\xff", &tokens).message(), "the text is not UTF-8: byte 2 begins no character");
+}
+
+TEST(Utf8, KnowsWhatIsACharacter) {
+  for (const std::string wrong :
+       {"\x80", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xC3"})
+    EXPECT_EQ(firstInvalid("a" + wrong), 1u);
+  for (uint32_t code : {0x7Fu, 0x80u, 0x7FFu, 0x800u, 0xFFFFu, 0x10000u, 0x10FFFFu}) {
+    std::string text;
+    appendCharacter(code, &text);
+    EXPECT_EQ(characterAt(text, 0).code, code);
+    EXPECT_EQ(characterAt(text, 0).bytes, text.size());
+  }
+}
+
+} // namespace
