@@ -11,7 +11,9 @@
 #include <chrono>
 #include <climits>
 #include <csignal>
+#include <cstring>
 #include <fstream>
+#include <string_view>
 #include <unistd.h>
 
 namespace cleave::rt {
@@ -38,6 +40,21 @@ PeerIdentity PeerIdentity::self() {
   ssize_t size = ::readlink("/proc/self/ns/pid", space.data(), space.size());
   space.resize(size > 0 ? static_cast<size_t>(size) : 0);
   return {fnv1a(boot + " " + space), ::getpid()};
+}
+
+// The words after "rank N" of what lose() is told.
+constexpr const char *kLosses[] = {" (process ", " has not answered", " has ended its session", " is lost",
+                                   " has failed"};
+
+std::string putLossFirst(const std::string &message) {
+  constexpr std::string_view kRank = ": rank ";
+  for (size_t at = message.find(kRank); at != std::string::npos; at = message.find(kRank, at + 1)) {
+    size_t digits = at + kRank.size(), end = message.find_first_not_of("0123456789", digits);
+    for (const char *loss : kLosses)
+      if (end != std::string::npos && end > digits && message.compare(end, std::strlen(loss), loss) == 0)
+        return message.substr(at + 2) + "; this process was in " + message.substr(0, at);
+  }
+  return message;
 }
 
 PeerMonitor::PeerMonitor(int rank, std::vector<PeerIdentity> peers, ExchangeBeats exchange)

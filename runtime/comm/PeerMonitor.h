@@ -37,6 +37,11 @@ struct PeerIdentity {
   static PeerIdentity self();
 };
 
+// What was lost first, of a message that begins with where this process noticed it:
+//   "step 3: barrier: rank 1 is lost, ..."  ->  "rank 1 is lost, ...; this process was in step 3: barrier"
+// Other messages stay as they are.
+std::string putLossFirst(const std::string &message);
+
 class PeerMonitor {
 public:
   struct Beat {

@@ -4,6 +4,7 @@
 #include "runtime/base/Log.h"
 #include "runtime/base/Termination.h"
 #include "runtime/comm/MpiCommunicator.h"
+#include "runtime/comm/PeerMonitor.h"
 #include "runtime/main/FileUse.h"
 #include "runtime/main/LostPages.h"
 #include "runtime/plan/PlanPrinter.h"
@@ -201,7 +202,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
     status = std::move(traced).in("--trace");
   if (!status.isOk()) {
     // Before the session goes, which takes its time: a launcher that has seen a rank die kills the others soon.
-    report(status.message());
+    report(status.code() == Code::PeerLost ? putLossFirst(status.message()) : status.message());
     session.abandon(status);
     return {isUsage(status) || status.code() != Code::InvalidArgument ? status.code() : Code::DataLoss, ""};
   }

@@ -1,8 +1,11 @@
 #include "runtime/train/data/DataSet.h"
 
 #include "runtime/session/NearestName.h"
+#include "runtime/state/ElementValue.h"
+#include "runtime/state/FloatConversion.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace cleave::rt {
@@ -140,6 +143,30 @@ Status InputFeed::fill(unsigned local, Rank &rank) const {
         }
     }
   return Status::ok();
+}
+
+std::string InputFeed::findNonFinite(unsigned local, Rank &rank) const {
+  std::string infinite;
+  for (unsigned input = 0; input < lengthOf(program_.inputs()); ++input) {
+    const fb::Port &port = *program_.inputs()->Get(input);
+    ElementType type = elementType(port.dtype());
+    for (unsigned frame = 0; isFloating(type) && frame < frames_; ++frame) {
+      Bytes bytes = rank.portBytes(port, frame);
+      const std::byte *values = bytes.data ? batch_->bytes(local, frame, input) : nullptr;
+      for (uint64_t i = 0; values && i < bytes.size / elementSize(type); ++i) {
+        double value = loadElement(type, values + i * elementSize(type));
+        if (std::isfinite(value) || (std::isinf(value) && !infinite.empty()))
+          continue;
+        uint64_t length = data_.sources[input].sampleElements();
+        std::string found = data_.sources[input].placeOf(batch_->sample(local, frame, i / length), i % length) +
+                            ": input '" + port.name()->str() + "' holds a value that is ";
+        if (std::isnan(value))
+          return found + "not a number";
+        infinite = found + "infinite";
+      }
+    }
+  }
+  return infinite;
 }
 
 } // namespace cleave::rt

@@ -37,6 +37,9 @@ public:
   // Copies this rank's part of the current batch to its ports; called on the rank's thread. Fails where a number
   // is no label or index that the model knows: a loss computed from it could be zero, and training would go on.
   Status fill(unsigned local, Rank &rank) const;
+  // "x.npy, sample 7: input 'x' holds a value that is not a number": the first such value of the rank's part of the
+  // current batch, or else its first infinite one; empty where all are finite.
+  std::string findNonFinite(unsigned local, Rank &rank) const;
 
 private:
   InputFeed(const fb::Program &program, const DataSet &data, unsigned frames, const Sampler &sampler,

@@ -4,6 +4,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <functional>
 #include <optional>
 
 namespace cleave::rt {
@@ -11,8 +12,10 @@ namespace cleave::rt {
 // DataLoss where the loss or the norm of the gradients is infinite or not a number: every parameter that such a
 // gradient has updated is lost, so nothing may be saved after it. With a loss scale there is no such step: it is
 // skipped, and the scale falls. The norm's sum of squares is in f64 (float gradients cannot overflow it), so it is
-// finite unless some gradient is not.
-Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale);
+// finite unless some gradient is not. `badInput` says
+// which value of the step's data is not finite itself, and is asked where the loss is not; empty: none.
+Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
+                   const std::function<std::string()> &badInput = {});
 
 } // namespace cleave::rt
 

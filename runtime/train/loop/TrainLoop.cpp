@@ -111,7 +111,12 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   if (tokensPerSample_ != 0)
     metrics->tokensPerS = tokensPerSample_ * static_cast<double>(feed_->globalBatch()) / seconds;
   CLEAVE_TRY(readResults(metrics));
-  CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale));
+  CLEAVE_TRY(checkFinite(metrics->loss, metrics->gradNorm, metrics->lossScale, [this] {
+    std::string found;
+    for (unsigned local = 0; found.empty() && local < session_->localRanks(); ++local)
+      found = feed_->findNonFinite(local, session_->rank(local));
+    return found;
+  }));
   CLEAVE_TRY(noteSkipped(*metrics));
   // The first step warms caches up and says little about those to come.
   smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;

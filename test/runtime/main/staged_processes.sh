@@ -83,9 +83,9 @@ lose() {
   between='telling all processes the results: broadcast|agreement'
   lost="rank $1 (\(process $victim\) has died|is lost)"
   for rank in 0 1 2 3; do
-    test "$rank" = "$1" || grep -Eq "StagedMain: error: step .*($transfer|$between): $lost" "$dir/err.$rank"
+    test "$rank" = "$1" || grep -Eq "StagedMain: error: $lost.*this process was in step .*($transfer|$between)" "$dir/err.$rank"
   done
-  cat "$dir"/err.* | grep -Eq "$transfer: $lost"
+  cat "$dir"/err.* | grep -Eq "$lost.*$transfer"
 }
 lose 0
 lose 2
