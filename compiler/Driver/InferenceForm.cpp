@@ -41,6 +41,21 @@ void rewrite(Nodes &nodes, const llvm::StringSet<> &uses) {
   }
 }
 
+// Initializers that were read before, and are not any more: onnxruntime warns of each. One that is an input, too, has its
+// default there.
+void dropUnread(onnx::GraphProto &graph, const llvm::StringSet<> &before) {
+  llvm::StringSet<> after;
+  collectUses(graph, after);
+  for (const onnx::ValueInfoProto &input : graph.input())
+    after.insert(input.name());
+  auto &tensors = *graph.mutable_initializer();
+  int kept = 0;
+  for (int i = 0; i < tensors.size(); ++i)
+    if (!before.contains(tensors.Get(i).name()) || after.contains(tensors.Get(i).name()))
+      tensors.SwapElements(kept++, i);
+  tensors.DeleteSubrange(kept, tensors.size() - kept);
+}
+
 } // namespace
 
 std::string cleave::setInferenceForm(onnx::ModelProto &model) {
@@ -53,5 +68,7 @@ std::string cleave::setInferenceForm(onnx::ModelProto &model) {
     collectUses(function.node(), inside);
     rewrite(*function.mutable_node(), inside);
   }
-  return takeExpectedMasks(*model.mutable_graph());
+  std::string draws = takeExpectedMasks(*model.mutable_graph());
+  dropUnread(*model.mutable_graph(), uses);
+  return draws;
 }

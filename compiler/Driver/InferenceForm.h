@@ -17,7 +17,7 @@ namespace cleave {
 
 // In the graph, its subgraphs and the model's functions. A BatchNormalization whose new statistics are used stays as it
 // is. Random masks of the graph become their expectations (MaskForm.h). Returns a sentence about the nodes that draw
-// random numbers all the same; empty where there are none.
+// random numbers all the same; empty where there are none. Initializers that nothing reads any more are gone.
 std::string setInferenceForm(onnx::ModelProto &model);
 
 } // namespace cleave

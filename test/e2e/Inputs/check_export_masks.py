@@ -113,6 +113,8 @@ def check(checkpoint, model, folder, chosen):
     said = run("cleave", "export", checkpoint, "--model", folder / "made.onnx", "-o", folder / "out.onnx")
     result = onnx.load(folder / "out.onnx")
     onnx.checker.check_model(result, full_check=True)
+    read = {name for node in result.graph.node for name in node.input}
+    assert all(tensor.name in read for tensor in result.graph.initializer), "initializers that nothing reads"
     draws = [node.output[0] for node in result.graph.node if node.op_type.startswith("Random")]
     expected = [f"{case.name}.u" for case in chosen if case.expected is None]
     assert draws == expected, (draws, expected)
