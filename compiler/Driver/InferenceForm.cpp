@@ -41,19 +41,27 @@ void rewrite(Nodes &nodes, const llvm::StringSet<> &uses) {
   }
 }
 
-// Initializers that were read before, and are not any more: onnxruntime warns of each. One that is an input, too, has its
-// default there.
+// Keeps the elements for which `keeps` is true, in their order.
+template <typename Elements, typename Keeps> void filter(Elements &elements, Keeps keeps) {
+  int kept = 0;
+  for (int i = 0; i < elements.size(); ++i)
+    if (keeps(elements.Get(i)))
+      elements.SwapElements(kept++, i);
+  elements.DeleteSubrange(kept, elements.size() - kept);
+}
+
+// Drops constants and initializers that were read before, and are not any more: onnxruntime warns of each. An initializer
+// that is an input, too, is the input's default value.
 void dropUnread(onnx::GraphProto &graph, const llvm::StringSet<> &before) {
   llvm::StringSet<> after;
   collectUses(graph, after);
   for (const onnx::ValueInfoProto &input : graph.input())
     after.insert(input.name());
-  auto &tensors = *graph.mutable_initializer();
-  int kept = 0;
-  for (int i = 0; i < tensors.size(); ++i)
-    if (!before.contains(tensors.Get(i).name()) || after.contains(tensors.Get(i).name()))
-      tensors.SwapElements(kept++, i);
-  tensors.DeleteSubrange(kept, tensors.size() - kept);
+  auto isKept = [&](const std::string &name) { return !before.contains(name) || after.contains(name); };
+  filter(*graph.mutable_initializer(), [&](const onnx::TensorProto &tensor) { return isKept(tensor.name()); });
+  filter(*graph.mutable_node(), [&](const onnx::NodeProto &node) {
+    return node.op_type() != "Constant" || node.output_size() != 1 || isKept(node.output(0));
+  });
 }
 
 } // namespace

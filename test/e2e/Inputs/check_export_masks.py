@@ -72,6 +72,10 @@ def cases():
     case = Case("fixed", 1.0)                                  # a mask for all samples
     u = case.add("RandomUniform", [], "u", shape=[1, 10])
     yield case.apply(case.add("Cast", [case.add("Less", [u, case.number(0.75, "c")], "less")], "mask", to=FLOAT))
+    case = Case("dropout", 1.0)                                # the standard's own, in training form
+    ratio, training = case.number(0.25, "ratio"), case.add("Constant", [], "training", value=helper.make_tensor("", TensorProto.BOOL, [], [True]))
+    case.add("Dropout", ["logits", ratio, training], "out")
+    yield case
 
     case = Case("noise", None)                                 # numbers that are added are drawn in inference, too
     case.add("Add", ["logits", case.uniform(dtype=FLOAT)], "out")
@@ -114,7 +118,8 @@ def check(checkpoint, model, folder, chosen):
     result = onnx.load(folder / "out.onnx")
     onnx.checker.check_model(result, full_check=True)
     read = {name for node in result.graph.node for name in node.input}
-    assert all(tensor.name in read for tensor in result.graph.initializer), "initializers that nothing reads"
+    kept = [tensor.name for tensor in result.graph.initializer] + [node.output[0] for node in result.graph.node if node.op_type == "Constant"]
+    assert set(kept) <= read, set(kept) - read
     draws = [node.output[0] for node in result.graph.node if node.op_type.startswith("Random")]
     expected = [f"{case.name}.u" for case in chosen if case.expected is None]
     assert draws == expected, (draws, expected)
