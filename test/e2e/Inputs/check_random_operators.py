@@ -69,7 +69,10 @@ def check_distribution(name, array, distribution):
 
 def check_distributions(folder):
     nodes = [node for node, _ in CONTINUOUS.values()] + [helper.make_node("Bernoulli", ["x"], ["drawn"], dtype=TensorProto.INT64)]
-    kinds = {name: KINDS.get(name, FLOAT) for name in CONTINUOUS} | {"drawn": TensorProto.INT64}
+    scores = np.log(np.float32([[1, 2, 7], [5, 0, 5]]) * 3)  # logarithms up to a constant; one class is never drawn
+    nodes += [helper.make_node("Constant", [], ["scores"], value=numpy_helper.from_array(scores, "scores")),
+              helper.make_node("Multinomial", ["scores"], ["classes"], dtype=TensorProto.INT64, sample_size=20000)]
+    kinds = {name: KINDS.get(name, FLOAT) for name in CONTINUOUS} | {"drawn": TensorProto.INT64, "classes": TensorProto.INT64}
     save(folder / "draws.onnx", nodes, {"x": [ROWS, COLUMNS]}, kinds)
     said = run("cleave", "compile", folder / "draws.onnx", "-o", folder / "draws")
     if "random numbers are drawn in inference" not in said:
@@ -90,6 +93,10 @@ def check_distributions(folder):
     flat = [first[name].astype("f4").tobytes() for name in CONTINUOUS]
     if len(set(flat)) != len(flat):
         sys.exit("two nodes draw the same numbers")
+    for row, parts in zip(first["classes"], ([0.1, 0.2, 0.7], [0.5, 0, 0.5])):
+        for number, part in enumerate(parts):
+            if abs((row == number).mean() - part) > 4 * math.sqrt(part * (1 - part) / row.size):
+                sys.exit(f"Multinomial: class {number} has {(row == number).mean():.3f}, expected {part}")
     drawn = first["drawn"]
     if set(np.unique(drawn)) != {0, 1} or drawn.ravel()[0] != 0:
         sys.exit("Bernoulli gives more than zeros and ones, or a one of probability 0")

@@ -1,7 +1,10 @@
-// The Attention operator (opset 23): scaled dot product of heads, with masks, grouped key-value heads and a key-value
-// cache.
+// Attention (opset 23): scaled dot product of heads, with masks, grouped key-value heads and a key-value cache; and
+// RotaryEmbedding.
 #include "compiler/Import/ONNX/Operators/Contraction.h"
+#include "compiler/Import/ONNX/Operators/IndexRange.h"
+#include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
+#include "compiler/Import/ONNX/Operators/Stacking.h"
 
 #include <cmath>
 
@@ -130,6 +133,71 @@ LogicalResult importAttention(OpContext &op) {
   return op.result(merged ? mergeHeads(emit, y) : y);
 }
 
+// Every second number of the last dimension, from `first` on; or one half of it.
+Value halfOf(Emitter &emit, Value x, int64_t first, bool interleaved) {
+  int64_t last = rankOf(x) - 1, half = shapeOf(x)[last] / 2;
+  if (!interleaved)
+    return emit.sliceDim(x, last, first * half, half);
+  Shape starts(rankOf(x), 0), sizes(shapeOf(x)), steps(rankOf(x), 1);
+  starts[last] = first, sizes[last] = half, steps[last] = 2;
+  return emit.slice(x, starts, sizes, steps);
+}
+
+// The angles' cosines or sines [batch, length, half], as the node gives them or at its positions.
+FailureOr<Value> rotations(OpContext &op, size_t input, Shape expected) {
+  Value table = op.value(input);
+  if (op.has(3)) {
+    Value positions = op.value(3);
+    if (rankOf(table) != 2 || rankOf(positions) != 2)
+      return op.fail("with `position_ids` [batch, length] the caches must have the shape [positions, " +
+                     llvm::Twine(expected[2]) + "]; got " + formatShape(shapeOf(table)));
+    noteIndices(positions, shapeOf(table)[0]);
+    table = take(op.emit, table, positions, 0);
+  }
+  if (shapeOf(table) != llvm::ArrayRef<int64_t>(expected))
+    return op.fail("the cosines and sines must have the shape " + formatShape(expected) + "; got " +
+                   formatShape(shapeOf(table)));
+  return table;
+}
+
+// Pairs of numbers of each head are turned by the angle of their position.
+LogicalResult importRotaryEmbedding(OpContext &op) {
+  Emitter &emit = op.emit;
+  Value given = op.value(0), x = given;
+  if (failed(op.expectRank(x, 3, 4)))
+    return failure();
+  if (rankOf(given) == 3) {
+    auto heads = splitHeads(op, x, op.intAttr("num_heads", 0));
+    if (failed(heads))
+      return failure();
+    x = *heads;
+  }
+  Shape shape(shapeOf(x)); // [batch, heads, length, size]
+  int64_t turned = op.intAttr("rotary_embedding_dim", 0);
+  turned = turned == 0 ? shape[3] : turned;
+  if (turned < 2 || turned % 2 != 0 || turned > shape[3])
+    return op.fail("`rotary_embedding_dim` must be even and at most the size of a head, " + llvm::Twine(shape[3]) +
+                   "; got " + llvm::Twine(turned));
+  Shape angles{shape[0], shape[2], turned / 2};
+  auto cos = rotations(op, 1, angles), sin = rotations(op, 2, angles);
+  if (failed(cos) || failed(sin))
+    return failure();
+  bool interleaved = op.intAttr("interleaved", 0) != 0;
+  Value part = emit.sliceDim(x, 3, 0, turned), rest = emit.sliceDim(x, 3, turned, shape[3] - turned);
+  Value a = halfOf(emit, part, 0, interleaved), b = halfOf(emit, part, 1, interleaved);
+  Value c = emit.broadcastDims(*cos, shapeOf(a), {0, 2, 3}), s = emit.broadcastDims(*sin, shapeOf(a), {0, 2, 3});
+  Value real = emit.sub(emit.mul(c, a), emit.mul(s, b)), imaginary = emit.add(emit.mul(s, a), emit.mul(c, b));
+  if (interleaved)
+    part = emit.reshape(emit.concat({unsqueeze(emit, real, 4), unsqueeze(emit, imaginary, 4)}, 4), shapeOf(part));
+  else
+    part = emit.concat({real, imaginary}, 3);
+  Value y = turned == shape[3] ? part : emit.concat({part, rest}, 3);
+  return op.result(rankOf(given) == 3 ? mergeHeads(emit, y) : y);
+}
+
 } // namespace
 
-void cleave::onnx_import::addAttentionOperators(OperatorTable &table) { table.add("Attention", 23, importAttention); }
+void cleave::onnx_import::addAttentionOperators(OperatorTable &table) {
+  table.add("Attention", 23, importAttention);
+  table.add("RotaryEmbedding", 23, inF32<importRotaryEmbedding>);
+}

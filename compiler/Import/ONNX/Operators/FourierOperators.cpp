@@ -1,4 +1,4 @@
-// DFT, as products with constant matrices of cosines and sines.
+// DFT and STFT, as products with constant matrices of cosines and sines.
 //
 // A complex number is a pair, the last dimension, so that n numbers are 2n reals, and a transform of them is one
 // product with a matrix [2n, 2k]; of real numbers [n, 2k]; to real numbers [2n, k]. That is 8 n k operations for each
@@ -11,6 +11,7 @@
 // of 4 n1^2 + 4 n n2 numbers. The gradient is that of the products. Chosen over an op of its own, which would need a
 // kernel for each device and rules of sharding that those of products give already.
 #include "compiler/Import/ONNX/Operators/FourierOperators.h"
+#include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 
 #include <cmath>
 
@@ -256,6 +257,69 @@ LogicalResult importDFT(OpContext &op) {
   return y ? op.result(op.emit.transpose(y, order)) : failure();
 }
 
+// One positive number that is known.
+llvm::FailureOr<int64_t> positive(OpContext &op, llvm::StringRef name, size_t input) {
+  auto given = op.ints(name, input);
+  if (failed(given))
+    return failure();
+  if (!given->has_value() || (*given)->size() != 1 || (**given)[0] < 1)
+    return op.fail("`" + name + "` must be one number of 1 or more");
+  return (**given)[0];
+}
+
+// The frames [batch, frames, n, parts] of a signal, times the window; null after an error.
+Value framesOf(OpContext &op, Value signal) {
+  auto step = positive(op, "frame_step", 1);
+  Value window = op.has(2) ? op.value(2) : Value();
+  int64_t length = window && rankOf(window) == 1 ? shapeOf(window)[0] : 0, size = shapeOf(signal)[1];
+  if (op.has(3)) {
+    auto given = positive(op, "frame_length", 3);
+    if (failed(given))
+      return {};
+    length = *given;
+  }
+  if (failed(step))
+    return {};
+  if (window && (shapeOf(window) != llvm::ArrayRef<int64_t>{length} || elementOf(window) != elementOf(signal)))
+    return (void)op.fail("the window must have the signal's type and as many numbers as a frame, " +
+                         llvm::Twine(length) + "; got shape " + formatShape(shapeOf(window))),
+           Value();
+  int64_t frames = length >= 1 && length <= size ? (size - length) / *step + 1 : 0;
+  if (frames == 0 || !countElements({shapeOf(signal)[0], frames, length, 2}))
+    return (void)op.fail("frames of " + llvm::Twine(length) + " numbers, " + llvm::Twine(*step) +
+                         " apart, do not fit a signal of shape " + formatShape(shapeOf(signal))),
+           Value();
+  Emitter &emit = op.emit;
+  auto type = RankedTensorType::get({frames, length}, emit.i64());
+  Value places = emit.add(emit.mul(emit.iota(0, type), double(*step)), emit.iota(1, type));
+  Value taken = take(emit, signal, places, 1);
+  return window ? emit.mul(taken, emit.broadcastDims(window, shapeOf(taken), {2})) : taken;
+}
+
+LogicalResult importSTFT(OpContext &op) {
+  Value signal = op.value(0);
+  if (failed(op.expectFloat(signal)) || failed(op.expectRank(signal, 2, 3)))
+    return failure();
+  Shape shape(shapeOf(signal));
+  if (shape.size() == 2)
+    signal = op.emit.reshape(signal, {shape[0], shape[1], 1});
+  int64_t parts = shapeOf(signal)[2];
+  bool isOneSided = op.intAttr("onesided", 1) != 0;
+  if (isEmpty(signal) || parts > 2 || (parts == 2 && isOneSided))
+    return op.fail("the signal must have shape [batch, length, 1], or [batch, length, 2] and `onesided` 0 for complex "
+                   "numbers; got " +
+                   formatShape(shape));
+  Value frames = framesOf(op, signal);
+  if (!frames)
+    return failure();
+  int64_t length = shapeOf(frames)[2];
+  Value result = Fourier(op, frames, {length, /*inverse=*/false}).complex(isOneSided ? length / 2 + 1 : length);
+  return result ? op.result(result) : failure();
+}
+
 } // namespace
 
-void cleave::onnx_import::addFourierOperators(OperatorTable &table) { table.add("DFT", 17, inF32<importDFT>); }
+void cleave::onnx_import::addFourierOperators(OperatorTable &table) {
+  table.add("DFT", 17, inF32<importDFT>);
+  table.add("STFT", 17, inF32<importSTFT>);
+}

@@ -1,10 +1,12 @@
-// GridSample: the values of an image at the places that a grid names, which lie between its pixels.
+// GridSample: the values of an image at the places that a grid names, which lie between its pixels; and AffineGrid,
+// which makes such grids.
 //
-//   image [n, c, h, w], grid [n, p, q, 2] of (x, y) in [-1, 1]  ->  [n, c, p, q]
+//   image [n, c, h, w], grid [n, p, q, 2] of (x, y) in [-1, 1]  ->  [n, c, p, q]        (or d, h, w and (x, y, z))
 //
-// A place is taken to pixels, and into the image where the padding says so. Of the pixels around it (four, or the
-// nearest one) each is picked by its linear index in the image of its sample, and multiplied by its weight; one outside
-// the image is 0. So gradients of the image and of the grid are those of picks and of arithmetic.
+// A place is taken to pixels, and into the image where the padding says so. Along each direction the result is made of
+// one pixel (nearest), two (linear) or four (cubic), its taps; and of all their combinations. Each pixel is picked by
+// its linear index in the image of its sample, and multiplied by its weight; one outside the image is 0. So gradients
+// of the image and of the grid are those of picks and of arithmetic.
 #include "compiler/Import/ONNX/Operators/GridSampleOperators.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 
@@ -17,16 +19,17 @@ using llvm::FailureOr;
 namespace {
 
 enum class Padding { Zeros, Border, Reflection };
+enum class Interpolation { Nearest, Linear, Cubic };
 
 struct Request {
-  bool isNearest, alignCorners;
+  Interpolation mode;
+  bool alignCorners;
   Padding padding;
 };
 
-// One direction: the pixel at or before each place, and the part of the way to the next one.
-struct Places {
-  Value pixel, part;
-  int64_t size; // of the image
+// One pixel along one direction, for each place: its number, whether it is in the image, and what it counts.
+struct Tap {
+  Value index, isInside, weight; // no weight: 1
 };
 
 class Sampler {
@@ -34,36 +37,68 @@ public:
   Sampler(Emitter &emit, const Request &request) : emit(emit), request(request) {}
 
   // Of one direction's places in [-1, 1].
-  Places places(Value grid, int64_t size) {
+  llvm::SmallVector<Tap> taps(Value grid, int64_t size) {
     Value at = inPixels(grid, double(size));
-    if (request.padding == Padding::Reflection)
-      at = reflected(at, double(size));
-    if (request.padding != Padding::Zeros)
-      at = clipped(at, 0, double(size) - 1);
-    if (request.isNearest)
-      return {emit.unary<RoundOp>(at), Value(), size};
-    Value pixel = emit.unary<FloorOp>(at);
-    return {pixel, emit.sub(at, pixel), size};
+    if (request.mode == Interpolation::Cubic)
+      return cubicTaps(at, size);
+    at = padded(at, size);
+    if (request.mode == Interpolation::Nearest)
+      return {tap(emit.unary<RoundOp>(at), size, Value())};
+    Value pixel = emit.unary<FloorOp>(at), part = emit.sub(at, pixel);
+    return {tap(pixel, size, emit.add(emit.neg(part), 1.0)), tap(emit.add(pixel, 1.0), size, part)};
   }
 
-  // The values at `dx`, `dy` pixels from the places, times their weights. `table` is [n, h * w, c].
-  Value corner(Value table, const Places &x, const Places &y, int dx, int dy) {
-    Value column = emit.add(x.pixel, double(dx)), row = emit.add(y.pixel, double(dy));
-    Value here = emit.binary<AndOp>(isInside(column, x.size), isInside(row, y.size));
-    Value index = emit.add(emit.mul(indexOf(row, y.size), splatted(row, double(x.size))), indexOf(column, x.size));
-    Value values = pick(emit, table, index, /*dim=*/1, /*batch=*/1);
-    values = emit.select(spread(here, values), values, emit.splat(0, typeOf(values)));
-    if (request.isNearest)
-      return values;
-    return emit.mul(values, spread(emit.mul(weight(x, dx), weight(y, dy)), values));
+  // The values at one tap of each direction, the first one's being that of the slowest dimension, times their weights.
+  // `table` is [n, pixels, c].
+  Value values(Value table, llvm::ArrayRef<Tap> taps, llvm::ArrayRef<int64_t> sizes) {
+    Value index = taps[0].index, here = taps[0].isInside, weight = taps[0].weight;
+    for (auto [tap, size] : llvm::zip(taps.drop_front(), sizes.drop_front())) {
+      index = emit.add(emit.mul(index, double(size)), tap.index);
+      here = emit.binary<AndOp>(here, tap.isInside);
+      weight = weight ? emit.mul(weight, tap.weight) : weight;
+    }
+    Value picked = pick(emit, table, index, /*dim=*/1, /*batch=*/1);
+    picked = emit.select(spread(here, picked), picked, emit.splat(0, typeOf(picked)));
+    return weight ? emit.mul(picked, spread(weight, picked)) : picked;
   }
 
 private:
+  // Keys' kernel with a = -0.75, as PyTorch and the standard have it. Each pixel is padded by itself.
+  llvm::SmallVector<Tap> cubicTaps(Value at, int64_t size) {
+    constexpr double a = -0.75;
+    Value pixel = emit.unary<FloorOp>(at), part = emit.sub(at, pixel);
+    auto near = [&](Value d) { // |d| <= 1
+      return emit.add(emit.mul(emit.mul(emit.add(emit.mul(d, a + 2), -(a + 3)), d), d), 1.0);
+    };
+    auto far = [&](Value d) { // 1 < |d| < 2
+      return emit.add(emit.mul(emit.add(emit.mul(emit.add(emit.mul(d, a), -5 * a), d), 8 * a), d), -4 * a);
+    };
+    Value rest = emit.add(emit.neg(part), 1.0);
+    llvm::SmallVector<Tap> taps;
+    for (auto [step, weight] :
+         {std::pair(-1, far(emit.add(part, 1.0))), {0, near(part)}, {1, near(rest)}, {2, far(emit.add(rest, 1.0))}})
+      taps.push_back(tap(padded(emit.add(pixel, double(step)), size), size, weight));
+    return taps;
+  }
+
+  Tap tap(Value pixel, int64_t size, Value weight) {
+    Value isInside =
+        emit.binary<AndOp>(emit.compare(Predicate::Ge, pixel, 0.0), emit.compare(Predicate::Lt, pixel, double(size)));
+    // Of a pixel outside, whose value is not taken, the next one inside.
+    return {emit.cast(clipped(pixel, 0, double(size) - 1), emit.i64()), isInside, weight};
+  }
+
   // -1 and 1 are the middles of the first and the last pixel, or their outer edges.
   Value inPixels(Value grid, double size) {
     Value shifted = emit.add(grid, 1.0);
     return request.alignCorners ? emit.mul(shifted, (size - 1) / 2)
                                 : emit.mul(emit.add(emit.mul(shifted, size), -1.0), 0.5);
+  }
+
+  Value padded(Value at, int64_t size) {
+    if (request.padding == Padding::Reflection)
+      at = reflected(at, double(size));
+    return request.padding == Padding::Zeros ? at : clipped(at, 0, double(size) - 1);
   }
 
   // Places beyond the ends go back, as often as it takes.
@@ -84,14 +119,6 @@ private:
     return emit.select(emit.compare(Predicate::Gt, at, low), below, emit.splat(low, typeOf(at)));
   }
 
-  Value isInside(Value pixel, int64_t size) {
-    return emit.binary<AndOp>(emit.compare(Predicate::Ge, pixel, 0.0),
-                              emit.compare(Predicate::Lt, pixel, double(size)));
-  }
-  // Of a pixel outside, whose value is not taken, the next one inside.
-  Value indexOf(Value pixel, int64_t size) { return emit.cast(clipped(pixel, 0, double(size) - 1), emit.i64()); }
-  Value splatted(Value like, double number) { return emit.splat(number, typeOf(like).clone(emit.i64())); }
-  Value weight(const Places &places, int step) { return step ? places.part : emit.add(emit.neg(places.part), 1.0); }
   Value spread(Value ofPlaces, Value values) { return emit.broadcastDims(ofPlaces, shapeOf(values), {0, 1}); }
 
   Emitter &emit;
@@ -102,44 +129,119 @@ FailureOr<Request> readRequest(OpContext &op) {
   Request request{};
   std::string mode = op.stringAttr("mode", op.opset() < 20 ? "bilinear" : "linear"),
               padding = op.stringAttr("padding_mode", "zeros");
-  request.isNearest = mode == "nearest";
+  if (mode == "nearest")
+    request.mode = Interpolation::Nearest;
+  else if (mode == "linear" || mode == "bilinear")
+    request.mode = Interpolation::Linear;
+  else if (mode == "cubic" || mode == "bicubic")
+    request.mode = Interpolation::Cubic;
+  else
+    return op.fail("mode " + quote(mode) + " is not known; expected nearest, linear, bilinear, cubic or bicubic");
   request.alignCorners = op.intAttr("align_corners", 0) != 0;
-  if (!request.isNearest && mode != "bilinear" && mode != "linear")
-    return op.fail("mode " + quote(mode) + " is not supported; expected nearest, linear or bilinear");
   if (padding != "zeros" && padding != "border" && padding != "reflection")
     return op.fail("padding_mode " + quote(padding) + " is not known; expected zeros, border or reflection");
   request.padding = padding == "zeros" ? Padding::Zeros : padding == "border" ? Padding::Border : Padding::Reflection;
   return request;
 }
 
+LogicalResult checkShapes(OpContext &op, const Request &request, llvm::ArrayRef<int64_t> in,
+                          llvm::ArrayRef<int64_t> places) {
+  int64_t dims = int64_t(in.size()) - 2;
+  if (places.size() != in.size() || places[0] != in[0] || places.back() != dims)
+    return op.fail("the grid must have the shape [" + llvm::Twine(in[0]) + (dims == 3 ? ", depth" : "") +
+                   ", height, width, " + llvm::Twine(dims) + "]; got " + formatShape(places));
+  if (llvm::is_contained(in.drop_front(2), 0))
+    return op.fail("the image of shape " + formatShape(in) + " has no pixels");
+  if (request.mode == Interpolation::Cubic && dims != 2)
+    return op.fail("mode cubic is defined for images [n, c, h, w]; got shape " + formatShape(in));
+  return success();
+}
+
 LogicalResult importGridSample(OpContext &op) {
   Value image = op.value(0), grid = op.value(1);
   auto request = readRequest(op);
   if (failed(request) || failed(op.expectFloat(image)) || failed(op.expectFloat(grid)) ||
-      failed(op.expectRank(image, 4, 4)))
+      failed(op.expectRank(image, 4, 5)))
     return failure();
-  Shape in(shapeOf(image)), places(shapeOf(grid));
-  if (places.size() != 4 || places[0] != in[0] || places[3] != 2)
-    return op.fail("the grid must have the shape [" + llvm::Twine(in[0]) + ", height, width, 2]; got " +
-                   formatShape(places));
-  if (in[2] == 0 || in[3] == 0)
-    return op.fail("the image of shape " + formatShape(in) + " has no pixels");
+  Shape in(shapeOf(image)), places(shapeOf(grid)), sizes(in.begin() + 2, in.end());
+  if (failed(checkShapes(op, *request, in, places)))
+    return failure();
   Emitter &emit = op.emit;
-  int64_t count = places[1] * places[2];
-  grid = emit.reshape(emit.cast(grid, elementOf(image)), {in[0], count, 2});
-  auto direction = [&](int64_t which) { return emit.reshape(emit.sliceDim(grid, 2, which, 1), {in[0], count}); };
-  Value table = emit.transpose(emit.reshape(image, {in[0], in[1], in[2] * in[3]}), {0, 2, 1});
+  Shape result{in[0], in[1]};
+  result.append(places.begin() + 1, places.end() - 1);
+  if (!countElements(result))
+    return op.fail("the result " + formatShape(result) + " is too large");
+  if (isEmpty(image) || isEmpty(grid))
+    return op.result(emit.splat(0, typeOf(image).clone(result)));
+  int64_t dims = int64_t(sizes.size()), pixels = *countElements(sizes);
+  int64_t count = *countElements(llvm::ArrayRef<int64_t>(result).drop_front(2));
+  grid = emit.reshape(emit.cast(grid, elementOf(image)), {in[0], count, dims});
+  Value table = emit.transpose(emit.reshape(image, {in[0], in[1], pixels}), {0, 2, 1});
   Sampler sampler(emit, *request);
-  Places x = sampler.places(direction(0), in[3]), y = sampler.places(direction(1), in[2]);
-  Value result = sampler.corner(table, x, y, 0, 0);
-  if (!request->isNearest)
-    for (auto [dx, dy] : {std::pair(1, 0), std::pair(0, 1), std::pair(1, 1)})
-      result = emit.add(result, sampler.corner(table, x, y, dx, dy));
-  return op.result(emit.reshape(emit.transpose(result, {0, 2, 1}), {in[0], in[1], places[1], places[2]}));
+  // The grid's first number belongs to the image's last dimension.
+  llvm::SmallVector<llvm::SmallVector<Tap>> directions;
+  for (int64_t dim = 0; dim < dims; ++dim) {
+    Value coordinates = emit.reshape(emit.sliceDim(grid, 2, dims - 1 - dim, 1), {in[0], count});
+    directions.push_back(sampler.taps(coordinates, sizes[dim]));
+  }
+  Value sum;
+  size_t taps = directions[0].size(), combinations = 1;
+  for (int64_t dim = 0; dim < dims; ++dim)
+    combinations *= taps;
+  for (size_t combination = 0; combination < combinations; ++combination) {
+    llvm::SmallVector<Tap> chosen(directions.size());
+    size_t rest = combination;
+    for (size_t dim = directions.size(); dim-- > 0; rest /= taps) // the last dimension changes fastest
+      chosen[dim] = directions[dim][rest % taps];
+    Value values = sampler.values(table, chosen, sizes);
+    sum = sum ? emit.add(sum, values) : values;
+  }
+  return op.result(emit.reshape(emit.transpose(sum, {0, 2, 1}), result));
+}
+
+// grid[n, places..., k] = theta[n, k, 0] x + theta[n, k, 1] y (+ theta[n, k, 2] z) + theta[n, k, last], where x, y and
+// z go from -1 to 1 along the last, the next to last and the first spatial dimension.
+LogicalResult importAffineGrid(OpContext &op) {
+  Value theta = op.value(0);
+  auto given = op.ints("size", 1);
+  if (failed(given) || failed(op.expectFloat(theta)) || failed(op.expectRank(theta, 3, 3)))
+    return failure();
+  Shape size = **given, matrix(shapeOf(theta));
+  int64_t dims = int64_t(size.size()) - 2;
+  Shape result;
+  if (!size.empty())
+    result.push_back(size[0]);
+  if (dims >= 2 && dims <= 3)
+    result.append(size.begin() + 2, size.end());
+  result.push_back(dims);
+  if (dims < 2 || dims > 3 || matrix != Shape{size[0], dims, dims + 1} || !countElements(result))
+    return op.fail("expected a size [n, c, h, w] or [n, c, d, h, w] and theta [n, 2, 3] or [n, 3, 4] with the same n; "
+                   "got size " +
+                   formatShape(size) + " and theta " + formatShape(matrix));
+  Emitter &emit = op.emit;
+  auto type = typeOf(theta).clone(result);
+  if (llvm::is_contained(result, 0))
+    return op.result(emit.splat(0, type));
+  auto column = [&](int64_t k) {
+    return emit.broadcastDims(emit.reshape(emit.sliceDim(theta, 2, k, 1), {size[0], dims}), result, {0, dims + 1});
+  };
+  bool alignCorners = op.intAttr("align_corners", 0) != 0;
+  Value sum = column(dims);
+  for (int64_t k = 0; k < dims; ++k) {
+    int64_t dim = dims - k, length = result[dim]; // of the result
+    Value place = emit.cast(emit.iota(dim, type.clone(emit.i64())), type.getElementType());
+    if (alignCorners) // one place alone is the middle
+      place = length > 1 ? emit.add(emit.mul(place, 2.0 / double(length - 1)), -1.0) : emit.splat(0, type);
+    else
+      place = emit.add(emit.div(emit.add(emit.mul(place, 2.0), 1.0), double(length)), -1.0);
+    sum = emit.add(sum, emit.mul(column(k), place));
+  }
+  return op.result(sum);
 }
 
 } // namespace
 
 void cleave::onnx_import::addGridSampleOperators(OperatorTable &table) {
   table.add("GridSample", 16, inF32<importGridSample>);
+  table.add("AffineGrid", 20, inF32<importAffineGrid>);
 }

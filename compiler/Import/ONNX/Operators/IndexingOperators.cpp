@@ -1,4 +1,4 @@
-// Operators that pick elements: Slice, Split, Gather, Pad, Trilu, OneHot, CumSum.
+// Operators that pick elements: Slice, Split, Gather, Pad, Trilu, OneHot.
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
 #include "compiler/Import/ONNX/Operators/IndexedAccess.h"
@@ -166,6 +166,18 @@ Value padDim(Emitter &emit, Value x, int64_t dim, int64_t low, int64_t high, boo
   return emit.concat(parts, dim);
 }
 
+// Pads by the other end of the dimension, as often as it takes.
+Value wrapDim(Emitter &emit, Value x, int64_t dim, int64_t low, int64_t high) {
+  int64_t size = shapeOf(x)[dim];
+  if (low == 0 && high == 0)
+    return x;
+  if (low <= size && high <= size)
+    return emit.concat({emit.sliceDim(x, dim, size - low, low), x, emit.sliceDim(x, dim, 0, high)}, dim);
+  auto type = RankedTensorType::get({low + size + high}, emit.i64());
+  Value places = emit.add(emit.iota(0, type), double((size - low % size) % size));
+  return take(emit, x, emit.binary<RemOp>(places, double(size)), dim);
+}
+
 // Integers that no double holds are added behind zeros; wrapping arithmetic gives the inside back.
 Value padConstant(OpContext &op, Value x, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high, double value) {
   const Literal *exact = op.literal(2);
@@ -193,7 +205,7 @@ LogicalResult importPad(OpContext &op) {
     constexpr int64_t limit = int64_t(1) << 30;
     auto isFar = [](int64_t pad) { return pad < -limit || pad > limit; }; // std::abs has no answer for the least one
     if (isFar(low[dim]) || isFar(high[dim]) || size[dim] + low[dim] + high[dim] < 0 ||
-        (mode != "constant" && (low[dim] > 64 || high[dim] > 64 || size[dim] == 0)))
+        (mode != "constant" && ((mode != "wrap" && (low[dim] > 64 || high[dim] > 64)) || size[dim] == 0)))
       return op.fail("pads " + formatShape(**pads) + " do not fit shape " + formatShape(shapeOf(x)));
   }
   // Negative pads cut.
@@ -211,10 +223,16 @@ LogicalResult importPad(OpContext &op) {
   x = op.emit.slice(x, starts, size, Shape(size.size(), 1));
   if (mode == "constant")
     return op.result(padConstant(op, x, low, high, value->value_or(0)));
-  if (mode != "edge" && mode != "reflect")
-    return op.fail("mode " + quote(mode) + " is not supported; expected constant, edge or reflect");
+  if (mode != "edge" && mode != "reflect" && mode != "wrap")
+    return op.fail("mode " + quote(mode) + " is not known; expected constant, edge, reflect or wrap");
+  Shape result(shapeOf(x));
+  for (size_t dim = 0; dim < result.size(); ++dim)
+    result[dim] += low[dim] + high[dim];
+  if (!countElements(result))
+    return op.fail("the result " + formatShape(result) + " is too large");
   for (int64_t dim = 0; dim < rankOf(x); ++dim)
-    x = padDim(op.emit, x, dim, low[dim], high[dim], mode == "reflect");
+    x = mode == "wrap" ? wrapDim(op.emit, x, dim, low[dim], high[dim])
+                       : padDim(op.emit, x, dim, low[dim], high[dim], mode == "reflect");
   return op.result(x);
 }
 
@@ -269,46 +287,6 @@ LogicalResult importOneHot(OpContext &op) {
   return op.result(op.emit.select(hot, on, off));
 }
 
-// Every place of a dimension has the sum of the places before it (after it when `reverse`), and of its own unless
-// `exclusive`. A selection: in a product with a triangle of ones, one infinity would make NaN of all sums.
-Value sumBefore(Emitter &emit, Value x, int64_t dim, bool exclusive, bool reverse) {
-  Shape all(shapeOf(x)), dims;
-  all.insert(all.begin() + dim, all[dim]); // the place, and behind it what it sums
-  for (int64_t i = 0; i < rankOf(x); ++i)
-    dims.push_back(i < dim ? i : i + 1);
-  auto indices = RankedTensorType::get(all, emit.i64());
-  Value to = emit.iota(dim, indices), from = emit.iota(dim + 1, indices);
-  Value counted = emit.compare(exclusive ? Predicate::Lt : Predicate::Le, reverse ? to : from, reverse ? from : to);
-  Value spread = emit.broadcastDims(x, all, dims);
-  return emit.reduce(ReduceKind::Sum, emit.select(counted, spread, emit.splat(0, typeOf(spread))), {dim + 1});
-}
-
-// Sums in blocks, and sums of blocks: n^1.5 work.
-LogicalResult importCumSum(OpContext &op) {
-  Value x = op.value(0);
-  auto axis = op.number("axis", 1);
-  if (failed(axis))
-    return failure();
-  auto dim = op.axis(int64_t(axis->value_or(0)), rankOf(x));
-  if (failed(dim))
-    return failure();
-  bool exclusive = op.intAttr("exclusive", 0) != 0, reverse = op.intAttr("reverse", 0) != 0;
-  int64_t size = shapeOf(x)[*dim], width = int64_t(std::ceil(std::sqrt(double(size))));
-  if (size <= 64)
-    return op.result(size == 0 ? x : sumBefore(op.emit, x, *dim, exclusive, reverse));
-  Shape none(rankOf(x), 0), high = none;
-  high[*dim] = (size + width - 1) / width * width - size;
-  Value padded = op.emit.pad(x, none, high, 0);
-  Shape blocks(shapeOf(padded));
-  blocks[*dim] /= width;
-  blocks.insert(blocks.begin() + *dim + 1, width);
-  Value split = op.emit.reshape(padded, blocks);
-  Value totals = op.emit.reduce(ReduceKind::Sum, split, {*dim + 1}, /*keepDims=*/true);
-  Value sums = op.emit.add(sumBefore(op.emit, split, *dim + 1, exclusive, reverse),
-                           sumBefore(op.emit, totals, *dim, /*exclusive=*/true, reverse));
-  return op.result(op.emit.sliceDim(op.emit.reshape(sums, shapeOf(padded)), *dim, 0, size));
-}
-
 } // namespace
 
 void cleave::onnx_import::addIndexingOperators(OperatorTable &table) {
@@ -318,5 +296,4 @@ void cleave::onnx_import::addIndexingOperators(OperatorTable &table) {
   table.add("Pad", 13, importPad);
   table.add("Trilu", 14, importTrilu);
   table.add("OneHot", 13, importOneHot);
-  table.add("CumSum", 14, inF32<importCumSum>);
 }

@@ -1,5 +1,6 @@
 // Comparisons, boolean and bitwise operators, and Where.
 #include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
 #include <cmath>
@@ -69,6 +70,33 @@ LogicalResult importNot(OpContext &op) {
   return op.result(op.emit.unary<NotOp>(op.value(0)));
 }
 
+LogicalResult importBitwiseNot(OpContext &op) {
+  Value x = op.value(0), y = op.emit.asSigned(x); // bytes without sign as i32
+  Value flipped = op.emit.sub(op.emit.splat(isSigned(x) ? -1 : 255, typeOf(y)), y);
+  return op.result(op.emit.cast(flipped, elementOf(x)));
+}
+
+// Of bytes: a product with, or a quotient by, a power of two. Shifts of 8 and more leave nothing.
+LogicalResult importBitShift(OpContext &op) {
+  std::string direction = op.stringAttr("direction", "");
+  Value x = op.value(0), by = op.value(1);
+  bool isLeft = direction == "LEFT";
+  if (!isLeft && direction != "RIGHT")
+    return op.fail("direction " + quote(direction) + " is not known; expected LEFT or RIGHT");
+  auto shape = op.commonShape({x, by});
+  if (failed(shape))
+    return failure();
+  Emitter &emit = op.emit;
+  std::vector<int64_t> powers(256, isLeft ? 0 : 256);
+  for (int64_t i = 0; i < 8; ++i)
+    powers[size_t(i)] = int64_t(1) << i;
+  Value table = emit.literal(Literal::ofInts(emit.builder.getI32Type(), {256}, powers));
+  Value power = emit.broadcastTo(take(emit, table, emit.asSigned(by), 0), *shape);
+  Value wide = emit.broadcastTo(emit.asSigned(x), *shape);
+  Value shifted = isLeft ? emit.binary<RemOp>(emit.mul(wide, power), 256.0) : emit.div(wide, power);
+  return op.result(emit.cast(shifted, elementOf(x)));
+}
+
 LogicalResult importWhere(OpContext &op) {
   const Literal *c = op.literal(0), *t = op.literal(1), *f = op.literal(2);
   if (c && t && f && c->isBool() && t->element() == f->element())
@@ -115,6 +143,8 @@ void cleave::onnx_import::addLogicOperators(OperatorTable &table) {
   table.add("BitwiseAnd", 18, importLogical<AndOp, bitAnd>);
   table.add("BitwiseOr", 18, importLogical<OrOp, bitOr>);
   table.add("BitwiseXor", 18, importLogical<XorOp, bitXor>);
+  table.add("BitwiseNot", 18, importBitwiseNot);
+  table.add("BitShift", 13, importBitShift);
   table.add("Not", 13, importNot);
   table.add("Where", 13, importWhere);
   table.add("IsNaN", 13, importIsNaN);

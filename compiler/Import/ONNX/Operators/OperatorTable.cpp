@@ -1,8 +1,15 @@
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
+#include "compiler/Import/ONNX/Operators/CumulativeOperators.h"
+#include "compiler/Import/ONNX/Operators/DeterminantOperators.h"
 #include "compiler/Import/ONNX/Operators/FourierOperators.h"
 #include "compiler/Import/ONNX/Operators/GridSampleOperators.h"
 #include "compiler/Import/ONNX/Operators/HyperbolicOperators.h"
+#include "compiler/Import/ONNX/Operators/QuantizationOperators.h"
+#include "compiler/Import/ONNX/Operators/RegionOperators.h"
 #include "compiler/Import/ONNX/Operators/ScatterOperators.h"
+#include "compiler/Import/ONNX/Operators/SelectionOperators.h"
+#include "compiler/Import/ONNX/Operators/SignalOperators.h"
+#include "compiler/Import/ONNX/Operators/UnpoolingOperators.h"
 
 using namespace cleave::onnx_import;
 
@@ -15,6 +22,8 @@ const OperatorTable &OperatorTable::get() {
     addConstantOperators(result);
     addContractionOperators(result);
     addConvolutionOperators(result);
+    addCumulativeOperators(result);
+    addDeterminantOperators(result);
     addDropoutOperators(result);
     addEinsumOperators(result);
     addElementwiseOperators(result);
@@ -26,15 +35,20 @@ const OperatorTable &OperatorTable::get() {
     addLossOperators(result);
     addNormalizationOperators(result);
     addPoolingOperators(result);
+    addQuantizationOperators(result);
     addRandomOperators(result);
     addRecurrentOperators(result);
     addReductionOperators(result);
+    addRegionOperators(result);
     addResizeOperators(result);
     addScatterOperators(result);
+    addSelectionOperators(result);
     addSequenceOperators(result);
     addShapeOperators(result);
+    addSignalOperators(result);
     addTopKOperators(result);
     addTransposedConvolutionOperators(result);
+    addUnpoolingOperators(result);
     return result;
   }();
   return table;

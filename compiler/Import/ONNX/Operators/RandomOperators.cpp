@@ -1,4 +1,4 @@
-// Operators that draw: RandomUniform, RandomNormal, their -Like forms, Bernoulli.
+// Operators that draw: RandomUniform, RandomNormal, their -Like forms, Bernoulli, Multinomial.
 //
 // All draw from the dialect's counter-based generator, so that what an element gets depends on the seed, the step, the
 // node and its place in the whole tensor, and on no layout. The seed is the run's (train --seed); an attribute `seed`
@@ -105,10 +105,34 @@ LogicalResult importBernoulli(OpContext &op) {
   return op.result(op.emit.cast(drawn, element));
 }
 
+// Classes with the probabilities whose logarithms the rows have, up to a constant: the largest of the scores minus
+// log(-log u), u uniform, is of each class as often as its probability says (Gumbel).
+LogicalResult importMultinomial(OpContext &op) {
+  Value scores = op.value(0);
+  int64_t count = op.intAttr("sample_size", 1);
+  mlir::Type element = elementTypeOf(op.emit.context(), int(op.intAttr("dtype", 6)));
+  if (failed(op.expectRank(scores, 2, 2)))
+    return failure();
+  Shape all{shapeOf(scores)[0], count, shapeOf(scores)[1]};
+  if (count < 1 || isEmpty(scores) || !countElements(all) || !element)
+    return op.fail("expected scores [batch, classes] with elements, a sample_size of 1 or more and a type of integers; "
+                   "got scores " +
+                   formatShape(shapeOf(scores)) + " and a sample_size of " + llvm::Twine(count));
+  Emitter &emit = op.emit;
+  auto type = RankedTensorType::get(all, emit.builder.getF32Type());
+  Value rest = emit.add(emit.neg(drawFractions(op, type)), 1); // in (0, 1]
+  Value noise = emit.neg(emit.unary<LogOp>(emit.neg(emit.unary<LogOp>(rest))));
+  Value spread = emit.broadcastDims(emit.cast(scores, type.getElementType()), all, {0, 2});
+  auto indices = RankedTensorType::get({all[0], count}, emit.i64());
+  Value drawn = emit.make<ArgMaxOp>(indices, emit.add(spread, noise), emit.builder.getI64IntegerAttr(2));
+  return op.result(emit.cast(drawn, element));
+}
+
 } // namespace
 
 void cleave::onnx_import::addRandomOperators(OperatorTable &table) {
   table.add("Bernoulli", 15, importBernoulli);
+  table.add("Multinomial", 13, importMultinomial);
   table.add("RandomNormal", 13, importRandomNormal);
   table.add("RandomNormalLike", 13, importRandomNormalLike);
   table.add("RandomUniform", 13, importRandomUniform);

@@ -1,5 +1,6 @@
 // Reductions, ArgMax and ArgMin. The axes are an attribute before opset 18 (13 for ReduceSum) and an input since.
 #include "compiler/Import/ONNX/Evaluate.h"
+#include "compiler/Import/ONNX/Operators/IndexedAccess.h"
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
 
 #include <cmath>
@@ -106,12 +107,18 @@ template <bool smallest> LogicalResult importArg(OpContext &op) {
     return failure();
   if (shapeOf(x)[*dim] == 0)
     return op.fail("dimension " + llvm::Twine(*dim) + " of " + formatShape(shapeOf(x)) + " has no elements");
-  if (op.intAttr("select_last_index", 0) != 0)
-    return op.fail("`select_last_index` is not supported");
+  int64_t size = shapeOf(x)[*dim];
+  bool isLast = op.intAttr("select_last_index", 0) != 0;
+  if (isLast) { // the first one from the end
+    Value place = op.emit.iota(0, RankedTensorType::get({size}, op.emit.i64()));
+    x = take(op.emit, x, op.emit.sub(op.emit.splat(double(size - 1), typeOf(place)), place), *dim);
+  }
   if (smallest) // -1 - x turns the order of integers around without overflow
     x = isFloat(x) ? op.emit.neg(x) : op.emit.sub(op.emit.splat(-1, typeOf(x)), x);
   auto type = RankedTensorType::get(reducedShape(shapeOf(x), {*dim}, false), op.emit.i64());
   Value index = op.emit.make<ArgMaxOp>(type, x, op.emit.builder.getI64IntegerAttr(*dim));
+  if (isLast)
+    index = op.emit.sub(op.emit.splat(double(size - 1), type), index);
   bool keep = op.intAttr("keepdims", 1) != 0;
   return op.result(op.emit.reshape(index, reducedShape(shapeOf(x), {*dim}, keep)));
 }

@@ -51,7 +51,7 @@ def dims(model, inputs):
     return ["--dim=" + ",".join(f"{name}={size}" for name, size in bound.items())] if bound else []
 
 
-DRAWS = {"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}  # no numbers to compare
+DRAWS = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}  # no numbers to compare
 
 
 def check(folder):
