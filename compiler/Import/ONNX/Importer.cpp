@@ -116,18 +116,15 @@ static void reportMissingGradients(mlir::ModuleOp module, llvm::ArrayRef<EndedGr
                ", or export the model with other operators in its place");
 }
 
-// Parameters of the model's author which training leaves as they are.
-static void noteDecided(llvm::ArrayRef<EndedGradient> decided, const WeightMap &weights,
-                        const ExportSignature &signature, const TensorUses &uses, std::vector<std::string> &notes) {
+// Parameters of the model's author that have no gradient of their own.
+static void noteEnded(llvm::ArrayRef<EndedGradient> ended, llvm::StringRef what,
+                      llvm::function_ref<bool(llvm::StringRef)> isOfAuthor, std::vector<std::string> &notes) {
   std::vector<std::string> names;
-  for (const auto &[name, op] : decided) {
-    const WeightTensor *tensor = weights.find(name);
-    bool isParameter = signature.kindOf(name) == ExportSignature::Kind::Parameter;
-    if (isParameter || (!isExporterName(name) && !(tensor && !reasonForBuffer(name, *tensor, uses).empty())))
+  for (const auto &[name, op] : ended)
+    if (isOfAuthor(name))
       names.push_back(name + " at " + nodeOf(op));
-  }
   if (!names.empty())
-    notes.push_back("not trained, because the gradient ends at a decision and is 0: " + listNames(names, 4));
+    notes.push_back((what + listNames(names, 4)).str());
 }
 
 static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &notes) {
@@ -178,7 +175,13 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return errors.take();
   if (llvm::Error error = verifyModule(module))
     return error;
-  RefinedRoles roles = refineRoles(module, function);
+  TensorUses uses(*graph);
+  auto isOfAuthor = [&](llvm::StringRef name) {
+    const WeightTensor *tensor = model.weights.find(name);
+    return exported.kindOf(name) == ExportSignature::Kind::Parameter ||
+           (!isExporterName(name) && !(tensor && !reasonForBuffer(name.str(), *tensor, uses).empty()));
+  };
+  RefinedRoles roles = refineRoles(module, function, isOfAuthor);
   if (options.train)
     reportMissingGradients(module, roles.missing, errors);
   if (!errors.empty())
@@ -186,9 +189,12 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   removeUnused(roles.unused, model.weights, model.notes);
   noteNewerOpset(file, model.notes);
   if (options.train) {
-    noteDecided(roles.decided, model.weights, exported, TensorUses(*graph), model.notes);
+    noteEnded(roles.decided, "not trained, because the gradient ends at a decision: ", isOfAuthor, model.notes);
+    noteEnded(roles.zero,
+              "the gradient is 0, because it ends where the model rounds; weight decay alone changes them: ",
+              isOfAuthor, model.notes);
     noteExport(file, *graph, exported, options.batchNormGroups == 0, model.notes);
-    noteDoubtfulParameters(module, model.weights, exported, TensorUses(*graph), model.notes);
+    noteDoubtfulParameters(module, model.weights, exported, uses, model.notes);
     noteDuplicates(model.weights, parameterNames(module), embeddingTables(*graph), model.notes);
   }
   return llvm::Error::success();

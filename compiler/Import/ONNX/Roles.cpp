@@ -27,11 +27,13 @@ static void follow(Ends &ends, llvm::SmallVector<Value> open, llvm::function_ref
 
 static bool passesGradient(Operation *op) { return gradientFlow(op) == GradientFlow::Passes; }
 
-static Ends reached(llvm::ArrayRef<Value> roots) {
+static bool passesZeros(Operation *op) { return passesGradient(op) || givesZeroGradient(op); }
+
+static Ends reached(llvm::ArrayRef<Value> roots, llvm::function_ref<bool(Operation *)> passes) {
   Ends ends;
   for (Value root : roots)
     ends.insert({root, nullptr});
-  follow(ends, llvm::to_vector(roots), passesGradient);
+  follow(ends, llvm::to_vector(roots), passes);
   return ends;
 }
 
@@ -77,10 +79,12 @@ static llvm::SmallVector<Value> lossesOf(mlir::func::FuncOp model, llvm::ArrayRe
   return losses.empty() ? llvm::to_vector(results) : losses;
 }
 
-RefinedRoles cleave::onnx_import::refineRoles(mlir::ModuleOp module, mlir::func::FuncOp model) {
+RefinedRoles cleave::onnx_import::refineRoles(mlir::ModuleOp module, mlir::func::FuncOp model,
+                                              llvm::function_ref<bool(llvm::StringRef)> isOfAuthor) {
   llvm::SmallVector<Value> results(model.getBody().front().getTerminator()->getOperands());
   llvm::SmallVector<Value> losses = lossesOf(model, results);
-  Ends fromLoss = reached(losses), fromAny = reached(results);
+  Ends fromLoss = reached(losses, passesGradient), fromAny = reached(results, passesGradient);
+  Ends withZeros = reached(losses, passesZeros);
   Ends fromGaps = behindGaps(fromLoss), used = dependences(losses);
 
   llvm::StringMap<llvm::SmallVector<Value>> reads; // in the model; also of states that only another function reads
@@ -109,6 +113,11 @@ RefinedRoles cleave::onnx_import::refineRoles(mlir::ModuleOp module, mlir::func:
       roles.missing.push_back({name, fromGaps.lookup(*gap)});
     if (llvm::any_of(values, isIn(fromLoss)))
       continue;
+    if (llvm::any_of(values, isIn(withZeros)) && gap == values.end() && isOfAuthor(name)) {
+      if (!state.getFrozen())
+        roles.zero.push_back({name, used.lookup(*use)});
+      continue;
+    }
     if (gap == values.end() && use != values.end() && !state.getFrozen())
       roles.decided.push_back({name, used.lookup(*use)});
     state.setRole(llvm::any_of(values, isIn(fromAny)) ? Role::Buffer : Role::Constant);

@@ -16,13 +16,16 @@ struct EndedGradient {
 struct RefinedRoles {
   std::vector<std::string> unused;    // initializers that nothing uses; their states are erased
   std::vector<EndedGradient> decided; // every way to the loss ends at a decision (GradientFlow.h): no longer parameters
+  std::vector<EndedGradient> zero;    // the same, but the gradient is zero and not none: parameters that only decay
   std::vector<EndedGradient> missing; // a way to the loss ends at an op without a derivative: not to be trained
 };
 
 // A state of role parameter from which no differentiable path leads to the loss (to any result, without one) becomes
 // `constant`, or `buffer` when it reaches another result. Such are causal masks that a model holds as a floating-point
-// buffer and compares with zero. Frozen parameters are in neither list.
-RefinedRoles refineRoles(mlir::ModuleOp module, mlir::func::FuncOp model);
+// buffer and compares with zero. Frozen parameters are in neither list. `isOfAuthor`: whether a name is probably that
+// of a parameter of the model's author, and no constant of the exporter; only these may have a gradient of zeros.
+RefinedRoles refineRoles(mlir::ModuleOp module, mlir::func::FuncOp model,
+                         llvm::function_ref<bool(llvm::StringRef)> isOfAuthor);
 
 } // namespace cleave::onnx_import
 

@@ -6,12 +6,14 @@
 #include "compiler/Training/Precision/LossScale.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "dialects/Cleave/IR/GradientFlow.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 #include "dialects/Cleave/IR/StopGradient.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -82,6 +84,10 @@ public:
 
   // Several are added in the order in which they come.
   void seed(Value value, Value gradient) { accumulate(value, gradient); }
+  // Of a value that has a gradient of zeros behind another chunk's decisions.
+  void seedZero(Value value) { zeros.insert(value); }
+  // Whether all that is known of the value's gradient is that it is zero: decisions that round end every way to it.
+  bool isZero(Value value) const { return zeros.contains(value) && !gradients.count(value); }
   // Null: none. All that add to it have been visited.
   Value get(Value value) {
     auto it = gradients.find(value);
@@ -100,7 +106,14 @@ private:
     SmallVector<Value> results = llvm::map_to_vector(op->getResults(), [&](Value v) { return get(v); });
     bool reached = llvm::any_of(results, [](Value v) { return v != nullptr; });
     bool passesOn = llvm::any_of(op->getOperands(), [&](Value v) { return active.contains(v); });
-    if (!reached || !passesOn)
+    if (!passesOn)
+      return success();
+    bool isZero = llvm::any_of(op->getResults(), [&](Value v) { return zeros.contains(v); });
+    if (isZero || (reached && givesZeroGradient(op)))
+      for (Value operand : op->getOperands())
+        if (active.contains(operand))
+          zeros.insert(operand);
+    if (!reached)
       return success();
     auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
     if (!differentiable)
@@ -122,6 +135,7 @@ private:
   OpBuilder &builder;
   const ActiveValues &active;
   llvm::DenseMap<Value, GradientSum> gradients;
+  llvm::DenseSet<Value> zeros; // may have a gradient besides
 };
 
 class DifferentiatePass : public impl::DifferentiateBase<DifferentiatePass> {
@@ -139,6 +153,7 @@ private:
     if (types->reduce)
       gradientType = floatType(&getContext(), *types->reduce);
     gradientsOfEdges.clear();
+    zeroEdges.clear();
     SmallVector<func::FuncOp> chunks = takeChunks();
     FailureOr<Loss> loss = findLoss(chunks);
     if (failed(loss))
@@ -219,17 +234,23 @@ private:
       walk.seed(sum, scaleSeed(builder, seed, count, average));
       ports.dropResults(loss.index);
     }
-    for (auto [value, edge] : ports.outEdges())
+    for (auto [value, edge] : ports.outEdges()) {
       for (unsigned user : gradientsOfEdges.lookup(edge))
         walk.seed(value, ports.addArgument("cleave.cotangent", edgeGradientName(edge, user), value));
+      if (zeroEdges.contains(edge))
+        walk.seedZero(value);
+    }
     if (failed(walk.run(forward)))
       return failure();
     bool found = addToGradients(builder, block, forward, walk, *chunkNumber(chunk.getName()));
-    for (auto [argument, edge] : ports.inEdges())
+    for (auto [argument, edge] : ports.inEdges()) {
+      if (walk.isZero(argument))
+        zeroEdges.insert(edge);
       if (Value gradient = walk.get(argument)) {
         ports.addResult(edgeGradientName(edge, *chunkNumber(chunk.getName())), gradient);
         gradientsOfEdges[edge].push_back(*chunkNumber(chunk.getName()));
       }
+    }
     ports.finish();
     return found;
   }
@@ -256,7 +277,8 @@ private:
     WriteOp::create(builder, loc, AddOp::create(builder, loc, old, term), state.getSymName());
   }
 
-  // rank: the mean over ranks and micro-batches of their means; `count` has one entry per rank.
+  // rank: the mean over ranks and micro-batches of their means; `count` has one entry per rank. A rank on which nothing
+  // counts adds no gradient: that of its sum is 0, and must not become 0 / 0.
   Value scaleSeed(OpBuilder &builder, Value seed, Value count, LossAverage average) {
     Arithmetic a(builder, count.getLoc());
     if (Value scale = readLossScale(getOperation(), builder, count.getLoc()))
@@ -264,7 +286,8 @@ private:
     if (average == LossAverage::Global)
       return seed;
     double means = static_cast<double>(microBatches * tensorType(count).getNumElements());
-    return a.div(seed, a.scale(count, means));
+    Value none = a.compare(Predicate::Eq, count, a.splat(tensorType(count), 0));
+    return a.div(seed, a.select(none, a.splat(tensorType(count), 1), a.scale(count, means)));
   }
 
   // One gradient state for each parameter and chunk, written as soon as its gradient is there. False if there is none.
@@ -273,9 +296,13 @@ private:
     SmallVector<std::pair<Value, StateOp>> found;
     SymbolTable symbols(getOperation());
     for (Operation *op : forward)
-      if (auto read = dyn_cast<ReadOp>(op))
-        if (Value gradient = walk.get(read.getResult()))
+      if (auto read = dyn_cast<ReadOp>(op)) {
+        Value gradient = walk.get(read.getResult());
+        if (walk.isZero(read.getResult())) // an optimizer decays what has a gradient, if only of zeros
+          gradient = Arithmetic(builder, op->getLoc()).splat(tensorType(read.getResult()), 0);
+        if (gradient)
           found.emplace_back(gradient, symbols.lookup<StateOp>(read.getState()));
+      }
     for (auto [gradient, parameter] : found) {
       Type element = parameter.getTensorType().getElementType();
       if (gradientType && floatKind(element))
@@ -300,6 +327,7 @@ private:
   }
 
   llvm::StringMap<SmallVector<unsigned>> gradientsOfEdges; // the chunks that return one, the last first
+  llvm::StringSet<> zeroEdges;                             // that have a gradient of zeros in a chunk
   Type gradientType;                                       // null: that of the parameter
 };
 } // namespace

@@ -12,6 +12,9 @@ def DecisionOpInterface : OpInterface<"DecisionOpInterface"> {
     (stop_gradient): the gradient of its operands is zero by definition, as in PyTorch. An op without a floating-point result
     (compare, argmax, a cast to integers) is a decision by its types and needs no such word.
   }];
+  let methods = [InterfaceMethod<
+    "Whether the operands have a gradient, which is zero, and not none. An optimizer decays a parameter whose gradient is zero.",
+    "bool", "hasZeroGradient", (ins)>];
 }
 
 #endif

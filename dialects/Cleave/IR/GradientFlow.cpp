@@ -17,14 +17,22 @@ GradientFlow cleave::gradientFlow(mlir::Operation *op) {
   return llvm::isa<DifferentiableOpInterface>(op) ? GradientFlow::Passes : GradientFlow::Missing;
 }
 
+bool cleave::givesZeroGradient(mlir::Operation *op) {
+  auto decision = llvm::dyn_cast<DecisionOpInterface>(op);
+  return decision && decision.hasZeroGradient();
+}
+
 namespace {
-template <typename Op> struct Decides : DecisionOpInterface::ExternalModel<Decides<Op>, Op> {};
+template <typename Op, bool isZero> struct Decides : DecisionOpInterface::ExternalModel<Decides<Op, isZero>, Op> {
+  bool hasZeroGradient(mlir::Operation *) const { return isZero; }
+};
 } // namespace
 
-template <typename... Ops> static void attach(mlir::MLIRContext &context) {
-  (Ops::template attachInterface<Decides<Ops>>(context), ...);
+template <bool isZero, typename... Ops> static void attach(mlir::MLIRContext &context) {
+  (Ops::template attachInterface<Decides<Ops, isZero>>(context), ...);
 }
 
 void cleave::attachDecisions(mlir::MLIRContext &context) {
-  attach<SignOp, FloorOp, CeilOp, RoundOp, StopGradientOp>(context);
+  attach</*isZero=*/true, SignOp, FloorOp, CeilOp, RoundOp>(context);
+  attach</*isZero=*/false, StopGradientOp>(context);
 }

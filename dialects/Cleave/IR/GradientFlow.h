@@ -20,6 +20,10 @@ enum class GradientFlow { Passes, Decision, Missing };
 // Of an op with a floating-point operand.
 GradientFlow gradientFlow(mlir::Operation *op);
 
+// Whether a decision gives its operands a gradient of zeros, and not none: floor does, compare does not. It is the
+// difference between a parameter that weight decay shrinks and one that nothing changes (PyTorch's `grad` is None).
+bool givesZeroGradient(mlir::Operation *op);
+
 // Whether the elements are floating-point numbers, which alone have gradients.
 bool mayHaveGradient(mlir::Value value);
 

@@ -31,11 +31,16 @@ std::vector<GradientCase> decisions() {
           {"cleave.argmax", "%0, dim = 1 : " + f + " -> tensor<3xi64>", {f}, {"tensor<3xi64>"}},
           {"cleave.top_k", "%0, 2 : " + f + " -> tensor<3x2xi64>", {f}, {"tensor<3x2xi64>"}},
           {"cleave.cast", "%0 : " + f + " -> tensor<3x4xi32>", {f}, {"tensor<3x4xi32>"}},
-          {"cleave.sign", "%0 : " + f, {f}, {f}},
+          {"cleave.stop_gradient", "%0 : " + f, {f}, {f}}};
+}
+
+// And here, too; but the gradient is zero and not none, so that the parameters decay.
+std::vector<GradientCase> zeros() {
+  std::string f = "tensor<3x4xf64>";
+  return {{"cleave.sign", "%0 : " + f, {f}, {f}},
           {"cleave.floor", "%0 : " + f, {f}, {f}},
           {"cleave.ceil", "%0 : " + f, {f}, {f}},
-          {"cleave.round", "%0 : " + f, {f}, {f}},
-          {"cleave.stop_gradient", "%0 : " + f, {f}, {f}}};
+          {"cleave.round", "%0 : " + f, {f}, {f}}};
 }
 
 // Functions of floating-point numbers whose derivative nobody wrote: the backward pass alone makes them.
@@ -95,20 +100,22 @@ mlir::MLIRContext &context() {
 
 // What refineRoles says about a program.
 struct Answer {
-  Names trained, decided, missing, ops; // ops: at which a gradient ends
+  Names trained, decided, zero, missing, ops; // ops: at which a gradient ends
 };
 
-Answer answerTo(const std::string &source) {
+Answer answerTo(const std::string &source, bool isOfAuthor = true) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context());
   EXPECT_TRUE(module) << source;
   if (!module)
     return {};
-  RefinedRoles roles = refineRoles(*module, module->lookupSymbol<mlir::func::FuncOp>("model"));
+  RefinedRoles roles = refineRoles(*module, module->lookupSymbol<mlir::func::FuncOp>("model"),
+                                   [&](llvm::StringRef) { return isOfAuthor; });
   Answer answer;
   for (StateOp state : module->getOps<StateOp>())
     if (state.getRole() == Role::Parameter)
       answer.trained.push_back(state.getSymName().str());
-  for (auto &[list, names] : {std::pair(&roles.decided, &answer.decided), std::pair(&roles.missing, &answer.missing)})
+  for (auto &[list, names] : {std::pair(&roles.decided, &answer.decided), std::pair(&roles.zero, &answer.zero),
+                              std::pair(&roles.missing, &answer.missing)})
     for (const EndedGradient &each : *list) {
       names->push_back(each.parameter);
       answer.ops.push_back(each.op ? each.op->getName().getStringRef().str() : "none");
@@ -116,7 +123,7 @@ Answer answerTo(const std::string &source) {
   return answer;
 }
 
-enum class Expected { Trained, Decided, Missing };
+enum class Expected { Trained, Decided, Zero, Missing };
 
 void check(const std::vector<GradientCase> &cases, Expected expected, std::set<std::string> &covered) {
   for (const GradientCase &test : cases) {
@@ -124,7 +131,8 @@ void check(const std::vector<GradientCase> &cases, Expected expected, std::set<s
     std::string source = moduleOf(test, parameters);
     SCOPED_TRACE(source);
     Answer answer = answerTo(source);
-    EXPECT_EQ(answer.trained, expected == Expected::Trained ? parameters : Names());
+    EXPECT_EQ(answer.trained, expected == Expected::Trained || expected == Expected::Zero ? parameters : Names());
+    EXPECT_EQ(answer.zero, expected == Expected::Zero ? parameters : Names());
     EXPECT_EQ(answer.decided, expected == Expected::Decided ? parameters : Names());
     EXPECT_EQ(answer.missing, expected == Expected::Missing ? parameters : Names());
     EXPECT_EQ(answer.ops, expected == Expected::Trained ? Names() : Names(parameters.size(), test.op));
@@ -140,6 +148,7 @@ TEST(RolesTest, EveryOpPassesDecidesOrIsKnownToLackADerivative) {
       "cleave.write", "cleave.kernel", "cleave.yield"};
   std::set<std::string> deciding;
   check(decisions(), Expected::Decided, deciding);
+  check(zeros(), Expected::Zero, deciding);
   std::vector<GradientCase> passing;
   for (const GradientCase &test : cleave::test::gradientCases())
     if (test.op == "cleave.cast" || !deciding.count(test.op))
@@ -189,6 +198,21 @@ TEST(RolesTest, NoGradientComesToAGapFromADecision) {
   EXPECT_TRUE(answer.missing.empty());
   EXPECT_EQ(answer.decided, Names{"w"});
   EXPECT_EQ(answer.ops, Names{"cleave.floor"});
+}
+
+// A parameter that is rounded behind another op decays; one that is compared as well, too; a constant of the exporter
+// not.
+TEST(RolesTest, ZeroGradientsPassThroughOtherOps) {
+  std::string body = "%s = cleave.concat %w, %w dim = 2 : tensor<1x3x3xf64>, tensor<1x3x3xf64> -> tensor<1x3x6xf64>\n"
+                     "%b = cleave.round %s : tensor<1x3x6xf64>\n"
+                     "%c = cleave.compare lt %s, %x : tensor<1x3x6xf64>\n"
+                     "%y = cleave.select %c, %b, %x : tensor<1x3x6xf64>\n";
+  Answer answer = answerTo(chainOf(body));
+  EXPECT_EQ(answer.trained, Names{"w"});
+  EXPECT_EQ(answer.zero, Names{"w"});
+  answer = answerTo(chainOf(body), /*isOfAuthor=*/false);
+  EXPECT_TRUE(answer.trained.empty());
+  EXPECT_EQ(answer.decided, Names{"w"});
 }
 
 // A plug-in's operator without a derivative: test::Keep, which becomes cleave.offload.

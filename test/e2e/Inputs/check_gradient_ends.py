@@ -14,6 +14,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from checkpoint_states import read_states
+
 
 def call(target, *arguments):
     return f"%node : [num_users=1] = call_function[target=torch.ops.{target}](args = ({', '.join(arguments)},), kwargs = {{}})"
@@ -172,7 +174,41 @@ def smoothing(folder):
     return 3, failures
 
 
+def decaying(folder):
+    """A parameter that the model rounds has a gradient of zeros, and decays as in PyTorch; one that it compares has none, and stays. In layouts whose
+    ranks and stages share them out."""
+    folder.mkdir(exist_ok=True)
+    random = np.random.default_rng(5)
+    weights = {name: random.standard_normal((6, 6)).astype("f4") for name in ("first", "rounded", "compared", "last")}
+    made = [node("MatMul", ["x", "first"], "a"), node("MatMul", ["x", "rounded"], "b"), node("Round", ["b"], "r"), node("Greater", ["a", "compared.row"], "g"),
+            node("Where", ["g", "a", "r"], "h"), node("Tanh", ["h"], "t"), node("MatMul", ["t", "last"], "y"), node("Mul", ["y", "y"], "q"),
+            node("ReduceMean", ["q"], "loss", keepdims=0)]
+    made.insert(0, node("Slice", ["compared", "zero", "one", "zero"], "compared.row"))
+    made[:0] = [constant("zero", np.int64([0])), constant("one", np.int64([1]))]
+    graph = helper.make_graph(made, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 6])],
+                              [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])], [numpy_helper.from_array(v, n) for n, v in weights.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), folder / "m.onnx")
+    np.save(folder / "x.npy", random.standard_normal((16, 6)).astype("f4"))
+    layouts = {"one": [], "dp": ["--mesh", "dp=2"], "fsdp": ["--mesh", "fsdp=2"], "zero": ["--mesh", "dp=2,fsdp=2", "--fsdp-strategy", "zero-1"],
+               "pp": ["--mesh", "pp=2", "--micro-batches", "2"], "16 bits": ["--mesh", "fsdp=2", "--precision", "bf16"]}
+    failures = 0
+    for name, options in layouts.items():
+        said = run("cleave", "compile", folder / "m.onnx", "-o", folder / "e", "--train", "--loss-output", "loss", "--optimizer", "adamw,weight_decay=0.5",
+                   "--dim", "batch=4", *options)
+        run(folder / "e", "train", "--data", f"x={folder}/x.npy", "--steps", 1, "--no-shuffle", "--lr", 0.25, "--save", folder / name, "--checkpoint", "full")
+        states = read_states(folder / name)
+        failures += expect(f"decay, {name}", states["rounded"], weights["rounded"].astype("f8") * (1 - 0.25 * 0.5))
+        kept = states.get("compared", weights["compared"])  # a constant is in no checkpoint
+        failures += expect(f"decay of what is compared, {name}", kept, weights["compared"].astype("f8"))
+        failures += expect(f"update, {name}", float(np.abs(states["last"] - weights["last"]).min() > 1e-3), 1)
+        for text in ("weight decay alone changes them: rounded at", "not trained, because the gradient ends at a decision: compared at"):
+            if said.count(text) != 1:
+                failures += 1
+                print(f"{name}: expected {text!r}; got {said}")
+    return len(layouts), failures
+
+
 if __name__ == "__main__":
     target = pathlib.Path(sys.argv[1]).resolve()
-    results = [elementwise(target), softmax(target), embedding(target), smoothing(target)]
+    results = [elementwise(target), softmax(target), embedding(target), smoothing(target), decaying(target / "decay")]
     print(f"{sum(total for total, _ in results)} gradients, {sum(failures for _, failures in results)} failures")
