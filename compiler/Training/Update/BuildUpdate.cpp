@@ -68,7 +68,11 @@ public:
       for (StateOp further : allFurther.lookup(state.getSymName()))
         gradients.back() = a.add(gradients.back(), a.cast(read(further), type));
     }
-    Value norm = buildNorm(gradients, divisor);
+    Value norm = buildNorm(gradients);
+    if (divisor) {
+      divisor = orOneWhereNothingCounts(divisor, lossCount, norm);
+      norm = a.div(norm, a.spread(divisor, norm));
+    }
     Value factor = buildFactor(norm, divisor);
     if (isScaled())
       finite = a.compare(Predicate::Lt, norm, a.splat(tensorType(norm), INFINITY)); // false for NaN too
@@ -89,15 +93,23 @@ private:
 
   // The 2-norm of all gradients together, after the division by `count`. In f64: the square of an f32 element of 2e19
   // is infinite in f32, and that norm would be infinite of gradients that are not.
-  Value buildNorm(ArrayRef<Value> gradients, Value count) {
+  Value buildNorm(ArrayRef<Value> gradients) {
     Value squares;
     for (Value gradient : gradients) {
       Value wide = a.cast(gradient, builder.getF64Type());
       Value term = a.sum(a.mul(wide, wide));
       squares = squares ? a.add(squares, term) : term;
     }
-    Value norm = a.sqrt(squares);
-    return count ? a.div(norm, a.spread(count, norm)) : norm;
+    return a.sqrt(squares);
+  }
+
+  // In a step in which nothing counts, the gradients of the sum are 0, and 0 / 0 would take all parameters with it.
+  // They stay 0 there, as PyTorch's do: the loss alone is NaN. A count of 0 under other gradients gives infinities, as
+  // it should.
+  Value orOneWhereNothingCounts(Value divisor, Value count, Value norm) {
+    Value isEmpty = a.mask(a.compare(Predicate::Eq, count, a.splat(tensorType(count), 0)),
+                           a.compare(Predicate::Eq, norm, a.splat(tensorType(norm), 0)));
+    return a.select(isEmpty, a.splat(tensorType(divisor), 1), divisor);
   }
 
   // What every gradient is multiplied by: 1 / count, and torch.nn.utils.clip_grad_norm_'s

@@ -6,17 +6,20 @@ namespace cleave::rt {
 
 static std::string whatItIs(double value) { return std::isnan(value) ? "not a number" : "infinite"; }
 
+bool nothingCounted(double loss, std::optional<double> gradNorm) {
+  return std::isnan(loss) && gradNorm && std::isfinite(*gradNorm);
+}
+
 Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
                    const std::function<std::string()> &badInput) {
-  if (lossScale)
+  if (lossScale || nothingCounted(loss, gradNorm))
     return Status::ok();
   if (!std::isfinite(loss)) {
     std::string input = badInput ? badInput() : "";
-    return dataLoss(
-        "the loss is " + whatItIs(loss) + "; " +
-        (input.empty() ? "" : input + ": take such samples out of the data. Where this is meant so, ") +
-        "give a smaller learning rate (--lr) or limit of the gradients' norm (--clip-grad-norm), and look " +
-        (input.empty() ? "for such values in the data, or " : "") + "for a batch whose labels are all ignored");
+    return dataLoss("the loss is " + whatItIs(loss) + "; " +
+                    (input.empty() ? "" : input + ": take such samples out of the data. Where this is meant so, ") +
+                    "give a smaller learning rate (--lr) or limit of the gradients' norm (--clip-grad-norm)" +
+                    (input.empty() ? ", and look for such values in the data" : ""));
   }
   if (gradNorm && !std::isfinite(*gradNorm))
     return dataLoss("the loss is finite, but the norm of its gradients is " + whatItIs(*gradNorm) +

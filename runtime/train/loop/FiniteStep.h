@@ -9,11 +9,15 @@
 
 namespace cleave::rt {
 
+// A step in which nothing counts (all labels are ignored), or on one of the ranks whose means are averaged: the loss is
+// 0 / 0, and what has no labels gives gradients of 0. The parameters are good, and training goes on, as PyTorch's does.
+bool nothingCounted(double loss, std::optional<double> gradNorm);
+
 // DataLoss where the loss or the norm of the gradients is infinite or not a number: every parameter that such a
-// gradient has updated is lost, so nothing may be saved after it. With a loss scale there is no such step: it is
-// skipped, and the scale falls. The norm's sum of squares is in f64 (float gradients cannot overflow it), so it is
-// finite unless some gradient is not. `badInput` says
-// which value of the step's data is not finite itself, and is asked where the loss is not; empty: none.
+// gradient has updated is lost, so nothing may be saved after it. None where nothing counted. With a loss scale there
+// is no such step: it is skipped, and the scale falls. The norm's sum of squares is in f64 (float gradients cannot
+// overflow it), so it is finite unless some gradient is not. `badInput` says which value of the step's data is not
+// finite itself, and is asked where the loss is not; empty: none.
 Status checkFinite(double loss, std::optional<double> gradNorm, std::optional<double> lossScale,
                    const std::function<std::string()> &badInput = {});
 

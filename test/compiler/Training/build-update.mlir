@@ -16,7 +16,10 @@ cleave.state @v.grad : tensor<3xf32> {role = #cleave.role<gradient>, slot = "gra
 // CHECK: %[[WIDE:.*]] = cleave.cast %[[G]] : tensor<3xf32> -> tensor<3xf64>
 // CHECK: %[[SQ:.*]] = cleave.mul %[[WIDE]], %[[WIDE]]
 // CHECK: cleave.reduce sum %[[SQ]], [0]
-// CHECK: %[[DIVISOR:.*]] = cleave.cast %[[COUNT]] : tensor<f32> -> tensor<f64>
+// Where nothing counts and all gradients are 0 they stay 0: the divisor is 1.
+// CHECK: %[[EMPTY:.*]] = cleave.and
+// CHECK: %[[CHOSEN:.*]] = cleave.select %[[EMPTY]], %{{.*}}, %[[COUNT]]
+// CHECK: %[[DIVISOR:.*]] = cleave.cast %[[CHOSEN]] : tensor<f32> -> tensor<f64>
 // CHECK: %[[NORM:.*]] = cleave.div %{{.*}}, %[[DIVISOR]]
 // A limit of infinity leaves gradients as they are, whatever the norm is.
 // CHECK: cleave.read @scalar.clip_norm

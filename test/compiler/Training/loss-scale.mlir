@@ -42,8 +42,10 @@
 // FIXED: cleave.write %{{.*}}, @scalar.skipped
 // FIXED-NOT: cleave.write %{{.*}}, @scalar.loss_scale
 
-// Nothing is chosen but whether gradients are clipped.
+// Nothing is chosen but what gradients are divided by where nothing counts, and whether they are clipped.
 // NONE-NOT: scalar.loss_scale
+// NONE-NOT: cleave.select
+// NONE: cleave.select {{.*}} : tensor<i1>, tensor<f32>
 // NONE-NOT: cleave.select
 // NONE: cleave.select {{.*}} : tensor<i1>, tensor<f64>
 // NONE-NOT: cleave.select

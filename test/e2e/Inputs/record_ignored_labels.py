@@ -8,7 +8,7 @@ import pathlib
 import torch
 import torch.nn.functional as F
 
-from check_ignored_labels import BATCH, CASES, CLASSES, RATE, SHAPES, STEPS, data_of
+from check_ignored_labels import BATCH, CASES, CLASSES, EMPTY, RATE, SHAPES, STEPS, data_of, without_labels
 
 
 def scores_of(x, w1, w2, shape):
@@ -42,6 +42,23 @@ def trained(case, ranks):
     return {"losses": losses, "w1": w1.tolist(), "w2": w2.tolist()}
 
 
+def trained_without(name, ranks):
+    """The second step has no label that counts: its loss is NaN, its gradients are 0, and the optimizer takes the step. Of several ranks the last has none."""
+    shape, kind, ignored, _ = CASES["tokens"]
+    rate, settings = EMPTY[name][0], {"sgd": {"momentum": 0.9, "weight_decay": 0.1}, "adamw": {"weight_decay": 0.1}}[name]
+    arrays = data_of(shape, ignored)
+    x, labels = torch.tensor(arrays[0]).double(), torch.tensor(without_labels(arrays[1], ranks))
+    w1, w2 = (torch.tensor(array).double().requires_grad_() for array in arrays[2:])
+    optimizer = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[name]([w1, w2], lr=rate, **settings)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        for rank in range(ranks):
+            part = slice(step * BATCH + rank * BATCH // ranks, step * BATCH + (rank + 1) * BATCH // ranks)
+            (loss_of(scores_of(x[part], w1, w2, shape), labels[part], shape, kind, ignored) / ranks).backward()
+        optimizer.step()
+    return {"w1": w1.tolist(), "w2": w2.tolist()}
+
+
 def evaluated(case, samples=21):
     shape, kind, ignored, _ = CASES[case]
     x, labels, w1, w2 = (torch.tensor(array) for array in data_of(shape, ignored))
@@ -52,5 +69,6 @@ def evaluated(case, samples=21):
 
 if __name__ == "__main__":
     recorded = {case: {"global": trained(case, 1), "rank": trained(case, 2), "evaluation": evaluated(case)} for case in CASES}
+    recorded["empty"] = {name: {"global": trained_without(name, 1), "rank": trained_without(name, 2)} for name in EMPTY}
     path = pathlib.Path(__file__).parent / "ignored_labels.json"
     path.write_text(json.dumps(recorded, indent=1) + "\n")
