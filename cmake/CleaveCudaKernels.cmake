@@ -3,6 +3,9 @@
 find_program(CLEAVE_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATH_SUFFIXES bin PATHS /usr/local/cuda/bin
              DOC "CUDA compiler for the kernels in kernels/*/cuda; none: they are left out")
 
+# Of a driver of CUDA 12.0, as in compiler/Target/Cuda.cpp.
+set(CLEAVE_PTX_VERSION 8.0)
+
 # The PTX of `source` as cleave::rt::FUNCTION() in `output`, which kernels/common/cuda/CudaKernel.h declares.
 function(cleave_embed_cuda_kernels source output function)
   string(REPLACE ".cpp" ".ptx" ptx ${output})
@@ -11,7 +14,8 @@ function(cleave_embed_cuda_kernels source output function)
     message(STATUS "CUDA kernels: compiled by ${CLEAVE_NVCC}")
     add_custom_command(OUTPUT ${ptx}
       COMMAND ${CLEAVE_NVCC} -std=c++17 -ptx -arch=compute_80 -I${CMAKE_SOURCE_DIR} -MD -MF ${ptx}.d -o ${ptx} ${source}
-      DEPENDS ${source} DEPFILE ${ptx}.d COMMENT "CUDA kernels to PTX" VERBATIM)
+      COMMAND ${CMAKE_COMMAND} -DPTX=${ptx} -DVERSION=${CLEAVE_PTX_VERSION} -P ${CMAKE_SOURCE_DIR}/cmake/LowerPtxVersion.cmake
+      DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/LowerPtxVersion.cmake DEPFILE ${ptx}.d COMMENT "CUDA kernels to PTX" VERBATIM)
   else()
     message(STATUS "CUDA kernels: left out, there is no nvcc; --target cuda lacks what needs them")
     file(WRITE ${ptx} "")

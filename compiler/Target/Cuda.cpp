@@ -66,10 +66,15 @@ private:
 
 } // namespace
 
+// The PTX versions are the earliest that have the chip, but not earlier than 8.0: programs need a driver of CUDA 12.0, and of
+// 12.7 for sm_100.
+static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> kChips[] = {
+    {"sm_80", "+ptx80"}, {"sm_90", "+ptx80"}, {"sm_100", "+ptx86"}};
+
 llvm::Expected<std::unique_ptr<Target>> cleave::makeCudaTarget(llvm::StringRef name, llvm::StringRef options) {
-  llvm::StringRef chip = name.split(':').second;
-  if ((chip != "sm_80" && chip != "sm_90") || !options.empty())
-    return usageError("--target " + name + (options.empty() ? "" : ",") + options,
-                      "this version compiles for cuda:sm_80 and cuda:sm_90, without options");
-  return std::make_unique<Cuda>(name.str(), CudaArchitecture{chip.str(), "+ptx80"});
+  for (auto [chip, features] : kChips)
+    if (name.split(':').second == chip && options.empty())
+      return std::make_unique<Cuda>(name.str(), CudaArchitecture{chip.str(), features.str()});
+  return usageError("--target " + name + (options.empty() ? "" : ",") + options,
+                    "this version compiles for cuda:sm_80, cuda:sm_90 and cuda:sm_100, without options");
 }

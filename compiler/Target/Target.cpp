@@ -12,5 +12,5 @@ llvm::Expected<std::unique_ptr<Target>> cleave::parseTarget(llvm::StringRef text
   if (family == "cuda")
     return makeCudaTarget(name, options);
   return usageError("--target " + text,
-                    "this version compiles for host, host:avx2, host:avx512, host:generic, cuda:sm_80 or cuda:sm_90");
+                    "this version compiles for host, host:avx2, host:avx512, host:generic, cuda:sm_80, cuda:sm_90 or cuda:sm_100");
 }

@@ -453,7 +453,7 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--target", o.target,
                  "Device to compile for: host (the processor of this machine), host:avx2, host:avx512, host:generic "
                  "(others), each with ,threads=N "
-                 "for N compute threads a rank; or the GPUs cuda:sm_80 and cuda:sm_90")
+                 "for N compute threads a rank; or the GPUs cuda:sm_80, cuda:sm_90 and cuda:sm_100")
       ->group(target)
       ->type_name("DEVICE")
       ->capture_default_str();
