@@ -9,6 +9,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <sstream>
@@ -57,9 +58,12 @@ Status readWhole(const std::string &path, std::string *text) {
 class FolderLock {
 public:
   explicit FolderLock(const std::string &folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+    bool isHeld = false;
+    while (fd_ >= 0 && !(isHeld = ::flock(fd_, LOCK_EX) == 0) && errno == EINTR) {
     }
+    error_ = isHeld ? 0 : errno;
   }
+  int error() const { return error_; } // 0: it is held
   ~FolderLock() {
     if (fd_ >= 0)
       ::close(fd_);
@@ -68,7 +72,7 @@ public:
   FolderLock &operator=(const FolderLock &) = delete;
 
 private:
-  int fd_;
+  int fd_, error_ = 0;
 };
 
 std::string hexOf(const Algorithms::Algorithm &algorithm) {
@@ -121,8 +125,14 @@ std::string Algorithms::format(const Parts &parts) {
   return text + checksumOf(text);
 }
 
-// The first line has been read.
-Status Algorithms::parse(std::string_view text, Parts *parts) {
+Status Algorithms::parse(std::string_view text, Parts *parts, std::string *otherFormat) {
+  std::string_view rest = text, version = takeLine(&rest);
+  if (!takeFront(&version, kHeader))
+    return dataLoss("it is no file of algorithms");
+  if (version != kFormat) {
+    *otherFormat = version;
+    return Status::ok();
+  }
   size_t last = text.rfind('\n', text.empty() ? 0 : text.size() - 2);
   std::string_view body = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
   if (body.empty() || text.substr(body.size()) != checksumOf(body))
@@ -145,7 +155,7 @@ Status Algorithms::parse(std::string_view text, Parts *parts) {
 }
 
 void Algorithms::note(const std::string &text) const {
-  if (rank_ == 0)
+  if (tells())
     log(LogLevel::Warning, -1, path_ + " " + text);
 }
 
@@ -154,32 +164,33 @@ Status Algorithms::open(const std::string &part, int rank, Algorithms *result) {
   bool isChosen = !path.empty();
   if (!isChosen)
     path = thisFile();
+  result->part_ = part;
+  result->rank_ = rank;
   if (path.empty() || path == "none")
     return Status::ok();
   result->path_ = isChosen ? path : path + ".algorithms";
-  result->part_ = part;
-  result->rank_ = rank;
   std::string text;
   CLEAVE_TRY(readWhole(result->path_, &text));
   if (text.empty())
     return Status::ok();
-  std::string_view rest = text, version = takeLine(&rest);
-  bool isOurs = takeFront(&version, kHeader);
-  if (isOurs && version != kFormat) {
-    result->note("has format " + std::string(version) +
-                 " of another version of Cleave, and is left as it is: cuBLASLt's " +
-                 "algorithms are chosen anew, and sums may differ in their last bits from earlier runs");
+  const std::string library = result->library();
+  std::string otherFormat;
+  Status status = parse(text, &result->parts_, &otherFormat);
+  if (!status.isOk())
+    return dataLoss(result->path_ + ", where the algorithms of cuBLASLt and cuDNN are stored, cannot be used: " + status.message() +
+                    "; remove it, and they are chosen anew, or name another file in CLEAVE_CUDA_ALGORITHMS");
+  if (!otherFormat.empty()) {
+    result->note("has format " + otherFormat + " of another version of Cleave, and is left as it is: " + library +
+                 "'s algorithms are chosen anew, and sums may differ in their last bits from earlier runs");
     result->path_.clear();
     return Status::ok();
   }
-  Status status = isOurs ? parse(text, &result->parts_) : dataLoss("it is no file of algorithms");
-  if (!status.isOk())
-    return dataLoss(result->path_ + ", where cuBLASLt's algorithms are stored, cannot be used: " + status.message() +
-                    "; remove it, and they are chosen anew, or name another file in CLEAVE_CUDA_ALGORITHMS");
-  if (!result->parts_.empty() && result->parts_.count(part) == 0)
-    result->note("has no algorithms for " + part +
-                 ": they are chosen anew, and sums may differ in their last bits from " + "those on " +
-                 result->parts_.begin()->first);
+  for (const auto &[known, products] : result->parts_)
+    if (result->parts_.count(part) == 0 && known.compare(0, library.size() + 1, library + " ") == 0) {
+      result->note("has no algorithms for " + part +
+                   ": they are chosen anew, and sums may differ in their last bits from those on " + known);
+      break;
+    }
   return Status::ok();
 }
 
@@ -198,7 +209,7 @@ void Algorithms::save() {
     return;
   Status status = path_.empty() ? Status::ok() : write();
   if (!status.isOk())
-    note("does not store which of cuBLASLt's algorithms were chosen (" + status.message() +
+    note("does not store which of " + library() + "'s algorithms were chosen (" + status.message() +
          "); later runs may differ in the last bits of sums. CLEAVE_CUDA_ALGORITHMS names another file");
   parts_[part_].insert(added_.begin(), added_.end());
   added_.clear();
@@ -209,10 +220,17 @@ Status Algorithms::write() {
   std::string text;
   CLEAVE_TRY(readWhole(path_, &text));
   Parts parts;
+  std::string otherFormat;
   if (!text.empty())
-    CLEAVE_TRY(parse(text, &parts));
+    CLEAVE_TRY(parse(text, &parts, &otherFormat));
+  if (!otherFormat.empty()) // written since this program has started
+    return invalidArgument("it has format " + otherFormat + " of another version of Cleave now, and is left as it is");
   parts[part_].insert(added_.begin(), added_.end()); // what is there stays
-  return writeFileAtomically(path_, format(parts));
+  CLEAVE_TRY(writeFileAtomically(path_, format(parts)));
+  if (lock.error())
+    note(std::string("was written while its folder could not be locked (") + std::strerror(lock.error()) +
+         "): where several programs started here at the same time, choices of one may be missing, and are made anew");
+  return Status::ok();
 }
 
 } // namespace cleave::rt
