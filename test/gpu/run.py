@@ -2,11 +2,13 @@
 """Runs what pack.py packed on this machine's GPU: run.py [FOLDER] [--sanitize PROGRAM]. Needs no package and no compiler.
 
 Each program trains twice. Its losses are compared with the host's (f32: 1e-5 relative; bf16: 1e-2, its rounding in 20 steps), and with
-each other, bit by bit. Prints a table with device, driver and commit; fails where a row does."""
+each other, bit by bit. Programs whose convolutions cuDNN has computed train once more by Cleave's own kernels: the times stand side by side.
+Prints a table with device, driver and commit; fails where a row does."""
 import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -24,10 +26,10 @@ def environment(folder):
     return values
 
 
-def run(folder, key, number):
+def run(folder, key, number, **more):
     arguments = (folder / f"{key}.args").read_text().split("\n")
     metrics = f"{key}.gpu{number}.json"
-    result = subprocess.run([f"./{key}.cuda", *arguments, "--metrics", metrics], cwd=folder, env=environment(folder), capture_output=True,
+    result = subprocess.run([f"./{key}.cuda", *arguments, "--metrics", metrics], cwd=folder, env={**environment(folder), **more}, capture_output=True,
                             text=True, timeout=600)
     if result.returncode:
         raise RuntimeError(result.stderr.strip()[-600:])
@@ -41,6 +43,23 @@ def device():
                           text=True).stdout.strip()
 
 
+def step_of(rows):
+    """The median time of a step without the first ones, in milliseconds."""
+    return statistics.median([row["step_s"] for row in rows if "step_s" in row][3:] or [float("nan")]) * 1e3
+
+
+def own_convolutions(folder, key, host):
+    """What cuDNN's convolutions are worth: the same steps by Cleave's own kernels; nothing where it has computed none."""
+    stored = folder / f"{key}.cuda.algorithms"
+    library = re.search(r"(?m)^on (cuDNN \d+)", stored.read_text()) if stored.exists() else None
+    if not library:
+        return "", True
+    rows = run(folder, key, 3, CLEAVE_CUDA_CONVOLUTION="own")
+    error = max(abs(row["loss"] - loss) / abs(loss) for row, loss in zip(rows, host))
+    good = error <= BOUNDS[key.rsplit(".", 1)[1]]
+    return f"  {library[1]}; own kernels {step_of(rows):.2f} ms, {error:.1e}{'' if good else ' WRONG'}", good
+
+
 def check(folder, key):
     """A line of the table, and whether the row is right."""
     host = [row["loss"] for row in rows_of(folder / f"{key}.host.json")]
@@ -48,9 +67,9 @@ def check(folder, key):
     losses = [row["loss"] for row in first]
     error = max(abs(a - b) / abs(b) for a, b in zip(losses, host))
     same = losses == [row["loss"] for row in second]
-    times = [row["step_s"] for row in second if "step_s" in row][3:]
-    good = len(losses) == len(host) and error <= BOUNDS[key.rsplit(".", 1)[1]] and same
-    return f"{'ok' if good else 'WRONG':6}{key:36}{error:10.1e}  {'bitwise' if same else 'DIFFERS':9}{statistics.median(times) * 1e3:9.2f} ms", good
+    own, is_own_good = own_convolutions(folder, key, host)
+    good = is_own_good and len(losses) == len(host) and error <= BOUNDS[key.rsplit(".", 1)[1]] and same
+    return f"{'ok' if good else 'WRONG':6}{key:36}{error:10.1e}  {'bitwise' if same else 'DIFFERS':9}{step_of(second):9.2f} ms{own}", good
 
 
 def main():

@@ -2,6 +2,7 @@
 
 #include "kernels/attention/host/Attention.h"
 #include "kernels/common/host/Window.h"
+#include "kernels/convolution/cuda/DnnConvolution.h"
 #include "kernels/indexing/NumberRange.h"
 
 #include <algorithm>
@@ -228,16 +229,21 @@ Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params,
   return Status::ok();
 }
 
-// What cuBLASLt may take to split long sums and to stage results; more helps large products little.
 Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes) {
-  constexpr uint64_t kMost = 32 << 20;
   *bytes = 0;
   const Entry *entry = find(args.def().name);
-  if (!entry || entry->describe)
+  if (!entry || !args.def().hasScratch())
     return Status::ok();
-  uint64_t result =
-      static_cast<uint64_t>(args["batch"]) * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
-  *bytes = std::min(kMost, (result * 4 + 255) / 256 * 256);
+  if (entry->describe) {
+    if (std::optional<DnnConvolution> convolution = DnnConvolution::of(args))
+      *bytes = convolution->workspaceBytes(dtypeSize(args.dtype()));
+  } else { // what cuBLASLt may take to split long sums and to stage results; more helps large products little
+    constexpr uint64_t kMost = 32 << 20;
+    uint64_t result =
+        static_cast<uint64_t>(args["batch"]) * static_cast<uint64_t>(args["m"]) * static_cast<uint64_t>(args["n"]) * 8;
+    *bytes = std::min(kMost, (result * 4 + 255) / 256 * 256);
+  }
+  *bytes += *bytes ? kWorkspaceAlignment - kScratchAlignment : 0;
   return Status::ok();
 }
 

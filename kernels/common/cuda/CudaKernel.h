@@ -27,6 +27,9 @@ struct CudaKernelCall {
 
 // Parameters of a kernel that a GPU has; an error that names it where there is none, or not for its types.
 Status cudaKernelArgs(std::string_view name, const std::vector<int64_t> &params, KernelArgs *args);
+// Where a library's workspace begins: on a multiple of this. A plan's scratch begins on one of kScratchAlignment, and has
+// room to skip the rest.
+inline constexpr uint64_t kWorkspaceAlignment = 256;
 // The bytes of its buffer `scratch`; 0 where it has none.
 Status cudaScratchBytes(const KernelArgs &args, uint64_t *bytes);
 // How it is called; of all but products (matmul), which cuBLASLt computes.

@@ -39,11 +39,15 @@ Status CudaDevice::checkDevice(const std::string &target) {
   if (result == cuda::kErrorNoDevice || (result == 0 && count == 0))
     return notFound("this program was compiled for " + target + ", and the driver finds no GPU on this machine");
   CLEAVE_TRY(check(result, "cuInit"));
-  const char *chosen = std::getenv("CLEAVE_CUDA_DEVICE");
-  int ordinal = chosen && *chosen ? std::atoi(chosen) : placeOnMachine(options_.rank) % count;
-  if (ordinal < 0 || ordinal >= count)
-    return invalidArgument("CLEAVE_CUDA_DEVICE=" + std::string(chosen) + ": there are " + std::to_string(count) +
-                           " devices, from 0");
+  int ordinal = placeOnMachine(options_.rank) % count;
+  if (const char *chosen = std::getenv("CLEAVE_CUDA_DEVICE"); chosen && *chosen) {
+    char *end = nullptr;
+    long wanted = std::strtol(chosen, &end, 10);
+    if (*end || wanted < 0 || wanted >= count)
+      return invalidArgument("CLEAVE_CUDA_DEVICE=" + std::string(chosen) + ": expected the number of a device; there are " +
+                             std::to_string(count) + ", from 0");
+    ordinal = static_cast<int>(wanted);
+  }
   CLEAVE_TRY(check(driver_->deviceGet(&device_, ordinal), "cuDeviceGet"));
   char name[128] = "";
   int major = 0, minor = 0;
@@ -97,6 +101,9 @@ CudaDevice::~CudaDevice() {
     }
   }
   world_.reset();
+  for (auto &[stream, handle] : dnnHandles_)
+    if (handle)
+      dnn_->destroy(handle);
   streams_.close();
   if (blasHandle_)
     blas_->destroy(blasHandle_);
@@ -116,7 +123,12 @@ Status CudaDevice::loadModule(const void *image, const char *what, Handle *modul
   char log[4096] = "";
   int options[] = {cuda::kErrorLogBuffer, cuda::kErrorLogBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
-  Status status = check(driver_->moduleLoad(module, image, 2, options, values), "cuModuleLoadDataEx");
+  cuda::Result result = driver_->moduleLoad(module, image, 2, options, values);
+  if (int version = 0; result == cuda::kErrorNewerPtx && driver_->driverVersion(&version) == 0)
+    return notFound("the installed NVIDIA driver is too old: it is of CUDA " + std::to_string(version / 1000) + "." +
+                    std::to_string(version % 1000 / 10) + "; programs need one of CUDA 12.0 or later, and those for sm_100 "
+                    "of 12.7");
+  Status status = check(result, "cuModuleLoadDataEx");
   return status.isOk() || !*log ? std::move(status).in(what) : std::move(status).in(std::string(what) + ": " + log);
 }
 
@@ -141,6 +153,7 @@ Status CudaDevice::enterThread(unsigned) { return check(driver_->contextSetCurre
 
 Status CudaDevice::beginProgram(unsigned program, bool *isDone) {
   algorithms_.save(); // all is bound; the first run's
+  dnnAlgorithms_.save();
   Replay &replay = replays_[program];
   *isDone = replay.graph != nullptr;
   if (world_)

@@ -74,6 +74,9 @@ private:
   Status namedFunction(const CudaKernelCall &kernel, cuda::Handle *function);
   Status openBlas();
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
+  Status openDnn(cuda::Handle stream, cuda::Handle *handle);
+  // No action where cuDNN does not compute it.
+  Status bindConvolution(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   unsigned gridOf(uint64_t blocks) const;
   Status exchangeCollective(const CollectiveRequest &request, cuda::Handle stream, ActionPtr *action);
   Status exchangeTransfer(const TransferRequest &request, cuda::Handle stream, ActionPtr *action);
@@ -91,10 +94,13 @@ private:
   std::map<unsigned, Replay> replays_;
   const cuda::Driver *driver_ = nullptr;
   const cuda::BlasLt *blas_ = nullptr;
+  const cuda::Dnn *dnn_ = nullptr;
   CudaStreams streams_;
   std::unique_ptr<NcclWorld> world_; // null: ranks talk through the host
   cuda::Handle context_ = nullptr, blasHandle_ = nullptr;
   Algorithms algorithms_;            // of blasHandle_
+  std::map<cuda::Handle, cuda::Handle> dnnHandles_; // of cuDNN, by stream
+  Algorithms dnnAlgorithms_;
   cuda::Handle generated_ = nullptr; // a module
   std::map<const char *, cuda::Handle> named_; // modules of Cleave's own kernels, by their text
   std::map<std::pair<cuda::Handle, std::string>, cuda::Handle> functions_; // by their module and name

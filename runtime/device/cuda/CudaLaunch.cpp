@@ -146,6 +146,11 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
   CLEAVE_TRY(checkSizes(args, request.operands));
   if (args.def().name == "matmul" || args.def().name == "matmul_bias")
     return bindMatmul(request, args, action);
+  if (std::string_view name = args.def().name; name.substr(0, 11) == "convolution") {
+    CLEAVE_TRY(bindConvolution(request, args, action));
+    if (*action)
+      return Status::ok();
+  }
   CudaKernelCall kernel;
   CLEAVE_TRY(cudaKernelCall(args, &kernel));
   Handle function = nullptr, stream = nullptr;

@@ -6,6 +6,7 @@
 // one device and library version give the same bits. A bias, one number for each of our columns, is one for each row of
 // c': the library's epilogue adds it before it rounds.
 #include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/device/cuda/Workspace.h"
 
 #include "runtime/plan/KernelDefs.h"
 
@@ -57,7 +58,7 @@ public:
   MatmulAction(const BlasLt &blas, Handle handle, Handle stream, const std::vector<Address> &operands,
                const KernelArgs &args)
       : blas_(blas), handle_(handle), stream_(stream), a_(operands[0]), b_(operands[1]),
-        c_(operands[operands.size() - 2]), scratch_(operands.back()), isDouble_(args.dtype() == fb::DType::f64) {
+        c_(operands[operands.size() - 2]), workspace_(operands.back()), isDouble_(args.dtype() == fb::DType::f64) {
     if (std::optional<size_t> bias = args.def().findBuffer("bias"))
       bias_ = operands[*bias];
   }
@@ -79,7 +80,7 @@ public:
     const void *beta = isDouble_ ? static_cast<const void *>(&zero) : &zeroSingle;
     return checkBlas(blas_.matmul(handle_, desc_, alpha, b_.at(frames), layouts_[0], a_.at(frames), layouts_[1], beta,
                                   c_.at(frames), layouts_[2], c_.at(frames), layouts_[2], choice_.algorithm.data(),
-                                  scratch_.at(frames), scratch_.bytes, stream_),
+                                  workspace_.at(frames), workspace_.bytes(), stream_),
                      "cublasLtMatmul");
   }
 
@@ -92,7 +93,8 @@ private:
 
   const BlasLt &blas_;
   Handle handle_, stream_, desc_ = nullptr, layouts_[3] = {}; // of b, a, c
-  Address a_, b_, c_, scratch_;
+  Address a_, b_, c_;
+  Workspace workspace_;
   std::optional<Address> bias_;
   bool isDouble_;
   Choice choice_ = {};
@@ -161,7 +163,7 @@ std::string MatmulAction::describe(const KernelArgs &args) const {
     text += " " + std::string(param.name) + "=" + std::to_string(args[param.name]);
   for (const Address *address : {&a_, &b_, &c_})
     text += " aligned=" + std::to_string(alignmentOf(*address));
-  return text + " workspace=" + std::to_string(scratch_.bytes);
+  return text + " workspace=" + std::to_string(workspace_.bytes());
 }
 
 // An algorithm that was stored: the library is asked whether it computes this product.
@@ -169,7 +171,7 @@ Status MatmulAction::check(const KernelArgs &args, const std::string &path) {
   Choice needs = {}; // its algorithm is left as it was
   cuda::Result result = blas_.algorithmCheck(handle_, desc_, layouts_[0], layouts_[1], layouts_[2], layouts_[2],
                                              choice_.algorithm.data(), &needs);
-  if (result == 0 && needs.workspaceBytes <= scratch_.bytes)
+  if (result == 0 && needs.workspaceBytes <= workspace_.bytes())
     return Status::ok();
   return invalidArgument(
       path + " has an algorithm for " + describe(args) + " that cuBLASLt does not take (" +
@@ -181,7 +183,7 @@ Status MatmulAction::check(const KernelArgs &args, const std::string &path) {
 Status MatmulAction::choose(const KernelArgs &args) {
   Handle preference = nullptr;
   CLEAVE_TRY(checkBlas(blas_.preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"));
-  uint64_t workspace = scratch_.bytes;
+  uint64_t workspace = workspace_.bytes();
   cuda::Result result = blas_.preferenceSet(preference, kWorkspaceBytes, &workspace, sizeof workspace);
   const Address *aligned[] = {&b_, &a_, &c_, &c_};
   for (int i = 0; i < 4 && result == 0; ++i) {
@@ -207,7 +209,7 @@ Status CudaDevice::openBlas() {
   if (blasHandle_)
     return Status::ok();
   CLEAVE_TRY(cuda::openBlasLt(&blas_));
-  CLEAVE_TRY(checkBlas(blas_->create(&blasHandle_), "cublasLtCreate"));
+  CLEAVE_TRY(checkBlas(blas_->create(&blasHandle_), "cublasLtCreate, which needs some free memory and no older driver,"));
   std::string part = "cuBLASLt " + std::to_string(blas_->version()) + ", " + deviceName_;
   return Algorithms::open(part, options_.rank, &algorithms_);
 }

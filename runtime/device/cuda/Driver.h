@@ -1,11 +1,12 @@
-// The CUDA driver, cuBLASLt and NCCL, opened at run time: a program that was linked with this runtime starts where none
-// of them is installed, and says so when a plan for a GPU is run.
+// The CUDA driver, cuBLASLt, cuDNN and NCCL, opened at run time: a program that was linked with this runtime starts where
+// none of them is installed, and says so when a plan for a GPU is run.
 //
 //   const cuda::Driver *driver;
 //   CLEAVE_TRY(cuda::openDriver(&driver));
 //   CLEAVE_TRY(cuda::check(driver->streamSynchronize(stream), "cuStreamSynchronize"));
 //
-// CLEAVE_LIBCUDA, CLEAVE_LIBCUBLASLT and CLEAVE_LIBNCCL name other files to open, with the same entry points.
+// CLEAVE_LIBCUDA, CLEAVE_LIBCUBLASLT, CLEAVE_LIBCUDNN and CLEAVE_LIBNCCL name other files to open, with the same entry
+// points.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_DRIVER_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_DRIVER_H
 
@@ -16,7 +17,7 @@
 
 namespace cleave::rt::cuda {
 
-using Result = int;       // CUresult, cublasStatus_t, ncclResult_t: 0 is success
+using Result = int;       // CUresult, cublasStatus_t, cudnnStatus_t, ncclResult_t: 0 is success
 using Handle = void *;    // contexts, streams, modules, functions, graphs, descriptors
 using Pointer = uint64_t; // CUdeviceptr
 
@@ -26,9 +27,18 @@ struct Driver {
 };
 
 struct BlasLt {
-  size_t (*version)() = nullptr; // cublasLtGetVersion
+  size_t (*version)() = nullptr;                    // cublasLtGetVersion
+  const char *(*statusText)(Result error) = nullptr; // cublasLtGetStatusString
 #define CLEAVE_BLASLT_ENTRY(member, symbol, parameters) Result(*member) parameters = nullptr;
 #include "runtime/device/cuda/BlasLt.def"
+};
+
+struct Dnn {
+  size_t (*version)() = nullptr;                      // cudnnGetVersion
+  const char *(*errorText)(Result error) = nullptr;   // cudnnGetErrorString
+  void (*lastError)(char *text, size_t size) = nullptr; // cudnnGetLastErrorString
+#define CLEAVE_DNN_ENTRY(member, symbol, parameters) Result(*member) parameters = nullptr;
+#include "runtime/device/cuda/Dnn.def"
 };
 
 struct NcclId { // ncclUniqueId
@@ -45,6 +55,8 @@ struct Nccl {
 // Opened and initialized once in a process.
 Status openDriver(const Driver **driver);
 Status openBlasLt(const BlasLt **library);
+// Of version 9.
+Status openDnn(const Dnn **library);
 // Of a version that splits communicators (2.18).
 Status openNccl(const Nccl **library);
 
@@ -52,6 +64,8 @@ Status openNccl(const Nccl **library);
 Status check(Result result, const char *what);
 // The same of cuBLASLt.
 Status checkBlas(Result result, const char *what);
+// Of cuDNN.
+Status checkDnn(Result result, const char *what);
 // And of NCCL.
 Status checkNccl(Result result, const char *what);
 
@@ -60,7 +74,7 @@ constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 7
 constexpr int kErrorLogBuffer = 5, kErrorLogBytes = 6;                             // options of a module
 constexpr unsigned kNonBlockingStream = 1, kEventWithoutTime = 2;
 constexpr int kCaptureThisThread = 1; // other threads may call the driver meanwhile
-constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100;
+constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100, kErrorNewerPtx = 222;
 constexpr int kFirstExecutionError = 700, kEndOfExecutionErrors = 720; // of work that was enqueued before
 
 } // namespace cleave::rt::cuda

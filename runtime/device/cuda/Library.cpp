@@ -11,6 +11,7 @@ namespace cleave::rt::cuda {
 namespace {
 
 constexpr int kOldestNccl = 21800;
+constexpr size_t kOldestDnn = 90000;
 
 // The library that an environment variable names, or the first of `names` that there is.
 Status openLibrary(const char *variable, std::initializer_list<const char *> names, const char *hint, void **library) {
@@ -55,9 +56,30 @@ Status load(BlasLt *blas) {
                          "CUDA libraries, or name the file in CLEAVE_LIBCUBLASLT",
                          &library));
   CLEAVE_TRY(findEntry(library, "cublasLtGetVersion", "cuBLASLt", reinterpret_cast<void **>(&blas->version)));
+  CLEAVE_TRY(findEntry(library, "cublasLtGetStatusString", "cuBLASLt", reinterpret_cast<void **>(&blas->statusText)));
 #define CLEAVE_BLASLT_ENTRY(member, symbol, parameters)                                                                \
   CLEAVE_TRY(findEntry(library, #symbol, "cuBLASLt", reinterpret_cast<void **>(&blas->member)));
 #include "runtime/device/cuda/BlasLt.def"
+  return Status::ok();
+}
+
+Status load(Dnn *dnn) {
+  void *library = nullptr;
+  CLEAVE_TRY(openLibrary("CLEAVE_LIBCUDNN", {"libcudnn.so.9"},
+                         "its convolutions need cuDNN 9, which is not on the library path; install it, name the file in "
+                         "CLEAVE_LIBCUDNN, or compute them by Cleave's own kernels, which are slow, with "
+                         "CLEAVE_CUDA_CONVOLUTION=own",
+                         &library));
+  CLEAVE_TRY(findEntry(library, "cudnnGetVersion", "cuDNN", reinterpret_cast<void **>(&dnn->version)));
+  if (dnn->version() < kOldestDnn)
+    return notFound("the installed cuDNN is too old: it has version number " + std::to_string(dnn->version()) +
+                    "; Cleave needs 90000 (9.0) or later; CLEAVE_LIBCUDNN names another file, and "
+                    "CLEAVE_CUDA_CONVOLUTION=own computes convolutions without it, slowly");
+  CLEAVE_TRY(findEntry(library, "cudnnGetErrorString", "cuDNN", reinterpret_cast<void **>(&dnn->errorText)));
+  CLEAVE_TRY(findEntry(library, "cudnnGetLastErrorString", "cuDNN", reinterpret_cast<void **>(&dnn->lastError)));
+#define CLEAVE_DNN_ENTRY(member, symbol, parameters)                                                                   \
+  CLEAVE_TRY(findEntry(library, #symbol, "cuDNN", reinterpret_cast<void **>(&dnn->member)));
+#include "runtime/device/cuda/Dnn.def"
   return Status::ok();
 }
 
@@ -90,6 +112,7 @@ template <typename Table> struct Opened {
 
 Opened<Driver> openedDriver;
 Opened<BlasLt> openedBlas;
+Opened<Dnn> openedDnn;
 Opened<Nccl> openedNccl;
 
 template <typename Table> Status openOnce(Opened<Table> &opened, const Table **table) {
@@ -105,6 +128,7 @@ template <typename Table> Status openOnce(Opened<Table> &opened, const Table **t
 
 Status openDriver(const Driver **driver) { return openOnce(openedDriver, driver); }
 Status openBlasLt(const BlasLt **library) { return openOnce(openedBlas, library); }
+Status openDnn(const Dnn **library) { return openOnce(openedDnn, library); }
 Status openNccl(const Nccl **library) { return openOnce(openedNccl, library); }
 
 Status check(Result result, const char *what) {
@@ -126,7 +150,20 @@ Status check(Result result, const char *what) {
 Status checkBlas(Result result, const char *what) {
   if (result == 0)
     return Status::ok();
-  return internal(std::string("cuBLASLt: ") + what + " failed with status " + std::to_string(result));
+  const char *text = openedBlas.table.statusText(result);
+  return internal(std::string("cuBLASLt: ") + what + " failed with status " + std::to_string(result) +
+                  (text ? std::string(" (") + text + ")" : ""));
+}
+
+Status checkDnn(Result result, const char *what) {
+  if (result == 0)
+    return Status::ok();
+  const Dnn &dnn = openedDnn.table;
+  const char *text = dnn.errorText(result);
+  char last[512] = "";
+  dnn.lastError(last, sizeof last);
+  return internal(std::string("cuDNN: ") + what + " failed with status " + std::to_string(result) +
+                  (text ? std::string(" (") + text + ")" : "") + (*last ? std::string(": ") + last : ""));
 }
 
 Status checkNccl(Result result, const char *what) {

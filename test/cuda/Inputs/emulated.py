@@ -7,7 +7,7 @@ import sys
 def environment(build, **more):
     """This process's environment and `more`, with the device's libraries where it names no others."""
     libraries = {f"CLEAVE_LIB{name.upper()}": str(pathlib.Path(build) / f"test-lib/libcleave_emulated_{name}.so")
-                 for name in ("cuda", "cublaslt", "nccl")}
+                 for name in ("cuda", "cublaslt", "cudnn", "nccl")}
     return {**libraries, **os.environ, **more}
 
 

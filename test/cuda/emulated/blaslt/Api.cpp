@@ -100,6 +100,14 @@ static uint64_t numberOf(const char *name, uint64_t fallback) {
 
 CLEAVE_EMULATED_API size_t cublasLtGetVersion() { return numberOf("CLEAVE_EMULATED_BLASLT_VERSION", 130100); }
 
+CLEAVE_EMULATED_API const char *cublasLtGetStatusString(int status) {
+  return status == Success          ? "success"
+         : status == NotInitialized ? "the library was not initialized"
+         : status == InvalidValue   ? "an unsupported value or parameter was passed to the function"
+         : status == NotSupported   ? "the functionality requested is not supported"
+                                    : "an error";
+}
+
 CLEAVE_EMULATED_API int cublasLtMatmulDescCreate(Desc **desc, int computeType, int scaleType) {
   *desc = new Desc;
   (*desc)->computeType = computeType;
