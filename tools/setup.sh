@@ -2,6 +2,8 @@
 # Installs the Debian 12 packages that Cleave builds with; does nothing where they are installed already.
 #   tools/setup.sh            what building and running needs
 #   tools/setup.sh --tests    also the Python environment of the tests (.venv: test/requirements.txt, docs/requirements.txt)
+#   tools/setup.sh --cuda     also what programs for GPUs are built with on a machine without CUDA: its compiler from PyPI
+#                             (.venv-cuda, 300 MB), and what the tests' emulated device needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,8 +17,15 @@ build_packages=(
 # clang-14 and its runtime are for libFuzzer, which g++ lacks.
 test_packages=(pkg-config libgtest-dev libgmock-dev libbenchmark-dev python3 python3-psutil python3-venv clang-14 libclang-rt-14-dev)
 
+cuda_packages=(libgtest-dev libgmock-dev python3 python3-venv)
+
 packages=("${build_packages[@]}")
-[ "${1:-}" = "--tests" ] && packages+=("${test_packages[@]}")
+case "${1:-}" in
+--tests) packages+=("${test_packages[@]}") ;;
+--cuda) packages+=("${cuda_packages[@]}") ;;
+"") ;;
+*) echo "setup: expected --tests, --cuda or nothing; got: $1" >&2; exit 2 ;;
+esac
 
 missing=()
 for package in "${packages[@]}"; do
@@ -39,4 +48,12 @@ if [ "${1:-}" = "--tests" ]; then
     python3 -m venv .venv
     .venv/bin/pip install -q --disable-pip-version-check -r test/requirements.txt -r docs/requirements.txt
   fi
+fi
+
+# An installed toolkit goes first; its version is the tests'.
+if [ "${1:-}" = "--cuda" ] && [ -z "$(tools/dev/find_nvcc.sh)" ]; then
+  echo "== making .venv-cuda with CUDA's compiler"
+  python3 -m venv .venv-cuda
+  .venv-cuda/bin/pip install -q --disable-pip-version-check "nvidia-cuda-nvcc==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-nvvm==13.0.*" \
+    "nvidia-cuda-runtime==13.0.*"
 fi

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# CUDA's compiler: of an installed toolkit, or the one that `tools/setup.sh --cuda` has installed. Prints nothing where there is none.
+cd "$(dirname "$0")/../.."
+for nvcc in "${CUDA_PATH:+$CUDA_PATH/bin/nvcc}" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "$(command -v nvcc)" /usr/local/cuda/bin/nvcc \
+  "$PWD"/.venv-cuda/lib/python3*/site-packages/nvidia/cu13/bin/nvcc; do
+  if [ -x "$nvcc" ]; then
+    echo "$nvcc"
+    exit 0
+  fi
+done
