@@ -98,13 +98,28 @@ LogicalResult emitTraining(OpContext &op, const Inputs &in, double epsilon) {
   return op.result(emit.reshape(y, shape));
 }
 
+// Whether the graph reduces something to this statistic: then it is no running one, and the node is the formula that it
+// says. So torch.export writes a normalization by the values' own statistics (weights that are standardized, as
+// NFNets have them).
+bool isReduced(Value statistic) {
+  llvm::SmallVector<Value> open = {statistic};
+  for (size_t i = 0; i < open.size() && i < 32; ++i)
+    if (auto *op = open[i].getDefiningOp()) {
+      if (llvm::isa<ReduceOp>(op))
+        return true;
+      open.append(op->operand_begin(), op->operand_end());
+    }
+  return false;
+}
+
 LogicalResult importBatchNormalization(OpContext &op) {
   auto inputs = readInputs(op);
   if (failed(inputs))
     return failure();
   double epsilon = op.floatAttr("epsilon", 1e-5);
+  bool isGiven = op.intAttr("training_mode", 0) == 0 && isReduced(inputs->mean) && isReduced(inputs->variance);
   // Frozen statistics are those of inference, in training too.
-  if (op.mode.training && op.mode.batchNormGroups > 0)
+  if (op.mode.training && op.mode.batchNormGroups > 0 && !isGiven)
     return emitTraining(op, *inputs, epsilon);
   // A file in training form declares the new statistics as outputs; in inference they are the old ones.
   (void)op.result(1, inputs->mean);
