@@ -54,10 +54,13 @@ Status parseType(std::string_view descr, const std::string &origin, ElementType 
   if (descr.empty() || (descr[0] != '\'' && descr[0] != '"') || end == std::string_view::npos)
     return invalidArgument(origin + ": structured arrays cannot be read; save a plain one");
   std::string name(descr.substr(1, end - 1));
+  if (name == "|O")
+    return invalidArgument(origin + ": the array holds Python objects; save it as numbers, in Python by "
+                                    "numpy.save(name, array.astype(numpy.float32))");
   if (!parseNumpyName(name, type))
     return invalidArgument(origin + ": element type '" + name +
                            "' is not one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1, "
-                           "little-endian");
+                           "little-endian; convert the array by array.astype and save it again");
   return Status::ok();
 }
 

@@ -13,6 +13,7 @@ arrays = {
     "nan": np.full((64, 64), np.nan, np.float32), "label10": np.full(64, 10), "negative": np.full(64, -5),
     "ignored": np.where(np.arange(64) % 2, -100, 3), "float": np.zeros(64, np.float32)}
 arrays |= {"x8": arrays["x"][:8], "y8": arrays["y"][:8], "y9": np.where(np.arange(64) == 41, 99, arrays["y"])}
+np.save(folder / "objects.npy", np.array([{}, []], object), allow_pickle=True)
 for name, sample, value in (("nan41", 41, np.nan), ("inf7", 7, np.inf)):
     arrays[name] = arrays["x"].copy()
     arrays[name][sample, 5] = value
