@@ -40,7 +40,7 @@ struct CompileOptions {
   int64_t microBatches = 1;
   // With an axis pp in the mesh (compiler/Driver/PipelineRequest.h).
   std::string schedule = "1f1b";   // NAME[,chunks=N] | file=PATH
-  std::string stageSplit = "auto"; // auto | uniform | parameters | pattern=P[|P...] | at=NAME[|NAME...]
+  std::string stageSplit = "auto"; // (auto | uniform | parameters)[,NAME=STAGE...] | pattern=P[|P...] | at=NAME[|NAME...]
 
   std::vector<std::string> init; // [PATTERN=]KIND(...): parameters made by rule (compiler/Import/ONNX/InitRules.h)
 

@@ -121,7 +121,7 @@ def CutModel : Pass<"cut-model", "::mlir::ModuleOp"> {
     Where to cut is decided by compiler/Pipeline/Cut.h, on the order of the operations in @model. One stage leaves @model as it is.
   }];
   let options = [Option<"stages", "stages", "int64_t", "0", "how many chunks; 0: what request-stages has asked for, or 1">,
-                 Option<"split", "split", "std::string", "\"auto\"", "auto | uniform | parameters | pattern=P[|P...]">,
+                 Option<"split", "split", "std::string", "\"auto\"", "(auto | uniform | parameters)[,NAME=STAGE...] | pattern=P[|P...]">,
                  Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step, which the update's time is spread over">,
                  ListOption<"boundaries", "at", "std::string", "names of the operations, or of parameters of them, with which stages 1, 2, ... begin">,
                  ListOption<"pins", "pins", "std::string", "NAME=STAGE">];

@@ -443,7 +443,8 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   t.stageSplit = app.add_option("--stage-split", o.stageSplit,
                                 "Where the model is cut into stages. auto: stages take equal time. uniform: they have "
                                 "equal numbers of operations. parameters: they have equal bytes of "
-                                "parameters. pattern=P[|P]: they have equal numbers of operations or parameters whose "
+                                "parameters. After one of these ,NAME=STAGE puts a parameter or operation into a stage. "
+                                "pattern=P[|P]: they have equal numbers of operations or parameters whose "
                                 "names match. at=NAME[|NAME]: each further stage begins at this name")
                      ->group(stages)
                      ->type_name("HOW")

@@ -113,7 +113,7 @@ private:
       return error;
     if (llvm::Error error = setBoundaries(graph, boundaries, request))
       return error;
-    if (llvm::Error error = setPins(graph, request))
+    if (llvm::Error error = setPins(graph, pins, request))
       return error;
     return request;
   }
@@ -125,7 +125,15 @@ private:
         request.pins.emplace_back(node->second, request.stages - 1);
   }
 
+  // By a measure, and after it the pins of a user: "auto,head.weight=1".
   llvm::Error setMode(const ModelGraph &graph, StringRef text, pipeline::CutRequest &request) {
+    auto [measure, ofUser] = text.split(',');
+    if (measure == "auto" || measure == "uniform" || measure == "parameters") {
+      if (text.contains(','))
+        if (llvm::Error error = setPins(graph, llvm::split(ofUser, ','), request))
+          return error;
+      text = measure;
+    }
     if (text == "auto")
       request.mode = pipeline::CutMode::Auto;
     else if (text == "uniform")
@@ -181,12 +189,14 @@ private:
     return llvm::Error::success();
   }
 
-  llvm::Error setPins(const ModelGraph &graph, pipeline::CutRequest &request) {
-    for (const std::string &text : pins) {
-      auto [name, stage] = StringRef(text).rsplit('=');
+  template <typename Texts>
+  llvm::Error setPins(const ModelGraph &graph, const Texts &texts, pipeline::CutRequest &request) {
+    for (StringRef text : texts) {
+      auto [name, stage] = text.rsplit('=');
       int number = 0;
       if (stage.getAsInteger(10, number))
-        return usageError(kOption, "expected a pin NAME=STAGE; got: " + text);
+        return usageError(kOption, "expected a pin NAME=STAGE, with a stage from 0 to " +
+                                       std::to_string(request.stages - 1) + "; got: " + text);
       auto nodes = nodesOf(graph, name);
       if (!nodes)
         return nodes.takeError();
