@@ -20,6 +20,9 @@ config.environment["PATH"] = os.pathsep.join(
 config.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
 config.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
 
+# What a developer has calibrated is no part of a test.
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
+
 if config.cleave_python:
     config.available_features.add("python")
     # test/requirements.txt has no torch; a developer's own environment may.

@@ -1,117 +1,17 @@
 // The reader of TargetMachine.h's JSON: every key by name, its range, and no key that is not known.
-#include "compiler/CostModel/TargetMachine.h"
+#include "compiler/CostModel/MachineReader.h"
 
 #include "runtime/base/JsonDepth.h"
 
-#include <nlohmann/json.hpp>
-
-#include <cmath>
 #include <set>
 
 namespace cleave {
 
 using nlohmann::json;
+using namespace machine;
 using rt::Status;
 
 namespace {
-
-struct Range {
-  double least, most;
-  const char *unit;
-};
-
-constexpr Range kRate{1e6, 1e18, "FLOP/s"}, kBandwidth{1e3, 1e15, "bytes/s"}, kLatency{0, 1, "seconds"};
-constexpr Range kShare{0.01, 1, ""}, kRanks{1, 1e6, ""};
-
-std::string numberText(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
-
-// What stands there, short enough for a message.
-std::string shown(const json &value) {
-  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-  return text.size() <= 40 ? text : text.substr(0, 40) + "...";
-}
-
-std::string list(const std::vector<std::string> &names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-// An object of the file; `path` is empty for the whole of it, else "node.".
-class Reader {
-public:
-  Reader(const json &object, std::string path) : object_(object), path_(std::move(path)) {}
-
-  // Before anything is read: all keys that are there are known, and all that are required are there.
-  Status checkKeys(const std::vector<std::string> &required, const std::vector<std::string> &optional) const {
-    std::vector<std::string> known = required;
-    known.insert(known.end(), optional.begin(), optional.end());
-    for (const auto &[key, value] : object_.items())
-      if (std::find(known.begin(), known.end(), key) == known.end())
-        return rt::invalidArgument(path_ + shown(json(key)) + ": there is no such key; keys here are " + list(known));
-    for (const std::string &key : required)
-      if (!has(key))
-        return rt::invalidArgument(path_ + key + ": this key is missing; keys here are " + list(known));
-    return Status::ok();
-  }
-
-  bool has(const std::string &key) const { return object_.contains(key); }
-  const json &at(const std::string &key) const { return object_.at(key); }
-
-  Status number(const std::string &key, const Range &range, double *result) const {
-    const json &value = at(key);
-    double found = value.is_number() ? value.get<double>() : 0;
-    if (!value.is_number() || !std::isfinite(found) || found < range.least || found > range.most)
-      return rt::invalidArgument(path_ + key + ": expected a number from " + numberText(range.least) + " to " +
-                                 numberText(range.most) + (*range.unit ? " " : "") + range.unit +
-                                 "; got: " + shown(value));
-    *result = found;
-    return Status::ok();
-  }
-
-  Status whole(const std::string &key, const Range &range, uint64_t *result) const {
-    const json &value = at(key);
-    double found = value.is_number() ? value.get<double>() : -1;
-    if (!value.is_number() || std::floor(found) != found || found < range.least || found > range.most)
-      return rt::invalidArgument(path_ + key + ": expected a whole number from " + numberText(range.least) + " to " +
-                                 numberText(range.most) + "; got: " + shown(value));
-    *result = static_cast<uint64_t>(found);
-    return Status::ok();
-  }
-
-  Status text(const std::string &key, std::string *result) const {
-    if (!at(key).is_string() || at(key).get_ref<const std::string &>().empty())
-      return rt::invalidArgument(path_ + key + ": expected a text in quotes; got: " + shown(at(key)));
-    *result = at(key).get<std::string>();
-    return Status::ok();
-  }
-
-  Status texts(const std::string &key, std::vector<std::string> *result) const {
-    const json &value = at(key);
-    bool isList = value.is_array() && !value.empty() &&
-                  std::all_of(value.begin(), value.end(), [](const json &one) { return one.is_string(); });
-    if (!isList)
-      return rt::invalidArgument(path_ + key + ": expected a list of texts, as [\"cuda:sm_90\"]; got: " + shown(value));
-    *result = value.get<std::vector<std::string>>();
-    return Status::ok();
-  }
-
-  Status object(const std::string &key, std::optional<Reader> *result) const {
-    if (!at(key).is_object())
-      return rt::invalidArgument(path_ + key + ": expected an object in braces; got: " + shown(at(key)));
-    result->emplace(at(key), path_ + key + ".");
-    return Status::ok();
-  }
-
-private:
-  const json &object_;
-  std::string path_;
-};
 
 Status readRates(const Reader &file, const std::string &key, std::map<std::string, double> *rates) {
   std::optional<Reader> object;
@@ -164,7 +64,7 @@ struct Keys {
 };
 
 Status parse(std::string_view text, json *result) {
-  constexpr unsigned kLevels = 8; // a machine has two
+  constexpr unsigned kLevels = 8; // a machine has six
   if (rt::isJsonDeeper(text, kLevels))
     return rt::invalidArgument(
         "expected an object in braces with the machine's rates, which are numbers and texts; got: "
@@ -193,7 +93,7 @@ Status readMachine(std::string_view text, TargetMachine *machine) {
   Reader file(root, "");
   CLEAVE_TRY(file.checkKeys({"name", "source", "product_flops_per_second", "vector_flops_per_second",
                              "memory_bytes_per_second", "launch_seconds", "node", "efficiency"},
-                            {"network", "host_copy", "targets"}));
+                            {"network", "host_copy", "targets", "measured"}));
   TargetMachine read;
   CLEAVE_TRY(file.text("name", &read.name));
   CLEAVE_TRY(file.text("source", &read.source));
@@ -209,8 +109,43 @@ Status readMachine(std::string_view text, TargetMachine *machine) {
   CLEAVE_TRY(readEfficiencies(file, &read));
   if (file.has("targets"))
     CLEAVE_TRY(file.texts("targets", &read.targets));
+  if (file.has("measured")) {
+    std::optional<Reader> measured;
+    CLEAVE_TRY(file.object("measured", &measured));
+    CLEAVE_TRY(readMeasurements(*measured, &read.measured.emplace()));
+  }
   *machine = std::move(read);
   return Status::ok();
+}
+
+static json linkJson(const Link &link) {
+  return {{"bytes_per_second", link.bytesPerSecond}, {"seconds", link.seconds}};
+}
+
+std::string writeMachine(const TargetMachine &machine) {
+  nlohmann::ordered_json text;
+  text["name"] = machine.name;
+  text["source"] = machine.source;
+  text["product_flops_per_second"] = machine.productRates;
+  text["vector_flops_per_second"] = machine.vectorRates;
+  text["memory_bytes_per_second"] = machine.memoryRate;
+  text["launch_seconds"] = machine.launchSeconds;
+  text["node"] = linkJson(machine.node);
+  text["node"]["ranks"] = machine.nodeRanks;
+  if (machine.network)
+    text["network"] = linkJson(*machine.network);
+  if (machine.hostCopy)
+    text["host_copy"] = linkJson(*machine.hostCopy);
+  text["efficiency"] = json{{"products", machine.productEfficiency},
+                            {"attention", machine.attentionEfficiency},
+                            {"vector", machine.vectorEfficiency},
+                            {"memory", machine.memoryEfficiency},
+                            {"links", machine.linkEfficiency}};
+  if (!machine.targets.empty())
+    text["targets"] = machine.targets;
+  if (machine.measured)
+    text["measured"] = measurementsJson(*machine.measured);
+  return text.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 } // namespace cleave

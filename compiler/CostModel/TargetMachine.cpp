@@ -1,8 +1,28 @@
 #include "compiler/CostModel/TargetMachine.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace cleave {
+
+double Measurements::trafficRate(double distance) const {
+  auto next = std::find_if(traffic.begin(), traffic.end(), [&](const TrafficPoint &one) { return one.bytes >= distance; });
+  if (next == traffic.end())
+    return traffic.back().bytesPerSecond;
+  if (next == traffic.begin())
+    return next->bytesPerSecond;
+  auto before = next - 1;
+  double part = std::log(distance / before->bytes) / std::log(next->bytes / before->bytes);
+  return before->bytesPerSecond * std::pow(next->bytesPerSecond / before->bytesPerSecond, part);
+}
+
+const RateTable *Measurements::table(std::string_view kernel, std::string_view type, std::string_view variant) const {
+  for (const RateTable &one : kernels)
+    if (one.kernel == kernel && one.type == type && one.variant == variant)
+      return &one;
+  return nullptr;
+}
 
 double TargetMachine::efficiency(Work work) const {
   switch (work) {

@@ -19,12 +19,23 @@
 //   }
 //
 // `network`, `host_copy` and `targets` may be absent: the first two are asked for when a plan needs them, and without
-// `targets` the machine takes plans of all targets. All other keys are required, and no others are allowed. Rates are
-// peaks, of which `efficiency` has the share that is reached.
+// `targets` the machine takes plans of all targets. All other keys are required, and no others are allowed but those of
+// measured machines. Rates are peaks, of which `efficiency` has the share that is reached.
+//
+// A file that `cleave calibrate` wrote says more, and what it says was measured, so that no share is taken of it:
+//
+//     "measured": {
+//       "threads": 1,                                     of a rank; "ranks": so many ran at the same time
+//       "traffic": [{"bytes": 262144, "bytes_per_second": 9e10}, ...],     by reuse distance (Traffic)
+//       "kernels": [{"kernel": "matmul", "type": "f32", "variant": "nn",
+//                    "axes": [{"name": "m", "values": [4, 16, 64]}, ...],
+//                    "flops_per_second": [...]}, ...]     the last axis is the fastest (RateTable)
+//     }
 #ifndef CLEAVE_COMPILER_COSTMODEL_TARGETMACHINE_H
 #define CLEAVE_COMPILER_COSTMODEL_TARGETMACHINE_H
 
 #include "compiler/CostModel/CostModel.h"
+#include "compiler/CostModel/RateTable.h"
 #include "runtime/base/Status.h"
 
 #include <map>
@@ -42,6 +53,23 @@ struct Link {
 // What kind of work a kernel is; each has a share of the peak that it reaches.
 enum class Work { Product, Attention, Vector };
 
+// How fast bytes come that were touched last so many bytes of traffic ago: from a near cache, a far one, or memory.
+// Between two points the rate is interpolated, over logarithms.
+struct TrafficPoint {
+  double bytes = 0, bytesPerSecond = 0;
+};
+
+// What a machine's own kernels took, on that machine.
+struct Measurements {
+  uint64_t threads = 1;                // of a rank
+  std::vector<TrafficPoint> traffic;   // ascending; at least one
+  std::vector<RateTable> kernels;
+
+  double trafficRate(double distance) const;
+  // Null where there is none of that kernel, type and variant.
+  const RateTable *table(std::string_view kernel, std::string_view type, std::string_view variant) const;
+};
+
 struct TargetMachine {
   std::string name, source;
   std::map<std::string, double> productRates, vectorRates; // "bf16" -> FLOP/s
@@ -51,6 +79,7 @@ struct TargetMachine {
   std::optional<Link> network, hostCopy;
   double productEfficiency = 1, attentionEfficiency = 1, vectorEfficiency = 1, memoryEfficiency = 1, linkEfficiency = 1;
   std::vector<std::string> targets;
+  std::optional<Measurements> measured;
 
   const std::map<std::string, double> &peaks(Work work) const {
     return work == Work::Vector ? vectorRates : productRates;
@@ -74,6 +103,8 @@ const char *knownMachineJson(std::string_view name);
 
 // Reads the JSON. Errors name the key: "node.ranks: expected a whole number from 1 to 1000000; got: -1".
 rt::Status readMachine(std::string_view json, TargetMachine *machine);
+// The JSON that readMachine() reads.
+std::string writeMachine(const TargetMachine &machine);
 
 } // namespace cleave
 

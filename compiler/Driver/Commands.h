@@ -24,7 +24,7 @@ struct InspectOptions {
   std::string html;  // instead of printing: the page to write (compiler/Inspect/Page.h)
   std::string trace; // of a run: the measured step of a pipeline is drawn beside the predicted one
   std::string profile; // of a run: its trace, kernel by kernel
-  std::string machine; // h100, h200, a100 or a file (compiler/CostModel/TargetMachine.h): how long a step takes on it
+  std::string machine; // how long a step takes on it (TargetMachineOption.h)
 };
 
 // Prints what the artefact's plan needs and does.
@@ -35,6 +35,14 @@ llvm::Error diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream &out);
 
 // Proves the plan over all ranks; prints one line, or fails with every finding.
 llvm::Error verify(llvm::StringRef artefact, llvm::raw_ostream &out);
+
+struct CalibrateRequest {
+  std::string output; // empty: the user's cache (TargetMachineOption.h)
+  int64_t threads = 0; // 0: those that programs are compiled for, which are all cores or, with several ranks, one
+};
+
+// Measures this machine for the cost model, and writes what it found: a file for each number of threads.
+llvm::Error calibrate(const CalibrateRequest &request, llvm::raw_ostream &out);
 
 struct BundleRequest {
   std::vector<std::string> objects; // of --emit object

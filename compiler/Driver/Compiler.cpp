@@ -16,6 +16,7 @@
 #include "compiler/Driver/PipelineRequest.h"
 #include "compiler/Driver/PlanTrial.h"
 #include "compiler/Driver/PlanningRequest.h"
+#include "compiler/Driver/PredictedStep.h"
 #include "compiler/Driver/ShardingGain.h"
 #include "compiler/Driver/StageFit.h"
 #include "compiler/Driver/TemporaryFile.h"
@@ -350,20 +351,33 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   return error;
 }
 
-llvm::Error Compilation::emit() {
-  auto bytes = plan::writePlan(*model.module);
+static llvm::Error openWritten(llvm::Expected<std::string> &bytes, const rt::fb::Plan **plan) {
   if (!bytes)
     return bytes.takeError();
-  const rt::fb::Plan *plan = nullptr;
-  if (rt::Status status = rt::openPlan(bytes->data(), bytes->size(), &plan); !status.isOk())
+  if (rt::Status status = rt::openPlan(bytes->data(), bytes->size(), plan); !status.isOk())
     return makeError("the compiler wrote a plan that the runtime refuses: " + status.message());
+  return llvm::Error::success();
+}
 
+llvm::Error Compilation::emit() {
+  auto bytes = plan::writePlan(*model.module);
+  const rt::fb::Plan *plan = nullptr;
+  if (llvm::Error error = openWritten(bytes, &plan))
+    return error;
   rt::PlanSummary summary = rt::summarize(*plan);
   if (llvm::Error error = checkMemoryLimit(summary, options))
     return error;
+  auto predicted = predictedFacts(*plan, options.targetMachine);
+  if (!predicted)
+    return predicted.takeError();
+  if (!predicted->facts.empty()) {
+    bytes = plan::writePlan(*model.module, predicted->facts);
+    if (llvm::Error error = openWritten(bytes, &plan))
+      return error;
+  }
   llvm::Error error = options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
   if (!error)
-    log << rt::printSummary(*plan, summary); // reads as success: nothing can fail after it
+    log << rt::printSummary(*plan, summary) << predicted->text; // reads as success: nothing can fail after it
   return error;
 }
 

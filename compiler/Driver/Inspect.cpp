@@ -2,7 +2,7 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/MeasuredTimeline.h"
 #include "compiler/Driver/Overwrites.h"
-#include "compiler/Driver/TargetMachineOption.h"
+#include "compiler/Driver/PredictedStep.h"
 #include "compiler/Inspect/Diff.h"
 #include "compiler/Inspect/Page.h"
 #include "compiler/Inspect/Parameters.h"
@@ -112,9 +112,9 @@ static llvm::Expected<std::optional<view::Measured>> readMeasured(const rt::fb::
   return std::move(*measured);
 }
 
-static llvm::Error writePage(const rt::fb::Plan &plan, const std::string &path, const view::Measured *measured,
+static llvm::Error writePage(const rt::fb::Plan &plan, const std::string &path, const view::PageParts &parts,
                              llvm::raw_ostream &out) {
-  if (rt::Status status = rt::writeFileAtomically(path, view::pageOf(plan, measured)); !status.isOk())
+  if (rt::Status status = rt::writeFileAtomically(path, view::pageOf(plan, parts)); !status.isOk())
     return makeError("--html: " + status.message());
   out << "wrote " << path << ", a page to be opened in a browser\n";
   return llvm::Error::success();
@@ -131,64 +131,40 @@ llvm::Error cleave::diff(llvm::StringRef a, llvm::StringRef b, llvm::raw_ostream
   return llvm::Error::success();
 }
 
-// A plan on a machine.
-struct OnMachine {
-  TargetMachine machine;
-  plan::InstructionCosts costs;
-  view::Prediction prediction;
-};
-
-static llvm::Expected<OnMachine> predictOn(const rt::fb::Plan &plan, const std::string &name) {
-  llvm::Expected<TargetMachine> machine = findTargetMachine(name);
-  if (!machine)
-    return machine.takeError();
-  if (rt::Status status = plan::checkMachine(plan, *machine); !status.isOk())
-    return makeError("--target-machine " + name + ": " + status.message());
-  OnMachine result{*machine, plan::InstructionCosts(plan, *machine), {}};
-  if (rt::Status status = view::predict(plan, result.costs, &result.prediction); !status.isOk())
-    return makeError("--target-machine " + name + ": " + status.message());
-  return result;
-}
-
 // Of the summary and of --json, which are about a whole step.
-static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOptions &options, llvm::raw_ostream &out) {
-  if (!options.html.empty() || !options.trace.empty())
-    return usageError("--target-machine",
-                      "it predicts without a run, as text and with --json; leave --html and --trace away");
+static llvm::Error printPrediction(const rt::fb::Plan &plan, const InspectOptions &options, const OnMachine &on,
+                                   llvm::raw_ostream &out) {
+  if (!options.trace.empty())
+    return usageError("--target-machine", "it predicts without a run; leave --trace away, or give --html or --profile");
   if (options.form != InspectForm::Summary && options.form != InspectForm::Json)
-    return usageError("--target-machine", "it is for the summary and for --json; leave the other form away");
-  llvm::Expected<OnMachine> on = predictOn(plan, options.machine);
-  if (!on)
-    return on.takeError();
+    return usageError("--target-machine", "it is for the summary, --json, --html and --profile; leave the other form "
+                                          "away");
   if (options.form == InspectForm::Json)
-    out << view::predictionJson(plan, on->machine, on->costs, on->prediction) << "\n";
+    out << view::predictionJson(plan, on.chosen.machine, on.costs, on.prediction) << "\n";
   else
-    out << view::predictionText(plan, on->machine, on->costs, on->prediction);
+    out << view::predictionText(plan, on.chosen.machine, on.costs, on.prediction);
   return llvm::Error::success();
 }
 
-static llvm::Error printProfile(const rt::fb::Plan &plan, const InspectOptions &options, llvm::raw_ostream &out) {
-  if (!options.html.empty() || !options.trace.empty() || options.form != InspectForm::Summary)
-    return usageError("--profile", "it prints tables of a traced step; leave --trace and the other form away");
-  std::optional<OnMachine> on;
-  if (!options.machine.empty()) {
-    llvm::Expected<OnMachine> predicted = predictOn(plan, options.machine);
-    if (!predicted)
-      return predicted.takeError();
-    on.emplace(std::move(*predicted));
-  }
+// A traced step, kernel by kernel: as text, or as a part of the page.
+static llvm::Error showProfile(const rt::fb::Plan &plan, const InspectOptions &options, const OnMachine *on,
+                               llvm::raw_ostream &out) {
+  if (!options.trace.empty() || options.form != InspectForm::Summary)
+    return usageError("--profile", "it shows a traced step as tables or, with --html, as a page; leave --trace and the "
+                                   "other form away");
   llvm::Expected<view::Measured> measured = measuredStep(plan, options.profile);
   if (!measured)
     return measured.takeError();
   view::Profile profile;
   if (rt::Status status = view::profileOf(plan, *measured, on ? &on->costs : nullptr, &profile); !status.isOk())
     return makeError(options.profile + ": " + status.message());
-  if (on) {
-    view::MachineCosts machine{on->machine, on->costs, on->prediction.seconds};
-    out << view::profileText(plan, *measured, profile, &machine);
-  } else {
-    out << view::profileText(plan, *measured, profile, nullptr);
-  }
+  std::optional<view::MachineCosts> machine;
+  if (on)
+    machine.emplace(on->shown());
+  if (!options.html.empty())
+    return writePage(plan, options.html,
+                     {&*measured, &profile, machine ? &*machine : nullptr, on ? &on->prediction.timeline : nullptr}, out);
+  out << view::profileText(plan, *measured, profile, machine ? &*machine : nullptr);
   return llvm::Error::success();
 }
 
@@ -197,21 +173,33 @@ llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options,
   if (!artefact)
     return artefact.takeError();
   const rt::fb::Plan &plan = artefact->plan();
+  std::vector<ReadFile> files = {{path.str(), "the program or plan"}};
+  for (const auto &[file, option] : {std::pair(options.trace, "--trace"), std::pair(options.profile, "--profile")})
+    if (!file.empty())
+      files.push_back({file, std::string("the file of ") + option});
+  if (!options.html.empty())
+    if (llvm::Error error = checkOverwrites("--html", {options.html}, files))
+      return error;
+  // Without being asked, this machine is taken where times of it are shown beside measured ones.
+  bool isWanted = !options.machine.empty() || !options.profile.empty() || !options.html.empty();
+  llvm::Expected<std::unique_ptr<OnMachine>> on =
+      isWanted ? predictOn(plan, options.machine) : std::unique_ptr<OnMachine>();
+  if (!on)
+    return on.takeError();
   if (!options.profile.empty())
-    return printProfile(plan, options, out);
-  if (!options.machine.empty())
-    return printPrediction(plan, options, out);
+    return showProfile(plan, options, on->get(), out);
+  if (!options.machine.empty() && *on && options.html.empty())
+    return printPrediction(plan, options, **on, out);
   llvm::Expected<std::optional<view::Measured>> read = readMeasured(plan, options);
   if (!read)
     return read.takeError();
   const view::Measured *measured = *read ? &**read : nullptr;
   if (!options.html.empty()) {
-    std::vector<ReadFile> files = {{path.str(), "the program or plan"}};
-    if (!options.trace.empty())
-      files.push_back({options.trace, "the file of --trace"});
-    if (llvm::Error error = checkOverwrites("--html", {options.html}, files))
-      return error;
-    return writePage(plan, options.html, measured, out);
+    std::optional<view::MachineCosts> machine;
+    if (*on)
+      machine.emplace((*on)->shown());
+    return writePage(plan, options.html,
+                     {measured, nullptr, machine ? &*machine : nullptr, *on ? &(*on)->prediction.timeline : nullptr}, out);
   }
   switch (options.form) {
   case InspectForm::Text:

@@ -77,6 +77,7 @@ struct CompileOptions {
   // Target and limits.
   uint64_t budget = 1; // multiplies what compilation may make of the file (dialects/Cleave/IR/Budget.h)
   std::string target = "host";
+  std::string targetMachine; // whose step time is predicted (TargetMachineOption.h); no other part of a plan knows it
   std::optional<int64_t> memoryLimit; // bytes of planned memory per rank
 
   // Looking inside, extending.

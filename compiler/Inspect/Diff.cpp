@@ -3,7 +3,7 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Traffic.h"
-#include "compiler/Inspect/Walk.h"
+#include "compiler/Simulator/Walk.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
@@ -27,7 +27,7 @@ struct Side {
 };
 
 void addProgram(const fb::Plan &kind, uint32_t entry, uint64_t ranks, Side &side) {
-  std::vector<uint64_t> runs = runsOf(kind, entry);
+  std::vector<uint64_t> runs = plan::runsOf(kind, entry);
   for (uint32_t p = 0; p < runs.size(); ++p) {
     const fb::Program &program = *kind.programs()->Get(p);
     for (uint32_t i = 0; runs[p] != 0 && i < lengthOf(program.instructions()); ++i)
@@ -56,7 +56,7 @@ Side sideOf(const fb::Plan &plan) {
         side.arithmetic[program.name] += program.flops * kind.ranksOfKind;
     for (const auto &[name, number] : kind.kernels)
       side.kernels[name] += number;
-    if (auto entry = mainProgram(*kinds[i]))
+    if (auto entry = plan::mainProgram(*kinds[i]))
       addProgram(*kinds[i], *entry, kind.ranksOfKind, side);
   }
   for (uint32_t i = 0; i < lengthOf(plan.properties()); ++i)

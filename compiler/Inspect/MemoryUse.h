@@ -9,7 +9,7 @@
 #ifndef CLEAVE_COMPILER_INSPECT_MEMORYUSE_H
 #define CLEAVE_COMPILER_INSPECT_MEMORYUSE_H
 
-#include "compiler/Inspect/Walk.h"
+#include "compiler/Simulator/Walk.h"
 
 #include <array>
 #include <cstdint>

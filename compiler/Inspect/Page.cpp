@@ -2,9 +2,9 @@
 
 namespace cleave::view {
 
-std::string pageOf(const rt::fb::Plan &plan, const Measured *measured) {
+std::string pageOf(const rt::fb::Plan &plan, const PageParts &parts) {
   constexpr const char *kPlace = "@PLAN@";
-  std::string page = pageTemplate(), json = pageJson(plan, measured), escaped;
+  std::string page = pageTemplate(), json = pageJson(plan, parts), escaped;
   escaped.reserve(json.size());
   for (char c : json)
     if (c == '<') // of "</script>" and "<!--"; in JSON it can only be inside a text

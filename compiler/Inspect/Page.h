@@ -18,12 +18,22 @@ struct Measured {
   std::string source; // "step 7 of trace.json"
 };
 
-// `measured` may be null.
-std::string pageOf(const rt::fb::Plan &plan, const Measured *measured);
+struct Profile;
+struct MachineCosts;
+
+// What a page shows besides the plan; each may be null.
+struct PageParts {
+  const Measured *measured = nullptr;
+  const Profile *profile = nullptr;         // of the measured step
+  const MachineCosts *machine = nullptr;    // that is predicted for; null: none in particular
+  const plan::StepTimeline *predicted = nullptr; // on that machine
+};
+
+std::string pageOf(const rt::fb::Plan &plan, const PageParts &parts);
 
 // The object in the page. Long plans are summed up: slices of the run, neighbouring spans of a stream, the largest
 // tensors and exchanges, so that a page stays below 3 MB.
-std::string pageJson(const rt::fb::Plan &plan, const Measured *measured);
+std::string pageJson(const rt::fb::Plan &plan, const PageParts &parts);
 
 // The template, which cmake/EmbedText.cmake embeds; "@PLAN@" stands in the place of the object.
 const char *pageTemplate();

@@ -2,6 +2,7 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/MemoryUse.h"
 #include "compiler/Inspect/Page.h"
+#include "compiler/Inspect/PageProfile.h"
 #include "compiler/Inspect/Parameters.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Traffic.h"
@@ -23,17 +24,24 @@ namespace {
 
 class PageData {
 public:
-  PageData(const fb::Plan &plan, const Measured *measured) : plan_(plan), kinds_(kindsOf(plan)) {
+  PageData(const fb::Plan &plan, const PageParts &parts) : plan_(plan), kinds_(kindsOf(plan)) {
+    const Measured *measured = parts.measured;
     data_["title"] = propertyOf(plan, "model").empty() ? "a plan" : propertyOf(plan, "model");
     data_["headline"] = headline(plan);
     PlanSummary summary = summarize(plan);
     data_["kinds"] = json::array();
     for (size_t i = 0; i < kinds_.size(); ++i)
       data_["kinds"].push_back(kindJson(*kinds_[i], i == 0 ? summary : summary.others[i - 1]));
-    auto entry = mainProgram(plan);
+    auto entry = plan::mainProgram(plan);
     std::string name = entry ? std::string(textOf(plan.programs()->Get(*entry)->name())) : "";
     data_["entry"] = name;
-    auto predicted = plan::timelineOf(plan, name, plan::plainCosts(plan), plan::TimelineDetail::Streams);
+    std::optional<plan::StepTimeline> predicted;
+    if (parts.predicted)
+      predicted = *parts.predicted;
+    else
+      predicted = plan::timelineOf(plan, name, plan::plainCosts(plan), plan::TimelineDetail::Streams);
+    data_["machine"] = parts.machine ? json(parts.machine->machine.name) : json();
+    data_["profile"] = profileJson(plan, parts);
     data_["predicted"] = predicted ? timelineJson(*predicted) : json();
     data_["measured"] = measured ? timelineJson(measured->timeline) : json();
     if (measured)
@@ -70,7 +78,7 @@ private:
     for (uint32_t i = 0; i < lengthOf(kind.streams()); ++i)
       result["streams"].push_back(kind.streams()->Get(i)->str());
     result["frames"] = framesOf(kind);
-    if (auto entry = mainProgram(kind)) {
+    if (auto entry = plan::mainProgram(kind)) {
       result["memory"] = memoryJson(kind, *entry);
       addTraffic(kind, *entry, result);
     }
@@ -281,6 +289,6 @@ private:
 
 } // namespace
 
-std::string pageJson(const fb::Plan &plan, const Measured *measured) { return PageData(plan, measured).take(); }
+std::string pageJson(const fb::Plan &plan, const PageParts &parts) { return PageData(plan, parts).take(); }
 
 } // namespace cleave::view

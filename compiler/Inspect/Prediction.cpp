@@ -1,7 +1,7 @@
 #include "compiler/Inspect/Prediction.h"
 
 #include "compiler/Inspect/Human.h"
-#include "compiler/Inspect/Walk.h"
+#include "compiler/Simulator/Walk.h"
 #include "runtime/plan/Kinds.h"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ uint64_t samplesOf(const fb::Plan &plan) {
 }
 
 uint64_t tokensOf(const fb::Plan &plan) {
-  auto entry = mainProgram(plan);
+  auto entry = plan::mainProgram(plan);
   const auto *inputs = entry ? plan.programs()->Get(*entry)->inputs() : nullptr;
   for (uint32_t i = 0; i < lengthOf(inputs); ++i) {
     const fb::Port &port = *inputs->Get(i);
@@ -123,14 +123,14 @@ uint64_t tokensOf(const fb::Plan &plan) {
 }
 
 Status predict(const fb::Plan &plan, const plan::InstructionCosts &costs, Prediction *prediction) {
-  auto entry = mainProgram(plan);
+  auto entry = plan::mainProgram(plan);
   if (!entry)
     return invalidArgument("the plan has no program to predict");
   prediction->entry = textOf(plan.programs()->Get(*entry)->name());
   auto cost = [&](const fb::Plan &kind, uint32_t, const InstructionView &view) { return costs.seconds(kind, view); };
   auto timeline = plan::timelineOf(plan, prediction->entry, cost, plan::TimelineDetail::Streams);
   if (!timeline)
-    return invalidArgument("a run of " + prediction->entry + " has more than " + countText(kMostSteps) +
+    return invalidArgument("a run of " + prediction->entry + " has more than " + countText(plan::kMostSteps) +
                            " instructions, too many to follow");
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (size_t i = 0; i < kinds.size(); ++i) {

@@ -49,6 +49,9 @@ rt::Status predict(const rt::fb::Plan &plan, const plan::InstructionCosts &costs
 uint64_t samplesOf(const rt::fb::Plan &plan);
 uint64_t tokensOf(const rt::fb::Plan &plan);
 
+// "compute", "memory", "launch"
+const char *boundText(plan::Bound bound);
+
 // As people read it, the assumptions last.
 std::string predictionText(const rt::fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction);

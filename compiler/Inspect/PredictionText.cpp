@@ -17,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr size_t kDearest = 20;
+constexpr size_t kDearest = 20; // kernels in the table
 
 std::string format(const char *pattern, double value) {
   char text[64];
@@ -26,18 +26,6 @@ std::string format(const char *pattern, double value) {
 }
 
 std::string share(double part, double whole) { return format("%.1f %%", whole > 0 ? part / whole * 100 : 0); }
-
-const char *boundText(plan::Bound bound) {
-  switch (bound) {
-  case plan::Bound::Compute:
-    return "compute";
-  case plan::Bound::Memory:
-    return "memory";
-  case plan::Bound::Launch:
-    return "launch";
-  }
-  return "";
-}
 
 std::string label(std::string text) { return padRight(std::move(text), 26) + " "; }
 
@@ -129,30 +117,6 @@ std::string rankLines(const std::vector<const fb::Plan *> &kinds, const Predicti
   return text;
 }
 
-json linkJson(const Link &link) { return {{"bytes_per_second", link.bytesPerSecond}, {"seconds", link.seconds}}; }
-
-json machineJson(const TargetMachine &machine) {
-  json result = {{"name", machine.name},
-                 {"source", machine.source},
-                 {"product_flops_per_second", machine.productRates},
-                 {"vector_flops_per_second", machine.vectorRates},
-                 {"memory_bytes_per_second", machine.memoryRate},
-                 {"launch_seconds", machine.launchSeconds},
-                 {"node", linkJson(machine.node)},
-                 {"efficiency",
-                  {{"products", machine.productEfficiency},
-                   {"attention", machine.attentionEfficiency},
-                   {"vector", machine.vectorEfficiency},
-                   {"memory", machine.memoryEfficiency},
-                   {"links", machine.linkEfficiency}}}};
-  result["node"]["ranks"] = machine.nodeRanks;
-  if (machine.network)
-    result["network"] = linkJson(*machine.network);
-  if (machine.hostCopy)
-    result["host_copy"] = linkJson(*machine.hostCopy);
-  return result;
-}
-
 json kindJson(const fb::Plan &kind, const PredictedKind &predicted) {
   json streams = json::array();
   for (const PredictedStream &stream : predicted.streams)
@@ -182,6 +146,18 @@ json kernelJson(const fb::Plan &kind, const PredictedKernel &row, const plan::In
 
 } // namespace
 
+const char *boundText(plan::Bound bound) {
+  switch (bound) {
+  case plan::Bound::Compute:
+    return "compute";
+  case plan::Bound::Memory:
+    return "memory";
+  case plan::Bound::Launch:
+    return "launch";
+  }
+  return "";
+}
+
 std::string predictionText(const fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
@@ -202,7 +178,9 @@ std::string predictionText(const fb::Plan &plan, const TargetMachine &machine, c
 std::string predictionJson(const fb::Plan &plan, const TargetMachine &machine, const plan::InstructionCosts &costs,
                            const Prediction &prediction) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  json predicted = {{"machine", machineJson(machine)}, {"program", prediction.entry}, {"seconds", prediction.seconds},
+  json described = json::parse(writeMachine(machine));
+  described.erase("measured"); // tables of a thousand rates
+  json predicted = {{"machine", std::move(described)}, {"program", prediction.entry}, {"seconds", prediction.seconds},
                     {"samples", prediction.samples},   {"tokens", prediction.tokens}, {"ranks", json::array()},
                     {"kernels", json::array()},        {"axes", json::object()}};
   for (size_t i = 0; i < kinds.size(); ++i)

@@ -2,7 +2,7 @@
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Summary.h"
-#include "compiler/Inspect/Walk.h"
+#include "compiler/Simulator/Walk.h"
 #include "runtime/plan/Kinds.h"
 
 #include <algorithm>
@@ -15,8 +15,6 @@ namespace cleave::view {
 using namespace rt;
 
 namespace {
-
-constexpr size_t kDearest = 20;
 
 // As a trace's file has it: without control characters (runtime/base/Trace.cpp).
 std::string tracedName(const fb::Plan &kind, const InstructionView &view) {
@@ -38,7 +36,7 @@ struct Ran {
 // The instructions of a run that spans are of, by stream.
 bool instructionsOf(const fb::Plan &kind, uint32_t entry, std::vector<std::vector<Ran>> *streams) {
   streams->assign(lengthOf(kind.streams()), {});
-  return walk(kind, entry, [&](const WalkStep &step, const InstructionView &view) {
+  return plan::walk(kind, entry, [&](const plan::WalkStep &step, const InstructionView &view) {
     bool isSpan = view.opcode() != Opcode::Record && view.opcode() != Opcode::Wait && view.opcode() != Opcode::Call;
     if (isSpan)
       (*streams)[view.stream()].push_back({step.program, step.index});
@@ -70,8 +68,11 @@ public:
     profile_.kernelSeconds += seconds;
     auto kernel = static_cast<size_t>(view["kernel"]);
     std::string node = nodeOf(view.note());
-    count(kernels_[{kind, kernel}], kind, kernel, node, seconds);
-    count(nodes_[node], kind, kernel, node, seconds);
+    for (ProfileRow *row : {&kernels_[{kind, kernel}], &nodes_[node]}) {
+      count(*row, kind, kernel, node, seconds);
+      if (costs_)
+        row->predicted += costs_->seconds(*kinds_[kind], view);
+    }
     notes_[{kind, kernel}].insert(view.note());
   }
 
@@ -98,8 +99,6 @@ private:
     row.seconds += seconds;
     row.flops += static_cast<double>(of.flops());
     row.bytes += static_cast<double>(of.bytes());
-    if (costs_)
-      row.predicted += costs_->kernel(*kinds_[kind], kernel).seconds;
   }
 
   std::vector<const fb::Plan *> kinds_;
@@ -174,12 +173,12 @@ Status profileOf(const fb::Plan &plan, const Measured &measured, const plan::Ins
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (size_t k = 0; k < kinds.size(); ++k) {
     const fb::Plan &kind = *kinds[k];
-    auto entry = programNamed(kind, "train_step");
+    auto entry = plan::programNamed(kind, "train_step");
     std::vector<std::vector<Ran>> streams;
     if (!entry)
       return invalidArgument("the plan has no train_step; --profile is for programs compiled with --train");
     if (!instructionsOf(kind, *entry, &streams))
-      return invalidArgument("a step has more than " + countText(kMostSteps) + " instructions, too many to follow");
+      return invalidArgument("a step has more than " + countText(plan::kMostSteps) + " instructions, too many to follow");
     auto spans = spansByStream(measured.timeline.kinds[k], streams.size());
     for (size_t stream = 0; stream < streams.size(); ++stream) {
       std::string on = " on stream " + kind.streams()->Get(static_cast<uint32_t>(stream))->str();

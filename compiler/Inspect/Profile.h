@@ -25,6 +25,9 @@ struct ProfileRow {
   size_t nodes = 0;     // different ones
 };
 
+// So many kernels and nodes are shown.
+inline constexpr size_t kDearest = 20;
+
 struct Profile {
   double seconds = 0;                     // from the step's begin to its last instruction's end
   double kernelSeconds = 0;               // of all launches, one rank of each kind

@@ -2,7 +2,7 @@
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Traffic.h"
-#include "compiler/Inspect/Walk.h"
+#include "compiler/Simulator/Walk.h"
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
@@ -58,7 +58,7 @@ static std::string batchText(const fb::Plan &plan) {
 
 std::string headline(const fb::Plan &plan) {
   std::string model = propertyOf(plan, "model"), optimizer = propertyOf(plan, "optimizer");
-  bool isTraining = programNamed(plan, "train_step").has_value();
+  bool isTraining = plan::programNamed(plan, "train_step").has_value();
   PlanSummary summary = summarize(plan);
   std::string text = model.empty() ? "a plan" : shortName(model, 40);
   text += isTraining ? ", training" + (optimizer.empty() ? "" : " by " + optimizer.substr(0, optimizer.find(','))) : ", inference";
@@ -110,7 +110,7 @@ public:
       columns_ = {*ends.second, *ends.first};
     }
     for (Column &column : columns_)
-      if (auto entry = mainProgram(*column.kind))
+      if (auto entry = plan::mainProgram(*column.kind))
         column.traffic = trafficByAxes(exchangesOf(*column.kind, *entry));
     table_ = Table(columns_.size());
   }
@@ -121,10 +121,10 @@ public:
     if (kinds > columns_.size())
       text += countText(kinds) + " kinds of ranks; those that need the most and the least memory are shown (all: --details)\n";
     memory();
-    if (auto entry = mainProgram(plan_))
+    if (auto entry = plan::mainProgram(plan_))
       step(*entry);
     for (const ProgramSummary &program : summary_.programs)
-      if (auto entry = mainProgram(plan_); program.entry && textOf(plan_.programs()->Get(*entry)->name()) != program.name)
+      if (auto entry = plan::mainProgram(plan_); program.entry && textOf(plan_.programs()->Get(*entry)->name()) != program.name)
         other(program.name);
     return text + "\n" + table_.take() + "\n" + ports() + legend() +
            "more: --parameters, --timeline, --html FILE; exact bytes: --details, --json; instructions: --text\n";
@@ -177,7 +177,7 @@ private:
       return note;
     std::vector<std::string> parts;
     std::map<std::string, uint64_t> peaks;
-    if (auto entry = mainProgram(*columns_[0].kind))
+    if (auto entry = plan::mainProgram(*columns_[0].kind))
       peaks = columns_[0].summary->programs[*entry].peaks;
     for (const auto &[name, bytes] : peaks)
       parts.push_back(bytesText(bytes) + " " + name);
@@ -243,12 +243,12 @@ private:
     table_.line(name == "train_step" ? "A TRAINING STEP" : name == "infer" ? "A RUN OF infer" : "A RUN OF " + name, {});
     std::vector<std::string> flops, instructions;
     for (const Column &column : columns_) {
-      flops.push_back(flopsText(column.summary->programs[*programNamed(*column.kind, name)].flops));
-      instructions.push_back(countText(column.summary->programs[*programNamed(*column.kind, name)].executed));
+      flops.push_back(flopsText(column.summary->programs[*plan::programNamed(*column.kind, name)].flops));
+      instructions.push_back(countText(column.summary->programs[*plan::programNamed(*column.kind, name)].executed));
     }
     table_.line("  arithmetic", flops, "of one rank");
     table_.line("  instructions", instructions, "in a run, calls multiplied out");
-    auto program = [&](const Column &c) -> const ProgramSummary & { return c.summary->programs[*programNamed(*c.kind, name)]; };
+    auto program = [&](const Column &c) -> const ProgramSummary & { return c.summary->programs[*plan::programNamed(*c.kind, name)]; };
     kernels();
     bytesLine("  from host memory", [&](const Column &c) { return program(c).copiedIn; }, "copied to the device");
     bytesLine("  to host memory", [&](const Column &c) { return program(c).copiedOut; }, "");
@@ -321,7 +321,7 @@ private:
     std::vector<std::string> flops;
     uint64_t sent = 0;
     for (const Column &column : columns_) {
-      const ProgramSummary &program = column.summary->programs[*programNamed(*column.kind, name)];
+      const ProgramSummary &program = column.summary->programs[*plan::programNamed(*column.kind, name)];
       flops.push_back(flopsText(program.flops));
       sent = std::max(sent, program.sentBytes);
     }
@@ -337,7 +337,7 @@ private:
   }
 
   std::string ports() const {
-    auto entry = mainProgram(plan_);
+    auto entry = plan::mainProgram(plan_);
     std::string text;
     if (!entry)
       return text;

@@ -81,7 +81,7 @@ static std::string kindText(const fb::Plan &kind, uint32_t entry) {
 std::string timelineText(const fb::Plan &plan) {
   std::string text = headline(plan);
   for (const fb::Plan *kind : kindsOf(plan))
-    if (auto entry = mainProgram(*kind))
+    if (auto entry = plan::mainProgram(*kind))
       text += kindText(*kind, *entry);
   return text + "\n\"In use\" is between the instruction that makes a value and the last that reads it; state counts all the time.\n"
                 "What is planned is more where places of different sizes follow each other, and for other programs than this one.\n";

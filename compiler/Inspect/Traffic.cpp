@@ -1,7 +1,7 @@
 #include "compiler/Inspect/Traffic.h"
 
 #include "compiler/Inspect/Human.h"
-#include "compiler/Inspect/Walk.h"
+#include "compiler/Simulator/Walk.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
 
@@ -200,7 +200,7 @@ static std::string axesOf(const fb::Plan &kind, const InstructionView &view) {
 std::vector<Exchange> exchangesOf(const fb::Plan &kind, uint32_t entry) {
   std::vector<Exchange> list;
   std::map<std::tuple<std::string, std::string, std::string, uint32_t>, size_t> known;
-  std::vector<uint64_t> runs = runsOf(kind, entry);
+  std::vector<uint64_t> runs = plan::runsOf(kind, entry);
   for (uint32_t p = 0; p < runs.size(); ++p) {
     const fb::Program &program = *kind.programs()->Get(p);
     for (uint32_t i = 0; runs[p] != 0 && i < lengthOf(program.instructions()); ++i) {

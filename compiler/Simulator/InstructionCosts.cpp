@@ -62,16 +62,57 @@ WorkOf workOf(const fb::Plan &plan, const fb::Kernel &kernel) {
   return {Work::Vector, vectorType(args.dtype())};
 }
 
+// The rate of a product, a convolution or a pooling of its sizes; none where it was not measured.
+std::optional<double> measuredRate(const fb::Kernel &kernel, const std::string &type, const TargetMachine &machine) {
+  const KernelDef *def = findKernelDef(kernel.name()->string_view());
+  KernelArgs args;
+  if (!machine.measured || !def ||
+      !KernelArgs::read(*def, kernel.params() ? kernel.params()->data() : nullptr, lengthOf(kernel.params()), &args)
+           .isOk())
+    return std::nullopt;
+  auto number = [&](const char *name) { return static_cast<double>(args[name]); };
+  auto product = [&](const char *name) {
+    double all = 1;
+    for (int64_t one : args.list(name))
+      all *= static_cast<double>(one);
+    return all;
+  };
+  if (beginsWith(def->name, "convolution")) {
+    bool isDeep = args["groups"] > 1 && args["groups"] == args["ic"];
+    const RateTable *table = machine.measured->table(def->name, type, isDeep ? "depthwise" : "plain");
+    double groups = std::max(number("groups"), 1.0);
+    return table ? std::optional(table->rateAt({number("ic") / groups, isDeep ? number("oc") : number("oc") / groups,
+                                                product("out"), product("kernel")}))
+                 : std::nullopt;
+  }
+  if (beginsWith(def->name, "max_pool") || beginsWith(def->name, "avg_pool")) {
+    const RateTable *table = machine.measured->table(def->name, type, "plain");
+    return table ? std::optional(table->rateAt({product("out"), product("kernel")})) : std::nullopt;
+  }
+  if (!beginsWith(def->name, "matmul"))
+    return std::nullopt;
+  const char *variant = args["packed_b"] ? "packed" : args["transpose_a"] ? "tn" : args["transpose_b"] ? "nt" : "nn";
+  const RateTable *table = machine.measured->table("matmul", type, variant);
+  return table ? std::optional(table->rateAt({number("batch"), number("m"), number("n"), number("k")})) : std::nullopt;
+}
+
 KernelCost costOf(const fb::Plan &plan, const fb::Kernel &kernel, const TargetMachine &machine) {
   WorkOf work = workOf(plan, kernel);
-  KernelCost cost{work.work, work.type, machine.peak(work.work, work.type).value_or(0), 0, Bound::Launch};
+  KernelCost cost{work.work, work.type, machine.peak(work.work, work.type).value_or(0), 0, 0, Bound::Launch};
   Machine rates = machine.forKernels(work.work, cost.peak);
-  cost.seconds = kernelSeconds(kernel.flops(), kernel.bytes(), rates);
-  double compute = static_cast<double>(kernel.flops()) / rates.flopsPerSecond;
-  double memory = static_cast<double>(kernel.bytes()) / rates.bytesPerSecond;
-  if (std::max(compute, memory) > rates.launchSeconds)
-    cost.bound = compute > memory ? Bound::Compute : Bound::Memory;
+  bool isLibrary = kernel.kind() != fb::KernelKind::generated && work.work != Work::Attention;
+  std::optional<double> measured = isLibrary ? measuredRate(kernel, work.type, machine) : std::nullopt;
+  cost.compute = static_cast<double>(kernel.flops()) / measured.value_or(rates.flopsPerSecond);
   return cost;
+}
+
+void addMemory(KernelCost &cost, double memory, double launch) {
+  double seconds = launch + std::max(cost.compute, memory);
+  if (seconds < cost.seconds)
+    return;
+  cost.seconds = seconds;
+  if (std::max(cost.compute, memory) > launch)
+    cost.bound = cost.compute > memory ? Bound::Compute : Bound::Memory;
 }
 
 // The rank that lies first in the group of each rank, by its coordinates; `first` gives that of an axis of the group.
@@ -145,12 +186,40 @@ InstructionCosts::InstructionCosts(const fb::Plan &plan, const TargetMachine &ma
   for (const fb::Plan *kind : kindsOf(plan)) {
     for (uint32_t i = 0; i < lengthOf(kind->kernels()); ++i)
       kernels_[kind].push_back(costOf(plan, *kind->kernels()->Get(i), machine));
+    if (machine.measured)
+      traffic_.emplace(kind, TrafficTimes(*kind, *machine.measured));
+    addLaunches(*kind);
     for (uint32_t i = 0; i < lengthOf(kind->groups()); ++i)
       crossing_[kind].push_back(groupCrosses(plan, *kind->groups()->Get(i), machine.nodeRanks));
   }
   for (uint32_t axis = 0; axis < lengthOf(plan.axes()); ++axis)
     if (isBetweenNodes(plan, machine, axis))
       crossingAxes_.insert(axis);
+}
+
+// What each kernel takes where it is launched; of those that no program launches, by their traffic alone.
+void InstructionCosts::addLaunches(const fb::Plan &kind) {
+  std::vector<KernelCost> &costs = kernels_[&kind];
+  for (uint32_t p = 0; p < lengthOf(kind.programs()); ++p)
+    for (uint32_t i = 0; i < lengthOf(kind.programs()->Get(p)->instructions()); ++i)
+      if (InstructionView view(*kind.programs()->Get(p)->instructions()->Get(i)); view.opcode() == Opcode::Launch) {
+        auto number = static_cast<uint32_t>(view["kernel"]);
+        addMemory(costs[number], memorySeconds(kind, view, kind.kernels()->Get(number)->bytes()),
+                  machine_.launchSeconds);
+      }
+  Machine memory = machine_.forKernels(Work::Vector, 1);
+  for (uint32_t i = 0; i < costs.size(); ++i)
+    if (costs[i].seconds == 0)
+      addMemory(costs[i], static_cast<double>(kind.kernels()->Get(i)->bytes()) / memory.bytesPerSecond,
+                machine_.launchSeconds);
+}
+
+// Of bytes that a launch, a copy or a fill reads and writes.
+double InstructionCosts::memorySeconds(const fb::Plan &kind, const InstructionView &view, uint64_t bytes) const {
+  if (auto found = traffic_.find(&kind); found != traffic_.end())
+    if (std::optional<double> measured = found->second.seconds(view))
+      return *measured;
+  return static_cast<double>(bytes) / machine_.forKernels(Work::Vector, 1).bytesPerSecond;
 }
 
 Machine InstructionCosts::link(bool betweenNodes) const {
@@ -169,17 +238,19 @@ double InstructionCosts::transferSeconds(const fb::Plan &kind, const Instruction
 }
 
 double InstructionCosts::seconds(const fb::Plan &kind, const InstructionView &view) const {
-  if (view.opcode() == Opcode::Launch)
-    return kernel(kind, static_cast<size_t>(view["kernel"])).seconds;
+  if (view.opcode() == Opcode::Launch) {
+    auto number = static_cast<size_t>(view["kernel"]);
+    uint64_t bytes = kind.kernels()->Get(static_cast<uint32_t>(number))->bytes();
+    return machine_.launchSeconds + std::max(kernel(kind, number).compute, memorySeconds(kind, view, bytes));
+  }
   if (copiesFromHost(kind, view)) {
     Machine copy = machine_.forLink(machine_.hostCopy.value_or(Link()));
     return copy.linkSeconds + static_cast<double>(view.buffer(0).bytes()) / copy.linkBytesPerSecond;
   }
-  Machine memory = machine_.forKernels(Work::Vector, 1);
   if (view.opcode() == Opcode::Copy) // reads and writes
-    return kernelSeconds(0, 2 * view.buffer(0).bytes(), memory);
+    return machine_.launchSeconds + memorySeconds(kind, view, 2 * view.buffer(0).bytes());
   if (view.opcode() == Opcode::Fill)
-    return kernelSeconds(0, view.buffer(0).bytes(), memory);
+    return machine_.launchSeconds + memorySeconds(kind, view, view.buffer(0).bytes());
   if (isTransfer(view.opcode()))
     return transferSeconds(kind, view);
   return isCollective(view.opcode()) ? collectiveSeconds(kind, view) : 0;

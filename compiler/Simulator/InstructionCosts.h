@@ -10,6 +10,7 @@
 #define CLEAVE_COMPILER_SIMULATOR_INSTRUCTIONCOSTS_H
 
 #include "compiler/CostModel/TargetMachine.h"
+#include "compiler/Simulator/TrafficTimes.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/PlanReader.h"
 
@@ -29,7 +30,8 @@ struct KernelCost {
   Work work = Work::Vector;
   std::string type; // whose peak counts: "bf16"
   double peak = 0;  // of the machine for that work and type, FLOP/s
-  double seconds = 0;
+  double compute = 0; // seconds of its arithmetic; with the least traffic where its own rate was measured
+  double seconds = 0; // of the launch that takes longest
   Bound bound = Bound::Launch;
 };
 
@@ -43,12 +45,15 @@ public:
   const KernelCost &kernel(const rt::fb::Plan &kind, size_t index) const { return kernels_.at(&kind)[index]; }
 
 private:
+  void addLaunches(const rt::fb::Plan &kind);
+  double memorySeconds(const rt::fb::Plan &kind, const rt::InstructionView &view, uint64_t bytes) const;
   double transferSeconds(const rt::fb::Plan &kind, const rt::InstructionView &view) const;
   double collectiveSeconds(const rt::fb::Plan &kind, const rt::InstructionView &view) const;
   Machine link(bool betweenNodes) const;
 
   const TargetMachine machine_;
   std::map<const rt::fb::Plan *, std::vector<KernelCost>> kernels_;
+  std::map<const rt::fb::Plan *, TrafficTimes> traffic_;       // of a measured machine
   std::map<const rt::fb::Plan *, std::vector<bool>> crossing_; // groups that lie on several nodes
   std::set<uint32_t> crossingAxes_;
 };

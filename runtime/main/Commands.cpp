@@ -15,6 +15,7 @@
 #include "runtime/train/data/DataSpec.h"
 #include "runtime/train/loop/TrainLoop.h"
 
+#include <algorithm>
 #include <climits>
 #include <csignal>
 #include <cstdio>
@@ -44,7 +45,7 @@ Status inspect(const cleave_model &model, bool json) {
   return Status::ok();
 }
 
-Status train(Session &session, const TrainOptions &options, int *stoppedBy) {
+Status train(Session &session, const TrainOptions &options, unsigned threads, int *stoppedBy) {
   TrainLoop loop;
   CLEAVE_TRY(TrainLoop::open(session, options, &loop));
   // Where nothing would be saved, there is nothing to wait for. A launcher shows the words of all its processes.
@@ -53,6 +54,12 @@ Status train(Session &session, const TrainOptions &options, int *stoppedBy) {
     endInOrder(launched ? nullptr : "\nfinishing the step, then saving; once more to end at once\n", launched);
   CLEAVE_TRY(loop.run());
   *stoppedBy = loop.stoppedBy();
+  std::string times =
+      stepTimeReport(session.plan(), loop.stepTimes(), threads ? threads : std::max(1u, session.plan().threads()));
+  if (session.isLeader() && !times.empty()) {
+    std::fflush(stdout); // the steps stand before it
+    std::fprintf(stderr, "%s\n", times.c_str());
+  }
   return Status::ok();
 }
 
@@ -127,7 +134,7 @@ Status runOn(Session &session, const Command &command, int *stoppedBy) {
   case CommandKind::Infer:
     return inferFiles(session, command.inputs, command.outputs);
   case CommandKind::Train:
-    return train(session, command.train, stoppedBy);
+    return train(session, command.train, command.session.threads, stoppedBy);
   case CommandKind::Evaluate:
     return evaluate(session, command.train);
   case CommandKind::Generate:

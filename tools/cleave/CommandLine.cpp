@@ -162,8 +162,12 @@ const char *inspectExamples = R"(Examples:
   cleave inspect model --text | less
   cleave inspect gpt --trace trace.json
   cleave inspect gpt --target-machine h100
-  cleave inspect gpt --profile trace.json --target-machine machine.json)";
+  cleave inspect gpt --profile trace.json --html gpt.html)";
 const char *verifyExamples = "Example:\n  cleave verify model";
+const char *calibrateExamples = R"(Examples:
+  cleave calibrate
+  cleave calibrate --threads 8
+  cleave calibrate -o machine.json)";
 const char *bundleExample = R"(Example:
   cleave compile gpt.onnx -o gpt.o --emit object --train --loss-output loss --dim batch=8 --target cuda:sm_90
   cleave bundle gpt.o -o gpt-bundle)";
@@ -238,13 +242,15 @@ Request parse(int argc, const char *const *argv) {
       ->type_name("FILE");
   inspectApp
       ->add_option("--profile", inspect.options.profile,
-                   "Print the time of a measured step by kernel and by node of the model; with --target-machine also\n"
-                   "shares of its peaks and the predicted times. FILE is what `train --trace FILE` wrote")
+                   "Print the time of a measured step by kernel and by node of the model, with shares of the machine's "
+                   "peaks and the predicted times; with --html as part of the page. FILE is what `train --trace FILE` "
+                   "wrote")
       ->type_name("FILE");
   inspectApp
       ->add_option("--target-machine", inspect.options.machine,
-                   "Predict how long a step takes on another machine: a100 | h100 | h200 (NVIDIA, by the data sheets), "
-                   "or a JSON file with the rates of another one (docs/reading-a-plan.md)")
+                   "Predict how long a step takes on a machine: a100 | h100 | h200 (NVIDIA, by the data sheets), "
+                   "calibrated (this one, measured by cleave calibrate), or a JSON file with the rates of another one. "
+                   "--profile and --html take the calibrated one by themselves; none forbids it")
       ->type_name("MACHINE");
 
   DiffRequest diff;
@@ -263,6 +269,22 @@ Request parse(int argc, const char *const *argv) {
   verifyApp->add_option("artefact", verify.artefact, "An executable, an object file, a shared library or a .plan file")
       ->required()
       ->type_name("FILE");
+
+  CalibrateRequest calibrate;
+  CLI::App *calibrateApp =
+      app.add_subcommand("calibrate", "Measure this machine in a few seconds, so that step times can be predicted");
+  calibrateApp->footer(calibrateExamples);
+  calibrateApp
+      ->add_option("-o,--output", calibrate.output,
+                   "Write the machine to this file, for --target-machine FILE. Without it the machine is kept in the "
+                   "cache of the user, where compile and inspect find it")
+      ->type_name("FILE");
+  calibrateApp
+      ->add_option("--threads", calibrate.threads,
+                   "Compute threads of a rank (default: all cores, as compile takes them; without -o then also 1, for "
+                   "ranks that share the machine)")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 12))
+      ->type_name("N");
 
   BundleRequest bundle;
   CLI::App *bundleApp = app.add_subcommand(
@@ -342,6 +364,8 @@ Request parse(int argc, const char *const *argv) {
     return diff;
   if (*verifyApp)
     return verify;
+  if (*calibrateApp)
+    return calibrate;
   if (*bundleApp)
     return bundle;
   if (*completionApp || *manualApp) {

@@ -26,7 +26,8 @@ struct Exit {
 };
 
 using Request =
-    std::variant<CompileOptions, InspectRequest, DiffRequest, VerifyRequest, BundleRequest, ExportRequest, Exit>;
+    std::variant<CompileOptions, InspectRequest, DiffRequest, VerifyRequest, CalibrateRequest, BundleRequest,
+                             ExportRequest, Exit>;
 
 // Prints help to stdout and mistakes to stderr.
 Request parseCommandLine(int argc, const char *const *argv);

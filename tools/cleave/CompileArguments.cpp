@@ -458,6 +458,12 @@ void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
       ->group(target)
       ->type_name("DEVICE")
       ->capture_default_str();
+  app.add_option("--target-machine", o.targetMachine,
+                 "Machine whose step time is predicted; the program sets it beside the measured time. calibrated: this "
+                 "one, as cleave calibrate has measured it (default where it has, for hosts). none. a100 | h100 | h200, "
+                 "or a JSON file. It changes nothing else of the plan")
+      ->group(target)
+      ->type_name("MACHINE");
   app.add_option("--memory-limit", t.memoryLimit,
                  "Device memory that one rank may need, as 16GiB. No plan is written that needs more")
       ->group(target)

@@ -29,6 +29,7 @@ struct Runner {
   }
   llvm::Error operator()(const DiffRequest &request) const { return diff(request.a, request.b, llvm::outs()); }
   llvm::Error operator()(const VerifyRequest &request) const { return verify(request.artefact, llvm::outs()); }
+  llvm::Error operator()(const CalibrateRequest &request) const { return calibrate(request, llvm::outs()); }
   llvm::Error operator()(const BundleRequest &request) const { return bundle(request, llvm::outs()); }
   llvm::Error operator()(const ExportRequest &request) const { return exportCheckpoint(request, llvm::outs()); }
   llvm::Error operator()(const Exit &) const { return llvm::Error::success(); }

@@ -352,13 +352,18 @@ FailureOr<std::unique_ptr<fb::PlanT>> PlanWriter::write() {
 
 } // namespace
 
-llvm::Expected<std::string> writePlan(ModuleOp module) {
+llvm::Expected<std::string> writePlan(ModuleOp module, const std::map<std::string, std::string> &facts) {
   std::string message;
   ScopedDiagnosticHandler handler(module.getContext(),
                                   [&](Diagnostic &diagnostic) { message = messageOf(diagnostic); });
   FailureOr<std::unique_ptr<fb::PlanT>> plan = PlanWriter(module).write();
   if (failed(plan))
     return llvm::createStringError(message);
+  for (const auto &[key, value] : facts) {
+    (*plan)->properties.push_back(std::make_unique<fb::PropertyT>());
+    (*plan)->properties.back()->key = key;
+    (*plan)->properties.back()->value = value;
+  }
   flatbuffers::FlatBufferBuilder builder;
   auto pack = [&] { fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, plan->get())); };
   pack();

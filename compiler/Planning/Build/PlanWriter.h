@@ -11,12 +11,13 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
+#include <map>
 #include <string>
 
 namespace cleave::plan {
 
-// Fails when the module is not in plan form.
-llvm::Expected<std::string> writePlan(mlir::ModuleOp module);
+// Fails when the module is not in plan form. `facts` are properties of the plan that are known only when it is written.
+llvm::Expected<std::string> writePlan(mlir::ModuleOp module, const std::map<std::string, std::string> &facts = {});
 
 } // namespace cleave::plan
 

@@ -99,6 +99,7 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   uint64_t end = TraceSink::now();
   double seconds = static_cast<double>(end - begin) / 1e9;
   ++position_.step;
+  times_.add(seconds);
   session_->traceStep(position_.step, begin, end);
   position_.epoch = batch.nextEpoch;
   position_.sample = batch.nextPosition;

@@ -15,6 +15,7 @@
 #include "runtime/train/loop/Evaluator.h"
 #include "runtime/train/loop/Progress.h"
 #include "runtime/train/loop/Schedule.h"
+#include "runtime/train/loop/StepTimes.h"
 #include "runtime/train/loop/TensorBoard.h"
 #include "runtime/train/loop/TrainOptions.h"
 
@@ -27,6 +28,7 @@ public:
   Status run();
 
   const TrainingPosition &position() const { return position_; }
+  const StepTimes &stepTimes() const { return times_; }
   // The signal that has ended run() before its last step (Termination.h), with all saved; 0: none.
   int stoppedBy() const { return stoppedBy_; }
 
@@ -80,6 +82,7 @@ private:
   MetricsFile metricsFile_;
   TensorBoard tensorboard_;
   double smoothStep_ = 0;
+  StepTimes times_; // of this run
   uint64_t sentBefore_ = 0;
   uint64_t skippedBefore_ = 0;
   unsigned skippedInARow_ = 0;

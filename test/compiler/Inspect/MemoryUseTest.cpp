@@ -1,6 +1,6 @@
 #include "compiler/Inspect/MemoryUse.h"
 #include "compiler/Inspect/Human.h"
-#include "compiler/Inspect/Walk.h"
+#include "compiler/Simulator/Walk.h"
 #include "compiler/Simulator/StepTimeline.h"
 #include "test/runtime/device/PlanBuilder.h"
 
@@ -67,7 +67,7 @@ TEST(MemoryUse, BytesWrittenInPlaceCountOnce) {
 
 // Of a run that is longer than what is walked, the first steps are looked at and all are counted.
 TEST(MemoryUse, LongRunsAreCountedInFull) {
-  constexpr int64_t kInstructions = 8, kTimes = view::kMostSteps / kInstructions + 5;
+  constexpr int64_t kInstructions = 8, kTimes = plan::kMostSteps / kInstructions + 5;
   PlanBuilder builder;
   unsigned s = builder.region("persistent", fb::RegionKind::persistent, 64);
   auto &body = builder.program("body", 0, /*entry=*/false);
@@ -77,9 +77,9 @@ TEST(MemoryUse, LongRunsAreCountedInFull) {
   builder.add(step, Opcode::Fill, 0, {builder.buffer(s, 0, 64, w)}, {0, 1});
   builder.add(step, Opcode::Call, 0, {}, {0, kTimes, 0, 0});
   const fb::Plan &plan = builder.open();
-  view::MemoryUse use = view::memoryUse(plan, *view::mainProgram(plan), 4);
+  view::MemoryUse use = view::memoryUse(plan, *plan::mainProgram(plan), 4);
   EXPECT_EQ(use.allSteps, 1u + kInstructions * kTimes);
-  EXPECT_EQ(use.steps, view::kMostSteps);
+  EXPECT_EQ(use.steps, plan::kMostSteps);
   EXPECT_FALSE(use.isWhole());
 }
 
@@ -97,10 +97,10 @@ TEST(MemoryUse, FramesOfMicroBatchesLieBesideEachOther) {
   builder.add(step, Opcode::Call, 0, {}, {1, 2, 0, 0});
   builder.plan.micro_batches = 2;
   const fb::Plan &plan = builder.open();
-  view::MemoryUse use = view::memoryUse(plan, *view::mainProgram(plan), 100);
+  view::MemoryUse use = view::memoryUse(plan, *plan::mainProgram(plan), 100);
   EXPECT_EQ(totals(use), (std::vector<uint64_t>{40, 80, 120, 80}));
   EXPECT_EQ(use.aliveAt(1).size(), 2u);
-  EXPECT_EQ(view::runsOf(plan, 2), (std::vector<uint64_t>{2, 2, 1}));
+  EXPECT_EQ(plan::runsOf(plan, 2), (std::vector<uint64_t>{2, 2, 1}));
 }
 
 // A plan that openPlan() accepts: 2^40 runs of a body that does nothing. They are not looked at one by one.
@@ -111,7 +111,7 @@ TEST(Walk, EndsWhereBodiesWithoutInstructionsAreCalledForever) {
   builder.add(builder.program("often", 0, /*entry=*/false), Opcode::Call, 0, {}, {0, kMost, 0, 0});
   builder.add(builder.program("train_step"), Opcode::Call, 0, {}, {1, kMost, 0, 0});
   const fb::Plan &plan = builder.open();
-  EXPECT_FALSE(view::walk(plan, 2, [](const view::WalkStep &, const InstructionView &) {}));
+  EXPECT_FALSE(plan::walk(plan, 2, [](const plan::WalkStep &, const InstructionView &) {}));
   auto free = [](const fb::Plan &, uint32_t, const InstructionView &) { return 0.0; };
   EXPECT_FALSE(plan::timelineOf(plan, "train_step", free).has_value());
 }

@@ -10,7 +10,7 @@ INTRODUCTIONS = {
     "cleave": "# Options of `cleave`\n\nWhat `cleave --help`, `cleave compile --help` and so on print.\n",
     "program": "# Options of a compiled program\n\nWhat the `--help` of an executable prints that `cleave compile` has written, here under the name `model`.\n",
 }
-COMMANDS = {"cleave": ["", "compile", "inspect", "diff", "verify", "bundle", "export", "completion", "manual"],
+COMMANDS = {"cleave": ["", "compile", "inspect", "diff", "verify", "calibrate", "bundle", "export", "completion", "manual"],
             "program": ["", "train", "evaluate", "infer", "generate", "inspect"]}
 
 

@@ -1,4 +1,4 @@
-"""check_page.py PAGE INSPECT.json MOST_BYTES [--measured SOURCE] [TEXT...]: the numbers in a page of `cleave inspect --html` are those of `cleave inspect --json`;
+"""check_page.py PAGE INSPECT.json MOST_BYTES [--measured SOURCE] [--profile MACHINE] [TEXT...]: the numbers in a page of `cleave inspect --html` are those of `cleave inspect --json`;
 the page is one well-formed document that loads nothing and whose texts cannot end its script; each TEXT is the name of something in it."""
 import html.parser
 import json
@@ -84,6 +84,19 @@ def check_measured(shown, source):
             assert sum(span[3] for span in one["lanes"][stream]) >= sum(span[3] for span in lane), stream
 
 
+def check_profile(shown):
+    """Where the time goes: rows in order, shares of the whole, and the same sums by kernel and by node."""
+    profile, known = shown["profile"], shown["machine"] is not None
+    for rows, rest in ((profile["kernels"], profile["otherKernels"]), (profile["nodes"], profile["otherNodes"])):
+        times = [row["time"] for row in rows]
+        assert 0 < len(rows) <= 20 and times == sorted(times, reverse=True) and (rest["count"] == 0 or len(rows) == 20)
+        assert abs(sum(times) + rest["time"] - profile["kernelTime"]) < 1e-3 * profile["kernelTime"] + 1, (sum(times), rest, profile["kernelTime"])
+        assert all((row["predicted"] > 0) == known for row in rows)
+    launches = [sum(row["launches"] for row in profile[key]) for key in ("kernels", "nodes")]
+    assert min(launches) > 0
+    assert ("memoryRate" in profile) == known and all(("peak" in row and row["bound"] in ("compute", "memory", "launch")) == known for row in profile["kernels"])
+
+
 def main():
     text, shown = read(sys.argv[1])
     plan, most = json.loads(pathlib.Path(sys.argv[2]).read_text()), int(sys.argv[3])
@@ -105,6 +118,12 @@ def main():
         wanted_names = wanted_names[2:]
     else:
         assert shown["measured"] is None
+    if wanted_names[:1] == ["--profile"]:
+        assert (shown["machine"] or "") == wanted_names[1], shown["machine"]
+        check_profile(shown)
+        wanted_names = wanted_names[2:]
+    else:
+        assert shown["profile"] is None
     names = set(shown["names"]) | {tensor[0] for tensor in shown["tensors"]}
     for wanted in wanted_names:
         assert any(wanted in name for name in names), f"nothing is named {wanted}"

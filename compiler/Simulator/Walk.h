@@ -2,8 +2,8 @@
 //
 // An entry that calls "c0.fwd" twice, in frames 0 and 1, is walked as the instructions of c0.fwd, those of c0.fwd again,
 // and what stands around the calls; each comes with the frames that it runs in.
-#ifndef CLEAVE_COMPILER_INSPECT_WALK_H
-#define CLEAVE_COMPILER_INSPECT_WALK_H
+#ifndef CLEAVE_COMPILER_SIMULATOR_WALK_H
+#define CLEAVE_COMPILER_SIMULATOR_WALK_H
 
 #include "runtime/plan/Frames.h"
 #include "runtime/plan/InstructionView.h"
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cleave::view {
+namespace cleave::plan {
 
 // More instructions, or runs of bodies, than this are not walked: pages and tables would not show more, and a plan of a loop can run any number.
 inline constexpr size_t kMostSteps = size_t{1} << 22;
@@ -58,6 +58,6 @@ private:
   std::vector<uint64_t> indices_; // of the rank in each group
 };
 
-} // namespace cleave::view
+} // namespace cleave::plan
 
 #endif

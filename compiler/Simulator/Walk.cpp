@@ -1,11 +1,11 @@
-#include "compiler/Inspect/Walk.h"
+#include "compiler/Simulator/Walk.h"
 
 #include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
 
 #include <algorithm>
 
-namespace cleave::view {
+namespace cleave::plan {
 
 using namespace rt;
 
@@ -131,4 +131,4 @@ Addresses::Range Addresses::of(const fb::Buffer &buffer, const Frames &frames) c
   return {buffer.region(), begin, begin + buffer.bytes()};
 }
 
-} // namespace cleave::view
+} // namespace cleave::plan

@@ -1,0 +1,33 @@
+// A plan on a machine: how long its step takes there, for `inspect`, and as facts that `compile` writes into the plan.
+#ifndef CLEAVE_COMPILER_DRIVER_PREDICTEDSTEP_H
+#define CLEAVE_COMPILER_DRIVER_PREDICTEDSTEP_H
+
+#include "compiler/Driver/TargetMachineOption.h"
+#include "compiler/Inspect/Prediction.h"
+#include "compiler/Inspect/Profile.h"
+
+#include <map>
+#include <memory>
+
+namespace cleave {
+
+struct OnMachine {
+  ChosenMachine chosen;
+  plan::InstructionCosts costs;
+  view::Prediction prediction;
+  view::MachineCosts shown() const { return {chosen.machine, costs, prediction.seconds}; }
+};
+
+// Null where no machine is chosen (chooseMachine()).
+llvm::Expected<std::unique_ptr<OnMachine>> predictOn(const rt::fb::Plan &plan, llvm::StringRef option);
+
+// The properties predicted.seconds and predicted.machine, and a line that says so; empty where no machine is chosen.
+struct PredictedFacts {
+  std::map<std::string, std::string> facts;
+  std::string text;
+};
+llvm::Expected<PredictedFacts> predictedFacts(const rt::fb::Plan &plan, llvm::StringRef option);
+
+} // namespace cleave
+
+#endif

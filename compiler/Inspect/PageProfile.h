@@ -1,0 +1,16 @@
+// Where the time of a measured step goes, as numbers of a page (Page.h): the dearest kernels and nodes.
+#ifndef CLEAVE_COMPILER_INSPECT_PAGEPROFILE_H
+#define CLEAVE_COMPILER_INSPECT_PAGEPROFILE_H
+
+#include "compiler/Inspect/Profile.h"
+
+#include <nlohmann/json.hpp>
+
+namespace cleave::view {
+
+// Null where the parts have no profile. Times are in microseconds.
+nlohmann::json profileJson(const rt::fb::Plan &plan, const PageParts &parts);
+
+} // namespace cleave::view
+
+#endif

@@ -1,0 +1,68 @@
+#include "runtime/train/loop/StepTimes.h"
+
+#include "runtime/base/Counted.h"
+#include "runtime/plan/PlanReader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace cleave::rt {
+
+void StepTimes::add(double seconds) {
+  if (count_++ == 0) {
+    first_ = seconds;
+    return;
+  }
+  double place = std::log(std::max(seconds, kShortest) / kShortest) / std::log(kRatio);
+  ++classes_[std::min(static_cast<size_t>(place), kClasses - 1)];
+}
+
+double StepTimes::median() const {
+  if (count_ <= 1)
+    return first_;
+  uint64_t before = 0, half = (count_ - 1) / 2;
+  size_t place = 0;
+  while (place + 1 < kClasses && before + classes_[place] <= half)
+    before += classes_[place++];
+  return kShortest * std::pow(kRatio, static_cast<double>(place) + 0.5);
+}
+
+static std::string secondsText(double seconds) {
+  char text[40];
+  if (seconds >= 1)
+    std::snprintf(text, sizeof text, "%.2f s", seconds);
+  else if (seconds >= 1e-3)
+    std::snprintf(text, sizeof text, "%.2f ms", seconds * 1e3);
+  else
+    std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6);
+  return text;
+}
+
+static std::string property(const fb::Plan &plan, std::string_view key) {
+  for (size_t i = 0; i < lengthOf(plan.properties()); ++i)
+    if (textOf(plan.properties()->Get(static_cast<unsigned>(i))->key()) == key)
+      return plan.properties()->Get(static_cast<unsigned>(i))->value()->str();
+  return "";
+}
+
+std::string stepTimeReport(const fb::Plan &plan, const StepTimes &times, unsigned threads) {
+  if (times.count() == 0)
+    return "";
+  double measured = times.median(), predicted = std::atof(property(plan, "predicted.seconds").c_str());
+  std::string steps = times.count() == 1 ? "the first step" : "median of " + counted(times.count() - 1, "step");
+  std::string text = "measured " + secondsText(measured) + " (" + steps + ")";
+  if (predicted <= 0)
+    return "step time: " + text +
+           "; not predicted, since the program was compiled for no machine (cleave calibrate measures one, and cleave "
+           "compile --target-machine names one)";
+  std::string machine = property(plan, "predicted.machine");
+  if (unsigned planned = std::max(1u, plan.threads()); threads != planned)
+    machine += "; this run has " + counted(threads, "thread") + " a rank and the prediction " + std::to_string(planned);
+  char ratio[40];
+  std::snprintf(ratio, sizeof ratio, "%.2f", measured / predicted);
+  return "step time: predicted " + secondsText(predicted) + " (" + machine + "), " + text + ", " + ratio + " times that";
+}
+
+} // namespace cleave::rt

@@ -1,0 +1,37 @@
+// The steps of a run, as a median: of any number of them in fixed memory. And the line at the end of a run that sets it
+// beside the time that the compiler predicted (the plan's properties predicted.seconds and predicted.machine).
+#ifndef CLEAVE_RUNTIME_TRAIN_LOOP_STEPTIMES_H
+#define CLEAVE_RUNTIME_TRAIN_LOOP_STEPTIMES_H
+
+#include "runtime/plan/Plan_generated.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace cleave::rt {
+
+class StepTimes {
+public:
+  // The first step of the process touches memory for the first time, and counts only where it is the only one.
+  void add(double seconds);
+  uint64_t count() const { return count_; }
+  // To half a percent; 0 without steps.
+  double median() const;
+
+private:
+  // Classes of times, each a hundredth longer than the one before: from a tenth of a microsecond to a day.
+  static constexpr double kShortest = 1e-7, kRatio = 1.01;
+  static constexpr size_t kClasses = 2800;
+  double first_ = 0;
+  uint64_t count_ = 0;
+  std::array<uint32_t, kClasses> classes_{};
+};
+
+// "step time: predicted 12.3 ms (AMD EPYC, 1 thread a rank), measured 12.9 ms (median of 18 steps), 1.05 times that".
+// `threads`: of a rank in this run. Empty without steps.
+std::string stepTimeReport(const fb::Plan &plan, const StepTimes &times, unsigned threads);
+
+} // namespace cleave::rt
+
+#endif
