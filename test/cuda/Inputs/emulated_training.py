@@ -1,4 +1,4 @@
-"""emulated_training.py SOURCE BUILD FOLDER [--seeds=N] [--ways=A,B] CASE...    CASE is model:precision:steps[:options of cleave compile]
+"""emulated_training.py SOURCE BUILD FOLDER [--seeds=N] [--ways=A,B] [--target=CHIP] CASE...    CASE is model:precision:steps[:options of cleave compile]
 
 Trains each case on the host and on the emulated CUDA device. The losses of every step must agree (relative 1e-5 in f32, the
 rounding of the type in bf16 and fp16), and N (two) runs on the device, under different seeds of its adversarial timing, must
@@ -22,6 +22,7 @@ source, build, folder = (pathlib.Path(a) for a in sys.argv[1:4])
 sys.path.insert(0, str(source / "test/e2e/Inputs"))
 import training_cases  # noqa: E402
 
+TARGET = next((argument[9:] for argument in sys.argv[4:] if argument.startswith("--target=")), "sm_90")
 TOLERANCE = {"f32": 1e-5, "bf16": 1e-2, "fp16": 2e-3}
 WAYS = {"graph": {}, "no-graph": {"CLEAVE_CUDA_GRAPHS": "0"}, "shared": {"CLEAVE_EMULATED_DEVICES": "1", "CLEAVE_CUDA_COMM": "host"}}
 NCCL = {"CLEAVE_EMULATED_DEVICES": "4", "CLEAVE_CUDA_COMM": "nccl"}  # a device for each rank, in the ways that say nothing else
@@ -82,7 +83,7 @@ class Case:
         if "--global-batch" not in options:
             compile_ += ["--global-batch", training_cases.CASES[name][1]]
         run([*compile_, "-o", self.here / "host"])
-        run([*compile_, "-o", self.here / "gpu", "--target", "cuda:sm_90"])
+        run([*compile_, "-o", self.here / "gpu", "--target", f"cuda:{TARGET}"])
         self.arguments = ["train", *data, "--no-shuffle", "--steps", steps, "--lr", training_cases.rate(name, "adamw")]
         run([self.here / "host", *self.arguments, "--metrics", self.here / "host.jsonl", "--threads", 1])
         self.expected = losses(self.here / "host.jsonl")
@@ -140,7 +141,7 @@ def train_in_ways(name, ways):
 
 def main():
     options = dict(argument[2:].split("=") for argument in sys.argv[4:] if argument.startswith("--seeds=") or argument.startswith("--ways="))
-    cases = [argument for argument in sys.argv[4:] if not argument.startswith(("--seeds=", "--ways="))]
+    cases = [argument for argument in sys.argv[4:] if not argument.startswith(("--seeds=", "--ways=", "--target="))]
     try:
         for case in cases:
             if "ways" not in options:

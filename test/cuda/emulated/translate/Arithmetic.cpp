@@ -98,18 +98,18 @@ Value *floatElement(T &t, const I &i, const std::string &op, const FloatModifier
 void floatOperation(T &t, const I &i, const std::string &op, Modifiers &m, const std::string &type) {
   std::string element = packedElement(type);
   FloatModifiers f = takeFloatModifiers(m, element.empty() ? type : element);
-  unsigned width = ptx::bitsOfType(type), elements = element.empty() ? 1 : 2;
+  unsigned width = ptx::bitsOfType(type), elements = element.empty() ? 1 : 2, half = width / elements;
   Value *packed = nullptr;
   for (unsigned e = 0; e < elements; e++) {
     std::vector<Value *> bits;
     size_t operands = op == "fma" || op == "mad" ? 3 : op == "neg" || op == "abs" ? 1 : 2;
     for (size_t k = 1; k <= operands; k++) {
       Value *v = t.read(i.operands[k], width);
-      bits.push_back(elements == 1 ? v : t.b.CreateTrunc(t.b.CreateLShr(v, 16 * e), t.b.getInt16Ty()));
+      bits.push_back(elements == 1 ? v : t.b.CreateTrunc(t.b.CreateLShr(v, half * e), t.intType(half)));
     }
     Value *result = floatElement(t, i, op, f, bits);
     if (elements == 2)
-      result = t.b.CreateShl(t.b.CreateZExt(result, t.b.getInt32Ty()), 16 * e);
+      result = t.b.CreateShl(t.b.CreateZExt(result, t.intType(width)), half * e);
     packed = packed ? t.b.CreateOr(packed, result) : result;
   }
   t.write(i.operands[0], packed);

@@ -155,9 +155,9 @@ inline bool isFloatType(const std::string &type) {
   return type == "f32" || type == "f64" || type == "f16" || type == "bf16" || type == "tf32";
 }
 inline bool isSignedType(const std::string &type) { return type[0] == 's'; }
-// f16x2, bf16x2: the element's type; otherwise empty.
+// f16x2, bf16x2, f32x2: the element's type; otherwise empty.
 inline std::string packedElement(const std::string &type) {
-  return type == "f16x2" ? "f16" : type == "bf16x2" ? "bf16" : "";
+  return type == "f16x2" ? "f16" : type == "bf16x2" ? "bf16" : type == "f32x2" ? "f32" : "";
 }
 
 } // namespace cleave::emulated

@@ -14,6 +14,10 @@ struct Requirement {
 
 // PTX ISA, "Target ISA Notes" of each instruction.
 const Requirement kRequirements[] = {{"wgmma", "", 90, true},
+                                     {"add", "f32x2", 100, false},
+                                     {"sub", "f32x2", 100, false},
+                                     {"mul", "f32x2", 100, false},
+                                     {"fma", "f32x2", 100, false},
                                      {"elect", "", 90, false},
                                      {"stmatrix", "", 90, false},
                                      {"mbarrier", "try_wait", 90, false},
