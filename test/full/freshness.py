@@ -30,7 +30,8 @@ class Program:
     doors: tuple = ()
 
 
-COMPILED = ("tools/cleave/", "runtime/main/", "runtime/comm/mpi/")  # the compiler, and what it links programs with
+# The compiler, and what it links programs with. Passes of Training/Update have no header there: Training/Passes.td declares them.
+COMPILED = ("tools/cleave/", "compiler/Training/Update/", "runtime/main/", "runtime/comm/mpi/")
 TARGETS = ("cleave", "cleave_main", "cleave_comm_mpi")
 PROGRAMS = {
     "host": Program(COMPILED, (*TARGETS, "PlanMutants", "ShardedMutants"), sources.CUDA, sources.DOORS),
