@@ -206,7 +206,7 @@ TEST(RolesTest, ZeroGradientsPassThroughOtherOps) {
   std::string body = "%s = cleave.concat %w, %w dim = 2 : tensor<1x3x3xf64>, tensor<1x3x3xf64> -> tensor<1x3x6xf64>\n"
                      "%b = cleave.round %s : tensor<1x3x6xf64>\n"
                      "%c = cleave.compare lt %s, %x : tensor<1x3x6xf64>\n"
-                     "%y = cleave.select %c, %b, %x : tensor<1x3x6xf64>\n";
+                     "%y = cleave.select %c, %b, %x : tensor<1x3x6xi1>, tensor<1x3x6xf64>\n";
   Answer answer = answerTo(chainOf(body));
   EXPECT_EQ(answer.trained, Names{"w"});
   EXPECT_EQ(answer.zero, Names{"w"});
