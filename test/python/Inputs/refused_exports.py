@@ -1,4 +1,5 @@
-"""What cleave.export_torch refuses, the note when the batch is a constant of the module, and one tensor given as two inputs: refused_exports.py DIRECTORY. Needs torch."""
+"""What cleave.export_torch refuses, the note when the batch is a constant of the module, one tensor given as two inputs, bags, the loss that
+is proposed, and a crash of onnxruntime: refused_exports.py DIRECTORY. Needs torch."""
 import sys
 
 import onnx
@@ -30,6 +31,45 @@ class Item(nn.Module):
         return x * int(x.sum().item()) if x.sum().item() > 0 else x.numpy()
 
 
+def check_bags(path):
+    """EmbeddingBag on a batch: the numbers and gradients of PyTorch in float64, and a file without loops that is the module."""
+    from cleave.traceable import traceable
+    for mode, padding, weighted in [(m, p, w) for m in ("sum", "mean", "max") for p in (None, 0, -1) for w in (False, True) if not w or m == "sum"]:
+        bag = nn.EmbeddingBag(7, 3, mode=mode, padding_idx=padding).double()
+        ids = torch.randint(0, 7, (6, 4))
+        ids[0], ids[1] = 0, 6  # a bag of padding alone
+        inputs = [ids, None, torch.rand(6, 4, dtype=torch.double, requires_grad=True)] if weighted else [ids]
+        direction = torch.rand(6, 3, dtype=torch.double)
+        plain = bag(*inputs)
+        with traceable():
+            traced = bag(*inputs)
+        wanted = [bag.weight] + inputs[2:]
+        for ours, theirs in zip([traced, *torch.autograd.grad(traced, wanted, direction)], [plain, *torch.autograd.grad(plain, wanted, direction)]):
+            assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-12), (mode, padding, weighted)
+    report = cleave.export_torch(nn.EmbeddingBag(7, 3, padding_idx=0), torch.randint(0, 7, (4, 5)), path, quiet=True)
+    assert report.compared < 1e-5 and not {"Loop", "Scan", "If"} & {node.op_type for node in onnx.load(path).graph.node}, report
+
+
+def check_crash(path):
+    """A process that dies while it compares is a note, and the file is there."""
+    import cleave.exported_file
+    script = f"{sys.argv[1]}/run_onnx.py"
+    with open(script, "w") as file:
+        file.write("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    place, cleave.exported_file.__file__ = cleave.exported_file.__file__, script
+    report = cleave.export_torch(nn.Linear(4, 2), torch.randn(4, 4), path, quiet=True)
+    cleave.exported_file.__file__ = place
+    assert report.compared is None and "it crashed: Segmentation fault" in report.notes[0] and onnx.load(path), report
+
+
+def check_losses(path):
+    for shape, loss in (((5,), "cross-entropy"), ((1,), "mse"), ((), "mse"), ((3, 1), "mse"), ((3, 5), "cross-entropy"), ((1, 4, 4), "mse")):
+        size = max(1, torch.Size(shape).numel())
+        module = nn.Sequential(nn.Linear(4, size), nn.Unflatten(1, shape) if shape else nn.Flatten(0))
+        report = cleave.export_torch(module, torch.randn(2, 4), path, check=False, quiet=True, exporter="torchscript")
+        assert f"--loss {loss} " in report.command, (shape, report.command)
+
+
 def main():
     path = f"{sys.argv[1]}/refused.onnx"
     linear = nn.Linear(4, 2)
@@ -55,6 +95,9 @@ def main():
                         loss=lambda logits, targets: nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()))
     read = [node.input[1] for node in onnx.load(path).graph.node if node.op_type == "Gather" and node.input[0] == "0.weight"]
     assert read == ["input"], read
+    check_bags(path)
+    check_crash(path)
+    check_losses(path)
 
 
 main()
