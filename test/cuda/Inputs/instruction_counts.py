@@ -1,8 +1,9 @@
 """instruction_counts.py SOURCE FOLDER    Instructions of generated kernels for sm_90 beside those of plain CUDA C++ (plain_kernels.cu, by
 nvcc), both compiled by the same ptxas. Says nothing of speed. Fails where a family has more than 1.05 times nvcc's.
 
-Three families have more, and are told without a bound: `relu` (of a product and two sums) and `transpose` are small, so that a few
-instructions count: sums that are rounded as on the host, a NaN that stays one, addresses of 64 bits; `log_softmax` has 941, nvcc's 812."""
+Three families have more, and are told without a bound (compiler/Codegen/Rationale.md, "Checked without a GPU"): `relu` (of a product and two
+sums) and `transpose` are small, so that a few instructions count: sums that are rounded as on the host, offsets of 64 bits; `log_softmax`
+has 941, nvcc's 812: its exponential is the host's polynomial."""
 import pathlib
 import subprocess
 import sys
