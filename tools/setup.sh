@@ -3,7 +3,7 @@
 #   tools/setup.sh            what building and running needs
 #   tools/setup.sh --tests    also the Python environment of the tests (.venv: test/requirements.txt, docs/requirements.txt)
 #   tools/setup.sh --cuda     also what programs for GPUs are built with on a machine without CUDA: its compiler from PyPI
-#                             (.venv-cuda, 300 MB), and what the tests' emulated device needs
+#                             (.venv-cuda, 296 MB), and what the tests' emulated device needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,5 +55,5 @@ if [ "${1:-}" = "--cuda" ] && [ -z "$(tools/dev/find_nvcc.sh)" ]; then
   echo "== making .venv-cuda with CUDA's compiler"
   python3 -m venv .venv-cuda
   .venv-cuda/bin/pip install -q --disable-pip-version-check "nvidia-cuda-nvcc==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-nvvm==13.0.*" \
-    "nvidia-cuda-runtime==13.0.*"
+    "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-cccl==13.0.*"
 fi
