@@ -126,12 +126,18 @@ llvm::Expected<TrainingOptions> trainingOptions(mlir::ModuleOp module, const Com
   return training;
 }
 
-void addFusion(mlir::OpPassManager &manager) {
+void addFusion(mlir::OpPassManager &manager, bool assignsLayouts) {
   // Behind the decision what is gathered, which is to be narrow; before a cast becomes a kernel over a whole table.
   manager.addNestedPass<mlir::func::FuncOp>(createSinkCasts());
   // Softmax and normalization become elementwise ops and reductions, which fuse with their neighbours.
   manager.addNestedPass<mlir::func::FuncOp>(createDecomposeComposites());
   addCleanUp(manager);
+  // Behind the sharding, which knows tensors as the model has them; before kernels are formed, which take in transposes.
+  if (assignsLayouts) {
+    manager.addNestedPass<mlir::func::FuncOp>(createAssignLayouts());
+    addCleanUp(manager);
+    manager.addNestedPass<mlir::func::FuncOp>(createFinishKernels());
+  }
   manager.addNestedPass<mlir::func::FuncOp>(createFormKernels());
   // Which results overwrite an input must be known before kernels are named: it is part of what makes two of them
   // equal.
@@ -210,7 +216,12 @@ llvm::Expected<Progress> cleave::lowerToKernels(mlir::ModuleOp module, const Com
                        buildShardingPipeline(manager, shardingOptions(options, *policy));
                        addCleanUp(manager);
                      }},
-                    {Phase::Fuse, addFusion}},
+                    // In training, what the forward pass keeps is read by gradients, which compute on plain tensors, as do
+                    // the kernels for GPUs.
+                    {Phase::Fuse,
+                     [&](mlir::OpPassManager &manager) {
+                       addFusion(manager, !options.train && (*target)->needsHostKernels());
+                     }}},
                    log);
 }
 

@@ -56,7 +56,7 @@ WorkOf workOf(const fb::Plan &plan, const fb::Kernel &kernel) {
   if (beginsWith(name, "attention"))
     return {Work::Attention, productType(plan, args.dtype())};
   // On GPUs, convolutions are direct ones with sums in f32, without tensor cores (kernels/convolution).
-  bool isConvolution = beginsWith(name, "convolution") && name != "convolution_pack_w";
+  bool isConvolution = beginsWith(name, "convolution") && name.find("_pack_") == name.npos;
   if (isConvolution && !isForGpus(plan))
     return {Work::Product, productType(plan, args.dtype())};
   return {Work::Vector, vectorType(args.dtype())};

@@ -160,7 +160,7 @@ Status KernelArgs::bufferBytes(size_t buffer, uint64_t *bytes) const {
 
 KernelParams::KernelParams(const KernelDef &def) : def_(def) {
   for (const KernelDef::ParamDef &param : def.params)
-    if (param.name.rfind("packed_", 0) == 0)
+    if (param.name.rfind("packed_", 0) == 0 || param.name == "channels_last")
       set(param.name, 0);
 }
 

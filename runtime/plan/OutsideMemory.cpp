@@ -36,6 +36,10 @@ uint64_t partsOf(const KernelArgs &args, size_t dim) {
   return static_cast<uint64_t>(std::clamp<int64_t>(1 + (pad + step - 1) / step, 1, std::max<int64_t>(kernel, 1)));
 }
 
+bool isForward(const KernelArgs &args) {
+  return args.def().name == "convolution" || args.def().name == "convolution_bias";
+}
+
 // Of a window, code is made for places of a row, at worst for all. Forward there are descriptors for each place of a
 // block of the row and each part that padding leaves of the window: as many as the row has places, or more where many
 // parts meet a short row.
@@ -45,26 +49,26 @@ uint64_t convolutionBytes(const KernelArgs &args) {
   bool isPoint = std::all_of(kernel.begin(), kernel.end(), isOne) && std::all_of(stride.begin(), stride.end(), isOne);
   // Channels that do not fill one block are computed by the library's code for windows.
   bool isThin = args["groups"] == 1 && std::min(args["ic"], args["oc"]) < kBlock;
-  bool isForward = args.def().name == "convolution", isNarrow = isForward && args.dtype() == fb::DType::bf16;
+  bool isNarrow = isForward(args) && args.dtype() == fb::DType::bf16;
   if ((isPoint && !isThin) || startsWith(args.def().name, "convolution_weight_grad"))
     return isNarrow ? kNarrowWindow : kPoint;
-  const std::vector<int64_t> &sizes = args.list(isForward ? "out" : "in");
+  const std::vector<int64_t> &sizes = args.list(isForward(args) ? "out" : "in");
   uint64_t row = sizes.empty() ? 0 : static_cast<uint64_t>(sizes.back()), parts = 1;
   for (size_t dim = 0; dim < sizes.size(); ++dim)
     parts *= partsOf(args, dim);
   uint64_t bytes = (isNarrow ? kNarrowWindow : kWindow) + kPlace * row,
            descriptors = std::min(row, kBlockOfRow) * parts;
-  return bytes + (isForward && descriptors > row ? kDescriptor * (descriptors - row) : 0);
+  return bytes + (isForward(args) && descriptors > row ? kDescriptor * (descriptors - row) : 0);
 }
 
 // Of a sum over channels that is made of parts: code for the last one, for adding, and objects of each.
 uint64_t convolutionPartsBytes(const KernelArgs &args) {
-  bool isForward = args.def().name == "convolution", isGrad = startsWith(args.def().name, "convolution_input_grad");
+  bool isGrad = startsWith(args.def().name, "convolution_input_grad");
   const std::vector<int64_t> &kernel = args.list("kernel");
-  int64_t channels = isForward ? args["ic"] : args["oc"], window = 1;
+  int64_t channels = isForward(args) ? args["ic"] : args["oc"], window = 1;
   for (int64_t size : kernel)
     window *= size;
-  if (!(isForward || isGrad) || args["groups"] > 1 || channels * window <= kLongestSum / 2)
+  if (!(isForward(args) || isGrad) || args["groups"] > 1 || channels * window <= kLongestSum / 2)
     return 0;
   return kConvolutionInParts + kPart * static_cast<uint64_t>(std::min<int64_t>(channels / 8, 64));
 }

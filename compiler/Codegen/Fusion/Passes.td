@@ -3,6 +3,42 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AssignLayouts : Pass<"assign-layouts", "::mlir::func::FuncOp"> {
+  let summary = "decide which tensors have their channels last in memory";
+  let description = [{
+    Precondition: no composite ops; an inference function, since forms with channels last have no gradient.
+    Effect: of all ops that have a form for tensors with channels last (ChannelsLast.h), those take it for which
+    the bytes that are moved about are fewest: what a convolution copies of plain tensors, and transposes where a value is made in one layout and
+    used in the other. A minimum cut finds them. Values at the function's border stay plain. At equal cost a value stays plain, and so does a function without an
+    op that gains by it.
+    ```mlir
+    %0 = cleave.convolution %x, %w {...} : tensor<1x8x32x32xf32>, ...      %t = cleave.transpose %x, [0, 2, 3, 1] : ... -> tensor<1x32x32x8xf32>
+    %1 = cleave.relu %0 : tensor<1x16x32x32xf32>                      =>   %0 = cleave.last_convolution %t, %w {...} : tensor<1x32x32x8xf32>, ...
+    %2 = cleave.convolution %1, %v {...} : tensor<1x16x32x32xf32>, ...     %1 = cleave.relu %0 : tensor<1x32x32x16xf32>
+    %3 = cleave.reduce sum %2, [2, 3] : tensor<1x16x32x32xf32> -> ...      %2 = cleave.last_convolution %1, %v {...} : tensor<1x32x32x16xf32>, ...
+                                                                           %3 = cleave.reduce sum %2, [1, 2] : tensor<1x32x32x16xf32> -> ...
+    ```
+    Postcondition: as before; no value that leaves the function has another type.
+  }];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
+def FinishKernels : Pass<"finish-kernels", "::mlir::func::FuncOp"> {
+  let summary = "let libraries' kernels add the bias that comes behind them";
+  let description = [{
+    Precondition: layouts are assigned; an inference function, since what is made has no gradient.
+    Effect: an add of a vector, repeated along its last dimension, to a kernel's result that nobody else wants becomes the kernel's `withEpilogue`, where it
+    has one.
+    ```mlir
+    %c = cleave.last_convolution %x, %w {...} : ... -> tensor<1x32x32x16xf32>
+    %b = cleave.broadcast %bias, [3] : tensor<16xf32> -> tensor<1x32x32x16xf32>             =>    %y = cleave.last_convolution %x, %w bias %bias {...} : ...
+    %y = cleave.add %c, %b : tensor<1x32x32x16xf32>
+    ```
+    Postcondition: as before.
+  }];
+  let dependentDialects = ["::cleave::CleaveDialect"];
+}
+
 def FormKernels : Pass<"form-kernels", "::mlir::func::FuncOp"> {
   let summary = "group fusible ops into kernels";
   let description = [{

@@ -1,6 +1,6 @@
 #include "compiler/Training/Residuals/ResidualChoice.h"
 
-#include "compiler/Training/Residuals/MinCut.h"
+#include "compiler/Support/MinCut.h"
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 #include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/Budget.h"
+#include "dialects/Cleave/IR/ChannelsLast.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/ConvolutionGradients.h"
 #include "dialects/Cleave/IR/Elementwise.h"
@@ -62,6 +63,9 @@ static void printInitFields(mlir::AsmPrinter &printer, mlir::StringAttr source, 
 #define GET_OP_CLASSES
 #include "dialects/Cleave/IR/CleaveAttentionOps.cpp.inc"
 
+#define GET_OP_CLASSES
+#include "dialects/Cleave/IR/CleaveChannelsLastOps.cpp.inc"
+
 void CleaveDialect::initialize() {
   addInterfaces<Budget>();
   addAttributes<
@@ -88,10 +92,15 @@ void CleaveDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/Cleave/IR/CleaveAttentionOps.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Cleave/IR/CleaveChannelsLastOps.cpp.inc"
+      >();
   attachPutAddGradient(*getContext());
   attachConvolutionGradients(*getContext());
   attachElementwiseGradients(*getContext());
   attachDecisions(*getContext());
+  attachChannelsLast(*getContext());
 }
 
 mlir::Operation *CleaveDialect::materializeConstant(mlir::OpBuilder &builder, mlir::Attribute value, mlir::Type type,

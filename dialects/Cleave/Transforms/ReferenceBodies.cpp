@@ -10,6 +10,10 @@ using mlir::Value;
 using mlir::ValueRange;
 using Values = llvm::SmallVector<Value>;
 
+bool KernelParams::has(llvm::StringRef name) const {
+  return llvm::any_of(spec.params, [&](const auto &param) { return param.first == name; });
+}
+
 ArrayRef<int64_t> KernelParams::list(llvm::StringRef name) const {
   for (auto &[param, values] : spec.params)
     if (param == name)

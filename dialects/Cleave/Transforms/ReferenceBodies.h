@@ -13,6 +13,7 @@ class KernelParams {
 public:
   explicit KernelParams(const KernelSpec &spec) : spec(spec) {}
   llvm::ArrayRef<int64_t> list(llvm::StringRef name) const;
+  bool has(llvm::StringRef name) const;
   int64_t operator[](llvm::StringRef name) const { return list(name).front(); }
 
 private:

@@ -55,6 +55,20 @@ static Values indices(std::initializer_list<Value> first, ValueRange rest) {
   return all;
 }
 
+static bool isChannelsLast(const KernelParams &p) { return p.has("channels_last") && p["channels_last"] != 0; }
+
+// Where element (n, c, at...) of a tensor lies, whose sizes are those of [n, c, space...].
+static Value placeOf(LoopWriter &nest, Value n, Value c, ValueRange at, ArrayRef<int64_t> sizes, bool channelsLast) {
+  if (!channelsLast)
+    return nest.linear(indices({n, c}, at), sizes);
+  Values index = indices({n}, at);
+  index.push_back(c);
+  llvm::SmallVector<int64_t> moved = {sizes[0]};
+  llvm::append_range(moved, sizes.drop_front(2));
+  moved.push_back(sizes[1]);
+  return nest.linear(index, moved);
+}
+
 //===----------------------------------------------------------------------===//
 // Convolutions: y[yi] += x[xi] * w[wi] over all taps; a gradient moves the += to its own tensor.
 //===----------------------------------------------------------------------===//
@@ -64,7 +78,8 @@ enum Role { X, W, Y };
 } // namespace
 
 // `made` of the three tensors is summed from `a` and `b`, given in the order x, w, y with `made` left out.
-static Value convolve(LoopWriter &nest, const KernelParams &p, Role made, Value a, Value b, mlir::Type element) {
+static Value convolve(LoopWriter &nest, const KernelParams &p, Role made, Value a, Value b, mlir::Type element,
+                      bool channelsLast = false) {
   Geometry g(p);
   int64_t n = p["n"], ic = p["ic"], oc = p["oc"], groups = p["groups"];
   int64_t groupIn = ic / groups, groupOut = oc / groups;
@@ -79,9 +94,9 @@ static Value convolve(LoopWriter &nest, const KernelParams &p, Role made, Value 
     return nest.onlyIf(tap.inside, carried, [&]() -> Values {
       Value outChannel = nest.add(nest.scale(i[1], groupOut), i[2]);
       Value inChannel = nest.add(nest.scale(i[1], groupIn), inGroup);
-      Value at[] = {nest.linear(indices({i[0], inChannel}, tap.input), shapes[X]),
+      Value at[] = {placeOf(nest, i[0], inChannel, tap.input, shapes[X], channelsLast),
                     nest.linear(indices({outChannel, inGroup}, w), shapes[W]),
-                    nest.linear(indices({i[0], outChannel}, o), shapes[Y])};
+                    placeOf(nest, i[0], outChannel, o, shapes[Y], channelsLast)};
       Value first = nest.load(a, at[made == X ? W : X]), second = nest.load(b, at[made == Y ? W : Y]);
       return {nest.addAt(carried[0], at[made], nest.times(first, second))};
     });
@@ -89,7 +104,15 @@ static Value convolve(LoopWriter &nest, const KernelParams &p, Role made, Value 
 }
 
 static Value convolution(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
-  return convolve(nest, p, Y, in[0], in[1], element);
+  return convolve(nest, p, Y, in[0], in[1], element, isChannelsLast(p));
+}
+// operands are x, w, bias; channels are last
+static Value convolutionBias(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
+  int64_t oc = p["oc"], rows = p["n"] * count(p.list("out"));
+  Value sums = convolve(nest, p, Y, in[0], in[1], element, /*channelsLast=*/true);
+  return nest.loop({rows, oc}, sums, [&](ValueRange i, ValueRange carried) -> Values {
+    return {nest.addAt(carried[0], nest.linear(Values(i), {rows, oc}), nest.load(in[2], i[1]))};
+  })[0];
 }
 static Value inputGrad(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
   return convolve(nest, p, X, in[1], in[0], element); // operands are dy, w
@@ -104,8 +127,10 @@ static Value weightGrad(LoopWriter &nest, const KernelParams &p, ArrayRef<Value>
 
 namespace {
 struct Pool : Geometry {
-  explicit Pool(const KernelParams &p) : Geometry(p), n(p["n"]), c(p["c"]) {}
+  explicit Pool(const KernelParams &p, bool channelsLast = false)
+      : Geometry(p), n(p["n"]), c(p["c"]), channelsLast(channelsLast) {}
   int64_t n, c;
+  bool channelsLast;
   llvm::SmallVector<int64_t> x() const { return sizes({n, c}, in); }
   llvm::SmallVector<int64_t> y() const { return sizes({n, c}, out); }
 };
@@ -118,19 +143,19 @@ static Values forTaps(LoopWriter &nest, const Pool &pool, ValueRange i, ValueRan
   return nest.loop(pool.kernel, initial, [&](ValueRange w, ValueRange carried) -> Values {
     Tap tap = tapOf(nest, pool, i.drop_front(2), w);
     return nest.onlyIf(tap.inside, carried, [&]() -> Values {
-      return body(w, nest.linear(indices({i[0], i[1]}, tap.input), pool.x()), carried);
+      return body(w, placeOf(nest, i[0], i[1], tap.input, pool.x(), pool.channelsLast), carried);
     });
   });
 }
 
 static Value maxPool(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
-  Pool pool(p);
+  Pool pool(p, isChannelsLast(p));
   Value lowest = nest.number(element, -std::numeric_limits<double>::infinity());
   return nest.loop(pool.y(), nest.filled(count(pool.y()), lowest), [&](ValueRange i, ValueRange y) -> Values {
     Values max = forTaps(nest, pool, i, lowest, [&](ValueRange, Value x, ValueRange seen) -> Values {
       return {nest.larger(nest.load(in[0], x), seen[0])};
     });
-    return {nest.store(max[0], y[0], nest.linear(Values(i), pool.y()))};
+    return {nest.store(max[0], y[0], placeOf(nest, i[0], i[1], i.drop_front(2), pool.y(), pool.channelsLast))};
   })[0];
 }
 
@@ -164,14 +189,14 @@ static Value meanFactor(LoopWriter &nest, const KernelParams &p, const Pool &poo
 }
 
 static Value avgPool(LoopWriter &nest, const KernelParams &p, ArrayRef<Value> in, mlir::Type element) {
-  Pool pool(p);
+  Pool pool(p, isChannelsLast(p));
   Value zero = nest.number(element, 0.0);
   return nest.loop(pool.y(), nest.filled(count(pool.y()), zero), [&](ValueRange i, ValueRange y) -> Values {
     Values sum = forTaps(nest, pool, i, zero, [&](ValueRange, Value x, ValueRange seen) -> Values {
       return {nest.plus(seen[0], nest.load(in[0], x))};
     });
     Value mean = nest.times(sum[0], meanFactor(nest, p, pool, i, element));
-    return {nest.store(mean, y[0], nest.linear(Values(i), pool.y()))};
+    return {nest.store(mean, y[0], placeOf(nest, i[0], i[1], i.drop_front(2), pool.y(), pool.channelsLast))};
   })[0];
 }
 
@@ -189,6 +214,7 @@ static Value avgPoolGrad(LoopWriter &nest, const KernelParams &p, ArrayRef<Value
 ReferenceBody cleave::findWindowBody(llvm::StringRef kernel) {
   return llvm::StringSwitch<ReferenceBody>(kernel)
       .Case("convolution", convolution)
+      .Case("convolution_bias", convolutionBias)
       .Case("convolution_input_grad", inputGrad)
       .Case("convolution_weight_grad", weightGrad)
       .Case("max_pool", maxPool)

@@ -97,9 +97,17 @@ Status describeTopK(const KernelArgs &args, CudaKernelCall *call) {
   return Status::ok();
 }
 
+// The compiler puts channels last for the host's kernels alone.
+Status checkLayout(const KernelArgs &args) {
+  return args["channels_last"] == 0 ? Status::ok()
+                                    : invalidArgument("the cuda target has no " + std::string(args.def().name) +
+                                                      " of tensors whose channels are last");
+}
+
 Status describePool(const KernelArgs &args, CudaKernelCall *call) {
   if (!isFloat(args.dtype()))
     return wrongType(args, args.dtype());
+  CLEAVE_TRY(checkLayout(args));
   Window window;
   CLEAVE_TRY(Window::read(args, &window));
   std::string name(args.def().name);
@@ -115,6 +123,7 @@ Status describePool(const KernelArgs &args, CudaKernelCall *call) {
 Status describeConvolution(const KernelArgs &args, CudaKernelCall *call) {
   if (!isFloat(args.dtype()))
     return wrongType(args, args.dtype());
+  CLEAVE_TRY(checkLayout(args));
   Window window;
   CLEAVE_TRY(Window::read(args, &window));
   std::string name(args.def().name);

@@ -20,6 +20,8 @@ MakeHostKernel findHostKernel(std::string_view name) {
       {"matmul_bias_pack_b", makeMatmulPack},
       {"convolution", makeConvolution},
       {"convolution_pack_w", makeConvolutionPack},
+      {"convolution_bias", makeConvolutionBias},
+      {"convolution_bias_pack_w", makeConvolutionBiasPack},
       {"convolution_input_grad", makeConvolutionInputGrad},
       {"convolution_weight_grad", makeConvolutionWeightGrad},
       {"max_pool", makeMaxPool},

@@ -18,6 +18,7 @@ Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
   s->oc = args["oc"];
   s->groups = args["groups"];
   s->packedWeights = args["packed_w"] != 0;
+  s->channelsLast = args["channels_last"] != 0;
   CLEAVE_TRY(Window::read(args, &s->window));
   if (s->groups < 1 || s->ic % s->groups != 0 || s->oc % s->groups != 0)
     return invalidArgument(std::to_string(s->groups) + " groups do not divide " + std::to_string(s->ic) +
@@ -42,13 +43,17 @@ using dnnl::memory;
 constexpr int64_t kLongestChain = 512, kPartOfChain = 216, kMostPartsOfChain = 64;
 constexpr int64_t kBlockOfChannels = 8; // of the library's formats for AVX2 and SSE 4.1
 
-// Some or all channels of a tensor in plain row-major form.
+// Some or all channels of a tensor in row-major form; its channels, dimension 1, may be last in memory.
 struct PlainTensor {
   PlainTensor() = default;
-  PlainTensor(memory::data_type type, memory::dims sizes)
+  PlainTensor(memory::data_type type, memory::dims sizes, bool channelsLast = false)
       : type(type), dims(std::move(sizes)), strides(dims.size(), 1) {
-    for (size_t i = dims.size() - 1; i-- > 0;)
-      strides[i] = strides[i + 1] * dims[i + 1];
+    int64_t stride = channelsLast ? dims[1] : 1;
+    for (size_t i = dims.size() - 1; i > (channelsLast ? 1 : 0); --i) {
+      strides[i] = stride;
+      stride *= dims[i];
+    }
+    strides[0] = stride;
   }
 
   PlainTensor slice(size_t dim, int64_t first, int64_t count) const {
@@ -71,9 +76,11 @@ struct DnnlConvolution {
     type = s.dtype == fb::DType::f32 ? memory::data_type::f32 : memory::data_type::bf16;
     packedWeights = s.packedWeights;
     isGrouped = s.groups > 1;
+    hasBias = args.def().findBuffer("bias") || args.def().name == "convolution_bias_pack_w";
     window = s.window.kernelSize();
-    x = {type, concat({s.n, s.ic}, args.list("in"))};
-    y = {type, concat({s.n, s.oc}, args.list("out"))};
+    channelsLast = s.channelsLast;
+    x = {type, concat({s.n, s.ic}, args.list("in")), channelsLast};
+    y = {type, concat({s.n, s.oc}, args.list("out")), channelsLast};
     w = {type, concat(isGrouped ? memory::dims{s.groups, s.oc / s.groups, s.ic / s.groups} : memory::dims{s.oc, s.ic},
                       args.list("kernel"))};
     stride = args.list("stride");
@@ -117,10 +124,34 @@ struct DnnlConvolution {
   }
 
   dnnl::convolution_forward::primitive_desc forward(dnnl::prop_kind kind) const {
-    dnnl::convolution_forward::desc desc(kind, dnnl::algorithm::convolution_direct, x.any(), w.any(), y.any(), stride,
-                                         dilation, padLow, padHigh);
-    return pickShortSums(
-        dnnl::convolution_forward::primitive_desc(desc, DnnlBuilder::attributes(), DnnlBuilder::engine()));
+    dnnl::convolution_forward::primitive_desc asTheyAre;
+    if (channelsLast && find(kind, x.desc(), y.desc(), &asTheyAre) && isCompiled(asTheyAre))
+      return pickShortSums(asTheyAre);
+    return pickShortSums(dnnl::convolution_forward::primitive_desc(describe(kind, x.any(), y.any()),
+                                                                   DnnlBuilder::attributes(), DnnlBuilder::engine()));
+  }
+
+  dnnl::convolution_forward::desc describe(dnnl::prop_kind kind, const memory::desc &from,
+                                           const memory::desc &to) const {
+    auto direct = dnnl::algorithm::convolution_direct;
+    if (hasBias)
+      return {kind, direct, from, w.any(), bias(), to, stride, dilation, padLow, padHigh};
+    return {kind, direct, from, w.any(), to, stride, dilation, padLow, padHigh};
+  }
+  memory::desc bias() const { return {{y.dims[1]}, type, memory::format_tag::x}; }
+
+  // False where the library has nothing for these formats.
+  bool find(dnnl::prop_kind kind, const memory::desc &from, const memory::desc &to,
+            dnnl::convolution_forward::primitive_desc *result) const {
+    *result = dnnl::convolution_forward::primitive_desc(describe(kind, from, to), DnnlBuilder::attributes(),
+                                                        DnnlBuilder::engine(), /*allow_empty=*/true);
+    return static_cast<bool>(*result);
+  }
+
+  // Code made for the convolution, and not the library's plain loops or a product over copies of windows.
+  template <typename Desc> static bool isCompiled(const Desc &desc) {
+    const char *name = desc.impl_info_str();
+    return std::strncmp(name, "brg", 3) == 0 || (std::strncmp(name, "jit", 3) == 0 && !std::strstr(name, "gemm"));
   }
 
   // oneDNN 2.6 prefers convolutions by small matrix products (brgemm), which add all products of an output, channels
@@ -139,7 +170,7 @@ struct DnnlConvolution {
   }
 
   memory::data_type type;
-  bool packedWeights, isGrouped;
+  bool packedWeights, channelsLast, isGrouped, hasBias;
   int64_t window; // its elements
   PlainTensor x, y, w;
   memory::dims stride, dilation, padLow, padHigh;
@@ -171,7 +202,23 @@ std::unique_ptr<HostKernel> buildForward(const DnnlConvolution &c, std::vector<s
   return builder.finish(std::move(bytes));
 }
 
-// The weights that buildForward() wants.
+// All channels at once: a bias is added to the whole sum.
+std::unique_ptr<HostKernel> buildBias(const DnnlConvolution &c, std::vector<size_t> bytes) {
+  DnnlBuilder builder(/*scratchBuffer=*/4);
+  auto desc = c.forward(dnnl::prop_kind::forward_inference);
+  if (c.packedWeights)
+    bytes[1] = desc.weights_desc().get_size();
+  auto weights = c.packedWeights ? builder.operand(1, desc.weights_desc())
+                                 : builder.input(1, c.w.desc(), desc.weights_desc());
+  DnnlArgs args = {{DNNL_ARG_SRC, builder.input(0, c.x.desc(), desc.src_desc())},
+                   {DNNL_ARG_WEIGHTS, weights},
+                   {DNNL_ARG_BIAS, builder.operand(2, desc.bias_desc())},
+                   {DNNL_ARG_DST, builder.output(3, c.y.desc(), desc.dst_desc())}};
+  builder.step(dnnl::convolution_forward(desc), args, desc.scratchpad_desc());
+  return builder.finish(std::move(bytes));
+}
+
+// The weights that buildForward() wants, and buildBias().
 std::unique_ptr<HostKernel> buildPack(const DnnlConvolution &c, std::vector<size_t> bytes) {
   auto wanted = c.forward(dnnl::prop_kind::forward_inference).weights_desc();
   DnnlBuilder builder(/*scratchBuffer=*/1);
@@ -224,6 +271,8 @@ std::vector<size_t> operandBytes(ConvolutionKind kind, const ConvolutionShape &s
     return {s.yBytes(), s.wBytes(), s.xBytes()};
   case ConvolutionKind::WeightGrad:
     return {s.xBytes(), s.yBytes(), s.wBytes()};
+  case ConvolutionKind::Bias:
+    return {s.xBytes(), s.wBytes(), static_cast<size_t>(s.oc) * dtypeSize(s.dtype), s.yBytes()};
   default:
     return {s.xBytes(), s.wBytes(), s.yBytes()};
   }
@@ -231,7 +280,7 @@ std::vector<size_t> operandBytes(ConvolutionKind kind, const ConvolutionShape &s
 
 Status makeDnnl(ConvolutionKind kind, const KernelArgs &args, const ConvolutionShape &s,
                 std::unique_ptr<HostKernel> *result) {
-  static const Build builds[] = {buildForward, buildInputGrad, buildWeightGrad, buildPack};
+  static const Build builds[] = {buildForward, buildInputGrad, buildWeightGrad, buildPack, buildBias, buildPack};
   CLEAVE_TRY(checkDnnlSizes({s.n, s.ic, s.oc, s.window.inSize(), s.window.outSize(), s.window.kernelSize()}));
   return guardDnnl([&] {
     *result = builds[static_cast<size_t>(kind)](DnnlConvolution(args, s), operandBytes(kind, s));
@@ -275,6 +324,20 @@ Status makeConvolution(const KernelArgs &args, int threads, std::unique_ptr<Host
 }
 Status makeConvolutionPack(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   return make(ConvolutionKind::Pack, args, threads, result);
+}
+
+static Status makeBias(ConvolutionKind kind, const KernelArgs &args, std::unique_ptr<HostKernel> *result) {
+  ConvolutionShape s;
+  CLEAVE_TRY(ConvolutionShape::read(args, &s));
+  if (s.dtype != fb::DType::f32 || !s.channelsLast)
+    return invalidArgument(std::string(args.def().name) + " is for f32 and tensors with channels last");
+  return makeDnnl(kind, args, s, result);
+}
+Status makeConvolutionBias(const KernelArgs &args, int, std::unique_ptr<HostKernel> *result) {
+  return makeBias(ConvolutionKind::Bias, args, result);
+}
+Status makeConvolutionBiasPack(const KernelArgs &args, int, std::unique_ptr<HostKernel> *result) {
+  return makeBias(ConvolutionKind::BiasPack, args, result);
 }
 Status makeConvolutionInputGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result) {
   return make(ConvolutionKind::InputGrad, args, threads, result);

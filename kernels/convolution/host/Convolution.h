@@ -1,5 +1,6 @@
 // Convolution and its two gradients on the host. Tensors are plain (NCHW, OIHW) at the interface; oneDNN may choose
-// other formats inside and reorders in planned scratch, because its plain-layout kernels are several times slower.
+// other formats inside and reorders in planned scratch, because its plain-layout kernels are several times slower. With
+// channels last (NHWC) the forward kernel computes on the tensors as they are.
 // 16-bit types that the processor lacks go through f32.
 #ifndef CLEAVE_KERNELS_CONVOLUTION_HOST_CONVOLUTION_H
 #define CLEAVE_KERNELS_CONVOLUTION_HOST_CONVOLUTION_H
@@ -12,7 +13,7 @@ namespace cleave::rt {
 struct ConvolutionShape {
   fb::DType dtype;
   int64_t n, ic, oc, groups;
-  bool packedWeights; // of the forward kernel
+  bool packedWeights, channelsLast; // of the forward kernel
   Window window;
 
   static Status read(const KernelArgs &args, ConvolutionShape *result);
@@ -26,7 +27,11 @@ Status makeConvolutionPack(const KernelArgs &args, int threads, std::unique_ptr<
 Status makeConvolutionInputGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 Status makeConvolutionWeightGrad(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
 
-enum class ConvolutionKind { Forward, InputGrad, WeightGrad, Pack };
+// With channels last and a bias, in f32: the library's alone.
+Status makeConvolutionBias(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+Status makeConvolutionBiasPack(const KernelArgs &args, int threads, std::unique_ptr<HostKernel> *result);
+
+enum class ConvolutionKind { Forward, InputGrad, WeightGrad, Pack, Bias, BiasPack };
 // Direct loops, for f64, which oneDNN lacks.
 Status makeReferenceConvolution(ConvolutionKind kind, const ConvolutionShape &shape, int threads,
                                 std::unique_ptr<HostKernel> *result);

@@ -37,21 +37,32 @@ public:
     auto *y = static_cast<T *>(buffers[2]);
 #pragma omp parallel for collapse(2) num_threads(this->threads_)
     for (int64_t n = 0; n < this->s_.n; ++n)
-      for (int64_t oc = 0; oc < this->s_.oc; ++oc)
-        plane(x + (n * this->s_.ic + this->firstInput(oc)) * this->in_, weights + oc * this->groupIn_ * this->taps_,
-              y + (n * this->s_.oc + oc) * this->out_);
+      for (int64_t oc = 0; oc < this->s_.oc; ++oc) {
+        Steps in = stepsOf(this->s_.ic, this->in_), out = stepsOf(this->s_.oc, this->out_);
+        plane(x + n * this->s_.ic * this->in_ + this->firstInput(oc) * in.channel, in,
+              weights + oc * this->groupIn_ * this->taps_, y + n * this->s_.oc * this->out_ + oc * out.channel, out);
+      }
     return Status::ok();
   }
 
 private:
-  void plane(const T *x, const T *weights, T *y) const {
+  // From a channel of a sample to the next, and from a position to the next.
+  struct Steps {
+    int64_t channel, position;
+  };
+  Steps stepsOf(int64_t channels, int64_t positions) const {
+    return this->s_.channelsLast ? Steps{1, channels} : Steps{positions, 1};
+  }
+
+  void plane(const T *x, Steps in, const T *weights, T *y, Steps out) const {
     this->w_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
       Sum sum = 0;
       for (int64_t c = 0; c < this->groupIn_; ++c)
         this->w_.forEachTap(d, h, w, [&](int64_t i, int64_t k) {
-          sum += static_cast<Sum>(x[c * this->in_ + i]) * static_cast<Sum>(weights[c * this->taps_ + k]);
+          sum += static_cast<Sum>(x[c * in.channel + i * in.position]) *
+                 static_cast<Sum>(weights[c * this->taps_ + k]);
         });
-      y[o] = static_cast<T>(sum);
+      y[o * out.position] = static_cast<T>(sum);
     });
   }
 };

@@ -1,5 +1,6 @@
 #include "kernels/pooling/host/Pooling.h"
 
+#include "kernels/pooling/host/ChannelsLastPool.h"
 #include "kernels/pooling/host/RowMaxima.h"
 #include "kernels/pooling/host/WindowMaxima.h"
 
@@ -8,8 +9,8 @@ namespace cleave::rt {
 namespace {
 
 struct PoolShape {
-  int64_t planes = 0;
-  bool countPad = false;
+  int64_t samples = 0, channels = 0, planes = 0;
+  bool countPad = false, channelsLast = false;
   Window window;
 
   static Status read(const KernelArgs &args, PoolShape *s) {
@@ -17,8 +18,11 @@ struct PoolShape {
     size_t unused = 0;
     CLEAVE_TRY(countElements({args["n"], args["c"], s->window.inSize()}, &unused));
     CLEAVE_TRY(countElements({args["n"], args["c"], s->window.outSize()}, &unused));
-    s->planes = args["n"] * args["c"];
+    s->samples = args["n"];
+    s->channels = args["c"];
+    s->planes = s->samples * s->channels;
     s->countPad = args["count_pad"] != 0;
+    s->channelsLast = args["channels_last"] != 0;
     return Status::ok();
   }
 };
@@ -40,6 +44,19 @@ protected:
 #pragma omp parallel for num_threads(threads_) if (parallel)
     for (int64_t p = 0; p < shape_.planes; ++p)
       plane(p);
+  }
+
+  // A pool with its channels last. Rows of outputs are shared out. `divisors` of all outputs of a sample make it a mean.
+  void poolRows(const T *x, T *y, const C *divisors) const {
+    int64_t rows = window_.out[0] * window_.out[1], channels = shape_.channels;
+    bool parallel = shape_.planes * out_ * window_.kernelSize() > 4096;
+#pragma omp parallel for num_threads(threads_) if (parallel)
+    for (int64_t item = 0; item < shape_.samples * rows; ++item) {
+      int64_t at[2] = {item % rows / window_.out[1], item % window_.out[1]};
+      poolRowForProcessor<T, C>(&window_, channels, static_cast<const int64_t *>(at),
+                                x + item / rows * in_ * channels, y + item * window_.out[2] * channels,
+                                divisors ? divisors + item % rows * window_.out[2] : divisors);
+    }
   }
 
   // How many positions the mean divides by.
@@ -69,6 +86,10 @@ public:
   Status run(void *const *buffers) override {
     auto *x = static_cast<const T *>(buffers[0]);
     auto *y = static_cast<T *>(buffers[1]);
+    if (this->shape_.channelsLast) {
+      this->poolRows(x, y, nullptr);
+      return Status::ok();
+    }
     this->forEachPlane([&](int64_t p) {
       T *next = y + p * this->out_;
       if (rows_.fits())
@@ -120,11 +141,19 @@ template <typename T> class AvgPool : public PoolKernel<T> {
   using C = typename PoolKernel<T>::C;
 
 public:
-  using PoolKernel<T>::PoolKernel;
+  AvgPool(const PoolShape &shape, int threads) : PoolKernel<T>(shape, threads) {
+    if (shape.channelsLast)
+      this->window_.forEachOutput(
+          [&](int64_t d, int64_t h, int64_t w, int64_t) { divisors_.push_back(this->divisor(d, h, w)); });
+  }
   std::vector<size_t> bufferBytes() const override { return {this->inBytes(), this->outBytes()}; }
   Status run(void *const *buffers) override {
     auto *x = static_cast<const T *>(buffers[0]);
     auto *y = static_cast<T *>(buffers[1]);
+    if (this->shape_.channelsLast) {
+      this->poolRows(x, y, divisors_.data());
+      return Status::ok();
+    }
     this->forEachPlane([&](int64_t p) {
       const T *plane = x + p * this->in_;
       this->window_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
@@ -135,6 +164,9 @@ public:
     });
     return Status::ok();
   }
+
+private:
+  std::vector<C> divisors_; // of the outputs of a sample, where the kernel wants them all
 };
 
 template <typename T> class AvgPoolGrad : public PoolKernel<T> {

@@ -54,6 +54,18 @@ template <typename Visit> void forEachProduct(const Case &c, Visit visit) {
               }
 }
 
+// A tensor [n, channels, positions] with its channels last.
+Values channelsLast(const Values &plain, int64_t n, int64_t channels) {
+  auto count = static_cast<size_t>(channels), samples = static_cast<size_t>(n);
+  size_t positions = plain.size() / samples / count;
+  Values last(plain.size());
+  for (size_t i = 0; i < samples; ++i)
+    for (size_t c = 0; c < count; ++c)
+      for (size_t at = 0; at < positions; ++at)
+        last[(i * positions + at) * count + c] = plain[(i * count + c) * positions + at];
+  return last;
+}
+
 TEST(Convolution, MatchesFloat64) {
   for (fb::DType dtype : {fb::DType::f32, fb::DType::f64, fb::DType::bf16, fb::DType::f16})
     for (const Case &c : cases)
@@ -76,6 +88,9 @@ TEST(Convolution, MatchesFloat64) {
         expectClose(runKernel("convolution", params("convolution"), {{dtype, x}, {dtype, w}, {dtype, Values(y.size())}},
                               threads),
                     y, tolerance, "y " + what);
+        expectClose(runKernel("convolution", params("convolution").set("channels_last", 1),
+                              {{dtype, channelsLast(x, c.n, c.ic)}, {dtype, w}, {dtype, Values(y.size())}}, threads),
+                    channelsLast(y, c.n, c.oc), tolerance, "channels-last y " + what);
         expectClose(runKernel("convolution_input_grad", params("convolution_input_grad"),
                               {{dtype, dy}, {dtype, w}, {dtype, Values(x.size())}}, threads),
                     dx, tolerance, "dx " + what);
@@ -83,6 +98,25 @@ TEST(Convolution, MatchesFloat64) {
                               {{dtype, x}, {dtype, dy}, {dtype, Values(w.size())}}, threads),
                     dw, tolerance, "dw " + what);
       }
+}
+
+// Of f32 with channels last alone.
+TEST(Convolution, AddsABias) {
+  fb::DType f32 = fb::DType::f32;
+  for (const Case &c : cases)
+    for (int threads : {1, 2}) {
+      Values x = sine(static_cast<size_t>(c.n * c.ic * c.h * c.w), 1), bias = sine(static_cast<size_t>(c.oc), 4);
+      Values w = sine(static_cast<size_t>(c.oc * (c.ic / c.groups) * c.kernel * c.kernel), 2);
+      Values y(static_cast<size_t>(c.n * c.oc * c.oh() * c.ow()));
+      for (size_t i = 0; i < y.size(); ++i)
+        y[i] = bias[i / static_cast<size_t>(c.oh() * c.ow()) % bias.size()];
+      forEachProduct(c, [&](size_t xi, size_t wi, size_t yi) { y[yi] += x[xi] * w[wi]; });
+      KernelParams p = windowParams("convolution_bias", c, f32);
+      p.set("ic", c.ic).set("oc", c.oc).set("groups", c.groups).set("channels_last", 1);
+      expectClose(runKernel("convolution_bias", p,
+                            {{f32, channelsLast(x, c.n, c.ic)}, {f32, w}, {f32, bias}, {f32, Values(y.size())}}, threads),
+                  channelsLast(y, c.n, c.oc), 2 * toleranceOf(f32), "case " + std::to_string(&c - cases));
+    }
 }
 
 // One chain of 256 * 9 f32 additions would be off by 5e-7 of the result's norm.
@@ -151,9 +185,14 @@ TEST(Pooling, MatchesFloat64) {
         Values in(x.size()), out(dy.size());
         expectClose(runKernel("avg_pool", params("avg_pool", true), {{dtype, x}, {dtype, out}}, 2), sum, tolerance,
                     "avg");
+        Values last = channelsLast(x, c.n, c.ic);
+        expectClose(runKernel("avg_pool", params("avg_pool", true).set("channels_last", 1), {{dtype, last}, {dtype, out}}, 2),
+                    channelsLast(sum, c.n, c.ic), tolerance, "channels-last avg");
         expectClose(runKernel("avg_pool_grad", params("avg_pool_grad", true), {{dtype, dy}, {dtype, in}}, 2), dAvg,
                     tolerance, "avg grad");
         Values pooled = runKernel("max_pool", params("max_pool", false), {{dtype, x}, {dtype, out}}, 2);
+        EXPECT_EQ(runKernel("max_pool", params("max_pool", false).set("channels_last", 1), {{dtype, last}, {dtype, out}}, 2),
+                  channelsLast(pooled, c.n, c.ic));
         for (size_t i = 0; i < most.size(); ++i)
           if (std::isfinite(most[i])) {
             ASSERT_NEAR(pooled[i], most[i], 1e-6);

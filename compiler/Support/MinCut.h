@@ -1,6 +1,6 @@
 // Minimum cut of a directed graph by Dinic's algorithm: the largest flow, by augmenting along shortest paths.
-#ifndef CLEAVE_COMPILER_TRAINING_RESIDUALS_MINCUT_H
-#define CLEAVE_COMPILER_TRAINING_RESIDUALS_MINCUT_H
+#ifndef CLEAVE_COMPILER_SUPPORT_MINCUT_H
+#define CLEAVE_COMPILER_SUPPORT_MINCUT_H
 
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +21,8 @@ public:
 
   // After run: true for nodes on the sink's side of the minimum cut nearest to the sink.
   std::vector<bool> sinkSide(int sink) const;
+  // The same of the source: true for nodes on its side of the minimum cut nearest to it.
+  std::vector<bool> sourceSide(int source) const;
 
 private:
   struct Edge {

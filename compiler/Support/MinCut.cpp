@@ -1,4 +1,4 @@
-#include "compiler/Training/Residuals/MinCut.h"
+#include "compiler/Support/MinCut.h"
 
 #include <algorithm>
 
@@ -84,6 +84,19 @@ std::vector<bool> MinCut::sinkSide(int sink) const {
         queue.push_back(neighbour);
       }
     }
+  return side;
+}
+
+std::vector<bool> MinCut::sourceSide(int source) const {
+  std::vector<bool> side(adjacency.size(), false);
+  side[source] = true;
+  std::vector<int> queue = {source};
+  for (size_t head = 0; head < queue.size(); ++head)
+    for (int index : adjacency[queue[head]])
+      if (edges[index].left > 0 && !side[edges[index].to]) {
+        side[edges[index].to] = true;
+        queue.push_back(edges[index].to);
+      }
   return side;
 }
 
