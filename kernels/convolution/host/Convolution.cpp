@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace cleave::rt {
 
@@ -124,15 +125,16 @@ struct DnnlConvolution {
   }
 
   dnnl::convolution_forward::primitive_desc forward(dnnl::prop_kind kind) const {
-    dnnl::convolution_forward::primitive_desc asTheyAre;
-    if (channelsLast && find(kind, x.desc(), y.desc(), &asTheyAre) && isCompiled(asTheyAre))
-      return pickShortSums(asTheyAre);
-    return pickShortSums(dnnl::convolution_forward::primitive_desc(describe(kind, x.any(), y.any()),
-                                                                   DnnlBuilder::attributes(), DnnlBuilder::engine()));
+    // What is described must be there for as long as the library is asked for its next kernel.
+    Described plain = describe(kind, x.desc(), y.desc()), any = describe(kind, x.any(), y.any());
+    if (auto number = channelsLast ? findAsTheyAre(plain) : std::nullopt)
+      return pickShortSums(kernelOf(plain, *number));
+    return pickShortSums(
+        dnnl::convolution_forward::primitive_desc(any, DnnlBuilder::attributes(), DnnlBuilder::engine()));
   }
 
-  dnnl::convolution_forward::desc describe(dnnl::prop_kind kind, const memory::desc &from,
-                                           const memory::desc &to) const {
+  using Described = dnnl::convolution_forward::desc;
+  Described describe(dnnl::prop_kind kind, const memory::desc &from, const memory::desc &to) const {
     auto direct = dnnl::algorithm::convolution_direct;
     if (hasBias)
       return {kind, direct, from, w.any(), bias(), to, stride, dilation, padLow, padHigh};
@@ -140,12 +142,35 @@ struct DnnlConvolution {
   }
   memory::desc bias() const { return {{y.dims[1]}, type, memory::format_tag::x}; }
 
-  // False where the library has nothing for these formats.
-  bool find(dnnl::prop_kind kind, const memory::desc &from, const memory::desc &to,
-            dnnl::convolution_forward::primitive_desc *result) const {
-    *result = dnnl::convolution_forward::primitive_desc(describe(kind, from, to), DnnlBuilder::attributes(),
-                                                        DnnlBuilder::engine(), /*allow_empty=*/true);
-    return static_cast<bool>(*result);
+  // The library's kernel of that number, by its order of preference; empty behind the last.
+  static dnnl::convolution_forward::primitive_desc kernelOf(const Described &described, int number) {
+    dnnl::convolution_forward::primitive_desc desc(described, DnnlBuilder::attributes(), DnnlBuilder::engine(),
+                                                   /*allow_empty=*/true);
+    for (int i = 0; desc && i < number; ++i)
+      if (!desc.next_impl())
+        return {};
+    return desc;
+  }
+
+  // Which kernel computes on channels-last tensors as they are; nothing where none is compiled. The library's fastest
+  // fill blocks of up to 64 filters with zeros. Those with smaller blocks take as long, and weights that take no more
+  // room than plain ones are packed once, not at each launch (PackedStates.h).
+  std::optional<int> findAsTheyAre(const Described &described) const {
+    std::string instructions;
+    for (int number = 0;; ++number) {
+      auto desc = kernelOf(described, number);
+      if (!desc || !isCompiled(desc) || (number > 0 && instructionsOf(desc) != instructions))
+        return number > 0 ? std::optional(0) : std::nullopt;
+      if (desc.weights_desc().get_size() <= w.desc().get_size())
+        return number;
+      instructions = instructionsOf(desc);
+    }
+  }
+
+  // "avx512_core" of "jit_1x1:avx512_core".
+  template <typename Desc> static std::string instructionsOf(const Desc &desc) {
+    std::string name = desc.impl_info_str();
+    return name.substr(name.find(':') + 1);
   }
 
   // Code made for the convolution, and not the library's plain loops or a product over copies of windows.
@@ -164,7 +189,7 @@ struct DnnlConvolution {
       return preferred;
     Desc desc = preferred;
     while (std::strncmp(desc.impl_info_str(), "brg", 3) == 0)
-      if (!desc.next_impl())
+      if (!desc.next_impl() || (channelsLast && !isCompiled(desc)))
         return preferred;
     return desc;
   }
