@@ -57,7 +57,7 @@ def openvino_runner(path, arrays, threads):
         import openvino
     except ImportError:
         return None
-    model = openvino.Core().read_model(str(path))
+    model = openvino.Core().read_model(compare_onnxruntime.inference_form(str(path)))
     model.reshape({key: list(array.shape) for key, array in arrays.items()})
     compiled = openvino.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
                                                      "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})

@@ -28,8 +28,8 @@ def bindings(texts):
     return {name: int(value) for name, value in (text.split("=") for text in texts)}
 
 
-def inference_session(path, options=None):
-    """The model in inference form: exports in training form would drop out, and normalize by the batch's statistics."""
+def inference_form(path):
+    """The model in inference form, serialized: exports in training form would drop out, and normalize by the batch's statistics."""
     model = onnx.load(path)
     for node in model.graph.node:
         if node.op_type == "Dropout":
@@ -39,7 +39,11 @@ def inference_session(path, options=None):
             for attribute in node.attribute:
                 if attribute.name == "training_mode":
                     attribute.i = 0
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return model.SerializeToString()
+
+
+def inference_session(path, options=None):
+    return onnxruntime.InferenceSession(inference_form(path), options, providers=["CPUExecutionProvider"])
 
 
 def make_inputs(session, dims, high, seed):
