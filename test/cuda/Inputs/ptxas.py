@@ -7,7 +7,7 @@ import struct
 import subprocess
 from dataclasses import dataclass
 
-SHARED_BYTES = {"sm_80": 164 << 10, "sm_90": 228 << 10}  # of a multiprocessor; 1 KiB of each block is the system's
+SHARED_BYTES = {"sm_80": 164 << 10, "sm_90": 228 << 10, "sm_100": 228 << 10}  # of a multiprocessor; 1 KiB of each block is the system's
 NOP = 0x918
 
 

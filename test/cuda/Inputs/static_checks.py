@@ -83,5 +83,6 @@ for each in sys.argv[4:]:
     if each == "own":
         own("sm_80")
         own("sm_90")
+        own("sm_100")
     else:
         generated(each)
