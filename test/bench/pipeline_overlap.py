@@ -11,7 +11,10 @@ holds as many micro-batches as there are stages, and each is under way for the t
 hides them (compiler/Pipeline/OneForwardOneBackward.cpp). Plans of all schedules, on two and on four stages, are held to such a bound without
 a clock by test/compiler/Planning/ScheduledPlansTest.cpp.
 
-  pipeline_overlap.py [--stages N] [--share X] [--rounds N] [SCHEDULE...]
+With --sleep each product sleeps before it computes, long enough that computing hardly counts. What is measured then is the plan and the
+runtime, and not how the system shares cores among ranks: four ranks on two cores cannot compute at the same time, but sleep they can.
+
+  pipeline_overlap.py [--stages N] [--share X] [--rounds N] [--sleep MICROSECONDS] [SCHEDULE...]
 """
 import argparse
 import json
@@ -114,13 +117,23 @@ def steps_of(path):
     return [Step([e for e in spans if step["ts"] <= e["ts"] < step["ts"] + step["dur"]], tracks) for step in steps[common.WARM_UP:]]
 
 
-def run(program, delay, folder):
+def sleeping_library(folder):
+    library = folder / "sleeping.so"
+    if not library.exists():
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", pathlib.Path(__file__).with_name("sleeping_library.c"), "-o", library, "-ldl"], check=True)
+    return library
+
+
+def run(program, delay, folder, sleep):
     """Steps of a run without the first ones."""
     command = [str(program), "train", "--steps", str(STEPS), "--lr", "1e-4", "--no-shuffle", "--threads", "1", "--trace", str(folder / "trace.json")]
     for name, array in common.make_arrays(common.INPUTS["gpt-nano"], BATCH * MICRO_BATCHES * STEPS).items():
         np.save(folder / f"{name}.npy", array)
         command += ["--data", f"{name}={folder / name}.npy"]
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "CLEAVE_COMM_DELAY_US": str(round(delay * 1e6))})
+    environment = {**os.environ, "CLEAVE_COMM_DELAY_US": str(round(delay * 1e6))}
+    if sleep:
+        environment |= {"LD_PRELOAD": str(sleeping_library(folder)), "CLEAVE_SLEEP_US": str(sleep)}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
     return steps_of(folder / "trace.json")
 
 
@@ -129,12 +142,12 @@ def measure(schedule, options, folder):
     program = folder / schedule
     common.compile_model(common.model_with_weights("gpt-nano", folder), program, "--train", "--loss-output", "loss", "--dim", f"batch={BATCH}",
                          "--mesh", f"pp={options.stages}", "--schedule", schedule, "--micro-batches", str(MICRO_BATCHES))
-    first = run(program, 0, folder)
+    first = run(program, 0, folder, options.sleep)
     delay = round(options.share * statistics.median(step.computed() for step in first) / first[0].most_messages(), 6)
     runs = {0: [], delay: []}
     for _ in range(options.rounds):
         for wait in runs:
-            runs[wait] += run(program, wait, folder)
+            runs[wait] += run(program, wait, folder, options.sleep)
     excess = {wait: statistics.median(step.seconds / step.bound(wait) for step in steps) for wait, steps in runs.items()}
     without, slowed = (statistics.median(step.seconds for step in steps) for steps in runs.values())
     costs = statistics.median(step.bound(delay) / step.bound(0) for step in runs[0])
@@ -151,6 +164,7 @@ def main():
     parser.add_argument("--stages", type=int, default=2)
     parser.add_argument("--share", type=float, default=0.5)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sleep", type=int, default=0)
     options = parser.parse_args()
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     with tempfile.TemporaryDirectory() as folder:
