@@ -267,8 +267,22 @@ def mutant_cells():
         judge = f"{mutants} --kind together: {{folder}}/plans/*.plan && {mutants} {{folder}}/plans/*.plan"
         yield command_cell(f"mutants/seed-{first}", [weights, emit, ["sh", "-c", judge]], 1800, 60,
                            ["test/compiler/Planning/", "test/models/", "examples/gpt-nano/"])
+    yield structural_mutant_cell()
     yield from sharded_mutant_cells(weights)
     yield from random_mutant_cells(weights)
+
+
+def structural_mutant_cell():
+    """Plans changed by edits that know the schema alone; what is accepted runs as before (test/compiler/Planning/structural)."""
+    planning = ROOT / "test" / "compiler" / "Planning"
+    models = [MODELS / model / f"{model}.torchscript.onnx" for model in ["mlp", "mnist-cnn"]] + [ROOT / "examples" / "gpt-nano" / "gpt-nano.onnx"]
+    weights = ["{python}", MODELS / "make_weights.py", "{folder}/weights", *models]
+    plans = ["{python}", planning / "Inputs" / "structural_plans.py", "{folder}/weights", "{folder}/plans", "--pipelines", "12", "--first", "900000"]
+    judge = (f"mkdir -p {{folder}}/kept && {{build}}/test-bin/StructuralMutants --mutants {axes.MUTANTS} --seed 3000000 --kept {{folder}}/kept "
+             f"{ROOT}/runtime/plan/Plan.fbs {{folder}}/plans/*.plan")
+    run = ["{python}", planning / "Inputs" / "run_mutants.py", "{folder}/plans", "{folder}/kept"]
+    return command_cell("mutants/structural", [weights, plans, ["sh", "-c", judge], run], 3600, 400,
+                        ["test/compiler/Planning/", "test/models/", "test/e2e/Inputs/", "examples/gpt-nano/"])
 
 
 def sharded_mutant_cells(weights):

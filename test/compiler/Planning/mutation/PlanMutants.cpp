@@ -10,14 +10,10 @@
 // The verifier is that of an artefact, which has the facts of the code and the seal of the meaning beside the plan
 // (KernelFacts.h, MeaningSeal.h). What only the seal finds is counted apart: of a plan that is a file of its own such
 // forgeries prove what they state. Only kinds "forged: ..." may be among them.
+#include "test/compiler/Planning/mutation/AsArtefact.h"
 #include "test/compiler/Planning/mutation/KnownGaps.h"
 #include "test/compiler/Planning/mutation/Mutator.h"
 #include "test/compiler/Planning/mutation/Oracle.h"
-
-#include "compiler/Planning/Verify/PlanVerifier.h"
-#include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/Kinds.h"
-#include "runtime/plan/MeaningSeal.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -90,42 +86,13 @@ struct Original {
   std::vector<uint64_t> bytes;
   const rt::fb::Plan *plan = nullptr;
   std::unique_ptr<Oracle> oracle;
-  // As the artefact has them beside the machine code, and as the device's library answers.
-  std::vector<uint64_t> facts;
-  uint64_t seal = 0;
-  std::map<std::pair<std::string, std::vector<int64_t>>, uint64_t> scratch;
+  std::unique_ptr<AsArtefact> artefact;
 };
-
-std::pair<std::string, std::vector<int64_t>> keyOf(const rt::fb::Kernel &kernel) {
-  std::vector<int64_t> params;
-  for (uint32_t i = 0; i < rt::lengthOf(kernel.params()); ++i)
-    params.push_back(kernel.params()->Get(i));
-  return {kernel.name()->str(), params};
-}
-
-template <typename Use> void forEachKernel(const rt::fb::Plan &plan, Use use) {
-  for (const rt::fb::Plan *kind : rt::kindsOf(plan))
-    for (uint32_t i = 0; i < rt::lengthOf(kind->kernels()); ++i)
-      use(*kind->kernels()->Get(i));
-}
-
-// What only the artefact's seal finds.
-const char *const kSeal = "seal";
 
 // The rule that `cleave verify` of an artefact with this plan names first; empty: it accepts the plan.
 std::string verify(const Original &original, const rt::fb::Plan &plan) {
-  if (!rt::checkFacts(plan, original.facts.data(), original.facts.size()).isOk())
-    return "facts";
-  std::string rule;
-  forEachKernel(plan, [&](const rt::fb::Kernel &kernel) {
-    auto asked = original.scratch.find(keyOf(kernel));
-    if (asked != original.scratch.end() && kernel.scratch() < asked->second)
-      rule = "scratch";
-  });
-  std::vector<plan::Finding> findings = plan::verifyPlan(plan);
-  if (rule.empty() && findings.empty() && !rt::checkMeaningSeal(plan, original.seal).isOk())
-    return kSeal;
-  return findings.empty() ? rule : findings.front().rule;
+  std::vector<std::string> rules = original.artefact->brokenRules(plan);
+  return rules.empty() ? "" : rules.front();
 }
 
 Original open(const std::string &path) {
@@ -140,11 +107,7 @@ Original open(const std::string &path) {
   rt::Status status = rt::openPlan(original.bytes.data(), content.size(), &original.plan);
   if (!status.isOk())
     fail(path + ": " + status.message());
-  original.seal = rt::meaningSeal(*original.plan);
-  forEachKernel(*original.plan, [&](const rt::fb::Kernel &kernel) {
-    original.facts.push_back(kernel.facts());
-    original.scratch[keyOf(kernel)] = kernel.scratch();
-  });
+  original.artefact = std::make_unique<AsArtefact>(*original.plan);
   return original;
 }
 
@@ -192,10 +155,10 @@ private:
       ++rules_[rule];
       bool isForged = std::any_of(mutant->kinds.begin(), mutant->kinds.end(),
                                   [](const std::string &kind) { return kind.rfind("forged", 0) == 0; });
-      if (rule == kSeal && verdict.isHarmful && !isForged)
+      if (rule == AsArtefact::kSeal && verdict.isHarmful && !isForged)
         error("only the artefact's seal finds it, and nothing in it is forged: " + original.name + " | " +
               textOf(*mutant) + " | " + verdict.why);
-      if (rule == kSeal && mutant->kinds == std::vector<std::string>{kRestated})
+      if (rule == AsArtefact::kSeal && mutant->kinds == std::vector<std::string>{kRestated})
         checkRestated(original, *mutant, seed, *opened);
       ++(verdict.isHarmful ? tally.rejectedHarmful : tally.rejectedHarmless);
       return;
