@@ -5,9 +5,10 @@ the two stages, predicted and measured.
 
 Graphs and weights are made here by PyTorch, without dropout; transformers makes T5. It needs requirements-pipeline.txt.
 
-  tutorials.py [--size PIXELS] [--steps N] [alexnet|vgg19|t5-small ...]
+  tutorials.py [--size PIXELS] [--steps N] [--required] [alexnet|vgg19|t5-small ...]
 
-AlexNet always sees 224 pixels, which is the only size that its pooling can be exported for; --size is VGG-19's (default 64).
+AlexNet always sees 224 pixels, which is the only size that its pooling can be exported for; --size is VGG-19's (default 64). The last line has the
+largest error of each. Without PyTorch nothing is done, which is a failure with --required: they are cells of the full table (tutorials/*).
 """
 import argparse
 import copy
@@ -158,7 +159,7 @@ def train(name, options, folder):
     drawn = subprocess.run(["cleave", "inspect", str(program), "--trace", str(folder / "trace.json")], capture_output=True, text=True, check=True)
     lines = drawn.stdout.splitlines()
     print("\n".join(lines[next(i for i, line in enumerate(lines) if line.startswith("stages of a step")):]), flush=True)
-    return worst <= 1
+    return worst
 
 
 def main():
@@ -166,18 +167,23 @@ def main():
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--required", action="store_true")
     options = parser.parse_args()
     try:
         import torch  # noqa: F401
         import transformers  # noqa: F401
     except ImportError:
-        print("skipped: PyTorch or transformers is not there; install test/bench/requirements-pipeline.txt")
+        missing = "PyTorch or transformers is not there; install test/bench/requirements-pipeline.txt"
+        if options.required:
+            sys.exit(missing)
+        print(f"skipped: {missing}")
         return
-    good = True
+    errors = {}
     for name in options.models:
         with tempfile.TemporaryDirectory() as folder:
-            good &= train(name, options, pathlib.Path(folder))
-    sys.exit(0 if good else 1)
+            errors[name] = train(name, options, pathlib.Path(folder))
+    print("largest error of a loss, of what is allowed: " + ", ".join(f"{name} {error:.2f}" for name, error in errors.items()))
+    sys.exit(0 if all(error <= 1 for error in errors.values()) else 1)
 
 
 if __name__ == "__main__":

@@ -240,7 +240,19 @@ def command_cells():
                        ["tools/dev/try_packages.sh", "docs/linking.md", "docs/recorded/", "test/docs/Inputs/run_guide.py", "python/", "LICENSE"], "all", "packages")
     kill = [*LIT, "--param", f"moments={axes.KILLS}", "--filter", "kill-while-saving", "{build}/test"]
     yield command_cell("checkpoint/kill-9", [kill], 3600, 150, ["test/e2e/"], place="lit")
+    yield from tutorial_cells()
     yield from sanitizer_cells()
+
+
+def tutorial_cells():
+    """AlexNet, VGG-19 and T5-small as pipelines against PyTorch. It makes the models, so these need an interpreter that has it: the one that runs
+    this, or CLEAVE_TORCH_PYTHON (test/bench/requirements-pipeline.txt)."""
+    bench = ROOT / "test" / "bench"
+    for model in ("alexnet", "vgg19", "t5-small"):
+        line = f"exec ${{CLEAVE_TORCH_PYTHON:-{{python}}}} {bench}/tutorials.py --required --steps 3 {model}"
+        yield command_cell(f"tutorials/{model}", [["sh", "-c", line]], 3600, 200,
+                           ["test/bench/tutorials.py", "test/bench/common.py", "test/bench/requirements-pipeline.txt", "examples/export/", "test/e2e/Inputs/record_mixed.py"],
+                           place="memory")
 
 
 def sanitizer_cells():
