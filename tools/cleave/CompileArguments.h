@@ -25,8 +25,11 @@ struct CompileTexts {
   CLI::Option *fsdpStrategy = nullptr, *fsdpUnits = nullptr; // whether they were given
 };
 
-// Declares the options; parsing writes into `o` and `t`, which live as long as `app`.
+// Declares the options; parsing writes into `o` and `t`, which live as long as `app`. Help lists them in this order.
 void addCompileOptions(CLI::App &app, CompileOptions &o, CompileTexts &t);
+// The phases, as options and errors name them.
+std::string phaseNames();
+
 // After parsing: reads the texts, and throws CLI::ValidationError where options do not fit together.
 void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileTexts &t);
 
