@@ -79,7 +79,9 @@ std::optional<double> measuredRate(const fb::Kernel &kernel, const std::string &
   };
   if (beginsWith(def->name, "convolution")) {
     bool isDeep = args["groups"] > 1 && args["groups"] == args["ic"];
-    const RateTable *table = machine.measured->table(def->name, type, isDeep ? "depthwise" : "plain");
+    // A bias is added to sums that the kernel holds.
+    std::string_view name = def->name == "convolution_bias" ? "convolution" : def->name;
+    const RateTable *table = machine.measured->table(name, type, isDeep ? "depthwise" : "plain");
     double groups = std::max(number("groups"), 1.0);
     return table ? std::optional(table->rateAt({number("ic") / groups, isDeep ? number("oc") : number("oc") / groups,
                                                 product("out"), product("kernel")}))

@@ -179,9 +179,9 @@ TEST(Prediction, WorkAndTypeChooseTheRate) {
   Kernels gpu("cuda:sm_90");
   auto matmul = [](int64_t type) { return std::vector<int64_t>{type, type, 1, 1, 1, 4, 4, 4, 0, 0, 0}; };
   std::vector<int64_t> attention{bf16, f32, 1, 1, 4, 4, 4, 4, 0, 0};
-  // Two-dimensional, of one pixel: dtype n ic oc groups packed_w rank, then in, out, kernel, stride, dilation, both
-  // pads.
-  std::vector<int64_t> convolution{bf16, 1, 1, 1, 1, 0, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+  // Two-dimensional, of one pixel: dtype n ic oc groups packed_w channels_last rank, then in, out, kernel, stride,
+  // dilation, both pads.
+  std::vector<int64_t> convolution{bf16, 1, 1, 1, 1, 0, 0, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
   EXPECT_DOUBLE_EQ(gpu.seconds("matmul", matmul(f32)), 4);
   EXPECT_DOUBLE_EQ(gpu.seconds("matmul", matmul(bf16)), 1);
   EXPECT_DOUBLE_EQ(gpu.seconds("attention", attention), 4);

@@ -74,6 +74,7 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
                                                        {"transpose_b", 1},
                                                        {"packed_b", 0},
                                                        {"packed_w", 0},
+                                                       {"channels_last", 0},
                                                        {"ic", 4},
                                                        {"oc", 6},
                                                        {"groups", 2},
