@@ -74,7 +74,6 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
                                                        {"transpose_b", 1},
                                                        {"packed_b", 0},
                                                        {"packed_w", 0},
-                                                       {"channels_last", 0},
                                                        {"ic", 4},
                                                        {"oc", 6},
                                                        {"groups", 2},
@@ -110,7 +109,9 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
       {"dilation", {1, 1}}, {"pad_low", {0, 0}}, {"pad_high", {0, 0}}};
   for (fb::DType number : {fb::DType::f64, fb::DType::f16})
     for (const KernelDef &def : kernelDefs()) {
-      fb::DType type = def.name == "check_index" ? fb::DType::i64 : number; // which is of integers alone
+      // check_index is of integers alone; a bias is added to convolutions of f32 with channels last alone.
+      bool isBias = def.name.find("convolution_bias") == 0;
+      fb::DType type = def.name == "check_index" ? fb::DType::i64 : isBias ? fb::DType::f32 : number;
       KernelParams params(def);
       for (const auto &param : def.params)
         if (param.isList)
@@ -119,6 +120,12 @@ TEST(KernelSet, BuffersHaveTheBytesThatKernelsTouch) {
           params.set(param.name, int64_t(type));
         else if (param.name == "sum_dtype")
           params.set(param.name, int64_t(type == fb::DType::f64 ? type : fb::DType::f32));
+        else if (param.name == "channels_last")
+          params.set(param.name, isBias);
+        else if (isBias && (param.name == "ic" || param.name == "oc"))
+          params.set(param.name, 16); // packed weights of these have no padding
+        else if (isBias && param.name == "groups")
+          params.set(param.name, 1);
         else
           params.set(param.name, numbers.at(param.name));
       std::vector<int64_t> list;
