@@ -5,13 +5,13 @@
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/BatchNorm.h"
 #include "compiler/Driver/IdleOptions.h"
+#include "compiler/Driver/InputGuard.h"
 #include "compiler/Driver/InputNeeds.h"
 #include "compiler/Driver/Linker.h"
 #include "compiler/Driver/LossProbe.h"
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/OutputPath.h"
-#include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Driver/PipelineRequest.h"
 #include "compiler/Driver/PlanTrial.h"
@@ -29,10 +29,10 @@
 #include "compiler/Target/Target.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/state/AtomicFile.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -136,7 +136,7 @@ llvm::Error Compilation::checkOverwritten(llvm::ArrayRef<ReadFile> read) const {
     written.push_back(headerPath());
   for (int phase = 0; !options.dumpPhases.empty() && phase <= static_cast<int>(Phase::Plan); ++phase)
     written.push_back(dumpPath(options, static_cast<Phase>(phase)));
-  return checkOverwrites("-o", written, read);
+  return checkInputsAreKept("-o", written, read);
 }
 
 // Which files they are is known once the model is read; nothing is written before.

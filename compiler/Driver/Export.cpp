@@ -6,9 +6,9 @@
 
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/InferenceForm.h"
+#include "compiler/Driver/InputGuard.h"
 #include "compiler/Driver/KeptOutputs.h"
 #include "compiler/Driver/OutputPath.h"
-#include "compiler/Driver/Overwrites.h"
 #include "compiler/Import/ONNX/File/TensorReader.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
@@ -199,7 +199,7 @@ llvm::Error checkOutput(llvm::StringRef output, llvm::StringRef modelPath, const
       llvm::sys::path::append(file, location);
       read.push_back({file.str().str(), "external data of the model"});
     }
-  return checkOverwrites("-o", {output.str(), dataPath(output)}, read);
+  return checkInputsAreKept("-o", {output.str(), dataPath(output)}, read);
 }
 
 // Both files or none: what can fail for want of room is done before the first one appears.

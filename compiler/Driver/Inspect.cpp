@@ -1,7 +1,7 @@
 #include "compiler/Driver/Artefact.h"
 #include "compiler/Driver/Commands.h"
+#include "compiler/Driver/InputGuard.h"
 #include "compiler/Driver/MeasuredTimeline.h"
-#include "compiler/Driver/Overwrites.h"
 #include "compiler/Driver/PredictedStep.h"
 #include "compiler/Inspect/Diff.h"
 #include "compiler/Inspect/Page.h"
@@ -13,9 +13,9 @@
 #include "compiler/Simulator/StepTimeline.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/state/AtomicFile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -178,7 +178,7 @@ llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options,
     if (!file.empty())
       files.push_back({file, std::string("the file of ") + option});
   if (!options.html.empty())
-    if (llvm::Error error = checkOverwrites("--html", {options.html}, files))
+    if (llvm::Error error = checkInputsAreKept("--html", {options.html}, files))
       return error;
   // Without being asked, this machine is taken where times of it are shown beside measured ones.
   bool isWanted = !options.machine.empty() || !options.profile.empty() || !options.html.empty();

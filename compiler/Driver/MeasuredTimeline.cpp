@@ -3,7 +3,7 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Support/InputFile.h"
 #include "runtime/base/JsonDepth.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"

@@ -6,8 +6,8 @@
 #include "runtime/base/Counted.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/RankKinds.h"
 
 using namespace cleave;
 

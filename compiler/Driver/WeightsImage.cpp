@@ -4,8 +4,8 @@
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/WireType.h"
 #include "runtime/plan/DrawnWeights.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"

@@ -80,8 +80,9 @@ public:
       if (isAlwaysFull(region.kind()))
         use_.always[at] += region.bytes() * region.frames();
     }
-    use_.allSteps = plan::stepsOf(kind, entry);
-    plan::walk(kind, entry, [&](const plan::WalkStep &step, const InstructionView &view) { visit(step, view); });
+    use_.allSteps = plan::instructionsOf(kind, entry);
+    plan::walk(kind, entry,
+               [&](const plan::WalkedInstruction &step, const InstructionView &view) { visit(step, view); });
     for (auto &region : regions_)
       for (auto &[begin, piece] : region)
         end(piece, piece.end - begin);
@@ -106,7 +107,7 @@ private:
     return info.space() == fb::Space::device && !isAlwaysFull(info.kind());
   }
 
-  void visit(const plan::WalkStep &step, const InstructionView &view) {
+  void visit(const plan::WalkedInstruction &step, const InstructionView &view) {
     use_.steps = step.number + 1;
     if (use_.bodies.size() <= step.body)
       use_.bodies.resize(step.body + 1, {step.program, step.frames.of(fb::Counter::micro_batch), step.number, step.number});
@@ -121,7 +122,7 @@ private:
         write(step, view, i);
   }
 
-  void read(const plan::WalkStep &step, const InstructionView &view, const plan::Addresses::Range &range) {
+  void read(const plan::WalkedInstruction &step, const InstructionView &view, const plan::Addresses::Range &range) {
     Pieces &pieces = regions_[range.region];
     bool reduces = view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::AllReduce || view.opcode() == Opcode::Reduce;
     for (auto piece = firstMet(pieces, range); piece != pieces.end() && piece->first < range.end; ++piece) {
@@ -131,7 +132,7 @@ private:
     }
   }
 
-  void write(const plan::WalkStep &step, const InstructionView &view, size_t buffer) {
+  void write(const plan::WalkedInstruction &step, const InstructionView &view, size_t buffer) {
     plan::Addresses::Range range = addresses_.of(view.buffer(buffer), step.frames);
     Pieces &pieces = regions_[range.region];
     for (auto piece = firstMet(pieces, range); piece != pieces.end() && piece->first < range.end;) {

@@ -6,8 +6,8 @@
 #include "compiler/Inspect/Parameters.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Inspect/Traffic.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 #include "compiler/Inspect/PageProfile.h"
 
 #include "compiler/Inspect/Prediction.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Summary.h"
 #include "runtime/plan/KernelDefs.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 
 #include "compiler/Inspect/Human.h"
 #include "compiler/Simulator/Walk.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <map>
@@ -130,7 +130,7 @@ Status predict(const fb::Plan &plan, const plan::InstructionCosts &costs, Predic
   auto cost = [&](const fb::Plan &kind, uint32_t, const InstructionView &view) { return costs.seconds(kind, view); };
   auto timeline = plan::timelineOf(plan, prediction->entry, cost, plan::TimelineDetail::Streams);
   if (!timeline)
-    return invalidArgument("a run of " + prediction->entry + " has more than " + countText(plan::kMostSteps) +
+    return invalidArgument("a run of " + prediction->entry + " has more than " + countText(plan::kMostInstructions) +
                            " instructions, too many to follow");
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
   for (size_t i = 0; i < kinds.size(); ++i) {

@@ -2,8 +2,8 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Prediction.h"
 #include "compiler/Inspect/Summary.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <nlohmann/json.hpp>
 

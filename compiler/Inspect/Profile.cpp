@@ -3,7 +3,7 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Summary.h"
 #include "compiler/Simulator/Walk.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -36,7 +36,7 @@ struct Ran {
 // The instructions of a run that spans are of, by stream.
 bool instructionsOf(const fb::Plan &kind, uint32_t entry, std::vector<std::vector<Ran>> *streams) {
   streams->assign(lengthOf(kind.streams()), {});
-  return plan::walk(kind, entry, [&](const plan::WalkStep &step, const InstructionView &view) {
+  return plan::walk(kind, entry, [&](const plan::WalkedInstruction &step, const InstructionView &view) {
     bool isSpan = view.opcode() != Opcode::Record && view.opcode() != Opcode::Wait && view.opcode() != Opcode::Call;
     if (isSpan)
       (*streams)[view.stream()].push_back({step.program, step.index});
@@ -178,7 +178,8 @@ Status profileOf(const fb::Plan &plan, const Measured &measured, const plan::Ins
     if (!entry)
       return invalidArgument("the plan has no train_step; --profile is for programs compiled with --train");
     if (!instructionsOf(kind, *entry, &streams))
-      return invalidArgument("a step has more than " + countText(plan::kMostSteps) + " instructions, too many to follow");
+      return invalidArgument("a step has more than " + countText(plan::kMostInstructions) +
+                             " instructions, too many to follow");
     auto spans = spansByStream(measured.timeline.kinds[k], streams.size());
     for (size_t stream = 0; stream < streams.size(); ++stream) {
       std::string on = " on stream " + kind.streams()->Get(static_cast<uint32_t>(stream))->str();

@@ -3,9 +3,9 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Traffic.h"
 #include "compiler/Simulator/Walk.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <functional>

@@ -3,8 +3,8 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/MemoryUse.h"
 #include "compiler/Inspect/Summary.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <numeric>

@@ -22,13 +22,13 @@ namespace cleave::pipeline {
 
 // Where an error is: a file's reader prefixes the line of the task. Position -1: of the rank as a whole; rank -1: of
 // all.
-struct SchedulePlace {
+struct SchedulePosition {
   int rank = -1, position = -1;
 };
 
 struct ScheduleProblem {
   Problem problem;
-  SchedulePlace place;
+  SchedulePosition place;
 };
 
 [[nodiscard]] std::optional<ScheduleProblem> checkSchedule(const Schedule &schedule, const ChunkGraph &graph);

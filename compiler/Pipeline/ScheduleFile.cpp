@@ -50,7 +50,7 @@ public:
   const Problem &problem() const { return problem_; }
 
   // The line of a task or of a rank's first; 0 for the file.
-  int lineOf(SchedulePlace place) const {
+  int lineOf(SchedulePosition place) const {
     if (place.rank < 0 || lines_[place.rank].empty())
       return 0;
     const std::vector<int> &lines = lines_[place.rank];

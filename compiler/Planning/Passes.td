@@ -104,7 +104,7 @@ def KeepGathers : Pass<"keep-gathers", "::mlir::ModuleOp"> {
 def SplitKinds : Pass<"split-kinds", "::mlir::ModuleOp"> {
   let summary = "makes a module of every kind of ranks";
   let description = [{
-    Before: flattened programs, for all ranks together; `cleave.kinds` on the module where there are several kinds (dialects/Cleave/IR/Kinds.h). After: the
+    Before: flattened programs, for all ranks together; `cleave.kinds` on the module where there are several kinds (dialects/Cleave/IR/RankKinds.h). After: the
     module is that of the first kind, and holds one module for each other kind, by its name. Each has what its ranks do: a state that is stored with
     owners is with its owners only, a value that only owners have is computed by them, a reduce gives the others nothing and a broadcast takes nothing of them.
     With one kind nothing changes.

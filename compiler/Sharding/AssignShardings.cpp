@@ -3,8 +3,8 @@
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/Passes.h"
 #include "compiler/Sharding/Propagation.h"
-#include "dialects/Cleave/IR/Kinds.h"
 #include "dialects/Cleave/IR/Placement.h"
+#include "dialects/Cleave/IR/RankKinds.h"
 
 namespace cleave {
 #define GEN_PASS_DEF_ASSIGNSHARDINGS

@@ -33,26 +33,28 @@ static shard::ReductionKind reductionKind(ReduceKind kind) {
   return shard::ReductionKind::Sum;
 }
 
-mlir::Operation *Collectives::build(OpBuilder &builder, Location loc, const ReshardStep &step, Value input,
+mlir::Operation *Collectives::build(OpBuilder &builder, Location loc, const ReshardCollective &collective, Value input,
                                     RankedTensorType result) {
   llvm::SmallVector<shard::GridAxis> axes;
-  for (llvm::StringRef axis : step.axes)
+  for (llvm::StringRef axis : collective.axes)
     axes.push_back(mesh.getIndex(axis));
   llvm::SmallVector<int64_t> owner(axes.size(), 0); // its coordinates
-  llvm::APInt dim(64, step.dim);
-  switch (step.kind) {
+  llvm::APInt dim(64, collective.dim);
+  switch (collective.kind) {
   case ReshardKind::AllReduce:
-    return shard::AllReduceOp::create(builder, loc, result, kGrid, axes, input, reductionKind(step.reduction));
+    return shard::AllReduceOp::create(builder, loc, result, kGrid, axes, input, reductionKind(collective.reduction));
   case ReshardKind::ReduceScatter:
-    return shard::ReduceScatterOp::create(builder, loc, result, kGrid, axes, input, reductionKind(step.reduction), dim);
+    return shard::ReduceScatterOp::create(builder, loc, result, kGrid, axes, input, reductionKind(collective.reduction),
+                                          dim);
   case ReshardKind::AllGather:
     return shard::AllGatherOp::create(builder, loc, result, kGrid, axes, input, dim);
   case ReshardKind::AllSlice:
-    return shard::AllSliceOp::create(builder, loc, mlir::Type(result), input, llvm::StringRef(kGrid), axes, step.dim);
+    return shard::AllSliceOp::create(builder, loc, mlir::Type(result), input, llvm::StringRef(kGrid), axes,
+                                     collective.dim);
   case ReshardKind::AllToAll:
     break; // see move()
   case ReshardKind::Reduce:
-    return shard::ReduceOp::create(builder, loc, result, kGrid, axes, input, reductionKind(step.reduction), owner,
+    return shard::ReduceOp::create(builder, loc, result, kGrid, axes, input, reductionKind(collective.reduction), owner,
                                    mlir::ValueRange());
   case ReshardKind::Broadcast:
     return shard::BroadcastOp::create(builder, loc, result, kGrid, axes, input, owner, mlir::ValueRange());
@@ -76,32 +78,32 @@ static llvm::SmallVector<int64_t> permutationOf(int64_t rank, int64_t from, int6
   return order;
 }
 
-Value Collectives::move(OpBuilder &builder, Location loc, ReshardStep step, Value value, RankedTensorType result,
-                        const llvm::Twine &reason) {
+Value Collectives::move(OpBuilder &builder, Location loc, ReshardCollective collective, Value value,
+                        RankedTensorType result, const llvm::Twine &reason) {
   auto input = llvm::cast<RankedTensorType>(value.getType());
-  if (step.kind == ReshardKind::AllToAll) {
-    ReshardStep gather = step, slice = step;
+  if (collective.kind == ReshardKind::AllToAll) {
+    ReshardCollective gather = collective, slice = collective;
     gather.kind = ReshardKind::AllGather;
-    gather.dim = step.concatDim;
+    gather.dim = collective.concatDim;
     slice.kind = ReshardKind::AllSlice;
     llvm::SmallVector<int64_t> shape(input.getShape());
     shape[gather.dim] = result.getDimSize(gather.dim);
     value = move(builder, loc, gather, value, RankedTensorType::get(shape, result.getElementType()), reason);
     return move(builder, loc, slice, value, result, reason);
   }
-  RankedTensorType whole = step.kind == ReshardKind::AllGather ? result : input;
-  int64_t dim = step.dim;
+  RankedTensorType whole = collective.kind == ReshardKind::AllGather ? result : input;
+  int64_t dim = collective.dim;
   bool isOutermost = dim < 0 || llvm::all_of(whole.getShape().take_front(dim), [](int64_t size) { return size == 1; });
   if (!isOutermost) {
     value = TransposeOp::create(builder, loc, value, permutationOf(input.getRank(), dim, 0));
-    step.dim = 0;
+    collective.dim = 0;
   }
-  mlir::Operation *collective = build(builder, loc, step, value, isOutermost ? result : moveFirst(result, dim));
-  collective->setAttr("cleave.instance", builder.getI64IntegerAttr(nextInstance++));
-  collective->setAttr("cleave.reason", builder.getStringAttr(reason));
-  if (step.kind == ReshardKind::AllReduce && !step.result.isReplicated())
-    collective->setAttr(kPart, builder.getUnitAttr());
-  value = collective->getResult(0);
+  mlir::Operation *moved = build(builder, loc, collective, value, isOutermost ? result : moveFirst(result, dim));
+  moved->setAttr("cleave.instance", builder.getI64IntegerAttr(nextInstance++));
+  moved->setAttr("cleave.reason", builder.getStringAttr(reason));
+  if (collective.kind == ReshardKind::AllReduce && !collective.result.isReplicated())
+    moved->setAttr(kPart, builder.getUnitAttr());
+  value = moved->getResult(0);
   return isOutermost ? value : TransposeOp::create(builder, loc, value, permutationOf(input.getRank(), 0, dim));
 }
 
@@ -109,11 +111,11 @@ llvm::FailureOr<Value> Collectives::reshard(OpBuilder &builder, Location loc, Va
                                             ShardingAttr made, ShardingAttr used, const llvm::Twine &reason) {
   if (made.hasBlocks() || used.hasBlocks())
     return reshardBlocks(builder, loc, value, type, made, used, reason);
-  auto steps = planReshard(made, used);
-  if (mlir::failed(steps))
+  auto collectives = planReshard(made, used);
+  if (mlir::failed(collectives))
     return mlir::emitError(loc, "no collective leads from ") << made << " to " << used << ", needed for " << reason;
-  for (const ReshardStep &step : *steps)
-    value = move(builder, loc, step, value, step.result.getLocalType(type, mesh), reason);
+  for (const ReshardCollective &collective : *collectives)
+    value = move(builder, loc, collective, value, collective.result.getLocalType(type, mesh), reason);
   return value;
 }
 

@@ -1,4 +1,4 @@
-// Reshard steps as ops of the shard dialect, and the place of a rank's part in the whole.
+// Collectives of a reshard as ops of the shard dialect, and the place of a rank's part in the whole.
 #ifndef CLEAVE_COMPILER_SHARDING_COLLECTIVES_H
 #define CLEAVE_COMPILER_SHARDING_COLLECTIVES_H
 
@@ -27,12 +27,12 @@ private:
   llvm::FailureOr<mlir::Value> reshardBlocks(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                                              mlir::RankedTensorType type, ShardingAttr made, ShardingAttr used,
                                              const llvm::Twine &reason);
-  // One step, as what plans have: parts whose bytes lie together, along the outermost dimension. Along another one the
-  // value is transposed before and behind, a copy that can be seen; an all_to_all is a gather and a slice.
-  mlir::Value move(mlir::OpBuilder &builder, mlir::Location loc, ReshardStep step, mlir::Value value,
+  // One collective, as what plans have: parts whose bytes lie together, along the outermost dimension. Along another
+  // one the value is transposed before and behind, a copy that can be seen; an all_to_all is a gather and a slice.
+  mlir::Value move(mlir::OpBuilder &builder, mlir::Location loc, ReshardCollective collective, mlir::Value value,
                    mlir::RankedTensorType result, const llvm::Twine &reason);
-  mlir::Operation *build(mlir::OpBuilder &builder, mlir::Location loc, const ReshardStep &step, mlir::Value input,
-                         mlir::RankedTensorType result);
+  mlir::Operation *build(mlir::OpBuilder &builder, mlir::Location loc, const ReshardCollective &collective,
+                         mlir::Value input, mlir::RankedTensorType result);
   mlir::Value coordinate(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef axis);
 
   mlir::ModuleOp module;

@@ -51,7 +51,7 @@ bool isLaidOut(Value value) {
   return true;
 }
 
-struct Group {
+struct CombinedReduction {
   SmallVector<AllReduceOp> members;
   llvm::SetVector<Operation *> waiting; // what uses a member's result, directly or not, in order
   int64_t bytes = 0, waitingBytes = 0;
@@ -80,7 +80,7 @@ public:
   void run() {
     for (Operation &op : block.without_terminator())
       visit(&op);
-    for (Group &group : closed)
+    for (CombinedReduction &group : closed)
       combine(group);
     combine(open);
   }
@@ -93,7 +93,7 @@ private:
     else if (readsWhatWaits(op))
       close();
     auto reduce = llvm::dyn_cast<AllReduceOp>(op);
-    if (!reduce || !Group::isWhole(reduce) || byteSize(reduce.getInput().getType()) > smallBytes ||
+    if (!reduce || !CombinedReduction::isWhole(reduce) || byteSize(reduce.getInput().getType()) > smallBytes ||
         isLaidOut(reduce.getInput()))
       return;
     int64_t bytes = llvm::alignTo(byteSize(reduce.getInput().getType()), kAlignBytes);
@@ -123,11 +123,11 @@ private:
 
   void close() {
     closed.push_back(std::move(open));
-    open = Group();
+    open = CombinedReduction();
   }
 
   // The members end to end, zeros between them, reduced once where the last one stood.
-  void combine(Group &group) {
+  void combine(CombinedReduction &group) {
     if (group.members.size() < 2)
       return;
     AllReduceOp last = group.members.back();
@@ -158,7 +158,7 @@ private:
       takeApart(member, combined.getResult(), offset);
   }
 
-  void moveWaiting(Group &group, AllReduceOp combined) {
+  void moveWaiting(CombinedReduction &group, AllReduceOp combined) {
     Operation *behind = group.members.back();
     for (Operation *op : group.waiting)
       if (op->isBeforeInBlock(combined)) {
@@ -180,8 +180,8 @@ private:
 
   mlir::Block &block;
   int64_t smallBytes;
-  Group open;
-  std::vector<Group> closed;
+  CombinedReduction open;
+  std::vector<CombinedReduction> closed;
 };
 
 struct CombineReductions : cleave::impl::CombineReductionsBase<CombineReductions> {

@@ -56,13 +56,13 @@ private:
   void findSamples(FuncOp function) {
     for (mlir::BlockArgument argument : function.getArguments()) {
       Value source = shardings.residualSource(argument);
-      if (source ? isOfSamples.contains(source)
+      if (source ? sampleValues.contains(source)
                  : function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim") != nullptr)
-        isOfSamples.insert(argument);
+        sampleValues.insert(argument);
     }
     for (mlir::Operation &op : function.getBody().front())
-      if (llvm::any_of(op.getOperands(), [&](Value operand) { return isOfSamples.contains(operand); }))
-        isOfSamples.insert_range(op.getResults());
+      if (llvm::any_of(op.getOperands(), [&](Value operand) { return sampleValues.contains(operand); }))
+        sampleValues.insert_range(op.getResults());
   }
 
   void find(FuncOp function, int64_t times) {
@@ -70,7 +70,7 @@ private:
     for (mlir::Operation &op : function.getBody().front())
       for (mlir::OpOperand &operand : op.getOpOperands()) {
         ShardingAttr used = shardings.getUsed(operand);
-        if (isOfSamples.contains(operand.get()) && forms.insert({operand.get(), used}).second)
+        if (sampleValues.contains(operand.get()) && forms.insert({operand.get(), used}).second)
           count(&op, operand.get(), used, times);
       }
   }
@@ -79,21 +79,21 @@ private:
     auto type = llvm::cast<RankedTensorType>(value.getType());
     ShardingAttr at = shardings.getMade(value);
     for (ShardingAttr next : {withEqualBlocks(at, used), used}) {
-      auto steps = planReshard(at, next);
-      if (mlir::failed(steps))
+      auto collectives = planReshard(at, next);
+      if (mlir::failed(collectives))
         return; // an error behind this pass
       int64_t local = byteSize(at.getLocalType(type, mesh));
-      for (const ReshardStep &step : *steps) {
+      for (const ReshardCollective &collective : *collectives) {
         int64_t parts = 1;
-        for (llvm::StringRef axis : step.axes)
+        for (llvm::StringRef axis : collective.axes)
           parts *= mesh.getSize(axis);
-        if (step.kind == ReshardKind::AllGather || step.kind == ReshardKind::AllToAll) {
+        if (collective.kind == ReshardKind::AllGather || collective.kind == ReshardKind::AllToAll) {
           Gathers &gathers = found[{op->getLoc(), op->getName().getStringRef()}];
           gathers.type = gathers.type ? gathers.type : type;
-          gathers.axes.insert_range(step.axes);
+          gathers.axes.insert_range(collective.axes);
           gathers.bytes += times * (parts - 1) * local;
         }
-        local = byteSize(step.result.getLocalType(type, mesh));
+        local = byteSize(collective.result.getLocalType(type, mesh));
       }
       at = next;
     }
@@ -102,7 +102,7 @@ private:
   mlir::ModuleOp module;
   MeshAttr mesh;
   const Propagation &shardings;
-  llvm::DenseSet<Value> isOfSamples;
+  llvm::DenseSet<Value> sampleValues;
   llvm::MapVector<std::pair<mlir::Location, llvm::StringRef>, Gathers> found;
 };
 

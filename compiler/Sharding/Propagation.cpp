@@ -150,7 +150,7 @@ LogicalResult Propagation::setReturn(FuncOp function) {
 //===----------------------------------------------------------------------===//
 
 // A function with arguments is one of samples: there the data axes split samples.
-static bool isOfSamples(FuncOp function) { return function.getNumArguments() > 0; }
+static bool runsPerMicroBatch(FuncOp function) { return function.getNumArguments() > 0; }
 
 static bool isSplit(ShardingAttr sharding) {
   return llvm::any_of(llvm::seq<int64_t>(0, sharding.getDims().size()),
@@ -164,12 +164,12 @@ void Propagation::collectWishes(FuncOp function) {
     if (auto write = llvm::dyn_cast<WriteOp>(op)) {
       ShardingAttr stored = storage.lookup(symbols.lookup(write.getState()));
       auto state = llvm::cast<StateOp>(symbols.lookup(write.getState()));
-      bool isUpdated = hasServer() && !isOfSamples(function) && state.getRole() == Role::Parameter;
+      bool isUpdated = hasServer() && !runsPerMicroBatch(function) && state.getRole() == Role::Parameter;
       if (isSplit(stored) || stored.isOwned())
         wishes.try_emplace(write.getValue(), stored);
       else if (isUpdated)
         wishes.try_emplace(write.getValue(), ownedStorage(state.getTensorType(), dataAxes));
-    } else if (!isOfSamples(function)) {
+    } else if (!runsPerMicroBatch(function)) {
       wishOperands(&op);
     }
   }
@@ -203,7 +203,7 @@ ShardingAttr Propagation::offered(mlir::OpOperand &operand) {
   Value value = operand.get();
   ShardingAttr sharding = made.lookup(value);
   mlir::Operation *user = operand.getOwner();
-  if (isOfSamples(user->getParentOfType<FuncOp>()) && isStoredPart(value) && !narrows(user)) {
+  if (runsPerMicroBatch(user->getParentOfType<FuncOp>()) && isStoredPart(value) && !narrows(user)) {
     mlir::Builder builder(module.getContext());
     SmallVector<mlir::Attribute> dims;
     for (auto axes : sharding.getDims().getAsRange<mlir::ArrayAttr>())

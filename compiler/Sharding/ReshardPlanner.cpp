@@ -21,12 +21,12 @@ public:
     keptOwner = used.getOwnerAxes();
   }
 
-  llvm::FailureOr<SmallVector<ReshardStep>> run() {
+  llvm::FailureOr<SmallVector<ReshardCollective>> run() {
     if (llvm::any_of(keptPartial, [&](StringRef axis) { return !llvm::is_contained(partial, axis); }))
       return mlir::failure();
     while (broadcastRest() || appendAxis() || reduceToOwner() || reduceRest() || gatherSuffix())
       ;
-    return std::move(steps);
+    return std::move(collectives);
   }
 
 private:
@@ -90,7 +90,7 @@ private:
     return false;
   }
 
-  // Reduces, in one step, over every partial axis that will not be scattered.
+  // Reduces, in one collective, over every partial axis that will not be scattered.
   bool reduceRest() {
     Axes reduced = takeOut(partial, [&](StringRef axis) {
       return !llvm::is_contained(keptPartial, axis) &&
@@ -111,14 +111,14 @@ private:
     return false;
   }
 
-  bool emit(ReshardKind step, Axes axes, int64_t dim = -1, int64_t concatDim = -1) {
+  bool emit(ReshardKind collective, Axes axes, int64_t dim = -1, int64_t concatDim = -1) {
     mlir::Builder builder(context);
     SmallVector<mlir::Attribute> dims;
     for (const Axes &dimAxes : current)
       dims.push_back(builder.getStrArrayAttr(dimAxes));
     auto result = ShardingAttr::get(builder.getArrayAttr(dims), builder.getStrArrayAttr(partial).getValue(), kind,
                                     builder.getStrArrayAttr(owner).getValue());
-    steps.push_back({step, std::move(axes), dim, concatDim, kind, result});
+    collectives.push_back({collective, std::move(axes), dim, concatDim, kind, result});
     return true;
   }
 
@@ -126,13 +126,13 @@ private:
   ReduceKind kind;
   SmallVector<Axes> current, target;
   Axes partial, keptPartial, owner, keptOwner;
-  SmallVector<ReshardStep> steps;
+  SmallVector<ReshardCollective> collectives;
 };
 } // namespace
 
-llvm::FailureOr<SmallVector<ReshardStep>> cleave::planReshard(ShardingAttr made, ShardingAttr used) {
+llvm::FailureOr<SmallVector<ReshardCollective>> cleave::planReshard(ShardingAttr made, ShardingAttr used) {
   if (made == used)
-    return SmallVector<ReshardStep>();
+    return SmallVector<ReshardCollective>();
   if (made.getDims().size() != used.getDims().size())
     return mlir::failure();
   if (!used.getPartialAxes().empty() && made.getKind() != used.getKind())

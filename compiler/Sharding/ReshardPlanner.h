@@ -1,4 +1,4 @@
-// From the sharding in which a value is made to the one in which it is used: the collective steps between them.
+// From the sharding in which a value is made to the one in which it is used: the collectives between them.
 //
 // A collective is nothing but that difference. With axes a and b of a mesh:
 //
@@ -26,18 +26,18 @@ namespace cleave {
 
 enum class ReshardKind { AllReduce, ReduceScatter, AllGather, AllSlice, AllToAll, Reduce, Broadcast };
 
-struct ReshardStep {
+struct ReshardCollective {
   ReshardKind kind;
   llvm::SmallVector<llvm::StringRef> axes; // slowest first
   int64_t dim = -1;                        // gathered, sliced or scattered; split, for all_to_all
   int64_t concatDim = -1;                  // all_to_all only
   ReduceKind reduction = ReduceKind::Sum;  // reductions only
-  ShardingAttr result;                     // the sharding after this step
+  ShardingAttr result;                     // the sharding after this collective
 };
 
-// The steps from `made` to `used`; empty when they are equal. Fails where no collective helps: `used` is partial over
-// an axis over which `made` is not, or combines by another kind.
-llvm::FailureOr<llvm::SmallVector<ReshardStep>> planReshard(ShardingAttr made, ShardingAttr used);
+// The collectives from `made` to `used`; empty when they are equal. Fails where no collective helps: `used` is partial
+// over an axis over which `made` is not, or combines by another kind.
+llvm::FailureOr<llvm::SmallVector<ReshardCollective>> planReshard(ShardingAttr made, ShardingAttr used);
 
 // `made`, and whole in dimensions that both split in different blocks.
 ShardingAttr withEqualBlocks(ShardingAttr made, ShardingAttr used);

@@ -19,7 +19,7 @@
 // A parameter server is one more storage (`--dp-sync parameter-server`): optimizer states have an owner, the ranks at
 // coordinate 0 of the data axes, and parameters, which stay whole, are made there. Partial gradients are then reduced
 // to the owner, and new parameters broadcast; the owners and the others are kinds of ranks
-// (dialects/Cleave/IR/Kinds.h).
+// (dialects/Cleave/IR/RankKinds.h).
 //
 //   sync              parameters              gradients                     optimizer
 //   all-reduce        whole, made everywhere  partial (reduced: whole)      whole

@@ -1,9 +1,9 @@
 #include "compiler/Simulator/InstructionCosts.h"
 
 #include "runtime/plan/KernelDefs.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 

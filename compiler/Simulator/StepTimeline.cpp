@@ -1,8 +1,8 @@
 #include "compiler/Simulator/StepTimeline.h"
 
-#include "compiler/Planning/Verify/StepGraph.h"
+#include "compiler/Planning/Verify/EntryGraph.h"
 #include "compiler/Simulator/InstructionCosts.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <memory>
@@ -25,71 +25,71 @@ double StepTimeline::idleShare() const {
 
 namespace {
 
-// Runs a graph on given costs: each step begins when all before it have ended, and a send with its receive.
+// Runs a graph on given costs: each node begins when all before it have ended, and a send with its receive.
 class Simulation {
 public:
-  Simulation(const StepGraph &graph, const InstructionCost &cost, TimelineDetail detail)
-      : graph_(graph), detail_(detail), steps_(graph.steps().size()) {
-    for (size_t i = 0; i < steps_.size(); ++i)
-      steps_[i].cost = cost(*graph.kinds()[graph.kindOf(i)], graph.steps()[i].ref.program, graph.viewOf(i));
+  Simulation(const EntryGraph &graph, const InstructionCost &cost, TimelineDetail detail)
+      : graph_(graph), detail_(detail), nodes_(graph.nodes().size()) {
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      nodes_[i].cost = cost(*graph.kinds()[graph.kindOf(i)], graph.nodes()[i].ref.program, graph.viewOf(i));
     for (auto [from, to] : graph.edges()) {
-      steps_[from].next.push_back(to);
-      ++steps_[to].waiting;
+      nodes_[from].next.push_back(to);
+      ++nodes_[to].waiting;
     }
     graph.forEachMeeting([&](const Lane &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
       for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
-        steps_[sent[i]].partner = static_cast<int64_t>(taken[i]);
-        steps_[taken[i]].partner = static_cast<int64_t>(sent[i]);
+        nodes_[sent[i]].partner = static_cast<int64_t>(taken[i]);
+        nodes_[taken[i]].partner = static_cast<int64_t>(sent[i]);
       }
     });
   }
 
-  // None where steps wait for each other.
+  // None where nodes wait for each other.
   std::optional<StepTimeline> run() {
     std::vector<size_t> ready;
     size_t done = 0;
-    for (size_t step = 0; step < steps_.size(); ++step)
-      if (isReady(step))
-        ready.push_back(step);
+    for (size_t node = 0; node < nodes_.size(); ++node)
+      if (isReady(node))
+        ready.push_back(node);
     while (!ready.empty()) {
-      size_t step = ready.back();
+      size_t node = ready.back();
       ready.pop_back();
-      int64_t partner = steps_[step].partner;
+      int64_t partner = nodes_[node].partner;
       if (partner >= 0) { // both, or not yet
-        Step &other = steps_[static_cast<size_t>(partner)];
-        steps_[step].start = other.start = std::max(steps_[step].start, other.start);
+        Node &other = nodes_[static_cast<size_t>(partner)];
+        nodes_[node].start = other.start = std::max(nodes_[node].start, other.start);
         finish(static_cast<size_t>(partner), ready), ++done;
       }
-      finish(step, ready), ++done;
+      finish(node, ready), ++done;
     }
-    return done == steps_.size() ? std::optional(result()) : std::nullopt;
+    return done == nodes_.size() ? std::optional(result()) : std::nullopt;
   }
 
 private:
-  struct Step {
+  struct Node {
     double cost = 0, start = 0, end = 0;
     int64_t partner = -1; // the other end of a transfer
     std::vector<size_t> next;
     unsigned waiting = 0; // for so many
   };
 
-  bool isReady(size_t step) const {
-    int64_t partner = steps_[step].partner;
-    return steps_[step].waiting == 0 &&
-           (partner < 0 || (steps_[static_cast<size_t>(partner)].waiting == 0 && step < static_cast<size_t>(partner)));
+  bool isReady(size_t node) const {
+    int64_t partner = nodes_[node].partner;
+    return nodes_[node].waiting == 0 &&
+           (partner < 0 || (nodes_[static_cast<size_t>(partner)].waiting == 0 && node < static_cast<size_t>(partner)));
   }
 
   void finish(size_t at, std::vector<size_t> &ready) {
-    Step &step = steps_[at];
-    step.end = step.start + step.cost;
-    for (size_t next : step.next) {
-      steps_[next].start = std::max(steps_[next].start, step.end);
-      if (--steps_[next].waiting != 0)
+    Node &node = nodes_[at];
+    node.end = node.start + node.cost;
+    for (size_t next : node.next) {
+      nodes_[next].start = std::max(nodes_[next].start, node.end);
+      if (--nodes_[next].waiting != 0)
         continue;
-      auto partner = static_cast<size_t>(steps_[next].partner);
+      auto partner = static_cast<size_t>(nodes_[next].partner);
       if (isReady(next))
         ready.push_back(next);
-      else if (steps_[next].partner >= 0 && isReady(partner))
+      else if (nodes_[next].partner >= 0 && isReady(partner))
         ready.push_back(partner);
     }
   }
@@ -97,14 +97,14 @@ private:
   // A body's span is of the steps of its own that are on the first stream and cost something.
   StepTimeline result() const {
     std::vector<BodySpan> spans(graph_.calls().size());
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      const Step &step = steps_[i];
-      if (step.cost <= 0 || graph_.viewOf(i).stream() != 0)
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const Node &node = nodes_[i];
+      if (node.cost <= 0 || graph_.viewOf(i).stream() != 0)
         continue;
-      BodySpan &span = spans[graph_.steps()[i].call];
-      span.start = span.busy == 0 ? step.start : std::min(span.start, step.start);
-      span.end = std::max(span.end, step.end);
-      span.busy += step.cost;
+      BodySpan &span = spans[graph_.nodes()[i].call];
+      span.start = span.busy == 0 ? node.start : std::min(span.start, node.start);
+      span.end = std::max(span.end, node.end);
+      span.busy += node.cost;
     }
     StepTimeline timeline;
     for (const fb::Plan *kind : graph_.kinds())
@@ -114,7 +114,7 @@ private:
     for (size_t i = 0; i < spans.size(); ++i) {
       if (spans[i].busy == 0)
         continue;
-      const StepGraph::Call &call = graph_.calls()[i];
+      const EntryGraph::Call &call = graph_.calls()[i];
       KindTimeline &kind = timeline.kinds[call.kind];
       spans[i].program = textOf(graph_.kinds()[call.kind]->programs()->Get(call.program)->name());
       spans[i].microBatch = call.microBatch;
@@ -126,19 +126,19 @@ private:
   }
 
   void addStreams(StepTimeline &timeline) const {
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      const Step &step = steps_[i];
-      const StepGraph::Step &ran = graph_.steps()[i];
-      const StepGraph::Call &call = graph_.calls()[ran.call];
-      if (step.cost > 0)
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const Node &node = nodes_[i];
+      const EntryGraph::Node &ran = graph_.nodes()[i];
+      const EntryGraph::Call &call = graph_.calls()[ran.call];
+      if (node.cost > 0)
         timeline.kinds[call.kind].spans.push_back(
-            {graph_.viewOf(i).stream(), step.start, step.end, call.program, ran.ref.index, call.microBatch, ""});
+            {graph_.viewOf(i).stream(), node.start, node.end, call.program, ran.ref.index, call.microBatch, ""});
     }
   }
 
-  const StepGraph &graph_;
+  const EntryGraph &graph_;
   TimelineDetail detail_;
-  std::vector<Step> steps_;
+  std::vector<Node> nodes_;
 };
 
 } // namespace
@@ -166,7 +166,7 @@ static std::string labelOf(const BodySpan &span) {
 std::optional<StepTimeline> timelineOf(const fb::Plan &plan, const std::string &entry, const InstructionCost &cost,
                                        TimelineDetail detail) {
   std::vector<const fb::Plan *> kinds = kindsOf(plan);
-  StepGraph graph(kinds, [](Opcode) { return true; });
+  EntryGraph graph(kinds, [](Opcode) { return true; });
   for (size_t kind = 0; kind < kinds.size(); ++kind) {
     std::optional<uint32_t> program = programOf(*kinds[kind], entry);
     if (!program || !graph.add(kind, *program))

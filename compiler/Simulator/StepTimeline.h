@@ -2,7 +2,7 @@
 // lie in the file. It draws the schedule of a pipeline and tells its idle time from what will run, not from the list
 // that the plan was made of.
 //
-// The order is StepGraph's; a send and its receive happen together, when both ranks have come to them.
+// The order is EntryGraph's; a send and its receive happen together, when both ranks have come to them.
 #ifndef CLEAVE_COMPILER_SIMULATOR_STEPTIMELINE_H
 #define CLEAVE_COMPILER_SIMULATOR_STEPTIMELINE_H
 

@@ -11,14 +11,14 @@ using namespace rt;
 
 TrafficTimes::TrafficTimes(const fb::Plan &kind, const Measurements &measured) {
   auto entry = mainProgram(kind);
-  if (!entry || stepsOf(kind, *entry) > kMostSteps)
+  if (!entry || instructionsOf(kind, *entry) > kMostInstructions)
     return;
   Addresses addresses(kind);
   // The traffic so far when bytes that begin there were last touched. A range that overlaps another one without
   // beginning where it does is taken for bytes of its own.
   std::map<std::pair<unsigned, uint64_t>, double> touched;
   double clock = 0;
-  auto visit = [&](const WalkStep &step, const InstructionView &view, bool isSecond) {
+  auto visit = [&](const WalkedInstruction &step, const InstructionView &view, bool isSecond) {
     bool touchesMemory = view.opcode() == Opcode::Launch || view.opcode() == Opcode::Copy || view.opcode() == Opcode::Fill;
     if (!touchesMemory || view.bufferCount() == 0)
       return;
@@ -46,7 +46,8 @@ TrafficTimes::TrafficTimes(const fb::Plan &kind, const Measurements &measured) {
     ++sum.runs;
   };
   for (bool isSecond : {false, true})
-    walk(kind, *entry, [&](const WalkStep &step, const InstructionView &view) { visit(step, view, isSecond); });
+    walk(kind, *entry,
+         [&](const WalkedInstruction &step, const InstructionView &view) { visit(step, view, isSecond); });
 }
 
 std::optional<double> TrafficTimes::seconds(const InstructionView &instruction) const {

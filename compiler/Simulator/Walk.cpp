@@ -1,7 +1,7 @@
 #include "compiler/Simulator/Walk.h"
 
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 
@@ -34,7 +34,7 @@ public:
 
   bool run(uint32_t program, const Frames &frames) {
     const fb::Program &list = *kind_.programs()->Get(program);
-    if (bodies_ == kMostSteps) // calls of bodies without instructions, too
+    if (bodies_ == kMostInstructions) // calls of bodies without instructions, too
       return false;
     size_t body = bodies_++;
     for (uint32_t i = 0; i < lengthOf(list.instructions()); ++i) {
@@ -46,7 +46,7 @@ public:
             return false;
         continue;
       }
-      if (steps_ == kMostSteps)
+      if (steps_ == kMostInstructions)
         return false;
       visit_({steps_++, program, i, body, frames}, view);
     }
@@ -90,7 +90,7 @@ std::vector<uint64_t> runsOf(const fb::Plan &kind, uint32_t entry) {
   return runs;
 }
 
-uint64_t stepsOf(const fb::Plan &kind, uint32_t entry) {
+uint64_t instructionsOf(const fb::Plan &kind, uint32_t entry) {
   uint64_t steps = 0;
   std::vector<uint64_t> runs = runsOf(kind, entry);
   for (uint32_t program = 0; program < runs.size(); ++program) {

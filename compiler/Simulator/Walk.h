@@ -16,9 +16,9 @@
 namespace cleave::plan {
 
 // More instructions, or runs of bodies, than this are not walked: pages and tables would not show more, and a plan of a loop can run any number.
-inline constexpr size_t kMostSteps = size_t{1} << 22;
+inline constexpr size_t kMostInstructions = size_t{1} << 22;
 
-struct WalkStep {
+struct WalkedInstruction {
   size_t number;    // from 0, in issue order
   uint32_t program; // that the instruction stands in
   uint32_t index;   // of the instruction in the program's list
@@ -26,7 +26,7 @@ struct WalkStep {
   rt::Frames frames;
 };
 
-using Visit = std::function<void(const WalkStep &step, const rt::InstructionView &instruction)>;
+using Visit = std::function<void(const WalkedInstruction &step, const rt::InstructionView &instruction)>;
 
 // The program of that name; none where the plan has no such one.
 std::optional<uint32_t> programNamed(const rt::fb::Plan &kind, std::string_view name);
@@ -40,7 +40,7 @@ bool walk(const rt::fb::Plan &kind, uint32_t entry, const Visit &visit);
 std::vector<uint64_t> runsOf(const rt::fb::Plan &kind, uint32_t entry);
 
 // The steps of a whole run of the entry, also where `walk` takes the first ones only; without walking.
-uint64_t stepsOf(const rt::fb::Plan &kind, uint32_t entry);
+uint64_t instructionsOf(const rt::fb::Plan &kind, uint32_t entry);
 
 // The bytes that a buffer means on the kind's first rank: all frames of a region lie one after the other.
 class Addresses {

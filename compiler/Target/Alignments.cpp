@@ -1,7 +1,7 @@
 #include "compiler/Target/Alignments.h"
 
 #include "runtime/plan/InstructionView.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 using namespace cleave;
 

@@ -22,12 +22,12 @@ unsigned ChromeTrace::addTrack(int rank, const std::string &kind, const std::str
   return index;
 }
 
-void ChromeTrace::span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const Place &place) {
+void ChromeTrace::span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const SpanArgs &args) {
   if (track >= kMaxTracks || tracks_[track]->spans.size() == capacity_) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  tracks_[track]->spans.push_back({name, beginNs, endNs, place});
+  tracks_[track]->spans.push_back({name, beginNs, endNs, args});
 }
 
 void ChromeTrace::step(uint64_t number, uint64_t beginNs, uint64_t endNs) {
@@ -71,16 +71,16 @@ static std::string microseconds(uint64_t nanoseconds) {
 }
 
 // What a span has besides its name, as a JSON object; empty: nothing.
-static std::string argsOf(const TraceSink::Place &place) {
-  std::string args;
-  if (place.bytes)
-    args += "\"bytes\":" + std::to_string(place.bytes);
-  if (place.body) {
-    args += (args.empty() ? "\"body\":\"" : ",\"body\":\"");
-    appendEscaped(args, place.body);
-    args += "\",\"micro_batch\":" + std::to_string(place.microBatch);
+static std::string argsOf(const TraceSink::SpanArgs &args) {
+  std::string text;
+  if (args.bytes)
+    text += "\"bytes\":" + std::to_string(args.bytes);
+  if (args.body) {
+    text += (text.empty() ? "\"body\":\"" : ",\"body\":\"");
+    appendEscaped(text, args.body);
+    text += "\",\"micro_batch\":" + std::to_string(args.microBatch);
   }
-  return args.empty() ? "" : ",\"args\":{" + args + "}";
+  return text.empty() ? "" : ",\"args\":{" + text + "}";
 }
 
 std::string ChromeTrace::stepEvents(uint64_t start) const {
@@ -89,10 +89,10 @@ std::string ChromeTrace::stepEvents(uint64_t start) const {
   int first = tracks_[0]->rank; // of the process: ranks make their tracks in any order
   for (unsigned i = 1; i < count_; ++i)
     first = std::min(first, tracks_[i]->rank);
-  std::string place = "\"pid\":" + std::to_string(first) + ",\"tid\":" + std::to_string(count_);
-  std::string text = "{\"ph\":\"M\",\"name\":\"thread_name\"," + place + ",\"args\":{\"name\":\"steps\"}},\n";
+  std::string args = "\"pid\":" + std::to_string(first) + ",\"tid\":" + std::to_string(count_);
+  std::string text = "{\"ph\":\"M\",\"name\":\"thread_name\"," + args + ",\"args\":{\"name\":\"steps\"}},\n";
   for (const Step &step : steps_)
-    text += "{\"ph\":\"X\"," + place + ",\"ts\":" + microseconds(step.begin - start) +
+    text += "{\"ph\":\"X\"," + args + ",\"ts\":" + microseconds(step.begin - start) +
             ",\"dur\":" + microseconds(step.end - step.begin) + ",\"name\":\"step " + std::to_string(step.number) +
             "\"},\n";
   return text;
@@ -112,15 +112,15 @@ std::string ChromeTrace::json() const {
       text += ", ";
     appendEscaped(text, track.kind.c_str());
     text += "\"}},\n";
-    std::string place = pid + ",\"tid\":" + std::to_string(i);
-    text += "{\"ph\":\"M\",\"name\":\"thread_name\"," + place + ",\"args\":{\"name\":\"";
+    std::string args = pid + ",\"tid\":" + std::to_string(i);
+    text += "{\"ph\":\"M\",\"name\":\"thread_name\"," + args + ",\"args\":{\"name\":\"";
     appendEscaped(text, track.stream.c_str());
     text += "\"}},\n";
     for (const Span &span : track.spans) {
-      text += "{\"ph\":\"X\"," + place + ",\"ts\":" + microseconds(span.begin - start) +
+      text += "{\"ph\":\"X\"," + args + ",\"ts\":" + microseconds(span.begin - start) +
               ",\"dur\":" + microseconds(span.end - span.begin) + ",\"name\":\"";
       appendEscaped(text, span.name);
-      text += "\"" + argsOf(span.place) + "},\n";
+      text += "\"" + argsOf(span.args) + "},\n";
     }
   }
   text += stepEvents(start);

@@ -24,7 +24,7 @@ class TraceSink {
 public:
   virtual ~TraceSink() = default;
   // What a span is part of. Texts live as long as the sink.
-  struct Place {
+  struct SpanArgs {
     uint64_t bytes = 0;         // what a collective, a send or a receive works on; 0 for anything else
     const char *body = nullptr; // the program that was called; null in an entry program
     int64_t microBatch = 0;     // of the body
@@ -34,7 +34,7 @@ public:
   // rank; empty where there is one only.
   virtual unsigned addTrack(int rank, const std::string &kind, const std::string &stream) = 0;
   // One finished span; times from now(). `name` must live as long as the sink. One thread per track.
-  virtual void span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const Place &place) = 0;
+  virtual void span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const SpanArgs &args) = 0;
 
   // Nanoseconds of the monotonic clock.
   static uint64_t now();
@@ -45,7 +45,7 @@ public:
   explicit ChromeTrace(size_t spansPerTrack = 1 << 16) : capacity_(spansPerTrack) {}
 
   unsigned addTrack(int rank, const std::string &kind, const std::string &stream) override;
-  void span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const Place &place) override;
+  void span(unsigned track, const char *name, uint64_t beginNs, uint64_t endNs, const SpanArgs &args) override;
   // A whole step of training, on a track of its own; called between steps.
   void step(uint64_t number, uint64_t beginNs, uint64_t endNs);
   // What was recorded so far, as the text of the file; call it while no rank runs.
@@ -57,7 +57,7 @@ private:
   struct Span {
     const char *name;
     uint64_t begin, end;
-    Place place;
+    SpanArgs args;
   };
   struct Step {
     uint64_t number, begin, end;

@@ -6,8 +6,8 @@
 #include "runtime/device/Executor.h"
 #include "runtime/device/RankImages.h"
 #include "runtime/plan/KernelDefs.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Opcode.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <set>
 #include <unordered_map>

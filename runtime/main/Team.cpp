@@ -63,19 +63,19 @@ void await(Gate &gate, uint32_t target) {
 
 // What a thread is in the region that it works for.
 class Team;
-struct Place {
+struct TeamMember {
   Team *team = nullptr; // null: outside of regions, or in one of one thread
   unsigned index = 0, count = 1;
   bool inside = false;
 };
-thread_local Place place;
+thread_local TeamMember member;
 
 using Body = void (*)(void *);
 
-void call(Body body, void *data, Place there) {
-  std::swap(place, there);
+void call(Body body, void *data, TeamMember there) {
+  std::swap(member, there);
   body(data);
-  place = there;
+  member = there;
 }
 
 // Of one calling thread. A region is work of `count` numbers; `claims` holds its serial number, count and next number
@@ -187,14 +187,14 @@ thread_local std::unique_ptr<Team> ownTeam;
 
 void parallel(Body body, void *data, unsigned threads) {
   unsigned count = std::min(threads ? threads : static_cast<unsigned>(wanted ? wanted : defaultThreads()), limit());
-  if (count > 1 && !place.inside) {
+  if (count > 1 && !member.inside) {
     if (!ownTeam)
       ownTeam = std::make_unique<Team>();
     count = std::min(count, ownTeam->grow(count));
     if (count > 1)
       return ownTeam->run(body, data, count);
   }
-  call(body, data, {nullptr, 0, 1, place.inside});
+  call(body, data, {nullptr, 0, 1, member.inside});
 }
 
 } // namespace
@@ -211,13 +211,13 @@ extern "C" {
 void GOMP_parallel(void (*body)(void *), void *data, unsigned threads, unsigned) { parallel(body, data, threads); }
 
 void GOMP_barrier() {
-  if (place.team)
-    place.team->barrier(place.count);
+  if (member.team)
+    member.team->barrier(member.count);
 }
 
-int omp_get_thread_num() { return static_cast<int>(place.index); }
-int omp_get_num_threads() { return static_cast<int>(place.count); }
-int omp_in_parallel() { return place.team != nullptr; }
+int omp_get_thread_num() { return static_cast<int>(member.index); }
+int omp_get_num_threads() { return static_cast<int>(member.count); }
+int omp_in_parallel() { return member.team != nullptr; }
 int omp_get_max_threads() { return static_cast<int>(std::min(wanted ? wanted : defaultThreads(), limit())); }
 void omp_set_num_threads(int count) { wanted = count > 0 ? std::min(static_cast<unsigned>(count), kMostThreads) : 1; }
 // Teams never become smaller by themselves.

@@ -2,7 +2,7 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/plan/Checks.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 namespace cleave::rt {
 

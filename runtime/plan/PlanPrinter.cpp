@@ -1,7 +1,7 @@
 #include "runtime/plan/PlanPrinter.h"
 
 #include "runtime/plan/InstructionView.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <iomanip>

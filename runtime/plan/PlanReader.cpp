@@ -2,8 +2,8 @@
 
 #include "runtime/plan/Checks.h"
 #include "runtime/plan/KernelDefs.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Opcode.h"
+#include "runtime/plan/RankKinds.h"
 
 namespace cleave::rt {
 

@@ -2,8 +2,8 @@
 
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelDefs.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/plan/Traffic.h"
 
 #include <algorithm>

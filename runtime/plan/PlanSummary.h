@@ -1,10 +1,11 @@
 // What a plan will cost before anything runs: memory of one rank by kind and by role, and traffic of one rank; for each
-// kind of ranks where there are several (Kinds.h).
+// kind of ranks where there are several (RankKinds.h).
 //
 // Both are exact. Memory is the sum of regions, since the runtime allocates nothing else for tensors; the device's and
-// the host's are told apart. For code and objects there is a bound (OutsideMemory.h). Traffic is counted from the collectives, with calls multiplied out: in a group of N ranks a ring
-// all-reduce of B bytes sends 2*(N-1)/N*B per rank, a reduce-scatter or an all-gather (N-1)/N*B (Traffic.h). The
-// communicator counts the same bytes where they move.
+// the host's are told apart. For code and objects there is a bound (OutsideMemory.h). Traffic is counted from the
+// collectives, with calls multiplied out: in a group of N ranks a ring all-reduce of B bytes sends 2*(N-1)/N*B per
+// rank, a reduce-scatter or an all-gather (N-1)/N*B (Traffic.h). The communicator counts the same bytes where they
+// move.
 #ifndef CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
 #define CLEAVE_RUNTIME_PLAN_PLANSUMMARY_H
 

@@ -1,10 +1,10 @@
 // The two forms in which people and programs read a summary.
 #include "runtime/plan/KernelDefs.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/plan/Units.h"
 
 #include <iomanip>

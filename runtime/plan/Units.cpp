@@ -25,7 +25,7 @@ public:
   }
 
 private:
-  using Place = std::pair<unsigned, uint64_t>; // region, offset; a share's is that of the first rank
+  using Address = std::pair<unsigned, uint64_t>; // region, offset; a share's is that of the first rank
 
   Unit *unitAt(const fb::Buffer &buffer) const {
     for (Unit &unit : units_)
@@ -57,7 +57,7 @@ private:
   }
 
   std::vector<Unit> &units_;
-  std::map<Place, Unit *> passed_;
+  std::map<Address, Unit *> passed_;
 };
 
 } // namespace

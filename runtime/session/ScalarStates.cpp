@@ -1,7 +1,7 @@
 #include "runtime/session/ScalarStates.h"
 
 #include "runtime/comm/Communicator.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/state/ElementValue.h"
 
 #include <map>

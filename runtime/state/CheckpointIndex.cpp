@@ -1,6 +1,6 @@
 #include "runtime/state/CheckpointIndex.h"
 
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/plan/SavedState.h"
 
 #include <algorithm>

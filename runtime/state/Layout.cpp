@@ -1,6 +1,6 @@
 #include "runtime/state/Layout.h"
 
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 

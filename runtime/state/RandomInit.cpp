@@ -2,8 +2,8 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/base/Philox.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/state/FloatConversion.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "runtime/base/ForeignFile.h"
 #include "runtime/base/Hash.h"
 #include "runtime/plan/DrawnWeights.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/state/CheckpointSave.h"
 #include "runtime/state/FloatConversion.h"
 #include "runtime/state/Problems.h"

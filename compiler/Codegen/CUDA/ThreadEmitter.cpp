@@ -77,15 +77,15 @@ void ThreadEmitter::guarded(Element condition, llvm::function_ref<void()> body) 
 
 // The indices of loops that were joined to one of `size` iterations, the last being its fastest part; of a wide loop,
 // those of its vector. A division of 32 bits is a few instructions, one of 64 bits dozens.
-ThreadEmitter::Place ThreadEmitter::takeApart(Element flat, int64_t size, ArrayRef<int> dims) {
+ThreadEmitter::LoopIndices ThreadEmitter::takeApart(Element flat, int64_t size, ArrayRef<int> dims) {
   bool isShort = dims.size() > 1 && size + form.blockSize() * form.splits <= INT32_MAX;
   if (isShort)
     flat = asI32(flat);
   auto constant = [&](int64_t value) {
     return isShort ? elements.constant(scopes.at(0).getI32IntegerAttr(static_cast<int32_t>(value))) : number(value);
   };
-  Place place;
-  place.indices.resize(dims.size());
+  LoopIndices at;
+  at.indices.resize(dims.size());
   for (size_t left = dims.size(); left > 0; --left) {
     int dim = dims[left - 1];
     bool isWide = form.isWide(dim), isOutermost = left == 1;
@@ -99,18 +99,18 @@ ThreadEmitter::Place ThreadEmitter::takeApart(Element flat, int64_t size, ArrayR
       innermost = dim;
       index = times(index, number(form.width));
       for (int64_t i = 0; i < form.width; ++i)
-        place.vector.push_back(plus(index, number(i)));
+        at.vector.push_back(plus(index, number(i)));
     }
-    place.indices[left - 1] = index;
+    at.indices[left - 1] = index;
   }
-  return place;
+  return at;
 }
 
-void ThreadEmitter::goTo(const Place &place, ArrayRef<int> dims) {
-  for (auto [dim, index] : llvm::zip_equal(dims, place.indices))
+void ThreadEmitter::goTo(const LoopIndices &at, ArrayRef<int> dims) {
+  for (auto [dim, index] : llvm::zip_equal(dims, at.indices))
     elements.setIndex(dim, index);
-  if (!place.vector.empty())
-    vector = place.vector;
+  if (!at.vector.empty())
+    vector = at.vector;
 }
 
 // The same indices in every stage: what an earlier one computed of the term is found again.

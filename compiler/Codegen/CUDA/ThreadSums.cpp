@@ -55,11 +55,11 @@ void ThreadEmitter::shareColumns(Operation *combiner, MutableArrayRef<Element> v
   auto columnOf = [&](size_t position) {
     return plus(lane, number(static_cast<int64_t>(position) * form.lanes));
   };
-  Element place = times(quotient(thread, ThreadForm::kWarp), number(columns));
+  Element at = times(quotient(thread, ThreadForm::kWarp), number(columns));
   syncBlock(here(), location); // nobody reads what was there before
   guarded(less(remainder(thread, ThreadForm::kWarp), number(form.lanes)), [&] {
     for (auto [position, value] : llvm::enumerate(values))
-      room.store(here(), location, plus(place, columnOf(position)).value, value.value);
+      room.store(here(), location, plus(at, columnOf(position)).value, value.value);
   });
   syncBlock(here(), location);
   guarded(less(thread, number(columns)), [&] {
@@ -143,13 +143,13 @@ void ThreadEmitter::finishSplit(const Stage &stage, ArrayRef<Accumulator> accumu
   int64_t places = form.pieces() * form.lanes;
   Slots partials(module, (function.getName() + "_partials").str(), places * static_cast<int64_t>(sums.size()),
                  Slots::Where::Device);
-  auto place = [&](size_t sum, Element ofSplit) {
+  auto at = [&](size_t sum, Element ofSplit) {
     Element slot = plus(times(plus(times(tile, number(form.splits)), ofSplit), number(form.lanes)), lane);
     return plus(slot, number(static_cast<int64_t>(sum) * places));
   };
   guarded(less(sharer, number(1)), [&] {
     for (auto [position, sum] : llvm::enumerate(sums))
-      partials.store(here(), location, place(position, split).value, sum.value);
+      partials.store(here(), location, at(position, split).value, sum.value);
   });
   guarded(isLastBlock(), [&] {
     unsigned depth = scopes.getDepth();
@@ -158,7 +158,7 @@ void ThreadEmitter::finishSplit(const Stage &stage, ArrayRef<Accumulator> accumu
     for (auto [position, sum] : llvm::enumerate(sums)) {
       const Accumulator &accumulator = accumulators[position % accumulators.size()];
       Type type = sum.value.getType();
-      Element part{partials.load(here(), location, place(position, from).value, type), depth}, none = neutral(accumulator);
+      Element part{partials.load(here(), location, at(position, from).value, type), depth}, none = neutral(accumulator);
       if (accumulator.chained)
         none = converted(none, /*widen=*/true);
       sum = {arith::SelectOp::create(here(), location, has.value, part.value, none.value), depth};

@@ -34,7 +34,7 @@ private:
   };
 
   // Where a flat index is in the loops that were joined to it.
-  struct Place {
+  struct LoopIndices {
     Elements indices;
     Elements vector; // indices of the innermost loop that the thread takes together, where it is wide
   };
@@ -52,8 +52,8 @@ private:
   void placeThread();
   void overTiles(const StagePlan &plan);
   void emitTile(const StagePlan &plan);
-  Place takeApart(Element flat, int64_t size, llvm::ArrayRef<int> dims);
-  void goTo(const Place &place, llvm::ArrayRef<int> dims);
+  LoopIndices takeApart(Element flat, int64_t size, llvm::ArrayRef<int> dims);
+  void goTo(const LoopIndices &at, llvm::ArrayRef<int> dims);
   void goToTerm(int64_t number);
   void forEachElement(llvm::function_ref<void(unsigned)> body);
   void guarded(Element condition, llvm::function_ref<void()> body);
@@ -92,7 +92,7 @@ private:
   Element thread, lane, sharer, row, block, blocks, tile, split;
   Elements vector; // of the place where the thread is
   int innermost = -1;
-  std::vector<Place> keptTerms; // of a tile, where each stage meets the same terms (ThreadForm::kept)
+  std::vector<LoopIndices> keptTerms; // of a tile, where each stage meets the same terms (ThreadForm::kept)
   Element valid; // whether the thread has a p of its own; no value where all have
 };
 

@@ -112,7 +112,7 @@ static void mergeEqualOps(Block &body, llvm::function_ref<void()> beforeFirst) {
   }
 }
 
-static KernelOp outline(const Group &group) {
+static KernelOp outline(const FusionGroup &group) {
   SmallVector<Value> inputs = groupInputs(group), outputs = groupOutputs(group);
   OpBuilder builder(group.place);
   SmallVector<Type> types = llvm::map_to_vector(outputs, [](Value value) { return value.getType(); });
@@ -163,7 +163,7 @@ static LogicalResult settle(KernelOp kernel) {
 }
 
 // A group is worth a kernel unless it is constants that nothing but kernels and library calls read.
-static bool isConstantGroup(const Group &group) {
+static bool isConstantGroup(const FusionGroup &group) {
   return llvm::all_of(group.ops, [](Operation *op) { return op->hasTrait<OpTrait::ConstantLike>(); });
 }
 
@@ -183,12 +183,12 @@ struct FormKernels : cleave::impl::FormKernelsBase<FormKernels> {
       for (WriteOp write : llvm::to_vector(block.getOps<WriteOp>()))
         write->moveBefore(block.getTerminator());
       cloneCheapOps(block);
-      std::vector<Group> groups = groupOps(block);
+      std::vector<FusionGroup> groups = groupOps(block);
       llvm::erase_if(groups, isConstantGroup);
       SmallVector<KernelOp> kernels;
-      for (const Group &group : groups)
+      for (const FusionGroup &group : groups)
         kernels.push_back(outline(group));
-      for (const Group &group : llvm::reverse(groups))
+      for (const FusionGroup &group : llvm::reverse(groups))
         for (Operation *op : llvm::reverse(group.ops))
           op->erase();
       for (KernelOp kernel : kernels)

@@ -3,7 +3,7 @@
 #include "compiler/Codegen/Fusion/FormedOps.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Cleave.h"
-#include "dialects/Cleave/IR/Kinds.h"
+#include "dialects/Cleave/IR/RankKinds.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -21,7 +21,7 @@ bool cleave::isFusible(Operation *op) {
   return kind == ComputeKind::Fusible || (kind == ComputeKind::View && compute.getByteViews().empty());
 }
 
-SmallVector<Value> cleave::groupOutputs(const Group &group) {
+SmallVector<Value> cleave::groupOutputs(const FusionGroup &group) {
   llvm::SmallPtrSet<Operation *, 16> members(group.ops.begin(), group.ops.end());
   SmallVector<Value> outputs;
   for (Operation *op : group.ops)
@@ -31,7 +31,7 @@ SmallVector<Value> cleave::groupOutputs(const Group &group) {
   return outputs;
 }
 
-SmallVector<Value> cleave::groupInputs(const Group &group) {
+SmallVector<Value> cleave::groupInputs(const FusionGroup &group) {
   llvm::SmallPtrSet<Operation *, 16> members(group.ops.begin(), group.ops.end());
   llvm::SetVector<Value> inputs;
   for (Operation *op : group.ops)
@@ -43,10 +43,10 @@ SmallVector<Value> cleave::groupInputs(const Group &group) {
 
 namespace {
 
-class Grouper {
+class FusionGrouper {
 public:
-  explicit Grouper(Block &block) : block(block), forms(block.getParentOp()->getContext()) {}
-  std::vector<Group> run();
+  explicit FusionGrouper(Block &block) : block(block), forms(block.getParentOp()->getContext()) {}
+  std::vector<FusionGroup> run();
 
 private:
   struct Node {
@@ -64,7 +64,7 @@ private:
   std::optional<unsigned> placeFor(unsigned earlier, unsigned later);
   bool movesDown(unsigned earlier, unsigned later);
   bool haveSpace(ArrayRef<unsigned> ops);
-  Group toGroup(const Node &node);
+  FusionGroup toGroup(const Node &node);
 
   Block &block;
   std::vector<Operation *> ops;
@@ -79,7 +79,7 @@ private:
 
 // Whether nobody needs the earlier node's results before the later one. A scalar of which all updates take some is
 // asked about once for each of them, so the user that was in the way is remembered.
-bool Grouper::movesDown(unsigned earlier, unsigned later) {
+bool FusionGrouper::movesDown(unsigned earlier, unsigned later) {
   unsigned back = nodes[later].place;
   auto isInTheWay = [&](Operation *user) {
     return !contains(earlier, user) && !contains(later, user) && placeOf(user) <= back;
@@ -98,7 +98,7 @@ bool Grouper::movesDown(unsigned earlier, unsigned later) {
 }
 
 // Where the union can stand, if anywhere.
-std::optional<unsigned> Grouper::placeFor(unsigned earlier, unsigned later) {
+std::optional<unsigned> FusionGrouper::placeFor(unsigned earlier, unsigned later) {
   unsigned front = nodes[earlier].place, back = nodes[later].place;
   if (movesDown(earlier, later))
     return back;
@@ -110,8 +110,8 @@ std::optional<unsigned> Grouper::placeFor(unsigned earlier, unsigned later) {
   return movesUp ? std::optional(front) : std::nullopt;
 }
 
-Group Grouper::toGroup(const Node &node) {
-  Group group;
+FusionGroup FusionGrouper::toGroup(const Node &node) {
+  FusionGroup group;
   for (unsigned position : node.ops)
     group.ops.push_back(ops[position]);
   group.place = ops[node.place];
@@ -119,14 +119,14 @@ Group Grouper::toGroup(const Node &node) {
   return group;
 }
 
-bool Grouper::haveSpace(ArrayRef<unsigned> members) {
-  Group group;
+bool FusionGrouper::haveSpace(ArrayRef<unsigned> members) {
+  FusionGroup group;
   for (unsigned position : members)
     group.ops.push_back(ops[position]);
   return forms.haveSpace(group.ops, groupOutputs(group));
 }
 
-bool Grouper::tryMerge(unsigned a, unsigned b) {
+bool FusionGrouper::tryMerge(unsigned a, unsigned b) {
   if (nodes[a].place > nodes[b].place)
     std::swap(a, b);
   if (nodes[a].ops.size() + nodes[b].ops.size() > kMaxOps)
@@ -153,11 +153,11 @@ bool Grouper::tryMerge(unsigned a, unsigned b) {
   return true;
 }
 
-void Grouper::mergeProducers(unsigned node) {
+void FusionGrouper::mergeProducers(unsigned node) {
   bool changed = true;
   while (changed) {
     changed = false;
-    Group group = toGroup(nodes[node]);
+    FusionGroup group = toGroup(nodes[node]);
     for (Value input : groupInputs(group)) {
       Operation *producer = input.getDefiningOp();
       if (!producer || !owner.contains(producer) || nodeOf(producer) == node)
@@ -169,7 +169,7 @@ void Grouper::mergeProducers(unsigned node) {
   }
 }
 
-void Grouper::mergeSiblings() {
+void FusionGrouper::mergeSiblings() {
   auto tryReaders = [&](Value value) {
     SmallVector<unsigned> readers;
     for (Operation *user : value.getUsers())
@@ -189,7 +189,7 @@ void Grouper::mergeSiblings() {
       tryReaders(result);
 }
 
-std::vector<Group> Grouper::run() {
+std::vector<FusionGroup> FusionGrouper::run() {
   DenseSet<Operation *> owned = findOwnedOps(block);
   for (Operation &op : block) {
     positions[&op] = ops.size();
@@ -206,10 +206,10 @@ std::vector<Group> Grouper::run() {
   mergeSiblings();
   llvm::erase_if(nodes, [](const Node &node) { return node.ops.empty(); });
   llvm::sort(nodes, [](const Node &a, const Node &b) { return a.place < b.place; });
-  std::vector<Group> groups;
+  std::vector<FusionGroup> groups;
   for (const Node &node : nodes)
     groups.push_back(toGroup(node));
   return groups;
 }
 
-std::vector<Group> cleave::groupOps(Block &block) { return Grouper(block).run(); }
+std::vector<FusionGroup> cleave::groupOps(Block &block) { return FusionGrouper(block).run(); }

@@ -23,19 +23,19 @@ namespace cleave {
 // address stays outside of kernels.
 bool isFusible(mlir::Operation *op);
 
-struct Group {
+struct FusionGroup {
   llvm::SmallVector<mlir::Operation *> ops; // in program order
   mlir::Operation *place = nullptr;         // where it will stand
   std::optional<int64_t> block; // that its ops are in (BlockMarks.h); ops of two blocks are never in one group
 };
 
 // Groups of more than zero ops, in the order of their places.
-std::vector<Group> groupOps(mlir::Block &block);
+std::vector<FusionGroup> groupOps(mlir::Block &block);
 
 // Values of the group that something outside reads, in program order.
-llvm::SmallVector<mlir::Value> groupOutputs(const Group &group);
+llvm::SmallVector<mlir::Value> groupOutputs(const FusionGroup &group);
 // Values from outside that the group reads, by first use.
-llvm::SmallVector<mlir::Value> groupInputs(const Group &group);
+llvm::SmallVector<mlir::Value> groupInputs(const FusionGroup &group);
 
 } // namespace cleave
 

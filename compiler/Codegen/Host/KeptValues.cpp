@@ -53,7 +53,7 @@ bool Planner::isOuter(Value value) const {
 }
 
 int64_t Planner::bytesInStage(Value value) const {
-  int64_t elements = form.block ? form.block.length : 1;
+  int64_t elements = form.tile ? form.tile.length : 1;
   for (int dim : form.reduced)
     elements *= graph.getDims()[dim].size;
   return elements * std::max(4u, cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() / 8);
@@ -90,7 +90,7 @@ void Planner::chooseRowBuffers() {
 // In the block form a value like 1/sqrt(variance + epsilon) would be computed anew for every row.
 void Planner::chooseBlockValues() {
   const IterationSpace &space = graph.getSpace();
-  if (!form.accumulatesInBlock())
+  if (!form.accumulatesInTile())
     return;
   for (const LoopNest &nest : graph.getNests()) {
     Value value = nest.op->getNumResults() ? nest.op->getResult(0) : Value();
@@ -101,7 +101,7 @@ void Planner::chooseBlockValues() {
              llvm::any_of(user->getResults(), [&](Value result) { return !isOuter(result); });
     });
     if (readInside)
-      plan.stages[space.getLevel(value) - 1].blockValues.push_back(value);
+      plan.stages[space.getLevel(value) - 1].tileValues.push_back(value);
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-// Fills in Stage::rowBuffers and Stage::blockValues.
+// Fills in Stage::rowBuffers and Stage::tileValues.
 void keepValues(const KernelGraph &graph, const LoopForm &form, StagePlan &plan);
 
 } // namespace cleave

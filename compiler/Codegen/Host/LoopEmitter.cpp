@@ -33,14 +33,14 @@ private:
     llvm::function_ref<Elements(ArrayRef<Element> totals)> begin;
     llvm::function_ref<Elements(ArrayRef<Element> totals, ArrayRef<Element> chain)> end;
   };
-  // A reduction's accumulators along the block; the totals are f64, of chains' sums only.
+  // A reduction's accumulators along the tile; the totals are f64, of chains' sums only.
   struct Column {
     Buffer sum;
     std::optional<Buffer> total;
   };
 
   void openOuter();
-  void setBlock(const LoopForm::Block &block, Element number, Element &begin, Element &end);
+  void setTile(const LoopForm::Tile &tile, Element number, Element &begin, Element &end);
   Elements forLoop(Element begin, Element end, ArrayRef<Element> inits,
                    llvm::function_ref<Elements(Element, ArrayRef<Element>)> body);
   Elements overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body, const Chains *chains = nullptr);
@@ -71,7 +71,7 @@ private:
   Location location;
   std::vector<Buffer> resultBuffers;
   DenseMap<Value, Buffer> rowBuffers;
-  Element blockBegin, blockEnd, turnedBegin, turnedEnd;
+  Element tileBegin, tileEnd, turnedBegin, turnedEnd;
 };
 
 } // namespace
@@ -126,7 +126,7 @@ LoopEmitter::Elements LoopEmitter::overChains(unsigned position, ArrayRef<Elemen
   return forLoop(elements.constantIndex(0), elements.constantIndex(form.chain.count()), totals,
                  [&](Element number, ArrayRef<Element> old) {
                    Element begin, end;
-                   setBlock(form.chain, number, begin, end);
+                   setTile(form.chain, number, begin, end);
                    Elements sums = forLoop(begin, end, chains.begin(old), [&](Element index, ArrayRef<Element> inner) {
                      iteration(form.chain.dim, index);
                      return overReduced(position + 1, inner, body);
@@ -150,13 +150,13 @@ Element LoopEmitter::zero() {
   return {arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(0.0f)), 0};
 }
 
-// The loops over one block of the parallel dimensions; a single iteration where there is none.
+// The loops over one tile of the parallel dimensions; a single iteration where there is none.
 void LoopEmitter::overBlocks(llvm::function_ref<void()> body) {
   auto inner = [&] {
-    if (!form.block)
+    if (!form.tile)
       return body();
-    forLoop(blockBegin, blockEnd, {}, [&](Element index, ArrayRef<Element>) {
-      iteration(form.block.dim, index);
+    forLoop(tileBegin, tileEnd, {}, [&](Element index, ArrayRef<Element>) {
+      iteration(form.tile.dim, index);
       body();
       return Elements();
     });
@@ -170,16 +170,16 @@ void LoopEmitter::overBlocks(llvm::function_ref<void()> body) {
   });
 }
 
-void LoopEmitter::setBlock(const LoopForm::Block &block, Element number, Element &begin, Element &end) {
-  begin = elements.binary<arith::MulIOp>(number, elements.constantIndex(block.length));
-  end = elements.binary<arith::AddIOp>(begin, elements.constantIndex(block.length));
-  if (block.size % block.length != 0)
-    end = elements.binary<arith::MinSIOp>(end, elements.constantIndex(block.size));
-  if (block.count() == 1)
-    begin = elements.constantIndex(0), end = elements.constantIndex(block.size);
+void LoopEmitter::setTile(const LoopForm::Tile &tile, Element number, Element &begin, Element &end) {
+  begin = elements.binary<arith::MulIOp>(number, elements.constantIndex(tile.length));
+  end = elements.binary<arith::AddIOp>(begin, elements.constantIndex(tile.length));
+  if (tile.size % tile.length != 0)
+    end = elements.binary<arith::MinSIOp>(end, elements.constantIndex(tile.size));
+  if (tile.count() == 1)
+    begin = elements.constantIndex(0), end = elements.constantIndex(tile.size);
 }
 
-// Opens the loop over [begin, end) and takes its index apart, the block's number being its fastest part.
+// Opens the loop over [begin, end) and takes its index apart, the tile's number being its fastest part.
 void LoopEmitter::openOuter() {
   unsigned count = function.getNumArguments();
   auto loop = scf::ForOp::create(scopes.at(0), location, function.getArgument(count - 2),
@@ -198,10 +198,10 @@ void LoopEmitter::openOuter() {
     }
     return index;
   };
-  if (form.block)
-    setBlock(form.block, take(form.block.count()), blockBegin, blockEnd);
+  if (form.tile)
+    setTile(form.tile, take(form.tile.count()), tileBegin, tileEnd);
   if (form.turned)
-    setBlock(form.turned, take(form.turned.count()), turnedBegin, turnedEnd);
+    setTile(form.turned, take(form.turned.count()), turnedBegin, turnedEnd);
   for (int dim : llvm::reverse(form.outer))
     iteration(dim, take(graph.getDims()[dim].size));
 }
@@ -212,10 +212,10 @@ LoopEmitter::Buffer LoopEmitter::makeBuffer(Type tensorElement, ArrayRef<int> di
   buffer.elementType = computeType(tensorElement);
   SmallVector<int64_t> shape;
   for (int dim : dims) {
-    bool blocked = dim == form.block.dim;
-    shape.push_back(blocked ? form.block.length : graph.getDims()[dim].size);
+    bool tiled = dim == form.tile.dim;
+    shape.push_back(tiled ? form.tile.length : graph.getDims()[dim].size);
     buffer.dims.push_back(dim);
-    buffer.origins.push_back(blocked ? blockBegin : elements.constantIndex(0));
+    buffer.origins.push_back(tiled ? tileBegin : elements.constantIndex(0));
   }
   OpBuilder &builder = scopes.at(0);
   builder.setInsertionPointToStart(&function.getBody().front());
@@ -240,8 +240,8 @@ void LoopEmitter::storeRows(const Stage &stage) {
 
 void LoopEmitter::makeRowBuffers(const Stage &stage) {
   SmallVector<int> dims(form.reduced);
-  if (form.block)
-    dims.push_back(form.block.dim);
+  if (form.tile)
+    dims.push_back(form.tile.dim);
   for (Value value : stage.rowBuffers)
     rowBuffers[value] = makeBuffer(elementTypeOf(value), dims);
 }
@@ -293,7 +293,7 @@ void LoopEmitter::reduceInRegisters(const Stage &stage) {
   storeResults(stage.outerResults);
 }
 
-// One iteration of the reduced loops, for all columns of the block.
+// One iteration of the reduced loops, for all columns of the tile.
 void LoopEmitter::stepColumns(const Stage &stage, ArrayRef<Column> columns) {
   overBlocks([&] {
     ArrayRef<Column> rest = columns;
@@ -345,9 +345,9 @@ void LoopEmitter::reduceInBlock(const Stage &stage) {
   std::vector<Column> columns;
   for (Operation *op : stage.reductions)
     for (Value result : op->getResults()) {
-      Column column{makeBuffer(elementTypeOf(result), {form.block.dim}), {}};
+      Column column{makeBuffer(elementTypeOf(result), {form.tile.dim}), {}};
       if (chained[columns.size()])
-        column.total = makeBuffer(Float64Type::get(result.getContext()), {form.block.dim});
+        column.total = makeBuffer(Float64Type::get(result.getContext()), {form.tile.dim});
       columns.push_back(column);
     }
   if (!columns.empty())
@@ -363,8 +363,8 @@ void LoopEmitter::reduceInBlock(const Stage &stage) {
   for (Operation *op : stage.reductions)
     for (Value result : op->getResults())
       elements.setBuffer(result, columns[position++].sum);
-  for (Value value : stage.blockValues) {
-    Buffer buffer = makeBuffer(elementTypeOf(value), {form.block.dim});
+  for (Value value : stage.tileValues) {
+    Buffer buffer = makeBuffer(elementTypeOf(value), {form.tile.dim});
     overBlocks([&] { elements.store(buffer, elements.pullCurrent(value)); });
     elements.setBuffer(value, buffer);
   }
@@ -374,7 +374,7 @@ void LoopEmitter::reduceInBlock(const Stage &stage) {
 
 void LoopEmitter::emitStage(const Stage &stage) {
   makeRowBuffers(stage);
-  if (form.accumulatesInBlock())
+  if (form.accumulatesInTile())
     reduceInBlock(stage);
   else if (stage.reductions.empty() && stage.fullResults.empty())
     storeResults(stage.outerResults);

@@ -6,12 +6,12 @@ using namespace mlir;
 using namespace cleave;
 
 namespace {
-// A flat elementwise block: long enough that the loop around it costs nothing, short enough to balance threads.
-constexpr int64_t kFlatBlock = 4096;
+// A flat elementwise tile: long enough that the loop around it costs nothing, short enough to balance threads.
+constexpr int64_t kFlatTile = 4096;
 // Columns that one thread sums at a time: eight cache lines of f32, whose accumulators stay in the first-level cache.
 constexpr int64_t kColumnBlock = 128;
 // Sides of a transposed tile.
-constexpr int64_t kTurnedBlock = 16, kTurnedLength = 64;
+constexpr int64_t kTurnedTile = 16, kTurnedLength = 64;
 // Terms of a sum's chain: in a vectorized loop, whose lanes share them; in a short one; in a column's accumulator.
 constexpr int64_t kVectorChain = 4096, kShortChain = 256, kColumnChain = 128;
 } // namespace
@@ -31,11 +31,11 @@ static int findTurned(const KernelGraph &graph, int last) {
   return best;
 }
 
-static LoopForm::Block chooseChain(const LoopForm &form, ArrayRef<IterationSpace::Dim> dims) {
+static LoopForm::Tile chooseChain(const LoopForm &form, ArrayRef<IterationSpace::Dim> dims) {
   if (form.reduced.empty())
     return {};
-  int64_t innermost = dims[form.reduced.back()].size, longest = form.block ? kColumnChain : kShortChain, inside = 1;
-  bool vectorized = !form.block && innermost >= kShortChain;
+  int64_t innermost = dims[form.reduced.back()].size, longest = form.tile ? kColumnChain : kShortChain, inside = 1;
+  bool vectorized = !form.tile && innermost >= kShortChain;
   if (vectorized) // a chain for each run of the loop: what is left over after its last whole vector is added one by one
     longest = std::min(innermost, kVectorChain);
   for (int dim : llvm::reverse(form.reduced)) {
@@ -59,20 +59,20 @@ LoopForm LoopForm::choose(const KernelGraph &graph) {
     (info.reduced ? form.reduced : form.outer).push_back(dim);
   if (!dims.empty() && !dims.back().reduced) {
     int last = form.outer.pop_back_val();
-    int64_t length = form.reduced.empty() ? kFlatBlock : kColumnBlock;
+    int64_t length = form.reduced.empty() ? kFlatTile : kColumnBlock;
     if (form.reduced.empty())
       if (int turned = findTurned(graph, last); turned >= 0) {
         llvm::erase(form.outer, turned);
-        form.turned = {turned, dims[turned].size, std::min(dims[turned].size, kTurnedBlock)};
+        form.turned = {turned, dims[turned].size, std::min(dims[turned].size, kTurnedTile)};
         length = kTurnedLength;
       }
-    form.block = {last, dims[last].size, std::min(dims[last].size, length)};
+    form.tile = {last, dims[last].size, std::min(dims[last].size, length)};
   }
   form.chain = chooseChain(form, dims);
   for (int dim : form.outer)
     form.extent *= dims[dim].size;
-  if (form.block)
-    form.extent *= form.block.count();
+  if (form.tile)
+    form.extent *= form.tile.count();
   if (form.turned)
     form.extent *= form.turned.count();
   return form;

@@ -1,20 +1,20 @@
 // The loops of a kernel, chosen from its iteration space.
 //
-//   extent   one flat loop over `outer` x blocks; this is what threads split
-//   block    the last parallel loop, cut into blocks, when it is the innermost of the space (contiguous in memory): the
+//   extent   one flat loop over `outer` x tiles; this is what threads split
+//   tile     the last parallel loop, cut into tiles, when it is the innermost of the space (contiguous in memory): the
 //            vectorized loop of elementwise kernels, and of reductions over leading dimensions
-//   turned   a second blocked loop, when some input is contiguous along it instead (transposes): blocks of both keep
+//   turned   a second tiled loop, when some input is contiguous along it instead (transposes): tiles of both keep
 //            the touched cache lines of either side in the first-level cache
 //   reduced  the reduced loops, outermost first; the innermost is vectorized when it is the innermost of the space
 //
-//   gelu(x + b)   [8192, 3072]  outer {0} block 1 (one block of 3072)       extent 8192
+//   gelu(x + b)   [8192, 3072]  outer {0} tile 1 (one tile of 3072)        extent 8192
 //   softmax       [8192, 768*]  outer {0} reduced {1}                       extent 8192
-//   bias gradient [8192*, 768]  block 1 (6 blocks of 128) reduced {0}       extent 6
+//   bias gradient [8192*, 768]  tile 1 (6 tiles of 128) reduced {0}       extent 6
 //   batch norm    [2, 32*, 64, 784*]  outer {0, 2} reduced {1, 3}           extent 128
 //   sum of all    [8192*]       reduced {0}                                 extent 1: one thread, vectorized
 //
 // Sums in f32 are made of chains, whose totals are added in f64: the error of a million additions is that of a few
-// hundred. `chain` is a block of one reduced loop, which with the loops inside it adds at most as many terms as a chain
+// hundred. `chain` is a tile of one reduced loop, which with the loops inside it adds at most as many terms as a chain
 // may; there is none where all terms fit one.
 //
 //   sum of all    [1000000*]         chains of 4032 (64 in each lane of the vectorized loop)
@@ -28,19 +28,19 @@
 namespace cleave {
 
 struct LoopForm {
-  struct Block {
+  struct Tile {
     int dim = -1;
-    int64_t size = 0, length = 0; // of the loop, of one block
+    int64_t size = 0, length = 0; // of the loop, of one tile
     explicit operator bool() const { return dim >= 0; }
     int64_t count() const { return (size + length - 1) / length; }
   };
   llvm::SmallVector<int> outer, reduced;
-  Block block, turned;
-  Block chain; // of a reduced loop
+  Tile tile, turned;
+  Tile chain; // of a reduced loop
   int64_t extent = 1;
 
-  // Whether accumulators are arrays along the block (reductions over leading dimensions).
-  bool accumulatesInBlock() const { return block && !reduced.empty(); }
+  // Whether accumulators are arrays along the tile (reductions over leading dimensions).
+  bool accumulatesInTile() const { return tile && !reduced.empty(); }
   static LoopForm choose(const KernelGraph &graph);
 };
 

@@ -19,7 +19,7 @@ struct Stage {
   llvm::SmallVector<unsigned> outerResults; // results without reduced dimensions, stored after them
   // Filled in by the target, for its own loops.
   llvm::SmallVector<mlir::Value> rowBuffers;  // values kept for later stages
-  llvm::SmallVector<mlir::Value> blockValues; // values without reduced dimensions that later stages read
+  llvm::SmallVector<mlir::Value> tileValues;  // values without reduced dimensions that later stages read
 };
 
 struct StagePlan {

@@ -5,7 +5,7 @@
 #include "compiler/Import/ONNX/File/ProbableBuffers.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Interpreter.h"
-#include "compiler/Import/ONNX/Roles.h"
+#include "compiler/Import/ONNX/StateRoles.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
 #include "dialects/Cleave/IR/Budget.h"
@@ -181,7 +181,7 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return exported.kindOf(name) == ExportSignature::Kind::Parameter ||
            (!isExporterName(name) && !(tensor && !reasonForBuffer(name.str(), *tensor, uses).empty()));
   };
-  RefinedRoles roles = refineRoles(module, function, isOfAuthor);
+  RefinedStateRoles roles = refineStateRoles(module, function, isOfAuthor);
   if (options.train)
     reportMissingGradients(module, roles.missing, errors);
   if (!errors.empty())

@@ -3,7 +3,7 @@
 #include "compiler/Planning/Build/Snapshot.h"
 #include "compiler/Planning/Draft/Allocator.h"
 #include "compiler/Planning/Draft/DraftBuilder.h"
-#include "compiler/Planning/Draft/Schedule.h"
+#include "compiler/Planning/Draft/StreamOrder.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Verify/ValueMeaning.h"
 
@@ -21,36 +21,36 @@ namespace {
 // One unreduced buffer is filled while another is reduced; one is copied out while another is computed.
 constexpr unsigned kReductionsInFlight = 2, kCopiesOutInFlight = 2;
 
-std::vector<char> isFree(const RootTable &roots) {
-  std::vector<char> result(roots.size(), 0);
-  for (unsigned root = 0; root < roots.size(); ++root)
-    result[root] = !roots[root].fixed && !roots[root].mergedInto;
+std::vector<char> isFree(const AllocationTable &allocations) {
+  std::vector<char> result(allocations.size(), 0);
+  for (unsigned allocation = 0; allocation < allocations.size(); ++allocation)
+    result[allocation] = !allocations[allocation].fixed && !allocations[allocation].mergedInto;
   return result;
 }
 
-// The most bytes that the roots of each kind have in use at the same time; for those that host memory fills, what the
-// allocator needs for them: one's bytes pass to the next on the copy stream, beside positions in the list.
+// The most bytes that the allocations of each kind have in use at the same time; for those that host memory fills, what
+// the allocator needs for them: one's bytes pass to the next on the copy stream, beside positions in the list.
 void measurePeaks(ProgramDraft &draft, const std::vector<char> &free, const std::vector<std::optional<Span>> &spans) {
   constexpr const char *kStaging = "staging";
-  std::vector<const char *> kind(draft.roots.size(), "activation");
-  for (unsigned root : draft.staged)
-    kind[root] = kStaging;
-  for (unsigned root : draft.unreduced)
-    kind[root] = "unreduced";
-  for (unsigned root : draft.gathered)
-    kind[root] = "gathered";
+  std::vector<const char *> kind(draft.allocations.size(), "activation");
+  for (unsigned allocation : draft.staged)
+    kind[allocation] = kStaging;
+  for (unsigned allocation : draft.unreduced)
+    kind[allocation] = "unreduced";
+  for (unsigned allocation : draft.gathered)
+    kind[allocation] = "gathered";
   std::map<std::string, std::map<size_t, int64_t>> changes; // kind -> position -> bytes that come or go
   std::vector<AllocationRequest> staged;
-  for (unsigned root = 0; root < draft.roots.size(); ++root) {
-    if (!free[root] || !spans[root] || draft.roots[root].isHost)
+  for (unsigned allocation = 0; allocation < draft.allocations.size(); ++allocation) {
+    if (!free[allocation] || !spans[allocation] || draft.allocations[allocation].isHost)
       continue;
-    if (kind[root] == kStaging) {
-      staged.push_back({draft.roots[root].bytes, kBufferAlignment, *spans[root]});
+    if (kind[allocation] == kStaging) {
+      staged.push_back({draft.allocations[allocation].bytes, kBufferAlignment, *spans[allocation]});
       continue;
     }
-    auto bytes = static_cast<int64_t>(llvm::alignTo(draft.roots[root].bytes, kBufferAlignment));
-    changes[kind[root]][spans[root]->first] += bytes;
-    changes[kind[root]][spans[root]->last + 1] -= bytes;
+    auto bytes = static_cast<int64_t>(llvm::alignTo(draft.allocations[allocation].bytes, kBufferAlignment));
+    changes[kind[allocation]][spans[allocation]->first] += bytes;
+    changes[kind[allocation]][spans[allocation]->last + 1] -= bytes;
   }
   for (const auto &[name, list] : changes) {
     int64_t now = 0, most = 0;
@@ -62,34 +62,35 @@ void measurePeaks(ProgramDraft &draft, const std::vector<char> &free, const std:
     draft.peaks[kStaging] = allocate(staged).peak;
 }
 
-// Decides the addresses of roots, and returns how many bytes they take together.
-uint64_t place(ProgramDraft &draft, const std::vector<unsigned> &roots, const std::vector<std::optional<Span>> &spans) {
+// Decides the addresses of allocations, and returns how many bytes they take together.
+uint64_t assignAddresses(ProgramDraft &draft, const std::vector<unsigned> &allocations,
+                         const std::vector<std::optional<Span>> &spans) {
   std::vector<AllocationRequest> requests;
-  for (unsigned root : roots)
-    requests.push_back({draft.roots[root].bytes, kBufferAlignment, *spans[root]});
-  Allocation allocation = allocate(requests);
-  for (size_t i = 0; i < roots.size(); ++i)
-    draft.roots[roots[i]].fixed = allocation.offsets[i];
-  return allocation.peak;
+  for (unsigned allocation : allocations)
+    requests.push_back({draft.allocations[allocation].bytes, kBufferAlignment, *spans[allocation]});
+  MemoryLayout layout = allocate(requests);
+  for (size_t i = 0; i < allocations.size(); ++i)
+    draft.allocations[allocations[i]].fixed = layout.offsets[i];
+  return layout.peak;
 }
 
 // Decides order and addresses.
 void schedule(ProgramDraft &draft, ModulePlan &plan) {
-  std::vector<char> free = isFree(draft.roots);
-  hoistSteps(draft.steps);
-  prefetchGathers(draft.steps, draft.gathers, plan.getOptions().prefetch);
-  boundReductions(draft.steps, free, kReductionsInFlight);
-  boundCopiesOut(draft.steps, kCopiesOutInFlight);
+  std::vector<char> free = isFree(draft.allocations);
+  hoistEarly(draft.instructions);
+  prefetchGathers(draft.instructions, draft.gathers, plan.getOptions().prefetch);
+  boundReductions(draft.instructions, free, kReductionsInFlight);
+  boundCopiesOut(draft.instructions, kCopiesOutInFlight);
   if (!draft.isTransfer)
-    draft.events = synchronize(draft.steps, kStreams);
-  std::vector<std::optional<Span>> spans = liveSpans(draft.steps, draft.roots.size());
+    draft.events = synchronize(draft.instructions, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(draft.instructions, draft.allocations.size());
   measurePeaks(draft, free, spans);
   std::vector<unsigned> ofDevice, ofHost;
-  for (unsigned root = 0; root < draft.roots.size(); ++root)
-    if (free[root] && spans[root])
-      (draft.roots[root].isHost ? ofHost : ofDevice).push_back(root);
-  plan.needRegion(RegionKind::Transient, place(draft, ofDevice, spans));
-  plan.needRegion(RegionKind::Residual, place(draft, ofHost, spans), /*isHost=*/true);
+  for (unsigned allocation = 0; allocation < draft.allocations.size(); ++allocation)
+    if (free[allocation] && spans[allocation])
+      (draft.allocations[allocation].isHost ? ofHost : ofDevice).push_back(allocation);
+  plan.needRegion(RegionKind::Transient, assignAddresses(draft, ofDevice, spans));
+  plan.needRegion(RegionKind::Residual, assignAddresses(draft, ofHost, spans), /*isHost=*/true);
 }
 
 // Writes a scheduled draft as a plan.program.
@@ -115,8 +116,8 @@ public:
     builder.createBlock(&program.getBody());
     for (const PortDraft &port : draft.ports)
       emitPort(port);
-    for (const Step &step : draft.steps)
-      emitStep(step);
+    for (const DraftInstruction &instruction : draft.instructions)
+      emitInstruction(instruction);
   }
 
 private:
@@ -130,35 +131,36 @@ private:
       OutputOp::create(builder, loc, port.name, type, region, port.offset, port.batchDim, port.splitAxes);
   }
 
-  Attribute bufferOf(const RootUse &touched) {
-    const Root &root = draft.roots[touched.root];
+  Attribute bufferOf(const MemoryAccess &touched) {
+    const Allocation &allocation = draft.allocations[touched.allocation];
     Access access = !touched.writes ? Access::Read : touched.reads ? Access::ReadWrite : Access::Write;
-    std::string region = root.frames ? slotRegionName(root.frames, root.isHost) : regionName(root.kind, root.isHost);
+    std::string region = allocation.frames ? slotRegionName(allocation.frames, allocation.isHost)
+                                           : regionName(allocation.kind, allocation.isHost);
     return BufferAttr::get(
-        builder.getContext(), builder.getStringAttr(region), *root.fixed + touched.offset, touched.bytes, access,
+        builder.getContext(), builder.getStringAttr(region), *allocation.fixed + touched.offset, touched.bytes, access,
         touched.share ? draft.groups[touched.share.group - 1] : FlatSymbolRefAttr(), touched.share.stride, /*frame=*/0);
   }
 
-  void emitStep(const Step &step) {
-    if (step.kind == StepKind::Record)
-      return (void)RecordOp::create(builder, loc, step.event, kStreamNames[step.stream]);
-    if (step.kind == StepKind::Wait)
-      return (void)WaitOp::create(builder, loc, step.event, kStreamNames[step.stream]);
-    const InstructionDraft &instruction = draft.instructions[step.payload];
-    OperationState state(loc, ("plan." + instruction.mnemonic));
-    state.attributes = instruction.fields;
-    const InstructionDef &def = *findInstruction(instruction.mnemonic);
+  void emitInstruction(const DraftInstruction &instruction) {
+    if (instruction.kind == InstructionKind::Record)
+      return (void)RecordOp::create(builder, loc, instruction.event, kStreamNames[instruction.stream]);
+    if (instruction.kind == InstructionKind::Wait)
+      return (void)WaitOp::create(builder, loc, instruction.event, kStreamNames[instruction.stream]);
+    const InstructionPayload &payload = draft.payloads[instruction.payload];
+    OperationState state(loc, ("plan." + payload.mnemonic));
+    state.attributes = payload.fields;
+    const InstructionDef &def = *findInstruction(payload.mnemonic);
     llvm::SmallVector<Attribute> buffers;
-    for (const RootUse &touched : step.uses)
+    for (const MemoryAccess &touched : instruction.uses)
       buffers.push_back(bufferOf(touched));
     if (def.anyBuffers)
       state.addAttribute(def.buffers.back(), builder.getArrayAttr(buffers));
     else
       for (auto [name, buffer] : llvm::zip(def.buffers, buffers))
         state.addAttribute(name, buffer);
-    state.addAttribute("stream", builder.getStringAttr(kStreamNames[step.stream]));
-    if (!instruction.note.empty())
-      state.addAttribute("note", builder.getStringAttr(instruction.note));
+    state.addAttribute("stream", builder.getStringAttr(kStreamNames[instruction.stream]));
+    if (!payload.note.empty())
+      state.addAttribute("note", builder.getStringAttr(payload.note));
     builder.create(state);
   }
 

@@ -3,7 +3,7 @@
 #include "compiler/Planning/Build/StageCalls.h"
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Passes.h"
-#include "dialects/Cleave/IR/Kinds.h"
+#include "dialects/Cleave/IR/RankKinds.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -49,8 +49,9 @@ void eraseOthersStates(ModuleOp module, const StateStages &states, unsigned stag
 // Makes a copy of the module for all stages that of one.
 class StageBuilder {
 public:
-  StageBuilder(ModuleOp module, const PipelineSteps &steps, const StageCalls &list, unsigned stage)
-      : module(module), steps(steps), list(list), stage(stage), builder(OpBuilder::atBlockEnd(module.getBody())) {}
+  StageBuilder(ModuleOp module, const PipelineDescription &description, const StageCalls &list, unsigned stage)
+      : module(module), description(description), list(list), stage(stage),
+        builder(OpBuilder::atBlockEnd(module.getBody())) {}
 
   void build(const llvm::StringMap<std::unique_ptr<StageSplit>> &splits, const StateStages &states,
              ArrayRef<std::pair<DictionaryAttr, Type>> inputs) {
@@ -146,7 +147,7 @@ private:
   }
 
   // With as many frames as there are micro-batches no frame is used twice in a step.
-  bool isReused(const std::string &slot) const { return list.slots.at(slot).frames < steps.microBatches; }
+  bool isReused(const std::string &slot) const { return list.slots.at(slot).frames < description.microBatches; }
 
   Attribute eventEntry(const std::string &event, const std::string &slot, int64_t frame) {
     return builder.getDictionaryAttr({builder.getNamedAttr("event", builder.getStringAttr(event)),
@@ -177,7 +178,7 @@ private:
   }
 
   void buildTransfer(StringRef name, const StageCalls::Transfer &transfer) {
-    Type type = steps.typeOf.lookup(transfer.slot);
+    Type type = description.typeOf.lookup(transfer.slot);
     const std::string &slot = transfer.slot;
     DictionaryAttr port = builder.getDictionaryAttr({builder.getNamedAttr(kSlotAttr, builder.getStringAttr(slot)),
                                                      builder.getNamedAttr(kFramesAttr, framesAttr(slot))});
@@ -188,13 +189,13 @@ private:
     llvm::SmallVector<Attribute> waits, records;
     if (transfer.isSend) {
       (void)function.insertArgument(0, type, port, module.getLoc());
-      createSend(builder, function.getArgument(0), steps.axis, transfer.peer, channel);
+      createSend(builder, function.getArgument(0), description.axis, transfer.peer, channel);
       finish(function);
       waits.push_back(eventEntry("made " + slot, slot, 0));
       if (isReused(slot))
         records.push_back(eventEntry(StageCalls::sentEvent(transfer), slot, 0));
     } else {
-      Value received = createReceive(builder, module.getLoc(), type, steps.axis, transfer.peer, channel);
+      Value received = createReceive(builder, module.getLoc(), type, description.axis, transfer.peer, channel);
       func::ReturnOp::create(builder, module.getLoc(), received);
       function.setFunctionType(builder.getFunctionType({}, type));
       function.setResultAttrs(0, port);
@@ -226,7 +227,7 @@ private:
   }
 
   ModuleOp module;
-  const PipelineSteps &steps;
+  const PipelineDescription &description;
   const StageCalls &list;
   unsigned stage;
   OpBuilder builder;
@@ -244,30 +245,30 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
 
   LogicalResult build() {
     ModuleOp module = getOperation();
-    FailureOr<PipelineSteps> read = readPipeline(module);
+    FailureOr<PipelineDescription> read = readPipeline(module);
     if (failed(read))
       return failure();
-    const PipelineSteps &steps = *read;
+    const PipelineDescription &description = *read;
     auto update = module.lookupSymbol<func::FuncOp>("update");
     if (!update)
       return module.emitError("expected chunks and an @update");
     std::vector<StageCalls> lists;
-    std::vector<std::vector<pipeline::Item>> items = pipeline::itemsOf(steps.schedule, steps.graph);
-    for (unsigned stage = 0; stage < steps.axis.stages; ++stage)
-      if (lists.emplace_back(module, steps); failed(lists.back().build(items[stage])))
+    std::vector<std::vector<pipeline::Item>> items = pipeline::itemsOf(description.schedule, description.graph);
+    for (unsigned stage = 0; stage < description.axis.stages; ++stage)
+      if (lists.emplace_back(module, description); failed(lists.back().build(items[stage])))
         return failure();
-    if (failed(checkStates(steps)))
+    if (failed(checkStates(description)))
       return failure();
-    StateStages states = locateStates(steps);
+    StateStages states = locateStates(description);
     llvm::StringMap<std::unique_ptr<StageSplit>> splits;
     for (StringRef name : {"update", "evaluate"})
       if (auto function = module.lookupSymbol<func::FuncOp>(name)) {
-        splits[name] = std::make_unique<StageSplit>(function, steps.axis);
+        splits[name] = std::make_unique<StageSplit>(function, description.axis);
         splits[name]->place(states);
       }
-    auto inputs = inputsOf(steps);
-    makeKinds(steps.axis, steps.axisName, [&](ModuleOp kind, unsigned stage) {
-      StageBuilder(kind, steps, lists[stage], stage).build(splits, states, inputs);
+    auto inputs = inputsOf(description);
+    makeKinds(description.axis, description.axisName, [&](ModuleOp kind, unsigned stage) {
+      StageBuilder(kind, description, lists[stage], stage).build(splits, states, inputs);
     });
     return success();
   }
@@ -317,15 +318,15 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
 
   // Schedules keep the order of a chunk's forward passes, and that of its backward passes. What one kind of them
   // changes the other must not touch: the order between them is the schedule's. What is gathered stands before both.
-  LogicalResult checkStates(const PipelineSteps &steps) {
+  LogicalResult checkStates(const PipelineDescription &description) {
     llvm::StringMap<std::string> changedBy; // a chunk's passes, "c0.bwd"
     auto passOf = [](func::FuncOp function) {
       return function.getName().split('.').first.str() + (isBackward(function) ? ".bwd" : ".fwd");
     };
-    for (func::FuncOp function : steps.functions)
+    for (func::FuncOp function : description.functions)
       if (!function.getName().ends_with(kGatherSuffix))
         function.walk([&](WriteOp write) { changedBy.try_emplace(write.getState(), passOf(function)); });
-    for (func::FuncOp function : steps.functions)
+    for (func::FuncOp function : description.functions)
       for (Operation &op : function.getBody().front()) {
         auto read = dyn_cast<ReadOp>(op);
         auto write = dyn_cast<WriteOp>(op);
@@ -339,27 +340,27 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
   }
 
   // A chunk's states lie on its stage. What the host alone writes, one number each, is everywhere.
-  StateStages locateStates(const PipelineSteps &steps) {
+  StateStages locateStates(const PipelineDescription &description) {
     StateStages states;
     llvm::StringSet<> isWritten;
     getOperation().walk([&](WriteOp write) { isWritten.insert(write.getState()); });
     auto add = [&](StringRef state, func::FuncOp function) {
-      states.try_emplace(state, steps.axis.stages).first->second.set(steps.stageOf(function));
+      states.try_emplace(state, description.axis.stages).first->second.set(description.stageOf(function));
     };
-    for (func::FuncOp function : steps.functions) {
+    for (func::FuncOp function : description.functions) {
       function.walk([&](ReadOp read) { add(read.getState(), function); });
       function.walk([&](WriteOp write) { add(write.getState(), function); });
     }
     for (auto state : getOperation().getOps<cleave::StateOp>())
       if (state.getRole() == cleave::Role::Scalar && !isWritten.contains(state.getSymName()))
-        states[state.getSymName()] = StageSet(steps.axis.stages, true);
+        states[state.getSymName()] = StageSet(description.axis.stages, true);
     return states;
   }
 
   // The model's inputs, each once.
-  static llvm::SmallVector<std::pair<DictionaryAttr, Type>> inputsOf(const PipelineSteps &steps) {
+  static llvm::SmallVector<std::pair<DictionaryAttr, Type>> inputsOf(const PipelineDescription &description) {
     llvm::MapVector<StringAttr, std::pair<DictionaryAttr, Type>> inputs;
-    for (func::FuncOp function : steps.functions)
+    for (func::FuncOp function : description.functions)
       for (BlockArgument argument : function.getArguments())
         if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name"))
           inputs.insert({name, {function.getArgAttrDict(argument.getArgNumber()), argument.getType()}});

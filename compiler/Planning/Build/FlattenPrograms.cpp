@@ -1,5 +1,5 @@
 #include "compiler/Planning/Passes.h"
-#include "dialects/Cleave/IR/Kinds.h"
+#include "dialects/Cleave/IR/RankKinds.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"

@@ -4,9 +4,9 @@
 #define CLEAVE_COMPILER_PLANNING_BUILD_MODULEPLAN_H
 
 #include "compiler/Planning/Build/PackedStates.h"
-#include "compiler/Planning/Draft/RootTable.h"
+#include "compiler/Planning/Draft/AllocationTable.h"
 #include "compiler/Planning/Pipeline.h"
-#include "dialects/Cleave/IR/Kinds.h"
+#include "dialects/Cleave/IR/RankKinds.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -40,14 +40,14 @@ public:
   // Ops of the plan are put in front of `module`'s others.
   ModulePlan(mlir::ModuleOp module, const PlanningOptions &options);
 
-  // Gives every cleave.state its place. Diagnoses storage that the wire format cannot express.
+  // Gives every cleave.state its address. Diagnoses storage that the wire format cannot express.
   mlir::LogicalResult layOutStates();
-  // A root's worth of facts about a state that has a place.
-  struct StatePlace {
+  // What an allocation needs to know of a state that has an address.
+  struct StateAddress {
     uint64_t offset, bytes;
     bool isHost = false; // in host memory
   };
-  std::optional<StatePlace> findState(llvm::StringRef name) const;
+  std::optional<StateAddress> findState(llvm::StringRef name) const;
   // How a value read from a state was packed; null when it is plain.
   const PackedState *findPacked(mlir::Value value) const;
   // The operand of a library call that is packed.
@@ -56,9 +56,9 @@ public:
   // True when a later program may read what this one leaves in the state: an entry reads it before it writes it.
   bool survives(llvm::StringRef state);
 
-  // The place of the input of that name and type in a frame; inputs of two programs share it.
+  // The address of the input of that name and type in a frame; inputs of two programs share it.
   uint64_t inputOffset(llvm::StringRef name, mlir::Type type);
-  // The place of a value that crosses bodies (StagePrograms.h) in a frame; all programs that name the slot share it.
+  // The address of a value that crosses bodies (StagePrograms.h) in a frame; all programs that name the slot share it.
   uint64_t slotOffset(llvm::StringRef slot, int64_t frames, uint64_t bytes, bool isHost = false);
   // Once it has one.
   uint64_t knownSlotOffset(llvm::StringRef slot, uint64_t bytes, bool isHost) const {
@@ -71,7 +71,7 @@ public:
   // An event of the plan's, with frames.
   mlir::FlatSymbolRefAttr event(llvm::StringRef name, int64_t frames);
   // A constant that lies in memory as a state, under a new name.
-  mlir::FailureOr<StatePlace> addConstant(mlir::DenseElementsAttr value, mlir::Location loc);
+  mlir::FailureOr<StateAddress> addConstant(mlir::DenseElementsAttr value, mlir::Location loc);
   // That name, once it has one.
   std::string nameOfConstant(mlir::DenseElementsAttr value) const { return constants.lookup(value); }
 
@@ -137,7 +137,7 @@ private:
   MeshAttr mesh;
   RankKind kind;
   mlir::OpBuilder builder;
-  llvm::StringMap<StatePlace> states;
+  llvm::StringMap<StateAddress> states;
   llvm::StringMap<Role> roles;
   llvm::StringMap<PackedState> packed;
   std::optional<llvm::StringSet<>> surviving; // found when it is asked for

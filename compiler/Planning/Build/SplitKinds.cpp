@@ -1,7 +1,7 @@
 // split-kinds: see Passes.td.
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Passes.h"
-#include "dialects/Cleave/IR/Kinds.h"
+#include "dialects/Cleave/IR/RankKinds.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"

@@ -45,7 +45,7 @@ LogicalResult StageCalls::build(const std::vector<pipeline::Item> &items) {
   Transferred transferred{sent, received, {}};
   for (const auto &[program, transfer] : transfers)
     transferred.programs.insert(program);
-  slots = slotsOf(calls, uses, transferred, steps.microBatches);
+  slots = slotsOf(calls, uses, transferred, description.microBatches);
   return success();
 }
 
@@ -84,7 +84,7 @@ LogicalResult StageCalls::addRun(const pipeline::Task &task) {
     std::string name = chunk + half.str();
     if (task.microBatch == 0 && find(name + ".first"))
       name += ".first";
-    else if (task.microBatch == steps.microBatches - 1 && find(name + ".last"))
+    else if (task.microBatch == description.microBatches - 1 && find(name + ".last"))
       name += ".last";
     func::FuncOp function = find(name);
     if (!function)
@@ -98,7 +98,7 @@ LogicalResult StageCalls::addRun(const pipeline::Task &task) {
 
 // A value that several chunks of a stage use goes there once.
 void StageCalls::addTransfer(const pipeline::Item &item) {
-  const EdgeNames &edge = steps.edges[item.edge];
+  const EdgeNames &edge = description.edges[item.edge];
   Transfer transfer{item.gradient ? edge.gradient : edge.value, item.kind == pipeline::ItemKind::Send, item.gradient,
                     item.peer};
   std::string name =

@@ -4,7 +4,7 @@
 #define CLEAVE_COMPILER_PLANNING_BUILD_STAGECALLS_H
 
 #include "compiler/Pipeline/Items.h"
-#include "compiler/Planning/Build/PipelineSteps.h"
+#include "compiler/Planning/Build/PipelineDescription.h"
 #include "compiler/Planning/Build/StageLists.h"
 
 namespace cleave::plan {
@@ -21,7 +21,8 @@ public:
     int peer;
   };
 
-  StageCalls(mlir::ModuleOp module, const PipelineSteps &steps) : module(module), steps(steps) {}
+  StageCalls(mlir::ModuleOp module, const PipelineDescription &description)
+      : module(module), description(description) {}
 
   mlir::LogicalResult build(const std::vector<pipeline::Item> &items);
 
@@ -41,7 +42,7 @@ private:
   void addTransfer(const pipeline::Item &item);
 
   mlir::ModuleOp module;
-  const PipelineSteps &steps;
+  const PipelineDescription &description;
   std::set<std::pair<std::string, int>> done;
   llvm::StringMap<mlir::func::FuncOp> functions;
 };

@@ -34,7 +34,7 @@ inline constexpr llvm::StringLiteral kAbsentAttr = "cleave.absent";
 // Of a state that several stages have: what one of them does with its bytes alone is not done.
 inline constexpr llvm::StringLiteral kSharedAttr = "cleave.shared";
 inline constexpr llvm::StringLiteral kWaitsAttr = "cleave.waits", kRecordsAttr = "cleave.records";
-// Of a send or a receive in the update, of what the ranks at coordinate 0 of these axes alone have (Kinds.h):
+// Of a send or a receive in the update, of what the ranks at coordinate 0 of these axes alone have (RankKinds.h):
 // split-kinds takes it away from all others.
 inline constexpr llvm::StringLiteral kOwnerAxesAttr = "cleave.owner_axes";
 inline constexpr llvm::StringLiteral kTransferAttr = "cleave.transfer", kChannelAttr = "cleave.channel";

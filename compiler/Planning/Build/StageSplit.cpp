@@ -1,6 +1,6 @@
 #include "compiler/Planning/Build/StageSplit.h"
 #include "compiler/Planning/Build/StagePrograms.h"
-#include "dialects/Cleave/IR/Kinds.h"
+#include "dialects/Cleave/IR/RankKinds.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"

@@ -52,9 +52,9 @@ LogicalResult ModulePlan::addState(cleave::StateOp state) {
            << elements << " over " << ranks;
   bool isHost = state->hasAttr(kOffloaded);
   uint64_t &end = bytesOfRegion(RegionKind::Persistent, isHost);
-  StatePlace place{end, static_cast<uint64_t>(elements / ranks * elementBytes(type.getElementType())), isHost};
-  end = llvm::alignTo(end + place.bytes, kStateAlignment);
-  states[state.getSymName()] = place;
+  StateAddress address{end, static_cast<uint64_t>(elements / ranks * elementBytes(type.getElementType())), isHost};
+  end = llvm::alignTo(end + address.bytes, kStateAlignment);
+  states[state.getSymName()] = address;
   roles[state.getSymName()] = static_cast<Role>(state.getRole());
 
   llvm::SmallVector<Attribute> segments;
@@ -62,15 +62,15 @@ LogicalResult ModulePlan::addState(cleave::StateOp state) {
     segments.push_back(convertSegment(segment));
   plan::StateOp::create(builder, state.getLoc(), state.getSymName(),
                         RankedTensorType::get({elements}, type.getElementType()), static_cast<Role>(state.getRole()),
-                        regionName(RegionKind::Persistent, isHost), place.offset, builder.getArrayAttr(segments),
+                        regionName(RegionKind::Persistent, isHost), address.offset, builder.getArrayAttr(segments),
                         state.getSlotAttr(), split.empty() ? ArrayAttr() : axisNames(split),
                         partial.empty() ? ArrayAttr() : axisNames(partial));
   return success();
 }
 
-std::optional<ModulePlan::StatePlace> ModulePlan::findState(StringRef name) const {
+std::optional<ModulePlan::StateAddress> ModulePlan::findState(StringRef name) const {
   auto found = states.find(name);
-  return found == states.end() ? std::nullopt : std::optional<StatePlace>(found->second);
+  return found == states.end() ? std::nullopt : std::optional<StateAddress>(found->second);
 }
 
 const PackedState *ModulePlan::findPacked(Value value) const {
@@ -90,7 +90,7 @@ static std::string digestOf(DenseElementsAttr value) {
   return llvm::toHex(llvm::ArrayRef(hash.final()).take_front(16), /*LowerCase=*/true);
 }
 
-FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr value, Location loc) {
+FailureOr<ModulePlan::StateAddress> ModulePlan::addConstant(DenseElementsAttr value, Location loc) {
   if (auto known = constants.find(value); known != constants.end())
     return *findState(known->second);
   if (!options.constants)
@@ -98,17 +98,17 @@ FailureOr<ModulePlan::StatePlace> ModulePlan::addConstant(DenseElementsAttr valu
   auto type = cast<RankedTensorType>(value.getType());
   std::string name = "constant.kernel." + digestOf(value);
   uint64_t &end = bytesOfRegion(RegionKind::Persistent);
-  StatePlace place{end, bytesOf(type)};
-  end = llvm::alignTo(end + place.bytes, kStateAlignment);
+  StateAddress address{end, bytesOf(type)};
+  end = llvm::alignTo(end + address.bytes, kStateAlignment);
   auto segment = SegmentAttr::get(builder.getContext(), builder.getStringAttr(name), type, 0, 0, InitKind::Weights,
                                   StringAttr(), FloatAttr(), StringAttr(), ArrayAttr());
   plan::StateOp::create(builder, loc, name, RankedTensorType::get({type.getNumElements()}, type.getElementType()),
-                        Role::Constant, regionName(RegionKind::Persistent), place.offset,
+                        Role::Constant, regionName(RegionKind::Persistent), address.offset,
                         builder.getArrayAttr({Attribute(segment)}), StringAttr(), ArrayAttr(), ArrayAttr());
   options.constants(name, value);
   constants[value] = name;
-  states[name] = place;
-  return place;
+  states[name] = address;
+  return address;
 }
 
 // Adds the states whose first access in the program is a read to `read`. `accessed` are those that it has met before.

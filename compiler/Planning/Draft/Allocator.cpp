@@ -93,7 +93,7 @@ private:
 
 // In the order of time, n log n: for so many buffers that comparing each with all takes longer than a few percent of
 // memory are worth. What streams know of the end of a span is left out.
-static Allocation allocateInOrder(const std::vector<AllocationRequest> &requests) {
+static MemoryLayout allocateInOrder(const std::vector<AllocationRequest> &requests) {
   std::vector<size_t> begins(requests.size());
   std::iota(begins.begin(), begins.end(), size_t{0});
   std::vector<size_t> ends = begins;
@@ -101,7 +101,7 @@ static Allocation allocateInOrder(const std::vector<AllocationRequest> &requests
                    [&](size_t a, size_t b) { return requests[a].span.first < requests[b].span.first; });
   std::stable_sort(ends.begin(), ends.end(),
                    [&](size_t a, size_t b) { return requests[a].span.last < requests[b].span.last; });
-  Allocation result;
+  MemoryLayout result;
   result.offsets.resize(requests.size());
   FreeBytes free;
   size_t ended = 0;
@@ -115,7 +115,7 @@ static Allocation allocateInOrder(const std::vector<AllocationRequest> &requests
   return result;
 }
 
-Allocation allocate(const std::vector<AllocationRequest> &requests) {
+MemoryLayout allocate(const std::vector<AllocationRequest> &requests) {
   constexpr size_t kManyRequests = 1 << 14;
   if (requests.size() > kManyRequests)
     return allocateInOrder(requests);
@@ -124,7 +124,7 @@ Allocation allocate(const std::vector<AllocationRequest> &requests) {
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return requests[a].bytes > requests[b].bytes; });
 
-  Allocation result;
+  MemoryLayout result;
   result.offsets.resize(requests.size());
   std::vector<Placed> placed;
   for (size_t index : order) {

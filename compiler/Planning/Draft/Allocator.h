@@ -16,12 +16,12 @@ struct AllocationRequest {
   Span span;
 };
 
-struct Allocation {
+struct MemoryLayout {
   std::vector<uint64_t> offsets; // one a request
   uint64_t peak = 0;             // bytes of the region
 };
 
-Allocation allocate(const std::vector<AllocationRequest> &requests);
+MemoryLayout allocate(const std::vector<AllocationRequest> &requests);
 
 } // namespace cleave::plan
 

@@ -1,21 +1,23 @@
-// A program while it is planned: steps on streams that use byte ranges of *roots*, whose addresses are not decided yet.
+// A program while it is planned: instructions on streams that use byte ranges of *allocations*, whose
+// addresses are not decided yet.
 //
 // DraftBuilder makes it from a function, then plain algorithms refine it one after the other, each a function of its
 // own header:
-//   hoistSteps     (Schedule.h)   reductions move up to right behind what they wait for
+//   hoistEarly     (StreamOrder.h) reductions move up to right behind what they wait for
 //   prefetchGathers(Prefetch.h)   gathers, and copies from host memory, move up by a bounded distance
 //   boundReductions(Prefetch.h)   unreduced buffers are freed in time
 //   boundCopiesOut (Prefetch.h)   so are those that are copied to host memory
-//   synchronize    (Schedule.h)   events between streams
-//   liveSpans      (Liveness.h)   when a root's bytes are in use
+//   synchronize    (StreamOrder.h) events between streams
+//   liveSpans      (Liveness.h)   when an allocation's bytes are in use
 //   allocate       (Allocator.h)  offsets in a region
 // and ProgramEmitter writes the result as ops of the plan dialect. No MLIR here, so that each is tested with a few
 // lines.
 //
 // Example: a bucket that is reduced while the backward pass goes on.
-//   roots  r0 state @g, r1 transient, r2 staging
-//   steps  0 compute launch r1=w   1 compute launch r1=r r0=w   2 reduce all_reduce r0=rw r2=w   3 compute launch r0=r
-//   synchronize adds: record 0 behind step 1, wait 0 before step 2, record 1 behind it, wait 1 before step 3.
+//   allocations   a0 state @g, a1 transient, a2 staging
+//   instructions  0 compute launch a1=w            1 compute launch a1=r a0=w
+//                 2 reduce all_reduce a0=rw a2=w   3 compute launch a0=r
+//   synchronize adds: record 0 after 1, wait 0 before 2, record 1 after 2, wait 1 before 3.
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFT_DRAFT_H
 #define CLEAVE_COMPILER_PLANNING_DRAFT_DRAFT_H
 
@@ -36,40 +38,40 @@ struct Share {
   bool operator==(const Share &other) const { return group == other.group && stride == other.stride; }
 };
 
-// A byte range of a root.
-struct RootUse {
-  unsigned root = 0;
+// A byte range of an allocation.
+struct MemoryAccess {
+  unsigned allocation = 0;
   uint64_t offset = 0, bytes = 0;
   bool reads = false, writes = false;
-  bool scratch = false; // no data pass through these bytes from one step to another
+  bool scratch = false; // no data passes through these bytes from one instruction to another
   Share share = {};
 
   // Behind the bytes of the last rank's share: any rank's may be meant.
   uint64_t end() const { return offset + bytes + (share.ranks - 1) * share.stride; }
-  bool conflictsWith(const RootUse &other) const {
-    return root == other.root && (writes || other.writes) && offset < other.end() && other.offset < end();
+  bool conflictsWith(const MemoryAccess &other) const {
+    return allocation == other.allocation && (writes || other.writes) && offset < other.end() && other.offset < end();
   }
 };
 
-enum class StepKind {
-  Work,    // uses its roots
+enum class InstructionKind {
+  Work,    // uses its allocations
   Barrier, // a call: waits for every stream, and every stream waits for it
   Record,  // of `event`
   Wait     // for `event`
 };
 
-struct Step {
-  StepKind kind = StepKind::Work;
+struct DraftInstruction {
+  InstructionKind kind = InstructionKind::Work;
   unsigned stream = 0;
-  std::vector<RootUse> uses;
-  bool early = false;     // hoistSteps may move it up
+  std::vector<MemoryAccess> uses;
+  bool early = false;     // hoistEarly may move it up
   unsigned event = 0;     // Record, Wait
-  size_t payload = 0;     // what to emit; the maker's business, but no two steps have the same
+  size_t payload = 0;     // what to emit; the maker's business, but no two instructions have the same
   bool isCopyOut = false; // to host memory
-  // The number of the gather that this step is part of: of one gather they need nothing but states and each other, and
-  // nobody else needs any of them before the last one.
+  // The number of the gather that this instruction is part of. The instructions of one gather need nothing but states
+  // and each other, and no other instruction needs any of them before the last one.
   std::optional<unsigned> gather = {};
-  // Payloads of steps listed before that must be done before this one starts, though no bytes say so.
+  // Payloads of instructions listed before that must be done before this one starts, though no bytes say so.
   std::vector<size_t> after = {};
 };
 

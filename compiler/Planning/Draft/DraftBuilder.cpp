@@ -27,12 +27,12 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
     if (failed(visit(&op)))
       return failure();
   dropUnreadCopies();
-  for (Step &step : draft.steps)
-    for (RootUse &touched : step.uses) {
-      Place place = draft.roots.resolve({touched.root, touched.offset, touched.share});
-      touched.root = place.root;
-      touched.offset = place.offset;
-      touched.share = place.share;
+  for (DraftInstruction &instruction : draft.instructions)
+    for (MemoryAccess &touched : instruction.uses) {
+      Address address = draft.allocations.resolve({touched.allocation, touched.offset, touched.share});
+      touched.allocation = address.allocation;
+      touched.offset = address.offset;
+      touched.share = address.share;
     }
   classify();
   addSharedEvents();
@@ -75,7 +75,7 @@ void DraftBuilder::addInputs() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (function.getArgAttr(index, kSlotAttr)) {
-      put(argument, slotPlace(function.getArgAttrDict(index), argument.getType()));
+      put(argument, slotAddress(function.getArgAttrDict(index), argument.getType()));
       continue;
     }
     auto name = function.getArgAttrOfType<StringAttr>(index, "cleave.name");
@@ -83,7 +83,7 @@ void DraftBuilder::addInputs() {
     bool isAbsent = function.getArgAttr(index, kAbsentAttr) != nullptr;
     uint64_t offset = isAbsent ? 0 : plan.inputOffset(text, argument.getType());
     if (!isAbsent)
-      put(argument, {draft.roots.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0});
+      put(argument, {draft.allocations.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0});
     auto batchDim = function.getArgAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
     auto sharding = function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding");
     ArrayAttr split;
@@ -104,47 +104,47 @@ void DraftBuilder::addCalls(ArrayAttr calls) {
     Attribute skip = call.get("skip");
     fields.set("skip", skip ? skip : Attribute(builder.getI64IntegerAttr(0)));
     fields.set("counter", CounterAttr::get(function.getContext(), Counter::MicroBatch));
-    addStep(function, "call", {}, fields).kind = StepKind::Barrier;
+    addInstruction(function, "call", {}, fields).kind = InstructionKind::Barrier;
   }
 }
 
 LogicalResult DraftBuilder::visitRead(ReadOp read) {
-  std::optional<ModulePlan::StatePlace> state = plan.findState(read.getState());
+  std::optional<ModulePlan::StateAddress> state = plan.findState(read.getState());
   if (!state || state->bytes != bytesOf(read.getResult().getType()))
     return read.emitOpError("expected a state of as many bytes as its value; got: @")
            << read.getState() << " as " << read.getResult().getType();
-  Place place{stateRoot(read.getState()), 0};
+  Address address{stateAllocation(read.getState()), 0};
   if (families.outlives(read.getResult(), read.getState(), read)) {
-    Place copy = addFresh(state->bytes);
-    addCopy(read, copy, place, state->bytes);
-    place = copy;
+    Address copy = addFresh(state->bytes);
+    addCopy(read, copy, address, state->bytes);
+    address = copy;
   }
-  put(read.getResult(), place);
+  put(read.getResult(), address);
   return success();
 }
 
 LogicalResult DraftBuilder::visitWrite(WriteOp write) {
-  std::optional<ModulePlan::StatePlace> state = plan.findState(write.getState());
+  std::optional<ModulePlan::StateAddress> state = plan.findState(write.getState());
   if (!state || state->bytes != bytesOf(write.getValue().getType()))
     return write.emitOpError("expected a state of as many bytes as its value; got: @")
            << write.getState() << " for " << write.getValue().getType();
-  Place target{stateRoot(write.getState()), 0};
+  Address target{stateAllocation(write.getState()), 0};
   forgetCopies(target);
   if (!families.outlives(write.getValue(), write.getState(), write))
     return moveTo(write.getValue(), target, write);
-  FailureOr<Place> place = placeOf(write.getValue());
-  if (succeeded(place))
-    addCopy(write, target, *place, state->bytes);
-  return place;
+  FailureOr<Address> address = addressOf(write.getValue());
+  if (succeeded(address))
+    addCopy(write, target, *address, state->bytes);
+  return address;
 }
 
 LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) {
   if (views.front().whole.getDefiningOp() == op)
     return visitJoined(op, views);
-  FailureOr<Place> whole = placeOf(views.front().whole);
+  FailureOr<Address> whole = addressOf(views.front().whole);
   if (failed(whole))
     return failure();
-  put(views.front().part, {whole->root, whole->offset + views.front().offset, whole->share});
+  put(views.front().part, {whole->allocation, whole->offset + views.front().offset, whole->share});
   return success();
 }
 
@@ -154,10 +154,10 @@ LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) 
 LogicalResult DraftBuilder::visitJoined(Operation *op, ArrayRef<ByteView> views) {
   Value result = op->getResult(0);
   std::optional<unsigned> state = stateToFill(op);
-  Place whole = state ? Place{*state, 0} : addFresh(bytesOf(result.getType()));
+  Address whole = state ? Address{*state, 0} : addFresh(bytesOf(result.getType()));
   put(result, whole);
   for (const ByteView &view : views)
-    if (failed(moveTo(view.part, {whole.root, view.offset}, op, /*isJoined=*/true)))
+    if (failed(moveTo(view.part, {whole.allocation, view.offset}, op, /*isJoined=*/true)))
       return failure();
   return success();
 }
@@ -167,43 +167,44 @@ LogicalResult DraftBuilder::visitJoined(Operation *op, ArrayRef<ByteView> views)
 std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
   Value result = concat->getResult(0);
   auto write = result.hasOneUse() ? dyn_cast<WriteOp>(*result.user_begin()) : nullptr;
-  auto root = write ? stateRoots.find(write.getState()) : stateRoots.end();
-  if (root == stateRoots.end() || draft.roots.isHost({root->second, 0, {}}) || !isLastUseOf(root->second, concat) ||
-      families.outlives(result, write.getState(), write))
+  auto allocation = write ? stateAllocations.find(write.getState()) : stateAllocations.end();
+  if (allocation == stateAllocations.end() || draft.allocations.isHost({allocation->second, 0, {}}) ||
+      !isLastUseOf(allocation->second, concat) || families.outlives(result, write.getState(), write))
     return std::nullopt;
   if (families.isReadBetween(write.getState(), concat, write))
     return std::nullopt;
   for (Value part : concat->getOperands())
-    if (auto place = places.find(part);
-        place != places.end() && draft.roots.resolve(place->second).root == root->second)
+    if (auto address = addresses.find(part);
+        address != addresses.end() && draft.allocations.resolve(address->second).allocation == allocation->second)
       return std::nullopt;
-  return root->second;
+  return allocation->second;
 }
 
-LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op, bool isJoined) {
+LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, bool isJoined) {
   DenseElementsAttr constant;
-  if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.roots.isHost(target)) {
+  if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.allocations.isHost(target)) {
     fillWith(constant, target, op);
     return success();
   }
-  FailureOr<Place> place = placeOf(value);
-  if (failed(place))
+  FailureOr<Address> address = addressOf(value);
+  if (failed(address))
     return failure();
   uint64_t bytes = bytesOf(value.getType());
-  Place from = draft.roots.resolve(*place), to = draft.roots.resolve(target);
-  if (from.root == to.root && from.offset == to.offset && from.share == to.share)
+  Address from = draft.allocations.resolve(*address), to = draft.allocations.resolve(target);
+  if (from.allocation == to.allocation && from.offset == to.offset && from.share == to.share)
     return success();
-  bool free = draft.roots.isFreshWhole(from, bytes) && from.root != to.root && draft.roots.canMerge(from, to);
-  if (free && (draft.roots.isFresh(to) || !draft.roots.isUsedSince(to.root, from.root))) {
-    draft.roots.merge(from, to);
+  bool free = draft.allocations.isFreshWhole(from, bytes) && from.allocation != to.allocation &&
+              draft.allocations.canMerge(from, to);
+  if (free && (draft.allocations.isFresh(to) || !draft.allocations.isUsedSince(to.allocation, from.allocation))) {
+    draft.allocations.merge(from, to);
     return success();
   }
   // Early, so that a bucket that is reduced in place waits for its value's copy into another one, and for no more.
-  Step &copy = addCopy(op, to, from, bytes);
+  DraftInstruction &copy = addCopy(op, to, from, bytes);
   if (copy.stream == kCopyStream) {
     if (auto broadcast = value.getDefiningOp<shard::BroadcastOp>()) // the state is equal on all ranks behind it alone
-      if (auto sent = kernelSteps.find(broadcast); sent != kernelSteps.end())
-        copy.after.push_back(draft.steps[sent->second].payload);
+      if (auto sent = kernelInstructions.find(broadcast); sent != kernelInstructions.end())
+        copy.after.push_back(draft.instructions[sent->second].payload);
     return success();
   }
   copy.early = isJoined;
@@ -216,12 +217,12 @@ LogicalResult DraftBuilder::moveTo(Value value, Place target, Operation *op, boo
 
 LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
   FailureOr<FlatSymbolRefAttr> symbol = plan.generatedKernel(kernel);
-  llvm::SmallVector<Place> inputs, results;
+  llvm::SmallVector<Address> inputs, results;
   for (Value input : kernel.getInputs()) {
-    FailureOr<Place> place = devicePlaceOf(input, kernel);
-    if (failed(place) || failed(symbol))
+    FailureOr<Address> address = deviceAddressOf(input, kernel);
+    if (failed(address) || failed(symbol))
       return failure();
-    inputs.push_back(*place);
+    inputs.push_back(*address);
   }
   if (failed(symbol))
     return failure();
@@ -240,67 +241,67 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
     put(result, results.back());
     forgetCopies(results.back());
   }
-  std::vector<RootUse> uses;
-  for (auto [place, value] : llvm::zip(inputs, kernel.getInputs()))
-    uses.push_back(use(place, bytesOf(value.getType()), true, false));
-  for (auto [place, value] : llvm::zip(results, kernel.getResults()))
-    uses.push_back(use(place, bytesOf(value.getType()), false, true));
+  std::vector<MemoryAccess> uses;
+  for (auto [address, value] : llvm::zip(inputs, kernel.getInputs()))
+    uses.push_back(use(address, bytesOf(value.getType()), true, false));
+  for (auto [address, value] : llvm::zip(results, kernel.getResults()))
+    uses.push_back(use(address, bytesOf(value.getType()), false, true));
   NamedAttrList fields;
   fields.set("kernel", *symbol);
-  Step &step = addStep(kernel, "launch", std::move(uses), fields);
-  kernelSteps[kernel] = draft.steps.size() - 1;
+  DraftInstruction &instruction = addInstruction(kernel, "launch", std::move(uses), fields);
+  kernelInstructions[kernel] = draft.instructions.size() - 1;
   if (accumulatesReduced(kernel)) {
-    step.stream = kReduceStream;
-    step.early = true;
+    instruction.stream = kReduceStream;
+    instruction.early = true;
   }
   return success();
 }
 
-bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, ArrayRef<Place> inputs) {
+bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, ArrayRef<Address> inputs) {
   if (!mayTakeOver(kernel, kernel.getInputs()[input], kernel.getResults()[result], families))
     return false;
-  Place place = draft.roots.resolve(inputs[input]);
+  Address address = draft.allocations.resolve(inputs[input]);
   uint64_t bytes = bytesOf(kernel.getInputs()[input].getType());
-  RootUse taken = use(place, bytes, true, true);
+  MemoryAccess taken = use(address, bytes, true, true);
   for (unsigned other = 0; other < inputs.size(); ++other) {
-    Place at = draft.roots.resolve(inputs[other]);
+    Address at = draft.allocations.resolve(inputs[other]);
     if (other != input && taken.conflictsWith(use(at, bytesOf(kernel.getInputs()[other].getType()), true, false)))
       return false;
   }
   // Fixed bytes may be overwritten only where they are the state that the result is written to.
-  return draft.roots.isFresh(place) || readBehind(kernel.getInputs()[input]);
+  return draft.allocations.isFresh(address) || readBehind(kernel.getInputs()[input]);
 }
 
 LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   FailureOr<ModulePlan::LibraryKernel> kernel = plan.libraryKernel(op);
   if (failed(kernel))
     return failure();
-  std::vector<RootUse> uses;
-  llvm::SmallVector<Place> inputs;
+  std::vector<MemoryAccess> uses;
+  llvm::SmallVector<Address> inputs;
   for (Value operand : op->getOperands()) {
-    FailureOr<Place> place = devicePlaceOf(operand, op);
-    if (failed(place))
+    FailureOr<Address> address = deviceAddressOf(operand, op);
+    if (failed(address))
       return failure();
-    inputs.push_back(*place);
-    uses.push_back(use(*place, bytesOf(operand.getType()), true, false));
+    inputs.push_back(*address);
+    uses.push_back(use(*address, bytesOf(operand.getType()), true, false));
   }
   for (Value result : op->getResults()) {
     std::optional<size_t> inPlace = kernel->overOf(uses.size());
-    bool takesOver = inPlace && draft.roots.isFresh(inputs[*inPlace]) &&
+    bool takesOver = inPlace && draft.allocations.isFresh(inputs[*inPlace]) &&
                      llvm::count(op->getOperands(), op->getOperand(*inPlace)) == 1 &&
                      mayTakeOver(op, op->getOperand(*inPlace), result, families);
-    Place place = takesOver ? inputs[*inPlace] : addFresh(bytesOf(result.getType()));
-    put(result, place);
-    forgetCopies(place);
-    uses.push_back(use(place, bytesOf(result.getType()), false, true));
+    Address address = takesOver ? inputs[*inPlace] : addFresh(bytesOf(result.getType()));
+    put(result, address);
+    forgetCopies(address);
+    uses.push_back(use(address, bytesOf(result.getType()), false, true));
   }
   if (kernel->scratch) {
-    uses.push_back(use({poolRoot(RegionKind::Workspace, *kernel->scratch), 0}, *kernel->scratch, false, true));
+    uses.push_back(use({poolAllocation(RegionKind::Workspace, *kernel->scratch), 0}, *kernel->scratch, false, true));
     uses.back().scratch = true;
   }
   NamedAttrList fields;
   fields.set("kernel", kernel->symbol);
-  addStep(op, "launch", std::move(uses), fields);
+  addInstruction(op, "launch", std::move(uses), fields);
   return success();
 }
 
@@ -310,7 +311,7 @@ LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
     if (function.getResultAttr(index, kSlotHostAttr))
       continue; // it is there since it was offloaded
     if (function.getResultAttr(index, kSlotAttr)) {
-      if (failed(moveTo(value, slotPlace(function.getResultAttrDict(index), value.getType()), op)))
+      if (failed(moveTo(value, slotAddress(function.getResultAttrDict(index), value.getType()), op)))
         return failure();
       continue;
     }
@@ -323,9 +324,9 @@ LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
     uint64_t bytes = bytesOf(value.getType());
     draft.ports.push_back({false, name ? name.str() : "result" + std::to_string(index), value.getType(), offset,
                            batchDim ? batchDim.getInt() : -1, split});
-    if (bytes > 0 && failed(moveTo(value, {draft.roots.add(RegionKind::Output, bytes, offset), 0}, op)))
+    if (bytes > 0 && failed(moveTo(value, {draft.allocations.add(RegionKind::Output, bytes, offset), 0}, op)))
       return failure();
-    offset = llvm::alignTo(offset + std::max<uint64_t>(bytes, 1), kBufferAlignment); // one without bytes has a place
+    offset = llvm::alignTo(offset + std::max<uint64_t>(bytes, 1), kBufferAlignment); // one without bytes has an address
   }
   plan.needRegion(RegionKind::Output, offset);
   return success();

@@ -1,4 +1,4 @@
-// A function in kernels form becomes a draft: values become byte ranges, ops become steps in program order.
+// A function in kernels form becomes a draft: values become byte ranges, ops become instructions in program order.
 #ifndef CLEAVE_COMPILER_PLANNING_DRAFT_DRAFTBUILDER_H
 #define CLEAVE_COMPILER_PLANNING_DRAFT_DRAFTBUILDER_H
 
@@ -10,8 +10,8 @@
 
 namespace cleave::plan {
 
-// What a step's payload refers to: the instruction without its buffers, stream and event.
-struct InstructionDraft {
+// What an instruction's payload refers to: the instruction without its buffers, stream and event.
+struct InstructionPayload {
   std::string mnemonic;
   mlir::NamedAttrList fields;
   std::string note;
@@ -32,13 +32,13 @@ struct ProgramDraft {
   bool entry = false;
   bool isTransfer = false; // a send or a receive alone, which only events of the plan order
   std::vector<PortDraft> ports;
-  RootTable roots;
-  std::vector<Step> steps;
-  std::vector<InstructionDraft> instructions;
+  AllocationTable allocations;
+  std::vector<DraftInstruction> instructions;
+  std::vector<InstructionPayload> payloads;
   std::vector<Gather> gathers;
   std::vector<mlir::FlatSymbolRefAttr> groups; // by Share::group - 1
-  std::vector<unsigned> gathered, unreduced;   // roots that gathers fill, and that reductions are about
-  std::vector<unsigned> staged;                // roots that copies from host memory fill
+  std::vector<unsigned> gathered, unreduced;   // allocations that gathers fill, and that reductions are about
+  std::vector<unsigned> staged;                // allocations that copies from host memory fill
   std::map<std::string, uint64_t> peaks;       // kind -> transient bytes
   unsigned events = 0;
 };
@@ -69,46 +69,46 @@ private:
   mlir::LogicalResult visitOffload(OffloadOp op);
   void addCalls(mlir::ArrayAttr calls);
   void addInputs();
-  Place slotPlace(mlir::DictionaryAttr port, mlir::Type type);
+  Address slotAddress(mlir::DictionaryAttr port, mlir::Type type);
   mlir::FailureOr<mlir::NamedAttrList> transferFields(mlir::Operation *op, llvm::ArrayRef<int16_t> gridAxes,
                                                       std::optional<llvm::ArrayRef<int64_t>> peer, mlir::Type type);
   mlir::LogicalResult readTransferStream();
-  void addTransfer(mlir::Operation *op, llvm::StringRef mnemonic, RootUse use, mlir::NamedAttrList fields,
+  void addTransfer(mlir::Operation *op, llvm::StringRef mnemonic, MemoryAccess use, mlir::NamedAttrList fields,
                    unsigned stream);
   void addSharedEvents();
 
   // Values.
-  void put(mlir::Value value, Place place) {
-    places[value] = place;
-    valuesIn[place.root].push_back(value);
+  void put(mlir::Value value, Address address) {
+    addresses[value] = address;
+    valuesIn[address.allocation].push_back(value);
   }
-  mlir::FailureOr<Place> placeOf(mlir::Value value); // constants are filled on first use
-  mlir::FailureOr<Place> materialize(ConstantOp constant);
-  void fillWith(mlir::DenseElementsAttr splat, Place target, mlir::Operation *op);
+  mlir::FailureOr<Address> addressOf(mlir::Value value); // constants are filled on first use
+  mlir::FailureOr<Address> materialize(ConstantOp constant);
+  void fillWith(mlir::DenseElementsAttr splat, Address target, mlir::Operation *op);
   // Where the op finds the value in device memory: a copy where it is stored on the host.
-  mlir::FailureOr<Place> devicePlaceOf(mlir::Value value, mlir::Operation *op);
-  Place addFresh(uint64_t bytes) { return {draft.roots.add(RegionKind::Transient, bytes), 0}; }
-  unsigned stateRoot(llvm::StringRef name);
-  unsigned poolRoot(RegionKind kind, uint64_t bytes); // staging, scratch: from the region's start
-  // Gives the value the bytes at `target`: by merging its root into it where nothing forbids, else by a copy. Every
-  // place of a splat is filled for itself, so that none of them must outlive its neighbours.
-  mlir::LogicalResult moveTo(mlir::Value value, Place target, mlir::Operation *op, bool isJoined = false);
+  mlir::FailureOr<Address> deviceAddressOf(mlir::Value value, mlir::Operation *op);
+  Address addFresh(uint64_t bytes) { return {draft.allocations.add(RegionKind::Transient, bytes), 0}; }
+  unsigned stateAllocation(llvm::StringRef name);
+  unsigned poolAllocation(RegionKind kind, uint64_t bytes); // staging, scratch: from the region's start
+  // Gives the value the bytes at `target`: by merging its allocation into it where nothing forbids, else by a copy.
+  // Every address of a splat is filled for itself, so that none of them must outlive its neighbours.
+  mlir::LogicalResult moveTo(mlir::Value value, Address target, mlir::Operation *op, bool isJoined = false);
   std::optional<unsigned> stateToFill(mlir::Operation *concat) const;
-  bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Place> inputs);
-  bool isLastUseOf(unsigned root, mlir::Operation *op) const;
-  bool canReduceInPlace(mlir::Operation *op, Place place, uint64_t bytes, uint64_t padded);
+  bool canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, llvm::ArrayRef<Address> inputs);
+  bool isLastUseOf(unsigned allocation, mlir::Operation *op) const;
+  bool canReduceInPlace(mlir::Operation *op, Address address, uint64_t bytes, uint64_t padded);
   bool isReducedPart(mlir::Value value) const;
   bool accumulatesReduced(cleave::KernelOp kernel) const;
-  bool canGatherInPlace(mlir::shard::AllGatherOp op, Place part, Share share, uint64_t bytes);
+  bool canGatherInPlace(mlir::shard::AllGatherOp op, Address part, Share share, uint64_t bytes);
   bool isMadeOfStates(mlir::Value part, llvm::SmallVectorImpl<size_t> &makers) const;
   void classify();
 
   // Host memory (DraftOffload.cpp).
-  Place fetch(mlir::Operation *op, Place from, uint64_t bytes);
+  Address fetch(mlir::Operation *op, Address from, uint64_t bytes);
   unsigned fetchNumber(mlir::Operation *op);
-  std::vector<Place> hostSlotsOf(OffloadOp op);
-  bool isMadeEarly(Place place) const;
-  void forgetCopies(Place changed);
+  std::vector<Address> hostSlotsOf(OffloadOp op);
+  bool isMadeEarly(Address address) const;
+  void forgetCopies(Address changed);
   void dropUnreadCopies();
 
   // Collectives: what is common to them.
@@ -120,11 +120,11 @@ private:
   };
   mlir::FailureOr<Extent> extentOf(mlir::Operation *op, llvm::ArrayRef<int16_t> gridAxes, mlir::Value whole,
                                    mlir::Value part, int64_t dim);
-  void passThrough(mlir::Operation *op, Place place);
-  Place reducible(mlir::Operation *op, Place place, uint64_t bytes, uint64_t padded);
+  void passThrough(mlir::Operation *op, Address address);
+  Address reducible(mlir::Operation *op, Address address, uint64_t bytes, uint64_t padded);
   mlir::NamedAttrList ringFields(mlir::Operation *op, const Extent &extent, mlir::Type element, int64_t count);
   mlir::LogicalResult addReduction(mlir::Operation *op, llvm::StringRef mnemonic, mlir::shard::ReductionKind kind,
-                                   const Extent &extent, Place data, uint64_t bytes, mlir::Type element,
+                                   const Extent &extent, Address data, uint64_t bytes, mlir::Type element,
                                    std::optional<int64_t> root = std::nullopt);
   struct CollectiveRoot {
     int64_t index; // in the group
@@ -133,31 +133,31 @@ private:
   mlir::FailureOr<CollectiveRoot> rootOf(mlir::Operation *op, const Extent &extent,
                                          llvm::ArrayRef<int64_t> coordinates);
 
-  // Steps.
-  static RootUse use(Place place, uint64_t bytes, bool reads, bool writes) {
-    return {place.root, place.offset, bytes, reads, writes, false, place.share};
+  // Instructions.
+  static MemoryAccess use(Address address, uint64_t bytes, bool reads, bool writes) {
+    return {address.allocation, address.offset, bytes, reads, writes, false, address.share};
   }
-  Step &addStep(mlir::Operation *op, llvm::StringRef mnemonic, std::vector<RootUse> uses,
-                mlir::NamedAttrList fields = {});
-  Step &addCopy(mlir::Operation *op, Place target, Place source, uint64_t bytes);
-  Step &addFill(mlir::Operation *op, Place target, uint64_t bytes, int64_t pattern, int64_t width);
+  DraftInstruction &addInstruction(mlir::Operation *op, llvm::StringRef mnemonic, std::vector<MemoryAccess> uses,
+                                   mlir::NamedAttrList fields = {});
+  DraftInstruction &addCopy(mlir::Operation *op, Address target, Address source, uint64_t bytes);
+  DraftInstruction &addFill(mlir::Operation *op, Address target, uint64_t bytes, int64_t pattern, int64_t width);
 
   ModulePlan &plan;
   mlir::func::FuncOp function;
   mlir::Builder builder;
   ValueFamilies families;
   ProgramDraft draft;
-  llvm::DenseMap<mlir::Value, Place> places;
-  llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value, 1>> valuesIn; // by the root that a value was put in
-  llvm::StringMap<unsigned> stateRoots, slotRoots;
-  std::map<RegionKind, unsigned> poolRoots;
+  llvm::DenseMap<mlir::Value, Address> addresses;
+  llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value, 1>> valuesIn; // by the allocation that a value was put in
+  llvm::StringMap<unsigned> stateAllocations, slotAllocations;
+  std::map<RegionKind, unsigned> poolAllocations;
   std::optional<unsigned> transferStream;                // of a body that is one transfer (StagePrograms.h)
-  llvm::DenseMap<mlir::Operation *, size_t> kernelSteps; // where the step of a kernel or broadcast stands
+  llvm::DenseMap<mlir::Operation *, size_t> kernelInstructions; // where the instruction of a kernel or broadcast stands
 
   // What of host memory the device holds too. Only the last few are used again: a program that would keep all that it
   // once used has the whole state on the device.
   struct DeviceCopy {
-    Place host, device;
+    Address host, device;
     uint64_t bytes;
     uint64_t number; // by `transfers`
   };

@@ -1,11 +1,11 @@
 // DraftBuilder's collectives: where their data lie, with padding, and on which streams they and what follows them are.
 //
-//   all_gather      the own part is put at its place in the whole, the others come around it
+//   all_gather      the own part is put at its address in the whole, the others come around it
 //   reduce_scatter  in place where the unreduced value is not used again; the result is this rank's share of its bytes
-//   all_slice       no step at all: the rank's share of the operand's bytes
+//   all_slice       no instruction at all: the rank's share of the operand's bytes
 //
-// A part's place in the whole depends on the rank's coordinates and is written as a share (Draft.h): coordinates enter
-// addresses only. The bytes of a part must lie together, as they do along the outermost dimension (flat buckets);
+// A part's address in the whole depends on the rank's coordinates and is written as a share (Draft.h): coordinates
+// enter addresses only. The bytes of a part must lie together, as they do along the outermost dimension (flat buckets);
 // others are an error, which names the dimension.
 #include "compiler/Planning/Draft/DraftBuilder.h"
 
@@ -80,14 +80,14 @@ FailureOr<DraftBuilder::Extent> DraftBuilder::extentOf(Operation *op, ArrayRef<i
 }
 
 // On one rank a collective gives the same value again: it needs bytes of its own only where the operand is used again.
-void DraftBuilder::passThrough(Operation *op, Place place) {
+void DraftBuilder::passThrough(Operation *op, Address address) {
   Value operand = op->getOperand(0), result = op->getResult(0);
   if (families.lastUse(operand) != families.position(op)) {
-    Place copy = addFresh(bytesOf(result.getType()));
-    addCopy(op, copy, place, bytesOf(result.getType()));
-    place = copy;
+    Address copy = addFresh(bytesOf(result.getType()));
+    addCopy(op, copy, address, bytesOf(result.getType()));
+    address = copy;
   }
-  put(result, place);
+  put(result, address);
 }
 
 NamedAttrList DraftBuilder::ringFields(Operation *op, const Extent &extent, Type element, int64_t count) {
@@ -103,28 +103,28 @@ NamedAttrList DraftBuilder::ringFields(Operation *op, const Extent &extent, Type
 // Reductions
 //===----------------------------------------------------------------------===//
 
-// Whether no value that lies in the root by now, results of `op` aside, is used behind `op`. Exact where families are
-// not: two buckets that share a gradient (residual branches that end in batch norms have one bias gradient) are one
+// Whether no value that lies in the allocation by now, results of `op` aside, is used behind `op`. Exact where families
+// are not: two buckets that share a gradient (residual branches that end in batch norms have one bias gradient) are one
 // family.
-bool DraftBuilder::isLastUseOf(unsigned root, Operation *op) const {
-  llvm::SmallVector<unsigned> open = {root};
+bool DraftBuilder::isLastUseOf(unsigned allocation, Operation *op) const {
+  llvm::SmallVector<unsigned> open = {allocation};
   while (!open.empty()) {
     unsigned part = open.pop_back_val();
-    llvm::append_range(open, draft.roots[part].merged);
+    llvm::append_range(open, draft.allocations[part].merged);
     auto found = valuesIn.find(part);
     for (Value value : found == valuesIn.end() ? ArrayRef<Value>() : ArrayRef<Value>(found->second))
       if (value.getDefiningOp() != op && families.lastOwnUse(value) > families.position(op) &&
-          draft.roots.resolve(places.lookup(value)).root == root)
+          draft.allocations.resolve(addresses.lookup(value)).allocation == allocation)
         return false;
   }
   return true;
 }
 
-bool DraftBuilder::canReduceInPlace(Operation *op, Place place, uint64_t bytes, uint64_t padded) {
-  if (!isLastUseOf(draft.roots.resolve(place).root, op))
+bool DraftBuilder::canReduceInPlace(Operation *op, Address address, uint64_t bytes, uint64_t padded) {
+  if (!isLastUseOf(draft.allocations.resolve(address).allocation, op))
     return false;
-  if (draft.roots.isFresh(place))
-    return bytes == padded || draft.roots.isFreshWhole(place, bytes);
+  if (draft.allocations.isFresh(address))
+    return bytes == padded || draft.allocations.isFreshWhole(address, bytes);
   // A state's own bytes, when no program reads the unreduced value again (gradients: the next step begins with a
   // write).
   auto read = op->getOperand(0).getDefiningOp<ReadOp>();
@@ -134,23 +134,23 @@ bool DraftBuilder::canReduceInPlace(Operation *op, Place place, uint64_t bytes, 
 }
 
 // Where the value is reduced: its own bytes, or a copy; padded with zeros.
-Place DraftBuilder::reducible(Operation *op, Place place, uint64_t bytes, uint64_t padded) {
-  Place data = place;
+Address DraftBuilder::reducible(Operation *op, Address address, uint64_t bytes, uint64_t padded) {
+  Address data = address;
   if (!canReduceInPlace(op, data, bytes, padded)) {
     data = addFresh(padded);
-    addCopy(op, data, place, bytes).early = true;
+    addCopy(op, data, address, bytes).early = true;
   } else if (bytes != padded) {
-    draft.roots[data.root].bytes = padded;
+    draft.allocations[data.allocation].bytes = padded;
   }
   if (bytes != padded)
-    addFill(op, {data.root, data.offset + bytes, {}}, padded - bytes, 0,
+    addFill(op, {data.allocation, data.offset + bytes, {}}, padded - bytes, 0,
             elementBytes(cast<RankedTensorType>(op->getOperand(0).getType()).getElementType()))
         .early = true;
   return data;
 }
 
 LogicalResult DraftBuilder::addReduction(Operation *op, StringRef mnemonic, shard::ReductionKind kind,
-                                         const Extent &extent, Place data, uint64_t bytes, Type element,
+                                         const Extent &extent, Address data, uint64_t bytes, Type element,
                                          std::optional<int64_t> root) {
   FailureOr<Reduction> reduction = convertReduction(op, kind);
   if (failed(reduction))
@@ -160,48 +160,48 @@ LogicalResult DraftBuilder::addReduction(Operation *op, StringRef mnemonic, shar
   if (root)
     fields.set("root", builder.getI64IntegerAttr(*root));
   uint64_t share = bytes / extent.ranks;
-  RootUse staging = use({poolRoot(RegionKind::Communication, share), 0, {}}, share, false, true);
+  MemoryAccess staging = use({poolAllocation(RegionKind::Communication, share), 0, {}}, share, false, true);
   staging.scratch = true;
-  Step &step = addStep(op, mnemonic, {use(data, bytes, true, true), staging}, fields);
-  step.stream = kReduceStream;
+  DraftInstruction &instruction = addInstruction(op, mnemonic, {use(data, bytes, true, true), staging}, fields);
+  instruction.stream = kReduceStream;
   plan.needStream(kReduceStream);
-  step.early = true;
-  draft.unreduced.push_back(data.root);
+  instruction.early = true;
+  draft.unreduced.push_back(data.allocation);
   forgetCopies(data);
   return success();
 }
 
 LogicalResult DraftBuilder::visitAllReduce(shard::AllReduceOp op) {
-  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
+  FailureOr<Address> address = deviceAddressOf(op.getInput(), op);
   FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
-  if (failed(place) || failed(extent))
+  if (failed(address) || failed(extent))
     return failure();
   if (op.getInput().getType() != op.getResult().getType())
     return op.emitOpError("expected to keep the type; got: ")
            << op.getInput().getType() << " and " << op.getResult().getType();
   if (extent->ranks == 1)
-    return passThrough(op, *place), success();
+    return passThrough(op, *address), success();
   RingData ring(op.getResult().getType(), extent->ranks);
-  Place data = reducible(op, *place, ring.bytes, ring.padded);
+  Address data = reducible(op, *address, ring.bytes, ring.padded);
   put(op.getResult(), data);
   return addReduction(op, "all_reduce", op.getReduction(), *extent, data, ring.padded, ring.element);
 }
 
 LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
-  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
+  FailureOr<Address> address = deviceAddressOf(op.getInput(), op);
   FailureOr<Extent> extent =
       extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), op.getScatterAxis().getSExtValue());
-  if (failed(place) || failed(extent))
+  if (failed(address) || failed(extent))
     return failure();
   if (extent->ranks == 1)
-    return passThrough(op, *place), success();
+    return passThrough(op, *address), success();
   Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
-  Place data = reducible(op, *place, extent->whole, extent->whole);
-  std::optional<Place> part = draft.roots.cut(data, share);
+  Address data = reducible(op, *address, extent->whole, extent->whole);
+  std::optional<Address> part = draft.allocations.cut(data, share);
   if (!part) { // a share of a share
     data = addFresh(extent->whole);
-    addCopy(op, data, *place, extent->whole).early = true;
-    part = draft.roots.cut(data, share);
+    addCopy(op, data, *address, extent->whole).early = true;
+    part = draft.allocations.cut(data, share);
   }
   put(op.getResult(), *part);
   return addReduction(op, "reduce_scatter", op.getReduction(), *extent, data, extent->whole,
@@ -225,17 +225,17 @@ FailureOr<DraftBuilder::CollectiveRoot> DraftBuilder::rootOf(Operation *op, cons
 }
 
 LogicalResult DraftBuilder::visitReduce(shard::ReduceOp op) {
-  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
+  FailureOr<Address> address = deviceAddressOf(op.getInput(), op);
   FailureOr<Extent> extent = extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), -1);
-  if (failed(place) || failed(extent))
+  if (failed(address) || failed(extent))
     return failure();
   FailureOr<CollectiveRoot> root = rootOf(op, *extent, op.getRoot());
   if (failed(root))
     return failure();
   if (extent->ranks == 1)
-    return passThrough(op, *place), success();
+    return passThrough(op, *address), success();
   RingData ring(op.getResult().getType(), extent->ranks);
-  Place data = reducible(op, *place, ring.bytes, ring.padded);
+  Address data = reducible(op, *address, ring.bytes, ring.padded);
   put(op.getResult(), data);
   return addReduction(op, "reduce", op.getReduction(), *extent, data, ring.padded, ring.element, root->index);
 }
@@ -250,27 +250,28 @@ LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
   FailureOr<CollectiveRoot> root = rootOf(op, *extent, op.getRoot());
   if (failed(root))
     return failure();
-  FailureOr<Place> place = Place{};
+  FailureOr<Address> address = Address{};
   if (root->isHere)
-    place = devicePlaceOf(op.getInput(), op);
-  if (failed(place))
+    address = deviceAddressOf(op.getInput(), op);
+  if (failed(address))
     return failure();
   if (extent->ranks == 1)
-    return passThrough(op, *place), success();
+    return passThrough(op, *address), success();
   RingData ring(op.getResult().getType(), extent->ranks);
-  Place data = *place;
+  Address data = *address;
   if (!root->isHere || ring.bytes != ring.padded) {
     data = addFresh(ring.padded);
     if (root->isHere) {
-      addCopy(op, data, *place, ring.bytes);
-      addFill(op, {data.root, data.offset + ring.bytes, {}}, ring.padded - ring.bytes, 0, elementBytes(ring.element));
+      addCopy(op, data, *address, ring.bytes);
+      addFill(op, {data.allocation, data.offset + ring.bytes, {}}, ring.padded - ring.bytes, 0,
+              elementBytes(ring.element));
     }
   }
   put(op.getResult(), data);
   NamedAttrList fields = ringFields(op, *extent, ring.element, ring.count);
   fields.set("root", builder.getI64IntegerAttr(root->index));
-  addStep(op, "broadcast", {use(data, ring.padded, root->isHere, !root->isHere)}, fields).stream = kGatherStream;
-  kernelSteps[op] = draft.steps.size() - 1;
+  addInstruction(op, "broadcast", {use(data, ring.padded, root->isHere, !root->isHere)}, fields).stream = kGatherStream;
+  kernelInstructions[op] = draft.instructions.size() - 1;
   plan.needStream(kGatherStream);
   return success();
 }
@@ -281,8 +282,8 @@ bool DraftBuilder::isReducedPart(Value value) const {
     value = value.getDefiningOp()->getOperand(0);
   if (!isa_and_nonnull<shard::ReduceScatterOp, shard::AllReduceOp>(value.getDefiningOp()))
     return false;
-  auto place = places.find(value);
-  return place != places.end() && draft.roots.resolve(place->second).share;
+  auto address = addresses.find(value);
+  return address != addresses.end() && draft.allocations.resolve(address->second).share;
 }
 
 // A kernel that only adds reduced parts to gradients runs where they are reduced: on the compute stream it would hold
@@ -302,20 +303,21 @@ bool DraftBuilder::accumulatesReduced(cleave::KernelOp kernel) const {
 // Gathers
 //===----------------------------------------------------------------------===//
 
-// Whether the whole may be gathered around the part that lies at its place in it: nothing else that lies there is used
-// again, and where it is a state, the whole is what the state becomes.
-bool DraftBuilder::canGatherInPlace(shard::AllGatherOp op, Place part, Share share, uint64_t bytes) {
-  if (draft.roots.isHost(part) || !(part.share == share) || part.offset + bytes > draft.roots[part.root].bytes ||
-      !isLastUseOf(part.root, op))
+// Whether the whole may be gathered around the part that lies at its address in it: nothing else that lies there is
+// used again, and where it is a state, the whole is what the state becomes.
+bool DraftBuilder::canGatherInPlace(shard::AllGatherOp op, Address part, Share share, uint64_t bytes) {
+  if (draft.allocations.isHost(part) || !(part.share == share) ||
+      part.offset + bytes > draft.allocations[part.allocation].bytes || !isLastUseOf(part.allocation, op))
     return false;
-  if (draft.roots.isFresh(part))
+  if (draft.allocations.isFresh(part))
     return true;
   WriteOp write = writeAhead(op.getResult());
-  return write && stateRoot(write.getState()) == part.root && part.offset == 0 && draft.roots[part.root].bytes == bytes;
+  return write && stateAllocation(write.getState()) == part.allocation && part.offset == 0 &&
+         draft.allocations[part.allocation].bytes == bytes;
 }
 
 // Whether a part can be made at any time before it is gathered: it is a state's, or kernels make it of such parts alone
-// (the cast of a parameter) and for nobody else. `makers` are the steps of these kernels.
+// (the cast of a parameter) and for nobody else. `makers` are the instructions of these kernels.
 bool DraftBuilder::isMadeOfStates(Value part, llvm::SmallVectorImpl<size_t> &makers) const {
   llvm::SmallVector<Value> open = {part};
   while (!open.empty()) {
@@ -327,7 +329,7 @@ bool DraftBuilder::isMadeOfStates(Value part, llvm::SmallVectorImpl<size_t> &mak
     if (!maker || maker->getNumOperands() == 0 || !llvm::all_of(maker->getResults(), isForOne))
       return false;
     if (isa<cleave::KernelOp>(maker))
-      makers.push_back(kernelSteps.lookup(maker));
+      makers.push_back(kernelInstructions.lookup(maker));
     else if (byteViews(maker).size() != 1)
       return false;
     llvm::append_range(open, maker->getOperands());
@@ -336,7 +338,7 @@ bool DraftBuilder::isMadeOfStates(Value part, llvm::SmallVectorImpl<size_t> &mak
 }
 
 LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
-  FailureOr<Place> part = placeOf(op.getInput());
+  FailureOr<Address> part = addressOf(op.getInput());
   FailureOr<Extent> extent =
       extentOf(op, op.getGridAxes(), op.getResult(), op.getInput(), op.getGatherAxis().getSExtValue());
   if (failed(part) || failed(extent))
@@ -349,35 +351,35 @@ LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
     number = draft.gathers.size();
     draft.gathers.push_back({op->hasAttr("cleave.backward")});
     for (size_t maker : makers)
-      draft.steps[maker].gather = number;
+      draft.instructions[maker].gather = number;
   }
-  auto finish = [&](Step &step) {
-    if (step.stream != kCopyStream) // from host memory the part is copied straight to its place
-      step.stream = kGatherStream;
-    step.gather = number;
-    step.early = true;
+  auto finish = [&](DraftInstruction &instruction) {
+    if (instruction.stream != kCopyStream) // from host memory the part is copied straight to its address
+      instruction.stream = kGatherStream;
+    instruction.gather = number;
+    instruction.early = true;
   };
-  Place data{part->root, part->offset, {}};
+  Address data{part->allocation, part->offset, {}};
   if (!canGatherInPlace(op, *part, share, extent->whole)) {
     data = addFresh(extent->whole);
-    Place own = *draft.roots.cut(data, share);
-    if (draft.roots.isFreshWhole(*part, extent->part) && draft.roots.canMerge(*part, own) &&
-        isLastUseOf(part->root, op))
-      draft.roots.merge(*part, own);
+    Address own = *draft.allocations.cut(data, share);
+    if (draft.allocations.isFreshWhole(*part, extent->part) && draft.allocations.canMerge(*part, own) &&
+        isLastUseOf(part->allocation, op))
+      draft.allocations.merge(*part, own);
     else
       finish(addCopy(op, own, *part, extent->part));
   }
   put(op.getResult(), data);
   auto element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
-  finish(addStep(op, "all_gather", {use(data, extent->whole, true, true)},
-                 ringFields(op, *extent, element, extent->whole / elementBytes(element))));
+  finish(addInstruction(op, "all_gather", {use(data, extent->whole, true, true)},
+                        ringFields(op, *extent, element, extent->whole / elementBytes(element))));
   plan.needStream(kGatherStream);
-  draft.gathered.push_back(data.root);
+  draft.gathered.push_back(data.allocation);
   return success();
 }
 
 LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
-  FailureOr<Place> whole = placeOf(op.getInput());
+  FailureOr<Address> whole = addressOf(op.getInput());
   FailureOr<Extent> extent =
       extentOf(op, op.getGridAxes(), op.getInput(), op.getResult(), op.getSliceAxis().getSExtValue());
   if (failed(whole) || failed(extent))
@@ -386,38 +388,41 @@ LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
   if (extent->ranks == 1)
     return success();
   Share share{extent->group, static_cast<unsigned>(extent->ranks), extent->part};
-  std::optional<Place> part = draft.roots.cut(*whole, share);
+  std::optional<Address> part = draft.allocations.cut(*whole, share);
   if (!part) { // a share of a share
-    Place copy = addFresh(extent->whole);
+    Address copy = addFresh(extent->whole);
     addCopy(op, copy, *whole, extent->whole);
-    part = draft.roots.cut(copy, share);
+    part = draft.allocations.cut(copy, share);
   }
   put(op.getResult(), *part);
   return success();
 }
 
-// What the roots hold is told apart when all of them are known: one may have been merged into a state since.
+// What the allocations hold is told apart when all of them are known: one may have been merged into a state since.
 void DraftBuilder::classify() {
-  auto settle = [&](std::vector<unsigned> &roots) {
-    for (unsigned &root : roots)
-      root = draft.roots.resolve({root, 0, {}}).root;
+  auto settle = [&](std::vector<unsigned> &allocations) {
+    for (unsigned &allocation : allocations)
+      allocation = draft.allocations.resolve({allocation, 0, {}}).allocation;
   };
   settle(draft.gathered);
   settle(draft.unreduced);
   settle(draft.staged);
   // A gather that fills a state is no prefetch: it belongs where its input is made.
-  auto isCopy = [&](const Step &step) { return step.gather && draft.gathers[*step.gather].isCopy; };
+  auto isCopy = [&](const DraftInstruction &instruction) {
+    return instruction.gather && draft.gathers[*instruction.gather].isCopy;
+  };
   std::vector<char> fillsState(draft.gathers.size(), 0);
-  for (const Step &step : draft.steps) // the last step of a gather is the one that fills
-    if (step.gather && !isCopy(step))
-      fillsState[*step.gather] = draft.roots[step.uses.front().root].fixed.has_value();
-  for (Step &step : draft.steps) {
-    if (step.gather && fillsState[*step.gather])
-      step.gather.reset();
-    else if (step.gather && step.stream != kCopyStream) // the kernels that make its part, too
-      step.stream = kGatherStream;
-    // A copy moves up with what it is for, so that this is not held up; its own place is found behind.
-    step.early = isCopy(step) || (step.early && !step.gather);
+  for (const DraftInstruction &instruction :
+       draft.instructions) // the last instruction of a gather is the one that fills
+    if (instruction.gather && !isCopy(instruction))
+      fillsState[*instruction.gather] = draft.allocations[instruction.uses.front().allocation].fixed.has_value();
+  for (DraftInstruction &instruction : draft.instructions) {
+    if (instruction.gather && fillsState[*instruction.gather])
+      instruction.gather.reset();
+    else if (instruction.gather && instruction.stream != kCopyStream) // the kernels that make its part, too
+      instruction.stream = kGatherStream;
+    // A copy moves up with what it is for, so that this is not held up; its own position is found later.
+    instruction.early = isCopy(instruction) || (instruction.early && !instruction.gather);
   }
 }
 

@@ -1,11 +1,11 @@
 // DraftBuilder's host memory: where values that are stored there come to the device, and go back.
 //
-// A value's place may be in host memory: what is read from an offloaded state, what `offload-values` stores there, and
-// views of both. An op that works on it is given a copy of just the bytes that it uses, in a root of its own; all that
-// one op is given is one unit of prefetch (Prefetch.h). What is written to a host state, or offloaded, is copied out
-// right behind the step that makes it.
+// A value's address may be in host memory: what is read from an offloaded state, what `offload-values` stores there,
+// and views of both. An op that works on it is given a copy of just the bytes that it uses, in an allocation of its
+// own; all that one op is given is one unit of prefetch (Prefetch.h). What is written to a host state, or offloaded, is
+// copied out right behind the instruction that makes it.
 //
-//   %m = cleave.read @w.momentum                 place: host.persistent
+//   %m = cleave.read @w.momentum                 address: host.persistent
 //   %n, %v = cleave.kernel(%m, %g, %w)           fetch: copy t0 <- host.persistent; launch t0=rw ...
 //   cleave.write %n, @w.momentum                 copy host.persistent <- t0
 //
@@ -20,27 +20,27 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-FailureOr<Place> DraftBuilder::devicePlaceOf(Value value, Operation *op) {
-  FailureOr<Place> place = placeOf(value);
-  if (failed(place) || !draft.roots.isHost(*place))
-    return place;
-  return fetch(op, *place, bytesOf(value.getType()));
+FailureOr<Address> DraftBuilder::deviceAddressOf(Value value, Operation *op) {
+  FailureOr<Address> address = addressOf(value);
+  if (failed(address) || !draft.allocations.isHost(*address))
+    return address;
+  return fetch(op, *address, bytesOf(value.getType()));
 }
 
-Place DraftBuilder::fetch(Operation *op, Place from, uint64_t bytes) {
+Address DraftBuilder::fetch(Operation *op, Address from, uint64_t bytes) {
   uint64_t window = std::max(2u, plan.getOptions().prefetch.inFlight) - 1;
   for (const DeviceCopy &copy : llvm::reverse(copies))
-    if (transfers - copy.number < window && copy.host.root == from.root && copy.host.share == from.share &&
+    if (transfers - copy.number < window && copy.host.allocation == from.allocation && copy.host.share == from.share &&
         copy.host.offset <= from.offset && from.offset + bytes <= copy.host.offset + copy.bytes) {
-      Place known = draft.roots.resolve(copy.device);
+      Address known = draft.allocations.resolve(copy.device);
       known.offset += from.offset - copy.host.offset;
       return known;
     }
   unsigned number = fetchNumber(op);
-  Place device = addFresh(bytes);
-  Step &step = addCopy(op, device, from, bytes);
-  step.gather = number;
-  draft.staged.push_back(device.root);
+  Address device = addFresh(bytes);
+  DraftInstruction &instruction = addCopy(op, device, from, bytes);
+  instruction.gather = number;
+  draft.staged.push_back(device.allocation);
   copies.push_back({from, device, bytes, transfers});
   return device;
 }
@@ -55,70 +55,71 @@ unsigned DraftBuilder::fetchNumber(Operation *op) {
 }
 
 LogicalResult DraftBuilder::visitOffload(OffloadOp op) {
-  FailureOr<Place> place = placeOf(op.getOperand());
-  if (failed(place))
+  FailureOr<Address> address = addressOf(op.getOperand());
+  if (failed(address))
     return failure();
-  if (draft.roots.isHost(*place)) {
-    put(op.getResult(), *place);
+  if (draft.allocations.isHost(*address)) {
+    put(op.getResult(), *address);
     return success();
   }
   uint64_t bytes = bytesOf(op.getOperand().getType());
-  std::vector<Place> slots = hostSlotsOf(op);
+  std::vector<Address> slots = hostSlotsOf(op);
   if (slots.empty())
-    slots.push_back({draft.roots.add(RegionKind::Residual, bytes, std::nullopt, /*isHost=*/true), 0});
-  Place host = slots.front();
+    slots.push_back({draft.allocations.add(RegionKind::Residual, bytes, std::nullopt, /*isHost=*/true), 0});
+  Address host = slots.front();
   put(op.getResult(), host);
-  bool isEarly = isMadeEarly(*place);
-  for (Place slot : slots)
-    addCopy(op, slot, *place, bytes);
+  bool isEarly = isMadeEarly(*address);
+  for (Address slot : slots)
+    addCopy(op, slot, *address, bytes);
   if (isEarly)
     return success();
   ++transfers;
   fetchingFor = nullptr;
-  copies.push_back({host, *place, bytes, transfers});
+  copies.push_back({host, *address, bytes, transfers});
   return success();
 }
 
 // Where it is left for other bodies, in host memory: as it is, or another view of all its bytes.
-std::vector<Place> DraftBuilder::hostSlotsOf(OffloadOp op) {
-  std::vector<Place> slots;
+std::vector<Address> DraftBuilder::hostSlotsOf(OffloadOp op) {
+  std::vector<Address> slots;
   for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
     Value value = returned.get();
     while (auto reshape = value.getDefiningOp<ReshapeOp>())
       value = reshape.getOperand();
     if (value == op.getResult() && function.getResultAttr(returned.getOperandNumber(), kSlotHostAttr))
-      slots.push_back(slotPlace(function.getResultAttrDict(returned.getOperandNumber()), returned.get().getType()));
+      slots.push_back(slotAddress(function.getResultAttrDict(returned.getOperandNumber()), returned.get().getType()));
   }
   return slots;
 }
 
 // Whether what made the value moves up (a reduction), its copy out with it. What uses the value does not: were it given
 // the device's bytes, these would be held until then.
-bool DraftBuilder::isMadeEarly(Place place) const {
-  for (const Step &step : llvm::reverse(draft.steps))
-    for (const RootUse &touched : step.uses)
-      if (touched.writes && draft.roots.resolve({touched.root, 0, {}}).root == place.root)
-        return step.early;
+bool DraftBuilder::isMadeEarly(Address address) const {
+  for (const DraftInstruction &instruction : llvm::reverse(draft.instructions))
+    for (const MemoryAccess &touched : instruction.uses)
+      if (touched.writes && draft.allocations.resolve({touched.allocation, 0, {}}).allocation == address.allocation)
+        return instruction.early;
   return false;
 }
 
 // Bytes at `changed` become something else: on the device, or of the state that lies there.
-void DraftBuilder::forgetCopies(Place changed) {
-  unsigned root = draft.roots.resolve(changed).root;
+void DraftBuilder::forgetCopies(Address changed) {
+  unsigned allocation = draft.allocations.resolve(changed).allocation;
   llvm::erase_if(copies, [&](const DeviceCopy &copy) {
-    return copy.host.root == root || draft.roots.resolve(copy.device).root == root;
+    return copy.host.allocation == allocation || draft.allocations.resolve(copy.device).allocation == allocation;
   });
 }
 
 // A value that was used again before it left the device was stored for nothing.
 void DraftBuilder::dropUnreadCopies() {
   llvm::DenseSet<unsigned> read;
-  for (const Step &step : draft.steps)
-    for (const RootUse &touched : step.uses)
+  for (const DraftInstruction &instruction : draft.instructions)
+    for (const MemoryAccess &touched : instruction.uses)
       if (touched.reads)
-        read.insert(touched.root);
-  llvm::erase_if(draft.steps, [&](const Step &step) {
-    return step.isCopyOut && !draft.roots[step.uses.front().root].fixed && !read.contains(step.uses.front().root);
+        read.insert(touched.allocation);
+  llvm::erase_if(draft.instructions, [&](const DraftInstruction &instruction) {
+    return instruction.isCopyOut && !draft.allocations[instruction.uses.front().allocation].fixed &&
+           !read.contains(instruction.uses.front().allocation);
   });
 }
 

@@ -7,15 +7,16 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-Place DraftBuilder::slotPlace(DictionaryAttr port, Type type) {
+Address DraftBuilder::slotAddress(DictionaryAttr port, Type type) {
   StringRef slot = port.getAs<StringAttr>(kSlotAttr).getValue();
   int64_t frames = port.getAs<IntegerAttr>(kFramesAttr).getInt();
   uint64_t bytes = bytesOf(type);
   bool isHost = port.contains(kSlotHostAttr);
-  unsigned root = draft.roots.add(RegionKind::Residual, bytes, plan.slotOffset(slot, frames, bytes, isHost), isHost);
-  draft.roots[root].frames = frames;
-  slotRoots[slot] = root;
-  return {root, 0, {}};
+  unsigned allocation =
+      draft.allocations.add(RegionKind::Residual, bytes, plan.slotOffset(slot, frames, bytes, isHost), isHost);
+  draft.allocations[allocation].frames = frames;
+  slotAllocations[slot] = allocation;
+  return {allocation, 0, {}};
 }
 
 FailureOr<NamedAttrList> DraftBuilder::transferFields(Operation *op, ArrayRef<int16_t> gridAxes,
@@ -50,19 +51,20 @@ LogicalResult DraftBuilder::readTransferStream() {
   return success();
 }
 
-void DraftBuilder::addTransfer(Operation *op, StringRef mnemonic, RootUse use, NamedAttrList fields, unsigned stream) {
+void DraftBuilder::addTransfer(Operation *op, StringRef mnemonic, MemoryAccess use, NamedAttrList fields,
+                               unsigned stream) {
   stream = transferStream.value_or(stream);
   plan.needStream(stream);
-  addStep(op, mnemonic, {use}, std::move(fields)).stream = stream;
+  addInstruction(op, mnemonic, {use}, std::move(fields)).stream = stream;
 }
 
 LogicalResult DraftBuilder::visitSend(shard::SendOp op) {
   Type type = op.getInput().getType();
-  FailureOr<Place> place = devicePlaceOf(op.getInput(), op);
+  FailureOr<Address> address = deviceAddressOf(op.getInput(), op);
   FailureOr<NamedAttrList> fields = transferFields(op, op.getGridAxes(), op.getDestination(), type);
-  if (failed(place) || failed(fields))
+  if (failed(address) || failed(fields))
     return failure();
-  addTransfer(op, "send", use(*place, bytesOf(type), true, false), *fields, kSendStream);
+  addTransfer(op, "send", use(*address, bytesOf(type), true, false), *fields, kSendStream);
   return success();
 }
 
@@ -71,9 +73,9 @@ LogicalResult DraftBuilder::visitReceive(shard::RecvOp op) {
   FailureOr<NamedAttrList> fields = transferFields(op, op.getGridAxes(), op.getSource(), type);
   if (failed(fields))
     return failure();
-  Place place = addFresh(bytesOf(type));
-  put(op.getResult(), place);
-  addTransfer(op, "recv", use(place, bytesOf(type), false, true), *fields, kReceiveStream);
+  Address address = addFresh(bytesOf(type));
+  put(op.getResult(), address);
+  addTransfer(op, "recv", use(address, bytesOf(type), false, true), *fields, kReceiveStream);
   return success();
 }
 
@@ -81,33 +83,35 @@ LogicalResult DraftBuilder::visitReceive(shard::RecvOp op) {
 // pass so too, right after its last use.
 void DraftBuilder::addSharedEvents() {
   auto make = [&](StringRef mnemonic, DictionaryAttr entry) {
-    unsigned root = slotRoots.lookup(entry.getAs<StringAttr>("slot").getValue());
+    unsigned allocation = slotAllocations.lookup(entry.getAs<StringAttr>("slot").getValue());
     NamedAttrList fields;
     fields.set("event",
                plan.event(entry.getAs<StringAttr>("event").getValue(), entry.getAs<IntegerAttr>("frames").getInt()));
     fields.set("frame", entry.get("frame"));
-    draft.instructions.push_back({mnemonic.str(), std::move(fields), ""});
-    Step step;
-    step.stream = transferStream.value_or(kComputeStream);
-    step.uses = {use({root, 0, {}}, draft.roots[root].bytes, true, true)};
-    step.payload = draft.instructions.size() - 1;
-    return step;
+    draft.payloads.push_back({mnemonic.str(), std::move(fields), ""});
+    DraftInstruction instruction;
+    instruction.stream = transferStream.value_or(kComputeStream);
+    instruction.uses = {use({allocation, 0, {}}, draft.allocations[allocation].bytes, true, true)};
+    instruction.payload = draft.payloads.size() - 1;
+    return instruction;
   };
   auto entriesOf = [&](StringRef name) {
     auto list = function->getAttrOfType<ArrayAttr>(name);
     return list ? llvm::to_vector(list.getAsRange<DictionaryAttr>()) : SmallVector<DictionaryAttr>();
   };
-  std::vector<Step> waits;
+  std::vector<DraftInstruction> waits;
   for (DictionaryAttr entry : entriesOf(kWaitsAttr))
     waits.push_back(make("wait", entry));
-  draft.steps.insert(draft.steps.begin(), waits.begin(), waits.end());
+  draft.instructions.insert(draft.instructions.begin(), waits.begin(), waits.end());
   for (DictionaryAttr entry : entriesOf(kRecordsAttr)) {
-    Step record = make("record", entry);
-    auto isUsed = [&](const Step &step) {
-      return llvm::any_of(step.uses, [&](const RootUse &touched) { return touched.root == record.uses.front().root; });
+    DraftInstruction record = make("record", entry);
+    auto isUsed = [&](const DraftInstruction &instruction) {
+      return llvm::any_of(instruction.uses, [&](const MemoryAccess &touched) {
+        return touched.allocation == record.uses.front().allocation;
+      });
     };
-    auto last = std::find_if(draft.steps.rbegin(), draft.steps.rend(), isUsed);
-    draft.steps.insert(last.base(), std::move(record));
+    auto last = std::find_if(draft.instructions.rbegin(), draft.instructions.rend(), isUsed);
+    draft.instructions.insert(last.base(), std::move(record));
   }
 }
 

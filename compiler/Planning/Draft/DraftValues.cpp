@@ -1,4 +1,4 @@
-// DraftBuilder's values and steps: places of states, constants and pools.
+// DraftBuilder's values and instructions: addresses of states, constants and pools.
 #include "compiler/Planning/Draft/DraftBuilder.h"
 #include "dialects/Cleave/IR/Messages.h"
 
@@ -6,62 +6,64 @@ using namespace mlir;
 
 namespace cleave::plan {
 
-Step &DraftBuilder::addStep(Operation *op, StringRef mnemonic, std::vector<RootUse> uses, NamedAttrList fields) {
-  draft.instructions.push_back({mnemonic.str(), std::move(fields), nodeNameOf(op->getLoc())});
-  Step step;
-  step.uses = std::move(uses);
-  step.payload = draft.instructions.size() - 1;
-  for (const RootUse &touched : step.uses)
-    draft.roots.noteStep(touched.root, draft.steps.size());
-  draft.steps.push_back(std::move(step));
-  return draft.steps.back();
+DraftInstruction &DraftBuilder::addInstruction(Operation *op, StringRef mnemonic, std::vector<MemoryAccess> uses,
+                                               NamedAttrList fields) {
+  draft.payloads.push_back({mnemonic.str(), std::move(fields), nodeNameOf(op->getLoc())});
+  DraftInstruction instruction;
+  instruction.uses = std::move(uses);
+  instruction.payload = draft.payloads.size() - 1;
+  for (const MemoryAccess &touched : instruction.uses)
+    draft.allocations.noteUse(touched.allocation, draft.instructions.size());
+  draft.instructions.push_back(std::move(instruction));
+  return draft.instructions.back();
 }
 
-Step &DraftBuilder::addCopy(Operation *op, Place target, Place source, uint64_t bytes) {
-  Step &step = addStep(op, "copy", {use(target, bytes, false, true), use(source, bytes, true, false)});
-  if (!draft.roots.isHost(target) && !draft.roots.isHost(source))
-    return step;
-  step.stream = kCopyStream;
+DraftInstruction &DraftBuilder::addCopy(Operation *op, Address target, Address source, uint64_t bytes) {
+  DraftInstruction &instruction =
+      addInstruction(op, "copy", {use(target, bytes, false, true), use(source, bytes, true, false)});
+  if (!draft.allocations.isHost(target) && !draft.allocations.isHost(source))
+    return instruction;
+  instruction.stream = kCopyStream;
   plan.needStream(kCopyStream);
-  step.isCopyOut = step.early = draft.roots.isHost(target);
-  return step;
+  instruction.isCopyOut = instruction.early = draft.allocations.isHost(target);
+  return instruction;
 }
 
-Step &DraftBuilder::addFill(Operation *op, Place target, uint64_t bytes, int64_t pattern, int64_t width) {
+DraftInstruction &DraftBuilder::addFill(Operation *op, Address target, uint64_t bytes, int64_t pattern, int64_t width) {
   NamedAttrList fields;
   fields.set("pattern", builder.getI64IntegerAttr(pattern));
   fields.set("width", builder.getI64IntegerAttr(width));
-  return addStep(op, "fill", {use(target, bytes, false, true)}, fields);
+  return addInstruction(op, "fill", {use(target, bytes, false, true)}, fields);
 }
 
-unsigned DraftBuilder::stateRoot(StringRef name) {
-  auto [known, isNew] = stateRoots.try_emplace(name, 0);
+unsigned DraftBuilder::stateAllocation(StringRef name) {
+  auto [known, isNew] = stateAllocations.try_emplace(name, 0);
   if (isNew) {
-    ModulePlan::StatePlace state = *plan.findState(name);
-    known->second = draft.roots.add(RegionKind::Persistent, state.bytes, state.offset, state.isHost);
+    ModulePlan::StateAddress state = *plan.findState(name);
+    known->second = draft.allocations.add(RegionKind::Persistent, state.bytes, state.offset, state.isHost);
   }
   return known->second;
 }
 
-unsigned DraftBuilder::poolRoot(RegionKind kind, uint64_t bytes) {
-  auto known = poolRoots.find(kind);
-  if (known == poolRoots.end())
-    known = poolRoots.emplace(kind, draft.roots.add(kind, bytes, /*fixed=*/0)).first;
+unsigned DraftBuilder::poolAllocation(RegionKind kind, uint64_t bytes) {
+  auto known = poolAllocations.find(kind);
+  if (known == poolAllocations.end())
+    known = poolAllocations.emplace(kind, draft.allocations.add(kind, bytes, /*fixed=*/0)).first;
   plan.needRegion(kind, std::max<uint64_t>(bytes, 1)); // it must exist
   return known->second;
 }
 
-FailureOr<Place> DraftBuilder::placeOf(Value value) {
-  auto known = places.find(value);
-  if (known != places.end())
-    return draft.roots.resolve(known->second);
+FailureOr<Address> DraftBuilder::addressOf(Value value) {
+  auto known = addresses.find(value);
+  if (known != addresses.end())
+    return draft.allocations.resolve(known->second);
   auto constant = value.getDefiningOp<ConstantOp>();
   if (!constant)
     return emitError(value.getLoc(), "expected a value that is defined before it is used in the planned program");
-  FailureOr<Place> place = materialize(constant);
-  if (succeeded(place))
-    put(value, *place);
-  return place;
+  FailureOr<Address> address = materialize(constant);
+  if (succeeded(address))
+    put(value, *address);
+  return address;
 }
 
 uint64_t splatBits(DenseElementsAttr value) {
@@ -70,24 +72,24 @@ uint64_t splatBits(DenseElementsAttr value) {
   return value.getSplatValue<APInt>().getZExtValue();
 }
 
-void DraftBuilder::fillWith(DenseElementsAttr splat, Place target, Operation *op) {
+void DraftBuilder::fillWith(DenseElementsAttr splat, Address target, Operation *op) {
   addFill(op, target, bytesOf(splat.getType()), static_cast<int64_t>(splatBits(splat)),
           elementBytes(splat.getElementType()));
 }
 
-FailureOr<Place> DraftBuilder::materialize(ConstantOp constant) {
+FailureOr<Address> DraftBuilder::materialize(ConstantOp constant) {
   auto value = dyn_cast<DenseElementsAttr>(constant.getValue());
   if (!value)
     return constant.emitOpError("expected a dense constant outside of kernels");
   if (value.isSplat()) {
-    Place place = addFresh(bytesOf(value.getType()));
-    fillWith(value, place, constant);
-    return place;
+    Address address = addFresh(bytesOf(value.getType()));
+    fillWith(value, address, constant);
+    return address;
   }
-  FailureOr<ModulePlan::StatePlace> state = plan.addConstant(value, constant.getLoc());
+  FailureOr<ModulePlan::StateAddress> state = plan.addConstant(value, constant.getLoc());
   if (failed(state))
     return failure();
-  return Place{draft.roots.add(RegionKind::Persistent, state->bytes, state->offset), 0};
+  return Address{draft.allocations.add(RegionKind::Persistent, state->bytes, state->offset), 0};
 }
 
 } // namespace cleave::plan

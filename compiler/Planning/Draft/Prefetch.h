@@ -45,24 +45,26 @@ struct PrefetchOptions {
   unsigned inFlight = 2; // gathered buffers at a time; prefetch reaches that many less one ahead
 };
 
-// A gather, or what one step needs of host memory, in program order: its steps have Step::gather = its number.
+// A gather, or what one instruction needs of host memory, in program order. Its instructions have its number in
+// DraftInstruction::gather.
 struct Gather {
   bool backward = false; // which choice of PrefetchOptions is meant
   bool isCopy = false;   // from host memory, and nothing more
 };
 
-// Moves the steps of each gather to where they are issued.
-void prefetchGathers(std::vector<Step> &steps, const std::vector<Gather> &gathers, const PrefetchOptions &options);
+// Moves the instructions of each gather to where they are issued.
+void prefetchGathers(std::vector<DraftInstruction> &instructions, const std::vector<Gather> &gathers,
+                     const PrefetchOptions &options);
 
 // Buffers that are filled on the compute stream, reduced, and end there or where they are copied to host memory
 // (unreduced gradients): the `inFlight`-th after one of them is begun only when that one is at its end, where the order
-// of the steps allows it. Without this the compute stream would not look after a reduction before the update, and every
-// unreduced gradient would live until then. `bounded[root]` says which roots count.
-void boundReductions(std::vector<Step> &steps, const std::vector<char> &bounded, unsigned inFlight);
+// of the instructions allows it. Without this the compute stream would not look after a reduction before the update,
+// and every unreduced gradient would live until then. `bounded[allocation]` says which allocations count.
+void boundReductions(std::vector<DraftInstruction> &instructions, const std::vector<char> &bounded, unsigned inFlight);
 
 // Copies to host memory: when one is issued, the compute stream goes on when the `inFlight`-th before it is done.
 // Without this nobody would look after them, and what they copy would live to the program's end.
-void boundCopiesOut(std::vector<Step> &steps, unsigned inFlight);
+void boundCopiesOut(std::vector<DraftInstruction> &instructions, unsigned inFlight);
 
 } // namespace cleave::plan
 

@@ -2,7 +2,7 @@
 
 #include "compiler/Planning/Verify/PlanFacts.h"
 #include "runtime/plan/KernelOperands.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 #include "compiler/Planning/Verify/CollectiveMeaning.h"
 
 #include "runtime/plan/KernelOperands.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <numeric>
@@ -72,9 +72,10 @@ void Execution::runProgram(uint32_t program, const Frames &frames) {
   Own own;
   const auto *instructions = plan_.programs()->Get(program)->instructions();
   for (uint32_t i = 0; i < lengthOf(instructions); ++i) {
-    if (++steps_ > kMaxSteps)
+    if (++steps_ > kMaxInstructions)
       return find("too long", plan_.programs()->Get(entry_)->name()->str() + " runs more than " +
-                                  std::to_string(kMaxSteps) + " instructions, calls expanded; it is not checked");
+                                  std::to_string(kMaxInstructions) +
+                                  " instructions, calls expanded; it is not checked");
     InstructionView view(*instructions->Get(i));
     if (view.opcode() == Opcode::Call) {
       runCall(view, plan_.programs()->Get(program)->entry(), frames);
@@ -147,7 +148,7 @@ uint64_t Execution::roundOf(fb::Counter counter) const {
   uint64_t round = 1;
   auto add = [&](uint64_t frames) {
     round = round == 0 ? 0 : std::lcm(round, frames);
-    if (round > kMaxSteps)
+    if (round > kMaxInstructions)
       round = 0;
   };
   for (uint32_t i = 0; i < lengthOf(plan_.regions()); ++i) // inputs have been fed in all of their frames
@@ -170,7 +171,7 @@ void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frame
   round /= std::gcd(round, stride);
   uint64_t since = steps_; // when the round began
   Number differences;      // along which axes what lay where differed then
-  for (int64_t i = 0; i < times && steps_ <= kMaxSteps; ++i) {
+  for (int64_t i = 0; i < times && steps_ <= kMaxInstructions; ++i) {
     ++steps_; // of a body without instructions, too
     if (round != 0 && i > 1 && (i - 1) % round == 0) {
       Number before = std::exchange(differences, differencesNow());
@@ -372,7 +373,7 @@ void Execution::checkOwnOverlaps(const InstructionView &view, const Moment &mome
 void Execution::checkInsideState(const fb::Buffer &buffer, const Moment &moment) {
   if (plan_.regions()->Get(buffer.region())->kind() != fb::RegionKind::persistent)
     return;
-  // States share no bytes (checkStatePlaces): only the last that begins before the buffer can hold it.
+  // States share no bytes (checkStateRanges): only the last that begins before the buffer can hold it.
   auto behind = stateEnds_.upper_bound({buffer.region(), buffer.offset()});
   if (behind != stateEnds_.begin() && std::prev(behind)->first.first == buffer.region() &&
       bufferEnd(plan_, buffer) <= std::prev(behind)->second)

@@ -3,7 +3,7 @@
 #include "compiler/Planning/Verify/Execution.h"
 
 #include "runtime/plan/KernelOperands.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 namespace cleave::plan {
 

@@ -3,8 +3,8 @@
 #include "compiler/Planning/Verify/PlanMeaning.h"
 #include "compiler/Planning/Verify/PlanText.h"
 #include "runtime/plan/KernelOperands.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 
 namespace cleave::plan {
 

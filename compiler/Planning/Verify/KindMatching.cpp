@@ -1,9 +1,9 @@
 // verifyKinds(): collectives of different kinds of ranks meet, sends meet receives, and nobody waits for himself.
+#include "compiler/Planning/Verify/EntryGraph.h"
 #include "compiler/Planning/Verify/PlanFacts.h"
 #include "compiler/Planning/Verify/PlanVerifier.h"
-#include "compiler/Planning/Verify/StepGraph.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <map>
@@ -29,16 +29,16 @@ bool isWaiting(Opcode opcode) {
 // graph.
 class WaitGraph {
 public:
-  WaitGraph(const StepGraph &graph, std::vector<Finding> *findings)
+  WaitGraph(const EntryGraph &graph, std::vector<Finding> *findings)
       : graph_(graph), kinds_(graph.kinds()), findings_(findings), edges_(graph.edges()), met_(graph.kinds().size()) {}
 
   void check() {
-    for (StepGraph::LostWait wait : graph_.lostWaits())
+    for (EntryGraph::LostWait wait : graph_.lostWaits())
       findings_->push_back({"deadlock", text(wait) + " waits for an event that nothing records"});
     addOrderOfIssue();
     addCollectives();
     checkChannels();
-    merged_.resize(graph_.steps().size());
+    merged_.resize(graph_.nodes().size());
     std::iota(merged_.begin(), merged_.end(), size_t{0});
     matchCollectives();
     graph_.forEachMeeting([&](const Lane &lane, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
@@ -52,7 +52,7 @@ private:
   // Collectives over one group, in order.
   struct Met {
     const AxesFacts *group;
-    std::vector<size_t> steps;
+    std::vector<size_t> nodes;
   };
   void addOrderOfIssue();
   void addCollectives();
@@ -62,18 +62,18 @@ private:
   void matchSequence(const std::string &over, const std::vector<size_t> &expected, const std::vector<size_t> &got);
   std::string differenceOf(size_t a, size_t b) const;
   void findCycle();
-  std::string text(size_t step) const {
-    const fb::Plan &kind = *kinds_[graph_.kindOf(step)];
+  std::string text(size_t node) const {
+    const fb::Plan &kind = *kinds_[graph_.kindOf(node)];
     return (textOf(kind.kind()).empty() ? "" : std::string(textOf(kind.kind())) + ": ") +
-           describe(kind, graph_.steps()[step].ref);
+           describe(kind, graph_.nodes()[node].ref);
   }
-  size_t root(size_t step) {
-    while (merged_[step] != step)
-      step = merged_[step] = merged_[merged_[step]];
-    return step;
+  size_t root(size_t node) {
+    while (merged_[node] != node)
+      node = merged_[node] = merged_[merged_[node]];
+    return node;
   }
 
-  const StepGraph &graph_;
+  const EntryGraph &graph_;
   const std::vector<const fb::Plan *> &kinds_;
   std::vector<Finding> *findings_;
   std::vector<std::pair<size_t, size_t>> edges_;
@@ -86,18 +86,18 @@ private:
 // may run all streams but the first on one thread: that order must be one over all kinds, so it is part of the graph.
 void WaitGraph::addOrderOfIssue() {
   std::vector<int64_t> beside(kinds_.size(), -1), meeting(kinds_.size(), -1);
-  auto follow = [&](int64_t &last, size_t step) {
+  auto follow = [&](int64_t &last, size_t node) {
     if (last >= 0)
-      edges_.push_back({static_cast<size_t>(last), step});
-    last = static_cast<int64_t>(step);
+      edges_.push_back({static_cast<size_t>(last), node});
+    last = static_cast<int64_t>(node);
   };
-  for (size_t step = 0; step < graph_.steps().size(); ++step) {
-    InstructionView view = graph_.viewOf(step);
-    size_t kind = graph_.kindOf(step);
+  for (size_t node = 0; node < graph_.nodes().size(); ++node) {
+    InstructionView view = graph_.viewOf(node);
+    size_t kind = graph_.kindOf(node);
     if (view.stream() != 0)
-      follow(beside[kind], step);
+      follow(beside[kind], node);
     if (isCollective(view.opcode()) || isTransfer(view.opcode()))
-      follow(meeting[kind], step);
+      follow(meeting[kind], node);
   }
 }
 
@@ -107,23 +107,23 @@ void WaitGraph::addCollectives() {
     for (uint32_t i = 0; i < lengthOf(kind->groups()); ++i)
       groups.push_back(groupFacts(*kind, *kind->groups()->Get(i)));
   }
-  for (size_t step = 0; step < graph_.steps().size(); ++step) {
-    InstructionView view = graph_.viewOf(step);
+  for (size_t node = 0; node < graph_.nodes().size(); ++node) {
+    InstructionView view = graph_.viewOf(node);
     if (!isCollective(view.opcode()))
       continue;
-    size_t kind = graph_.kindOf(step);
+    size_t kind = graph_.kindOf(node);
     const AxesFacts &group = groups_[kind][static_cast<size_t>(view["group"])];
-    met_[kind].try_emplace(group.text, Met{&group, {}}).first->second.steps.push_back(step);
+    met_[kind].try_emplace(group.text, Met{&group, {}}).first->second.nodes.push_back(node);
   }
 }
 
 void WaitGraph::checkChannels() {
   for (size_t kind = 0; kind < kinds_.size(); ++kind)
     for (const auto *ofKind : {&graph_.sentBy(kind), &graph_.takenBy(kind)})
-      for (const auto &[lane, steps] : *ofKind)
-        for (size_t i = 1; i < steps.size(); ++i)
-          if (graph_.viewOf(steps[i - 1]).stream() != graph_.viewOf(steps[i]).stream())
-            findings_->push_back({"transfer", text(steps[i - 1]) + " and " + text(steps[i]) +
+      for (const auto &[lane, nodes] : *ofKind)
+        for (size_t i = 1; i < nodes.size(); ++i)
+          if (graph_.viewOf(nodes[i - 1]).stream() != graph_.viewOf(nodes[i]).stream())
+            findings_->push_back({"transfer", text(nodes[i - 1]) + " and " + text(nodes[i]) +
                                                   " are on one channel and on two streams, so that either may come "
                                                   "first; expected one stream, or two channels"});
 }
@@ -141,7 +141,7 @@ void WaitGraph::matchKinds(size_t a, size_t b) {
       groups.emplace(name, met.group);
   auto stepsOver = [&](size_t kind, const std::string &name) {
     auto found = met_[kind].find(name);
-    return found == met_[kind].end() ? std::vector<size_t>() : found->second.steps;
+    return found == met_[kind].end() ? std::vector<size_t>() : found->second.nodes;
   };
   for (const auto &[name, group] : groups)
     if (boxOf(*kinds_[a]).meets(boxOf(*kinds_[b]), *group))
@@ -161,7 +161,7 @@ std::string WaitGraph::differenceOf(size_t first, size_t second) const {
   for (const char *field : {"dtype", "reduction", "algorithm", "count", "root"})
     if (a[field] != b[field])
       return both(field, static_cast<uint64_t>(a[field]), static_cast<uint64_t>(b[field]));
-  uint64_t left = graph_.steps()[first].repeats, right = graph_.steps()[second].repeats;
+  uint64_t left = graph_.nodes()[first].repeats, right = graph_.nodes()[second].repeats;
   return left == right ? "" : both("how often it is called", left, right);
 }
 
@@ -199,9 +199,9 @@ void WaitGraph::findCycle() {
     if (root(i) == i && waiting[i] == 0)
       ready.push_back(i);
   while (!ready.empty()) {
-    size_t step = ready.back();
+    size_t node = ready.back();
     ready.pop_back();
-    for (size_t to : next[step])
+    for (size_t to : next[node])
       if (--waiting[to] == 0)
         ready.push_back(to);
   }
@@ -225,7 +225,7 @@ void WaitGraph::findCycle() {
 static std::vector<Finding> verifyEntry(const std::vector<const fb::Plan *> &kinds, std::string_view entry,
                                         int64_t maxTimes) {
   std::vector<Finding> findings;
-  StepGraph graph(kinds, isWaiting, maxTimes);
+  EntryGraph graph(kinds, isWaiting, maxTimes);
   bool isWhole = true;
   for (size_t kind = 0; kind < kinds.size() && isWhole; ++kind) {
     if (std::optional<uint32_t> same = programOf(*kinds[kind], entry))
@@ -237,7 +237,7 @@ static std::vector<Finding> verifyEntry(const std::vector<const fb::Plan *> &kin
   if (isWhole)
     WaitGraph(graph, &findings).check();
   else
-    findings.push_back({"too long", "the programs run more than " + std::to_string(kMaxSteps) +
+    findings.push_back({"too long", "the programs run more than " + std::to_string(kMaxInstructions) +
                                         " instructions, calls expanded; the order of collectives is not checked"});
   return findings;
 }

@@ -29,7 +29,7 @@ inline constexpr int64_t kMaxInterpretedTimes = 3;
 // Where values cross bodies or ranks no run of them is (Bodies.h), but the graph of who waits for whom has every one.
 inline constexpr int64_t kAllTimes = std::numeric_limits<int64_t>::max();
 // No program is looked at that runs more instructions than these, calls counted.
-inline constexpr size_t kMaxSteps = size_t{1} << 22;
+inline constexpr size_t kMaxInstructions = size_t{1} << 22;
 
 // Axes of a group, or those that something is cut along.
 struct AxesFacts {

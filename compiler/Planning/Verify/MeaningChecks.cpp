@@ -3,7 +3,7 @@
 
 #include "compiler/Planning/Verify/BodyRuns.h"
 #include "compiler/Planning/Verify/Declarations.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/plan/SavedState.h"
 #include "runtime/plan/Snapshot.h"
 

@@ -1,6 +1,6 @@
 #include "compiler/Planning/Verify/Meetings.h"
 
-#include "compiler/Planning/Verify/StepGraph.h"
+#include "compiler/Planning/Verify/EntryGraph.h"
 
 #include <algorithm>
 
@@ -8,10 +8,10 @@ namespace cleave::plan {
 
 using namespace rt;
 
-static void addMeetings(const StepGraph &graph, Meetings &meetings) {
-  auto refOf = [&](size_t step) {
-    InstructionRef ref = graph.steps()[step].ref;
-    return KindRef{graph.kindOf(step), {ref.program, ref.index}};
+static void addMeetings(const EntryGraph &graph, Meetings &meetings) {
+  auto refOf = [&](size_t node) {
+    InstructionRef ref = graph.nodes()[node].ref;
+    return KindRef{graph.kindOf(node), {ref.program, ref.index}};
   };
   graph.forEachMeeting([&](const Lane &, const std::vector<size_t> &sent, const std::vector<size_t> &taken) {
     for (size_t i = 0; i < std::min(sent.size(), taken.size()); ++i) {
@@ -27,7 +27,7 @@ Meetings meetingsOf(const std::vector<const fb::Plan *> &kinds) {
     const fb::Program &program = *kinds[0]->programs()->Get(i);
     if (!program.entry())
       continue;
-    StepGraph graph(kinds, isTransfer);
+    EntryGraph graph(kinds, isTransfer);
     for (size_t kind = 0; kind < kinds.size(); ++kind)
       if (std::optional<uint32_t> same = programOf(*kinds[kind], textOf(program.name())))
         meetings.isWhole = graph.add(kind, *same) && meetings.isWhole;

@@ -3,7 +3,7 @@
 #include "compiler/Planning/Verify/CollectiveMeaning.h"
 #include "compiler/Planning/Verify/PlanFacts.h"
 #include "runtime/plan/KernelOperands.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 
@@ -55,7 +55,7 @@ PlanMeaning::PlanMeaning(const fb::Plan &plan, uint32_t entry, const BodyFacts *
 // the body is proved by itself (getRepeated()). How many there are is part of what the entry means ("calls").
 void PlanMeaning::expand(uint32_t program, const Frames &frames) {
   const auto *instructions = plan_.programs()->Get(program)->instructions();
-  for (uint32_t i = 0; i < lengthOf(instructions) && expanded_++ < kMaxSteps; ++i) {
+  for (uint32_t i = 0; i < lengthOf(instructions) && expanded_++ < kMaxInstructions; ++i) {
     InstructionView view(*instructions->Get(i));
     (view.opcode() == Opcode::Call ? hasCalls_ : hasOthers_) = true;
     if (view.opcode() != Opcode::Call) {
@@ -75,7 +75,7 @@ void PlanMeaning::expand(uint32_t program, const Frames &frames) {
     }
     if (times > kMaxInterpretedTimes)
       repeated_.insert(callee);
-    for (int64_t n = 0; n < times && expanded_++ < kMaxSteps; ++n) {
+    for (int64_t n = 0; n < times && expanded_++ < kMaxInstructions; ++n) {
       if (n + 1 >= kMaxInterpretedTimes)
         n = times - 1;
       expand(callee, frames.called(counter, frameOfCall(view, n)));

@@ -35,7 +35,7 @@ public:
   // Of a state of this plan, as it is left: that of getMeaning(), which asks for all states.
   Number numberOf(const rt::fb::State &state);
   // Whether it runs more than is looked at.
-  bool isTooLong() const { return expanded_ >= kMaxSteps; }
+  bool isTooLong() const { return expanded_ >= kMaxInstructions; }
   // The states that the program reads as an earlier program has left them.
   const std::set<std::string> &getReadFirst() const { return readFirst_; }
   // States that it reads as the bodies that it has called have left them.

@@ -4,8 +4,8 @@
 #include "compiler/Planning/Verify/HostBytes.h"
 #include "compiler/Planning/Verify/MeaningChecks.h"
 #include "runtime/plan/KernelDefs.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 
 #include <algorithm>
 #include <map>
@@ -17,34 +17,34 @@ using namespace rt;
 
 // Named byte ranges of one region that must not overlap.
 namespace {
-struct Place {
+struct NamedRange {
   std::string name;
   unsigned region;
   uint64_t begin, end;
 };
 } // namespace
 
-static void findOverlaps(std::vector<Place> places, const char *rule, std::vector<Finding> *findings) {
-  std::sort(places.begin(), places.end(), [](const Place &a, const Place &b) {
+static void findOverlaps(std::vector<NamedRange> ranges, const char *rule, std::vector<Finding> *findings) {
+  std::sort(ranges.begin(), ranges.end(), [](const NamedRange &a, const NamedRange &b) {
     return std::tie(a.region, a.begin, a.end) < std::tie(b.region, b.begin, b.end);
   });
-  for (size_t i = 1; i < places.size(); ++i)
-    if (places[i].region == places[i - 1].region && places[i].begin < places[i - 1].end)
-      findings->push_back({rule, places[i - 1].name + " and " + places[i].name + " share bytes"});
+  for (size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].region == ranges[i - 1].region && ranges[i].begin < ranges[i - 1].end)
+      findings->push_back({rule, ranges[i - 1].name + " and " + ranges[i].name + " share bytes"});
 }
 
-static void checkStatePlaces(const fb::Plan &plan, std::vector<Finding> *findings) {
-  std::vector<Place> places;
+static void checkStateRanges(const fb::Plan &plan, std::vector<Finding> *findings) {
+  std::vector<NamedRange> ranges;
   for (size_t i = 0; i < lengthOf(plan.states()); ++i) {
     const fb::State &state = *plan.states()->Get(i);
-    places.push_back({"state '" + state.name()->str() + "'", state.region(), state.offset(),
+    ranges.push_back({"state '" + state.name()->str() + "'", state.region(), state.offset(),
                       state.offset() + stateShardBytes(plan, state)});
   }
-  findOverlaps(std::move(places), "state", findings);
+  findOverlaps(std::move(ranges), "state", findings);
 }
 
-static void checkPortPlaces(const fb::Plan &plan, const fb::Program &program, std::vector<Finding> *findings) {
-  std::vector<Place> places;
+static void checkPortRanges(const fb::Plan &plan, const fb::Program &program, std::vector<Finding> *findings) {
+  std::vector<NamedRange> ranges;
   auto add = [&](const auto *ports, const char *what) {
     for (size_t i = 0; i < lengthOf(ports); ++i) {
       const fb::Port &port = *ports->Get(i);
@@ -53,13 +53,13 @@ static void checkPortPlaces(const fb::Plan &plan, const fb::Program &program, st
       if (plan.regions()->Get(port.region())->space() == fb::Space::host)
         findings->push_back({"space", std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str() +
                                           " lies in host memory, where no kernel finds it"});
-      places.push_back({std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str(), port.region(),
+      ranges.push_back({std::string(what) + " '" + port.name()->str() + "' of " + program.name()->str(), port.region(),
                         port.offset(), port.offset() + portBytes(port)});
     }
   };
   add(program.inputs(), "input");
   add(program.outputs(), "output");
-  findOverlaps(std::move(places), "port", findings);
+  findOverlaps(std::move(ranges), "port", findings);
 }
 
 // The run of one entry, and what must hold after it.
@@ -82,12 +82,12 @@ static std::vector<Finding> runEntry(const fb::Plan &plan, const std::vector<con
 
 static void verifyKind(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds,
                        const std::map<uint32_t, Received> &received, Steps steps, std::vector<Finding> *findings) {
-  checkStatePlaces(plan, findings);
+  checkStateRanges(plan, findings);
   for (uint32_t i = 0; i < lengthOf(plan.programs()); ++i) {
     const fb::Program &program = *plan.programs()->Get(i);
     if (!program.entry())
       continue;
-    checkPortPlaces(plan, program, findings);
+    checkPortRanges(plan, program, findings);
     checkHostBytes(plan, i, findings);
     auto ofProgram = received.find(i);
     const Received none;

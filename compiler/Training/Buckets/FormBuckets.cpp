@@ -17,12 +17,12 @@ namespace cleave {
 namespace {
 
 // Where a former state lies now.
-struct Place {
+struct BucketSlice {
   StateOp bucket;
   int64_t offset;
   RankedTensorType type; // as it is read
 };
-using Places = llvm::StringMap<Place>;
+using BucketSlices = llvm::StringMap<BucketSlice>;
 
 // The element types in which states are read, where that is not the one in which they are stored: all that read such a
 // state narrow it to the same type, and nobody sees more of it.
@@ -53,7 +53,7 @@ private:
 
 // The bucket's state `name` for the states `members`, and their places in it.
 StateOp declareBucket(SymbolTable &symbols, StringRef name, const Bucket &bucket, ArrayRef<StateOp> members,
-                      const ReadTypes &readTypes, Places &places) {
+                      const ReadTypes &readTypes, BucketSlices &slices) {
   SmallVector<Attribute> segments;
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
     StateOp state = member;
@@ -70,7 +70,7 @@ StateOp declareBucket(SymbolTable &symbols, StringRef name, const Bucket &bucket
     result->setAttr(kUnitAttr, unit);
   for (auto [member, offset] : llvm::zip_equal(members, bucket.offsets)) {
     StateOp state = member;
-    places[state.getSymName()] = {result, offset, readTypes.of(state)};
+    slices[state.getSymName()] = {result, offset, readTypes.of(state)};
   }
   return result;
 }
@@ -80,14 +80,14 @@ class FunctionPacker {
 public:
   // `sumsWhole`: an accumulator's terms are laid end to end and added at once, which is how they can be reduced at
   // once; otherwise each is added where it lies, which needs no second tensor of the bucket's size.
-  FunctionPacker(func::FuncOp function, const Places &places, bool sumsWhole)
-      : block(function.getBody().front()), places(places), sumsWhole(sumsWhole) {}
+  FunctionPacker(func::FuncOp function, const BucketSlices &slices, bool sumsWhole)
+      : block(function.getBody().front()), slices(slices), sumsWhole(sumsWhole) {}
 
   LogicalResult pack() {
     for (ReadOp read : llvm::to_vector(block.getOps<ReadOp>()))
       packRead(read);
     for (auto write : block.getOps<WriteOp>())
-      if (auto found = places.find(write.getState()); found != places.end())
+      if (auto found = slices.find(write.getState()); found != slices.end())
         writes[found->second.bucket].push_back(write);
     for (auto &[bucket, members] : writes)
       if (failed(packWrites(bucket, members)))
@@ -97,19 +97,19 @@ public:
 
 private:
   void packRead(ReadOp read) {
-    auto found = places.find(read.getState());
-    if (found == places.end())
+    auto found = slices.find(read.getState());
+    if (found == slices.end())
       return;
-    Place place = found->second;
-    Value &whole = reads[place.bucket];
+    BucketSlice slice = found->second;
+    Value &whole = reads[slice.bucket];
     if (!whole) { // narrowed before it is cut: where it is stored split, that is what is gathered
       OpBuilder atBegin = OpBuilder::atBlockBegin(&block);
-      Value stored = readState(atBegin, place.bucket.getLoc(), place.bucket);
-      whole = Arithmetic(atBegin, stored.getLoc()).cast(stored, place.type.getElementType());
+      Value stored = readState(atBegin, slice.bucket.getLoc(), slice.bucket);
+      whole = Arithmetic(atBegin, stored.getLoc()).cast(stored, slice.type.getElementType());
     }
     OpBuilder builder(read);
     Arithmetic a(builder, read.getLoc());
-    Value part = a.reshape(a.slice(whole, place.offset, place.type.getNumElements()), place.type.getShape());
+    Value part = a.reshape(a.slice(whole, slice.offset, slice.type.getNumElements()), slice.type.getShape());
     if (read.getType() == part.getType())
       read.replaceAllUsesWith(part);
     else
@@ -190,10 +190,10 @@ private:
     return isSum ? old : Value();
   }
 
-  int64_t offsetOf(WriteOp write) const { return places.find(write.getState())->second.offset; }
+  int64_t offsetOf(WriteOp write) const { return slices.find(write.getState())->second.offset; }
 
   Block &block;
-  const Places &places;
+  const BucketSlices &slices;
   bool sumsWhole;
   llvm::MapVector<Operation *, Value> reads;
   llvm::MapVector<StateOp, SmallVector<WriteOp>> writes;
@@ -226,7 +226,7 @@ private:
       declare(symbols, gradientName(name), bucket, gradients);
       for (StateOp further : allFurther.lookup(gradients[bucket.members.front()].getSymName())) {
         unsigned chunk = *chunkNumber(further.getSymName().rsplit('.').second);
-        declareBucket(symbols, furtherGradientName(gradientName(name), chunk), bucket, {further}, readTypes, places);
+        declareBucket(symbols, furtherGradientName(gradientName(name), chunk), bucket, {further}, readTypes, slices);
         packed.push_back(further);
       }
     }
@@ -234,7 +234,7 @@ private:
     for (auto [index, bucket] : llvm::enumerate(form(frozen, frozen)))
       declare(symbols, "frozen" + std::to_string(index), bucket, frozen);
     for (auto function : module.getOps<func::FuncOp>())
-      if (failed(FunctionPacker(function, places, sumsWhole).pack()))
+      if (failed(FunctionPacker(function, slices, sumsWhole).pack()))
         return signalPassFailure();
     for (StateOp state : packed)
       state.erase();
@@ -242,7 +242,7 @@ private:
 
   void declare(SymbolTable &symbols, const std::string &name, const Bucket &bucket, ArrayRef<StateOp> states) {
     SmallVector<StateOp> members = llvm::map_to_vector(bucket.members, [&](size_t index) { return states[index]; });
-    declareBucket(symbols, name, bucket, members, readTypes, places);
+    declareBucket(symbols, name, bucket, members, readTypes, slices);
     llvm::append_range(packed, members);
   }
 
@@ -293,7 +293,7 @@ private:
                        {hasUnits ? unlimited : bucketBytes, hasUnits ? unlimited : firstBucketBytes, dataRanks});
   }
 
-  Places places;
+  BucketSlices slices;
   ReadTypes readTypes;
   SmallVector<StateOp> packed;
   llvm::StringMap<SmallVector<StateOp>> allFurther; // accumulators of tied parameters

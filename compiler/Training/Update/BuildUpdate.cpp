@@ -18,21 +18,21 @@ namespace cleave {
 
 namespace {
 
-struct GroupConstants {
+struct ParamGroupConstants {
   double lrScale = 1, weightDecay = 0;
 };
 
 // The module's group table with the optimizer's weight decay where a group has none of its own; written back, so that
 // the plan tells what was used.
-FailureOr<SmallVector<GroupConstants>> resolveGroups(ModuleOp module, const OptimizerOptions &options) {
+FailureOr<SmallVector<ParamGroupConstants>> resolveGroups(ModuleOp module, const OptimizerOptions &options) {
   bool decays = options.settings.has(OptimizerSetting::kWeightDecay);
   double weightDecay = decays ? options.settings.get(OptimizerSetting::kWeightDecay) : 0;
   Builder builder(module.getContext());
-  SmallVector<GroupConstants> groups;
+  SmallVector<ParamGroupConstants> groups;
   SmallVector<Attribute> table;
   auto declared = module->getAttrOfType<ArrayAttr>("cleave.param_groups");
   if (!declared)
-    return SmallVector<GroupConstants>{{1, weightDecay}};
+    return SmallVector<ParamGroupConstants>{{1, weightDecay}};
   for (auto row : declared.getAsRange<DictionaryAttr>()) {
     NamedAttrList entries(row);
     if (!decays && entries.get("weight_decay"))
@@ -50,7 +50,8 @@ FailureOr<SmallVector<GroupConstants>> resolveGroups(ModuleOp module, const Opti
 
 class UpdateBuilder {
 public:
-  UpdateBuilder(ModuleOp module, OpBuilder &builder, const OptimizerOptions &options, ArrayRef<GroupConstants> groups)
+  UpdateBuilder(ModuleOp module, OpBuilder &builder, const OptimizerOptions &options,
+                ArrayRef<ParamGroupConstants> groups)
       : module(module), symbols(module), builder(builder), a(builder, module.getLoc()), options(options),
         groups(groups) {}
 
@@ -217,7 +218,7 @@ private:
     StepScalars scalars{step, {}, {}, {}};
     for (auto segment : parameter.getSegments().getAsRange<SegmentAttr>()) {
       size_t group = segment.getGroup();
-      GroupConstants constants = group < groups.size() ? groups[group] : groups.front();
+      ParamGroupConstants constants = group < groups.size() ? groups[group] : groups.front();
       Value rate = lrOf(constants.lrScale);
       scalars.lr.append(segment.getOffset(), rate);
       scalars.weightDecay.append(segment.getOffset(), constants.weightDecay);
@@ -253,7 +254,7 @@ private:
   OpBuilder &builder;
   Arithmetic a;
   const OptimizerOptions &options;
-  ArrayRef<GroupConstants> groups;
+  ArrayRef<ParamGroupConstants> groups;
   Value lr, step;                              // read once, f64
   SmallVector<std::pair<double, Value>> rates; // lr by scale
   Value finite;                                // with a loss scale: whether the gradients are

@@ -1,6 +1,6 @@
 #include "kernels/attention/host/Attention.h"
 
-#include "kernels/attention/host/Blocks.h"
+#include "kernels/attention/host/Tiles.h"
 
 #include <omp.h>
 
@@ -9,16 +9,16 @@ namespace cleave::rt {
 namespace {
 
 // Blocks of rows in one item of work: what is converted of keys and values serves all of them.
-constexpr int64_t kBlocksOfItem = 4;
+constexpr int64_t kTilesOfItem = 4;
 
 template <typename C> struct ForwardScratch {
   ForwardScratch(const AttentionShape &s, bool converts, C *begin) {
     ScratchParts<C> parts(begin);
-    query = parts.take(s.depth * kAttentionBlock);
-    result = parts.take(s.width * kAttentionBlock);
-    scores = parts.take(kAttentionBlock * kAttentionBlock);
-    maximum = parts.take(kAttentionBlock);
-    sum = parts.take(kAttentionBlock);
+    query = parts.take(s.depth * kAttentionTile);
+    result = parts.take(s.width * kAttentionTile);
+    scores = parts.take(kAttentionTile * kAttentionTile);
+    maximum = parts.take(kAttentionTile);
+    sum = parts.take(kAttentionTile);
     keys = parts.take(converts ? s.columns * s.depth : 0);
     values = parts.take(converts ? s.columns * s.width : 0);
     count = parts.taken();
@@ -35,16 +35,16 @@ template <typename T, typename C> struct ForwardHead {
   C *maximum, *sum;
 };
 
-// scores := e^(scores - maximum), after the maxima of rows have grown to those of this block; sums and the result so
+// scores := e^(scores - maximum), after the maxima of rows have grown to those of this tile; sums and the result so
 // far are brought down to the new maxima. A row whose scores are all -inf keeps 0 for its sum: the result is then NaN.
 template <typename V>
 CLEAVE_VECTOR_CODE void updateSoftmax(const AttentionShape &s, ForwardScratch<typename V::Number> &w, int64_t columns) {
   using C = typename V::Number;
   using Vector = typename V::Vector;
-  for (int64_t r = 0; r < kAttentionBlock; r += V::kLanes) {
+  for (int64_t r = 0; r < kAttentionTile; r += V::kLanes) {
     Vector before = loadVector<V>(w.maximum + r), maximum = before;
     for (int64_t c = 0; c < columns; ++c) {
-      Vector score = loadVector<V>(w.scores + c * kAttentionBlock + r);
+      Vector score = loadVector<V>(w.scores + c * kAttentionTile + r);
       maximum = score > maximum ? score : maximum;
     }
     Vector none = {};
@@ -52,7 +52,7 @@ CLEAVE_VECTOR_CODE void updateSoftmax(const AttentionShape &s, ForwardScratch<ty
     Vector factor = powerOfE<V>(before - base);
     Vector sum = loadVector<V>(w.sum + r) * factor;
     for (int64_t c = 0; c < columns; ++c) {
-      C *at = w.scores + c * kAttentionBlock + r;
+      C *at = w.scores + c * kAttentionTile + r;
       Vector power = powerOfE<V>(loadVector<V>(at) - base);
       sum += power;
       storeVector<V>(at, power);
@@ -60,52 +60,52 @@ CLEAVE_VECTOR_CODE void updateSoftmax(const AttentionShape &s, ForwardScratch<ty
     storeVector<V>(w.maximum + r, maximum);
     storeVector<V>(w.sum + r, sum);
     for (int64_t i = 0; i < s.width; ++i) {
-      C *at = w.result + i * kAttentionBlock + r;
+      C *at = w.result + i * kAttentionTile + r;
       storeVector<V>(at, loadVector<V>(at) * factor);
     }
   }
 }
 
 template <typename V, typename T>
-CLEAVE_VECTOR_CODE void attendBlock(const AttentionShape &s, const ForwardHead<T, typename V::Number> &head,
-                                    ForwardScratch<typename V::Number> &w, const typename V::Number *keys,
-                                    const typename V::Number *values, int64_t first) {
+CLEAVE_VECTOR_CODE void attendTile(const AttentionShape &s, const ForwardHead<T, typename V::Number> &head,
+                                   ForwardScratch<typename V::Number> &w, const typename V::Number *keys,
+                                   const typename V::Number *values, int64_t first) {
   using C = typename V::Number;
-  int64_t rows = std::min(kAttentionBlock, s.rows - first);
+  int64_t rows = std::min(kAttentionTile, s.rows - first);
   readTransposed(w.query, head.query + first * s.depth, rows, s.depth);
-  std::fill(w.result, w.result + s.width * kAttentionBlock, C(0));
-  std::fill(w.maximum, w.maximum + kAttentionBlock, -std::numeric_limits<C>::infinity());
-  std::fill(w.sum, w.sum + kAttentionBlock, C(0));
-  for (int64_t column = 0, end = s.columnsOf(first); column < end; column += kAttentionBlock) {
-    int64_t columns = std::min(kAttentionBlock, end - column);
-    multiply<V>(w.scores, kAttentionBlock, columns, kAttentionBlock, keys + column * s.depth, s.depth, 1, w.query,
-                kAttentionBlock, s.depth, /*adds=*/false);
+  std::fill(w.result, w.result + s.width * kAttentionTile, C(0));
+  std::fill(w.maximum, w.maximum + kAttentionTile, -std::numeric_limits<C>::infinity());
+  std::fill(w.sum, w.sum + kAttentionTile, C(0));
+  for (int64_t column = 0, end = s.columnsOf(first); column < end; column += kAttentionTile) {
+    int64_t columns = std::min(kAttentionTile, end - column);
+    multiply<V>(w.scores, kAttentionTile, columns, kAttentionTile, keys + column * s.depth, s.depth, 1, w.query,
+                kAttentionTile, s.depth, /*adds=*/false);
     finishScores<V>(w.scores, s, head.mask, {first, rows, column, columns});
     updateSoftmax<V>(s, w, columns);
-    multiply<V>(w.result, kAttentionBlock, s.width, kAttentionBlock, values + column * s.width, 1, s.width, w.scores,
-                kAttentionBlock, columns, /*adds=*/true);
+    multiply<V>(w.result, kAttentionTile, s.width, kAttentionTile, values + column * s.width, 1, s.width, w.scores,
+                kAttentionTile, columns, /*adds=*/true);
   }
   for (int64_t r = 0; r < rows; ++r) {
     head.maximum[first + r] = w.maximum[r];
     head.sum[first + r] = w.sum[r];
     for (int64_t i = 0; i < s.width; ++i)
-      head.result[(first + r) * s.width + i] = static_cast<T>(w.result[i * kAttentionBlock + r] / w.sum[r]);
+      head.result[(first + r) * s.width + i] = static_cast<T>(w.result[i * kAttentionTile + r] / w.sum[r]);
   }
 }
 
-// Rows [first, first + kBlocksOfItem blocks) of a head.
+// Rows [first, first + kTilesOfItem tiles) of a head.
 template <typename V, typename T>
 CLEAVE_VECTOR_CODE void attendRows(const AttentionShape *shape, const ForwardHead<T, typename V::Number> *head,
                                    typename V::Number *scratch, int64_t first) {
   using C = typename V::Number;
   const AttentionShape &s = *shape;
   ForwardScratch<C> w(s, !std::is_same_v<T, C>, scratch);
-  int64_t end = std::min(s.rows, first + kBlocksOfItem * kAttentionBlock);
-  int64_t columns = s.columnsOf((end - 1) / kAttentionBlock * kAttentionBlock);
+  int64_t end = std::min(s.rows, first + kTilesOfItem * kAttentionTile);
+  int64_t columns = s.columnsOf((end - 1) / kAttentionTile * kAttentionTile);
   const C *keys = readAll(w.keys, head->key, columns * s.depth);
   const C *values = readAll(w.values, head->value, columns * s.width);
-  for (int64_t row = first; row < end; row += kAttentionBlock)
-    attendBlock<V, T>(s, *head, w, keys, values, row);
+  for (int64_t row = first; row < end; row += kAttentionTile)
+    attendTile<V, T>(s, *head, w, keys, values, row);
 }
 CLEAVE_FOR_PROCESSOR(attendRows)
 
@@ -132,7 +132,7 @@ public:
   }
 
   Status run(void *const *buffers) override {
-    constexpr int64_t rowsOfItem = kBlocksOfItem * kAttentionBlock;
+    constexpr int64_t rowsOfItem = kTilesOfItem * kAttentionTile;
     int64_t parts = (s_.rows + rowsOfItem - 1) / rowsOfItem;
     auto *scratch = static_cast<C *>(buffers[s_.hasMask ? 7 : 6]);
 #pragma omp parallel for num_threads(threads_) schedule(static, 1) if (s_.items() * parts > 1)

@@ -1,14 +1,14 @@
-// Attention on the host: scores are computed block by block and never kept, forward and backward (FlashAttention-2, Dao
+// Attention on the host: scores are computed tile by tile and never kept, forward and backward (FlashAttention-2, Dao
 // 2023, arXiv 2307.08691).
 //
-// A block is 64 rows by 64 columns of the scores, transposed: columns (keys) are the block's lines, and rows (queries)
+// A tile is 64 rows by 64 columns of the scores, transposed: columns (keys) are the tile's lines, and rows (queries)
 // lie side by side in vectors. Maxima, sums and factors of rows are then vectors too, no sum goes across a vector, and
 // keys and values are read as they lie:
 //
-//   S^T [64 keys, 64 queries] = K [64, depth] * Q^T [depth, 64]       Q^T is made once for a block of queries
+//   S^T [64 keys, 64 queries] = K [64, depth] * Q^T [depth, 64]       Q^T is made once for a tile of queries
 //   O^T [width, 64 queries]  += V^T [width, 64] * P^T [64, 64]        V^T is V, read by columns
 //
-// Forward, items of work are blocks of queries of a head; backward, heads. An item is computed by one thread, in one
+// Forward, items of work are tiles of queries of a head; backward, heads. An item is computed by one thread, in one
 // order: the number of threads changes no bit. Scratch is linear in rows and columns.
 #ifndef CLEAVE_KERNELS_ATTENTION_HOST_ATTENTION_H
 #define CLEAVE_KERNELS_ATTENTION_HOST_ATTENTION_H
@@ -21,7 +21,7 @@ namespace cleave::rt {
 
 // The parameters of Kernels.def, checked.
 struct AttentionShape {
-  static constexpr int64_t kBlock = 64; // rows and columns of a block
+  static constexpr int64_t kTile = 64; // rows and columns of a tile
 
   int64_t batch, heads, rows, columns, depth, width;
   bool causal, hasMask;
@@ -32,8 +32,8 @@ struct AttentionShape {
   static Status read(const KernelArgs &args, AttentionShape *result);
   int64_t items() const { return batch * heads; }
   bool isBooleanMask() const { return hasMask && maskDtype == fb::DType::boolean; }
-  // Columns that some of the rows [first, first + kBlock) have.
-  int64_t columnsOf(int64_t first) const { return causal ? std::min(columns, first + kBlock) : columns; }
+  // Columns that some of the rows [first, first + kTile) have.
+  int64_t columnsOf(int64_t first) const { return causal ? std::min(columns, first + kTile) : columns; }
   // Where the mask of a head begins, and from one row and column to the next; 0 where all have the same.
   int64_t maskOffset(int64_t item) const;
   int64_t maskRowStride() const { return mask[2] == 1 ? 0 : mask[3]; }

@@ -1,6 +1,6 @@
 #include "kernels/attention/host/Attention.h"
 
-#include "kernels/attention/host/Blocks.h"
+#include "kernels/attention/host/Tiles.h"
 
 #include <omp.h>
 
@@ -12,16 +12,16 @@ template <typename C> struct BackwardScratch {
   BackwardScratch(const AttentionShape &s, bool converts, C *begin) {
     ScratchParts<C> parts(begin);
     int64_t depth = paddedSize(s.depth), width = paddedSize(s.width);
-    query = parts.take(s.depth * kAttentionBlock);
-    grad = parts.take(s.width * kAttentionBlock);
-    queryRows = parts.take(depth * kAttentionBlock);
-    gradRows = parts.take(width * kAttentionBlock);
-    queryGrad = parts.take(s.depth * kAttentionBlock);
-    probabilities = parts.take(kAttentionBlock * kAttentionBlock);
-    scoreGrads = parts.take(kAttentionBlock * kAttentionBlock);
-    maximum = parts.take(kAttentionBlock);
-    inverse = parts.take(kAttentionBlock);
-    delta = parts.take(kAttentionBlock);
+    query = parts.take(s.depth * kAttentionTile);
+    grad = parts.take(s.width * kAttentionTile);
+    queryRows = parts.take(depth * kAttentionTile);
+    gradRows = parts.take(width * kAttentionTile);
+    queryGrad = parts.take(s.depth * kAttentionTile);
+    probabilities = parts.take(kAttentionTile * kAttentionTile);
+    scoreGrads = parts.take(kAttentionTile * kAttentionTile);
+    maximum = parts.take(kAttentionTile);
+    inverse = parts.take(kAttentionTile);
+    delta = parts.take(kAttentionTile);
     keyGrad = parts.take(s.columns * depth);
     valueGrad = parts.take(s.columns * width);
     keys = parts.take(converts ? s.columns * s.depth : 0);
@@ -31,7 +31,7 @@ template <typename C> struct BackwardScratch {
   C *query, *grad, *queryGrad;            // transposed
   C *queryRows, *gradRows;                // as they are
   C *probabilities, *scoreGrads;          // transposed
-  C *maximum, *inverse, *delta;           // of the block's rows; inverse is 1 / sum
+  C *maximum, *inverse, *delta;           // of the tile's rows; inverse is 1 / sum
   C *keyGrad, *valueGrad, *keys, *values; // of all columns
   int64_t count;
 };
@@ -43,12 +43,12 @@ template <typename T, typename C> struct BackwardHead {
   T *queryGrad, *keyGrad, *valueGrad;
 };
 
-// Probabilities of the block's scores, and gradients of the scores from those of the probabilities.
+// Probabilities of the tile's scores, and gradients of the scores from those of the probabilities.
 template <typename V>
 CLEAVE_VECTOR_CODE void differentiateSoftmax(BackwardScratch<typename V::Number> &w, int64_t columns) {
   for (int64_t c = 0; c < columns; ++c)
-    for (int64_t r = 0; r < kAttentionBlock; r += V::kLanes) {
-      auto *score = w.probabilities + c * kAttentionBlock + r, *grad = w.scoreGrads + c * kAttentionBlock + r;
+    for (int64_t r = 0; r < kAttentionTile; r += V::kLanes) {
+      auto *score = w.probabilities + c * kAttentionTile + r, *grad = w.scoreGrads + c * kAttentionTile + r;
       auto probability =
           powerOfE<V>(loadVector<V>(score) - loadVector<V>(w.maximum + r)) * loadVector<V>(w.inverse + r);
       storeVector<V>(score, probability);
@@ -64,44 +64,44 @@ CLEAVE_VECTOR_CODE void readBlock(const AttentionShape &s, const BackwardHead<T,
   readTransposed(w.grad, head.grad + first * s.width, rows, s.width);
   readRows(w.queryRows, head.query + first * s.depth, rows, s.depth, paddedSize(s.depth));
   readRows(w.gradRows, head.grad + first * s.width, rows, s.width, paddedSize(s.width));
-  std::fill(w.queryGrad, w.queryGrad + s.depth * kAttentionBlock, C(0));
-  for (int64_t r = 0; r < kAttentionBlock; ++r) {
+  std::fill(w.queryGrad, w.queryGrad + s.depth * kAttentionTile, C(0));
+  for (int64_t r = 0; r < kAttentionTile; ++r) {
     w.maximum[r] = r < rows ? head.maximum[first + r] : C(0);
     w.inverse[r] = r < rows ? C(1) / head.sum[first + r] : C(0);
     w.delta[r] = r < rows ? head.delta[first + r] : C(0);
   }
 }
 
-// What a block of rows has to do with all its columns.
+// What a tile of rows has to do with all its columns.
 template <typename V, typename T>
 CLEAVE_VECTOR_CODE void differentiateBlock(const AttentionShape &s, const BackwardHead<T, typename V::Number> &head,
                                            BackwardScratch<typename V::Number> &w, const typename V::Number *keys,
                                            const typename V::Number *values, int64_t first) {
-  constexpr int64_t block = kAttentionBlock;
-  const int64_t depth = paddedSize(s.depth), width = paddedSize(s.width), rows = std::min(block, s.rows - first);
+  constexpr int64_t tile = kAttentionTile;
+  const int64_t depth = paddedSize(s.depth), width = paddedSize(s.width), rows = std::min(tile, s.rows - first);
   readBlock<V, T>(s, head, w, first, rows);
-  for (int64_t column = 0, end = s.columnsOf(first); column < end; column += block) {
-    int64_t columns = std::min(block, end - column);
+  for (int64_t column = 0, end = s.columnsOf(first); column < end; column += tile) {
+    int64_t columns = std::min(tile, end - column);
     const auto *key = keys + column * s.depth, *value = values + column * s.width;
-    multiply<V>(w.probabilities, block, columns, block, key, s.depth, 1, w.query, block, s.depth, false);
-    multiply<V>(w.scoreGrads, block, columns, block, value, s.width, 1, w.grad, block, s.width, false);
-    ScoreBlock place = {first, rows, column, columns};
-    finishScores<V>(w.probabilities, s, head.mask, place);
+    multiply<V>(w.probabilities, tile, columns, tile, key, s.depth, 1, w.query, tile, s.depth, false);
+    multiply<V>(w.scoreGrads, tile, columns, tile, value, s.width, 1, w.grad, tile, s.width, false);
+    ScoreTile scoreTile = {first, rows, column, columns};
+    finishScores<V>(w.probabilities, s, head.mask, scoreTile);
     differentiateSoftmax<V>(w, columns);
-    dropReplaced(w.scoreGrads, s, head.mask, place);
-    multiply<V>(w.valueGrad + column * width, width, columns, width, w.probabilities, block, 1, w.gradRows, width, rows,
+    dropReplaced(w.scoreGrads, s, head.mask, scoreTile);
+    multiply<V>(w.valueGrad + column * width, width, columns, width, w.probabilities, tile, 1, w.gradRows, width, rows,
                 true);
-    multiply<V>(w.keyGrad + column * depth, depth, columns, depth, w.scoreGrads, block, 1, w.queryRows, depth, rows,
+    multiply<V>(w.keyGrad + column * depth, depth, columns, depth, w.scoreGrads, tile, 1, w.queryRows, depth, rows,
                 true);
-    multiply<V>(w.queryGrad, block, s.depth, block, key, 1, s.depth, w.scoreGrads, block, columns, true);
+    multiply<V>(w.queryGrad, tile, s.depth, tile, key, 1, s.depth, w.scoreGrads, tile, columns, true);
   }
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t i = 0; i < s.depth; ++i)
       head.queryGrad[(first + r) * s.depth + i] =
-          static_cast<T>(w.queryGrad[i * block + r] * static_cast<typename V::Number>(s.scale));
+          static_cast<T>(w.queryGrad[i * tile + r] * static_cast<typename V::Number>(s.scale));
 }
 
-// All of a head: blocks of rows in ascending order, so that gradients of keys and values are summed in one order.
+// All of a head: tiles of rows in ascending order, so that gradients of keys and values are summed in one order.
 template <typename V, typename T>
 CLEAVE_VECTOR_CODE void differentiateHead(const AttentionShape *shape, const BackwardHead<T, typename V::Number> *head,
                                           typename V::Number *scratch) {
@@ -113,7 +113,7 @@ CLEAVE_VECTOR_CODE void differentiateHead(const AttentionShape *shape, const Bac
   const C *values = readAll(w.values, head->value, s.columns * s.width);
   std::fill(w.keyGrad, w.keyGrad + s.columns * depth, C(0));
   std::fill(w.valueGrad, w.valueGrad + s.columns * width, C(0));
-  for (int64_t first = 0; first < s.rows; first += kAttentionBlock)
+  for (int64_t first = 0; first < s.rows; first += kAttentionTile)
     differentiateBlock<V, T>(s, *head, w, keys, values, first);
   for (int64_t c = 0; c < s.columns; ++c) {
     for (int64_t i = 0; i < s.depth; ++i)

@@ -13,8 +13,8 @@ namespace {
 
 class DnnlKernel : public HostKernel {
 public:
-  DnnlKernel(std::vector<DnnlBinding> bindings, std::vector<DnnlStep> steps, std::vector<size_t> bytes)
-      : bindings_(std::move(bindings)), steps_(std::move(steps)), bytes_(std::move(bytes)),
+  DnnlKernel(std::vector<DnnlBinding> bindings, std::vector<DnnlCall> calls, std::vector<size_t> bytes)
+      : bindings_(std::move(bindings)), calls_(std::move(calls)), bytes_(std::move(bytes)),
         addresses_(bindings_.size(), nullptr), stream_(DnnlBuilder::engine()) {}
 
   std::vector<size_t> bufferBytes() const override { return bytes_; }
@@ -26,15 +26,15 @@ public:
         if (address != addresses_[i])
           bindings_[i].memory.set_data_handle(addresses_[i] = address);
       }
-      for (const DnnlStep &step : steps_)
-        step(stream_);
+      for (const DnnlCall &call : calls_)
+        call(stream_);
       return Status::ok(); // the CPU engine's stream is in order and synchronous
     });
   }
 
 private:
   std::vector<DnnlBinding> bindings_;
-  std::vector<DnnlStep> steps_;
+  std::vector<DnnlCall> calls_;
   std::vector<size_t> bytes_;
   std::vector<void *> addresses_;
   dnnl::stream stream_;
@@ -89,7 +89,7 @@ dnnl::memory DnnlBuilder::scratch(const dnnl::memory::desc &desc) {
   return bind(scratchBuffer_, offset, desc);
 }
 
-DnnlStep DnnlBuilder::execute(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad) {
+DnnlCall DnnlBuilder::execute(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad) {
   if (scratchpad.get_size()) {
     scratchpadBytes_ = std::max(scratchpadBytes_, scratchpad.get_size());
     args[DNNL_ARG_SCRATCHPAD] = bind(scratchBuffer_, 0, scratchpad);
@@ -98,10 +98,10 @@ DnnlStep DnnlBuilder::execute(const dnnl::primitive &primitive, DnnlArgs args, c
   return [primitive, args = std::move(args)](const dnnl::stream &stream) { primitive.execute(stream, args); };
 }
 
-DnnlStep DnnlBuilder::reorder(const dnnl::memory &from, const dnnl::memory &to) {
+DnnlCall DnnlBuilder::reorder(const dnnl::memory &from, const dnnl::memory &to) {
   dnnl::reorder::primitive_desc desc(engine(), from.get_desc(), engine(), to.get_desc(), attributes());
   bool isFast = std::strcmp(desc.impl_info_str(), "jit:blk") == 0; // between NCHW and nChw16c, as fast as memory
-  auto use = [&](auto ours) -> DnnlStep {
+  auto use = [&](auto ours) -> DnnlCall {
     return [ours = std::move(ours), from, to](const dnnl::stream &) {
       ours.run(static_cast<const float *>(from.get_data_handle()), static_cast<float *>(to.get_data_handle()));
     };
@@ -119,7 +119,7 @@ dnnl::memory DnnlBuilder::input(size_t buffer, const dnnl::memory::desc &plain, 
   if (plain == wanted)
     return memory;
   dnnl::memory copy = scratch(wanted);
-  steps_.push_back(reorder(memory, copy));
+  calls_.push_back(reorder(memory, copy));
   return copy;
 }
 
@@ -152,15 +152,15 @@ void DnnlBuilder::repack(size_t buffer, const std::vector<DnnlPiece> &pieces) {
   std::vector<dnnl::memory> copies;
   for (const DnnlPiece &piece : pieces) {
     copies.push_back(scratch(piece.wanted));
-    steps_.push_back(reorder(operand(buffer, piece.plain, piece.from), copies.back()));
+    calls_.push_back(reorder(operand(buffer, piece.plain, piece.from), copies.back()));
   }
   for (size_t i = 0; i < pieces.size(); ++i)
-    steps_.push_back(reorder(copies[i], operand(buffer, pieces[i].wanted, pieces[i].to)));
+    calls_.push_back(reorder(copies[i], operand(buffer, pieces[i].wanted, pieces[i].to)));
 }
 
-void DnnlBuilder::step(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad) {
-  steps_.push_back(execute(primitive, std::move(args), scratchpad));
-  steps_.insert(steps_.end(), after_.begin(), after_.end());
+void DnnlBuilder::call(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad) {
+  calls_.push_back(execute(primitive, std::move(args), scratchpad));
+  calls_.insert(calls_.end(), after_.begin(), after_.end());
   after_.clear();
 }
 
@@ -168,7 +168,7 @@ std::unique_ptr<HostKernel> DnnlBuilder::finish(std::vector<size_t> bufferBytes)
   for (size_t binding : scratchpads_)
     bindings_[binding].offset = scratchPeak_;
   bufferBytes.push_back(scratchPeak_ + alignUp(scratchpadBytes_));
-  return std::make_unique<DnnlKernel>(std::move(bindings_), std::move(steps_), std::move(bufferBytes));
+  return std::make_unique<DnnlKernel>(std::move(bindings_), std::move(calls_), std::move(bufferBytes));
 }
 
 } // namespace cleave::rt

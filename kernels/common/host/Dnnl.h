@@ -1,12 +1,12 @@
 // A kernel made of oneDNN primitives whose every byte of scratch is planned.
 //
-// The builder collects steps (primitives) and where their memories lie: in a buffer of the launch, or in scratch.
-// oneDNN's own scratchpads are in user mode and share one area at the end of scratch, since steps run one by one.
+// The builder collects calls (primitives) and where their memories lie: in a buffer of the launch, or in scratch.
+// oneDNN's own scratchpads are in user mode and share one area at the end of scratch, since calls run one by one.
 //
 //   DnnlBuilder builder(threads, /*scratch=*/3);
 //   auto a = builder.operand(0, aDesc);
 //   auto x = builder.input(0, plainDesc, wantedDesc);     // reordered into scratch when they differ
-//   builder.step(dnnl::matmul(pd), {{DNNL_ARG_SRC, a}, ...}, pd.scratchpad_desc());
+//   builder.call(dnnl::matmul(pd), {{DNNL_ARG_SRC, a}, ...}, pd.scratchpad_desc());
 //   *result = builder.finish(bufferBytes);
 //
 // oneDNN reports errors by exceptions; guardDnnl() is the one place where they become a Status.
@@ -26,7 +26,7 @@ namespace cleave::rt {
 using DnnlArgs = std::unordered_map<int, dnnl::memory>;
 
 // A primitive's execution, or a reorder of our own.
-using DnnlStep = std::function<void(const dnnl::stream &)>;
+using DnnlCall = std::function<void(const dnnl::stream &)>;
 
 // A memory whose address is known at run time: `offset` bytes into a buffer of the launch.
 struct DnnlBinding {
@@ -60,8 +60,8 @@ public:
   // The buffer itself goes from one format to the other, by way of scratch. Pieces together cover it before and
   // after. No scratch is used when all of them stay.
   void repack(size_t buffer, const std::vector<DnnlPiece> &pieces);
-  void step(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
-  // What the steps so far have in scratch is not used by those that follow.
+  void call(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
+  // What the calls so far have in scratch is not used by those that follow.
   void freeScratch() { scratchBytes_ = 0; }
   // `bufferBytes` without scratch, whose size is added.
   std::unique_ptr<HostKernel> finish(std::vector<size_t> bufferBytes);
@@ -78,15 +78,15 @@ public:
 private:
   dnnl::memory bind(size_t buffer, size_t offset, const dnnl::memory::desc &desc);
   dnnl::memory scratch(const dnnl::memory::desc &desc);
-  DnnlStep reorder(const dnnl::memory &from, const dnnl::memory &to);
-  DnnlStep execute(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
+  DnnlCall reorder(const dnnl::memory &from, const dnnl::memory &to);
+  DnnlCall execute(const dnnl::primitive &primitive, DnnlArgs args, const dnnl::memory::desc &scratchpad);
 
   size_t scratchBuffer_;
   size_t scratchBytes_ = 0; // of reordered copies in use
   size_t scratchPeak_ = 0;
-  size_t scratchpadBytes_ = 0; // the largest of all steps
+  size_t scratchpadBytes_ = 0; // the largest of all calls
   std::vector<DnnlBinding> bindings_;
-  std::vector<DnnlStep> steps_, after_;
+  std::vector<DnnlCall> calls_, after_;
   std::vector<size_t> scratchpads_; // bindings whose offset is known at the end
 };
 

@@ -220,7 +220,7 @@ std::unique_ptr<HostKernel> buildForward(const DnnlConvolution &c, std::vector<s
     DnnlArgs args = {{DNNL_ARG_SRC, builder.input(0, part.x.desc(), desc.src_desc(), part.x.skip)},
                      {DNNL_ARG_WEIGHTS, weights},
                      {DNNL_ARG_DST, outputOf(builder, part.y, desc.dst_desc(), isFirst)}};
-    builder.step(dnnl::convolution_forward(desc), args, desc.scratchpad_desc());
+    builder.call(dnnl::convolution_forward(desc), args, desc.scratchpad_desc());
     builder.freeScratch();
     isFirst = false;
   }
@@ -262,7 +262,7 @@ std::unique_ptr<HostKernel> buildInputGrad(const DnnlConvolution &c, std::vector
     DnnlArgs args = {{DNNL_ARG_DIFF_DST, builder.input(0, part.y.desc(), desc.diff_dst_desc(), part.y.skip)},
                      {DNNL_ARG_WEIGHTS, builder.input(1, part.w.desc(), desc.weights_desc(), part.w.skip)},
                      {DNNL_ARG_DIFF_SRC, outputOf(builder, part.x, desc.diff_src_desc(), isFirst)}};
-    builder.step(dnnl::convolution_backward_data(desc), args, desc.scratchpad_desc());
+    builder.call(dnnl::convolution_backward_data(desc), args, desc.scratchpad_desc());
     builder.freeScratch();
     isFirst = false;
   }
@@ -278,7 +278,7 @@ std::unique_ptr<HostKernel> buildWeightGrad(const DnnlConvolution &c, std::vecto
   DnnlArgs args = {{DNNL_ARG_SRC, builder.input(0, c.x.desc(), desc.src_desc())},
                    {DNNL_ARG_DIFF_DST, builder.input(1, c.y.desc(), desc.diff_dst_desc())},
                    {DNNL_ARG_DIFF_WEIGHTS, builder.output(2, c.w.desc(), desc.diff_weights_desc())}};
-  builder.step(dnnl::convolution_backward_weights(desc), args, desc.scratchpad_desc());
+  builder.call(dnnl::convolution_backward_weights(desc), args, desc.scratchpad_desc());
   return builder.finish(std::move(bytes));
 }
 

@@ -74,7 +74,7 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
                        {DNNL_ARG_DST, builder.operand(s.resultBuffer(), part.c)}};
       if (part.bias)
         args[DNNL_ARG_BIAS] = builder.operand(2, *part.bias);
-      builder.step(dnnl::matmul(part.desc), args, part.desc.scratchpad_desc());
+      builder.call(dnnl::matmul(part.desc), args, part.desc.scratchpad_desc());
       builder.freeScratch();
     }
     *result = builder.finish(std::move(bytes));

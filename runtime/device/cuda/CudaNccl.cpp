@@ -14,7 +14,7 @@ using cuda::Handle;
 namespace {
 
 // Where a rank runs, and how it wants to talk (0: as fits, 1: NCCL, 2: through the host).
-struct Place {
+struct RankDevice {
   char uuid[16];
   int32_t way;
   uint64_t bytes, free; // of the GPU's memory: that the rank's plan takes, that there are
@@ -28,16 +28,16 @@ Status wayOf(const std::string &text, int32_t *way) {
   return invalidArgument("CLEAVE_CUDA_COMM='" + text + "': expected nccl or host");
 }
 
-bool shareGpu(const Place &one, const Place &other) {
+bool shareGpu(const RankDevice &one, const RankDevice &other) {
   return std::memcmp(one.uuid, other.uuid, sizeof one.uuid) == 0;
 }
 
 // Whether the plans of the ranks that share one's GPU fit into it together.
-Status checkMemory(const std::vector<Place> &places, const Place &mine) {
+Status checkMemory(const std::vector<RankDevice> &devices, const RankDevice &mine) {
   uint64_t needed = 0, ranks = 0;
-  for (const Place &place : places)
-    if (shareGpu(place, mine)) {
-      needed += place.bytes;
+  for (const RankDevice &device : devices)
+    if (shareGpu(device, mine)) {
+      needed += device.bytes;
       ++ranks;
     }
   if (needed <= mine.free)
@@ -48,10 +48,10 @@ Status checkMemory(const std::vector<Place> &places, const Place &mine) {
 }
 
 // Two ranks on one GPU; false where there are none.
-bool findShared(const std::vector<Place> &places, size_t *one, size_t *other) {
-  for (*one = 0; *one < places.size(); ++*one)
-    for (*other = *one + 1; *other < places.size(); ++*other)
-      if (shareGpu(places[*one], places[*other]))
+bool findShared(const std::vector<RankDevice> &devices, size_t *one, size_t *other) {
+  for (*one = 0; *one < devices.size(); ++*one)
+    for (*other = *one + 1; *other < devices.size(); ++*other)
+      if (shareGpu(devices[*one], devices[*other]))
         return true;
   return false;
 }
@@ -80,19 +80,19 @@ using NcclTransfer = NcclAction<TransferRequest, &NcclWorld::transfer>;
 Status CudaDevice::connect(const ConnectRequest &request) {
   if (request.comm.size() == 1)
     return Status::ok();
-  Place mine = {};
+  RankDevice mine = {};
   CLEAVE_TRY(wayOf(envString("CLEAVE_CUDA_COMM"), &mine.way));
   CLEAVE_TRY(check(driver_->deviceUuid(mine.uuid, device_), "cuDeviceGetUuid"));
   mine.bytes = options_.deviceBytes;
   mine.free = freeBytes_;
-  std::vector<Place> places(static_cast<size_t>(request.comm.size()));
-  CLEAVE_TRY(request.comm.allGather(&mine, sizeof mine, places.data(), kControlChannel));
+  std::vector<RankDevice> devices(static_cast<size_t>(request.comm.size()));
+  CLEAVE_TRY(request.comm.allGather(&mine, sizeof mine, devices.data(), kControlChannel));
   // Nobody has taken any of it yet: all ranks are between open() and here.
-  CLEAVE_TRY(checkMemory(places, mine));
+  CLEAVE_TRY(checkMemory(devices, mine));
   size_t one = 0, other = 0;
-  bool isShared = findShared(places, &one, &other);
-  for (size_t rank = 0; rank < places.size(); ++rank)
-    if (places[rank].way != places[0].way)
+  bool isShared = findShared(devices, &one, &other);
+  for (size_t rank = 0; rank < devices.size(); ++rank)
+    if (devices[rank].way != devices[0].way)
       return invalidArgument("CLEAVE_CUDA_COMM differs between rank 0 and rank " + std::to_string(rank) +
                              "; set it alike for all");
   if (mine.way == kByNccl && isShared)

@@ -13,8 +13,8 @@
 #include "runtime/train/checkpoint/CheckpointSaver.h"
 #include "runtime/train/checkpoint/RunFacts.h"
 #include "runtime/train/loop/Evaluator.h"
+#include "runtime/train/loop/LearningRateSchedule.h"
 #include "runtime/train/loop/Progress.h"
-#include "runtime/train/loop/Schedule.h"
 #include "runtime/train/loop/StepTimes.h"
 #include "runtime/train/loop/TensorBoard.h"
 #include "runtime/train/loop/TrainOptions.h"
@@ -59,7 +59,7 @@ private:
   Session *session_ = nullptr;
   TrainOptions options_;
   const fb::Program *program_ = nullptr;
-  Schedule schedule_;
+  LearningRateSchedule schedule_;
   double lr_ = 0;
   uint64_t total_ = 0;
   double tokensPerSample_ = 0; // 0: the model's input is not tokens

@@ -22,7 +22,7 @@ struct TrainOptions {
   LastBatch lastBatch = LastBatch::Drop;
 
   std::optional<double> lr;            // default: the model's property "lr", or kDefaultRate
-  std::string lrSchedule = "constant"; // see Schedule.h
+  std::string lrSchedule = "constant"; // see LearningRateSchedule.h
   std::optional<double> clipGradNorm;  // default: off
 
   uint64_t evalEvery = 0; // steps; 0: at the end of each epoch

@@ -97,7 +97,7 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   loop.options_ = options;
   CLEAVE_TRY(session.entry("train_step", &loop.program_));
   CLEAVE_TRY(checkOptions(options));
-  CLEAVE_TRY(parseSchedule(options.lrSchedule, &loop.schedule_).in("--lr-schedule"));
+  CLEAVE_TRY(parseLearningRateSchedule(options.lrSchedule, &loop.schedule_).in("--lr-schedule"));
   CLEAVE_TRY(loop.agreeOnOptions());
   CLEAVE_TRY(loop.checkScalars());
   CLEAVE_TRY(loop.openSave().in("--save"));
@@ -308,7 +308,7 @@ Status TrainLoop::compareRuns() {
   run_["lr"] = asText(lr_);
   run_["lr-schedule"] = options_.lrSchedule;
   run_["clip-grad-norm"] = asText(options_.clipGradNorm);
-  if (schedule_.kind == Schedule::Kind::Cosine || schedule_.kind == Schedule::Kind::Linear)
+  if (schedule_.kind == LearningRateSchedule::Kind::Cosine || schedule_.kind == LearningRateSchedule::Kind::Linear)
     run_["steps"] = asText(total_);
   if (!resumed_)
     return Status::ok();

@@ -67,7 +67,7 @@ TEST(MemoryUse, BytesWrittenInPlaceCountOnce) {
 
 // Of a run that is longer than what is walked, the first steps are looked at and all are counted.
 TEST(MemoryUse, LongRunsAreCountedInFull) {
-  constexpr int64_t kInstructions = 8, kTimes = plan::kMostSteps / kInstructions + 5;
+  constexpr int64_t kInstructions = 8, kTimes = plan::kMostInstructions / kInstructions + 5;
   PlanBuilder builder;
   unsigned s = builder.region("persistent", fb::RegionKind::persistent, 64);
   auto &body = builder.program("body", 0, /*entry=*/false);
@@ -79,7 +79,7 @@ TEST(MemoryUse, LongRunsAreCountedInFull) {
   const fb::Plan &plan = builder.open();
   view::MemoryUse use = view::memoryUse(plan, *plan::mainProgram(plan), 4);
   EXPECT_EQ(use.allSteps, 1u + kInstructions * kTimes);
-  EXPECT_EQ(use.steps, plan::kMostSteps);
+  EXPECT_EQ(use.steps, plan::kMostInstructions);
   EXPECT_FALSE(use.isWhole());
 }
 
@@ -111,7 +111,7 @@ TEST(Walk, EndsWhereBodiesWithoutInstructionsAreCalledForever) {
   builder.add(builder.program("often", 0, /*entry=*/false), Opcode::Call, 0, {}, {0, kMost, 0, 0});
   builder.add(builder.program("train_step"), Opcode::Call, 0, {}, {1, kMost, 0, 0});
   const fb::Plan &plan = builder.open();
-  EXPECT_FALSE(plan::walk(plan, 2, [](const plan::WalkStep &, const InstructionView &) {}));
+  EXPECT_FALSE(plan::walk(plan, 2, [](const plan::WalkedInstruction &, const InstructionView &) {}));
   auto free = [](const fb::Plan &, uint32_t, const InstructionView &) { return 0.0; };
   EXPECT_FALSE(plan::timelineOf(plan, "train_step", free).has_value());
 }

@@ -8,13 +8,13 @@ namespace cleave::plan {
 namespace {
 
 TEST(Allocator, ReusesBytesOfTheDead) {
-  Allocation got = allocate({{100, 64, {0, 1}}, {100, 64, {2, 3}}});
+  MemoryLayout got = allocate({{100, 64, {0, 1}}, {100, 64, {2, 3}}});
   EXPECT_EQ(got.offsets, (std::vector<uint64_t>{0, 0}));
   EXPECT_EQ(got.peak, 100u);
 }
 
 TEST(Allocator, KeepsTheLivingApartAndAligned) {
-  Allocation got = allocate({{100, 64, {0, 2}}, {40, 64, {2, 3}}});
+  MemoryLayout got = allocate({{100, 64, {0, 2}}, {40, 64, {2, 3}}});
   EXPECT_EQ(got.offsets, (std::vector<uint64_t>{0, 128}));
   EXPECT_EQ(got.peak, 168u);
 }
@@ -22,12 +22,12 @@ TEST(Allocator, KeepsTheLivingApartAndAligned) {
 TEST(Allocator, TakesTheSmallestGapThatFits) {
   // Three long-lived buffers leave a gap of 256 and one of 128 bytes when 1 and 3 die; the small one goes into the
   // small gap.
-  Allocation got = allocate({{640, 64, {0, 9}},
-                             {256, 64, {0, 4}},
-                             {192, 64, {0, 9}},
-                             {128, 64, {0, 4}},
-                             {104, 64, {0, 9}},
-                             {100, 64, {5, 9}}});
+  MemoryLayout got = allocate({{640, 64, {0, 9}},
+                               {256, 64, {0, 4}},
+                               {192, 64, {0, 9}},
+                               {128, 64, {0, 4}},
+                               {104, 64, {0, 9}},
+                               {100, 64, {5, 9}}});
   EXPECT_EQ(got.offsets[5], got.offsets[3]);
 }
 
@@ -37,7 +37,7 @@ TEST(Allocator, KeepsVeryManyApartToo) {
   std::vector<AllocationRequest> requests;
   for (size_t i = 0; i < 20000; ++i)
     requests.push_back({1 + random() % 5000, 64, {i, i + random() % 20}});
-  Allocation got = allocate(requests);
+  MemoryLayout got = allocate(requests);
   uint64_t most = 0;
   for (size_t a = 0; a < requests.size(); ++a) {
     uint64_t live = requests[a].bytes;
@@ -60,7 +60,7 @@ TEST(Allocator, NeverOverlapsInSpaceAndTime) {
     size_t first = random() % 100;
     requests.push_back({1 + random() % 5000, 64, {first, first + random() % 20}});
   }
-  Allocation got = allocate(requests);
+  MemoryLayout got = allocate(requests);
   uint64_t most = 0;
   for (size_t time = 0; time < 120; ++time) {
     uint64_t live = 0;

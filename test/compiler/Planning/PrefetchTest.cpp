@@ -1,7 +1,7 @@
 // Where gathers are issued, and that no program has more of them in flight than it may.
 #include "compiler/Planning/Draft/Prefetch.h"
 #include "compiler/Planning/Draft/Liveness.h"
-#include "compiler/Planning/Draft/Schedule.h"
+#include "compiler/Planning/Draft/StreamOrder.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 namespace cleave::plan {
 namespace {
 
-RootUse use(unsigned root, bool reads, bool writes) { return {root, 0, 64, reads, writes}; }
+MemoryAccess use(unsigned allocation, bool reads, bool writes) { return {allocation, 0, 64, reads, writes}; }
 
-// A step program whose root of unit u is u, and of its stored part 100 + u.
+// An instruction program whose allocation of unit u is u, and of its stored part 100 + u.
 class Program {
 public:
   void gather(unsigned unit, bool backward = false) {
@@ -24,10 +24,10 @@ public:
     gathers.push_back({backward});
     unitOf.push_back(unit);
   }
-  // From host memory; root 100 + unit lies there.
+  // From host memory; allocation 100 + unit lies there.
   void copyIn(unsigned unit, uint64_t bytes = 64) {
     add(kCopyStream, {use(unit, false, true), use(100 + unit, true, false)}).gather = gathers.size();
-    for (RootUse &touched : steps.back().uses)
+    for (MemoryAccess &touched : instructions.back().uses)
       touched.bytes = bytes;
     gathers.push_back({false, /*isCopy=*/true});
     unitOf.push_back(unit);
@@ -36,21 +36,21 @@ public:
     add(kCopyStream, {use(100 + unit, false, true), use(unit, true, false)}).isCopyOut = true;
   }
   void compute(std::vector<unsigned> units) {
-    std::vector<RootUse> uses;
+    std::vector<MemoryAccess> uses;
     for (unsigned unit : units)
       uses.push_back(use(unit, true, false));
     add(kComputeStream, std::move(uses));
   }
-  Step &add(unsigned stream, std::vector<RootUse> uses) {
-    Step step;
-    step.stream = stream;
-    step.uses = std::move(uses);
-    step.payload = steps.size();
-    steps.push_back(std::move(step));
-    return steps.back();
+  DraftInstruction &add(unsigned stream, std::vector<MemoryAccess> uses) {
+    DraftInstruction instruction;
+    instruction.stream = stream;
+    instruction.uses = std::move(uses);
+    instruction.payload = instructions.size();
+    instructions.push_back(std::move(instruction));
+    return instructions.back();
   }
 
-  std::vector<Step> steps;
+  std::vector<DraftInstruction> instructions;
   std::vector<Gather> gathers;
   std::vector<unsigned> unitOf; // of a gather
 };
@@ -59,22 +59,22 @@ public:
 std::string text(const Program &program) {
   std::string result;
   std::optional<unsigned> last;
-  for (const Step &step : program.steps) {
-    if (step.gather && step.gather == last)
+  for (const DraftInstruction &instruction : program.instructions) {
+    if (instruction.gather && instruction.gather == last)
       continue;
-    last = step.gather;
+    last = instruction.gather;
     result += result.empty() ? "" : " ";
-    if (step.gather) {
-      result += "G" + std::to_string(program.unitOf[*step.gather]);
+    if (instruction.gather) {
+      result += "G" + std::to_string(program.unitOf[*instruction.gather]);
       continue;
     }
-    if (step.isCopyOut) {
-      result += "o" + std::to_string(step.uses.back().root);
+    if (instruction.isCopyOut) {
+      result += "o" + std::to_string(instruction.uses.back().allocation);
       continue;
     }
-    result += step.stream == kReduceStream ? "r" : "c";
-    for (const RootUse &touched : step.uses)
-      result += std::to_string(touched.root);
+    result += instruction.stream == kReduceStream ? "r" : "c";
+    for (const MemoryAccess &touched : instruction.uses)
+      result += std::to_string(touched.allocation);
   }
   return result;
 }
@@ -95,7 +95,7 @@ Program stepOfThreeUnits() {
 }
 
 std::string prefetched(Program program, const PrefetchOptions &options) {
-  prefetchGathers(program.steps, program.gathers, options);
+  prefetchGathers(program.instructions, program.gathers, options);
   return text(program);
 }
 
@@ -180,12 +180,12 @@ TEST(Prefetch, SmallCopiesAreOneUnit) {
 }
 
 TEST(Prefetch, ACopyComesBehindWhatStoresItThoughItsUnitBeganBefore) {
-  Program program; // a step needs 0, which lies on the host, and 1, which is stored there in this program
+  Program program; // an instruction needs 0, which lies on the host, and 1, which is stored there in this program
   program.copyIn(0);
   program.add(kComputeStream, {use(50, false, true)});
   program.add(kCopyStream, {use(101, false, true), use(50, true, false)}).isCopyOut = true;
   program.copyIn(1);
-  program.steps.back().gather = 0;
+  program.instructions.back().gather = 0;
   program.gathers.pop_back();
   program.compute({0, 1});
   EXPECT_EQ(prefetched(program, {}), "c50 o50 G0 c01");
@@ -207,18 +207,18 @@ TEST(Prefetch, WhatIsCopiedOutEndsInTime) {
     program.add(kComputeStream, {use(value, false, true)});
     program.copyOut(value);
   }
-  boundCopiesOut(program.steps, 2);
-  synchronize(program.steps, kStreams);
-  std::vector<std::optional<Span>> spans = liveSpans(program.steps, 104);
+  boundCopiesOut(program.instructions, 2);
+  synchronize(program.instructions, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(program.instructions, 104);
   EXPECT_TRUE(spans[1]->overlaps(*spans[2]));
   EXPECT_FALSE(spans[0]->overlaps(*spans[3]));
 }
 
 TEST(Prefetch, WhatIsCopiedOutLeavesItsBytesToWhatIsCopiedIn) {
   Program program = updateOfFourBuckets();
-  prefetchGathers(program.steps, program.gathers, {});
-  synchronize(program.steps, kStreams);
-  std::vector<std::optional<Span>> spans = liveSpans(program.steps, 104);
+  prefetchGathers(program.instructions, program.gathers, {});
+  synchronize(program.instructions, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(program.instructions, 104);
   EXPECT_TRUE(spans[0]->overlaps(*spans[1]));
   EXPECT_FALSE(spans[0]->overlaps(*spans[2])); // bucket 0 is out before 2 comes, on one stream
   EXPECT_FALSE(spans[1]->overlaps(*spans[3]));
@@ -230,11 +230,11 @@ TEST(Prefetch, UnreducedBuffersEndInTime) {
     program.add(kComputeStream, {use(bucket, false, true)});
     program.add(kReduceStream, {use(bucket, true, true)});
   }
-  boundReductions(program.steps, {1, 1, 1}, 2);
-  EXPECT_TRUE(program.steps[2].after.empty());
-  EXPECT_EQ(program.steps[4].after, std::vector<size_t>{1}); // the third is begun when the first is reduced
-  synchronize(program.steps, kStreams);
-  std::vector<std::optional<Span>> spans = liveSpans(program.steps, 3);
+  boundReductions(program.instructions, {1, 1, 1}, 2);
+  EXPECT_TRUE(program.instructions[2].after.empty());
+  EXPECT_EQ(program.instructions[4].after, std::vector<size_t>{1}); // the third is begun when the first is reduced
+  synchronize(program.instructions, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(program.instructions, 3);
   EXPECT_FALSE(spans[0]->overlaps(*spans[2]));
   EXPECT_TRUE(spans[1]->overlaps(*spans[2]));
 }
@@ -246,11 +246,11 @@ TEST(Prefetch, UnreducedBuffersThatAreCopiedOutEndInTime) {
     program.add(kReduceStream, {use(bucket, true, true)});
     program.copyOut(bucket);
   }
-  boundReductions(program.steps, std::vector<char>(104, 1), 2);
-  boundCopiesOut(program.steps, 2);
-  EXPECT_EQ(program.steps[6].after, std::vector<size_t>{2}); // the third is begun when the first is out
-  synchronize(program.steps, kStreams);
-  std::vector<std::optional<Span>> spans = liveSpans(program.steps, 104);
+  boundReductions(program.instructions, std::vector<char>(104, 1), 2);
+  boundCopiesOut(program.instructions, 2);
+  EXPECT_EQ(program.instructions[6].after, std::vector<size_t>{2}); // the third is begun when the first is out
+  synchronize(program.instructions, kStreams);
+  std::vector<std::optional<Span>> spans = liveSpans(program.instructions, 104);
   EXPECT_FALSE(spans[0]->overlaps(*spans[2]));
   EXPECT_TRUE(spans[1]->overlaps(*spans[2]));
 }
@@ -263,22 +263,22 @@ struct Life {
   size_t issue = 0, first = 0, last = 0;
 };
 
-// By position in the program's list: where each gather is issued, the first step that must come behind it, its last
-// use.
+// By position in the program's list: where each gather is issued, the first instruction that must come behind it, its
+// last use.
 std::map<unsigned, Life> lives(const Program &program) {
   std::map<unsigned, Life> result;
-  for (size_t at = program.steps.size(); at-- > 0;)
-    if (program.steps[at].gather)
-      result[*program.steps[at].gather].issue = at;
-  for (size_t at = 0; at < program.steps.size(); ++at) {
-    if (program.steps[at].gather || program.steps[at].kind != StepKind::Work)
+  for (size_t at = program.instructions.size(); at-- > 0;)
+    if (program.instructions[at].gather)
+      result[*program.instructions[at].gather].issue = at;
+  for (size_t at = 0; at < program.instructions.size(); ++at) {
+    if (program.instructions[at].gather || program.instructions[at].kind != InstructionKind::Work)
       continue;
     for (auto &[gather, life] : result)
-      for (const RootUse &touched : program.steps[at].uses)
-        if (touched.root == program.unitOf[gather] ||
-            (touched.root == 100 + program.unitOf[gather] && at > life.issue)) {
+      for (const MemoryAccess &touched : program.instructions[at].uses)
+        if (touched.allocation == program.unitOf[gather] ||
+            (touched.allocation == 100 + program.unitOf[gather] && at > life.issue)) {
           life.first = life.first == 0 ? at : life.first;
-          life.last = touched.root < 100 ? at : std::max(life.last, life.first);
+          life.last = touched.allocation < 100 ? at : std::max(life.last, life.first);
         }
   }
   return result;
@@ -325,17 +325,17 @@ TEST(Prefetch, NeverExceedsTheBound) {
     PrefetchOptions options{rng() % 2 == 0, backward, 1 + static_cast<unsigned>(rng() % 3)};
     std::vector<char> resident = residents(program, options.inFlight);
     std::string before = text(program);
-    size_t count = program.steps.size();
-    prefetchGathers(program.steps, program.gathers, options);
-    ASSERT_EQ(program.steps.size(), count);
+    size_t count = program.instructions.size();
+    prefetchGathers(program.instructions, program.gathers, options);
+    ASSERT_EQ(program.instructions.size(), count);
     std::string context = before + "  ->  " + text(program);
     for (const auto &entry : lives(program))
       ASSERT_LT(entry.second.issue, entry.second.first) << context;
 
     // In memory, at any moment: spans know streams and events.
-    synchronize(program.steps, kStreams);
-    std::vector<std::optional<Span>> spans = liveSpans(program.steps, 200);
-    for (size_t at = 0; at < program.steps.size(); ++at) {
+    synchronize(program.instructions, kStreams);
+    std::vector<std::optional<Span>> spans = liveSpans(program.instructions, 200);
+    for (size_t at = 0; at < program.instructions.size(); ++at) {
       unsigned inFlight = 0;
       for (size_t gather = 0; gather < program.gathers.size(); ++gather) {
         const std::optional<Span> &span = spans[program.unitOf[gather]];
@@ -352,19 +352,19 @@ TEST(Prefetch, KeepsTheOrderOfEverythingElse) {
     Program program = randomProgram(rng);
     auto others = [&] {
       std::vector<size_t> payloads;
-      for (const Step &step : program.steps)
-        if (!step.gather)
-          payloads.push_back(step.payload);
+      for (const DraftInstruction &instruction : program.instructions)
+        if (!instruction.gather)
+          payloads.push_back(instruction.payload);
       return payloads;
     };
     std::vector<size_t> before = others();
-    std::vector<Step> original = program.steps;
-    prefetchGathers(program.steps, program.gathers, {});
+    std::vector<DraftInstruction> original = program.instructions;
+    prefetchGathers(program.instructions, program.gathers, {});
     EXPECT_EQ(others(), before);
-    // No two steps that conflict have changed places.
+    // No two instructions that conflict have changed places.
     std::vector<size_t> position(original.size());
-    for (size_t at = 0; at < program.steps.size(); ++at)
-      position[program.steps[at].payload] = at;
+    for (size_t at = 0; at < program.instructions.size(); ++at)
+      position[program.instructions[at].payload] = at;
     for (size_t a = 0; a < original.size(); ++a)
       for (size_t b = a + 1; b < original.size(); ++b)
         if (conflict(original[a], original[b], true))

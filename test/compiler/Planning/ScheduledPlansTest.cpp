@@ -7,8 +7,8 @@
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "compiler/Planning/Verify/ShortStep.h"
 #include "compiler/Simulator/StepTimeline.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 #include "test/compiler/Planning/LeastDuration.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

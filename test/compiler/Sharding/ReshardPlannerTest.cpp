@@ -1,5 +1,5 @@
-// Every reshard between every two shardings of small tensors on small meshes, executed on all ranks at once. The steps
-// are right when each rank ends with what the used sharding says it holds of the same global value.
+// Every reshard between every two shardings of small tensors on small meshes, executed on all ranks at once. The
+// collectives are right when each rank ends with what the used sharding says it holds of the same global value.
 #include "compiler/Sharding/ReshardPlanner.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -111,25 +111,25 @@ public:
   // Whether what the rank has means anything.
   bool owns(int64_t rank, ShardingAttr sharding) const { return position(rank, sharding.getOwnerAxes()).first == 0; }
 
-  std::vector<Array> execute(const ReshardStep &step, const std::vector<Array> &before) const {
+  std::vector<Array> execute(const ReshardCollective &collective, const std::vector<Array> &before) const {
     std::vector<Array> after;
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
       std::vector<Array> members;
-      for (int64_t other : group(rank, step.axes))
+      for (int64_t other : group(rank, collective.axes))
         members.push_back(before[other]);
-      auto [index, count] = position(rank, step.axes);
-      switch (step.kind) {
+      auto [index, count] = position(rank, collective.axes);
+      switch (collective.kind) {
       case ReshardKind::AllReduce:
         after.push_back(Array::sum(members));
         break;
       case ReshardKind::ReduceScatter:
-        after.push_back(Array::sum(members).block(step.dim, index, count));
+        after.push_back(Array::sum(members).block(collective.dim, index, count));
         break;
       case ReshardKind::AllGather:
-        after.push_back(Array::concatenate(members, step.dim));
+        after.push_back(Array::concatenate(members, collective.dim));
         break;
       case ReshardKind::AllSlice:
-        after.push_back(before[rank].block(step.dim, index, count));
+        after.push_back(before[rank].block(collective.dim, index, count));
         break;
       case ReshardKind::Reduce:
         after.push_back(Array::sum(members));
@@ -141,8 +141,8 @@ public:
         break;
       case ReshardKind::AllToAll:
         for (Array &member : members)
-          member = member.block(step.dim, index, count);
-        after.push_back(Array::concatenate(members, step.concatDim));
+          member = member.block(collective.dim, index, count);
+        after.push_back(Array::concatenate(members, collective.concatDim));
         break;
       }
     }
@@ -209,14 +209,14 @@ protected:
         auto madeAxes = made.getPartialAxes();
         bool isPossible =
             llvm::all_of(used.getPartialAxes(), [&](StringRef axis) { return llvm::is_contained(madeAxes, axis); });
-        auto steps = planReshard(made, used);
-        ASSERT_EQ(mlir::succeeded(steps), isPossible) << text(made) << " -> " << text(used);
+        auto collectives = planReshard(made, used);
+        ASSERT_EQ(mlir::succeeded(collectives), isPossible) << text(made) << " -> " << text(used);
         if (!isPossible)
           continue;
         ++planned;
         std::vector<Array> parts = machine.scatter(whole, made);
-        for (const ReshardStep &step : *steps)
-          parts = machine.execute(step, parts);
+        for (const ReshardCollective &collective : *collectives)
+          parts = machine.execute(collective, parts);
         checkHolds(machine, mesh, whole, parts, made, used);
       }
     EXPECT_GT(planned, 0);
@@ -258,10 +258,10 @@ TEST_F(ReshardPlannerTest, usesTheCheapestCollective) {
     return ShardingAttr::get(b.getArrayAttr({rows, columns}), partial.getValue());
   };
   auto check = [&](ShardingAttr made, ShardingAttr used, ReshardKind kind) {
-    auto steps = planReshard(made, used);
-    ASSERT_TRUE(mlir::succeeded(steps));
-    ASSERT_EQ(steps->size(), 1u);
-    EXPECT_EQ((*steps)[0].kind, kind);
+    auto collectives = planReshard(made, used);
+    ASSERT_TRUE(mlir::succeeded(collectives));
+    ASSERT_EQ(collectives->size(), 1u);
+    EXPECT_EQ((*collectives)[0].kind, kind);
   };
   auto whole = sharding(none, none, none), rows = sharding(axis, none, none), columns = sharding(none, axis, none);
   auto partial = sharding(none, none, axis);

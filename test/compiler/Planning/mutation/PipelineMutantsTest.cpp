@@ -2,8 +2,8 @@
 // compiled plans see PlanMutants.
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/MeaningSeal.h"
+#include "runtime/plan/RankKinds.h"
 #include "test/compiler/Planning/mutation/Mutator.h"
 #include "test/compiler/Planning/mutation/Oracle.h"
 #include "test/compiler/Planning/mutation/Restate.h"

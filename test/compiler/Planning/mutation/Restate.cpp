@@ -3,8 +3,8 @@
 #include "compiler/Planning/Verify/BodyRuns.h"
 #include "compiler/Planning/Verify/Declarations.h"
 #include "compiler/Planning/Verify/PlanFacts.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 
 namespace cleave::mutation {
 

@@ -9,7 +9,7 @@ using rt::InstructionView;
 using rt::lengthOf;
 using rt::Opcode;
 
-static constexpr uint64_t kMaxSteps = 1u << 20;
+static constexpr uint64_t kMaxInstructions = 1u << 20;
 
 namespace {
 
@@ -64,7 +64,7 @@ private:
 
   void add(Step step) {
     step.number = steps_++;
-    result_.isTooLong |= steps_ > kMaxSteps;
+    result_.isTooLong |= steps_ > kMaxInstructions;
     result_.streams[step.stream].push_back(step);
   }
 

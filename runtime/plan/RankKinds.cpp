@@ -1,4 +1,4 @@
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 
 #include "runtime/plan/Checks.h"
 

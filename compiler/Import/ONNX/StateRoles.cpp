@@ -1,4 +1,4 @@
-#include "compiler/Import/ONNX/Roles.h"
+#include "compiler/Import/ONNX/StateRoles.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/GradientFlow.h"
 
@@ -79,8 +79,8 @@ static llvm::SmallVector<Value> lossesOf(mlir::func::FuncOp model, llvm::ArrayRe
   return losses.empty() ? llvm::to_vector(results) : losses;
 }
 
-RefinedRoles cleave::onnx_import::refineRoles(mlir::ModuleOp module, mlir::func::FuncOp model,
-                                              llvm::function_ref<bool(llvm::StringRef)> isOfAuthor) {
+RefinedStateRoles cleave::onnx_import::refineStateRoles(mlir::ModuleOp module, mlir::func::FuncOp model,
+                                                        llvm::function_ref<bool(llvm::StringRef)> isOfAuthor) {
   llvm::SmallVector<Value> results(model.getBody().front().getTerminator()->getOperands());
   llvm::SmallVector<Value> losses = lossesOf(model, results);
   Ends fromLoss = reached(losses, passesGradient), fromAny = reached(results, passesGradient);
@@ -93,7 +93,7 @@ RefinedRoles cleave::onnx_import::refineRoles(mlir::ModuleOp module, mlir::func:
     if (read->getParentOfType<mlir::func::FuncOp>() == model)
       values.push_back(read.getResult());
   });
-  RefinedRoles roles;
+  RefinedStateRoles roles;
   for (StateOp state : llvm::make_early_inc_range(module.getOps<StateOp>())) {
     if (state.getRole() == Role::Scalar)
       continue;

@@ -4,12 +4,12 @@
 // Each stream runs its instructions in order, through calls; a wait begins after the record that it is for; a send and
 // its receive are a meeting of two ranks. One rank stands for all of its kind.
 //
-//   c0.fwd: launch, record 0 | wait 0, send        steps 0 1 2 3, edges 0->1 (stream), 2->3 (stream), 1->2 (event)
+//   c0.fwd: launch, record 0 | wait 0, send        nodes 0 1 2 3, edges 0->1 (stream), 2->3 (stream), 1->2 (event)
 //
 // Whether ranks hang (KindMatching.cpp) and when each body runs (StepTimeline.cpp) are questions about this graph. What
 // an instruction costs, and what is wrong with the graph, is for those who ask.
-#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_STEPGRAPH_H
-#define CLEAVE_COMPILER_PLANNING_VERIFY_STEPGRAPH_H
+#ifndef CLEAVE_COMPILER_PLANNING_VERIFY_ENTRYGRAPH_H
+#define CLEAVE_COMPILER_PLANNING_VERIFY_ENTRYGRAPH_H
 
 #include "compiler/Planning/Verify/Meaning.h"
 #include "compiler/Planning/Verify/PlanText.h"
@@ -40,7 +40,7 @@ std::optional<uint32_t> programOf(const rt::fb::Plan &kind, std::string_view nam
 // Whether a kind sends or receives anything.
 bool hasTransfers(const rt::fb::Plan &kind);
 
-class StepGraph {
+class EntryGraph {
 public:
   // Of one program that runs: a call, or the entry itself.
   struct Call {
@@ -48,7 +48,7 @@ public:
     uint32_t program;
     int64_t microBatch;
   };
-  struct Step {
+  struct Node {
     InstructionRef ref;
     size_t call;
     uint64_t repeats; // how often the calls around it run it, of which `maxTimes` are in the graph
@@ -58,20 +58,20 @@ public:
   // Sends of a kind in order, and the receives of one that they reach; either may be none.
   using Meeting = std::function<void(const Lane &, const std::vector<size_t> &sent, const std::vector<size_t> &taken)>;
 
-  // Steps are of instructions that `takes` says; those that transfer, wait or record must be among them. Of a call that
+  // Nodes are of instructions that `takes` says; those that transfer, wait or record must be among them. Of a call that
   // runs its program more than `maxTimes` times, so many are in the graph.
-  StepGraph(const std::vector<const rt::fb::Plan *> &kinds, bool (*takes)(rt::Opcode), int64_t maxTimes = kAllTimes);
+  EntryGraph(const std::vector<const rt::fb::Plan *> &kinds, bool (*takes)(rt::Opcode), int64_t maxTimes = kAllTimes);
 
-  // False when the programs run more than kMaxSteps instructions, calls counted; the graph is then not whole.
+  // False when the programs run more than kMaxInstructions instructions, calls counted; the graph is then not whole.
   bool add(size_t kind, uint32_t program);
 
   const std::vector<const rt::fb::Plan *> &kinds() const { return kinds_; }
-  const std::vector<Step> &steps() const { return steps_; }
+  const std::vector<Node> &nodes() const { return nodes_; }
   const std::vector<Call> &calls() const { return calls_; }
   const std::vector<std::pair<size_t, size_t>> &edges() const { return edges_; }
   const std::vector<LostWait> &lostWaits() const { return lostWaits_; }
-  size_t kindOf(size_t step) const { return calls_[steps_[step].call].kind; }
-  rt::InstructionView viewOf(size_t step) const { return plan::viewOf(*kinds_[kindOf(step)], steps_[step].ref); }
+  size_t kindOf(size_t node) const { return calls_[nodes_[node].call].kind; }
+  rt::InstructionView viewOf(size_t node) const { return plan::viewOf(*kinds_[kindOf(node)], nodes_[node].ref); }
 
   // All sends and all receives of a kind, by lane.
   const std::map<Lane, std::vector<size_t>> &sentBy(size_t kind) const { return sent_[kind]; }
@@ -80,7 +80,7 @@ public:
   void forEachMeeting(const Meeting &visit) const;
 
 private:
-  // The last step of every stream, and the last record of each place of the plan's events.
+  // The last node of every stream, and the last record of each place of the plan's events.
   struct Last {
     std::vector<int64_t> ofStream;
     std::map<std::pair<int64_t, uint64_t>, size_t> recorded;
@@ -90,7 +90,7 @@ private:
     std::map<int64_t, size_t> recorded;
     std::vector<std::pair<int64_t, size_t>> waits;
   };
-  bool visit() { return ++visited_ <= kMaxSteps; }
+  bool visit() { return ++visited_ <= kMaxInstructions; }
   const std::vector<uint32_t> &takenIn(size_t kind, uint32_t program);
   bool expand(size_t kind, uint32_t program, uint64_t repeats, const rt::Frames &frames, Last &last);
   bool expandCall(size_t kind, const rt::InstructionView &call, uint64_t repeats, const rt::Frames &frames, Last &last);
@@ -105,12 +105,12 @@ private:
   std::vector<const rt::fb::Plan *> kinds_;
   bool (*takes_)(rt::Opcode);
   int64_t maxTimes_;
-  std::vector<Step> steps_;
+  std::vector<Node> nodes_;
   std::vector<Call> calls_;
   std::vector<std::pair<size_t, size_t>> edges_;
   std::vector<LostWait> lostWaits_;
   std::vector<std::map<Lane, std::vector<size_t>>> sent_, taken_;             // [kind]
-  std::map<std::pair<size_t, uint32_t>, std::vector<uint32_t>> instructions_; // of a kind's program: calls and steps
+  std::map<std::pair<size_t, uint32_t>, std::vector<uint32_t>> instructions_; // of a kind's program: calls and nodes
   size_t visited_ = 0;
 };
 

@@ -7,8 +7,8 @@
 //
 // States of one name are one state, of which every rank that has it holds its part; entry programs of one name run
 // together, and their collectives meet (compiler/Planning/Verify/KindMatching.cpp proves it).
-#ifndef CLEAVE_RUNTIME_PLAN_KINDS_H
-#define CLEAVE_RUNTIME_PLAN_KINDS_H
+#ifndef CLEAVE_RUNTIME_PLAN_RANKKINDS_H
+#define CLEAVE_RUNTIME_PLAN_RANKKINDS_H
 
 #include "runtime/base/Status.h"
 #include "runtime/plan/Plan_generated.h"

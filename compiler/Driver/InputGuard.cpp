@@ -1,12 +1,12 @@
-#include "compiler/Driver/Overwrites.h"
+#include "compiler/Driver/InputGuard.h"
 
 #include "compiler/Support/Usage.h"
 #include "runtime/state/CheckpointSave.h"
 
 #include "llvm/Support/FileSystem.h"
 
-llvm::Error cleave::checkOverwrites(llvm::StringRef option, llvm::ArrayRef<std::string> written,
-                                    llvm::ArrayRef<ReadFile> read) {
+llvm::Error cleave::checkInputsAreKept(llvm::StringRef option, llvm::ArrayRef<std::string> written,
+                                       llvm::ArrayRef<ReadFile> read) {
   for (const std::string &target : written) {
     if (std::string owner = rt::checkpointAround(target); !owner.empty())
       return usageError(option, "'" + target + "' would be a file of the checkpoints in " + owner +

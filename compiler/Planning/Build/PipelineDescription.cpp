@@ -1,4 +1,4 @@
-#include "compiler/Planning/Build/PipelineSteps.h"
+#include "compiler/Planning/Build/PipelineDescription.h"
 
 #include "compiler/Pipeline/Check.h"
 #include "compiler/Pipeline/ScheduleFile.h"
@@ -32,63 +32,63 @@ public:
   LogicalResult read() {
     auto request = module->getAttrOfType<DictionaryAttr>(kPipelineAttr);
     auto count = module->getAttrOfType<IntegerAttr>("cleave.micro_batches");
-    FailureOr<StageAxis> axis = readStageAxis(module, &steps.axisName);
+    FailureOr<StageAxis> axis = readStageAxis(module, &description.axisName);
     if (failed(axis))
       return failure();
     if (!request.getAs<StringAttr>("schedule"))
       return module.emitError("expected a schedule in cleave.pipeline; got: ") << request;
-    steps.axis = *axis;
-    steps.microBatches = count ? static_cast<int>(count.getInt()) : 1;
+    description.axis = *axis;
+    description.microBatches = count ? static_cast<int>(count.getInt()) : 1;
     for (auto function : module.getOps<func::FuncOp>())
       if (chunkNumber(function.getName()))
-        steps.functions.push_back(function);
+        description.functions.push_back(function);
     readEdges();
     return makeSchedule(request);
   }
 
-  PipelineSteps steps;
+  PipelineDescription description;
 
 private:
   void readEdges() {
     llvm::StringMap<unsigned> maker;
     llvm::MapVector<StringRef, std::set<unsigned>> users;
-    for (func::FuncOp function : steps.functions)
+    for (func::FuncOp function : description.functions)
       for (unsigned i = 0; i < function.getNumResults(); ++i)
         if (StringRef edge = edgeOfResult(function, i); !edge.empty()) {
-          steps.typeOf[edge] = function.getResultTypes()[i];
+          description.typeOf[edge] = function.getResultTypes()[i];
           maker[edge] = *chunkNumber(function.getName());
           if (!isBackward(function))
             users[edge];
         }
-    for (func::FuncOp function : steps.functions)
+    for (func::FuncOp function : description.functions)
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
         if (auto edge = users.find(edgeOfArgument(function, i)); edge != users.end())
           edge->second.insert(*chunkNumber(function.getName()));
-    steps.graph.chunks = static_cast<int>(chunksOf(module).size());
+    description.graph.chunks = static_cast<int>(chunksOf(module).size());
     for (const auto &[edge, ofEdge] : users)
       for (unsigned user : ofEdge)
         if (unsigned from = maker.lookup(edge); user != from) {
           std::string gradient = edgeGradientName(edge, user);
-          bool hasGradient = steps.typeOf.contains(gradient);
-          steps.graph.edges.push_back({static_cast<int>(from), static_cast<int>(user), hasGradient});
-          steps.edges.push_back({edge.str(), hasGradient ? gradient : ""});
+          bool hasGradient = description.typeOf.contains(gradient);
+          description.graph.edges.push_back({static_cast<int>(from), static_cast<int>(user), hasGradient});
+          description.edges.push_back({edge.str(), hasGradient ? gradient : ""});
         }
   }
 
   LogicalResult makeSchedule(DictionaryAttr request) {
     std::string name = request.getAs<StringAttr>("schedule").str();
-    int ranks = static_cast<int>(steps.axis.stages);
+    int ranks = static_cast<int>(description.axis.stages);
     auto file = request.getAs<StringAttr>("file");
-    if (!file && steps.graph.chunks % ranks != 0)
+    if (!file && description.graph.chunks % ranks != 0)
       return module.emitError("expected as many chunks for each of ")
-             << ranks << " stages; got: " << steps.graph.chunks;
-    auto made =
-        file ? pipeline::parseSchedule(name, file.str(), {ranks, steps.microBatches}, &steps.graph)
-             : pipeline::makeSchedule(name, {ranks, steps.microBatches, steps.graph.chunks / ranks, pipeline::Costs()});
+             << ranks << " stages; got: " << description.graph.chunks;
+    auto made = file ? pipeline::parseSchedule(name, file.str(), {ranks, description.microBatches}, &description.graph)
+                     : pipeline::makeSchedule(name, {ranks, description.microBatches, description.graph.chunks / ranks,
+                                                     pipeline::Costs()});
     if (!made)
       return module.emitError(made.message());
-    steps.schedule = *made;
-    if (auto problem = pipeline::checkSchedule(steps.schedule, steps.graph))
+    description.schedule = *made;
+    if (auto problem = pipeline::checkSchedule(description.schedule, description.graph))
       return module.emitError("schedule ") << name << ": " << problem->problem.message;
     return success();
   }
@@ -98,11 +98,11 @@ private:
 
 } // namespace
 
-FailureOr<PipelineSteps> readPipeline(ModuleOp module) {
+FailureOr<PipelineDescription> readPipeline(ModuleOp module) {
   PipelineReader reader(module);
   if (failed(reader.read()))
     return failure();
-  return std::move(reader.steps);
+  return std::move(reader.description);
 }
 
 } // namespace cleave::plan

@@ -8,8 +8,8 @@
 //
 // In the module for all, values and states may have an *owner*, `#cleave.sharding<[[]], owner = ["dp"]>`: only the
 // ranks at coordinate 0 of those axes have it. A broadcast makes it whole.
-#ifndef CLEAVE_DIALECTS_CLEAVE_IR_KINDS_H
-#define CLEAVE_DIALECTS_CLEAVE_IR_KINDS_H
+#ifndef CLEAVE_DIALECTS_CLEAVE_IR_RANKKINDS_H
+#define CLEAVE_DIALECTS_CLEAVE_IR_RANKKINDS_H
 
 #include "dialects/Cleave/IR/Cleave.h"
 

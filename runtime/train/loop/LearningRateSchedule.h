@@ -8,8 +8,8 @@
 //   linear[,warmup=W][,min=M]           the same warm-up, then LinearLR down to M:  lr + (M - lr) * t / T
 //
 // k counts steps from 0: step k + 1 of training uses lr(k). `constant` and `step` take warmup too.
-#ifndef CLEAVE_RUNTIME_TRAIN_LOOP_SCHEDULE_H
-#define CLEAVE_RUNTIME_TRAIN_LOOP_SCHEDULE_H
+#ifndef CLEAVE_RUNTIME_TRAIN_LOOP_LEARNINGRATESCHEDULE_H
+#define CLEAVE_RUNTIME_TRAIN_LOOP_LEARNINGRATESCHEDULE_H
 
 #include "runtime/base/Status.h"
 
@@ -18,7 +18,7 @@
 
 namespace cleave::rt {
 
-struct Schedule {
+struct LearningRateSchedule {
   enum class Kind { Constant, Step, Cosine, Linear };
 
   Kind kind = Kind::Constant;
@@ -32,7 +32,7 @@ struct Schedule {
   double rate(double lr, uint64_t k, uint64_t epoch, uint64_t total) const;
 };
 
-Status parseSchedule(const std::string &text, Schedule *result);
+Status parseLearningRateSchedule(const std::string &text, LearningRateSchedule *result);
 
 } // namespace cleave::rt
 

@@ -1,4 +1,4 @@
-#include "runtime/train/loop/Schedule.h"
+#include "runtime/train/loop/LearningRateSchedule.h"
 
 #include <gtest/gtest.h>
 
@@ -6,58 +6,58 @@ using namespace cleave::rt;
 
 namespace {
 
-Schedule schedule(const std::string &text) {
-  Schedule result;
-  Status status = parseSchedule(text, &result);
+LearningRateSchedule schedule(const std::string &text) {
+  LearningRateSchedule result;
+  Status status = parseLearningRateSchedule(text, &result);
   EXPECT_TRUE(status.isOk()) << status.message();
   return result;
 }
 
 // The expected values were recorded from torch.optim.lr_scheduler (2.13), with optimizer.step() before
 // scheduler.step().
-void expectRates(const Schedule &s, double lr, uint64_t total, const std::vector<double> &expected) {
+void expectRates(const LearningRateSchedule &s, double lr, uint64_t total, const std::vector<double> &expected) {
   for (uint64_t k = 0; k < expected.size(); ++k)
     EXPECT_NEAR(s.rate(lr, k, 0, total), expected[k], 1e-12 * lr) << "step " << k;
 }
 
-TEST(Schedule, Step) {
+TEST(LearningRateSchedule, Step) {
   expectRates(schedule("step,size=3,gamma=0.5"), 0.1, 12,
               {0.1, 0.1, 0.1, 0.05, 0.05, 0.05, 0.025, 0.025, 0.025, 0.0125, 0.0125, 0.0125});
 }
 
-TEST(Schedule, Cosine) {
+TEST(LearningRateSchedule, Cosine) {
   expectRates(schedule("cosine,min=0.001"), 0.1, 12,
               {0.1, 0.09831332840130888, 0.09336825748732973, 0.0855017856687341, 0.07525000000000001,
                0.06331154273257479, 0.05050000000000001, 0.037688457267425236, 0.025750000000000016,
                0.015498214331265903, 0.007631742512670285, 0.0026866715986911243});
 }
 
-TEST(Schedule, CosineWithWarmup) {
+TEST(LearningRateSchedule, CosineWithWarmup) {
   expectRates(schedule("cosine,warmup=4"), 0.1, 12,
               {0.025, 0.05, 0.07500000000000001, 0.1, 0.1, 0.09619397662556434, 0.08535533905932738, 0.0691341716182545,
                0.05, 0.030865828381745515, 0.014644660940672627, 0.0038060233744356634});
 }
 
-TEST(Schedule, Linear) {
+TEST(LearningRateSchedule, Linear) {
   expectRates(schedule("linear,min=0.01"), 0.1, 12,
               {0.1, 0.09250000000000001, 0.085, 0.0775, 0.06999999999999999, 0.0625, 0.055, 0.0475, 0.04, 0.0325, 0.025,
                0.017499999999999998});
 }
 
-TEST(Schedule, StepByEpoch) {
+TEST(LearningRateSchedule, StepByEpoch) {
   // The MNIST tutorial: StepLR(step_size=1, gamma=0.7), stepped once per epoch.
   for (const char *text : {"step,size=1epoch,gamma=0.7", "step,every=1epochs,gamma=0.7"}) {
-    Schedule s = schedule(text);
+    LearningRateSchedule s = schedule(text);
     EXPECT_DOUBLE_EQ(s.rate(1.0, 0, 0, 100), 1.0);
     EXPECT_DOUBLE_EQ(s.rate(1.0, 99, 1, 100), 0.7);
     EXPECT_DOUBLE_EQ(s.rate(1.0, 50, 2, 100), 0.7 * 0.7);
   }
 }
 
-TEST(Schedule, MistakesAreNamed) {
+TEST(LearningRateSchedule, MistakesAreNamed) {
   auto message = [](const char *text) {
-    Schedule s;
-    return parseSchedule(text, &s).message();
+    LearningRateSchedule s;
+    return parseLearningRateSchedule(text, &s).message();
   };
   EXPECT_EQ(message("cosin"), "'cosin' is not a schedule; expected constant, step, cosine or linear");
   EXPECT_EQ(message("cosine,warmap=3"), "'cosine,warmap=3': unknown key 'warmap'; expected warmup or min");

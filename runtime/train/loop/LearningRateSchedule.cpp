@@ -1,4 +1,4 @@
-#include "runtime/train/loop/Schedule.h"
+#include "runtime/train/loop/LearningRateSchedule.h"
 
 #include "runtime/base/NumberRange.h"
 #include "runtime/train/data/DataSpec.h"
@@ -10,7 +10,7 @@
 namespace cleave::rt {
 namespace {
 
-bool parseSize(std::string value, Schedule *schedule) {
+bool parseSize(std::string value, LearningRateSchedule *schedule) {
   for (const char *suffix : {"epochs", "epoch"}) {
     std::string_view unit(suffix);
     if (value.size() > unit.size() && value.compare(value.size() - unit.size(), unit.size(), unit) == 0) {
@@ -22,8 +22,8 @@ bool parseSize(std::string value, Schedule *schedule) {
   return parseUnsigned(value, &schedule->size) && schedule->size != 0;
 }
 
-Status parseKey(const std::string &key, const std::string &value, Schedule *schedule) {
-  using Kind = Schedule::Kind;
+Status parseKey(const std::string &key, const std::string &value, LearningRateSchedule *schedule) {
+  using Kind = LearningRateSchedule::Kind;
   bool isStep = schedule->kind == Kind::Step;
   bool decays = schedule->kind == Kind::Cosine || schedule->kind == Kind::Linear;
   bool good = false;
@@ -45,15 +45,15 @@ Status parseKey(const std::string &key, const std::string &value, Schedule *sche
 
 } // namespace
 
-Status parseSchedule(const std::string &text, Schedule *result) {
+Status parseLearningRateSchedule(const std::string &text, LearningRateSchedule *result) {
   std::vector<std::string> items = splitText(text, ',');
-  Schedule schedule;
+  LearningRateSchedule schedule;
   if (items[0] == "step")
-    schedule.kind = Schedule::Kind::Step;
+    schedule.kind = LearningRateSchedule::Kind::Step;
   else if (items[0] == "cosine")
-    schedule.kind = Schedule::Kind::Cosine;
+    schedule.kind = LearningRateSchedule::Kind::Cosine;
   else if (items[0] == "linear")
-    schedule.kind = Schedule::Kind::Linear;
+    schedule.kind = LearningRateSchedule::Kind::Linear;
   else if (items[0] != "constant")
     return invalidArgument("'" + items[0] + "' is not a schedule; expected constant, step, cosine or linear");
   std::set<std::string> keys;
@@ -66,13 +66,13 @@ Status parseSchedule(const std::string &text, Schedule *result) {
       return invalidArgument("'" + text + "': " + key + " is given twice");
     CLEAVE_TRY(parseKey(key, items[i].substr(equals + 1), &schedule).in("'" + text + "'"));
   }
-  if (schedule.kind == Schedule::Kind::Step && schedule.size == 0)
+  if (schedule.kind == LearningRateSchedule::Kind::Step && schedule.size == 0)
     return invalidArgument("'" + text + "': step needs size=N or size=Nepoch");
   *result = schedule;
   return Status::ok();
 }
 
-double Schedule::rate(double lr, uint64_t k, uint64_t epoch, uint64_t total) const {
+double LearningRateSchedule::rate(double lr, uint64_t k, uint64_t epoch, uint64_t total) const {
   if (k < warmup)
     return lr * static_cast<double>(k + 1) / static_cast<double>(warmup);
   double length = total > warmup ? static_cast<double>(total - warmup) : 1;

@@ -1,4 +1,4 @@
-#include "compiler/Planning/Verify/StepGraph.h"
+#include "compiler/Planning/Verify/EntryGraph.h"
 
 #include "compiler/Planning/Verify/PlanFacts.h"
 
@@ -24,17 +24,17 @@ bool hasTransfers(const fb::Plan &kind) {
   return false;
 }
 
-StepGraph::StepGraph(const std::vector<const fb::Plan *> &kinds, bool (*takes)(Opcode), int64_t maxTimes)
+EntryGraph::EntryGraph(const std::vector<const fb::Plan *> &kinds, bool (*takes)(Opcode), int64_t maxTimes)
     : kinds_(kinds), takes_(takes), maxTimes_(maxTimes), sent_(kinds.size()), taken_(kinds.size()) {}
 
-bool StepGraph::add(size_t kind, uint32_t program) {
+bool EntryGraph::add(size_t kind, uint32_t program) {
   Last last;
   last.ofStream.assign(kinds_[kind]->streams()->size(), -1);
   return expand(kind, program, 1, {}, last);
 }
 
-// A program's calls, and what becomes a step: bodies are run often, and most of their instructions may be no steps.
-const std::vector<uint32_t> &StepGraph::takenIn(size_t kind, uint32_t program) {
+// A program's calls, and what becomes a node: bodies are run often, and most of their instructions may be no nodes.
+const std::vector<uint32_t> &EntryGraph::takenIn(size_t kind, uint32_t program) {
   auto [known, isNew] = instructions_.try_emplace({kind, program});
   const auto *instructions = kinds_[kind]->programs()->Get(program)->instructions();
   for (uint32_t i = 0; isNew && i < lengthOf(instructions); ++i) {
@@ -45,7 +45,7 @@ const std::vector<uint32_t> &StepGraph::takenIn(size_t kind, uint32_t program) {
   return known->second;
 }
 
-bool StepGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last) {
+bool EntryGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Frames &frames, Last &last) {
   size_t call = calls_.size();
   calls_.push_back({kind, program, frames.of(fb::Counter::micro_batch)});
   OwnEvents own;
@@ -58,8 +58,8 @@ bool StepGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Fr
         return false;
       continue;
     }
-    steps_.push_back({{program, i}, call, repeats});
-    edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(steps_.size() - 1)), steps_.size() - 1);
+    nodes_.push_back({{program, i}, call, repeats});
+    edge(std::exchange(last.ofStream[view.stream()], static_cast<int64_t>(nodes_.size() - 1)), nodes_.size() - 1);
     if (view.opcode() == Opcode::Record || view.opcode() == Opcode::Wait)
       addEvent(view, call, frames, own, last);
     else if (isTransfer(view.opcode()))
@@ -70,8 +70,8 @@ bool StepGraph::expand(size_t kind, uint32_t program, uint64_t repeats, const Fr
 }
 
 // Calls of empty bodies are counted too.
-bool StepGraph::expandCall(size_t kind, const InstructionView &call, uint64_t repeats, const Frames &frames,
-                           Last &last) {
+bool EntryGraph::expandCall(size_t kind, const InstructionView &call, uint64_t repeats, const Frames &frames,
+                            Last &last) {
   int64_t times = std::min(call["times"], maxTimes_), first = call["first_frame"], stride = call["skip"] + 1;
   uint64_t each = maxTimes_ == kAllTimes ? repeats : repeats * static_cast<uint64_t>(call["times"]);
   for (int64_t n = 0; n < times; ++n)
@@ -82,46 +82,46 @@ bool StepGraph::expandCall(size_t kind, const InstructionView &call, uint64_t re
 }
 
 // A wait for one of the plan's events is for the last record of its place; without one it holds nothing.
-void StepGraph::addEvent(const InstructionView &view, size_t call, const Frames &frames, OwnEvents &own, Last &last) {
+void EntryGraph::addEvent(const InstructionView &view, size_t call, const Frames &frames, OwnEvents &own, Last &last) {
   const fb::Plan &kind = *kinds_[calls_[call].kind];
-  size_t step = steps_.size() - 1;
+  size_t node = nodes_.size() - 1;
   bool isRecord = view.opcode() == Opcode::Record;
   int64_t event = view["event"], shared = event - int64_t{kind.programs()->Get(calls_[call].program)->events()};
   if (shared < 0) {
     if (isRecord)
-      own.recorded.emplace(event, step);
+      own.recorded.emplace(event, node);
     else
-      own.waits.push_back({event, step});
+      own.waits.push_back({event, node});
     return;
   }
   const fb::Event &info = *kind.events()->Get(static_cast<uint32_t>(shared));
   std::pair<int64_t, uint64_t> place{shared, frames.place(info.counter(), view["frame"], info.frames())};
   if (isRecord)
-    last.recorded[place] = step;
+    last.recorded[place] = node;
   else if (auto record = last.recorded.find(place); record != last.recorded.end())
-    edge(static_cast<int64_t>(record->second), step);
+    edge(static_cast<int64_t>(record->second), node);
 }
 
 // A body lists its streams' instructions as one list, in which a wait may stand before the record.
-void StepGraph::joinOwn(const OwnEvents &own) {
-  for (auto [event, step] : own.waits) {
+void EntryGraph::joinOwn(const OwnEvents &own) {
+  for (auto [event, node] : own.waits) {
     auto record = own.recorded.find(event);
     if (record != own.recorded.end())
-      edge(static_cast<int64_t>(record->second), step);
+      edge(static_cast<int64_t>(record->second), node);
     else
-      lostWaits_.push_back(step);
+      lostWaits_.push_back(node);
   }
 }
 
-void StepGraph::addTransfer(const InstructionView &view, size_t kind) {
+void EntryGraph::addTransfer(const InstructionView &view, size_t kind) {
   bool isSend = view.opcode() == Opcode::Send;
   auto axis = static_cast<uint32_t>(view["axis"]);
   int64_t size = kinds_[kind]->axes()->Get(axis)->size(), toReceiver = isSend ? view["offset"] : -view["offset"];
   Lane lane{axis, static_cast<uint64_t>((toReceiver + size) % size), view["channel"]};
-  (isSend ? sent_ : taken_)[kind][lane].push_back(steps_.size() - 1);
+  (isSend ? sent_ : taken_)[kind][lane].push_back(nodes_.size() - 1);
 }
 
-void StepGraph::forEachMeeting(const Meeting &visit) const {
+void EntryGraph::forEachMeeting(const Meeting &visit) const {
   static const std::vector<size_t> none;
   auto stepsOn = [](const std::map<Lane, std::vector<size_t>> &lanes, const Lane &lane) -> const std::vector<size_t> & {
     auto found = lanes.find(lane);
@@ -132,7 +132,7 @@ void StepGraph::forEachMeeting(const Meeting &visit) const {
   for (size_t kind = 0; kind < kinds_.size(); ++kind) {
     boxes.push_back(boxOf(*kinds_[kind]));
     for (const auto *ofKind : {&sent_[kind], &taken_[kind]})
-      for (const auto &[lane, steps] : *ofKind)
+      for (const auto &[lane, nodes] : *ofKind)
         lanes.insert(lane);
   }
   for (const Lane &lane : lanes)

@@ -1,6 +1,6 @@
 // Which initializers are trained: every op of the dialect passes a gradient on, decides, or is known to lack a
 // derivative, and in no case a gradient ends without a word.
-#include "compiler/Import/ONNX/Roles.h"
+#include "compiler/Import/ONNX/StateRoles.h"
 #include "compiler/Import/ONNX/File/ModelFile.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Import/Registry/OperatorRegistry.h"
@@ -98,7 +98,7 @@ mlir::MLIRContext &context() {
   return *context;
 }
 
-// What refineRoles says about a program.
+// What refineStateRoles says about a program.
 struct Answer {
   Names trained, decided, zero, missing, ops; // ops: at which a gradient ends
 };
@@ -108,8 +108,8 @@ Answer answerTo(const std::string &source, bool isOfAuthor = true) {
   EXPECT_TRUE(module) << source;
   if (!module)
     return {};
-  RefinedRoles roles = refineRoles(*module, module->lookupSymbol<mlir::func::FuncOp>("model"),
-                                   [&](llvm::StringRef) { return isOfAuthor; });
+  RefinedStateRoles roles = refineStateRoles(*module, module->lookupSymbol<mlir::func::FuncOp>("model"),
+                                             [&](llvm::StringRef) { return isOfAuthor; });
   Answer answer;
   for (StateOp state : module->getOps<StateOp>())
     if (state.getRole() == Role::Parameter)
@@ -140,7 +140,7 @@ void check(const std::vector<GradientCase> &cases, Expected expected, std::set<s
   }
 }
 
-TEST(RolesTest, EveryOpPassesDecidesOrIsKnownToLackADerivative) {
+TEST(StateRolesTest, EveryOpPassesDecidesOrIsKnownToLackADerivative) {
   // No operand is a floating-point number, or no result: they hold states and structure.
   std::set<std::string> covered = {
       "cleave.and",   "cleave.or",     "cleave.xor",  "cleave.not",      "cleave.check_index",
@@ -169,7 +169,7 @@ std::string chainOf(const std::string &body, const std::string &more = "") {
          "%w = cleave.read @w : tensor<1x3x3xf64>\n" + body + "return %y : tensor<1x3x6xf64>\n}\n";
 }
 
-TEST(RolesTest, GapsAreFoundThroughOtherOps) {
+TEST(StateRolesTest, GapsAreFoundThroughOtherOps) {
   Answer answer = answerTo(chainOf("%a = cleave.exp %w : tensor<1x3x3xf64>\n%b = cleave.avg_pool_grad %a" + kWindow +
                                    "%y = cleave.mul %b, %x : tensor<1x3x6xf64>\n"));
   EXPECT_EQ(answer.missing, Names{"w"});
@@ -178,7 +178,7 @@ TEST(RolesTest, GapsAreFoundThroughOtherOps) {
 }
 
 // Half a gradient is wrong, too.
-TEST(RolesTest, AGapBesideADifferentiableWayIsFound) {
+TEST(StateRolesTest, AGapBesideADifferentiableWayIsFound) {
   Answer answer = answerTo(
       chainOf("%b = cleave.avg_pool_grad %w" + kWindow +
               "%s = cleave.concat %w, %w dim = 2 : tensor<1x3x3xf64>, tensor<1x3x3xf64> -> tensor<1x3x6xf64>\n" +
@@ -187,12 +187,12 @@ TEST(RolesTest, AGapBesideADifferentiableWayIsFound) {
   EXPECT_EQ(answer.trained, Names{"w"});
 }
 
-TEST(RolesTest, FrozenParametersNeedNoGradient) {
+TEST(StateRolesTest, FrozenParametersNeedNoGradient) {
   Answer answer = answerTo(chainOf("%y = cleave.avg_pool_grad %w" + kWindow, ", frozen"));
   EXPECT_TRUE(answer.missing.empty());
 }
 
-TEST(RolesTest, NoGradientComesToAGapFromADecision) {
+TEST(StateRolesTest, NoGradientComesToAGapFromADecision) {
   Answer answer =
       answerTo(chainOf("%b = cleave.avg_pool_grad %w" + kWindow + "%y = cleave.floor %b : tensor<1x3x6xf64>\n"));
   EXPECT_TRUE(answer.missing.empty());
@@ -202,7 +202,7 @@ TEST(RolesTest, NoGradientComesToAGapFromADecision) {
 
 // A parameter that is rounded behind another op decays; one that is compared as well, too; a constant of the exporter
 // not.
-TEST(RolesTest, ZeroGradientsPassThroughOtherOps) {
+TEST(StateRolesTest, ZeroGradientsPassThroughOtherOps) {
   std::string body = "%s = cleave.concat %w, %w dim = 2 : tensor<1x3x3xf64>, tensor<1x3x3xf64> -> tensor<1x3x6xf64>\n"
                      "%b = cleave.round %s : tensor<1x3x6xf64>\n"
                      "%c = cleave.compare lt %s, %x : tensor<1x3x6xf64>\n"
@@ -274,7 +274,7 @@ std::string importError(const ImportOptions &options) {
   return model ? "" : llvm::toString(model.takeError());
 }
 
-TEST(RolesTest, TrainingNamesTheParameterAndTheNodeWithoutADerivative) {
+TEST(StateRolesTest, TrainingNamesTheParameterAndTheNodeWithoutADerivative) {
   registerOperator({"test", "Keep", 1, 1, 1, importKeep});
   ImportOptions options;
   EXPECT_EQ(importError(options), ""); // inference needs none

@@ -1,7 +1,7 @@
 // A pipeline as its module in kernels form says it: chunks, what flows between them, and the schedule that
 // `cleave.pipeline` asks for.
-#ifndef CLEAVE_COMPILER_PLANNING_BUILD_PIPELINESTEPS_H
-#define CLEAVE_COMPILER_PLANNING_BUILD_PIPELINESTEPS_H
+#ifndef CLEAVE_COMPILER_PLANNING_BUILD_PIPELINEDESCRIPTION_H
+#define CLEAVE_COMPILER_PLANNING_BUILD_PIPELINEDESCRIPTION_H
 
 #include "compiler/Pipeline/Schedule.h"
 #include "compiler/Planning/Build/StageSplit.h"
@@ -19,7 +19,7 @@ struct EdgeNames {
   std::string value, gradient;
 };
 
-struct PipelineSteps {
+struct PipelineDescription {
   StageAxis axis;
   llvm::StringRef axisName;
   int microBatches = 1;
@@ -33,7 +33,7 @@ struct PipelineSteps {
 };
 
 // Diagnoses what cannot be scheduled.
-mlir::FailureOr<PipelineSteps> readPipeline(mlir::ModuleOp module);
+mlir::FailureOr<PipelineDescription> readPipeline(mlir::ModuleOp module);
 
 // The axis of the stages alone; a mesh without it is diagnosed.
 mlir::FailureOr<StageAxis> readStageAxis(mlir::ModuleOp module, llvm::StringRef *name);

@@ -1,6 +1,6 @@
-// What forward and backward share: reading blocks, masking scores and scratch.
-#ifndef CLEAVE_KERNELS_ATTENTION_HOST_BLOCKS_H
-#define CLEAVE_KERNELS_ATTENTION_HOST_BLOCKS_H
+// What forward and backward share: reading tiles, masking scores and scratch.
+#ifndef CLEAVE_KERNELS_ATTENTION_HOST_TILES_H
+#define CLEAVE_KERNELS_ATTENTION_HOST_TILES_H
 
 #include "kernels/attention/host/Attention.h"
 #include "kernels/attention/host/VectorMath.h"
@@ -11,7 +11,7 @@
 
 namespace cleave::rt {
 
-constexpr int64_t kAttentionBlock = AttentionShape::kBlock;
+constexpr int64_t kAttentionTile = AttentionShape::kTile;
 
 // Room for vectors at the end of each line.
 inline int64_t paddedSize(int64_t size) { return (size + 15) / 16 * 16; }
@@ -32,12 +32,12 @@ private:
   int64_t taken_ = 0;
 };
 
-// to[i, r] = from[r, i] for `count` rows of `size`, zeros for the rest of a block.
+// to[i, r] = from[r, i] for `count` rows of `size`, zeros for the rest of a tile.
 template <typename C, typename T>
 CLEAVE_VECTOR_CODE void readTransposed(C *to, const T *from, int64_t count, int64_t size) {
-  for (int64_t r = 0; r < kAttentionBlock; ++r)
+  for (int64_t r = 0; r < kAttentionTile; ++r)
     for (int64_t i = 0; i < size; ++i)
-      to[i * kAttentionBlock + r] = r < count ? static_cast<C>(from[r * size + i]) : C(0);
+      to[i * kAttentionTile + r] = r < count ? static_cast<C>(from[r * size + i]) : C(0);
 }
 
 // Rows as they are, in lines of `padded` with zeros at their ends.
@@ -59,50 +59,50 @@ template <typename C, typename T> CLEAVE_VECTOR_CODE const C *readAll(C *copy, c
   }
 }
 
-// The place of a block among the scores of a head.
-struct ScoreBlock {
+// The place of a tile among the scores of a head.
+struct ScoreTile {
   int64_t row, rows, column, columns; // first and how many
 };
 
-// Products to scores: scaled, masked. `mask` is the head's. Rows that are none (block.rows and on) keep their zeros.
+// Products to scores: scaled, masked. `mask` is the head's. Rows that are none (tile.rows and on) keep their zeros.
 template <typename V>
 CLEAVE_VECTOR_CODE void finishScores(typename V::Number *scores, const AttentionShape &s, const void *mask,
-                                     const ScoreBlock &block) {
+                                     const ScoreTile &tile) {
   using C = typename V::Number;
   const C scale = static_cast<C>(s.scale), fill = static_cast<C>(s.fill);
-  for (int64_t c = 0; c < block.columns; ++c) {
-    C *line = scores + c * kAttentionBlock;
-    for (int64_t r = 0; r < kAttentionBlock; r += V::kLanes)
+  for (int64_t c = 0; c < tile.columns; ++c) {
+    C *line = scores + c * kAttentionTile;
+    for (int64_t r = 0; r < kAttentionTile; r += V::kLanes)
       storeVector<V>(line + r, loadVector<V>(line + r) * scale);
-    int64_t column = block.column + c;
+    int64_t column = tile.column + c;
     if (s.isBooleanMask()) {
       auto *keep =
-          static_cast<const unsigned char *>(mask) + block.row * s.maskRowStride() + column * s.maskColumnStride();
-      for (int64_t r = 0; r < block.rows; ++r)
+          static_cast<const unsigned char *>(mask) + tile.row * s.maskRowStride() + column * s.maskColumnStride();
+      for (int64_t r = 0; r < tile.rows; ++r)
         if (!keep[r * s.maskRowStride()])
           line[r] = fill;
     } else if (s.hasMask) {
-      auto *added = static_cast<const C *>(mask) + block.row * s.maskRowStride() + column * s.maskColumnStride();
-      for (int64_t r = 0; r < block.rows; ++r)
+      auto *added = static_cast<const C *>(mask) + tile.row * s.maskRowStride() + column * s.maskColumnStride();
+      for (int64_t r = 0; r < tile.rows; ++r)
         line[r] += added[r * s.maskRowStride()];
     }
     if (s.causal) // rows before the column do not have it
-      for (int64_t r = 0; r < std::min(block.rows, column - block.row); ++r)
+      for (int64_t r = 0; r < std::min(tile.rows, column - tile.row); ++r)
         line[r] = -std::numeric_limits<C>::infinity();
   }
 }
 
 // The gradient of a score that the mask replaces is zero.
 template <typename C>
-CLEAVE_VECTOR_CODE void dropReplaced(C *gradients, const AttentionShape &s, const void *mask, const ScoreBlock &block) {
+CLEAVE_VECTOR_CODE void dropReplaced(C *gradients, const AttentionShape &s, const void *mask, const ScoreTile &tile) {
   if (!s.isBooleanMask())
     return;
-  for (int64_t c = 0; c < block.columns; ++c) {
-    auto *keep = static_cast<const unsigned char *>(mask) + block.row * s.maskRowStride() +
-                 (block.column + c) * s.maskColumnStride();
-    for (int64_t r = 0; r < block.rows; ++r)
+  for (int64_t c = 0; c < tile.columns; ++c) {
+    auto *keep = static_cast<const unsigned char *>(mask) + tile.row * s.maskRowStride() +
+                 (tile.column + c) * s.maskColumnStride();
+    for (int64_t r = 0; r < tile.rows; ++r)
       if (!keep[r * s.maskRowStride()])
-        gradients[c * kAttentionBlock + r] = 0;
+        gradients[c * kAttentionTile + r] = 0;
   }
 }
 

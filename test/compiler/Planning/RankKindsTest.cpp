@@ -3,9 +3,9 @@
 #include "compiler/Planning/Verify/PlanVerifier.h"
 
 #include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/Kinds.h"
 #include "runtime/plan/Opcode.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/plan/RankKinds.h"
 #include "test/runtime/device/PlanBuilder.h"
 
 #include <gtest/gtest.h>

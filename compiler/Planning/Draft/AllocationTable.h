@@ -1,0 +1,113 @@
+// The allocations of one program, and what became of them: an allocation can be merged into another, as part of it.
+//
+// A value has an Address, (allocation, offset). The operands of a concat are made in allocations of their own; when the
+// concat is met, these are merged into its allocation, so that they are produced in place. So is a value that is
+// written to a state, or returned.
+#ifndef CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATIONTABLE_H
+#define CLEAVE_COMPILER_PLANNING_DRAFT_ALLOCATIONTABLE_H
+
+#include "compiler/Planning/Draft/Draft.h"
+#include "dialects/Plan/IR/Plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace cleave::plan {
+
+struct Address {
+  unsigned allocation = 0;
+  uint64_t offset = 0;
+  Share share = {}; // the rank's part of what begins at `offset`
+};
+
+struct Allocation {
+  RegionKind kind;
+  uint64_t bytes;
+  std::optional<uint64_t> fixed; // the offset in the region, when it is decided; else the allocation is fresh
+  std::optional<Address> mergedInto;
+  std::vector<unsigned> merged; // into this one
+  // The first and the last instruction that uses it, or what was merged into it.
+  size_t firstUse = std::numeric_limits<size_t>::max(), lastUse = 0;
+  bool isCut = false;  // an address in it is a share
+  bool isHost = false; // in host memory: only copies use it, and nothing is merged with it
+  int64_t frames = 0;  // of a slot, the frames of its region; 0: no slot
+};
+
+class AllocationTable {
+public:
+  unsigned add(RegionKind kind, uint64_t bytes, std::optional<uint64_t> fixed = std::nullopt, bool isHost = false) {
+    Allocation allocation{kind, bytes, fixed};
+    allocation.isHost = isHost;
+    allocations.push_back(std::move(allocation));
+    return allocations.size() - 1;
+  }
+
+  Address resolve(Address address) const {
+    while (allocations[address.allocation].mergedInto) {
+      const Address &whole = *allocations[address.allocation].mergedInto;
+      address.offset += whole.offset;
+      address.allocation = whole.allocation;
+      if (whole.share)
+        address.share = whole.share; // see canMerge
+    }
+    return address;
+  }
+  bool isHost(Address address) const { return allocations[resolve(address).allocation].isHost; }
+  // Fresh: on the device, and nobody has said yet where it lies.
+  bool isFresh(Address address) const {
+    const Allocation &allocation = allocations[resolve(address).allocation];
+    return !allocation.fixed && !allocation.isHost;
+  }
+  // The address is a fresh allocation from its first byte to its last.
+  bool isFreshWhole(Address address, uint64_t bytes) const {
+    Address at = resolve(address);
+    return isFresh(at) && !at.share && at.offset == 0 && allocations[at.allocation].bytes == bytes;
+  }
+  // A share of a share has no address: the wire format knows one group a buffer.
+  bool canMerge(Address part, Address whole) const {
+    return !isHost(whole) && (!resolve(whole).share || !allocations[resolve(part).allocation].isCut);
+  }
+  void merge(Address part, Address whole) {
+    unsigned allocation = resolve(part).allocation;
+    Address target = resolve(whole);
+    allocations[target.allocation].isCut |= allocations[allocation].isCut;
+    allocations[allocation].mergedInto = target;
+    allocations[target.allocation].merged.push_back(allocation);
+    if (allocations[allocation].firstUse <= allocations[allocation].lastUse) {
+      noteUse(target.allocation, allocations[allocation].firstUse);
+      noteUse(target.allocation, allocations[allocation].lastUse);
+    }
+  }
+  // An instruction uses the allocation.
+  void noteUse(unsigned allocation, size_t instruction) {
+    allocation = resolve({allocation, 0, {}}).allocation;
+    allocations[allocation].firstUse = std::min(allocations[allocation].firstUse, instruction);
+    allocations[allocation].lastUse = std::max(allocations[allocation].lastUse, instruction);
+  }
+  // Whether an instruction uses `allocation` at or after the first use of `since`.
+  bool isUsedSince(unsigned allocation, unsigned since) const {
+    const Allocation &used = allocations[allocation], &other = allocations[since];
+    return used.firstUse <= used.lastUse && other.firstUse <= used.lastUse;
+  }
+  // The rank's share of what begins at `whole`; none where that is a share already.
+  std::optional<Address> cut(Address whole, Share share) {
+    Address at = resolve(whole);
+    if (at.share)
+      return std::nullopt;
+    allocations[at.allocation].isCut = true;
+    at.share = share;
+    return at;
+  }
+
+  Allocation &operator[](unsigned allocation) { return allocations[allocation]; }
+  const Allocation &operator[](unsigned allocation) const { return allocations[allocation]; }
+  size_t size() const { return allocations.size(); }
+
+private:
+  std::vector<Allocation> allocations;
+};
+
+} // namespace cleave::plan
+
+#endif
