@@ -27,6 +27,7 @@
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
 #include "runtime/plan/MeaningSeal.h"
@@ -215,7 +216,7 @@ llvm::Error Compilation::import() {
     axes.push_back(mlir::StringAttr::get(context.get(), name));
     sizes.push_back(size);
   }
-  (*model.module)->setAttr("cleave.mesh", MeshAttr::get(context.get(), axes, sizes));
+  (*model.module)->setAttr(kMeshAttr, MeshAttr::get(context.get(), axes, sizes));
   requestPipeline(*model.module, *pipeline, options);
   return fitStages(
       *model.module, *pipeline, options, [this] { return planningOptions(); }, log);
@@ -225,7 +226,7 @@ llvm::Error Compilation::import() {
 llvm::Error Compilation::checkFixedBatch() {
   for (auto function : (*model.module).getOps<mlir::func::FuncOp>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (function.getArgAttr(i, "cleave.batch_dim"))
+      if (function.getArgAttr(i, kBatchDimAttr))
         return llvm::Error::success();
   if (options.microBatches > 1)
     return usageError("--micro-batches", "the model's inputs have fixed sizes, so that there is no batch to take in "
@@ -243,7 +244,7 @@ void Compilation::noteRanges() {
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       for (llvm::StringRef kind : {"labels", "indices"}) {
         auto range = function.getArgAttrOfType<mlir::ArrayAttr>(i, ("cleave." + kind).str());
-        auto name = function.getArgAttrOfType<mlir::StringAttr>(i, "cleave.name");
+        auto name = function.getArgAttrOfType<mlir::StringAttr>(i, kNameAttr);
         if (!range || !name)
           continue;
         std::string text;

@@ -1,5 +1,6 @@
 #include "compiler/Driver/InputNeeds.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -72,12 +73,12 @@ std::map<std::string, std::string> cleave::inputNeeds(mlir::ModuleOp module) {
   std::map<std::string, std::string> needs;
   for (mlir::OpOperand &output : block.getTerminator()->getOpOperands()) {
     const llvm::BitVector &read = dependence.of(output.get());
-    auto name = function.getResultAttrOfType<mlir::StringAttr>(output.getOperandNumber(), "cleave.name");
+    auto name = function.getResultAttrOfType<mlir::StringAttr>(output.getOperandNumber(), kNameAttr);
     if (!name || read.all())
       continue;
     std::string list;
     for (unsigned i = 0; i < block.getNumArguments(); ++i) {
-      auto input = function.getArgAttrOfType<mlir::StringAttr>(i, "cleave.name");
+      auto input = function.getArgAttrOfType<mlir::StringAttr>(i, kNameAttr);
       if (!input || input.getValue().contains(','))
         return {};
       if (read.test(i))

@@ -3,6 +3,7 @@
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Training/Loss/LossReduction.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -11,7 +12,7 @@ using namespace cleave;
 
 static std::optional<unsigned> lossOf(mlir::func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumResults(); ++i)
-    if (function.getResultAttr(i, "cleave.loss"))
+    if (function.getResultAttr(i, kLossAttr))
       return i;
   return std::nullopt;
 }
@@ -29,7 +30,7 @@ static llvm::Error cleanUp(mlir::ModuleOp module) {
 static void setReductions(mlir::func::FuncOp function, unsigned index, llvm::ArrayRef<LossReduction> reductions) {
   mlir::Builder builder(function.getContext());
   auto names = llvm::map_to_vector(reductions, lossReductionName);
-  function.setResultAttr(index, "cleave.loss_reductions", builder.getStrArrayAttr(names));
+  function.setResultAttr(index, kLossReductionsAttr, builder.getStrArrayAttr(names));
 }
 
 bool cleave::hasPlainMeans(mlir::ModuleOp module) {

@@ -5,6 +5,7 @@
 #include "compiler/Sharding/StateStorage.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Training/Residuals/Recompute.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -185,7 +186,7 @@ llvm::Expected<std::string> cleave::chooseRecompute(mlir::ModuleOp kernels, cons
                                                     const plan::PlanningOptions &planning, llvm::raw_ostream &log) {
   if (options.recompute != "auto")
     return options.recompute;
-  auto blocks = kernels->getAttrOfType<mlir::IntegerAttr>("cleave.blocks");
+  auto blocks = kernels->getAttrOfType<mlir::IntegerAttr>(kBlocksAttr);
   Trials trials(kernels, options, planning);
   std::string chosen = printRecompute(search(trials, blocks ? blocks.getInt() : 0));
   if (llvm::Error error = trials.takeError())

@@ -5,6 +5,7 @@
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -77,11 +78,11 @@ void cleave::requestPipeline(mlir::ModuleOp module, const PipelineRequest &reque
     pipeline.set("schedule", builder.getStringAttr(request.schedule));
   if (options.train && request.text)
     pipeline.set("file", builder.getStringAttr(*request.text));
-  module->setAttr(plan::kPipelineAttr, pipeline.getDictionary(module.getContext()));
+  module->setAttr(kPipelineAttr, pipeline.getDictionary(module.getContext()));
   if (!options.train) // one pass through the stages, which build-programs cuts
     return;
-  module->setAttr("cleave.stages", builder.getI64IntegerAttr(request.chunks));
-  module->setAttr("cleave.stage_split", builder.getStringAttr(options.stageSplit));
+  module->setAttr(kStagesAttr, builder.getI64IntegerAttr(request.chunks));
+  module->setAttr(kStageSplitAttr, builder.getStringAttr(options.stageSplit));
   if (request.splitsBackward)
-    module->setAttr("cleave.split_backward", builder.getUnitAttr());
+    module->setAttr(kSplitBackwardAttr, builder.getUnitAttr());
 }

@@ -3,7 +3,7 @@
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/PlanTrial.h"
-#include "compiler/Training/Chunks/CutModel.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include <algorithm>
 #include <set>

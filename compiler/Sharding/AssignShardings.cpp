@@ -3,7 +3,7 @@
 #include "compiler/Sharding/Offload.h"
 #include "compiler/Sharding/Passes.h"
 #include "compiler/Sharding/Propagation.h"
-#include "dialects/Cleave/IR/Placement.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/RankKinds.h"
 
 namespace cleave {
@@ -38,15 +38,15 @@ static void annotateOps(mlir::ModuleOp module, const Propagation &shardings) {
     for (mlir::OpOperand &operand : op->getOpOperands())
       used.push_back(shardings.getUsed(operand));
     if (!made.empty())
-      op->setAttr("cleave.sharding", builder.getArrayAttr(made));
+      op->setAttr(kShardingAttr, builder.getArrayAttr(made));
     if (!used.empty())
-      op->setAttr("cleave.uses", builder.getArrayAttr(used));
+      op->setAttr(kUsesAttr, builder.getArrayAttr(used));
   });
 }
 
 static mlir::DictionaryAttr withSharding(mlir::DictionaryAttr port, ShardingAttr sharding) {
   mlir::NamedAttrList attributes(port);
-  attributes.set("cleave.sharding", sharding);
+  attributes.set(kShardingAttr, sharding);
   return attributes.getDictionary(sharding.getContext());
 }
 
@@ -68,7 +68,7 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
 
   void runOnOperation() override {
     mlir::ModuleOp module = getOperation();
-    auto mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
+    auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
     if (!mesh) {
       module.emitError("assign-shardings needs the module's cleave.mesh; got: none");
       return signalPassFailure();
@@ -116,7 +116,7 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
     for (auto state : getOperation().getOps<StateOp>()) {
       state.setStorageAttr(shardings.getStorage(state));
       if (stored.covers(state.getRole()))
-        state->setAttr(kOffloaded, mlir::UnitAttr::get(&getContext()));
+        state->setAttr(kOffloadedAttr, mlir::UnitAttr::get(&getContext()));
     }
     if (llvm::SmallVector<llvm::StringRef> owners = shardings.getOwnerAxes(); !owners.empty())
       getOperation()->setAttr(kKindsAttr, listKinds(owners));
@@ -124,7 +124,7 @@ struct AssignShardings : cleave::impl::AssignShardingsBase<AssignShardings> {
 
   // The owners, and for each axis those who are at coordinate 0 of the axes before it and not of it.
   mlir::ArrayAttr listKinds(llvm::ArrayRef<llvm::StringRef> owners) {
-    auto mesh = getOperation()->getAttrOfType<MeshAttr>("cleave.mesh");
+    auto mesh = getOperation()->getAttrOfType<MeshAttr>(kMeshAttr);
     llvm::SmallVector<std::tuple<llvm::StringRef, int64_t, int64_t>> where;
     llvm::SmallVector<Attribute> workers;
     for (llvm::StringRef axis : owners) {

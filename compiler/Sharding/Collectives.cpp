@@ -1,6 +1,7 @@
 #include "compiler/Sharding/Collectives.h"
 
 #include "compiler/Sharding/DistributionRules.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -99,10 +100,10 @@ Value Collectives::move(OpBuilder &builder, Location loc, ReshardCollective coll
     collective.dim = 0;
   }
   mlir::Operation *moved = build(builder, loc, collective, value, isOutermost ? result : moveFirst(result, dim));
-  moved->setAttr("cleave.instance", builder.getI64IntegerAttr(nextInstance++));
-  moved->setAttr("cleave.reason", builder.getStringAttr(reason));
+  moved->setAttr(kInstanceAttr, builder.getI64IntegerAttr(nextInstance++));
+  moved->setAttr(kReasonAttr, builder.getStringAttr(reason));
   if (collective.kind == ReshardKind::AllReduce && !collective.result.isReplicated())
-    moved->setAttr(kPart, builder.getUnitAttr());
+    moved->setAttr(kPartAttr, builder.getUnitAttr());
   value = moved->getResult(0);
   return isOutermost ? value : TransposeOp::create(builder, loc, value, permutationOf(input.getRank(), 0, dim));
 }

@@ -10,8 +10,6 @@ namespace cleave {
 class Collectives {
 public:
   static constexpr llvm::StringLiteral kGrid = "mesh";
-  // On an all_reduce whose result is not all of the value on every rank: it is split, partial or owned over other axes.
-  static constexpr llvm::StringLiteral kPart = "cleave.part";
 
   Collectives(mlir::ModuleOp module, MeshAttr mesh);
 

@@ -2,6 +2,7 @@
 // be one, none of which waits for another, and the ops that wait for them.
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/Passes.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -63,7 +64,7 @@ struct CombinedReduction {
     });
   }
   // Parts of different values, laid end to end, are no part of one value: the whole has each value's parts together.
-  static bool isWhole(AllReduceOp reduce) { return !reduce->hasAttr(Collectives::kPart); }
+  static bool isWhole(AllReduceOp reduce) { return !reduce->hasAttr(kPartAttr); }
   // The same ranks, kind and element type.
   bool takes(AllReduceOp reduce) const {
     AllReduceOp first = members.empty() ? reduce : members.front();
@@ -150,9 +151,9 @@ private:
     auto combined = llvm::cast<AllReduceOp>(builder.clone(*last));
     combined.getInputMutable().assign(whole);
     combined.getResult().setType(flat(end));
-    if (auto reason = last->getAttrOfType<mlir::StringAttr>("cleave.reason"))
-      combined->setAttr("cleave.reason", builder.getStringAttr(llvm::Twine(group.members.size()) +
-                                                               " in one, the last " + reason.getValue()));
+    if (auto reason = last->getAttrOfType<mlir::StringAttr>(kReasonAttr))
+      combined->setAttr(kReasonAttr, builder.getStringAttr(llvm::Twine(group.members.size()) + " in one, the last " +
+                                                           reason.getValue()));
     moveWaiting(group, combined);
     for (auto [member, offset] : llvm::zip_equal(group.members, offsets))
       takeApart(member, combined.getResult(), offset);

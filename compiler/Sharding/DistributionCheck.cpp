@@ -3,6 +3,7 @@
 #include "compiler/Sharding/LoopSharding.h"
 #include "compiler/Sharding/RankOrigins.h"
 #include "compiler/Sharding/ValueNames.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/IR/Matchers.h"
@@ -80,19 +81,18 @@ private:
 
   Distribution declaredArgument(FuncOp function, unsigned index) {
     bool isResidual = isFromFunction(function, index);
-    return declaredPort(function, function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding"),
-                        function.getArgAttr(index, "cleave.batch_dim"), !isResidual,
-                        "argument " + llvm::Twine(index));
+    return declaredPort(function, function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr),
+                        function.getArgAttr(index, kBatchDimAttr), !isResidual, "argument " + llvm::Twine(index));
   }
 
   Distribution declaredResult(FuncOp function, unsigned index) {
-    bool isNamed = function.getResultAttr(index, "cleave.name") != nullptr;
-    return declaredPort(function, function.getResultAttrOfType<ShardingAttr>(index, "cleave.sharding"),
-                        function.getResultAttr(index, "cleave.batch_dim"), isNamed, "result " + llvm::Twine(index));
+    bool isNamed = function.getResultAttr(index, kNameAttr) != nullptr;
+    return declaredPort(function, function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr),
+                        function.getResultAttr(index, kBatchDimAttr), isNamed, "result " + llvm::Twine(index));
   }
 
   static bool isFromFunction(FuncOp function, unsigned index) {
-    return function.getArgAttr(index, "cleave.residual") || function.getArgAttr(index, kEdgeAttr);
+    return function.getArgAttr(index, kResidualAttr) || function.getArgAttr(index, kEdgeAttr);
   }
 
   // A residual or an edge comes in as it went out, whether the two functions say how or not: recomputation chooses other
@@ -107,7 +107,7 @@ private:
     }
     mlir::OpOperand &returned = *source;
     Distributions made = found.lookup(returned.get());
-    if (!function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding"))
+    if (!function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr))
       return made;
     Distribution declared = declaredArgument(function, index);
     expect(returned, declared,
@@ -127,7 +127,7 @@ private:
     }
     checkBlock(function.getBody().front());
     for (mlir::OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands())
-      if (function.getResultAttr(operand.getOperandNumber(), "cleave.sharding"))
+      if (function.getResultAttr(operand.getOperandNumber(), kShardingAttr))
         expect(operand, declaredResult(function, operand.getOperandNumber()),
              "result " + std::to_string(operand.getOperandNumber()) + " of @" + function.getName().str() +
                  " is declared");

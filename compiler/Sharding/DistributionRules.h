@@ -20,7 +20,7 @@
 #define CLEAVE_COMPILER_SHARDING_DISTRIBUTIONRULES_H
 
 #include "compiler/Sharding/Distribution.h"
-#include "dialects/Cleave/IR/WholeType.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 namespace cleave {
 

@@ -1,5 +1,7 @@
 #include "compiler/Sharding/GatherNotes.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -22,7 +24,7 @@ struct Gathers {
 class GatherFinder {
 public:
   GatherFinder(mlir::ModuleOp module, const Propagation &shardings)
-      : module(module), mesh(module->getAttrOfType<MeshAttr>("cleave.mesh")), shardings(shardings) {}
+      : module(module), mesh(module->getAttrOfType<MeshAttr>(kMeshAttr)), shardings(shardings) {}
 
   void run() {
     for (FuncOp function : shardings.inOrder()) {
@@ -42,7 +44,7 @@ public:
 private:
   // @evaluate is no part of a step. With several micro-batches the first has functions of its own.
   int64_t timesPerStep(FuncOp function) const {
-    auto count = module->getAttrOfType<mlir::IntegerAttr>("cleave.micro_batches");
+    auto count = module->getAttrOfType<mlir::IntegerAttr>(kMicroBatchesAttr);
     int64_t microBatches = count ? count.getInt() : 1;
     llvm::StringRef name = function.getName();
     if (name == "evaluate")
@@ -57,7 +59,7 @@ private:
     for (mlir::BlockArgument argument : function.getArguments()) {
       Value source = shardings.residualSource(argument);
       if (source ? sampleValues.contains(source)
-                 : function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim") != nullptr)
+                 : function.getArgAttr(argument.getArgNumber(), kBatchDimAttr) != nullptr)
         sampleValues.insert(argument);
     }
     for (mlir::Operation &op : function.getBody().front())

@@ -4,6 +4,7 @@
 #include "compiler/Sharding/DistributionRules.h"
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/Passes.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -48,7 +49,7 @@ public:
   LogicalResult run() {
     mlir::Block &body = function.getBody().front();
     for (mlir::BlockArgument argument : body.getArguments()) {
-      auto sharding = function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), "cleave.sharding");
+      auto sharding = function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), kShardingAttr);
       if (!sharding)
         return function.emitError("partition needs cleave.sharding on every argument; run assign-shardings first");
       made[argument] = sharding;
@@ -86,7 +87,7 @@ private:
       operands.push_back(*local);
     }
     for (auto [index, result] : llvm::enumerate(op->getResults())) {
-      made[result] = shardingAt(op, "cleave.sharding", index);
+      made[result] = shardingAt(op, kShardingAttr, index);
       if (!made[result])
         return op->emitOpError("has no cleave.sharding for result ") << index << "; run assign-shardings first";
     }
@@ -98,8 +99,8 @@ private:
     mlir::Operation *local = op->clone();
     builder.insert(local);
     local->setOperands(operands);
-    local->removeAttr("cleave.sharding");
-    local->removeAttr("cleave.uses");
+    local->removeAttr(kShardingAttr);
+    local->removeAttr(kUsesAttr);
     for (auto [whole, part] : llvm::zip_equal(op->getResults(), local->getResults()))
       part.setType(localType(whole));
     locals.map(op->getResults(), local->getResults());
@@ -112,7 +113,7 @@ private:
   // The operand as this op uses it; each form of a value is made once.
   llvm::FailureOr<Value> localOperand(mlir::OpOperand &operand) {
     Value value = operand.get();
-    ShardingAttr used = shardingAt(operand.getOwner(), "cleave.uses", operand.getOperandNumber());
+    ShardingAttr used = shardingAt(operand.getOwner(), kUsesAttr, operand.getOperandNumber());
     if (!used)
       return operand.getOwner()->emitOpError("has no cleave.uses for operand ")
              << operand.getOperandNumber() << "; run assign-shardings first";
@@ -170,7 +171,7 @@ struct Partition : cleave::impl::PartitionBase<Partition> {
 
   void runOnOperation() override {
     mlir::ModuleOp module = getOperation();
-    auto mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
+    auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
     if (!mesh) {
       module.emitError("partition needs the module's cleave.mesh; got: none");
       return signalPassFailure();
@@ -179,7 +180,7 @@ struct Partition : cleave::impl::PartitionBase<Partition> {
     for (FuncOp function : llvm::to_vector(module.getOps<FuncOp>()))
       if (!function.isDeclaration() && mlir::failed(FunctionPartitioner(function, mesh, collectives).run()))
         return signalPassFailure();
-    module->setAttr("cleave.level", mlir::StringAttr::get(&getContext(), "sharded"));
+    module->setAttr(kLevelAttr, mlir::StringAttr::get(&getContext(), "sharded"));
   }
 };
 } // namespace

@@ -1,6 +1,7 @@
 #include "compiler/Sharding/Propagation.h"
 #include "compiler/Sharding/Linearity.h"
 #include "compiler/Sharding/LoopSharding.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Narrowing.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
@@ -101,7 +102,7 @@ Value Propagation::residualSource(mlir::BlockArgument argument) const {
 LogicalResult Propagation::setArguments(FuncOp function) {
   for (mlir::BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
-    if (auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual")) {
+    if (auto residual = function.getArgAttrOfType<mlir::IntegerAttr>(index, kResidualAttr)) {
       mlir::OpOperand *result = sourceOf(argument);
       if (!result || !used.contains(result))
         return function.emitError("argument ") << index << " is residual " << residual.getInt()
@@ -119,7 +120,7 @@ LogicalResult Propagation::setArguments(FuncOp function) {
       made[argument] = used.lookup(result);
       continue;
     }
-    auto sharding = portSharding(function, argument.getType(), function.getArgAttr(index, "cleave.batch_dim"),
+    auto sharding = portSharding(function, argument.getType(), function.getArgAttr(index, kBatchDimAttr),
                                  "argument " + llvm::Twine(index));
     if (mlir::failed(sharding))
       return failure();
@@ -131,12 +132,12 @@ LogicalResult Propagation::setArguments(FuncOp function) {
 LogicalResult Propagation::setReturn(FuncOp function) {
   for (mlir::OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
-    bool isNamed = function.getResultAttr(index, "cleave.name") != nullptr;
+    bool isNamed = function.getResultAttr(index, kNameAttr) != nullptr;
     if (!isNamed) { // a residual or an edge stays as it is made
       used[&operand] = resolved(made.lookup(operand.get()));
       continue;
     }
-    auto sharding = portSharding(function, operand.get().getType(), function.getResultAttr(index, "cleave.batch_dim"),
+    auto sharding = portSharding(function, operand.get().getType(), function.getResultAttr(index, kBatchDimAttr),
                                  "result " + llvm::Twine(index));
     if (mlir::failed(sharding))
       return failure();

@@ -1,5 +1,6 @@
 #include "compiler/Sharding/RankOrigins.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -61,7 +62,7 @@ DenseElementsAttr RankOrigins::evaluateArgument(mlir::BlockArgument argument, co
   // A residual or an edge is what another function returns.
   if (mlir::OpOperand *source = function ? sourceOf(argument) : nullptr)
     return evaluate(source->get(), at, known, depth);
-  auto sharding = function ? function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), "cleave.sharding") : nullptr;
+  auto sharding = function ? function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), kShardingAttr) : nullptr;
   auto type = llvm::cast<mlir::RankedTensorType>(argument.getType());
   auto element = llvm::dyn_cast<mlir::IntegerType>(type.getElementType());
   if (!element || !sharding || !sharding.isReplicated())

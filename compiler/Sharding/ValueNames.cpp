@@ -1,5 +1,7 @@
 #include "compiler/Sharding/ValueNames.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace cleave;
@@ -54,7 +56,7 @@ std::string cleave::nameOf(Value value) {
     auto function = llvm::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
     if (!function)
       return "operand " + std::to_string(argument.getArgNumber()) + " of the kernel";
-    if (auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), "cleave.name"))
+    if (auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr))
       return "input '" + name.getValue().str() + "'";
     return "argument " + std::to_string(argument.getArgNumber()) + " of @" + function.getName().str();
   }

@@ -2,6 +2,7 @@
 #include "compiler/Sharding/Collectives.h"
 #include "compiler/Sharding/DistributionCheck.h"
 #include "compiler/Sharding/Passes.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -20,8 +21,8 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
 
   void runOnOperation() override {
     mlir::ModuleOp module = getOperation();
-    mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
-    auto level = module->getAttrOfType<mlir::StringAttr>("cleave.level");
+    mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
+    auto level = module->getAttrOfType<mlir::StringAttr>(kLevelAttr);
     if (!mesh || !level || level.getValue() != "sharded") {
       module.emitError("expected cleave.level = \"sharded\" and a cleave.mesh; got: ") << module->getAttrDictionary();
       return signalPassFailure();
@@ -30,6 +31,7 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
     for (auto state : module.getOps<StateOp>())
       states[state.getSymName()] = state;
     module.walk([&](mlir::Operation *op) { check(op); });
+    isWrong |= mlir::failed(checkAttributes(module, Level::Sharded));
     if (isWrong || mlir::failed(checkDistributions(module, mesh)))
       signalPassFailure();
   }
@@ -54,8 +56,6 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
       checkAccess(op, read.getState(), read.getResult().getType());
     if (auto write = llvm::dyn_cast<WriteOp>(op))
       checkAccess(op, write.getState(), write.getValue().getType());
-    if (op->hasAttr("cleave.uses") || op->hasAttr("cleave.sharding"))
-      error(op) << "is left over from assign-shardings";
     if (llvm::isa<mlir::shard::ShardDialect>(op->getDialect()) && op->getParentOfType<FuncOp>())
       checkCollective(op);
   }
@@ -65,12 +65,12 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
     bool hasBackward = llvm::any_of(getOperation().getOps<FuncOp>(),
                                     [&](FuncOp other) { return isBackward(other) && forwardOf(other) == function; });
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (!function.getArgAttr(i, "cleave.residual") && !function.getArgAttr(i, kEdgeAttr) &&
-          !function.getArgAttrOfType<ShardingAttr>(i, "cleave.sharding"))
+      if (!function.getArgAttr(i, kResidualAttr) && !function.getArgAttr(i, kEdgeAttr) &&
+          !function.getArgAttrOfType<ShardingAttr>(i, kShardingAttr))
         error(function) << "argument " << i << " has no cleave.sharding";
     for (unsigned i = 0; i < function.getNumResults(); ++i)
-      if (!(hasBackward && !function.getResultAttr(i, "cleave.name")) && edgeOfResult(function, i).empty() &&
-          !function.getResultAttrOfType<ShardingAttr>(i, "cleave.sharding"))
+      if (!(hasBackward && !function.getResultAttr(i, kNameAttr)) && edgeOfResult(function, i).empty() &&
+          !function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr))
         error(function) << "result " << i << " has no cleave.sharding";
   }
 
@@ -84,8 +84,8 @@ struct VerifySharded : cleave::impl::VerifyShardedBase<VerifySharded> {
   }
 
   void checkCollective(mlir::Operation *op) {
-    auto instance = op->getAttrOfType<mlir::IntegerAttr>("cleave.instance");
-    if (!instance || !op->hasAttr("cleave.reason"))
+    auto instance = op->getAttrOfType<mlir::IntegerAttr>(kInstanceAttr);
+    if (!instance || !op->hasAttr(kReasonAttr))
       error(op) << "a collective has cleave.instance and cleave.reason";
     else if (!instances.insert(instance.getInt()).second)
       error(op) << "collectives have instances of their own; got: " << instance.getInt() << " twice";

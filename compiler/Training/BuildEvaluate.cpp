@@ -2,6 +2,7 @@
 #include "compiler/Training/Loss/Accuracy.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 using namespace mlir;
 
@@ -16,7 +17,7 @@ class BuildEvaluatePass : public impl::BuildEvaluateBase<BuildEvaluatePass> {
     if (!function)
       return;
     unsigned results = function.getNumResults();
-    if (results < 2 || !function.getResultAttr(results - 2, "cleave.loss_sum")) {
+    if (results < 2 || !function.getResultAttr(results - 2, kLossSumAttr)) {
       function.emitError("expected the results of split-loss");
       return signalPassFailure();
     }

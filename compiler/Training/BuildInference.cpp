@@ -1,8 +1,9 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StopGradient.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 
@@ -29,8 +30,8 @@ class BuildInferencePass : public impl::BuildInferenceBase<BuildInferencePass> {
     mergeReads(model);
     model.setName("infer");
     MLIRContext *context = &getContext();
-    module->setAttr("cleave.level", StringAttr::get(context, "step"));
-    module->setAttr("cleave.micro_batches", IntegerAttr::get(IntegerType::get(context, 64), 1));
+    module->setAttr(kLevelAttr, StringAttr::get(context, "step"));
+    module->setAttr(kMicroBatchesAttr, IntegerAttr::get(IntegerType::get(context, 64), 1));
   }
 };
 } // namespace

@@ -89,9 +89,9 @@ def ShiftRandomOrigins : Pass<"shift-random-origins", "::mlir::ModuleOp"> {
 def DeferStatistics : Pass<"defer-statistics", "::mlir::ModuleOp"> {
   let summary = "adds up batch norm's statistics over the micro-batches of a step";
   let description = [{
-    Before: @model, where `cleave.normalize` with running statistics is marked `cleave.statistics` (RunningStatistics.h). After: no marks. With `deferred`, @model no
+    Before: @model, where `cleave.normalize` with running statistics is marked `cleave.statistics` (Attributes.def). After: no marks. With `deferred`, @model no
     longer writes the running mean and variance: it adds to two sums (states of slot "sum", zero at the beginning of each step), and `cleave.deferred` on the running mean's
-    state tells build-update what to make of them (DeferredStatistics.h).
+    state tells build-update what to make of them (DeferStatistics.cpp).
   }];
   let options = [Option<"deferred", "deferred", "bool", "false", "update running statistics once a step">,
                  Option<"microBatches", "micro-batches", "int64_t", "1", "micro-batches of a step">];

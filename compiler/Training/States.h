@@ -41,7 +41,7 @@ mlir::func::FuncOp lookupFunction(mlir::ModuleOp module, llvm::StringRef name);
 // The slot of a buffer's copy from before the step, which a skipped step puts back.
 constexpr llvm::StringLiteral kBeforeSlot = "before";
 
-// The slot of what a step adds up of a running statistic (DeferredStatistics.h).
+// The slot of what a step adds up of a running statistic (DeferStatistics.cpp).
 constexpr llvm::StringLiteral kSumSlot = "sum";
 
 // "w.grad" for "w".
@@ -58,9 +58,6 @@ StateOp getParameterOf(const mlir::SymbolTable &symbols, StateOp gradient);
 
 // Whether these are matrices of one element type and of each other's shape transposed: what --tie joins beside equals.
 bool areTransposed(mlir::RankedTensorType a, mlir::RankedTensorType b);
-
-// On the state of a parameter: the number of the unit that it is gathered with (assign-units).
-inline constexpr llvm::StringLiteral kUnitAttr = "cleave.unit";
 
 // Whether this counts micro-batches: "scalar.micro", "scalar.micro.c1". Each chunk counts those that it has seen.
 bool isMicroCounter(StateOp state);

@@ -59,7 +59,7 @@ struct TrainingOptions {
   std::string units;            // "auto" or "pattern=...": buckets are units that are gathered together; empty: by size
   bool splitParameters = false; // parameters are stored split, frozen ones too
   bool syncEvery = false;       // gradients are reduced in every micro-batch
-  bool deferStatistics = false; // batch norm's running statistics are updated once a step (DeferredStatistics.h)
+  bool deferStatistics = false; // batch norm's running statistics are updated once a step (DeferStatistics.cpp)
   bool keepAll = false;         // every value that the backward pass reads is kept (--recompute never)
   bool fuseAttention = false;   // attention is one op, whose scores are never in memory (form-attention)
   int64_t stages = 0;           // chunks that the model is cut into; 0: one, but for request-stages

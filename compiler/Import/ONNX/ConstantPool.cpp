@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/ConstantPool.h"
 #include "compiler/Import/ONNX/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Triangle.h"
 
 using namespace cleave;

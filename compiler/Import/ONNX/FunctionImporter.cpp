@@ -8,6 +8,7 @@
 #include "compiler/Import/ONNX/Operators/RandomMasks.h"
 #include "compiler/Import/ONNX/Operators/TorchGradients.h"
 #include "compiler/Support/Usage.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Budget.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -58,10 +59,9 @@ private:
 
   static llvm::SmallVector<mlir::NamedAttribute> portAttributes(mlir::Builder &builder, llvm::StringRef name,
                                                                 std::optional<int64_t> batchDim) {
-    llvm::SmallVector<mlir::NamedAttribute> attributes{
-        builder.getNamedAttr("cleave.name", builder.getStringAttr(name))};
+    llvm::SmallVector<mlir::NamedAttribute> attributes{builder.getNamedAttr(kNameAttr, builder.getStringAttr(name))};
     if (batchDim)
-      attributes.push_back(builder.getNamedAttr("cleave.batch_dim", builder.getI64IntegerAttr(*batchDim)));
+      attributes.push_back(builder.getNamedAttr(kBatchDimAttr, builder.getI64IntegerAttr(*batchDim)));
     return attributes;
   }
 
@@ -254,7 +254,7 @@ private:
       mlir::Type labels = labelsTypeFor(job_.options.loss, typeOf(results[0]), job_.errors);
       if (!labels)
         return;
-      bool batched = llvm::any_of(attributes[0], [](auto &a) { return a.getName() == "cleave.batch_dim"; });
+      bool batched = llvm::any_of(attributes[0], [](auto &a) { return a.getName() == kBatchDimAttr; });
       auto list = builder.getDictionaryAttr(
           portAttributes(builder, "labels", batched ? std::optional<int64_t>(0) : std::nullopt));
       if (failed(function_.insertArgument(function_.getNumArguments(), labels, list, emit_.loc)))
@@ -268,7 +268,7 @@ private:
     }
     auto index = findLoss(job_.file.proto.graph(), results, name, job_.errors);
     if (index)
-      attributes[*index].push_back(builder.getNamedAttr("cleave.loss", builder.getUnitAttr()));
+      attributes[*index].push_back(builder.getNamedAttr(kLossAttr, builder.getUnitAttr()));
   }
 
   // What --data must bring besides the graph's own inputs.

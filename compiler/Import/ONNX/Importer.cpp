@@ -8,6 +8,7 @@
 #include "compiler/Import/ONNX/StateRoles.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Messages.h"
 
@@ -209,7 +210,7 @@ llvm::Expected<ImportedModel> cleave::importONNXFromMemory(mlir::MLIRContext &co
   Interpreter::loadDialects(context);
   mlir::OpBuilder builder(&context);
   model.module = mlir::ModuleOp::create(builder.getUnknownLoc());
-  (*model.module)->setAttr("cleave.level", builder.getStringAttr("model"));
+  (*model.module)->setAttr(kLevelAttr, builder.getStringAttr("model"));
   Budget::of(&context).begin(bytes.size(), options.budget);
   ExternalData external(directory.str());
   TensorReader reader(&context, external);

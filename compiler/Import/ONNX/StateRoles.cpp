@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/StateRoles.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/GradientFlow.h"
 
@@ -74,7 +75,7 @@ static Ends dependences(llvm::ArrayRef<Value> roots) {
 static llvm::SmallVector<Value> lossesOf(mlir::func::FuncOp model, llvm::ArrayRef<Value> results) {
   llvm::SmallVector<Value> losses;
   for (auto [i, result] : llvm::enumerate(results))
-    if (model.getResultAttr(i, "cleave.loss"))
+    if (model.getResultAttr(i, kLossAttr))
       losses.push_back(result);
   return losses.empty() ? llvm::to_vector(results) : losses;
 }

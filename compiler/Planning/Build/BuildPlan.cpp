@@ -6,6 +6,7 @@
 #include "compiler/Planning/Draft/StreamOrder.h"
 #include "compiler/Planning/Passes.h"
 #include "compiler/Planning/Verify/ValueMeaning.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -189,6 +190,8 @@ struct BuildPlan : impl::BuildPlanBase<BuildPlan> {
       getOperation().emitError("expected at least one gather in flight; got: 0");
       return signalPassFailure();
     }
+    if (failed(checkAttributes(getOperation(), Level::Programs)))
+      return signalPassFailure();
     // Further kinds first: the first kind's module holds them.
     std::vector<Kind> kinds;
     for (ModuleOp kind : getOperation().getOps<ModuleOp>())

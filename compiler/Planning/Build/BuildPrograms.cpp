@@ -3,6 +3,7 @@
 #include "compiler/Planning/Build/StageCalls.h"
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Passes.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/RankKinds.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
@@ -27,7 +28,7 @@ enum Channels : int64_t { kActivations, kGradients, kBetween };
 // Of a function that a stage's ranks start: what they do not read they need no bytes of.
 void finishEntry(func::FuncOp entry) {
   UnitAttr yes = UnitAttr::get(entry.getContext());
-  entry->setAttr("cleave.entry", yes);
+  entry->setAttr(kEntryAttr, yes);
   for (BlockArgument argument : entry.getArguments())
     if (argument.use_empty())
       entry.setArgAttr(argument.getArgNumber(), kAbsentAttr, yes);
@@ -68,7 +69,7 @@ public:
       buildTransfer(name, transfer);
     FoldedCalls folded = foldCalls(list.calls);
     for (const auto &[name, calls] : folded.loops)
-      finish(begin(name))->setAttr("cleave.calls", callsAttr(calls));
+      finish(begin(name))->setAttr(kCallsAttr, callsAttr(calls));
     buildStep(folded, inputs);
     if (auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate"))
       finishEntry(evaluate);
@@ -103,7 +104,7 @@ private:
   void finishBody(func::FuncOp function) {
     std::string name = function.getName().str();
     for (BlockArgument argument : function.getArguments())
-      if (auto input = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name"))
+      if (auto input = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
         taken.insert(input);
     // All ports at once: a change of one makes the list of all anew.
     llvm::SmallVector<DictionaryAttr> arguments, results;
@@ -125,13 +126,13 @@ private:
     if (isBackward(function))
       for (Operation &op : function.getBody().front().without_terminator())
         if (isa<shard::ShardDialect>(op.getDialect()) || isa<cleave::KernelOp, ComputeOpInterface>(op))
-          op.setAttr("cleave.backward", builder.getUnitAttr());
+          op.setAttr(kBackwardAttr, builder.getUnitAttr());
     function->removeAttr(kBackwardOfAttr);
     setEvents(function, list.uses.at(name), name);
   }
 
   void nameSlot(NamedAttrList &port, const std::string &slot, bool isHost) {
-    port.erase("cleave.residual");
+    port.erase(kResidualAttr);
     port.erase(kEdgeAttr);
     if (isHost)
       port.set(kSlotHostAttr, builder.getUnitAttr());
@@ -212,7 +213,7 @@ private:
     func::FuncOp step = begin("train_step");
     for (auto [attributes, type] : inputs) {
       NamedAttrList port(attributes);
-      if (!taken.contains(attributes.getAs<StringAttr>("cleave.name")))
+      if (!taken.contains(attributes.getAs<StringAttr>(kNameAttr)))
         port.set(kAbsentAttr, builder.getUnitAttr());
       (void)step.insertArgument(step.getNumArguments(), type, port.getDictionary(builder.getContext()),
                                 module.getLoc());
@@ -222,8 +223,8 @@ private:
     for (Operation &op : update.getBody().front().without_terminator())
       builder.clone(op, mapping);
     update.erase();
-    finish(step)->setAttr("cleave.calls", callsAttr(folded.calls));
-    step->setAttr("cleave.entry", builder.getUnitAttr());
+    finish(step)->setAttr(kCallsAttr, callsAttr(folded.calls));
+    step->setAttr(kEntryAttr, builder.getUnitAttr());
   }
 
   ModuleOp module;
@@ -362,7 +363,7 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
     llvm::MapVector<StringAttr, std::pair<DictionaryAttr, Type>> inputs;
     for (func::FuncOp function : description.functions)
       for (BlockArgument argument : function.getArguments())
-        if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name"))
+        if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
           inputs.insert({name, {function.getArgAttrDict(argument.getArgNumber()), argument.getType()}});
     return llvm::map_to_vector(inputs, [](const auto &input) { return input.second; });
   }

@@ -1,4 +1,5 @@
 #include "compiler/Planning/Passes.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/RankKinds.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
@@ -35,7 +36,7 @@ public:
   // Declares the inputs of `function` without running it.
   LogicalResult addInputs(func::FuncOp function) {
     for (BlockArgument argument : function.getArguments())
-      if (function.getArgAttr(argument.getArgNumber(), "cleave.name") && failed(input(function, argument)))
+      if (function.getArgAttr(argument.getArgNumber(), kNameAttr) && failed(input(function, argument)))
         return failure();
     return success();
   }
@@ -55,7 +56,7 @@ public:
       Operation *copy = builder.clone(op, mapping);
       // Which of the prefetch options is meant can no longer be seen when both are one body.
       if (marks && (isa<shard::ShardDialect>(op.getDialect()) || isa<cleave::KernelOp, ComputeOpInterface>(op)))
-        copy->setAttr("cleave.backward", builder.getUnitAttr());
+        copy->setAttr(kBackwardAttr, builder.getUnitAttr());
     }
     for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands())
       results[&returned] = mapping.lookup(returned.get());
@@ -65,7 +66,7 @@ public:
 private:
   FailureOr<Value> valueOf(func::FuncOp function, BlockArgument argument) {
     unsigned index = argument.getArgNumber();
-    if (function.getArgAttr(index, "cleave.name"))
+    if (function.getArgAttr(index, kNameAttr))
       return input(function, argument);
     OpOperand *source = sourceOf(argument);
     Value value = source ? results.lookup(source) : Value();
@@ -77,7 +78,7 @@ private:
   }
 
   FailureOr<Value> input(func::FuncOp function, BlockArgument argument) {
-    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name");
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
     if (!name)
       return function.emitError("expected argument ")
              << argument.getArgNumber() << " to have cleave.name or cleave.residual";
@@ -107,11 +108,11 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
       return;
     for (StringRef name : {"infer", "evaluate"})
       if (func::FuncOp entry = lookup(name))
-        entry->setAttr("cleave.entry", UnitAttr::get(&getContext()));
+        entry->setAttr(kEntryAttr, UnitAttr::get(&getContext()));
     chunks = chunksOf(getOperation());
     if (chunks.empty())
       return;
-    auto count = getOperation()->getAttrOfType<IntegerAttr>("cleave.micro_batches");
+    auto count = getOperation()->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
     if (failed(flatten(count ? count.getInt() : 1)))
       signalPassFailure();
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
@@ -164,7 +165,7 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
     }
     if (failed(step))
       return failure();
-    (*step)->setAttr("cleave.entry", UnitAttr::get(&getContext()));
+    (*step)->setAttr(kEntryAttr, UnitAttr::get(&getContext()));
     return success();
   }
 
@@ -186,7 +187,7 @@ struct FlattenPrograms : impl::FlattenProgramsBase<FlattenPrograms> {
     if (count > 2)
       call("micro", count - 2, 1);
     call("micro.last", 1, count - 1);
-    step->setAttr("cleave.calls", builder.getArrayAttr(calls));
+    step->setAttr(kCallsAttr, builder.getArrayAttr(calls));
     return step;
   }
 

@@ -1,5 +1,7 @@
 #include "compiler/Planning/Build/InPlace.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -44,8 +46,8 @@ bool mayTakeOver(Operation *kernel, Value input, Value result, const ValueFamili
   if (auto argument = dyn_cast<BlockArgument>(input)) {
     auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
     // One that a function which runs later takes too (split-backward) must stay.
-    return function && function.getArgAttr(argument.getArgNumber(), "cleave.residual") &&
-           !function.getArgAttr(argument.getArgNumber(), "cleave.shared_residual");
+    return function && function.getArgAttr(argument.getArgNumber(), kResidualAttr) &&
+           !function.getArgAttr(argument.getArgNumber(), kSharedResidualAttr);
   }
   return input.getDefiningOp() && !isa<ConstantOp>(input.getDefiningOp());
 }

@@ -1,5 +1,7 @@
 #include "compiler/Planning/Build/ModulePlan.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -20,8 +22,8 @@ uint64_t bytesOf(Type tensor) {
 }
 
 ModulePlan::ModulePlan(ModuleOp module, const PlanningOptions &options)
-    : module(module), options(options), mesh(module->getAttrOfType<MeshAttr>("cleave.mesh")),
-      kind(RankKind::of(module)), builder(OpBuilder::atBlockBegin(module.getBody())) {}
+    : module(module), options(options), mesh(module->getAttrOfType<MeshAttr>(kMeshAttr)), kind(RankKind::of(module)),
+      builder(OpBuilder::atBlockBegin(module.getBody())) {}
 
 ArrayAttr ModulePlan::axisNames(ArrayRef<StringRef> axes) { return builder.getStrArrayAttr(axes); }
 
@@ -67,7 +69,7 @@ FlatSymbolRefAttr ModulePlan::event(StringRef name, int64_t frames) {
 
 // The micro-batches are the frames of the inputs.
 void ModulePlan::emitTables() {
-  auto count = module->getAttrOfType<IntegerAttr>("cleave.micro_batches");
+  auto count = module->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
   int64_t microBatches = count ? count.getInt() : 1;
   OpBuilder front = OpBuilder::atBlockBegin(module.getBody());
   llvm::SmallVector<StringRef> axes;
@@ -88,12 +90,12 @@ void ModulePlan::emitTables() {
   llvm::SmallVector<NamedAttribute> properties;
   for (const auto &[key, value] : options.properties)
     properties.push_back(front.getNamedAttr(key, front.getStringAttr(value)));
-  if (auto evaluation = module->getAttrOfType<DictionaryAttr>("cleave.evaluation"))
+  if (auto evaluation = module->getAttrOfType<DictionaryAttr>(kEvaluationAttr))
     for (NamedAttribute entry : evaluation)
       properties.push_back(front.getNamedAttr(("evaluate." + entry.getName().getValue()).str(), entry.getValue()));
   if (!properties.empty())
     header.setOptionsAttr(front.getDictionaryAttr(properties));
-  if (auto groups = module->getAttrOfType<ArrayAttr>("cleave.param_groups"))
+  if (auto groups = module->getAttrOfType<ArrayAttr>(kParamGroupsAttr))
     header.setParamGroupsAttr(groups);
   for (auto input : module.getOps<ProgramOp>())
     for (auto port : input.getOps<InputOp>())

@@ -1,5 +1,5 @@
 #include "compiler/Planning/Passes.h"
-#include "dialects/Cleave/IR/Placement.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -99,7 +99,7 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
       auto read = behindReshapes(op.getOperand(0)).getDefiningOp<ReadOp>();
       auto state = read ? symbols.lookup<cleave::StateOp>(read.getState()) : nullptr;
       Value result = op.getResult(0);
-      if (!state || !state->hasAttr(kOffloaded) || result.hasOneUse() || result.use_empty())
+      if (!state || !state->hasAttr(kOffloadedAttr) || result.hasOneUse() || result.use_empty())
         continue;
       OffloadOp host = offload(result);
       result.replaceAllUsesExcept(host, host);

@@ -4,6 +4,7 @@
 #include "compiler/Pipeline/ScheduleFile.h"
 #include "compiler/Pipeline/Schedules.h"
 #include "compiler/Planning/Build/StagePrograms.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -15,7 +16,7 @@ namespace cleave::plan {
 
 FailureOr<StageAxis> readStageAxis(ModuleOp module, StringRef *name) {
   auto request = module->getAttrOfType<DictionaryAttr>(kPipelineAttr);
-  auto mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
+  auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
   auto axis = request ? request.getAs<StringAttr>("axis") : StringAttr();
   if (!mesh || !axis || mesh.getIndex(axis) < 0)
     return module.emitError("expected an axis of cleave.mesh in cleave.pipeline; got: ") << request;
@@ -31,7 +32,7 @@ public:
 
   LogicalResult read() {
     auto request = module->getAttrOfType<DictionaryAttr>(kPipelineAttr);
-    auto count = module->getAttrOfType<IntegerAttr>("cleave.micro_batches");
+    auto count = module->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
     FailureOr<StageAxis> axis = readStageAxis(module, &description.axisName);
     if (failed(axis))
       return failure();

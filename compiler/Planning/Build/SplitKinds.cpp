@@ -1,6 +1,7 @@
 // split-kinds: see Passes.td.
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Passes.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/RankKinds.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -95,7 +96,7 @@ private:
   }
 
   FailureOr<bool> isAtRoot(Operation *op, ArrayRef<int16_t> gridAxes, ArrayRef<int64_t> root) {
-    auto mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
+    auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
     llvm::SmallVector<StringRef> axes;
     for (int16_t axis : gridAxes)
       if (mesh && axis >= 0 && axis < static_cast<int64_t>(mesh.getNames().size()))

@@ -1,5 +1,6 @@
 #include "compiler/Planning/Build/StageCalls.h"
 #include "compiler/Planning/Build/StagePrograms.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 using namespace mlir;
 
@@ -15,7 +16,7 @@ static std::string slotOf(func::FuncOp function, StringRef edge, std::optional<i
 
 // Empty for a model's input.
 std::string slotOfArgument(func::FuncOp function, unsigned index) {
-  auto residual = function.getArgAttrOfType<IntegerAttr>(index, "cleave.residual");
+  auto residual = function.getArgAttrOfType<IntegerAttr>(index, kResidualAttr);
   StringRef edge = edgeOfArgument(function, index);
   if (!residual && edge.empty())
     return "";

@@ -21,23 +21,12 @@
 #ifndef CLEAVE_COMPILER_PLANNING_BUILD_STAGEPROGRAMS_H
 #define CLEAVE_COMPILER_PLANNING_BUILD_STAGEPROGRAMS_H
 
-#include "llvm/ADT/StringRef.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 namespace cleave::plan {
 
-inline constexpr llvm::StringLiteral kPipelineAttr = "cleave.pipeline"; // of the module: {schedule, axis[, file]}
 // Of a chunk's function that gathers what all micro-batches of a step use, "c0.gather" (keep-gathers).
 inline constexpr llvm::StringLiteral kGatherSuffix = ".gather";
-inline constexpr llvm::StringLiteral kSlotAttr = "cleave.slot", kFramesAttr = "cleave.frames";
-inline constexpr llvm::StringLiteral kSlotHostAttr = "cleave.slot_host";
-inline constexpr llvm::StringLiteral kAbsentAttr = "cleave.absent";
-// Of a state that several stages have: what one of them does with its bytes alone is not done.
-inline constexpr llvm::StringLiteral kSharedAttr = "cleave.shared";
-inline constexpr llvm::StringLiteral kWaitsAttr = "cleave.waits", kRecordsAttr = "cleave.records";
-// Of a send or a receive in the update, of what the ranks at coordinate 0 of these axes alone have (RankKinds.h):
-// split-kinds takes it away from all others.
-inline constexpr llvm::StringLiteral kOwnerAxesAttr = "cleave.owner_axes";
-inline constexpr llvm::StringLiteral kTransferAttr = "cleave.transfer", kChannelAttr = "cleave.channel";
 
 } // namespace cleave::plan
 

@@ -1,7 +1,7 @@
 // States and constants of a ModulePlan: where they lie, and their entries in the plan.
 #include "compiler/Planning/Build/ModulePlan.h"
 
-#include "dialects/Cleave/IR/Placement.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -50,7 +50,7 @@ LogicalResult ModulePlan::addState(cleave::StateOp state) {
   if (elements % ranks != 0)
     return state.emitError("expected a number of elements that the ranks of its storage share evenly; got: ")
            << elements << " over " << ranks;
-  bool isHost = state->hasAttr(kOffloaded);
+  bool isHost = state->hasAttr(kOffloadedAttr);
   uint64_t &end = bytesOfRegion(RegionKind::Persistent, isHost);
   StateAddress address{end, static_cast<uint64_t>(elements / ranks * elementBytes(type.getElementType())), isHost};
   end = llvm::alignTo(end + address.bytes, kStateAlignment);
@@ -114,7 +114,7 @@ FailureOr<ModulePlan::StateAddress> ModulePlan::addConstant(DenseElementsAttr va
 // Adds the states whose first access in the program is a read to `read`. `accessed` are those that it has met before.
 static void findFirstReads(ModuleOp module, func::FuncOp function, llvm::StringSet<> &accessed,
                            llvm::StringSet<> &read) {
-  if (auto calls = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+  if (auto calls = function->getAttrOfType<ArrayAttr>(kCallsAttr))
     for (auto call : calls.getAsRange<DictionaryAttr>())
       if (auto callee = findFunction(module, call.getAs<StringAttr>("program").getValue()))
         findFirstReads(module, callee, accessed, read);
@@ -130,7 +130,7 @@ bool ModulePlan::survives(StringRef state) {
   if (!surviving) {
     surviving.emplace();
     for (auto function : module.getOps<func::FuncOp>())
-      if (llvm::StringSet<> accessed; function->hasAttr("cleave.entry"))
+      if (llvm::StringSet<> accessed; function->hasAttr(kEntryAttr))
         findFirstReads(module, function, accessed, *surviving);
   }
   return surviving->contains(state);

@@ -2,6 +2,7 @@
 
 #include "compiler/Planning/Build/InPlace.h"
 #include "compiler/Planning/Build/StagePrograms.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/Matchers.h"
@@ -16,12 +17,12 @@ DraftBuilder::DraftBuilder(ModulePlan &plan, func::FuncOp function)
 
 FailureOr<ProgramDraft> DraftBuilder::build() {
   draft.name = function.getSymName().str();
-  draft.entry = function->hasAttr("cleave.entry");
+  draft.entry = function->hasAttr(kEntryAttr);
   draft.isTransfer = function->hasAttr(kTransferAttr);
   if (failed(readTransferStream()))
     return failure();
   addInputs();
-  if (auto calls = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+  if (auto calls = function->getAttrOfType<ArrayAttr>(kCallsAttr))
     addCalls(calls);
   for (Operation &op : function.getBody().front())
     if (failed(visit(&op)))
@@ -78,14 +79,14 @@ void DraftBuilder::addInputs() {
       put(argument, slotAddress(function.getArgAttrDict(index), argument.getType()));
       continue;
     }
-    auto name = function.getArgAttrOfType<StringAttr>(index, "cleave.name");
+    auto name = function.getArgAttrOfType<StringAttr>(index, kNameAttr);
     std::string text = name ? name.str() : "arg" + std::to_string(index);
     bool isAbsent = function.getArgAttr(index, kAbsentAttr) != nullptr;
     uint64_t offset = isAbsent ? 0 : plan.inputOffset(text, argument.getType());
     if (!isAbsent)
       put(argument, {draft.allocations.add(RegionKind::Input, bytesOf(argument.getType()), offset), 0});
-    auto batchDim = function.getArgAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
-    auto sharding = function.getArgAttrOfType<ShardingAttr>(index, "cleave.sharding");
+    auto batchDim = function.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr);
+    auto sharding = function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
     ArrayAttr split;
     if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
       split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));
@@ -315,9 +316,9 @@ LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
         return failure();
       continue;
     }
-    auto name = function.getResultAttrOfType<StringAttr>(index, "cleave.name");
-    auto batchDim = function.getResultAttrOfType<IntegerAttr>(index, "cleave.batch_dim");
-    auto sharding = function.getResultAttrOfType<ShardingAttr>(index, "cleave.sharding");
+    auto name = function.getResultAttrOfType<StringAttr>(index, kNameAttr);
+    auto batchDim = function.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr);
+    auto sharding = function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr);
     ArrayAttr split;
     if (batchDim && sharding && !sharding.getDimAxes(batchDim.getInt()).empty())
       split = builder.getStrArrayAttr(sharding.getDimAxes(batchDim.getInt()));

@@ -8,6 +8,7 @@
 // enter addresses only. The bytes of a part must lie together, as they do along the outermost dimension (flat buckets);
 // others are an error, which names the dimension.
 #include "compiler/Planning/Draft/DraftBuilder.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 using namespace mlir;
 
@@ -218,8 +219,8 @@ FailureOr<DraftBuilder::CollectiveRoot> DraftBuilder::rootOf(Operation *op, cons
     root.index = root.index * plan.ranksOn(axis) + coordinate;
   std::optional<bool> isHere = plan.getKind().isAt(extent.axes, coordinates);
   if (!isHere && extent.ranks > 1)
-    return op->emitOpError("expected its root to be a kind of ranks of its own; run split-kinds, with the kinds in "
-                           "cleave.kinds");
+    return op->emitOpError("expected its root to be a kind of ranks of its own; run split-kinds, with the kinds in ")
+           << kKindsAttr;
   root.isHere = isHere.value_or(true);
   return root;
 }
@@ -349,7 +350,7 @@ LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
   std::optional<unsigned> number; // of one that can be issued at any time before it is used
   if (llvm::SmallVector<size_t> makers; isMadeOfStates(op.getInput(), makers)) {
     number = draft.gathers.size();
-    draft.gathers.push_back({op->hasAttr("cleave.backward")});
+    draft.gathers.push_back({op->hasAttr(kBackwardAttr)});
     for (size_t maker : makers)
       draft.instructions[maker].gather = number;
   }

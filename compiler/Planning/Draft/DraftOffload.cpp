@@ -13,6 +13,7 @@
 // memory than is in flight, whatever a program uses.
 #include "compiler/Planning/Build/StagePrograms.h"
 #include "compiler/Planning/Draft/DraftBuilder.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -47,7 +48,7 @@ Address DraftBuilder::fetch(Operation *op, Address from, uint64_t bytes) {
 
 unsigned DraftBuilder::fetchNumber(Operation *op) {
   if (fetchingFor != op) {
-    draft.gathers.push_back({op->hasAttr("cleave.backward"), /*isCopy=*/true});
+    draft.gathers.push_back({op->hasAttr(kBackwardAttr), /*isCopy=*/true});
     ++transfers;
     fetchingFor = op;
   }

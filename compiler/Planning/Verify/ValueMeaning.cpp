@@ -1,6 +1,7 @@
 #include "compiler/Planning/Verify/ValueMeaning.h"
 #include "compiler/Planning/Verify/AlikeKinds.h"
 #include "compiler/Planning/Verify/ValueRun.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/SavedState.h"
 
@@ -14,7 +15,7 @@ namespace cleave::plan {
 static llvm::StringSet<> repeatedPrograms(ModuleOp module) {
   llvm::StringSet<> repeated;
   for (auto function : module.getOps<func::FuncOp>())
-    if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+    if (auto list = function->getAttrOfType<ArrayAttr>(kCallsAttr))
       for (auto call : list.getAsRange<DictionaryAttr>())
         if (call.getAs<IntegerAttr>("times").getInt() > kMaxInterpretedTimes)
           repeated.insert(call.getAs<StringAttr>("program").getValue());
@@ -43,7 +44,7 @@ static LogicalResult addBodies(ModuleOp module, const ModulePlan &plan, BodyMean
   llvm::StringSet<> read, called;
   for (auto function : module.getOps<func::FuncOp>()) {
     addFirstReads(function, read);
-    if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+    if (auto list = function->getAttrOfType<ArrayAttr>(kCallsAttr))
       for (auto call : list.getAsRange<DictionaryAttr>())
         called.insert(call.getAs<StringAttr>("program").getValue());
   }
@@ -68,7 +69,7 @@ static KindOfBodies whatItDoes(ModuleOp module, const ModulePlan &plan, const Bo
   for (auto state : module.getOps<StateOp>())
     own.states.insert(state.getSymName().str());
   for (auto function : module.getOps<func::FuncOp>())
-    if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"); list && function->hasAttr("cleave.entry")) {
+    if (auto list = function->getAttrOfType<ArrayAttr>(kCallsAttr); list && function->hasAttr(kEntryAttr)) {
       own.calls += function.getSymName().str() + ": ";
       for (auto call : list.getAsRange<DictionaryAttr>()) {
         auto skip = call.getAs<IntegerAttr>("skip");
@@ -111,7 +112,7 @@ meaningOfValues(ArrayRef<std::pair<ModuleOp, ModulePlan *>> kinds) {
     repeated = repeatedPrograms(kinds.front().first);
   for (auto function : ModuleOp(kinds.front().first).getOps<func::FuncOp>()) {
     bool isRepeated = repeated.contains(function.getSymName());
-    if (!function->hasAttr("cleave.entry") && !isRepeated)
+    if (!function->hasAttr(kEntryAttr) && !isRepeated)
       continue;
     std::vector<std::unique_ptr<ValueRun>> runs;
     std::vector<MeaningRun *> all;

@@ -1,5 +1,6 @@
 #include "compiler/Planning/Verify/ValueRun.h"
 #include "compiler/Planning/Build/StagePrograms.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "runtime/plan/KernelDefs.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -59,7 +60,7 @@ void ValueRun::deliver(const std::optional<Content> &result) {
 }
 
 void ValueRun::expand(func::FuncOp function, uint64_t frame) {
-  if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+  if (auto list = function->getAttrOfType<ArrayAttr>(kCallsAttr))
     for (auto call : list.getAsRange<DictionaryAttr>()) {
       auto callee = module.lookupSymbol<func::FuncOp>(call.getAs<StringAttr>("program"));
       int64_t times = call.getAs<IntegerAttr>("times").getInt();
@@ -85,7 +86,7 @@ void ValueRun::expand(func::FuncOp function, uint64_t frame) {
 static void addCallees(ModuleOp module, func::FuncOp function, llvm::SetVector<StringRef> &names) {
   if (!function)
     return;
-  if (auto list = function->getAttrOfType<ArrayAttr>("cleave.calls"))
+  if (auto list = function->getAttrOfType<ArrayAttr>(kCallsAttr))
     for (auto call : list.getAsRange<DictionaryAttr>())
       addCallees(module, module.lookupSymbol<func::FuncOp>(call.getAs<StringAttr>("program")), names);
   names.insert(function.getSymName());
@@ -176,13 +177,13 @@ const AxesFacts &ValueRun::axesOf(ArrayRef<int16_t> numbers) const {
 PortFacts ValueRun::portOf(Type type, DictionaryAttr attributes, const std::string &otherwise) const {
   auto tensor = cast<RankedTensorType>(type);
   PortFacts facts;
-  auto name = attributes ? attributes.getAs<StringAttr>("cleave.name") : StringAttr();
+  auto name = attributes ? attributes.getAs<StringAttr>(kNameAttr) : StringAttr();
   facts.name = name ? name.str() : otherwise;
   facts.dtype = dtypeNumber(tensor.getElementType());
   facts.bytes = bytesOf(tensor);
   facts.shape.assign(tensor.getShape().begin(), tensor.getShape().end());
-  auto batchDim = attributes ? attributes.getAs<IntegerAttr>("cleave.batch_dim") : IntegerAttr();
-  auto sharding = attributes ? attributes.getAs<ShardingAttr>("cleave.sharding") : ShardingAttr();
+  auto batchDim = attributes ? attributes.getAs<IntegerAttr>(kBatchDimAttr) : IntegerAttr();
+  auto sharding = attributes ? attributes.getAs<ShardingAttr>(kShardingAttr) : ShardingAttr();
   if (batchDim)
     facts.batchDim = batchDim.getInt();
   if (batchDim && sharding)

@@ -6,6 +6,7 @@
 #include "compiler/Planning/Verify/MemoryContents.h"
 #include "compiler/Planning/Verify/ValueFacts.h"
 #include "compiler/Planning/Verify/ValueMeaning.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 namespace cleave::plan {
 
@@ -40,7 +41,7 @@ private:
     Number number;
   };
 
-  bool isBody() const { return bodies && !entry->hasAttr("cleave.entry"); }
+  bool isBody() const { return bodies && !entry->hasAttr(kEntryAttr); }
   void expand(mlir::func::FuncOp function, uint64_t frame);
   void leaveAfterCalls(mlir::func::FuncOp callee);
   MemoryContents &room(int64_t frames, bool isHost);

@@ -4,6 +4,7 @@
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -2,6 +2,7 @@
 #include "compiler/Training/Buckets/Buckets.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Narrowing.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 

@@ -1,5 +1,7 @@
 #include "compiler/Training/Chunks/ChunkPorts.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 using namespace mlir;
 
 namespace cleave {
@@ -29,7 +31,7 @@ llvm::SmallVector<ChunkPorts::Edge> ChunkPorts::outEdges() const {
 llvm::SmallVector<ChunkPorts::Edge> ChunkPorts::inEdges() const {
   llvm::SmallVector<Edge> edges;
   for (auto [index, attributes] : llvm::enumerate(arguments))
-    if (auto name = attributes.getAs<StringAttr>(kEdgeAttr); name && !attributes.get("cleave.cotangent"))
+    if (auto name = attributes.getAs<StringAttr>(kEdgeAttr); name && !attributes.get(kCotangentAttr))
       edges.push_back({function.getArgument(index), name.str()});
   return edges;
 }

@@ -1,10 +1,10 @@
-#include "compiler/Training/Chunks/CutModel.h"
 #include "compiler/CostModel/CostModel.h"
 #include "compiler/Support/NamePatterns.h"
 #include "compiler/Training/Chunks/BuildChunks.h"
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -21,7 +21,6 @@ namespace cleave {
 namespace {
 
 constexpr llvm::StringLiteral kOption = "--stage-split";
-constexpr llvm::StringLiteral kStagesAttr = "cleave.stages", kStageSplitAttr = "cleave.stage_split";
 
 class RequestStagesPass : public impl::RequestStagesBase<RequestStagesPass> {
 public:
@@ -33,7 +32,7 @@ private:
     getOperation()->setAttr(kStagesAttr, builder.getI64IntegerAttr(stages));
     getOperation()->setAttr(kStageSplitAttr, builder.getStringAttr(split));
     if (splitBackward)
-      getOperation()->setAttr("cleave.split_backward", builder.getUnitAttr());
+      getOperation()->setAttr(kSplitBackwardAttr, builder.getUnitAttr());
   }
 };
 
@@ -52,7 +51,7 @@ private:
     if (count == 0 || count == 1)
       return;
     func::FuncOp model = lookupFunction(getOperation(), "model");
-    if (!model || model.getNumResults() < 2 || !model.getResultAttr(model.getNumResults() - 2, "cleave.loss_sum")) {
+    if (!model || model.getNumResults() < 2 || !model.getResultAttr(model.getNumResults() - 2, kLossSumAttr)) {
       getOperation().emitError("expected a function @model with the two results of split-loss");
       return signalPassFailure();
     }

@@ -6,6 +6,7 @@
 #include "compiler/Training/Precision/LossScale.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/GradientFlow.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 #include "dialects/Cleave/IR/StopGradient.h"
@@ -209,7 +210,7 @@ private:
   FailureOr<Loss> findLoss(ArrayRef<func::FuncOp> chunks) {
     for (func::FuncOp chunk : chunks)
       if (unsigned results = chunk ? chunk.getNumResults() : 0;
-          results >= 2 && chunk.getResultAttr(results - 2, "cleave.loss_sum"))
+          results >= 2 && chunk.getResultAttr(results - 2, kLossSumAttr))
         return Loss{chunk, results - 2};
     return getOperation().emitError("expected a function @model with the two results of split-loss, or chunks of it");
   }
@@ -230,13 +231,13 @@ private:
       addToLoss(builder, block, sum, count, average);
       if (scale)
         declareLossScale(getOperation(), *scale, count, average, microBatches);
-      Value seed = ports.addArgument("cleave.seed", "", sum);
+      Value seed = ports.addArgument(kSeedAttr, "", sum);
       walk.seed(sum, scaleSeed(builder, seed, count, average));
       ports.dropResults(loss.index);
     }
     for (auto [value, edge] : ports.outEdges()) {
       for (unsigned user : gradientsOfEdges.lookup(edge))
-        walk.seed(value, ports.addArgument("cleave.cotangent", edgeGradientName(edge, user), value));
+        walk.seed(value, ports.addArgument(kCotangentAttr, edgeGradientName(edge, user), value));
       if (zeroEdges.contains(edge))
         walk.seedZero(value);
     }

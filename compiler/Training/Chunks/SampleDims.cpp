@@ -1,5 +1,7 @@
 #include "compiler/Training/Chunks/SampleDims.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 using namespace mlir;
 
 namespace cleave {
@@ -55,7 +57,7 @@ Value valueOf(Operation *op, unsigned index) {
 SampleDims::SampleDims(func::FuncOp function) {
   Block &block = function.getBody().front();
   for (BlockArgument argument : block.getArguments())
-    if (auto dim = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "cleave.batch_dim"))
+    if (auto dim = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kBatchDimAttr))
       note(argument, SamplePosition{dim.getInt(), 1, shapeOf(argument)[dim.getInt()]});
   for (bool changed = true; changed;) {
     changed = false;

@@ -1,6 +1,7 @@
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 using namespace mlir;
@@ -77,8 +78,8 @@ private:
           eraseFirstWrites(symbols, function);
       }
     Builder builder(&getContext());
-    module->setAttr("cleave.level", builder.getStringAttr("step"));
-    module->setAttr("cleave.micro_batches", builder.getI64IntegerAttr(microBatches));
+    module->setAttr(kLevelAttr, builder.getStringAttr("step"));
+    module->setAttr(kMicroBatchesAttr, builder.getI64IntegerAttr(microBatches));
   }
 
   func::FuncOp cloneFirst(func::FuncOp function) {

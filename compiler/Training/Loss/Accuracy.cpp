@@ -3,6 +3,7 @@
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Loss/LossTerms.h"
 #include "compiler/Training/Loss/PositionMask.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
 using namespace mlir;
@@ -122,7 +123,7 @@ Value buildCounted(OpBuilder &builder, Arithmetic &a, CrossEntropy match, const 
 std::string describeLabels(Value labels) {
   auto argument = dyn_cast<BlockArgument>(rootOf(labels));
   auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  auto name = function ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "cleave.name") : StringAttr();
+  auto name = function ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr) : StringAttr();
   return name ? "the labels of input '" + name.str() + "'" : "the labels of this one";
 }
 

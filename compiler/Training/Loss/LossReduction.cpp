@@ -1,5 +1,7 @@
 #include "compiler/Training/Loss/LossReduction.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -104,7 +106,7 @@ llvm::SmallVector<LossReduction> guessReductions(const LossTerms &terms, int64_t
 
 int64_t batchOf(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (auto dim = function.getArgAttrOfType<IntegerAttr>(i, "cleave.batch_dim"))
+    if (auto dim = function.getArgAttrOfType<IntegerAttr>(i, kBatchDimAttr))
       return cast<RankedTensorType>(function.getArgumentTypes()[i]).getDimSize(dim.getInt());
   return 1;
 }

@@ -1,6 +1,7 @@
 #include "compiler/Training/Loss/LossSplitting.h"
 
 #include "compiler/Training/Arithmetic.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Format.h"
@@ -157,10 +158,6 @@ SmallVector<CountGuard> guardsOver(ArrayRef<CountGuard> guards, double excess) {
   });
 }
 
-namespace {
-constexpr StringRef kGuardsAttr = "cleave.loss_guards";
-} // namespace
-
 // {kind, number, predicate, other}, one a guard.
 void setCountGuards(ModuleOp module, ArrayRef<CountGuard> guards) {
   if (guards.empty())
@@ -172,18 +169,18 @@ void setCountGuards(ModuleOp module, ArrayRef<CountGuard> guards) {
                                 b.getNamedAttr("predicate", PredicateAttr::get(b.getContext(), guard.predicate)),
                                 b.getNamedAttr("other", b.getF64FloatAttr(guard.other))});
   };
-  module->setAttr(kGuardsAttr, b.getArrayAttr(llvm::map_to_vector(guards, row)));
+  module->setAttr(kLossGuardsAttr, b.getArrayAttr(llvm::map_to_vector(guards, row)));
 }
 
 SmallVector<CountGuard> takeCountGuards(ModuleOp module) {
   SmallVector<CountGuard> guards;
-  if (auto rows = module->getAttrOfType<ArrayAttr>(kGuardsAttr))
+  if (auto rows = module->getAttrOfType<ArrayAttr>(kLossGuardsAttr))
     for (auto row : rows.getAsRange<DictionaryAttr>())
       guards.push_back({static_cast<CountGuard::Kind>(row.getAs<IntegerAttr>("kind").getInt()),
                         row.getAs<FloatAttr>("number").getValueAsDouble(),
                         row.getAs<PredicateAttr>("predicate").getValue(),
                         row.getAs<FloatAttr>("other").getValueAsDouble()});
-  module->removeAttr(kGuardsAttr);
+  module->removeAttr(kLossGuardsAttr);
   return guards;
 }
 

@@ -2,6 +2,7 @@
 
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -30,15 +31,15 @@ Value getSpreadNumber(Value value) {
 
 bool hasBatchDims(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (function.getArgAttr(i, "cleave.batch_dim"))
+    if (function.getArgAttr(i, kBatchDimAttr))
       return true;
   return false;
 }
 
 void addSource(BlockArgument argument, Sources &sources) {
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  bool isSamples = !function || !hasBatchDims(function) ||
-                   function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim") != nullptr;
+  bool isSamples =
+      !function || !hasBatchDims(function) || function.getArgAttr(argument.getArgNumber(), kBatchDimAttr) != nullptr;
   (isSamples ? sources.samples : sources.others) = true;
 }
 

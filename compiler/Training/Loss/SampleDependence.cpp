@@ -1,5 +1,7 @@
 #include "compiler/Training/Loss/SampleDependence.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 using namespace mlir;
 
 namespace cleave {
@@ -23,9 +25,9 @@ SampleDependence::SampleDependence(func::FuncOp function, bool normalizationMixe
     : dims(function), normalizationMixes(normalizationMixes) {
   Block &block = function.getBody().front();
   for (BlockArgument argument : block.getArguments())
-    hasDims |= function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim") != nullptr;
+    hasDims |= function.getArgAttr(argument.getArgNumber(), kBatchDimAttr) != nullptr;
   for (BlockArgument argument : block.getArguments())
-    if (!hasDims || function.getArgAttr(argument.getArgNumber(), "cleave.batch_dim"))
+    if (!hasDims || function.getArgAttr(argument.getArgNumber(), kBatchDimAttr))
       known[argument] = Dependence::Each;
   for (Operation &op : block.without_terminator())
     for (Value result : op.getResults())

@@ -3,6 +3,7 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -18,7 +19,7 @@ namespace {
 // The result that carries `cleave.loss`, or an error at the function.
 FailureOr<unsigned> findLoss(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
-    if (!function.getResultAttr(i, "cleave.loss"))
+    if (!function.getResultAttr(i, kLossAttr))
       continue;
     auto type = cast<RankedTensorType>(function.getResultTypes()[i]);
     if (type.getNumElements() == 1 && isa<FloatType>(type.getElementType()))
@@ -32,7 +33,7 @@ FailureOr<unsigned> findLoss(func::FuncOp function) {
 // What the driver knows of the loss's terms, or else what their constants say.
 SmallVector<LossReduction> reductionsOf(func::FuncOp function, unsigned index, const LossTerms &terms) {
   SmallVector<LossReduction> reductions;
-  if (auto known = function.getResultAttrOfType<ArrayAttr>(index, "cleave.loss_reductions"))
+  if (auto known = function.getResultAttrOfType<ArrayAttr>(index, kLossReductionsAttr))
     for (Attribute name : known)
       if (auto text = dyn_cast<StringAttr>(name))
         if (auto reduction = parseLossReduction(text.getValue()))
@@ -50,7 +51,7 @@ void setResults(func::FuncOp function, func::ReturnOp terminator, ArrayRef<unsig
     attrs.push_back(function.getResultAttrDict(i) ? function.getResultAttrDict(i) : builder.getDictionaryAttr({}));
   }
   llvm::append_values(values, split.sum, split.count);
-  for (StringRef name : {"cleave.loss_sum", "cleave.loss_count"})
+  for (StringRef name : {kLossSumAttr, kLossCountAttr})
     attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(name, builder.getUnitAttr())));
   terminator.getOperandsMutable().assign(values);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), ValueRange(values).getTypes()));
@@ -71,7 +72,7 @@ void setEvaluation(ModuleOp module, const LossSplit &loss, int64_t batch) {
   if (!loss.addsUp)
     entries.push_back(b.getNamedAttr("batches", b.getStringAttr("whole")));
   if (!entries.empty())
-    module->setAttr("cleave.evaluation", b.getDictionaryAttr(entries));
+    module->setAttr(kEvaluationAttr, b.getDictionaryAttr(entries));
 }
 
 class SplitLossPass : public impl::SplitLossBase<SplitLossPass> {
@@ -117,7 +118,7 @@ private:
     LossTerms terms(loss, samples);
     LossLayout layout{reductionsOf(function, *index, terms), ofRanks ? dataRanks : 1, microBatches, batchOf(function),
                       /*guardsEach=*/ofRanks};
-    isKnown = function.getResultAttr(*index, "cleave.loss_reductions") != nullptr;
+    isKnown = function.getResultAttr(*index, kLossReductionsAttr) != nullptr;
     FailureOr<LossSplit> split = splitValue(builder, loss, terms, samples, layout);
     if (failed(split))
       return failure();

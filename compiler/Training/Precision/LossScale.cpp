@@ -2,6 +2,7 @@
 
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -12,8 +13,6 @@ using namespace mlir;
 namespace cleave {
 
 namespace {
-
-constexpr StringRef kAttribute = "cleave.loss_scale";
 
 double getNumber(DictionaryAttr settings, StringRef key) { return settings.getAs<FloatAttr>(key).getValueAsDouble(); }
 
@@ -61,14 +60,14 @@ void declareLossScale(ModuleOp module, const LossScaleOptions &options, Value co
   getScalar(module, "scalar.good_steps", b.getF32Type());
   getScalar(module, "scalar.skipped", b.getF32Type());
   auto entry = [&](StringRef name, double value) { return b.getNamedAttr(name, b.getF64FloatAttr(value)); };
-  module->setAttr(kAttribute,
+  module->setAttr(kLossScaleAttr,
                   b.getDictionaryAttr({entry("unit", unitOf(count, average, microBatches)),
                                        entry("growth", options.growth), entry("backoff", options.backoff),
                                        entry("interval", isFixed ? 0 : static_cast<double>(options.interval))}));
 }
 
 Value readLossScale(ModuleOp module, OpBuilder &builder, Location loc) {
-  auto settings = module->getAttrOfType<DictionaryAttr>(kAttribute);
+  auto settings = module->getAttrOfType<DictionaryAttr>(kLossScaleAttr);
   if (!settings)
     return nullptr;
   Value scale = readState(builder, loc, getScalar(module, "scalar.loss_scale", builder.getF32Type()));
@@ -76,7 +75,7 @@ Value readLossScale(ModuleOp module, OpBuilder &builder, Location loc) {
 }
 
 void writeLossScale(ModuleOp module, OpBuilder &builder, Location loc, Value finite) {
-  auto settings = module->getAttrOfType<DictionaryAttr>(kAttribute);
+  auto settings = module->getAttrOfType<DictionaryAttr>(kLossScaleAttr);
   Arithmetic a(builder, loc);
   Type f32 = builder.getF32Type();
   StateOp skippedState = getScalar(module, "scalar.skipped", f32);

@@ -2,6 +2,7 @@
 #include "compiler/Training/Residuals/Blocks.h"
 #include "compiler/Training/Residuals/JointFunction.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
@@ -177,7 +178,7 @@ private:
     }
     for (auto [state, block] : blockOfState)
       setBlock(state, block);
-    getOperation()->setAttr("cleave.blocks", Builder(&getContext()).getI64IntegerAttr(count));
+    getOperation()->setAttr(kBlocksAttr, Builder(&getContext()).getI64IntegerAttr(count));
   }
 
   // Blocks are numbered from `first` on. Returns how many there are.

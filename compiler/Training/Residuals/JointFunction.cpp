@@ -1,14 +1,16 @@
 #include "compiler/Training/Residuals/JointFunction.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 using namespace mlir;
 
 namespace cleave {
 
 JointFunction::JointFunction(func::FuncOp joint) : function(joint) {
   for (BlockArgument arg : joint.getArguments())
-    if (joint.getArgAttr(arg.getArgNumber(), "cleave.seed"))
+    if (joint.getArgAttr(arg.getArgNumber(), kSeedAttr))
       seeds.insert(seed = arg);
-    else if (joint.getArgAttr(arg.getArgNumber(), "cleave.cotangent"))
+    else if (joint.getArgAttr(arg.getArgNumber(), kCotangentAttr))
       seeds.insert(arg);
   for (Operation &op : joint.getBody().front().without_terminator())
     if (llvm::any_of(op.getOperands(), [&](Value v) { return isBackward(v); }))

@@ -5,6 +5,7 @@
 #include "compiler/Training/Residuals/Replay.h"
 #include "compiler/Training/Residuals/ResidualChoice.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
@@ -117,7 +118,7 @@ private:
       return signalPassFailure();
     if (choice->kind == RecomputeKind::None || choice->kind == RecomputeKind::Never || *micro == RecomputeWhen::Never)
       return;
-    auto count = module->getAttrOfType<IntegerAttr>("cleave.blocks");
+    auto count = module->getAttrOfType<IntegerAttr>(kBlocksAttr);
     if (failed(checkCount(*choice, count ? count.getInt() : 0)))
       return signalPassFailure();
     std::vector<int> segments = recomputedSegments(*choice, count.getInt());
@@ -147,7 +148,7 @@ private:
 
   // Functions of the last micro-batch's own, which stay as they are. Fails, without an error, where there is no other.
   LogicalResult keepLastMicroBatch() {
-    auto count = getOperation()->getAttrOfType<IntegerAttr>("cleave.micro_batches");
+    auto count = getOperation()->getAttrOfType<IntegerAttr>(kMicroBatchesAttr);
     if (!count || count.getInt() < 2)
       return failure();
     int64_t instance = nextInstance(getOperation());

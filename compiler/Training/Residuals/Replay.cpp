@@ -2,6 +2,7 @@
 
 #include "compiler/Training/Chunks/ChunkPorts.h"
 #include "compiler/Training/Residuals/SplitFunction.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 #include "dialects/Cleave/IR/Narrowing.h"
 
@@ -68,7 +69,7 @@ public:
     ValueRange old = forward.getBody().front().getTerminator()->getOperands();
     std::vector<std::pair<BlockArgument, Value>> residuals; // old ones: the argument, and the value it stands for
     for (BlockArgument argument : body.getArguments()) {
-      auto number = backward.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "cleave.residual");
+      auto number = backward.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kResidualAttr);
       if (!number)
         continue;
       if (number.getInt() < 0 || number.getInt() >= static_cast<int64_t>(old.size()) ||
@@ -141,7 +142,7 @@ private:
       NamedAttrList attributes;
       if (known != residuals.end())
         attributes = NamedAttrList(backward.getArgAttrDict(known->first.getArgNumber()));
-      attributes.set("cleave.residual", builder.getI64IntegerAttr(edges + static_cast<int64_t>(number)));
+      attributes.set(kResidualAttr, builder.getI64IntegerAttr(edges + static_cast<int64_t>(number)));
       BlockArgument fresh = addArgument(value, attributes.getDictionary(builder.getContext()));
       if (known != residuals.end())
         BlockArgument(known->first).replaceAllUsesWith(fresh);
@@ -153,7 +154,7 @@ private:
 
   // Of a model's input, or of an edge.
   static StringAttr inputName(func::FuncOp function, unsigned argument) {
-    auto name = function.getArgAttrOfType<StringAttr>(argument, "cleave.name");
+    auto name = function.getArgAttrOfType<StringAttr>(argument, kNameAttr);
     if (name)
       return name;
     auto edge = function.getArgAttrOfType<StringAttr>(argument, kEdgeAttr);
@@ -254,7 +255,7 @@ private:
     for (unsigned i = 0; i < body.getNumArguments(); ++i) {
       bool isOld = i < oldArguments;
       DictionaryAttr known = dictionaryOr(isOld ? backward.getArgAttrDict(i) : newAttributes[i - oldArguments]);
-      if (known.contains("cleave.residual") && (isOld || body.getArgument(i).use_empty()))
+      if (known.contains(kResidualAttr) && (isOld || body.getArgument(i).use_empty()))
         gone.set(i);
       else
         attributes.push_back(known);
@@ -315,7 +316,7 @@ int64_t nextInstance(ModuleOp module) {
 static void passOn(func::FuncOp forward, func::FuncOp first, func::FuncOp second, const llvm::SetVector<Value> &kept,
                    const FreeValues &free) {
   MLIRContext *context = forward.getContext();
-  auto residual = StringAttr::get(context, "cleave.residual");
+  auto residual = StringAttr::get(context, kResidualAttr);
   ValueRange old = forward.getBody().front().getTerminator()->getOperands();
   llvm::DenseMap<int64_t, BlockArgument> ofFirst;
   ChunkPorts ports(first);

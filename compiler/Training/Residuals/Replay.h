@@ -37,7 +37,6 @@ private:
 };
 
 // A number for a collective of the module that none has yet (`cleave.instance`).
-inline constexpr llvm::StringLiteral kInstanceAttr = "cleave.instance";
 int64_t nextInstance(mlir::ModuleOp module);
 
 // Makes `kept` the residuals. `backward` is the backward pass, or its two halves (split-backward): then the first half,

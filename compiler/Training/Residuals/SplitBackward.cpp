@@ -1,5 +1,6 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Residuals/SplitFunction.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 using namespace mlir;
@@ -34,7 +35,7 @@ public:
 
 private:
   void runOnOperation() override {
-    if (!getOperation()->removeAttr("cleave.split_backward"))
+    if (!getOperation()->removeAttr(kSplitBackwardAttr))
       return;
     for (func::FuncOp function : inStepOrder(getOperation()))
       if (isBackward(function))

@@ -4,6 +4,7 @@
 #include "compiler/Training/Chunks/ChunkPorts.h"
 #include "compiler/Training/Residuals/ResidualChoice.h"
 #include "compiler/Training/Residuals/UnitAnchors.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -152,13 +153,13 @@ private:
   DictionaryAttr attributesOfKept(unsigned i) {
     return builder.getDictionaryAttr(
         names.keptEdge.empty()
-            ? builder.getNamedAttr("cleave.residual", builder.getI64IntegerAttr(firstKept + i))
+            ? builder.getNamedAttr(kResidualAttr, builder.getI64IntegerAttr(firstKept + i))
             : builder.getNamedAttr(kEdgeAttr, builder.getStringAttr(names.keptEdge + std::to_string(i))));
   }
 
   void addInput(BlockArgument argument) {
     NamedAttrList input(joint.function.getArgAttrDict(argument.getArgNumber()));
-    input.erase("cleave.cotangent"); // of joint functions
+    input.erase(kCotangentAttr); // of joint functions
     mapping.map(argument, ports->addArgument(input.getDictionary(builder.getContext()), argument));
   }
 
@@ -238,17 +239,16 @@ func::FuncOp buildSecondHalf(const JointFunction &joint, const SplitNames &names
 }
 
 void markSharedResiduals(func::FuncOp first, func::FuncOp second) {
-  constexpr llvm::StringLiteral shared = "cleave.shared_residual";
   llvm::DenseSet<Attribute> later;
   for (unsigned i = 0; i < second.getNumArguments(); ++i)
-    if (Attribute residual = second.getArgAttr(i, "cleave.residual"))
+    if (Attribute residual = second.getArgAttr(i, kResidualAttr))
       later.insert(residual);
   for (unsigned i = 0; i < first.getNumArguments(); ++i) {
-    Attribute residual = first.getArgAttr(i, "cleave.residual");
+    Attribute residual = first.getArgAttr(i, kResidualAttr);
     if (residual && later.contains(residual))
-      first.setArgAttr(i, shared, UnitAttr::get(first.getContext()));
+      first.setArgAttr(i, kSharedResidualAttr, UnitAttr::get(first.getContext()));
     else
-      first.removeArgAttr(i, shared);
+      first.removeArgAttr(i, kSharedResidualAttr);
   }
 }
 

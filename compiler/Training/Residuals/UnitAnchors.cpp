@@ -3,6 +3,7 @@
 #include "compiler/Training/Buckets/ParameterUses.h"
 #include "compiler/Training/Buckets/Units.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/BlockMarks.h"
 
 using namespace mlir;

@@ -3,6 +3,7 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -116,7 +117,7 @@ private:
     SmallVector<Attribute> table = {row("default", 1, std::nullopt)};
     for (const ParamGroupOptions &group : parsed)
       table.push_back(row(llvm::join(group.patterns, "|"), group.lrScale, group.weightDecay));
-    getOperation()->setAttr("cleave.param_groups", builder.getArrayAttr(table));
+    getOperation()->setAttr(kParamGroupsAttr, builder.getArrayAttr(table));
   }
 
   SmallVector<StateOp> parameters;

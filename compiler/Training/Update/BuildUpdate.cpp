@@ -1,4 +1,3 @@
-#include "compiler/Training/Chunks/DeferredStatistics.h"
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Loss/LossSplitting.h"
 #include "compiler/Training/Optimizers/Optimizer.h"
@@ -6,6 +5,7 @@
 #include "compiler/Training/Precision/LossScale.h"
 #include "compiler/Training/States.h"
 #include "compiler/Training/TrainingOptions.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
 #include <cmath>
@@ -30,7 +30,7 @@ FailureOr<SmallVector<ParamGroupConstants>> resolveGroups(ModuleOp module, const
   Builder builder(module.getContext());
   SmallVector<ParamGroupConstants> groups;
   SmallVector<Attribute> table;
-  auto declared = module->getAttrOfType<ArrayAttr>("cleave.param_groups");
+  auto declared = module->getAttrOfType<ArrayAttr>(kParamGroupsAttr);
   if (!declared)
     return SmallVector<ParamGroupConstants>{{1, weightDecay}};
   for (auto row : declared.getAsRange<DictionaryAttr>()) {
@@ -44,7 +44,7 @@ FailureOr<SmallVector<ParamGroupConstants>> resolveGroups(ModuleOp module, const
                       cast<FloatAttr>(entries.get("weight_decay")).getValueAsDouble()});
     table.push_back(entries.getDictionary(module.getContext()));
   }
-  module->setAttr("cleave.param_groups", builder.getArrayAttr(table));
+  module->setAttr(kParamGroupsAttr, builder.getArrayAttr(table));
   return groups;
 }
 
@@ -147,7 +147,7 @@ private:
       write(slot, ifFinite(update.state(name), oldValue));
   }
 
-  // Running statistics of all values of the step (DeferredStatistics.h).
+  // Running statistics of all values of the step (DeferStatistics.cpp).
   void updateStatistics() {
     for (StateOp mean : llvm::to_vector(module.getOps<StateOp>())) {
       auto note = mean->getAttrOfType<DictionaryAttr>(kDeferredAttr);

@@ -4,6 +4,8 @@
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_BLOCKMARKS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_BLOCKMARKS_H
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
@@ -11,8 +13,6 @@
 #include <optional>
 
 namespace cleave {
-
-inline constexpr llvm::StringLiteral kBlockAttr = "cleave.block";
 
 inline std::optional<int64_t> getBlockMark(mlir::Operation *op) {
   auto mark = op->getAttrOfType<mlir::IntegerAttr>(kBlockAttr);

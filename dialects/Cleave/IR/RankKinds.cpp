@@ -1,5 +1,7 @@
 #include "dialects/Cleave/IR/RankKinds.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -9,7 +11,7 @@ using llvm::ArrayRef;
 using llvm::StringRef;
 
 RankKind RankKind::of(mlir::ModuleOp module) {
-  return {module->getAttrOfType<mlir::DictionaryAttr>(kKindAttr), module->getAttrOfType<MeshAttr>("cleave.mesh")};
+  return {module->getAttrOfType<mlir::DictionaryAttr>(kKindAttr), module->getAttrOfType<MeshAttr>(kMeshAttr)};
 }
 
 mlir::DictionaryAttr RankKind::makeEntry(mlir::MLIRContext *context, StringRef name,
@@ -57,7 +59,7 @@ bool RankKind::holds(ShardingAttr storage) const {
 
 llvm::SmallVector<RankKind> cleave::kindsOf(mlir::ModuleOp module) {
   llvm::SmallVector<RankKind> kinds;
-  auto mesh = module->getAttrOfType<MeshAttr>("cleave.mesh");
+  auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr);
   if (auto entries = module->getAttrOfType<mlir::ArrayAttr>(kKindsAttr))
     for (auto entry : entries.getAsRange<mlir::DictionaryAttr>())
       kinds.emplace_back(entry, mesh);

@@ -17,8 +17,6 @@
 
 namespace cleave {
 
-inline constexpr llvm::StringLiteral kKindsAttr = "cleave.kinds", kKindAttr = "cleave.kind";
-
 // One entry of the list; the entry is null where there is one kind only, which is everywhere.
 class RankKind {
 public:

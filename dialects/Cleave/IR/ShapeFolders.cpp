@@ -1,7 +1,7 @@
 // Folders of the shape ops: identities, chains of the same op, and small constants.
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/Folding.h"
-#include "dialects/Cleave/IR/WholeType.h"
 
 #include "llvm/ADT/APFloat.h"
 

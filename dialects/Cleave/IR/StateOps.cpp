@@ -1,4 +1,5 @@
 // States, their readers and writers: verifiers and effects.
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 using namespace cleave;
@@ -59,7 +60,7 @@ struct StateResource : mlir::SideEffects::Resource::Base<StateResource> {
 
 // The type one rank stores, once storage and mesh are known.
 static RankedTensorType storedType(StateOp state) {
-  auto mesh = state->getParentOfType<mlir::ModuleOp>()->getAttrOfType<MeshAttr>("cleave.mesh");
+  auto mesh = state->getParentOfType<mlir::ModuleOp>()->getAttrOfType<MeshAttr>(kMeshAttr);
   return mesh && state.getStorage() ? state.getStorage()->getLocalType(state.getTensorType(), mesh)
                                     : state.getTensorType();
 }

@@ -1,5 +1,7 @@
 #include "dialects/Cleave/IR/StepFunctions.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -69,7 +71,7 @@ static OpOperand *returned(func::FuncOp function, int64_t index) {
 OpOperand *sourceOf(BlockArgument argument) {
   auto function = llvm::cast<func::FuncOp>(argument.getOwner()->getParentOp());
   unsigned index = argument.getArgNumber();
-  if (auto residual = function.getArgAttrOfType<IntegerAttr>(index, "cleave.residual"))
+  if (auto residual = function.getArgAttrOfType<IntegerAttr>(index, kResidualAttr))
     return returned(forwardOf(function), residual.getInt());
   llvm::StringRef edge = edgeOfArgument(function, index);
   if (edge.empty())

@@ -17,6 +17,8 @@
 #ifndef CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 #define CLEAVE_DIALECTS_CLEAVE_IR_STEPFUNCTIONS_H
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -24,9 +26,6 @@
 #include <string>
 
 namespace cleave {
-
-inline constexpr llvm::StringLiteral kBackwardOfAttr = "cleave.backward_of";
-inline constexpr llvm::StringLiteral kEdgeAttr = "cleave.edge";
 
 inline bool isBackward(mlir::func::FuncOp function) { return function->hasAttr(kBackwardOfAttr); }
 

@@ -12,8 +12,6 @@
 
 namespace cleave {
 
-inline constexpr llvm::StringLiteral kTriangleAttr = "cleave.triangle";
-
 // Whether a score that gets this has no part in a row that has another one.
 inline bool leavesNothing(double score) { return score <= -1e30; }
 

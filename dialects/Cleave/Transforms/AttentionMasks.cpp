@@ -1,5 +1,6 @@
 #include "dialects/Cleave/Transforms/AttentionMasks.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/OpSupport.h"
 #include "dialects/Cleave/IR/Triangle.h"
 

@@ -1,5 +1,7 @@
 #include "dialects/Cleave/Transforms/LevelChecks.h"
 
+#include "dialects/Cleave/IR/Attributes.h"
+
 #include "llvm/ADT/StringMap.h"
 
 using namespace cleave;
@@ -7,12 +9,12 @@ using llvm::LogicalResult;
 using mlir::func::FuncOp;
 
 LogicalResult cleave::checkLevel(mlir::ModuleOp module, llvm::StringRef level) {
-  auto got = module->getAttrOfType<mlir::StringAttr>("cleave.level");
+  auto got = module->getAttrOfType<mlir::StringAttr>(kLevelAttr);
   if (!got || got.getValue() != level) {
     auto error = module.emitError("expects a module with cleave.level = \"") << level << "\"; got: ";
     return got ? error << got : error << "no level";
   }
-  if (!module->getAttrOfType<MeshAttr>("cleave.mesh"))
+  if (!module->getAttrOfType<MeshAttr>(kMeshAttr))
     return module.emitError("expects a module with cleave.mesh, a #cleave.mesh; got: none");
   return mlir::success();
 }
@@ -33,7 +35,7 @@ LogicalResult cleave::checkUnsharded(mlir::ModuleOp module) {
     if (auto function = mlir::dyn_cast<FuncOp>(op)) {
       auto isSharded = [](mlir::Attribute attributes) {
         auto dict = llvm::dyn_cast_if_present<mlir::DictionaryAttr>(attributes);
-        return dict && dict.get("cleave.sharding");
+        return dict && dict.get(kShardingAttr);
       };
       if (llvm::any_of(function.getArgAttrsAttr() ? function.getArgAttrsAttr().getValue()
                                                   : llvm::ArrayRef<mlir::Attribute>(),
@@ -100,7 +102,7 @@ static LogicalResult checkPort(FuncOp function, mlir::DictionaryAttr attributes,
                                unsigned index) {
   if (!attributes)
     return mlir::success();
-  mlir::Attribute name = attributes.get("cleave.name"), batch = attributes.get("cleave.batch_dim");
+  mlir::Attribute name = attributes.get(kNameAttr), batch = attributes.get(kBatchDimAttr);
   if (name && !mlir::isa<mlir::StringAttr>(name))
     return function.emitOpError("expects a string as cleave.name of ") << what << " " << index << "; got: " << name;
   auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
@@ -127,12 +129,12 @@ LogicalResult cleave::checkPorts(FuncOp function) {
 LogicalResult cleave::checkAllNamed(FuncOp function) {
   bool failed = false;
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (!function.getArgAttr(i, "cleave.name")) {
+    if (!function.getArgAttr(i, kNameAttr)) {
       function.emitOpError("expects cleave.name on every argument; got: none on argument ") << i;
       failed = true;
     }
   for (unsigned i = 0; i < function.getNumResults(); ++i)
-    if (!function.getResultAttr(i, "cleave.name")) {
+    if (!function.getResultAttr(i, kNameAttr)) {
       function.emitOpError("expects cleave.name on every result; got: none on result ") << i;
       failed = true;
     }

@@ -3,6 +3,7 @@
 #ifndef CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LEVELCHECKS_H
 #define CLEAVE_DIALECTS_CLEAVE_TRANSFORMS_LEVELCHECKS_H
 
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -1,3 +1,4 @@
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/Transforms/LevelChecks.h"
 #include "dialects/Cleave/Transforms/Passes.h"
 
@@ -63,7 +64,7 @@ static LogicalResult checkInstances(mlir::ModuleOp module) {
   module.walk([&](mlir::Operation *op) {
     if (!mlir::isa<mlir::shard::ShardDialect>(op->getDialect()) || !op->getParentOfType<mlir::func::FuncOp>())
       return;
-    auto instance = op->getAttrOfType<mlir::IntegerAttr>("cleave.instance");
+    auto instance = op->getAttrOfType<mlir::IntegerAttr>(kInstanceAttr);
     if (!instance) {
       op->emitOpError("expects cleave.instance, a number of its own; got: none");
       failed = true;
@@ -83,7 +84,7 @@ namespace {
 struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
   void runOnOperation() override {
     LogicalResult (*rules[])(mlir::ModuleOp) = {checkFunctions, checkOps, checkInstances, checkStateAccess};
-    bool failed = false;
+    bool failed = mlir::failed(checkAttributes(getOperation(), Level::Kernels));
     for (auto rule : rules)
       failed |= mlir::failed(rule(getOperation()));
     if (failed)

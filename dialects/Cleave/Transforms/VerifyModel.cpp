@@ -53,6 +53,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     LogicalResult (*rules[])(mlir::ModuleOp) = {checkModelFunction, checkModelStates, checkFunctions, checkUnsharded,
                                                 checkStateAccess};
     bool failed = mlir::failed(checkLevel(getOperation(), "model"));
+    failed |= mlir::failed(checkAttributes(getOperation(), Level::Model));
     for (auto rule : rules)
       failed |= mlir::failed(rule(getOperation()));
     if (failed)

@@ -1,3 +1,4 @@
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 #include "dialects/Cleave/Transforms/LevelChecks.h"
 #include "dialects/Cleave/Transforms/Passes.h"
@@ -24,7 +25,7 @@ static StringRef chunkOf(StringRef name, StringRef suffix) {
 }
 
 static LogicalResult checkMicroBatches(mlir::ModuleOp module) {
-  auto count = module->getAttrOfType<mlir::IntegerAttr>("cleave.micro_batches");
+  auto count = module->getAttrOfType<mlir::IntegerAttr>(kMicroBatchesAttr);
   if (count && count.getInt() >= 1)
     return mlir::success();
   auto error = module.emitError("expects cleave.micro_batches of at least 1; got: ");
@@ -90,8 +91,8 @@ static LogicalResult checkResiduals(mlir::ModuleOp module) {
     if (!forward)
       continue;
     for (auto [index, type] : llvm::enumerate(backward.getArgumentTypes())) {
-      auto residual = backward.getArgAttrOfType<mlir::IntegerAttr>(index, "cleave.residual");
-      bool named = backward.getArgAttr(index, "cleave.name") || backward.getArgAttr(index, kEdgeAttr);
+      auto residual = backward.getArgAttrOfType<mlir::IntegerAttr>(index, kResidualAttr);
+      bool named = backward.getArgAttr(index, kNameAttr) || backward.getArgAttr(index, kEdgeAttr);
       if (static_cast<bool>(residual) == named) {
         backward.emitOpError("expects either cleave.residual or cleave.name (or cleave.edge) on every argument; got: ")
             << (named ? "both" : "neither") << " on argument " << index;
@@ -181,6 +182,7 @@ struct VerifyStep : impl::VerifyStepBase<VerifyStep> {
     LogicalResult (*rules[])(mlir::ModuleOp) = {checkMicroBatches, checkFunctionSet, checkResiduals, checkEdges,
                                                 checkScalars,      checkFunctions,   checkUnsharded, checkStateAccess};
     bool failed = mlir::failed(checkLevel(getOperation(), "step"));
+    failed |= mlir::failed(checkAttributes(getOperation(), Level::Step));
     for (auto rule : rules)
       failed |= mlir::failed(rule(getOperation()));
     if (failed)

@@ -25,7 +25,7 @@ module attributes {cleave.level = "sharded", cleave.mesh = #cleave.mesh<["dp"], 
     %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
     // expected-error @+1 {{collectives have instances of their own; got: 1 twice}}
     %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {cleave.instance = 1 : i64, cleave.reason = "r"} : tensor<4xf32> -> tensor<4xf32>
-    // expected-error @+1 {{is left over from assign-shardings}}
+    // expected-error @+1 {{cleave.uses must not be here at this level}}
     %3 = cleave.neg %2 {cleave.uses = []} : tensor<4xf32>
     return %3 : tensor<4xf32>
   }

@@ -1,7 +1,7 @@
 // BatchNormalization: running statistics in inference; the batch's own in training, which also updates the running
 // ones.
 #include "compiler/Import/ONNX/Operators/OperatorTable.h"
-#include "dialects/Cleave/IR/RunningStatistics.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 using namespace cleave;
 using namespace cleave::onnx_import;

@@ -1,4 +1,5 @@
 #include "compiler/Import/ONNX/Operators/IndexRange.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Scatter.h"
 
@@ -117,7 +118,7 @@ Value cleave::onnx_import::checkLabels(Emitter &emit, Value labels, int64_t clas
   if (auto source = findSource(labels)) {
     if (ignored)
       source->others.insert(source->others.begin(), *ignored);
-    note(*source, "cleave.labels", {0, classes, source->others});
+    note(*source, kLabelsAttr, {0, classes, source->others});
     return labels;
   }
   if (mlir::matchPattern(labels, mlir::m_Constant()) || typeOf(labels).getNumElements() == 0)
@@ -131,5 +132,5 @@ void cleave::onnx_import::noteIndices(Value indices, int64_t size) {
   auto source = findSource(indices);
   if (!source)
     return;
-  note(*source, "cleave.indices", {-size, size, source->others});
+  note(*source, kIndicesAttr, {-size, size, source->others});
 }
