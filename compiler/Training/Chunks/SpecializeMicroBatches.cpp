@@ -1,6 +1,7 @@
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
 
@@ -17,10 +18,14 @@ namespace {
 void foldZero(Value zero) {
   for (Operation *user : llvm::make_early_inc_range(zero.getUsers())) {
     OpBuilder builder(user);
-    if (auto add = dyn_cast<AddOp>(user)) {
-      add.replaceAllUsesWith(add.getLhs() == zero ? add.getRhs() : add.getLhs());
-      add.erase();
-    } else if (isa<SliceOp, ReshapeOp>(user)) {
+    SmallVector<LinearOperand, 2> linear = linearOperands(user);
+    if (addsOperands(user)) {
+      const LinearOperand &rest = linear[user->getOperand(linear[0].number) == zero ? 1 : 0];
+      if (rest.factor != 1)
+        continue;
+      user->getResult(0).replaceAllUsesWith(user->getOperand(rest.number));
+      user->erase();
+    } else if (linear.size() == 1 && !linear[0].scale && !linear[0].condition) {
       Value part = Arithmetic(builder, user->getLoc()).splat(tensorType(user->getResult(0)), 0);
       user->getResult(0).replaceAllUsesWith(part);
       user->erase();

@@ -4,7 +4,6 @@
 #include "compiler/Training/Loss/LossTerms.h"
 #include "compiler/Training/Loss/PositionMask.h"
 #include "dialects/Cleave/IR/Attributes.h"
-#include "dialects/Cleave/IR/Scatter.h"
 
 using namespace mlir;
 
@@ -77,8 +76,8 @@ std::optional<CrossEntropy> matchPick(Operation *op) {
 Value rootOf(Value labels) {
   while (Operation *op = labels.getDefiningOp()) {
     auto select = dyn_cast<SelectOp>(op);
-    if (isa<CastOp, ReshapeOp, BroadcastOp, CheckIndexOp>(op))
-      labels = op->getOperand(0);
+    if (Value carried = carriedOperand(op))
+      labels = carried;
     else if (select && (getConstantNumber(select.getOnFalse()) || getConstantNumber(select.getOnTrue())))
       labels = getConstantNumber(select.getOnFalse()) ? select.getOnTrue() : select.getOnFalse();
     else
@@ -98,19 +97,19 @@ bool isClassWeight(Value factor, Value labels) {
           return rootOf(hit->first) == rootOf(labels) && llvm::all_of(op->getOperands(), [&](Value operand) {
                    return operand == mask || !sourcesOf(operand).samples;
                  });
-    if (!isa<CastOp, ReshapeOp, NegOp, ReduceOp>(op))
+    SmallVector<LinearOperand, 2> linear = linearOperands(op);
+    if (linear.size() != 1 || linear[0].scale || linear[0].condition || !linear[0].usesEachOnce)
       return false;
-    factor = op->getOperand(0);
+    factor = op->getOperand(linear[0].number);
   }
   return false;
 }
 
 // Labels that count: classes, at positions that the loss counts. Null where that cannot be told.
-Value buildCounted(OpBuilder &builder, Arithmetic &a, CrossEntropy match, const LossWay &way) {
+Value buildCounted(OpBuilder &builder, Arithmetic &a, CrossEntropy match, const LossPath &path) {
   RankedTensorType type = tensorType(match.labels);
-  PositionMask positions =
-      buildPositionMask(builder, way, way.back().first, static_cast<int64_t>(match.scores.getDim()),
-                        [&](Value factor) { return isClassWeight(factor, match.labels); });
+  PositionMask positions = buildPositionMask(builder, path, static_cast<int64_t>(match.scores.getDim()),
+                                             [&](Value factor) { return isClassWeight(factor, match.labels); });
   if (!positions.isKnown)
     return nullptr;
   int64_t classes = tensorType(match.scores.getResult()).getDimSize(match.scores.getDim());
@@ -134,20 +133,21 @@ std::optional<AccuracySums> buildAccuracy(OpBuilder &builder, Value lossSum) {
     std::optional<CrossEntropy> match = matchPick(op);
     return match && isa<IntegerType>(tensorType(match->labels).getElementType());
   };
-  SmallVector<LossWay> ways = findWays(lossSum, isPick);
-  if (ways.empty())
+  SmallVector<LossPath> paths = findPaths(lossSum, isPick);
+  if (paths.empty())
     return std::nullopt;
-  Operation *end = ways.front().back().first;
+  Operation *end = paths.front().end;
   CrossEntropy match = *matchPick(end);
   Arithmetic a(builder, end->getLoc());
-  Value counted = buildCounted(builder, a, match, ways.front());
+  Value counted = buildCounted(builder, a, match, paths.front());
   if (!counted) {
     emitRemark(end->getLoc(), "an evaluation gives no accuracy: which positions the loss counts depends on parameters");
     return std::nullopt;
   }
-  if (ways.size() > 1)
+  if (paths.size() > 1)
     emitRemark(end->getLoc(), "the loss has ")
-        << ways.size() << " cross-entropies; the accuracy of an evaluation is that of " << describeLabels(match.labels);
+        << paths.size() << " cross-entropies; the accuracy of an evaluation is that of "
+        << describeLabels(match.labels);
   Value predicted = ArgMaxOp::create(builder, end->getLoc(), match.scores.getOperand(), match.scores.getDim());
   Value labels = a.cast(match.labels, tensorType(predicted).getElementType());
   Value correct = a.mask(counted, a.compare(Predicate::Eq, predicted, labels));

@@ -24,9 +24,15 @@ public:
 
   std::optional<LossParts> peel(Value value) {
     while (Operation *op = value.getDefiningOp()) {
-      if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getKind() == ReduceKind::Sum && isSingle(value))
-        return finish(reduce);
-      Value next = isSingle(value) ? step(op) : Value();
+      if (!isSingle(value) || addsOperands(op))
+        return std::nullopt;
+      Value next;
+      for (const LinearOperand &linear : linearOperands(op)) {
+        if (linear.sums)
+          return finish(value, op->getOperand(linear.number));
+        if (!next && takeFactor(linear))
+          next = op->getOperand(linear.number);
+      }
       if (!next)
         return std::nullopt;
       value = next;
@@ -35,77 +41,52 @@ public:
   }
 
 private:
-  std::optional<LossParts> finish(ReduceOp reduce) {
-    parts.sum = reduce.getResult();
-    parts.elements = tensorType(reduce.getOperand()).getNumElements();
+  std::optional<LossParts> finish(Value sum, Value summed) {
+    parts.sum = sum;
+    parts.elements = tensorType(summed).getNumElements();
     return parts;
   }
 
-  Value step(Operation *op) {
-    if (auto neg = dyn_cast<NegOp>(op)) {
-      parts.factor = -parts.factor;
-      return neg.getOperand();
+  // False for a factor that is no constant, and for all divisors but constants and one count.
+  bool takeFactor(const LinearOperand &linear) {
+    if (linear.condition || !linear.usesEachOnce)
+      return false;
+    if (auto constant = linear.scale ? getConstantNumber(linear.scale) : std::optional(1.0)) {
+      parts.factor *= linear.factor * (linear.divides ? 1 : *constant);
+      if (linear.divides)
+        parts.factor /= *constant;
+      return true;
     }
-    if (auto reshape = dyn_cast<ReshapeOp>(op))
-      return reshape.getOperand();
-    if (auto cast = dyn_cast<CastOp>(op); cast && isa<FloatType>(getElementTypeOrSelf(cast.getOperand().getType())))
-      return cast.getOperand();
-    if (auto mul = dyn_cast<MulOp>(op))
-      return stepMul(mul);
-    if (auto div = dyn_cast<DivOp>(op))
-      return stepDiv(div);
-    return nullptr;
-  }
-
-  Value stepMul(MulOp mul) {
-    if (auto factor = getConstantNumber(mul.getRhs())) {
-      parts.factor *= *factor;
-      return mul.getLhs();
-    }
-    if (auto factor = getConstantNumber(mul.getLhs())) {
-      parts.factor *= *factor;
-      return mul.getRhs();
-    }
-    return nullptr;
-  }
-
-  Value stepDiv(DivOp div) {
-    if (auto divisor = getConstantNumber(div.getRhs())) {
-      parts.factor /= *divisor;
-      return div.getLhs();
-    }
-    LossCount count = parts.count.sum ? LossCount() : countOf(div.getRhs(), samples);
+    LossCount count = linear.divides && !parts.count.sum ? countOf(linear.scale, samples) : LossCount();
     if (!count.sum)
-      return nullptr;
+      return false;
     parts.count = std::move(count);
-    return div.getLhs();
+    return true;
   }
 
   const SampleDependence &samples;
   LossParts parts;
 };
 
-// The one reduction behind a scalar, through casts and reshapes.
-ReduceOp getReduction(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (auto reduce = dyn_cast<ReduceOp>(op))
-      return reduce.getKind() == ReduceKind::Sum && isSingle(value) ? reduce : ReduceOp();
-    if (!isa<CastOp, ReshapeOp>(op))
-      return nullptr;
-    value = op->getOperand(0);
-  }
+// What is summed to the scalar, through casts and reshapes; null where it is no sum.
+Value getSummed(Value value) {
+  Operation *op = isSingle(value) ? throughViews(value).getDefiningOp() : nullptr;
+  if (op)
+    for (const LinearOperand &linear : linearOperands(op))
+      if (linear.sums)
+        return op->getOperand(linear.number);
   return nullptr;
 }
 
 // The scalar `value` as a vector: its reduction over each rank's part of the first dimension.
 Value splitOverRanks(OpBuilder &builder, Value value, int64_t ranks, std::string &reason) {
   Arithmetic a(builder, value.getLoc());
-  ReduceOp reduce = getReduction(value);
-  if (!reduce) {
+  Value summed = getSummed(value);
+  if (!summed) {
     reason = "a rank's part can only be taken of a sum over elements";
     return nullptr;
   }
-  RankedTensorType type = tensorType(reduce.getOperand());
+  RankedTensorType type = tensorType(summed);
   if (type.getRank() == 0 || type.getDimSize(0) % ranks != 0) {
     reason = "dimension 0 of the summed tensor does not divide by " + std::to_string(ranks) + " data ranks";
     return nullptr;
@@ -113,7 +94,7 @@ Value splitOverRanks(OpBuilder &builder, Value value, int64_t ranks, std::string
   SmallVector<int64_t> shape = {ranks, type.getDimSize(0) / ranks};
   llvm::append_range(shape, type.getShape().drop_front());
   auto dims = llvm::to_vector(llvm::seq<int64_t>(1, shape.size()));
-  return ReduceOp::create(builder, value.getLoc(), ReduceKind::Sum, a.reshape(reduce.getOperand(), shape), dims);
+  return ReduceOp::create(builder, value.getLoc(), ReduceKind::Sum, a.reshape(summed, shape), dims);
 }
 
 // factor * n where n is the integer that makes it 1 or -1, if it is one: then the division was a mean's.
@@ -129,9 +110,9 @@ std::pair<double, double> undoMean(double factor, int64_t elements) {
 Value guardCount(Arithmetic &a, Value count, ArrayRef<CountGuard> guards) {
   for (const CountGuard &guard : guards) {
     Value number = a.splat(tensorType(count), guard.number);
-    if (guard.kind == CountGuard::AtLeast)
+    if (guard.kind == NumberBound::AtLeast)
       count = a.max(count, number);
-    else if (guard.kind == CountGuard::Plus)
+    else if (guard.kind == NumberBound::Plus)
       count = a.add(count, number);
     else
       count = a.select(a.compare(guard.predicate, count, number), a.splat(tensorType(count), guard.other), count);
@@ -142,12 +123,12 @@ Value guardCount(Arithmetic &a, Value count, ArrayRef<CountGuard> guards) {
 std::string printGuard(const CountGuard &guard) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  if (guard.kind == CountGuard::Where)
+  if (guard.kind == NumberBound::Where)
     out << "where " << stringifyPredicate(guard.predicate) << " ";
   else
-    out << (guard.kind == CountGuard::Plus ? "plus " : "at-least ");
+    out << (guard.kind == NumberBound::Plus ? "plus " : "at-least ");
   out << llvm::format("%.17g", guard.number);
-  if (guard.kind == CountGuard::Where)
+  if (guard.kind == NumberBound::Where)
     out << " then " << llvm::format("%.17g", guard.other);
   return text;
 }
@@ -233,7 +214,7 @@ std::optional<LossSplit> splitLoss(OpBuilder &builder, const LossParts &parts, L
 static Value weightOfUncounted(Arithmetic &a, const LossSplit &split, const LossLayout &layout) {
   double added = 0;
   for (const CountGuard &guard : split.guards)
-    if (guard.kind == CountGuard::Plus)
+    if (guard.kind == NumberBound::Plus)
       added += guard.number / static_cast<double>(layout.microBatches);
   return a.shift(split.count, added);
 }

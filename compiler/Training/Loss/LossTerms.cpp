@@ -19,16 +19,6 @@ constexpr unsigned kMostNodes = 2048, kMostCounts = 4;
 
 double elementsOf(Value value) { return static_cast<double>(tensorType(value).getNumElements()); }
 
-// The one element that all elements of the value are, or null.
-Value getSpreadNumber(Value value) {
-  while (auto *op = value.getDefiningOp()) {
-    if (elementsOf(value) == 1 || !isa<ReshapeOp, BroadcastOp, CastOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return elementsOf(value) == 1 ? value : Value();
-}
-
 bool hasBatchDims(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (function.getArgAttr(i, kBatchDimAttr))
@@ -48,56 +38,49 @@ void addSource(ReadOp read, SymbolTableCollection &symbols, Sources &sources) {
   (state && state.getRole() == Role::Parameter ? sources.parameters : sources.others) = true;
 }
 
-bool isNumber(Type type) { return isa<FloatType>(type) || (isa<IntegerType>(type) && !type.isInteger(1)); }
-
-// Whole numbers may become floating-point ones, not the other way.
-bool isLinearCast(CastOp cast) {
-  Type from = tensorType(cast.getOperand()).getElementType(), to = tensorType(cast.getResult()).getElementType();
-  return isNumber(from) && isNumber(to) && (isa<FloatType>(to) || !isa<FloatType>(from));
-}
-
 } // namespace
 
-std::optional<LossTerms::LinearStep> LossTerms::stepBy(Value number, unsigned rest, bool divides) const {
-  LinearStep step;
-  step.operand = rest;
-  if (auto constant = getConstantNumber(number)) {
-    step.factor = divides ? 1 / *constant : *constant;
-    step.isConstant = true;
-    return step;
+// By a factor that is the same for all elements: a constant, a number that no sample reaches, or a division by a count.
+std::optional<LossTerms::TermFactor> LossTerms::factorOf(const LinearOperand &linear) const {
+  TermFactor factor;
+  if (auto constant = getConstantNumber(linear.scale)) {
+    factor.factor = linear.divides ? 1 / *constant : *constant;
+    factor.isConstant = true;
+    return factor;
   }
-  Value single = getSpreadNumber(number);
+  Value single = getSpreadNumber(linear.scale);
   if (!single)
     return std::nullopt;
-  if (divides) {
+  if (linear.divides) {
     if (counts < kMostCounts)
-      step.countTerms = countOf(single, samples, counts + 1).terms;
-    if (!step.countTerms.empty()) {
-      step.count = single;
-      return step;
+      factor.countTerms = countOf(single, samples, counts + 1).terms;
+    if (!factor.countTerms.empty()) {
+      factor.count = single;
+      return factor;
     }
   }
-  return sourcesOf(single).samples ? std::nullopt : std::optional(step);
+  return sourcesOf(single).samples ? std::nullopt : std::optional(factor);
 }
 
-std::optional<LossTerms::LinearStep> LossTerms::getLinearStep(Operation *op) const {
-  if (isa<NegOp, ReshapeOp, TransposeOp>(op))
-    return LinearStep();
-  if (auto cast = dyn_cast<CastOp>(op))
-    return isLinearCast(cast) ? std::optional(LinearStep()) : std::nullopt;
-  if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getKind() == ReduceKind::Sum) {
-    LinearStep step;
-    step.elements = elementsOf(reduce.getOperand()) / elementsOf(reduce.getResult());
-    return step;
+// The operand to go on with. Of a product that is the one beside the constant, where there is one.
+std::optional<LossTerms::TermFactor> LossTerms::nextFactor(Operation *op) const {
+  SmallVector<LinearOperand, 2> linear = linearOperands(op);
+  llvm::erase_if(linear, [](const LinearOperand &one) { return one.condition || !one.usesEachOnce; });
+  llvm::stable_sort(linear, [](const LinearOperand &a, const LinearOperand &b) {
+    auto isConstant = [](const LinearOperand &one) { return one.scale && getConstantNumber(one.scale); };
+    return isConstant(a) && !isConstant(b);
+  });
+  for (const LinearOperand &one : linear) {
+    std::optional<TermFactor> factor = one.scale ? factorOf(one) : TermFactor();
+    if (!factor)
+      continue;
+    factor->operand = one.number;
+    factor->factor *= one.factor;
+    if (one.sums)
+      factor->elements = elementsOf(op->getOperand(one.number)) / elementsOf(op->getResult(0));
+    return factor;
   }
-  if (isa<DivOp>(op))
-    return stepBy(op->getOperand(1), 0, /*divides=*/true);
-  if (!isa<MulOp>(op))
-    return std::nullopt;
-  // The constant is the factor, where there is one.
-  bool isRight = getConstantNumber(op->getOperand(1)) || !getConstantNumber(op->getOperand(0));
-  auto step = stepBy(op->getOperand(isRight ? 1 : 0), isRight ? 0 : 1, /*divides=*/false);
-  return step || !isRight ? step : stepBy(op->getOperand(0), 1, /*divides=*/false);
+  return std::nullopt;
 }
 
 Sources sourcesOf(Value value) {
@@ -122,76 +105,15 @@ Sources sourcesOf(Value value) {
   return sources;
 }
 
-// The predicate for exchanged operands, and its opposite.
-static Predicate exchanged(Predicate predicate) {
-  switch (predicate) {
-  case Predicate::Lt:
-    return Predicate::Gt;
-  case Predicate::Le:
-    return Predicate::Ge;
-  case Predicate::Gt:
-    return Predicate::Lt;
-  case Predicate::Ge:
-    return Predicate::Le;
-  default:
-    return predicate;
-  }
-}
-static Predicate opposite(Predicate predicate) {
-  switch (predicate) {
-  case Predicate::Eq:
-    return Predicate::Ne;
-  case Predicate::Ne:
-    return Predicate::Eq;
-  case Predicate::Lt:
-    return Predicate::Ge;
-  case Predicate::Ge:
-    return Predicate::Lt;
-  case Predicate::Le:
-    return Predicate::Gt;
-  case Predicate::Gt:
-    return Predicate::Le;
-  }
-  llvm_unreachable("all predicates are above");
-}
-
-static Value throughViews(Value value) {
-  while (auto *op = value.getDefiningOp()) {
-    if (!isa<ReshapeOp, CastOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
-// `inner`, and the guard of it that the op is; nothing where it is none.
-static std::optional<std::pair<Value, CountGuard>> matchGuard(SelectOp select) {
-  auto compare = select.getCondition().getDefiningOp<CompareOp>();
-  bool keepsTrue = !getConstantNumber(select.getOnTrue());
-  Value inner = keepsTrue ? select.getOnTrue() : select.getOnFalse();
-  auto other = getConstantNumber(keepsTrue ? select.getOnFalse() : select.getOnTrue());
-  if (!compare || !other)
-    return std::nullopt;
-  bool isLeft = throughViews(compare.getLhs()) == throughViews(inner);
-  Value bound = isLeft ? compare.getRhs() : compare.getLhs();
-  auto number = getConstantNumber(bound);
-  if (!number || (!isLeft && throughViews(compare.getRhs()) != throughViews(inner)))
-    return std::nullopt;
-  Predicate predicate = isLeft ? compare.getPredicate() : exchanged(compare.getPredicate());
-  CountGuard guard{CountGuard::Where, *number, keepsTrue ? opposite(predicate) : predicate, *other};
-  return std::pair(inner, guard);
-}
+// The bound that the op puts on `inner` by a constant; nothing where it puts none.
 static std::optional<std::pair<Value, CountGuard>> matchGuard(Operation *op) {
-  if (auto select = dyn_cast<SelectOp>(op))
-    return matchGuard(select);
-  if (!isa<MaxOp, AddOp>(op))
-    return std::nullopt;
-  bool isLeft = getConstantNumber(op->getOperand(0)).has_value();
-  auto number = getConstantNumber(op->getOperand(isLeft ? 0 : 1));
-  if (!number)
-    return std::nullopt;
-  CountGuard guard{isa<MaxOp>(op) ? CountGuard::AtLeast : CountGuard::Plus, *number};
-  return std::pair(op->getOperand(isLeft ? 1 : 0), guard);
+  for (const NumberBound &bound : numberBounds(op)) {
+    auto number = getConstantNumber(bound.number);
+    auto other = bound.other ? getConstantNumber(bound.other) : std::optional(0.0);
+    if (number && other)
+      return std::pair(bound.inner, CountGuard{bound.kind, *number, bound.predicate, *other});
+  }
+  return std::nullopt;
 }
 
 // Takes the guards off a value, through casts and reshapes: what is left, and the guards.
@@ -225,48 +147,32 @@ LossCount countOf(Value divisor, const SampleDependence &samples, unsigned count
   return {};
 }
 
-std::optional<double> getConstantNumber(Value value) {
-  while (auto *op = value.getDefiningOp()) {
-    if (!isa<ReshapeOp, BroadcastOp, CastOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  auto constant = value.getDefiningOp<ConstantOp>();
-  if (!constant)
-    return std::nullopt;
-  auto elements = dyn_cast<DenseElementsAttr>(Attribute(constant.getValue()));
-  if (!elements || !elements.isSplat())
-    return std::nullopt;
-  if (isa<FloatType>(elements.getElementType()))
-    return elements.getSplatValue<APFloat>().convertToDouble();
-  return static_cast<double>(elements.getSplatValue<APInt>().getSExtValue());
-}
-
 unsigned LossTerms::visit(Value value, LossTerm term) {
   unsigned index = nodes.size(), first = terms.size();
   nodes.emplace_back();
   nodes[index].value = value;
   Operation *op = value.getDefiningOp();
   bool isLeaf = !op || nodes.size() > kMostNodes;
-  std::optional<LinearStep> step = isLeaf ? std::nullopt : getLinearStep(op);
-  if (!isLeaf && isa<AddOp, SubOp>(op) && splits < kMostSplits) {
+  bool isSum = !isLeaf && addsOperands(op);
+  std::optional<TermFactor> next = isLeaf || isSum ? std::nullopt : nextFactor(op);
+  if (isSum && splits < kMostSplits) {
     ++splits;
-    for (unsigned operand : {0, 1}) {
-      unsigned inner = visit(op->getOperand(operand), term);
-      nodes[index].inner.emplace_back(operand, inner);
+    for (const LinearOperand &one : linearOperands(op)) {
+      unsigned inner = visit(op->getOperand(one.number), term);
+      nodes[index].inner.emplace_back(one.number, inner);
     }
-  } else if (step && !(step->count && term.count)) {
-    term.factor *= step->factor;
-    term.elements *= step->elements;
-    if (step->isConstant)
-      term.constants.push_back(step->factor);
-    if (step->count) {
-      term.count = step->count;
-      term.countTerms = std::move(step->countTerms);
+  } else if (next && !(next->count && term.count)) {
+    term.factor *= next->factor;
+    term.elements *= next->elements;
+    if (next->isConstant)
+      term.constants.push_back(next->factor);
+    if (next->count) {
+      term.count = next->count;
+      term.countTerms = std::move(next->countTerms);
     }
-    nodes[index].isCounting = step->count != nullptr;
-    unsigned inner = visit(op->getOperand(step->operand), term);
-    nodes[index].inner.emplace_back(step->operand, inner);
+    nodes[index].isCounting = next->count != nullptr;
+    unsigned inner = visit(op->getOperand(next->operand), term);
+    nodes[index].inner.emplace_back(next->operand, inner);
   } else {
     term.ofSamples = sourcesOf(value).samples;
     term.addsUp = samples.get(value) != Dependence::Mixed;

@@ -13,7 +13,7 @@
 #define CLEAVE_COMPILER_TRAINING_LOSS_LOSSTERMS_H
 
 #include "compiler/Training/Loss/SampleDependence.h"
-#include "dialects/Cleave/IR/Cleave.h"
+#include "dialects/Cleave/IR/Algebra.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Value.h"
@@ -31,9 +31,6 @@ struct Sources {
 
 Sources sourcesOf(mlir::Value value);
 
-// The number that all elements of a value are, through views and casts; nothing when it is no such constant.
-std::optional<double> getConstantNumber(mlir::Value value);
-
 // One summand: factor * (sum of `elements` numbers) / count. The sum adds up over batches where each number is made of
 // one sample, or of none.
 struct LossTerm {
@@ -46,11 +43,8 @@ struct LossTerm {
 
 // What keeps a count from zero.
 struct CountGuard {
-  enum Kind {
-    AtLeast, // max(count, number)
-    Plus,    // count + number
-    Where    // predicate(count, number) ? other : count; clamp and torch.where
-  } kind;
+  using Kind = NumberBound::Kind; // of max(count, 1), count + eps, and torch.where or clamp
+  Kind kind;
   double number;
   Predicate predicate = Predicate::Lt;
   double other = 0;
@@ -88,8 +82,8 @@ public:
   mlir::Value build(mlir::OpBuilder &builder, llvm::ArrayRef<double> weights, mlir::Value count) const;
 
 private:
-  // How an op is linear in one operand.
-  struct LinearStep {
+  // An op's operand in which it is linear, and what that does to a term.
+  struct TermFactor {
     unsigned operand = 0;
     double factor = 1, elements = 1;
     bool isConstant = false; // `factor` is a constant of the graph
@@ -106,8 +100,8 @@ private:
   };
 
   unsigned visit(mlir::Value value, LossTerm term);
-  std::optional<LinearStep> getLinearStep(mlir::Operation *op) const;
-  std::optional<LinearStep> stepBy(mlir::Value number, unsigned rest, bool divides) const;
+  std::optional<TermFactor> nextFactor(mlir::Operation *op) const;
+  std::optional<TermFactor> factorOf(const LinearOperand &linear) const;
   mlir::Value build(mlir::OpBuilder &builder, unsigned index, llvm::ArrayRef<double> weights, mlir::Value count) const;
 
   const SampleDependence &samples;

@@ -3,6 +3,7 @@
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Loss/LossTerms.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -11,106 +12,77 @@ namespace cleave {
 
 namespace {
 
-bool isZero(Value value) { return getConstantNumber(value) == 0.0; }
-
-// The operands in which the op is linear, as far as one of them is the value of positions and others are factors.
-SmallVector<unsigned, 2> nextOperands(Operation *op) {
-  if (isa<AddOp, SubOp, MulOp>(op))
-    return {0, 1};
-  if (auto reduce = dyn_cast<ReduceOp>(op))
-    return reduce.getKind() == ReduceKind::Sum ? SmallVector<unsigned, 2>{0} : SmallVector<unsigned, 2>{};
-  if (isa<NegOp, CastOp, ReshapeOp, TransposeOp, DivOp>(op))
-    return {0};
-  if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && tensorType(broadcast.getOperand()).getNumElements() ==
-                                                                   tensorType(broadcast.getResult()).getNumElements())
-    return {0};
-  SmallVector<unsigned, 2> operands;
-  if (auto select = dyn_cast<SelectOp>(op)) {
-    if (isZero(select.getOnFalse()))
-      operands.push_back(1);
-    if (isZero(select.getOnTrue()))
-      operands.push_back(2);
-  }
-  return operands;
-}
-
-class WayFinder {
+class PathFinder {
 public:
-  explicit WayFinder(function_ref<bool(Operation *)> isEnd) : isEnd(isEnd) {}
+  explicit PathFinder(function_ref<bool(Operation *)> isEnd) : isEnd(isEnd) {}
 
   void visit(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || !isa<FloatType>(tensorType(value).getElementType()) || !seen.insert(op).second)
       return;
     if (isEnd(op)) {
-      way.emplace_back(op, 0);
-      ways.push_back(way);
-      way.pop_back();
+      paths.push_back({uses, op});
       return;
     }
-    for (unsigned operand : nextOperands(op)) {
-      way.emplace_back(op, operand);
-      visit(op->getOperand(operand));
-      way.pop_back();
+    for (const LinearOperand &linear : linearOperands(op)) {
+      if (!linear.usesEachOnce)
+        continue;
+      uses.push_back(&op->getOpOperand(linear.number));
+      visit(uses.back()->get());
+      uses.pop_back();
     }
   }
 
-  SmallVector<LossWay> ways;
+  SmallVector<LossPath> paths;
 
 private:
   function_ref<bool(Operation *)> isEnd;
-  LossWay way;
+  SmallVector<OpOperand *> uses;
   llvm::DenseSet<Operation *> seen;
 };
 
-// Carries a mask from the sum down the way, in the shape of the value where it stands.
+LinearOperand linearIn(OpOperand *use) {
+  return *llvm::find_if(linearOperands(use->getOwner()),
+                        [&](const LinearOperand &linear) { return linear.number == use->getOperandNumber(); });
+}
+
+// The only operand of an op that moves its elements, casts or negates them.
+Value getMoved(Operation *op) {
+  if (Value carried = carriedOperand(op))
+    return carried;
+  SmallVector<LinearOperand, 2> linear = linearOperands(op);
+  bool isMove =
+      linear.size() == 1 && linear[0].usesEachOnce && !linear[0].sums && !linear[0].scale && !linear[0].condition;
+  return isMove ? op->getOperand(linear[0].number) : Value();
+}
+
+bool isElementwise(Operation *op) {
+  auto loops = dyn_cast<shard::ShardingInterface>(op);
+  return loops && llvm::all_of(loops.getIndexingMaps(), [](AffineMap map) { return map.isIdentity(); });
+}
+
+// Carries a mask from the sum down the path, in the shape of the value where it stands.
 class MaskBuilder {
 public:
   MaskBuilder(OpBuilder &builder, Location loc, function_ref<bool(Value)> isClassWeight)
       : builder(builder), loc(loc), a(builder, loc), isClassWeight(isClassWeight) {}
 
-  // False where what a step masks cannot be told.
-  bool step(Operation *op, unsigned operand, ArrayRef<int64_t> kept) {
-    if (isa<MulOp>(op))
-      return maskBy(op->getOperand(1 - operand));
-    if (auto select = dyn_cast<SelectOp>(op))
-      return choose(select.getCondition(), operand == 1, mask);
-    if (!mask)
-      return true;
-    ArrayRef<int64_t> shape = tensorType(op->getOperand(operand)).getShape();
-    if (auto reduce = dyn_cast<ReduceOp>(op))
-      mask = spread(reduce.getDims(), shape, kept);
-    else if (auto transpose = dyn_cast<TransposeOp>(op))
-      mask = TransposeOp::create(builder, loc, mask, inverse(transpose.getPermutation()));
-    else
-      mask = a.reshape(mask, shape);
+  // From the result of the use's op to the operand, without the dimensions `leftOut` of it. False where it cannot be
+  // told what the op masks.
+  bool pass(OpOperand *use, ArrayRef<int64_t> leftOut) {
+    LinearOperand linear = linearIn(use);
+    if (linear.condition)
+      return choose(linear.condition, linear.isWhere, mask);
+    if (linear.scale && !linear.divides)
+      return maskBy(linear.scale);
+    if (mask)
+      mask = cast<AlgebraOpInterface>(use->getOwner()).pullBack(builder, loc, mask, linear.number, leftOut);
     return true;
   }
 
   Value mask;
 
 private:
-  static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
-    SmallVector<int64_t> result(permutation.size());
-    for (auto [i, dim] : llvm::enumerate(permutation))
-      result[static_cast<size_t>(dim)] = static_cast<int64_t>(i);
-    return result;
-  }
-
-  // The mask repeated over the dimensions that a sum has taken away, but for `kept` ones.
-  Value spread(ArrayRef<int64_t> reduced, ArrayRef<int64_t> shape, ArrayRef<int64_t> kept) {
-    SmallVector<int64_t> dims, sizes;
-    for (int64_t dim = 0; dim < static_cast<int64_t>(shape.size()); ++dim) {
-      if (llvm::is_contained(kept, dim))
-        continue;
-      if (!llvm::is_contained(reduced, dim))
-        dims.push_back(static_cast<int64_t>(sizes.size()));
-      sizes.push_back(shape[static_cast<size_t>(dim)]);
-    }
-    auto type = RankedTensorType::get(sizes, builder.getI1Type());
-    return type == mask.getType() ? mask : Value(BroadcastOp::create(builder, loc, type, mask, dims));
-  }
-
   static bool isOfParameters(Value value) { return sourcesOf(value).parameters; }
 
   bool choose(Value condition, bool whereTrue, Value &into) {
@@ -132,45 +104,46 @@ private:
 
   // Where the factor is not zero; null: nowhere is it. False where that cannot be told.
   bool read(Value factor, Value &of) {
-    Operation *op = factor.getDefiningOp();
     if (getConstantNumber(factor) || isClassWeight(factor))
       return true;
     if (tensorType(factor).getElementType().isInteger(1))
       return choose(factor, true, of);
-    if (op && isa<CastOp, NegOp>(op))
-      return read(op->getOperand(0), of);
-    if (op && isa<ReshapeOp, BroadcastOp, TransposeOp>(op)) {
-      if (!read(op->getOperand(0), of))
-        return false;
-      if (of)
-        of = ofView(op, of);
-      return true;
-    }
-    if (op && isa<MulOp>(op)) {
-      Value left, right;
-      if (!read(op->getOperand(0), left) || !read(op->getOperand(1), right))
-        return false;
-      of = left && right ? a.mask(left, right) : left ? left : right;
-      return true;
-    }
-    auto select = op ? dyn_cast<SelectOp>(op) : SelectOp();
-    if (select && (isZero(select.getOnFalse()) || isZero(select.getOnTrue()))) {
-      bool whereTrue = isZero(select.getOnFalse());
-      return read(whereTrue ? select.getOnTrue() : select.getOnFalse(), of) &&
-             choose(select.getCondition(), whereTrue, of);
+    if (Operation *op = factor.getDefiningOp()) {
+      if (Value moved = getMoved(op)) {
+        if (!read(moved, of))
+          return false;
+        of = of ? moveAlike(op, of) : of;
+        return true;
+      }
+      SmallVector<LinearOperand, 2> linear = linearOperands(op);
+      if (!linear.empty() && linear[0].condition)
+        return read(op->getOperand(linear[0].number), of) && choose(linear[0].condition, linear[0].isWhere, of);
+      if (linear.size() == 2 && linear[0].scale && !linear[0].divides)
+        return readProduct(linear[1].scale, linear[0].scale, of);
     }
     if (!isOfParameters(factor))
       of = a.compare(Predicate::Ne, factor, a.splat(tensorType(factor), 0));
     return true;
   }
 
-  Value ofView(Operation *view, Value of) {
-    RankedTensorType type = tensorType(view->getResult(0)).clone(builder.getI1Type());
-    if (auto transpose = dyn_cast<TransposeOp>(view))
-      return TransposeOp::create(builder, loc, of, transpose.getPermutation());
-    if (auto broadcast = dyn_cast<BroadcastOp>(view))
-      return BroadcastOp::create(builder, loc, type, of, broadcast.getDims());
-    return a.reshape(of, type.getShape());
+  bool readProduct(Value x, Value y, Value &of) {
+    Value left, right;
+    if (!read(x, left) || !read(y, right))
+      return false;
+    of = left && right ? a.mask(left, right) : left ? left : right;
+    return true;
+  }
+
+  // The mask moved as the op moves its operand.
+  Value moveAlike(Operation *op, Value of) {
+    if (isElementwise(op))
+      return of;
+    IRMapping mapping;
+    mapping.map(op->getOperand(0), of);
+    Operation *copy = builder.clone(*op, mapping);
+    copy->setLoc(loc);
+    copy->getResult(0).setType(tensorType(op->getResult(0)).clone(builder.getI1Type()));
+    return copy->getResult(0);
   }
 
   OpBuilder &builder;
@@ -179,27 +152,37 @@ private:
   function_ref<bool(Value)> isClassWeight;
 };
 
-// Whether nothing but the reduction's own class dimension stands between the step and the end.
-bool endsBelow(ArrayRef<LossStep> rest) {
-  return llvm::all_of(rest.drop_back(), [](const LossStep &step) { return isa<CastOp, NegOp>(step.first); });
+// Whether the use sums dimension `dim` of its operand away.
+bool sumsOver(OpOperand *use, int64_t dim) {
+  auto loops = dyn_cast<shard::ShardingInterface>(use->getOwner());
+  if (!loops || !linearIn(use).sums)
+    return false;
+  AffineMap map = loops.getIndexingMaps()[use->getOperandNumber()];
+  AffineExpr loop = dim < map.getNumResults() ? map.getResult(dim) : AffineExpr();
+  return loop && isa<AffineDimExpr>(loop) &&
+         loops.getLoopIteratorTypes()[cast<AffineDimExpr>(loop).getPosition()] == utils::IteratorType::reduction;
+}
+
+// Whether nothing but casts and negations stands between the use and the end.
+bool endsBelow(ArrayRef<OpOperand *> rest) {
+  return llvm::all_of(rest, [](OpOperand *use) { return getMoved(use->getOwner()) && isElementwise(use->getOwner()); });
 }
 
 } // namespace
 
-SmallVector<LossWay> findWays(Value sum, function_ref<bool(Operation *)> isEnd) {
-  WayFinder finder(isEnd);
+SmallVector<LossPath> findPaths(Value sum, function_ref<bool(Operation *)> isEnd) {
+  PathFinder finder(isEnd);
   finder.visit(sum);
-  return std::move(finder.ways);
+  return std::move(finder.paths);
 }
 
-PositionMask buildPositionMask(OpBuilder &builder, const LossWay &way, Operation *end, int64_t dim,
+PositionMask buildPositionMask(OpBuilder &builder, const LossPath &path, int64_t dim,
                                function_ref<bool(Value)> isClassWeight) {
-  MaskBuilder made(builder, end->getLoc(), isClassWeight);
-  Arithmetic a(builder, end->getLoc());
-  for (size_t i = 0; i + 1 < way.size(); ++i) {
-    auto reduce = dyn_cast<ReduceOp>(way[i].first);
-    bool isLast = reduce && llvm::is_contained(reduce.getDims(), dim) && endsBelow(ArrayRef(way).drop_front(i + 1));
-    if (!made.step(way[i].first, way[i].second, isLast ? ArrayRef(dim) : ArrayRef<int64_t>()))
+  MaskBuilder made(builder, path.end->getLoc(), isClassWeight);
+  Arithmetic a(builder, path.end->getLoc());
+  for (auto [i, use] : llvm::enumerate(path.uses)) {
+    bool isLast = sumsOver(use, dim) && endsBelow(ArrayRef(path.uses).drop_front(i + 1));
+    if (!made.pass(use, isLast ? ArrayRef(dim) : ArrayRef<int64_t>()))
       return {false, nullptr};
     if (isLast)
       return {true, made.mask};
@@ -207,7 +190,7 @@ PositionMask buildPositionMask(OpBuilder &builder, const LossWay &way, Operation
   // The classes of a position count together.
   if (made.mask) {
     Value numbers = a.cast(made.mask, builder.getF32Type());
-    numbers = ReduceOp::create(builder, end->getLoc(), ReduceKind::Max, numbers, ArrayRef<int64_t>{dim});
+    numbers = ReduceOp::create(builder, path.end->getLoc(), ReduceKind::Max, numbers, ArrayRef<int64_t>{dim});
     made.mask = a.compare(Predicate::Ne, numbers, a.splat(tensorType(numbers), 0));
   }
   return {true, made.mask};

@@ -2,6 +2,7 @@
 
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -23,8 +24,9 @@ double boundOf(Value count) {
     if (matchPattern(count, m_Constant(&constant)) && constant.isSplat())
       if (auto number = dyn_cast<FloatAttr>(constant.getSplatValue<Attribute>()))
         return number.getValueAsDouble();
-    if (auto reduce = dyn_cast<ReduceOp>(op))
-      return static_cast<double>(tensorType(reduce.getOperand()).getNumElements());
+    for (const LinearOperand &linear : linearOperands(op))
+      if (linear.sums)
+        return static_cast<double>(tensorType(op->getOperand(linear.number)).getNumElements());
     if (op->getNumOperands() != 1)
       return 1;
     count = op->getOperand(0);

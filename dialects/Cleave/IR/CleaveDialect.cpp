@@ -1,3 +1,4 @@
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attention.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/ChannelsLast.h"
@@ -101,6 +102,7 @@ void CleaveDialect::initialize() {
   attachElementwiseGradients(*getContext());
   attachDecisions(*getContext());
   attachChannelsLast(*getContext());
+  attachAlgebra(*getContext());
 }
 
 mlir::Operation *CleaveDialect::materializeConstant(mlir::OpBuilder &builder, mlir::Attribute value, mlir::Type type,

@@ -1,0 +1,285 @@
+#include "dialects/Cleave/IR/Algebra.h"
+
+#include "dialects/Cleave/IR/Scatter.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace cleave;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using mlir::Operation;
+using mlir::RankedTensorType;
+using mlir::Value;
+
+#include "dialects/Cleave/IR/CleaveAlgebra.cpp.inc"
+
+using LinearOperands = SmallVector<LinearOperand, 2>;
+using NumberBounds = SmallVector<NumberBound, 2>;
+
+static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+static int64_t countOf(Value value) { return typeOf(value).getNumElements(); }
+
+static bool isZero(Value value) { return getConstantNumber(value) == 0.0; }
+
+static bool isNumber(mlir::Type type) {
+  return llvm::isa<mlir::FloatType>(type) || (llvm::isa<mlir::IntegerType>(type) && !type.isInteger(1));
+}
+
+Value cleave::pullBackInShape(Operation *op, mlir::OpBuilder &builder, mlir::Location loc, Value onResult,
+                              unsigned number) {
+  RankedTensorType type = typeOf(onResult).clone(typeOf(op->getOperand(number)).getShape());
+  return type == onResult.getType() ? onResult : Value(ReshapeOp::create(builder, loc, type, onResult));
+}
+
+namespace {
+
+// The element itself, in another place.
+template <typename Op, bool isCarried> struct Moves : AlgebraOpInterface::ExternalModel<Moves<Op, isCarried>, Op> {
+  LinearOperands getLinearOperands(Operation *op) const {
+    LinearOperand linear;
+    linear.usesEachOnce = countOf(op->getOperand(0)) == countOf(op->getResult(0));
+    return {linear};
+  }
+  Value getCarriedOperand(Operation *op) const { return isCarried ? op->getOperand(0) : Value(); }
+};
+
+struct Negates : AlgebraOpInterface::ExternalModel<Negates, NegOp> {
+  LinearOperands getLinearOperands(Operation *) const {
+    LinearOperand linear;
+    linear.factor = -1;
+    return {linear};
+  }
+};
+
+// Whole numbers may become floating-point ones, not the other way; a truth value is no number.
+struct Casts : AlgebraOpInterface::ExternalModel<Casts, CastOp> {
+  LinearOperands getLinearOperands(Operation *op) const {
+    mlir::Type from = typeOf(op->getOperand(0)).getElementType(), to = typeOf(op->getResult(0)).getElementType();
+    bool isLinear =
+        isNumber(from) && isNumber(to) && (llvm::isa<mlir::FloatType>(to) || !llvm::isa<mlir::FloatType>(from));
+    return isLinear ? LinearOperands{LinearOperand()} : LinearOperands();
+  }
+  Value getCarriedOperand(Operation *op) const { return op->getOperand(0); }
+};
+
+struct Checks : AlgebraOpInterface::ExternalModel<Checks, CheckIndexOp> {
+  Value getCarriedOperand(Operation *op) const { return op->getOperand(0); }
+};
+
+struct Transposes : AlgebraOpInterface::ExternalModel<Transposes, TransposeOp> {
+  LinearOperands getLinearOperands(Operation *) const { return {LinearOperand()}; }
+  Value pullBack(Operation *op, mlir::OpBuilder &builder, mlir::Location loc, Value onResult, unsigned,
+                 ArrayRef<int64_t>) const {
+    ArrayRef<int64_t> permutation = llvm::cast<TransposeOp>(op).getPermutation();
+    SmallVector<int64_t> inverse(permutation.size());
+    for (auto [i, dim] : llvm::enumerate(permutation))
+      inverse[static_cast<size_t>(dim)] = static_cast<int64_t>(i);
+    return TransposeOp::create(builder, loc, onResult, inverse);
+  }
+};
+
+template <typename Op, int sign> struct Adds : AlgebraOpInterface::ExternalModel<Adds<Op, sign>, Op> {
+  LinearOperands getLinearOperands(Operation *) const {
+    LinearOperand left, right;
+    right.number = 1;
+    right.factor = sign;
+    return {left, right};
+  }
+  bool addsOperands(Operation *) const { return true; }
+  NumberBounds getNumberBounds(Operation *op) const {
+    Value a = op->getOperand(0), b = op->getOperand(1);
+    return sign > 0 ? NumberBounds{{NumberBound::Plus, b, a}, {NumberBound::Plus, a, b}} : NumberBounds();
+  }
+};
+
+struct Multiplies : AlgebraOpInterface::ExternalModel<Multiplies, MulOp> {
+  LinearOperands getLinearOperands(Operation *op) const {
+    LinearOperand left, right;
+    left.scale = op->getOperand(1);
+    right.number = 1;
+    right.scale = op->getOperand(0);
+    return {left, right};
+  }
+};
+
+struct Divides : AlgebraOpInterface::ExternalModel<Divides, DivOp> {
+  LinearOperands getLinearOperands(Operation *op) const {
+    if (!llvm::isa<mlir::FloatType>(typeOf(op->getResult(0)).getElementType()))
+      return {}; // quotients of whole numbers are cut
+    LinearOperand linear;
+    linear.scale = op->getOperand(1);
+    linear.divides = true;
+    return {linear};
+  }
+};
+
+struct Bounds : AlgebraOpInterface::ExternalModel<Bounds, MaxOp> {
+  NumberBounds getNumberBounds(Operation *op) const {
+    Value a = op->getOperand(0), b = op->getOperand(1);
+    return {{NumberBound::AtLeast, b, a}, {NumberBound::AtLeast, a, b}};
+  }
+};
+
+struct Selects : AlgebraOpInterface::ExternalModel<Selects, SelectOp> {
+  LinearOperands getLinearOperands(Operation *op) const {
+    LinearOperands result;
+    for (unsigned number : {1u, 2u})
+      if (isZero(op->getOperand(3 - number))) {
+        LinearOperand linear;
+        linear.number = number;
+        linear.condition = op->getOperand(0);
+        linear.isWhere = number == 1;
+        result.push_back(linear);
+      }
+    return result;
+  }
+  // select(a < b, c, a) is a where it is not below b; what is compared may be a in another type or shape.
+  NumberBounds getNumberBounds(Operation *op) const {
+    auto compare = op->getOperand(0).getDefiningOp<CompareOp>();
+    NumberBounds result;
+    if (!compare)
+      return result;
+    for (unsigned number : {1u, 2u}) {
+      Value inner = op->getOperand(number), other = op->getOperand(3 - number);
+      bool isLeft = throughViews(compare.getLhs()) == throughViews(inner);
+      if (!isLeft && throughViews(compare.getRhs()) != throughViews(inner))
+        continue;
+      Predicate predicate = isLeft ? compare.getPredicate() : exchanged(compare.getPredicate());
+      result.push_back({NumberBound::Where, inner, isLeft ? compare.getRhs() : compare.getLhs(),
+                        number == 1 ? opposite(predicate) : predicate, other});
+    }
+    return result;
+  }
+};
+
+struct Sums : AlgebraOpInterface::ExternalModel<Sums, ReduceOp> {
+  LinearOperands getLinearOperands(Operation *op) const {
+    if (llvm::cast<ReduceOp>(op).getKind() != ReduceKind::Sum)
+      return {};
+    LinearOperand linear;
+    linear.sums = true;
+    return {linear};
+  }
+  Value pullBack(Operation *op, mlir::OpBuilder &builder, mlir::Location loc, Value onResult, unsigned,
+                 ArrayRef<int64_t> leftOut) const {
+    ArrayRef<int64_t> reduced = llvm::cast<ReduceOp>(op).getDims();
+    SmallVector<int64_t> dims, sizes;
+    for (auto [dim, size] : llvm::enumerate(typeOf(op->getOperand(0)).getShape())) {
+      if (llvm::is_contained(leftOut, static_cast<int64_t>(dim)))
+        continue;
+      if (!llvm::is_contained(reduced, static_cast<int64_t>(dim)))
+        dims.push_back(static_cast<int64_t>(sizes.size()));
+      sizes.push_back(size);
+    }
+    RankedTensorType type = typeOf(onResult).clone(sizes);
+    return type == onResult.getType() ? onResult : Value(BroadcastOp::create(builder, loc, type, onResult, dims));
+  }
+};
+
+} // namespace
+
+void cleave::attachAlgebra(mlir::MLIRContext &context) {
+  AddOp::attachInterface<Adds<AddOp, 1>>(context);
+  SubOp::attachInterface<Adds<SubOp, -1>>(context);
+  NegOp::attachInterface<Negates>(context);
+  MulOp::attachInterface<Multiplies>(context);
+  DivOp::attachInterface<Divides>(context);
+  MaxOp::attachInterface<Bounds>(context);
+  SelectOp::attachInterface<Selects>(context);
+  CastOp::attachInterface<Casts>(context);
+  CheckIndexOp::attachInterface<Checks>(context);
+  ReshapeOp::attachInterface<Moves<ReshapeOp, true>>(context);
+  BroadcastOp::attachInterface<Moves<BroadcastOp, true>>(context);
+  SliceOp::attachInterface<Moves<SliceOp, false>>(context);
+  TransposeOp::attachInterface<Transposes>(context);
+  ReduceOp::attachInterface<Sums>(context);
+}
+
+LinearOperands cleave::linearOperands(Operation *op) {
+  auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
+  return algebra ? algebra.getLinearOperands() : LinearOperands();
+}
+
+bool cleave::addsOperands(Operation *op) {
+  auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
+  return algebra && algebra.addsOperands();
+}
+
+Value cleave::carriedOperand(Operation *op) {
+  auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
+  return algebra ? algebra.getCarriedOperand() : Value();
+}
+
+NumberBounds cleave::numberBounds(Operation *op) {
+  auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
+  return algebra ? algebra.getNumberBounds() : NumberBounds();
+}
+
+Value cleave::throughViews(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    Value carried = carriedOperand(op);
+    if (!carried || countOf(carried) != countOf(value))
+      break;
+    value = carried;
+  }
+  return value;
+}
+
+Value cleave::getSpreadNumber(Value value) {
+  while (countOf(value) != 1) {
+    Operation *op = value.getDefiningOp();
+    Value carried = op ? carriedOperand(op) : Value();
+    if (!carried)
+      return nullptr;
+    value = carried;
+  }
+  return value;
+}
+
+std::optional<double> cleave::getConstantNumber(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    Value carried = carriedOperand(op);
+    if (!carried)
+      break;
+    value = carried;
+  }
+  mlir::DenseElementsAttr elements;
+  if (!mlir::matchPattern(value, mlir::m_Constant(&elements)) || !elements.isSplat())
+    return std::nullopt;
+  if (llvm::isa<mlir::FloatType>(elements.getElementType()))
+    return elements.getSplatValue<llvm::APFloat>().convertToDouble();
+  return static_cast<double>(elements.getSplatValue<llvm::APInt>().getSExtValue());
+}
+
+Predicate cleave::exchanged(Predicate predicate) {
+  switch (predicate) {
+  case Predicate::Lt:
+    return Predicate::Gt;
+  case Predicate::Le:
+    return Predicate::Ge;
+  case Predicate::Gt:
+    return Predicate::Lt;
+  case Predicate::Ge:
+    return Predicate::Le;
+  default:
+    return predicate;
+  }
+}
+
+Predicate cleave::opposite(Predicate predicate) {
+  switch (predicate) {
+  case Predicate::Eq:
+    return Predicate::Ne;
+  case Predicate::Ne:
+    return Predicate::Eq;
+  case Predicate::Lt:
+    return Predicate::Ge;
+  case Predicate::Ge:
+    return Predicate::Lt;
+  case Predicate::Le:
+    return Predicate::Gt;
+  case Predicate::Gt:
+    return Predicate::Le;
+  }
+  llvm_unreachable("all predicates are above");
+}

@@ -1,0 +1,81 @@
+// What an op is in a formula (AlgebraOpInterface), for passes that read one, as those of the loss do.
+//
+//   loss = div(reduce_sum(mul(q, m)), max(reduce_sum(m), 1))
+//
+//   div          linear in its first operand, which it divides by the second
+//   reduce_sum   linear, sums elements
+//   mul          linear in each operand, times the other
+//   max          bounds the sum of m: it is at least 1
+//
+// Who reads a formula walks from a value to an operand in which its maker is linear, and so needs no list of ops. An op
+// of a plug-in that implements the interface is walked through like ours.
+//
+// Linearity alone could be asked of the gradient (compiler/Sharding/Linearity.h does): an op is linear in an operand if
+// its vector-Jacobian product uses neither that operand nor the result. The factor cannot, and counts are whole
+// numbers, which have no gradient. A test compares both answers for all ops.
+#ifndef CLEAVE_DIALECTS_CLEAVE_IR_ALGEBRA_H
+#define CLEAVE_DIALECTS_CLEAVE_IR_ALGEBRA_H
+
+#include "dialects/Cleave/IR/Cleave.h"
+
+#include <optional>
+
+namespace cleave {
+
+// How the result depends on one operand: result = factor * (scale or 1 / scale) * S(operand), where S moves elements,
+// adds them up, or keeps those where `condition` is `isWhere`.
+struct LinearOperand {
+  unsigned number = 0;
+  double factor = 1;        // -1 for what is subtracted
+  mlir::Value scale;        // of the result's shape; null: none
+  bool divides = false;     // by `scale`
+  mlir::Value condition;    // elsewhere the result is zero; null: everywhere it is the operand's
+  bool isWhere = true;      // the value of `condition`
+  bool sums = false;        // elements of the operand
+  bool usesEachOnce = true; // every element goes into exactly one of the result: none is repeated or left out
+};
+
+// A bound on a number, element by element: the result is
+//   AtLeast   max(inner, number)
+//   Plus      inner + number
+//   Where     predicate(inner, number) ? other : inner
+struct NumberBound {
+  enum Kind { AtLeast, Plus, Where } kind;
+  mlir::Value inner, number;
+  Predicate predicate = Predicate::Lt;
+  mlir::Value other = {};
+};
+
+// `onResult` in the operand's shape: the answer of ops that keep elements in their order.
+mlir::Value pullBackInShape(mlir::Operation *op, mlir::OpBuilder &builder, mlir::Location loc, mlir::Value onResult,
+                            unsigned number);
+
+} // namespace cleave
+
+#include "dialects/Cleave/IR/CleaveAlgebra.h.inc"
+
+namespace cleave {
+
+// The interface's answers; empty or null for an op without it.
+llvm::SmallVector<LinearOperand, 2> linearOperands(mlir::Operation *op);
+bool addsOperands(mlir::Operation *op);
+mlir::Value carriedOperand(mlir::Operation *op);
+llvm::SmallVector<NumberBound, 2> numberBounds(mlir::Operation *op);
+
+// The value whose elements this one has in their number and order: through reshapes and casts.
+mlir::Value throughViews(mlir::Value value);
+// The one element that all elements of the value are, or null.
+mlir::Value getSpreadNumber(mlir::Value value);
+// The constant that all elements of the value are; nothing where they are none.
+std::optional<double> getConstantNumber(mlir::Value value);
+
+// The predicate for exchanged operands, and its opposite.
+Predicate exchanged(Predicate predicate);
+Predicate opposite(Predicate predicate);
+
+// The dialect attaches them when it is loaded.
+void attachAlgebra(mlir::MLIRContext &context);
+
+} // namespace cleave
+
+#endif

@@ -1,0 +1,41 @@
+// What an op is in a formula. Included by Algebra.h, which few passes do.
+#ifndef CLEAVE_ALGEBRA_TD
+#define CLEAVE_ALGEBRA_TD
+
+include "mlir/IR/OpBase.td"
+
+def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
+  let cppNamespace = "::cleave";
+  let description = [{
+    What those who read a formula must know of an op: in which operands it is linear and by which factors, which operand's elements it only moves,
+    and which bound it puts on a number. `split-loss` finds the sum and the count of a loss by it, and the accuracy the positions that count.
+
+    An op without the interface ends a formula: it is a function of which nothing is known.
+  }];
+  let methods = [
+    InterfaceMethod<[{The operands in which the op is linear while the others are held fixed. A multiplication is in both, each with the other as its factor.
+
+      ```mlir
+      %0 = cleave.mul %x, %w : tensor<4xf32>                                  // 0: times %w    1: times %x
+      %1 = cleave.reduce sum %x, [0] : tensor<4xf32> -> tensor<f32>           // 0: sums 4 elements
+      %2 = cleave.select %c, %x, %zero : tensor<4xi1>, tensor<4xf32>          // 1: where %c is true
+      ```}],
+      "::llvm::SmallVector<::cleave::LinearOperand, 2>", "getLinearOperands", (ins), "", "return {};">,
+    InterfaceMethod<"Whether the op is linear in all those operands together: it adds them, each times its factor.",
+      "bool", "addsOperands", (ins), "", "return false;">,
+    InterfaceMethod<[{The operand of which every element of the result is an element, in the same row-major order, perhaps repeated or as a number of
+      another type (reshape, broadcast, cast). Null where there is none.}],
+      "::mlir::Value", "getCarriedOperand", (ins), "", "return {};">,
+    InterfaceMethod<[{The bounds that the op may be read as: of max(a, b), that a is at least b, and that b is at least a. Who asks takes the one whose number
+      is a constant.}],
+      "::llvm::SmallVector<::cleave::NumberBound, 2>", "getNumberBounds", (ins), "", "return {};">,
+    InterfaceMethod<[{Where the op is linear in operand `number` without a factor that varies: for each of that operand's elements, the element of `onResult`
+      that belongs to the element of the result that it goes into. `onResult` has the result's shape and any element type. A sum leaves the dimensions `leftOut`
+      of the operand out, of those that it sums.}],
+      "::mlir::Value", "pullBack",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Value":$onResult, "unsigned":$number, "::llvm::ArrayRef<int64_t>":$leftOut), "",
+      "return ::cleave::pullBackInShape($_op, builder, loc, onResult, number);">
+  ];
+}
+
+#endif

@@ -1,0 +1,252 @@
+// What ops say they are in a formula (AlgebraOpInterface), against what their gradients and their code say.
+#include "test/dialects/Cleave/GradientCases.h"
+#include "test/dialects/Cleave/ReferenceProgram.h"
+
+#include "dialects/Cleave/IR/Algebra.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+#include <set>
+
+using namespace cleave;
+using namespace cleave::test;
+
+namespace {
+
+std::string join(const std::vector<std::string> &parts) {
+  std::string joined;
+  for (const std::string &part : parts)
+    joined += (joined.empty() ? "" : ", ") + part;
+  return joined;
+}
+
+// @f, whose body is the op under test. In the cases of select the second value is a zero, so that it is linear.
+std::string sourceOf(const GradientCase &test) {
+  std::vector<std::string> arguments, results;
+  for (size_t i = 0; i < test.inputs.size(); ++i)
+    arguments.push_back("%" + std::to_string(i) + ": " + test.inputs[i]);
+  for (size_t i = 0; i < test.results.size(); ++i)
+    results.push_back(test.results.size() == 1 ? "%r" : "%r#" + std::to_string(i));
+  std::string types = join(test.results);
+  return "func.func @f(" + join(arguments) + ") -> (" + types + ") {\n  %r" +
+         (results.size() > 1 ? ":" + std::to_string(results.size()) : "") + " = " + test.op + " " + test.operands +
+         "\n  return " + join(results) + " : " + types + "\n}\n";
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &source) {
+  return mlir::parseSourceString<mlir::ModuleOp>(source, &referenceContext());
+}
+
+mlir::Operation *firstOp(mlir::ModuleOp module) {
+  return &module.lookupSymbol<mlir::func::FuncOp>("f").getBody().front().front();
+}
+
+// Whether the gradient of operand `number` is computed from that operand or from the op's result.
+bool gradientUses(mlir::Operation *op, unsigned number) {
+  mlir::OpBuilder builder(op->getBlock()->getTerminator());
+  mlir::Operation *before = op->getBlock()->getTerminator()->getPrevNode();
+  llvm::SmallVector<mlir::Value> seeds, gradients(op->getNumOperands());
+  for (mlir::Type type : op->getResultTypes())
+    seeds.push_back(op->getBlock()->addArgument(type, op->getLoc()));
+  EXPECT_TRUE(mlir::succeeded(llvm::cast<DifferentiableOpInterface>(op).buildVJP(builder, seeds, gradients)));
+  llvm::SmallVector<mlir::Value> open = {gradients[number]};
+  std::set<void *> seen;
+  while (!open.empty()) {
+    mlir::Value value = open.pop_back_val();
+    if (!value || !seen.insert(value.getAsOpaquePointer()).second)
+      continue;
+    if (value == op->getOperand(number) || value == op->getResult(0))
+      return true;
+    if (mlir::Operation *maker = value.getDefiningOp(); maker && before->isBeforeInBlock(maker))
+      llvm::append_range(open, maker->getOperands());
+  }
+  return false;
+}
+
+TEST(Algebra, GradientsAgreeWithWhatOpsSay) {
+  std::set<std::string> linear;
+  for (const GradientCase &test : gradientCases()) {
+    auto module = parse(sourceOf(test));
+    ASSERT_TRUE(module) << sourceOf(test);
+    mlir::Operation *op = firstOp(*module);
+    if (!llvm::isa<AlgebraOpInterface>(op) || !llvm::isa<DifferentiableOpInterface>(op))
+      continue;
+    SCOPED_TRACE(test.op + " " + test.operands);
+    for (const LinearOperand &one : linearOperands(op)) {
+      EXPECT_FALSE(gradientUses(op, one.number)) << "operand " << one.number << " is said to be linear";
+      linear.insert(test.op);
+    }
+  }
+  for (const char *name : {"cleave.add", "cleave.sub", "cleave.mul", "cleave.div", "cleave.neg", "cleave.cast",
+                           "cleave.reshape", "cleave.transpose", "cleave.broadcast", "cleave.slice", "cleave.reduce"})
+    EXPECT_TRUE(linear.count(name)) << name << " was not seen to be linear";
+}
+
+// An op without the interface may be linear; one that is linear in its gradient, has the interface and does not say so
+// would stop a formula for no reason.
+TEST(Algebra, NothingLinearIsLeftOutWhereTheInterfaceIs) {
+  for (const GradientCase &test : gradientCases()) {
+    auto module = parse(sourceOf(test));
+    mlir::Operation *op = firstOp(*module);
+    if (!llvm::isa<AlgebraOpInterface>(op) || !llvm::isa<DifferentiableOpInterface>(op) || test.op == "cleave.select")
+      continue; // a choice is linear where the other value is zero
+    std::set<unsigned> said;
+    for (const LinearOperand &one : linearOperands(op))
+      said.insert(one.number);
+    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+      bool isFloat =
+          llvm::isa<mlir::FloatType>(llvm::cast<mlir::RankedTensorType>(op->getOperand(i).getType()).getElementType());
+      auto fresh = parse(sourceOf(test));
+      if (isFloat && !said.count(i)) {
+        EXPECT_TRUE(gradientUses(firstOp(*fresh), i)) << test.op << " " << test.operands << ": operand " << i;
+      }
+    }
+  }
+}
+
+Array randomArray(size_t count, double low, double high, std::mt19937 &random) {
+  std::uniform_real_distribution<double> number(low, high);
+  Array values(count);
+  for (double &value : values)
+    value = number(random);
+  return values;
+}
+
+double sumOf(const Array &values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+// factor * sum of (operand, times or by its scale) is the sum of the results, where each element goes into one of them.
+TEST(Algebra, FactorsAreThoseOfTheCode) {
+  std::mt19937 random(7);
+  std::set<std::string> checked;
+  for (const GradientCase &test : gradientCases()) {
+    auto module = parse(sourceOf(test));
+    mlir::Operation *op = firstOp(*module);
+    llvm::SmallVector<LinearOperand, 2> linear = linearOperands(op);
+    if (linear.empty() || linear[0].condition || op->getNumResults() != 1)
+      continue;
+    Arrays inputs;
+    for (mlir::Value operand : op->getOperands())
+      inputs.push_back(
+          randomArray(llvm::cast<mlir::RankedTensorType>(operand.getType()).getNumElements(), 0.5, 2, random));
+    auto valueOf = [&](mlir::Value operand) { return inputs[llvm::cast<mlir::BlockArgument>(operand).getArgNumber()]; };
+    auto program = ReferenceProgram::compile(sourceOf(test));
+    ASSERT_TRUE(program) << sourceOf(test);
+    double got = sumOf(program->run("f", inputs)[0]), expected = 0;
+    bool isWhole = true;
+    for (const LinearOperand &one : linear) {
+      Array terms = valueOf(op->getOperand(one.number));
+      for (size_t i = 0; one.scale && i < terms.size(); ++i)
+        terms[i] = one.divides ? terms[i] / valueOf(one.scale)[i] : terms[i] * valueOf(one.scale)[i];
+      double sum = one.factor * sumOf(terms);
+      expected = addsOperands(op) ? expected + sum : sum;
+      isWhole &= one.usesEachOnce;
+    }
+    SCOPED_TRACE(test.op + " " + test.operands);
+    if (isWhole)
+      EXPECT_NEAR(got, expected, 1e-5 * std::abs(expected));
+    else
+      EXPECT_GT(std::abs(got - expected), 1e-3) << "some element is repeated or left out";
+    checked.insert(test.op);
+  }
+  EXPECT_GE(checked.size(), 11u);
+}
+
+// The one op of a line as @f, whose arguments are %0, %1, ...
+mlir::OwningOpRef<mlir::ModuleOp> parseBody(const std::string &arguments, const std::string &body) {
+  return parse("func.func @f(" + arguments + ") {\n" + body + "\n  return\n}\n");
+}
+
+mlir::Operation *lastOp(mlir::ModuleOp module) {
+  return module.lookupSymbol<mlir::func::FuncOp>("f").getBody().front().getTerminator()->getPrevNode();
+}
+
+TEST(Algebra, AChoiceIsLinearWhereTheOtherValueIsZero) {
+  auto module =
+      parseBody("%c: tensor<4xi1>, %x: tensor<4xf32>", "%z = cleave.constant dense<0.0> : tensor<4xf32>\n"
+                                                       "%0 = cleave.select %c, %z, %x : tensor<4xi1>, tensor<4xf32>");
+  ASSERT_TRUE(module);
+  auto linear = linearOperands(lastOp(*module));
+  ASSERT_EQ(linear.size(), 1u);
+  EXPECT_EQ(linear[0].number, 2u);
+  EXPECT_FALSE(linear[0].isWhere);
+  auto other =
+      parseBody("%c: tensor<4xi1>, %x: tensor<4xf32>", "%z = cleave.constant dense<1.0> : tensor<4xf32>\n"
+                                                       "%0 = cleave.select %c, %z, %x : tensor<4xi1>, tensor<4xf32>");
+  EXPECT_TRUE(linearOperands(lastOp(*other)).empty());
+}
+
+TEST(Algebra, ABoundIsReadFromAComparison) {
+  // x <= 0 ? 1 : x
+  auto module = parseBody("%x: tensor<f32>", "%z = cleave.constant dense<0.0> : tensor<f32>\n"
+                                             "%one = cleave.constant dense<1.0> : tensor<f32>\n"
+                                             "%c = cleave.compare ge %z, %x : tensor<f32>\n"
+                                             "%0 = cleave.select %c, %one, %x : tensor<i1>, tensor<f32>");
+  ASSERT_TRUE(module);
+  auto bounds = numberBounds(lastOp(*module));
+  ASSERT_EQ(bounds.size(), 1u);
+  EXPECT_EQ(bounds[0].kind, NumberBound::Where);
+  EXPECT_EQ(bounds[0].predicate, Predicate::Le);
+  EXPECT_EQ(getConstantNumber(bounds[0].number), 0.0);
+  EXPECT_EQ(getConstantNumber(bounds[0].other), 1.0);
+}
+
+TEST(Algebra, QuotientsOfWholeNumbersAndTruthValuesAreNotLinear) {
+  auto quotient = parseBody("%x: tensor<4xi64>, %y: tensor<4xi64>", "%0 = cleave.div %x, %y : tensor<4xi64>");
+  EXPECT_TRUE(linearOperands(lastOp(*quotient)).empty());
+  auto truth = parseBody("%x: tensor<4xi1>", "%0 = cleave.cast %x : tensor<4xi1> -> tensor<4xf32>");
+  EXPECT_TRUE(linearOperands(lastOp(*truth)).empty());
+  EXPECT_TRUE(carriedOperand(lastOp(*truth)));
+  auto cut = parseBody("%x: tensor<4xf32>", "%0 = cleave.cast %x : tensor<4xf32> -> tensor<4xi64>");
+  EXPECT_TRUE(linearOperands(lastOp(*cut)).empty());
+  auto number = parseBody("%x: tensor<4xi64>", "%0 = cleave.cast %x : tensor<4xi64> -> tensor<4xf32>");
+  EXPECT_EQ(linearOperands(lastOp(*number)).size(), 1u);
+  auto maximum = parseBody("%x: tensor<4xf32>", "%0 = cleave.reduce max %x, [0] : tensor<4xf32> -> tensor<f32>");
+  EXPECT_TRUE(linearOperands(lastOp(*maximum)).empty());
+}
+
+// An element of the pulled back value is the element of the result that the operand's element goes into.
+TEST(Algebra, PullingBackIsTheGradientOfASum) {
+  struct Case {
+    std::string op, in, out;
+    std::vector<int64_t> leftOut;
+    std::vector<int64_t> shape;
+  };
+  for (const Case &test : {Case{"cleave.transpose %x, [2, 0, 1]", "2x3x4x", "4x2x3x", {}, {2, 3, 4}},
+                           Case{"cleave.reduce sum %x, [0, 2]", "2x3x4x", "3x", {}, {2, 3, 4}},
+                           Case{"cleave.reduce sum %x, [0, 2]", "2x3x4x", "3x", {2}, {2, 3}},
+                           Case{"cleave.reshape %x", "2x6x", "3x4x", {}, {2, 6}}}) {
+    std::string in = "tensor<" + test.in + "f64>", out = "tensor<" + test.out + "f64>";
+    auto module = parse("func.func @f(%x: " + in + ", %g: " + out + ") -> " + out + " {\n  %r = " + test.op + " : " +
+                        in + " -> " + out + "\n  return %g : " + out + "\n}\n");
+    ASSERT_TRUE(module);
+    auto function = module->lookupSymbol<mlir::func::FuncOp>("f");
+    mlir::Operation *op = firstOp(*module);
+    mlir::OpBuilder builder(function.getBody().front().getTerminator());
+    mlir::Value pulled =
+        llvm::cast<AlgebraOpInterface>(op).pullBack(builder, op->getLoc(), function.getArgument(1), 0, test.leftOut);
+    EXPECT_EQ(llvm::cast<mlir::RankedTensorType>(pulled.getType()).getShape(), llvm::ArrayRef(test.shape));
+    if (!test.leftOut.empty())
+      continue;
+    llvm::SmallVector<mlir::Value> gradients(1);
+    ASSERT_TRUE(mlir::succeeded(
+        llvm::cast<DifferentiableOpInterface>(op).buildVJP(builder, {function.getArgument(1)}, gradients)));
+    mlir::Operation *terminator = function.getBody().front().getTerminator();
+    terminator->setOperands({pulled, gradients[0]});
+    function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(),
+                                                     mlir::TypeRange{pulled.getType(), gradients[0].getType()}));
+    function.setResAttrsAttr(nullptr);
+    auto program = ReferenceProgram::compile(*module);
+    ASSERT_TRUE(program);
+    std::mt19937 random(3);
+    size_t elements = llvm::cast<mlir::RankedTensorType>(function.getArgument(1).getType()).getNumElements();
+    Arrays results =
+        program->run("f", {Array(24 / (test.in == "2x6x" ? 2 : 1), 1.0), randomArray(elements, -1, 1, random)});
+    EXPECT_EQ(results[0], results[1]) << test.op;
+  }
+}
+
+} // namespace
