@@ -43,6 +43,13 @@ SmallVector<Value> cleave::groupInputs(const FusionGroup &group) {
 
 namespace {
 
+// Groups while they grow. A node is a group, or nothing once it was merged into another; `owner` has the node of each
+// fusible op. Invariant (Grouping.h): a node stands after all that it reads and before all that reads it.
+//
+//   0 a = exp x     1 b = matmul a     2 c = add a, 1     3 d = mul c, b
+//
+//   {a c}    a moves down to 2? b reads it at 1, in the way. c moves up to 0: it reads a and no more. So at 0
+//   {a c d}  d reads b, made at 1: it cannot move up to 0, nor can {a c} move down past b. So d stays alone
 class FusionGrouper {
 public:
   explicit FusionGrouper(Block &block) : block(block), forms(block.getParentOp()->getContext()) {}
@@ -119,6 +126,7 @@ FusionGroup FusionGrouper::toGroup(const Node &node) {
   return group;
 }
 
+// Whether a code generator will take the union: its ops have one iteration space.
 bool FusionGrouper::haveSpace(ArrayRef<unsigned> members) {
   FusionGroup group;
   for (unsigned position : members)
@@ -126,6 +134,7 @@ bool FusionGrouper::haveSpace(ArrayRef<unsigned> members) {
   return forms.haveSpace(group.ops, groupOutputs(group));
 }
 
+// Merges a into b, or leaves both as they are. Cheap rules come first: most pairs fail them.
 bool FusionGrouper::tryMerge(unsigned a, unsigned b) {
   if (nodes[a].place > nodes[b].place)
     std::swap(a, b);
@@ -153,6 +162,7 @@ bool FusionGrouper::tryMerge(unsigned a, unsigned b) {
   return true;
 }
 
+// Until no producer can be taken in: each that was brings inputs of its own.
 void FusionGrouper::mergeProducers(unsigned node) {
   bool changed = true;
   while (changed) {
@@ -169,6 +179,7 @@ void FusionGrouper::mergeProducers(unsigned node) {
   }
 }
 
+// Neighbours in the list of a value's readers: groups that read the same bytes, in one pass over them.
 void FusionGrouper::mergeSiblings() {
   auto tryReaders = [&](Value value) {
     SmallVector<unsigned> readers;

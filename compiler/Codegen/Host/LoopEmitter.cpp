@@ -15,6 +15,18 @@ using namespace cleave;
 
 namespace {
 
+// The loops of one kernel on a host: one flat loop over `extent` (what threads share out), in it the stages one after
+// the other, each with the loops that LoopForm has chosen. Elements are pulled where they are needed (ElementEmitter).
+//
+//   softmax of [8192, 1024], row by row          bias gradient, [8192, 768] -> [768], in tiles of 128 columns
+//
+//   for row in [begin, end)                      for tile in [begin, end)
+//     for j: m = max(m, x)       stage 0           column[0..128) = 0
+//     for j: s = s + e^(x - m)   stage 1           for i: for c in the tile: column[c] += x[i, c]
+//     for j: y = e^(x - m) / s   stage 2           for c in the tile: y[c] = column[c]
+//
+// Invariant: when a stage's loops are emitted, values of earlier stages are known (setValue, setBuffer), and at a
+// loop's body its index is set.
 class LoopEmitter {
 public:
   LoopEmitter(const KernelGraph &graph, const LoopForm &form, func::FuncOp function, ModuleOp module)
@@ -48,14 +60,14 @@ private:
   Element widened(Element element);
   Element narrowed(Element element);
   Element zero();
-  void overBlocks(llvm::function_ref<void()> body);
+  void overTiles(llvm::function_ref<void()> body);
   Element iteration(int dim, Element index) {
     elements.setIndex(dim, index);
     return index;
   }
   void emitStage(const Stage &stage);
   void reduceInRegisters(const Stage &stage);
-  void reduceInBlock(const Stage &stage);
+  void reduceInTile(const Stage &stage);
   void reduceColumns(const Stage &stage, MutableArrayRef<Column> columns);
   void stepColumns(const Stage &stage, ArrayRef<Column> columns);
   void storeResults(ArrayRef<unsigned> numbers);
@@ -85,6 +97,8 @@ static bool isSumInF32(linalg::GenericOp op, unsigned number) {
 
 static Type elementTypeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
+// A loop that carries values. A scope is open while its body is emitted, so that elements that depend on its index are
+// emitted in it, and forgotten after it.
 LoopEmitter::Elements LoopEmitter::forLoop(Element begin, Element end, ArrayRef<Element> inits,
                                            llvm::function_ref<Elements(Element, ArrayRef<Element>)> body) {
   unsigned depth = scopes.getDepth();
@@ -106,6 +120,7 @@ LoopEmitter::Elements LoopEmitter::forLoop(Element begin, Element end, ArrayRef<
   return results;
 }
 
+// The reduced loops from `position` inwards, around the body.
 LoopEmitter::Elements LoopEmitter::overReduced(unsigned position, ArrayRef<Element> carried, LoopBody body,
                                                const Chains *chains) {
   if (position == form.reduced.size())
@@ -151,7 +166,7 @@ Element LoopEmitter::zero() {
 }
 
 // The loops over one tile of the parallel dimensions; a single iteration where there is none.
-void LoopEmitter::overBlocks(llvm::function_ref<void()> body) {
+void LoopEmitter::overTiles(llvm::function_ref<void()> body) {
   auto inner = [&] {
     if (!form.tile)
       return body();
@@ -170,6 +185,7 @@ void LoopEmitter::overBlocks(llvm::function_ref<void()> body) {
   });
 }
 
+// The loop's part that tile `number` is: [number * length, the next one), and no more than there is.
 void LoopEmitter::setTile(const LoopForm::Tile &tile, Element number, Element &begin, Element &end) {
   begin = elements.binary<arith::MulIOp>(number, elements.constantIndex(tile.length));
   end = elements.binary<arith::AddIOp>(begin, elements.constantIndex(tile.length));
@@ -255,6 +271,11 @@ static SmallVector<bool> findChained(const Stage &stage, const LoopForm &form) {
   return chained;
 }
 
+// Accumulators are values that the loops carry. A sum of several chains carries its total in f64; each chain begins at
+// zero, in f32, and its sum is added to the total where it ends:
+//
+//   total = f64(init)      for chain: { s = 0; for i in the chain: s += x[i]; total += f64(s) }      result =
+//   f32(total)
 void LoopEmitter::reduceInRegisters(const Stage &stage) {
   SmallVector<bool> chained = findChained(stage, form);
   auto forChained = [&](Elements all, llvm::function_ref<Element(unsigned)> replace) {
@@ -281,7 +302,7 @@ void LoopEmitter::reduceInRegisters(const Stage &stage) {
       carried = carried.drop_front(op->getNumResults());
     }
     storeRows(stage);
-    overBlocks([&] { storeResults(stage.fullResults); });
+    overTiles([&] { storeResults(stage.fullResults); });
     return next;
   };
   Elements sums = overReduced(0, inits, body, llvm::is_contained(chained, true) ? &chains : nullptr);
@@ -295,7 +316,7 @@ void LoopEmitter::reduceInRegisters(const Stage &stage) {
 
 // One iteration of the reduced loops, for all columns of the tile.
 void LoopEmitter::stepColumns(const Stage &stage, ArrayRef<Column> columns) {
-  overBlocks([&] {
+  overTiles([&] {
     ArrayRef<Column> rest = columns;
     for (Operation *op : stage.reductions) {
       Elements old;
@@ -310,11 +331,12 @@ void LoopEmitter::stepColumns(const Stage &stage, ArrayRef<Column> columns) {
   });
 }
 
+// The same for arrays of accumulators: where a chain begins, and where it ends, all columns of the tile are walked.
 void LoopEmitter::reduceColumns(const Stage &stage, MutableArrayRef<Column> columns) {
   bool hasChains = llvm::any_of(columns, [](const Column &column) { return column.total.has_value(); });
   auto forTotals = [&](llvm::function_ref<void(Column &)> visit) {
     if (hasChains)
-      overBlocks([&] {
+      overTiles([&] {
         for (Column &column : columns)
           if (column.total)
             visit(column);
@@ -340,7 +362,9 @@ void LoopEmitter::reduceColumns(const Stage &stage, MutableArrayRef<Column> colu
   forTotals([&](Column &column) { elements.store(column.sum, narrowed(elements.load(*column.total))); });
 }
 
-void LoopEmitter::reduceInBlock(const Stage &stage) {
+// Accumulators are arrays on the stack, along the tile: the reduced loops are outside, and the innermost loop goes
+// along elements that lie together.
+void LoopEmitter::reduceInTile(const Stage &stage) {
   SmallVector<bool> chained = findChained(stage, form);
   std::vector<Column> columns;
   for (Operation *op : stage.reductions)
@@ -351,7 +375,7 @@ void LoopEmitter::reduceInBlock(const Stage &stage) {
       columns.push_back(column);
     }
   if (!columns.empty())
-    overBlocks([&] {
+    overTiles([&] {
       ArrayRef<Column> rest = columns;
       for (Operation *op : stage.reductions)
         for (unsigned i = 0; i < op->getNumResults(); ++i, rest = rest.drop_front())
@@ -365,17 +389,17 @@ void LoopEmitter::reduceInBlock(const Stage &stage) {
       elements.setBuffer(result, columns[position++].sum);
   for (Value value : stage.tileValues) {
     Buffer buffer = makeBuffer(elementTypeOf(value), {form.tile.dim});
-    overBlocks([&] { elements.store(buffer, elements.pullCurrent(value)); });
+    overTiles([&] { elements.store(buffer, elements.pullCurrent(value)); });
     elements.setBuffer(value, buffer);
   }
   if (!stage.outerResults.empty())
-    overBlocks([&] { storeResults(stage.outerResults); });
+    overTiles([&] { storeResults(stage.outerResults); });
 }
 
 void LoopEmitter::emitStage(const Stage &stage) {
   makeRowBuffers(stage);
   if (form.accumulatesInTile())
-    reduceInBlock(stage);
+    reduceInTile(stage);
   else if (stage.reductions.empty() && stage.fullResults.empty())
     storeResults(stage.outerResults);
   else

@@ -7,6 +7,7 @@
 using namespace mlir;
 using namespace cleave;
 
+// bf16, f16 -> f32; signed and unsigned integers -> signless, as arith has them.
 Type cleave::computeType(Type type) {
   if (type.isBF16() || type.isF16())
     return Float32Type::get(type.getContext());
@@ -26,6 +27,8 @@ ElementEmitter::ElementEmitter(const KernelGraph &graph, Scopes &scopes, ModuleO
     nests[nest.op] = &nest;
 }
 
+// A failure is told once, and a zero stands for the element, so that callers need no cases; who runs the emitter asks
+// hasFailed() at the end.
 Element ElementEmitter::fail(Operation *op, Twine message) {
   if (!failed)
     op->emitError(message);
@@ -47,6 +50,7 @@ Element ElementEmitter::constant(TypedAttr value) {
   return {arith::ConstantOp::create(scopes.at(0), location, value), 0};
 }
 
+// One op for each number, at the function's front, where it dominates all uses.
 Element ElementEmitter::constantIndex(int64_t value) {
   auto [entry, inserted] = indexConstants.try_emplace(value);
   if (inserted) {
@@ -57,6 +61,7 @@ Element ElementEmitter::constantIndex(int64_t value) {
   return {entry->second, 0};
 }
 
+// A dimension that no loop walks has size 1.
 ElementEmitter::Indices ElementEmitter::currentIndices(Value tensor) {
   Indices indices;
   for (int dim : graph.dimsOf(tensor))
@@ -64,6 +69,8 @@ ElementEmitter::Indices ElementEmitter::currentIndices(Value tensor) {
   return indices;
 }
 
+// Buffers and finished sums hold the element of the current iteration alone. Indices are compared as values, not as
+// numbers: an index that was computed is taken for another one, and its element is computed anew.
 bool ElementEmitter::isCurrent(Value tensor, ArrayRef<Element> indices) {
   for (auto [dim, index] : llvm::zip(graph.dimsOf(tensor), indices))
     if (dim < 0 || loopIndices[dim].value != index.value)
@@ -79,6 +86,8 @@ Element ElementEmitter::load(const Buffer &buffer) {
   return pullInput(buffer.memref, buffer.elementType, indices);
 }
 
+// An element is emitted in the outermost loop in which all its indices are known (its depth): what an inner loop does
+// not change is computed once, before it.
 Element ElementEmitter::pullInput(Value memref, Type elementType, ArrayRef<Element> indices) {
   unsigned depth = 0;
   SmallVector<Value> operands;
@@ -111,6 +120,20 @@ void ElementEmitter::store(const Buffer &buffer, Element element) {
   memref::StoreOp::create(builder, location, value, buffer.memref, indices);
 }
 
+// The element of a tensor at an index, by the first of these that applies:
+//
+//   it was emitted before in a scope that is open     that value (Scopes)
+//   a finished sum, a kept row, a stored result       from where it is kept, at the current iteration alone
+//   an input of the kernel                            a load
+//   a constant                                        a number, or a table in the object
+//   a linalg op                                       its body, on elements of its operands (pullGeneric)
+//   an op that moves elements                         the element that it moves, at another index (pullMoved)
+//
+// Invariant: the value that is returned dominates the current place of all scopes from its depth inwards. Example,
+// y = exp(x - m) with m : [8192], at (i, j), the loop of j being the inner one:
+//
+//   pull(y, i j) -> its body: exp, sub -> pull(x, i j): a load in j's loop
+//                                         pull(m, i):   a load in i's loop, before j's
 Element ElementEmitter::pull(Value tensor, ArrayRef<Element> indices) {
   Scopes::Key key{tensor.getAsOpaquePointer()};
   for (Element index : indices)
@@ -162,6 +185,7 @@ Element ElementEmitter::pullConstant(Value tensor, DenseElementsAttr table, Arra
   return pullInput(memref, elementType, indices);
 }
 
+// floordiv and mod come from joined dimensions and from reshapes.
 Element ElementEmitter::evaluateExpr(AffineExpr expr, ArrayRef<Element> loops) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return loops[dim.getPosition()];
@@ -181,6 +205,7 @@ Element ElementEmitter::evaluateExpr(AffineExpr expr, ArrayRef<Element> loops) {
   }
 }
 
+// At the loops' indices, one index for each dimension of the operand's view: that of the dimension which leads it.
 ElementEmitter::Indices ElementEmitter::operandIndices(Operation *op, unsigned operand, Body &body) {
   const LoopNest &nest = *nests.lookup(op);
   Indices indices;
@@ -189,6 +214,8 @@ ElementEmitter::Indices ElementEmitter::operandIndices(Operation *op, unsigned o
   return indices;
 }
 
+// From an index of the result back to the op's loops, and from these to the operands' indices. Loops that the result's
+// map does not name have size 1: an op that reduces is met as a finished sum, never here.
 Element ElementEmitter::pullGeneric(linalg::GenericOp op, unsigned result, ArrayRef<Element> indices) {
   const LoopNest &nest = *nests.lookup(op);
   unsigned position = op->getNumOperands() + result;
@@ -203,6 +230,8 @@ Element ElementEmitter::pullGeneric(linalg::GenericOp op, unsigned result, Array
   return evaluate(op.getBody()->getTerminator()->getOperand(result), body);
 }
 
+// One iteration of a reduction: its body with the accumulators in the place of its result. What depends on them may be
+// reassociated, so that loops of sums are vectorized; nothing else may.
 SmallVector<Element> ElementEmitter::reduce(Operation *op, ArrayRef<Element> accumulators) {
   auto generic = cast<linalg::GenericOp>(op);
   Body body{generic, {}, {}, {}};

@@ -40,7 +40,12 @@ LoopNest LoopNest::of(Operation *op) {
 
 namespace cleave {
 
-// Union-find over value dimensions and loops; each node knows its size (-1: not known yet).
+// Union-find over value dimensions and loops: what is walked together is one class. Each node knows its size (-1: not
+// known yet). The classes that outputs and reductions need are the dimensions of the space.
+//
+//   y[i, j] = exp(x[i, j] - m[i]),  m[i] = max over j of x[i, j]
+//
+//   nodes     x0 x1  m0  y0 y1, loops of both ops       classes   {x0 m0 y0 i}  {x1 y1 j}      j is reduced
 class SpaceFinder {
 public:
   SpaceFinder(ArrayRef<const LoopNest *> nests, ArrayRef<Value> outputs) : nests(nests), outputs(outputs) {}
@@ -76,11 +81,11 @@ private:
   std::string checkDependents(IterationSpace &space);
   std::string checkReads(IterationSpace &space);
   int dimOf(unsigned node) {
-    unsigned root = find(node);
-    if (sizes[root] == 1)
+    unsigned one = find(node);
+    if (sizes[one] == 1)
       return IterationSpace::kUnit;
-    auto found = dimOfRoot.find(root);
-    return found == dimOfRoot.end() ? IterationSpace::kOther : found->second;
+    auto found = dimOfClass.find(one);
+    return found == dimOfClass.end() ? IterationSpace::kOther : found->second;
   }
   SmallVector<int> dimsOf(ArrayRef<unsigned> nodes) {
     return llvm::map_to_vector(nodes, [&](unsigned node) { return dimOf(node); });
@@ -92,7 +97,7 @@ private:
   SmallVector<int64_t> sizes;
   DenseMap<Value, SmallVector<unsigned>> valueNodes;
   DenseMap<Operation *, SmallVector<unsigned>> loopNodes;
-  DenseMap<unsigned, int> dimOfRoot;
+  DenseMap<unsigned, int> dimOfClass;
   SmallVector<const LoopNest *> reductions;
 };
 
@@ -113,6 +118,8 @@ static bool isSplat(Value value) {
   return value.getDefiningOp() && matchPattern(value, m_Constant(&splat));
 }
 
+// A loop that an indexing map names is walked with the dimension that it indexes. Splats are the same number wherever
+// they are read, so they relate nothing: one splat in two places would else join loops that have nothing in common.
 void SpaceFinder::unify(const LoopNest &nest) {
   SmallVector<unsigned> loops;
   for (size_t i = 0; i < nest.iterators.size(); ++i)
@@ -144,6 +151,7 @@ bool SpaceFinder::isOpaque(const LoopNest &nest, unsigned valueIndex) {
   return false;
 }
 
+// Ops that reduce, and for each value how many of them lie on the longest path to it: the stage that computes it.
 void SpaceFinder::findReductions(IterationSpace &space) {
   for (const LoopNest *each : nests) {
     const LoopNest &nest = *each;
@@ -165,11 +173,11 @@ void SpaceFinder::findReductions(IterationSpace &space) {
 // The dimensions come in the order of the first output that has them all, else in that of the first reduction's loops.
 std::string SpaceFinder::chooseDims(IterationSpace &space) {
   llvm::DenseSet<unsigned> reduced;
-  SmallVector<unsigned> roots;
+  SmallVector<unsigned> classes;
   auto add = [&](ArrayRef<unsigned> nodes) {
     for (unsigned node : nodes)
       if (sizes[find(node)] != 1)
-        roots.push_back(find(node));
+        classes.push_back(find(node));
   };
   if (!reductions.empty()) {
     add(loopNodes[reductions[0]->op]);
@@ -177,30 +185,31 @@ std::string SpaceFinder::chooseDims(IterationSpace &space) {
       if (iterator == utils::IteratorType::reduction)
         reduced.insert(find(loop));
   }
-  llvm::DenseSet<unsigned> wanted(roots.begin(), roots.end());
+  llvm::DenseSet<unsigned> wanted(classes.begin(), classes.end());
   for (Value output : outputs) {
     SmallVector<unsigned> own;
-    std::swap(own, roots);
+    std::swap(own, classes);
     add(nodesOf(output));
-    std::swap(own, roots);
+    std::swap(own, classes);
     llvm::DenseSet<unsigned> set(own.begin(), own.end());
-    bool full = reductions.empty() || (set.size() == wanted.size() &&
-                                       llvm::all_of(own, [&](unsigned root) { return wanted.contains(root); }));
+    bool full = reductions.empty() ||
+                (set.size() == wanted.size() && llvm::all_of(own, [&](unsigned one) { return wanted.contains(one); }));
     if (full) {
-      roots = own;
+      classes = own;
       break;
     }
   }
-  for (unsigned root : roots) {
-    if (!dimOfRoot.try_emplace(root, space.dims.size()).second)
+  for (unsigned one : classes) {
+    if (!dimOfClass.try_emplace(one, space.dims.size()).second)
       return "two dimensions of one value are walked by the same loop";
-    if (sizes[root] <= 0)
+    if (sizes[one] <= 0)
       return "it computes tensors without elements";
-    space.dims.push_back({sizes[root], reduced.contains(root)});
+    space.dims.push_back({sizes[one], reduced.contains(one)});
   }
   return {};
 }
 
+// All reductions walk the whole space, and reduce the same dimensions of it: then one nest of loops serves all.
 std::string SpaceFinder::checkReductions(IterationSpace &space) {
   for (const LoopNest *nest : reductions) {
     SmallVector<int> seen(space.dims.size(), 0);
@@ -219,6 +228,7 @@ std::string SpaceFinder::checkReductions(IterationSpace &space) {
   return {};
 }
 
+// An output has every dimension once, or every one that is not reduced: an element is then stored in one iteration.
 std::string SpaceFinder::checkOutputs(IterationSpace &space) {
   for (Value output : outputs) {
     SmallVector<int> seen(space.dims.size(), 0);
@@ -237,6 +247,7 @@ std::string SpaceFinder::checkOutputs(IterationSpace &space) {
   return {};
 }
 
+// A finished sum is known at the current iteration alone, so nothing may read it at another index.
 std::string SpaceFinder::checkDependents(IterationSpace &space) {
   for (const LoopNest *nest : nests)
     for (unsigned i = 0; i < nest->op->getNumOperands(); ++i) {
@@ -248,8 +259,9 @@ std::string SpaceFinder::checkDependents(IterationSpace &space) {
   return {};
 }
 
-// How often elements are computed for one iteration: an op once for every index at which its result is read. An index is
-// named by how it came about: 0 is the current iteration's; another, the op that moved it and the index that it moved.
+// How often elements are computed for one iteration: an op once for every index at which its result is read. An index
+// is named by how it came about: 0 is the current iteration's; another, the op that moved it and the index that it
+// moved.
 std::string SpaceFinder::checkReads(IterationSpace &space) {
   size_t operands = 0, reads = 0;
   bool moves = false;
@@ -275,7 +287,8 @@ std::string SpaceFinder::checkReads(IterationSpace &space) {
       for (size_t index : own) {
         bool same = !nest->maps.empty() && (index == 0 ? space.readsAtOwnIndex(*nest, i)
                                                        : nest->maps[i] == nest->maps[nest->op->getNumOperands()]);
-        const void *mover = nest->maps.empty() ? static_cast<const void *>(nest->op) : nest->maps[i].getAsOpaquePointer();
+        const void *mover =
+            nest->maps.empty() ? static_cast<const void *>(nest->op) : nest->maps[i].getAsOpaquePointer();
         size_t moved = llvm::hash_combine(mover, nest->maps.empty() ? i : 0, index);
         indices[nest->values[i]].insert(same ? index : moved | 1);
       }
@@ -283,6 +296,7 @@ std::string SpaceFinder::checkReads(IterationSpace &space) {
   return {};
 }
 
+// Classes first, then the dimensions, then what must hold of all ops. The text is the first rule that does not.
 std::string SpaceFinder::run(IterationSpace &space) {
   for (const LoopNest *nest : nests)
     unify(*nest);

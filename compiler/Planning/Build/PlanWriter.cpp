@@ -20,6 +20,17 @@ namespace fb = rt::fb;
 
 namespace {
 
+// The writer of one kind's plan. Ops name things by symbol, the file by position in a table, so that every table is
+// numbered before anything that names its entries is written:
+//
+//   1. header       axes and streams, which all else names
+//   2. tables       regions, events, groups, kernels; programs get a number and no content yet
+//   3. states       name regions and axes
+//   4. programs     name all of these, and each other: a call may be of a program that stands later
+//
+//   plan.region @transient ...          regions["transient"] = 0
+//   plan.program @c0.fwd ...            indices["c0.fwd"] = 0         (step 2)
+//   plan.call @c0.fwd ...               field `program` = 0           (step 4)
 class PlanWriter {
 public:
   explicit PlanWriter(ModuleOp module) : module(module) {}
@@ -64,6 +75,7 @@ LogicalResult PlanWriter::encodeType(Operation *op, Type type, fb::DType &dtype)
   return success();
 }
 
+// The hashes of both instruction sets say what the numbers in the file mean: a build with others refuses it.
 LogicalResult PlanWriter::writeHeader(HeaderOp header) {
   plan.format = rt::kPlanFormat;
   plan.instruction_set = rt::instructionSetHash();
@@ -95,6 +107,7 @@ LogicalResult PlanWriter::writeHeader(HeaderOp header) {
   return success();
 }
 
+// Properties are texts that the runtime looks up by name. Attributes that are no text are the compiler's own.
 void PlanWriter::writeOptions(HeaderOp header) {
   if (DictionaryAttr options = header.getOptionsAttr())
     for (NamedAttribute option : options)
@@ -118,6 +131,7 @@ void PlanWriter::writeOptions(HeaderOp header) {
   }
 }
 
+// Segments keep the logical tensors' names and shapes: what checkpoints and weights go by, whatever the layout.
 LogicalResult PlanWriter::writeState(StateOp state) {
   auto type = cast<RankedTensorType>(state.getType());
   auto result = std::make_unique<fb::StateT>();
@@ -149,6 +163,9 @@ LogicalResult PlanWriter::writeState(StateOp state) {
   return status;
 }
 
+// Gives a table's entry its number, and writes it where it names nothing but axes. Kernels share `indices` with groups
+// and programs, since a field of an instruction has one type of symbol; groups and events have maps of their own, too,
+// for buffers and for records.
 LogicalResult PlanWriter::writeTable(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](HeaderOp) { return success(); })
@@ -199,9 +216,11 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
           fb::DType dtype = fb::DType::f32;
           if (failed(encodeType(kernel, operand.getElement(), dtype)))
             return failure();
+          // 0: over no other operand
           entry.operands.emplace_back(operand.getBytes(), operand.getOver() + 1,
                                       static_cast<fb::Access>(operand.getAccess()), dtype);
         }
+        // What the proof rests on, bound to the code: the artefact has the same hash beside the code (KernelFacts.h).
         if (entry.kind == fb::KernelKind::generated)
           entry.facts = rt::KernelFacts::of(entry).hash();
         return success();
@@ -218,6 +237,7 @@ LogicalResult PlanWriter::writeTable(Operation *op) {
       });
 }
 
+// A port without a region is of another kind of ranks. It is declared all the same: all kinds have the same ports.
 template <typename Port>
 LogicalResult PlanWriter::writePort(Port port, std::vector<std::unique_ptr<fb::PortT>> &ports) {
   auto type = cast<RankedTensorType>(port.getType());
@@ -233,6 +253,8 @@ LogicalResult PlanWriter::writePort(Port port, std::vector<std::unique_ptr<fb::P
   return encodeType(port, type.getElementType(), entry.dtype);
 }
 
+// Ports and instructions in the order of the body. What ends and begins around them (events, frames) is in the
+// instructions: the file has no nesting.
 LogicalResult PlanWriter::writeProgram(ProgramOp program, fb::ProgramT &result) {
   result.name = program.getSymName().str();
   result.entry = program.getEntry();
@@ -269,6 +291,11 @@ LogicalResult PlanWriter::writeProgram(ProgramOp program, fb::ProgramT &result) 
   return success();
 }
 
+// A field as a number. Its attribute says how: no instruction has code here.
+//
+//   count 2048 -> 2048     reduction sum -> 0     axis "dp" -> 0     dtype f32 -> its DType     @c0.fwd -> its position
+//
+// Events are numbered in one row: those of the program first (plain numbers), then the plan's, which have symbols.
 FailureOr<int64_t> PlanWriter::encodeField(Operation *op, Attribute field) {
   if (auto number = dyn_cast_or_null<IntegerAttr>(field))
     return number.getInt();
@@ -294,6 +321,8 @@ FailureOr<int64_t> PlanWriter::encodeField(Operation *op, Attribute field) {
   return op->emitOpError("has a field that cannot be written; got: ") << field;
 }
 
+// Buffers and fields come in the definition's order, so that the position of a number is its meaning. Group 0 of a
+// buffer is no group: the same bytes on all ranks.
 LogicalResult PlanWriter::writeInstruction(InstructionOpInterface op, fb::InstructionT &result) {
   const InstructionDef *def = op.getDefinition();
   if (!def)
@@ -325,6 +354,8 @@ LogicalResult PlanWriter::writeInstruction(InstructionOpInterface op, fb::Instru
   return success();
 }
 
+// The order of the steps is that of the class's comment. Further kinds of ranks are modules in this one, and plans in
+// the first kind's plan.
 FailureOr<std::unique_ptr<fb::PlanT>> PlanWriter::write() {
   auto headers = module.getOps<HeaderOp>();
   if (!llvm::hasSingleElement(headers))
@@ -364,6 +395,8 @@ llvm::Expected<std::string> writePlan(ModuleOp module, const std::map<std::strin
     (*plan)->properties.back()->key = key;
     (*plan)->properties.back()->value = value;
   }
+  // Packed twice: the seal of what a plan declares is computed of the packed tables, as the reader does, and is itself
+  // a field of them.
   flatbuffers::FlatBufferBuilder builder;
   auto pack = [&] { fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, plan->get())); };
   pack();
