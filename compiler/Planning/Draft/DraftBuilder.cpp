@@ -15,6 +15,16 @@ namespace cleave::plan {
 DraftBuilder::DraftBuilder(ModulePlan &plan, func::FuncOp function)
     : plan(plan), function(function), builder(function.getContext()), families(function.getBody().front()) {}
 
+// Ops are visited once, in order. After each one holds:
+//
+//   - every value that was met has an address: in a state, a port, a slot, or in an allocation of its own
+//   - the instructions so far, in their order, leave at these addresses what the ops compute
+//
+// Allocations may still be merged (moveTo), so instructions name them as they were, and are resolved at the end.
+//
+//   %g = kernel ...           fresh a0                       launch a0=w
+//   %b = concat %g, %h        fresh a2; a0, a1 merged into it, as its parts: nothing is copied
+//   write %b, @bucket         a2 merged into @bucket's bytes, where nobody reads these any more; else a copy
 FailureOr<ProgramDraft> DraftBuilder::build() {
   draft.name = function.getSymName().str();
   draft.entry = function->hasAttr(kEntryAttr);
@@ -109,6 +119,7 @@ void DraftBuilder::addCalls(ArrayAttr calls) {
   }
 }
 
+// A read costs nothing: the value is the state's bytes. It is copied where it is used after the state is written.
 LogicalResult DraftBuilder::visitRead(ReadOp read) {
   std::optional<ModulePlan::StateAddress> state = plan.findState(read.getState());
   if (!state || state->bytes != bytesOf(read.getResult().getType()))
@@ -124,6 +135,7 @@ LogicalResult DraftBuilder::visitRead(ReadOp read) {
   return success();
 }
 
+// The value is made in the state's bytes, where it can be: see moveTo. What the device holds of the state is stale now.
 LogicalResult DraftBuilder::visitWrite(WriteOp write) {
   std::optional<ModulePlan::StateAddress> state = plan.findState(write.getState());
   if (!state || state->bytes != bytesOf(write.getValue().getType()))
@@ -139,6 +151,7 @@ LogicalResult DraftBuilder::visitWrite(WriteOp write) {
   return address;
 }
 
+// A part of a whole is an offset; a whole of parts is visitJoined's.
 LogicalResult DraftBuilder::visitViews(Operation *op, ArrayRef<ByteView> views) {
   if (views.front().whole.getDefiningOp() == op)
     return visitJoined(op, views);
@@ -181,6 +194,8 @@ std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
   return allocation->second;
 }
 
+// In the order of what they cost: a splat is filled at the target; a value that is there stays; a value that has a whole
+// allocation of its own is made in the target's bytes, if nothing has used these since it was begun; else it is copied.
 LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, bool isJoined) {
   DenseElementsAttr constant;
   if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.allocations.isHost(target)) {
@@ -216,6 +231,8 @@ LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, b
   return success();
 }
 
+// A tied result must lie where its input lies, since the code updates it there. Where others still need the input, the
+// result gets a copy of it.
 LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
   FailureOr<FlatSymbolRefAttr> symbol = plan.generatedKernel(kernel);
   llvm::SmallVector<Address> inputs, results;
@@ -258,6 +275,7 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
   return success();
 }
 
+// Whether the result may be made over the input: nobody reads the input later, and no other operand overlaps it.
 bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigned result, ArrayRef<Address> inputs) {
   if (!mayTakeOver(kernel, kernel.getInputs()[input], kernel.getResults()[result], families))
     return false;
@@ -273,6 +291,7 @@ bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigne
   return draft.allocations.isFresh(address) || readBehind(kernel.getInputs()[input]);
 }
 
+// A library kernel may work in place (`over`), and need not. Scratch is one pool for all: kernels run one after the other.
 LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   FailureOr<ModulePlan::LibraryKernel> kernel = plan.libraryKernel(op);
   if (failed(kernel))
@@ -306,6 +325,7 @@ LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   return success();
 }
 
+// Outputs lie one after the other in their region; what crosses bodies lies in its slot.
 LogicalResult DraftBuilder::visitReturn(func::ReturnOp op) {
   uint64_t offset = 0;
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {

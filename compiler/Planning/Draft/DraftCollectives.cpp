@@ -399,7 +399,17 @@ LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
   return success();
 }
 
-// What the allocations hold is told apart when all of them are known: one may have been merged into a state since.
+// How an instruction is issued is decided twice: where it is made, and here, when it is known what became of allocations
+// (one may have been merged into a state since). Afterwards nothing changes it.
+//
+//                              made with                            here
+//   a gather of an FSDP unit   gather stream, early, its gather     not early: prefetchGathers moves it
+//   the kernels of its part    compute stream, its gather           gather stream
+//   a gather into a state      gather stream, early, its gather     no gather: early, hoistEarly moves it
+//   a copy from host memory    copy stream, its gather              early, too: it moves up with what it is for
+//   a reduction, its copies    reduce stream, early                 stays: hoistEarly moves it
+//   a copy into a concat       compute stream, early                stays
+//   a copy to host memory      copy stream, early, isCopyOut        stays: boundCopiesOut bounds it
 void DraftBuilder::classify() {
   auto settle = [&](std::vector<unsigned> &allocations) {
     for (unsigned &allocation : allocations)
