@@ -1,7 +1,7 @@
 // The channels-last forms of ops.
 #include "dialects/Cleave/IR/ChannelsLast.h"
 #include "dialects/Cleave/IR/OpSupport.h"
-#include "dialects/Cleave/IR/WholeType.h"
+#include "dialects/Cleave/IR/Attributes.h"
 
 #include "dialects/Cleave/IR/CleaveChannelsLast.cpp.inc"
 

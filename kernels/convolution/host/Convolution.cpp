@@ -239,7 +239,7 @@ std::unique_ptr<HostKernel> buildBias(const DnnlConvolution &c, std::vector<size
                    {DNNL_ARG_WEIGHTS, weights},
                    {DNNL_ARG_BIAS, builder.operand(2, desc.bias_desc())},
                    {DNNL_ARG_DST, builder.output(3, c.y.desc(), desc.dst_desc())}};
-  builder.step(dnnl::convolution_forward(desc), args, desc.scratchpad_desc());
+  builder.call(dnnl::convolution_forward(desc), args, desc.scratchpad_desc());
   return builder.finish(std::move(bytes));
 }
 

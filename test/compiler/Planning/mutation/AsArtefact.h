@@ -5,7 +5,7 @@
 
 #include "compiler/Planning/Verify/PlanVerifier.h"
 #include "runtime/plan/KernelFacts.h"
-#include "runtime/plan/Kinds.h"
+#include "runtime/plan/RankKinds.h"
 #include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/PlanReader.h"
 
