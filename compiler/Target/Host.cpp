@@ -46,9 +46,13 @@ public:
                                      const KernelAlignments &) const override {
     HostCodegenOptions options;
     options.prefix = prefix.str();
+    std::optional<KernelCache> cache = KernelCache::ofUser();
+    options.cache = cache ? &*cache : nullptr;
     auto code = compileKernels(kernels, machine, options);
     if (!code)
       return code.takeError();
+    if (cache)
+      cache->prune();
     return KernelCode{std::move(code->objects), "", {}, std::move(code->facts)};
   }
 

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+os.environ["CLEAVE_KERNEL_CACHE"] = "off"  # each compilation is to do all of its work
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TRAIN = ["--train", "--loss-output", "loss", "--optimizer", "adamw", "--dim", "batch=1", "--micro-batches", "32", "--schedule", "1f1b", "--precision", "bf16",
          "--recompute", "blocks", "--init", "*norm.weight=ones", "--init", "normal(std=0.02)", "--emit", "plan"]

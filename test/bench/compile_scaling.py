@@ -20,6 +20,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+os.environ["CLEAVE_KERNEL_CACHE"] = "off"  # each compilation is to do all of its work
+
 LAYERS, COUNTS = (250, 500, 1000, 2000, 4000), (1000, 3162, 10000, 31623, 100000)
 TRAIN = ("--train", "--loss-output", "loss", "--optimizer", "sgd")
 

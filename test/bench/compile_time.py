@@ -3,6 +3,7 @@
 Models are built here with examples/export/models/gpt.py (torch is needed for the export only), without weights worth
 keeping: compile time does not depend on their values.
 """
+import os
 import pathlib
 import statistics
 import subprocess
@@ -14,6 +15,8 @@ import torch
 import common  # noqa: F401  (puts examples/export on the path)
 from exporters import export_torchscript
 from models import gpt
+
+os.environ["CLEAVE_KERNEL_CACHE"] = "off"  # each compilation is to do all of its work
 
 
 def export(path, layers, width, heads, vocabulary, context):

@@ -18,6 +18,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+os.environ["CLEAVE_KERNEL_CACHE"] = "off"  # each compilation is to do all of its work
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEDULES = ("naive", "gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe-v")
 CHECKED = ("gpipe", "1f1b", "interleaved-1f1b", "dualpipe-v")

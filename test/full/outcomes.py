@@ -63,7 +63,7 @@ class Worker:
     def __init__(self, build, seconds):
         self.build, self.seconds, self.end, self.log = build, seconds, time.monotonic() + seconds, []
         self.cpu = 0.0  # seconds that the commands took of a core: what is left of a time when others use the machine, too
-        self.environment = {**os.environ, "PATH": f"{build / 'bin'}:{os.environ['PATH']}",
+        self.environment = {**os.environ, "PATH": f"{build / 'bin'}:{os.environ['PATH']}", "CLEAVE_KERNEL_CACHE": f"{build / 'kernel-cache'}",
                             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
     def run(self, command, folder, limited=False):

@@ -23,66 +23,47 @@ FailureOr<int64_t> cleave::kernelExtent(KernelOp kernel) {
 
 namespace {
 
-// One worker's share: compiled in a context of its own, so that workers share nothing.
+// One worker's share: compiled in a context of its own, so that workers share nothing. Each kernel is a module and an object
+// file of its own, so that its code is the same whatever other kernels a model has, and can be kept (KernelCache.h).
 class Worker {
 public:
   Worker(const HostTarget &target, const HostCodegenOptions &options, const DialectRegistry &dialects)
       : target(target), options(options), dialects(dialects) {}
   void add(IsolatedKernel kernel) { kernels.push_back(std::move(kernel)); }
   void run();
-  std::string error, object;
+  std::string error;
+  std::vector<std::string> objects;
   std::map<std::string, rt::KernelFacts> facts;
 
 private:
-  struct Entry {
-    std::string symbol;
-    SmallVector<unsigned> buffers;
-  };
-  LogicalResult emit(MLIRContext &context, ModuleOp module);
-  llvm::Error translate(ModuleOp module);
-  void addEntry(llvm::Module &module, const Entry &entry);
+  llvm::Error compile(const IsolatedKernel &kernel, MLIRContext &context);
+  llvm::Expected<std::string> code(const KernelGraph &graph, MLIRContext &context);
 
   const HostTarget &target;
   const HostCodegenOptions &options;
   const DialectRegistry &dialects; // of the module: a plug-in's ops may be among the kernels
   std::vector<IsolatedKernel> kernels;
-  std::vector<Entry> entries;
+  std::unique_ptr<llvm::TargetMachine> machine;
 };
 
 } // namespace
 
-static std::string bodyName(StringRef symbol) { return (symbol + ".body").str(); }
+// In a kernel's own object file; its symbol in the model is given to it afterwards.
+static constexpr llvm::StringLiteral kEntry = "kernel", kBody = "kernel.body";
 
-LogicalResult Worker::emit(MLIRContext &context, ModuleOp module) {
-  for (auto &[label, text] : kernels) {
-    ParsedKernel parsed = parseKernel(text, context);
-    if (!parsed.kernel)
-      return failure();
-    FailureOr<KernelGraph> graph = KernelGraph::build(parsed.kernel);
-    if (failed(graph))
-      return failure();
-    Entry entry{options.prefix + label, {}};
-    if (failed(emitLoops(*graph, bodyName(entry.symbol), module, entry.buffers)))
-      return failure();
-    entries.push_back(std::move(entry));
-    facts[label] = factsOf(*graph, label, LoopForm::choose(*graph).extent);
-  }
-  return lowerToLLVMDialect(module);
-}
-
-// void symbol(void *const *buffers, int64_t begin, int64_t end): loads the pointers and calls the body.
-void Worker::addEntry(llvm::Module &module, const Entry &entry) {
+// void kernel(void *const *buffers, int64_t begin, int64_t end): loads the pointers and calls the body.
+static void addEntry(llvm::Module &module, ArrayRef<unsigned> buffers) {
   llvm::LLVMContext &context = module.getContext();
   llvm::Type *pointer = llvm::PointerType::getUnqual(context), *i64 = llvm::Type::getInt64Ty(context);
   auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, i64, i64}, false);
-  auto *function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, entry.symbol, module);
+  auto *function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kEntry, module);
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", function));
   SmallVector<llvm::Value *> arguments;
-  for (unsigned buffer : entry.buffers)
+  for (unsigned buffer : buffers)
     arguments.push_back(builder.CreateLoad(pointer, builder.CreateConstGEP1_64(pointer, function->getArg(0), buffer)));
   arguments.push_back(function->getArg(1));
   arguments.push_back(function->getArg(2));
-  llvm::Function *body = module.getFunction(bodyName(entry.symbol));
+  llvm::Function *body = module.getFunction(kBody);
   builder.CreateCall(body, arguments);
   builder.CreateRetVoid();
   body->setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -90,18 +71,18 @@ void Worker::addEntry(llvm::Module &module, const Entry &entry) {
   body->addFnAttr(llvm::Attribute::NoInline);
 }
 
-llvm::Error Worker::translate(ModuleOp module) {
-  auto machine = makeTargetMachine(target);
-  if (!machine)
-    return machine.takeError();
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+llvm::Expected<std::string> Worker::code(const KernelGraph &graph, MLIRContext &context) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  SmallVector<unsigned> buffers;
+  if (failed(emitLoops(graph, kBody, *module, buffers)) || failed(lowerToLLVMDialect(*module)))
+    return llvm::createStringError(""); // a diagnostic says why
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext);
   if (!code)
     return llvm::createStringError("the kernels have no LLVM IR");
-  code->setTargetTriple((*machine)->getTargetTriple());
-  code->setDataLayout((*machine)->createDataLayout());
-  for (const Entry &entry : entries)
-    addEntry(*code, entry);
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  addEntry(*code, buffers);
   for (llvm::Function &function : *code) {
     if (function.isDeclaration())
       continue;
@@ -112,12 +93,32 @@ llvm::Error Worker::translate(ModuleOp module) {
   }
   if (!target.hasFma)
     splitFusedMultiplyAdds(*code);
-  optimize(*code, **machine);
-  auto bytes = emitMachineCode(
-      *code, **machine, options.emitAssembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile);
-  if (!bytes)
-    return bytes.takeError();
-  object = std::move(*bytes);
+  optimize(*code, *machine);
+  return emitMachineCode(*code, *machine, llvm::CodeGenFileType::ObjectFile);
+}
+
+llvm::Error Worker::compile(const IsolatedKernel &kernel, MLIRContext &context) {
+  ParsedKernel parsed = parseKernel(kernel.text, context);
+  if (!parsed.kernel)
+    return llvm::createStringError("");
+  FailureOr<KernelGraph> graph = KernelGraph::build(parsed.kernel);
+  if (failed(graph))
+    return llvm::createStringError("");
+  facts[kernel.label] = factsOf(*graph, kernel.label, LoopForm::choose(*graph).extent);
+  std::string key = options.cache ? options.cache->key(kernel.text, target) : "";
+  std::optional<std::string> object = options.cache ? options.cache->find(key) : std::nullopt;
+  if (!object) {
+    auto compiled = code(*graph, context);
+    if (!compiled)
+      return compiled.takeError();
+    object = std::move(*compiled);
+    if (options.cache)
+      options.cache->add(key, *object);
+  }
+  auto named = renameSymbol(*object, kEntry, options.prefix + kernel.label);
+  if (!named)
+    return named.takeError();
+  objects.push_back(std::move(*named));
   return llvm::Error::success();
 }
 
@@ -128,20 +129,27 @@ void Worker::run() {
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
   context.appendDialectRegistry(dialects);
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (error.empty())
-      error = diagnostic.str();
+  std::string diagnostic;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &one) {
+    if (diagnostic.empty())
+      diagnostic = one.str();
     return success();
   });
-  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
-  if (failed(emit(context, *module))) {
-    if (error.empty())
-      error = "a kernel could not be lowered";
+  auto made = makeTargetMachine(target);
+  if (!made) {
+    error = llvm::toString(made.takeError());
     return;
   }
-  error.clear();
-  if (llvm::Error failure = translate(*module))
+  machine = std::move(*made);
+  for (const IsolatedKernel &kernel : kernels) {
+    llvm::Error failure = compile(kernel, context);
+    if (!failure)
+      continue;
     error = llvm::toString(std::move(failure));
+    if (error.empty())
+      error = diagnostic.empty() ? "a kernel could not be lowered" : diagnostic;
+    return;
+  }
 }
 
 llvm::Expected<HostObjects> cleave::compileKernels(ModuleOp module, const HostTarget &target,
@@ -163,7 +171,7 @@ llvm::Expected<HostObjects> cleave::compileKernels(ModuleOp module, const HostTa
   for (auto &worker : workers) {
     if (!worker->error.empty())
       return llvm::createStringError("kernel code generation: %s", worker->error.c_str());
-    result.objects.push_back(std::move(worker->object));
+    llvm::append_range(result.objects, std::move(worker->objects));
     result.facts.merge(worker->facts);
   }
   return result;

@@ -13,6 +13,7 @@
 #define CLEAVE_COMPILER_CODEGEN_HOST_HOSTCODEGEN_H
 
 #include "compiler/Codegen/Host/HostTarget.h"
+#include "compiler/Codegen/Host/KernelCache.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "runtime/plan/KernelFacts.h"
 
@@ -25,13 +26,13 @@
 namespace cleave {
 
 struct HostCodegenOptions {
-  std::string prefix;        // of every symbol
-  unsigned threads = 2;      // of the compiler; there are as many object files
-  bool emitAssembly = false; // text instead of object files, to look at
+  std::string prefix;  // of every symbol
+  unsigned threads = 2; // of the compiler
+  const KernelCache *cache = nullptr; // of code that was compiled before; none: everything is compiled
 };
 
 struct HostObjects {
-  std::vector<std::string> objects;            // bytes of object files
+  std::vector<std::string> objects;             // bytes of object files, one of each kernel
   std::map<std::string, rt::KernelFacts> facts; // of each kernel's code, by label
 };
 

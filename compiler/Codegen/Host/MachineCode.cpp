@@ -4,6 +4,10 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/ObjCopy/CommonConfig.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -45,4 +49,17 @@ void cleave::splitFusedMultiplyAdds(llvm::Module &module) {
     call->replaceAllUsesWith(builder.CreateFAdd(product, call->getArgOperand(2)));
     call->eraseFromParent();
   }
+}
+
+llvm::Expected<std::string> cleave::renameSymbol(llvm::StringRef object, llvm::StringRef from, llvm::StringRef to) {
+  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernel"));
+  if (!file)
+    return file.takeError();
+  llvm::objcopy::ConfigManager config;
+  config.Common.SymbolsToRename[from] = to;
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  if (llvm::Error error = llvm::objcopy::executeObjcopyOnBinary(config, **file, stream))
+    return error;
+  return bytes.str().str();
 }

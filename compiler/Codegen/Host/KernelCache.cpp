@@ -1,0 +1,126 @@
+#include "compiler/Codegen/Host/KernelCache.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CachePruning.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+#include <link.h>
+#include <unistd.h>
+
+using namespace cleave;
+namespace fs = llvm::sys::fs;
+
+static constexpr size_t kChecksumBytes = 32;
+
+static std::string checksum(llvm::StringRef bytes) {
+  std::array<uint8_t, kChecksumBytes> hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(bytes));
+  return std::string(hash.begin(), hash.end());
+}
+
+// The build id among the notes of a loaded object: names, descriptions and headers are padded to 4 bytes.
+static std::string buildId(const dl_phdr_info &object) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr) &header = object.dlpi_phdr[i];
+    if (header.p_type != PT_NOTE)
+      continue;
+    const char *at = reinterpret_cast<const char *>(object.dlpi_addr + header.p_vaddr), *end = at + header.p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(at);
+      const char *name = at + sizeof(*note), *text = name + llvm::alignTo(note->n_namesz, 4);
+      if (note->n_type == NT_GNU_BUILD_ID && llvm::StringRef(name, note->n_namesz) == llvm::StringRef("GNU\0", 4))
+        return std::string(text, note->n_descsz);
+      at = text + llvm::alignTo(note->n_descsz, 4);
+    }
+  }
+  return "";
+}
+
+// Of the program and all its libraries; nothing where one has no build id.
+static std::string buildIdsOfThisProcess() {
+  struct Ids {
+    std::string text;
+    bool areComplete = true;
+  } ids;
+  auto collect = [](dl_phdr_info *object, size_t, void *data) {
+    auto *ids = static_cast<Ids *>(data);
+    std::string id = buildId(*object);
+    ids->areComplete = ids->areComplete && !id.empty();
+    ids->text += id + "\n";
+    return 0;
+  };
+  dl_iterate_phdr(collect, &ids);
+  return ids.areComplete ? checksum(ids.text) : "";
+}
+
+// Its entries are run: nobody else may have written them.
+static bool isOurs(llvm::StringRef folder) {
+  fs::file_status status;
+  if (fs::status(folder, status) || !fs::is_directory(status))
+    return false;
+  return status.getUser() == geteuid() && !(status.permissions() & (fs::group_write | fs::others_write));
+}
+
+std::optional<KernelCache> KernelCache::in(llvm::StringRef folder) {
+  KernelCache cache;
+  cache.folder = folder.str();
+  cache.compiler = buildIdsOfThisProcess();
+  if (cache.compiler.empty() || fs::create_directories(folder, true, fs::owner_all) || !isOurs(folder))
+    return std::nullopt;
+  return cache;
+}
+
+std::optional<KernelCache> KernelCache::ofUser() {
+  if (const char *chosen = std::getenv("CLEAVE_KERNEL_CACHE"); chosen && *chosen)
+    return llvm::StringRef(chosen) == "off" ? std::nullopt : in(chosen);
+  llvm::SmallString<128> path;
+  if (!llvm::sys::path::cache_directory(path))
+    return std::nullopt;
+  llvm::sys::path::append(path, "cleave", "kernels");
+  return in(path);
+}
+
+std::string KernelCache::key(llvm::StringRef kernel, const HostTarget &target) const {
+  std::string text;
+  llvm::raw_string_ostream(text) << compiler << '\0' << target.cpu << '\0' << target.features << '\0'
+                                 << target.vectorWidth << '\0' << target.hasFma << '\0' << kernel;
+  return llvm::toHex(checksum(text), /*LowerCase=*/true);
+}
+
+std::string KernelCache::path(llvm::StringRef key) const {
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, "llvmcache-" + key); // the name that pruneCache() knows
+  return path.str().str();
+}
+
+std::optional<std::string> KernelCache::find(llvm::StringRef key) const {
+  auto buffer = llvm::MemoryBuffer::getFile(path(key), /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return std::nullopt;
+  llvm::StringRef bytes = (*buffer)->getBuffer(), object = bytes.drop_front(std::min(bytes.size(), kChecksumBytes));
+  if (bytes.take_front(kChecksumBytes) != checksum(object))
+    return std::nullopt;
+  return object.str();
+}
+
+void KernelCache::add(llvm::StringRef key, llvm::StringRef object) const {
+  auto file = fs::TempFile::create(path(key) + ".%%%%%%%%", fs::owner_read | fs::owner_write);
+  if (!file)
+    return llvm::consumeError(file.takeError());
+  llvm::raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
+  stream << checksum(object) << object;
+  stream.flush();
+  bool isWritten = !stream.has_error();
+  stream.clear_error();
+  llvm::consumeError(isWritten ? file->keep(path(key)) : file->discard());
+}
+
+void KernelCache::prune() const {
+  llvm::CachePruningPolicy policy;
+  policy.MaxSizeBytes = 256u << 20;
+  llvm::pruneCache(folder, policy);
+}

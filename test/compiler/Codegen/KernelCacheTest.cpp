@@ -1,0 +1,101 @@
+// What the cache of compiled kernels finds, and what it must not find.
+#include "compiler/Codegen/Host/KernelCache.h"
+#include "test/runtime/TempDir.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+using namespace cleave;
+namespace files = std::filesystem;
+
+namespace {
+
+class KernelCacheTest : public testing::Test {
+protected:
+  std::string folder() { return directory / "kernels"; }
+  KernelCache cache() { return *KernelCache::in(folder()); }
+  // Of the only entry.
+  std::string entry() {
+    EXPECT_EQ(std::distance(files::directory_iterator(folder()), files::directory_iterator()), 1);
+    return files::directory_iterator(folder())->path();
+  }
+
+  test::TempDir directory;
+  HostTarget target{"skylake-avx512", "+avx512f", 512, true};
+};
+
+} // namespace
+
+TEST_F(KernelCacheTest, FindsWhatWasAdded) {
+  std::string object("machine\0code", 12), key = cache().key("a kernel", target);
+  EXPECT_EQ(cache().find(key), std::nullopt);
+  cache().add(key, object);
+  EXPECT_EQ(cache().find(key), object);
+  cache().prune(); // it was used just now
+  EXPECT_EQ(cache().find(key), object);
+}
+
+TEST_F(KernelCacheTest, KeysDifferInEachThingThatTheCodeDependsOn) {
+  std::string key = cache().key("a kernel", target);
+  EXPECT_EQ(key, cache().key("a kernel", target));
+  EXPECT_NE(key, cache().key("another kernel", target));
+  for (const HostTarget &other : {HostTarget{"znver4", target.features, 512, true}, HostTarget{target.cpu, "+avx2", 512, true},
+                                  HostTarget{target.cpu, target.features, 256, true}, HostTarget{target.cpu, target.features, 512, false}})
+    EXPECT_NE(key, cache().key("a kernel", other));
+}
+
+TEST_F(KernelCacheTest, DamagedEntriesAreNotThere) {
+  std::string key = cache().key("a kernel", target);
+  cache().add(key, "machine code");
+  std::ifstream whole(entry(), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(whole), {}};
+  auto foundIn = [&](const std::string &changed) {
+    std::ofstream(entry(), std::ios::binary) << changed;
+    return cache().find(key);
+  };
+  ASSERT_EQ(foundIn(bytes), "machine code");
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string flipped = bytes;
+    flipped[i] ^= 1;
+    EXPECT_EQ(foundIn(flipped), std::nullopt) << "byte " << i;
+    EXPECT_EQ(foundIn(bytes.substr(0, i)), std::nullopt) << "the first " << i << " bytes";
+  }
+  cache().add(key, "machine code"); // a compiler that found nothing writes it again
+  EXPECT_EQ(cache().find(key), "machine code");
+}
+
+TEST_F(KernelCacheTest, ACacheThatCannotBeWrittenIsNoError) {
+  KernelCache lost = cache();
+  files::remove_all(folder());
+  lost.add(lost.key("a kernel", target), "machine code");
+  EXPECT_EQ(lost.find(lost.key("a kernel", target)), std::nullopt);
+  EXPECT_FALSE(KernelCache::in(directory.write("file", "")));
+}
+
+// Its entries are run: nobody else may be able to put one there.
+TEST_F(KernelCacheTest, AFolderThatOthersMayWriteToIsNotUsed) {
+  files::create_directory(folder());
+  for (files::perms others : {files::perms::others_write, files::perms::group_write}) {
+    files::permissions(folder(), files::perms::owner_all | others);
+    EXPECT_FALSE(KernelCache::in(folder()));
+  }
+  files::permissions(folder(), files::perms::owner_all);
+  EXPECT_TRUE(KernelCache::in(folder()));
+}
+
+TEST_F(KernelCacheTest, TheEnvironmentChoosesTheFolder) {
+  setenv("CLEAVE_KERNEL_CACHE", "off", 1);
+  EXPECT_FALSE(KernelCache::ofUser());
+  setenv("CLEAVE_KERNEL_CACHE", folder().c_str(), 1);
+  EXPECT_TRUE(KernelCache::ofUser());
+  EXPECT_TRUE(files::is_directory(folder()));
+  unsetenv("CLEAVE_KERNEL_CACHE");
+  std::string home = directory / "home";
+  setenv("XDG_CACHE_HOME", home.c_str(), 1);
+  EXPECT_TRUE(KernelCache::ofUser());
+  EXPECT_TRUE(files::is_directory(home + "/cleave/kernels"));
+}
