@@ -196,7 +196,7 @@ llvm::Error Compilation::import() {
     if (llvm::Error error = checkFixedBatch())
       return error;
   if (options.train && (options.microBatches > 1 || !hasPlainMeans(*model.module)))
-    if (llvm::Error error = noteLossReductions(model, options.model, import))
+    if (llvm::Error error = noteLossReductions(model, import))
       return error;
   for (const std::string &note : model.notes)
     log << "note: " << note << "\n";

@@ -47,11 +47,11 @@ bool cleave::hasPlainMeans(mlir::ModuleOp module) {
   return true;
 }
 
-llvm::Error cleave::noteLossReductions(ImportedModel &model, llvm::StringRef path, const ImportOptions &options) {
+llvm::Error cleave::noteLossReductions(ImportedModel &model, const ImportOptions &options) {
   mlir::ModuleOp module = *model.module;
   ImportOptions doubled = options;
   doubled.dataRanks *= 2; // multiplies every batch dimension
-  auto doubledModel = importONNX(*module.getContext(), path, doubled);
+  auto doubledModel = importAgain(*module.getContext(), model, doubled);
   if (!doubledModel) {
     model.notes.push_back("whether the loss is a sum over samples or a mean is guessed from its constants, since the "
                           "model cannot be read with twice the batch: " +

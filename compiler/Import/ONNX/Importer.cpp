@@ -201,21 +201,43 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
   return llvm::Error::success();
 }
 
-llvm::Expected<ImportedModel> cleave::importONNXFromMemory(mlir::MLIRContext &context, llvm::StringRef bytes,
-                                                           llvm::StringRef directory, const ImportOptions &options) {
+struct cleave::ModelSource {
+  std::unique_ptr<ModelFile> file;
+  size_t bytes;     // of the file
+  std::string path; // empty: it came from memory
+};
+
+// Every line says which file, or which option is wrong.
+static llvm::Error locateErrors(llvm::Error errors, llvm::StringRef path) {
+  llvm::Error located = llvm::Error::success();
+  llvm::handleAllErrors(std::move(errors), [&](std::unique_ptr<llvm::ErrorInfoBase> one) {
+    bool isWhole = path.empty() || one->isA<UsageError>();
+    llvm::Error line = isWhole ? llvm::Error(std::move(one)) : makeError(path + ": " + one->message());
+    located = llvm::joinErrors(std::move(located), std::move(line));
+  });
+  return located;
+}
+
+static llvm::Expected<std::shared_ptr<const ModelSource>> readSource(llvm::StringRef bytes, llvm::StringRef directory,
+                                                                     llvm::StringRef path) {
   auto file = parseModel(bytes, directory);
   if (!file)
-    return file.takeError();
+    return locateErrors(file.takeError(), path);
+  return std::make_shared<const ModelSource>(ModelSource{std::move(*file), bytes.size(), path.str()});
+}
+
+static llvm::Expected<ImportedModel> importSource(mlir::MLIRContext &context, std::shared_ptr<const ModelSource> source,
+                                                  const ImportOptions &options) {
   ImportedModel model;
   Interpreter::loadDialects(context);
   mlir::OpBuilder builder(&context);
   model.module = mlir::ModuleOp::create(builder.getUnknownLoc());
   (*model.module)->setAttr(kLevelAttr, builder.getStringAttr("model"));
-  Budget::of(&context).begin(bytes.size(), options.budget);
-  ExternalData external(directory.str());
+  Budget::of(&context).begin(source->bytes, options.budget);
+  ExternalData external(source->file->directory);
   TensorReader reader(&context, external);
-  if (llvm::Error error = importGraph(**file, options, reader, model))
-    return error;
+  if (llvm::Error error = importGraph(*source->file, options, reader, model))
+    return locateErrors(std::move(error), source->path);
   // Weights point into these.
   for (auto &mapped : external.files()) {
     model.externalFiles.push_back(mapped->getBufferIdentifier().str());
@@ -223,8 +245,17 @@ llvm::Expected<ImportedModel> cleave::importONNXFromMemory(mlir::MLIRContext &co
   }
   for (auto &made : reader.storage())
     model.weights.own(made);
-  model.weights.own(std::shared_ptr<ModelFile>(std::move(*file)));
+  model.weights.own(source);
+  model.source = std::move(source);
   return model;
+}
+
+llvm::Expected<ImportedModel> cleave::importONNXFromMemory(mlir::MLIRContext &context, llvm::StringRef bytes,
+                                                           llvm::StringRef directory, const ImportOptions &options) {
+  auto source = readSource(bytes, directory, /*path=*/"");
+  if (!source)
+    return source.takeError();
+  return importSource(context, std::move(*source), options);
 }
 
 llvm::Expected<ImportedModel> cleave::importONNX(mlir::MLIRContext &context, llvm::StringRef path,
@@ -233,14 +264,14 @@ llvm::Expected<ImportedModel> cleave::importONNX(mlir::MLIRContext &context, llv
   if (!buffer)
     return buffer.takeError();
   llvm::StringRef directory = llvm::sys::path::parent_path(path);
-  auto model = importONNXFromMemory(context, (*buffer)->getBuffer(), directory.empty() ? "." : directory, options);
-  if (model)
-    return model;
-  // Every line says which file, or which option is wrong.
-  llvm::Error located = llvm::Error::success();
-  llvm::handleAllErrors(model.takeError(), [&](std::unique_ptr<llvm::ErrorInfoBase> one) {
-    llvm::Error line = one->isA<UsageError>() ? llvm::Error(std::move(one)) : makeError(path + ": " + one->message());
-    located = llvm::joinErrors(std::move(located), std::move(line));
-  });
-  return located;
+  auto source = readSource((*buffer)->getBuffer(), directory.empty() ? "." : directory, path);
+  if (!source)
+    return source.takeError();
+  buffer->reset(); // the message has copies of all bytes
+  return importSource(context, std::move(*source), options);
+}
+
+llvm::Expected<ImportedModel> cleave::importAgain(mlir::MLIRContext &context, const ImportedModel &model,
+                                                  const ImportOptions &options) {
+  return importSource(context, model.source, options);
 }

@@ -53,6 +53,9 @@ struct ImportOptions {
   std::string batchDim;
 };
 
+// A file as it was read (Importer.cpp).
+struct ModelSource;
+
 struct ImportedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   // What `#cleave.init<weights>` names, under original names.
@@ -63,6 +66,8 @@ struct ImportedModel {
   bool hasBatchNorm = false;
   // For the user: duplicate parameters, dropout that the exporter removed, names taken as constants.
   std::vector<std::string> notes;
+  // What importAgain needs.
+  std::shared_ptr<const ModelSource> source;
 };
 
 // `context` must have the cleave and func dialects loaded.
@@ -72,6 +77,11 @@ llvm::Expected<ImportedModel> importONNX(mlir::MLIRContext &context, llvm::Strin
 // The same for bytes in memory; external data are looked for in `directory` and refused when that is empty.
 llvm::Expected<ImportedModel> importONNXFromMemory(mlir::MLIRContext &context, llvm::StringRef bytes,
                                                    llvm::StringRef directory, const ImportOptions &options);
+
+// The graph of `model`'s file once more, with other options: with other sizes its types are others, and so is what
+// follows from sizes. The file is neither read nor parsed again.
+llvm::Expected<ImportedModel> importAgain(mlir::MLIRContext &context, const ImportedModel &model,
+                                          const ImportOptions &options);
 
 } // namespace cleave
 

@@ -4,7 +4,7 @@
 //   0.125 * reduce_sum(x),  x : 8x3      a mean over a batch of 8, or an eighth of a sum?
 //
 // One graph of static shapes cannot tell. Two can: of the same model with twice the samples, a mean has half the factor
-// and a sum the same. So the driver imports twice where it matters and writes the answer to the loss result
+// and a sum the same. So the driver imports the graph twice where it matters and writes the answer to the loss result
 // (`cleave.loss_reductions = ["sum", "mean", ...]`, one a term: LossTerms.h); without it the constants are guessed
 // from. Rejected: to guess always (0.5 * sum is the mean of a batch of 2), and to mark what the importer makes of
 // ReduceMean (x.shape[0] counts too).
