@@ -32,7 +32,7 @@ public:
     addInstruction({"launch", std::move(fields), name.str()},
                    {{device, 0, state.bytes, true, true, false}, {scratchAllocation, 0, scratch, false, true, true}});
     if (state.isHost)
-      addCopy(allocation, device, state.bytes).isCopyOut = true;
+      addCopy(allocation, device, state.bytes).purpose = Purpose::CopyOut;
     return success();
   }
 

@@ -3,6 +3,7 @@
 //
 // DraftBuilder makes it from a function, then plain algorithms refine it one after the other, each a function of its
 // own header:
+//   issue          (Issue.h)       on which stream each instruction is, and whether it may move up
 //   hoistEarly     (StreamOrder.h) reductions move up to right behind what they wait for
 //   prefetchGathers(Prefetch.h)   gathers, and copies from host memory, move up by a bounded distance
 //   boundReductions(Prefetch.h)   unreduced buffers are freed in time
@@ -60,14 +61,27 @@ enum class InstructionKind {
   Wait     // for `event`
 };
 
+// What an instruction is for. Its maker says so; Issue.h decides by it how the instruction is issued.
+enum class Purpose {
+  Compute,        // kernels, and copies that they need
+  Place,          // puts bytes where a concat or a reduction wants them
+  Reduce,         // reduces, or works on what is reduced
+  Gather,         // fills a whole from the ranks' parts, or copies the own part to its place in it
+  GatherFromHost, // the same for an own part in host memory
+  Broadcast,
+  CopyIn,  // from host memory
+  CopyOut, // to host memory
+  Transfer // a send or a receive: its maker sets the stream, too
+};
+
 struct DraftInstruction {
   InstructionKind kind = InstructionKind::Work;
-  unsigned stream = 0;
+  Purpose purpose = Purpose::Compute;
+  unsigned stream = 0; // by the purpose, as `early`
   std::vector<MemoryAccess> uses;
-  bool early = false;     // hoistEarly may move it up
-  unsigned event = 0;     // Record, Wait
-  size_t payload = 0;     // what to emit; the maker's business, but no two instructions have the same
-  bool isCopyOut = false; // to host memory
+  bool early = false; // hoistEarly may move it up
+  unsigned event = 0; // Record, Wait
+  size_t payload = 0; // what to emit; the maker's business, but no two instructions have the same
   // The number of the gather that this instruction is part of. The instructions of one gather need nothing but states
   // and each other, and no other instruction needs any of them before the last one.
   std::optional<unsigned> gather = {};

@@ -45,7 +45,8 @@ FailureOr<ProgramDraft> DraftBuilder::build() {
       touched.offset = address.offset;
       touched.share = address.share;
     }
-  classify();
+  settleGathers();
+  issue(draft.instructions, draft.gathers);
   addSharedEvents();
   return std::move(draft);
 }
@@ -194,8 +195,9 @@ std::optional<unsigned> DraftBuilder::stateToFill(Operation *concat) const {
   return allocation->second;
 }
 
-// In the order of what they cost: a splat is filled at the target; a value that is there stays; a value that has a whole
-// allocation of its own is made in the target's bytes, if nothing has used these since it was begun; else it is copied.
+// In the order of what they cost: a splat is filled at the target; a value that is there stays; a value that has a
+// whole allocation of its own is made in the target's bytes, if nothing has used these since it was begun; else it is
+// copied.
 LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, bool isJoined) {
   DenseElementsAttr constant;
   if (matchPattern(value, m_Constant(&constant)) && constant.isSplat() && !draft.allocations.isHost(target)) {
@@ -217,17 +219,16 @@ LogicalResult DraftBuilder::moveTo(Value value, Address target, Operation *op, b
   }
   // Early, so that a bucket that is reduced in place waits for its value's copy into another one, and for no more.
   DraftInstruction &copy = addCopy(op, to, from, bytes);
-  if (copy.stream == kCopyStream) {
+  if (copy.purpose != Purpose::Compute) {                           // between device and host memory
     if (auto broadcast = value.getDefiningOp<shard::BroadcastOp>()) // the state is equal on all ranks behind it alone
       if (auto sent = kernelInstructions.find(broadcast); sent != kernelInstructions.end())
         copy.after.push_back(draft.instructions[sent->second].payload);
     return success();
   }
-  copy.early = isJoined;
-  if (isReducedPart(value)) { // so that the unreduced bytes around it are free soon
-    copy.stream = kReduceStream;
-    copy.early = true;
-  }
+  if (isReducedPart(value)) // so that the unreduced bytes around it are free soon
+    copy.purpose = Purpose::Reduce;
+  else if (isJoined)
+    copy.purpose = Purpose::Place;
   return success();
 }
 
@@ -268,10 +269,8 @@ LogicalResult DraftBuilder::visitKernel(cleave::KernelOp kernel) {
   fields.set("kernel", *symbol);
   DraftInstruction &instruction = addInstruction(kernel, "launch", std::move(uses), fields);
   kernelInstructions[kernel] = draft.instructions.size() - 1;
-  if (accumulatesReduced(kernel)) {
-    instruction.stream = kReduceStream;
-    instruction.early = true;
-  }
+  if (accumulatesReduced(kernel))
+    instruction.purpose = Purpose::Reduce;
   return success();
 }
 
@@ -291,7 +290,8 @@ bool DraftBuilder::canFollowTie(cleave::KernelOp kernel, unsigned input, unsigne
   return draft.allocations.isFresh(address) || readBehind(kernel.getInputs()[input]);
 }
 
-// A library kernel may work in place (`over`), and need not. Scratch is one pool for all: kernels run one after the other.
+// A library kernel may work in place (`over`), and need not. Scratch is one pool for all: kernels run one after the
+// other.
 LogicalResult DraftBuilder::visitLibrary(Operation *op) {
   FailureOr<ModulePlan::LibraryKernel> kernel = plan.libraryKernel(op);
   if (failed(kernel))

@@ -3,7 +3,7 @@
 #define CLEAVE_COMPILER_PLANNING_DRAFT_DRAFTBUILDER_H
 
 #include "compiler/Planning/Build/ModulePlan.h"
-#include "compiler/Planning/Draft/Prefetch.h"
+#include "compiler/Planning/Draft/Issue.h"
 #include "compiler/Planning/Draft/ValueFamilies.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -101,7 +101,7 @@ private:
   bool accumulatesReduced(cleave::KernelOp kernel) const;
   bool canGatherInPlace(mlir::shard::AllGatherOp op, Address part, Share share, uint64_t bytes);
   bool isMadeOfStates(mlir::Value part, llvm::SmallVectorImpl<size_t> &makers) const;
-  void classify();
+  void settleGathers();
 
   // Host memory (DraftOffload.cpp).
   Address fetch(mlir::Operation *op, Address from, uint64_t bytes);
@@ -151,7 +151,7 @@ private:
   llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value, 1>> valuesIn; // by the allocation that a value was put in
   llvm::StringMap<unsigned> stateAllocations, slotAllocations;
   std::map<RegionKind, unsigned> poolAllocations;
-  std::optional<unsigned> transferStream;                // of a body that is one transfer (StagePrograms.h)
+  std::optional<unsigned> transferStream;                       // of a body that is one transfer (StagePrograms.h)
   llvm::DenseMap<mlir::Operation *, size_t> kernelInstructions; // where the instruction of a kernel or broadcast stands
 
   // What of host memory the device holds too. Only the last few are used again: a program that would keep all that it

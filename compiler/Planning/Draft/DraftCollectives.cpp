@@ -139,14 +139,14 @@ Address DraftBuilder::reducible(Operation *op, Address address, uint64_t bytes, 
   Address data = address;
   if (!canReduceInPlace(op, data, bytes, padded)) {
     data = addFresh(padded);
-    addCopy(op, data, address, bytes).early = true;
+    addCopy(op, data, address, bytes).purpose = Purpose::Place;
   } else if (bytes != padded) {
     draft.allocations[data.allocation].bytes = padded;
   }
   if (bytes != padded)
     addFill(op, {data.allocation, data.offset + bytes, {}}, padded - bytes, 0,
             elementBytes(cast<RankedTensorType>(op->getOperand(0).getType()).getElementType()))
-        .early = true;
+        .purpose = Purpose::Place;
   return data;
 }
 
@@ -164,9 +164,8 @@ LogicalResult DraftBuilder::addReduction(Operation *op, StringRef mnemonic, shar
   MemoryAccess staging = use({poolAllocation(RegionKind::Communication, share), 0, {}}, share, false, true);
   staging.scratch = true;
   DraftInstruction &instruction = addInstruction(op, mnemonic, {use(data, bytes, true, true), staging}, fields);
-  instruction.stream = kReduceStream;
+  instruction.purpose = Purpose::Reduce;
   plan.needStream(kReduceStream);
-  instruction.early = true;
   draft.unreduced.push_back(data.allocation);
   forgetCopies(data);
   return success();
@@ -201,7 +200,7 @@ LogicalResult DraftBuilder::visitReduceScatter(shard::ReduceScatterOp op) {
   std::optional<Address> part = draft.allocations.cut(data, share);
   if (!part) { // a share of a share
     data = addFresh(extent->whole);
-    addCopy(op, data, *address, extent->whole).early = true;
+    addCopy(op, data, *address, extent->whole).purpose = Purpose::Place;
     part = draft.allocations.cut(data, share);
   }
   put(op.getResult(), *part);
@@ -271,7 +270,8 @@ LogicalResult DraftBuilder::visitBroadcast(shard::BroadcastOp op) {
   put(op.getResult(), data);
   NamedAttrList fields = ringFields(op, *extent, ring.element, ring.count);
   fields.set("root", builder.getI64IntegerAttr(root->index));
-  addInstruction(op, "broadcast", {use(data, ring.padded, root->isHere, !root->isHere)}, fields).stream = kGatherStream;
+  addInstruction(op, "broadcast", {use(data, ring.padded, root->isHere, !root->isHere)}, fields).purpose =
+      Purpose::Broadcast;
   kernelInstructions[op] = draft.instructions.size() - 1;
   plan.needStream(kGatherStream);
   return success();
@@ -355,10 +355,9 @@ LogicalResult DraftBuilder::visitAllGather(shard::AllGatherOp op) {
       draft.instructions[maker].gather = number;
   }
   auto finish = [&](DraftInstruction &instruction) {
-    if (instruction.stream != kCopyStream) // from host memory the part is copied straight to its address
-      instruction.stream = kGatherStream;
+    // From host memory the part is copied straight to its address.
+    instruction.purpose = instruction.purpose == Purpose::CopyIn ? Purpose::GatherFromHost : Purpose::Gather;
     instruction.gather = number;
-    instruction.early = true;
   };
   Address data{part->allocation, part->offset, {}};
   if (!canGatherInPlace(op, *part, share, extent->whole)) {
@@ -399,18 +398,8 @@ LogicalResult DraftBuilder::visitAllSlice(shard::AllSliceOp op) {
   return success();
 }
 
-// How an instruction is issued is decided twice: where it is made, and here, when it is known what became of allocations
-// (one may have been merged into a state since). Afterwards nothing changes it.
-//
-//                              made with                            here
-//   a gather of an FSDP unit   gather stream, early, its gather     not early: prefetchGathers moves it
-//   the kernels of its part    compute stream, its gather           gather stream
-//   a gather into a state      gather stream, early, its gather     no gather: early, hoistEarly moves it
-//   a copy from host memory    copy stream, its gather              early, too: it moves up with what it is for
-//   a reduction, its copies    reduce stream, early                 stays: hoistEarly moves it
-//   a copy into a concat       compute stream, early                stays
-//   a copy to host memory      copy stream, early, isCopyOut        stays: boundCopiesOut bounds it
-void DraftBuilder::classify() {
+// What became of the allocations of gathers and reductions, when all are merged.
+void DraftBuilder::settleGathers() {
   auto settle = [&](std::vector<unsigned> &allocations) {
     for (unsigned &allocation : allocations)
       allocation = draft.allocations.resolve({allocation, 0, {}}).allocation;
@@ -418,23 +407,10 @@ void DraftBuilder::classify() {
   settle(draft.gathered);
   settle(draft.unreduced);
   settle(draft.staged);
-  // A gather that fills a state is no prefetch: it belongs where its input is made.
-  auto isCopy = [&](const DraftInstruction &instruction) {
-    return instruction.gather && draft.gathers[*instruction.gather].isCopy;
-  };
-  std::vector<char> fillsState(draft.gathers.size(), 0);
-  for (const DraftInstruction &instruction :
-       draft.instructions) // the last instruction of a gather is the one that fills
-    if (instruction.gather && !isCopy(instruction))
-      fillsState[*instruction.gather] = draft.allocations[instruction.uses.front().allocation].fixed.has_value();
-  for (DraftInstruction &instruction : draft.instructions) {
-    if (instruction.gather && fillsState[*instruction.gather])
-      instruction.gather.reset();
-    else if (instruction.gather && instruction.stream != kCopyStream) // the kernels that make its part, too
-      instruction.stream = kGatherStream;
-    // A copy moves up with what it is for, so that this is not held up; its own position is found later.
-    instruction.early = isCopy(instruction) || (instruction.early && !instruction.gather);
-  }
+  for (const DraftInstruction &instruction : draft.instructions) // the last one of a gather is the one that fills
+    if (instruction.gather && !draft.gathers[*instruction.gather].isCopy)
+      draft.gathers[*instruction.gather].fillsState =
+          draft.allocations[instruction.uses.front().allocation].fixed.has_value();
 }
 
 } // namespace cleave::plan

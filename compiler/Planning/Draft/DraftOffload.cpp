@@ -99,7 +99,7 @@ bool DraftBuilder::isMadeEarly(Address address) const {
   for (const DraftInstruction &instruction : llvm::reverse(draft.instructions))
     for (const MemoryAccess &touched : instruction.uses)
       if (touched.writes && draft.allocations.resolve({touched.allocation, 0, {}}).allocation == address.allocation)
-        return instruction.early;
+        return movesUp(instruction.purpose);
   return false;
 }
 
@@ -119,7 +119,7 @@ void DraftBuilder::dropUnreadCopies() {
       if (touched.reads)
         read.insert(touched.allocation);
   llvm::erase_if(draft.instructions, [&](const DraftInstruction &instruction) {
-    return instruction.isCopyOut && !draft.allocations[instruction.uses.front().allocation].fixed &&
+    return instruction.purpose == Purpose::CopyOut && !draft.allocations[instruction.uses.front().allocation].fixed &&
            !read.contains(instruction.uses.front().allocation);
   });
 }

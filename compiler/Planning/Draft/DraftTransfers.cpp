@@ -55,7 +55,9 @@ void DraftBuilder::addTransfer(Operation *op, StringRef mnemonic, MemoryAccess u
                                unsigned stream) {
   stream = transferStream.value_or(stream);
   plan.needStream(stream);
-  addInstruction(op, mnemonic, {use}, std::move(fields)).stream = stream;
+  DraftInstruction &instruction = addInstruction(op, mnemonic, {use}, std::move(fields));
+  instruction.purpose = Purpose::Transfer;
+  instruction.stream = stream;
 }
 
 LogicalResult DraftBuilder::visitSend(shard::SendOp op) {
@@ -90,6 +92,7 @@ void DraftBuilder::addSharedEvents() {
     fields.set("frame", entry.get("frame"));
     draft.payloads.push_back({mnemonic.str(), std::move(fields), ""});
     DraftInstruction instruction;
+    instruction.purpose = Purpose::Transfer;
     instruction.stream = transferStream.value_or(kComputeStream);
     instruction.uses = {use({allocation, 0, {}}, draft.allocations[allocation].bytes, true, true)};
     instruction.payload = draft.payloads.size() - 1;

@@ -21,11 +21,11 @@ DraftInstruction &DraftBuilder::addInstruction(Operation *op, StringRef mnemonic
 DraftInstruction &DraftBuilder::addCopy(Operation *op, Address target, Address source, uint64_t bytes) {
   DraftInstruction &instruction =
       addInstruction(op, "copy", {use(target, bytes, false, true), use(source, bytes, true, false)});
-  if (!draft.allocations.isHost(target) && !draft.allocations.isHost(source))
+  bool isOut = draft.allocations.isHost(target);
+  if (!isOut && !draft.allocations.isHost(source))
     return instruction;
-  instruction.stream = kCopyStream;
+  instruction.purpose = isOut ? Purpose::CopyOut : Purpose::CopyIn;
   plan.needStream(kCopyStream);
-  instruction.isCopyOut = instruction.early = draft.allocations.isHost(target);
   return instruction;
 }
 

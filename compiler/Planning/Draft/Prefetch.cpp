@@ -52,6 +52,12 @@ public:
 private:
   size_t bound() const { return std::max(1u, options_.inFlight); }
 
+  bool isTaken(const DraftInstruction &instruction) const {
+    if (!instruction.gather)
+      return false;
+    const Gather &gather = gathers_[*instruction.gather];
+    return gather.isPrefetched() && gather.isCopy == copies_;
+  }
   void takeOut();
   std::vector<size_t> mayMeet(const Fetch &fetch) const;
   void findUses(Fetch &fetch, size_t position);
@@ -76,7 +82,7 @@ void Prefetcher::takeOut() {
   std::vector<DraftInstruction> rest;
   std::vector<size_t> position(fetches_.size(), 0); // where each one stood
   for (DraftInstruction &instruction : instructions_) {
-    if (!instruction.gather || gathers_[*instruction.gather].isCopy != copies_) {
+    if (!isTaken(instruction)) {
       rest.push_back(std::move(instruction));
       continue;
     }
@@ -95,7 +101,7 @@ void Prefetcher::takeOut() {
       usersOf_[use.allocation].push_back(at);
   }
   for (size_t i = 0; i < fetches_.size(); ++i)
-    if (!fetches_[i].instructions.empty()) // what fills a state is no fetch
+    if (!fetches_[i].instructions.empty())
       findUses(fetches_[i], position[i]);
   fetches_.erase(
       std::remove_if(fetches_.begin(), fetches_.end(), [](const Fetch &fetch) { return fetch.instructions.empty(); }),
@@ -236,7 +242,7 @@ void prefetchGathers(std::vector<DraftInstruction> &instructions, const std::vec
 void boundCopiesOut(std::vector<DraftInstruction> &instructions, unsigned inFlight) {
   std::vector<size_t> issued; // payloads
   for (DraftInstruction &instruction : instructions) {
-    if (instruction.isCopyOut)
+    if (instruction.purpose == Purpose::CopyOut)
       issued.push_back(instruction.payload);
     else if (instruction.stream == kComputeStream && issued.size() > inFlight)
       instruction.after.push_back(issued[issued.size() - inFlight - 1]);

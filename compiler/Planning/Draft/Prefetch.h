@@ -50,9 +50,13 @@ struct PrefetchOptions {
 struct Gather {
   bool backward = false; // which choice of PrefetchOptions is meant
   bool isCopy = false;   // from host memory, and nothing more
+  // What it gathers lies in a state. Such a gather is no prefetch: it belongs where its part is made.
+  bool fillsState = false;
+
+  bool isPrefetched() const { return !fillsState; }
 };
 
-// Moves the instructions of each gather to where they are issued.
+// Moves the instructions of each gather that is prefetched to where they are issued.
 void prefetchGathers(std::vector<DraftInstruction> &instructions, const std::vector<Gather> &gathers,
                      const PrefetchOptions &options);
 

@@ -33,7 +33,7 @@ public:
     unitOf.push_back(unit);
   }
   void copyOut(unsigned unit) {
-    add(kCopyStream, {use(100 + unit, false, true), use(unit, true, false)}).isCopyOut = true;
+    add(kCopyStream, {use(100 + unit, false, true), use(unit, true, false)}).purpose = Purpose::CopyOut;
   }
   void compute(std::vector<unsigned> units) {
     std::vector<MemoryAccess> uses;
@@ -68,7 +68,7 @@ std::string text(const Program &program) {
       result += "G" + std::to_string(program.unitOf[*instruction.gather]);
       continue;
     }
-    if (instruction.isCopyOut) {
+    if (instruction.purpose == Purpose::CopyOut) {
       result += "o" + std::to_string(instruction.uses.back().allocation);
       continue;
     }
@@ -183,7 +183,7 @@ TEST(Prefetch, ACopyComesBehindWhatStoresItThoughItsUnitBeganBefore) {
   Program program; // an instruction needs 0, which lies on the host, and 1, which is stored there in this program
   program.copyIn(0);
   program.add(kComputeStream, {use(50, false, true)});
-  program.add(kCopyStream, {use(101, false, true), use(50, true, false)}).isCopyOut = true;
+  program.add(kCopyStream, {use(101, false, true), use(50, true, false)}).purpose = Purpose::CopyOut;
   program.copyIn(1);
   program.instructions.back().gather = 0;
   program.gathers.pop_back();
