@@ -99,7 +99,7 @@ Sources sourcesOf(Value value) {
     Operation *op = current.getDefiningOp();
     if (auto read = dyn_cast<ReadOp>(op))
       addSource(read, symbols, sources);
-    sources.samples |= isa<RandomUniformOp>(op); // other numbers in every micro-batch
+    sources.samples |= drawsNumbers(op);
     llvm::append_range(stack, op->getOperands());
   }
   return sources;

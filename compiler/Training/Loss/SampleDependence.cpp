@@ -1,5 +1,6 @@
 #include "compiler/Training/Loss/SampleDependence.h"
 
+#include "dialects/Cleave/IR/Algebra.h"
 #include "dialects/Cleave/IR/Attributes.h"
 
 using namespace mlir;
@@ -15,8 +16,9 @@ AffineExpr loopOf(std::optional<SamplePosition> position, AffineMap map) {
   return map.getResult(position->dim);
 }
 
-bool isNormalized(Value value) {
-  return !value.use_empty() && llvm::all_of(value.getUsers(), llvm::IsaPred<NormalizeOp>);
+bool isOnlyNormalized(Value value) {
+  return !value.use_empty() &&
+         llvm::all_of(value.getUsers(), [](Operation *user) { return statesItsGroup(user, /*number=*/0); });
 }
 
 } // namespace
@@ -41,7 +43,7 @@ Dependence SampleDependence::get(Value value) const {
 }
 
 Dependence SampleDependence::visit(Operation *op, Value result) const {
-  if (isa<RandomUniformOp>(op)) // other numbers for every sample; a dropout of weights has none
+  if (drawsNumbers(op)) // a dropout of weights has no samples
     return dims.reaches(result) ? (dims.get(result) ? Dependence::Each : Dependence::Mixed) : Dependence::None;
   Dependence most = Dependence::None;
   for (Value operand : op->getOperands())
@@ -52,7 +54,7 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
     return cast<RankedTensorType>(result.getType()).getNumElements() > 1 ? Dependence::Each : Dependence::Mixed;
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return keepsSamples(reshape) ? Dependence::Each : Dependence::Mixed;
-  if (isa<NormalizeOp>(op) && result == op->getResult(0) && !normalizationMixes)
+  if (statesItsGroup(op, cast<OpResult>(result).getResultNumber()) && !normalizationMixes)
     return Dependence::Each;
   return visitLoops(op, result);
 }
@@ -60,7 +62,7 @@ Dependence SampleDependence::visit(Operation *op, Value result) const {
 // The groups of a batch normalization cut the sample dimension in two.
 bool SampleDependence::keepsSamples(ReshapeOp reshape) const {
   std::optional<SamplePosition> from = dims.get(reshape.getOperand()), to = dims.get(reshape.getResult());
-  return from && to && (from->count == to->count || isNormalized(reshape.getResult()));
+  return from && to && (from->count == to->count || isOnlyNormalized(reshape.getResult()));
 }
 
 Dependence SampleDependence::visitLoops(Operation *op, Value result) const {

@@ -176,6 +176,14 @@ struct Sums : AlgebraOpInterface::ExternalModel<Sums, ReduceOp> {
   }
 };
 
+struct Draws : AlgebraOpInterface::ExternalModel<Draws, RandomUniformOp> {
+  bool drawsNumbers(Operation *) const { return true; }
+};
+
+struct Normalizes : AlgebraOpInterface::ExternalModel<Normalizes, NormalizeOp> {
+  bool statesItsGroup(Operation *, unsigned number) const { return number == 0; }
+};
+
 } // namespace
 
 void cleave::attachAlgebra(mlir::MLIRContext &context) {
@@ -193,6 +201,8 @@ void cleave::attachAlgebra(mlir::MLIRContext &context) {
   SliceOp::attachInterface<Moves<SliceOp, false>>(context);
   TransposeOp::attachInterface<Transposes>(context);
   ReduceOp::attachInterface<Sums>(context);
+  RandomUniformOp::attachInterface<Draws>(context);
+  NormalizeOp::attachInterface<Normalizes>(context);
 }
 
 LinearOperands cleave::linearOperands(Operation *op) {
@@ -213,6 +223,16 @@ Value cleave::carriedOperand(Operation *op) {
 NumberBounds cleave::numberBounds(Operation *op) {
   auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
   return algebra ? algebra.getNumberBounds() : NumberBounds();
+}
+
+bool cleave::drawsNumbers(Operation *op) {
+  auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
+  return algebra && algebra.drawsNumbers();
+}
+
+bool cleave::statesItsGroup(Operation *op, unsigned number) {
+  auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
+  return algebra && algebra.statesItsGroup(number);
 }
 
 Value cleave::throughViews(Value value) {

@@ -61,6 +61,8 @@ llvm::SmallVector<LinearOperand, 2> linearOperands(mlir::Operation *op);
 bool addsOperands(mlir::Operation *op);
 mlir::Value carriedOperand(mlir::Operation *op);
 llvm::SmallVector<NumberBound, 2> numberBounds(mlir::Operation *op);
+bool drawsNumbers(mlir::Operation *op);
+bool statesItsGroup(mlir::Operation *op, unsigned number);
 
 // The value whose elements this one has in their number and order: through reshapes and casts.
 mlir::Value throughViews(mlir::Value value);

@@ -8,7 +8,7 @@ def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
   let cppNamespace = "::cleave";
   let description = [{
     What those who read a formula must know of an op: in which operands it is linear and by which factors, which operand's elements it only moves,
-    and which bound it puts on a number. `split-loss` finds the sum and the count of a loss by it, and the accuracy the positions that count.
+    which bound it puts on a number, and what it has to do with samples that its loops do not say. `split-loss` finds the sum and the count of a loss by it, and the accuracy the positions that count.
 
     An op without the interface ends a formula: it is a function of which nothing is known.
   }];
@@ -34,7 +34,16 @@ def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
       of the operand out, of those that it sums.}],
       "::mlir::Value", "pullBack",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Value":$onResult, "unsigned":$number, "::llvm::ArrayRef<int64_t>":$leftOut), "",
-      "return ::cleave::pullBackInShape($_op, builder, loc, onResult, number);">
+      "return ::cleave::pullBackInShape($_op, builder, loc, onResult, number);">,
+    InterfaceMethod<[{Whether the op draws numbers: they are others for every sample and in every micro-batch, though no sample reaches them.}],
+      "bool", "drawsNumbers", (ins), "", "return false;">,
+    InterfaceMethod<[{Whether result `number` is read as that of one sample, although others reach it: the op states the group of samples over which it goes. The
+      group is then part of the mathematics (`--batch-norm`), and not what a batch happens to hold.
+
+      ```mlir
+      %y, %mean, %variance = cleave.normalize ...   // 0: yes    1, 2: no, they are of the whole group
+      ```}],
+      "bool", "statesItsGroup", (ins "unsigned":$number), "", "return false;">
   ];
 }
 

@@ -208,6 +208,23 @@ TEST(Algebra, QuotientsOfWholeNumbersAndTruthValuesAreNotLinear) {
   EXPECT_TRUE(linearOperands(lastOp(*maximum)).empty());
 }
 
+// What loops do not say of samples: numbers that are drawn, and groups that an op states itself.
+TEST(Algebra, OpsSayWhatTheyHaveToDoWithSamples) {
+  auto drawn = parseBody("%s: tensor<i64>", "%0 = cleave.random_uniform %s, %s {site = 3 : i64, global_shape = "
+                                            "array<i64: 8, 4>} : tensor<i64>, tensor<i64> -> tensor<8x4xf32>");
+  EXPECT_TRUE(drawsNumbers(lastOp(*drawn)));
+  EXPECT_FALSE(statesItsGroup(lastOp(*drawn), 0));
+  auto normalized =
+      parseBody("%x: tensor<8x4xf32>", "%0, %1, %2 = cleave.normalize %x, [0], epsilon = 1.0e-5 : "
+                                       "tensor<8x4xf32> -> tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>");
+  EXPECT_FALSE(drawsNumbers(lastOp(*normalized)));
+  EXPECT_TRUE(statesItsGroup(lastOp(*normalized), 0));
+  for (unsigned statistic : {1u, 2u})
+    EXPECT_FALSE(statesItsGroup(lastOp(*normalized), statistic)) << "it is made of all samples of the group";
+  auto sum = parseBody("%x: tensor<8x4xf32>", "%0 = cleave.reduce sum %x, [0] : tensor<8x4xf32> -> tensor<4xf32>");
+  EXPECT_FALSE(drawsNumbers(lastOp(*sum)) || statesItsGroup(lastOp(*sum), 0));
+}
+
 // An element of the pulled back value is the element of the result that the operand's element goes into.
 TEST(Algebra, PullingBackIsTheGradientOfASum) {
   struct Case {
