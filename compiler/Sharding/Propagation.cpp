@@ -8,6 +8,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
+#include <utility>
+
 using namespace cleave;
 using llvm::LogicalResult;
 using llvm::SmallVector;
@@ -236,7 +238,9 @@ void Propagation::forwardOp(mlir::Operation *op) {
     used[&op->getOpOperand(0)] = storage.lookup(symbols.lookup(write.getState()));
     return;
   }
-  if (passPartial(op) || passOwned(op) || passWished(op))
+  constexpr bool (Propagation::*kRules[])(mlir::Operation *) = {&Propagation::passPartial, &Propagation::passOwned,
+                                                                &Propagation::passWished};
+  if (llvm::any_of(kRules, [&](auto rule) { return (this->*rule)(op); }))
     return;
   SmallVector<ShardingAttr> operands;
   for (mlir::OpOperand &operand : op->getOpOperands())
@@ -328,12 +332,11 @@ void Propagation::initStorage() {
       continue;
     if (state.getRole() == Role::Scalar)
       storage[state] = ShardingAttr::get(storage[state].getDims(), dataAxes);
-    demotions[state] = 0;
+    guesses[state] = Guess::Wanted;
   }
 }
 
-// Is every accumulator stored in a form that what is written can take? Otherwise the guess changes: first to what is
-// written (in the split that is wanted), then to whole.
+// Is every accumulator stored in a form that what is written can take? Otherwise the guess changes.
 bool Propagation::settleStorage() {
   bool isSettled = true;
   module.walk([&](WriteOp write) {
@@ -341,16 +344,24 @@ bool Propagation::settleStorage() {
     ShardingAttr written = made.lookup(write.getValue()), stored = storage[state];
     bool isReachable =
         isSplit(stored) || stored.isOwned() ? mlir::succeeded(planReshard(written, stored)) : written == stored;
-    if (!demotions.contains(state) || isReachable || isZero(write.getValue()) || stored.isReplicated())
+    if (!guesses.contains(state) || isReachable || isZero(write.getValue()) || stored.isReplicated())
       return;
-    bool isFirst = demotions[state]++ == 0;
-    if (isFirst && isSplit(stored))
-      storage[state] = resolved(stored);
-    else if (isFirst && written.getPartialAxes().empty() && !written.hasBlocks())
-      storage[state] = written;
-    else
-      storage[state] = whole(write.getValue().getType());
+    guessAgain(state, written);
     isSettled = false;
   });
   return isSettled;
+}
+
+// One step down the ladder: from Wanted to what is written, in the split that is wanted where there is one; else to
+// Whole, at once where what is written is partial or in blocks and no split is wanted.
+void Propagation::guessAgain(mlir::Operation *state, ShardingAttr written) {
+  bool isFirst = std::exchange(guesses[state], Guess::AsWritten) == Guess::Wanted;
+  if (isFirst && isSplit(storage[state])) {
+    storage[state] = resolved(storage[state]);
+  } else if (isFirst && written.getPartialAxes().empty() && !written.hasBlocks()) {
+    storage[state] = written;
+  } else {
+    storage[state] = whole(llvm::cast<StateOp>(state).getTensorType());
+    guesses[state] = Guess::Whole;
+  }
 }

@@ -19,6 +19,25 @@
 // With a parameter server what ends up in an owner's state, or in @update in a parameter, is computed by the owner of
 // what it has: partial operands are reduced to it (a reduce). Where such a value is used otherwise, it is broadcast.
 //
+// The forward walk visits each op once, after its operands' makers. The rules below are asked in this order, and the
+// first one that answers decides:
+//
+//   rule          answers for                                        uses operands as            makes the result
+//   passPartial   a linear op of terms of one sum                    terms                       a term of that sum
+//   passOwned     an op for an owner, of what not all ranks have     the owner has them          the owner's
+//   passWished    a linear op of other terms, for a split state      the state is split          split so
+//   setLoops      all others                                         reduced, in a split that    as the loops are split
+//                                                                    the loops take
+//
+// Invariant: before an op is visited, every operand has a form in which it is made. Afterwards every operand has a form
+// in which the op uses it, and every result one in which the op makes it of operands so used. A rule sets both or
+// nothing, so that the order of rules says no more than which one is preferred. What must move between made and used is
+// partition's business.
+//
+// The storage of accumulators is needed before it is known what is written to them. It is guessed, and all functions
+// are propagated again after a guess was wrong. A guess only goes down a ladder (Guess), so that this ends: each
+// round but the last takes an accumulator a step down, and there are two steps.
+//
 // Examples. `dp`: x [["dp"], []], w whole -> matmul [["dp"], []]; w's gradient contracts the split dimension: partial
 // over "dp"; @g is written partial; @update uses it whole: one all_reduce. `fsdp`, all split: @w is read [["fsdp"]] and
 // used [[]]: an all_gather in each function; its gradient is written [["fsdp"]]: a reduce_scatter; @update moves
@@ -65,6 +84,7 @@ private:
   ShardingAttr offered(mlir::OpOperand &operand);
   void forward(mlir::func::FuncOp function);
   void forwardOp(mlir::Operation *op);
+  // The rules before setLoops. Each is about one op, and false leaves it, unchanged, to the next.
   bool passPartial(mlir::Operation *op);
   bool passOwned(mlir::Operation *op);
   bool passWished(mlir::Operation *op);
@@ -76,6 +96,7 @@ private:
   void refine(mlir::Operation *op);
   void initStorage();
   bool settleStorage();
+  void guessAgain(mlir::Operation *state, ShardingAttr written);
   static ShardingAttr whole(mlir::Type type);
 
   mlir::ModuleOp module;
@@ -87,7 +108,13 @@ private:
   llvm::DenseMap<mlir::OpOperand *, ShardingAttr> used;
   llvm::DenseMap<mlir::Value, ShardingAttr> wishes; // the split or owner's state that a value ends up in
   llvm::DenseMap<mlir::Operation *, ShardingAttr> storage;
-  llvm::DenseMap<mlir::Operation *, unsigned> demotions; // of accumulators
+  // How an accumulator is stored. Each guess needs more memory or traffic than the one before, and more can be written.
+  enum class Guess {
+    Wanted,    // as the policy wants it, or partial as terms are
+    AsWritten, // without the partial axes, or in the form of what is written
+    Whole      // which everything can be made to
+  };
+  llvm::DenseMap<mlir::Operation *, Guess> guesses;
   llvm::SmallVector<mlir::Operation *> blocked;
 };
 
