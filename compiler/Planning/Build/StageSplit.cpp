@@ -1,5 +1,6 @@
 #include "compiler/Planning/Build/StageSplit.h"
 #include "compiler/Planning/Build/StagePrograms.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/RankKinds.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -147,17 +148,26 @@ void StageSplit::place(StateStages &states) {
   findOwned();
 }
 
-// What a parameter server reduces and computes of it, only servers send on.
+// The axes that a reduce goes over: its root is an owner (RankKinds.h).
+static ArrayAttr axesOf(shard::ReduceOp reduce) {
+  auto mesh = reduce->getParentOfType<ModuleOp>()->getAttrOfType<MeshAttr>(kMeshAttr);
+  return ArrayAttr::get(reduce.getContext(), llvm::map_to_vector(reduce.getGridAxes(), [&](int16_t axis) -> Attribute {
+                          return mesh.getNames()[axis];
+                        }));
+}
+
+// What a parameter server reduces and computes of it, only servers send on. An optimizer without states has no state
+// with an owner: then the reduces alone say who owns.
 void StageSplit::findOwned() {
-  ArrayAttr owners;
+  llvm::DenseSet<Operation *> owned = findOwnedOps(function.getBody().front());
+  Attribute owners;
   for (auto state : function->getParentOfType<ModuleOp>().getOps<StateOp>())
     if (auto storage = state.getStorage(); storage && storage->isOwned())
       owners = storage->getOwner();
-  if (!owners)
-    return;
-  llvm::DenseSet<Operation *> owned = findOwnedOps(function.getBody().front());
+  for (auto reduce : function.getBody().front().getOps<shard::ReduceOp>())
+    owners = axesOf(reduce);
   for (Crossing &crossing : crossings)
-    if (owned.contains(ops[crossing.op]) || isa<shard::ReduceOp>(ops[crossing.op]))
+    if (owners && owned.contains(ops[crossing.op]))
       crossing.owners = owners;
 }
 
