@@ -172,9 +172,9 @@ private:
   // What a transfer moves lies in a frame, which another program writes or reads.
   std::string nodeAnywhere(const fb::Buffer &data, fb::Access access) const {
     for (uint32_t p = 0; p < lengthOf(kind_.programs()); ++p) {
-      const auto &list = *kind_.programs()->Get(p)->instructions();
-      for (uint32_t i = 0; i < list.size(); ++i) {
-        InstructionView view(*list.Get(i));
+      const fb::Program &program = *kind_.programs()->Get(p); // of a stage with nothing to evaluate one is empty
+      for (uint32_t i = 0; i < lengthOf(program.instructions()); ++i) {
+        InstructionView view(*program.instructions()->Get(i));
         for (size_t b = 0; b < view.bufferCount() && !view.note().empty(); ++b)
           if (const fb::Buffer &one = view.buffer(b); one.region() == data.region() && one.offset() < data.offset() + data.bytes() &&
                                                       data.offset() < one.offset() + one.bytes() &&

@@ -122,6 +122,18 @@ private:
 
 std::string nodeName(const CutGraph &graph, int node) { return "'" + graph.nodes[node].name + "'"; }
 
+// The most stages that the same request without a number of them can have.
+int mostStages(const CutGraph &graph, CutRequest request) {
+  request.memoryLimit = 0;
+  request.pins.clear();
+  request.boundaries.clear();
+  Segments segments(graph, request);
+  int stages = 0;
+  for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node)
+    stages += segments.mayBegin(node);
+  return stages;
+}
+
 std::optional<Problem> checkNumbers(const CutGraph &graph, const CutRequest &request) {
   int nodes = static_cast<int>(graph.nodes.size());
   if (request.stages < 1)
@@ -129,7 +141,7 @@ std::optional<Problem> checkNumbers(const CutGraph &graph, const CutRequest &req
   if (request.stages > nodes)
     return Problem{"the model cannot be cut into " + std::to_string(request.stages) + " stages: it has " +
                    std::to_string(nodes) + " operations, and each stage needs one; use at most " +
-                   std::to_string(nodes) + " stages"};
+                   std::to_string(mostStages(graph, request)) + " stages"};
   if (!request.boundaries.empty() && static_cast<int>(request.boundaries.size()) + 1 != request.stages)
     return Problem{std::to_string(request.boundaries.size()) + " boundaries make " +
                    std::to_string(request.boundaries.size() + 1) + " stages, asked for are " +
@@ -177,17 +189,6 @@ std::optional<Problem> checkPins(const CutGraph &graph, const CutRequest &reques
                      " or a later one"};
   }
   return std::nullopt;
-}
-
-// The most stages that the same request without a number of them can have.
-int mostStages(const CutGraph &graph, CutRequest request) {
-  request.memoryLimit = 0;
-  request.pins.clear();
-  Segments segments(graph, request);
-  int stages = 0;
-  for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node)
-    stages += segments.mayBegin(node);
-  return stages;
 }
 
 // Why there is no cut: which bound, left away, gives one.

@@ -117,11 +117,15 @@ private:
     return request;
   }
 
-  // Sum and count are results of the last chunk.
+  // Sum and count are results of the last chunk. So no stage begins between the first of them and the model's end, which
+  // bounds the number of stages, too.
   static void pinLoss(func::FuncOp model, const ModelGraph &graph, pipeline::CutRequest &request) {
+    int last = static_cast<int>(graph.graph.nodes.size()) - 1;
     for (Value value : model.getBody().front().getTerminator()->getOperands())
-      if (auto node = graph.nodeOf.find(value.getDefiningOp()); value.getDefiningOp() && node != graph.nodeOf.end())
+      if (auto node = graph.nodeOf.find(value.getDefiningOp()); value.getDefiningOp() && node != graph.nodeOf.end()) {
         request.pins.emplace_back(node->second, request.stages - 1);
+        request.together.emplace_back(node->second, last);
+      }
   }
 
   // By a measure, and after it the pins of a user: "auto,head.weight=1".

@@ -236,7 +236,12 @@ TEST(Cut, SaysWhatWouldWork) {
   EXPECT_EQ(cutGraph(graph, request).message(),
             "the model cannot be cut into 5 stages: it has 4 operations, and each stage needs "
             "one; use at most 4 stages");
+  request.together = {{0, 1}}; // what is advised can be done
+  EXPECT_EQ(cutGraph(graph, request).message(),
+            "the model cannot be cut into 5 stages: it has 4 operations, and each stage needs "
+            "one; use at most 3 stages");
   request.stages = 3;
+  EXPECT_TRUE(cutGraph(graph, request));
   request.together = {{0, 2}};
   EXPECT_EQ(cutGraph(graph, request).message(),
             "the model cannot be cut into 3 stages: operations that must stay together leave "
