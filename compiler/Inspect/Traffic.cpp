@@ -40,7 +40,8 @@ public:
       exchange.used = "whole" + consumer(index, data);
     } else {
       exchange.made = "a partial sum on each rank of " + exchange.axes + producer(index, data);
-      exchange.used = view.opcode() == Opcode::AllReduce ? "the whole sum on each of them" : "split over " + exchange.axes;
+      exchange.used =
+          view.opcode() == Opcode::AllReduce ? "the whole sum on each of them" : "split over " + exchange.axes;
       if (to)
         exchange.used += ", " + storage(*to);
     }
@@ -148,7 +149,8 @@ private:
 
   std::string storage(const fb::State &state) const {
     std::string split = axesText(kind_, state.split_axes()), partial = axesText(kind_, state.partial_axes());
-    return "stored " + (split.empty() ? "whole" : "split over " + split) + (partial.empty() ? "" : ", partial over " + partial);
+    return "stored " + (split.empty() ? "whole" : "split over " + split) +
+           (partial.empty() ? "" : ", partial over " + partial);
   }
 
   std::string valueName(uint32_t index, const InstructionView &view) const {
@@ -161,7 +163,8 @@ private:
   }
 
   void describeTransfer(const InstructionView &view, Exchange &exchange) const {
-    std::string where = "by the rank " + std::string(view["offset"] < 0 ? "" : "+") + std::to_string(view["offset"]) + " on " + exchange.axes;
+    std::string where = "by the rank " + std::string(view["offset"] < 0 ? "" : "+") + std::to_string(view["offset"]) +
+                        " on " + exchange.axes;
     bool isSend = view.opcode() == Opcode::Send;
     std::string here = nodeAnywhere(view.buffer(0), isSend ? fb::Access::write : fb::Access::read);
     here = here.empty() ? "by this stage" : (isSend ? "by " : "first by ") + here;
@@ -176,9 +179,10 @@ private:
       for (uint32_t i = 0; i < lengthOf(program.instructions()); ++i) {
         InstructionView view(*program.instructions()->Get(i));
         for (size_t b = 0; b < view.bufferCount() && !view.note().empty(); ++b)
-          if (const fb::Buffer &one = view.buffer(b); one.region() == data.region() && one.offset() < data.offset() + data.bytes() &&
-                                                      data.offset() < one.offset() + one.bytes() &&
-                                                      (one.access() == access || one.access() == fb::Access::read_write))
+          if (const fb::Buffer &one = view.buffer(b);
+              one.region() == data.region() && one.offset() < data.offset() + data.bytes() &&
+              data.offset() < one.offset() + one.bytes() &&
+              (one.access() == access || one.access() == fb::Access::read_write))
             return nodeOf(view.note());
       }
     }

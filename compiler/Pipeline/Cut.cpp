@@ -55,8 +55,13 @@ public:
       segments_.startAt(begin);
       for (int node = begin + 1; node <= end; ++node)
         segments_.extendTo(node);
-      cut.stages[stage] = {begin, end, segments_.time(), segments_.received(), segments_.memory(stage),
-                            segments_.states(), segments_.activations(stage)};
+      cut.stages[stage] = {begin,
+                           end,
+                           segments_.time(),
+                           segments_.received(),
+                           segments_.memory(stage),
+                           segments_.states(),
+                           segments_.activations(stage)};
       cut.transferred += segments_.received();
       cut.slowest = std::max(cut.slowest, segments_.time());
       end = begin;
@@ -191,6 +196,33 @@ std::optional<Problem> checkPins(const CutGraph &graph, const CutRequest &reques
   return std::nullopt;
 }
 
+// Two nodes whose stages are further apart than stages can begin between them. The first node is in the first stage,
+// and the last one in the last.
+std::optional<Problem> findDistantPins(const CutGraph &graph, const CutRequest &request) {
+  std::vector<std::pair<int, int>> pins = request.pins;
+  pins.insert(pins.end(), {{0, 0}, {static_cast<int>(graph.nodes.size()) - 1, request.stages - 1}});
+  std::sort(pins.begin(), pins.end());
+  Segments segments(graph, request);
+  for (size_t i = 1; i < pins.size(); ++i) {
+    auto [before, first] = pins[i - 1];
+    auto [node, second] = pins[i];
+    int room = 0;
+    for (int between = before + 1; between <= node; ++between)
+      room += segments.mayBegin(between);
+    if (second != first && before == node)
+      return Problem{nodeName(graph, node) + " is pinned to stage " + std::to_string(node == 0 ? second : first) +
+                     ", but the model's " + (node == 0 ? "first" : "last") + " operation is in stage " +
+                     std::to_string(node == 0 ? first : second) + ": pin it there"};
+    if (second - first > room)
+      return Problem{
+          nodeName(graph, before) + " is in stage " + std::to_string(first) + " and " + nodeName(graph, node) +
+          " in stage " + std::to_string(second) + ", but from the one to the other a new stage can begin at " +
+          std::to_string(room) + " operations: " +
+          (room == 0 ? "put both in one stage" : "put them at most " + std::to_string(room) + " stages apart")};
+  }
+  return std::nullopt;
+}
+
 // Why there is no cut: which bound, left away, gives one.
 Problem explain(const CutGraph &graph, const CutRequest &request) {
   std::string stages = std::to_string(request.stages) + " stages";
@@ -212,6 +244,8 @@ Problem explain(const CutGraph &graph, const CutRequest &request) {
     return {"no cut into " + stages + " fits " + std::to_string(request.memoryLimit) + " bytes a stage; " +
             std::to_string(yes) + " bytes would do, or more stages"};
   }
+  if (std::optional<Problem> problem = findDistantPins(graph, request))
+    return *problem;
   return {"no cut into " + stages +
           " keeps all pins: the operations between two of them are too few for the stages between, or a "
           "pinned region lies across; leave one of the pins away"};

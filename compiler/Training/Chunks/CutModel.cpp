@@ -117,8 +117,8 @@ private:
     return request;
   }
 
-  // Sum and count are results of the last chunk. So no stage begins between the first of them and the model's end, which
-  // bounds the number of stages, too.
+  // Sum and count are results of the last chunk. So no stage begins between the first of them and the model's end,
+  // which bounds the number of stages, too.
   static void pinLoss(func::FuncOp model, const ModelGraph &graph, pipeline::CutRequest &request) {
     int last = static_cast<int>(graph.graph.nodes.size()) - 1;
     for (Value value : model.getBody().front().getTerminator()->getOperands())

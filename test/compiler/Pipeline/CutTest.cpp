@@ -260,7 +260,20 @@ TEST(Cut, SaysWhatWouldWork) {
             "'b' is pinned to stage 0, and 'a', which comes before it, to the later stage 1: "
             "pin it to stage 1 or a later one");
   request.pins = {{0, 1}};
-  EXPECT_NE(cutGraph(graph, request).message(), "");
+  EXPECT_EQ(cutGraph(graph, request).message(),
+            "'a' is pinned to stage 1, but the model's first operation is in stage 0: pin it there");
+  request.pins = {{3, 0}};
+  EXPECT_EQ(cutGraph(graph, request).message(),
+            "'d' is pinned to stage 0, but the model's last operation is in stage 1: pin it there");
+  request.stages = 4;
+  request.pins = {{0, 0}, {2, 3}};
+  EXPECT_EQ(
+      cutGraph(graph, request).message(),
+      "'a' is in stage 0 and 'c' in stage 3, but from the one to the other a new stage can begin at 2 operations: "
+      "put them at most 2 stages apart");
+  request.pins = {{0, 0}, {2, 2}};
+  EXPECT_TRUE(cutGraph(graph, request));
+  request.stages = 2;
   request.pins.clear();
   request.memoryLimit = 200;
   EXPECT_EQ(cutGraph(graph, request).message(),
