@@ -10,6 +10,7 @@
 #include "llvm/Support/JSON.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 using namespace cleave;
@@ -42,6 +43,12 @@ Event spanOf(const llvm::json::Object &event, Track track, double start) {
     span.microBatch = args->getInteger("micro_batch").value_or(0);
   }
   return span;
+}
+
+// Times beyond a million years are infinite or NaN to what computes with them, and NaN has no place in a sorted list.
+bool isTime(const Event &event) {
+  constexpr double kLatest = 1e14; // seconds
+  return std::abs(event.begin) < kLatest && std::abs(event.end) < kLatest && event.begin <= event.end;
 }
 
 // What is larger would take the memory of the machine: the parser's values are some twenty times as large as the text.
@@ -79,9 +86,12 @@ llvm::Error readTrace(const std::string &path, Trace &trace) {
     Track track{event->getInteger("pid").value_or(0), event->getInteger("tid").value_or(0)};
     const llvm::json::Object *args = event->getObject("args");
     std::string title = args ? args->getString("name").value_or("").str() : "";
-    if (event->getString("ph") == "X")
+    if (event->getString("ph") == "X") {
       trace.events.push_back(spanOf(*event, track, start));
-    else if (event->getString("name") == "process_name")
+      if (!isTime(trace.events.back()))
+        return makeError(path + ": expected the JSON that `train --trace` writes; got: an event '" +
+                         trace.events.back().name + "' whose ts and dur are no times");
+    } else if (event->getString("name") == "process_name")
       trace.ranks[track.first] = title;
     else if (event->getString("name") == "thread_name")
       trace.tracks[track] = title;

@@ -126,6 +126,10 @@ inline std::string findEmptyValue(const CLI::App &command, const std::string &te
     for (const std::string &value : option->results())
       if (value.empty() || (option->get_name() != text && value.find_first_not_of(" \t\r\n") == std::string::npos))
         return option->get_name() + ": expected a value; got an empty one";
+  // An option group is a command without a name, and its options are not among those of the command around it.
+  for (const CLI::App *group : command.get_subcommands([](const CLI::App *app) { return app->get_name().empty(); }))
+    if (std::string wrong = findEmptyValue(*group, text); !wrong.empty())
+      return wrong;
   return "";
 }
 

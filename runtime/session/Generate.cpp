@@ -1,12 +1,12 @@
 #include "runtime/session/Generate.h"
 
+#include "runtime/base/FileMapping.h"
 #include "runtime/base/Philox.h"
 #include "runtime/session/TokenPorts.h"
 #include "runtime/train/data/DataSpec.h"
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 namespace cleave::rt {
@@ -50,13 +50,12 @@ Status parseEnds(const std::string &text, const Tokenizer *tokenizer, std::vecto
 Status readTokens(const std::string &ids, std::vector<uint64_t> *tokens) {
   if (ids.rfind('@', 0) != 0)
     return parseTokens(ids, "--prompt-ids", tokens);
-  std::ifstream file(ids.substr(1));
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file)
-    return invalidArgument("--prompt-ids: " + ids.substr(1) +
-                           " cannot be read; give token ids, as in 1,2,3, or @FILE with a text file of them");
-  return parseTokens(text.str(), "--prompt-ids: " + ids.substr(1), tokens);
+  FileMapping file; // a pipe must not block here, and a device not fill the memory
+  if (Status status = FileMapping::open(ids.substr(1), &file); !status.isOk())
+    return invalidArgument("--prompt-ids: " + status.message() +
+                           "; give token ids, as in 1,2,3, or @FILE with a text file of them");
+  std::string text(reinterpret_cast<const char *>(file.data()), file.size());
+  return parseTokens(std::move(text), "--prompt-ids: " + ids.substr(1), tokens);
 }
 
 Status checkVocabulary(const Prompt &prompt, const std::vector<uint64_t> &ends, size_t vocabulary) {

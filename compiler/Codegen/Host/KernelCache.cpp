@@ -97,12 +97,17 @@ std::string KernelCache::path(llvm::StringRef key) const {
   return path.str().str();
 }
 
+// Over the key, too: an entry under another one's name is another kernel's code.
+static std::string entryChecksum(llvm::StringRef key, llvm::StringRef object) { return checksum((key + object).str()); }
+
 std::optional<std::string> KernelCache::find(llvm::StringRef key) const {
+  if (!fs::is_regular_file(path(key))) // a pipe or a device has no end
+    return std::nullopt;
   auto buffer = llvm::MemoryBuffer::getFile(path(key), /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return std::nullopt;
   llvm::StringRef bytes = (*buffer)->getBuffer(), object = bytes.drop_front(std::min(bytes.size(), kChecksumBytes));
-  if (bytes.take_front(kChecksumBytes) != checksum(object))
+  if (bytes.take_front(kChecksumBytes) != entryChecksum(key, object))
     return std::nullopt;
   return object.str();
 }
@@ -112,7 +117,7 @@ void KernelCache::add(llvm::StringRef key, llvm::StringRef object) const {
   if (!file)
     return llvm::consumeError(file.takeError());
   llvm::raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
-  stream << checksum(object) << object;
+  stream << entryChecksum(key, object) << object;
   stream.flush();
   bool isWritten = !stream.has_error();
   stream.clear_error();

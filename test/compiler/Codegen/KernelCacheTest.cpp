@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sys/stat.h>
 
 using namespace cleave;
 namespace files = std::filesystem;
@@ -66,6 +67,26 @@ TEST_F(KernelCacheTest, DamagedEntriesAreNotThere) {
   }
   cache().add(key, "machine code"); // a compiler that found nothing writes it again
   EXPECT_EQ(cache().find(key), "machine code");
+}
+
+// Copied, renamed or restored under another name: it would be another kernel's code, and run.
+TEST_F(KernelCacheTest, AnEntryUnderAnotherKeyIsNotThere) {
+  std::string key = cache().key("a kernel", target), other = cache().key("another kernel", target);
+  cache().add(key, "machine code");
+  files::rename(entry(), folder() + "/llvmcache-" + other);
+  EXPECT_EQ(cache().find(other), std::nullopt);
+}
+
+TEST_F(KernelCacheTest, AnEntryThatIsNoFileIsNotThere) {
+  std::string key = cache().key("a kernel", target), path = folder() + "/llvmcache-" + key;
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); // opening it would wait for a writer
+  EXPECT_EQ(cache().find(key), std::nullopt);
+  files::remove(path);
+  files::create_symlink("/dev/zero", path);
+  EXPECT_EQ(cache().find(key), std::nullopt);
+  files::remove(path);
+  files::create_directory(path);
+  EXPECT_EQ(cache().find(key), std::nullopt);
 }
 
 TEST_F(KernelCacheTest, ACacheThatCannotBeWrittenIsNoError) {
