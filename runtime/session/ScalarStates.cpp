@@ -4,6 +4,8 @@
 #include "runtime/plan/RankKinds.h"
 #include "runtime/state/ElementValue.h"
 
+#include <cmath>
+#include <limits>
 #include <map>
 
 namespace cleave::rt {
@@ -33,6 +35,11 @@ void ScalarState::setInteger(int64_t value) const {
     storeInteger(type_, value, place);
 }
 
+// x86 sets the sign of the NaN that 0 / 0 gives, and other machines do not. The sign means nothing and is not shown.
+static double withoutSignOfNan(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
 Status readScalars(Session &session, std::initializer_list<ScalarRead> reads) {
   std::map<int, std::vector<std::optional<double> *>> told; // by the rank that tells: the same on all processes
   for (const ScalarRead &read : reads) {
@@ -40,7 +47,7 @@ Status readScalars(Session &session, std::initializer_list<ScalarRead> reads) {
     read.value->reset();
     if (!scalar.exists_)
       continue;
-    *read.value = scalar.places_.empty() ? 0 : loadElement(scalar.type_, scalar.places_[0]);
+    *read.value = scalar.places_.empty() ? 0 : withoutSignOfNan(loadElement(scalar.type_, scalar.places_[0]));
     if (session.processes() && !scalar.isEverywhere_)
       told[scalar.holder_].push_back(read.value);
   }

@@ -82,7 +82,8 @@ Status resolveCheckpoint(const std::string &path, std::string *result) {
     // A crash between the two renames of publish(): the newest complete one counts.
     std::vector<std::string> names = listCheckpoints(path);
     if (names.empty())
-      return notFound("no checkpoint in " + path + " (expected " + kCheckpointIndexFile + ", latest or step-*/)");
+      return notFound("no checkpoint in " + path + " (expected " + kCheckpointIndexFile +
+                      ", latest or step-*/): give the directory that `train --save` was given, or one step-*/ of it");
     latest = names.back();
   }
   *result = path + "/" + latest;

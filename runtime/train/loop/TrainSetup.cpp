@@ -4,6 +4,7 @@
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/state/Checkpoint.h"
+#include "runtime/train/checkpoint/DiskSpace.h"
 #include "runtime/train/checkpoint/SameRun.h"
 #include "runtime/train/loop/TrainLoop.h"
 
@@ -104,6 +105,7 @@ Status TrainLoop::open(Session &session, const TrainOptions &options, TrainLoop 
   CLEAVE_TRY(loop.resume());
   CLEAVE_TRY(session.agree(checkKeepBest(loop.options_), "go on"));
   CLEAVE_TRY(loop.openData());
+  CLEAVE_TRY(loop.checkSaveSpace().in("--save"));
   CLEAVE_TRY(loop.compareRuns());
   CLEAVE_TRY(loop.openOutputs());
   *result = std::move(loop);
@@ -193,6 +195,30 @@ Status TrainLoop::openSave() {
   saver_ = std::make_unique<CheckpointSaver>();
   bool async = options_.saveAsync.value_or(findProgram(session_->plan(), "snapshot") != nullptr);
   return CheckpointSaver::open(*session_, async, saver_.get());
+}
+
+// Only the leader's view of the directory counts: all parts go there. A file system that does not say its size is let
+// pass.
+Status TrainLoop::checkSaveSpace() {
+  if (options_.save.empty())
+    return Status::ok();
+  Status status;
+  std::string note;
+  std::error_code error;
+  std::filesystem::space_info space;
+  if (session_->isLeader())
+    space = std::filesystem::space(options_.save, error);
+  if (session_->isLeader() && !error && space.capacity != 0) {
+    uint64_t bytes = 0;
+    SavePlan plan{position_.step, total_, options_.saveEvery, options_.keep, listCheckpoints(options_.save).size()};
+    status = checkpointBytes(session_->plan(), &bytes);
+    if (status.isOk())
+      status = checkSpace(plan, bytes, space.available, &note).in(options_.save);
+  }
+  CLEAVE_TRY(session_->agree(std::move(status), "save"));
+  if (!note.empty())
+    log(LogLevel::Warning, -1, "--save: " + options_.save + ": " + note);
+  return Status::ok();
 }
 
 // "; --resume DIR/step-... takes the newest whole one" where a checkpoint is damaged and others stand beside it.
