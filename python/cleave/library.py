@@ -13,7 +13,8 @@
     outputs = cleave.Model("./libinfer.so").infer(x=images)   # {'logits': array}
 
 Arrays are those of the global batch: the bound batch x data ranks x micro-batches. All ranks of the mesh are threads of
-this process. A mistake raises CleaveError with the runtime's own message. A model is used by one thread at a time.
+this process. A mistake raises CleaveError with the runtime's own message. A model is used by one thread at a time, in the
+process that loaded it: where worker processes use models, start them by multiprocessing's "spawn", not by "fork".
 """
 import ctypes
 import os
@@ -31,6 +32,21 @@ class CleaveError(Exception):
     def __init__(self, code, message):
         super().__init__(message)
         self.code = code
+
+
+def _unsigned(name, value, bits):
+    """An integer for C, where others would lose bits without a word."""
+    if not 0 <= value < 2**bits:
+        raise ValueError(f"{name}: expected 0 to 2^{bits} - 1; got {value}")
+    return value
+
+
+def _path(path):
+    """A path for C, where NUL ends a text."""
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError(f"{path!r}: a path has no NUL")
+    return encoded
 
 
 class Tensor:
@@ -154,7 +170,8 @@ class Model:
         self.path = path if os.sep in path else os.path.join(".", path)  # not one of the system's libraries
         self._session = None
         self._library, model = _load(self.path)
-        options = _Options(ctypes.sizeof(_Options), 0, threads or 0, os.fspath(weights).encode() if weights else None, None, seed)
+        options = _Options(ctypes.sizeof(_Options), 0, _unsigned("threads", threads or 0, 32), _path(weights) if weights else None, None,
+                           _unsigned("seed", seed, 64))
         session = _POINTER()
         self._check(self._library.cleave_session_create(model, ctypes.byref(options), ctypes.byref(session)))
         self._session, self._ports = session, {}
@@ -201,7 +218,7 @@ class Model:
 
     def set_seed(self, seed):
         """The seed of dropout, from the next step on."""
-        self._check(self._library.cleave_set_seed(self._open(), seed))
+        self._check(self._library.cleave_set_seed(self._open(), _unsigned("seed", seed, 64)))
 
     @property
     def steps(self):
@@ -210,11 +227,11 @@ class Model:
 
     def save(self, directory):
         """Writes a checkpoint DIRECTORY/step-N, which `latest` then names."""
-        self._check(self._library.cleave_save_checkpoint(self._open(), os.fspath(directory).encode()))
+        self._check(self._library.cleave_save_checkpoint(self._open(), _path(directory)))
 
     def load(self, path):
         """Loads a checkpoint, or the latest of a directory of them."""
-        self._check(self._library.cleave_load_checkpoint(self._open(), os.fspath(path).encode()))
+        self._check(self._library.cleave_load_checkpoint(self._open(), _path(path)))
 
     def close(self):
         if self._session is not None:

@@ -186,12 +186,15 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   }
   if (command.kind == CommandKind::Inspect)
     return inspect(model, command.json);
-  CLEAVE_TRY(checkFileUse(command));
-  logEnabled(LogLevel::Error); // tells of a CLEAVE_LOG that is no level
   SessionOptions options = command.session;
   std::string path = executablePath();
   size_t slash = path.find_last_of('/');
   options.directory = slash == std::string::npos ? "." : path.substr(0, slash);
+  std::vector<std::string> programFiles{path};
+  if (model.weights_file)
+    programFiles.push_back(options.directory + "/" + model.weights_file);
+  CLEAVE_TRY(checkFileUse(command, programFiles));
+  logEnabled(LogLevel::Error); // tells of a CLEAVE_LOG that is no level
   options.program = neededProgram(command.kind);
   options.command = std::to_string(static_cast<int>(command.kind));
   Session session;

@@ -25,6 +25,16 @@ void addWritten(const char *option, const std::string &path, std::vector<FileUse
     uses.push_back({option, path, true});
 }
 
+// A file, or a directory with the files of a model.
+void addWeights(const std::string &path, std::vector<FileUse> &uses) {
+  if (path.empty())
+    return;
+  uses.push_back({"--weights", path, false});
+  std::error_code none;
+  for (std::filesystem::directory_iterator at(path, none), end; !none && at != end; at.increment(none))
+    uses.push_back({"--weights", at->path().string(), false});
+}
+
 // Of a file that may not be there yet; symbolic links are followed.
 bool isSameFile(const std::string &a, const std::string &b) {
   std::error_code error;
@@ -32,10 +42,37 @@ bool isSameFile(const std::string &a, const std::string &b) {
   return !error && (first == second || (std::filesystem::equivalent(first, second, error) && !error));
 }
 
+std::filesystem::path withoutLastSlashes(std::filesystem::path path) {
+  while (!path.has_filename() && path.has_parent_path() && path != path.parent_path())
+    path = path.parent_path();
+  return path;
+}
+
+// DIRECTORY/step-N, which --save makes: where a file has that name, the checkpoint cannot be written, hours later.
+bool isNameOfCheckpoint(const std::string &path, const std::string &directory) {
+  std::filesystem::path whole = withoutLastSlashes(path);
+  std::filesystem::path parent = whole.has_parent_path() ? whole.parent_path() : ".";
+  return whole.filename().string().rfind("step-", 0) == 0 &&
+         isSameFile(parent.string(), withoutLastSlashes(directory).string());
+}
+
+Status checkNamesOfCheckpoints(const Command &command) {
+  for (const FileUse &use : {FileUse{"--metrics", command.train.metrics, true},
+                             FileUse{"--trace", command.session.trace, true},
+                             FileUse{"--tensorboard", command.train.tensorboard, true}})
+    if (!command.train.save.empty() && isNameOfCheckpoint(use.path, command.train.save))
+      return invalidArgument(use.option + ": '" + use.path + "' is a name that --save gives to checkpoints; give " +
+                             "another name");
+  return Status::ok();
+}
+
 } // namespace
 
-Status checkFileUse(const Command &command) {
+Status checkFileUse(const Command &command, const std::vector<std::string> &programFiles) {
+  CLEAVE_TRY(checkNamesOfCheckpoints(command));
   std::vector<FileUse> uses; // what is read comes first
+  for (const std::string &file : programFiles)
+    uses.push_back({"the program itself", file, false});
   addData("--input", command.inputs, uses);
   addData("--data", command.train.data, uses);
   addData("--val-data", command.train.valData, uses);
@@ -43,8 +80,7 @@ Status checkFileUse(const Command &command) {
     uses.push_back({"--prompt-ids", ids.substr(1), false});
   if (!command.generate.tokenizer.empty())
     uses.push_back({"--tokenizer", command.generate.tokenizer, false});
-  if (!command.session.weights.empty())
-    uses.push_back({"--weights", command.session.weights, false});
+  addWeights(command.session.weights, uses);
   for (const std::string &text : command.outputs)
     addWritten("--output", text.substr(std::min(text.size(), text.find('=') + 1)), uses);
   addWritten("--metrics", command.train.metrics, uses);

@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <unistd.h>
 
 using namespace cleave::rt;
 
@@ -30,6 +31,7 @@ struct cleave_session {
   double clipNorm = std::numeric_limits<double>::infinity();
   Status last; // of the calls that processes make together
   std::atomic<bool> inCall{false};
+  pid_t process = getpid(); // that has the threads of the ranks: a process that is forked off has none of them
 };
 
 namespace {
@@ -57,6 +59,11 @@ template <typename Call> cleave_code guard(Call call) { return finish(caught(cal
 // The same for calls that change a session or run programs. Two threads in one would wait for each other's ranks for
 // ever, so the second is refused.
 template <typename Call> cleave_code guardAlone(cleave_session *session, Call call) {
+  if (session && session->process != getpid())
+    return finish(invalidArgument("this session was created before the process was forked off, and its threads are in "
+                                  "process " +
+                                  std::to_string(session->process) +
+                                  " only; create the session after the fork, in the process that uses it"));
   if (session && session->inCall.exchange(true))
     return finish(invalidArgument("another thread is in a call of this session: a session is used by one thread at a "
                                   "time; give each thread its own, or a lock"));
@@ -115,6 +122,17 @@ SessionOptions toSessionOptions(const cleave_model &model, const cleave_options 
   if (options->directory)
     result.directory = options->directory;
   return result;
+}
+
+// libgomp's threads do not come along when a process is forked, and it waits for them for ever.
+Status checkThreadsAreHere(unsigned threads) {
+  static std::atomic<pid_t> process{0}; // the first that created a session
+  pid_t first = 0;
+  if (process.compare_exchange_strong(first, getpid()) || first == getpid() || threads <= 1)
+    return Status::ok();
+  return invalidArgument("cleave_session_create: this process was forked from one that had a session (" +
+                         std::to_string(first) + "), and OpenMP's threads did not come along; give 1 thread per rank, " +
+                         "or start a new program in place of the fork (in Python, multiprocessing's \"spawn\")");
 }
 
 Status describePort(cleave_session *session, const char *program, size_t index, bool output, cleave_tensor_info *info) {
@@ -231,7 +249,9 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
         options->struct_size != offsetof(cleave_options, seed))
       return invalidArgument("cleave_session_create: options->struct_size is not sizeof(cleave_options)");
     auto made = std::make_unique<cleave_session>();
-    CLEAVE_TRY(Session::open(*model, toSessionOptions(*model, options), &made->session));
+    SessionOptions opened = toSessionOptions(*model, options);
+    CLEAVE_TRY(Session::open(*model, opened, &made->session));
+    CLEAVE_TRY(checkThreadsAreHere(opened.threads ? opened.threads : made->session.plan().threads()));
     made->lr = ScalarState(made->session, "scalar.lr");
     made->step = ScalarState(made->session, "scalar.step");
     made->seed = ScalarState(made->session, "scalar.seed");
@@ -245,6 +265,8 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
 }
 
 void cleave_session_destroy(cleave_session *session) {
+  if (session && session->process != getpid())
+    return; // what it would wait for is in the process that created it
   if (session && !session->last.isOk())
     session->session.abandon(session->last);
   delete session;

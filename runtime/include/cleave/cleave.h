@@ -10,7 +10,8 @@
  *
  * Every call that can fail returns a cleave_code, which must be looked at; cleave_last_error() then says in one line
  * what, where, and what to do. No exception leaves the library, and it never exits. A session is used by one thread at
- * a time.
+ * a time, in the process that created it: a process that is forked off later has none of its threads, and its calls
+ * are refused. Such a process may create sessions of its own with one thread per rank.
  *
  * Inputs and outputs are those of the *global* batch: the compiled batch x micro-batches x data ranks, rank by rank.
  * All ranks of the mesh are threads of the process, unless it was started by mpirun or srun. Then all processes make the

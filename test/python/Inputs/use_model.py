@@ -1,4 +1,6 @@
 """use_model.py MODEL.onnx INFER.so TRAIN.so CHECKPOINTS: cleave.Model against onnxruntime and against itself."""
+import os
+import signal
 import sys
 
 import numpy as np
@@ -50,8 +52,30 @@ def main():
     assert "this model was compiled for training" in refusal(cleave.CleaveError, trained.infer)
     assert "no checkpoint" in refusal(cleave.CleaveError, lambda: trained.load("/absent"))
     assert "is no model of Cleave" in refusal(ValueError, lambda: cleave.Model(_libc()))
+    assert "a path has no NUL" in refusal(ValueError, lambda: trained.save(checkpoints + "\0x"))
+    assert "seed: expected 0 to" in refusal(ValueError, lambda: trained.set_seed(-1))
+    assert "threads: expected 0 to" in refusal(ValueError, lambda: cleave.Model(train, threads=-1))
+
+    # A process that is forked off has the session, but none of its threads: nothing waits for them.
+    in_fork(lambda: "forked off" in refusal(cleave.CleaveError, lambda: trained.evaluate(**batch)))
+    in_fork(lambda: trained.close() is None)
+    in_fork(lambda: "OpenMP's threads" in refusal(cleave.CleaveError, lambda: cleave.Model(train, threads=2)))
+    in_fork(lambda: cleave.Model(train, threads=1).evaluate(**batch).count > 0)
+    assert trained.evaluate(**batch).count > 0
+
     trained.close()
     assert "is closed" in refusal(ValueError, lambda: trained.steps)
+
+
+def in_fork(call):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            os._exit(0 if call() else 1)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0, "the call in a forked process"
 
 
 def _libc():
