@@ -12,6 +12,7 @@
 //   for users that always want it plain: b -> sink
 #include "compiler/Codegen/Fusion/Passes.h"
 #include "compiler/Support/MinCut.h"
+#include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/ChannelsLast.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -230,7 +231,7 @@ bool gains(const std::pair<Operation *, ChannelsLastForm> &entry) {
 
 struct AssignLayouts : cleave::impl::AssignLayoutsBase<AssignLayouts> {
   void runOnOperation() override {
-    auto mesh = getOperation()->getParentOp()->getAttrOfType<MeshAttr>("cleave.mesh");
+    auto mesh = getOperation()->getParentOp()->getAttrOfType<MeshAttr>(kMeshAttr);
     bool hasOneRank = !mesh || mesh.getNumRanks() == 1;
     for (Block &block : getOperation().getBody()) {
       Forms forms = findForms(block);

@@ -54,6 +54,10 @@ def row(schema):
     return f'"{inputs} -> {outputs}", "{types}", "{attributes}"'
 
 
+# As onnx 1.13 to 1.15 defined it; later releases call it deprecated and know no inputs, but files of that time are read.
+AS_DEFINED_ONCE = {("GroupNormalization", 18): '"X:T scale:T bias:T -> Y:T", "T=real|bf16", "epsilon:FLOAT num_groups!:INT"'}
+
+
 def rows():
     """{(operator, since): row} of every definition that applies from OLDEST_OPSET on, where it differs from the one before."""
     versions = {}
@@ -67,7 +71,7 @@ def rows():
             later = [other for other in found if other > since]
             if later and min(later) <= OLDEST_OPSET:
                 continue
-            text = '"", "", "deprecated"' if found[since].deprecated else row(found[since])
+            text = AS_DEFINED_ONCE.get((name, since)) or ('"", "", "deprecated"' if found[since].deprecated else row(found[since]))
             if text != before:
                 result[name, max(since, OLDEST_OPSET)] = text
             before = text
