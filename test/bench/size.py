@@ -1,7 +1,8 @@
 """What a plan's size and its compile time depend on: micro-batches, by schedule, and equal layers.
 
-  size.py micro-batches   gpt-nano on dp=2,fsdp=2,pp=2: bytes and processor seconds with 8 and 512 micro-batches
-  size.py layers          transformers of 12 to 96 equal layers: plan bytes, instructions, kernels and code bytes, processor seconds, and exponents
+  size.py micro-batches   gpt-nano on dp=2,fsdp=2,pp=2: bytes and user seconds with 8 and 512 micro-batches, in turn, of the plan alone and of a program
+  size.py ranks           on dp=N,pp=2 and fsdp=N,pp=2, N = 4 and 512: bytes, instructions and user seconds of a plan
+  size.py layers          transformers of 12 to 96 equal layers: plan bytes, instructions, kernels and code bytes, user seconds, and exponents
   size.py check           bytes and kernels alone, which are the same on every machine: an error where they grow faster than the model
 
 Exponents are slopes of log(figure above that of a model of two layers) over log(layers more than two): 1 is linear.
@@ -10,6 +11,7 @@ import math
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,7 +27,8 @@ SCHEDULES = ("naive", "gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b", "zb-h1"
 CHECKED = ("gpipe", "1f1b", "interleaved-1f1b", "dualpipe-v")
 MESHES = {"dp=1": (), "fsdp=2": ("--mesh", "fsdp=2"), "fsdp=2,pp=2": ("--mesh", "fsdp=2,pp=2", "--micro-batches", "8")}
 TRAIN = ("--train", "--loss-output", "loss", "--optimizer", "adamw")
-BYTES, EXPONENT = 1.05, 1.1  # at most: those of 512 micro-batches over those of 8; of layers
+BYTES, SECONDS, EXPONENT = 1.05, 1.3, 1.1  # at most: those of 512 micro-batches over those of 8; of layers
+RANKS = 1.02  # at most: bytes of 1,024 ranks over those of 8
 
 
 def transformer(layers, width=64, heads=2, tokens=32):
@@ -71,13 +74,13 @@ def transformer(layers, width=64, heads=2, tokens=32):
 
 
 def compile_model(model, output, *options):
-    """Processor seconds."""
+    """User seconds: those of the system depend on what else the machine does."""
     process = subprocess.Popen(["cleave", "compile", str(model), "-o", str(output), *TRAIN, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     text = process.stderr.read().decode()
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status):
         raise SystemExit(f"{model} {options}: {text[-600:]}")
-    return usage.ru_utime + usage.ru_stime
+    return usage.ru_utime
 
 
 def plan_figures(model, folder, *options, times=1):
@@ -89,15 +92,45 @@ def plan_figures(model, folder, *options, times=1):
             "seconds": seconds}
 
 
+def in_turn(model, folder, both, times):
+    """Figures of two compilations, with the least seconds of each, and the median of the ratios of those that follow each other."""
+    runs = [[plan_figures(model, folder, *options) for options in both] for _ in range(times)]
+    few, many = ({**of[0], "seconds": min(one["seconds"] for one in of)} for of in zip(*runs))
+    return few, many, statistics.median(b["seconds"] / a["seconds"] for a, b in runs)
+
+
+def print_both(name, few, many, ratio):
+    print(f"{name}: {few['bytes']} -> {many['bytes']} bytes ({many['bytes'] / few['bytes']:.3f}), {few['instructions']} -> {many['instructions']} instructions, "
+          f"{few['seconds']:.2f} -> {many['seconds']:.2f} s, in turn {ratio:.2f}", flush=True)
+
+
 def micro_batches(folder, schedules, times):
     model, failed = ROOT / "examples" / "gpt-nano" / "gpt-nano.onnx", []
     for schedule in schedules:
-        few, many = (plan_figures(model, folder, "--dim", "batch=2", "--mesh", "dp=2,fsdp=2,pp=2", "--schedule", schedule, "--micro-batches", str(m), times=times)
-                     for m in (8, 512))
-        print(f"{schedule}: {few['bytes']} -> {many['bytes']} bytes ({many['bytes'] / few['bytes']:.2f}), {few['seconds']:.2f} -> {many['seconds']:.2f} s "
-              f"({many['seconds'] / few['seconds']:.2f})", flush=True)
+        both = [("--dim", "batch=2", "--mesh", "dp=2,fsdp=2,pp=2", "--schedule", schedule, "--micro-batches", str(m)) for m in (8, 512)]
+        few, many, ratio = in_turn(model, folder, both, times)
+        print_both(schedule, few, many, ratio)
         if many["bytes"] > BYTES * few["bytes"]:
             failed.append(f"{schedule}: the plan grows with micro-batches")
+        if times > 1:
+            runs = [[compile_model(model, folder / "program", *options) for options in both] for _ in range(times)]
+            ratio = statistics.median(b / a for a, b in runs)
+            print(f"{schedule}, a program: {min(a for a, _ in runs):.2f} -> {min(b for _, b in runs):.2f} s, in turn {ratio:.2f}", flush=True)
+            if ratio > SECONDS:
+                failed.append(f"{schedule}: compile time grows with micro-batches")
+    return failed
+
+
+def ranks(folder, times):
+    """What a rank does is said once for all ranks of a kind. Buckets are padded to a multiple of the ranks, which adds an instruction here and there."""
+    model, failed = ROOT / "examples" / "gpt-nano" / "gpt-nano.onnx", []
+    for axis in ("dp", "fsdp"):
+        both = [("--dim", "batch=1", "--mesh", f"{axis}={size},pp=2", "--micro-batches", "8") for size in (4, 512)]
+        few, many, ratio = in_turn(model, folder, both, times)
+        print_both(f"{axis}=4,pp=2 -> {axis}=512,pp=2", few, many, ratio)
+        for key in ("bytes", "instructions"):
+            if not 1 / RANKS <= many[key] / few[key] <= RANKS:
+                failed.append(f"{axis}: {key} of a plan grow with ranks")
     return failed
 
 
@@ -144,6 +177,8 @@ def main():
         failed = []
         if what in ("", "micro-batches", "check"):
             failed += micro_batches(folder, CHECKED if what == "check" else SCHEDULES, 1 if what == "check" else 3)
+        if what in ("", "ranks", "check"):
+            failed += ranks(folder, 1 if what == "check" else 3)
         if what in ("", "layers", "check"):
             failed += layers(folder, (12, 48) if what == "check" else (12, 24, 48, 96), 1 if what == "check" else 2, what != "check")
     if failed:
