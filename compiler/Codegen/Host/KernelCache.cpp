@@ -78,7 +78,8 @@ std::optional<KernelCache> KernelCache::ofUser() {
   if (const char *chosen = std::getenv("CLEAVE_KERNEL_CACHE"); chosen && *chosen)
     return llvm::StringRef(chosen) == "off" ? std::nullopt : in(chosen);
   llvm::SmallString<128> path;
-  if (!llvm::sys::path::cache_directory(path))
+  // An empty or relative one would be a folder that came with somebody's model.
+  if (!llvm::sys::path::cache_directory(path) || !llvm::sys::path::is_absolute(path))
     return std::nullopt;
   llvm::sys::path::append(path, "cleave", "kernels");
   return in(path);
@@ -127,5 +128,6 @@ void KernelCache::add(llvm::StringRef key, llvm::StringRef object) const {
 void KernelCache::prune() const {
   llvm::CachePruningPolicy policy;
   policy.MaxSizeBytes = 256u << 20;
+  policy.MaxSizePercentageOfAvailableSpace = 100; // of a full disk everything would go
   llvm::pruneCache(folder, policy);
 }

@@ -7,8 +7,9 @@
 //   cache->add(key, object);
 //
 // An entry's key is a hash of all that the code depends on: the kernel's text, the processor, and the programs and
-// libraries of this process (their build ids), plug-ins among them. An entry that is damaged is not there. A folder that
-// cannot be written to, or a full disk, is no error: the kernel is compiled.
+// libraries of this process (their build ids), plug-ins among them; a plug-in's lowering may depend on nothing else. An
+// entry that is damaged is not there. A folder that cannot be written to, or a full disk, is no error: the kernel is
+// compiled.
 #ifndef CLEAVE_COMPILER_CODEGEN_HOST_KERNELCACHE_H
 #define CLEAVE_COMPILER_CODEGEN_HOST_KERNELCACHE_H
 

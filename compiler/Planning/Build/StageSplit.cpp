@@ -164,8 +164,9 @@ void StageSplit::findOwned() {
   for (auto state : function->getParentOfType<ModuleOp>().getOps<StateOp>())
     if (auto storage = state.getStorage(); storage && storage->isOwned())
       owners = storage->getOwner();
-  for (auto reduce : function.getBody().front().getOps<shard::ReduceOp>())
-    owners = axesOf(reduce);
+  if (!owners)
+    for (auto reduce : function.getBody().front().getOps<shard::ReduceOp>())
+      owners = axesOf(reduce);
   for (Crossing &crossing : crossings)
     if (owners && owned.contains(ops[crossing.op]))
       crossing.owners = owners;

@@ -19,13 +19,13 @@ void foldZero(Value zero) {
   for (Operation *user : llvm::make_early_inc_range(zero.getUsers())) {
     OpBuilder builder(user);
     SmallVector<LinearOperand, 2> linear = linearOperands(user);
-    if (addsOperands(user)) {
+    if (addsTwoPlainly(user)) {
       const LinearOperand &rest = linear[user->getOperand(linear[0].number) == zero ? 1 : 0];
       if (rest.factor != 1)
         continue;
       user->getResult(0).replaceAllUsesWith(user->getOperand(rest.number));
       user->erase();
-    } else if (linear.size() == 1 && !linear[0].scale && !linear[0].condition) {
+    } else if (linear.size() == 1 && !addsOperands(user) && !linear[0].scale && !linear[0].condition) {
       Value part = Arithmetic(builder, user->getLoc()).splat(tensorType(user->getResult(0)), 0);
       user->getResult(0).replaceAllUsesWith(part);
       user->erase();

@@ -28,7 +28,7 @@ public:
         return std::nullopt;
       Value next;
       for (const LinearOperand &linear : linearOperands(op)) {
-        if (linear.sums)
+        if (isPlainSum(linear))
           return finish(value, op->getOperand(linear.number));
         if (!next && takeFactor(linear))
           next = op->getOperand(linear.number);
@@ -73,7 +73,7 @@ Value getSummed(Value value) {
   Operation *op = isSingle(value) ? throughViews(value).getDefiningOp() : nullptr;
   if (op)
     for (const LinearOperand &linear : linearOperands(op))
-      if (linear.sums)
+      if (isPlainSum(linear))
         return op->getOperand(linear.number);
   return nullptr;
 }

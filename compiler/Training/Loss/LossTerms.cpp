@@ -153,8 +153,8 @@ unsigned LossTerms::visit(Value value, LossTerm term) {
   nodes[index].value = value;
   Operation *op = value.getDefiningOp();
   bool isLeaf = !op || nodes.size() > kMostNodes;
-  bool isSum = !isLeaf && addsOperands(op);
-  std::optional<TermFactor> next = isLeaf || isSum ? std::nullopt : nextFactor(op);
+  bool isSum = !isLeaf && addsTwoPlainly(op);
+  std::optional<TermFactor> next = isLeaf || addsOperands(op) ? std::nullopt : nextFactor(op);
   if (isSum && splits < kMostSplits) {
     ++splits;
     for (const LinearOperand &one : linearOperands(op)) {

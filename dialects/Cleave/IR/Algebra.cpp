@@ -210,9 +210,21 @@ LinearOperands cleave::linearOperands(Operation *op) {
   return algebra ? algebra.getLinearOperands() : LinearOperands();
 }
 
+static bool isPlainElement(const LinearOperand &linear) {
+  return !linear.sums && !linear.scale && !linear.condition && linear.usesEachOnce;
+}
+
+bool cleave::isPlainSum(const LinearOperand &linear) {
+  return linear.sums && linear.factor == 1 && !linear.scale && !linear.condition && linear.usesEachOnce;
+}
+
 bool cleave::addsOperands(Operation *op) {
   auto algebra = llvm::dyn_cast<AlgebraOpInterface>(op);
   return algebra && algebra.addsOperands();
+}
+
+bool cleave::addsTwoPlainly(Operation *op) {
+  return addsOperands(op) && op->getNumOperands() == 2 && llvm::all_of(linearOperands(op), isPlainElement);
 }
 
 Value cleave::carriedOperand(Operation *op) {
@@ -256,10 +268,15 @@ Value cleave::getSpreadNumber(Value value) {
   return value;
 }
 
+// A cast that cuts: the constant before it is another number.
+static bool changesNumbers(mlir::Type from, mlir::Type to) {
+  return from != to && !llvm::isa<mlir::FloatType>(to);
+}
+
 std::optional<double> cleave::getConstantNumber(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     Value carried = carriedOperand(op);
-    if (!carried)
+    if (!carried || changesNumbers(typeOf(carried).getElementType(), typeOf(value).getElementType()))
       break;
     value = carried;
   }
@@ -268,7 +285,9 @@ std::optional<double> cleave::getConstantNumber(Value value) {
     return std::nullopt;
   if (llvm::isa<mlir::FloatType>(elements.getElementType()))
     return elements.getSplatValue<llvm::APFloat>().convertToDouble();
-  return static_cast<double>(elements.getSplatValue<llvm::APInt>().getSExtValue());
+  mlir::Type type = elements.getElementType();
+  llvm::APInt number = elements.getSplatValue<llvm::APInt>();
+  return number.roundToDouble(/*isSigned=*/!type.isInteger(1) && !type.isUnsignedInteger());
 }
 
 Predicate cleave::exchanged(Predicate predicate) {

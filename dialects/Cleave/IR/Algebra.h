@@ -59,6 +59,10 @@ namespace cleave {
 // The interface's answers; empty or null for an op without it.
 llvm::SmallVector<LinearOperand, 2> linearOperands(mlir::Operation *op);
 bool addsOperands(mlir::Operation *op);
+// It adds two operands, element by element: one or both may be subtracted, none has a scale or a condition.
+bool addsTwoPlainly(mlir::Operation *op);
+// Adds up the elements of the operand, without a factor, a condition or one left out.
+bool isPlainSum(const LinearOperand &linear);
 mlir::Value carriedOperand(mlir::Operation *op);
 llvm::SmallVector<NumberBound, 2> numberBounds(mlir::Operation *op);
 bool drawsNumbers(mlir::Operation *op);

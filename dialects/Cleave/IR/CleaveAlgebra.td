@@ -21,7 +21,8 @@ def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
       %2 = cleave.select %c, %x, %zero : tensor<4xi1>, tensor<4xf32>          // 1: where %c is true
       ```}],
       "::llvm::SmallVector<::cleave::LinearOperand, 2>", "getLinearOperands", (ins), "", "return {};">,
-    InterfaceMethod<"Whether the op is linear in all those operands together: it adds them, each times its factor.",
+    InterfaceMethod<[{Whether the op is linear in all those operands together: it adds them, each times its factor. Who takes sums apart
+      knows those of two operands without scale and condition, and leaves others whole.}],
       "bool", "addsOperands", (ins), "", "return false;">,
     InterfaceMethod<[{The operand of which every element of the result is an element, in the same row-major order, perhaps repeated or as a number of
       another type (reshape, broadcast, cast). Null where there is none.}],
@@ -35,7 +36,8 @@ def AlgebraOpInterface : OpInterface<"AlgebraOpInterface"> {
       "::mlir::Value", "pullBack",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Value":$onResult, "unsigned":$number, "::llvm::ArrayRef<int64_t>":$leftOut), "",
       "return ::cleave::pullBackInShape($_op, builder, loc, onResult, number);">,
-    InterfaceMethod<[{Whether the op draws numbers: they are others for every sample and in every micro-batch, though no sample reaches them.}],
+    InterfaceMethod<[{Whether the op draws numbers: they are others for every sample and in every micro-batch, though no sample reaches them. Only `random_uniform` is
+      given another origin in each micro-batch (`shift-random-origins`): an op with numbers of its own must be composed of it.}],
       "bool", "drawsNumbers", (ins), "", "return false;">,
     InterfaceMethod<[{Whether result `number` is read as that of one sample, although others reach it: the op states the group of samples over which it goes. The
       group is then part of the mathematics (`--batch-norm`), and not what a batch happens to hold.
