@@ -7,6 +7,7 @@
 #include "compiler/Driver/IdleOptions.h"
 #include "compiler/Driver/InputGuard.h"
 #include "compiler/Driver/InputNeeds.h"
+#include "compiler/Driver/KernelDump.h"
 #include "compiler/Driver/Linker.h"
 #include "compiler/Driver/LossProbe.h"
 #include "compiler/Driver/Lowering.h"
@@ -70,6 +71,7 @@ private:
   llvm::Error makeContext();
   llvm::Error import();
   llvm::Error checkOutput() const;
+  std::vector<ReadFile> readFiles() const;
   llvm::Error checkOverwritten(llvm::ArrayRef<ReadFile> read) const;
   llvm::Error checkExternalData() const;
   std::string headerPath() const;
@@ -119,6 +121,13 @@ llvm::Error Compilation::checkOutput() const {
   if (hasCode) // objects lie in temporary files until they are linked
     if (auto trial = TemporaryFile::create("cleave", "o"); !trial)
       return trial.takeError();
+  if (llvm::Error error = checkOverwritten(readFiles()))
+    return error;
+  return checkKernelDump(options, output());
+}
+
+// What this compilation reads; external data of the model only once the model is imported.
+std::vector<ReadFile> Compilation::readFiles() const {
   std::vector<ReadFile> read = {{options.model, "the model"}};
   for (const std::string &config : options.configs)
     read.push_back({config, "the file of --config"});
@@ -126,7 +135,12 @@ llvm::Error Compilation::checkOutput() const {
     read.push_back({plugin, "the file of --load-pass-plugin"});
   if (llvm::StringRef schedule = options.schedule; schedule.consume_front("file="))
     read.push_back({schedule.str(), "the file of --schedule"});
-  return checkOverwritten(read);
+  for (const std::string &file : model.externalFiles) {
+    llvm::SmallString<256> path(llvm::sys::path::parent_path(options.model));
+    llvm::sys::path::append(path, file);
+    read.push_back({path.str().str(), "external data of the model"});
+  }
+  return read;
 }
 
 // Every name that this compilation could write to.
@@ -142,13 +156,7 @@ llvm::Error Compilation::checkOverwritten(llvm::ArrayRef<ReadFile> read) const {
 
 // Which files they are is known once the model is read; nothing is written before.
 llvm::Error Compilation::checkExternalData() const {
-  std::vector<ReadFile> read;
-  for (const std::string &file : model.externalFiles) {
-    llvm::SmallString<256> path(llvm::sys::path::parent_path(options.model));
-    llvm::sys::path::append(path, file);
-    read.push_back({path.str().str(), "external data of the model"});
-  }
-  return checkOverwritten(read);
+  return checkOverwritten(readFiles());
 }
 
 llvm::Error Compilation::makeContext() {
@@ -292,9 +300,15 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   std::string prefix = "cleave_" + name + "_";
   if (llvm::Error error = checkKernels(plan))
     return error;
-  auto code = target->compile(*kernels, prefix, alignmentsOf(plan));
+  auto code = target->compile(*kernels, prefix, alignmentsOf(plan), !options.dumpKernels.empty());
   if (!code)
     return code.takeError();
+  if (!options.dumpKernels.empty()) {
+    if (llvm::Error error = writeKernelDump(options.dumpKernels, *kernels, *target, *code, readFiles()))
+      return error;
+    if (!code->listingNote.empty())
+      log << "note: --dump: " << code->listingNote << "\n";
+  }
   auto weights = writeWeights(model.weights, plan, output());
   if (!weights)
     return weights.takeError();

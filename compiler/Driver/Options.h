@@ -83,6 +83,7 @@ struct CompileOptions {
   // Looking inside, extending.
   Phase stopAfter = Phase::Link;
   std::string dumpPhases;                                       // a directory, or empty
+  std::string dumpKernels;                                      // --dump: a directory, or empty
   std::vector<std::string> passPlugins;                         // --load-pass-plugin
   std::vector<std::pair<Phase, std::string>> insertedPipelines; // --insert PHASE=PIPELINE: run when the phase is done
 

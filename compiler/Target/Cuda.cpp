@@ -1,5 +1,6 @@
 // GPUs as a target: PTX through LLVM, cuBLASLt for products, kernels/*/cuda for what is not generated.
 #include "compiler/Codegen/CUDA/CudaCodegen.h"
+#include "compiler/Codegen/CUDA/Ptxas.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
@@ -46,8 +47,10 @@ public:
 
   bool needsHostKernels() const override { return false; }
 
-  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
-                                     const KernelAlignments &alignments) const override {
+  llvm::StringRef listingSuffix() const override { return "ptx"; }
+
+  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix, const KernelAlignments &alignments,
+                                     bool withListings) const override {
     auto image = compileForCuda(kernels, architecture, prefix, alignments);
     if (!image)
       return image.takeError();
@@ -57,17 +60,49 @@ public:
       code.device[label] = {kernel.blockSize, kernel.blocks, kernel.alignments};
       code.facts[label] = std::move(kernel.facts);
     }
+    if (withListings)
+      addListings(code, prefix);
     return code;
   }
 
 private:
+  void addListings(KernelCode &code, llvm::StringRef prefix) const;
+
   CudaArchitecture architecture;
 };
 
 } // namespace
 
-// The PTX versions are the earliest that have the chip, but not earlier than 8.0: programs need a driver of CUDA 12.0, and of
-// 12.7 for sm_100.
+// Threads and blocks are the code's own; the rest is ptxas' word, where there is one.
+void Cuda::addListings(KernelCode &code, llvm::StringRef prefix) const {
+  std::map<std::string, PtxasResources> told;
+  if (auto program = findPtxas(); !program) {
+    code.listingNote =
+        "no ptxas was found on PATH, in $CUDA_PATH/bin, $CUDA_HOME/bin or /usr/local/cuda/bin: registers, "
+        "shared memory and spills of kernels are not known";
+  } else if (auto assembled = assemble(*program, code.deviceImage, architecture.chip)) {
+    told = std::move(*assembled);
+  } else {
+    code.listingNote =
+        "registers, shared memory and spills of kernels are not known: " + llvm::toString(assembled.takeError());
+  }
+  std::map<std::string, std::string> texts = splitEntries(code.deviceImage);
+  for (const auto &[label, geometry] : code.device) {
+    std::string entry = (prefix + label).str();
+    KernelListing &listing = code.listings[label];
+    listing.code = std::move(texts[entry]);
+    listing.resources = {{"threads", geometry.blockSize}, {"blocks", geometry.blocks}};
+    if (auto found = told.find(entry); found != told.end())
+      listing.resources.insert(listing.resources.end(), {{"registers", found->second.registers},
+                                                         {"shared_bytes", found->second.sharedBytes},
+                                                         {"stack_bytes", found->second.stackBytes},
+                                                         {"spill_store_bytes", found->second.spillStoreBytes},
+                                                         {"spill_load_bytes", found->second.spillLoadBytes}});
+  }
+}
+
+// The PTX versions are the earliest that have the chip, but not earlier than 8.0: programs need a driver of CUDA 12.0,
+// and of 12.7 for sm_100.
 static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> kChips[] = {
     {"sm_80", "+ptx80"}, {"sm_90", "+ptx80"}, {"sm_100", "+ptx86"}};
 

@@ -42,18 +42,26 @@ public:
 
   bool needsHostKernels() const override { return true; }
 
-  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
-                                     const KernelAlignments &) const override {
+  llvm::StringRef listingSuffix() const override { return "ll"; }
+
+  llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix, const KernelAlignments &,
+                                     bool withListings) const override {
     HostCodegenOptions options;
     options.prefix = prefix.str();
     std::optional<KernelCache> cache = KernelCache::ofUser();
     options.cache = cache ? &*cache : nullptr;
+    options.withListings = withListings;
     auto code = compileKernels(kernels, machine, options);
     if (!code)
       return code.takeError();
     if (cache)
       cache->prune();
-    return KernelCode{std::move(code->objects), "", {}, std::move(code->facts)};
+    KernelCode result;
+    result.objects = std::move(code->objects);
+    for (auto &[label, text] : code->listings)
+      result.listings[label] = {std::move(text), {{"iterations", static_cast<uint64_t>(code->facts[label].extent)}}};
+    result.facts = std::move(code->facts);
+    return result;
   }
 
 private:

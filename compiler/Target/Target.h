@@ -32,12 +32,20 @@ struct LaunchGeometry {
   uint64_t alignments = 0; // that the code counts on: of buffer i, 2 to the power of the i-th four bits
 };
 
+// A kernel's code, for people (--dump).
+struct KernelListing {
+  std::string code;                                          // as text: PTX, or LLVM IR
+  std::vector<std::pair<std::string, uint64_t>> resources; // that it takes, named as in the dump's index
+};
+
 // The code of a module's kernels.
 struct KernelCode {
   std::vector<std::string> objects;             // object files of the host that define each kernel's symbol
   std::string deviceImage;                      // PTX, or empty where the code is the host's
   std::map<std::string, LaunchGeometry> device; // of each kernel in the image, by label
   std::map<std::string, rt::KernelFacts> facts; // what a plan may say of each kernel's code, by label
+  std::map<std::string, KernelListing> listings; // by label, where they were asked for
+  std::string listingNote;                       // what the listings lack, and why; empty: nothing
 };
 
 class Target {
@@ -67,9 +75,11 @@ public:
   virtual bool needsHostKernels() const = 0;
   // The file beside the runtime that lists what a program is linked with (runtime/main/CMakeLists.txt).
   llvm::StringRef linkNeeds() const { return needsHostKernels() ? "cleave_rt.link" : "cleave_rt_device.link"; }
+  // How files with a listing's code end.
+  virtual llvm::StringRef listingSuffix() const = 0;
   // Generates code for all kernels of a module in kernels form, as the plan launches them. Symbols begin with `prefix`.
   virtual llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
-                                             const KernelAlignments &alignments) const = 0;
+                                             const KernelAlignments &alignments, bool withListings = false) const = 0;
 
 protected:
   Target(std::string name, int64_t threads) : name(std::move(name)), threads(threads) {}

@@ -274,6 +274,11 @@ void addInsideOptions(CLI::App &app, CompileOptions &o, CompileTexts &t) {
   app.add_option("--dump-phases", o.dumpPhases, "Write the MLIR of each phase to this directory, in numbered files")
       ->group(inside)
       ->type_name("DIR");
+  app.add_option("--dump", o.dumpKernels,
+                 "Write the MLIR and the code (PTX, or LLVM IR) of each generated kernel to this directory, with "
+                 "index.json, which says what the code takes")
+      ->group(inside)
+      ->type_name("DIR");
   app.add_option("--load-pass-plugin", o.passPlugins,
                  "Load a shared library with passes, operators or optimizers of your own")
       ->group(inside)

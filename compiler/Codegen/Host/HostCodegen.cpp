@@ -34,10 +34,11 @@ public:
   std::string error;
   std::vector<std::string> objects;
   std::map<std::string, rt::KernelFacts> facts;
+  std::map<std::string, std::string> listings;
 
 private:
   llvm::Error compile(const IsolatedKernel &kernel, MLIRContext &context);
-  llvm::Expected<std::string> code(const KernelGraph &graph, MLIRContext &context);
+  llvm::Expected<std::string> code(const KernelGraph &graph, MLIRContext &context, llvm::StringRef label);
 
   const HostTarget &target;
   const HostCodegenOptions &options;
@@ -71,7 +72,7 @@ static void addEntry(llvm::Module &module, ArrayRef<unsigned> buffers) {
   body->addFnAttr(llvm::Attribute::NoInline);
 }
 
-llvm::Expected<std::string> Worker::code(const KernelGraph &graph, MLIRContext &context) {
+llvm::Expected<std::string> Worker::code(const KernelGraph &graph, MLIRContext &context, llvm::StringRef label) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   SmallVector<unsigned> buffers;
   if (failed(emitLoops(graph, kBody, *module, buffers)) || failed(lowerToLLVMDialect(*module)))
@@ -94,6 +95,10 @@ llvm::Expected<std::string> Worker::code(const KernelGraph &graph, MLIRContext &
   if (!target.hasFma)
     splitFusedMultiplyAdds(*code);
   optimize(*code, *machine);
+  if (options.withListings) {
+    llvm::raw_string_ostream stream(listings[label.str()]);
+    stream << *code;
+  }
   return emitMachineCode(*code, *machine, llvm::CodeGenFileType::ObjectFile);
 }
 
@@ -106,9 +111,9 @@ llvm::Error Worker::compile(const IsolatedKernel &kernel, MLIRContext &context) 
     return llvm::createStringError("");
   facts[kernel.label] = factsOf(*graph, kernel.label, LoopForm::choose(*graph).extent);
   std::string key = options.cache ? options.cache->key(kernel.text, target) : "";
-  std::optional<std::string> object = options.cache ? options.cache->find(key) : std::nullopt;
+  std::optional<std::string> object = options.cache && !options.withListings ? options.cache->find(key) : std::nullopt;
   if (!object) {
-    auto compiled = code(*graph, context);
+    auto compiled = code(*graph, context, kernel.label);
     if (!compiled)
       return compiled.takeError();
     object = std::move(*compiled);
@@ -173,6 +178,7 @@ llvm::Expected<HostObjects> cleave::compileKernels(ModuleOp module, const HostTa
       return llvm::createStringError("kernel code generation: %s", worker->error.c_str());
     llvm::append_range(result.objects, std::move(worker->objects));
     result.facts.merge(worker->facts);
+    result.listings.merge(worker->listings);
   }
   return result;
 }

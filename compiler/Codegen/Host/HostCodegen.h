@@ -29,11 +29,13 @@ struct HostCodegenOptions {
   std::string prefix;  // of every symbol
   unsigned threads = 2; // of the compiler
   const KernelCache *cache = nullptr; // of code that was compiled before; none: everything is compiled
+  bool withListings = false; // then everything is compiled, too: the cache has no texts
 };
 
 struct HostObjects {
   std::vector<std::string> objects;             // bytes of object files, one of each kernel
   std::map<std::string, rt::KernelFacts> facts; // of each kernel's code, by label
+  std::map<std::string, std::string> listings;  // optimized LLVM IR, by label, where it was asked for
 };
 
 // Iterations of the kernel's outermost loop, any split of which over threads gives the same bits; see LoopForm.h. 1 for
