@@ -23,6 +23,8 @@ def dump(name, target, path=None):
     place, program = folder / f"{name}.dump", folder / name
     done = cleave(name, "--target", target, "--dump", place, path=path)
     assert done.returncode == 0, done.stderr
+    with_dump = program.read_bytes()
+    assert cleave(name, "--target", target).returncode == 0 and program.read_bytes() == with_dump, "--dump changes the program"
     index = json.loads((place / "index.json").read_text())
     plan = subprocess.run(["cleave", "inspect", "--text", program], check=True, capture_output=True, text=True).stdout
     planned = set(re.findall(r"(?m)^kernel @(k\d+)\.\d+ generated ", plan))
