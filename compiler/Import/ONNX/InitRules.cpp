@@ -109,7 +109,7 @@ llvm::Error InitSpec::addArgument(llvm::StringRef text, size_t place) {
   if (llvm::none_of(arguments, [&](const Argument &argument) { return name == argument.name; }))
     return wrong(kind_ + " has no argument '" + name + "'");
   auto number = parseNumber(value);
-  if (!number)
+  if (!number || !std::isfinite(static_cast<float>(*number))) // infinite parameters train to nothing
     return wrong(kind_ + ": expected a finite number for " + name + ", as in 0.02 or sqrt(5); got: '" + value + "'");
   numbers_[name.str()] = *number;
   return llvm::Error::success();

@@ -123,6 +123,9 @@ for option, forms in NUMBERS.items():
     for form in forms:
         for bad in BAD_REALS + (["-0"] if option == "--loss-scale" else []):
             expect_refusal([*TRAINED, "--precision", "fp16", option, form.format(bad)], [option])
+for bad in ["nan", "inf", "-inf", "1e39", "-1e39", "1e999", "0x", "--", ""]:
+    for rule in ("normal(std={})", "constant({})", "uniform(a=-1,b={})"):
+        expect_refusal([*TRAINED, "--init", rule.format(bad)], ["--init"])
 for option in ("--dim", "--mesh"):
     for bad in ["0", "-0", "-1", "nan", "1e3", "1e39", "inf", str(2**64), "0x10", "٣"]:
         expect_refusal([*without(TRAINED, option), f"{option}={'batch' if option == '--dim' else 'dp'}={bad}"], [option])
