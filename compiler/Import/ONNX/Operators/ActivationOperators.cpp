@@ -79,12 +79,14 @@ Value softplus(OpContext &op, Value x) { return emitSoftplus(op.emit, x); }
 
 Value softsign(OpContext &op, Value x) { return op.emit.div(x, op.emit.add(op.emit.unary<AbsOp>(x), 1.0)); }
 
-// x tanh(log(1 + e)) for e = e^x, which is x n / (n + 2) for n = e (e + 2). From x = 20 on it is x.
+// x tanh(log(1 + e^x)) = x n / (n + 2) for n = e^x (e^x + 2). Above zero n and 2 are divided by e^2x: n alone is beyond fp16 from
+// x = 5.6 on, where no result is, and values of several users are rounded where precision is narrow (apply-precision).
 Value mish(OpContext &op, Value x) {
   Emitter &emit = op.emit;
-  Value power = emit.unary<ExpOp>(emit.atMost(x, 20.0));
-  Value n = emit.mul(power, emit.add(power, 2.0));
-  return emit.mul(x, emit.div(n, emit.add(n, 2.0)));
+  Value decay = emit.unary<ExpOp>(wherePositive(emit, x, emit.neg(x), x)); // at most 1
+  Value n = wherePositive(emit, x, emit.add(emit.mul(decay, 2.0), 1.0), emit.mul(decay, emit.add(decay, 2.0)));
+  Value two = wherePositive(emit, x, emit.mul(emit.mul(decay, decay), 2.0), emit.splat(2, typeOf(x)));
+  return emit.mul(x, emit.div(n, emit.add(n, two)));
 }
 
 Value swish(OpContext &op, Value x) { return op.emit.mul(x, sigmoid(op, op.emit.mul(x, op.floatAttr("alpha", 1.0)))); }
