@@ -33,6 +33,9 @@ public:
     bool isGather = view.opcode() == Opcode::AllGather || view.opcode() == Opcode::Broadcast;
     const fb::State *state = isGather ? from : to ? to : from;
     exchange.tensor = state ? nameOf(*state) : valueName(index, view);
+    const fb::State *updated = isGather || isTransfer(view.opcode()) || holdsGradient(state) ? nullptr : updatedBy(index, data);
+    if (updated)
+      exchange.tensor = "gradient of " + nameOf(*updated);
     if (isTransfer(view.opcode())) {
       describeTransfer(view, exchange);
     } else if (isGather) {
@@ -40,9 +43,10 @@ public:
       exchange.used = "whole" + consumer(index, data);
     } else {
       exchange.made = "a partial sum on each rank of " + exchange.axes + producer(index, data);
-      exchange.used =
-          view.opcode() == Opcode::AllReduce ? "the whole sum on each of them" : "split over " + exchange.axes;
-      if (to)
+      exchange.used = view.opcode() == Opcode::AllReduce ? "the whole sum on each of them" : "split over " + exchange.axes;
+      if (updated)
+        exchange.used += ", by the update";
+      else if (to)
         exchange.used += ", " + storage(*to);
     }
   }
@@ -121,6 +125,30 @@ private:
       }
       if (reads && view.opcode() != Opcode::AllReduce)
         return written;
+    }
+    return nullptr;
+  }
+
+  static bool holdsGradient(const fb::State *state) { return state && state->role() == fb::Role::gradient; }
+
+  // The parameter that a fused update writes from these bytes: they are its gradient, which is stored nowhere else. The
+  // norm of all gradients may read them before.
+  const fb::State *updatedBy(uint32_t index, const fb::Buffer &data) const {
+    for (uint32_t i = index + 1; i < lengthOf(program_.instructions()); ++i) {
+      InstructionView view = at(i);
+      bool reads = false, overwrites = false;
+      const fb::State *parameter = nullptr;
+      for (size_t b = 0; b < view.bufferCount(); ++b) {
+        const fb::Buffer &buffer = view.buffer(b);
+        reads |= buffer.access() != fb::Access::write && overlaps(buffer, data);
+        overwrites |= buffer.access() == fb::Access::write && overlaps(buffer, data);
+        if (const fb::State *state = buffer.access() == fb::Access::read ? nullptr : stateAt(buffer))
+          parameter = state->role() == fb::Role::parameter ? state : parameter;
+      }
+      if (reads && parameter && view.opcode() == Opcode::Launch)
+        return parameter;
+      if (overwrites)
+        return nullptr;
     }
     return nullptr;
   }

@@ -11,7 +11,7 @@
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/session/Inference.h"
-#include "runtime/train/checkpoint/SameRun.h"
+#include "runtime/session/SameRun.h"
 #include "runtime/train/data/DataSpec.h"
 #include "runtime/train/loop/TrainLoop.h"
 

@@ -3,7 +3,7 @@
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/OutputNeeds.h"
-#include "runtime/train/checkpoint/SameRun.h"
+#include "runtime/session/SameRun.h"
 
 #include <algorithm>
 #include <cstring>

@@ -16,9 +16,9 @@
 #include "runtime/session/Machine.h"
 #include "runtime/session/MemoryUsage.h"
 #include "runtime/session/RankThreads.h"
+#include "runtime/session/SameRun.h"
 #include "runtime/state/AtomicFile.h"
 #include "runtime/state/RandomInit.h"
-#include "runtime/train/checkpoint/SameRun.h"
 
 #include <algorithm>
 #include <new>

@@ -283,6 +283,8 @@ struct BuildPrograms : impl::BuildProgramsBase<BuildPrograms> {
       return failure();
     auto infer = module.lookupSymbol<func::FuncOp>("infer");
     StateStages states = locateByCost(infer, *axis);
+    if (failed(checkNoneIdle(infer, *axis, states)))
+      return failure();
     StageSplit split(infer, *axis);
     split.place(states);
     for (auto state : module.getOps<cleave::StateOp>())

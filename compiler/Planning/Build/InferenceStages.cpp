@@ -1,5 +1,6 @@
 #include "compiler/Planning/Build/InferenceStages.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 using namespace mlir;
@@ -48,6 +49,33 @@ StateStages locateByCost(func::FuncOp function, StageAxis axis) {
     }
   }
   return states;
+}
+
+static llvm::SmallVector<unsigned> idleStages(StageAxis axis, const StateStages &states) {
+  StageSet busy(axis.stages);
+  for (const auto &entry : states)
+    busy |= entry.second;
+  llvm::SmallVector<unsigned> idle;
+  for (unsigned stage = 0; stage < axis.stages; ++stage)
+    if (!busy.test(stage))
+      idle.push_back(stage);
+  return idle;
+}
+
+LogicalResult checkNoneIdle(func::FuncOp function, StageAxis axis, const StateStages &states) {
+  llvm::SmallVector<unsigned> idle = idleStages(axis, states);
+  if (idle.empty() || idle.size() == axis.stages)
+    return success();
+  StageAxis fewer = axis;
+  while (--fewer.stages > 1)
+    if (idleStages(fewer, locateByCost(function, fewer)).empty())
+      break;
+  InFlightDiagnostic error = function.emitError("--mesh: of the ");
+  error << axis.stages << " stages of pp, ";
+  for (auto [place, stage] : llvm::enumerate(idle))
+    error << (place == 0 ? "" : ", ") << stage;
+  return error << " (counted from 0) would have no parameters and nothing to compute: use pp=" << fewer.stages
+               << ", and give the other ranks to dp or fsdp";
 }
 
 } // namespace cleave::plan

@@ -10,6 +10,10 @@ namespace cleave::plan {
 // it. Ops then follow their states (StageSplit.h).
 StateStages locateByCost(mlir::func::FuncOp function, StageAxis axis);
 
+// A stage without a state would compute nothing, since ops follow states: the error says how many stages have something
+// to do. None where the function has no states at all.
+mlir::LogicalResult checkNoneIdle(mlir::func::FuncOp function, StageAxis axis, const StateStages &states);
+
 } // namespace cleave::plan
 
 #endif

@@ -64,7 +64,25 @@ private:
     if (!cut)
       return fail(usageError(kOption, cut.message()));
     noteBytes(*cut);
+    noteIdleStages(graph.graph, *cut);
     buildChunks(model, graph, *cut);
+  }
+
+  // A stage without parameters computes little, and takes values and sends them on all the same. It can be wished for, so
+  // it is no error.
+  void noteIdleStages(const pipeline::CutGraph &graph, const pipeline::Cut &cut) {
+    if (graph.stateBytes.empty() || getOperation()->hasAttr(kStageBytesAttr)) // or only tried
+      return;
+    std::vector<std::string> idle;
+    for (auto [number, stage] : llvm::enumerate(cut.stages))
+      if (std::all_of(graph.nodes.begin() + stage.begin, graph.nodes.begin() + stage.end,
+                      [](const pipeline::CutNode &node) { return node.states.empty(); }))
+        idle.push_back(std::to_string(number));
+    if (!idle.empty())
+      getOperation()->emitRemark((idle.size() == 1 ? "stage " : "stages ") + llvm::join(idle, ", ") + " of " +
+                                 std::to_string(cut.stages.size()) + " of the pipeline (counted from 0) " +
+                                 (idle.size() == 1 ? "has" : "have") +
+                                 " no parameters and little to compute: fewer stages may be faster");
   }
 
   // For the driver, which compares it with what the plan needs (compiler/Driver/StageFit.h).

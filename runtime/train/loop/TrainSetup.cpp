@@ -3,9 +3,9 @@
 #include "runtime/base/NumberRange.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
+#include "runtime/session/SameRun.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/train/checkpoint/DiskSpace.h"
-#include "runtime/train/checkpoint/SameRun.h"
 #include "runtime/train/loop/TrainLoop.h"
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 //   CLEAVE_TRY(same.check(session));
 //
 // Paths are not compared: each machine may have its own. What the files hold is.
-#ifndef CLEAVE_RUNTIME_TRAIN_CHECKPOINT_SAMERUN_H
-#define CLEAVE_RUNTIME_TRAIN_CHECKPOINT_SAMERUN_H
+#ifndef CLEAVE_RUNTIME_SESSION_SAMERUN_H
+#define CLEAVE_RUNTIME_SESSION_SAMERUN_H
 
 #include "runtime/session/Session.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/train/checkpoint/SameRun.h"
+#include "runtime/session/SameRun.h"
 
 #include "runtime/base/Hash.h"
 #include "runtime/comm/Communicator.h"
