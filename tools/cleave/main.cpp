@@ -4,6 +4,7 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Pipeline.h"
+#include "runtime/base/StandardStreams.h"
 #include "runtime/state/AtomicFile.h"
 #include "tools/cleave/CommandLine.h"
 #include "tools/cleave/OutOfResources.h"
@@ -65,6 +66,7 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
+  rt::openStandardStreams();
   IgnoredSignals ignored;
   llvm::InitLLVM init(argc, argv);
   endWhereResourcesEnd();
