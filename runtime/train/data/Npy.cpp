@@ -25,6 +25,24 @@ std::string_view valueOf(std::string_view header, std::string_view key) {
   return {};
 }
 
+// NumPy takes the last of two values of a key, and nothing that is not one dictionary: what another reader would read
+// otherwise is refused.
+bool isOneDictionary(std::string_view header) {
+  constexpr char kBlanks[] = " \t\r\n";
+  size_t first = header.find_first_not_of(kBlanks), last = header.find_last_not_of(kBlanks);
+  if (first == std::string_view::npos || header[first] != '{' || header[last] != '}' ||
+      header.find('}') != last)
+    return false;
+  for (std::string_view key : {"descr", "fortran_order", "shape"}) {
+    size_t count = 0;
+    for (size_t at = header.find(key); at != std::string_view::npos; at = header.find(key, at + key.size()))
+      ++count;
+    if (count != 1)
+      return false;
+  }
+  return true;
+}
+
 bool parseTuple(std::string_view text, Shape *shape) {
   if (text.empty() || text[0] != '(')
     return false;
@@ -97,6 +115,8 @@ Status parseNpy(const std::byte *image, size_t size, const std::string &origin, 
   if (length > size - prefix)
     return dataLoss(origin + ": the header ends beyond the file");
   std::string_view text(reinterpret_cast<const char *>(image) + prefix, length);
+  if (!isOneDictionary(text))
+    return dataLoss(origin + ": the header is not one dictionary with descr, fortran_order and shape, each once");
   CLEAVE_TRY(parseType(valueOf(text, "descr"), origin, &view->type));
   if (valueOf(text, "fortran_order").substr(0, 5) != "False")
     return invalidArgument(origin + " is in Fortran order; save numpy.ascontiguousarray(x)");

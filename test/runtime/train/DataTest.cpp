@@ -101,6 +101,21 @@ TEST(Npy, TruncatedAndForeignFilesAreRefused) {
             std::string::npos);
 }
 
+// What NumPy reads otherwise, or not at all.
+TEST(Npy, HeadersThatAreNotOneDictionaryAreRefused) {
+  const std::string right = "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }";
+  auto isTaken = [](std::string header) {
+    header.resize(118, ' ');
+    std::string image = std::string("\x93NUMPY\1\0\x76\0", 10) + header + std::string(8, '\1');
+    TensorView view;
+    return parseNpy(reinterpret_cast<const std::byte *>(image.data()), image.size(), "a", &view).isOk();
+  };
+  EXPECT_TRUE(isTaken(right));
+  for (std::string wrong : {right.substr(0, right.size() - 1), right + "}", right + " x", "x " + right, "'descr': '<f4', " + right,
+                            "{'descr': '<f4', " + right.substr(1), "{'shape': (1,), " + right.substr(1)})
+    EXPECT_FALSE(isTaken(wrong)) << wrong;
+}
+
 // Archives made by numpy.savez and numpy.savez_compressed; see Inputs/make_npz.py.
 TEST(Npz, StoredAndDeflated) {
   for (const char *name : {"stored.npz", "deflated.npz"}) {
