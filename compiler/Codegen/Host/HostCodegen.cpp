@@ -23,8 +23,9 @@ FailureOr<int64_t> cleave::kernelExtent(KernelOp kernel) {
 
 namespace {
 
-// One worker's share: compiled in a context of its own, so that workers share nothing. Each kernel is a module and an object
-// file of its own, so that its code is the same whatever other kernels a model has, and can be kept (KernelCache.h).
+// One worker's share: compiled in a context of its own, so that workers share nothing. Each kernel is a module and an
+// object file of its own, so that its code is the same whatever other kernels a model has, and can be kept
+// (KernelCache.h).
 class Worker {
 public:
   Worker(const HostTarget &target, const HostCodegenOptions &options, const DialectRegistry &dialects)

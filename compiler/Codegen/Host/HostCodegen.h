@@ -26,10 +26,10 @@
 namespace cleave {
 
 struct HostCodegenOptions {
-  std::string prefix;  // of every symbol
-  unsigned threads = 2; // of the compiler
+  std::string prefix;                 // of every symbol
+  unsigned threads = 2;               // of the compiler
   const KernelCache *cache = nullptr; // of code that was compiled before; none: everything is compiled
-  bool withListings = false; // then everything is compiled, too: the cache has no texts
+  bool withListings = false;          // then everything is compiled, too: the cache has no texts
 };
 
 struct HostObjects {

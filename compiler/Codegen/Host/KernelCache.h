@@ -1,5 +1,5 @@
-// Machine code of kernels that were compiled before. A model that is compiled for another strategy, schedule or optimizer
-// has nearly the same kernels, and LLVM takes most of the time of a compilation.
+// Machine code of kernels that were compiled before. A model that is compiled for another schedule or optimizer has
+// nearly the same kernels, and LLVM takes most of the time of a compilation.
 //
 //   std::optional<KernelCache> cache = KernelCache::ofUser();
 //   std::string key = cache->key(text, target);

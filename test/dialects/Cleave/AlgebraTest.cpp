@@ -17,26 +17,6 @@ using namespace cleave::test;
 
 namespace {
 
-std::string join(const std::vector<std::string> &parts) {
-  std::string joined;
-  for (const std::string &part : parts)
-    joined += (joined.empty() ? "" : ", ") + part;
-  return joined;
-}
-
-// @f, whose body is the op under test. In the cases of select the second value is a zero, so that it is linear.
-std::string sourceOf(const GradientCase &test) {
-  std::vector<std::string> arguments, results;
-  for (size_t i = 0; i < test.inputs.size(); ++i)
-    arguments.push_back("%" + std::to_string(i) + ": " + test.inputs[i]);
-  for (size_t i = 0; i < test.results.size(); ++i)
-    results.push_back(test.results.size() == 1 ? "%r" : "%r#" + std::to_string(i));
-  std::string types = join(test.results);
-  return "func.func @f(" + join(arguments) + ") -> (" + types + ") {\n  %r" +
-         (results.size() > 1 ? ":" + std::to_string(results.size()) : "") + " = " + test.op + " " + test.operands +
-         "\n  return " + join(results) + " : " + types + "\n}\n";
-}
-
 mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &source) {
   return mlir::parseSourceString<mlir::ModuleOp>(source, &referenceContext());
 }
@@ -69,9 +49,10 @@ bool gradientUses(mlir::Operation *op, unsigned number) {
 
 TEST(Algebra, GradientsAgreeWithWhatOpsSay) {
   std::set<std::string> linear;
+  // In the cases of select the second value is a zero, so that it is linear.
   for (const GradientCase &test : gradientCases()) {
-    auto module = parse(sourceOf(test));
-    ASSERT_TRUE(module) << sourceOf(test);
+    auto module = parse(forwardSource(test));
+    ASSERT_TRUE(module) << forwardSource(test);
     mlir::Operation *op = firstOp(*module);
     if (!llvm::isa<AlgebraOpInterface>(op) || !llvm::isa<DifferentiableOpInterface>(op))
       continue;
@@ -90,7 +71,7 @@ TEST(Algebra, GradientsAgreeWithWhatOpsSay) {
 // would stop a formula for no reason.
 TEST(Algebra, NothingLinearIsLeftOutWhereTheInterfaceIs) {
   for (const GradientCase &test : gradientCases()) {
-    auto module = parse(sourceOf(test));
+    auto module = parse(forwardSource(test));
     mlir::Operation *op = firstOp(*module);
     if (!llvm::isa<AlgebraOpInterface>(op) || !llvm::isa<DifferentiableOpInterface>(op) || test.op == "cleave.select")
       continue; // a choice is linear where the other value is zero
@@ -100,7 +81,7 @@ TEST(Algebra, NothingLinearIsLeftOutWhereTheInterfaceIs) {
     for (unsigned i = 0; i < op->getNumOperands(); ++i) {
       bool isFloat =
           llvm::isa<mlir::FloatType>(llvm::cast<mlir::RankedTensorType>(op->getOperand(i).getType()).getElementType());
-      auto fresh = parse(sourceOf(test));
+      auto fresh = parse(forwardSource(test));
       if (isFloat && !said.count(i)) {
         EXPECT_TRUE(gradientUses(firstOp(*fresh), i)) << test.op << " " << test.operands << ": operand " << i;
       }
@@ -123,7 +104,7 @@ TEST(Algebra, FactorsAreThoseOfTheCode) {
   std::mt19937 random(7);
   std::set<std::string> checked;
   for (const GradientCase &test : gradientCases()) {
-    auto module = parse(sourceOf(test));
+    auto module = parse(forwardSource(test));
     mlir::Operation *op = firstOp(*module);
     llvm::SmallVector<LinearOperand, 2> linear = linearOperands(op);
     if (linear.empty() || linear[0].condition || op->getNumResults() != 1)
@@ -133,8 +114,8 @@ TEST(Algebra, FactorsAreThoseOfTheCode) {
       inputs.push_back(
           randomArray(llvm::cast<mlir::RankedTensorType>(operand.getType()).getNumElements(), 0.5, 2, random));
     auto valueOf = [&](mlir::Value operand) { return inputs[llvm::cast<mlir::BlockArgument>(operand).getArgNumber()]; };
-    auto program = ReferenceProgram::compile(sourceOf(test));
-    ASSERT_TRUE(program) << sourceOf(test);
+    auto program = ReferenceProgram::compile(forwardSource(test));
+    ASSERT_TRUE(program) << forwardSource(test);
     double got = sumOf(program->run("f", inputs)[0]), expected = 0;
     bool isWhole = true;
     for (const LinearOperand &one : linear) {

@@ -215,3 +215,22 @@ std::vector<GradientCase> cleave::test::gradientCases() {
   addAttention(cases);
   return cases;
 }
+
+static std::string join(const std::vector<std::string> &parts) {
+  std::string joined;
+  for (const std::string &part : parts)
+    joined += (joined.empty() ? "" : ", ") + part;
+  return joined;
+}
+
+std::string cleave::test::forwardSource(const GradientCase &test) {
+  std::vector<std::string> arguments, results;
+  for (size_t i = 0; i < test.inputs.size(); ++i)
+    arguments.push_back("%" + std::to_string(i) + ": " + test.inputs[i]);
+  for (size_t i = 0; i < test.results.size(); ++i)
+    results.push_back(test.results.size() == 1 ? "%r" : "%r#" + std::to_string(i));
+  std::string types = join(test.results);
+  return "func.func @f(" + join(arguments) + ") -> (" + types + ") {\n  %r" +
+         (results.size() > 1 ? ":" + std::to_string(results.size()) : "") + " = " + test.op + " " + test.operands +
+         "\n  return " + join(results) + " : " + types + "\n}\n";
+}

@@ -18,6 +18,9 @@ struct GradientCase {
 
 std::vector<GradientCase> gradientCases();
 
+// func.func @f(%arg0: ..., ...) -> (...) { the op; return its results }
+std::string forwardSource(const GradientCase &test);
+
 } // namespace cleave::test
 
 #endif

@@ -6,18 +6,14 @@ A network is a chain of convolutions with odd numbers of channels, groups, dilat
 between them: pools in every mode, normalizations, activations, gates, residuals, concatenations, splits, slices, transposes, resizes,
 reductions and products. Every fourth value is a result as well. A failure prints its seed and the outputs that differ.
 """
-import argparse
-import pathlib
 import subprocess
-import sys
-import time
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-import fast_linker
+import seed_runs
 
 OPSET = 20
 
@@ -416,27 +412,11 @@ def check(seed, folder, large=False):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=5)
+    parser = seed_runs.parser()
     parser.add_argument("--large", action="store_true", help="more channels and positions, fewer steps")
-    parser.add_argument("--seconds", type=float, default=1e9)
     arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    fast_linker.use(arguments.folder)
-    failed, begin, done = 0, time.monotonic(), 0
-    for seed in range(arguments.first, arguments.first + arguments.count):
-        if time.monotonic() - begin > arguments.seconds:
-            break
-        try:
-            print(check(seed, arguments.folder, arguments.large), flush=True)
-        except Failure as failure:
-            failed += 1
-            print(f"FAILED seed {seed}: {failure}", flush=True)
-        done += 1
-    print(f"{done} networks, {failed} failed")
-    sys.exit(failed > 0 or done == 0)
+    seed_runs.prepare(arguments)
+    seed_runs.run(arguments, lambda seed: check(seed, arguments.folder, arguments.large), Failure, "networks")
 
 
 if __name__ == "__main__":

@@ -7,19 +7,15 @@ A model is an MLP, a CNN or a transformer with skips over any distance, tied wei
 loss. A pipeline is a choice of each option that goes with stages: the mesh, the schedule, where to cut, what is computed again, what is
 offloaded, precision, strategy, accumulation, clipping. A failure prints its seed, the model's choices and both commands.
 """
-import argparse
 import json
-import pathlib
 import shutil
 import subprocess
-import sys
-import time
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-import fast_linker
+import seed_runs
 
 STEPS = 3
 CLASSES = 6
@@ -270,26 +266,9 @@ def check(seed, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1e9)
-    arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    fast_linker.use(arguments.folder)
-    failed, begin, done = 0, time.monotonic(), 0
-    for seed in range(arguments.first, arguments.first + arguments.count):
-        if time.monotonic() - begin > arguments.seconds:
-            break
-        try:
-            print(check(seed, arguments.folder), flush=True)
-        except Failure as failure:
-            failed += 1
-            print(f"FAILED {failure}", flush=True)
-        done += 1
-    print(f"{done} pipelines, {failed} failed")
-    sys.exit(failed > 0 or done == 0)
+    arguments = seed_runs.parser().parse_args()
+    seed_runs.prepare(arguments)
+    seed_runs.run(arguments, lambda seed: check(seed, arguments.folder), Failure, "pipelines")
 
 
 if __name__ == "__main__":

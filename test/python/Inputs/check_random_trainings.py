@@ -8,13 +8,11 @@ strategy, accumulation, recomputation, offloading, optimizer with groups, schedu
 of the runs go on in another layout in the middle. Compared are each step's loss and norm of the gradients, the weights after ten steps, the
 loss of an evaluation, and what the exported file computes in onnxruntime. Errors may be twice those of PyTorch in the same precision.
 """
-import argparse
 import json
 import pathlib
 import shutil
 import subprocess
 import sys
-import time
 
 import numpy as np
 import onnx
@@ -741,36 +739,27 @@ def later(case, folder, tensors, program, checkpoints, val):
     return bad
 
 
+def check(seed, arguments):
+    case = Case(seed, arguments.precision)
+    save(case.g, arguments.folder / "m.onnx")
+    try:
+        skipped = judge(case, arguments.folder)
+    except (Failure, subprocess.TimeoutExpired) as failure:
+        raise Failure(f"{case.told()}\n    {failure}") from failure
+    return f"{case.told()}\n    equal{f', steps {skipped} skipped' if skipped else ''}"
+
+
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1e9)
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e" / "Inputs"))
+    import seed_runs
+    parser = seed_runs.parser()
     parser.add_argument("--precision")
     parser.add_argument("--large", action="store_true", help="sizes beyond the blocks of kernels")
     arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
     Graph.large = arguments.large
     torch.set_num_threads(1)
-    sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e" / "Inputs"))
-    import fast_linker
-    fast_linker.use(arguments.folder)
-    failed, begin, done = 0, time.monotonic(), 0
-    for seed in range(arguments.first, arguments.first + arguments.count):
-        if time.monotonic() - begin > arguments.seconds:
-            break
-        case = Case(seed, arguments.precision)
-        save(case.g, arguments.folder / "m.onnx")
-        try:
-            skipped = judge(case, arguments.folder)
-            print(f"{case.told()}\n    equal{f', steps {skipped} skipped' if skipped else ''}", flush=True)
-        except (Failure, subprocess.TimeoutExpired) as failure:
-            failed += 1
-            print(f"FAILED {case.told()}\n    {failure}", flush=True)
-        done += 1
-    print(f"{done} trainings, {failed} failed")
-    sys.exit(failed > 0 or done == 0)
+    seed_runs.prepare(arguments)
+    seed_runs.run(arguments, lambda seed: check(seed, arguments), Failure, "trainings")
 
 
 if __name__ == "__main__":
