@@ -39,35 +39,44 @@ Value getSpreadLabels(Value value, int64_t dim) {
   return broadcast.getOperand();
 }
 
-std::optional<std::pair<Value, int64_t>> matchHit(Value mask) {
+// A mask that is true at the label's class: `labels` compared with the index along `dim`.
+struct Hit {
+  Value labels;
+  int64_t dim;
+};
+
+// Whether the mask is `value` at the label and the opposite elsewhere.
+std::optional<Hit> matchHit(Value mask, bool value) {
   if (auto cast = mask.getDefiningOp<CastOp>())
     mask = cast.getOperand();
   auto compare = mask.getDefiningOp<CompareOp>();
-  if (!compare || compare.getPredicate() != Predicate::Eq)
+  if (!compare || compare.getPredicate() != (value ? Predicate::Eq : Predicate::Ne))
     return std::nullopt;
   for (auto [iota, labels] : {std::pair(compare.getLhs(), compare.getRhs()), {compare.getRhs(), compare.getLhs()}})
     if (std::optional<int64_t> dim = getIotaDim(iota))
       if (Value found = getSpreadLabels(labels, *dim))
-        return std::pair(found, *dim);
+        return Hit{found, *dim};
   return std::nullopt;
 }
 
-// op = select(hit, log_softmax, ...) or log_softmax * cast(hit).
+// The mask of an op that keeps its operand at the label's class and is zero elsewhere: select(hit, x, 0), x * hit.
+std::optional<Hit> matchPickedBy(const LinearOperand &linear) {
+  if (linear.condition)
+    return matchHit(linear.condition, linear.isWhere);
+  return linear.scale && !linear.divides ? matchHit(linear.scale, true) : std::nullopt;
+}
+
+// An op that picks the label's entry of a log_softmax, perhaps after a cast or a negation of it.
 std::optional<CrossEntropy> matchPick(Operation *op) {
-  if (!isa<SelectOp, MulOp>(op))
-    return std::nullopt;
-  for (Value mask : op->getOperands()) {
-    auto hit = matchHit(mask);
+  for (const LinearOperand &linear : linearOperands(op)) {
+    std::optional<Hit> hit = matchPickedBy(linear);
     if (!hit)
       continue;
-    for (Value picked : op->getOperands())
-      for (Value v = picked; Operation *source = v.getDefiningOp(); v = source->getOperand(0)) {
-        if (auto scores = dyn_cast<LogSoftmaxOp>(source);
-            scores && static_cast<int64_t>(scores.getDim()) == hit->second)
-          return CrossEntropy{scores, hit->first};
-        if (!isa<CastOp, NegOp>(source))
-          break;
-      }
+    Value picked = op->getOperand(linear.number);
+    while (Value inner = getKeptInPlace(picked))
+      picked = inner;
+    if (auto scores = picked.getDefiningOp<LogSoftmaxOp>(); scores && static_cast<int64_t>(scores.getDim()) == hit->dim)
+      return CrossEntropy{scores, hit->labels};
   }
   return std::nullopt;
 }
@@ -91,13 +100,10 @@ bool isClassWeight(Value factor, Value labels) {
   while (Operation *op = factor.getDefiningOp()) {
     if (auto take = dyn_cast<TakeOp>(op))
       return rootOf(take.getIndices()) == rootOf(labels) && !sourcesOf(take.getOperand()).samples;
-    if (isa<SelectOp, MulOp>(op))
-      for (Value mask : op->getOperands())
-        if (auto hit = matchHit(mask))
-          return rootOf(hit->first) == rootOf(labels) && llvm::all_of(op->getOperands(), [&](Value operand) {
-                   return operand == mask || !sourcesOf(operand).samples;
-                 });
     SmallVector<LinearOperand, 2> linear = linearOperands(op);
+    for (const LinearOperand &each : linear)
+      if (std::optional<Hit> hit = matchPickedBy(each))
+        return rootOf(hit->labels) == rootOf(labels) && !sourcesOf(op->getOperand(each.number)).samples;
     if (linear.size() != 1 || linear[0].scale || linear[0].condition || !linear[0].usesEachOnce)
       return false;
     factor = op->getOperand(linear[0].number);

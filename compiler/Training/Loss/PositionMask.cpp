@@ -165,10 +165,15 @@ bool sumsOver(OpOperand *use, int64_t dim) {
 
 // Whether nothing but casts and negations stands between the use and the end.
 bool endsBelow(ArrayRef<OpOperand *> rest) {
-  return llvm::all_of(rest, [](OpOperand *use) { return getMoved(use->getOwner()) && isElementwise(use->getOwner()); });
+  return llvm::all_of(rest, [](OpOperand *use) { return getKeptInPlace(use->getOwner()->getResult(0)); });
 }
 
 } // namespace
+
+Value getKeptInPlace(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && isElementwise(op) ? getMoved(op) : Value();
+}
 
 SmallVector<LossPath> findPaths(Value sum, function_ref<bool(Operation *)> isEnd) {
   PathFinder finder(isEnd);

@@ -26,6 +26,9 @@ struct LossPath {
 // The paths from `sum` to the ops that `isEnd` accepts, one for each end.
 llvm::SmallVector<LossPath> findPaths(mlir::Value sum, llvm::function_ref<bool(mlir::Operation *)> isEnd);
 
+// The operand whose elements the value has, each in its place, cast or negated; null where there is none.
+mlir::Value getKeptInPlace(mlir::Value value);
+
 struct PositionMask {
   bool isKnown = true;
   mlir::Value mask; // i1; null: all positions count
