@@ -26,34 +26,34 @@ public:
     // What the host stores comes to the device to be rewritten.
     unsigned device = state.isHost ? draft.allocations.add(RegionKind::Transient, state.bytes) : allocation;
     if (state.isHost)
-      addCopy(device, allocation, state.bytes);
+      addCopy(device, allocation, state.bytes, Purpose::CopyIn);
     NamedAttrList fields;
     fields.set("kernel", kernel->symbol);
     addInstruction({"launch", std::move(fields), name.str()},
                    {{device, 0, state.bytes, true, true, false}, {scratchAllocation, 0, scratch, false, true, true}});
     if (state.isHost)
-      addCopy(allocation, device, state.bytes).purpose = Purpose::CopyOut;
+      addCopy(allocation, device, state.bytes, Purpose::CopyOut);
     return success();
   }
 
-  ProgramDraft take() { return std::move(draft); }
+  ProgramDraft take() {
+    issue(draft.instructions, draft.gathers);
+    return std::move(draft);
+  }
 
 private:
-  DraftInstruction &addInstruction(InstructionPayload payload, std::vector<MemoryAccess> uses) {
+  void addInstruction(InstructionPayload payload, std::vector<MemoryAccess> uses, Purpose purpose = Purpose::Compute) {
     draft.payloads.push_back(std::move(payload));
     DraftInstruction instruction;
+    instruction.purpose = purpose;
     instruction.uses = std::move(uses);
     instruction.payload = draft.payloads.size() - 1;
     draft.instructions.push_back(std::move(instruction));
-    return draft.instructions.back();
   }
 
-  DraftInstruction &addCopy(unsigned target, unsigned source, uint64_t bytes) {
-    DraftInstruction &instruction =
-        addInstruction({"copy", {}, ""}, {{target, 0, bytes, false, true}, {source, 0, bytes, true, false}});
-    instruction.stream = kCopyStream;
+  void addCopy(unsigned target, unsigned source, uint64_t bytes, Purpose purpose) {
+    addInstruction({"copy", {}, ""}, {{target, 0, bytes, false, true}, {source, 0, bytes, true, false}}, purpose);
     plan.needStream(kCopyStream);
-    return instruction;
   }
 
   ModulePlan &plan;

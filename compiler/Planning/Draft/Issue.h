@@ -1,6 +1,6 @@
 // How an instruction is issued: on which stream it is, and whether it may move up. Decided once for all instructions of
-// a DraftBuilder's draft (InitProgram makes its own), by what each is for (Purpose), when it is known what became of
-// allocations: one may have been merged into a state since the instruction was made.
+// a draft, by what each is for (Purpose), when it is known what became of allocations: one may have been merged into a
+// state since the instruction was made.
 //
 //                     stream    moves up
 //   Compute           compute   no
