@@ -20,12 +20,12 @@
 #include "compiler/Driver/PredictedStep.h"
 #include "compiler/Driver/ShardingGain.h"
 #include "compiler/Driver/StageFit.h"
-#include "compiler/Driver/TemporaryFile.h"
 #include "compiler/Driver/Ties.h"
 #include "compiler/Driver/WeightsImage.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Support/StatusError.h"
+#include "compiler/Support/TemporaryFile.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
 #include "dialects/Cleave/IR/Attributes.h"
@@ -155,9 +155,7 @@ llvm::Error Compilation::checkOverwritten(llvm::ArrayRef<ReadFile> read) const {
 }
 
 // Which files they are is known once the model is read; nothing is written before.
-llvm::Error Compilation::checkExternalData() const {
-  return checkOverwritten(readFiles());
-}
+llvm::Error Compilation::checkExternalData() const { return checkOverwritten(readFiles()); }
 
 llvm::Error Compilation::makeContext() {
   mlir::DialectRegistry registry;

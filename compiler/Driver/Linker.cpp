@@ -1,7 +1,7 @@
 #include "compiler/Driver/Linker.h"
 
-#include "compiler/Driver/TemporaryFile.h"
 #include "compiler/Support/Error.h"
+#include "compiler/Support/TemporaryFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -39,8 +39,8 @@ llvm::Expected<std::string> cleave::findRuntimeLibraries() {
 
 namespace {
 
-// Of what the linker wrote, what it misses, each once: "undefined reference to `f'". The other lines say in which function
-// a reference stands, and that the driver has failed.
+// Of what the linker wrote, what it misses, each once: "undefined reference to `f'". The other lines say in which
+// function a reference stands, and that the driver has failed.
 std::string reasons(llvm::StringRef log) {
   constexpr size_t kShown = 4;
   llvm::SmallVector<llvm::StringRef> lines;

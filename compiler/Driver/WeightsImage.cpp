@@ -1,7 +1,7 @@
 #include "compiler/Driver/WeightsImage.h"
 
-#include "compiler/Driver/TemporaryFile.h"
 #include "compiler/Support/StatusError.h"
+#include "compiler/Support/TemporaryFile.h"
 #include "compiler/Support/WireType.h"
 #include "runtime/plan/DrawnWeights.h"
 #include "runtime/plan/PlanReader.h"

@@ -33,7 +33,8 @@ public:
     bool isGather = view.opcode() == Opcode::AllGather || view.opcode() == Opcode::Broadcast;
     const fb::State *state = isGather ? from : to ? to : from;
     exchange.tensor = state ? nameOf(*state) : valueName(index, view);
-    const fb::State *updated = isGather || isTransfer(view.opcode()) || holdsGradient(state) ? nullptr : updatedBy(index, data);
+    const fb::State *updated =
+        isGather || isTransfer(view.opcode()) || holdsGradient(state) ? nullptr : updatedBy(index, data);
     if (updated)
       exchange.tensor = "gradient of " + nameOf(*updated);
     if (isTransfer(view.opcode())) {
@@ -43,7 +44,8 @@ public:
       exchange.used = "whole" + consumer(index, data);
     } else {
       exchange.made = "a partial sum on each rank of " + exchange.axes + producer(index, data);
-      exchange.used = view.opcode() == Opcode::AllReduce ? "the whole sum on each of them" : "split over " + exchange.axes;
+      exchange.used =
+          view.opcode() == Opcode::AllReduce ? "the whole sum on each of them" : "split over " + exchange.axes;
       if (updated)
         exchange.used += ", by the update";
       else if (to)
@@ -71,7 +73,11 @@ private:
   InstructionView at(uint32_t index) const { return InstructionView(*program_.instructions()->Get(index)); }
 
   static bool overlaps(const fb::Buffer &a, const fb::Buffer &b) {
-    return a.region() == b.region() && a.frame() == b.frame() && a.offset() < reach(b) && b.offset() < reach(a);
+    return a.frame() == b.frame() && overlapsInSomeFrame(a, b);
+  }
+  // Of programs that count frames from different calls.
+  static bool overlapsInSomeFrame(const fb::Buffer &a, const fb::Buffer &b) {
+    return a.region() == b.region() && a.offset() < reach(b) && b.offset() < reach(a);
   }
   // Behind the bytes, for all ranks; a share's are counted to those of the second rank at least.
   static uint64_t reach(const fb::Buffer &buffer) {
@@ -208,9 +214,7 @@ private:
         InstructionView view(*program.instructions()->Get(i));
         for (size_t b = 0; b < view.bufferCount() && !view.note().empty(); ++b)
           if (const fb::Buffer &one = view.buffer(b);
-              one.region() == data.region() && one.offset() < data.offset() + data.bytes() &&
-              data.offset() < one.offset() + one.bytes() &&
-              (one.access() == access || one.access() == fb::Access::read_write))
+              overlapsInSomeFrame(one, data) && (one.access() == access || one.access() == fb::Access::read_write))
             return nodeOf(view.note());
       }
     }

@@ -1,19 +1,13 @@
 #include "compiler/Codegen/CUDA/Ptxas.h"
 
 #include "compiler/Support/Error.h"
+#include "compiler/Support/TemporaryFile.h"
 
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/Signals.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace cleave;
-namespace fs = llvm::sys::fs;
 
 std::optional<std::string> cleave::findPtxas() {
   if (auto found = llvm::sys::findProgramByName("ptxas"))
@@ -28,28 +22,6 @@ std::optional<std::string> cleave::findPtxas() {
       return *found;
   return std::nullopt;
 }
-
-namespace {
-
-// A file that is gone with its owner, or when a signal ends the program.
-class ScratchFile {
-public:
-  static llvm::Expected<ScratchFile> create(llvm::StringRef suffix) {
-    llvm::SmallString<128> path;
-    if (std::error_code code = fs::createTemporaryFile("cleave-ptxas", suffix, path))
-      return makeError("cannot make a temporary file for ptxas: " + code.message());
-    llvm::sys::RemoveFileOnSignal(path);
-    return ScratchFile(path);
-  }
-  llvm::StringRef path() const { return name; }
-
-private:
-  explicit ScratchFile(const llvm::SmallString<128> &path) : name(path), remover(path) {}
-  llvm::SmallString<128> name;
-  llvm::FileRemover remover;
-};
-
-} // namespace
 
 // The number before `words` in `text`; 0 where they are not there, as ptxas leaves out what a kernel does not use.
 static uint64_t numberBefore(llvm::StringRef text, llvm::StringRef words) {
@@ -79,24 +51,17 @@ std::map<std::string, PtxasResources> cleave::parsePtxasLog(llvm::StringRef log)
 
 llvm::Expected<std::map<std::string, PtxasResources>> cleave::assemble(llvm::StringRef program, llvm::StringRef ptx,
                                                                        llvm::StringRef chip) {
-  auto source = ScratchFile::create("ptx");
+  auto source = TemporaryFile::create("cleave-ptxas", "ptx");
   if (!source)
     return source.takeError();
-  auto log = ScratchFile::create("log");
+  auto log = TemporaryFile::create("cleave-ptxas", "log");
   if (!log)
     return log.takeError();
-  std::error_code code;
-  llvm::raw_fd_ostream out(source->path(), code);
-  out << ptx;
-  out.close();
-  if (code || out.has_error()) {
-    if (!code)
-      code = out.error();
-    out.clear_error(); // or the stream would end the program
-    return makeError("cannot write " + source->path() + ": " + code.message());
-  }
+  if (llvm::Error error = source->write(ptx))
+    return error;
   std::string architecture = ("-arch=" + chip).str(), message;
-  std::optional<llvm::StringRef> redirects[] = {std::nullopt, log->path(), log->path()};
+  std::optional<llvm::StringRef> redirects[] = {std::nullopt, llvm::StringRef(log->path()),
+                                                llvm::StringRef(log->path())};
   int result = llvm::sys::ExecuteAndWait(program, {program, "-v", architecture, "-o", "/dev/null", source->path()},
                                          std::nullopt, redirects, 0, 0, &message);
   auto words = llvm::MemoryBuffer::getFile(log->path());

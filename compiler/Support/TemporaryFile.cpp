@@ -1,4 +1,4 @@
-#include "compiler/Driver/TemporaryFile.h"
+#include "compiler/Support/TemporaryFile.h"
 
 #include "compiler/Support/StatusError.h"
 

@@ -1,6 +1,6 @@
 // A file that is gone at the end: with its owner, and when a signal (Ctrl-C, kill) ends the program before.
-#ifndef CLEAVE_COMPILER_DRIVER_TEMPORARYFILE_H
-#define CLEAVE_COMPILER_DRIVER_TEMPORARYFILE_H
+#ifndef CLEAVE_COMPILER_SUPPORT_TEMPORARYFILE_H
+#define CLEAVE_COMPILER_SUPPORT_TEMPORARYFILE_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
