@@ -147,6 +147,12 @@ private:
     const fb::Kernel &kernel = *plan_.kernels()->Get(static_cast<unsigned>(view["kernel"]));
     if (Status status = checkBuffers(plan_, kernel, view); !status.isOk())
       return badPlan(where_ + ": " + status.message());
+    // A library's kernel is cut for a number of threads, and adds in the order that these give. The first stream alone
+    // has the compute threads; generated code computes the same bits with any number.
+    if (kernel.kind() != fb::KernelKind::generated && view.stream() != 0)
+      return bad("runs kernel " + kernel.name()->str() + " on stream " +
+                 plan_.streams()->Get(static_cast<unsigned>(view.stream()))->str() + "; expected " +
+                 plan_.streams()->Get(0)->str() + ", the first, which has the threads that it is planned for");
     return Status::ok();
   }
 

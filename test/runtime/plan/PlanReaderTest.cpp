@@ -72,6 +72,12 @@ TEST(PlanReader, OpensWhatIsRight) {
   EXPECT_EQ(stateShardBytes(plan, *plan.states()->Get(0)), 16u);
 }
 
+TEST(PlanReader, OpensGeneratedCodeOnEveryStream) {
+  PlanBuilder b = makePlan();
+  b.plan.programs[1]->instructions[1]->stream = 1;
+  b.open();
+}
+
 TEST(PlanReader, NamesWhatIsWrong) {
   expectContains(refusal([](fb::PlanT &p) { p.format = 99; }), "format 99");
   expectContains(refusal([](fb::PlanT &p) { p.instruction_set ^= 1; }), "instruction set");
@@ -86,6 +92,8 @@ TEST(PlanReader, NamesWhatIsWrong) {
   expectContains(refusal([](fb::PlanT &p) { p.kernels[0]->params.pop_back(); }), "packed_b");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->op = 77; }), "opcode 77");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->stream = 9; }), "stream 9");
+  // A library's kernel: the other streams have one thread each. Generated code may be there.
+  expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->stream = 1; }), "kernel matmul on stream");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->fields = {}; }), "expected 1 fields");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->fields = {4}; }), "kernel 4");
   expectContains(refusal([](fb::PlanT &p) { p.programs[0]->instructions[0]->buffers.pop_back(); }), "4 buffers");
