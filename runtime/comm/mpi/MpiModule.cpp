@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mpi.h>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -107,6 +108,18 @@ int awaited(int peer, MPI_Request request) {
   return done ? -1 : peer;
 }
 
+// Names the peers of the sides that are not done.
+void tellAwaited(double seconds, const cleave_mpi_exchange &step, int from, int to, char *error, size_t errorSize) {
+  if (from < 0 && to < 0) { // done since they were looked at
+    from = step.from;
+    to = step.to;
+  }
+  std::string ranks = "rank " + std::to_string(from >= 0 ? from : to);
+  if (from >= 0 && to >= 0 && from != to)
+    ranks += " or " + std::to_string(to);
+  std::snprintf(error, errorSize, "waited %.0f s for %s; CLEAVE_COMM_TIMEOUT_S sets the limit", seconds, ranks.c_str());
+}
+
 int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize) {
   MPI_Request requests[2];
   MPI_Status statuses[2];
@@ -130,8 +143,8 @@ int exchangePiece(const cleave_mpi_exchange &step, char *error, size_t errorSize
     std::this_thread::sleep_for(std::chrono::microseconds(step.poll_us ? step.poll_us : polls < 2000 ? 5 : 50));
     double waited = clock.look(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
     if (waited > step.timeout_seconds) {
-      std::snprintf(error, errorSize, "waited %.0f s for rank %d or %d; CLEAVE_COMM_TIMEOUT_S sets the limit", waited,
-                    step.from, step.to);
+      tellAwaited(waited, step, awaited(step.from, requests[0]), awaited(step.to, requests[count - 1]), error,
+                  errorSize);
       withdraw(requests, count);
       return 1;
     }

@@ -1,6 +1,7 @@
-"""kill_a_stage.py PROGRAM RANKS DATA...: kills the process of one rank in the midst of training, each rank in turn.
+"""kill_a_stage.py PROGRAM RANKS DATA...: kills the process of one rank in the midst of training, each rank in turn, and stops rank 1 in another run.
 
-Every other rank must end by itself, within 5 seconds, with a line that names the rank that is lost and what waited for it."""
+Every other rank must end by itself, within 5 seconds, with a line that names the rank that is lost and what waited for it. Of a rank that is stopped
+nobody knows more than that it does not answer: after CLEAVE_COMM_TIMEOUT_S the others end, and name ranks that they waited for, which are there."""
 import os
 import pathlib
 import re
@@ -35,7 +36,8 @@ def is_there(pid):
         return False
 
 
-def check(program, ranks, killed, data):
+def start(program, ranks, data):
+    """The running job, and the processes of its ranks, after two steps."""
     metrics = program.with_suffix(".metrics")
     metrics.unlink(missing_ok=True)
     command = ["mpirun", "--oversubscribe", "-n", str(ranks), str(program), "train", "--steps", "100000", "--lr", "1e-4", "--threads", "1",
@@ -50,6 +52,11 @@ def check(program, ranks, killed, data):
     pids = processes(program)
     if sorted(pids) != list(range(ranks)):
         sys.exit(f"FAILED: ranks {sorted(pids)} were found; expected {ranks}")
+    return process, pids
+
+
+def check(program, ranks, killed, data):
+    process, pids = start(program, ranks, data)
     os.kill(pids[killed], signal.SIGKILL)
     begin = time.monotonic()
     others = [pid for rank, pid in pids.items() if rank != killed]
@@ -66,8 +73,29 @@ def check(program, ranks, killed, data):
         sys.exit(f"FAILED: expected at most {LIMIT} s, and a line of each that names what it waited for; exit code {process.returncode}:\n{text}")
 
 
+def check_stopped(program, ranks, stopped, data):
+    os.environ["CLEAVE_COMM_TIMEOUT_S"] = "3"
+    process, pids = start(program, ranks, data)
+    del os.environ["CLEAVE_COMM_TIMEOUT_S"]
+    os.kill(pids[stopped], signal.SIGSTOP)
+    try:
+        text = process.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        sys.exit("FAILED: the others wait for the rank that is stopped for ever")
+    finally:
+        if is_there(pids[stopped]):
+            os.kill(pids[stopped], signal.SIGKILL)
+    named = [tuple(map(int, pair.split(" or "))) for pair in re.findall(r"waited \d+ s for rank (-?\d+(?: or -?\d+)?);", text)]
+    print(f"rank {stopped} of {ranks} was stopped: the others waited for {named}", flush=True)
+    good = named and all(len(set(some)) == len(some) and all(0 <= rank < ranks for rank in some) for some in named)
+    if not good or process.returncode == 0:
+        sys.exit(f"FAILED: expected lines that name ranks, each once, and an exit code of an error; got {process.returncode}:\n{text}")
+
+
 def main():
     program, ranks, data = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2]), sys.argv[3:]
+    check_stopped(program, ranks, 1, data)
     for killed in range(ranks):
         check(program, ranks, killed, data)
 
