@@ -24,6 +24,7 @@ import numpy as np
 _MAX_DIMS = 16
 _DTYPES = [np.float32, np.float64, np.float16, None, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_]
 _BF16 = 3
+_NOT_FOUND = 2  # of cleave_code
 
 
 class CleaveError(Exception):
@@ -39,6 +40,13 @@ def _unsigned(name, value, bits):
     if not 0 <= value < 2**bits:
         raise ValueError(f"{name}: expected 0 to 2^{bits} - 1; got {value}")
     return value
+
+
+def _text(what, text):
+    """A text for C, where NUL ends it."""
+    if "\0" in text:
+        raise ValueError(f"{what} {text!r} has a NUL")
+    return text.encode()
 
 
 def _path(path):
@@ -209,7 +217,7 @@ class Model:
         if tensor is None:
             raise KeyError(f"'{name}' is no output of {program}; it has {', '.join(self.outputs(program))}")
         array = tensor.empty()
-        self._check(self._library.cleave_get_output(self._open(), program.encode(), name.encode(), array.ctypes.data, array.nbytes))
+        self._check(self._library.cleave_get_output(self._open(), _text("program", program), name.encode(), array.ctypes.data, array.nbytes))
         return tensor.decode(array)
 
     def set_clip_norm(self, norm):
@@ -262,18 +270,13 @@ class Model:
         if ports is None:
             ports, info = {}, _TensorInfo()
             describe = getattr(self._library, f"cleave_describe_{kind}")
-            self._check_program(describe, program, info)
-            while describe(self._open(), program.encode(), len(ports), ctypes.byref(info)) == 0:
+            while (code := describe(self._open(), _text("program", program), len(ports), ctypes.byref(info))) == 0:
                 tensor = Tensor(info)
                 ports[tensor.name] = tensor
+            if code != _NOT_FOUND:  # of what is past the last port, the first one of a program without ports too
+                self._check(code)
             self._ports[program, kind] = ports
         return ports
-
-    def _check_program(self, describe, program, info):
-        """A program that the model lacks gives an error for every index; one without ports, for index 0 too."""
-        code = describe(self._open(), program.encode(), 0, ctypes.byref(info))
-        if code and describe is not self._library.cleave_describe_output:
-            self._check(code)
 
     def _set_inputs(self, program, inputs):
         ports = self.inputs(program)
@@ -282,4 +285,4 @@ class Model:
             if tensor is None:
                 raise KeyError(f"'{name}' is no input of {program}; it has {', '.join(ports)}")
             array = tensor.encode(value)
-            self._check(self._library.cleave_set_input(self._open(), program.encode(), name.encode(), array.ctypes.data, array.nbytes))
+            self._check(self._library.cleave_set_input(self._open(), _text("program", program), name.encode(), array.ctypes.data, array.nbytes))
