@@ -4,6 +4,7 @@
 #include "compiler/Driver/MeasuredTimeline.h"
 #include "compiler/Driver/PredictedStep.h"
 #include "compiler/Inspect/Diff.h"
+#include "compiler/Inspect/Human.h"
 #include "compiler/Inspect/Page.h"
 #include "compiler/Inspect/Parameters.h"
 #include "compiler/Inspect/Prediction.h"
@@ -35,7 +36,7 @@ static std::string describeFrames(const rt::fb::Plan &kind) {
       frames = std::max(frames, region.frames());
       bytes += region.frames() * region.bytes();
     }
-  return "values of up to " + std::to_string(frames) + " micro-batches, " + std::to_string(bytes) + " bytes";
+  return "values of up to " + std::to_string(frames) + " micro-batches, " + view::bytesText(bytes);
 }
 
 constexpr size_t kColumns = 100;

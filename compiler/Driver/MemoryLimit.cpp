@@ -6,17 +6,11 @@
 #include "compiler/Support/StatusError.h"
 #include "compiler/Training/Residuals/Recompute.h"
 #include "dialects/Cleave/IR/Attributes.h"
-
-#include "llvm/Support/FormatVariadic.h"
+#include "runtime/base/HumanUnits.h"
 
 using namespace cleave;
 
 namespace {
-
-std::string sizeText(uint64_t bytes) {
-  return bytes < (1u << 20) ? llvm::formatv("{0:F1} KiB", static_cast<double>(bytes) / 1024).str()
-                            : llvm::formatv("{0:F1} MiB", static_cast<double>(bytes) / (1 << 20)).str();
-}
 
 uint64_t bytesOf(const std::map<std::string, uint64_t> &table, llvm::StringRef name) {
   auto found = table.find(name.str());
@@ -39,7 +33,7 @@ std::string largestParts(const rt::PlanSummary &summary) {
   llvm::sort(parts, std::greater<>());
   std::string text;
   for (size_t i = 0; i < parts.size() && i < 3; ++i)
-    text += (i ? ", " : "") + parts[i].second + " " + sizeText(parts[i].first);
+    text += (i ? ", " : "") + parts[i].second + " " + rt::bytesText(parts[i].first);
   return text;
 }
 
@@ -159,8 +153,8 @@ static std::string othersTooLarge(const rt::PlanSummary &plan, const rt::PlanSum
   std::string text;
   auto add = [&](const rt::PlanSummary &kind) {
     if (&kind != &largest && kind.totalBytes > limit)
-      text += "; " + kind.kind + " needs " + std::to_string(kind.totalBytes) + ", " +
-              sizeText(kind.totalBytes - limit) + " too much";
+      text += "; " + kind.kind + " needs " + rt::exactBytesText(kind.totalBytes) + ", " +
+              rt::bytesText(kind.totalBytes - limit) + " too much";
   };
   add(plan);
   for (const rt::PlanSummary &other : plan.others)
@@ -174,9 +168,9 @@ llvm::Error cleave::checkMemoryLimit(const rt::PlanSummary &plan, const CompileO
     return llvm::Error::success();
   auto limit = static_cast<uint64_t>(*options.memoryLimit);
   return makeError(
-      "--memory-limit allows " + llvm::Twine(limit) + " bytes, the plan needs " + llvm::Twine(summary.totalBytes) +
+      "--memory-limit allows " + rt::exactBytesText(limit) + ", the plan needs " + rt::exactBytesText(summary.totalBytes) +
       (summary.kind.empty() ? " on each rank"
-                            : " on each " + summary.kind + ", " + sizeText(summary.totalBytes - limit) + " too much") +
+                            : " on each " + summary.kind + ", " + rt::bytesText(summary.totalBytes - limit) + " too much") +
       " (largest: " + largestParts(summary) + ")" + othersTooLarge(plan, summary, limit) +
       (searchesCut(options) ? "; no other cut into stages that was tried needs less on its largest stage" : "") +
       remedies(summary, options, limit));

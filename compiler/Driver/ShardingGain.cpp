@@ -2,17 +2,13 @@
 
 #include "compiler/Driver/PlanTrial.h"
 #include "compiler/Sharding/StateStorage.h"
-
-#include "llvm/Support/FormatVariadic.h"
+#include "runtime/base/HumanUnits.h"
 
 using namespace cleave;
 
 namespace {
 
-std::string sizeText(uint64_t bytes) {
-  return bytes < (1u << 20) ? llvm::formatv("{0:F2} KiB", static_cast<double>(bytes) / 1024).str()
-                            : llvm::formatv("{0:F2} MiB", static_cast<double>(bytes) / (1 << 20)).str();
-}
+std::string sizeText(uint64_t bytes) { return rt::bytesText(bytes, 2); } // these are compared
 
 uint64_t bytesOf(const std::map<std::string, uint64_t> &table, const char *name) {
   auto found = table.find(name);

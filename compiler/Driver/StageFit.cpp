@@ -4,6 +4,7 @@
 #include "compiler/Driver/MemoryLimit.h"
 #include "compiler/Driver/PlanTrial.h"
 #include "dialects/Cleave/IR/Attributes.h"
+#include "runtime/base/HumanUnits.h"
 
 #include <algorithm>
 #include <set>
@@ -59,8 +60,8 @@ public:
     clear();
     imported->setAttr(kStageBeginsAttr, mlir::Builder(imported.getContext()).getDenseI64ArrayAttr(best.begins));
     if (best.largest <= limit)
-      log << "stages: cut for --memory-limit; the cut of equal times needs " << first->largest
-          << " bytes on its largest stage, this one " << best.largest << "\n";
+      log << "stages: cut for --memory-limit; the cut of equal times needs " << rt::bytesText(first->largest)
+          << " on its largest stage, this one " << rt::bytesText(best.largest) << "\n";
     return llvm::Error::success();
   }
 

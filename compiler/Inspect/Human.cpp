@@ -1,5 +1,6 @@
 #include "compiler/Inspect/Human.h"
 
+#include "runtime/base/HumanUnits.h"
 #include "runtime/plan/PlanPrinter.h"
 
 #include <algorithm>
@@ -8,23 +9,9 @@
 
 namespace cleave::view {
 
-// Scaled to the largest unit that leaves at least 1, with `digits` behind the point.
-static std::string scaled(double value, double step, const std::vector<const char *> &units, int digits) {
-  size_t unit = 0;
-  for (; value >= step && unit + 1 < units.size(); ++unit)
-    value /= step;
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : digits, value, units[unit]);
-  return text;
-}
+std::string bytesText(uint64_t bytes) { return rt::bytesText(bytes); }
 
-std::string bytesText(uint64_t bytes) {
-  return scaled(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"}, 1);
-}
-
-std::string flopsText(uint64_t flops) {
-  return scaled(static_cast<double>(flops), 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"}, 2);
-}
+std::string flopsText(uint64_t flops) { return rt::flopsText(flops); }
 
 std::string rateText(double perSecond, const std::string &unit) {
   const char *prefixes[] = {"", "k", "M", "G", "T", "P"};

@@ -1,6 +1,7 @@
 #include "compiler/Pipeline/Cut.h"
 
 #include "compiler/Pipeline/CutSegments.h"
+#include "runtime/base/HumanUnits.h"
 
 #include <algorithm>
 #include <limits>
@@ -241,8 +242,8 @@ Problem explain(const CutGraph &graph, const CutRequest &request) {
       relaxed.memoryLimit = no + (yes - no) / 2;
       (Cutter(graph, relaxed).run() ? yes : no) = relaxed.memoryLimit;
     }
-    return {"no cut into " + stages + " fits " + std::to_string(request.memoryLimit) + " bytes a stage; " +
-            std::to_string(yes) + " bytes would do, or more stages"};
+    return {"no cut into " + stages + " fits " + rt::exactBytesText(static_cast<uint64_t>(request.memoryLimit)) + " a stage; " +
+            rt::exactBytesText(static_cast<uint64_t>(yes)) + " would do, or more stages"};
   }
   if (std::optional<Problem> problem = findDistantPins(graph, request))
     return *problem;

@@ -1,6 +1,7 @@
 #include "compiler/Sharding/GatherNotes.h"
 
 #include "dialects/Cleave/IR/Attributes.h"
+#include "runtime/base/HumanUnits.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -35,10 +36,10 @@ public:
     for (const auto &[place, gathers] : found)
       mlir::emitRemark(place.first)
           << place.second << " needs all samples: " << gathers.type << " is gathered over "
-          << llvm::join(gathers.axes.getArrayRef(), ", ") << ", " << gathers.bytes
-          << " bytes sent by a rank a step, and what follows is computed by all ranks for the "
-             "whole batch; an op that works along other dimensions than the batch's gathers "
-             "nothing";
+          << llvm::join(gathers.axes.getArrayRef(), ", ") << ", "
+          << rt::exactBytesText(static_cast<uint64_t>(gathers.bytes))
+          << " sent by a rank a step, and what follows is computed by all ranks for the whole batch; an op that works "
+             "along other dimensions than the batch's gathers nothing";
   }
 
 private:

@@ -1,4 +1,5 @@
 // The two forms in which people and programs read a summary.
+#include "runtime/base/HumanUnits.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanPrinter.h"
@@ -25,20 +26,6 @@ static std::string typesText(const std::string &types) {
   return text;
 }
 
-// "12345678 (11.8 MiB)"
-static std::string bytesText(uint64_t bytes) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  int unit = 0;
-  for (; value >= 1024 && unit < 4; ++unit)
-    value /= 1024;
-  std::ostringstream text;
-  text << bytes;
-  if (unit)
-    text << " (" << std::fixed << std::setprecision(1) << value << " " << units[unit] << ")";
-  return text.str();
-}
-
 // "batch 8 x 1 per rank": samples of a micro-batch, micro-batches.
 static std::string batchText(const fb::Plan &plan) {
   std::string times = std::to_string(plan.micro_batches());
@@ -50,16 +37,16 @@ static std::string batchText(const fb::Plan &plan) {
 static void printBytes(std::ostream &out, const char *title, const std::map<std::string, uint64_t> &bytes) {
   out << title << "\n";
   for (const auto &[name, number] : bytes)
-    out << "  " << std::left << std::setw(16) << name << bytesText(number) << "\n";
+    out << "  " << std::left << std::setw(16) << name << exactBytesText(number) << "\n";
 }
 
-// "parameter 1024 (1.0 KiB) of 2048 (2.0 KiB)" where ranks hold parts.
+// "parameter 1.0 KiB (1024 bytes) of 2.0 KiB (2048 bytes)" where ranks hold parts.
 static void printStates(std::ostream &out, const PlanSummary &summary) {
   out << "state of one rank\n";
   for (const auto &[role, bytes] : summary.bytesByRole) {
-    out << "  " << std::left << std::setw(16) << role << bytesText(bytes);
+    out << "  " << std::left << std::setw(16) << role << exactBytesText(bytes);
     if (uint64_t whole = summary.wholeByRole.at(role); whole != bytes)
-      out << " of " << bytesText(whole);
+      out << " of " << exactBytesText(whole);
     if (summary.hostByRole.count(role))
       out << ", in host memory";
     out << "\n";
@@ -73,7 +60,7 @@ static void printParts(std::ostream &out, const char *what, const std::map<std::
   out << "    " << what;
   const char *separator = " ";
   for (const auto &[name, number] : bytes) {
-    out << separator << name << " " << bytesText(number);
+    out << separator << name << " " << exactBytesText(number);
     separator = ", ";
   }
   out << "\n";
@@ -109,15 +96,15 @@ static void printOutside(std::ostream &out, const PlanSummary &summary) {
   if (outside.base == 0)
     return;
   auto libraries = summary.kernels.find("library");
-  out << "besides, a process of one rank takes at most " << bytesText(outside.ofProcess(1)) << ": its code and libraries";
+  out << "besides, a process of one rank takes at most " << exactBytesText(outside.ofProcess(1)) << ": its code and libraries";
   if (libraries != summary.kernels.end())
-    out << ", and " << bytesText(outside.library) << " for " << libraries->second << " library kernels";
+    out << ", and " << exactBytesText(outside.library) << " for " << libraries->second << " library kernels";
   out << "\n";
 }
 
 static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary &summary) {
   printBytes(out, "memory of one rank", summary.bytesByKind);
-  out << "  " << std::left << std::setw(16) << "total" << bytesText(summary.totalBytes) << "\n";
+  out << "  " << std::left << std::setw(16) << "total" << exactBytesText(summary.totalBytes) << "\n";
   if (summary.hostBytes != 0)
     printBytes(out, "host memory of one rank", summary.hostByKind);
   printOutside(out, summary);
@@ -127,14 +114,14 @@ static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary
   for (const ProgramSummary &program : summary.programs) {
     if (!program.entry)
       continue;
-    out << "  " << program.name << ": " << program.executed << " instructions, " << program.flops << " flops, sends "
-        << bytesText(program.sentBytes) << " per rank";
+    out << "  " << program.name << ": " << program.executed << " instructions, " << flopsText(program.flops) << ", sends "
+        << exactBytesText(program.sentBytes) << " per rank";
     for (const auto &[name, times] : program.collectives)
       out << ", " << times << " " << name;
     out << "\n";
     printParts(out, "sends", program.sentByKind);
     if (program.copiedIn + program.copiedOut != 0)
-      out << "    copies " << bytesText(program.copiedIn) << " from host memory, " << bytesText(program.copiedOut)
+      out << "    copies " << exactBytesText(program.copiedIn) << " from host memory, " << exactBytesText(program.copiedOut)
           << " to it\n";
     if (program.peaks.count("gathered") + program.peaks.count("staging") != 0)
       printParts(out, "holds at most", program.peaks);
@@ -187,7 +174,7 @@ std::string printUnits(const fb::Plan &plan) {
   std::ostringstream out;
   for (const Unit &unit : units)
     out << "  " << std::left << std::setw(16) << textOf(unit.state->name()) << lengthOf(unit.state->segments())
-        << " parameters, " << bytesText(unit.bytes) << "\n";
+        << " parameters, " << exactBytesText(unit.bytes) << "\n";
   return units.empty() ? "" : "units gathered together: " + std::to_string(units.size()) + "\n" + out.str();
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/Planning/Passes.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/StepFunctions.h"
+#include "runtime/base/HumanUnits.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -58,8 +59,9 @@ struct OffloadValues : impl::OffloadValuesBase<OffloadValues> {
   void explainNothing() {
     InFlightDiagnostic remark = getOperation().emitRemark("--offload activations stores nothing in host memory: ");
     if (largestLeft > 0)
-      remark << "the largest value that the forward pass keeps for the backward pass has " << largestLeft
-             << " bytes, and what has fewer than " << uint64_t(minBytes) << " stays on the device";
+      remark << "the largest value that the forward pass keeps for the backward pass has "
+             << rt::exactBytesText(static_cast<uint64_t>(largestLeft)) << ", and what has fewer than "
+             << rt::exactBytesText(uint64_t(minBytes)) << " stays on the device";
     else
       remark << "the forward pass keeps nothing that it computes, the backward pass computes all of it again";
   }

@@ -219,7 +219,7 @@ def compare(tensors, parameters, states, bound):
 def check_memory(program, layout, states, parameters):
     """At least what the states take without padding, and less than twice that."""
     text = run("cleave", "inspect", "--details", program)
-    counted = [int(whole or part) for part, whole in re.findall(r"^ +optimizer +(\d+)(?: \([^)]*\))?(?: of (\d+))?", text, re.M)]
+    counted = [int(whole or part) for part, whole in re.findall(r"^ +optimizer +(?:[\d.]+ \wiB \()?(\d+) bytes\)?(?: of (?:[\d.]+ \wiB \()?(\d+) bytes\)?)?", text, re.M)]
     stages = 2 if "pp2" in layout else 1
     expected = 4 * states * parameters
     assert bool(counted) == (states > 0), text

@@ -348,7 +348,7 @@ TEST(PlanSummary, CountsMemoryAndTraffic) {
   auto json = nlohmann::json::parse(summaryJson(plan, summary));
   EXPECT_EQ(json["programs"][0]["sent_bytes"], 1200);
   EXPECT_EQ(json["memory"]["total"], 4096 + 2 * 8192);
-  expectContains(printSummary(plan, summary), "sends 1200 (1.2 KiB) per rank, 3 all_reduce");
+  expectContains(printSummary(plan, summary), " instructions, 2 FLOP, sends 1.2 KiB (1200 bytes) per rank, 3 all_reduce");
 }
 
 TEST(PlanSummary, ModelsWithoutABatchSaySo) {

@@ -1,0 +1,41 @@
+// Numbers as people read them. Reports, pages and messages of the compiler and of its programs all take these forms.
+#ifndef CLEAVE_RUNTIME_BASE_HUMANUNITS_H
+#define CLEAVE_RUNTIME_BASE_HUMANUNITS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace cleave::rt {
+
+// Scaled to the largest unit that leaves at least 1. The first unit has no digits behind the point.
+template <size_t Count>
+std::string scaledText(double value, double step, const char *const (&units)[Count], int digits) {
+  size_t unit = 0;
+  for (; value >= step && unit + 1 < Count; ++unit)
+    value /= step;
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : digits, value, units[unit]);
+  return text;
+}
+
+// "512 B", "23.8 MiB"; with two digits "23.84 MiB", for sizes that are compared.
+inline std::string bytesText(uint64_t bytes, int digits = 1) {
+  return scaledText(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"}, digits);
+}
+
+// "512 bytes", "23.8 MiB (24956108 bytes)", where the exact number counts, too.
+inline std::string exactBytesText(uint64_t bytes) {
+  std::string exact = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  return bytes < 1024 ? exact : bytesText(bytes) + " (" + exact + ")";
+}
+
+// "6.01 GFLOP"
+inline std::string flopsText(uint64_t flops) {
+  return scaledText(static_cast<double>(flops), 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"}, 2);
+}
+
+} // namespace cleave::rt
+
+#endif
