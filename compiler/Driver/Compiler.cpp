@@ -12,6 +12,7 @@
 #include "compiler/Driver/LossProbe.h"
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Driver/MemoryLimit.h"
+#include "compiler/Driver/ModelHeader.h"
 #include "compiler/Driver/OutputPath.h"
 #include "compiler/Driver/PhaseRunner.h"
 #include "compiler/Driver/PipelineRequest.h"
@@ -22,6 +23,7 @@
 #include "compiler/Driver/StageFit.h"
 #include "compiler/Driver/Ties.h"
 #include "compiler/Driver/WeightsImage.h"
+#include "compiler/Driver/WrittenFiles.h"
 #include "compiler/Import/ONNX/Importer.h"
 #include "compiler/Planning/Build/PlanWriter.h"
 #include "compiler/Support/StatusError.h"
@@ -46,15 +48,6 @@ using namespace cleave;
 
 namespace {
 
-// A C identifier made of the artefact's name: cleave_model_<name>.
-std::string identifierOf(llvm::StringRef output) {
-  std::string name = llvm::sys::path::stem(output).str();
-  for (char &c : name)
-    if (!llvm::isAlnum(c))
-      c = '_';
-  return name.empty() || llvm::isDigit(name.front()) ? "_" + name : name;
-}
-
 // llvm::writeToOutput would end the program where the disk is full.
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
   return toError(rt::writeFileAtomically(path.str(), {bytes.data(), bytes.size()}));
@@ -62,7 +55,8 @@ llvm::Error writeFile(llvm::StringRef path, llvm::StringRef bytes) {
 
 class Compilation {
 public:
-  Compilation(const CompileOptions &options, llvm::raw_ostream &log) : options(options), log(log) {}
+  Compilation(const CompileOptions &options, llvm::raw_ostream &log)
+      : options(options), log(log), written(output()) {}
   llvm::Error run();
 
 private:
@@ -74,14 +68,14 @@ private:
   std::vector<ReadFile> readFiles() const;
   llvm::Error checkOverwritten(llvm::ArrayRef<ReadFile> read) const;
   llvm::Error checkExternalData() const;
-  std::string headerPath() const;
   llvm::Error checkFixedBatch();
   void noteRanges();
   llvm::Error weighSharding(mlir::ModuleOp imported, const CompileOptions &chosen, plan::PlanningOptions planning);
   llvm::Error emit();
+  llvm::Error emitMlir();
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
   llvm::Error checkKernels(const rt::fb::Plan &plan) const;
-  llvm::Error writeHeader(llvm::StringRef name);
+  void noteWritten(const WeightsImage &weights, llvm::StringRef kernelCache);
   plan::PlanningOptions planningOptions() { return planningRequest(options, *target, model.weights, properties); }
   std::string output() const;
 
@@ -92,6 +86,7 @@ private:
   ImportedModel model;
   std::map<std::string, std::string> properties; // of the plan, about the model
   mlir::OwningOpRef<mlir::ModuleOp> kernels;     // kernels form
+  WrittenFiles written;
 };
 
 std::string Compilation::output() const {
@@ -148,7 +143,7 @@ llvm::Error Compilation::checkOverwritten(llvm::ArrayRef<ReadFile> read) const {
   std::string path = output();
   std::vector<std::string> written = {path, path + ".weights/model.safetensors"};
   if (options.emit == Emit::Object || options.emit == Emit::Shared)
-    written.push_back(headerPath());
+    written.push_back(modelHeaderPath(output()));
   for (int phase = 0; !options.dumpPhases.empty() && phase <= static_cast<int>(Phase::Plan); ++phase)
     written.push_back(dumpPath(options, static_cast<Phase>(phase)));
   return checkInputsAreKept("-o", written, read);
@@ -260,22 +255,6 @@ void Compilation::noteRanges() {
       }
 }
 
-std::string Compilation::headerPath() const {
-  llvm::SmallString<256> path(output());
-  llvm::sys::path::replace_extension(path, "h");
-  return path.str().str();
-}
-
-// The header beside an object or a shared library.
-llvm::Error Compilation::writeHeader(llvm::StringRef name) {
-  std::string guard = "CLEAVE_MODEL_" + llvm::StringRef(name).upper() + "_H";
-  std::string text = "/* Written by `cleave compile`. */\n#ifndef " + guard + "\n#define " + guard +
-                     "\n#include \"cleave/model.h\"\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-                     "extern const cleave_model cleave_model_" +
-                     name.str() + ";\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
-  return writeFile(headerPath(), text);
-}
-
 // The plan names library and built-in kernels by what they compute; the device may lack some.
 llvm::Error Compilation::checkKernels(const rt::fb::Plan &plan) const {
   for (const rt::fb::Plan *kind : rt::kindsOf(plan))
@@ -294,7 +273,7 @@ static ModelObject::Kernel deviceKernel(const KernelCode &code, llvm::StringRef 
 }
 
 llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes) {
-  std::string name = identifierOf(output());
+  std::string name = modelIdentifier(output());
   std::string prefix = "cleave_" + name + "_";
   if (llvm::Error error = checkKernels(plan))
     return error;
@@ -356,12 +335,27 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
                                                    : LinkKind::Object;
   if (llvm::Error error = linkArtefact(kind, paths, target->linkNeeds(), output()))
     return error;
-  llvm::Error error = options.emit == Emit::Executable ? llvm::Error::success() : writeHeader(name);
+  llvm::Error error = options.emit == Emit::Executable ? llvm::Error::success() : writeModelHeader(output());
   if (!error)
     error = weights->commit();
-  if (error)
+  if (error) {
     llvm::sys::fs::remove(output()); // of no use without them
-  return error;
+    return error;
+  }
+  noteWritten(*weights, code->cacheFolder);
+  return llvm::Error::success();
+}
+
+void Compilation::noteWritten(const WeightsImage &weights, llvm::StringRef kernelCache) {
+  std::string content = options.emit == Emit::Executable ? "program"
+                        : options.emit == Emit::Shared   ? "shared library"
+                                                         : "object file";
+  written.add(output(), content + (weights.embedded ? " with its weights" : ""));
+  if (!weights.file.empty())
+    written.add(output() + ".weights/model.safetensors", "its weights, which it reads when it starts");
+  if (options.emit != Emit::Executable)
+    written.add(modelHeaderPath(output()), "C header");
+  written.setKernelCache(kernelCache.str());
 }
 
 static llvm::Error openWritten(llvm::Expected<std::string> &bytes, const rt::fb::Plan **plan) {
@@ -388,10 +382,21 @@ llvm::Error Compilation::emit() {
     if (llvm::Error error = openWritten(bytes, &plan))
       return error;
   }
-  llvm::Error error = options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes);
-  if (!error)
-    log << rt::printSummary(*plan, summary) << predicted->text; // reads as success: nothing can fail after it
-  return error;
+  if (options.emit == Emit::Plan)
+    written.add(output(), "plan");
+  if (llvm::Error error = options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes))
+    return error;
+  log << rt::printSummary(*plan, summary) << predicted->text << written.text(); // reads as success: nothing can fail after it
+  return llvm::Error::success();
+}
+
+llvm::Error Compilation::emitMlir() {
+  if (llvm::Error error = writeModule(*model.module, output()))
+    return error;
+  written.add(output(), "MLIR");
+  if (output() != "-") // which is stdout
+    log << written.text();
+  return llvm::Error::success();
 }
 
 // Of a failure with sizes that are hardly meant: where they come from.
@@ -431,7 +436,7 @@ llvm::Error Compilation::compile() {
   if (!lowered)
     return lowered.takeError();
   if (stopped(*lowered))
-    return writeModule(*model.module, output());
+    return emitMlir();
   // The plan level knows kernels by name only: their bodies stay behind for code generation.
   kernels = mlir::cast<mlir::ModuleOp>((*model.module)->clone());
   CompileOptions chosen = options;
@@ -447,7 +452,7 @@ llvm::Error Compilation::compile() {
   if (!planned)
     return planned.takeError();
   if (stopped(*planned))
-    return writeModule(*model.module, output());
+    return emitMlir();
   if (imported)
     if (llvm::Error error = weighSharding(*imported, chosen, planning))
       return error;

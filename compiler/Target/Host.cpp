@@ -54,9 +54,11 @@ public:
     auto code = compileKernels(kernels, machine, options);
     if (!code)
       return code.takeError();
-    if (cache)
-      cache->prune();
     KernelCode result;
+    if (cache) {
+      cache->prune();
+      result.cacheFolder = cache->getFolder();
+    }
     result.objects = std::move(code->objects);
     for (auto &[label, text] : code->listings)
       result.listings[label] = {std::move(text), {{"iterations", static_cast<uint64_t>(code->facts[label].extent)}}};

@@ -46,6 +46,7 @@ struct KernelCode {
   std::map<std::string, rt::KernelFacts> facts; // what a plan may say of each kernel's code, by label
   std::map<std::string, KernelListing> listings; // by label, where they were asked for
   std::string listingNote;                       // what the listings lack, and why; empty: nothing
+  std::string cacheFolder;                       // where the code was also kept, for other compilations; empty: nowhere
 };
 
 class Target {

@@ -27,6 +27,7 @@ public:
   static std::optional<KernelCache> ofUser();
   static std::optional<KernelCache> in(llvm::StringRef folder);
 
+  const std::string &getFolder() const { return folder; }
   std::string key(llvm::StringRef kernel, const HostTarget &target) const;
   std::optional<std::string> find(llvm::StringRef key) const;
   void add(llvm::StringRef key, llvm::StringRef object) const;
