@@ -195,7 +195,7 @@ void addGenerate(CLI::App &command, Command &result) {
 Status unknownOption(const CLI::App &command, const std::string &typed) {
   std::string name = typed.substr(0, typed.find('=')), help = "; see " + command.get_name() + " --help";
   if (name.size() > 1 && name[0] == '-')
-    return invalidArgument(describeUnknownOption(command, name, help));
+    return invalidArgument(describeUnknownOption(command, KnownProgram::Compiled, name, help));
   return invalidArgument(command.get_name() + ": '" + typed + "' belongs to no option" + help);
 }
 
@@ -276,9 +276,7 @@ Status checkRest(const Parser &parser) {
     std::vector<std::string> names;
     for (const CLI::App *sub : parser.app.get_subcommands([](const CLI::App *) { return true; }))
       names.push_back(sub->get_name());
-    std::string near = didYouMean(extras[0], names);
-    return invalidArgument("unknown command '" + extras[0] + "'" +
-                           (near.empty() ? "; expected " + joinNames(names) : near));
+    return invalidArgument(describeUnknownCommand(KnownProgram::Compiled, extras[0], names));
   }
   std::vector<std::string> rest = command->remaining();
   rest.insert(rest.end(), extras.begin(), extras.end());

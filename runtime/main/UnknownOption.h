@@ -3,6 +3,7 @@
 #ifndef CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 #define CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 
+#include "runtime/main/OtherProgram.h"
 #include "runtime/session/NearestName.h"
 
 #include <CLI/CLI.hpp>
@@ -20,24 +21,47 @@ inline std::vector<std::string> optionNames(const CLI::App &command) {
   return names;
 }
 
-// The other commands that have the option: "train, evaluate"; empty: none has.
+// The commands of this program that have the option: "train, evaluate"; empty: none has.
 inline std::string commandsWith(const CLI::App &command, const std::string &name) {
+  const CLI::App *program = command.get_parent() ? command.get_parent() : &command;
   std::string text;
-  if (const CLI::App *parent = command.get_parent())
-    for (const CLI::App *other : parent->get_subcommands([](const CLI::App *) { return true; }))
-      if (other != &command && other->get_option_no_throw(name))
-        text += (text.empty() ? "" : ", ") + other->get_name();
+  for (const CLI::App *other : program->get_subcommands([](const CLI::App *) { return true; }))
+    if (other != &command && other->get_option_no_throw(name))
+      text += (text.empty() ? "" : ", ") + other->get_name();
   return text;
+}
+
+// ", which belongs to: evaluate, generate", of this program or of the other one; empty: nobody has the option.
+inline std::string describeOwners(const CLI::App &command, KnownProgram mine, const std::string &name) {
+  if (std::string own = commandsWith(command, name); !own.empty())
+    return ", which belongs to: " + own;
+  std::string others = ofOtherProgram(mine, "", name);
+  if (others.empty())
+    return "";
+  return mine == KnownProgram::Cleave ? ", which belongs to the program that cleave compile writes: " + others
+                                      : ", which belongs to the compiler: " + others + "; compile the model again with it";
+}
+
+// Of a word where a command is expected.
+inline std::string describeUnknownCommand(KnownProgram mine, const std::string &typed,
+                                          const std::vector<std::string> &names) {
+  std::string text = "unknown command '" + typed + "'";
+  if (std::string other = ofOtherProgram(mine, typed, ""); !other.empty())
+    return text + (mine == KnownProgram::Cleave ? ", which belongs to the program that cleave compile writes: "
+                                                : ", which belongs to the compiler: ") + other;
+  std::string near = didYouMean(typed, names);
+  return text + (near.empty() ? "; expected " + joinNames(names) : near);
 }
 
 // "train: unknown option '--stpes'; did you mean '--steps'?", or `help` where no option is near. Of one that stands
 // before its command: where it belongs.
-inline std::string describeUnknownOption(const CLI::App &command, const std::string &name, const std::string &help) {
+inline std::string describeUnknownOption(const CLI::App &command, KnownProgram mine, const std::string &name,
+                                         const std::string &help) {
   std::vector<std::string> names = optionNames(command);
   if (std::find(names.begin(), names.end(), name) != names.end())
     return name + " stands before the command; write it after: " + command.get_name() + " " + name;
-  if (std::string others = commandsWith(command, name); !others.empty())
-    return command.get_name() + ": unknown option '" + name + "', which belongs to: " + others;
+  if (std::string owners = describeOwners(command, mine, name); !owners.empty())
+    return command.get_name() + ": unknown option '" + name + "'" + owners;
   std::string near = didYouMean(name, names);
   return command.get_name() + ": unknown option '" + name + "'" + (near.empty() ? help : near);
 }

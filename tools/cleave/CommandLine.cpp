@@ -39,12 +39,10 @@ void checkCommand(const CLI::App &app, const std::vector<std::string> &arguments
     throw CLI::RuntimeError(noCommand(app), 2);
   std::vector<std::string> names = commandNames(app);
   bool isKnown = std::find(names.begin(), names.end(), arguments[0]) != names.end();
-  std::string near = rt::didYouMean(arguments[0], names);
   if (!isKnown && arguments[0].rfind('-', 0) != 0)
-    throw CLI::RuntimeError(
-        "unknown command '" + arguments[0] + "'" +
-            (near.empty() ? "; expected " + CLI::detail::join(names, ", ") + " (see cleave --help)" : near),
-        2);
+    throw CLI::RuntimeError(rt::describeUnknownCommand(rt::KnownProgram::Cleave, arguments[0], names) +
+                                " (see cleave --help)",
+                            2);
 }
 
 // CLI11 says "The following argument was not expected", without a word on what would be.
@@ -54,7 +52,7 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
   for (const std::string &argument : arguments)
     if (std::string name = argument.substr(0, argument.find('='));
         name.rfind("--", 0) == 0 && std::find(names.begin(), names.end(), name) == names.end())
-      return rt::describeUnknownOption(command, name, help);
+      return rt::describeUnknownOption(command, rt::KnownProgram::Cleave, name, help);
   std::vector<std::string> rest = command.remaining();
   return command.get_name() + ": " + (rest.empty() ? "an argument" : "'" + rest[0] + "'") + " belongs to no option" + help;
 }
@@ -107,7 +105,7 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
   for (const auto &[key, value] : json.items()) {
     const CLI::Option *option = compile.get_option_no_throw("--" + key);
     if (!option)
-      failConfig(path + ": " + rt::describeUnknownOption(compile, "--" + key, "; see cleave compile --help"));
+      failConfig(path + ": " + rt::describeUnknownOption(compile, rt::KnownProgram::Cleave, "--" + key, "; see cleave compile --help"));
     if (key == "config")
       failConfig(path + ": a configuration cannot name another one");
     if (value.is_object() || value.is_null())

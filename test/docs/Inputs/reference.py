@@ -1,8 +1,10 @@
-"""The reference pages are what the programs' own --help prints.
+"""The reference pages are what the programs' own --help prints. So is runtime/main/Options.def, by which each of the two programs
+knows the options of the other one.
 
-    reference.py write DOCS PROGRAM     writes DOCS/reference/*.md; PROGRAM is any model that `cleave compile` has linked
-    reference.py check DOCS PROGRAM     fails where a page differs"""
+    reference.py write DOCS PROGRAM     writes DOCS/reference/*.md and the table; PROGRAM is any model that `cleave compile` has linked
+    reference.py check DOCS PROGRAM     fails where a page or the table differs"""
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -28,17 +30,34 @@ def page(name, program):
     return text
 
 
+OPTION = re.compile(r"^\s+(?:-\w, *)?(--[\w-]+(?:, *--[\w-]+)*)", re.M)
+
+
+def table(programs):
+    text = ("// CLEAVE_OPTION(program, command, option): the commands and options of `cleave` and of compiled programs, by which one of them\n"
+            "// tells where an option of the other belongs (UnknownOption.h). A command has a line without an option, too.\n"
+            "// Made by test/docs/Inputs/reference.py of what --help prints.\n")
+    for name, program in programs.items():
+        for command in filter(None, COMMANDS[name]):
+            found = [one for names in OPTION.findall(help_of(program, command)) for one in re.split(", *", names)]
+            for option in ["", *sorted(set(found) - {"--help"})]:
+                text += f'CLEAVE_OPTION("{name}", "{command}", "{option}")\n'
+    return text
+
+
 def main():
-    action, docs, program = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+    action, docs = sys.argv[1], pathlib.Path(sys.argv[2])
+    programs = {"cleave": "cleave", "program": sys.argv[3]}
+    expected = {docs / "reference" / f"{name}.md": page(name, program) for name, program in programs.items()}
+    expected[docs.parent / "runtime/main/Options.def"] = table(programs)
     differs = False
-    for name in INTRODUCTIONS:
-        path, text = docs / "reference" / f"{name}.md", page(name, "cleave" if name == "cleave" else program)
+    for path, text in expected.items():
         if action == "write":
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
             differs = True
-            print(f"docs/reference/{name}.md is not what the program prints; write it anew: test/docs/Inputs/reference.py write docs MODEL, "
-                  "where MODEL is a program called `model`")
+            print(f"{path.relative_to(docs.parent)} is not what the program prints; write it anew: test/docs/Inputs/reference.py write docs "
+                  "MODEL, where MODEL is a program called `model`")
     sys.exit(differs)
 
 
