@@ -78,7 +78,7 @@ class Tensor:
         if array.dtype.kind not in "fiub" or (array.dtype.kind == "f") != (self.dtype.kind == "f"):
             raise TypeError(f"'{self.name}': expected {'floating-point values' if self.dtype.kind == 'f' else 'integers'} "
                             f"({self.dtype}); got {array.dtype}")
-        converted = np.ascontiguousarray(array, self.dtype)
+        converted = np.asarray(array, self.dtype, order="C")  # ascontiguousarray() would give a scalar a dimension
         if self.dtype.kind in "iu" and not np.array_equal(converted, array):
             raise ValueError(f"'{self.name}': a value does not fit into {self.dtype}")
         if not self.is_bf16:
