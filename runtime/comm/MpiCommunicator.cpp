@@ -1,15 +1,14 @@
 #include "runtime/comm/MpiCommunicator.h"
 
 #include "runtime/base/Log.h"
-#include "runtime/base/Trace.h"
 #include "runtime/comm/PeerMonitor.h"
 #include "runtime/comm/mpi/MpiApi.h"
 
 #include <atomic>
 #include <climits>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
+#include <optional>
 #include <unistd.h>
 #include <vector>
 
@@ -21,8 +20,6 @@ constexpr const char *kModule = "libcleave_comm_mpi.so";
 
 constexpr int kBeatChannel = kAllChannels;
 constexpr double kForever = 1e9; // the monitor has limits of its own
-// How long what a process has sent before it left may still be on its way.
-constexpr double kOnTheWaySeconds = 2;
 
 // Of this process.
 enum class Membership { None, Joined, Lost };
@@ -69,7 +66,9 @@ public:
 protected:
   Status doExchange(const Exchange &step) override {
     CLEAVE_TRY(health());
-    Wait wait{monitor_.get()};
+    std::optional<PeerWait> wait; // one process waits for nobody
+    if (monitor_)
+      wait.emplace(*monitor_);
     cleave_mpi_exchange call = {
         step.to,
         step.sendData,
@@ -80,7 +79,10 @@ protected:
         static_cast<int>(step.channel),
         timeoutSeconds(),
         0,
-        [](void *context, int from, int to) -> int { return static_cast<Wait *>(context)->isVain(from, to); },
+        [](void *context, int from, int to) -> int {
+          auto &wait = *static_cast<std::optional<PeerWait> *>(context);
+          return wait && wait->isVain(from, to);
+        },
         &wait};
     char error[256] = "";
     switch (api_.exchange(&call, error, sizeof(error))) {
@@ -94,29 +96,7 @@ protected:
   }
 
 private:
-  // One exchange's wait for two peers (or -1).
-  struct Wait {
-    PeerMonitor *monitor;
-    uint64_t alone = 0; // since when one of them is known to have left; 0: neither
-
-    bool isVain(int from, int to) {
-      if (!monitor || monitor->failed())
-        return monitor != nullptr;
-      auto isGone = [&](int peer) { return peer >= 0 && monitor->hasLeft(peer); };
-      if (!isGone(from) && !isGone(to)) {
-        alone = 0;
-        return false;
-      }
-      uint64_t now = TraceSink::now();
-      alone = alone ? alone : now;
-      if (static_cast<double>(now - alone) * 1e-9 < kOnTheWaySeconds)
-        return false;
-      monitor->miss(isGone(from) ? from : to);
-      return true;
-    }
-  };
-
-  bool beat(const PeerMonitor::Beat *out, PeerMonitor::Beat *in, bool hurries, const std::function<bool()> &giveUp) {
+  int beat(const PeerMonitor::Beat *out, PeerMonitor::Beat *in, bool hurries, const std::function<bool()> &giveUp) {
     cleave_mpi_exchange call = {
         out ? (rank() + 1) % size() : -1,
         out,
@@ -130,7 +110,7 @@ private:
         [](void *context, int, int) -> int { return (*static_cast<const std::function<bool()> *>(context))(); },
         const_cast<std::function<bool()> *>(&giveUp)};
     char error[256] = "";
-    return api_.exchange(&call, error, sizeof(error)) == 0;
+    return api_.exchange(&call, error, sizeof(error)) == 0 ? PeerMonitor::kExchanged : PeerMonitor::kGaveUp;
   }
 
   const cleave_mpi_api &api_;
@@ -169,23 +149,6 @@ Status openModule(const cleave_mpi_api **api) {
 }
 
 } // namespace
-
-bool startedUnderMpi() {
-  for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"})
-    if (!envString(name).empty())
-      return true;
-  return !envString("SLURM_PROCID").empty() && envNumber("SLURM_STEP_NUM_TASKS", 1) > 1;
-}
-
-std::string startedByTorchrun() {
-  std::string rank = envString("RANK"), size = envString("WORLD_SIZE");
-  bool launched = false;
-  for (const char *name : {"TORCHELASTIC_RUN_ID", "LOCAL_RANK", "MASTER_ADDR"})
-    launched |= !envString(name).empty();
-  if (startedUnderMpi() || !launched || rank.empty() || std::strtoull(size.c_str(), nullptr, 10) < 2)
-    return "";
-  return "RANK=" + rank + ", WORLD_SIZE=" + size;
-}
 
 Status createMpiCommunicator(std::unique_ptr<Communicator> *result) {
   static std::mutex mutex;

@@ -26,6 +26,8 @@ constexpr std::chrono::milliseconds kStay{500};
 constexpr double kLookSeconds = 0.1;
 // After SIGTERM: how long a peer that the launcher has seen dying may take to disappear.
 constexpr double kGraceSeconds = 0.3;
+// How long what a process has sent before it left may still be on its way.
+constexpr double kOnTheWaySeconds = 2;
 
 double now() { return static_cast<double>(TraceSink::now()) * 1e-9; }
 
@@ -91,6 +93,11 @@ void PeerMonitor::miss(int rank) {
        Missed);
 }
 
+void PeerMonitor::disconnect(int rank) {
+  lose(rank, nameOf(rank) + " is lost: its connection has ended; its own messages, or those of its machine, say why",
+       Lost);
+}
+
 void PeerMonitor::stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -152,7 +159,10 @@ void PeerMonitor::exchangeBeat(bool hearsFrom, bool speaksTo) {
   Beat mine{tells ? Leaving : Alive, tells ? leaving_.front() : rank_}, theirs{Alive, -1};
   if (!hearsFrom)
     heardAt_ = now();
-  if (!exchange_(speaksTo ? &mine : nullptr, hearsFrom ? &theirs : nullptr, stopping_, [this] { return look(); }))
+  int lost = exchange_(speaksTo ? &mine : nullptr, hearsFrom ? &theirs : nullptr, stopping_, [this] { return look(); });
+  if (lost >= 0)
+    disconnect(lost);
+  if (lost != kExchanged)
     return;
   if (tells) {
     leaving_.pop_front();
@@ -211,6 +221,22 @@ void PeerMonitor::insist() {
     return;
   std::signal(SIGTERM, SIG_DFL); // who asked for an end gets it
   std::raise(SIGTERM);
+}
+
+bool PeerWait::isVain(int from, int to) {
+  if (monitor_.failed())
+    return true;
+  auto isGone = [&](int peer) { return peer >= 0 && monitor_.hasLeft(peer); };
+  if (!isGone(from) && !isGone(to)) {
+    alone_ = 0;
+    return false;
+  }
+  uint64_t time = TraceSink::now();
+  alone_ = alone_ ? alone_ : time;
+  if (static_cast<double>(time - alone_) * 1e-9 < kOnTheWaySeconds)
+    return false;
+  monitor_.miss(isGone(from) ? from : to);
+  return true;
 }
 
 } // namespace cleave::rt

@@ -6,6 +6,7 @@
 // so that all survivors name the same rank; it stays closed until everybody leaves. A peer is lost
 //
 //   * when it is a process of this machine that no longer exists: looked at ten times a second;
+//   * when the transport says that its connection has ended, and a second later nobody has said why;
 //   * when it sends no beat for CLEAVE_COMM_HEARTBEAT_S (60; 0: there are no beats) seconds, dead, stopped or cut off;
 //   * when another process says so.
 //
@@ -47,11 +48,12 @@ public:
   struct Beat {
     int32_t kind, rank;
   };
-  // Sends to the next process while it receives from the one before (either null: not). Returns false when `giveUp`,
-  // which is asked many times a second, has said so. `hurries` where the user waits: leaves go around the ring one by
-  // one.
+  // Sends to the next process while it receives from the one before (either null: not). Returns kExchanged; kGaveUp when
+  // `giveUp`, which is asked many times a second, has said so; or the rank whose connection has ended, after a moment in
+  // which giveUp did not say so. `hurries` where the user waits: leaves go around the ring one by one.
+  static constexpr int kExchanged = -1, kGaveUp = -2;
   using ExchangeBeats =
-      std::function<bool(const Beat *toNext, Beat *fromBefore, bool hurries, const std::function<bool()> &giveUp)>;
+      std::function<int(const Beat *toNext, Beat *fromBefore, bool hurries, const std::function<bool()> &giveUp)>;
 
   PeerMonitor(int rank, std::vector<PeerIdentity> peers, ExchangeBeats exchange);
   ~PeerMonitor();
@@ -62,6 +64,8 @@ public:
   bool hasLeft(int rank) const { return left_[static_cast<size_t>(rank)].load(std::memory_order_relaxed); }
   // A peer has left, and this process waits for it: an error for all.
   void miss(int rank);
+  // A peer's connection has ended: an error for all, unless one is known.
+  void disconnect(int rank);
   // Why, as PeerLost.
   Status reason() const;
   // This process has failed: the others are told.
@@ -98,6 +102,19 @@ private:
   std::deque<int> leaving_; // yet to be told
   size_t heardLeaving_ = 0, toldLeaving_ = 0;
   std::thread thread_;
+};
+
+// One exchange's wait for two peers, as its poll sees it: vain once all is lost, or one of them has taken leave and what
+// it had sent before has had time to come.
+class PeerWait {
+public:
+  explicit PeerWait(PeerMonitor &monitor) : monitor_(monitor) {}
+  // -1: that side is done.
+  bool isVain(int from, int to);
+
+private:
+  PeerMonitor &monitor_;
+  uint64_t alone_ = 0; // since when one of them is known to have left; 0: neither
 };
 
 } // namespace cleave::rt

@@ -3,7 +3,7 @@
 #include "runtime/base/CaughtStatus.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/Termination.h"
-#include "runtime/comm/MpiCommunicator.h"
+#include "runtime/comm/Launcher.h"
 #include "runtime/comm/PeerMonitor.h"
 #include "runtime/main/FileUse.h"
 #include "runtime/main/LostPages.h"
@@ -49,7 +49,7 @@ Status train(Session &session, const TrainOptions &options, unsigned threads, in
   TrainLoop loop;
   CLEAVE_TRY(TrainLoop::open(session, options, &loop));
   // Where nothing would be saved, there is nothing to wait for. A launcher shows the words of all its processes.
-  bool launched = startedUnderMpi();
+  bool launched = startedAsOneOfSeveral();
   if (!options.save.empty())
     endInOrder(launched ? nullptr : "\nfinishing the step, then saving; once more to end at once\n", launched);
   CLEAVE_TRY(loop.run());
@@ -195,6 +195,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
     programFiles.push_back(options.directory + "/" + model.weights_file);
   CLEAVE_TRY(checkFileUse(command, programFiles));
   logEnabled(LogLevel::Error); // tells of a CLEAVE_LOG that is no level
+  options.notesTermination = true;
   options.program = neededProgram(command.kind);
   options.command = std::to_string(static_cast<int>(command.kind));
   Session session;
@@ -224,7 +225,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
 }
 
 int runMain(int argc, const char *const *argv, const cleave_model &model) {
-  if (startedUnderMpi())
+  if (launcher() == Launcher::Mpi)
     noteTermination();
   // A file beyond the size limit (ulimit -f) is then an error of write() as a full disk is, with a message.
   std::signal(SIGXFSZ, SIG_IGN);

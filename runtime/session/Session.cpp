@@ -3,9 +3,12 @@
 #include "runtime/base/CaughtStatus.h"
 #include "runtime/base/Counted.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/Termination.h"
 #include "runtime/base/Trace.h"
+#include "runtime/comm/Launcher.h"
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/comm/MpiCommunicator.h"
+#include "runtime/comm/TcpCommunicator.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/MeaningSeal.h"
@@ -32,59 +35,76 @@ struct Session::Impl {
   std::string name, tracePath, weightsCheckpoint;
   std::unique_ptr<ChromeTrace> trace;
   std::unique_ptr<LocalWorld> local;
-  std::unique_ptr<Communicator> mpi;
+  std::unique_ptr<Communicator> processes; // one rank each; null: all ranks are here
   std::vector<Rank> ranks;
   std::vector<RankStates> states;
   std::unique_ptr<RankThreads> threads;
   uint64_t residentBefore = 0;
   bool hasDrawnWeights = false;
 
-  unsigned worldRank(unsigned index) const { return mpi ? mpi->rank() : index; }
-  Communicator &communicator(unsigned index) { return mpi ? *mpi : local->communicator(static_cast<int>(index)); }
+  unsigned worldRank(unsigned index) const { return processes ? processes->rank() : index; }
+  Communicator &communicator(unsigned index) { return processes ? *processes : local->communicator(static_cast<int>(index)); }
   unsigned threadsOf(unsigned requested) const { return requested ? requested : std::max(1u, plan->threads()); }
   Demand demand(unsigned threads) const;
+  Status joinProcesses();
   Status connect(unsigned requested);
   Status makeRanks(const cleave_model &model, unsigned threadsPerRank);
 };
 
-// Processes of torchrun do not find each other.
-static Status checkLauncher(const fb::Plan &plan) {
-  std::string launcher = startedByTorchrun();
-  if (launcher.empty())
+// A model of one rank that trains in each of several processes would be trained that many times.
+static Status checkTrainsOnce(const fb::Plan &plan) {
+  if (meshSize(plan) > 1 || launcher() != Launcher::Tcp)
     return Status::ok();
-  uint64_t ranks = meshSize(plan);
-  return invalidArgument("started by torchrun as one of several processes (" + launcher +
-                         "), which would each run the whole model alone. Start it without torchrun, " +
-                         (ranks == 1 ? "once"
-                                     : "as mpirun -n " + std::to_string(ranks) + " PROGRAM, or once: then the " +
-                                           counted(ranks, "rank") + " are threads of one process") +
-                         "; a process that is to run alone needs RANK and WORLD_SIZE unset");
+  TcpPlace place;
+  CLEAVE_TRY(readTcpPlace(&place));
+  return invalidArgument("started as one of " + counted(static_cast<uint64_t>(place.size), "process") + " (" +
+                         place.variables + "), which would each train the whole model alone; compile it for --mesh dp=" +
+                         std::to_string(place.size) +
+                         ", or start it once; a process that is to run alone needs RANK and WORLD_SIZE unset");
 }
 
-// Finds the other ranks: threads of this process, or processes of one MPI world.
+static Status checkProcesses(int processes, const fb::Plan &plan, const std::string &how) {
+  uint64_t ranks = meshSize(plan);
+  if (static_cast<uint64_t>(processes) == ranks)
+    return Status::ok();
+  return invalidArgument("started as " + counted(static_cast<uint64_t>(processes), "process") + ", but compiled for " +
+                         counted(ranks, "rank") + " (" + meshText(plan) + "); " + how);
+}
+
+// By MPI, or by TCP. A model of one rank may run beside others of its kind that a launcher has started.
+Status Session::Impl::joinProcesses() {
+  uint64_t wanted = meshSize(*plan);
+  if (std::string way = envString("CLEAVE_COMM"); !way.empty() && way != "mpi" && way != "tcp")
+    return invalidArgument("CLEAVE_COMM='" + way + "': expected mpi or tcp");
+  if (launcher() == Launcher::Mpi) {
+    CLEAVE_TRY(createMpiCommunicator(&processes));
+    return checkProcesses(processes->size(), *plan, "use mpirun -n " + std::to_string(wanted));
+  }
+  if (launcher() == Launcher::None || wanted == 1)
+    return Status::ok();
+  TcpPlace place;
+  CLEAVE_TRY(readTcpPlace(&place));
+  CLEAVE_TRY(checkProcesses(place.size, *plan,
+                            "its launcher says " + place.variables + "; start " + std::to_string(wanted) +
+                                " processes, or one without these variables: then all ranks are threads of it"));
+  return createTcpCommunicator(place, &processes);
+}
+
+// Finds the other ranks: threads of this process, or other processes.
 Status Session::Impl::connect(unsigned requested) {
   CLEAVE_TRY(checkCommTimeout());
-  uint64_t wanted = meshSize(*plan), given = requested ? requested : wanted;
-  if (startedUnderMpi()) {
-    CLEAVE_TRY(createMpiCommunicator(&mpi));
-    given = requested ? requested : static_cast<uint64_t>(mpi->size());
-    if (static_cast<uint64_t>(mpi->size()) != wanted)
-      return invalidArgument("started as " + counted(static_cast<uint64_t>(mpi->size()), "process") +
-                             ", but compiled for " + counted(wanted, "rank") + " (" + meshText(*plan) +
-                             "); use mpirun -n " + std::to_string(wanted));
-  } else if (wanted > 1) {
-    CLEAVE_TRY(checkLauncher(*plan));
-  }
-  if (given != wanted)
-    return invalidArgument("--ranks " + std::to_string(given) + ", but compiled for " + counted(wanted, "rank") + " (" +
-                           meshText(*plan) + "); leave --ranks out, or compile for another --mesh");
-  if (!mpi)
+  uint64_t wanted = meshSize(*plan);
+  CLEAVE_TRY(joinProcesses());
+  if (requested && requested != wanted)
+    return invalidArgument("--ranks " + std::to_string(requested) + ", but compiled for " + counted(wanted, "rank") +
+                           " (" + meshText(*plan) + "); leave --ranks out, or compile for another --mesh");
+  if (!processes)
     local = std::make_unique<LocalWorld>(static_cast<int>(wanted));
   return Status::ok();
 }
 
 Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRank) {
-  unsigned count = mpi ? 1 : static_cast<unsigned>(local->size());
+  unsigned count = processes ? 1 : static_cast<unsigned>(local->size());
   ranks.resize(count);
   states.resize(count);
   threads = std::make_unique<RankThreads>(count, [this](unsigned index, const Status &reason) {
@@ -118,7 +138,7 @@ Demand Session::Impl::demand(unsigned threads) const {
   add(summary);
   for (const PlanSummary &kind : summary.others)
     add(kind);
-  return {mpi ? 1u : static_cast<unsigned>(local->size()), std::max(1u, threads), mpi ? most : all};
+  return {processes ? 1u : static_cast<unsigned>(local->size()), std::max(1u, threads), processes ? most : all};
 }
 
 Session::Session() = default;
@@ -159,7 +179,7 @@ Status Session::open(const cleave_model &model, const SessionOptions &options, S
   return status;
 }
 
-Status Session::checkTrainsAlone() const { return checkLauncher(*impl_->plan); }
+Status Session::checkTrainsAlone() const { return checkTrainsOnce(*impl_->plan); }
 
 Status Session::start(const cleave_model &model, const SessionOptions &options) {
   if (model.abi != CLEAVE_MODEL_ABI)
@@ -187,12 +207,14 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   impl.weightsCheckpoint = weights.checkpoint();
   if (options.program == "train_step")
     CLEAVE_TRY(checkTrainsAlone());
+  if (options.notesTermination && launcher() != Launcher::None && meshSize(*impl.plan) > 1)
+    noteTermination();
   CLEAVE_TRY(impl.connect(options.ranks));
   CLEAVE_TRY(checkSameProgram(*this, model, options.command));
   impl.hasDrawnWeights = options.weights.empty() && drawsStates(*impl.plan);
-  if (impl.mpi && impl.hasDrawnWeights)
+  if (impl.processes && impl.hasDrawnWeights)
     CLEAVE_TRY(agreeOn(options.seed, "--seed, by which weights are drawn"));
-  if (impl.mpi)
+  if (impl.processes)
     CLEAVE_TRY(agreeOnHash(weights.identity(*impl.plan), "--weights: the initial weights"));
   if (impl.worldRank(0) == 0 && !weights.note().empty())
     log(LogLevel::Warning, -1, weights.note());
@@ -282,30 +304,30 @@ Status Session::finishLoading() {
 
 Status Session::barrier() {
   // Local ranks are joined by forEach() already.
-  return impl_->mpi ? impl_->mpi->barrier() : Status::ok();
+  return impl_->processes ? impl_->processes->barrier() : Status::ok();
 }
 
 void Session::abandon(const Status &reason) {
-  if (impl_->mpi)
-    impl_->mpi->abort(reason);
+  if (impl_->processes)
+    impl_->processes->abort(reason);
 }
 
-Communicator *Session::processes() const { return impl_->mpi.get(); }
+Communicator *Session::processes() const { return impl_->processes.get(); }
 
 Status Session::agree(Status mine, const char *what, unsigned channel) {
   bool all = true;
-  if (impl_->mpi)
-    CLEAVE_TRY(impl_->mpi->agree(mine.isOk(), &all, channel));
+  if (impl_->processes)
+    CLEAVE_TRY(impl_->processes->agree(mine.isOk(), &all, channel));
   if (mine.isOk() && !all)
     return peerLost(std::string("another process could not ") + what + "; its message says why");
   return mine;
 }
 
 Status Session::agreeWithLeader(const std::vector<uint64_t> &mine, const Difference &difference) {
-  if (!impl_->mpi)
+  if (!impl_->processes)
     return Status::ok();
   std::vector<uint64_t> leaders = mine;
-  CLEAVE_TRY(impl_->mpi->broadcast(leaders.data(), leaders.size() * sizeof leaders[0], 0));
+  CLEAVE_TRY(impl_->processes->broadcast(leaders.data(), leaders.size() * sizeof leaders[0], 0));
   auto other = std::mismatch(mine.begin(), mine.end(), leaders.begin());
   Status same;
   if (other.first != mine.end())
@@ -322,19 +344,19 @@ Status Session::agreeOn(uint64_t mine, const char *what) {
 
 Status Session::agreeOnHash(uint64_t mine, const std::string &what) {
   return agreeWithLeader({mine}, [&](size_t, uint64_t) {
-    return invalidArgument(what + " of process " + std::to_string(impl_->mpi->rank()) +
+    return invalidArgument(what + " of process " + std::to_string(impl_->processes->rank()) +
                            " are not those of the first one; all processes need the same files");
   });
 }
 
 Status Session::gather(std::byte *data, size_t size) {
-  if (!impl_->mpi)
+  if (!impl_->processes)
     return Status::ok();
-  if (impl_->mpi->rank() != 0)
-    return impl_->mpi->send(0, data, size);
+  if (impl_->processes->rank() != 0)
+    return impl_->processes->send(0, data, size);
   std::vector<std::byte> part(size);
-  for (int peer = 1; peer < impl_->mpi->size(); ++peer) {
-    CLEAVE_TRY(impl_->mpi->receive(peer, part.data(), size));
+  for (int peer = 1; peer < impl_->processes->size(); ++peer) {
+    CLEAVE_TRY(impl_->processes->receive(peer, part.data(), size));
     for (size_t i = 0; i < size; ++i)
       data[i] |= part[i];
   }
@@ -342,7 +364,7 @@ Status Session::gather(std::byte *data, size_t size) {
 }
 
 Status Session::share(std::byte *data, size_t size, unsigned holder) {
-  return impl_->mpi ? impl_->mpi->broadcast(data, size, static_cast<int>(holder), kControlChannel) : Status::ok();
+  return impl_->processes ? impl_->processes->broadcast(data, size, static_cast<int>(holder), kControlChannel) : Status::ok();
 }
 
 uint64_t Session::bytesSent() { return impl_->ranks[0].counters().bytesSent; }
@@ -357,8 +379,8 @@ Status Session::writeTrace() {
     return Status::ok();
   // One file per process: each sees its own ranks.
   std::string path = impl_->tracePath;
-  if (impl_->mpi && impl_->mpi->size() > 1)
-    path += "." + std::to_string(impl_->mpi->rank());
+  if (impl_->processes && impl_->processes->size() > 1)
+    path += "." + std::to_string(impl_->processes->rank());
   if (size_t dropped = impl_->trace->dropped())
     log(LogLevel::Warning, -1,
         "--trace: there is room for the first part of the run alone; " + counted(dropped, "later span") +

@@ -1,6 +1,6 @@
 // A model that runs: its plan, its weights, and the ranks of this process, each on a thread of its own.
 //
-// Started alone, the process holds every rank of the mesh and they talk through memory; started by mpirun or srun it
+// Started alone, the process holds every rank of the mesh and they talk through memory; started by a launcher it
 // holds one. Everything above (training, inference, the C API) is written once against forEach(), which runs a function
 // on all ranks of the process at the same time and joins them. When one fails, the others are told and return too.
 #ifndef CLEAVE_RUNTIME_SESSION_SESSION_H
@@ -23,6 +23,7 @@ struct SessionOptions {
   std::string trace;     // Chrome trace to write; empty: none
   std::string program;   // an entry program that must be there; empty: any
   std::string command;   // what is done with it: processes must agree; empty: calls of the C API
+  bool notesTermination = false; // a main program's: one of several processes ends by a word on SIGTERM (Termination.h)
 };
 
 class Session {
@@ -41,7 +42,7 @@ public:
   const std::string &weightsCheckpoint() const;
   // Whether the model was compiled with --init, and nothing replaces the weights that are drawn then.
   bool hasDrawnWeights() const;
-  // Before training: other processes of torchrun would each train the whole model, too. Inference may run beside
+  // Before training: each process of torchrun would train a model of one rank as a whole. Inference may run beside
   // others.
   Status checkTrainsAlone() const;
   // The entry program of that name, or an error that says what the model was compiled for.
@@ -71,7 +72,7 @@ public:
   Status run(const fb::Program &program);
   // Waits until all processes are here.
   Status barrier();
-  // Tells the other processes of an MPI world that this one gives up; they end with an error, too. For an error that it
+  // Tells the other processes that this one gives up; they end with an error, too. For an error that it
   // may have met alone: the others would wait for it until CLEAVE_COMM_TIMEOUT_S is over. The caller tells the reason.
   void abandon(const Status &reason);
   // What processes talk through, one rank each; null where this one holds all ranks.

@@ -1,7 +1,7 @@
 #include "runtime/device/cuda/CudaDevice.h"
 
 #include "kernels/common/cuda/CudaKernel.h"
-#include "runtime/comm/MpiCommunicator.h"
+#include "runtime/comm/Launcher.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,15 +14,6 @@ using cuda::Handle;
 using cuda::Pointer;
 
 static Pointer pointerTo(const void *data) { return reinterpret_cast<Pointer>(data); }
-
-// The rank's number among those of its machine: launchers tell their processes.
-static int placeOnMachine(int rank) {
-  if (startedUnderMpi())
-    for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"})
-      if (const char *text = std::getenv(name); text && *text)
-        return std::max(0, std::atoi(text));
-  return rank;
-}
 
 Status CudaDevice::create(const std::string &target, const DeviceOptions &options, std::unique_ptr<Device> *result) {
   std::unique_ptr<CudaDevice> device(new CudaDevice(options));

@@ -1,6 +1,6 @@
 #include "runtime/train/loop/Progress.h"
 
-#include "runtime/comm/MpiCommunicator.h"
+#include "runtime/comm/Launcher.h"
 
 #include <cmath>
 #include <cstdio>
@@ -12,7 +12,7 @@ namespace cleave::rt {
 constexpr std::chrono::milliseconds kRedraw{100};
 
 // mpirun gives every process a terminal of its own and copies what comes from it, to a file too.
-static bool isInPlace() { return ::isatty(1) == 1 && !startedUnderMpi(); }
+static bool isInPlace() { return ::isatty(1) == 1 && !startedAsOneOfSeveral(); }
 
 Progress::Progress(uint64_t totalSteps, uint64_t logEvery, std::string unit, bool quiet)
     : total_(totalSteps), every_(logEvery), unit_(std::move(unit)), quiet_(quiet), terminal_(isInPlace()) {}

@@ -1,0 +1,98 @@
+#include "runtime/comm/TcpLinks.h"
+
+#include "runtime/base/Trace.h"
+
+#include <algorithm>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace cleave::rt {
+namespace {
+
+constexpr double kConnectSeconds = 10;
+
+double now() { return static_cast<double>(TraceSink::now()) * 1e-9; }
+
+} // namespace
+
+TcpLinks::TcpLinks(TcpMeeting meeting, int rank)
+    : meeting_(std::move(meeting)), rank_(rank), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  acceptor_ = std::thread([this] { accept(); });
+}
+
+TcpLinks::~TcpLinks() {
+  stopping_ = true;
+  ::eventfd_write(wake_, 1);
+  acceptor_.join();
+  ::close(wake_);
+}
+
+Status TcpLinks::outgoing(int to, unsigned channel, TcpLink **link) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    *link = &outgoing_[{to, channel}];
+  }
+  if ((*link)->socket)
+    return Status::ok();
+  Hello hello;
+  hello.kind = HelloKind::Open;
+  hello.key = meeting_.token;
+  hello.rank = rank_;
+  hello.number = channel;
+  Socket socket;
+  CLEAVE_TRY(connectTo(meeting_.members[static_cast<size_t>(to)].address, kConnectSeconds, &socket));
+  if (!sendAll(socket, &hello, sizeof hello, kConnectSeconds))
+    return ioError("the connection was closed");
+  (*link)->socket = std::move(socket);
+  return Status::ok();
+}
+
+TcpLink *TcpLinks::incoming(int from, unsigned channel) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto found = incoming_.find({from, channel});
+  return found == incoming_.end() ? nullptr : &found->second;
+}
+
+// Whoever does not know the token is nobody of this run.
+void TcpLinks::admit(Guest &guest) {
+  const Hello &hello = guest.hello;
+  if (hello.kind == HelloKind::Join) {
+    Answer busy;
+    busy.reply = Reply::Busy;
+    sendAll(guest.socket, &busy, sizeof busy, 0.1);
+    return;
+  }
+  bool isOurs = hello.version == kTcpVersion && hello.kind == HelloKind::Open && hello.key == meeting_.token &&
+                hello.rank >= 0 && hello.rank < size() && hello.rank != rank_ && hello.number < kTcpChannels;
+  if (!isOurs)
+    return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  TcpLink link;
+  link.socket = std::move(guest.socket);
+  incoming_.emplace(Key{hello.rank, hello.number}, std::move(link)); // a second one is closed
+}
+
+void TcpLinks::accept() {
+  std::vector<Guest> guests;
+  while (!stopping_) {
+    std::vector<pollfd> polled{{wake_, POLLIN, 0}, {meeting_.listener.descriptor(), POLLIN, 0}};
+    for (const Guest &guest : guests)
+      polled.push_back({guest.socket.descriptor(), POLLIN, 0});
+    ::poll(polled.data(), polled.size(), guests.empty() ? -1 : 1000);
+    while (Socket socket = acceptOne(meeting_.listener)) {
+      if (guests.size() == Guest::kMost)
+        guests.erase(guests.begin());
+      guests.push_back({std::move(socket), {}, 0, now()});
+    }
+    auto isOver = [&](Guest &guest) {
+      bool stays = guest.read(now());
+      if (stays && guest.isWhole())
+        admit(guest);
+      return !stays || guest.isWhole();
+    };
+    guests.erase(std::remove_if(guests.begin(), guests.end(), isOver), guests.end());
+  }
+}
+
+} // namespace cleave::rt
