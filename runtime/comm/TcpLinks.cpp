@@ -33,25 +33,41 @@ Status TcpLinks::outgoing(int to, unsigned channel, TcpLink **link) {
     std::lock_guard<std::mutex> lock(mutex_);
     *link = &outgoing_[{to, channel}];
   }
-  if ((*link)->socket)
-    return Status::ok();
+  return (*link)->socket ? Status::ok() : open(to, channel, **link);
+}
+
+Status TcpLinks::open(int to, unsigned channel, TcpLink &link) const {
   Hello hello;
   hello.kind = HelloKind::Open;
   hello.key = meeting_.token;
   hello.rank = rank_;
   hello.number = channel;
-  Socket socket;
-  CLEAVE_TRY(connectTo(meeting_.members[static_cast<size_t>(to)].address, kConnectSeconds, &socket));
-  if (!sendAll(socket, &hello, sizeof hello, kConnectSeconds))
-    return ioError("the connection was closed");
-  (*link)->socket = std::move(socket);
-  return Status::ok();
+  for (double end = now() + kConnectSeconds;;) {
+    Socket socket;
+    CLEAVE_TRY(connectTo(meeting_.members[static_cast<size_t>(to)].address, kConnectSeconds, &socket));
+    uint64_t token = 0;
+    size_t have = 0;
+    Moved moved = Moved::Ended;
+    if (sendAll(socket, &hello, sizeof hello, kConnectSeconds))
+      for (moved = Moved::Nothing; moved != Moved::Ended && have < sizeof token && now() < end;) {
+        pollfd wait{socket.descriptor(), POLLIN, 0};
+        ::poll(&wait, 1, 50);
+        moved = receiveSome(socket, reinterpret_cast<std::byte *>(&token) + have, sizeof token - have, &have);
+      }
+    if (have == sizeof token && token == meeting_.token) {
+      link.socket = std::move(socket);
+      return Status::ok();
+    }
+    if (now() > end)
+      return ioError("the connection is not taken");
+    ::poll(nullptr, 0, 10);
+  }
 }
 
 TcpLink *TcpLinks::incoming(int from, unsigned channel) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto found = incoming_.find({from, channel});
-  return found == incoming_.end() ? nullptr : &found->second;
+  return found == incoming_.end() || !found->second.socket ? nullptr : &found->second;
 }
 
 // Whoever does not know the token is nobody of this run.
@@ -68,9 +84,9 @@ void TcpLinks::admit(Guest &guest) {
   if (!isOurs)
     return;
   std::lock_guard<std::mutex> lock(mutex_);
-  TcpLink link;
-  link.socket = std::move(guest.socket);
-  incoming_.emplace(Key{hello.rank, hello.number}, std::move(link)); // a second one is closed
+  TcpLink &link = incoming_[{hello.rank, hello.number}];
+  if (!link.socket && sendAll(guest.socket, &meeting_.token, sizeof meeting_.token, 1))
+    link.socket = std::move(guest.socket);
 }
 
 void TcpLinks::accept() {
@@ -80,11 +96,6 @@ void TcpLinks::accept() {
     for (const Guest &guest : guests)
       polled.push_back({guest.socket.descriptor(), POLLIN, 0});
     ::poll(polled.data(), polled.size(), guests.empty() ? -1 : 1000);
-    while (Socket socket = acceptOne(meeting_.listener)) {
-      if (guests.size() == Guest::kMost)
-        guests.erase(guests.begin());
-      guests.push_back({std::move(socket), {}, 0, now()});
-    }
     auto isOver = [&](Guest &guest) {
       bool stays = guest.read(now());
       if (stays && guest.isWhole())
@@ -92,6 +103,14 @@ void TcpLinks::accept() {
       return !stays || guest.isWhole();
     };
     guests.erase(std::remove_if(guests.begin(), guests.end(), isOver), guests.end());
+    while (Socket socket = acceptOne(meeting_.listener)) {
+      Guest guest{std::move(socket), {}, 0, now()};
+      if (isOver(guest))
+        continue;
+      if (guests.size() == Guest::kMost)
+        guests.erase(guests.begin());
+      guests.push_back(std::move(guest));
+    }
   }
 }
 

@@ -22,6 +22,8 @@ struct TcpLink {
   uint32_t sequence = 0;
 };
 
+// A connection counts when the other side has said so: one that was closed on the way (there were too many strangers, say)
+// is made again, and nothing is lost in it.
 class TcpLinks {
 public:
   static constexpr unsigned kBeatChannel = kAllChannels;
@@ -40,6 +42,7 @@ public:
 private:
   using Key = std::pair<int, unsigned>;
 
+  Status open(int to, unsigned channel, TcpLink &link) const;
   void accept();
   void admit(Guest &guest);
 

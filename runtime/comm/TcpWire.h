@@ -2,7 +2,7 @@
 // of a run have the same byte order; another one shows as another magic.
 //
 //   joining     Hello (Join) ->   <- Answer, and if it is a welcome, one Member for each rank
-//   a channel   Hello (Open) ->   MessageHead, bytes, MessageHead, bytes, ...: one way
+//   a channel   Hello (Open) ->   <- the token   MessageHead, bytes, MessageHead, bytes, ...
 #ifndef CLEAVE_RUNTIME_COMM_TCPWIRE_H
 #define CLEAVE_RUNTIME_COMM_TCPWIRE_H
 

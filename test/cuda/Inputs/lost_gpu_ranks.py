@@ -60,12 +60,13 @@ for program, mesh in (("program", "fsdp=2"), ("groups", "dp=2,fsdp=2")):
 
 # A rank that never comes to the communicator of all ranks, or to one of a group; the ranks being threads, then processes.
 mpirun = ["mpirun", "--oversubscribe", "-n"]
+tcp = [sys.executable, source / "test/e2e/Inputs/launch.py"]
 JOINING = r"this rank was joining the others by NCCL"
 for program, ranks, number in (("program", "2", 1), ("groups", "4", 2)):
-    for launcher in ([], [*mpirun, ranks]):
+    for way, launcher in (("threads", []), ("processes", [*mpirun, ranks]), ("processes by TCP", [*tcp, ranks])):
         process, _ = start(launcher, 1, program, CLEAVE_EMULATED_NCCL_STALL_SETUP=f"1,{number}", CLEAVE_COMM_TIMEOUT_S="2",
                            CLEAVE_EMULATED_DEVICES=ranks)
-        expect(f"communicator {number}, {'processes' if launcher else 'threads'}", process, 60, r"waited 2\S* s for another rank", JOINING)
+        expect(f"communicator {number}, {way}", process, 60, r"waited 2\S* s for another rank", JOINING)
 
 # A rank that never comes to an operation, the ranks being threads: eager, and in a graph that is replayed.
 for graphs in ("0", "1"):
@@ -74,12 +75,13 @@ for graphs in ("0", "1"):
 process, _ = start([], 20, CLEAVE_EMULATED_FAIL_LAUNCH="30", CLEAVE_CUDA_GRAPHS="0")
 expect("a launch that is refused", process, 60, r"instruction \d+ \(launch @", "cuLaunchKernel failed with error 701")
 
-process, _ = start([*mpirun, "2"], 20, CLEAVE_EMULATED_NCCL_STALL="1,40", CLEAVE_COMM_TIMEOUT_S="2")
-expect("a silent process", process, 60, r"waited 2\S* s for another rank", "this rank was in " + INSTRUCTION)
-process, metrics = start([*mpirun, "2"], 100000000)
-while steps_done(metrics) < 10 and process.poll() is None:
-    time.sleep(0.05)
-children = [int(p) for p in subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()]
-victim = next(p for p in children if b"OMPI_COMM_WORLD_RANK=1\0" in pathlib.Path(f"/proc/{p}/environ").read_bytes())
-os.kill(victim, signal.SIGKILL)
-expect("a process that dies", process, 60, rf"rank 1 \(process {victim}\) has died")
+for by, launcher, rank_one in (("", mpirun, b"OMPI_COMM_WORLD_RANK=1\0"), (" by TCP", tcp, b"RANK=1\0")):
+    process, _ = start([*launcher, "2"], 20, CLEAVE_EMULATED_NCCL_STALL="1,40", CLEAVE_COMM_TIMEOUT_S="2")
+    expect(f"a silent process{by}", process, 60, r"waited 2\S* s for another rank", "this rank was in " + INSTRUCTION)
+    process, metrics = start([*launcher, "2"], 100000000)
+    while steps_done(metrics) < 10 and process.poll() is None:
+        time.sleep(0.05)
+    children = [int(p) for p in subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()]
+    victim = next(p for p in children if rank_one in pathlib.Path(f"/proc/{p}/environ").read_bytes())
+    os.kill(victim, signal.SIGKILL)
+    expect(f"a process that dies{by}", process, 60, rf"rank 1 \(process {victim}\) has died|rank 1 is lost")

@@ -1,4 +1,5 @@
 // The conformance suite on processes: CTest starts this program by mpirun.
+#include "runtime/comm/Launcher.h"
 #include "runtime/comm/MpiCommunicator.h"
 #include "test/runtime/comm/CommunicatorConformance.h"
 
@@ -21,7 +22,7 @@ static int runChecks(Communicator &comm) {
 }
 
 int main() {
-  if (!startedUnderMpi()) {
+  if (launcher() != Launcher::Mpi) {
     std::printf("not started by mpirun\n");
     return 1;
   }
