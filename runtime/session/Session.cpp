@@ -185,6 +185,9 @@ Status Session::start(const cleave_model &model, const SessionOptions &options) 
   if (model.abi != CLEAVE_MODEL_ABI)
     return invalidArgument("the model has ABI " + std::to_string(model.abi) + ", this runtime " +
                            std::to_string(CLEAVE_MODEL_ABI) + "; compile it again");
+  if (!model.plan || !model.kernel_facts)
+    return invalidArgument("the model has no plan or no facts of its kernels (NULL); give the cleave_model of what `cleave "
+                           "compile` wrote");
   Impl &impl = *impl_;
   impl.residentBefore = memoryUsage().resident;
   impl.name = model.name ? model.name : "model";

@@ -71,6 +71,8 @@ static Status followPointer(const std::string &path, std::string *result) {
 }
 
 Status resolveCheckpoint(const std::string &path, std::string *result) {
+  if (path.empty()) // what is appended to it would begin at the root
+    return notFound("no checkpoint: its path is empty");
   if (isCheckpoint(path)) {
     *result = path;
     return Status::ok();

@@ -51,6 +51,7 @@ def main():
     assert "learning rate of 0 or more; got -1" in refusal(cleave.CleaveError, lambda: trained.train_step(lr=-1))
     assert "this model was compiled for training" in refusal(cleave.CleaveError, trained.infer)
     assert "no checkpoint" in refusal(cleave.CleaveError, lambda: trained.load("/absent"))
+    assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.load(""))
     assert "is no model of Cleave" in refusal(ValueError, lambda: cleave.Model(_libc()))
     assert "a path has no NUL" in refusal(ValueError, lambda: trained.save(checkpoints + "\0x"))
     assert "seed: expected 0 to" in refusal(ValueError, lambda: trained.set_seed(-1))

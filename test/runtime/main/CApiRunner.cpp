@@ -16,6 +16,19 @@ TEST(CApi, AProgramInC) {
   EXPECT_EQ(run_c_api(&model.model(), dir.path().c_str()), 0);
 }
 
+// Written by hand, or by a build that has lost a section.
+TEST(CApi, RefusesAModelWithoutItsTables) {
+  cleave::rt::test::TinyModel whole(1);
+  for (auto lose : {+[](cleave_model &m) { m.plan = nullptr; }, +[](cleave_model &m) { m.kernel_facts = nullptr; }}) {
+    cleave_model model = whole.model();
+    lose(model);
+    cleave_session *session = nullptr;
+    EXPECT_EQ(cleave_session_create(&model, nullptr, &session), CLEAVE_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(cleave_last_error()).find("no facts of its kernels (NULL)"), std::string::npos);
+    EXPECT_EQ(session, nullptr);
+  }
+}
+
 TEST(CApi, SavesWhereNobodyElseDoes) {
   cleave::test::TempDir dir;
   cleave::rt::test::TinyModel model(2);
@@ -26,6 +39,7 @@ TEST(CApi, SavesWhereNobodyElseDoes) {
   EXPECT_EQ(cleave_save_checkpoint(session, dir.path().c_str()), CLEAVE_INVALID_ARGUMENT);
   EXPECT_NE(std::string(cleave_last_error()).find("another process is saving into"), std::string::npos);
   EXPECT_EQ(cleave_save_checkpoint(session, (dir / "other/new").c_str()), CLEAVE_OK);
+  EXPECT_EQ(cleave_load_checkpoint(session, ""), CLEAVE_NOT_FOUND); // not the root of all files
   lock = {};
   EXPECT_EQ(cleave_save_checkpoint(session, dir.path().c_str()), CLEAVE_OK);
   EXPECT_EQ(cleave_save_checkpoint(session, dir.path().c_str()), CLEAVE_OK);
