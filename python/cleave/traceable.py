@@ -1,9 +1,11 @@
-"""Functions of PyTorch that the exporters write as a loop over samples, and what is traced in their place: the same numbers by operations
-that take the whole batch."""
+"""Functions of PyTorch that the exporters do not know, write as a loop over samples, or write wrongly, and what is traced in their place: the
+same numbers and gradients by operations that take the whole batch."""
 import contextlib
 
 import torch
 import torch.nn.functional as F
+
+UNREACHABLE = -1e30  # the logarithm of a probability of 0. Infinity would make gradients that are not numbers.
 
 
 def _embedding_bag(original):
@@ -31,12 +33,77 @@ def _embedding_bag(original):
     return embedding_bag
 
 
+def _ctc_loss(original):
+    """The sum over all alignments, frame by frame (Graves et al., 2006, section 4.1), in logarithms."""
+    def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+        if log_probs.dim() != 3 or targets.dim() != 2:
+            return original(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+        frames, _, classes = log_probs.shape
+        used, wanted = (torch.as_tensor(lengths, device=targets.device).long().unsqueeze(1) for lengths in (input_lengths, target_lengths))
+        targets = targets.long().clamp(0, classes - 1)  # what is behind a target's end may be anything, and counts nowhere
+        blanks = torch.full_like(targets, blank)
+        symbols = torch.cat([torch.stack([blanks, targets], 2).flatten(1), blanks[:, :1]], 1)  # blank, first, blank, second, ..., blank
+        scores = log_probs.gather(2, symbols.unsqueeze(0).expand(frames, -1, -1))
+        # The blank before a symbol may be left out, unless the symbol before that is the same.
+        skips = F.pad((symbols[:, 2:] != symbols[:, :-2]) & (symbols[:, 2:] != blank), (2, 0))
+        before = F.pad(torch.zeros_like(scores[0, :, :1]), (0, symbols.shape[1] - 1), value=UNREACHABLE)
+        for frame in range(frames):
+            one = F.pad(before[:, :-1], (1, 0), value=UNREACHABLE)
+            two = torch.where(skips, F.pad(before[:, :-2], (2, 0), value=UNREACHABLE), UNREACHABLE) if frame else torch.full_like(one, UNREACHABLE)
+            after = torch.logsumexp(torch.stack([before, one, two], 2), 2) + scores[frame]
+            before = torch.where(frame < used, after, before)
+        last = before.gather(1, 2 * wanted)
+        earlier = torch.where(wanted > 0, before.gather(1, (2 * wanted - 1).clamp(min=0)), UNREACHABLE)
+        losses = -torch.logsumexp(torch.cat([last, earlier], 1), 1)
+        losses = torch.where(losses < -UNREACHABLE / 2, losses, 0.0 if zero_infinity else float("inf"))  # no alignment: too few frames
+        if reduction == "mean":
+            return (losses / wanted.squeeze(1).clamp(min=1)).mean()
+        return losses.sum() if reduction == "sum" else losses
+    return ctc_loss
+
+
+def _lstm_direction(x, state, weights, reverse):
+    """One layer in one direction over x, [frames, samples, features], with a projection of the hidden state."""
+    (hidden, cell), (of_input, of_hidden, *biases, projection) = state, weights
+    inputs = F.linear(x, of_input, sum(biases) if biases else None)
+    outputs = [None] * x.shape[0]
+    for frame in reversed(range(x.shape[0])) if reverse else range(x.shape[0]):
+        enter, keep, new, show = (inputs[frame] + F.linear(hidden, of_hidden)).chunk(4, -1)
+        cell = keep.sigmoid() * cell + enter.sigmoid() * new.tanh()
+        hidden = outputs[frame] = F.linear(show.sigmoid() * cell.tanh(), projection)
+    return torch.stack(outputs), hidden, cell
+
+
+def _lstm(original):
+    def forward(self, input, hx=None):
+        if not self.proj_size or not isinstance(input, torch.Tensor) or input.dim() != 3:
+            return original(self, input, hx)
+        x, directions = input.transpose(0, 1) if self.batch_first else input, 2 if self.bidirectional else 1
+        if hx is None:
+            sizes = self.proj_size, self.hidden_size
+            hx = [x.new_zeros(self.num_layers * directions, x.shape[1], size) for size in sizes]
+        last = []
+        for layer in range(self.num_layers):
+            if layer:
+                x = F.dropout(x, self.dropout, self.training)
+            places = range(layer * directions, (layer + 1) * directions)
+            done = [_lstm_direction(x, (hx[0][place], hx[1][place]), self.all_weights[place], place % directions == 1) for place in places]
+            x = torch.cat([outputs for outputs, _, _ in done], -1)
+            last += [(hidden, cell) for _, hidden, cell in done]
+        return x.transpose(0, 1) if self.batch_first else x, tuple(torch.stack(states) for states in zip(*last))
+    return forward
+
+
 @contextlib.contextmanager
 def traceable():
-    """While this holds, `nn.EmbeddingBag` of inputs [bags, entries] is an embedding and a sum. Inputs with `offsets` stay as they are."""
-    original = F.embedding_bag
-    F.embedding_bag = _embedding_bag(original)
+    """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
+    `nn.CTCLoss` of targets [samples, symbols], and `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out."""
+    places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch.nn.LSTM, "forward", _lstm)]
+    originals = [getattr(owner, name) for owner, name, _ in places]
+    for (owner, name, make), original in zip(places, originals):
+        setattr(owner, name, make(original))
     try:
         yield
     finally:
-        F.embedding_bag = original
+        for (owner, name, _), original in zip(places, originals):
+            setattr(owner, name, original)

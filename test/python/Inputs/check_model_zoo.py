@@ -28,6 +28,7 @@ from torch.nn import functional
 import cleave
 from check_random_modules import differences, run, saved
 from cleave.exported_file import ExportFailed
+from cleave.traceable import traceable
 from model_zoo import ZOO
 
 STEPS, RATE = 3, 0.05
@@ -86,7 +87,7 @@ def check_inference(folder, module, data, exporter):
     with torch.no_grad():
         right = module(**data).numpy()
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), traceable():
             torch.onnx.export(module, tuple(data.values()), folder / "e.onnx", input_names=list(data), output_names=["y"], dynamo=exporter == "dynamo",
                               opset_version=OPSETS[exporter])
     except Exception as failure:  # PyTorch's, of many kinds

@@ -1,4 +1,4 @@
-"""Small modules with structures that libraries of models rarely have: graphs, spectrograms, sampled images, experts, flows, windows that are put back.
+"""Small modules with structures that libraries of models rarely have: graphs, spectrograms, speech, sampled images, experts, flows, windows that are put back.
 
 STRUCTURES maps a name to a function that makes the module, how it is called, and a function from a batch size to its inputs."""
 import torch
@@ -167,6 +167,18 @@ class Volume(nn.Module):
         return self.last(torch.relu(self.up(functional.max_pool3d(functional.elu(self.norm(self.down(x))), 3, 1, 1))))
 
 
+class Speech(nn.Module):
+    """Frames that meet symbols in an order which nobody gave, and a recurrent layer whose state is projected."""
+
+    def __init__(self):
+        super().__init__()
+        self.frames, self.memory, self.symbols = nn.Conv1d(3, 6, 3, stride=2), nn.LSTM(6, 8, proj_size=4, bidirectional=True, batch_first=True), nn.Linear(8, 5)
+
+    def forward(self, x, targets, counts):
+        scores = self.symbols(self.memory(self.frames(x).transpose(1, 2))[0]).log_softmax(2)
+        return functional.ctc_loss(scores.transpose(0, 1), targets, torch.full_like(counts, scores.shape[1]), counts, reduction="none")
+
+
 STRUCTURES = {
     "graph-attention": lambda: (GraphAttention(), plain, of_shape(6, 5)),
     "graph-of-data": lambda: (GraphOfData(), lambda m, x, e: m(x, e), lambda b: {"x": torch.randn(b, 6, 5), "e": torch.randint(0, 6, (b, 9, 2))}),
@@ -178,5 +190,7 @@ STRUCTURES = {
     "cells": lambda: (Cells(), plain, of_shape(5, 5)),
     "experts": lambda: (Experts(), plain, of_shape(7, 6)),
     "flow": lambda: (Flow(), plain, of_shape(4)),
+    "speech": lambda: (Speech(), lambda m, x, t, n: m(x, t, n),
+                       lambda b: {"x": torch.randn(b, 3, 17), "t": torch.randint(1, 5, (b, 3)), "n": torch.randint(1, 4, (b,))}),
     "volume": lambda: (Volume(), plain, of_shape(2, 4, 6, 8)),
 }

@@ -1,0 +1,97 @@
+"""What cleave.export_torch traces in the place of functions that the exporters do not know or write wrongly: values and gradients of PyTorch in
+float64, and files without loops that are the module: traced_functions.py DIRECTORY. Needs torch."""
+import sys
+
+import onnx
+import torch
+from torch import nn
+
+import cleave
+from cleave.traceable import traceable
+
+
+def compare(module, inputs, wanted, what):
+    """`wanted`: tensors whose gradients are compared, beside the parameters."""
+    wanted = [*module.parameters(), *wanted]
+
+    def of(results):
+        results = [result for result in results if result.requires_grad]
+        directions = [torch.linspace(-1, 1, result.numel(), dtype=result.dtype).view_as(result) for result in results]
+        return [*results, *torch.autograd.grad(results, wanted, directions)]
+
+    def flat(result):
+        return [result] if isinstance(result, torch.Tensor) else [tensor for part in result for tensor in flat(part)]
+
+    theirs = of(flat(module(*inputs)))
+    with traceable():
+        ours = of(flat(module(*inputs)))
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.shape == other.shape and torch.allclose(one, other, rtol=1e-10, atol=1e-10), (what, (one - other).abs().max())
+
+
+def export(module, inputs, path, exporter, **options):
+    report = cleave.export_torch(module, inputs, path, quiet=True, exporter=exporter, **options)
+    assert report.compared < 1e-5 and not {"Loop", "Scan", "If"} & {node.op_type for node in onnx.load(path).graph.node}, report
+
+
+class Alignment(nn.Module):
+    """PyTorch's gradient of the loss is right only behind a log_softmax."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.loss = nn.CTCLoss(**options)
+
+    def forward(self, scores, targets, used, wanted):
+        return self.loss(scores.log_softmax(2).transpose(0, 1), targets, used, wanted)
+
+
+def check_ctc(path):
+    for blank in (0, 2):
+        symbols = torch.tensor([value for value in range(5) if value != blank])
+        targets = symbols[torch.randint(0, 4, (6, 3))]
+        targets[0] = symbols[1]  # one symbol three times: two blanks are needed between
+        targets[1, 1:], targets[2] = -1, 99  # behind the end anything may stand
+        scores = torch.randn(6, 7, 5, dtype=torch.double, requires_grad=True)
+        used, wanted = torch.tensor([7, 7, 4, 5, 6, 1]), torch.tensor([3, 1, 0, 3, 2, 1])
+        for reduction in ("none", "sum", "mean"):
+            compare(Alignment(blank=blank, reduction=reduction), (scores, targets, used, wanted), [scores], (blank, reduction))
+        compare(Alignment(blank=blank), (scores[:2], targets[:2], (7, 6), (3, 1)), [scores], "lengths that are numbers")
+    # Three frames are too few for a symbol three times.
+    used[0] = 3
+    compare(Alignment(blank=blank, zero_infinity=True), (scores, targets, used, wanted), [scores], "no alignment")
+    with traceable():
+        assert Alignment(blank=blank, reduction="none")(scores, targets, used, wanted)[0] == float("inf")
+    targets = symbols[torch.randint(0, 4, (6, 3))]
+    inputs = {"scores": scores.detach().float(), "targets": targets, "used": torch.full((6,), 7), "wanted": torch.full((6,), 2)}
+    for exporter in ("dynamo", "torchscript"):
+        export(Alignment(blank=blank), inputs, path, exporter)
+
+
+class Outputs(nn.Module):
+    def __init__(self, lstm):
+        super().__init__()
+        self.lstm = lstm
+
+    def forward(self, x):
+        return self.lstm(x)[0]
+
+
+def check_projections(path):
+    for options in (dict(), dict(bidirectional=True, num_layers=2), dict(batch_first=True, bias=False, num_layers=2), dict(batch_first=True, bidirectional=True)):
+        lstm = nn.LSTM(4, 6, proj_size=3, **options).double()
+        x = torch.randn(5, 7, 4, dtype=torch.double, requires_grad=True)
+        compare(lstm, (x,), [x], options)
+        rows, samples = lstm.num_layers * (2 if lstm.bidirectional else 1), 5 if lstm.batch_first else 7
+        state = [torch.randn(rows, samples, size, dtype=torch.double, requires_grad=True) for size in (3, 6)]
+        compare(lstm, (x, tuple(state)), [x, *state], options)
+    for exporter in ("dynamo", "torchscript"):
+        export(Outputs(lstm.float()), x.detach().float(), path, exporter)
+
+
+def main():
+    torch.manual_seed(0)
+    for check in (check_ctc, check_projections):
+        check(f"{sys.argv[1]}/{check.__name__}.onnx")
+
+
+main()
