@@ -29,14 +29,20 @@ uint64_t numberOf(const char *name) {
   return parseNumber(envString(name), UINT64_MAX, &number) ? number : 0;
 }
 
+// That there are others. What is no number is no launcher's: readTcpPlace() refuses it, and nobody trains alone by mistake.
+bool saysSeveral(const char *name) {
+  uint64_t number = 0;
+  return isSet(name) && (!parseNumber(envString(name), UINT64_MAX, &number) || number > 1);
+}
+
 // Some programs set RANK for purposes of their own: a launcher says more.
 bool hasRanks() {
   constexpr const char *kMore[] = {"TORCHELASTIC_RUN_ID", "LOCAL_RANK", "MASTER_ADDR", "NCCL_COMM_ID"};
-  return firstSet(kMore) && isSet("RANK") && numberOf("WORLD_SIZE") > 1;
+  return firstSet(kMore) && isSet("RANK") && saysSeveral("WORLD_SIZE");
 }
 
 // In a batch script that srun has not started, the step has one task.
-bool hasSlurmStep() { return isSet("SLURM_PROCID") && numberOf("SLURM_STEP_NUM_TASKS") > 1; }
+bool hasSlurmStep() { return isSet("SLURM_PROCID") && saysSeveral("SLURM_STEP_NUM_TASKS"); }
 
 Launcher find() {
   constexpr const char *kPmi[] = {"PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"};
