@@ -181,6 +181,12 @@ Status listenAt(const NetAddress &place, Socket *result) {
   return bindAndListen(makeSocket(AF_INET), every, result);
 }
 
+bool hasNoDescriptors() { return errno == EMFILE || errno == ENFILE; }
+
+Status noDescriptors() {
+  return ioError("this process may open no more connections to other ranks; raise its limit of open files (ulimit -n)");
+}
+
 Socket acceptOne(const Socket &listener) {
   Socket socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket)

@@ -50,6 +50,10 @@ NetAddress listeningAddress(const std::string &host, uint16_t port);
 
 // Port 0: any that is free.
 Status listenAt(const NetAddress &place, Socket *result);
+// Whether the last failure was this process's own: it may have no more descriptors.
+bool hasNoDescriptors();
+Status noDescriptors();
+
 // One connection that waits; none: an empty socket.
 Socket acceptOne(const Socket &listener);
 Status connectTo(const NetAddress &address, double seconds, Socket *result);

@@ -82,6 +82,8 @@ protected:
       double waited = clock.look(now());
       if (waited > timeoutSeconds())
         late = peerLost("rank " + std::to_string(rank()) + ": " + waitedText(from, to));
+      else if (waited > 0)
+        late = links_.health();
       return !late.isOk() || wait.isVain(from, to);
     };
     CLEAVE_TRY(move(step, kSliceMs, giveUp, &ended));
@@ -121,10 +123,12 @@ private:
       out.peer = step.to;
       out.data = static_cast<std::byte *>(const_cast<void *>(step.sendData)); // is only read
       out.bytes = step.sendBytes;
-      if (!links_.outgoing(step.to, step.channel, &out.link).isOk()) {
+      Status status = links_.outgoing(step.to, step.channel, &out.link);
+      if (status.code() == Code::PeerLost) {
         ended->peer = step.to;
         return Status::ok();
       }
+      CLEAVE_TRY(std::move(status));
       out.head.bytes = step.sendBytes;
       out.head.sequence = out.link->sequence++;
     }

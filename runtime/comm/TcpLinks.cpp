@@ -44,7 +44,9 @@ Status TcpLinks::open(int to, unsigned channel, TcpLink &link) const {
   hello.number = channel;
   for (double end = now() + kConnectSeconds;;) {
     Socket socket;
-    CLEAVE_TRY(connectTo(meeting_.members[static_cast<size_t>(to)].address, kConnectSeconds, &socket));
+    if (Status status = connectTo(meeting_.members[static_cast<size_t>(to)].address, kConnectSeconds, &socket);
+        !status.isOk())
+      return hasNoDescriptors() ? noDescriptors() : peerLost(status.message());
     uint64_t token = 0;
     size_t have = 0;
     Moved moved = Moved::Ended;
@@ -59,10 +61,12 @@ Status TcpLinks::open(int to, unsigned channel, TcpLink &link) const {
       return Status::ok();
     }
     if (now() > end)
-      return ioError("the connection is not taken");
+      return peerLost("the connection is not taken");
     ::poll(nullptr, 0, 10);
   }
 }
+
+Status TcpLinks::health() const { return crowded_ ? noDescriptors() : Status::ok(); }
 
 TcpLink *TcpLinks::incoming(int from, unsigned channel) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -110,6 +114,10 @@ void TcpLinks::accept() {
       if (guests.size() == Guest::kMost)
         guests.erase(guests.begin());
       guests.push_back(std::move(guest));
+    }
+    if (hasNoDescriptors()) {
+      crowded_ = guests.empty(); // else strangers hold them, and lose patience
+      ::poll(nullptr, 0, 50);
     }
   }
 }

@@ -34,10 +34,12 @@ public:
 
   int size() const { return static_cast<int>(meeting_.members.size()); }
   const std::vector<Member> &members() const { return meeting_.members; }
-  // The connection for what is sent to a rank; made by the first call. Not ok: nobody is there.
+  // The connection for what is sent to a rank; made by the first call. PeerLost: nobody is there.
   Status outgoing(int to, unsigned channel, TcpLink **link);
   // The connection that a rank has made; null: it has not, so far.
   TcpLink *incoming(int from, unsigned channel);
+  // Not ok: others cannot connect, for a reason of this process.
+  Status health() const;
 
 private:
   using Key = std::pair<int, unsigned>;
@@ -50,7 +52,7 @@ private:
   int rank_;
   std::mutex mutex_; // of the maps; what they hold stays where it is
   std::map<Key, TcpLink> outgoing_, incoming_;
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, crowded_{false};
   int wake_;
   std::thread acceptor_;
 };

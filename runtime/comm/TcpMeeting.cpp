@@ -97,6 +97,8 @@ private:
           guests_.erase(guests_.begin());
         guests_.push_back({std::move(socket), {}, 0, now()});
       }
+      if (hasNoDescriptors() && guests_.empty()) // else strangers hold them, and lose patience
+        return noDescriptors();
       CLEAVE_TRY(hearGuests());
       CLEAVE_TRY(checkJoined());
     }

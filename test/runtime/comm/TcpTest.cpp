@@ -4,12 +4,14 @@
 #include "runtime/comm/TcpWire.h"
 #include "test/runtime/comm/CommunicatorConformance.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <random>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -179,6 +181,21 @@ int play(const std::string &role) {
     return comm->rank() == 0 || status.message().find("expected 4 bytes from rank 0; got: 8") != std::string::npos ? 0
                                                                                                                     : 1;
   }
+  if (role == "few descriptors") {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 20;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    Status status;
+    for (unsigned channel = 0; channel < kAllChannels && status.isOk(); ++channel) {
+      uint32_t largest = 0;
+      status = comm->maximum(1, &largest, channel);
+    }
+    std::printf("%s\n", status.message().c_str());
+    if (status.code() == Code::IoError)
+      comm->abort(status);
+    return status.code() == Code::IoError || status.code() == Code::PeerLost ? 0 : 1;
+  }
   if (role == "silence") { // a rank that lives, and takes no part
     if (comm->rank() == 1) {
       std::this_thread::sleep_for(std::chrono::seconds(4));
@@ -330,6 +347,16 @@ TEST(Tcp, NobodyIsWaitedForWithoutALimit) {
               std::string::npos)
         << ended.text;
   }
+}
+
+// The cause is this process's own, and no other rank's.
+TEST(Tcp, TooFewDescriptorsAreNamed) {
+  std::vector<Ended> all = runAll("few descriptors", 4);
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Ended &ended) {
+    return ended.text.find("raise its limit of open files (ulimit -n)") != std::string::npos;
+  })) << all[0].text << all[1].text << all[2].text << all[3].text;
+  for (const Ended &ended : all)
+    EXPECT_EQ(ended.code, 0) << ended.text;
 }
 
 // A rank 0 that is none: it answers with noise.
