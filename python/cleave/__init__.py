@@ -8,7 +8,11 @@
 
 def export_torch(*arguments, **options):
     """See cleave.export.export_torch; imported on first use, so that running a model does not need torch."""
-    from .export import export_torch as export
+    try:
+        from .export import export_torch as export
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"cleave.export_torch needs the Python packages torch and onnx, and {error.name!r} is not installed: "
+                                  f"pip install {error.name}", name=error.name) from error
     return export(*arguments, **options)
 
 

@@ -19,6 +19,7 @@ with the module, and says in words whatever it could not keep:
 It needs torch (2.5 or newer) and onnx. The module is left as it was.
 """
 import contextlib
+import dataclasses
 import inspect
 import io
 import logging
@@ -29,9 +30,11 @@ import warnings
 import onnx
 import torch
 
-from .exported_file import ExportFailed, advice, batch_norms, check_names, compare, first_line, mend, note_losses
+from .exported_file import batch_norms, check_names, compare, mend, note_losses
+from .export_failure import ExportFailed, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .traceable import traceable
 
+NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
 EXTERNAL_ABOVE = 1 << 30  # a file of protobuf holds at most 2 GiB
 
 
@@ -57,7 +60,8 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
 
     module          a torch.nn.Module.
     example_inputs  a dict from the arguments of forward() to tensors; or a tensor or a tuple of them, in forward()'s order.
-                    The batch of the example must be 2 or more: PyTorch treats a size of 1 as a constant.
+                    The batch of the example must be 2 or more: PyTorch treats a size of 1 as a constant. A bool, number or
+                    text of the dict is the argument's value for ever.
     loss            None: the module's outputs are the file's. A scalar floating-point one is the loss (`--loss-output`);
                     without one, `cleave compile --loss cross-entropy|nll|mse` adds a loss to the first output.
                     A function or module: loss(output, *labels) becomes the output `loss`. Labels are the example inputs
@@ -71,6 +75,9 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     check           compare with the module by onnxruntime, where that is installed, and refuse a file that differs.
     Returns a Report, which is also printed, unless `quiet`."""
     job = _Job(module, example_inputs, os.fspath(path), loss, output_names, batch_dims or {})
+    check_path(job.path)
+    job.check_module()
+    before = ""
     for name in _exporters(exporter):
         try:
             with job.traced(), traceable():
@@ -78,10 +85,12 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
             job.report.exporter = name
             break
         except Exception as error:  # the exporters raise what they like
-            reason = first_line(error)
-            if name == _exporters(exporter)[-1]:
-                raise ExportFailed(f"{type(job.module).__name__} cannot be exported: {reason}{advice(reason)}") from error
-            job.note(f"torch.export could not trace the module ({reason}), so the TorchScript exporter wrote the file: it loses "
+            if name == _exporters(exporter)[-1] or is_of_machine(error):
+                if os.path.isfile(job.path):
+                    os.remove(job.path)
+                raise exporter_failed(job, error, before) from error
+            before = first_line(error)
+            job.note(f"torch.export could not trace the module ({before}), so the TorchScript exporter wrote the file: it loses "
                      "detach(), padding_idx, and branches that depend on values")
     mend(job)
     check_names(job)
@@ -119,8 +128,16 @@ class _Job:
     def __init__(self, module, example_inputs, path, loss, output_names, batch_dims):
         if not isinstance(module, torch.nn.Module):
             raise TypeError(f"export_torch: expected a torch.nn.Module; got {type(module).__name__}")
+        if isinstance(module, torch.jit.ScriptModule):
+            raise TypeError("export_torch: a module of torch.jit cannot be exported; give the torch.nn.Module that it was made of")
+        if isinstance(module, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
+            module = module.module
         self.module = getattr(module, "_orig_mod", module)  # of torch.compile
         self.path, self.loss = path, loss
+        self.constants, self.stage = {}, ""  # arguments that are no tensors; what runs now: forward() or the loss
+        empty = [name for name, value in self.module.state_dict(keep_vars=True).items() if isinstance(value, torch.Tensor) and value.is_meta]
+        if empty:
+            raise WrongUse(f"export_torch: '{empty[0]}' has no values (it is on the device meta); load the module's weights first")
         self.report = Report(path)
         self.model = None  # the file, once it is written
         self.output_names, self.given_names = None, output_names
@@ -137,25 +154,53 @@ class _Job:
         takes_any = any(p.kind == p.VAR_KEYWORD for p in signature.parameters.values())
         if isinstance(example, torch.Tensor):
             example = (example,)
-        if not isinstance(example, dict):
+        if not isinstance(example, (dict, tuple, list)) and not hasattr(example, "keys"):
+            raise TypeError(f"example_inputs: expected a tensor, a tuple of tensors or a dict; got {type(example).__name__}"
+                            + (" (torch.from_numpy(x) makes a tensor of it)" if type(example).__module__ == "numpy" else ""))
+        if not hasattr(example, "keys"):
             example = list(example)
             labels = {"labels": example.pop()} if self.loss is not None and len(example) > 1 else {}
             if len(example) > len(takes):
-                raise ValueError(f"example_inputs: forward() takes {len(takes)} inputs ({', '.join(takes)}); got {len(example)}")
+                raise WrongUse(f"example_inputs: forward() takes {len(takes)} inputs ({', '.join(takes)}); got {len(example)}")
             example = {**dict(zip(takes, example)), **labels}
-        for name, value in example.items():
-            if not isinstance(value, torch.Tensor):
-                raise TypeError(f"example_inputs: '{name}' is of type {type(value).__name__}; expected a tensor "
-                                "(give other arguments to the module by functools.partial or a wrapper)")
+        example = self._without_constants(dict(example), signature.parameters)
         self.inputs = _apart(example)
         self.forwarded = [name for name in example if name in takes or (takes_any and self.loss is None)]
         self.labels = [name for name in example if name not in self.forwarded]
         if self.labels and self.loss is None:
             raise ValueError(f"example_inputs: forward() has no argument '{self.labels[0]}'; it takes {', '.join(takes)}")
         if not self.forwarded:
-            raise ValueError(f"example_inputs: none of them is an argument of forward(), which takes {', '.join(takes)}")
+            raise ValueError("example_inputs: " + (f"none of them is an argument of forward(), which takes {', '.join(takes)}" if takes else
+                                                   "forward() takes none, and a file for Cleave needs an input"))
+        missing = [p.name for p in signature.parameters.values() if p.name in takes and p.default is p.empty and p.name not in example]
+        if missing:
+            raise WrongUse(f"example_inputs: forward() needs {' and '.join(map(repr, missing))}, too; it takes {', '.join(takes)}")
         if isinstance(self.loss, torch.nn.Module) and next(self.loss.parameters(), None) is not None:
             raise ValueError("loss: it has parameters of its own; make it a part of the module")
+
+    def _without_constants(self, example, parameters):
+        """The tensors of the example. None stands for an argument that is left out, where that is its default."""
+        tensors = {}
+        for name, value in example.items():
+            if isinstance(value, torch.Tensor):
+                tensors[name] = value
+            elif isinstance(value, (bool, int, float, str)) and name in parameters and parameters[name].default is not inspect.Parameter.empty:
+                self.constants[name] = value
+                self.note(f"forward() is exported with {name}={value!r}: the file has no input for it")
+            elif value is not None or name not in parameters or parameters[name].default is not None:
+                raise TypeError(f"example_inputs: '{name}' is of type {type(value).__name__}; expected a tensor (of an argument with a "
+                                "default also a bool, number or text, as a constant). For lists and dicts, write a module whose forward() takes their tensors one by one")
+        return tensors
+
+    def check_module(self):
+        """The module and the loss run in PyTorch: what fails here is no fault of an exporter."""
+        with self.traced(), torch.no_grad():
+            try:
+                self.module(*self.inputs.values())
+            except WrongUse:
+                raise
+            except Exception as error:
+                raise module_failed(self, error) from error
 
     def _check_batch(self):
         sizes = {name: self.inputs[name].shape[dim] for name, dim in self.batch_dims.items() if dim is not None}
@@ -205,15 +250,24 @@ class _Job:
     def _tracing_forward(self, forward):
         def traced(*values):
             values = dict(zip(self.inputs, values))
-            result = forward(**{name: values[name] for name in self.forwarded})
+            self.stage = "forward()"
+            result = forward(**{name: values[name] for name in self.forwarded}, **self.constants)
             names, tensors = _flatten(result)
             if self.given_names is not None:
                 if len(self.given_names) != len(names):
-                    raise ValueError(f"output_names: forward() returns {len(names)} tensors; got {len(self.given_names)} names")
+                    raise WrongUse(f"output_names: forward() returns {len(names)} tensors; got {len(self.given_names)} names")
                 names = list(self.given_names)
             if self.loss is not None:
+                if not tensors:
+                    raise WrongUse(NO_TENSOR.format(type(result).__name__))
+                self.stage = "loss"
                 value = self.loss(result if isinstance(result, torch.Tensor) else tensors[0], *[values[name] for name in self.labels])
+                if not isinstance(value, torch.Tensor) or value.dim() != 0:
+                    got = f"a tensor of shape {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+                    raise WrongUse(f"loss: expected one number, a tensor of shape []; got {got} (a loss of PyTorch has reduction='mean')")
                 names, tensors = names + ["loss"], tensors + [value]
+            if not tensors:
+                raise WrongUse(NO_TENSOR.format(type(result).__name__))
             self.output_names = _unique(names, tensors, self.inputs)
             return tuple(tensors)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -232,8 +286,11 @@ class _Job:
         report.inputs, report.outputs = list(self.inputs), list(self.output_names)
         stem = os.path.splitext(os.path.basename(self.path))[0]
         report.loss = self._loss_output()
-        words = ["cleave compile", self.path, "-o", stem, "--train",
-                 f"--loss-output {report.loss}" if report.loss else f"--loss {self._fitting_loss()}"]
+        words = ["cleave compile", self.path, "-o", stem]
+        if report.parameters:
+            words += ["--train", f"--loss-output {report.loss}" if report.loss else f"--loss {self._fitting_loss()}"]
+        else:
+            self.note("the file has no parameters, so there is nothing to train; the command below compiles it for inference")
         words += [f"--dim {symbol}={self.inputs[name].shape[self.batch_dims[name]]}"
                   for name, symbol in {symbol: (name, symbol) for name, symbol in self.symbols.items()}.values()]
         if any(dim for dim in self.batch_dims.values()):
@@ -292,6 +349,8 @@ def _flatten(result, name=None):
         return [name], [result]
     if isinstance(result, dict):
         items = list(result.items())
+    elif dataclasses.is_dataclass(result):
+        items = [(field.name, getattr(result, field.name)) for field in dataclasses.fields(result)]
     elif isinstance(result, (tuple, list)):
         fields = getattr(result, "_fields", None)
         items = list(zip(fields, result)) if fields else [(name and f"{name}_{i}", value) for i, value in enumerate(result)]
@@ -306,8 +365,6 @@ def _flatten(result, name=None):
 
 
 def _unique(names, tensors, inputs):
-    if not tensors:
-        raise ValueError("forward() returns no tensor")
     result = []
     for name, tensor in zip(names, tensors):
         scalar = tensor.dim() == 0 and tensor.is_floating_point()

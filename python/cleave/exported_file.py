@@ -3,7 +3,6 @@
 Used by cleave.export alone. `job` is its _Job: the module, its inputs by name, and the report."""
 import importlib.util
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -14,30 +13,10 @@ import onnx
 import onnx.numpy_helper
 import torch
 
+from .export_failure import BATCH_ADVICE, ExportFailed
+
 # Under this key torch.export's exporter keeps which initializer is a parameter and which a buffer; Cleave reads it.
 SIGNATURE_KEY = "pkg.torch.export.ExportedProgram.graph_signature"
-
-
-class ExportFailed(Exception):
-    """The module cannot be exported; the message says why and what would do."""
-
-
-def first_line(error):
-    """The innermost cause in one line: the exporters wrap it in pages of their own."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    lines = [line.strip() for line in re.sub("\x1b\\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:200] if lines else 'no message'}"
-
-
-BATCH_ADVICE = ("; the batch must not be a constant of the module: write x.shape[0] or -1, not the number (or give "
-                "batch_dims={input: None} to export it for this batch alone)")
-
-
-def advice(reason):
-    if "batch" in reason or "onstraint" in reason:
-        return BATCH_ADVICE
-    return "; forward() must consist of tensor operations: no numpy, no .item(), no branch on the values of tensors"
 
 
 def batch_norms(module):
@@ -216,6 +195,9 @@ def compare(job):
     if importlib.util.find_spec("onnxruntime") is None:
         job.note("onnxruntime is not installed, so the file's outputs were not compared with the module's")
         return
+    if any(value.dtype == torch.bfloat16 for value in job.inputs.values()):
+        job.note("an input is bfloat16, which numpy and so onnxruntime do not take; the file's outputs were not compared with the module's")
+        return
     copy = _inference_copy(job.model)
     if copy is None:
         job.note("the file draws random numbers outside of Dropout, so its outputs were not compared with the module's")
@@ -276,5 +258,5 @@ def _compare_batch(job, inputs, theirs, batch):
         job.report.compared = max(job.report.compared or 0.0, difference)
         if not difference <= 1e-3:
             raise ExportFailed(f"the exporter's file is not the module: output '{name}' differs by {difference:.1e} (relative) with "
-                               f"a batch of {batch}; a branch on the values of tensors, dropout that eval() does not end, or a random number "
+                               f"a batch of {batch}; a branch on the values of tensors, numpy in forward(), dropout that eval() does not end, or a random number "
                                "does that (check=False writes the file all the same)")

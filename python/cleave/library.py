@@ -183,6 +183,7 @@ class Model:
         session = _POINTER()
         self._check(self._library.cleave_session_create(model, ctypes.byref(options), ctypes.byref(session)))
         self._session, self._ports = session, {}
+        self._given = set()  # (program, input): those that have been given a value
 
     def inputs(self, program="infer"):
         """The inputs of "infer", "train_step" or "evaluate": name -> Tensor."""
@@ -192,7 +193,7 @@ class Model:
         return self._describe(program, "output")
 
     def infer(self, **inputs):
-        """Runs the model; gives name -> array. Inputs that are not given stay as they were."""
+        """Runs the model; gives name -> array. Every input is given. None stands for the value of the last call."""
         self._set_inputs("infer", inputs)
         self._check(self._library.cleave_infer(self._open()))
         return {name: self.output(name) for name in self.outputs("infer")}
@@ -280,9 +281,20 @@ class Model:
 
     def _set_inputs(self, program, inputs):
         ports = self.inputs(program)
-        for name, value in inputs.items():
-            tensor = ports.get(name)
-            if tensor is None:
+        for name in inputs:
+            if name not in ports:
                 raise KeyError(f"'{name}' is no input of {program}; it has {', '.join(ports)}")
+        for name in ports:
+            if name not in inputs:
+                raise TypeError(f"{program}: the input '{name}' is missing; expected {', '.join(ports)}. Give it an array"
+                                + (f", or {name}=None for the value of the last call" if (program, name) in self._given else
+                                   ", of zeros where no output that you want depends on it"))
+            if inputs[name] is None and (program, name) not in self._given:
+                raise TypeError(f"{program}: {name}=None stands for the value of the last call, and there was none; give an array")
+        for name, value in inputs.items():
+            if value is None:
+                continue
+            tensor = ports[name]
             array = tensor.encode(value)
             self._check(self._library.cleave_set_input(self._open(), _text("program", program), name.encode(), array.ctypes.data, array.nbytes))
+            self._given.add((program, name))

@@ -33,8 +33,8 @@ class Tensor:
 
 torch.cat = lambda parts, dim: Tensor(np.concatenate([part.value for part in parts], dim))
 sys.modules["torch"] = torch
-sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "python" / "cleave"))
-import exported_file  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "python"))
+from cleave import exported_file  # noqa: E402
 
 
 class Module:

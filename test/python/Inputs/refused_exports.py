@@ -1,5 +1,7 @@
 """What cleave.export_torch refuses, the note when the batch is a constant of the module, one tensor given as two inputs, bags, the loss that
 is proposed, and a crash of onnxruntime: refused_exports.py DIRECTORY. Needs torch."""
+import dataclasses
+import os
 import sys
 
 import onnx
@@ -70,6 +72,66 @@ def check_losses(path):
         assert f"--loss {loss} " in report.command, (shape, report.command)
 
 
+class Bessel(nn.Module):
+    def forward(self, x):
+        return torch.special.bessel_j0(x)
+
+
+@dataclasses.dataclass
+class Scores:
+    logits: torch.Tensor
+    extra: object = None
+
+
+class Wide(nn.Module):
+    """Arguments and results of other kinds than tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x, mask=None, double=False):
+        return Scores(self.fc(x) * (2 if double else 1))
+
+
+def check_causes(linear, path):
+    """Each cause has its own words, and the original exception behind it; nothing half-written is left."""
+    x, labels = torch.randn(4, 4), torch.randint(0, 2, (4,))
+
+    def fails(wanted, cause, *arguments, **options):
+        try:
+            cleave.export_torch(*arguments, **{"quiet": True, **options})
+        except Exception as error:
+            assert wanted in str(error) and "forward() must" not in str(error), error
+            assert cause is None or isinstance(error.__cause__, cause), repr(error.__cause__)
+            return
+        sys.exit(f"nothing was refused: {wanted}")
+
+    fails("there is no folder", None, linear, x, path + ".none/model.onnx")
+    fails("is a folder; give the name", None, linear, x, os.path.dirname(path))
+    fails("/dev/full cannot be written: No space left on device", OSError, linear, x, "/dev/full")
+    fails("Linear fails in PyTorch, before anything is exported", RuntimeError, linear, torch.randn(4, 5), path)
+    fails("the module's parameters are float16 on cpu", RuntimeError, nn.Linear(4, 2).half(), x, path)
+    fails("loss: it fails in PyTorch", TypeError, linear, (x, labels), path, loss=lambda output, labels: nn.functional.cross_entropy(output))
+    fails("loss: expected one number", None, linear, (x, labels), path, loss=nn.CrossEntropyLoss(reduction="none"))
+    fails("no ONNX form of this operation", Exception, Bessel(), x, path, exporter="torchscript")
+    fails("got ndarray (torch.from_numpy(x)", None, linear, x.numpy(), path)
+    fails("forward() needs 'input2', too; it takes input1, input2", None, nn.Bilinear(4, 4, 2), x, path)
+    fails("has no values (it is on the device meta)", None, nn.Linear(4, 2, device="meta"), x, path)
+    kept, torch.onnx.export = torch.onnx.export, lambda *_, **__: __import__("absent_package")
+    fails("needs the Python package 'absent_package'", ModuleNotFoundError, linear, x, path)
+    torch.onnx.export = kept
+    assert not os.path.exists(path)
+    report = cleave.export_torch(Wide(), {"x": x, "mask": None, "double": True}, path, quiet=True)
+    assert report.outputs == ["logits"] and report.inputs == ["x"] and "double=True" in report.notes[0] and report.compared < 1e-5, report
+    report = cleave.export_torch(nn.ReLU(), x, path, quiet=True)
+    assert "--train" not in report.command, report
+    report = cleave.export_torch(nn.Linear(4, 2).bfloat16(), x.bfloat16(), path, quiet=True)
+    assert report.compared is None and "bfloat16" in report.notes[0], report
+    report = cleave.export_torch(nn.DataParallel(linear), x, path, quiet=True)
+    assert [t.name for t in onnx.load(path).graph.initializer] == ["weight", "bias"], report
+
+
 def main():
     path = f"{sys.argv[1]}/refused.onnx"
     linear = nn.Linear(4, 2)
@@ -79,6 +141,7 @@ def main():
     assert "'input' is of type int" in refusal(lambda: cleave.export_torch(linear, {"input": 3}, path))
     assert "expected None, 'dynamo' or 'torchscript'; got 'onnx'" in refusal(
         lambda: cleave.export_torch(linear, torch.randn(4, 4), path, exporter="onnx"))
+    check_causes(linear, path)
     assert "the exporter's file is not the module" in refusal(lambda: cleave.export_torch(Item(), torch.ones(4, 4), path))
     assert "batch must not be a constant" in refusal(lambda: cleave.export_torch(Fixed(), torch.randn(4, 4), path, quiet=True))
     report = cleave.export_torch(Fixed(), torch.randn(4, 4), path, batch_dims={"x": None}, quiet=True)

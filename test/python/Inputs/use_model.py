@@ -45,10 +45,16 @@ def main():
     assert trained.steps == 4 and after == [trained.train_step(lr=1e-2, **batch) for _ in range(2)]
 
     name, tensor = next((n, t) for n, t in ports.items() if t.dtype == np.float32)
-    assert f"expected shape {list(tensor.shape)}" in refusal(ValueError, lambda: trained.train_step(lr=1, **{name: np.zeros((1, 1))}))
+    assert f"expected shape {list(tensor.shape)}" in refusal(ValueError, lambda: trained.train_step(lr=1, **{**batch, name: np.zeros((1, 1))}))
+    fresh, less = cleave.Model(train), {key: value for key, value in batch.items() if key != name}
+    assert f"train_step: the input '{name}' is missing; expected {', '.join(ports)}" in refusal(TypeError, lambda: fresh.train_step(lr=1, **less))
+    assert "there was none" in refusal(TypeError, lambda: fresh.train_step(lr=1, **less, **{name: None}))
+    assert f"or {name}=None for the value of the last call" in refusal(TypeError, lambda: trained.evaluate(**less))
+    assert trained.evaluate(**less, **{name: None}).loss == trained.evaluate(**batch).loss
+    fresh.close()
     assert "is no input of train_step; it has" in refusal(KeyError, lambda: trained.train_step(lr=1, nothing=1))
-    assert "expected floating-point values" in refusal(TypeError, lambda: trained.train_step(lr=1, **{name: np.zeros(tensor.shape, int)}))
-    assert "learning rate of 0 or more; got -1" in refusal(cleave.CleaveError, lambda: trained.train_step(lr=-1))
+    assert "expected floating-point values" in refusal(TypeError, lambda: trained.train_step(lr=1, **{**batch, name: np.zeros(tensor.shape, int)}))
+    assert "learning rate of 0 or more; got -1" in refusal(cleave.CleaveError, lambda: trained.train_step(lr=-1, **batch))
     assert "this model was compiled for training" in refusal(cleave.CleaveError, trained.infer)
     assert "no checkpoint" in refusal(cleave.CleaveError, lambda: trained.load("/absent"))
     assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.load(""))
