@@ -45,6 +45,8 @@ LossReduction ofGrowth(double growth) {
 LossReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
   if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
     return LossReduction::Whole;
+  if (once.factor == 0 && twice.factor == 0)
+    return LossReduction::Mean; // a weight of 0, as of a penalty that is switched off: all reductions are the same
   double growth = growthOf(once, twice);
   if (once.count && twice.count) {
     auto divisor = growthOfCount(once.countTerms, twice.countTerms);

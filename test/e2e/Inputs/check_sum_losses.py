@@ -82,6 +82,8 @@ LOSSES = {
     "mean-by-sum": (relative("ReduceMean", "ReduceSum", "loss"), lambda t: 1 / (t * t).sum() / t.size),
     "batch-mean-penalty": (penalized(reduce("ReduceSum", "squares", "base"), 0.5)[:-1] + [
         helper.make_node("Add", ["base", "penalty"], ["total.all"])] + batch_mean("total.all", "loss"), 1 / SAMPLES, 0.5 / SAMPLES),
+    "switched-off": (reduce("ReduceMean", "squares", "base") + reduce("ReduceSum", "squares", "s") + scaled("s", "nothing", 0.0) + [
+        helper.make_node("Add", ["base", "nothing"], ["loss"])], 1 / (SAMPLES * CLASSES)),
     "sum-and-mean": (reduce("ReduceSum", "squares", "s") + reduce("ReduceMean", "squares", "m") + [
         helper.make_node("Sub", ["s", "m"], ["loss"])], 1 - 1 / (SAMPLES * CLASSES)),
 }
