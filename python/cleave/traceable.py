@@ -94,11 +94,26 @@ def _lstm(original):
     return forward
 
 
+def _cumprod(original):
+    """Products of 2, then of 4, of 8 factors and so on: no division, so that a factor of 0 has the gradient that it should have."""
+    def cumprod(input, dim, *, dtype=None, out=None):
+        if input.dim() == 0 or out is not None:
+            return original(input, dim, dtype=dtype, out=out)
+        x = (input if dtype is None else input.to(dtype)).transpose(dim, -1)
+        reach = 1
+        while reach < x.shape[-1]:
+            x = x * F.pad(x[..., :-reach], (reach, 0), value=1)
+            reach *= 2
+        return x.transpose(dim, -1)
+    return cumprod
+
+
 @contextlib.contextmanager
 def traceable():
     """While this holds, these are operations on the batch: `nn.EmbeddingBag` of inputs [bags, entries] (inputs with `offsets` stay as they are),
-    `nn.CTCLoss` of targets [samples, symbols], and `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out."""
-    places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch.nn.LSTM, "forward", _lstm)]
+    `nn.CTCLoss` of targets [samples, symbols], `cumprod`, and `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out."""
+    places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch.nn.LSTM, "forward", _lstm), (torch, "cumprod", _cumprod),
+              (torch.Tensor, "cumprod", _cumprod)]
     originals = [getattr(owner, name) for owner, name, _ in places]
     for (owner, name, make), original in zip(places, originals):
         setattr(owner, name, make(original))

@@ -88,9 +88,23 @@ def check_projections(path):
         export(Outputs(lstm.float()), x.detach().float(), path, exporter)
 
 
+class Products(nn.Module):
+    def forward(self, x):
+        return torch.cumprod(x, 1) + x.cumprod(dim=-1) * 2
+
+
+def check_products(path):
+    for sizes in ((3, 1, 2), (3, 4, 5), (2, 7, 1)):
+        x = torch.randn(sizes, dtype=torch.double)
+        x[0, 0, 0] = x[-1, -1, -1] = 0
+        compare(Products(), (x.requires_grad_(),), [x], sizes)
+    for exporter in ("dynamo", "torchscript"):
+        export(Products(), torch.randn(3, 4, 5), path, exporter)
+
+
 def main():
     torch.manual_seed(0)
-    for check in (check_ctc, check_projections):
+    for check in (check_ctc, check_projections, check_products):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 
