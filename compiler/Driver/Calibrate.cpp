@@ -5,7 +5,7 @@
 #include "compiler/Inspect/Human.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

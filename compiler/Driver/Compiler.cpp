@@ -37,7 +37,7 @@
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/RankKinds.h"
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"

@@ -14,7 +14,7 @@
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "runtime/base/ForeignFile.h"
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/FloatConversion.h"
 

@@ -17,7 +17,7 @@
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/RankKinds.h"
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

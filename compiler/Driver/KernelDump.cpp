@@ -4,7 +4,7 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"

@@ -1,7 +1,7 @@
 #include "compiler/Driver/ModelHeader.h"
 
 #include "compiler/Support/StatusError.h"
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"

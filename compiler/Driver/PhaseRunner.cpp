@@ -8,7 +8,7 @@
 #include "compiler/Training/Optimizers/Optimizer.h"
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Messages.h"
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassRegistry.h"

@@ -1,8 +1,8 @@
 #include "runtime/main/CommandLine.h"
 
+#include "runtime/base/OptionText.h"
 #include "runtime/main/HelpFormatter.h"
 #include "runtime/main/UnknownOption.h"
-#include "runtime/train/data/DataSpec.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,7 +1,9 @@
 #include "runtime/main/Commands.h"
 
+#include "runtime/api/Inference.h"
 #include "runtime/base/CaughtStatus.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/base/Termination.h"
 #include "runtime/comm/Launcher.h"
 #include "runtime/comm/PeerMonitor.h"
@@ -10,7 +12,6 @@
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
-#include "runtime/session/Inference.h"
 #include "runtime/session/SameRun.h"
 #include "runtime/train/data/DataSpec.h"
 #include "runtime/train/loop/TrainLoop.h"
@@ -65,7 +66,7 @@ Status train(Session &session, const TrainOptions &options, unsigned threads, in
 
 Status evaluate(Session &session, const TrainOptions &options) {
   SameRun same;
-  same.addData("--data", options.data);
+  same.add("--data", textWithoutFiles(options.data));
   CLEAVE_TRY(same.check(session));
   Evaluator evaluator;
   Evaluation evaluation;

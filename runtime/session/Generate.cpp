@@ -1,9 +1,9 @@
 #include "runtime/session/Generate.h"
 
 #include "runtime/base/FileMapping.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/base/Philox.h"
 #include "runtime/session/TokenPorts.h"
-#include "runtime/train/data/DataSpec.h"
 
 #include <algorithm>
 #include <cstring>

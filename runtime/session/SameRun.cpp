@@ -2,40 +2,12 @@
 
 #include "runtime/base/Hash.h"
 #include "runtime/comm/Communicator.h"
-#include "runtime/train/data/DataSpec.h"
 
 namespace cleave::rt {
-namespace {
-
-// A text that cannot be read stands for itself; whoever opens the data says what is wrong with it.
-std::string withoutFiles(const std::string &text) {
-  DataSpec spec;
-  if (!parseDataSpec(text, &spec).isOk())
-    return text;
-  std::string rest = spec.input + "\n" + spec.key + "\n";
-  rest += spec.stream ? std::to_string(static_cast<int>(*spec.stream)) : "";
-  for (uint64_t number : {spec.window, spec.shift, spec.stride})
-    rest += "\n" + std::to_string(number);
-  for (const std::vector<double> *list : {&spec.mean, &spec.std}) {
-    rest += "\n";
-    for (double value : *list)
-      rest += realText(value) + " ";
-  }
-  return rest;
-}
-
-} // namespace
 
 void SameRun::add(std::string what, std::string_view text) {
   what_.push_back(std::move(what));
   hashes_.push_back(fnv1a(text));
-}
-
-void SameRun::addData(std::string what, const std::vector<std::string> &specs) {
-  std::string all;
-  for (const std::string &spec : specs)
-    all += withoutFiles(spec) + "\n\n";
-  add(std::move(what), all);
 }
 
 Status SameRun::check(Session &session) const {

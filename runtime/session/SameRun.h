@@ -7,7 +7,7 @@
 //   same.add("--steps", "100");
 //   CLEAVE_TRY(same.check(session));
 //
-// Paths are not compared: each machine may have its own. What the files hold is.
+// Paths are not compared: each machine may have its own (textWithoutFiles of DataSpec.h). What the files hold is.
 #ifndef CLEAVE_RUNTIME_SESSION_SAMERUN_H
 #define CLEAVE_RUNTIME_SESSION_SAMERUN_H
 
@@ -18,8 +18,6 @@ namespace cleave::rt {
 class SameRun {
 public:
   void add(std::string what, std::string_view text);
-  // --data and --input: everything but the files.
-  void addData(std::string what, const std::vector<std::string> &specs);
   // All processes meet here, each with entries of the same names.
   Status check(Session &session) const;
 

@@ -1,5 +1,6 @@
 #include "runtime/session/Session.h"
 
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/CaughtStatus.h"
 #include "runtime/base/Counted.h"
 #include "runtime/base/Log.h"
@@ -20,7 +21,6 @@
 #include "runtime/session/MemoryUsage.h"
 #include "runtime/session/RankThreads.h"
 #include "runtime/session/SameRun.h"
-#include "runtime/state/AtomicFile.h"
 #include "runtime/state/RandomInit.h"
 
 #include <algorithm>

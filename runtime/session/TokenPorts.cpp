@@ -1,10 +1,10 @@
 #include "runtime/session/TokenPorts.h"
 
+#include "runtime/base/OptionText.h"
 #include "runtime/session/NearestName.h"
 #include "runtime/session/OutputNeeds.h"
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
-#include "runtime/train/data/DataSpec.h"
 
 #include <cmath>
 

@@ -1,10 +1,11 @@
 #include "runtime/session/TokenSampler.h"
 
 #include "runtime/base/NumberRange.h"
-#include "runtime/train/data/DataSpec.h"
+#include "runtime/base/OptionText.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 
 namespace cleave::rt {

@@ -1,6 +1,6 @@
 // The directory of checkpoints: which one is meant, and which ones go.
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/FileMapping.h"
-#include "runtime/state/AtomicFile.h"
 #include "runtime/state/CheckpointSave.h"
 
 #include <algorithm>

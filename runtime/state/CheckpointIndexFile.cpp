@@ -1,8 +1,8 @@
 // The JSON form of a checkpoint's index.
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Hash.h"
-#include "runtime/state/AtomicFile.h"
 #include "runtime/state/CheckpointIndex.h"
 #include "runtime/state/SafeTensors.h"
 

@@ -1,6 +1,6 @@
 #include "runtime/state/CheckpointSave.h"
 
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "runtime/state/SafeTensors.h"
 
 #include <cerrno>

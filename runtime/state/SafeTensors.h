@@ -15,9 +15,9 @@
 #ifndef CLEAVE_RUNTIME_STATE_SAFETENSORS_H
 #define CLEAVE_RUNTIME_STATE_SAFETENSORS_H
 
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Status.h"
-#include "runtime/state/AtomicFile.h"
 #include "runtime/state/Checksums.h"
 #include "runtime/state/ElementType.h"
 

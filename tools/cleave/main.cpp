@@ -5,7 +5,7 @@
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Pipeline.h"
 #include "runtime/base/StandardStreams.h"
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "tools/cleave/CommandLine.h"
 #include "tools/cleave/OutOfResources.h"
 

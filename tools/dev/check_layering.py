@@ -1,6 +1,7 @@
 """Checks that includes respect the layers of the tree; prints every violation and fails if there is one.
 
-The rule of a folder is the list of prefixes that its files must not include.
+The rule of a folder is the list of prefixes that its files must not include. Rooms that stand in an order have the rule that
+none includes a later one.
 """
 import pathlib
 import re
@@ -10,7 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNTIME_ABOVE_BASE = tuple(f"runtime/{room}/" for room in ("comm", "device", "main", "plan", "session", "state", "text", "train"))
 COMPILER_ONLY = ("mlir/", "llvm/", "compiler/", "dialects/", "tools/")
 FORBIDDEN = {
-    "dialects": ("compiler/", "runtime/device", "runtime/comm", "runtime/state", "runtime/train", "runtime/main", "kernels/", "tools/"),
+    "dialects": ("compiler/", "runtime/device", "runtime/comm", "runtime/state", "runtime/session", "runtime/train", "runtime/api", "runtime/main",
+                 "kernels/", "tools/"),
     "runtime": COMPILER_ONLY,
     "kernels": COMPILER_ONLY,
     "compiler/CostModel": ("mlir/", "compiler/Planning/Passes", "compiler/Training", "compiler/Sharding"),
@@ -25,11 +27,29 @@ FORBIDDEN = {
     "compiler/Codegen": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Sharding", "compiler/Planning", "compiler/Target"),
     "compiler/Target": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Sharding", "compiler/Planning"),
 }
+# Rooms in which a file may include its own room and those before it.
+ORDERED = {"runtime": ("base", "plan", "comm", "device", "state", "text", "session", "train", "api", "main")}
 INCLUDE = re.compile(r'^\s*(?:#\s*)?include\s*[<"]([^">]+)[">]', re.M)
 
 
+def rules():
+    yield from FORBIDDEN.items()
+    for parent, rooms in ORDERED.items():
+        for i, room in enumerate(rooms[:-1]):
+            yield f"{parent}/{room}", tuple(f"{parent}/{above}/" for above in rooms[i + 1:])
+
+
+def unordered():
+    """Rooms that have no place in the order."""
+    for parent, rooms in ORDERED.items():
+        found = {d.name for d in (ROOT / parent).iterdir() if any(f.suffix == ".cpp" for f in d.glob("*"))}
+        for room in sorted(found - set(rooms)):
+            yield f"{parent}/{room}: a room without a place in ORDERED"
+
+
 def violations():
-    for folder, forbidden in FORBIDDEN.items():
+    yield from unordered()
+    for folder, forbidden in rules():
         files = [f for f in sorted((ROOT / folder).rglob("*")) if f.suffix in {".h", ".cpp", ".td", ".c"}]
         if not files:
             yield f"{folder}: no sources; is the rule for a folder that has moved?"
@@ -41,7 +61,7 @@ def violations():
 
 def main():
     found = list(violations())
-    print("\n".join(found) or f"{len(FORBIDDEN)} rules hold")
+    print("\n".join(found) or f"{len(list(rules()))} rules hold")
     return 1 if found else 0
 
 

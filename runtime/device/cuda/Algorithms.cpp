@@ -1,8 +1,8 @@
 #include "runtime/device/cuda/Algorithms.h"
 
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
 #include "runtime/base/Log.h"
-#include "runtime/state/AtomicFile.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -177,7 +177,8 @@ Status Algorithms::open(const std::string &part, int rank, Algorithms *result) {
   std::string otherFormat;
   Status status = parse(text, &result->parts_, &otherFormat);
   if (!status.isOk())
-    return dataLoss(result->path_ + ", where the algorithms of cuBLASLt and cuDNN are stored, cannot be used: " + status.message() +
+    return dataLoss(result->path_ +
+                    ", where the algorithms of cuBLASLt and cuDNN are stored, cannot be used: " + status.message() +
                     "; remove it, and they are chosen anew, or name another file in CLEAVE_CUDA_ALGORITHMS");
   if (!otherFormat.empty()) {
     result->note("has format " + otherFormat + " of another version of Cleave, and is left as it is: " + library +

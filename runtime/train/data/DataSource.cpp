@@ -1,5 +1,6 @@
 #include "runtime/train/data/DataSource.h"
 
+#include "runtime/base/OptionText.h"
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,7 @@
 #include "runtime/train/data/DataSpec.h"
 
 #include "runtime/base/NumberRange.h"
+#include "runtime/base/OptionText.h"
 
 #include <charconv>
 #include <cmath>
@@ -128,38 +129,6 @@ Status parse(const std::string &text, size_t equals, DataSpec *spec) {
 
 } // namespace
 
-bool parseUnsigned(std::string_view text, uint64_t *value) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size() && *value <= uint64_t(INT64_MAX);
-}
-
-bool parseReal(std::string_view text, double *value) {
-  std::string copy(text);
-  char *end = nullptr;
-  *value = std::strtod(copy.c_str(), &end);
-  return !copy.empty() && *end == '\0' && std::isfinite(*value);
-}
-
-std::string realText(double value) {
-  char text[40];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
-std::vector<std::string> splitText(std::string_view text, char separator) {
-  std::vector<std::string> items;
-  for (size_t begin = 0;;) {
-    size_t end = std::min(text.find(separator, begin), text.size());
-    items.emplace_back(text.substr(begin, end - begin));
-    if (end == text.size())
-      return items;
-    begin = end + 1;
-  }
-}
-
-bool endsWith(std::string_view text, std::string_view ending) {
-  return text.size() >= ending.size() && text.substr(text.size() - ending.size()) == ending;
-}
-
 Status parseDataSpec(const std::string &text, DataSpec *result) {
   size_t equals = findPlain(text, '=');
   if (equals == std::string::npos || equals == 0)
@@ -169,6 +138,34 @@ Status parseDataSpec(const std::string &text, DataSpec *result) {
   CLEAVE_TRY(parse(text, equals, &spec).in("'" + text + "'"));
   *result = std::move(spec);
   return Status::ok();
+}
+
+namespace {
+
+// A text that cannot be read stands for itself; whoever opens the data says what is wrong with it.
+std::string withoutFiles(const std::string &text) {
+  DataSpec spec;
+  if (!parseDataSpec(text, &spec).isOk())
+    return text;
+  std::string rest = spec.input + "\n" + spec.key + "\n";
+  rest += spec.stream ? std::to_string(static_cast<int>(*spec.stream)) : "";
+  for (uint64_t number : {spec.window, spec.shift, spec.stride})
+    rest += "\n" + std::to_string(number);
+  for (const std::vector<double> *list : {&spec.mean, &spec.std}) {
+    rest += "\n";
+    for (double value : *list)
+      rest += realText(value) + " ";
+  }
+  return rest;
+}
+
+} // namespace
+
+std::string textWithoutFiles(const std::vector<std::string> &specs) {
+  std::string all;
+  for (const std::string &spec : specs)
+    all += withoutFiles(spec) + "\n\n";
+  return all;
 }
 
 } // namespace cleave::rt

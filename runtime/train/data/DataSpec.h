@@ -32,13 +32,8 @@ struct DataSpec {
 
 Status parseDataSpec(const std::string &text, DataSpec *result);
 
-// Numbers as users write them: the whole text, or false.
-bool parseUnsigned(std::string_view text, uint64_t *value);
-bool parseReal(std::string_view text, double *value);
-// The shortest text that reads as this number: "-1", "0.001".
-std::string realText(double value);
-std::vector<std::string> splitText(std::string_view text, char separator);
-bool endsWith(std::string_view text, std::string_view ending);
+// All of them but the files, as a text to be compared: what processes of one run must be given alike. Paths may differ.
+std::string textWithoutFiles(const std::vector<std::string> &specs);
 
 } // namespace cleave::rt
 

@@ -1,6 +1,6 @@
 #include "runtime/train/data/Npy.h"
 
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include <cctype>
 #include <cstring>
@@ -30,8 +30,7 @@ std::string_view valueOf(std::string_view header, std::string_view key) {
 bool isOneDictionary(std::string_view header) {
   constexpr char kBlanks[] = " \t\r\n";
   size_t first = header.find_first_not_of(kBlanks), last = header.find_last_not_of(kBlanks);
-  if (first == std::string_view::npos || header[first] != '{' || header[last] != '}' ||
-      header.find('}') != last)
+  if (first == std::string_view::npos || header[first] != '{' || header[last] != '}' || header.find('}') != last)
     return false;
   for (std::string_view key : {"descr", "fortran_order", "shape"}) {
     size_t count = 0;

@@ -1,7 +1,7 @@
 #include "runtime/train/loop/LearningRateSchedule.h"
 
 #include "runtime/base/NumberRange.h"
-#include "runtime/train/data/DataSpec.h"
+#include "runtime/base/OptionText.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "runtime/train/loop/StepMetrics.h"
 
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/FileMapping.h"
-#include "runtime/state/AtomicFile.h"
 
 #include <cerrno>
 #include <charconv>

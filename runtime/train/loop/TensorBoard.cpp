@@ -1,7 +1,7 @@
 #include "runtime/train/loop/TensorBoard.h"
 
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
-#include "runtime/state/AtomicFile.h"
 
 #include <cerrno>
 #include <chrono>

@@ -1,6 +1,7 @@
 // What a training run needs before its first step: everything that can be wrong with options and files shows here.
 #include "runtime/base/Log.h"
 #include "runtime/base/NumberRange.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/session/SameRun.h"
@@ -124,8 +125,8 @@ Status TrainLoop::agreeOnOptions() {
   same.add("--lr", asText(o.lr));
   same.add("--lr-schedule", o.lrSchedule);
   same.add("--clip-grad-norm", asText(o.clipGradNorm));
-  same.addData("--data", o.data);
-  same.addData("--val-data", o.valData);
+  same.add("--data", textWithoutFiles(o.data));
+  same.add("--val-data", textWithoutFiles(o.valData));
   same.add("--eval-every", asText(o.evalEvery));
   same.add("--patience", asText(o.patience));
   same.add("--save", asText(!o.save.empty()));

@@ -1,4 +1,4 @@
-#include "runtime/state/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include <cerrno>
 #include <cstdio>

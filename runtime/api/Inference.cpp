@@ -1,4 +1,4 @@
-#include "runtime/session/Inference.h"
+#include "runtime/api/Inference.h"
 
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/NearestName.h"
@@ -185,7 +185,7 @@ Status inferFiles(Session &session, const std::vector<std::string> &inputs, cons
   for (size_t i = 0; i < outputs.size(); ++i)
     CLEAVE_TRY(nameOutput(*program, outputs[i], &wanted[i]).in("--output"));
   SameRun same;
-  same.addData("--input", inputs);
+  same.add("--input", textWithoutFiles(inputs));
   std::string names;
   for (const Output &output : wanted)
     names += output.port->name()->str() + "\n";

@@ -2,8 +2,8 @@
 //
 // Inputs longer than the compiled batch are run in batches spread over the data ranks; the tail is padded with the
 // first samples and cut from the outputs.
-#ifndef CLEAVE_RUNTIME_SESSION_INFERENCE_H
-#define CLEAVE_RUNTIME_SESSION_INFERENCE_H
+#ifndef CLEAVE_RUNTIME_API_INFERENCE_H
+#define CLEAVE_RUNTIME_API_INFERENCE_H
 
 #include "runtime/train/data/DataSet.h"
 

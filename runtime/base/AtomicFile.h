@@ -6,8 +6,8 @@
 //   CLEAVE_TRY(file.commit());
 //
 // Without commit() (an error, a full disk) the file aside is removed and NAME stays as it was.
-#ifndef CLEAVE_RUNTIME_STATE_ATOMICFILE_H
-#define CLEAVE_RUNTIME_STATE_ATOMICFILE_H
+#ifndef CLEAVE_RUNTIME_BASE_ATOMICFILE_H
+#define CLEAVE_RUNTIME_BASE_ATOMICFILE_H
 
 #include "runtime/base/Status.h"
 
@@ -31,7 +31,8 @@ public:
   Status rewrite(uint64_t offset, const void *data, size_t size);
   Status commit();
 
-  // Called when a file aside appears and when it is gone, so that a program can remove what is left when a signal ends it.
+  // Called when a file aside appears and when it is gone, so that a program can remove what is left when a signal ends
+  // it.
   using Watcher = void (*)(const std::string &aside, bool isThere);
   static void watch(Watcher watcher);
 

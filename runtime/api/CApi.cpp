@@ -3,12 +3,12 @@
 
 #include "runtime/base/CaughtStatus.h"
 #include "runtime/base/NumberRange.h"
+#include "runtime/base/OptionText.h"
 #include "runtime/session/GlobalTensor.h"
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/ScalarStates.h"
 #include "runtime/train/checkpoint/RunFacts.h"
 #include "runtime/train/checkpoint/TrainCheckpoints.h"
-#include "runtime/train/data/DataSpec.h"
 #include "runtime/train/loop/Evaluator.h"
 #include "runtime/train/loop/FiniteStep.h"
 
@@ -131,7 +131,8 @@ Status checkThreadsAreHere(unsigned threads) {
   if (process.compare_exchange_strong(first, getpid()) || first == getpid() || threads <= 1)
     return Status::ok();
   return invalidArgument("cleave_session_create: this process was forked from one that had a session (" +
-                         std::to_string(first) + "), and OpenMP's threads did not come along; give 1 thread per rank, " +
+                         std::to_string(first) +
+                         "), and OpenMP's threads did not come along; give 1 thread per rank, " +
                          "or start a new program in place of the fork (in Python, multiprocessing's \"spawn\")");
 }
 
