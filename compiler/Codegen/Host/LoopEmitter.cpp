@@ -274,8 +274,8 @@ static SmallVector<bool> findChained(const Stage &stage, const LoopForm &form) {
 // Accumulators are values that the loops carry. A sum of several chains carries its total in f64; each chain begins at
 // zero, in f32, and its sum is added to the total where it ends:
 //
-//   total = f64(init)      for chain: { s = 0; for i in the chain: s += x[i]; total += f64(s) }      result =
-//   f32(total)
+//   total = f64(init)
+//   for chain: { s = 0; for i in the chain: s += x[i]; total += f64(s) }      result = f32(total)
 void LoopEmitter::reduceInRegisters(const Stage &stage) {
   SmallVector<bool> chained = findChained(stage, form);
   auto forChained = [&](Elements all, llvm::function_ref<Element(unsigned)> replace) {

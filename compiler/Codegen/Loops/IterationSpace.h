@@ -12,7 +12,7 @@
 //  - every dimension of it has elements;
 //  - all its reductions (over more than one element) run over the same dimensions, and reduce the same of them;
 //  - every output has exactly the space's dimensions, or exactly its parallel ones, each once;
-//  - elements are computed few times (countReads): what depends on no reduction is computed again for every other index at
+//  - elements are computed few times (checkReads): what depends on no reduction is computed again for every other index at
 //    which it is read, and ten sums of a value's neighbours, one of the other, read a thousand elements of the first;
 //  - whatever depends on a reduction has dimensions of the space only and is read at its own index: a reduced value
 //    exists for the current parallel index alone.

@@ -13,6 +13,22 @@ namespace cleave::plan {
 
 using namespace rt;
 
+// Instructions are run one by one, in the order of the list. Streams do not run in that order, so each has a clock: for
+// every stream, how many of that stream's instructions are done for certain when the own stream's next one starts. A
+// record keeps the clock of its stream; a wait takes, entry by entry, what is greater. An earlier instruction happens
+// before a later one if the later one's clock has its number (happensBefore).
+//
+//                                    clock of stream 0    of stream 1
+//   0  stream 0  launch  a=w               (1, 0)            (0, 0)
+//   1  stream 0  record  e                 (2, 0)            (0, 0)
+//   2  stream 0  launch  b=w               (3, 0)            (0, 0)
+//   3  stream 1  wait    e                 (3, 0)            (2, 1)
+//   4  stream 1  launch  c=w a=r           (3, 0)            (2, 2)    a: written as number 1, and 1 <= 2. In order
+//   5  stream 1  launch  d=w b=r           (3, 0)            (2, 3)    b: written as number 3, and 3 > 2. A race
+//
+// Invariant: before each instruction, every byte's history (MemoryHistory.h) has its last writer, all readers since,
+// and the axes along which ranks may hold different values in it. An instruction is first checked against the histories
+// of all its buffers, and then recorded in them: it does not race with itself.
 Execution::Execution(const fb::Plan &plan, const std::vector<const fb::Plan *> &kinds, const Received &received,
                      const ShortStep &shortStep, std::vector<Finding> *findings)
     : plan_(plan), kinds_(kinds), received_(received), shortStep_(shortStep), findings_(findings),
@@ -161,13 +177,18 @@ uint64_t Execution::roundOf(fb::Counter counter) const {
   return round;
 }
 
+// The runs of a call, without those that would find nothing new. A round is as many runs as bring everything that
+// follows the counter to its place again: 6 where a region has 2 frames and an event 3. The first run is apart, since
+// it may find what was there before the call. After it, whole rounds are run until one has changed nothing in what
+// differs between ranks; then as many whole rounds are skipped as leave the last run to be run.
+//
+//   100 runs, rounds of 6      run 0 | 1..6 | 7..12, as before | 13..96 skipped | 97, 98, 99
 void Execution::runCall(const InstructionView &view, bool isOfEntry, const Frames &frames) {
   int64_t times = isOfEntry ? shortStep_.timesOf(view) : view["times"];
   int64_t first = isOfEntry ? shortStep_.firstFrameOf(view) : view["first_frame"];
   auto counter = static_cast<fb::Counter>(view["counter"]);
   int64_t stride = view["skip"] + 1;
-  auto round =
-      static_cast<int64_t>(roundOf(counter)); // runs of the call: everything that follows it is in its place again
+  auto round = static_cast<int64_t>(roundOf(counter)); // in frames, and below in runs
   round /= std::gcd(round, stride);
   uint64_t since = steps_; // when the round began
   Number differences;      // along which axes what lay where differed then
