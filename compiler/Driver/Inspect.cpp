@@ -14,10 +14,10 @@
 #include "compiler/Simulator/StepTimeline.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
+#include "runtime/base/AtomicFile.h"
 #include "runtime/plan/PlanPrinter.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/RankKinds.h"
-#include "runtime/base/AtomicFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -164,7 +164,8 @@ static llvm::Error showProfile(const rt::fb::Plan &plan, const InspectOptions &o
     machine.emplace(on->shown());
   if (!options.html.empty())
     return writePage(plan, options.html,
-                     {&*measured, &profile, machine ? &*machine : nullptr, on ? &on->prediction.timeline : nullptr}, out);
+                     {&*measured, &profile, machine ? &*machine : nullptr, on ? &on->prediction.timeline : nullptr},
+                     out);
   out << view::profileText(plan, *measured, profile, machine ? &*machine : nullptr);
   return llvm::Error::success();
 }
@@ -200,7 +201,8 @@ llvm::Error cleave::inspect(llvm::StringRef path, const InspectOptions &options,
     if (*on)
       machine.emplace((*on)->shown());
     return writePage(plan, options.html,
-                     {measured, nullptr, machine ? &*machine : nullptr, *on ? &(*on)->prediction.timeline : nullptr}, out);
+                     {measured, nullptr, machine ? &*machine : nullptr, *on ? &(*on)->prediction.timeline : nullptr},
+                     out);
   }
   switch (options.form) {
   case InspectForm::Text:

@@ -120,8 +120,9 @@ llvm::Error cleave::loadPlugins(const CompileOptions &options, mlir::DialectRegi
     llvm::SmallString<256> path(given);
     llvm::sys::fs::make_absolute(path);
     if (!isRegularFile(path))
-      return usageError("--load-pass-plugin " + given,
-                        llvm::sys::fs::exists(path) ? "is not a regular file; expected a shared library" : "no such file");
+      return usageError("--load-pass-plugin " + given, llvm::sys::fs::exists(path)
+                                                           ? "is not a regular file; expected a shared library"
+                                                           : "no such file");
     auto passes = mlir::PassPlugin::load(path.str().str());
     if (!passes)
       return usageError("--load-pass-plugin " + given,

@@ -4,21 +4,21 @@
 //   %b = broadcast %m, [0]         b: (a, c)
 //   %y = sub %x, %b                y: (d, e), and x ~ b ~ y unify: a = d, b = c = e
 //
-// The space is {a: parallel, b: reduced}. Fusion asks whether the linalg form of a group has one (its legality rule); code
-// generators ask the same of the kernel's linalg form, to place its loops (LinalgForm.h, KernelGraph.h). So what was
-// fused can be compiled.
+// The space is {a: parallel, b: reduced}. Fusion asks whether the linalg form of a group has one (its legality rule).
+// Code generators ask the same of the kernel's linalg form, to place its loops (LinalgForm.h, KernelGraph.h). So what
+// was fused can be compiled.
 //
 // A group has a space when
 //  - every dimension of it has elements;
 //  - all its reductions (over more than one element) run over the same dimensions, and reduce the same of them;
 //  - every output has exactly the space's dimensions, or exactly its parallel ones, each once;
-//  - elements are computed few times (checkReads): what depends on no reduction is computed again for every other index at
-//    which it is read, and ten sums of a value's neighbours, one of the other, read a thousand elements of the first;
+//  - elements are computed few times (checkReads): what depends on no reduction is computed again for every other index
+//    at which it is read, and ten sums of a value's neighbours, one of the other, read a thousand elements of the first;
 //  - whatever depends on a reduction has dimensions of the space only and is read at its own index: a reduced value
 //    exists for the current parallel index alone.
 // Dimensions of size 1 never count. Values that depend on no reduction may be read anywhere (slices, pads): they are
-// recomputed from the group's inputs at the index where they are wanted. A constant of one number relates no dimensions:
-// ops that read the same one share nothing by it.
+// recomputed from the group's inputs at the index where they are wanted. A constant of one number relates no
+// dimensions: ops that read the same one share nothing by it.
 #ifndef CLEAVE_COMPILER_CODEGEN_LOOPS_ITERATIONSPACE_H
 #define CLEAVE_COMPILER_CODEGEN_LOOPS_ITERATIONSPACE_H
 
