@@ -74,6 +74,21 @@ TEST(DataSpec, NamesOfAnyCharacters) {
   EXPECT_NE(parseDataSpec("x=lr=1/a.npy", &spec).message().find("a backslash before a comma or ="), std::string::npos);
 }
 
+// What processes of one run compare: each machine may have its own paths, and nothing else.
+TEST(DataSpec, TextWithoutFiles) {
+  auto text = [](const char *spec) { return textWithoutFiles({spec}); };
+  const std::string tokens = text("x=a/t.bin:u8,window=64,shift=1");
+  EXPECT_EQ(text("x=/other/t2.bin:u8,window=64,shift=1"), tokens);
+  for (const char *other :
+       {"y=a/t.bin:u8,window=64,shift=1", "x=a/t.bin:u16,window=64,shift=1", "x=a/t.bin:u8,window=32,shift=1",
+        "x=a/t.bin:u8,window=64,shift=0", "x=a/t.bin:u8,window=64,shift=1,stride=8"})
+    EXPECT_NE(text(other), tokens) << other;
+  EXPECT_EQ(text("x=a.npy,mean=0.5,std=0.25"), text("x=b.npy,mean=0.5,std=0.25"));
+  EXPECT_NE(text("x=a.npy,mean=0.5,std=0.25"), text("x=a.npy,mean=0.5,std=0.125"));
+  EXPECT_NE(text("x=a.npz,key=images"), text("x=a.npz,key=labels"));
+  EXPECT_NE(textWithoutFiles({"x=a.npy", "y=b.npy"}), textWithoutFiles({"y=b.npy", "x=a.npy"}));
+}
+
 TEST(Npy, RoundTrip) {
   TempDir dir;
   std::vector<float> values = {1, 2, 3, 4, 5, 6};
@@ -111,8 +126,9 @@ TEST(Npy, HeadersThatAreNotOneDictionaryAreRefused) {
     return parseNpy(reinterpret_cast<const std::byte *>(image.data()), image.size(), "a", &view).isOk();
   };
   EXPECT_TRUE(isTaken(right));
-  for (std::string wrong : {right.substr(0, right.size() - 1), right + "}", right + " x", "x " + right, "'descr': '<f4', " + right,
-                            "{'descr': '<f4', " + right.substr(1), "{'shape': (1,), " + right.substr(1)})
+  for (std::string wrong :
+       {right.substr(0, right.size() - 1), right + "}", right + " x", "x " + right, "'descr': '<f4', " + right,
+        "{'descr': '<f4', " + right.substr(1), "{'shape': (1,), " + right.substr(1)})
     EXPECT_FALSE(isTaken(wrong)) << wrong;
 }
 
