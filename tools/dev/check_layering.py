@@ -8,7 +8,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RUNTIME_ABOVE_BASE = tuple(f"runtime/{room}/" for room in ("comm", "device", "main", "plan", "session", "state", "text", "train"))
+# Rooms in which a file may include its own room and those before it.
+ORDERED = {"runtime": ("base", "plan", "comm", "device", "state", "text", "session", "train", "api", "main")}
+RUNTIME_ABOVE_BASE = tuple(f"runtime/{room}/" for room in ORDERED["runtime"][1:])
 COMPILER_ONLY = ("mlir/", "llvm/", "compiler/", "dialects/", "tools/")
 FORBIDDEN = {
     "dialects": ("compiler/", "runtime/device", "runtime/comm", "runtime/state", "runtime/session", "runtime/train", "runtime/api", "runtime/main",
@@ -27,8 +29,6 @@ FORBIDDEN = {
     "compiler/Codegen": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Sharding", "compiler/Planning", "compiler/Target"),
     "compiler/Target": ("compiler/Driver", "compiler/Training", "compiler/Import", "compiler/Sharding", "compiler/Planning"),
 }
-# Rooms in which a file may include its own room and those before it.
-ORDERED = {"runtime": ("base", "plan", "comm", "device", "state", "text", "session", "train", "api", "main")}
 INCLUDE = re.compile(r'^\s*(?:#\s*)?include\s*[<"]([^">]+)[">]', re.M)
 
 
