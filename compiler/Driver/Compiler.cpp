@@ -30,6 +30,7 @@
 #include "compiler/Support/TemporaryFile.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
+#include "compiler/Training/Precision/Precision.h"
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
@@ -181,6 +182,10 @@ llvm::Error Compilation::import() {
   import.freeze = options.freeze;
   import.init = options.init;
   import.batchDim = options.batchDim;
+  auto precision = parsePrecision(options.precision);
+  if (!precision)
+    return usageError("--precision", llvm::toString(precision.takeError()));
+  import.marksInnerValues = precision->narrowsParameters();
   if (options.globalBatch) {
     auto bound = deriveBoundBatch(options);
     if (!bound)

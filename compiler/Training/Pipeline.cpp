@@ -30,8 +30,7 @@ void addCleanup(OpPassManager &manager) {
 // Before precision, which rounds a product's result: a bias is to be in it. Before differentiation, so that what is
 // kept for the backward pass is what the kernel with the bias makes, and not something that two kernels compute.
 void addEpilogues(OpPassManager &manager, const PrecisionOptions &precision) {
-  bool isNarrowed = precision.param && *precision.param != FloatKind::F32;
-  manager.addNestedPass<func::FuncOp>(createFormEpilogues({isNarrowed}));
+  manager.addNestedPass<func::FuncOp>(createFormEpilogues({precision.narrowsParameters()}));
 }
 
 // After precision, which chooses the types. Before differentiation: a gradient then comes with the padding that its

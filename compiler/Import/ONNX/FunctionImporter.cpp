@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/File/DeclaredTypes.h"
+#include "compiler/Import/ONNX/InnerValues.h"
 #include "compiler/Import/ONNX/Interpreter.h"
 #include "compiler/Import/ONNX/Operators/AttributeRules.h"
 #include "compiler/Import/ONNX/Operators/ControlFlow.h"
@@ -103,6 +104,8 @@ private:
       return failure();
     if (mode_.training)
       applyTorchGradient(node, environment_, emit_);
+    if (job_.options.marksInnerValues)
+      markInnerValues(first, resultsOf(node));
     foldNode(node, first);
     return success();
   }
@@ -115,6 +118,14 @@ private:
           return op.fail("it computes a tensor of shape " + formatShape(type.getShape()) +
                          ", which has more than 2^46 elements");
     return success();
+  }
+
+  llvm::SmallVector<Value> resultsOf(const FlatNode &node) {
+    llvm::SmallVector<Value> results;
+    for (const std::string &output : node.proto->output())
+      for (const Slot &part : environment_.slot(output).parts())
+        results.push_back(part.value);
+    return results;
   }
 
   // A node whose inputs are known has known results: the ops from `first` on, which its handler made, are computed.

@@ -47,6 +47,9 @@ struct ImportOptions {
   std::vector<std::string> buffers, freeze;
   // Initial values that parameters get in the place of the file's: "[PATTERN=]KIND(...)" (InitRules.h).
   std::vector<std::string> init;
+  // Whether ops inside of an operator are marked (InnerValues.h): precision asks where it is to be narrow. Marked ops
+  // are not merged with others, so that without it nothing is marked.
+  bool marksInnerValues = false;
   // What multiplies the limits of dialects/Cleave/IR/Budget.h.
   uint64_t budget = 1;
   // The symbol of the batch dimension; empty: that of dimension 0 of the first input which has one there.

@@ -9,6 +9,7 @@
 //   products              (kernels that do arithmetic on what depends on a parameter) take operands of type P, sum in
 //                         f32, their bias included (form-epilogues), and give P
 //   values of several users  are rounded, for they are what is kept for later: residual connections, activations
+//   inner values of an operator  are not: the importer marks them (cleave.inner), and the operator's result is rounded
 //   moved elements        (reshape, transpose, take) are moved in P where they come in P
 //
 // Everything else between two products is one f32 chain, which fuses. Never rounded: the tail behind the last product
@@ -25,6 +26,8 @@
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Precision/Precision.h"
 #include "compiler/Training/States.h"
+#include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/ComputingKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -85,11 +88,6 @@ bool isMovedByLinalg(ComputeOpInterface compute) {
   return llvm::all_of(scratch, movesElements);
 }
 
-bool hasArithmetic(Operation *op) {
-  auto cost = dyn_cast<CostOpInterface>(op);
-  return !cost || cost.getCost().flops != 0;
-}
-
 bool isKernel(Operation *op) {
   auto compute = dyn_cast<ComputeOpInterface>(op);
   return compute && compute.getComputeKind() == ComputeKind::Kernel;
@@ -108,7 +106,7 @@ bool onlyMoves(Operation *op) {
   case ComputeKind::Composite:
     return false;
   case ComputeKind::Kernel:
-    return !hasArithmetic(op);
+    return !isComputingKernel(op);
   }
   return false;
 }
@@ -133,6 +131,8 @@ public:
     if (narrow)
       round();
     restoreEnds();
+    for (Operation &op : block)
+      op.removeAttr(kInnerAttr);
   }
 
 private:
@@ -223,7 +223,7 @@ private:
   }
 
   bool isProduct(Operation *op) {
-    return isKernel(op) && hasArithmetic(op) && op->getNumResults() == 1 && isWorking(elementOf(op->getResult(0))) &&
+    return isComputingKernel(op) && op->getNumResults() == 1 && isWorking(elementOf(op->getResult(0))) &&
            llvm::any_of(op->getOperands(), [&](Value v) { return active.contains(v); });
   }
 
@@ -244,7 +244,7 @@ private:
 
   bool isKept(Value value) {
     if (elementOf(value) != wide || !active.contains(value) || !beforeProduct.contains(value) ||
-        statistics.contains(value))
+        statistics.contains(value) || value.getDefiningOp()->hasAttr(kInnerAttr))
       return false;
     llvm::SmallPtrSet<Operation *, 4> users(value.user_begin(), value.user_end());
     return users.size() > 1;

@@ -27,6 +27,7 @@ struct PrecisionOptions {
   std::optional<FloatKind> param, reduce, buffer;
 
   bool isEmpty() const { return !param && !reduce && !buffer; }
+  bool narrowsParameters() const { return param && *param != FloatKind::F32; }
 };
 
 // A lone type, or PART=TYPE[,PART=TYPE...]; an empty text asks for nothing.

@@ -92,6 +92,26 @@ func.func @residual(%i: tensor<6xi64>) -> tensor<6x8xf32> {
   return %y : tensor<6x8xf32>
 }
 
+// Inside of an operator (cleave.inner) nothing is rounded: |x| has two users, and so has the result. The marks are gone.
+// CHECK-LABEL: func @operator
+// CHECK: %[[Y:.*]] = cleave.matmul {{.*}} -> tensor<6x8xbf16>
+// CHECK: %[[F:.*]] = cleave.cast %[[Y]] : tensor<6x8xbf16> -> tensor<6x8xf32>
+// CHECK-NEXT: %[[SIZE:.*]] = cleave.abs %[[F]] : tensor<6x8xf32>
+// CHECK-NEXT: %[[ROOT:.*]] = cleave.sqrt %[[SIZE]] : tensor<6x8xf32>
+// CHECK-NEXT: %[[RESULT:.*]] = cleave.mul %[[SIZE]], %[[ROOT]] : tensor<6x8xf32>
+// CHECK-NEXT: %[[ROUNDED:.*]] = cleave.cast %[[RESULT]] : tensor<6x8xf32> -> tensor<6x8xbf16>
+// CHECK-NOT: cleave.inner
+// CHECK: cleave.matmul %[[ROUNDED]],
+func.func @operator(%x: tensor<6x8xf32>) -> (tensor<6x8xf32>, tensor<6x8xf32>) {
+  %w = cleave.read @w1 : tensor<8x8xf32>
+  %y = cleave.matmul %x, %w : tensor<6x8xf32>, tensor<8x8xf32> -> tensor<6x8xf32>
+  %a = cleave.abs %y {cleave.inner} : tensor<6x8xf32>
+  %s = cleave.sqrt %a {cleave.inner} : tensor<6x8xf32>
+  %r = cleave.mul %a, %s : tensor<6x8xf32>
+  %z = cleave.matmul %r, %w : tensor<6x8xf32>, tensor<8x8xf32> -> tensor<6x8xf32>
+  return %z, %r : tensor<6x8xf32>, tensor<6x8xf32>
+}
+
 // A mask that no parameter reaches keeps f32's range, and a product of it its type. Buffers are read and written in their own.
 // CHECK-LABEL: func @model
 // CHECK-DAG: %[[MASK:.*]] = cleave.read @mask : tensor<6x8xf32>

@@ -79,8 +79,8 @@ Value softplus(OpContext &op, Value x) { return emitSoftplus(op.emit, x); }
 
 Value softsign(OpContext &op, Value x) { return op.emit.div(x, op.emit.add(op.emit.unary<AbsOp>(x), 1.0)); }
 
-// x tanh(log(1 + e^x)) = x n / (n + 2) for n = e^x (e^x + 2). Above zero n and 2 are divided by e^2x: n alone is beyond fp16 from
-// x = 5.6 on, where no result is, and values of several users are rounded where precision is narrow (apply-precision).
+// x tanh(log(1 + e^x)) = x n / (n + 2) for n = e^x (e^x + 2). Above zero n and 2 are divided by e^2x: n alone is beyond
+// f32 from x = 44.4 on, where no result is.
 Value mish(OpContext &op, Value x) {
   Emitter &emit = op.emit;
   Value decay = emit.unary<ExpOp>(wherePositive(emit, x, emit.neg(x), x)); // at most 1
