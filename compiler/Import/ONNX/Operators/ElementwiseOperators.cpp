@@ -273,10 +273,10 @@ void cleave::onnx_import::addElementwiseOperators(OperatorTable &table) {
   table.add("Div", 13, importBinary<Div>);
   table.add("Max", 13, importVariadic<Max>);
   table.add("Min", 13, importVariadic<Min>);
-  table.add("Sum", 13, importVariadic<Add>);
+  table.add("Sum", 13, inF32<importVariadic<Add>>);
   table.add("Mean", 13, inF32<importMean>);
   table.add("Mod", 13, importMod);
-  table.add("Pow", 13, importPow);
+  table.add("Pow", 13, inF32<importPow>);
   table.add("Neg", 13, importUnary<Neg>);
   table.add("Abs", 13, importUnary<Abs>);
   table.add("Sign", 13, importUnary<Sign>);
