@@ -30,6 +30,7 @@ import warnings
 import onnx
 import torch
 
+from . import detached
 from .exported_file import batch_norms, check_names, compare, mend, note_losses
 from .export_failure import ExportFailed, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
 from .traceable import traceable
@@ -91,7 +92,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
                 raise exporter_failed(job, error, before) from error
             before = first_line(error)
             job.note(f"torch.export could not trace the module ({before}), so the TorchScript exporter wrote the file: it loses "
-                     "detach(), padding_idx, and branches that depend on values")
+                     "padding_idx, and branches that depend on values")
     mend(job)
     check_names(job)
     note_losses(job)
@@ -408,9 +409,11 @@ def _export_torchscript(job, opset):
     with torch.no_grad():
         job.module(*job.inputs.values())  # finds the outputs' names
     axes = {name: {job.batch_dims[name]: symbol} for name, symbol in job.symbols.items()}
-    torch.onnx.export(job.module, tuple(job.inputs.values()), job.path, dynamo=False, opset_version=opset or 17,
-                      input_names=list(job.inputs), output_names=job.output_names, dynamic_axes=axes,
-                      training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, keep_initializers_as_inputs=False)
+    opset = opset or 17
+    with detached.recorded(opset):
+        torch.onnx.export(job.module, tuple(job.inputs.values()), job.path, dynamo=False, opset_version=opset,
+                          input_names=list(job.inputs), output_names=job.output_names, dynamic_axes=axes,
+                          training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, keep_initializers_as_inputs=False)
 
 
 _EXPORTERS = {"dynamo": _export_dynamo, "torchscript": _export_torchscript}

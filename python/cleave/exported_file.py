@@ -13,6 +13,7 @@ import onnx
 import onnx.numpy_helper
 import torch
 
+from . import detached
 from .export_failure import BATCH_ADVICE, ExportFailed
 
 # Under this key torch.export's exporter keeps which initializer is a parameter and which a buffer; Cleave reads it.
@@ -45,10 +46,11 @@ def _families(named):
 
 
 def mend(job):
-    """Puts running statistics back to the module's, and marks buffers in a file of the TorchScript exporter."""
+    """Puts running statistics back to the module's, and marks buffers and detach() in a file of the TorchScript exporter."""
     model = job.model = onnx.load(job.path, load_external_data=False)
     initializers = {tensor.name: tensor for tensor in model.graph.initializer}
     _drop_sources(model)
+    detached.standard(model)
     _name_tied_weights(job, initializers)
     for name, value in job.module.named_buffers():
         tensor = initializers.get(name)

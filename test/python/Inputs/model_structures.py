@@ -179,6 +179,19 @@ class Speech(nn.Module):
         return functional.ctc_loss(scores.transpose(0, 1), targets, torch.full_like(counts, scores.shape[1]), counts, reduction="none")
 
 
+class StraightThrough(nn.Module):
+    """A value that is rounded on the way there and not on the way back, and a part that another part's gradient does not reach."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.other = nn.Linear(4, 6), nn.Linear(6, 3), nn.Linear(6, 3)
+
+    def forward(self, x):
+        h = torch.tanh(self.first(x))
+        h = h + ((h * 4).round() / 4 - h).detach()
+        return self.second(h) + self.other(h.detach())
+
+
 STRUCTURES = {
     "graph-attention": lambda: (GraphAttention(), plain, of_shape(6, 5)),
     "graph-of-data": lambda: (GraphOfData(), lambda m, x, e: m(x, e), lambda b: {"x": torch.randn(b, 6, 5), "e": torch.randint(0, 6, (b, 9, 2))}),
@@ -192,5 +205,6 @@ STRUCTURES = {
     "flow": lambda: (Flow(), plain, of_shape(4)),
     "speech": lambda: (Speech(), lambda m, x, t, n: m(x, t, n),
                        lambda b: {"x": torch.randn(b, 3, 17), "t": torch.randint(1, 5, (b, 3)), "n": torch.randint(1, 4, (b,))}),
+    "straight-through": lambda: (StraightThrough(), plain, of_shape(4)),
     "volume": lambda: (Volume(), plain, of_shape(2, 4, 6, 8)),
 }

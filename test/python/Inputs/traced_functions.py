@@ -102,9 +102,26 @@ def check_products(path):
         export(Products(), torch.randn(3, 4, 5), path, exporter)
 
 
+class Ends(nn.Module):
+    def forward(self, x):
+        return x + (x.round() - x).detach()
+
+
+def check_detached(path):
+    """Both exporters write an Identity that says what it was, and no operation of ours."""
+    for exporter in ("dynamo", "torchscript"):
+        export(Ends(), torch.randn(3, 4), path, exporter)
+        model = onnx.load(path)
+        calls = [entry.value for node in model.graph.node if node.op_type == "Identity" for entry in node.metadata_props if entry.key.endswith("fx_node")]
+        assert sum("aten.detach.default" in call for call in calls) == 1, (exporter, calls)
+        assert {node.domain for node in model.graph.node} == {""} and "cleave.torch" not in {used.domain for used in model.opset_import}, exporter
+    torch.onnx.export(Ends(), torch.randn(3, 4), path, dynamo=False)  # other exports stay as they were
+    assert {node.domain for node in onnx.load(path).graph.node} == {""}
+
+
 def main():
     torch.manual_seed(0)
-    for check in (check_ctc, check_projections, check_products):
+    for check in (check_ctc, check_projections, check_products, check_detached):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 
