@@ -113,7 +113,7 @@ public:
     if (std::memcmp(first.data(), second.data(), first.size() * sizeof(double)) == 0)
       return Status::ok();
     return invalidArgument("the model is not causal: its answer at a position depends on later ones, so it cannot "
-                           "generate");
+                           "generate; give the attention of its layers a causal mask, and train it so");
   }
 
 private:

@@ -71,7 +71,8 @@ Status TokenPorts::choose(const fb::Plan &plan, const fb::Program &program, cons
   for (size_t i = 0; i < lengthOf(program.inputs()); ++i)
     hasTokens |= isTokens(*program.inputs()->Get(i));
   if (!hasTokens)
-    return invalidArgument("the model has no integer input [batch, context], so it cannot generate tokens");
+    return invalidArgument("the model has no integer input [batch, context], so it cannot generate tokens; "
+                           "infer computes its outputs");
   CLEAVE_TRY(chooseOne(outputs, options.output, "--output",
                        "output [batch, context, vocabulary] of floating-point numbers", &result->logits_));
   CLEAVE_TRY(result->chooseTokens(plan, program, options.input));

@@ -67,7 +67,12 @@ std::string checkpointAround(const std::string &path) {
 static Status followPointer(const std::string &path, std::string *result) {
   std::string directory = parentDirectory(path), name = readPointer(directory, fs::path(path).filename().c_str());
   *result = directory + "/" + name;
-  return !name.empty() && isCheckpoint(*result) ? Status::ok() : notFound(path + " names no checkpoint beside it");
+  if (!name.empty() && isCheckpoint(*result))
+    return Status::ok();
+  std::vector<std::string> names = listCheckpoints(directory);
+  return notFound(path + " names no checkpoint beside it; " +
+                  (names.empty() ? "none is there: give the directory that `train --save` was given"
+                                 : "give " + directory + "/" + names.back() + ", the newest one there"));
 }
 
 Status resolveCheckpoint(const std::string &path, std::string *result) {

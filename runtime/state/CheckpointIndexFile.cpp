@@ -140,7 +140,8 @@ Status fromJson(const json &value, std::string_view text, CheckpointIndex *index
   int format = value.at("format").get<int>();
   if (format != kFormat && format != kFormatWithoutChecksums)
     return invalidArgument("format " + std::to_string(format) + ", this program reads " +
-                           std::to_string(kFormatWithoutChecksums) + " and " + std::to_string(kFormat));
+                           std::to_string(kFormatWithoutChecksums) + " and " + std::to_string(kFormat) +
+                           "; read it with the version of Cleave that wrote it, or a newer one");
   index->hasChecksums = format == kFormat || value.contains("crc32c") || value.contains("parts");
   if (index->hasChecksums) {
     CLEAVE_TRY(checkText(text));

@@ -40,7 +40,11 @@ Status parseOption(const std::string &key, const std::string &value, DataSpec *s
   else
     return invalidArgument("unknown key '" + key + "'; expected one of " + kKeys +
                            ", or a backslash before a comma or = that belongs to a file's name");
-  return good ? Status::ok() : invalidArgument("'" + value + "' is not a value for " + key);
+  return good ? Status::ok()
+              : invalidArgument("'" + value + "' is not a value for " + key + "; expected " +
+                                (key == "mean" || key == "std" ? "a number, or one for each channel as in 0.48/0.45/0.40"
+                                 : key == "shift"              ? "a whole number from 0"
+                                                               : "a whole number from 1"));
 }
 
 // The first such character that has its meaning, or npos.
@@ -91,7 +95,7 @@ Status addFile(std::string item, DataSpec *spec) {
 
 Status checkSpec(const DataSpec &spec) {
   if (spec.files.empty())
-    return invalidArgument("no file is named");
+    return invalidArgument("no file is named; write INPUT=FILE, as in x=images.npy");
   if (spec.stream && spec.window == 0)
     return invalidArgument("a flat stream needs window=N, the number of elements of a sample");
   if (!spec.stream && (spec.window || spec.shift || spec.stride))
@@ -105,7 +109,7 @@ Status checkSpec(const DataSpec &spec) {
                            std::to_string(spec.std.size()));
   for (double value : spec.std)
     if (!(value > 0))
-      return invalidArgument("std must be positive");
+      return invalidArgument("std must be positive: values are divided by it");
   return Status::ok();
 }
 

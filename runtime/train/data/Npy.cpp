@@ -102,11 +102,12 @@ std::string header(const TensorView &array) {
 
 Status parseNpy(const std::byte *image, size_t size, const std::string &origin, TensorView *view) {
   if (size < 12 || std::memcmp(image, kMagic, kMagicSize) != 0)
-    return dataLoss(origin + " is not an .npy file");
+    return dataLoss(origin + " is not an .npy file; save it with numpy.save");
   const auto *bytes = reinterpret_cast<const unsigned char *>(image);
   unsigned major = bytes[6];
   if (major < 1 || major > 3)
-    return invalidArgument(origin + ": .npy format " + std::to_string(major) + " is not known");
+    return invalidArgument(origin + ": .npy format " + std::to_string(major) +
+                           " is not known; expected 1, 2 or 3: save it again with numpy.save");
   size_t prefix = major == 1 ? 10 : 12;
   size_t length = bytes[8] | bytes[9] << 8;
   if (major > 1)

@@ -119,7 +119,8 @@ Status Npz::readDirectory() {
     if (!applyZip64(name + nameBytes, extraBytes, {&member.size, &member.stored, &member.offset}))
       return dataLoss("member '" + member.name + "' has a damaged entry");
     if ((flags & 1) || (method != 0 && method != 8))
-      return invalidArgument("member '" + member.name + "' is encrypted or packed by a method other than deflate");
+      return invalidArgument("member '" + member.name + "' is encrypted or packed by a method other than deflate; save the "
+                             "archive with numpy.savez or numpy.savez_compressed");
     member.deflated = method == 8;
     if (size_t dot = member.name.rfind(".npy"); dot != std::string::npos && dot + 4 == member.name.size())
       member.name.resize(dot);

@@ -154,7 +154,7 @@ Status TrainLoop::checkScalars() {
     return internal("the plan has no state scalar.loss");
   if (options_.clipGradNorm && !clipState_.exists())
     return invalidArgument("--clip-grad-norm: this model was compiled without gradient clipping (it has no "
-                           "scalar.clip_norm)");
+                           "scalar.clip_norm); leave the option out, or compile the model again");
   return Status::ok();
 }
 
@@ -293,7 +293,7 @@ Status TrainLoop::resume() {
     return Status::ok();
   if (options_.seed && *options_.seed != position_.seed)
     return invalidArgument("--resume: the checkpoint was made with --seed " + std::to_string(position_.seed) +
-                           ", not " + std::to_string(*options_.seed));
+                           ", not " + std::to_string(*options_.seed) + "; give that number, or leave --seed out");
   // Between epochs another order takes no sample twice.
   if (position_.sample != 0 && position_.shuffle.value_or(options_.shuffle) != options_.shuffle)
     return invalidArgument(std::string("--resume: the checkpoint was made ") + (options_.shuffle ? "with" : "without") +
