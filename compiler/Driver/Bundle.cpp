@@ -7,8 +7,10 @@
 #include "compiler/Driver/OutputPath.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/InputFile.h"
+#include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
+#include "runtime/state/WeightStore.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
@@ -34,6 +36,11 @@ struct Model {
   bool isHost;
 };
 
+// What an object says of the file of weights beside it; empty where it has none.
+struct WeightsBeside {
+  std::string file, checksum;
+};
+
 // A source of the runtime, as a line of the list has it.
 struct Source {
   llvm::StringRef part, destination;
@@ -41,13 +48,8 @@ struct Source {
   llvm::StringRef options; // with tabs between
 };
 
-// What stands in a file, for a message of one line.
-std::string printable(llvm::StringRef text) {
-  std::string result = text.take_front(80).str();
-  std::replace_if(
-      result.begin(), result.end(), [](char c) { return !llvm::isPrint(c); }, '?');
-  return result + (text.size() > 80 ? "..." : "");
-}
+// The beginning of what stands in a file.
+std::string shortened(llvm::StringRef text) { return text.take_front(80).str() + (text.size() > 80 ? "..." : ""); }
 
 // The name behind cleave_model_ of the only model that the object defines.
 llvm::Expected<std::string> nameOfModel(const ObjectFile &object, llvm::StringRef file) {
@@ -67,7 +69,7 @@ llvm::Expected<std::string> nameOfModel(const ObjectFile &object, llvm::StringRe
   // It becomes the name of files in the bundle, and part of build.sh's C++.
   auto isAllowed = [](char c) { return llvm::isAlnum(c) || c == '_'; };
   if (names[0].empty() || !llvm::all_of(names[0], isAllowed))
-    return makeError(file + ": its model has the name '" + printable(names[0]) +
+    return makeError(file + ": its model has the name '" + shortened(names[0]) +
                      "'; expected letters, digits and '_', as `cleave compile --emit object` writes it. The object is "
                      "damaged or was edited; compile the model again");
   return names.front();
@@ -78,10 +80,10 @@ llvm::Expected<std::string> nameOfModel(const ObjectFile &object, llvm::StringRe
 bool isWeightsFile(llvm::StringRef file) {
   auto [folder, name] = file.split('/');
   return name == "model.safetensors" && folder.size() > llvm::StringRef(".weights").size() &&
-         folder.ends_with(".weights") && !folder.contains('\0');
+         folder.ends_with(".weights");
 }
 
-llvm::Expected<std::string> weightsOf(const ObjectFile &object, llvm::StringRef file) {
+llvm::Expected<WeightsBeside> weightsOf(const ObjectFile &object, llvm::StringRef file) {
   for (const llvm::object::SectionRef &section : object.sections()) {
     auto name = section.getName();
     if (!name)
@@ -91,21 +93,32 @@ llvm::Expected<std::string> weightsOf(const ObjectFile &object, llvm::StringRef 
     auto contents = section.getContents();
     if (!contents)
       return contents.takeError();
-    std::string weights = contents->rtrim('\0').str();
+    auto [weights, checksum] = contents->rtrim('\0').split('\0');
     if (!weights.empty() && !isWeightsFile(weights))
       return makeError(
-          file + ": its weights are in '" + printable(weights) +
+          file + ": its weights are in '" + shortened(weights) +
           "'; expected NAME.weights/model.safetensors beside the object, as `cleave compile --emit object` "
           "writes it. The object is damaged or was edited; compile the model again");
-    return weights;
+    return WeightsBeside{weights.str(), checksum.str()};
   }
-  return std::string();
+  return WeightsBeside();
 }
 
 std::string besides(llvm::StringRef file, llvm::StringRef name) {
   llvm::SmallString<256> result(path::parent_path(file));
   path::append(result, name);
   return result.str().str();
+}
+
+// The file must be the one that was written with the object.
+llvm::Error checkWeights(llvm::StringRef object, const WeightsBeside &weights) {
+  if (weights.file.empty())
+    return llvm::Error::success();
+  std::string file = besides(object, weights.file);
+  if (!fs::exists(file))
+    return makeError(object + ": its weights are not beside it; expected " + file);
+  rt::SafeTensors tensors;
+  return toError(rt::openWeightsBeside(file, weights.checksum.c_str(), &tensors).in(object.str()));
 }
 
 llvm::Expected<Model> readModel(llvm::StringRef file) {
@@ -127,12 +140,12 @@ llvm::Expected<Model> readModel(llvm::StringRef file) {
   auto weights = weightsOf(**object, file);
   if (!weights)
     return weights.takeError();
-  if (!weights->empty() && !fs::exists(besides(file, *weights)))
-    return makeError(file + ": its weights are not beside it; expected " + besides(file, *weights));
+  if (llvm::Error error = checkWeights(file, *weights))
+    return error;
   auto target = parseTarget(artefact->plan().target()->string_view());
   if (!target)
     return target.takeError();
-  return Model{file.str(), *name, *weights, (*target)->needsHostKernels()};
+  return Model{file.str(), *name, weights->file, (*target)->needsHostKernels()};
 }
 
 llvm::Expected<std::vector<Model>> readModels(llvm::ArrayRef<std::string> files) {

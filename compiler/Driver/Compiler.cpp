@@ -301,6 +301,7 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   data.isMain = options.emit != Emit::Object; // several objects may be linked into one program
   data.weightsFile = weights->file;
   if (weights->embedded)
+  data.weightsChecksum = weights->checksum;
     data.weights = weights->embedded->getBuffer();
   data.image = code->deviceImage;
   for (const rt::fb::Plan *kind : rt::kindsOf(plan)) // in the order of rt::firstKernel

@@ -65,6 +65,10 @@ llvm::Expected<WeightsImage> writeBeside(const std::vector<rt::TensorView> &view
   image.beside = std::make_unique<WeightsFile>(directory);
   if (llvm::Error error = image.beside->write(views))
     return error;
+  auto checksum = image.beside->checksum();
+  if (!checksum)
+    return checksum.takeError();
+  image.checksum = std::move(*checksum);
   return image;
 }
 
@@ -93,6 +97,13 @@ llvm::Error WeightsFile::write(const std::vector<rt::TensorView> &tensors) {
   for (size_t i = 0; i < tensors.size() && status.isOk(); ++i)
     status = file->append(tensors[i].data, tensors[i].bytes);
   return toError(status);
+}
+
+llvm::Expected<std::string> WeightsFile::checksum() const {
+  uint32_t sum = 0;
+  if (rt::Status status = file->headerChecksum(&sum); !status.isOk())
+    return toError(status);
+  return rt::checksumText(sum);
 }
 
 llvm::Error WeightsFile::commit() {

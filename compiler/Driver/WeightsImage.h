@@ -26,6 +26,8 @@ public:
   ~WeightsFile();
   llvm::Error write(const std::vector<rt::TensorView> &tensors);
   llvm::Error commit();
+  // Of the header, once all is written.
+  llvm::Expected<std::string> checksum() const;
 
 private:
   std::string directory;
@@ -36,6 +38,7 @@ private:
 struct WeightsImage {
   std::unique_ptr<llvm::MemoryBuffer> embedded; // null when there are none, or they lie beside the artefact
   std::string file;                             // "NAME.weights/model.safetensors", relative to the artefact; or empty
+  std::string checksum;                         // of its header, by which the artefact knows it
   std::unique_ptr<WeightsFile> beside;          // that file; null when there is none
 
   // To be called when the artefact is there.

@@ -82,6 +82,8 @@ public:
   Status create(const std::string &path, const std::vector<TensorView> &tensors, const Metadata &metadata = {});
   Status append(const void *data, size_t bytes);
   Status commit();
+  // That of the header which commit() writes; all tensors must have been appended.
+  Status headerChecksum(uint32_t *sum) const;
 
 private:
   Status writeHeader(std::string *image) const;

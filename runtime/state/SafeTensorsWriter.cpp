@@ -85,6 +85,13 @@ Status SafeTensorsFile::append(const void *data, size_t bytes) {
   return file_.write(data, bytes);
 }
 
+Status SafeTensorsFile::headerChecksum(uint32_t *sum) const {
+  std::string header;
+  CLEAVE_TRY(writeHeader(&header));
+  *sum = cleave::rt::headerChecksum(header);
+  return Status::ok();
+}
+
 // The sums are known when the data has passed; the header has kept their places.
 Status SafeTensorsFile::commit() {
   std::string header;

@@ -67,6 +67,20 @@ Status openWeights(const std::string &path, SafeTensors *result) {
 
 } // namespace
 
+Status openWeightsBeside(const std::string &path, const char *checksum, SafeTensors *result) {
+  SafeTensors file;
+  CLEAVE_TRY(SafeTensors::open(path, &file));
+  std::string expected = checksum ? checksum : "";
+  std::string found = file.headerChecksum() ? checksumText(*file.headerChecksum()) : "none";
+  if (found != expected)
+    return dataLoss(path + ": this file was not written with the model, by the same compilation: expected the checksum " +
+                    expected + ", found " + found +
+                    "; put back the file that `cleave compile` wrote, or compile again. Weights of your own are given by "
+                    "--weights");
+  *result = std::move(file);
+  return Status::ok();
+}
+
 Status WeightStore::open(const cleave_model &model, const std::string &directory, const std::string &replacement,
                          WeightStore *result) {
   WeightStore store;
@@ -75,10 +89,12 @@ Status WeightStore::open(const cleave_model &model, const std::string &directory
     CLEAVE_TRY(SafeTensors::parse(model.weights, model.weights_size, store.origin_, &store.compiled_));
   } else if (model.weights_file) {
     store.origin_ = directory + "/" + model.weights_file;
-    Status opened = SafeTensors::open(store.origin_, &store.compiled_);
-    // A replacement may stand in for the whole file.
+    Status opened = openWeightsBeside(store.origin_, model.weights_checksum, &store.compiled_);
+    opened = std::move(opened).in("the weights beside model '" + std::string(model.name) + "'");
     if (!opened.isOk() && replacement.empty())
-      return std::move(opened).in("the model's weights lie beside it");
+      return opened;
+    // A replacement may stand in for the whole file.
+    store.compiledProblem_ = opened.message();
   }
   if (!replacement.empty())
     CLEAVE_TRY(store.replace(replacement).in("--weights"));
@@ -195,7 +211,10 @@ Status WeightStore::check(const fb::Plan &plan) const {
   std::string origin = replacementOrigin_.empty() ? origin_ : replacementOrigin_;
   // A file of which nothing fits is a mistake; a few tensors more than the model has are not.
   bool nothingFits = !replacementOrigin_.empty() && !replaced;
-  return problems.status(origin + " does not fit this model", nothingFits);
+  Status status = problems.status(origin + " does not fit this model", nothingFits);
+  if (status.isOk() || compiledProblem_.empty())
+    return status;
+  return invalidArgument(status.message() + ". " + compiledProblem_);
 }
 
 } // namespace cleave::rt

@@ -12,6 +12,10 @@
 
 namespace cleave::rt {
 
+// Opens the weights beside an artefact. `checksum` is that of the file that was written with it
+// (cleave_model.weights_checksum): any other file is another compilation's, however well its tensors fit.
+Status openWeightsBeside(const std::string &path, const char *checksum, SafeTensors *result);
+
 class WeightStore {
 public:
   // `directory` is where the executable lies; `replacement` is --weights, or empty.
@@ -38,6 +42,7 @@ private:
   const TensorView *findReplacement(std::string_view name) const;
 
   std::string origin_, replacementOrigin_, checkpointPath_;
+  std::string compiledProblem_; // why the file beside the executable is not used, where a replacement was given
   SafeTensors compiled_;
   std::vector<SafeTensors> replacements_;
   CheckpointTensors checkpoint_;

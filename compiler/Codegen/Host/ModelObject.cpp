@@ -22,7 +22,7 @@ public:
   void build(const ModelObject &model);
 
 private:
-  Constant *weightsFile(llvm::StringRef file);
+  std::pair<Constant *, Constant *> weightsFile(llvm::StringRef file, llvm::StringRef checksum);
   Constant *null() { return llvm::ConstantPointerNull::get(pointer); }
   GlobalVariable *define(Constant *value, llvm::Twine name, llvm::GlobalValue::LinkageTypes linkage) {
     return new GlobalVariable(module, value->getType(), /*isConstant=*/true, linkage, value, name);
@@ -90,17 +90,22 @@ Constant *ObjectBuilder::deviceTable(llvm::ArrayRef<ModelObject::Kernel> kernels
   return define(array, "device_kernels", GlobalVariable::PrivateLinkage);
 }
 
-Constant *ObjectBuilder::weightsFile(llvm::StringRef file) {
+// The file and its checksum: two texts of one constant, so that the section has them in this order.
+std::pair<Constant *, Constant *> ObjectBuilder::weightsFile(llvm::StringRef file, llvm::StringRef checksum) {
   if (file.empty())
-    return null();
+    return {null(), null()};
+  std::string texts = file.str() + '\0' + checksum.str();
   GlobalVariable *global =
-      define(llvm::ConstantDataArray::getString(context, file), "weights_file", GlobalVariable::PrivateLinkage);
+      define(llvm::ConstantDataArray::getString(context, texts), "weights_file", GlobalVariable::PrivateLinkage);
   global->setSection(weightsSection);
-  return global;
+  Constant *second = llvm::ConstantExpr::getInBoundsGetElementPtr(llvm::Type::getInt8Ty(context), global,
+                                                                  llvm::ConstantInt::get(size, file.size() + 1));
+  return {global, second};
 }
 
 void ObjectBuilder::build(const ModelObject &model) {
   auto number = [&](size_t value) { return llvm::ConstantInt::get(size, value); };
+  auto [weightsFile, weightsChecksum] = this->weightsFile(model.weightsFile, model.weightsChecksum);
   Constant *fields[] = {
       llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), CLEAVE_MODEL_ABI),
       text(model.name, "name"),
@@ -111,7 +116,8 @@ void ObjectBuilder::build(const ModelObject &model) {
       number(model.kernels.size()),
       bytes(model.weights, "weights"),
       number(model.weights.size()),
-      weightsFile(model.weightsFile),
+      weightsFile,
+      weightsChecksum,
       model.image.empty() ? null() : text(model.image, "device_image"), // PTX is read up to its NUL
       number(model.image.size()),
       deviceTable(model.device),

@@ -20,7 +20,8 @@ inline constexpr const char *planSection = "cleave_plan";
 // The section of cleave_model.kernel_facts, by which `cleave verify` compares the plan with the code.
 inline constexpr const char *factsSection = "cleave_facts";
 
-// The section of cleave_model.weights_file, by which `cleave bundle` finds the weights beside an object.
+// The section of cleave_model.weights_file, and after its NUL cleave_model.weights_checksum: by them `cleave bundle` finds
+// the weights beside an object.
 inline constexpr const char *weightsSection = "cleave_weights_file";
 // What the name of a model's symbol begins with: "cleave_model_gpt".
 inline constexpr const char *modelSymbol = "cleave_model_";
@@ -41,6 +42,7 @@ struct ModelObject {
   std::vector<Kernel> device;       // in the order of Plan.kernels; empty without an image
   llvm::StringRef weights;          // a safetensors image, or empty
   std::string weightsFile;          // where it lies beside the executable, or empty
+  std::string weightsChecksum;      // of that file's header; empty without one
   bool isMain = false;              // defines cleave_main_model too: the only model of an executable or shared library
 };
 

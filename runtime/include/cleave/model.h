@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define CLEAVE_MODEL_ABI 4
+#define CLEAVE_MODEL_ABI 5
 
 /* A generated kernel. `buffers` are the launch's buffers in plan order; iterations [begin, end) of the outermost
  * loop are run, so that any split of [0, extent) over threads computes the same bits. */
@@ -40,6 +40,9 @@ typedef struct cleave_model {
   const void *weights; /* a safetensors image, 64-byte aligned; NULL when they lie beside the executable */
   size_t weights_size;
   const char *weights_file; /* "NAME.weights/model.safetensors", relative to the executable; NULL when embedded */
+  /* "9d3ab2f0": of the header of that file (runtime/state/SafeTensors.h), which holds checksums of all tensors. A file
+   * with another one belongs to another compilation, and is refused. NULL when embedded. */
+  const char *weights_checksum;
   /* Code for a device, where the plan's target is not the host: then `kernels` holds NULLs. PTX text, ended by NUL. */
   const void *device_image;
   size_t device_image_size;                   /* without the NUL */

@@ -31,17 +31,26 @@ std::string writeWeights(const TempDir &dir, const std::string &file, const std:
   return dir / file;
 }
 
-cleave_model model(const char *weightsFile) {
+cleave_model model(const char *weightsFile, const char *checksum) {
   cleave_model result{};
   result.abi = CLEAVE_MODEL_ABI;
   result.name = "test";
   result.weights_file = weightsFile;
+  result.weights_checksum = checksum;
   return result;
+}
+
+std::string checksumOf(const std::string &path) {
+  SafeTensors file;
+  Status status = SafeTensors::open(path, &file);
+  EXPECT_TRUE(status.isOk()) << status.message();
+  return checksumText(file.headerChecksum().value_or(0));
 }
 
 // A plan without the optimizer: its moment would ask for weights too in this fixture.
 Status openAndCheck(const TempDir &dir, const std::string &replacement, const fb::Plan &plan, WeightStore *store) {
-  CLEAVE_TRY(WeightStore::open(model("compiled.safetensors"), dir.path(), replacement, store));
+  std::string checksum = checksumOf(dir / "compiled.safetensors");
+  CLEAVE_TRY(WeightStore::open(model("compiled.safetensors", checksum.c_str()), dir.path(), replacement, store));
   return store->check(plan);
 }
 
@@ -108,9 +117,34 @@ TEST(WeightStore, FloatsOfAnotherTypeAreConverted) {
 TEST(WeightStore, MissingFileIsNamed) {
   TempDir dir;
   WeightStore store;
-  Status status = WeightStore::open(model("NAME.weights/model.safetensors"), dir.path(), "", &store);
+  Status status = WeightStore::open(model("NAME.weights/model.safetensors", "00000000"), dir.path(), "", &store);
   EXPECT_FALSE(status.isOk());
   EXPECT_NE(status.message().find("NAME.weights/model.safetensors"), std::string::npos) << status.message();
+}
+
+// Whether it fits or not: what was not written with the program is another model's.
+TEST(WeightStore, TheFileBesideIsKnownByItsChecksum) {
+  TempDir dir;
+  std::string written = writeWeights(dir, "compiled.safetensors", "b", {3, 5}), sum = checksumOf(written);
+  PlanFixture fixture(1, 1, false);
+  auto open = [&](const char *checksum, const std::string &replacement) {
+    WeightStore store;
+    CLEAVE_TRY(WeightStore::open(model("compiled.safetensors", checksum), dir.path(), replacement, &store));
+    return store.check(fixture.plan());
+  };
+  EXPECT_TRUE(open(sum.c_str(), "").isOk());
+  for (const char *other : {"01234567", "", static_cast<const char *>(nullptr)}) {
+    std::string message = open(other, "").message();
+    EXPECT_NE(message.find("beside model 'test'"), std::string::npos) << message;
+    EXPECT_NE(message.find(written), std::string::npos) << message;
+    EXPECT_NE(message.find("found " + sum), std::string::npos) << message;
+    EXPECT_TRUE(open(other, written).isOk()); // by its name
+  }
+  // One that lacks tensors needs the file beside it; both are told.
+  std::string other = writeWeights(dir, "other.safetensors", "bias", {3, 5});
+  std::string message = open("01234567", other).message();
+  EXPECT_NE(message.find("missing (1): 'b'"), std::string::npos) << message;
+  EXPECT_NE(message.find("expected the checksum 01234567"), std::string::npos) << message;
 }
 
 TEST(WeightStore, ACheckpointReplacesWeights) {
