@@ -2,8 +2,8 @@
 #include "compiler/CostModel/MachineReader.h"
 
 #include "runtime/base/JsonDepth.h"
+#include "runtime/base/JsonKeys.h"
 
-#include <set>
 
 namespace cleave {
 
@@ -47,22 +47,6 @@ Status readEfficiencies(const Reader &file, TargetMachine *machine) {
   return object->number("links", kShare, &machine->linkEfficiency);
 }
 
-// Of an object that says a key twice, the reader would keep either.
-struct Keys {
-  std::vector<std::set<std::string>> open;
-  std::string twice;
-
-  bool operator()(int, json::parse_event_t event, json &value) {
-    if (event == json::parse_event_t::object_start)
-      open.emplace_back();
-    else if (event == json::parse_event_t::object_end && !open.empty())
-      open.pop_back();
-    else if (event == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second && twice.empty())
-      twice = shown(value);
-    return true;
-  }
-};
-
 Status parse(std::string_view text, json *result) {
   constexpr unsigned kLevels = 8; // a machine has six
   if (rt::isJsonDeeper(text, kLevels))
@@ -70,7 +54,7 @@ Status parse(std::string_view text, json *result) {
         "expected an object in braces with the machine's rates, which are numbers and texts; got: "
         "brackets that nest deeper than " +
         std::to_string(kLevels) + " levels");
-  Keys keys;
+  rt::RepeatedKeys keys;
   try {
     *result = json::parse(text, std::ref(keys));
   } catch (const json::exception &e) {
@@ -78,8 +62,8 @@ Status parse(std::string_view text, json *result) {
     size_t end = what.find("] ");
     return rt::invalidArgument("this is not JSON: " + (end == std::string::npos ? what : what.substr(end + 2)));
   }
-  if (!keys.twice.empty())
-    return rt::invalidArgument(keys.twice + ": this key stands there twice; leave one");
+  if (!keys.twice().empty())
+    return rt::invalidArgument(keys.twice() + ": this key stands there twice; leave one");
   return result->is_object()
              ? Status::ok()
              : rt::invalidArgument("expected an object in braces with the machine's rates; got: " + shown(*result));

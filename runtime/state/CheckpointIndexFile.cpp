@@ -3,6 +3,7 @@
 #include "runtime/base/Crc32c.h"
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/JsonKeys.h"
 #include "runtime/state/CheckpointIndex.h"
 #include "runtime/state/SafeTensors.h"
 
@@ -213,7 +214,11 @@ Status readCheckpointIndex(const std::string &path, CheckpointIndex *result) {
   const char *text = reinterpret_cast<const char *>(file.data());
   CheckpointIndex index;
   try {
-    CLEAVE_TRY(fromJson(json::parse(text, text + file.size()), {text, file.size()}, &index).in(path));
+    RepeatedKeys keys;
+    json document = json::parse(text, text + file.size(), std::ref(keys));
+    if (!keys.twice().empty())
+      return dataLoss(path + " is not a checkpoint's index: it has " + keys.twice() + " twice in one object");
+    CLEAVE_TRY(fromJson(document, {text, file.size()}, &index).in(path));
   } catch (const json::parse_error &error) {
     return dataLoss(path + " is not a checkpoint's index: not JSON from byte " + std::to_string(error.byte));
   } catch (const json::exception &) {

@@ -1,5 +1,6 @@
 #include "runtime/state/SafeTensors.h"
 
+#include "runtime/base/JsonKeys.h"
 #include "runtime/state/HeaderChecksum.h"
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <cstring>
 #include <link.h>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,22 +16,15 @@ namespace {
 
 using nlohmann::json;
 
-// Parses the header; JSON libraries keep one of two equal names silently, so they are looked for on the way.
 Status parseHeader(const char *begin, const char *end, json *result) {
-  std::set<std::string> names;
-  std::string duplicate;
-  auto watch = [&](int depth, json::parse_event_t event, json &parsed) {
-    if (event == json::parse_event_t::key && depth == 1 && !names.insert(parsed.get<std::string>()).second)
-      duplicate = parsed.get<std::string>();
-    return true;
-  };
+  RepeatedKeys keys;
   try {
-    *result = json::parse(begin, end, watch);
+    *result = json::parse(begin, end, std::ref(keys));
   } catch (const json::exception &) {
     return dataLoss("the header is not valid JSON");
   }
-  if (!duplicate.empty())
-    return dataLoss("tensor '" + duplicate + "' is there twice");
+  if (!keys.twice().empty())
+    return dataLoss("the header has " + keys.twice() + " twice");
   if (!result->is_object())
     return dataLoss("the header is not a JSON object");
   return Status::ok();
@@ -87,11 +80,22 @@ Status readEntry(const json &entry, const std::byte *data, uint64_t dataBytes, T
   return Status::ok();
 }
 
-Status rejectOverlaps(const std::vector<TensorView> &sorted) {
-  for (size_t i = 1; i < sorted.size(); ++i)
-    if (sorted[i - 1].data + sorted[i - 1].bytes > sorted[i].data)
+std::string placeOf(const std::byte *at, const std::byte *data) { return "byte " + std::to_string(at - data); }
+
+// Each byte of the data belongs to one tensor. `sorted` are the tensors by place.
+Status checkPlaces(const std::vector<TensorView> &sorted, const std::byte *data, const std::byte *end) {
+  const std::byte *at = data;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i].data < at)
       return dataLoss("tensors '" + sorted[i - 1].name + "' and '" + sorted[i].name + "' overlap");
-  return Status::ok();
+    if (sorted[i].data > at)
+      return dataLoss("the data from " + placeOf(at, data) + " to tensor '" + sorted[i].name + "' at " +
+                      placeOf(sorted[i].data, data) + " belongs to no tensor; the format knows no gaps");
+    at += sorted[i].bytes;
+  }
+  return at == end ? Status::ok()
+                   : dataLoss("the tensors end at " + placeOf(at, data) + " of " + std::to_string(end - data) +
+                              "; the format knows no bytes after the last one");
 }
 
 // Whether the header says that the file carries checksums, or what a damaged one has left of that.
@@ -132,22 +136,16 @@ Status readSums(const json &metadata, const std::string &origin, uint64_t blockB
   return fits ? Status::ok() : damaged("tensor '" + tensor->name + "' lacks checksums");
 }
 
-// Every byte of such a file belongs to something that has a checksum. `sorted` are its tensors, by place.
-Status attachChecksums(const json &metadata, const std::string &origin, const std::byte *data, const std::byte *end,
-                       std::vector<TensorView> *sorted) {
+Status attachChecksums(const json &metadata, const std::string &origin, std::vector<TensorView> *tensors) {
   auto entry = metadata.find(kBlockBytes);
   std::string text = entry != metadata.end() && entry->is_string() ? entry->get<std::string>() : "";
   uint64_t blockBytes = 0;
   auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), blockBytes);
   if (error != std::errc() || rest != text.data() + text.size() || blockBytes == 0)
     return damaged("the header has no size of blocks");
-  for (TensorView &tensor : *sorted) {
-    if (tensor.data != data)
-      return damaged("there are bytes before tensor '" + tensor.name + "' that belong to none");
-    data += tensor.bytes;
+  for (TensorView &tensor : *tensors)
     CLEAVE_TRY(readSums(metadata, origin, blockBytes, &tensor));
-  }
-  return data == end ? Status::ok() : damaged("there are bytes after the last tensor");
+  return Status::ok();
 }
 
 Status parseImage(const std::byte *image, size_t size, const std::string &origin, std::vector<TensorView> *tensors,
@@ -179,8 +177,8 @@ Status parseImage(const std::byte *image, size_t size, const std::string &origin
   std::sort(tensors->begin(), tensors->end(), [](const TensorView &a, const TensorView &b) {
     return a.data != b.data ? a.data < b.data : a.bytes < b.bytes;
   });
-  CLEAVE_TRY(rejectOverlaps(*tensors));
-  return *headerSum ? attachChecksums(metadata, origin, data, image + size, tensors) : Status::ok();
+  CLEAVE_TRY(checkPlaces(*tensors, data, image + size));
+  return *headerSum ? attachChecksums(metadata, origin, tensors) : Status::ok();
 }
 
 // Whether the bytes come from a segment of the program or of a library that nobody can have changed, so that dropped

@@ -1,8 +1,8 @@
 // The safetensors format: an 8-byte little-endian header size, a JSON header
 //   {"w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {...}}
 // and the bytes of the tensors. Files come from anywhere, so nothing in the header is believed: sizes, bounds,
-// overlaps and duplicate names are checked before a byte of data is touched. Holes between tensors are accepted
-// (writers align tensors with them).
+// gaps, overlaps and duplicate names are checked before a byte of data is touched. As the format says, tensors lie end to
+// end up to the end of the file.
 //
 // Files that Cleave writes carry checksums (Checksums.h) in the one place that the format leaves to writers:
 //
@@ -10,8 +10,8 @@
 //                    "crc32c.block": "1048576",             bytes
 //                    "crc32c:w": "0a71c3e8 77f0be12", ...}  of the blocks of tensor w
 //
-// In them tensors lie end to end, up to the end of the file. A file with some but not all of that is damaged; one that
-// has nothing of it, as those of other programs, is read as it is.
+// A file with some but not all of that is damaged; one that has nothing of it, as those of other programs, is read as it
+// is.
 #ifndef CLEAVE_RUNTIME_STATE_SAFETENSORS_H
 #define CLEAVE_RUNTIME_STATE_SAFETENSORS_H
 

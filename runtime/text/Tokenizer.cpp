@@ -1,6 +1,6 @@
 #include "runtime/text/Tokenizer.h"
 
-#include "runtime/text/Utf8.h"
+#include "runtime/base/Utf8.h"
 
 #include <algorithm>
 

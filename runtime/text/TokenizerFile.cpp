@@ -1,8 +1,9 @@
 // Reading a tokenizer.json. Each part that Cleave knows is read here; every other one is refused by its name.
 #include "runtime/base/FileMapping.h"
 #include "runtime/base/JsonDepth.h"
+#include "runtime/base/JsonKeys.h"
 #include "runtime/text/Tokenizer.h"
-#include "runtime/text/Utf8.h"
+#include "runtime/base/Utf8.h"
 
 #include <cctype>
 #include <nlohmann/json.hpp>
@@ -263,9 +264,12 @@ Status Tokenizer::open(const std::string &path, Tokenizer *result) {
   std::string_view text(reinterpret_cast<const char *>(mapping.data()), mapping.size());
   if (isJsonDeeper(text))
     return invalidArgument(path + ": brackets nest too deep for a tokenizer.json");
-  json file = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  RepeatedKeys keys;
+  json file = json::parse(text, std::ref(keys), /*allow_exceptions=*/false);
   if (!file.is_object() || !file.contains("model") || !file["model"].is_object() || !file["model"].contains("vocab"))
     return invalidArgument(path + ": expected a tokenizer.json of Hugging Face, with a 'model' that has a 'vocab'");
+  if (!keys.twice().empty())
+    return dataLoss(path + ": an object in it has the key " + keys.twice() + " twice, so that it can be read in two ways");
   try {
     return TokenizerFile(file, result).read().in(path);
   } catch (const json::exception &error) {

@@ -4,6 +4,8 @@
 #include "cleave/model.h"
 #include "compiler/Support/InputFile.h"
 #include "runtime/base/JsonDepth.h"
+#include "runtime/base/JsonKeys.h"
+#include "runtime/base/Printable.h"
 #include "runtime/main/HelpFormatter.h"
 #include "runtime/main/UnknownOption.h"
 #include "runtime/plan/Opcode.h"
@@ -15,7 +17,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <set>
 
 namespace cleave {
 namespace {
@@ -57,24 +58,6 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
   return command.get_name() + ": " + (rest.empty() ? "an argument" : "'" + rest[0] + "'") + " belongs to no option" + help;
 }
 
-// Of a text in which a key stands twice, of which the parser would take the last.
-std::string repeatedKey(llvm::StringRef text) {
-  std::vector<std::set<std::string>> keys; // of the objects that are open
-  std::string repeated;
-  auto watch = [&](int, nlohmann::json::parse_event_t event, nlohmann::json &value) {
-    using Event = nlohmann::json::parse_event_t;
-    if (event == Event::object_start)
-      keys.emplace_back();
-    else if (event == Event::object_end)
-      keys.pop_back();
-    else if (event == Event::key && !keys.back().insert(value.get<std::string>()).second)
-      repeated = value.get<std::string>();
-    return true;
-  };
-  auto parsed = nlohmann::json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
-  return parsed.is_discarded() ? "" : repeated;
-}
-
 // Switches are true or false; other options have a value.
 void checkSwitch(const std::string &path, const std::string &key, const CLI::Option &option, const nlohmann::json &value) {
   bool isSwitch = option.get_items_expected_max() == 0;
@@ -95,11 +78,12 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
                ": expected a JSON object of options, each a text, a number, a boolean or a list of them; got: "
                "brackets that nest deeper than " +
                std::to_string(kLevels) + " levels");
-  nlohmann::json json = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, /*allow_exceptions=*/false);
+  rt::RepeatedKeys keys;
+  auto json = nlohmann::json::parse(bytes.begin(), bytes.end(), std::ref(keys), /*allow_exceptions=*/false);
   if (!json.is_object())
     failConfig(path + " is not a JSON object of options");
-  if (std::string key = repeatedKey(bytes); !key.empty())
-    failConfig(path + ": '" + key + "' stands there twice; write a list of its values");
+  if (!keys.twice().empty())
+    failConfig(path + ": " + keys.twice() + " stands there twice; write a list of its values");
   std::vector<std::string> arguments;
   auto text = [](const nlohmann::json &v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
   for (const auto &[key, value] : json.items()) {
@@ -119,6 +103,8 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
     for (const auto &one : value.is_array() ? value : nlohmann::json::array({value})) {
       arguments.push_back("--" + key);
       arguments.push_back(text(one));
+      if (arguments.back().find('\0') != std::string::npos) // the shell could not have given it
+        failConfig(path + ": '" + key + "' has a NUL in its value; write it without");
     }
   }
   return arguments;

@@ -128,6 +128,10 @@ Status parseNpy(const std::byte *image, size_t size, const std::string &origin, 
   if (elements > available / elementSize(view->type))
     return dataLoss(origin + ": " + toString(view->type, view->shape) + " does not fit in the file's " +
                     std::to_string(available) + " bytes of data; the file is truncated");
+  if (elements * elementSize(view->type) != available)
+    return dataLoss(origin + ": " + toString(view->type, view->shape) + " is followed by " +
+                    std::to_string(available - elements * elementSize(view->type)) +
+                    " bytes that belong to no array; save one array in a file");
   view->name = origin;
   view->data = image + prefix + length;
   view->bytes = elements * elementSize(view->type);

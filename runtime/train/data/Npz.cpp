@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <set>
 #include <zlib.h>
 
 namespace cleave::rt {
@@ -62,7 +63,7 @@ Status inflateMember(const std::byte *source, size_t stored, std::byte *target, 
     }
     result = inflate(&stream, Z_NO_FLUSH);
   }
-  bool whole = result == Z_STREAM_END && size == 0 && stream.avail_out == 0;
+  bool whole = result == Z_STREAM_END && size == 0 && stream.avail_out == 0 && stored == 0 && stream.avail_in == 0;
   inflateEnd(&stream);
   return whole ? Status::ok() : dataLoss("the compressed data is damaged");
 }
@@ -87,9 +88,12 @@ Status Npz::readDirectory() {
     return dataLoss("not an .npz archive");
   // The end record may be followed by a comment of up to 64 KiB.
   size_t end = size - kEndBytes, lowest = end > UINT16_MAX ? end - UINT16_MAX : 0;
-  while (get<uint32_t>(data + end) != kEndRecord) {
+  auto isEnd = [&] {
+    return get<uint32_t>(data + end) == kEndRecord && end + kEndBytes + get<uint16_t>(data + end + 20) == size;
+  };
+  while (!isEnd()) {
     if (end == lowest)
-      return dataLoss("not an .npz archive, or truncated");
+      return dataLoss("not an .npz archive, truncated, or followed by other bytes");
     --end;
   }
   uint64_t count = get<uint16_t>(data + end + 10), at = get<uint32_t>(data + end + 16);
@@ -101,6 +105,7 @@ Status Npz::readDirectory() {
     count = get<uint64_t>(data + end64 + 32);
     at = get<uint64_t>(data + end64 + 48);
   }
+  std::set<std::string> names;
   for (uint64_t i = 0; i < count; ++i) {
     if (size < kCentralBytes || at > size - kCentralBytes || get<uint32_t>(data + at) != kCentralHeader)
       return dataLoss("the directory is damaged");
@@ -124,6 +129,8 @@ Status Npz::readDirectory() {
     member.deflated = method == 8;
     if (size_t dot = member.name.rfind(".npy"); dot != std::string::npos && dot + 4 == member.name.size())
       member.name.resize(dot);
+    if (!names.insert(member.name).second)
+      return dataLoss("the archive has two arrays '" + member.name + "'; save each under its own name");
     members_.push_back(std::move(member));
     at += kCentralBytes + nameBytes + extraBytes + commentBytes;
   }
@@ -140,9 +147,13 @@ Status Npz::memberBytes(const Member &member, const std::byte **data) {
   size_t size = file_->size();
   if (size < kLocalBytes || member.offset > size - kLocalBytes || get<uint32_t>(file + member.offset) != kLocalHeader)
     return dataLoss("its header is damaged");
-  uint64_t skip = kLocalBytes + get<uint16_t>(file + member.offset + 26) + get<uint16_t>(file + member.offset + 28);
+  size_t nameBytes = get<uint16_t>(file + member.offset + 26);
+  uint64_t skip = kLocalBytes + nameBytes + get<uint16_t>(file + member.offset + 28);
   if (skip > size - member.offset || member.stored > size - member.offset - skip)
     return dataLoss("it ends beyond the file; the file is truncated");
+  std::string_view name(reinterpret_cast<const char *>(file + member.offset + kLocalBytes), nameBytes);
+  if (name != member.name && name != member.name + ".npy")
+    return dataLoss("its header has another name than the archive's directory");
   *data = file + member.offset + skip;
   if (!member.deflated) {
     if (member.stored != member.size)

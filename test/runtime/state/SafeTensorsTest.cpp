@@ -83,13 +83,18 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"overlap", image("{" + entry("a", "[2]", 0, 8) + "," + entry("b", "[2]", 4, 12) + "}", 12), "overlap"},
         Hostile{"same", image("{" + entry("a", "[2]", 0, 8) + "," + entry("b", "[2]", 0, 8) + "}", 8), "overlap"},
         Hostile{"twice", image("{" + entry("a", "[1]", 0, 4) + "," + entry("a", "[1]", 4, 8) + "}", 8), "twice"},
+        Hostile{"keyTwice", image(R"({"a":{"dtype":"F32","shape":[1],"dtype":"I32","data_offsets":[0,4]}})", 4), "'dtype' twice"},
+        Hostile{"gap", image("{" + entry("a", "[1]", 0, 4) + "," + entry("b", "[1]", 64, 68) + "}", 68), "no gaps"},
+        Hostile{"gapBefore", image("{" + entry("a", "[1]", 4, 8) + "}", 8), "no gaps"},
+        Hostile{"bytesAfter", image("{" + entry("a", "[1]", 0, 4) + "}", 8), "end at byte 4 of 8"},
+        Hostile{"noTensors", image("{}", 8), "end at byte 0 of 8"},
         Hostile{"deepEntry", image("{\"a\":" + std::string(300000, '[') + std::string(300000, ']') + "}", 0),
                 "no dtype"},
         Hostile{"deep", image(std::string(100000, '['), 0), "not valid JSON"}),
     [](const auto &info) { return info.param.what; });
 
-TEST(SafeTensors, HolesAreAccepted) {
-  EXPECT_TRUE(parse(image("{" + entry("a", "[1]", 0, 4) + "," + entry("b", "[1]", 64, 68) + "}", 68)).isOk());
+TEST(SafeTensors, TheOrderOfTheHeaderIsFree) {
+  EXPECT_TRUE(parse(image("{" + entry("b", "[1]", 4, 8) + "," + entry("none", "[0]", 4, 4) + "," + entry("a", "[1]", 0, 4) + "}", 8)).isOk());
 }
 
 TEST(SafeTensors, EveryTruncationIsRefused) {

@@ -1,5 +1,5 @@
 #include "runtime/text/Tokenizer.h"
-#include "runtime/text/Utf8.h"
+#include "runtime/base/Utf8.h"
 #include "test/runtime/TempDir.h"
 
 #include <fstream>

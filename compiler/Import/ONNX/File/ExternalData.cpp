@@ -1,5 +1,6 @@
 #include "compiler/Import/ONNX/File/ExternalData.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -90,7 +91,10 @@ static llvm::Expected<uint64_t> parseNumber(llvm::StringRef key, llvm::StringRef
 llvm::Expected<llvm::ArrayRef<char>> ExternalData::find(const onnx::TensorProto &tensor, int64_t size) {
   llvm::StringRef location;
   uint64_t offset = 0, length = uint64_t(size);
+  llvm::StringSet<> keys;
   for (const auto &entry : tensor.external_data()) {
+    if (!keys.insert(entry.key()).second)
+      return makeError("its external data have two entries " + quote(entry.key()) + "; expected one of each key");
     if (entry.key() == "location") {
       location = entry.value();
       continue;

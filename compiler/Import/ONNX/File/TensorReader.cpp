@@ -1,5 +1,7 @@
 #include "compiler/Import/ONNX/File/TensorReader.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace cleave;
 using namespace cleave::onnx_import;
 
@@ -59,10 +61,33 @@ llvm::Expected<mlir::RankedTensorType> TensorReader::typeOf(const onnx::TensorPr
   return mlir::RankedTensorType::get(shape, element);
 }
 
+// A tensor's values stand in one place: of two, another program could take the other.
+static llvm::Error checkOnePlace(const onnx::TensorProto &tensor) {
+  bool isExternal = tensor.data_location() == onnx::TensorProto::EXTERNAL;
+  std::pair<bool, llvm::StringRef> places[] = {
+      {isExternal, "a file of its own"},
+      {tensor.has_raw_data() && !(isExternal && tensor.raw_data().empty()), "raw_data"},
+      {!tensor.float_data().empty(), "float_data"},
+      {!tensor.double_data().empty(), "double_data"},
+      {!tensor.int32_data().empty(), "int32_data"},
+      {!tensor.int64_data().empty(), "int64_data"},
+      {!tensor.uint64_data().empty(), "uint64_data"},
+      {!tensor.string_data().empty(), "string_data"}};
+  llvm::SmallVector<llvm::StringRef> found;
+  for (auto [isThere, name] : places)
+    if (isThere)
+      found.push_back(name);
+  if (found.size() > 1)
+    return makeError("its values stand in " + llvm::join(found, " and in ") + "; expected one place");
+  return llvm::Error::success();
+}
+
 llvm::Expected<WeightTensor> TensorReader::read(const onnx::TensorProto &tensor) {
   auto type = typeOf(tensor);
   if (!type)
     return type.takeError();
+  if (llvm::Error error = checkOnePlace(tensor))
+    return error;
   int64_t width = elementBytes(type->getElementType()), count = type->getNumElements(), size = count * width;
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
     auto bytes = external_.find(tensor, size);

@@ -1,6 +1,6 @@
 // Characters of UTF-8 text.
-#ifndef CLEAVE_RUNTIME_TEXT_UTF8_H
-#define CLEAVE_RUNTIME_TEXT_UTF8_H
+#ifndef CLEAVE_RUNTIME_BASE_UTF8_H
+#define CLEAVE_RUNTIME_BASE_UTF8_H
 
 #include <cstdint>
 #include <string>
