@@ -34,6 +34,7 @@
 #include "dialects/Cleave/IR/Attributes.h"
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
+#include "runtime/base/Printable.h"
 #include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
@@ -205,9 +206,9 @@ llvm::Error Compilation::import() {
     if (llvm::Error error = noteLossReductions(model, import))
       return error;
   for (const std::string &note : model.notes)
-    log << "note: " << note << "\n";
+    log << "note: " << rt::printable(note) << "\n";
   for (const std::string &warning : idleOptions(options, model.hasBatchNorm))
-    log << "warning: " << warning << "\n";
+    log << "warning: " << rt::printable(warning) << "\n";
 
   noteRanges();
   if (!options.train) {
@@ -300,8 +301,8 @@ llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef b
   data.plan = bytes;
   data.isMain = options.emit != Emit::Object; // several objects may be linked into one program
   data.weightsFile = weights->file;
-  if (weights->embedded)
   data.weightsChecksum = weights->checksum;
+  if (weights->embedded)
     data.weights = weights->embedded->getBuffer();
   data.image = code->deviceImage;
   for (const rt::fb::Plan *kind : rt::kindsOf(plan)) // in the order of rt::firstKernel

@@ -15,6 +15,7 @@
 #include "compiler/Support/Usage.h"
 #include "runtime/base/ForeignFile.h"
 #include "runtime/base/AtomicFile.h"
+#include "runtime/base/Printable.h"
 #include "runtime/state/Checkpoint.h"
 #include "runtime/state/FloatConversion.h"
 
@@ -246,7 +247,7 @@ llvm::Error cleave::exportCheckpoint(const ExportRequest &request, llvm::raw_ost
   if (llvm::Error error = toError(rt::loadCheckpointTensors(request.checkpoint, &tensors)))
     return error;
   if (std::string note = tensors.checkpoint->note(); !note.empty())
-    out << "note: " << note << "\n";
+    out << "note: " << rt::printable(note) << "\n";
   auto model = readModel(request.model);
   if (!model)
     return model.takeError();

@@ -9,6 +9,7 @@
 #include "dialects/Cleave/IR/Budget.h"
 #include "dialects/Cleave/IR/Messages.h"
 #include "runtime/base/AtomicFile.h"
+#include "runtime/base/Printable.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -43,7 +44,7 @@ private:
     std::string text = messageOf(diagnostic);
     if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error) {
       if (said.insert(text).second)
-        log << "note: " << text << "\n";
+        log << "note: " << rt::printable(text) << "\n";
       return mlir::success();
     }
     for (mlir::Diagnostic &note : diagnostic.getNotes())

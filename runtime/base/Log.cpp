@@ -1,5 +1,7 @@
 #include "runtime/base/Log.h"
 
+#include "runtime/base/Printable.h"
+
 #include <cstdlib>
 #include <unistd.h>
 
@@ -14,7 +16,7 @@ static void write(LogLevel level, int rank, const std::string &message) {
   line += ": ";
   if (level != LogLevel::Info)
     line += std::string(kLevelNames[static_cast<int>(level)]) + ": ";
-  line += message + "\n";
+  line += printable(message) + "\n";
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/base/CaughtStatus.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/OptionText.h"
+#include "runtime/base/Printable.h"
 #include "runtime/base/Termination.h"
 #include "runtime/comm/Launcher.h"
 #include "runtime/comm/PeerMonitor.h"
@@ -173,7 +174,7 @@ bool isUsage(const Status &status) {
 
 void report(const std::string &message) {
   std::fflush(stdout);
-  std::string line = programName() + ": error: " + message + "\n";
+  std::string line = programName() + ": error: " + printable(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -202,7 +203,7 @@ Status runCommand(const cleave_model &model, const Command &command, int *stoppe
   Session session;
   CLEAVE_TRY(Session::open(model, options, &session));
   if (session.isLeader() && !session.weightsCheckpoint().empty())
-    std::fprintf(stderr, "weights of %s\n", session.weightsCheckpoint().c_str());
+    std::fprintf(stderr, "weights of %s\n", printable(session.weightsCheckpoint()).c_str());
   if (session.isLeader() && session.hasDrawnWeights() && command.kind != CommandKind::Train)
     std::fprintf(stderr, "the weights are drawn by --seed %llu, not trained; --weights gives others\n",
                  static_cast<unsigned long long>(options.seed));

@@ -12,13 +12,10 @@
 namespace cleave::rt {
 namespace {
 
-// Fit for one line of a message: a file of something else may hold any bytes.
-std::string printable(const std::string &word) {
+// For a message: a file of something else may hold one word of a megabyte.
+std::string shortened(const std::string &word) {
   constexpr size_t kShown = 40;
-  std::string text;
-  for (unsigned char c : word.substr(0, kShown))
-    text += c < 0x20 || c >= 0x7f ? '?' : static_cast<char>(c);
-  return text + (word.size() > kShown ? "..." : "");
+  return word.substr(0, kShown) + (word.size() > kShown ? "..." : "");
 }
 
 // Whole numbers between commas and white space.
@@ -28,7 +25,7 @@ Status parseTokens(std::string text, const std::string &option, std::vector<uint
   for (std::string word; words >> word;) {
     uint64_t token = 0;
     if (!parseUnsigned(word, &token))
-      return invalidArgument(option + ": expected token ids, as in 1,2,3; got: " + printable(word));
+      return invalidArgument(option + ": expected token ids, as in 1,2,3; got: " + shortened(word));
     tokens->push_back(token);
   }
   return Status::ok();

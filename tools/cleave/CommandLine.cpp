@@ -309,7 +309,7 @@ Request parse(int argc, const char *const *argv) {
 
   std::vector<std::string> arguments;
   auto refuse = [](const std::string &message) {
-    std::fprintf(stderr, "cleave: %s\n", message.substr(0, message.find('\n')).c_str());
+    std::fprintf(stderr, "cleave: %s\n", rt::printable(message.substr(0, message.find('\n'))).c_str());
     return Exit{2};
   };
   try {

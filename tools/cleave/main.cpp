@@ -4,6 +4,7 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Training/Pipeline.h"
+#include "runtime/base/Printable.h"
 #include "runtime/base/StandardStreams.h"
 #include "runtime/base/AtomicFile.h"
 #include "tools/cleave/CommandLine.h"
@@ -95,7 +96,7 @@ int main(int argc, char **argv) {
     std::string text = llvm::toString(std::move(error));
     llvm::SplitString(text, lines, "\n");
     for (llvm::StringRef line : lines)
-      llvm::errs() << "cleave: " << line << "\n";
+      llvm::errs() << "cleave: " << rt::printable(line) << "\n";
     return code;
   }
   return 0;

@@ -1,11 +1,11 @@
 #include "compiler/Import/ONNX/Support.h"
 #include "compiler/Import/ONNX/File/Proto.h"
 #include "compiler/Support/NamePatterns.h"
+#include "runtime/base/Printable.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace cleave::onnx_import;
@@ -51,20 +51,10 @@ std::string cleave::onnx_import::formatShape(llvm::ArrayRef<int64_t> shape) {
 
 std::string cleave::onnx_import::quote(llvm::StringRef name) {
   constexpr size_t kShown = 80;
-  std::string text = "'";
-  const auto *at = reinterpret_cast<const llvm::UTF8 *>(name.data()), *end = at + name.size();
-  const llvm::UTF8 *limit = at + std::min(name.size(), kShown);
-  while (at < limit) {
-    size_t length = llvm::getNumBytesForUTF8(*at);
-    bool isCharacter = *at >= 0x80 && llvm::isLegalUTF8Sequence(at, end) && !(at[0] == 0xc2 && at[1] < 0xa0);
-    if (isCharacter || llvm::isPrint(char(*at))) {
-      text.append(reinterpret_cast<const char *>(at), length);
-      at += length;
-    } else {
-      text += "\\x" + llvm::utohexstr(*at++, /*LowerCase=*/true, /*Width=*/2);
-    }
-  }
-  return text + (at < end ? "...'" : "'");
+  size_t end = std::min(name.size(), kShown);
+  for (size_t back = 0; back < 3 && end < name.size() && cleave::rt::isContinuation(name[end]); ++back)
+    --end; // no character is cut
+  return "'" + cleave::rt::printable(name.take_front(end)) + (end < name.size() ? "...'" : "'");
 }
 
 mlir::Type cleave::onnx_import::elementTypeOf(mlir::MLIRContext *context, int dataType) {
