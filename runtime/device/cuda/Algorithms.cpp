@@ -2,6 +2,7 @@
 
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Crc32c.h"
+#include "runtime/base/FileMapping.h"
 #include "runtime/base/Log.h"
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
-#include <sstream>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -45,13 +45,11 @@ std::string thisFile() {
 
 // The whole file; nothing where there is none.
 Status readWhole(const std::string &path, std::string *text) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return errno == ENOENT ? Status::ok() : fileError("read", path, errno);
-  std::ostringstream all;
-  all << file.rdbuf();
-  *text = all.str();
-  return file.bad() ? fileError("read", path, EIO) : Status::ok();
+  FileMapping file;
+  if (Status status = FileMapping::open(path, &file); !status.isOk())
+    return status.code() == Code::NotFound ? Status::ok() : status;
+  *text = std::string_view(reinterpret_cast<const char *>(file.data()), file.size());
+  return Status::ok();
 }
 
 // One process at a time reads, adds and writes: whoever holds the folder. It is let go with the descriptor.

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cinttypes>
 #include <cmath>
+#include <fcntl.h>
 #include <filesystem>
 
 namespace cleave::rt {
@@ -93,7 +94,14 @@ Status MetricsFile::open(const std::string &path, std::optional<uint64_t> resume
   path_ = path;
   if (resumedStep)
     CLEAVE_TRY(cutBehind(path, *resumedStep));
-  file_.reset(std::fopen(path.c_str(), resumedStep ? "ae" : "we"));
+  // Opening a pipe without a reader would wait for one, without a word.
+  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (resumedStep ? O_APPEND : O_TRUNC);
+  int fd = ::open(path.c_str(), flags, 0666);
+  if (fd < 0 && errno == ENXIO)
+    return invalidArgument(path + ": nobody reads this pipe; start its reader first, or name a file");
+  if (fd >= 0)
+    ::fcntl(fd, F_SETFL, flags & O_APPEND);
+  file_.reset(fd < 0 ? nullptr : ::fdopen(fd, resumedStep ? "a" : "w"));
   return file_ ? Status::ok() : fileError("write", path, errno);
 }
 
