@@ -77,6 +77,22 @@ Phase parsePhaseOption(const std::string &option, const std::string &text) {
   fail(option, "expected a phase (" + phaseNames() + "); got: " + text);
 }
 
+// What is written to the output: --emit and --stop-after may both say it, and then say the same.
+void parseOutputKind(const CLI::App &app, CompileOptions &o, const CompileTexts &t) {
+  o.emit = parseEmit(t.emit);
+  o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);
+  if (o.stopAfter == Phase::Link) { // the last: as far as --emit goes
+    o.stopAfter = o.emit == Emit::Mlir ? Phase::Plan : Phase::Link;
+    return;
+  }
+  bool isObject = o.stopAfter == Phase::Emit;
+  Emit made = isObject ? Emit::Object : Emit::Mlir;
+  if (app.count("--emit") != 0 && o.emit != made)
+    fail("--stop-after", "after '" + t.stopAfter + "' " + (isObject ? "an object" : "the phase's MLIR") +
+                             " is written to the output, and --emit says " + t.emit + "; leave one of the two out");
+  o.emit = made;
+}
+
 void checkServer(const CompileOptions &o) {
   if (o.dpSync != "parameter-server")
     return;
@@ -234,12 +250,7 @@ void finishCompileOptions(const CLI::App &app, CompileOptions &o, const CompileT
   checkPipeline(o, t);
   checkOffload(o);
   o.forwardPrefetch = t.forwardPrefetch == "on";
-  o.emit = parseEmit(t.emit);
-  o.stopAfter = parsePhaseOption("--stop-after", t.stopAfter);
-  if (o.emit == Emit::Mlir && o.stopAfter == Phase::Link)
-    o.stopAfter = Phase::Plan;
-  if (o.stopAfter == Phase::Emit) // what that phase makes is the object
-    o.emit = Emit::Object;
+  parseOutputKind(app, o, t);
   if (!t.bucketSize.empty())
     o.bucketBytes = parseBytes("--bucket-size", t.bucketSize);
   if (!t.memoryLimit.empty())

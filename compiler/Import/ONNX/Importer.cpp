@@ -5,6 +5,7 @@
 #include "compiler/Import/ONNX/File/ProbableBuffers.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Interpreter.h"
+#include "compiler/Import/ONNX/Operators/OperatorSchemas.h"
 #include "compiler/Import/ONNX/StateRoles.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/Usage.h"
@@ -135,6 +136,22 @@ static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &note
                     std::to_string(kMaxOpset) + ", whose definitions are applied");
 }
 
+// Of functions in the standard's own domain: the standard lets programs choose, and readers of the file should know.
+static void noteStandardFunctions(const ModelFile &file, std::vector<std::string> &notes) {
+  int64_t opset = file.opsets.lookup("");
+  for (const onnx::FunctionProto &function : file.proto.functions()) {
+    if (!canonicalDomain(function.domain()).empty() || !OperatorSchema::find(function.name(), opset))
+      continue;
+    onnx::NodeProto call;
+    call.set_op_type(function.name());
+    bool isTaken = isStandardOperator({&call, opset});
+    notes.push_back("function " + quote(function.name()) + " has the name of a standard operator" +
+                    (isTaken ? ", which is computed in its place, as onnxruntime does it"
+                             : " that is not supported, so that its body is computed; onnxruntime takes the operator") +
+                    ". If the file means the body, give the function a domain of its own");
+  }
+}
+
 static llvm::Error importGraph(const ModelFile &file, const ImportOptions &options, TensorReader &reader,
                                ImportedModel &model) {
   Budget &budget = Budget::of(model.module->getContext());
@@ -189,6 +206,7 @@ static llvm::Error importGraph(const ModelFile &file, const ImportOptions &optio
     return errors.take();
   removeUnused(roles.unused, model.weights, model.notes);
   noteNewerOpset(file, model.notes);
+  noteStandardFunctions(file, model.notes);
   if (options.train) {
     noteEnded(roles.decided, "not trained, because the gradient ends at a decision: ", isOfAuthor, model.notes);
     noteEnded(roles.zero,

@@ -4,6 +4,7 @@
 // A few functions that call each other are exponentially many nodes: every call, name and copy is drawn from the
 // budget.
 #include "compiler/Import/ONNX/File/FlatGraph.h"
+#include "compiler/Import/ONNX/FunctionImporter.h"
 #include "dialects/Cleave/IR/Budget.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -56,13 +57,15 @@ private:
   }
 
   llvm::Error add(const onnx::NodeProto &node, const Opsets &opsets) {
+    auto opset = opsets.find(canonicalDomain(node.domain()));
+    FlatNode flat{&node, opset == opsets.end() ? 0 : opset->second};
     auto it = functions_.find(key(node.domain(), node.op_type()));
-    if (it != functions_.end())
+    // The standard leaves open which of the two a call means; onnxruntime takes the operator.
+    if (it != functions_.end() && !isStandardOperator(flat))
       return expand(node, *it->second);
     if (llvm::Error error = draw(Kind::Nodes, 1, node))
       return error;
-    auto opset = opsets.find(canonicalDomain(node.domain()));
-    graph_.nodes.push_back({&node, opset == opsets.end() ? 0 : opset->second});
+    graph_.nodes.push_back(flat);
     return llvm::Error::success();
   }
 

@@ -24,6 +24,11 @@ static std::string remedy(const FlatNode &node, OperatorTable::Lookup lookup) {
          "(docs/extending/operator.md)";
 }
 
+bool cleave::onnx_import::isStandardOperator(const FlatNode &node) {
+  Handler handler;
+  return OperatorTable::get().find(node, handler) == OperatorTable::Lookup::Found || ControlFlow::imports(node);
+}
+
 void cleave::onnx_import::reportUnknownOperators(const FlatGraph &graph, ErrorList &errors) {
   struct Finding {
     std::vector<std::string> nodes;
@@ -32,10 +37,10 @@ void cleave::onnx_import::reportUnknownOperators(const FlatGraph &graph, ErrorLi
   };
   std::map<std::string, Finding> findings;
   for (const FlatNode &node : graph.nodes) {
+    if (isStandardOperator(node) || findCustomOperator(node))
+      continue;
     Handler handler;
     auto lookup = OperatorTable::get().find(node, handler);
-    if (lookup == OperatorTable::Lookup::Found || findCustomOperator(node) || ControlFlow::imports(node))
-      continue;
     llvm::StringRef domain = canonicalDomain(node.proto->domain());
     Finding &finding = findings[(domain.empty() ? "" : domain + "::").str() + node.proto->op_type()];
     if (++finding.count <= 3)
