@@ -13,11 +13,14 @@
     outputs = cleave.Model("./libinfer.so").infer(x=images)   # {'logits': array}
 
 Arrays are those of the global batch: the bound batch x data ranks x micro-batches. All ranks of the mesh are threads of
-this process. A mistake raises CleaveError with the runtime's own message. A model is used by one thread at a time, in the
-process that loaded it: where worker processes use models, start them by multiprocessing's "spawn", not by "fork".
+this process. A mistake raises CleaveError with the runtime's own message. Calls from several threads take turns: close()
+waits for the call that runs, and calls after it say that the model is closed. A model is used in the process that loaded it:
+where worker processes use models, start them by multiprocessing's "spawn", not by "fork".
 """
 import ctypes
+import functools
 import os
+import threading
 
 import numpy as np
 
@@ -166,6 +169,19 @@ def _load(path):
     return library, model
 
 
+def _in_turn(call):
+    """A session is used by one thread at a time: the call holds the model's lock from its first use of the session to its last."""
+
+    @functools.wraps(call)
+    def held(self, *arguments, **named):
+        if self._process != os.getpid():  # forked: a thread that held the lock is not here; the runtime refuses the call
+            return call(self, *arguments, **named)
+        with self._lock:
+            return call(self, *arguments, **named)
+
+    return held
+
+
 class Model:
     """A session with a shared library of `cleave compile --emit shared`; see the module's example.
 
@@ -176,7 +192,9 @@ class Model:
     def __init__(self, path, weights=None, threads=None, seed=0):
         path = os.fspath(path)
         self.path = path if os.sep in path else os.path.join(".", path)  # not one of the system's libraries
-        self._session = None
+        self._session, self._lock, self._process = None, threading.RLock(), os.getpid()
+        if os.path.exists(self.path) and not os.path.isfile(self.path):  # the loader would wait for a pipe's writer
+            raise ValueError(f"{self.path} is not a regular file: expected what `cleave compile --emit shared` writes")
         self._library, model = _load(self.path)
         options = _Options(ctypes.sizeof(_Options), 0, _unsigned("threads", threads or 0, 32), _path(weights) if weights else None, None,
                            _unsigned("seed", seed, 64))
@@ -185,19 +203,23 @@ class Model:
         self._session, self._ports = session, {}
         self._given = set()  # (program, input): those that have been given a value
 
+    @_in_turn
     def inputs(self, program="infer"):
         """The inputs of "infer", "train_step" or "evaluate": name -> Tensor."""
         return self._describe(program, "input")
 
+    @_in_turn
     def outputs(self, program="infer"):
         return self._describe(program, "output")
 
+    @_in_turn
     def infer(self, **inputs):
         """Runs the model; gives name -> array. Every input is given. None stands for the value of the last call."""
         self._set_inputs("infer", inputs)
         self._check(self._library.cleave_infer(self._open()))
         return {name: self.output(name) for name in self.outputs("infer")}
 
+    @_in_turn
     def train_step(self, *, lr, **inputs):
         """One step of the optimizer; gives the loss before the update."""
         self._set_inputs("train_step", inputs)
@@ -205,6 +227,7 @@ class Model:
         self._check(self._library.cleave_train_step(self._open(), lr, ctypes.byref(loss)))
         return loss.value
 
+    @_in_turn
     def evaluate(self, **inputs):
         """Loss and accuracy of one global batch, with dropout off."""
         self._set_inputs("evaluate", inputs)
@@ -212,6 +235,7 @@ class Model:
         self._check(self._library.cleave_evaluate(self._open(), ctypes.byref(sums)))
         return Evaluation(sums.loss_sum, sums.count, sums.correct, sums.predictions)
 
+    @_in_turn
     def output(self, name, program="infer"):
         """An output of the last run of a program."""
         tensor = self.outputs(program).get(name)
@@ -221,28 +245,35 @@ class Model:
         self._check(self._library.cleave_get_output(self._open(), _text("program", program), name.encode(), array.ctypes.data, array.nbytes))
         return tensor.decode(array)
 
+    @_in_turn
     def set_clip_norm(self, norm):
         """The largest norm of all gradients together, from the next step on; 0: off."""
         self._check(self._library.cleave_set_clip_norm(self._open(), norm))
 
+    @_in_turn
     def set_seed(self, seed):
         """The seed of dropout, from the next step on."""
         self._check(self._library.cleave_set_seed(self._open(), _unsigned("seed", seed, 64)))
 
     @property
+    @_in_turn
     def steps(self):
         """Steps done, those before a loaded checkpoint included."""
         return self._library.cleave_step_count(self._open())
 
+    @_in_turn
     def save(self, directory):
         """Writes a checkpoint DIRECTORY/step-N, which `latest` then names."""
         self._check(self._library.cleave_save_checkpoint(self._open(), _path(directory)))
 
+    @_in_turn
     def load(self, path):
         """Loads a checkpoint, or the latest of a directory of them."""
         self._check(self._library.cleave_load_checkpoint(self._open(), _path(path)))
 
+    @_in_turn
     def close(self):
+        """Ends the session, after the call of another thread that runs."""
         if self._session is not None:
             self._library.cleave_session_destroy(self._session)
             self._session = None

@@ -4,6 +4,7 @@
 #include "runtime/base/CaughtStatus.h"
 #include "runtime/base/NumberRange.h"
 #include "runtime/base/OptionText.h"
+#include "runtime/base/Printable.h"
 #include "runtime/session/GlobalTensor.h"
 #include "runtime/session/IndexRange.h"
 #include "runtime/session/ScalarStates.h"
@@ -13,6 +14,7 @@
 #include "runtime/train/loop/FiniteStep.h"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
@@ -20,6 +22,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <thread>
 #include <unistd.h>
 
 using namespace cleave::rt;
@@ -41,7 +44,7 @@ thread_local std::string lastError;
 cleave_code finish(const Status &status) {
   if (status.isOk())
     return CLEAVE_OK;
-  lastError = status.message();
+  lastError = printable(status.message());
   return static_cast<cleave_code>(static_cast<int>(status.code()));
 }
 
@@ -268,6 +271,9 @@ cleave_code cleave_session_create(const cleave_model *model, const cleave_option
 void cleave_session_destroy(cleave_session *session) {
   if (session && session->process != getpid())
     return; // what it would wait for is in the process that created it
+  // Whoever is in a call leaves the session alone once it has said so.
+  while (session && session->inCall.exchange(true))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (session && !session->last.isOk())
     session->session.abandon(session->last);
   delete session;

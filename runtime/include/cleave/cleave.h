@@ -9,9 +9,14 @@
  *   cleave_session_destroy(session);
  *
  * Every call that can fail returns a cleave_code, which must be looked at; cleave_last_error() then says in one line
- * what, where, and what to do. No exception leaves the library, and it never exits. A session is used by one thread at
- * a time, in the process that created it: a process that is forked off later has none of its threads, and its calls
- * are refused. Such a process may create sessions of its own with one thread per rank.
+ * what, where, and what to do. No exception leaves the library, and it never exits.
+ *
+ * A session is used by one thread at a time, whichever it is. A call that runs or changes it beside another thread's is
+ * refused with CLEAVE_INVALID_ARGUMENT; a program with several threads holds a lock around its calls, or gives each thread
+ * a session. cleave_session_destroy() waits for another thread's call to return. No call may begin after it.
+ *
+ * A session is used in the process that created it: a process that is forked off later has none of its threads, and its
+ * calls are refused. Such a process may create sessions of its own with one thread per rank.
  *
  * Inputs and outputs are those of the *global* batch: the compiled batch x micro-batches x data ranks, rank by rank.
  * All ranks of the mesh are threads of the process, unless mpirun, torchrun or srun started it. Then all processes make the
@@ -86,7 +91,7 @@ const char *cleave_last_error(void);
 /* `model` must outlive the session. `options` may be NULL. `*session` is NULL after a failure. */
 CLEAVE_MUST_USE cleave_code cleave_session_create(const cleave_model *model, const cleave_options *options,
                                                   cleave_session **session);
-/* Waits for the other processes to destroy theirs. After a failed call, or where another one waits for this process in
+/* Waits for a call of another thread that runs, and for the other processes to destroy theirs. After a failed call, or where another one waits for this process in
  * a call that it does not make any more, the others are told: their calls fail. */
 void cleave_session_destroy(cleave_session *session);
 

@@ -59,6 +59,8 @@ def main():
     assert "no checkpoint" in refusal(cleave.CleaveError, lambda: trained.load("/absent"))
     assert "its path is empty" in refusal(cleave.CleaveError, lambda: trained.load(""))
     assert "is no model of Cleave" in refusal(ValueError, lambda: cleave.Model(_libc()))
+    os.mkfifo(checkpoints + ".pipe")
+    assert "is not a regular file" in refusal(ValueError, lambda: cleave.Model(checkpoints + ".pipe"))
     assert "a path has no NUL" in refusal(ValueError, lambda: trained.save(checkpoints + "\0x"))
     assert "seed: expected 0 to" in refusal(ValueError, lambda: trained.set_seed(-1))
     assert "threads: expected 0 to" in refusal(ValueError, lambda: cleave.Model(train, threads=-1))

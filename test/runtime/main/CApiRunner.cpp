@@ -95,6 +95,35 @@ TEST(CApi, RefusesASecondThread) {
   cleave_session_destroy(session);
 }
 
+// A session that went beside the call would take the call's memory with it.
+TEST(CApi, DestroyWaitsForTheCallThatRuns) {
+  cleave::rt::test::TinyModel model(2);
+  cleave_session *session = nullptr;
+  ASSERT_EQ(cleave_session_create(&model.model(), nullptr, &session), CLEAVE_OK);
+  float x[16] = {};
+  ASSERT_EQ(cleave_set_input(session, "train_step", "x", x, sizeof x), CLEAVE_OK);
+  std::promise<void> isInside, mayGoOn;
+  std::once_flag once;
+  cleave::rt::test::duringTinyStep() = [&, goOn = mayGoOn.get_future().share()] {
+    std::call_once(once, [&] { isInside.set_value(); });
+    goOn.wait();
+  };
+  cleave_code first = CLEAVE_INTERNAL;
+  std::atomic<bool> hasEnded{false};
+  std::thread caller([&] { first = cleave_train_step(session, 0, nullptr); });
+  isInside.get_future().wait();
+  std::thread closer([&] {
+    cleave_session_destroy(session);
+    hasEnded = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(hasEnded);
+  mayGoOn.set_value();
+  caller.join(), closer.join();
+  cleave::rt::test::duringTinyStep() = nullptr;
+  EXPECT_EQ(first, CLEAVE_OK);
+}
+
 // Calls of many threads at once: each is done or refused, and those that were done are counted.
 TEST(CApi, CountsTheStepsOfAllThreads) {
   cleave::rt::test::TinyModel model(2);
