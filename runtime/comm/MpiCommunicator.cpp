@@ -135,7 +135,7 @@ Status openModule(const cleave_mpi_api **api) {
     void *module = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (!module) {
       const char *reason = ::dlerror();
-      reasons += std::string("\n  ") + (reason ? reason : place.c_str());
+      reasons += (reasons.empty() ? " " : "; ") + (reason ? std::string(reason) : place);
       continue;
     }
     auto entry = reinterpret_cast<const cleave_mpi_api *(*)()>(::dlsym(module, "cleave_mpi"));
