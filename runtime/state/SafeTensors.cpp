@@ -80,6 +80,8 @@ Status readEntry(const json &entry, const std::byte *data, uint64_t dataBytes, T
   return Status::ok();
 }
 
+Status damaged(const std::string &what) { return dataLoss(what + "; the file is damaged: take another copy of it"); }
+
 std::string placeOf(const std::byte *at, const std::byte *data) { return "byte " + std::to_string(at - data); }
 
 // Each byte of the data belongs to one tensor. `sorted` are the tensors by place.
@@ -89,13 +91,13 @@ Status checkPlaces(const std::vector<TensorView> &sorted, const std::byte *data,
     if (sorted[i].data < at)
       return dataLoss("tensors '" + sorted[i - 1].name + "' and '" + sorted[i].name + "' overlap");
     if (sorted[i].data > at)
-      return dataLoss("the data from " + placeOf(at, data) + " to tensor '" + sorted[i].name + "' at " +
-                      placeOf(sorted[i].data, data) + " belongs to no tensor; the format knows no gaps");
+      return damaged("there are bytes before tensor '" + sorted[i].name + "', from " + placeOf(at, data) + " to " +
+                     placeOf(sorted[i].data, data) + " of the data, that belong to none");
     at += sorted[i].bytes;
   }
   return at == end ? Status::ok()
-                   : dataLoss("the tensors end at " + placeOf(at, data) + " of " + std::to_string(end - data) +
-                              "; the format knows no bytes after the last one");
+                   : damaged("there are bytes after the last tensor, which ends at " + placeOf(at, data) + " of " +
+                             std::to_string(end - data));
 }
 
 // Whether the header says that the file carries checksums, or what a damaged one has left of that.
@@ -107,8 +109,6 @@ bool hasChecksums(const json &metadata) {
       return true;
   return false;
 }
-
-Status damaged(const std::string &what) { return dataLoss(what + "; the file is damaged: take another copy of it"); }
 
 // `image` is the header's size and text.
 Status checkHeader(std::string_view image, uint32_t *sum) {

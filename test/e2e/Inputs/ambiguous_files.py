@@ -98,8 +98,8 @@ def replaced(name, contents, said=None):
 
 
 replaced("whole.safetensors", safetensors(weights))
-replaced("after.safetensors", safetensors(weights, after=b"more"), "no bytes after the last one")
-replaced("gap.safetensors", safetensors(weights, gap=64), "belongs to no tensor")
+replaced("after.safetensors", safetensors(weights, after=b"more"), "bytes after the last tensor")
+replaced("gap.safetensors", safetensors(weights, gap=64), "that belong to none")
 replaced("name.safetensors", safetensors(weights + weights[:1]), f"has '{weights[0][0]}' twice")
 replaced("key.safetensors", safetensors(weights, extra='"dtype":"F64",'), "has 'dtype' twice")
 
