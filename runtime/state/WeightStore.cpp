@@ -126,8 +126,14 @@ Status WeightStore::replace(const std::string &path) {
                            "one with safetensors.torch.save_file(module.state_dict(), ...))");
   std::sort(files.begin(), files.end());
   for (const std::string &file : files) {
-    replacements_.emplace_back();
-    CLEAVE_TRY(SafeTensors::open(file, &replacements_.back()));
+    SafeTensors opened;
+    CLEAVE_TRY(SafeTensors::open(file, &opened));
+    for (const SafeTensors &other : replacements_)
+      for (const TensorView &tensor : opened.tensors())
+        if (other.find(tensor.name))
+          return invalidArgument(other.origin() + " and " + file + " both hold tensor '" + tensor.name +
+                                 "'; name one of the files, or move one out of the directory");
+    replacements_.push_back(std::move(opened));
   }
   return Status::ok();
 }

@@ -58,6 +58,14 @@ std::map<uint32_t, char> bytesOfCharacters() {
   return bytes;
 }
 
+// Fractions and negative numbers are none, of which get<uint64_t>() would make others.
+Status readId(const json &id, uint64_t *token) {
+  if (!id.is_number_unsigned())
+    return dataLoss(id.dump().substr(0, 40) + " is no number of a token: expected a whole one from 0 on");
+  *token = id.get<uint64_t>();
+  return Status::ok();
+}
+
 std::string typeOf(const json &part) { return part.is_object() ? part.value("type", "") : ""; }
 
 Status unsupported(const std::string &what) {
@@ -173,12 +181,14 @@ private:
         return unsupported(std::string("a model with ") + name);
     result_.pairs_.setWholePieces(model.value("ignore_merges", false));
     for (const auto &[text, id] : model.at("vocab").items()) {
-      uint64_t token = id.get<uint64_t>();
+      uint64_t token = 0;
+      CLEAVE_TRY(readId(id, &token));
       if (token >= BytePairs::kNone)
         return dataLoss("the token " + std::to_string(token) + " is no number of a token");
       if (auto bytes = toBytes(text)) {
         result_.pairs_.addToken(*bytes, static_cast<BytePairs::Token>(token));
-        result_.texts_[token] = *bytes;
+        if (!result_.texts_.emplace(token, *bytes).second)
+          return dataLoss("two tokens have the number " + std::to_string(token) + "; the file is damaged");
       }
     }
     size_t number = 0;
@@ -204,7 +214,7 @@ private:
   Status readAddedTokens() {
     for (const json &each : part(file_, "added_tokens")) {
       AddedToken token;
-      token.id = each.at("id").get<uint64_t>();
+      CLEAVE_TRY(readId(each.at("id"), &token.id));
       token.content = each.at("content").get<std::string>();
       token.isSpecial = each.value("special", false);
       token.takesLeft = each.value("lstrip", false);
@@ -230,8 +240,11 @@ private:
       return Status::ok();
     }
     if (type == "RobertaProcessing" || type == "BertProcessing") {
-      result_.before_.insert(result_.before_.begin(), processor.at("cls").at(1).get<uint64_t>());
-      result_.after_.push_back(processor.at("sep").at(1).get<uint64_t>());
+      uint64_t first = 0, last = 0;
+      CLEAVE_TRY(readId(processor.at("cls").at(1), &first));
+      CLEAVE_TRY(readId(processor.at("sep").at(1), &last));
+      result_.before_.insert(result_.before_.begin(), first);
+      result_.after_.push_back(last);
       return Status::ok();
     }
     if (type != "TemplateProcessing")
@@ -245,7 +258,7 @@ private:
       const json &ids =
           processor.at("special_tokens").at(piece.at("SpecialToken").at("id").get<std::string>()).at("ids");
       for (const json &id : ids)
-        side->push_back(id.get<uint64_t>());
+        CLEAVE_TRY(readId(id, &side->emplace_back()));
     }
     result_.before_.insert(result_.before_.begin(), before.begin(), before.end());
     result_.after_.insert(result_.after_.end(), after.begin(), after.end());

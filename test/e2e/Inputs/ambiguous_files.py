@@ -103,6 +103,14 @@ replaced("gap.safetensors", safetensors(weights, gap=64), "that belong to none")
 replaced("name.safetensors", safetensors(weights + weights[:1]), f"has '{weights[0][0]}' twice")
 replaced("key.safetensors", safetensors(weights, extra='"dtype":"F64",'), "has 'dtype' twice")
 
+shards = folder / "shards"  # a directory of files: each tensor in one of them
+shards.mkdir()
+for name, tensors in (("1", weights[:2]), ("2", weights[2:])):
+    (shards / f"{name}.safetensors").write_bytes(safetensors(tensors))
+expect(infer("--input", f"input={folder / 'x.npy'}", "--weights", shards), shards)
+(shards / "3.safetensors").write_bytes(safetensors(weights[2:]))
+expect(infer("--input", f"input={folder / 'x.npy'}", "--weights", shards), shards, f"both hold tensor '{weights[2][0]}'")
+
 
 def compiled(name, change, said=None, note=None):
     changed = onnx.load(sys.argv[3])
