@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -206,5 +207,4 @@ def digest_of_tensor(kind, shape, data):
 
 def planned_bytes(output):
     """Of one rank, as `cleave compile` says it."""
-    words = [line.split() for line in output.splitlines()]
-    return next((int(line[1]) for line in words if line[:1] == ["total"]), 0)
+    return int(re.search(r"^ *total .*?(\d+) bytes", output, re.MULTILINE)[1])

@@ -123,6 +123,7 @@ def transformers_model(model, config, kind="ids", get=None, length=7, size=32, d
         "seq2seq": (lambda m, input_ids, decoder_input_ids: result(m(input_ids=input_ids, decoder_input_ids=decoder_input_ids, use_cache=False)),
                     lambda b: {"input_ids": torch.randint(3, WORDS - 2, (b, length)), "decoder_input_ids": torch.randint(3, WORDS - 2, (b, 5))}),
         "pixels": (lambda m, x: result(m(pixel_values=x)), image(size)),
+        "video": (lambda m, x: result(m(pixel_values=x)), lambda b: {"x": torch.randn(b, 2, 3, size, size)}),
         "audio": (lambda m, x: result(m(x)), lambda b: {"x": torch.randn(b, length)}),
     }
     return module, *calls[kind]
@@ -231,3 +232,6 @@ add_transformers("hubert", "HubertForCTC", "HubertConfig", **AUDIO)
 add_transformers("wavlm", "WavLMForCTC", "WavLMConfig", **AUDIO)
 add_transformers("unispeech", "UniSpeechForCTC", "UniSpeechConfig", num_ctc_classes=50, **AUDIO)
 add_transformers("sew", "SEWForCTC", "SEWConfig", squeeze_factor=2, **AUDIO)
+add_transformers("wav2vec2_conformer", "Wav2Vec2ConformerForCTC", "Wav2Vec2ConformerConfig", position_embeddings_type="rotary", conv_depthwise_kernel_size=3,
+                 layerdrop=0.0, **AUDIO)
+add_transformers("timesformer", "TimesformerForVideoClassification", "TimesformerConfig", kind="video", size=16, image_size=16, patch_size=8, num_frames=2)
