@@ -55,7 +55,7 @@ std::vector<size_t> MatmulShape::operandBytes() const {
 static Status checkSizes(const MatmulShape &s) { return checkDnnlSizes({s.batch, s.m, s.n, s.k}); }
 
 static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKernel> *result) {
-  MatmulShape s = joinBatches(shape);
+  MatmulShape s = plainest(shape);
   CLEAVE_TRY(checkSizes(s));
   return guardDnnl([&] {
     PartedMatmul matmul(s);
@@ -86,7 +86,7 @@ static Status makeDnnlMatmul(const MatmulShape &shape, std::unique_ptr<HostKerne
 static Status makeFloatMatmul(const MatmulShape &shape, int threads, std::unique_ptr<HostKernel> *result) {
   if (DnnlBuilder::hasAvx512())
     return makeDnnlMatmul(shape, result);
-  MatmulShape s = joinBatches(shape);
+  MatmulShape s = plainest(shape);
   if (s.packedB) // by makeRowsPack()
     s.transposeB = s.packedB = false;
   *result = makeBlockedMatmul(s, threads);
@@ -109,7 +109,7 @@ static Status makeRowsPack(const MatmulShape &s, std::unique_ptr<HostKernel> *re
 }
 
 static Status makeDnnlPack(const MatmulShape &shape, std::unique_ptr<HostKernel> *result) {
-  MatmulShape s = joinBatches(shape);
+  MatmulShape s = plainest(shape);
   CLEAVE_TRY(checkSizes(s));
   return guardDnnl([&] {
     PartedMatmul matmul(s);

@@ -59,7 +59,9 @@ bool hasRowsThatPay(const MatmulShape &s) {
 
 } // namespace
 
-MatmulShape joinBatches(MatmulShape s) {
+MatmulShape plainest(MatmulShape s) {
+  s.transposeA = s.transposeA && s.m > 1 && s.k > 1;
+  s.transposeB = s.transposeB && s.k > 1 && s.n > 1;
   if (s.batchB == 1 && s.batchA == s.batch && !s.transposeA) {
     s.m *= s.batch;
     s.batch = s.batchA = 1;
@@ -91,14 +93,16 @@ DnnlMatmul::DnnlMatmul(const MatmulShape &s, FormOfB form, int64_t length, bool 
   }
 }
 
-// The stride of a single batch (or row) means nothing. It is that of the part, so that a part of whole rows is taken
-// for the dense matrix that it is, and is not copied. A single matrix that is packed has two dimensions: of three the
-// library (2.6.3) wants plain ones alone.
+// The stride of a single batch or row means nothing. It is that of the part, so that a part of whole rows is taken for
+// the dense matrix that it is, and is not copied; and so that one descriptor describes it (plainest()). A single matrix
+// that is packed has two dimensions: of three the library (2.6.3) wants plain ones alone.
 dnnl::memory::desc DnnlMatmul::matrices(int64_t batch, int64_t rows, int64_t columns, dnnl::memory::dims strides,
                                         fb::DType dtype) const {
   auto type = dtype == fb::DType::f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
+  if (rows == 1)
+    strides[1] = columns * strides[2];
   if (isSingle)
-    return {{rows, columns}, type, {rows == 1 ? columns * strides[2] : strides[1], strides[2]}};
+    return {{rows, columns}, type, {strides[1], strides[2]}};
   if (batch == 1)
     strides[0] = std::max(rows * strides[1], columns * strides[2]);
   return {{batch, rows, columns}, type, std::move(strides)};

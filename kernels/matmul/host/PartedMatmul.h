@@ -1,6 +1,6 @@
 // A product as the primitives of oneDNN that compute it, and how each of them wants the right operand.
 //
-//   PartedMatmul matmul(joinBatches(shape));
+//   PartedMatmul matmul(plainest(shape));
 //   for (const DnnlMatmul &part : matmul.parts)   // c = a[:, first] * b[first, :], then c += a[:, next] * b[next, :]
 //     part.desc ...
 //
@@ -22,8 +22,11 @@
 
 namespace cleave::rt {
 
-// A shared right operand makes one tall multiplication: many rows use the machine better than many batches.
-MatmulShape joinBatches(MatmulShape shape);
+// The same product with the plainest parameters.
+// - A row or a column lies the same way transposed or not. The library (2.6.3) takes such descriptors as equal and gives
+//   the primitive that it made for either, whose scratch can be another: a shape must have one descriptor.
+// - A shared right operand makes one tall multiplication: many rows use the machine better than many batches.
+MatmulShape plainest(MatmulShape shape);
 
 // How the right operand of a primitive lies.
 enum class FormOfB {
