@@ -22,9 +22,9 @@ def run(program, *options):
 wanted = run("exported")
 if len(sys.argv) > 2:
     import cleave
-    got = cleave.Model(directory / "libllama.so", seed=5).infer(tokens=tokens)["lm_head"]
+    got = cleave.Model(directory / "libllama.so", seed=5).infer(tokens=tokens, labels=tokens)["lm_head"]
     assert np.array_equal(got, wanted)
-    assert not np.array_equal(cleave.Model(directory / "libllama.so").infer(tokens=tokens)["lm_head"], wanted)
+    assert not np.array_equal(cleave.Model(directory / "libllama.so").infer(tokens=tokens, labels=tokens)["lm_head"], wanted)
 else:
     assert np.array_equal(run("infer", "--seed", "5"), wanted)
     assert not np.array_equal(run("infer"), wanted)
