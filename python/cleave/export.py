@@ -164,7 +164,7 @@ class _Job:
             if len(example) > len(takes):
                 raise WrongUse(f"example_inputs: forward() takes {len(takes)} inputs ({', '.join(takes)}); got {len(example)}")
             example = {**dict(zip(takes, example)), **labels}
-        example = self._without_constants(dict(example), signature.parameters)
+        example = self._without_constants(dict(example), signature.parameters, takes_any)
         self.inputs = _apart(example)
         self.forwarded = [name for name in example if name in takes or (takes_any and self.loss is None)]
         self.labels = [name for name in example if name not in self.forwarded]
@@ -179,13 +179,14 @@ class _Job:
         if isinstance(self.loss, torch.nn.Module) and next(self.loss.parameters(), None) is not None:
             raise ValueError("loss: it has parameters of its own; make it a part of the module")
 
-    def _without_constants(self, example, parameters):
+    def _without_constants(self, example, parameters, takes_any):
         """The tensors of the example. None stands for an argument that is left out, where that is its default."""
         tensors = {}
         for name, value in example.items():
             if isinstance(value, torch.Tensor):
                 tensors[name] = value
-            elif isinstance(value, (bool, int, float, str)) and name in parameters and parameters[name].default is not inspect.Parameter.empty:
+            elif isinstance(value, (bool, int, float, str)) and (
+                    parameters[name].default is not inspect.Parameter.empty if name in parameters else takes_any):
                 self.constants[name] = value
                 self.note(f"forward() is exported with {name}={value!r}: the file has no input for it")
             elif value is not None or name not in parameters or parameters[name].default is not None:
