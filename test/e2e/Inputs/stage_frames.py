@@ -21,13 +21,17 @@ def compiled(schedule, micro_batches, *options):
     return path
 
 
+def in_human_units(size):
+    return f"{size / MIB:.1f} MiB" if size >= MIB else f"{size / 1024:.1f} KiB"
+
+
 def figures(path):
-    """Of each stage: for how many micro-batches it keeps values and in how many bytes, as drawn; and the bytes of the plan's regions of residuals."""
+    """Of each stage: for how many micro-batches it keeps values and in how many MiB or KiB, as drawn; and the bytes of the plan's regions of residuals."""
     text = subprocess.run(["cleave", "inspect", path], check=True, capture_output=True, text=True).stdout
-    drawn = re.findall(r"^  stage(\d+) keeps values of up to (\d+) micro-batches, (\d+) bytes$", text, re.MULTILINE)
+    drawn = re.findall(r"^  stage(\d+) keeps values of up to (\d+) micro-batches, ([\d.]+ [MK]iB)$", text, re.MULTILINE)
     assert [int(stage) for stage, _, _ in drawn] == list(range(STAGES)), text
     kinds = json.loads(subprocess.run(["cleave", "inspect", "--json", path], check=True, capture_output=True, text=True).stdout)["kinds"]
-    return [int(frames) for _, frames, _ in drawn], [int(size) for _, _, size in drawn], [kind["memory"]["by_kind"]["residual"] for kind in kinds]
+    return [int(frames) for _, frames, _ in drawn], [size for _, _, size in drawn], [kind["memory"]["by_kind"]["residual"] for kind in kinds]
 
 
 def peak(program):
@@ -43,7 +47,7 @@ def main():
         for micro_batches in (FEW, MANY):
             frames, drawn, planned = figures(compiled(schedule, micro_batches, "--emit", "plan"))
             print(schedule, micro_batches, frames, planned)
-            assert drawn == planned, f"{schedule}: drawn {drawn}, planned {planned}"
+            assert drawn == [in_human_units(size) for size in planned], f"{schedule}: drawn {drawn}, planned {planned}"
             # What arrives has a frame before its reader begins: one, and two where the sender runs further ahead.
             most = {"gpipe": [micro_batches] * STAGES, "1f1b": [min(STAGES, STAGES - stage + 1) for stage in range(STAGES)],
                     "eager-1f1b": [min(2 * STAGES - 1, 2 * (STAGES - stage) + 1) for stage in range(STAGES)]}[schedule]
