@@ -20,8 +20,10 @@ def recorded(opset):
 
 def standard(model):
     """The file without operations of ours."""
-    for graph in [model.graph, *model.functions]:
+    graphs = [model.graph, *model.functions]
+    for graph in graphs:  # it grows by the bodies of If and Loop
         for node in graph.node:
+            graphs += [body for attribute in node.attribute for body in ([attribute.g] if attribute.HasField("g") else attribute.graphs)]
             if (node.domain, node.op_type) == (DOMAIN, NAME):
                 node.domain, node.op_type = "", "Identity"
                 node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=CALL.format(node.input[0]))

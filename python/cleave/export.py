@@ -78,7 +78,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     job = _Job(module, example_inputs, os.fspath(path), loss, output_names, batch_dims or {})
     check_path(job.path)
     job.check_module()
-    before = ""
+    before, found = "", _written(job.path)
     for name in _exporters(exporter):
         try:
             with job.traced(), traceable():
@@ -87,7 +87,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
             break
         except Exception as error:  # the exporters raise what they like
             if name == _exporters(exporter)[-1] or is_of_machine(error):
-                if os.path.isfile(job.path):
+                if found != _written(job.path) is not None:  # half-written; a file that was there is the user's
                     os.remove(job.path)
                 raise exporter_failed(job, error, before) from error
             before = first_line(error)
@@ -102,6 +102,11 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
     if not quiet:
         print(job.report)
     return job.report
+
+
+def _written(path):
+    """When a file was written and how long it is; None where there is none."""
+    return (os.stat(path).st_mtime_ns, os.stat(path).st_size) if os.path.isfile(path) else None
 
 
 def _exporters(wanted):
@@ -196,7 +201,7 @@ class _Job:
 
     def check_module(self):
         """The module and the loss run in PyTorch: what fails here is no fault of an exporter."""
-        with self.traced(), torch.no_grad():
+        with self.traced():
             try:
                 self.module(*self.inputs.values())
             except WrongUse:

@@ -1,5 +1,6 @@
 """Why cleave.export_torch has failed. Each cause has its own words and its own advice: the module itself, the loss, an operation without an
 ONNX form, a batch that is a constant, the disk, a missing package, memory. The original exception is the `__cause__` of ours."""
+import errno
 import os
 import re
 
@@ -27,10 +28,14 @@ _BATCH = re.compile(r"\bbatch|onstraint")
 _VALUES = re.compile(r"[Dd]ata-dependent|GuardOnDataDependent|\.item\(|TracerWarning|numpy|Dynamic control flow")
 
 
+_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EFBIG)
+
+
 def _chain(error):
+    """The error and its causes. What the module or the exporter has handled on the way, its `__context__`, is none."""
     while error is not None:
         yield error
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        error = error.__cause__
 
 
 def first_line(error):
@@ -45,9 +50,13 @@ def _of(error, kinds):
     return next((one for one in _chain(error) if isinstance(one, kinds)), None)
 
 
+def _of_disk(error):
+    return next((one for one in _chain(error) if isinstance(one, OSError) and one.errno in _WRITING), None)
+
+
 def is_of_machine(error):
     """A fault of the disk or of memory, which another exporter has as well."""
-    return _of(error, (OSError, MemoryError, torch.OutOfMemoryError)) is not None
+    return _of_disk(error) is not None or _of(error, (MemoryError, torch.OutOfMemoryError)) is not None
 
 
 def check_path(path):
@@ -85,7 +94,7 @@ def exporter_failed(job, error, before):
     if _of(error, (MemoryError, torch.OutOfMemoryError)):
         return ExportFailed(f"{name} cannot be exported: memory ran out ({reason}); move the module and the inputs to the CPU, or give a smaller "
                             "example")
-    if disk := _of(error, OSError):
+    if disk := _of_disk(error):
         return ExportFailed(f"{job.path} cannot be written: {disk.strerror or disk}; make room, or give another folder")
     advice = next((words for pattern, words in ((_OPERATION, OPERATION_ADVICE), (_VALUES, VALUES_ADVICE), (_BATCH, BATCH_ADVICE))
                    if pattern.search(reason)), OTHER_ADVICE)

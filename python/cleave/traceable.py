@@ -97,8 +97,12 @@ def _lstm(original):
 def _cumprod(original):
     """Products of 2, then of 4, of 8 factors and so on: no division, so that a factor of 0 has the gradient that it should have."""
     def cumprod(input, dim, *, dtype=None, out=None):
-        if input.dim() == 0 or out is not None:
+        if out is not None:
             return original(input, dim, dtype=dtype, out=out)
+        if input.dim() == 0:
+            return original(input, dim, dtype=dtype)
+        if dtype is None and not (input.is_floating_point() or input.is_complex()):
+            dtype = torch.int64  # as PyTorch has it
         x = (input if dtype is None else input.to(dtype)).transpose(dim, -1)
         reach = 1
         while reach < x.shape[-1]:
@@ -114,11 +118,14 @@ def traceable():
     `nn.CTCLoss` of targets [samples, symbols], `cumprod`, and `nn.LSTM` with `proj_size`, whose projection torch.export's exporter leaves out."""
     places = [(F, "embedding_bag", _embedding_bag), (F, "ctc_loss", _ctc_loss), (torch.nn.LSTM, "forward", _lstm), (torch, "cumprod", _cumprod),
               (torch.Tensor, "cumprod", _cumprod)]
-    originals = [getattr(owner, name) for owner, name, _ in places]
-    for (owner, name, make), original in zip(places, originals):
-        setattr(owner, name, make(original))
+    own = [vars(owner).get(name) for owner, name, _ in places]  # None: it is inherited
+    for owner, name, make in places:
+        setattr(owner, name, make(getattr(owner, name)))
     try:
         yield
     finally:
-        for (owner, name, _), original in zip(places, originals):
-            setattr(owner, name, original)
+        for (owner, name, _), original in zip(places, own):
+            if original is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)

@@ -33,6 +33,36 @@ class Item(nn.Module):
         return x * int(x.sum().item()) if x.sum().item() > 0 else x.numpy()
 
 
+class NoForm(nn.Module):
+    def forward(self, x):
+        return torch.linalg.eigvals(x.view(-1, 2, 2)).real
+
+
+class Handles(nn.Module):
+    """An error that the module handles itself is no cause."""
+    def forward(self, x):
+        try:
+            open("/nowhere/cache")
+        except OSError:
+            if x.sum() > -1e9:
+                x = x * 2
+        return x
+
+
+def check_files(path):
+    """A failed export leaves an older file as it was, and a new one nowhere."""
+    cleave.export_torch(nn.Linear(4, 4), torch.randn(2, 4), path, quiet=True)
+    with open(path, "rb") as file:
+        older = file.read()
+    for place in (path, path + ".new"):
+        said = refusal(lambda: cleave.export_torch(NoForm(), torch.randn(2, 4), place, quiet=True))
+        assert said.startswith("ExportFailed: NoForm cannot be exported"), said
+    with open(path, "rb") as file:
+        assert file.read() == older
+    assert not os.path.exists(path + ".new")
+    assert cleave.export_torch(Handles(), torch.ones(2, 4), path, quiet=True).exporter == "torchscript"
+
+
 def check_bags(path):
     """EmbeddingBag on a batch: the numbers and gradients of PyTorch in float64, and a file without loops that is the module."""
     from cleave.traceable import traceable
@@ -160,6 +190,7 @@ def main():
     assert read == ["input"], read
     check_bags(path)
     check_crash(path)
+    check_files(path)
     check_losses(path)
 
 

@@ -98,6 +98,8 @@ def check_products(path):
         x = torch.randn(sizes, dtype=torch.double)
         x[0, 0, 0] = x[-1, -1, -1] = 0
         compare(Products(), (x.requires_grad_(),), [x], sizes)
+    with traceable():
+        assert torch.full((40,), 2, dtype=torch.int32).cumprod(0)[-1] == 2 ** 40 and torch.tensor(3.0).cumprod(0) == 3
     for exporter in ("dynamo", "torchscript"):
         export(Products(), torch.randn(3, 4, 5), path, exporter)
 
@@ -105,6 +107,20 @@ def check_products(path):
 class Ends(nn.Module):
     def forward(self, x):
         return x + (x.round() - x).detach()
+
+
+@torch.jit.script
+def ends_if_positive(x):
+    if x.sum() > 0:
+        y = x.detach() * 2
+    else:
+        y = x
+    return y
+
+
+class EndsInBranch(nn.Module):
+    def forward(self, x):
+        return ends_if_positive(x)
 
 
 def check_detached(path):
@@ -115,6 +131,7 @@ def check_detached(path):
         calls = [entry.value for node in model.graph.node if node.op_type == "Identity" for entry in node.metadata_props if entry.key.endswith("fx_node")]
         assert sum("aten.detach.default" in call for call in calls) == 1, (exporter, calls)
         assert {node.domain for node in model.graph.node} == {""} and "cleave.torch" not in {used.domain for used in model.opset_import}, exporter
+    assert cleave.export_torch(EndsInBranch(), torch.ones(3, 4), path, quiet=True, exporter="torchscript").compared < 1e-5
     torch.onnx.export(Ends(), torch.randn(3, 4), path, dynamo=False)  # other exports stay as they were
     assert {node.domain for node in onnx.load(path).graph.node} == {""}
 
