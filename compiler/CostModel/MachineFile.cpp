@@ -4,7 +4,6 @@
 #include "runtime/base/JsonDepth.h"
 #include "runtime/base/JsonKeys.h"
 
-
 namespace cleave {
 
 using nlohmann::json;

@@ -76,7 +76,7 @@ template <typename Call> cleave_code guardAlone(cleave_session *session, Call ca
   return code;
 }
 
-// The same for calls that the processes of an MPI world make together. A session that goes after one that has failed
+// The same for calls that the processes of one run make together. A session that goes after one that has failed
 // leaves others behind who wait for it, so its last word is kept.
 template <typename Call> cleave_code guardTogether(cleave_session *session, Call call) {
   return guardAlone(session, [&] {

@@ -4,8 +4,9 @@
 //   torchrun, scripts         RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT            TCP (TcpCommunicator.h)
 //   srun                      SLURM_PROCID, SLURM_STEP_NUM_TASKS                    TCP
 //
-// Launchers start each other, and variables are inherited. mpirun is then the inner one; torchrun is inside srun. MPI
-// that is installed wins over Slurm's own numbers, since it is faster. CLEAVE_COMM=mpi or tcp overrides all that.
+// Launchers start each other, and variables are inherited. mpirun is then the inner one; torchrun is inside srun. MPI's
+// variables win over Slurm's own numbers, since MPI is faster; whether it is installed is not asked. CLEAVE_COMM=mpi or
+// tcp overrides all that. CLEAVE_COMM=tcp needs the numbers of one of them: without them a process is alone.
 //
 // Rank 0 listens at MASTER_PORT of MASTER_ADDR. Under torchrun that port is PyTorch's own (its agent listens there), so
 // the next one is taken; likewise after that of NCCL_COMM_ID. Under Slurm both follow from the step. CLEAVE_COMM_PORT

@@ -2,9 +2,10 @@
 //
 //   y = Asinh(x)        x and y are values of the model; |x|, its square and their sum are inner values
 //
-// A framework computes an operator of half precision in f32 and rounds its result alone. So inner values are marked
-// (`cleave.inner`), and precision does not round them. In an operator that has products, a recurrent layer, say, values
-// between them are kept for the backward pass as those between operators are, and none is marked.
+// A framework computes most operators of half precision in f32 and rounds the result alone. So inner values are marked
+// (`cleave.inner`), and precision does not round them. In an operator with a computing kernel (products, as in a
+// recurrent layer or Einsum; pools, as in LpPool) none is marked: values between products are kept for the backward
+// pass as those between operators are. The square in LpPool is therefore rounded, and overflows in fp16.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INNERVALUES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INNERVALUES_H
 

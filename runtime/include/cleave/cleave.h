@@ -91,8 +91,9 @@ const char *cleave_last_error(void);
 /* `model` must outlive the session. `options` may be NULL. `*session` is NULL after a failure. */
 CLEAVE_MUST_USE cleave_code cleave_session_create(const cleave_model *model, const cleave_options *options,
                                                   cleave_session **session);
-/* Waits for a call of another thread that runs, and for the other processes to destroy theirs. After a failed call, or where another one waits for this process in
- * a call that it does not make any more, the others are told: their calls fail. */
+/* Waits for another thread's call that runs or changes the session, and for the other processes to destroy theirs. Not
+ * for cleave_describe_*: no thread may be in one. Not to be called by a signal handler. After a failed call, or where
+ * another process waits for this one in a call that it does not make any more, the others are told: their calls fail. */
 void cleave_session_destroy(cleave_session *session);
 
 /* `program` is "infer", "train_step" or "evaluate". Past the last index: CLEAVE_NOT_FOUND. */

@@ -67,61 +67,62 @@ TEST(CApi, DoesNotTrainAsOneOfSeveralProcessesOfTorchrun) {
   cleave_session_destroy(session);
 }
 
+// A step of another thread that stays in its call until it is told to go on.
+class HeldStep {
+public:
+  HeldStep() {
+    EXPECT_EQ(cleave_session_create(&model.model(), nullptr, &session), CLEAVE_OK);
+    float x[16] = {};
+    EXPECT_EQ(cleave_set_input(session, "train_step", "x", x, sizeof x), CLEAVE_OK);
+    cleave::rt::test::duringTinyStep() = [&, goOn = mayGoOn.get_future().share()] {
+      std::call_once(once, [&] { isInside.set_value(); });
+      goOn.wait();
+    };
+    caller = std::thread([&] { code = cleave_train_step(session, 0, nullptr); });
+    isInside.get_future().wait();
+  }
+
+  cleave_code finish() {
+    mayGoOn.set_value();
+    caller.join();
+    cleave::rt::test::duringTinyStep() = nullptr;
+    return code;
+  }
+
+  cleave::rt::test::TinyModel model{2};
+  cleave_session *session = nullptr;
+
+private:
+  std::promise<void> isInside, mayGoOn;
+  std::once_flag once;
+  cleave_code code = CLEAVE_INTERNAL;
+  std::thread caller;
+};
+
 // Unordered, their ranks would wait for each other for ever. The first thread stays in its call until the second has been
 // refused.
 TEST(CApi, RefusesASecondThread) {
-  cleave::rt::test::TinyModel model(2);
-  cleave_session *session = nullptr;
-  ASSERT_EQ(cleave_session_create(&model.model(), nullptr, &session), CLEAVE_OK);
-  float x[16] = {};
-  ASSERT_EQ(cleave_set_input(session, "train_step", "x", x, sizeof x), CLEAVE_OK);
-  std::promise<void> isInside, mayGoOn;
-  std::once_flag once;
-  cleave::rt::test::duringTinyStep() = [&, goOn = mayGoOn.get_future().share()] {
-    std::call_once(once, [&] { isInside.set_value(); });
-    goOn.wait();
-  };
-  cleave_code first = CLEAVE_INTERNAL;
-  std::thread other([&] { first = cleave_train_step(session, 0, nullptr); });
-  isInside.get_future().wait();
-  EXPECT_EQ(cleave_train_step(session, 0, nullptr), CLEAVE_INVALID_ARGUMENT);
+  HeldStep step;
+  EXPECT_EQ(cleave_train_step(step.session, 0, nullptr), CLEAVE_INVALID_ARGUMENT);
   EXPECT_EQ(std::string(cleave_last_error()).find("another thread is in a call of this session"), 0u);
-  mayGoOn.set_value();
-  other.join();
-  cleave::rt::test::duringTinyStep() = nullptr;
-  EXPECT_EQ(first, CLEAVE_OK);
-  EXPECT_EQ(cleave_train_step(session, 0, nullptr), CLEAVE_OK);
-  EXPECT_EQ(cleave_step_count(session), 2u);
-  cleave_session_destroy(session);
+  EXPECT_EQ(step.finish(), CLEAVE_OK);
+  EXPECT_EQ(cleave_train_step(step.session, 0, nullptr), CLEAVE_OK);
+  EXPECT_EQ(cleave_step_count(step.session), 2u);
+  cleave_session_destroy(step.session);
 }
 
 // A session that went beside the call would take the call's memory with it.
 TEST(CApi, DestroyWaitsForTheCallThatRuns) {
-  cleave::rt::test::TinyModel model(2);
-  cleave_session *session = nullptr;
-  ASSERT_EQ(cleave_session_create(&model.model(), nullptr, &session), CLEAVE_OK);
-  float x[16] = {};
-  ASSERT_EQ(cleave_set_input(session, "train_step", "x", x, sizeof x), CLEAVE_OK);
-  std::promise<void> isInside, mayGoOn;
-  std::once_flag once;
-  cleave::rt::test::duringTinyStep() = [&, goOn = mayGoOn.get_future().share()] {
-    std::call_once(once, [&] { isInside.set_value(); });
-    goOn.wait();
-  };
-  cleave_code first = CLEAVE_INTERNAL;
+  HeldStep step;
   std::atomic<bool> hasEnded{false};
-  std::thread caller([&] { first = cleave_train_step(session, 0, nullptr); });
-  isInside.get_future().wait();
   std::thread closer([&] {
-    cleave_session_destroy(session);
+    cleave_session_destroy(step.session);
     hasEnded = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(hasEnded);
-  mayGoOn.set_value();
-  caller.join(), closer.join();
-  cleave::rt::test::duringTinyStep() = nullptr;
-  EXPECT_EQ(first, CLEAVE_OK);
+  EXPECT_EQ(step.finish(), CLEAVE_OK);
+  closer.join();
 }
 
 // Calls of many threads at once: each is done or refused, and those that were done are counted.
