@@ -78,6 +78,7 @@ static void cloneCheapOps(Block &block) {
       OpBuilder builder(reader);
       Operation *clone = builder.clone(*op);
       clone->setLoc(reader->getLoc()); // one op may stand for those of many nodes; a copy of it is its reader's
+      setBlockMark(clone, getBlockMark(reader)); // a kernel has ops of one block: of another, the copy would be stored
       fusible.insert(clone);
       reader->replaceUsesOfWith(op->getResult(0), clone->getResult(0));
     }
