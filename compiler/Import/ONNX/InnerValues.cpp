@@ -1,6 +1,7 @@
 #include "compiler/Import/ONNX/InnerValues.h"
 
 #include "dialects/Cleave/IR/Attributes.h"
+#include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Cleave/IR/ComputingKernels.h"
 #include "dialects/Cleave/IR/GradientFlow.h"
 
@@ -8,15 +9,24 @@
 
 using namespace cleave;
 
+// Whether precision may leave the values beside the operator's products in f32.
+static bool areOneStep(llvm::ArrayRef<mlir::Operation *> products) {
+  if (products.size() != 1 || !products.front()->hasOneUse())
+    return products.empty();
+  return llvm::isa<MulOp>(*products.front()->user_begin());
+}
+
 void cleave::onnx_import::markInnerValues(mlir::Operation *first, llvm::ArrayRef<mlir::Value> results) {
-  llvm::SmallVector<mlir::Operation *> inner;
+  llvm::SmallVector<mlir::Operation *> inner, products;
   for (mlir::Operation *op = first; op; op = op->getNextNode()) {
-    if (isComputingKernel(op))
-      return;
+    if (isProductKernel(op))
+      products.push_back(op);
     bool isResult = llvm::any_of(op->getResults(), [&](mlir::Value v) { return llvm::is_contained(results, v); });
     if (!isResult && op->getNumOperands() > 0 && llvm::any_of(op->getResults(), mayHaveGradient))
       inner.push_back(op);
   }
+  if (!areOneStep(products))
+    return;
   for (mlir::Operation *op : inner)
     op->setAttr(kInnerAttr, mlir::UnitAttr::get(op->getContext()));
 }

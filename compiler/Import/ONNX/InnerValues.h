@@ -3,9 +3,13 @@
 //   y = Asinh(x)        x and y are values of the model; |x|, its square and their sum are inner values
 //
 // A framework computes most operators of half precision in f32 and rounds the result alone. So inner values are marked
-// (`cleave.inner`), and precision does not round them. In an operator with a computing kernel (products, as in a
-// recurrent layer or Einsum; pools, as in LpPool) none is marked: values between products are kept for the backward
-// pass as those between operators are. The square in LpPool is therefore rounded, and overflows in fp16.
+// (`cleave.inner`), and precision does not round them. Pools are ops as others are: LpPool's squares, their mean and its
+// root are one operator.
+//
+// An operator with products is marked where it has one, and scales it: Gemm's alpha is applied before the result is
+// rounded, for the product alone may be beyond fp16 (alpha = 1/64). In a recurrent layer, an Einsum of three operands or
+// an attention none is marked: values between products are kept for the backward pass as those between operators are,
+// and PyTorch rounds them, too.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INNERVALUES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INNERVALUES_H
 

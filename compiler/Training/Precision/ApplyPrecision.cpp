@@ -9,7 +9,8 @@
 //   products              (kernels that do arithmetic on what depends on a parameter) take operands of type P, sum in
 //                         f32, their bias included (form-epilogues), and give P
 //   values of several users  are rounded, for they are what is kept for later: residual connections, activations
-//   inner values of an operator  are not: the importer marks them (cleave.inner), and the operator's result is rounded
+//   inner values of an operator  are not: the importer marks them (cleave.inner), and the operator's result is rounded.
+//                         A product among them takes operands rounded to P, and gives f32; a pool takes f32, too
 //   moved elements        (reshape, transpose, take) are moved in P where they come in P
 //
 // Everything else between two products is one f32 chain, which fuses. Never rounded: the tail behind the last product
@@ -222,8 +223,9 @@ private:
     return state && state.getRole() == Role::Parameter && isWorking(state.getTensorType().getElementType());
   }
 
+  // A pool is treated as one, for its speed, but not inside of an operator.
   bool isProduct(Operation *op) {
-    return isComputingKernel(op) && op->getNumResults() == 1 && isWorking(elementOf(op->getResult(0))) &&
+    return isComputingKernel(op) && (isProductKernel(op) || !op->hasAttr(kInnerAttr)) && op->getNumResults() == 1 && isWorking(elementOf(op->getResult(0))) &&
            llvm::any_of(op->getOperands(), [&](Value v) { return active.contains(v); });
   }
 
@@ -274,12 +276,16 @@ private:
     roundResult(elementOf(stored) == wide ? stored : stored.user_begin()->getResult(0)); // else the widening
   }
 
-  // Operands and result in P, the result widened for its users.
+  // Operands and result in P, the result widened for its users. A product inside of an operator is of f32, of operands
+  // that have P's numbers.
   void makeNarrow(Operation *op) {
     builder.setInsertionPoint(op);
+    bool isInner = op->hasAttr(kInnerAttr);
     for (OpOperand &operand : op->getOpOperands())
-      if (elementOf(operand.get()) == wide)
-        operand.set(toNarrow(operand.get()));
+      if (elementOf(operand.get()) == wide && !(isInner && isWidened(operand.get())))
+        operand.set(isInner ? insertWidening(toNarrow(operand.get())) : toNarrow(operand.get()));
+    if (isInner)
+      return;
     Value result = op->getResult(0);
     result.setType(tensorType(result).clone(narrow));
     builder.setInsertionPointAfter(op);

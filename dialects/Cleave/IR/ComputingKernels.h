@@ -9,6 +9,10 @@ namespace cleave {
 // Whether the op is a kernel of its own that does floating-point operations.
 bool isComputingKernel(mlir::Operation *op);
 
+// Whether it is one that multiplies floating-point operands by each other, as a matrix product or a convolution does. A
+// pool has one operand, and is none.
+bool isProductKernel(mlir::Operation *op);
+
 } // namespace cleave
 
 #endif

@@ -113,6 +113,21 @@ def lrn(x, size=5, alpha=1e-4, beta=0.75, bias=1.0):
     return x / (bias + alpha / size * squares)**beta
 
 
+def lp_pool(x, p):
+    """Windows of 3 places, 0 beyond the ends. Even exponents, and 1, of which the complex step is |x|'s slope."""
+    raised = magnitude(x) if p == 1 else x**p
+    padded = np.pad(raised, ((0, 0), (0, 0), (1, 1)))
+    total = padded[:, :, :-2] + padded[:, :, 1:-1] + padded[:, :, 2:]
+    return total ** (1 / p)
+
+
+def pooled(f):
+    return lambda x: f(x.reshape(ROWS, 8, 5)).reshape(x.shape)
+
+
+WINDOW = {"kernel_shape": [3], "pads": [1, 1]}
+ROW = np.arange(COLUMNS) * 8.0 - 96
+SMALL = float(np.float32(1 / 80))
 WIDE, HALF_LINE, AROUND = (-3e4, 3e4), (1e-3, 3e4), (-12.0, 12.0)
 # name: (operator, attributes, further inputs, range of operands, f[, the shape it works in])
 OPERATORS = {
@@ -165,6 +180,13 @@ OPERATORS = {
     "LRN": ("LRN", {"size": 5}, [], WIDE, lrn, (ROWS, COLUMNS, 1, 1)),
     "InstanceNormalization": ("InstanceNormalization", {}, ["channels", "none"], WIDE, lambda x: standardized(x, 1e-5, 8), (ROWS, 8, 5)),
     "GroupNormalization": ("GroupNormalization", {"num_groups": 4}, ["channels", "none"], WIDE, lambda x: standardized(x, 1e-5, 4), (ROWS, 8, 5)),
+    "LpPool": ("LpPool", WINDOW, [], (-3e4, 3e4), pooled(lambda x: lp_pool(x, 2)), (ROWS, 8, 5)),
+    "LpPool1": ("LpPool", WINDOW | {"p": 1}, [], (-1e4, 1e4), pooled(lambda x: lp_pool(x, 1)), (ROWS, 8, 5)),
+    "LpPool4": ("LpPool", WINDOW | {"p": 4}, [], (-3e4, 3e4), pooled(lambda x: lp_pool(x, 4)), (ROWS, 8, 5)),
+    "GlobalLpPool": ("GlobalLpPool", {}, [], (-1e4, 1e4), lambda x: np.sqrt((x * x).sum(1, keepdims=True)), (ROWS, 1, COLUMNS)),
+    "Gemm": ("Gemm", {"alpha": SMALL}, ["large"], WIDE, lambda x: x * (64 * SMALL)),
+    "GemmBias": ("Gemm", {"alpha": SMALL, "beta": 0.75}, ["large", "row"], WIDE, lambda x: x * (64 * SMALL) + 0.75 * ROW),
+    "GemmTransposed": ("Gemm", {"alpha": SMALL, "transB": 1}, ["large", "column"], WIDE, lambda x: x * (64 * SMALL) + 96),
     "Mean": ("Mean", {}, ["h", "h"], (-5e4, 5e4), lambda x: x),
     "CumSum": ("CumSum", {}, [np.int64(1)], (-1e3, 1e3), lambda x: x.cumsum(1)),
     "ReduceL2": ("ReduceL2", {}, [np.array([1])], (-5e3, 5e3), lambda x: np.sqrt((x * x).sum(1, keepdims=True))),
@@ -174,7 +196,7 @@ OPERATORS = {
     "ReduceSumSquare": ("ReduceSumSquare", {}, [np.array([1])], (-30.0, 30.0), lambda x: (x * x).sum(1, keepdims=True)),
 }
 SUMS = {"Softmax", "LogSoftmax", "LpNormalization", "L1Normalization", "MeanVarianceNormalization", "LayerNormalization", "RMSNormalization", "LRN",
-        "InstanceNormalization", "GroupNormalization", "CumSum", "ReduceL2", "ReduceLogSumExp", "ReduceLogSum", "ReduceSumSquare", "Mean"}
+        "InstanceNormalization", "GroupNormalization", "CumSum", "ReduceL2", "ReduceLogSumExp", "ReduceLogSum", "ReduceSumSquare", "Mean", "LpPool", "LpPool1", "LpPool4", "GlobalLpPool"}
 # Where results cancel (1 + erf of negative numbers), or slopes do (1 - y^2 of tanh, (e^x - 1) + 1 of Elu), in PyTorch as here: parts of the operand, or
 # of one where that is larger.
 CANCELLING = {"HardSigmoid": (2.0**-22, 0), "Gelu": (2.0**-22, 2.0**-22), "GeluTanh": (2.0**-21, 2.0**-21), "Tanh": (0, 2.0**-22), "Sigmoid": (0, 2.0**-23),
@@ -205,7 +227,8 @@ def operands(low, high, random):
     return random.permutation(np.concatenate([uniform, spread])).reshape(ROWS, COLUMNS)
 
 
-FROZEN = {"eye": np.eye(COLUMNS), "one": np.ones((1, 1)), "scale": np.ones(COLUMNS), "channels": np.ones(8), "none": np.zeros(8)}
+FROZEN = {"eye": np.eye(COLUMNS), "one": np.ones((1, 1)), "scale": np.ones(COLUMNS), "channels": np.ones(8), "none": np.zeros(8), "large": 64 * np.eye(COLUMNS),
+          "row": ROW, "column": np.full((ROWS, 1), 96.0)}
 
 
 def frozen(nodes):
@@ -237,7 +260,7 @@ def save(path, names, weights, seeds, training):
         nodes.append(helper.make_node(kind, inputs, [result], **attributes))
         columns = seeds[name].shape[1]
         if shape:
-            nodes += [helper.make_node("Constant", [], [f"{name}.back"], value=numpy_helper.from_array(np.array([ROWS, COLUMNS]))),
+            nodes += [helper.make_node("Constant", [], [f"{name}.back"], value=numpy_helper.from_array(np.array([ROWS, columns]))),
                       helper.make_node("Reshape", [result, f"{name}.back"], [f"{name}.f"])]
         nodes.append(helper.make_node("MatMul", [f"{name}.f", "eye" if columns > 1 else "one"], [f"{name}.z"]))
         outputs.append(helper.make_tensor_value_info(f"{name}.z", TensorProto.FLOAT, [ROWS, columns]))

@@ -181,8 +181,8 @@ Value cleave::onnx_import::emitLogProbability(Emitter &emit, Value probability) 
 void cleave::onnx_import::addActivationOperators(OperatorTable &table) {
   table.add("Relu", 13, importFunction<relu>);
   table.add("Sigmoid", 13, importFunction<sigmoid>);
-  table.add("LeakyRelu", 13, importFunction<leakyRelu>);
-  table.add("ThresholdedRelu", 13, importFunction<thresholdedRelu>);
+  table.add("LeakyRelu", 13, inF32<importFunction<leakyRelu>>);
+  table.add("ThresholdedRelu", 13, inF32<importFunction<thresholdedRelu>>);
   table.add("Elu", 13, inF32<importFunction<elu>>);
   table.add("Selu", 13, inF32<importFunction<selu>>);
   table.add("Celu", 13, inF32<importFunction<celu>>);
@@ -193,7 +193,7 @@ void cleave::onnx_import::addActivationOperators(OperatorTable &table) {
   table.add("Mish", 18, inF32<importFunction<mish>>);
   table.add("Swish", 24, inF32<importFunction<swish>>);
   table.add("Gelu", 20, inF32<importFunction<gelu>>);
-  table.add("Shrink", 13, importFunction<shrink>);
+  table.add("Shrink", 13, inF32<importFunction<shrink>>);
   table.add("PRelu", 13, importPRelu);
   table.add("Softmax", 13, importSoftmax<false>);
   table.add("LogSoftmax", 13, importSoftmax<true>);

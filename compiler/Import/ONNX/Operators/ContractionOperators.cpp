@@ -67,9 +67,13 @@ LogicalResult importMatMul(OpContext &op) {
   return failed(product) ? failure() : op.result(*product);
 }
 
-// alpha * A' * B' + beta * C
+// alpha * A' * B' + beta * C. A scaled product in half precision is one of f32: rounded before alpha scales it, it may
+// be beyond the type where the result is not.
 LogicalResult importGemm(OpContext &op) {
   Emitter &emit = op.emit;
+  double alpha = op.floatAttr("alpha", 1), beta = op.has(2) ? op.floatAttr("beta", 1) : 0;
+  if (alpha != 1 || (beta != 0 && beta != 1))
+    op.computeInF32();
   Value a = op.value(0), b = op.value(1);
   if (failed(op.expectRank(a, 2, 2)) || failed(op.expectRank(b, 2, 2)) || failed(op.expectFloat(a)))
     return failure();
@@ -79,10 +83,9 @@ LogicalResult importGemm(OpContext &op) {
     return op.fail("cannot multiply " + formatShape(shapeOf(a)) + " by " + formatShape(shapeOf(b)) +
                    " with transA=" + llvm::Twine(transA) + ", transB=" + llvm::Twine(transB));
   Value result = emit.matmul(a, b, transA, transB);
-  if (double alpha = op.floatAttr("alpha", 1); alpha != 1)
+  if (alpha != 1)
     result = emit.mul(result, alpha);
-  double beta = op.floatAttr("beta", 1);
-  if (!op.has(2) || beta == 0)
+  if (beta == 0)
     return op.result(result);
   Value c = op.value(2);
   auto shape = op.commonShape({result, c});
