@@ -152,19 +152,37 @@ struct DnnlConvolution {
     return desc;
   }
 
-  // Which kernel computes on channels-last tensors as they are; nothing where none is compiled. The library's fastest
-  // fill blocks of up to 64 filters with zeros. Those with smaller blocks take as long, and weights that take no more
-  // room than plain ones are packed once, not at each launch (PackedStates.h).
+  // Which kernel computes on channels-last tensors as they are; nothing where none is compiled. Of those with the
+  // instructions of the library's first choice, it is one that is fast for the shape (isSlow), and whose weights take no
+  // more room than plain ones where there is one: those are packed once, not at each launch (PackedStates.h). The
+  // library's first choice fills blocks of up to 64 filters with zeros; those with smaller blocks take as long.
   std::optional<int> findAsTheyAre(const Described &described) const {
+    std::optional<int> found;
     std::string instructions;
     for (int number = 0;; ++number) {
       auto desc = kernelOf(described, number);
-      if (!desc || !isCompiled(desc) || (number > 0 && instructionsOf(desc) != instructions))
-        return number > 0 ? std::optional(0) : std::nullopt;
-      if (desc.weights_desc().get_size() <= w.desc().get_size())
+      if (!desc || !isCompiled(desc))
+        return found;
+      if (number == 0)
+        instructions = instructionsOf(desc);
+      if (instructionsOf(desc) != instructions)
+        return found;
+      if (isSlow(desc))
+        continue;
+      if (!found)
+        found = number;
+      if (isDepthwise() || desc.weights_desc().get_size() <= w.desc().get_size())
         return number;
-      instructions = instructionsOf(desc);
     }
+  }
+
+  bool isDepthwise() const { return isGrouped && w.dims[1] == 1 && w.dims[2] == 1; }
+  // Convolutions by small matrix products are slower than the library's direct ones (Rationale.md) where they multiply
+  // nothing but diagonals, and where they read rows of a strided input in place.
+  template <typename Desc> bool isSlow(const Desc &desc) const {
+    const char *name = desc.impl_info_str();
+    bool isStrided = window == 1 && std::any_of(stride.begin(), stride.end(), [](int64_t step) { return step > 1; });
+    return std::strncmp(name, "br", 2) == 0 && (isDepthwise() || isStrided);
   }
 
   // "avx512_core" of "jit_1x1:avx512_core".
@@ -176,7 +194,7 @@ struct DnnlConvolution {
   // Code made for the convolution, and not the library's plain loops or a product over copies of windows.
   template <typename Desc> static bool isCompiled(const Desc &desc) {
     const char *name = desc.impl_info_str();
-    return std::strncmp(name, "brg", 3) == 0 || (std::strncmp(name, "jit", 3) == 0 && !std::strstr(name, "gemm"));
+    return std::strncmp(name, "br", 2) == 0 || (std::strncmp(name, "jit", 3) == 0 && !std::strstr(name, "gemm"));
   }
 
   // oneDNN 2.6 prefers convolutions by small matrix products (brgemm), which add all products of an output, channels

@@ -16,7 +16,10 @@ struct Case {
 
 const Case cases[] = {{2, 3, 8, 1, 9, 7, 3, 1, 1, 1, 1},    {1, 4, 6, 2, 8, 8, 3, 2, 1, 0, 1},
                       {2, 16, 16, 1, 7, 7, 1, 1, 1, 0, 0},  {1, 6, 6, 6, 10, 5, 3, 1, 2, 2, 2},
-                      {3, 1, 32, 1, 12, 12, 5, 1, 1, 0, 0}, {1, 2, 3, 1, 6, 6, 2, 3, 1, 0, 2}};
+                      {3, 1, 32, 1, 12, 12, 5, 1, 1, 0, 0}, {1, 2, 3, 1, 6, 6, 2, 3, 1, 0, 2},
+                      // The library has kernels of its own for channels one by one, and for strides of single positions.
+                      {2, 72, 72, 72, 9, 11, 5, 2, 1, 2, 2}, {1, 32, 32, 32, 7, 9, 3, 1, 1, 1, 1},
+                      {2, 48, 40, 1, 9, 8, 1, 2, 1, 0, 0}};
 
 // Windows for pools alone: rows of several vectors, of several lines, windows and strides longer than a line, and
 // windows in the padding altogether.
