@@ -1,32 +1,61 @@
-"""Where a gradient ends: PyTorch's TorchScript exporter forgets `x.detach()`. Here it writes an operation of ours, which then becomes what
-torch.export writes: an Identity whose metadata name the call."""
+"""Where a gradient ends: PyTorch's TorchScript exporter forgets `x.detach()`, and the `padding_idx` of an embedding, whose row has no gradient.
+Here it writes operations of ours, which then become what torch.export writes: an Identity and a Gather whose metadata name the call."""
 import contextlib
 
 import torch
 
-DOMAIN, NAME = "cleave.torch", "Detach"
-CALL = "call_function[target=torch.ops.aten.detach.default](args = (%{},), kwargs = {{}})"
+DOMAIN = "cleave.torch"
+CALL = "call_function[target=torch.ops.aten.{}.default](args = ({}), kwargs = {{}})"
+
+
+def _detach(g, x):
+    return g.op(f"{DOMAIN}::Detach", x).setType(x.type())
+
+
+def _embedding(g, weight, indices, padding_idx, scale_grad_by_freq, sparse):
+    if scale_grad_by_freq:
+        raise ValueError("embedding with scale_grad_by_freq=True: the file cannot tell it; leave it out")
+    rows = g.op("Gather", weight, indices)  # whose shape the exporter knows
+    return rows if padding_idx < 0 else g.op(f"{DOMAIN}::Padded", rows, padding_idx_i=padding_idx).setType(rows.type())
 
 
 @contextlib.contextmanager
 def recorded(opset):
-    """While this holds, the TorchScript exporter keeps detach()."""
-    torch.onnx.register_custom_op_symbolic("aten::detach", lambda g, x: g.op(f"{DOMAIN}::{NAME}", x).setType(x.type()), opset)
+    """While this holds, the TorchScript exporter keeps detach() and padding_idx."""
+    numbers = torch.onnx.symbolic_helper.parse_args("v", "v", "i", "b", "v")
+    written = {"aten::detach": _detach, "aten::embedding": numbers(_embedding)}
+    for name, symbolic in written.items():
+        torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
     try:
         yield
     finally:
-        torch.onnx.unregister_custom_op_symbolic("aten::detach", opset)
+        for name in written:
+            torch.onnx.unregister_custom_op_symbolic(name, opset)
+
+
+def _call(node, name, *arguments):
+    text = ", ".join([f"%{value}" for value in node.input] + list(arguments))
+    node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=CALL.format(name, text if arguments else text + ","))
+
+
+def _make_standard(node, makers):
+    if node.op_type == "Padded":
+        _call(makers[node.input[0]], "embedding", str(node.attribute[0].i))
+    else:
+        _call(node, "detach")
+    node.domain, node.op_type = "", "Identity"
+    del node.attribute[:]
 
 
 def standard(model):
     """The file without operations of ours."""
     graphs = [model.graph, *model.functions]
     for graph in graphs:  # it grows by the bodies of If and Loop
+        makers = {name: node for node in graph.node for name in node.output}
         for node in graph.node:
             graphs += [body for attribute in node.attribute for body in ([attribute.g] if attribute.HasField("g") else attribute.graphs)]
-            if (node.domain, node.op_type) == (DOMAIN, NAME):
-                node.domain, node.op_type = "", "Identity"
-                node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=CALL.format(node.input[0]))
+            if node.domain == DOMAIN:
+                _make_standard(node, makers)
     for i in reversed(range(len(model.opset_import))):
         if model.opset_import[i].domain == DOMAIN:
             del model.opset_import[i]

@@ -33,6 +33,7 @@ import torch
 from . import detached
 from .exported_file import batch_norms, check_names, compare, mend, note_losses
 from .export_failure import ExportFailed, WrongUse, check_path, exporter_failed, first_line, is_of_machine, module_failed
+from .own_gradients import own_gradients
 from .traceable import traceable
 
 NO_TENSOR = "forward() returns no tensor, but {}; expected a tensor, or a tuple, dict or dataclass of them"
@@ -92,7 +93,7 @@ def export_torch(module, example_inputs, path, *, loss=None, output_names=None, 
                 raise exporter_failed(job, error, before) from error
             before = first_line(error)
             job.note(f"torch.export could not trace the module ({before}), so the TorchScript exporter wrote the file: it loses "
-                     "padding_idx, and branches that depend on values")
+                     "branches that depend on values")
     mend(job)
     check_names(job)
     note_losses(job)
@@ -203,11 +204,13 @@ class _Job:
         """The module and the loss run in PyTorch: what fails here is no fault of an exporter."""
         with self.traced():
             try:
-                self.module(*self.inputs.values())
+                outputs = self.module(*self.inputs.values())
             except WrongUse:
                 raise
             except Exception as error:
                 raise module_failed(self, error) from error
+        for text in own_gradients(outputs):
+            self.note(text)
 
     def _check_batch(self):
         sizes = {name: self.inputs[name].shape[dim] for name, dim in self.batch_dims.items() if dim is not None}

