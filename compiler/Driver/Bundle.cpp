@@ -5,6 +5,8 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Linker.h"
 #include "compiler/Driver/OutputPath.h"
+#include "compiler/Driver/WeightsImage.h"
+#include "compiler/Support/Directories.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
@@ -75,12 +77,11 @@ llvm::Expected<std::string> nameOfModel(const ObjectFile &object, llvm::StringRe
   return names.front();
 }
 
-// "OBJECT.weights/model.safetensors" (WeightsImage.cpp), the object's name being that at the compilation: no other
+// "OBJECT.weights/model.safetensors" (WeightsImage.h), the object's name being that at the compilation: no other
 // folder, neither to read from nor to write into.
 bool isWeightsFile(llvm::StringRef file) {
-  auto [folder, name] = file.split('/');
-  return name == "model.safetensors" && folder.size() > llvm::StringRef(".weights").size() &&
-         folder.ends_with(".weights");
+  llvm::StringRef object = file.split('/').first;
+  return object.consume_back(".weights") && !object.empty() && file == weightsPathBeside(object);
 }
 
 llvm::Expected<WeightsBeside> weightsOf(const ObjectFile &object, llvm::StringRef file) {
@@ -231,7 +232,7 @@ public:
     if (signals.isInterrupted())
       return makeError("interrupted");
     llvm::SmallString<256> target = at(name);
-    std::error_code code = fs::create_directories(path::parent_path(target));
+    std::error_code code = makeDirectories(path::parent_path(target));
     if (!code)
       code = fs::copy_file(file, target);
     if (!code) // build.sh stays executable

@@ -3,6 +3,7 @@
 #include "compiler/Driver/OutputPath.h"
 #include "compiler/Driver/TargetMachineOption.h"
 #include "compiler/Inspect/Human.h"
+#include "compiler/Support/Directories.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "runtime/base/AtomicFile.h"
@@ -37,7 +38,7 @@ static llvm::Error calibrateFor(unsigned threads, const std::string &output, llv
   if (file.empty())
     return usageError("-o", "there is no folder for caches, as neither XDG_CACHE_HOME nor HOME is set; give -o FILE");
   if (llvm::StringRef folder = llvm::sys::path::parent_path(file); output.empty())
-    if (std::error_code code = llvm::sys::fs::create_directories(folder))
+    if (std::error_code code = makeDirectories(folder))
       return makeError(folder + ": cannot make this folder: " + code.message() + "; give -o FILE");
   if (llvm::Error error = checkOutputPath(file))
     return error;

@@ -1,14 +1,12 @@
 #include "compiler/Driver/Compiler.h"
 
-#include "compiler/Codegen/Host/ModelObject.h"
-#include "compiler/Codegen/Loops/GraphFacts.h"
+#include "compiler/Driver/ArtefactWriter.h"
 #include "compiler/Driver/Batch.h"
 #include "compiler/Driver/BatchNorm.h"
 #include "compiler/Driver/IdleOptions.h"
 #include "compiler/Driver/InputGuard.h"
 #include "compiler/Driver/InputNeeds.h"
 #include "compiler/Driver/KernelDump.h"
-#include "compiler/Driver/Linker.h"
 #include "compiler/Driver/LossProbe.h"
 #include "compiler/Driver/Lowering.h"
 #include "compiler/Driver/MemoryLimit.h"
@@ -35,7 +33,6 @@
 #include "dialects/Cleave/IR/Cleave.h"
 #include "dialects/Plan/IR/Plan.h"
 #include "runtime/base/Printable.h"
-#include "runtime/plan/MeaningSeal.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/PlanSummary.h"
 #include "runtime/plan/RankKinds.h"
@@ -76,8 +73,6 @@ private:
   llvm::Error emit();
   llvm::Error emitMlir();
   llvm::Error emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes);
-  llvm::Error checkKernels(const rt::fb::Plan &plan) const;
-  void noteWritten(const WeightsImage &weights, llvm::StringRef kernelCache);
   plan::PlanningOptions planningOptions() { return planningRequest(options, *target, model.weights, properties); }
   std::string output() const;
 
@@ -112,6 +107,8 @@ std::string Compilation::output() const {
 
 // Whether the output can be written is asked before minutes of compilation, not after them.
 llvm::Error Compilation::checkOutput() const {
+  if (output() == "-" && options.emit != Emit::Mlir)
+    return usageError("-o -", "only MLIR (--emit mlir or --stop-after PHASE) is written to standard output; name a file");
   if (llvm::Error error = checkOutputPath(output()))
     return error;
   bool hasCode = options.emit != Emit::Plan && options.emit != Emit::Mlir && options.stopAfter >= Phase::Emit;
@@ -143,7 +140,7 @@ std::vector<ReadFile> Compilation::readFiles() const {
 // Every name that this compilation could write to.
 llvm::Error Compilation::checkOverwritten(llvm::ArrayRef<ReadFile> read) const {
   std::string path = output();
-  std::vector<std::string> written = {path, path + ".weights/model.safetensors"};
+  std::vector<std::string> written = {path, weightsPathBeside(path)};
   if (options.emit == Emit::Object || options.emit == Emit::Shared)
     written.push_back(modelHeaderPath(output()));
   for (int phase = 0; !options.dumpPhases.empty() && phase <= static_cast<int>(Phase::Plan); ++phase)
@@ -261,108 +258,9 @@ void Compilation::noteRanges() {
       }
 }
 
-// The plan names library and built-in kernels by what they compute; the device may lack some.
-llvm::Error Compilation::checkKernels(const rt::fb::Plan &plan) const {
-  for (const rt::fb::Plan *kind : rt::kindsOf(plan))
-    for (size_t i = 0; i < rt::lengthOf(kind->kernels()); ++i)
-      if (const rt::fb::Kernel *kernel = kind->kernels()->Get(i); kernel->kind() != rt::fb::KernelKind::generated)
-        if (llvm::Error error = target->checkKernel(*kernel))
-          return error;
-  return llvm::Error::success();
-}
-
-static ModelObject::Kernel deviceKernel(const KernelCode &code, llvm::StringRef prefix, const std::string &label) {
-  auto found = code.device.find(label);
-  if (found == code.device.end())
-    return {}; // compile() would have failed
-  return {(prefix + label).str(), found->second.blockSize, found->second.blocks, found->second.alignments};
-}
-
 llvm::Error Compilation::emitObjects(const rt::fb::Plan &plan, llvm::StringRef bytes) {
-  std::string name = modelIdentifier(output());
-  std::string prefix = "cleave_" + name + "_";
-  if (llvm::Error error = checkKernels(plan))
-    return error;
-  auto code = target->compile(*kernels, prefix, alignmentsOf(plan), !options.dumpKernels.empty());
-  if (!code)
-    return code.takeError();
-  if (!options.dumpKernels.empty()) {
-    if (llvm::Error error = writeKernelDump(options.dumpKernels, *kernels, *target, *code, readFiles()))
-      return error;
-    if (!code->listingNote.empty())
-      log << "note: --dump: " << code->listingNote << "\n";
-  }
-  auto weights = writeWeights(model.weights, plan, output());
-  if (!weights)
-    return weights.takeError();
-
-  ModelObject data;
-  data.name = name;
-  data.plan = bytes;
-  data.isMain = options.emit != Emit::Object; // several objects may be linked into one program
-  data.weightsFile = weights->file;
-  data.weightsChecksum = weights->checksum;
-  if (weights->embedded)
-    data.weights = weights->embedded->getBuffer();
-  data.image = code->deviceImage;
-  for (const rt::fb::Plan *kind : rt::kindsOf(plan)) // in the order of rt::firstKernel
-    for (size_t i = 0; i < rt::lengthOf(kind->kernels()); ++i) {
-      const rt::fb::Kernel *kernel = kind->kernels()->Get(i);
-      bool isGenerated = kernel->kind() == rt::fb::KernelKind::generated;
-      bool isOnHost = isGenerated && code->deviceImage.empty();
-      data.kernels.push_back(isOnHost ? prefix + kernel->name()->str() : "");
-      data.facts.push_back(isGenerated ? kernel->facts() : 0);
-      if (!code->deviceImage.empty())
-        data.device.push_back(isGenerated ? deviceKernel(*code, prefix, kernel->name()->str()) : ModelObject::Kernel());
-      if (!isGenerated)
-        continue;
-      std::string why = disagreement(code->facts[kernel->name()->str()], rt::KernelFacts::of(*kernel));
-      if (!why.empty())
-        return makeError("the code of kernel '" + kernel->name()->str() + "' has " + why);
-    }
-  data.facts.push_back(rt::meaningSeal(plan));
-  auto object = emitModelObject(data);
-  if (!object)
-    return object.takeError();
-
-  std::vector<TemporaryFile> files;
-  std::vector<std::string> paths;
-  code->objects.insert(code->objects.begin(), std::move(*object));
-  for (const std::string &one : code->objects) {
-    auto file = TemporaryFile::create("cleave", "o");
-    if (!file)
-      return file.takeError();
-    files.push_back(std::move(*file));
-    paths.push_back(files.back().path());
-    if (llvm::Error error = files.back().write(one))
-      return error;
-  }
-  LinkKind kind = options.emit == Emit::Executable ? LinkKind::Executable
-                  : options.emit == Emit::Shared   ? LinkKind::Shared
-                                                   : LinkKind::Object;
-  if (llvm::Error error = linkArtefact(kind, paths, target->linkNeeds(), output()))
-    return error;
-  llvm::Error error = options.emit == Emit::Executable ? llvm::Error::success() : writeModelHeader(output());
-  if (!error)
-    error = weights->commit();
-  if (error) {
-    llvm::sys::fs::remove(output()); // of no use without them
-    return error;
-  }
-  noteWritten(*weights, code->cacheFolder);
-  return llvm::Error::success();
-}
-
-void Compilation::noteWritten(const WeightsImage &weights, llvm::StringRef kernelCache) {
-  std::string content = options.emit == Emit::Executable ? "program"
-                        : options.emit == Emit::Shared   ? "shared library"
-                                                         : "object file";
-  written.add(output(), content + (weights.embedded ? " with its weights" : ""));
-  if (!weights.file.empty())
-    written.add(output() + ".weights/model.safetensors", "its weights, which it reads when it starts");
-  if (options.emit != Emit::Executable)
-    written.add(modelHeaderPath(output()), "C header");
-  written.setKernelCache(kernelCache.str());
+  ArtefactSource source{options, output(), *target, *kernels, model.weights, readFiles()};
+  return writeArtefact(source, plan, bytes, written, log);
 }
 
 static llvm::Error openWritten(llvm::Expected<std::string> &bytes, const rt::fb::Plan **plan) {
@@ -393,7 +291,8 @@ llvm::Error Compilation::emit() {
     written.add(output(), "plan");
   if (llvm::Error error = options.emit == Emit::Plan ? writeFile(output(), *bytes) : emitObjects(*plan, *bytes))
     return error;
-  log << rt::printSummary(*plan, summary) << predicted->text << written.text(); // reads as success: nothing can fail after it
+  // Reads as success: nothing can fail after it.
+  log << rt::printSummary(*plan, summary) << predicted->text << written.text();
   return llvm::Error::success();
 }
 

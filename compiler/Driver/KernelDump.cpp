@@ -1,6 +1,7 @@
 #include "compiler/Driver/KernelDump.h"
 
 #include "compiler/Codegen/Loops/IsolatedKernels.h"
+#include "compiler/Support/Directories.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
@@ -31,7 +32,7 @@ llvm::Error cleave::checkKernelDump(const CompileOptions &options, llvm::StringR
     return usageError("--dump " + directory, "is a file; name a directory");
   if (absolute(directory) == absolute(output))
     return usageError("--dump " + directory, "is the name of the output, too; give another one");
-  if (std::error_code code = fs::create_directories(directory))
+  if (std::error_code code = makeDirectories(directory))
     return makeError(directory + ": cannot make the directory of --dump: " + code.message());
   if (fs::access(directory, fs::AccessMode::Write))
     return makeError(directory + ": the directory of --dump cannot be written to");

@@ -1,6 +1,7 @@
 #include "compiler/Driver/PhaseRunner.h"
 
 #include "compiler/Import/Registry/OperatorRegistry.h"
+#include "compiler/Support/Directories.h"
 #include "compiler/Support/InputFile.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/Usage.h"
@@ -94,7 +95,7 @@ std::string cleave::dumpPath(const CompileOptions &options, Phase phase) {
 llvm::Error PhaseRunner::dump(Phase phase) {
   if (options.dumpPhases.empty())
     return llvm::Error::success();
-  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpPhases))
+  if (std::error_code code = makeDirectories(options.dumpPhases))
     return makeError(options.dumpPhases + ": cannot make the directory of --dump-phases: " + code.message());
   return writeModule(module, dumpPath(options, phase));
 }

@@ -158,7 +158,8 @@ private:
 } // namespace
 
 bool cleave::searchesCut(const CompileOptions &options) {
-  return options.train && options.memoryLimit && options.axisSize("pp") > 1 && llvm::StringRef(options.stageSplit).split(',').first == "auto";
+  return options.train && options.memoryLimit && options.axisSize("pp") > 1 &&
+         llvm::StringRef(options.stageSplit).split(',').first == "auto";
 }
 
 llvm::Error cleave::fitStages(mlir::ModuleOp imported, const PipelineRequest &pipeline, const CompileOptions &options,

@@ -1,5 +1,6 @@
 #include "compiler/Driver/WeightsImage.h"
 
+#include "compiler/Support/Directories.h"
 #include "compiler/Support/StatusError.h"
 #include "compiler/Support/TemporaryFile.h"
 #include "compiler/Support/WireType.h"
@@ -7,7 +8,6 @@
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/RankKinds.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -58,11 +58,9 @@ llvm::Expected<std::vector<rt::TensorView>> usedWeights(const WeightMap &weights
 }
 
 llvm::Expected<WeightsImage> writeBeside(const std::vector<rt::TensorView> &views, llvm::StringRef output) {
-  llvm::SmallString<256> directory(output);
-  directory += ".weights";
   WeightsImage image;
-  image.file = (path::filename(directory) + "/model.safetensors").str();
-  image.beside = std::make_unique<WeightsFile>(directory);
+  image.file = weightsPathBeside(path::filename(output));
+  image.beside = std::make_unique<WeightsFile>(weightsPathBeside(output));
   if (llvm::Error error = image.beside->write(views))
     return error;
   auto checksum = image.beside->checksum();
@@ -88,12 +86,14 @@ llvm::Expected<WeightsImage> writeEmbedded(const std::vector<rt::TensorView> &vi
 
 } // namespace
 
+std::string cleave::weightsPathBeside(llvm::StringRef output) { return (output + ".weights/model.safetensors").str(); }
+
 llvm::Error WeightsFile::write(const std::vector<rt::TensorView> &tensors) {
-  std::error_code code = fs::create_directory(directory, /*IgnoreExisting=*/false);
+  std::error_code code = makeDirectory(directory());
   isNew = !code;
   if (code && code != std::errc::file_exists)
-    return makeError(directory + ": " + code.message());
-  rt::Status status = file.emplace().create(directory + "/model.safetensors", tensors);
+    return makeError("cannot make the folder of the weights, " + directory() + ": " + code.message());
+  rt::Status status = file.emplace().create(path, tensors);
   for (size_t i = 0; i < tensors.size() && status.isOk(); ++i)
     status = file->append(tensors[i].data, tensors[i].bytes);
   return toError(status);
@@ -115,7 +115,7 @@ llvm::Error WeightsFile::commit() {
 WeightsFile::~WeightsFile() {
   file.reset();
   if (isNew)
-    fs::remove(directory);
+    fs::remove(directory());
 }
 
 llvm::Expected<WeightsImage> cleave::writeWeights(const WeightMap &weights, const rt::fb::Plan &plan,

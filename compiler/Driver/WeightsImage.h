@@ -9,6 +9,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 
 #include <memory>
 #include <optional>
@@ -17,12 +18,15 @@
 
 namespace cleave {
 
+// OUTPUT.weights/model.safetensors: where the weights of an artefact lie that are too large to be embedded.
+std::string weightsPathBeside(llvm::StringRef output);
+
 inline constexpr uint64_t embeddedWeightsLimit = 64ull << 20;
 
-// OUTPUT.weights/model.safetensors, which appears by commit(); without it neither file nor directory are left.
+// The file weightsPathBeside(), which appears by commit(); without it neither file nor directory are left.
 class WeightsFile {
 public:
-  explicit WeightsFile(llvm::StringRef directory) : directory(directory.str()) {}
+  explicit WeightsFile(std::string path) : path(std::move(path)) {}
   ~WeightsFile();
   llvm::Error write(const std::vector<rt::TensorView> &tensors);
   llvm::Error commit();
@@ -30,7 +34,9 @@ public:
   llvm::Expected<std::string> checksum() const;
 
 private:
-  std::string directory;
+  llvm::StringRef directory() const { return llvm::sys::path::parent_path(path); }
+
+  std::string path;
   bool isNew = false; // the directory
   std::optional<rt::SafeTensorsFile> file;
 };

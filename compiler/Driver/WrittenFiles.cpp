@@ -1,5 +1,6 @@
 #include "compiler/Driver/WrittenFiles.h"
 
+#include "compiler/Driver/WeightsImage.h"
 #include "runtime/base/HumanUnits.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -9,10 +10,8 @@
 using namespace cleave;
 namespace fs = llvm::sys::fs;
 
-static std::string weightsBeside(const std::string &output) { return output + ".weights/model.safetensors"; }
-
 WrittenFiles::WrittenFiles(std::string path)
-    : output(std::move(path)), isReplaced(fs::exists(output)), hasOldWeights(fs::exists(weightsBeside(output))) {}
+    : output(std::move(path)), isReplaced(fs::exists(output)), hasOldWeights(fs::exists(weightsPathBeside(output))) {}
 
 static std::string describe(const std::pair<std::string, std::string> &file) {
   uint64_t bytes = 0;
@@ -27,9 +26,9 @@ std::string WrittenFiles::text() const {
   if (isReplaced)
     text += ", in place of an older " + output;
   bool usesWeights = std::any_of(files.begin(), files.end(),
-                                 [this](const auto &file) { return file.first == weightsBeside(output); });
+                                 [this](const auto &file) { return file.first == weightsPathBeside(output); });
   if (hasOldWeights && !usesWeights)
-    text += "; " + weightsBeside(output) + " is of an older program, and this one does not read it";
+    text += "; " + weightsPathBeside(output) + " is of an older program, and this one does not read it";
   if (!kernelCache.empty())
     text += "; the code of its kernels is also kept in " + kernelCache;
   return text + "\n";
