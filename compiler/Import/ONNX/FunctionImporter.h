@@ -24,11 +24,6 @@ struct ImportJob {
   ErrorList &errors;
 };
 
-// Whether the node is of the default domain, with an operator that the importer knows at its opset.
-bool isStandardOperator(const FlatNode &node);
-// Adds every node whose operator is not known to `errors`: one line an operator, with its count and first nodes.
-void reportUnknownOperators(const FlatGraph &graph, ErrorList &errors);
-
 // Errors are added to the job's; the function is then incomplete.
 mlir::func::FuncOp importFunction(const ImportJob &job, llvm::StringRef symbol, const Mode &mode);
 

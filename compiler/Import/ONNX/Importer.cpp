@@ -5,6 +5,7 @@
 #include "compiler/Import/ONNX/File/ProbableBuffers.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Interpreter.h"
+#include "compiler/Import/ONNX/Operators/KnownOperators.h"
 #include "compiler/Import/ONNX/Operators/OperatorSchemas.h"
 #include "compiler/Import/ONNX/StateRoles.h"
 #include "compiler/Support/InputFile.h"
@@ -136,11 +137,40 @@ static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &note
                     std::to_string(kMaxOpset) + ", whose definitions are applied");
 }
 
+// The operators of the default domain that the graph has, in bodies of nodes and of the functions that it calls, too.
+static llvm::StringSet<> usedOperators(const onnx::ModelProto &model) {
+  llvm::StringSet<> used;
+  llvm::SmallVector<const google::protobuf::RepeatedPtrField<onnx::NodeProto> *> open = {&model.graph().node()};
+  llvm::StringMap<const onnx::FunctionProto *> uncalled; // "domain/name"
+  auto key = [](llvm::StringRef domain, llvm::StringRef name) { return (canonicalDomain(domain) + "/" + name).str(); };
+  for (const onnx::FunctionProto &function : model.functions())
+    uncalled[key(function.domain(), function.name())] = &function;
+  while (!open.empty())
+    for (const onnx::NodeProto &node : *open.pop_back_val()) {
+      if (canonicalDomain(node.domain()).empty())
+        used.insert(node.op_type());
+      if (auto called = uncalled.find(key(node.domain(), node.op_type())); called != uncalled.end()) {
+        open.push_back(&called->second->node());
+        uncalled.erase(called);
+      }
+      for (const onnx::AttributeProto &attribute : node.attribute()) {
+        open.push_back(&attribute.g().node());
+        for (const onnx::GraphProto &body : attribute.graphs())
+          open.push_back(&body.node());
+      }
+    }
+  return used;
+}
+
 // Of functions in the standard's own domain: the standard lets programs choose, and readers of the file should know.
 static void noteStandardFunctions(const ModelFile &file, std::vector<std::string> &notes) {
+  if (file.proto.functions().empty())
+    return;
   int64_t opset = file.opsets.lookup("");
+  llvm::StringSet<> used = usedOperators(file.proto);
   for (const onnx::FunctionProto &function : file.proto.functions()) {
-    if (!canonicalDomain(function.domain()).empty() || !OperatorSchema::find(function.name(), opset))
+    bool isCalled = canonicalDomain(function.domain()).empty() && used.contains(function.name());
+    if (!isCalled || !OperatorSchema::find(function.name(), opset))
       continue;
     onnx::NodeProto call;
     call.set_op_type(function.name());

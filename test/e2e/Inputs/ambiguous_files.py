@@ -112,7 +112,7 @@ expect(infer("--input", f"input={folder / 'x.npy'}", "--weights", shards), shard
 expect(infer("--input", f"input={folder / 'x.npy'}", "--weights", shards), shards, f"both hold tensor '{weights[2][0]}'")
 
 
-def compiled(name, change, said=None, note=None):
+def compiled(name, change, said=None, note=None, unsaid=None):
     changed = onnx.load(sys.argv[3])
     change(changed)
     file = folder / name
@@ -121,6 +121,8 @@ def compiled(name, change, said=None, note=None):
     expect(done, weights[0][0] if said else file, said)
     if note and note not in done.stderr:
         expect(done, file, note)
+    if unsaid and unsaid in done.stderr:
+        expect(done, file, "nothing of " + unsaid)
     return changed
 
 
@@ -155,6 +157,18 @@ def shadow(model):
 
 assert any(node.op_type == "Relu" for node in model.graph.node)
 compiled("shadow.onnx", shadow, note="function 'Relu' has the name of a standard operator, which is computed in its place")
+
+
+def unused(model):
+    """Exporters leave functions that nothing calls."""
+    shadow(model)
+    for function in model.functions:
+        function.name = "Celu"
+    model.functions.append(helper.make_function("none", "Elsewhere", ["X"], ["Y"], [helper.make_node("Celu", ["X"], ["Y"])], [helper.make_opsetid("", 18)]))
+    model.opset_import.append(helper.make_opsetid("none", 1))
+
+
+compiled("unused.onnx", unused, unsaid="function 'Celu'")
 import onnxruntime  # noqa: E402
 expected = onnxruntime.InferenceSession(folder / "shadow.onnx").run(None, {"input": X})[0]
 assert run(folder / "out", "infer", "--input", f"input={folder / 'x.npy'}", "--output", f"logits={folder / 'y.npy'}").returncode == 0

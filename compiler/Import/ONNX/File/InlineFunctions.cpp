@@ -4,7 +4,7 @@
 // A few functions that call each other are exponentially many nodes: every call, name and copy is drawn from the
 // budget.
 #include "compiler/Import/ONNX/File/FlatGraph.h"
-#include "compiler/Import/ONNX/FunctionImporter.h"
+#include "compiler/Import/ONNX/Operators/KnownOperators.h"
 #include "dialects/Cleave/IR/Budget.h"
 
 #include "llvm/ADT/DenseMap.h"

@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Evaluate.h"
 #include "compiler/Import/ONNX/File/TensorReader.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
+#include "compiler/Import/ONNX/Operators/KnownOperators.h"
 #include "compiler/Import/ONNX/Operators/Stacking.h"
 
 #include "llvm/ADT/StringSwitch.h"

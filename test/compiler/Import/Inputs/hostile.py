@@ -672,7 +672,7 @@ WRONG = {"INT": (1.5, "FLOAT"), "FLOAT": (1, "INT"), "INTS": (1, "INT"), "STRING
 
 
 SOURCES = (pathlib.Path(__file__).resolve().parents[4] / "compiler" / "Import" / "ONNX").glob("*Operators.cpp")
-KNOWN = {name for path in SOURCES if path.name != "UnknownOperators.cpp" for name in re.findall(r'"([A-Z]\w+)"', path.read_text())}
+KNOWN = {name for path in SOURCES if path.name != "KnownOperators.cpp" for name in re.findall(r'"([A-Z]\w+)"', path.read_text())}
 
 
 def with_attribute(schema, name, given):

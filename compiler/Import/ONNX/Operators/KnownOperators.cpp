@@ -1,4 +1,4 @@
-#include "compiler/Import/ONNX/FunctionImporter.h"
+#include "compiler/Import/ONNX/Operators/KnownOperators.h"
 #include "compiler/Import/ONNX/Operators/ControlFlow.h"
 #include "compiler/Import/ONNX/Operators/CustomOperators.h"
 
