@@ -1,10 +1,10 @@
 #include "compiler/Calibration/Probes.h"
 #include "compiler/Calibration/Stopwatch.h"
+#include "runtime/base/Clock.h"
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/comm/Ring.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <thread>
 
@@ -13,8 +13,6 @@ namespace cleave::calibration {
 using namespace rt;
 
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Seconds of an all-reduce of that many numbers, the least of `times`.
 Status timeAllReduce(LocalWorld &world, size_t count, int times, double *least) {
@@ -29,10 +27,10 @@ Status timeAllReduce(LocalWorld &world, size_t count, int times, double *least) 
     for (int i = 0; i < times; ++i) {
       std::fill(data.begin(), data.end(), 1.0f);
       CLEAVE_TRY(comm.barrier());
-      double begin = now();
+      double begin = secondsNow();
       CLEAVE_TRY(ringAllReduce(comm, group, 0, ring));
       if (rank == 0 && i > 0)
-        *least = std::min(*least, now() - begin);
+        *least = std::min(*least, secondsNow() - begin);
     }
     return Status::ok();
   };

@@ -1,14 +1,14 @@
 #include "runtime/base/Trace.h"
 
+#include "runtime/base/Clock.h"
+
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 namespace cleave::rt {
 
 uint64_t TraceSink::now() {
-  auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+  return static_cast<uint64_t>(nanosecondsNow());
 }
 
 unsigned ChromeTrace::addTrack(int rank, const std::string &kind, const std::string &stream) {

@@ -1,5 +1,5 @@
-// `cleave` compiles and its programs train: an option that is given to the wrong one of the two gets a hint. The table of both is
-// Options.def, which is made of what their --help prints (test/docs/reference.test).
+// `cleave` compiles and its programs train: an option that is given to the wrong one of the two gets a hint. The table
+// of both is Options.def, which is made of what their --help prints (test/docs/reference.test).
 #ifndef CLEAVE_RUNTIME_MAIN_OTHERPROGRAM_H
 #define CLEAVE_RUNTIME_MAIN_OTHERPROGRAM_H
 

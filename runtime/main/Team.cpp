@@ -22,12 +22,12 @@
 // test/project checks that the runtime and oneDNN ask for nothing else. Rejected: to start the program again with
 // GOMP_SPINCOUNT set: it is a second start, and threads that sleep still wait for those without a core: 2 threads
 // took 1.1 to 2 times as long as one.
+#include "runtime/base/Clock.h"
 #include "runtime/base/Gate.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <mutex>
 #include <sched.h>
@@ -40,19 +40,13 @@ namespace {
 
 constexpr int64_t kSpinNs = 30000;
 
-int64_t now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
-}
-
 // Spins, then sleeps, until the gate has reached `target`.
 void await(Gate &gate, uint32_t target) {
   auto reached = [&] { return static_cast<int32_t>(gate.value() - target) >= 0; };
   for (int64_t end = 0; !reached();) {
     for (int i = 0; i < 64 && !reached(); ++i)
       Gate::pause();
-    int64_t time = now();
+    int64_t time = nanosecondsNow();
     end = end ? end : time + kSpinNs;
     if (time > end)
       break;

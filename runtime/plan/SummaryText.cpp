@@ -96,7 +96,8 @@ static void printOutside(std::ostream &out, const PlanSummary &summary) {
   if (outside.base == 0)
     return;
   auto libraries = summary.kernels.find("library");
-  out << "besides, a process of one rank takes at most " << exactBytesText(outside.ofProcess(1)) << ": its code and libraries";
+  out << "besides, a process of one rank takes at most " << exactBytesText(outside.ofProcess(1))
+      << ": its code and libraries";
   if (libraries != summary.kernels.end())
     out << ", and " << exactBytesText(outside.library) << " for " << libraries->second << " library kernels";
   out << "\n";

@@ -43,7 +43,9 @@ struct Session::Impl {
   bool hasDrawnWeights = false;
 
   unsigned worldRank(unsigned index) const { return processes ? processes->rank() : index; }
-  Communicator &communicator(unsigned index) { return processes ? *processes : local->communicator(static_cast<int>(index)); }
+  Communicator &communicator(unsigned index) {
+    return processes ? *processes : local->communicator(static_cast<int>(index));
+  }
   unsigned threadsOf(unsigned requested) const { return requested ? requested : std::max(1u, plan->threads()); }
   Demand demand(unsigned threads) const;
   Status joinProcesses();
@@ -125,20 +127,30 @@ Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRa
   });
 }
 
-// What the ranks of this process take; where it holds one of several kinds, that of the largest. Only threads that the
-// user has asked for are told: those that were compiled in are the target's.
-Demand Session::Impl::demand(unsigned threads) const {
-  PlanSummary summary = summarize(*plan);
-  uint64_t most = 0, all = 0;
+// Of the plan, device and host memory together. Ranks may be of several kinds, which take different amounts.
+struct PlannedMemory {
+  uint64_t mostOfRank = 0, ofAllRanks = 0;
+};
+
+static PlannedMemory plannedMemory(const PlanSummary &summary) {
+  PlannedMemory memory;
   auto add = [&](const PlanSummary &kind) {
     uint64_t bytes = kind.totalBytes + kind.hostBytes;
-    most = std::max(most, bytes);
-    all += bytes * kind.ranksOfKind;
+    memory.mostOfRank = std::max(memory.mostOfRank, bytes);
+    memory.ofAllRanks += bytes * kind.ranksOfKind;
   };
   add(summary);
   for (const PlanSummary &kind : summary.others)
     add(kind);
-  return {processes ? 1u : static_cast<unsigned>(local->size()), std::max(1u, threads), processes ? most : all};
+  return memory;
+}
+
+// What the ranks of this process take; where it holds one of several kinds, that of the largest. Only threads that the
+// user has asked for are told: those that were compiled in are the target's.
+Demand Session::Impl::demand(unsigned threads) const {
+  PlannedMemory memory = plannedMemory(summarize(*plan));
+  unsigned ranksHere = processes ? 1u : static_cast<unsigned>(local->size());
+  return {ranksHere, std::max(1u, threads), processes ? memory.mostOfRank : memory.ofAllRanks};
 }
 
 Session::Session() = default;
@@ -149,18 +161,10 @@ Session &Session::operator=(Session &&) noexcept = default;
 // Said where there was not enough memory: what all ranks of this plan take.
 static std::string describeNeed(const fb::Plan &plan) {
   PlanSummary summary = summarize(plan);
-  uint64_t most = 0, all = 0;
-  auto add = [&](const PlanSummary &kind) {
-    uint64_t bytes = kind.totalBytes + kind.hostBytes;
-    most = std::max(most, bytes);
-    all += bytes * kind.ranksOfKind;
-  };
-  add(summary);
-  for (const PlanSummary &kind : summary.others)
-    add(kind);
-  return "; the plan takes " + std::string(summary.others.empty() ? "" : "up to ") + formatBytes(most) + " a rank" +
-         (summary.ranks == 1 ? "" : ", and " + formatBytes(all) + " for all " + std::to_string(summary.ranks)) + " (" +
-         meshText(plan) + ")";
+  PlannedMemory memory = plannedMemory(summary);
+  std::string all = formatBytes(memory.ofAllRanks) + " for all " + std::to_string(summary.ranks);
+  return "; the plan takes " + std::string(summary.others.empty() ? "" : "up to ") + formatBytes(memory.mostOfRank) +
+         " a rank" + (summary.ranks == 1 ? "" : ", and " + all) + " (" + meshText(plan) + ")";
 }
 
 Status Session::open(const cleave_model &model, const SessionOptions &options, Session *result) {
@@ -367,7 +371,9 @@ Status Session::gather(std::byte *data, size_t size) {
 }
 
 Status Session::share(std::byte *data, size_t size, unsigned holder) {
-  return impl_->processes ? impl_->processes->broadcast(data, size, static_cast<int>(holder), kControlChannel) : Status::ok();
+  if (!impl_->processes)
+    return Status::ok();
+  return impl_->processes->broadcast(data, size, static_cast<int>(holder), kControlChannel);
 }
 
 uint64_t Session::bytesSent() { return impl_->ranks[0].counters().bytesSent; }
