@@ -9,7 +9,7 @@
 
 namespace cleave::rt {
 
-enum class FileFormat { Unknown, TorchSave, NumpyArchive, Numpy, Safetensors, Hdf5, Gguf, Program, Plan };
+enum class FileFormat { Unknown, TorchSave, NumpyArchive, Numpy, Safetensors, Hdf5, Gguf, Program, Plan, Json, Html, LfsPointer };
 
 // Decides by the first bytes, and by names of members for zip archives, which torch.save and numpy.savez both write.
 inline FileFormat formatOf(std::string_view bytes) {
@@ -31,6 +31,13 @@ inline FileFormat formatOf(std::string_view bytes) {
   // Eight bytes of a header's size, of which the upper ones are 0, then JSON.
   if (bytes.size() > 9 && bytes[8] == '{' && bytes.substr(5, 3) == std::string_view("\0\0\0", 3))
     return FileFormat::Safetensors;
+  if (begins("version https://git-lfs"))
+    return FileFormat::LfsPointer;
+  if (begins("<!DOCTYPE html") || begins("<!doctype html") || begins("<html"))
+    return FileFormat::Html;
+  size_t first = bytes.find_first_not_of(" \t\r\n"); // no ONNX file begins with a brace: it has no field 15
+  if (first != std::string_view::npos && bytes[first] == '{')
+    return FileFormat::Json;
   return FileFormat::Unknown;
 }
 
@@ -45,6 +52,9 @@ inline const char *describeFormat(FileFormat format) {
   case FileFormat::Gguf: return "a GGUF file, as llama.cpp reads";
   case FileFormat::Program: return "a program or library";
   case FileFormat::Plan: return "a plan, as `cleave compile --emit plan` writes";
+  case FileFormat::Json: return "a JSON file";
+  case FileFormat::Html: return "a web page: the download brought a page in place of the file";
+  case FileFormat::LfsPointer: return "a pointer of Git LFS, without the file that it stands for (`git lfs pull` brings it)";
   case FileFormat::Unknown: break;
   }
   return "";

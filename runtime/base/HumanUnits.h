@@ -2,6 +2,7 @@
 #ifndef CLEAVE_RUNTIME_BASE_HUMANUNITS_H
 #define CLEAVE_RUNTIME_BASE_HUMANUNITS_H
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -9,12 +10,16 @@
 
 namespace cleave::rt {
 
-// Scaled to the largest unit that leaves at least 1. The first unit has no digits behind the point.
+// Scaled to the largest unit that leaves at least 1 as it is printed: 1048575 bytes are "1.0 MiB", not "1024.0 KiB". The
+// first unit has no digits after the point.
 template <size_t Count>
 std::string scaledText(double value, double step, const char *const (&units)[Count], int digits) {
   size_t unit = 0;
-  for (; value >= step && unit + 1 < Count; ++unit)
+  double half = 0.5; // of the last digit that is printed
+  for (; value >= step - half && unit + 1 < Count; ++unit) {
     value /= step;
+    half = 0.5 * std::pow(10.0, -digits);
+  }
   char text[40];
   std::snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : digits, value, units[unit]);
   return text;

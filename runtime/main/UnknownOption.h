@@ -3,6 +3,7 @@
 #ifndef CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 #define CLEAVE_RUNTIME_MAIN_UNKNOWNOPTION_H
 
+#include "runtime/main/FamiliarOption.h"
 #include "runtime/main/OtherProgram.h"
 #include "runtime/session/NearestName.h"
 
@@ -62,6 +63,8 @@ inline std::string describeUnknownOption(const CLI::App &command, KnownProgram m
     return name + " stands before the command; write it after: " + command.get_name() + " " + name;
   if (std::string owners = describeOwners(command, mine, name); !owners.empty())
     return command.get_name() + ": unknown option '" + name + "'" + owners;
+  if (std::string advice = familiarOption(name); !advice.empty())
+    return command.get_name() + ": unknown option '" + name + "': " + advice;
   std::string near = didYouMean(name, names);
   return command.get_name() + ": unknown option '" + name + "'" + (near.empty() ? help : near);
 }

@@ -1,9 +1,10 @@
 #include "runtime/session/MemoryUsage.h"
 
+#include "runtime/base/HumanUnits.h"
+
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <iterator>
 #include <unistd.h>
 
 namespace cleave::rt {
@@ -29,13 +30,10 @@ MemoryUsage memoryUsage() {
 }
 
 std::string formatBytes(uint64_t bytes) {
-  static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  unsigned unit = 0;
-  for (; value >= (unit < 2 ? 1024 : 10240) && unit + 1 < std::size(kUnits); ++unit)
-    value /= 1024;
+  if (bytes < uint64_t{512} << 20 || bytes >= uint64_t{10} << 30)
+    return bytesText(bytes);
   char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
   return text;
 }
 

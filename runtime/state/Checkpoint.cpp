@@ -148,8 +148,10 @@ Status Checkpoint::load(const RankStates &states) const {
     }
     used.insert(index_.find(segment.name, slot));
     used.insert(tensor);
-    if (isConvertible(tensor->type, type) && tensor->shape == segment.shape)
+    if (isConvertible(tensor->type, type) && tensor->shape == segment.shape) {
+      problems.fits(label(segment.name, slot));
       return tensor;
+    }
     problems.mismatch(label(segment.name, slot), toString(type, segment.shape), toString(tensor->type, tensor->shape));
     onlyOptimizer &= state.role() == fb::Role::optimizer;
     return nullptr;

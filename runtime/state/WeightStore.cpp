@@ -42,10 +42,26 @@ template <typename Visit> void forEachWeight(const fb::Plan &plan, Visit visit) 
         visit(*each.state, segment);
 }
 
+// Of the JSON files that stand beside weights from Hugging Face: which file is meant.
+std::string jsonAdvice(const std::string &path, std::string_view text) {
+  fs::path folder = fs::path(path).parent_path();
+  std::string here = folder.empty() ? "." : folder.string();
+  if (text.substr(0, 1 << 20).find("\"weight_map\"") != std::string_view::npos)
+    return "this is the index of weights in several safetensors files; give the folder that has them: --weights " + here;
+  std::error_code error;
+  if (fs::exists(folder / "model.safetensors", error))
+    return "this is a JSON file, and has no weights; they are in " + (folder / "model.safetensors").string();
+  return "this is a JSON file, such as Hugging Face's config.json, and has no weights; expected model.safetensors, or the "
+         "folder of several .safetensors files";
+}
+
 // What to do with a file of another format than safetensors; empty where it may be one.
-std::string foreignAdvice(FileFormat format) {
+std::string foreignAdvice(const std::string &path, std::string_view bytes) {
+  FileFormat format = formatOf(bytes);
   if (format == FileFormat::Unknown || format == FileFormat::Safetensors)
     return "";
+  if (format == FileFormat::Json)
+    return jsonAdvice(path, bytes);
   std::string text = std::string("this is ") + describeFormat(format) + "; expected a .safetensors file, a directory of "
                      "them, or a checkpoint";
   if (format == FileFormat::TorchSave)
@@ -58,7 +74,7 @@ std::string foreignAdvice(FileFormat format) {
 Status openWeights(const std::string &path, SafeTensors *result) {
   FileMapping file;
   if (FileMapping::open(path, &file).isOk()) {
-    std::string advice = foreignAdvice(formatOf({reinterpret_cast<const char *>(file.data()), file.size()}));
+    std::string advice = foreignAdvice(path, {reinterpret_cast<const char *>(file.data()), file.size()});
     if (!advice.empty())
       return invalidArgument(path + ": " + advice);
   }
@@ -91,6 +107,9 @@ Status WeightStore::open(const cleave_model &model, const std::string &directory
     store.origin_ = directory + "/" + model.weights_file;
     Status opened = openWeightsBeside(store.origin_, model.weights_checksum, &store.compiled_);
     opened = std::move(opened).in("the weights beside model '" + std::string(model.name) + "'");
+    if (opened.code() == Code::NotFound)
+      opened = notFound(opened.message() + "; the program needs this file where it is: copy the folder, too (it lies beside "
+                                           "the program that `cleave compile` wrote), or give --weights FILE");
     if (!opened.isOk() && replacement.empty())
       return opened;
     // A replacement may stand in for the whole file.
@@ -203,7 +222,8 @@ Status WeightStore::check(const fb::Plan &plan) const {
       return problems.missing("'" + segment.name + "'");
     used.insert(tensor);
     if (!isConvertible(tensor->type, type) || tensor->shape != segment.shape)
-      problems.mismatch("'" + segment.name + "'", toString(type, segment.shape), toString(tensor->type, tensor->shape));
+      return problems.mismatch("'" + segment.name + "'", toString(type, segment.shape), toString(tensor->type, tensor->shape));
+    problems.fits("'" + segment.name + "'");
   });
   bool replaced = false;
   auto note = [&](const TensorView &tensor) {

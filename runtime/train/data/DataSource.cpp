@@ -1,6 +1,8 @@
 #include "runtime/train/data/DataSource.h"
 
 #include "runtime/base/OptionText.h"
+#include "runtime/train/data/ArrayAdvice.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -127,7 +129,7 @@ Status DataSource::addArray(const TensorView &view) {
     if (input_.batched)
       expected = input_.sample.empty() ? "[samples]" : "[samples, " + expected.substr(1);
     return invalidArgument(view.name + ": expected " + elementName(input_.type) + expected + ", got " +
-                           toString(view.type, view.shape));
+                           toString(view.type, view.shape) + shapeAdvice(view.shape, input_));
   }
   if (!pieces_.empty() && view.type != type_)
     return invalidArgument(view.name + " is " + elementName(view.type) + ", the file before it " + elementName(type_));
@@ -148,7 +150,7 @@ Status DataSource::chooseConversion(const DataSpec &spec) {
                            std::string(elementName(input_.type)) + ": it converts them itself; leave mean and std out");
   if (!convert_) {
     std::string hint = type_ == ElementType::u8 && !normalized ? " (pixels: give mean=0,std=1 to scale them to [0, 1])"
-                                                               : "; convert the file";
+                                                               : typeAdvice(input_.type);
     return invalidArgument("expected " + std::string(elementName(input_.type)) + ", got " + elementName(type_) +
                            " in " + spec.files[0] + hint);
   }
@@ -156,7 +158,9 @@ Status DataSource::chooseConversion(const DataSpec &spec) {
     return Status::ok();
   size_t channels = std::max(spec.mean.size(), spec.std.size());
   if (channels > 1 && (input_.sample.empty() || input_.sample[0] != static_cast<int64_t>(channels)))
-    return invalidArgument("mean/std have " + std::to_string(channels) + " values for samples of shape " +
+    return invalidArgument("mean and std have " + std::to_string(channels) +
+                           " values, one for each channel; expected samples whose first dimension has the channels, got "
+                           "samples of " +
                            toString(input_.sample));
   normalization_.inner = length_ / channels;
   double unit = type_ == ElementType::u8 ? 1.0 / 255 : 1.0;

@@ -119,6 +119,12 @@ TEST(Walk, EndsWhereBodiesWithoutInstructionsAreCalledForever) {
 TEST(Human, NumbersAndNames) {
   EXPECT_EQ(view::bytesText(1023), "1023 B");
   EXPECT_EQ(view::bytesText(1536), "1.5 KiB");
+  // What would be printed as 1024 of a unit is one of the next.
+  EXPECT_EQ(view::bytesText(1023 * 1024 + 972), "1023.9 KiB");
+  EXPECT_EQ(view::bytesText(1048575), "1.0 MiB");
+  EXPECT_EQ(view::bytesText((uint64_t{1} << 30) - 1), "1.0 GiB");
+  EXPECT_EQ(view::flopsText(999), "999 FLOP");
+  EXPECT_EQ(view::flopsText(999999), "1.00 MFLOP");
   EXPECT_EQ(view::bytesText(uint64_t{3} << 40), "3.0 TiB");
   EXPECT_EQ(view::flopsText(6014722848), "6.01 GFLOP");
   EXPECT_EQ(view::countText(1234567), "1,234,567");

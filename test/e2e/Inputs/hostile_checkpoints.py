@@ -155,7 +155,7 @@ OTHERS = {
     "part-state": (flip(PART, -1), "tensor '.*' in .*do not match their checksum"),
     "position-sample": (edit_index(lambda index: index["position"].update(sample=2**63)), "stands at sample 9223372036854775808 of an epoch, and --data has"),
     "model": (edit_index(lambda index: index["run"].update(model="another.onnx")), "is of model 'another.onnx', this program was compiled from"),
-    "entry-missing": (edit_index(lambda index: index["tensors"].remove(weight(index))), "does not fit this model: .*missing"),
+    "entry-missing": (edit_index(lambda index: index["tensors"].remove(weight(index))), "does not fit this model .*missing"),
     "entry-more": (edit_index(lambda index: index["tensors"].append({**weight(index), "name": "another"})), "'another'"),
     "shape-turned": (edit_index(lambda index: weight(index)["shape"].insert(0, 1)), "does not fit this model"),
 }

@@ -1,6 +1,7 @@
 #include "runtime/state/WeightStore.h"
 #include "runtime/state/ElementValue.h"
 #include "runtime/state/FloatConversion.h"
+#include "runtime/state/Problems.h"
 
 #include "runtime/state/CheckpointSave.h"
 #include "test/runtime/TempDir.h"
@@ -90,6 +91,30 @@ TEST(WeightStore, MissingExtraAndWrongAreToldTogether) {
   EXPECT_EQ(message.find('\n'), std::string::npos);
 }
 
+TEST(WeightStore, NamesOfAWrappedModuleAreTold) {
+  TempDir dir;
+  writeWeights(dir, "compiled.safetensors", "b", {3, 5});
+  std::string wrapped = writeWeights(dir, "wrapped.safetensors", "module.b", {3, 5});
+  PlanFixture fixture(1, 1, false);
+  WeightStore store;
+  EXPECT_EQ(openAndCheck(dir, wrapped, fixture.plan(), &store).message(),
+            wrapped + " does not fit this model (fitting: 1 of 2 tensors): missing (1): 'b'; not of this model (1): "
+                      "'module.b'; names in the file begin with 'module.', those of the model do not: save the "
+                      "state_dict() of the inner module");
+  Problems problems;
+  problems.missing("'net.0.weight'");
+  problems.missing("'net.0.bias'");
+  problems.superfluous("'0.bias'");
+  std::string text = problems.status("w", false).message();
+  EXPECT_NE(text.find("w (fitting: 0 of 2 tensors): "), std::string::npos) << text;
+  EXPECT_NE(text.find("; names of the model begin with 'net.', those in the file do not: save"), std::string::npos) << text;
+  problems = Problems();
+  problems.missing("'weight'");
+  problems.superfluous("'aweight'");
+  EXPECT_EQ(problems.status("w", false).message(),
+            "w (fitting: 0 of 1 tensor): missing (1): 'weight'; not of this model (1): 'aweight'");
+}
+
 TEST(WeightStore, FloatsOfAnotherTypeAreConverted) {
   const float values[] = {1.0f, 1.00390625f, 1.01171875f, -3.0e38f, 65519.0f, 0x1p-25f, NAN};
   const size_t count = std::size(values);
@@ -143,7 +168,7 @@ TEST(WeightStore, TheFileBesideIsKnownByItsChecksum) {
   // One that lacks tensors needs the file beside it; both are told.
   std::string other = writeWeights(dir, "other.safetensors", "bias", {3, 5});
   std::string message = open("01234567", other).message();
-  EXPECT_NE(message.find("missing (3): 'b'"), std::string::npos) << message;
+  EXPECT_NE(message.find("missing (1): 'b'"), std::string::npos) << message;
   EXPECT_NE(message.find("expected the checksum 01234567"), std::string::npos) << message;
 }
 

@@ -269,6 +269,42 @@ TEST(Images, ArePutToMeanAndDeviation) {
     EXPECT_NEAR(read<float>(source, 0)[i], expected[i], 1e-6);
 }
 
+// What is wrong with arrays of the right numbers in other dimensions, and the line of NumPy that mends it.
+TEST(DataErrors, ShapesThatFitOtherwiseAreTold) {
+  TempDir dir;
+  struct Case {
+    Shape found, sample;
+    bool batched;
+    std::string advice; // empty: there is none
+  };
+  const Case cases[] = {
+      {{2, 4, 5, 3}, {3, 4, 5}, true, "; the sizes fit in another order: save numpy.transpose(x, (0, 3, 1, 2))"},
+      {{2, 3, 4, 5}, {4, 5, 3}, true, "; the sizes fit in another order: save numpy.transpose(x, (0, 2, 3, 1))"},
+      {{2, 4, 4, 3}, {3, 4, 4}, true, "; the sizes fit in another order: save numpy.transpose(x, (0, 3, 1, 2))"},
+      {{2, 5, 4, 3}, {3, 4, 5}, true, "; the sizes fit in another order: save numpy.transpose(x, (0, 3, 2, 1))"},
+      {{3, 2}, {2, 3}, false, "; the sizes fit in another order: save numpy.transpose(x, (1, 0))"},
+      {{3, 4, 5}, {3, 4, 5}, true, "; this is one sample: save x[None], which adds the dimension of samples"},
+      {{2, 4, 5}, {20}, true, "; each sample has as many elements: if their order is right, save x.reshape(-1, 20)"},
+      {{2, 20}, {5, 4}, true, "; each sample has as many elements: if their order is right, save x.reshape(-1, 5, 4)"},
+      {{20}, {5, 4}, false, "; each sample has as many elements: if their order is right, save x.reshape(5, 4)"},
+      {{2, 4, 5, 3}, {3, 4, 6}, true, ""},
+      {{0, 4, 5}, {7}, true, ""},
+      {{2, 0, 5}, {7}, true, ""},
+  };
+  for (const Case &each : cases) {
+    uint64_t count = 0;
+    ASSERT_TRUE(countElements(each.found, &count));
+    std::vector<float> values(count + 1);
+    TensorView view = viewOf(ElementType::f32, each.found, values);
+    view.bytes = count * sizeof(float);
+    ASSERT_TRUE(writeNpy(dir / "x.npy", view).isOk());
+    std::string error = openError("x=" + (dir / "x.npy"), {"x", ElementType::f32, each.sample, each.batched});
+    std::string got = ", got " + toString(ElementType::f32, each.found);
+    ASSERT_NE(error.find(got), std::string::npos) << error;
+    EXPECT_EQ(error.substr(error.find(got) + got.size()), each.advice);
+  }
+}
+
 TEST(DataErrors, NameInputExpectedAndGot) {
   TempDir dir;
   std::vector<double> values(6);
@@ -277,7 +313,7 @@ TEST(DataErrors, NameInputExpectedAndGot) {
   EXPECT_EQ(openError("x=" + file, {"x", ElementType::f32, {3}, true}),
             "input 'x': " + file + ": expected f32[samples, 3], got f64[3, 2]");
   EXPECT_EQ(openError("x=" + file, {"x", ElementType::f32, {2}, true}),
-            "input 'x': expected f32, got f64 in " + file + "; convert the file");
+            "input 'x': expected f32, got f64 in " + file + "; save the array as x.astype(numpy.float32)");
   EXPECT_NE(openError("x=" + (dir / "none.npy"), {"x", ElementType::f32, {2}, true}).find("none.npy"),
             std::string::npos);
   EXPECT_EQ(openError("x=a.bin:u8", {"x", ElementType::i64, {4}, true}),
