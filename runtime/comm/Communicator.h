@@ -75,6 +75,9 @@ public:
   // Not ok when a rank has aborted; cheap.
   virtual Status health() const = 0;
   virtual const char *transport() const = 0;
+  // Whether several threads may exchange at the same time, each on channels of its own. Where not, one thread does, and
+  // its calls are in the same order on all ranks.
+  virtual bool servesThreads() const { return true; }
 
   // Payload bytes that left this rank, since creation.
   uint64_t bytesSent() const { return bytesSent_.load(std::memory_order_relaxed); }

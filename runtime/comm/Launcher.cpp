@@ -1,6 +1,5 @@
 #include "runtime/comm/Launcher.h"
 
-#include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
 
 #include <algorithm>
@@ -8,6 +7,8 @@
 
 namespace cleave::rt {
 namespace {
+
+constexpr uint64_t kLastPort = 65535;
 
 bool isSet(const char *name) { return !envString(name).empty(); }
 
@@ -29,29 +30,21 @@ uint64_t numberOf(const char *name) {
   return parseNumber(envString(name), UINT64_MAX, &number) ? number : 0;
 }
 
-// That there are others. What is no number is no launcher's: readTcpPlace() refuses it, and nobody trains alone by mistake.
-bool saysSeveral(const char *name) {
+// That the number is above `most`. What is no number counts: readProcessPlace() refuses it.
+bool saysMoreThan(uint64_t most, const char *name) {
   uint64_t number = 0;
-  return isSet(name) && (!parseNumber(envString(name), UINT64_MAX, &number) || number > 1);
+  return isSet(name) && (!parseNumber(envString(name), UINT64_MAX, &number) || number > most);
 }
 
-// Some programs set RANK for purposes of their own: a launcher says more.
-bool hasRanks() {
+// Some programs set RANK or WORLD_SIZE for purposes of their own: a launcher says more. It may have lost one of both.
+bool hasTorchRanks() {
   constexpr const char *kMore[] = {"TORCHELASTIC_RUN_ID", "LOCAL_RANK", "MASTER_ADDR", "NCCL_COMM_ID"};
-  return firstSet(kMore) && isSet("RANK") && saysSeveral("WORLD_SIZE");
+  return firstSet(kMore) && (saysMoreThan(1, "WORLD_SIZE") || (isSet("RANK") && !isSet("WORLD_SIZE")));
 }
 
-// In a batch script that srun has not started, the step has one task.
-bool hasSlurmStep() { return isSet("SLURM_PROCID") && saysSeveral("SLURM_STEP_NUM_TASKS"); }
-
-Launcher find() {
-  constexpr const char *kPmi[] = {"PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"};
-  if (isSet("OMPI_COMM_WORLD_SIZE"))
-    return Launcher::Mpi;
-  bool torchInSlurm = isSet("TORCHELASTIC_RUN_ID") && isSet("SLURM_PROCID") && hasRanks();
-  if (firstSet(kPmi) && !torchInSlurm)
-    return Launcher::Mpi;
-  return hasRanks() || hasSlurmStep() ? Launcher::Tcp : Launcher::None;
+// In a batch script that srun has not started, the step has one task, or no number of them.
+bool hasSlurmStep() {
+  return saysMoreThan(1, "SLURM_STEP_NUM_TASKS") || (saysMoreThan(0, "SLURM_PROCID") && !isSet("SLURM_STEP_NUM_TASKS"));
 }
 
 Status readNumber(const char *name, uint64_t limit, uint64_t *number) {
@@ -61,13 +54,11 @@ Status readNumber(const char *name, uint64_t limit, uint64_t *number) {
                          std::to_string(limit));
 }
 
-Status readPort(const char *name, unsigned further, TcpPlace *place) {
-  uint64_t port = 0;
-  CLEAVE_TRY(readNumber(name, 65535 - further, &port));
-  if (port == 0)
+Status readPort(const char *name, unsigned further, uint64_t *port) {
+  CLEAVE_TRY(readNumber(name, kLastPort - further, port));
+  if (*port == 0)
     return invalidArgument(std::string(name) + "=0: expected the port that rank 0 is to listen at");
-  place->port = static_cast<uint16_t>(port + further);
-  place->portSource = further ? "the one after " + std::string(name) : name;
+  *port += further;
   return Status::ok();
 }
 
@@ -81,81 +72,99 @@ std::string firstMachine(const std::string &list) {
   return first;
 }
 
-Status readMeetingPoint(bool isSlurm, TcpPlace *place) {
-  std::string id = envString("NCCL_COMM_ID");
-  size_t colon = id.rfind(':');
+Status missing(const ProcessPlace &place, const std::string &what) {
+  return invalidArgument("started as one of several processes (" + place.variables + "), but " + what +
+                         "; a process that is to run alone needs " + place.unset + " unset");
+}
+
+Status readMachine(const ProcessPlace &place, MeetingPoint *point) {
   constexpr const char *kLists[] = {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"};
-  const char *list = firstSet(kLists);
-  place->host = envString("MASTER_ADDR");
-  bool byId = place->host.empty() && colon != std::string::npos;
-  if (byId)
-    place->host = id.substr(0, colon);
-  else if (place->host.empty() && isSlurm && list)
-    place->host = firstMachine(envString(list));
-  if (place->host.size() > 2 && place->host.front() == '[' && place->host.back() == ']') // an IPv6 address
-    place->host = place->host.substr(1, place->host.size() - 2);
-  if (place->host.empty())
-    return invalidArgument("started as one of several processes (" + place->variables +
-                           "), but MASTER_ADDR, the machine of rank 0, is not set; torchrun sets it, and so do scripts that "
-                           "start processes; a process that is to run alone needs RANK and WORLD_SIZE unset");
-  if (isSet("CLEAVE_COMM_PORT"))
-    return readPort("CLEAVE_COMM_PORT", 0, place);
-  if (isSet("MASTER_PORT"))
-    return readPort("MASTER_PORT", envString("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0, place);
+  point->address = envString("MASTER_ADDR");
+  point->source = "MASTER_ADDR";
+  if (const char *list = firstSet(kLists); point->address.empty() && list && launcher() == Launcher::Slurm) {
+    point->address = firstMachine(envString(list));
+    point->source = "the first machine of " + std::string(list);
+  }
+  if (point->address.empty())
+    return missing(place, "MASTER_ADDR, the machine of rank 0, is not set; torchrun sets it, and so do scripts that "
+                          "start processes");
+  if (point->address.front() != '[' && point->address.find(':') != std::string::npos) // an IPv6 address
+    point->address = "[" + point->address + "]";
+  return Status::ok();
+}
+
+Status readPort(const ProcessPlace &place, MeetingPoint *point) {
   uint64_t port = 0;
-  if (byId && parseNumber(id.substr(colon + 1), 65534, &port) && port > 0) {
-    place->port = static_cast<uint16_t>(port + 1);
-    place->portSource = "the one after that of NCCL_COMM_ID";
-    return Status::ok();
+  if (isSet("CLEAVE_COMM_PORT")) {
+    CLEAVE_TRY(readPort("CLEAVE_COMM_PORT", 0, &port));
+    point->source += " and CLEAVE_COMM_PORT";
+  } else if (isSet("MASTER_PORT")) {
+    CLEAVE_TRY(readPort("MASTER_PORT", 1, &port));
+    point->source += " and the port after MASTER_PORT";
+  } else if (launcher() == Launcher::Slurm) {
+    port = 20000 + (numberOf("SLURM_JOB_ID") * 31 + numberOf("SLURM_STEP_ID")) % 10000;
+    point->source += " and a port by the Slurm step";
+  } else {
+    return missing(place, "MASTER_PORT is not set; rank 0 listens at the port after it, or at CLEAVE_COMM_PORT");
   }
-  if (isSlurm) {
-    place->port = static_cast<uint16_t>(20000 + (numberOf("SLURM_JOB_ID") * 31 + numberOf("SLURM_STEP_ID")) % 10000);
-    place->portSource = "of the Slurm step";
-    return Status::ok();
-  }
-  return invalidArgument("started as one of several processes (" + place->variables +
-                         "), but MASTER_PORT, the port that rank 0 listens at, is not set");
+  point->address += ":" + std::to_string(port);
+  return Status::ok();
 }
 
 } // namespace
 
 Launcher launcher() {
-  std::string asked = envString("CLEAVE_COMM");
-  if (asked == "mpi")
+  constexpr const char *kPmi[] = {"PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"};
+  if (isSet("OMPI_COMM_WORLD_SIZE"))
     return Launcher::Mpi;
-  if (asked == "tcp")
-    return hasRanks() || hasSlurmStep() ? Launcher::Tcp : Launcher::None;
-  return find();
+  bool torchInSlurm = isSet("TORCHELASTIC_RUN_ID") && isSet("SLURM_PROCID") && hasTorchRanks();
+  if (firstSet(kPmi) && !torchInSlurm)
+    return Launcher::Mpi;
+  return hasTorchRanks() ? Launcher::Torchrun : hasSlurmStep() ? Launcher::Slurm : Launcher::None;
 }
 
-Status readTcpPlace(TcpPlace *place) {
-  bool isSlurm = !hasRanks();
-  const char *rankName = isSlurm ? "SLURM_PROCID" : "RANK";
-  const char *sizeName = isSlurm ? "SLURM_STEP_NUM_TASKS" : "WORLD_SIZE";
-  place->variables = std::string(rankName) + "=" + envString(rankName) + ", " + sizeName + "=" + envString(sizeName);
+Status readProcessPlace(ProcessPlace *place) {
+  bool isSlurm = launcher() == Launcher::Slurm;
+  const char *rankName = isSlurm ? "SLURM_PROCID" : "RANK", *sizeName = isSlurm ? "SLURM_STEP_NUM_TASKS" : "WORLD_SIZE";
+  place->unset = std::string(rankName) + " and " + sizeName;
+  for (const char *name : {rankName, sizeName})
+    if (isSet(name))
+      place->variables += (place->variables.empty() ? "" : ", ") + std::string(name) + "=" + envString(name);
+  for (const char *name : {rankName, sizeName})
+    if (!isSet(name))
+      return missing(*place, std::string(name) + " is not set");
   constexpr uint64_t kMostRanks = 1 << 20;
   uint64_t rank = 0, size = 0;
   CLEAVE_TRY(readNumber(sizeName, kMostRanks, &size));
   CLEAVE_TRY(readNumber(rankName, size - 1, &rank));
   place->rank = static_cast<int>(rank);
   place->size = static_cast<int>(size);
-  // Not the number of restarts: torchrun's agents count their own.
-  std::string run;
-  for (const char *name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID"})
-    run += envString(name) + '\n';
-  place->run = fnv1a(run);
-  return readMeetingPoint(isSlurm, place);
+  return Status::ok();
+}
+
+Status readMeetingPoint(const ProcessPlace &place, MeetingPoint *point) {
+  std::string own = envString("NCCL_COMM_ID");
+  if (own.empty()) {
+    CLEAVE_TRY(readMachine(place, point));
+    return readPort(place, point);
+  }
+  *point = {own, "NCCL_COMM_ID"};
+  size_t colon = own.rfind(':');
+  uint64_t port = 0;
+  if (colon != std::string::npos && colon > 0 && parseNumber(own.substr(colon + 1), kLastPort, &port) && port > 0)
+    return Status::ok();
+  return invalidArgument("NCCL_COMM_ID='" + own + "': expected the address and port of rank 0, such as node0:29501 or "
+                         "[::1]:29501");
 }
 
 int placeOnMachine(int rank) {
   constexpr const char *kMpi[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
                                   "SLURM_LOCALID"};
   Launcher by = launcher();
-  const char *name = nullptr;
-  if (by == Launcher::Mpi)
-    name = firstSet(kMpi);
-  else if (by == Launcher::Tcp)
-    name = !hasRanks() ? "SLURM_LOCALID" : "LOCAL_RANK";
+  const char *name = by == Launcher::Mpi        ? firstSet(kMpi)
+                     : by == Launcher::Torchrun ? "LOCAL_RANK"
+                     : by == Launcher::Slurm    ? "SLURM_LOCALID"
+                                                : nullptr;
   uint64_t number = 0;
   return name && parseNumber(envString(name), 1 << 20, &number) ? static_cast<int>(number) : rank;
 }

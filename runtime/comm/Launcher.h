@@ -1,42 +1,47 @@
-// How this process was started: alone, or as one of several, by what launchers leave in the environment.
+// How this process was started: alone, or as one of several, by what launchers leave in the environment. No other file
+// reads these variables.
 //
-//   mpirun, srun --mpi=pmix   OMPI_COMM_WORLD_SIZE, PMI_SIZE, PMIX_RANK, ...        MPI (MpiCommunicator.h)
-//   torchrun, scripts         RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT            TCP (TcpCommunicator.h)
-//   srun                      SLURM_PROCID, SLURM_STEP_NUM_TASKS                    TCP
+//   mpirun, srun --mpi=pmix   OMPI_COMM_WORLD_SIZE, PMI_SIZE, PMIX_RANK, ...        ranks meet by MPI (MpiCommunicator.h)
+//   torchrun, scripts         RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT            GPUs meet by NCCL, hosts do not
+//   srun                      SLURM_PROCID, SLURM_STEP_NUM_TASKS                    likewise
 //
 // Launchers start each other, and variables are inherited. mpirun is then the inner one; torchrun is inside srun. MPI's
-// variables win over Slurm's own numbers, since MPI is faster; whether it is installed is not asked. CLEAVE_COMM=mpi or
-// tcp overrides all that. CLEAVE_COMM=tcp needs the numbers of one of them: without them a process is alone.
-//
-// Rank 0 listens at MASTER_PORT of MASTER_ADDR. Under torchrun that port is PyTorch's own (its agent listens there), so
-// the next one is taken; likewise after that of NCCL_COMM_ID. Under Slurm both follow from the step. CLEAVE_COMM_PORT
-// gives another port.
+// variables win over Slurm's own numbers; whether it is installed is not asked. A launcher of which a variable is
+// missing is one all the same: a process that took itself for alone would train the whole model beside the others.
 #ifndef CLEAVE_RUNTIME_COMM_LAUNCHER_H
 #define CLEAVE_RUNTIME_COMM_LAUNCHER_H
 
 #include "runtime/base/Status.h"
 
-#include <cstdint>
+#include <string>
 
 namespace cleave::rt {
 
-enum class Launcher { None, Mpi, Tcp };
+enum class Launcher { None, Mpi, Torchrun, Slurm };
 
 Launcher launcher();
 inline bool startedAsOneOfSeveral() { return launcher() != Launcher::None; }
 
-// One of several processes that meet by TCP.
-struct TcpPlace {
+// One of several processes, as Torchrun or Slurm says.
+struct ProcessPlace {
   int rank = 0, size = 0;
-  std::string host; // of rank 0
-  uint16_t port = 0;
-  uint64_t run = 0;       // the same in all processes of one start, where the launcher gives it a name
-  std::string variables;  // that say so: "RANK=1, WORLD_SIZE=4"
-  std::string portSource; // "MASTER_PORT"
+  std::string variables; // that say so: "RANK=1, WORLD_SIZE=4"
+  std::string unset;     // what is to be unset where a process is to run alone: "RANK and WORLD_SIZE"
 };
 
-// What the launcher says where it is Launcher::Tcp; an error names the variable that is missing or wrong.
-Status readTcpPlace(TcpPlace *place);
+// An error names the variable that is missing or wrong.
+Status readProcessPlace(ProcessPlace *place);
+
+// Where rank 0 waits for the others: NCCL_COMM_ID. That is the user's own, or made of
+//
+//   the machine   MASTER_ADDR; under Slurm, the step's first machine where that is not set
+//   the port      CLEAVE_COMM_PORT; or the one after MASTER_PORT, which torchrun's agent holds; or that of the Slurm step
+struct MeetingPoint {
+  std::string address; // "node0:29501", "[::1]:29501"
+  std::string source;  // "MASTER_ADDR and the port after MASTER_PORT"
+};
+
+Status readMeetingPoint(const ProcessPlace &place, MeetingPoint *point);
 
 // The number of this process among those of its machine; `rank` where nobody says.
 int placeOnMachine(int rank);

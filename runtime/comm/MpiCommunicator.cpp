@@ -96,7 +96,7 @@ protected:
   }
 
 private:
-  int beat(const PeerMonitor::Beat *out, PeerMonitor::Beat *in, bool hurries, const std::function<bool()> &giveUp) {
+  bool beat(const PeerMonitor::Beat *out, PeerMonitor::Beat *in, bool hurries, const std::function<bool()> &giveUp) {
     cleave_mpi_exchange call = {
         out ? (rank() + 1) % size() : -1,
         out,
@@ -110,7 +110,7 @@ private:
         [](void *context, int, int) -> int { return (*static_cast<const std::function<bool()> *>(context))(); },
         const_cast<std::function<bool()> *>(&giveUp)};
     char error[256] = "";
-    return api_.exchange(&call, error, sizeof(error)) == 0 ? PeerMonitor::kExchanged : PeerMonitor::kGaveUp;
+    return api_.exchange(&call, error, sizeof(error)) == 0;
   }
 
   const cleave_mpi_api &api_;

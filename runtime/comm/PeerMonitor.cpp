@@ -33,6 +33,16 @@ double now() { return static_cast<double>(TraceSink::now()) * 1e-9; }
 
 std::string nameOf(int rank) { return "rank " + std::to_string(rank); }
 
+// Also of a process that has ended and whose parent has not heard of it yet: a script's, that waits for another one.
+bool hasEnded(int64_t process) {
+  if (::kill(static_cast<pid_t>(process), 0) != 0)
+    return errno == ESRCH;
+  std::string stat;
+  std::getline(std::ifstream("/proc/" + std::to_string(process) + "/stat"), stat);
+  size_t name = stat.rfind(") "); // a name may have both
+  return name != std::string::npos && name + 2 < stat.size() && (stat[name + 2] == 'Z' || stat[name + 2] == 'X');
+}
+
 } // namespace
 
 PeerIdentity PeerIdentity::self() {
@@ -61,7 +71,7 @@ std::string putLossFirst(const std::string &message) {
 
 PeerMonitor::PeerMonitor(int rank, std::vector<PeerIdentity> peers, ExchangeBeats exchange)
     : rank_(rank), peers_(std::move(peers)), exchange_(std::move(exchange)),
-      limitSeconds_(envNumber("CLEAVE_COMM_HEARTBEAT_S", 60)), left_(peers_.size()) {
+      limitSeconds_(exchange_ ? envNumber("CLEAVE_COMM_HEARTBEAT_S", 60) : 0), left_(peers_.size()) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -93,11 +103,6 @@ void PeerMonitor::miss(int rank) {
        Missed);
 }
 
-void PeerMonitor::disconnect(int rank) {
-  lose(rank, nameOf(rank) + " is lost: its connection has ended; its own messages, or those of its machine, say why",
-       Lost);
-}
-
 void PeerMonitor::stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -111,7 +116,7 @@ void PeerMonitor::stop() {
 int PeerMonitor::findDead() const {
   for (size_t peer = 0; peer < peers_.size(); ++peer)
     if (peers_[peer].machine == peers_[static_cast<size_t>(rank_)].machine && !left_[peer] &&
-        ::kill(static_cast<pid_t>(peers_[peer].process), 0) != 0 && errno == ESRCH)
+        hasEnded(peers_[peer].process))
       return static_cast<int>(peer);
   return -1;
 }
@@ -159,10 +164,7 @@ void PeerMonitor::exchangeBeat(bool hearsFrom, bool speaksTo) {
   Beat mine{tells ? Leaving : Alive, tells ? leaving_.front() : rank_}, theirs{Alive, -1};
   if (!hearsFrom)
     heardAt_ = now();
-  int lost = exchange_(speaksTo ? &mine : nullptr, hearsFrom ? &theirs : nullptr, stopping_, [this] { return look(); });
-  if (lost >= 0)
-    disconnect(lost);
-  if (lost != kExchanged)
+  if (!exchange_(speaksTo ? &mine : nullptr, hearsFrom ? &theirs : nullptr, stopping_, [this] { return look(); }))
     return;
   if (tells) {
     leaving_.pop_front();
@@ -192,20 +194,19 @@ void PeerMonitor::run() {
   }
   if (!failed_)
     return;
-  if (speaksTo)
-    passOn();
+  passOn(speaksTo);
   insist();
 }
 
 // The news go to the next process, unless it is gone. One that is missed waits until the others leave.
-void PeerMonitor::passOn() {
+void PeerMonitor::passOn(bool speaksTo) {
   Beat news;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     news = news_;
   }
   double begin = now();
-  if (news.rank != next() || news.kind == Missed)
+  if (speaksTo && (news.rank != next() || news.kind == Missed))
     exchange_(&news, nullptr, /*hurries=*/false, [&] { return now() - begin > 1; });
   std::this_thread::sleep_for(kStay);
 }

@@ -6,9 +6,10 @@
 // so that all survivors name the same rank; it stays closed until everybody leaves. A peer is lost
 //
 //   * when it is a process of this machine that no longer exists: looked at ten times a second;
-//   * when the transport says that its connection has ended, and a second later nobody has said why;
 //   * when it sends no beat for CLEAVE_COMM_HEARTBEAT_S (60; 0: there are no beats) seconds, dead, stopped or cut off;
 //   * when another process says so.
+//
+// Where a transport has no thread and channel for beats, there are none, and only the first holds (NcclCommunicator.h).
 //
 // Launchers help in their own way: mpirun sends SIGTERM to all others about a second after one has died. A program that
 // has called noteTermination() hears of it here and says which peer is gone, instead of dying without a word; one that
@@ -48,13 +49,13 @@ public:
   struct Beat {
     int32_t kind, rank;
   };
-  // Sends to the next process while it receives from the one before (either null: not). Returns kExchanged; kGaveUp when
-  // `giveUp`, which is asked many times a second, has said so; or the rank whose connection has ended, after a moment in
-  // which giveUp did not say so. `hurries` where the user waits: leaves go around the ring one by one.
-  static constexpr int kExchanged = -1, kGaveUp = -2;
+  // Sends to the next process while it receives from the one before (either null: not). Returns false when `giveUp`,
+  // which is asked many times a second, has said so. `hurries` where the user waits: leaves go around the ring one by
+  // one.
   using ExchangeBeats =
-      std::function<int(const Beat *toNext, Beat *fromBefore, bool hurries, const std::function<bool()> &giveUp)>;
+      std::function<bool(const Beat *toNext, Beat *fromBefore, bool hurries, const std::function<bool()> &giveUp)>;
 
+  // Null: there are no beats.
   PeerMonitor(int rank, std::vector<PeerIdentity> peers, ExchangeBeats exchange);
   ~PeerMonitor();
 
@@ -64,8 +65,6 @@ public:
   bool hasLeft(int rank) const { return left_[static_cast<size_t>(rank)].load(std::memory_order_relaxed); }
   // A peer has left, and this process waits for it: an error for all.
   void miss(int rank);
-  // A peer's connection has ended: an error for all, unless one is known.
-  void disconnect(int rank);
   // Why, as PeerLost.
   Status reason() const;
   // This process has failed: the others are told.
@@ -83,7 +82,7 @@ private:
   bool look();
   void lose(int rank, std::string text, Kind kind = Lost);
   int findDead() const;
-  void passOn();
+  void passOn(bool speaksTo);
   void insist();
 
   int rank_;

@@ -9,7 +9,7 @@
 #include "runtime/comm/Launcher.h"
 #include "runtime/comm/LocalWorld.h"
 #include "runtime/comm/MpiCommunicator.h"
-#include "runtime/comm/TcpCommunicator.h"
+#include "runtime/device/DeviceMeeting.h"
 #include "runtime/plan/InstructionView.h"
 #include "runtime/plan/KernelFacts.h"
 #include "runtime/plan/MeaningSeal.h"
@@ -53,16 +53,37 @@ struct Session::Impl {
   Status makeRanks(const cleave_model &model, unsigned threadsPerRank);
 };
 
+// Processes of a host's program that MPI has not started do not find each other; each would run the whole model.
+static Status refuseLauncher(const fb::Plan &plan, const ProcessPlace &place) {
+  uint64_t ranks = meshSize(plan);
+  std::string many = std::to_string(ranks), once = ranks == 1 ? "once" : "or once: then the " + counted(ranks, "rank") +
+                                                                             " are threads of one process";
+  std::string end = "; a process that is to run alone needs " + place.unset + " unset";
+  if (launcher() == Launcher::Slurm)
+    return invalidArgument("started by srun without MPI as one of several processes (" + place.variables +
+                           "), which would each run the whole model alone. Start it " +
+                           (ranks == 1 ? once
+                                       : "by srun --mpi=pmix (or --mpi=pmi2: as the program's MPI needs; srun --mpi=list "
+                                         "shows what there is), as mpirun -n " +
+                                             many + " PROGRAM, " + once) +
+                           end);
+  return invalidArgument("started by torchrun as one of several processes (" + place.variables +
+                         "), which would each run the whole model alone. Start it without torchrun, " +
+                         (ranks == 1 ? once : "as mpirun -n " + many + " PROGRAM, " + once) + end);
+}
+
 // A model of one rank that trains in each of several processes would be trained that many times.
 static Status checkTrainsOnce(const fb::Plan &plan) {
-  if (meshSize(plan) > 1 || launcher() != Launcher::Tcp)
+  if (meshSize(plan) > 1 || launcher() == Launcher::Mpi || launcher() == Launcher::None)
     return Status::ok();
-  TcpPlace place;
-  CLEAVE_TRY(readTcpPlace(&place));
+  ProcessPlace place;
+  CLEAVE_TRY(readProcessPlace(&place));
+  if (!devicesMeetAlone(std::string(textOf(plan.target()))))
+    return refuseLauncher(plan, place);
   return invalidArgument("started as one of " + counted(static_cast<uint64_t>(place.size), "process") + " (" +
                          place.variables + "), which would each train the whole model alone; compile it for --mesh dp=" +
-                         std::to_string(place.size) +
-                         ", or start it once; a process that is to run alone needs RANK and WORLD_SIZE unset");
+                         std::to_string(place.size) + ", or start it once; a process that is to run alone needs " +
+                         place.unset + " unset");
 }
 
 static Status checkProcesses(int processes, const fb::Plan &plan, const std::string &how) {
@@ -73,23 +94,25 @@ static Status checkProcesses(int processes, const fb::Plan &plan, const std::str
                          counted(ranks, "rank") + " (" + meshText(plan) + "); " + how);
 }
 
-// By MPI, or by TCP. A model of one rank may run beside others of its kind that a launcher has started.
+// By MPI, or by what the devices have themselves. A model of one rank may run beside others of its kind that a launcher
+// has started.
 Status Session::Impl::joinProcesses() {
   uint64_t wanted = meshSize(*plan);
-  if (std::string way = envString("CLEAVE_COMM"); !way.empty() && way != "mpi" && way != "tcp")
-    return invalidArgument("CLEAVE_COMM='" + way + "': expected mpi or tcp");
   if (launcher() == Launcher::Mpi) {
     CLEAVE_TRY(createMpiCommunicator(&processes));
     return checkProcesses(processes->size(), *plan, "use mpirun -n " + std::to_string(wanted));
   }
   if (launcher() == Launcher::None || wanted == 1)
     return Status::ok();
-  TcpPlace place;
-  CLEAVE_TRY(readTcpPlace(&place));
+  ProcessPlace place;
+  CLEAVE_TRY(readProcessPlace(&place));
+  std::string target(textOf(plan->target()));
+  if (!devicesMeetAlone(target))
+    return refuseLauncher(*plan, place);
   CLEAVE_TRY(checkProcesses(place.size, *plan,
                             "its launcher says " + place.variables + "; start " + std::to_string(wanted) +
                                 " processes, or one without these variables: then all ranks are threads of it"));
-  return createTcpCommunicator(place, &processes);
+  return createDeviceCommunicator(target, place, &processes);
 }
 
 // Finds the other ranks: threads of this process, or other processes.

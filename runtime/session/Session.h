@@ -42,7 +42,7 @@ public:
   const std::string &weightsCheckpoint() const;
   // Whether the model was compiled with --init, and nothing replaces the weights that are drawn then.
   bool hasDrawnWeights() const;
-  // Before training: each process of torchrun would train a model of one rank as a whole. Inference may run beside
+  // Before training: each process of torchrun or srun would train a model of one rank as a whole. Inference may run beside
   // others.
   Status checkTrainsAlone() const;
   // The entry program of that name, or an error that says what the model was compiled for.

@@ -1,7 +1,7 @@
 #include "runtime/device/cuda/CudaDevice.h"
 
 #include "kernels/common/cuda/CudaKernel.h"
-#include "runtime/comm/Launcher.h"
+#include "runtime/device/cuda/ChosenDevice.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,23 +23,7 @@ Status CudaDevice::create(const std::string &target, const DeviceOptions &option
 }
 
 Status CudaDevice::checkDevice(const std::string &target) {
-  int count = 0;
-  cuda::Result result = driver_->init(0);
-  if (result == 0)
-    result = driver_->deviceCount(&count);
-  if (result == cuda::kErrorNoDevice || (result == 0 && count == 0))
-    return notFound("this program was compiled for " + target + ", and the driver finds no GPU on this machine");
-  CLEAVE_TRY(check(result, "cuInit"));
-  int ordinal = placeOnMachine(options_.rank) % count;
-  if (const char *chosen = std::getenv("CLEAVE_CUDA_DEVICE"); chosen && *chosen) {
-    char *end = nullptr;
-    long wanted = std::strtol(chosen, &end, 10);
-    if (*end || wanted < 0 || wanted >= count)
-      return invalidArgument("CLEAVE_CUDA_DEVICE=" + std::string(chosen) + ": expected the number of a device; there are " +
-                             std::to_string(count) + ", from 0");
-    ordinal = static_cast<int>(wanted);
-  }
-  CLEAVE_TRY(check(driver_->deviceGet(&device_, ordinal), "cuDeviceGet"));
+  CLEAVE_TRY(cuda::chooseDevice(*driver_, target, options_.rank, &device_));
   char name[128] = "";
   int major = 0, minor = 0;
   CLEAVE_TRY(check(driver_->deviceName(name, sizeof name, device_), "cuDeviceGetName"));

@@ -74,7 +74,8 @@ constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 7
 constexpr int kErrorLogBuffer = 5, kErrorLogBytes = 6;                             // options of a module
 constexpr unsigned kNonBlockingStream = 1, kEventWithoutTime = 2;
 constexpr int kCaptureThisThread = 1; // other threads may call the driver meanwhile
-constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100, kErrorNewerPtx = 222;
+constexpr int kErrorOutOfMemory = 2, kErrorNoDevice = 100, kErrorNewerPtx = 222,
+              kErrorNotReady = 600;
 constexpr int kFirstExecutionError = 700, kEndOfExecutionErrors = 720; // of work that was enqueued before
 
 } // namespace cleave::rt::cuda

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/base/Trace.h"
+#include "runtime/device/cuda/NcclCommunicator.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Traffic.h"
 
@@ -82,7 +83,7 @@ Status NcclWorld::join(const Setup &setup, const ConnectRequest &request, std::u
   const cuda::Nccl *nccl = nullptr;
   Status mine = cuda::openNccl(&nccl);
   Offer offer = {};
-  if (mine.isOk() && request.comm.rank() == 0)
+  if (mine.isOk() && request.comm.rank() == 0 && !ncclCommunicatorOf(request.comm))
     mine = checkNccl(nccl->uniqueId(&offer.id), "ncclGetUniqueId");
   offer.opened = mine.isOk();
   std::vector<Offer> offers(static_cast<size_t>(request.comm.size()));
@@ -163,7 +164,10 @@ Status NcclWorld::makeWatched(std::unique_ptr<NcclWorld> &world, std::vector<Par
 
 Status NcclWorld::makeCommunicators(const std::vector<Part> &parts, const cuda::NcclId &id, int size) {
   Handle all = nullptr;
-  CLEAVE_TRY(checkNccl(nccl_.init(&all, size, id, rank_), "ncclCommInitRank"));
+  if (Handle hosts = ncclCommunicatorOf(host_))
+    CLEAVE_TRY(checkNccl(nccl_.split(hosts, 0, rank_, &all, nullptr), "ncclCommSplit"));
+  else
+    CLEAVE_TRY(checkNccl(nccl_.init(&all, size, id, rank_), "ncclCommInitRank"));
   std::vector<int> everybody(static_cast<size_t>(size));
   std::iota(everybody.begin(), everybody.end(), 0);
   CLEAVE_TRY(keep(all, std::move(everybody)));

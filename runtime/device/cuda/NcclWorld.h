@@ -1,7 +1,8 @@
 // The GPUs of all ranks, one each, joined by NCCL: what crosses them never passes the host.
 //
 // There is a communicator of all ranks, and one for each of the plan's groups (along mesh axes, or among some stages),
-// split from it by every rank in the same order. Collectives are enqueued, and may be captured in a graph. All that
+// split from it by every rank in the same order. Where the hosts talk by NCCL, the first one is split from theirs
+// (NcclCommunicator.h), and nothing of the hosts is under way while a program runs. Collectives are enqueued, and may be captured in a graph. All that
 // communicates is in line, in the plan's issue order, across streams and communicators: the plan was proved to end in that order
 // (compiler/Planning/Rationale.md, "Rendezvous on one thread"), and kernels of several communicators that start in
 // different orders on different GPUs would wait for each other for ever.

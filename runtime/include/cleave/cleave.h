@@ -19,8 +19,8 @@
  * calls are refused. Such a process may create sessions of its own with one thread per rank.
  *
  * Inputs and outputs are those of the *global* batch: the compiled batch x micro-batches x data ranks, rank by rank.
- * All ranks of the mesh are threads of the process, unless mpirun, torchrun or srun started it. Then all processes make the
- * same calls in the same order: each gives the whole global batch and gets the whole outputs. A process has one session
+ * All ranks of the mesh are threads of the process, unless mpirun or srun (for GPUs also torchrun) started it. Then all processes make
+ * the same calls in the same order: each gives the whole global batch and gets the whole outputs. A process has one session
  * at a time then; after it is destroyed, another one can be created. */
 #ifndef CLEAVE_CLEAVE_H
 #define CLEAVE_CLEAVE_H

@@ -1,6 +1,7 @@
 #include "runtime/train/checkpoint/CheckpointSaver.h"
 
 #include "runtime/base/CaughtStatus.h"
+#include "runtime/base/Log.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/plan/PlanReader.h"
 #include "runtime/plan/Snapshot.h"
@@ -48,6 +49,13 @@ CheckpointSaver::~CheckpointSaver() {
 Status CheckpointSaver::open(Session &session, bool async, CheckpointSaver *result) {
   result->session_ = &session;
   result->states_ = liveStates(session);
+  Communicator *processes = session.processes();
+  if (async && processes && !processes->servesThreads()) {
+    async = false;
+    if (session.isLeader())
+      log(LogLevel::Warning, -1, "--save-async: these processes talk by " + std::string(processes->transport()) +
+                                     " alone, in one order; training waits for each checkpoint. Under mpirun it does not");
+  }
   if (!async)
     return Status::ok();
   result->snapshot_ = findProgram(session.plan(), "snapshot");

@@ -11,9 +11,16 @@ import time
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One whose next is free, too: rank 0 listens at the one after MASTER_PORT."""
+    while True:
+        with socket.socket() as probe, socket.socket() as after:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+            try:
+                after.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+            return port
 
 
 def variables(rank, ranks, port, slurm=False):

@@ -1,5 +1,5 @@
 // What every transport must do, once: each check runs on one rank, at the same time as on all others, and returns an
-// error text. LocalTest runs it on threads, MpiTest and TcpTest on processes.
+// error text. LocalTest runs it on threads, MpiTest and NcclCommunicatorTest on processes.
 #ifndef CLEAVE_TEST_RUNTIME_COMM_COMMUNICATORCONFORMANCE_H
 #define CLEAVE_TEST_RUNTIME_COMM_COMMUNICATORCONFORMANCE_H
 

@@ -54,14 +54,11 @@ TEST(CApi, DoesNotTrainAsOneOfSeveralProcessesOfTorchrun) {
   ::setenv("WORLD_SIZE", "2", 1);
   cleave_session *session = nullptr;
   EXPECT_EQ(cleave_session_create(&two.model(), nullptr, &session), CLEAVE_INVALID_ARGUMENT);
-  EXPECT_NE(std::string(cleave_last_error()).find("MASTER_ADDR, the machine of rank 0, is not set"), std::string::npos)
-      << cleave_last_error();
-  ::setenv("MASTER_ADDR", "localhost", 1);
-  ::setenv("MASTER_PORT", "29500", 1);
+  EXPECT_EQ(std::string(cleave_last_error()).find("started by torchrun"), 0u) << cleave_last_error();
   ASSERT_EQ(cleave_session_create(&one.model(), nullptr, &session), CLEAVE_OK) << cleave_last_error();
   EXPECT_EQ(cleave_train_step(session, 0, nullptr), CLEAVE_INVALID_ARGUMENT);
-  EXPECT_EQ(std::string(cleave_last_error()).find("started as one of 2 processes (RANK=1, WORLD_SIZE=2), which would"), 0u) << cleave_last_error();
-  for (const char *name : {"TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+  EXPECT_EQ(std::string(cleave_last_error()).find("started by torchrun"), 0u) << cleave_last_error();
+  for (const char *name : {"TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"})
     ::unsetenv(name);
   EXPECT_EQ(cleave_train_step(session, 0, nullptr), CLEAVE_OK) << cleave_last_error();
   cleave_session_destroy(session);

@@ -4,6 +4,7 @@
 // sends are offered first, so that an exchange cannot deadlock, and that an exchange outside of a group can.
 #include "test/cuda/emulated/driver/Control.h"
 #include "test/cuda/emulated/nccl/ProcessClique.h"
+#include "test/cuda/emulated/nccl/Root.h"
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -189,7 +190,7 @@ int finishJoins() {
     std::string why;
     comm->clique = comm->meeting->wait(comm->stop, why);
     if (!comm->clique)
-      return refuse(SystemError, why);
+      return refuse(comm->meeting->sharesDevice ? InvalidUsage : SystemError, why);
   }
   return Success;
 }
@@ -214,12 +215,42 @@ CLEAVE_EMULATED_API const char *ncclGetErrorString(int result) {
 }
 CLEAVE_EMULATED_API const char *ncclGetLastError(Communicator *) { return lastError.c_str(); }
 
-CLEAVE_EMULATED_API int ncclGetUniqueId(UniqueId *id) {
+namespace {
+void makeId(UniqueId *id) {
   static std::atomic<uint64_t> next{1};
-  memset(id, 0, sizeof *id);
   auto time = std::chrono::steady_clock::now().time_since_epoch().count();
   snprintf(id->bytes, sizeof id->bytes, "cleave-emulated-%d-%llu-%llx", int(getpid()), (unsigned long long)next++,
            (unsigned long long)time);
+}
+
+// Rank 0 listens where the id says, as NCCL_COMM_ID has it; the others ask there.
+int findId(UniqueId *id, int size, int rank) {
+  std::string address = id->bytes, why, found;
+  if (address.rfind(kAddressedId, 0) != 0)
+    return Success;
+  address = address.substr(strlen(kAddressedId));
+  memset(id, 0, sizeof *id);
+  if (rank == 0) {
+    makeId(id);
+    return tellOthers(address, id->bytes, size - 1, why) ? Success : refuse(SystemError, why);
+  }
+  if (!askRoot(address, rank, found, why))
+    return refuse(SystemError, why);
+  found.copy(id->bytes, sizeof id->bytes - 1);
+  return Success;
+}
+} // namespace
+
+CLEAVE_EMULATED_API int ncclGetUniqueId(UniqueId *id) {
+  memset(id, 0, sizeof *id);
+  if (const char *address = getenv("NCCL_COMM_ID")) {
+    if (!isAddress(address))
+      return refuse(InvalidArgument, "Invalid NCCL_COMM_ID, please use format: <ipv4>:<port> or [<ipv6>]:<port> or "
+                                     "<hostname>:<port>");
+    snprintf(id->bytes, sizeof id->bytes, "%s%s", kAddressedId, address);
+    return Success;
+  }
+  makeId(id);
   return Success;
 }
 
@@ -232,6 +263,8 @@ CLEAVE_EMULATED_API int ncclCommInitRank(Communicator **result, int size, Unique
   if (strncmp(id.bytes, "cleave-emulated-", 16) != 0)
     return refuse(InvalidArgument, "the unique id is not one of ncclGetUniqueId");
   stallSetup(rank, 1, nullptr);
+  if (int result = findId(&id, size, rank))
+    return result;
   auto *comm = new Communicator;
   comm->rank = rank;
   comm->id = id.bytes;

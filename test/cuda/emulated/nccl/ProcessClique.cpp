@@ -8,6 +8,8 @@
 #include <thread>
 #include <unistd.h>
 
+extern "C" int cuCtxGetDevice(int *device);
+
 namespace cleave::emulated::nccl {
 
 namespace {
@@ -176,13 +178,15 @@ std::shared_ptr<Clique> ProcessClique::part(const std::string &id, const std::ve
 void Gathering::announce() {
   std::error_code ignored;
   fs::create_directories(folderOf(id), ignored);
-  std::string text = std::to_string(getpid()) + " " + std::to_string(size);
+  int device = -1;
+  cuCtxGetDevice(&device);
+  std::string text = std::to_string(getpid()) + " " + std::to_string(size) + " " + std::to_string(device);
   put(folderOf(id) + "/rank-" + std::to_string(rank), text.data(), text.size());
 }
 
 // Ranks of one process leave nothing in the folder but these files, which the last one of them to look removes.
 std::shared_ptr<Clique> Gathering::wait(const Stop &stop, std::string &why) {
-  std::vector<int> processes;
+  std::vector<int> processes, devices;
   bool isOneProcess = true;
   std::string folder = folderOf(id);
   for (int r = 0; r < size; r++) {
@@ -191,15 +195,24 @@ std::shared_ptr<Clique> Gathering::wait(const Stop &stop, std::string &why) {
       why = "not all ranks came to ncclCommInitRank";
       return nullptr;
     }
-    int process = 0, theirs = 0;
-    std::ifstream(file) >> process >> theirs;
+    int process = 0, theirs = 0, device = 0;
+    std::ifstream(file) >> process >> theirs >> device;
     if (theirs != size) {
       why = "ranks disagree about the size of the communicator";
       return nullptr;
     }
     processes.push_back(process);
+    devices.push_back(device);
     isOneProcess = isOneProcess && process == getpid();
   }
+  for (int r = 0; r < size && !isOneProcess; r++)
+    for (int other = 0; other < r; other++)
+      if (devices[size_t(r)] == devices[size_t(other)]) {
+        sharesDevice = true;
+        why = "Duplicate GPU detected : rank " + std::to_string(r) + " and rank " + std::to_string(other) +
+              " both on CUDA device " + std::to_string(devices[size_t(r)]);
+        return nullptr;
+      }
   auto clique = std::make_shared<ProcessClique>(folder, processes);
   if (!isOneProcess)
     return clique;

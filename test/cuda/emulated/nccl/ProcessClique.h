@@ -1,7 +1,7 @@
 // Ranks in several processes of one machine: they meet in a folder (CLEAVE_EMULATED_NCCL_FOLDER, /dev/shm by default),
 // where each rank leaves files and looks for those of the others. A file appears whole, by renaming.
 //
-//   rank-R                  the process of rank R, when it joins
+//   rank-R                  the process and the GPU of rank R, when it joins
 //   call-NUMBER-REPLAY-R    what rank R announces for a collective, and the bytes that it gives
 //   done1-..., done2-...    rank R has computed, has written
 //   offer-FROM-TO-N         the Nth message; taken-FROM-TO-N: it has been taken
@@ -44,6 +44,8 @@ public:
   void announce();
   // Null, with a reason, when not all come, or they disagree.
   std::shared_ptr<Clique> wait(const Stop &stop, std::string &why);
+  // What wait() has found: two of the processes have one GPU.
+  bool sharesDevice = false;
 
 private:
   std::string id;

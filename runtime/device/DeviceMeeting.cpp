@@ -1,0 +1,18 @@
+#include "runtime/device/DeviceMeeting.h"
+
+#include "runtime/device/cuda/NcclCommunicator.h"
+
+namespace cleave::rt {
+
+bool devicesMeetAlone(const std::string &target) { return target.compare(0, 5, "cuda:") == 0; }
+
+Status createDeviceCommunicator(const std::string &target, const ProcessPlace &place,
+                                std::unique_ptr<Communicator> *result) {
+  if (!devicesMeetAlone(target))
+    return internal("processes of '" + target + "' do not meet without MPI");
+  MeetingPoint point;
+  CLEAVE_TRY(readMeetingPoint(place, &point));
+  return createNcclCommunicator(target, place, point, result);
+}
+
+} // namespace cleave::rt

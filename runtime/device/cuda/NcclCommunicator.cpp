@@ -1,0 +1,439 @@
+#include "runtime/device/cuda/NcclCommunicator.h"
+
+#include "runtime/base/Termination.h"
+#include "runtime/base/Trace.h"
+#include "runtime/base/WaitClock.h"
+#include "runtime/comm/PeerMonitor.h"
+#include "runtime/device/cuda/NcclExchange.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace cleave::rt {
+
+using cuda::checkNccl;
+using cuda::Handle;
+
+namespace {
+
+constexpr const char *kTransport = "nccl";
+constexpr unsigned kLeaveChannel = kAllChannels; // of those that have done their work
+constexpr std::chrono::milliseconds kPeriod{50};
+constexpr std::chrono::seconds kWakeTime{2}; // for calls of NCCL that were aborted
+constexpr double kNamedSeconds = 2;          // NCCL knows of a loss; the monitor may find out who it is
+constexpr double kGoodbyeSeconds = 2;        // all have done their work
+constexpr int kInvalidUsage = 5;             // ncclResult_t
+constexpr uint64_t kMark = 0x65766165'6c636e63;
+
+// The first block of an exchange. The rest of it is the first of the bytes.
+struct Head {
+  uint64_t mark, bytes, channel;
+};
+constexpr size_t kBlockBytes = 4096, kFirstBytes = kBlockBytes - sizeof(Head);
+
+// Of this process.
+enum class Membership { None, Joined, Lost };
+std::atomic<Membership> membership{Membership::None};
+
+double now() { return static_cast<double>(TraceSink::now()) * 1e-9; }
+
+std::string nameOf(int rank) { return "rank " + std::to_string(rank); }
+
+class NcclCommunicator : public Communicator {
+public:
+  NcclCommunicator(const ProcessPlace &place, MeetingPoint point)
+      : Communicator(place.rank, place.size), point_(std::move(point)) {}
+  ~NcclCommunicator() override;
+
+  Status open(const std::string &target);
+  // `self` is let go where a thread is left in NCCL.
+  static Status join(std::unique_ptr<NcclCommunicator> &self);
+  Status meetPeers();
+
+  const char *transport() const override { return kTransport; }
+  bool servesThreads() const override { return false; }
+  void abort(const Status &reason) override;
+  Status health() const override;
+  Handle communicator() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return comm_;
+  }
+
+protected:
+  Status doExchange(const Exchange &step) override;
+
+private:
+  // A wait that the watchdog looks after.
+  class Wait {
+  public:
+    Wait(NcclCommunicator &comm, std::string what) : comm_(comm) {
+      std::lock_guard<std::mutex> lock(comm_.mutex_);
+      comm_.awaited_ = std::move(what);
+      ++comm_.waits_;
+    }
+    ~Wait() {
+      std::lock_guard<std::mutex> lock(comm_.mutex_);
+      comm_.awaited_.clear();
+    }
+
+  private:
+    NcclCommunicator &comm_;
+  };
+
+  Status init(Handle *comm);
+  Status exchangeAll(const Exchange &step);
+  Status exchangePiece(const Exchange &step, size_t sendBytes, size_t receiveBytes);
+  Status checkHead(const Exchange &step);
+  Status explain(Status status);
+  void sayGoodbye();
+  void watch();
+  void stopWatching();
+  bool findTrouble(std::string *why);
+  bool waitsTooLong(std::string *why);
+  std::string nameLost(const std::string &error);
+  void fail(const std::string &why);
+  void abortCommunicator();
+  bool isBroken() const { return failed_ || (monitor() && monitor()->failed()); }
+  PeerMonitor *monitor() const { return watched_.load(); }
+
+  const MeetingPoint point_;
+  const cuda::Nccl *nccl_ = nullptr;
+  NcclExchange exchange_;
+  std::unique_ptr<PeerMonitor> monitor_;
+  std::atomic<PeerMonitor *> watched_{nullptr}; // monitor_, once there is one
+  std::atomic<bool> isBusy_{false}, failed_{false}, isLeaving_{false};
+
+  mutable std::mutex mutex_; // what follows
+  std::condition_variable changed_;
+  Handle comm_ = nullptr;
+  std::string reason_;  // why it was given up; empty where the monitor says why
+  std::string awaited_; // whom a thread waits for now; empty: nobody
+  uint64_t waits_ = 0;
+  bool stopping_ = false;
+  // The watchdog's.
+  uint64_t seenWait_ = 0;
+  WaitClock clock_;
+  std::thread watchdog_;
+};
+
+Status NcclCommunicator::open(const std::string &target) {
+  // NCCL looks there when an id is asked for, and rank 0 once more when it joins.
+  if (::setenv("NCCL_COMM_ID", point_.address.c_str(), 1) != 0)
+    return internal("the environment has no room for NCCL_COMM_ID");
+  CLEAVE_TRY(cuda::openNccl(&nccl_));
+  CLEAVE_TRY(exchange_.open(target, rank()));
+  watchdog_ = std::thread([this] { watch(); });
+  return Status::ok();
+}
+
+Status NcclCommunicator::init(Handle *comm) {
+  cuda::NcclId id;
+  CLEAVE_TRY(exchange_.enter());
+  CLEAVE_TRY(checkNccl(nccl_->uniqueId(&id), "ncclGetUniqueId"));
+  cuda::Result result = nccl_->init(comm, size(), id, rank());
+  Status status = checkNccl(result, "ncclCommInitRank");
+  if (status.isOk())
+    return status;
+  if (result == kInvalidUsage)
+    return invalidArgument(status.message() + "; NCCL needs a GPU of its own for each process: start one process for "
+                                              "each GPU, or start them by mpirun, under which processes may share one");
+  return peerLost(status.message() + "; ranks meet at " + point_.address + " (" + point_.source +
+                  "), where rank 0 listens; if another program has that port, CLEAVE_COMM_PORT gives all processes "
+                  "another one; NCCL_DEBUG=WARN makes NCCL say more");
+}
+
+// NCCL waits without a limit for ranks that never come: a thread of its own does, and the watchdog looks after it.
+Status NcclCommunicator::join(std::unique_ptr<NcclCommunicator> &self) {
+  struct Joining {
+    std::mutex mutex; // what follows
+    std::condition_variable changed;
+    bool isDone = false, isLeft = false;
+    Handle comm = nullptr;
+    Status status;
+  };
+  auto joining = std::make_shared<Joining>();
+  Wait wait(*self, "the other ranks at " + self->point_.address + " (" + self->point_.source +
+                       "): all " + std::to_string(self->size()) + " processes must be started, and have the same address");
+  std::thread thread([joining, self = self.get()] {
+    Handle comm = nullptr;
+    Status status = self->init(&comm);
+    std::lock_guard<std::mutex> lock(joining->mutex);
+    joining->status = std::move(status);
+    joining->comm = comm;
+    joining->isDone = true;
+    if (joining->isLeft && joining->status.isOk())
+      self->nccl_->abort(comm);
+    joining->changed.notify_all();
+  });
+  std::unique_lock<std::mutex> lock(joining->mutex);
+  while (!joining->isDone && !self->failed_)
+    joining->changed.wait_for(lock, kPeriod);
+  joining->changed.wait_for(lock, kWakeTime, [&] { return joining->isDone; });
+  joining->isLeft = !joining->isDone;
+  if (joining->isLeft) {
+    thread.detach();
+    Status lost = self->health();
+    membership = Membership::Lost;
+    self.release(); // the thread may still look at it
+    return lost;
+  }
+  lock.unlock();
+  thread.join();
+  CLEAVE_TRY(std::move(joining->status));
+  std::lock_guard<std::mutex> own(self->mutex_);
+  self->comm_ = joining->comm;
+  return Status::ok();
+}
+
+Status NcclCommunicator::meetPeers() {
+  std::vector<PeerIdentity> peers(static_cast<size_t>(size()));
+  PeerIdentity mine = PeerIdentity::self();
+  CLEAVE_TRY(allGather(&mine, sizeof mine, peers.data(), kControlChannel).in("joining the other ranks"));
+  monitor_ = std::make_unique<PeerMonitor>(rank(), std::move(peers), nullptr);
+  watched_ = monitor_.get();
+  return Status::ok();
+}
+
+// Of a world in which somebody is lost nobody takes leave.
+NcclCommunicator::~NcclCommunicator() {
+  bool isInOrder = monitor_ && !isBroken();
+  if (isInOrder)
+    sayGoodbye();
+  if (monitor_)
+    monitor_->stop();
+  bool isLost = isBroken();
+  stopWatching();
+  if (comm_)
+    isLost ? nccl_->abort(comm_) : nccl_->destroy(comm_);
+  membership = isLost ? Membership::Lost : Membership::None;
+}
+
+// Until all have come to their end, one that dies is missed. From then on nobody is: a process may end as soon as it
+// knows that nobody looks for it any more.
+void NcclCommunicator::sayGoodbye() {
+  bool all = true;
+  if (!agree(true, &all, kLeaveChannel).isOk())
+    return;
+  monitor_->stop();
+  isLeaving_ = true;
+  static_cast<void>(agree(true, &all, kLeaveChannel)); // its work is done, whatever becomes of the others
+}
+
+void NcclCommunicator::abort(const Status &) {
+  if (PeerMonitor *monitor = this->monitor())
+    monitor->fail(); // the watchdog aborts
+}
+
+Status NcclCommunicator::health() const {
+  if (!isBroken())
+    return Status::ok();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!reason_.empty())
+      return peerLost(reason_);
+  }
+  return monitor() ? monitor()->reason() : peerLost("another rank is lost");
+}
+
+Status NcclCommunicator::doExchange(const Exchange &step) {
+  if (isBusy_.exchange(true))
+    return internal("two threads of this process exchange bytes at the same time; by NCCL, one does");
+  Status status = exchangeAll(step);
+  isBusy_ = false;
+  return status;
+}
+
+Status NcclCommunicator::exchangeAll(const Exchange &step) {
+  CLEAVE_TRY(exchange_.enter());
+  size_t toSend = step.to >= 0 ? step.sendBytes : 0, toReceive = step.from >= 0 ? step.receiveBytes : 0;
+  auto *source = static_cast<const std::byte *>(step.sendData);
+  auto *target = static_cast<std::byte *>(step.receiveData);
+  Head head{kMark, toSend, step.channel};
+  size_t sent = std::min(toSend, kFirstBytes), received = std::min(toReceive, kFirstBytes);
+  std::memcpy(exchange_.outgoing(), &head, sizeof head);
+  if (sent)
+    std::memcpy(exchange_.outgoing() + sizeof head, source, sent);
+  CLEAVE_TRY(exchangePiece(step, step.to >= 0 ? kBlockBytes : 0, step.from >= 0 ? kBlockBytes : 0));
+  if (step.from >= 0)
+    CLEAVE_TRY(checkHead(step));
+  if (received)
+    std::memcpy(target, exchange_.incoming() + sizeof head, received);
+  // The Nth piece of a side is the Nth of its other side: no rank waits for one that is not under way.
+  while (sent < toSend || received < toReceive) {
+    size_t out = std::min(NcclExchange::kPieceBytes, toSend - sent);
+    size_t in = std::min(NcclExchange::kPieceBytes, toReceive - received);
+    if (out)
+      std::memcpy(exchange_.outgoing(), source + sent, out);
+    CLEAVE_TRY(exchangePiece(step, out, in));
+    if (in)
+      std::memcpy(target + received, exchange_.incoming(), in);
+    sent += out;
+    received += in;
+  }
+  return Status::ok();
+}
+
+Status NcclCommunicator::exchangePiece(const Exchange &step, size_t sendBytes, size_t receiveBytes) {
+  CLEAVE_TRY(health());
+  Handle comm = communicator();
+  int to = sendBytes ? step.to : -1, from = receiveBytes ? step.from : -1;
+  std::string ranks = nameOf(from >= 0 ? from : to);
+  if (from >= 0 && to >= 0 && from != to)
+    ranks += " or " + std::to_string(to);
+  Wait wait(*this, std::move(ranks));
+  Status status = exchange_.begin(*nccl_, comm, to, sendBytes, from, receiveBytes);
+  bool isDone = false;
+  for (long polls = 0; status.isOk() && !isDone && !failed_; ++polls) {
+    status = exchange_.poll(&isDone);
+    if (!isDone && polls > 200)
+      std::this_thread::sleep_for(std::chrono::microseconds(polls < 2000 ? 5 : 50));
+  }
+  if (failed_) // what was aborted looks done
+    return health();
+  return status.isOk() ? status : explain(std::move(status));
+}
+
+// An error of NCCL is often how a lost rank shows.
+Status NcclCommunicator::explain(Status status) {
+  fail(nameLost(status.message()));
+  return health();
+}
+
+Status NcclCommunicator::checkHead(const Exchange &step) {
+  Head head;
+  std::memcpy(&head, exchange_.incoming(), sizeof head);
+  if (head.mark == kMark && head.channel == step.channel && head.bytes == step.receiveBytes)
+    return Status::ok();
+  std::string from = nameOf(step.from);
+  if (head.mark == kMark && head.channel == kLeaveChannel)
+    fail(from + " has ended its session, and others wait for it; all processes must make the same calls");
+  else
+    fail("expected " + std::to_string(step.receiveBytes) + " bytes from " + from + " on channel " +
+           std::to_string(step.channel) + "; got: " + std::to_string(head.bytes) + " on channel " +
+           std::to_string(head.channel) + "; the ranks' plans disagree");
+  return health();
+}
+
+void NcclCommunicator::watch() {
+  static_cast<void>(exchange_.enter()); // it was possible before
+  for (;;) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait_for(lock, kPeriod, [this] { return stopping_; });
+      if (stopping_)
+        return;
+    }
+    std::string why;
+    if (findTrouble(&why)) {
+      fail(why);
+      return abortCommunicator();
+    }
+  }
+}
+
+void NcclCommunicator::stopWatching() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (watchdog_.joinable())
+    watchdog_.join();
+}
+
+bool NcclCommunicator::findTrouble(std::string *why) {
+  if (isBroken())
+    return true;
+  if (!monitor() && (terminationNoted() || endRequested())) {
+    *why = "stopped by a signal while it was joining the other ranks by NCCL";
+    return true;
+  }
+  cuda::Result error = 0;
+  if (Handle comm = communicator(); comm && nccl_->asyncError(comm, &error) == 0 && error != 0 && !isLeaving_) {
+    *why = nameLost(checkNccl(error, "communication").message());
+    return true;
+  }
+  return waitsTooLong(why);
+}
+
+bool NcclCommunicator::waitsTooLong(std::string *why) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (awaited_.empty() || seenWait_ != waits_)
+    clock_ = WaitClock();
+  seenWait_ = waits_;
+  double waited = clock_.look(now());
+  if (awaited_.empty() || waited <= (isLeaving_ ? kGoodbyeSeconds : timeoutSeconds()))
+    return false;
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.0f", waited);
+  *why = nameOf(rank()) + " waited " + seconds + " s for " + awaited_ + "; CLEAVE_COMM_TIMEOUT_S sets the limit";
+  return true;
+}
+
+// NCCL does not say which rank it is. The monitor may find out; then it is the one that says why.
+std::string NcclCommunicator::nameLost(const std::string &error) {
+  for (double end = now() + kNamedSeconds; now() < end && !isLeaving_; std::this_thread::sleep_for(kPeriod))
+    if (monitor() && monitor()->failed())
+      return "";
+  return error + " (another rank is lost, or the network between them)";
+}
+
+// The reason stands before the waiting thread can see that its wait is over.
+void NcclCommunicator::fail(const std::string &why) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failed_)
+      reason_ = why;
+    failed_ = true;
+  }
+  if (PeerMonitor *monitor = this->monitor())
+    monitor->fail();
+}
+
+// On the watchdog's thread alone, which is also the one that asks NCCL for errors.
+void NcclCommunicator::abortCommunicator() {
+  Handle comm = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::swap(comm, comm_);
+  }
+  if (comm)
+    nccl_->abort(comm);
+}
+
+} // namespace
+
+Status createNcclCommunicator(const std::string &target, const ProcessPlace &place, const MeetingPoint &point,
+                              std::unique_ptr<Communicator> *result) {
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (membership == Membership::Joined)
+    return invalidArgument(
+        "a process started by torchrun or srun has one session at a time; destroy the other one first");
+  if (membership == Membership::Lost)
+    return peerLost("this process, or one that it was started with, has failed in an earlier session; start all again");
+  auto communicator = std::make_unique<NcclCommunicator>(place, point);
+  CLEAVE_TRY(communicator->open(target));
+  membership = Membership::Joined;
+  CLEAVE_TRY(NcclCommunicator::join(communicator));
+  CLEAVE_TRY(communicator->meetPeers());
+  *result = std::move(communicator);
+  return Status::ok();
+}
+
+Handle ncclCommunicatorOf(const Communicator &host) {
+  if (std::string_view(host.transport()) != kTransport)
+    return nullptr;
+  return static_cast<const NcclCommunicator &>(host).communicator();
+}
+
+} // namespace cleave::rt
