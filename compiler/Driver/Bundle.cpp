@@ -117,7 +117,8 @@ llvm::Error checkWeights(llvm::StringRef object, const WeightsBeside &weights) {
     return llvm::Error::success();
   std::string file = besides(object, weights.file);
   if (!fs::exists(file))
-    return makeError(object + ": its weights are not beside it; expected " + file);
+    return makeError(object + ": its weights are not beside it; expected " + file +
+                     ", which `cleave compile` wrote with the object: copy the folder, too, or compile again");
   rt::SafeTensors tensors;
   return toError(rt::openWeightsBeside(file, weights.checksum.c_str(), &tensors).in(object.str()));
 }

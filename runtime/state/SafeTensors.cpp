@@ -62,12 +62,13 @@ Status readEntry(const json &entry, const std::byte *data, uint64_t dataBytes, T
   if (!entry.is_object() || type == entry.end() || !type->is_string())
     return dataLoss(where + "no dtype");
   if (!parseSafetensorsName(type->get<std::string>(), &tensor->type))
-    return invalidArgument(where + "unknown dtype " + type->get<std::string>());
+    return invalidArgument(where + "unknown dtype " + type->get<std::string>() +
+                           "; save it as one of F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8 and BOOL");
   uint64_t begin = 0, end = 0, elements = 0;
   if (!readShape(entry, &tensor->shape) || !countElements(tensor->shape, &elements))
-    return dataLoss(where + "bad shape");
+    return dataLoss(where + "bad shape; expected a list of whole numbers from 0, whose product fits in 63 bits");
   if (!readOffsets(entry, &begin, &end) || begin > end)
-    return dataLoss(where + "bad data_offsets");
+    return dataLoss(where + "bad data_offsets; expected the bytes at which its data begin and end");
   if (end > dataBytes)
     return dataLoss(where + "ends at byte " + std::to_string(end) + " of " + std::to_string(dataBytes) +
                     "; the file is truncated or damaged");
@@ -155,7 +156,8 @@ Status parseImage(const std::byte *image, size_t size, const std::string &origin
     return dataLoss("not a safetensors file: shorter than its 8-byte header size");
   std::memcpy(&headerBytes, image, sizeof headerBytes);
   if (headerBytes > SafeTensors::kMaxHeaderBytes)
-    return dataLoss("not a safetensors file: a header of " + std::to_string(headerBytes) + " bytes");
+    return dataLoss("not a safetensors file: a header of " + std::to_string(headerBytes) +
+                    " bytes; the file is of another format, or damaged");
   if (headerBytes > size - sizeof headerBytes)
     return dataLoss("the header ends beyond the file; the file is truncated or damaged");
   const char *text = reinterpret_cast<const char *>(image) + sizeof headerBytes;
