@@ -16,7 +16,7 @@ SOURCES = (*CXX, ".td", ".fbs")
 # What only --target cuda:... and programs for GPUs run; it is entered where a target or a device is chosen by its name.
 CUDA = ("compiler/Codegen/CUDA/", "compiler/Target/Cuda.cpp", "runtime/device/cuda/", "kernels/attention/cuda/", "kernels/common/cuda/",
         "kernels/convolution/cuda/", "kernels/indexing/cuda/", "kernels/pooling/cuda/", "kernels/reduction/cuda/")
-DOORS = ("compiler/Target/Cuda.cpp", "runtime/device/Device.cpp")
+DOORS = ("compiler/Target/Cuda.cpp", "runtime/device/Device.cpp", "runtime/device/DeviceMeeting.cpp")
 
 TOKEN = re.compile(r"""
     (?P<blank>    //(?:\\\n|[^\n])* | /\*.*?\*/ | \\\n | [^\S\n]+ )
