@@ -9,6 +9,14 @@
 
 using namespace cleave;
 
+// Whether the packer makes the second form of a convolution's weights (Kernels.def).
+static bool isForHalfVectors(llvm::StringRef packer, llvm::ArrayRef<int64_t> params) {
+  const rt::KernelDef *def = rt::findKernelDef({packer.data(), packer.size()});
+  rt::KernelArgs args;
+  return packer.starts_with("convolution") && def && rt::KernelArgs::read(*def, params.vec(), &args).isOk() &&
+         args["packed_w"] == 2;
+}
+
 namespace {
 
 class Host : public Target {
@@ -27,6 +35,8 @@ public:
 
   llvm::Expected<uint64_t> packed(llvm::StringRef packer, llvm::ArrayRef<int64_t> params,
                                   int64_t threads) const override {
+    if (!machine.halvesVectors && isForHalfVectors(packer, params))
+      return 0;
     size_t bytes = 0;
     if (rt::Status status = rt::hostPackedBytes(packer.str(), params.vec(), static_cast<int>(threads), &bytes);
         !status.isOk())

@@ -28,6 +28,8 @@ HostTarget HostTarget::detect() {
   target.features = llvm::join(present, ",");
   target.vectorWidth = isX86() ? widthOf(features) : 128;
   target.hasFma = !isX86() || features.lookup("fma");
+  // A wrong guess of the name costs time, and changes no result beyond the order of sums.
+  target.halvesVectors = target.vectorWidth == 512 && llvm::sys::getHostCPUName() == "znver4";
   return target;
 }
 

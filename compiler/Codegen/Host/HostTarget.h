@@ -18,6 +18,8 @@ struct HostTarget {
   std::string features; // "+avx512f,+fma,…", added to the baseline
   unsigned vectorWidth; // bits
   bool hasFma;          // otherwise a fused multiply-add would be a call of the C library
+  // Instructions for 512 bits run in two halves, so that those for 256 bits compute as much.
+  bool halvesVectors = false;
 
   static HostTarget detect();
   static llvm::Expected<HostTarget> parse(llvm::StringRef text);

@@ -105,11 +105,11 @@ FailureOr<FlatSymbolRefAttr> ModulePlan::generatedKernel(cleave::KernelOp kernel
                    kernel.getLoc());
 }
 
-std::optional<unsigned> ModulePlan::packedOperandOf(Operation *op) const {
-  std::optional<unsigned> packedOperand;
+std::optional<PackedOperand> ModulePlan::packedOperandOf(Operation *op) const {
+  std::optional<PackedOperand> packedOperand;
   for (OpOperand &operand : op->getOpOperands())
-    if (findPacked(operand.get()))
-      packedOperand = operand.getOperandNumber();
+    if (const PackedState *state = findPacked(operand.get()))
+      packedOperand = PackedOperand{operand.getOperandNumber(), state->form};
   return packedOperand;
 }
 

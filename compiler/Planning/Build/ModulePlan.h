@@ -51,7 +51,7 @@ public:
   // How a value read from a state was packed; null when it is plain.
   const PackedState *findPacked(mlir::Value value) const;
   // The operand of a library call that is packed.
-  std::optional<unsigned> packedOperandOf(mlir::Operation *op) const;
+  std::optional<PackedOperand> packedOperandOf(mlir::Operation *op) const;
   const llvm::StringMap<PackedState> &getPackedStates() const { return packed; }
   // True when a later program may read what this one leaves in the state: an entry reads it before it writes it.
   bool survives(llvm::StringRef state);

@@ -12,14 +12,14 @@ static const rt::KernelDef *defOf(const KernelSpec &spec) {
   return rt::findKernelDef({spec.name.data(), spec.name.size()});
 }
 
-FailureOr<std::vector<int64_t>> encodeParams(Operation *op, std::optional<unsigned> packed) {
+FailureOr<std::vector<int64_t>> encodeParams(Operation *op, std::optional<PackedOperand> packed) {
   KernelSpec spec = cast<ComputeOpInterface>(op).getKernelSpec();
   const rt::KernelDef *def = defOf(spec);
   if (!def)
     return op->emitOpError("expected a kernel of runtime/plan/Kernels.def; got: ") << spec.name;
   rt::KernelParams params(*def);
   if (packed)
-    params.set("packed_" + std::string(def->buffers[*packed].name), 1);
+    params.set("packed_" + std::string(def->buffers[packed->number].name), packed->form);
   for (const auto &[name, values] : spec.params)
     params.set({name.data(), name.size()}, std::vector<int64_t>(values.begin(), values.end()));
   for (const auto &[name, type] : spec.types) {
@@ -39,6 +39,7 @@ namespace {
 // What the readers of a state have in common; `packer` is empty when nothing packs for all of them.
 class Candidate {
 public:
+  explicit Candidate(int64_t form) : form(form) {}
   bool isPackable() const { return !packer.empty() && !spoiled; }
   void spoil() { spoiled = true; }
 
@@ -54,7 +55,7 @@ public:
       spoil();
       return success();
     }
-    FailureOr<std::vector<int64_t>> own = encodeParams(use.getOwner(), use.getOperandNumber());
+    FailureOr<std::vector<int64_t>> own = encodeParams(use.getOwner(), PackedOperand{use.getOperandNumber(), form});
     if (failed(own))
       return failure();
     spoiled |= !packer.empty() && (packer != name || params != *own);
@@ -67,41 +68,52 @@ public:
   std::vector<int64_t> params;
 
 private:
+  int64_t form;
   bool spoiled = false;
 };
 
 } // namespace
 
-FailureOr<llvm::StringMap<PackedState>> findPackedStates(ModuleOp module, const PlanningOptions &options) {
-  llvm::StringMap<PackedState> result;
-  if (!options.packed)
-    return result;
+// Adds the states that have room for that form, and are not in `result`.
+static LogicalResult findInForm(ModuleOp module, const PlanningOptions &options, int64_t form,
+                                llvm::StringMap<PackedState> &result) {
   llvm::StringMap<Candidate> candidates;
+  auto candidateOf = [&](StringRef state) -> Candidate & { return candidates.try_emplace(state, form).first->second; };
   WalkResult walked = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<ModuleOp>(op) && op != module) // another kind's
       return WalkResult::skip();
     if (auto write = dyn_cast<WriteOp>(op))
-      candidates[write.getState()].spoil();
+      candidateOf(write.getState()).spoil();
     if (auto read = dyn_cast<ReadOp>(op))
       for (OpOperand &use : read.getResult().getUses())
-        if (failed(candidates[read.getState()].add(use)))
+        if (failed(candidateOf(read.getState()).add(use)))
           return WalkResult::interrupt();
     return WalkResult::advance();
   });
   if (walked.wasInterrupted())
     return failure();
   for (cleave::StateOp state : module.getOps<cleave::StateOp>()) {
-    const Candidate &candidate = candidates[state.getSymName()];
+    const Candidate &candidate = candidateOf(state.getSymName());
     bool isWeight = state.getRole() == cleave::Role::Parameter || state.getRole() == cleave::Role::Buffer;
-    if (state->hasAttr(kSharedAttr) || !candidate.isPackable() || !isWeight ||
+    if (result.contains(state.getSymName()) || state->hasAttr(kSharedAttr) || !candidate.isPackable() || !isWeight ||
         (state.getStorage() && !state.getStorage()->isReplicated()))
       continue;
     llvm::Expected<uint64_t> bytes = options.packed(candidate.packer, candidate.params, options.threads);
     if (!bytes)
       return state.emitOpError("cannot be packed: ") << llvm::toString(bytes.takeError());
     if (*bytes != 0 && *bytes <= static_cast<uint64_t>(byteSize(state.getTensorType())))
-      result[state.getSymName()] = {candidate.packer, candidate.params};
+      result[state.getSymName()] = {candidate.packer, candidate.params, form};
   }
+  return success();
+}
+
+FailureOr<llvm::StringMap<PackedState>> findPackedStates(ModuleOp module, const PlanningOptions &options) {
+  llvm::StringMap<PackedState> result;
+  if (!options.packed)
+    return result;
+  for (int64_t form = 1; form <= kPackedForms; ++form)
+    if (failed(findInForm(module, options, form, result)))
+      return failure();
   return result;
 }
 

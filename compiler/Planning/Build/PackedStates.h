@@ -6,7 +6,7 @@
 //
 //   plan.state @w : tensor<2359296xf32> parameter ...
 //   plan.program @init    launch @convolution_pack_w.7 [w: read_write, scratch]
-//   plan.program @infer   launch @convolution.8 [x, w, y, scratch]                  // its parameter packed_w is 1
+//   plan.program @infer   launch @convolution.8 [x, w, y, scratch]                  // its parameter packed_w is the form
 //
 // A state is packed when all that reads it are library kernels of equal parameters, each as the same buffer B, and the
 // kernel has a parameter `packed_B` (Kernels.def). Where two kernels want different formats, or the format is the plain
@@ -26,14 +26,24 @@
 
 namespace cleave::plan {
 
+// Forms are tried in this order, from 1 on; 0 is plain. What a form is the kernel says (Kernels.def), and one that the
+// target does not want is told by 0 bytes.
+constexpr int64_t kPackedForms = 2;
+
 struct PackedState {
   std::string packer;          // the kernel, of Kernels.def
   std::vector<int64_t> params; // its own, and those of the kernel that reads what it leaves
+  int64_t form;
 };
 
-// Parameters of the kernel that `op` names, in the order of Kernels.def; `packed` is the number of the buffer that it
-// reads in its own format.
-mlir::FailureOr<std::vector<int64_t>> encodeParams(mlir::Operation *op, std::optional<unsigned> packed);
+// The buffer that a kernel reads in a format of its own.
+struct PackedOperand {
+  unsigned number;
+  int64_t form;
+};
+
+// Parameters of the kernel that `op` names, in the order of Kernels.def.
+mlir::FailureOr<std::vector<int64_t>> encodeParams(mlir::Operation *op, std::optional<PackedOperand> packed);
 
 // By the states' names. Nothing where the options name no sizer.
 mlir::FailureOr<llvm::StringMap<PackedState>> findPackedStates(mlir::ModuleOp module, const PlanningOptions &options);

@@ -19,6 +19,7 @@ Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
   s->oc = args["oc"];
   s->groups = args["groups"];
   s->packedWeights = args["packed_w"] != 0;
+  s->halfVectors = args["packed_w"] == 2;
   s->channelsLast = args["channels_last"] != 0;
   CLEAVE_TRY(Window::read(args, &s->window));
   if (s->groups < 1 || s->ic % s->groups != 0 || s->oc % s->groups != 0)
@@ -76,10 +77,12 @@ struct DnnlConvolution {
   DnnlConvolution(const KernelArgs &args, const ConvolutionShape &s) {
     type = s.dtype == fb::DType::f32 ? memory::data_type::f32 : memory::data_type::bf16;
     packedWeights = s.packedWeights;
+    halfVectors = s.halfVectors;
     isGrouped = s.groups > 1;
     hasBias = args.def().findBuffer("bias") || args.def().name == "convolution_bias_pack_w";
     window = s.window.kernelSize();
-    channelsLast = s.channelsLast;
+    channelsLast =
+        s.channelsLast || (halfVectors && s.window.inSize() == 1 && s.window.outSize() == 1); // the same bytes
     x = {type, concat({s.n, s.ic}, args.list("in")), channelsLast};
     y = {type, concat({s.n, s.oc}, args.list("out")), channelsLast};
     w = {type, concat(isGrouped ? memory::dims{s.groups, s.oc / s.groups, s.ic / s.groups} : memory::dims{s.oc, s.ic},
@@ -153,9 +156,10 @@ struct DnnlConvolution {
   }
 
   // Which kernel computes on channels-last tensors as they are; nothing where none is compiled. Of those with the
-  // instructions of the library's first choice, it is one that is fast for the shape (isSlow), and whose weights take no
-  // more room than plain ones where there is one: those are packed once, not at each launch (PackedStates.h). The
-  // library's first choice fills blocks of up to 64 filters with zeros; those with smaller blocks take as long.
+  // instructions of the library's first choice (with halfVectors also of others behind it), it is one that is fast for
+  // the shape (isSlow), and whose weights take no more room than plain ones where there is one: those are packed once,
+  // not at each launch (PackedStates.h). The library's first choice fills blocks of up to 64 filters with zeros; those
+  // with smaller blocks take as long.
   std::optional<int> findAsTheyAre(const Described &described) const {
     std::optional<int> found;
     std::string instructions;
@@ -165,7 +169,7 @@ struct DnnlConvolution {
         return found;
       if (number == 0)
         instructions = instructionsOf(desc);
-      if (instructionsOf(desc) != instructions)
+      if (instructionsOf(desc) != instructions && (!halfVectors || isDepthwise()))
         return found;
       if (isSlow(desc))
         continue;
@@ -213,7 +217,7 @@ struct DnnlConvolution {
   }
 
   memory::data_type type;
-  bool packedWeights, channelsLast, isGrouped, hasBias;
+  bool packedWeights, halfVectors, channelsLast, isGrouped, hasBias;
   int64_t window; // its elements
   PlainTensor x, y, w;
   memory::dims stride, dilation, padLow, padHigh;
@@ -251,8 +255,8 @@ std::unique_ptr<HostKernel> buildBias(const DnnlConvolution &c, std::vector<size
   auto desc = c.forward(dnnl::prop_kind::forward_inference);
   if (c.packedWeights)
     bytes[1] = desc.weights_desc().get_size();
-  auto weights = c.packedWeights ? builder.operand(1, desc.weights_desc())
-                                 : builder.input(1, c.w.desc(), desc.weights_desc());
+  auto weights =
+      c.packedWeights ? builder.operand(1, desc.weights_desc()) : builder.input(1, c.w.desc(), desc.weights_desc());
   DnnlArgs args = {{DNNL_ARG_SRC, builder.input(0, c.x.desc(), desc.src_desc())},
                    {DNNL_ARG_WEIGHTS, weights},
                    {DNNL_ARG_BIAS, builder.operand(2, desc.bias_desc())},

@@ -14,6 +14,7 @@ struct ConvolutionShape {
   fb::DType dtype;
   int64_t n, ic, oc, groups;
   bool packedWeights, channelsLast; // of the forward kernel
+  bool halfVectors; // the packed weights may be those of kernels for half as wide vectors (Kernels.def)
   Window window;
 
   static Status read(const KernelArgs &args, ConvolutionShape *result);

@@ -68,7 +68,7 @@ public:
     } else {
       setConvolution(set);
       if (def.name == "convolution" || packs)
-        set("packed_w", {packs ? 1 : pick({0, 1})});
+        set("packed_w", {packs ? pick({1, 2}) : pick({0, 1, 2})});
     }
     std::vector<int64_t> list;
     return params.finish(&list).isOk() ? list : std::vector<int64_t>();
