@@ -43,10 +43,10 @@ LossReduction ofGrowth(double growth) {
 }
 
 LossReduction reductionOf(const LossTerm &once, const LossTerm &twice) {
+  if (once.factor == 0 && twice.factor == 0)
+    return LossReduction::Mean; // of no weight, whatever it is
   if (once.ofSamples && !isNear(twice.elements, 2 * once.elements))
     return LossReduction::Whole;
-  if (once.factor == 0 && twice.factor == 0)
-    return LossReduction::Mean; // a weight of 0, as of a penalty that is switched off: all reductions are the same
   double growth = growthOf(once, twice);
   if (once.count && twice.count) {
     auto divisor = growthOfCount(once.countTerms, twice.countTerms);
@@ -70,6 +70,8 @@ double guessGrowth(const LossTerm &term, int64_t batch) {
 }
 
 LossReduction guessReduction(const LossTerm &term, int64_t batch) {
+  if (term.factor == 0)
+    return LossReduction::Mean;
   if (term.ofSamples && std::fmod(term.elements, static_cast<double>(batch)) != 0)
     return LossReduction::Whole; // the batch is not what is summed here
   double growth = guessGrowth(term, batch);

@@ -19,7 +19,8 @@ namespace cleave {
 
 enum class LossReduction {
   Sum,     // grows as the batch does
-  Mean,    // does not; also what no samples reach, such as a penalty on weights, which counts once
+  Mean,    // does not; also what no samples reach, such as a penalty on weights, which counts once, and what has the
+           // weight 0, a term that is switched off
   Share,   // falls as the batch grows: a penalty on weights, divided by the batch
   Whole,   // a function of all samples that is no sum over them (a maximum, the root of a mean)
   Unknown, // grows in another way

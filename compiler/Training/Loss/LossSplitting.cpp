@@ -227,6 +227,8 @@ LossSplit splitTerms(OpBuilder &builder, Value loss, const LossTerms &terms, con
   bool isUncounted = false;
   for (auto [term, reduction] : llvm::zip_equal(terms.get(), layout.reductions)) {
     weights.push_back(weightOf(reduction, layout.microBatches));
+    if (term.factor == 0)
+      continue; // switched off: its count is not the loss's
     if (term.count)
       counts.insert(term.count);
     isUncounted |= term.ofSamples && !term.count;

@@ -190,11 +190,13 @@ Value LossTerms::build(OpBuilder &builder, ArrayRef<double> weights, Value count
 Value LossTerms::build(OpBuilder &builder, unsigned index, ArrayRef<double> weights, Value count) const {
   const Node &node = nodes[index];
   Arithmetic a(builder, node.value.getLoc());
-  if (count && node.isCounting)
-    return build(builder, node.inner.front().second, weights, nullptr);
   auto ownTerms = ArrayRef(terms).slice(node.firstTerm, node.numTerms);
   auto ownWeights = weights.slice(node.firstTerm, node.numTerms);
-  bool isUniform = llvm::all_equal(ownWeights);
+  auto isOff = [](const LossTerm &term) { return term.factor == 0; };
+  if (node.isCounting && (count || llvm::all_of(ownTerms, isOff)))
+    return build(builder, node.inner.front().second, weights, nullptr);
+  bool isUniform = llvm::all_equal(ownWeights) &&
+                   llvm::none_of(ownTerms, [&](const LossTerm &term) { return term.count && isOff(term); });
   if (isUniform && (!count || llvm::none_of(ownTerms, [](const LossTerm &term) { return term.count != nullptr; }))) {
     Value weighted = a.scale(node.value, ownWeights.front());
     return count ? a.mul(weighted, a.spread(count, weighted)) : weighted;

@@ -78,7 +78,8 @@ public:
   llvm::ArrayRef<LossTerm> get() const { return terms; }
 
   // The loss with each term multiplied by its weight. With `count`, which is the count of all counted terms, that loss
-  // times the count: their divisions are left away, the other terms are multiplied by it.
+  // times the count: their divisions are left away, the other terms are multiplied by it. A term of weight 0 is not
+  // divided, for a batch may have none of what it counts.
   mlir::Value build(mlir::OpBuilder &builder, llvm::ArrayRef<double> weights, mlir::Value count) const;
 
 private:

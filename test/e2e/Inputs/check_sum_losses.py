@@ -2,6 +2,9 @@
 
   check_sum_losses.py FOLDER
 
+Besides the losses of the table, random ones of two to four terms: sums, means, means over the targets that count, a maximum and a penalty, with
+weights that are 0, negative or tiny. Those of one loss that are not 0 have one count: two have no common one, of which the compiler prints a note.
+
 A sum over samples must stay one however the samples are dealt out, and a mean must stay a mean. 0.5 * sum is the mean of a
 batch of 2, and sum / batch is a sum where the batch is 1: what is seen in one compiled graph does not tell.
 """
@@ -15,6 +18,7 @@ import onnx
 from onnx import TensorProto, helper
 
 SAMPLES, FEATURES, CLASSES, RATE, STEPS = 8, 4, 2, 0.01, 3
+RANDOM_LOSSES = 10
 LAYOUTS = [(8, 1, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1), (2, 2, 2), (1, 4, 2), (1, 2, 4)]  # bound batch, micro-batches, ranks
 
 
@@ -89,6 +93,53 @@ LOSSES = {
 }
 
 
+def counted_below(t):
+    return (t < 0.5) / (t < 0.5).sum()
+
+
+def mean_of_counted(name, comparison, bound):
+    """The mean of the squares of targets on one side of the bound."""
+    return [helper.make_node("Constant", [], [f"{name}.bound"], value_float=bound), helper.make_node(comparison, ["t", f"{name}.bound"], [f"{name}.kept"]),
+            helper.make_node("Cast", [f"{name}.kept"], [f"{name}.mask"], to=TensorProto.FLOAT),
+            helper.make_node("Mul", ["squares", f"{name}.mask"], [f"{name}.masked"]), *reduce("ReduceSum", f"{name}.masked", f"{name}.sum"),
+            *reduce("ReduceSum", f"{name}.mask", f"{name}.count"), helper.make_node("Div", [f"{name}.sum", f"{name}.count"], [name])]
+
+
+def penalty(name):
+    return [helper.make_node("Mul", ["w", "w"], [f"{name}.ww"]), *reduce("ReduceSum", f"{name}.ww", name)]
+
+
+# Of each term: its nodes, the factor of its squares (None: a maximum has none), and the count that it has.
+TERMS = {
+    "sum": (lambda name: reduce("ReduceSum", "squares", name), lambda t: 1, "none"),
+    "mean": (lambda name: reduce("ReduceMean", "squares", name), lambda t: 1 / t.size, "none"),
+    "above": (lambda name: mean_of_counted(name, "Greater", 0.0), counted_weights, "above"),
+    "below": (lambda name: mean_of_counted(name, "Less", 0.5), counted_below, "below"),
+    "largest": (lambda name: reduce("ReduceMax", "squares", name), None, "whole"),
+    "penalty": (penalty, None, ""),
+}
+
+
+def random_loss(random):
+    """Two to four terms. Those that are on have one count, and a penalty goes with all."""
+    kinds = random.choice(list(TERMS), int(random.integers(2, 5)))
+    counts = [TERMS[kind][2] for kind in kinds if kind not in ("largest", "penalty")]
+    count = random.choice(counts) if counts else "none"
+    nodes, sums, factors, factor_of_weights, words = [], [], [], 0.0, []
+    for i, kind in enumerate(kinds):
+        make, factor, own = TERMS[kind]
+        weight = float(random.choice([0.7, -0.25, 1e-6, 0.0, 2.0])) if own in ("", count) else 0.0
+        words.append(f"{weight:g} {kind}")
+        nodes += make(f"term{i}") + scaled(f"term{i}", f"scaled{i}", weight)
+        sums.append(f"scaled{i}")
+        if kind == "penalty":
+            factor_of_weights += weight
+        elif factor:
+            factors.append((weight, factor))
+    nodes.append(helper.make_node("Sum", sums, ["loss"]))
+    return " + ".join(words), (nodes, lambda t: sum((w * f(t) for w, f in factors), 0.0), factor_of_weights)
+
+
 RANK_LOSSES = ("sum", "half-sum", "eighth-sum", "mean", "twice-mean", "batch-mean")
 
 
@@ -147,16 +198,21 @@ def main():
     numpy.save(folder / "x.npy", x)
     numpy.save(folder / "t.npy", t)
     failed = 0
-    for name, (nodes, factor, *penalty) in LOSSES.items():
-        model = folder / f"{name}.onnx"
+    drawn = []
+    while len(drawn) < RANDOM_LOSSES:
+        name, loss = random_loss(random)
+        if any(not word.startswith("0 ") for word in name.split(" + ")):
+            drawn.append((name, loss))
+    for number, (name, (nodes, factor, *penalty)) in enumerate([*LOSSES.items(), *drawn]):
+        model = folder / f"{number}.onnx"
         build(nodes, weights, model)
         wanted = expected(factor, sum(penalty), weights, x.astype(numpy.float64), t.astype(numpy.float64))
-        for layout in LAYOUTS:
+        for layout in LAYOUTS if name in LOSSES else LAYOUTS[2::2]:
             for average in ("global", "rank"):
                 if average == "rank" and (layout[2] == 1 or name not in RANK_LOSSES):
                     continue  # no rank's part can be told there
                 losses = trained(folder, model, layout, average)
-                if len(losses) != STEPS or not numpy.allclose(losses, wanted, rtol=1e-5):
+                if len(losses) != STEPS or not numpy.allclose(losses, wanted, rtol=1e-5, atol=1e-9):
                     print(f"{name}, batch x micro-batches x ranks = {layout}, {average}: {losses}, expected {wanted}")
                     failed += 1
     if failed:
