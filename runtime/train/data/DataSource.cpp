@@ -113,7 +113,10 @@ Status DataSource::openArray(const std::string &file, const std::string &key, Te
   }
   if (!endsWith(file, ".npy"))
     return invalidArgument(file + ": expected a name ending in .npy, .npz or .safetensors, or a flat stream FILE:u8, "
-                                  "FILE:u16 or FILE:u32");
+                                  "FILE:u16 or FILE:u32" +
+                           (endsWith(file, ".csv") ? "; in Python, numpy.save(\"x.npy\", numpy.loadtxt(\"" + file +
+                                                         "\", delimiter=\",\", dtype=\"float32\")) writes one of a table"
+                                                   : std::string()));
   files_.emplace_back();
   CLEAVE_TRY(FileMapping::open(file, &files_.back()));
   return parseNpy(files_.back().data(), files_.back().size(), file, view);

@@ -305,6 +305,20 @@ TEST(DataErrors, ShapesThatFitOtherwiseAreTold) {
   }
 }
 
+TEST(DataErrors, LabelsAndTablesOfOtherFormsAreTold) {
+  TempDir dir;
+  std::vector<int64_t> values(12);
+  ASSERT_TRUE(writeNpy(dir / "y.npy", viewOf(ElementType::i64, {3, 4}, values)).isOk());
+  std::string file = dir / "y.npy";
+  EXPECT_EQ(openError("y=" + file, {"y", ElementType::i64, {}, true}),
+            "input 'y': " + file + ": expected i64[samples], got i64[3, 4]; these look like one-hot labels, and expected are "
+                                   "the numbers of classes: save x.argmax(-1)");
+  EXPECT_NE(openError("x=t.csv", {"x", ElementType::f32, {3}, true})
+                .find("numpy.save(\"x.npy\", numpy.loadtxt(\"t.csv\", delimiter=\",\", dtype=\"float32\"))"),
+            std::string::npos);
+  EXPECT_EQ(openError("x=t.txt", {"x", ElementType::f32, {3}, true}).find("numpy"), std::string::npos);
+}
+
 TEST(DataErrors, NameInputExpectedAndGot) {
   TempDir dir;
   std::vector<double> values(6);
