@@ -84,7 +84,7 @@ struct MutationKind {
   std::function<bool(Subject &)> apply; // false: nothing in this plan fits
 };
 
-std::vector<MutationKind> orderKinds();  // drop, duplicate, swap, move, stream, opcode
+std::vector<MutationKind> orderKinds();  // drop, duplicate, swap, move, stream, whole streams, opcode
 std::vector<MutationKind> insertionKinds(); // fills, copies and pairs of copies over states, copies to another place
 std::vector<MutationKind> bufferKinds(); // retarget, shift, resize, share, alignment
 std::vector<MutationKind> fieldKinds();  // events, calls, collectives, fills, kernels of launches

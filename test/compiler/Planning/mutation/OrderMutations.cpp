@@ -75,6 +75,53 @@ static bool changeStream(Subject &subject, Opcode opcode) {
   return true;
 }
 
+// The programs that a change of the whole plan is made in: of one kind of ranks, or of all.
+static std::vector<fb::ProgramT *> programsOf(Subject &subject, bool ofAllKinds) {
+  std::vector<fb::ProgramT *> programs;
+  auto collect = [&](fb::PlanT &plan) {
+    for (auto &program : plan.programs)
+      programs.push_back(program.get());
+  };
+  if (!ofAllKinds) {
+    collect(subject.plan);
+    return programs;
+  }
+  collect(subject.root);
+  for (auto &kind : subject.root.kinds)
+    collect(*kind);
+  return programs;
+}
+
+// All of a stream's instructions, or all of its launches, go to another one: in one program or in all, of one kind of
+// ranks or of all. Each of them stays in order with the others; what orders them with those of other streams is what
+// events say. With `bothWays` the two streams are exchanged.
+static bool moveStream(Subject &subject, bool launchesOnly, bool bothWays) {
+  Site site = subject.pick([=](const fb::InstructionT &i) {
+    return !launchesOnly || i.op == static_cast<uint16_t>(Opcode::Launch);
+  });
+  if (!site || subject.plan.streams.size() < 2)
+    return false;
+  uint8_t from = site->stream;
+  auto to = static_cast<uint8_t>((from + 1 + subject.dice.below(subject.plan.streams.size() - 1)) %
+                                 subject.plan.streams.size());
+  bool ofAllKinds = subject.dice.coin(), ofOneProgram = subject.dice.coin();
+  std::string name = site.program->name;
+  subject.change = std::string(launchesOnly ? "all launches of " : "all of ") + subject.plan.streams[from] +
+                   (bothWays ? " exchanged with those of " : " moved to ") + subject.plan.streams[to] +
+                   (ofOneProgram ? " in " + name : " in all programs") + (ofAllKinds ? " of all kinds" : "");
+  for (fb::ProgramT *program : programsOf(subject, ofAllKinds))
+    for (auto &instruction : program->instructions) {
+      if ((ofOneProgram && program->name != name) ||
+          (launchesOnly && instruction->op != static_cast<uint16_t>(Opcode::Launch)))
+        continue;
+      if (instruction->stream == from)
+        instruction->stream = to;
+      else if (bothWays && instruction->stream == to)
+        instruction->stream = from;
+    }
+  return true;
+}
+
 // Another collective on the same bytes.
 static bool changeCollective(Subject &subject, Opcode from, Opcode to) {
   Site site = subject.pick(from);
@@ -144,6 +191,10 @@ std::vector<MutationKind> orderKinds() {
     kinds.push_back(
         {"opcode of a collective", [from = from, to = to](Subject &s) { return changeCollective(s, from, to); }});
   kinds.push_back({"drop a collective everywhere", dropEverywhere});
+  kinds.push_back({"whole stream to another", [](Subject &s) { return moveStream(s, false, false); }});
+  kinds.push_back({"whole stream's launches to another", [](Subject &s) { return moveStream(s, true, false); }});
+  kinds.push_back({"whole stream exchanged with another", [](Subject &s) { return moveStream(s, false, true); }});
+  kinds.push_back({"whole stream's launches exchanged", [](Subject &s) { return moveStream(s, true, true); }});
   return kinds;
 }
 
