@@ -5,6 +5,7 @@
 #include "test/cuda/emulated/translate/Requirements.h"
 #include <cstdlib>
 #include <cstring>
+#include <elf.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -96,10 +97,30 @@ std::shared_ptr<KernelModule> compiled(const char *image, std::string &log) {
   return code;
 }
 
+// A cubin is checked as the driver checks its header, and is refused all the same: nothing here executes machine code.
+int refuseCubin(const char *image, std::string &log) {
+  constexpr unsigned kCudaMachine = 190, kLaterAbi = 8; // of CUDA 13, which has the architecture in other bits
+  Elf64_Ehdr header;
+  memcpy(&header, image, sizeof header);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+      header.e_machine != kCudaMachine) {
+    log = "the image is an ELF file of another machine";
+    return code::InvalidImage;
+  }
+  int chip = int(header.e_ident[EI_ABIVERSION] >= kLaterAbi ? header.e_flags >> 8 & 0xff : header.e_flags & 0xff);
+  const Options &o = Machine::get().options;
+  bool fits = chip / 10 == o.capabilityMajor && chip % 10 <= o.capabilityMinor;
+  log = "the image is machine code for sm_" + std::to_string(chip) +
+        (fits ? "; the emulated device executes PTX" : ", which this device does not run");
+  return code::NoBinaryForGpu;
+}
+
 int load(Handle *module, const char *image, std::string &log) {
-  static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'}, fatbin[] = {0x50, 0xed, 0x55, 0xba};
-  if (!memcmp(image, elf, 4) || !memcmp(image, fatbin, 4)) {
-    log = "the image is machine code; the emulated device executes PTX";
+  static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba};
+  if (!memcmp(image, ELFMAG, SELFMAG))
+    return refuseCubin(image, log);
+  if (!memcmp(image, fatbin, 4)) {
+    log = "the image is a fat binary; the emulated device executes PTX";
     return code::NoBinaryForGpu;
   }
   // Text without a first directive of PTX is no image at all for the driver.

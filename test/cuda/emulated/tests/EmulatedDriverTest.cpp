@@ -94,6 +94,10 @@ TEST_F(DriverApiTest, Modules) {
   EXPECT_EQ(d.call("cuModuleLoadData", &m, static_cast<const void *>(newer.c_str())), code::InvalidPtx);
   std::string future = ".version 19.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
   EXPECT_EQ(d.call("cuModuleLoadData", &m, static_cast<const void *>(future.c_str())), code::UnsupportedPtxVersion);
+  // The head of an ELF file that is no cubin.
+  uint8_t elf[256] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+  elf[18] = 62; // x86-64
+  EXPECT_EQ(d.call("cuModuleLoadData", &m, static_cast<const void *>(elf)), code::InvalidImage);
   Module good(readText("planted.ptx"));
   EXPECT_EQ(d.call("cuModuleGetFunction", &f, good.handle, "no_such_kernel"), code::NotFound);
   uint64_t address;
