@@ -1,10 +1,14 @@
-// GPUs as a target: PTX through LLVM, cuBLASLt for products, kernels/*/cuda for what is not generated.
+// GPUs as a target: PTX through LLVM and machine code by ptxas, cuBLASLt for products, kernels/*/cuda for what is not
+// generated.
 #include "compiler/Codegen/CUDA/CudaCodegen.h"
 #include "compiler/Codegen/CUDA/Ptxas.h"
 #include "compiler/Support/Error.h"
 #include "compiler/Support/Usage.h"
 #include "compiler/Target/Target.h"
 #include "kernels/common/cuda/CudaKernel.h"
+#include "runtime/device/cuda/DeviceImage.h"
+
+#include <thread>
 
 using namespace cleave;
 
@@ -35,7 +39,10 @@ public:
       params.assign(kernel.params()->begin(), kernel.params()->end());
     rt::KernelArgs args;
     rt::Status status = rt::cudaKernelArgs(kernel.name()->string_view(), params, &args);
-    return status.isOk() ? llvm::Error::success() : llvm::Error(makeError(status.message()));
+    if (!status.isOk())
+      return makeError(status.message());
+    noteOwn(args);
+    return llvm::Error::success();
   }
 
   mlir::FailureOr<int64_t> extent(KernelOp kernel) const override { return cudaExtent(kernel); }
@@ -50,49 +57,137 @@ public:
   llvm::StringRef listingSuffix() const override { return "ptx"; }
 
   llvm::Expected<KernelCode> compile(mlir::ModuleOp kernels, llvm::StringRef prefix, const KernelAlignments &alignments,
-                                     bool withListings) const override {
-    auto image = compileForCuda(kernels, architecture, prefix, alignments);
-    if (!image)
-      return image.takeError();
-    KernelCode code;
-    code.deviceImage = std::move(image->ptx);
-    for (auto &[label, kernel] : image->kernels) {
-      code.device[label] = {kernel.blockSize, kernel.blocks, kernel.alignments};
-      code.facts[label] = std::move(kernel.facts);
-    }
-    if (withListings)
-      addListings(code, prefix);
-    return code;
-  }
+                                     bool withListings) const override;
 
 private:
-  void addListings(KernelCode &code, llvm::StringRef prefix) const;
+  // A module of Cleave's own kernels (kernels/*/cuda), and those of its entries that the plan's kernels call.
+  struct OwnModule {
+    const char *(*ptx)();
+    std::set<std::string> entries;
+  };
+  // The machine code of the modules of a program. Text is assembled once; nothing is where there is no ptxas.
+  struct MachineCode {
+    std::vector<std::pair<const char *, std::string>> own; // the text, and its code
+    Ptxas::Code generated;
+    std::string lacking; // why there is none
+  };
+
+  void noteOwn(const rt::KernelArgs &args) const;
+  llvm::Error assembleOwn(const Ptxas &ptxas, const KernelCache *cache, MachineCode &code) const;
+  llvm::Expected<CudaImage> compileAll(mlir::ModuleOp kernels, llvm::StringRef prefix,
+                                       const KernelAlignments &alignments, const KernelCache *cache,
+                                       MachineCode &code) const;
+  void addListings(KernelCode &code, llvm::StringRef prefix, const CudaImage &image, const MachineCode &machine) const;
 
   CudaArchitecture architecture;
+  // The driver checks all kernels of a plan before it has them compiled.
+  mutable OwnModule own[2] = {{rt::cudaKernelImage, {}}, {rt::cudaAttentionImage, {}}};
 };
 
 } // namespace
 
-// Threads and blocks are the code's own; the rest is ptxas' word, where there is one.
-void Cuda::addListings(KernelCode &code, llvm::StringRef prefix) const {
-  std::map<std::string, PtxasResources> told;
-  if (auto program = findPtxas(); !program) {
-    code.listingNote =
-        "no ptxas was found on PATH, in $CUDA_PATH/bin, $CUDA_HOME/bin or /usr/local/cuda/bin: registers, "
-        "shared memory and spills of kernels are not known";
-  } else if (auto assembled = assemble(*program, code.deviceImage, architecture.chip)) {
-    told = std::move(*assembled);
-  } else {
-    code.listingNote =
-        "registers, shared memory and spills of kernels are not known: " + llvm::toString(assembled.takeError());
+void Cuda::noteOwn(const rt::KernelArgs &args) const {
+  rt::CudaKernelCall call;
+  if (!rt::cudaKernelCall(args, &call).isOk())
+    return; // a product, which is cuBLASLt's
+  for (OwnModule &module : own)
+    if (module.ptx == call.image)
+      module.entries.insert(call.function);
+}
+
+llvm::Error Cuda::assembleOwn(const Ptxas &ptxas, const KernelCache *cache, MachineCode &code) const {
+  for (const OwnModule &module : own) {
+    if (module.entries.empty())
+      continue;
+    auto made = ptxas.assemble(module.ptx(), architecture.chip, module.entries, cache);
+    if (!made)
+      return made.takeError();
+    code.own.emplace_back(module.ptx(), std::move(made->cubin));
   }
-  std::map<std::string, std::string> texts = splitEntries(code.deviceImage);
+  return llvm::Error::success();
+}
+
+// Cleave's own kernels are assembled while LLVM compiles the generated ones: at most two programs run at a time.
+llvm::Expected<CudaImage> Cuda::compileAll(mlir::ModuleOp kernels, llvm::StringRef prefix,
+                                           const KernelAlignments &alignments, const KernelCache *cache,
+                                           MachineCode &code) const {
+  auto ptxas = Ptxas::find();
+  if (!ptxas)
+    return ptxas.takeError();
+  llvm::Error ofOwn = llvm::Error::success(), ofGenerated = llvm::Error::success();
+  llvm::consumeError(std::move(ofOwn));
+  std::thread other;
+  if (*ptxas)
+    other = std::thread([&] { ofOwn = assembleOwn(**ptxas, cache, code); });
+  auto image = compileForCuda(kernels, architecture, prefix, alignments);
+  if (image && *ptxas && !image->kernels.empty()) {
+    auto made = (*ptxas)->assemble(image->ptx, architecture.chip, {}, cache);
+    if (made)
+      code.generated = std::move(*made);
+    else
+      ofGenerated = made.takeError();
+  }
+  if (other.joinable())
+    other.join();
+  llvm::Error failed = llvm::handleErrors(llvm::joinErrors(std::move(ofOwn), std::move(ofGenerated)),
+                                          [&](const PtxasTooOld &error) { code.lacking = error.getMessage(); });
+  if (!image) {
+    llvm::consumeError(std::move(failed));
+    return image.takeError();
+  }
+  if (failed)
+    return failed;
+  if (!*ptxas)
+    code.lacking = Ptxas::isOff() ? "CLEAVE_PTXAS=off"
+                                  : "no ptxas was found on PATH, in $CUDA_PATH/bin, $CUDA_HOME/bin or /usr/local/cuda/bin";
+  return image;
+}
+
+llvm::Expected<KernelCode> Cuda::compile(mlir::ModuleOp kernels, llvm::StringRef prefix,
+                                         const KernelAlignments &alignments, bool withListings) const {
+  std::optional<KernelCache> cache = KernelCache::ofUser();
+  MachineCode machine;
+  auto image = compileAll(kernels, prefix, alignments, cache ? &*cache : nullptr, machine);
+  if (!image)
+    return image.takeError();
+  KernelCode code;
+  rt::DeviceImageWriter writer(image->ptx);
+  if (!machine.generated.cubin.empty())
+    writer.add({architecture.chip, image->ptx, machine.generated.cubin});
+  for (auto &[ptx, cubin] : machine.own)
+    writer.add({architecture.chip, ptx, std::move(cubin)});
+  code.deviceImage = writer.finish();
+  if (cache && machine.lacking.empty()) {
+    cache->prune();
+    code.cacheFolder = cache->getFolder();
+  }
+  for (const auto &[label, kernel] : image->kernels) {
+    code.device[label] = {kernel.blockSize, kernel.blocks, kernel.alignments};
+    code.facts[label] = kernel.facts;
+  }
+  if (withListings)
+    addListings(code, prefix, *image, machine);
+  else if (!machine.lacking.empty() && !Ptxas::isOff())
+    llvm::errs() << "note: the driver compiles the program's kernels at the first start on each machine, which takes "
+                    "seconds, since the program has no machine code: "
+                 << machine.lacking
+                 << "; install CUDA's compiler (nvcc), or name its ptxas in CLEAVE_PTXAS, and compile again. "
+                    "CLEAVE_PTXAS=off leaves out machine code and this note\n";
+  return code;
+}
+
+// Threads and blocks are the code's own; the rest is the word of the ptxas that made the program's machine code.
+void Cuda::addListings(KernelCode &code, llvm::StringRef prefix, const CudaImage &image,
+                       const MachineCode &machine) const {
+  if (!machine.lacking.empty())
+    code.listingNote = machine.lacking + ": registers, shared memory and spills of kernels are not known, and the program has PTX alone";
+  std::map<std::string, std::string> texts = splitEntries(image.ptx);
   for (const auto &[label, geometry] : code.device) {
     std::string entry = (prefix + label).str();
     KernelListing &listing = code.listings[label];
     listing.code = std::move(texts[entry]);
     listing.resources = {{"threads", geometry.blockSize}, {"blocks", geometry.blocks}};
-    if (auto found = told.find(entry); found != told.end())
+    if (auto found = machine.generated.resources.find(entry); found != machine.generated.resources.end())
       listing.resources.insert(listing.resources.end(), {{"registers", found->second.registers},
                                                          {"shared_bytes", found->second.sharedBytes},
                                                          {"stack_bytes", found->second.stackBytes},

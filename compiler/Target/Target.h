@@ -41,7 +41,7 @@ struct KernelListing {
 // The code of a module's kernels.
 struct KernelCode {
   std::vector<std::string> objects;             // object files of the host that define each kernel's symbol
-  std::string deviceImage;                      // PTX, or empty where the code is the host's
+  std::string deviceImage;                      // runtime/device/cuda/DeviceImage.h, or empty where the code is the host's
   std::map<std::string, LaunchGeometry> device; // of each kernel in the image, by label
   std::map<std::string, rt::KernelFacts> facts; // what a plan may say of each kernel's code, by label
   std::map<std::string, KernelListing> listings; // by label, where they were asked for

@@ -3,13 +3,19 @@
 #include "compiler/Support/Error.h"
 #include "compiler/Support/TemporaryFile.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 
 using namespace cleave;
 
-std::optional<std::string> cleave::findPtxas() {
+char PtxasTooOld::ID = 0;
+
+static constexpr llvm::StringLiteral kEntry = ".visible .entry ";
+
+static std::optional<std::string> findInstalled() {
   if (auto found = llvm::sys::findProgramByName("ptxas"))
     return *found;
   llvm::SmallVector<std::string> roots;
@@ -21,6 +27,56 @@ std::optional<std::string> cleave::findPtxas() {
     if (auto found = llvm::sys::findProgramByName("ptxas", {root + "/bin"}))
       return *found;
   return std::nullopt;
+}
+
+namespace {
+
+struct Ended {
+  bool isGood;
+  std::string words; // of the program, or of the system where the program did not end by itself
+};
+
+} // namespace
+
+static llvm::Expected<Ended> execute(llvm::StringRef program, llvm::ArrayRef<std::string> options) {
+  auto log = TemporaryFile::create("cleave-ptxas", "log");
+  if (!log)
+    return log.takeError();
+  llvm::SmallVector<llvm::StringRef> arguments = {program};
+  arguments.append(options.begin(), options.end());
+  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(log->path()),
+                                                llvm::StringRef(log->path())};
+  std::string message;
+  int result = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, 0, 0, &message);
+  auto words = llvm::MemoryBuffer::getFile(log->path());
+  std::string text = words ? (*words)->getBuffer().str() : "";
+  return Ended{result == 0, message.empty() ? std::move(text) : std::move(message)};
+}
+
+static std::string chosenPtxas() { return llvm::sys::Process::GetEnv("CLEAVE_PTXAS").value_or(""); }
+
+bool Ptxas::isOff() { return chosenPtxas() == "off"; }
+
+llvm::Expected<std::optional<Ptxas>> Ptxas::find() {
+  Ptxas found;
+  if (isOff())
+    return std::nullopt;
+  if (std::string chosen = chosenPtxas(); !chosen.empty()) {
+    found.program = std::move(chosen);
+  } else if (auto installed = findInstalled()) {
+    found.program = *installed;
+  } else {
+    return std::nullopt;
+  }
+  auto told = execute(found.program, {"--version"});
+  if (!told)
+    return told.takeError();
+  if (!told->isGood)
+    return makeError(found.program + " --version fails: " + llvm::StringRef(told->words).trim().split('\n').first +
+                     "; expected NVIDIA's assembler. CLEAVE_PTXAS=FILE names another one, and CLEAVE_PTXAS=off "
+                     "compiles without it");
+  found.version = std::move(told->words);
+  return found;
 }
 
 // The number before `words` in `text`; 0 where they are not there, as ptxas leaves out what a kernel does not use.
@@ -49,37 +105,86 @@ std::map<std::string, PtxasResources> cleave::parsePtxasLog(llvm::StringRef log)
   return found;
 }
 
-llvm::Expected<std::map<std::string, PtxasResources>> cleave::assemble(llvm::StringRef program, llvm::StringRef ptx,
-                                                                       llvm::StringRef chip) {
+std::string cleave::ptxasComplaint(llvm::StringRef log, llvm::StringRef ptx) {
+  llvm::SmallVector<llvm::StringRef> lines;
+  log.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  llvm::StringRef first = lines.empty() ? "it says nothing" : lines.front();
+  for (llvm::StringRef line : llvm::reverse(lines))
+    if (line.contains("error   :") || line.contains("fatal   :"))
+      first = line;
+  size_t number = 0;
+  llvm::StringRef place = first.split(", line ").second; // "ptxas FILE, line 12; error   : ..."
+  if (place.consumeInteger(10, number))
+    return first.trim().str();
+  llvm::StringRef entry;
+  llvm::SmallVector<llvm::StringRef> texts;
+  ptx.split(texts, '\n');
+  for (llvm::StringRef text : llvm::ArrayRef(texts).take_front(number))
+    if (text.consume_front(kEntry))
+      entry = text.take_until([](char c) { return c == '('; });
+  return (entry.empty() ? "" : "kernel '" + entry.str() + "': ") + "line " + std::to_string(number) + " of its PTX" +
+         place.trim().str();
+}
+
+// Words of ptxas 11 to 13.
+static bool isTooOld(llvm::StringRef log) {
+  return log.contains("is not defined for option 'gpu-name'") || log.contains("Unsupported .version ");
+}
+
+llvm::Expected<Ptxas::Output> Ptxas::run(llvm::StringRef ptx, llvm::ArrayRef<std::string> options) const {
   auto source = TemporaryFile::create("cleave-ptxas", "ptx");
   if (!source)
     return source.takeError();
-  auto log = TemporaryFile::create("cleave-ptxas", "log");
-  if (!log)
-    return log.takeError();
+  auto result = TemporaryFile::create("cleave-ptxas", "cubin");
+  if (!result)
+    return result.takeError();
   if (llvm::Error error = source->write(ptx))
     return error;
-  std::string architecture = ("-arch=" + chip).str(), message;
-  std::optional<llvm::StringRef> redirects[] = {std::nullopt, llvm::StringRef(log->path()),
-                                                llvm::StringRef(log->path())};
-  int result = llvm::sys::ExecuteAndWait(program, {program, "-v", architecture, "-o", "/dev/null", source->path()},
-                                         std::nullopt, redirects, 0, 0, &message);
-  auto words = llvm::MemoryBuffer::getFile(log->path());
-  llvm::StringRef text = words ? (*words)->getBuffer() : llvm::StringRef();
-  if (result != 0)
-    return makeError(program + ": " + (message.empty() ? text.trim().split('\n').first.str() : message));
-  return parsePtxasLog(text);
+  std::vector<std::string> arguments = options.vec();
+  arguments.insert(arguments.end(), {"-o", result->path(), source->path()});
+  auto told = execute(program, arguments);
+  if (!told)
+    return told.takeError();
+  if (!told->isGood && isTooOld(told->words))
+    return llvm::make_error<PtxasTooOld>(program + ": " + ptxasComplaint(told->words, ptx));
+  auto bytes = llvm::MemoryBuffer::getFile(result->path(), /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  bool hasCode = told->isGood && bytes && (*bytes)->getBuffer().starts_with("\x7f" "ELF");
+  if (!hasCode)
+    return makeError(program + " makes no machine code of kernels: " +
+                     (told->isGood ? "it wrote no ELF file" : ptxasComplaint(told->words, ptx)) +
+                     "; CLEAVE_PTXAS=FILE names another one, and with CLEAVE_PTXAS=off the program has PTX alone");
+  return Output{(*bytes)->getBuffer().str(), std::move(told->words)};
+}
+
+llvm::Expected<Ptxas::Code> Ptxas::assemble(llvm::StringRef ptx, llvm::StringRef chip,
+                                            const std::set<std::string> &entries, const KernelCache *cache) const {
+  std::vector<std::string> options = {"-v", ("-arch=" + chip).str()};
+  for (const std::string &entry : entries)
+    options.insert(options.end(), {"--entry", entry});
+  // An entry has two texts: what ptxas said, and the code behind it.
+  std::string key = cache ? cache->key(ptx, {llvm::join(options, " "), version, 0, false}) : "";
+  if (auto kept = cache ? cache->find(key) : std::nullopt) {
+    llvm::StringRef rest = *kept;
+    size_t bytes = 0;
+    if (!rest.consumeInteger(10, bytes) && rest.size() > bytes + 1)
+      return Code{rest.drop_front(bytes + 1).str(), parsePtxasLog(rest.substr(1, bytes))};
+  }
+  auto made = run(ptx, options);
+  if (!made)
+    return made.takeError();
+  if (cache)
+    cache->add(key, std::to_string(made->log.size()) + "\n" + made->log + made->cubin);
+  return Code{std::move(made->cubin), parsePtxasLog(made->log)};
 }
 
 std::map<std::string, std::string> cleave::splitEntries(llvm::StringRef ptx) {
-  constexpr llvm::StringLiteral kBegin = ".visible .entry ";
-  size_t at = ptx.find(kBegin);
+  size_t at = ptx.find(kEntry);
   llvm::StringRef head = ptx.take_front(at);
   std::map<std::string, std::string> found;
   while (at != llvm::StringRef::npos) {
-    size_t next = ptx.find(kBegin, at + kBegin.size());
+    size_t next = ptx.find(kEntry, at + kEntry.size());
     llvm::StringRef text = ptx.slice(at, next);
-    llvm::StringRef name = text.drop_front(kBegin.size()).take_until([](char c) { return c == '('; });
+    llvm::StringRef name = text.drop_front(kEntry.size()).take_until([](char c) { return c == '('; });
     // What follows the closing brace is about the next entry.
     found[name.str()] = (head + text.take_front(text.rfind('}') + 1) + "\n").str();
     at = next;

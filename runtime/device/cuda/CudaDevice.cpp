@@ -25,17 +25,16 @@ Status CudaDevice::create(const std::string &target, const DeviceOptions &option
 Status CudaDevice::checkDevice(const std::string &target) {
   CLEAVE_TRY(cuda::chooseDevice(*driver_, target, options_.rank, &device_));
   char name[128] = "";
-  int major = 0, minor = 0;
   CLEAVE_TRY(check(driver_->deviceName(name, sizeof name, device_), "cuDeviceGetName"));
-  CLEAVE_TRY(check(driver_->deviceAttribute(&major, cuda::kCapabilityMajor, device_), "cuDeviceGetAttribute"));
-  CLEAVE_TRY(check(driver_->deviceAttribute(&minor, cuda::kCapabilityMinor, device_), "cuDeviceGetAttribute"));
+  CLEAVE_TRY(check(driver_->deviceAttribute(&major_, cuda::kCapabilityMajor, device_), "cuDeviceGetAttribute"));
+  CLEAVE_TRY(check(driver_->deviceAttribute(&minor_, cuda::kCapabilityMinor, device_), "cuDeviceGetAttribute"));
   CLEAVE_TRY(
       check(driver_->deviceAttribute(&multiprocessors_, cuda::kMultiprocessors, device_), "cuDeviceGetAttribute"));
-  deviceName_ = "sm_" + std::to_string(10 * major + minor) + ", " + name;
+  deviceName_ = "sm_" + std::to_string(10 * major_ + minor_) + ", " + name;
   int needed = std::atoi(target.c_str() + std::min(target.size(), target.find("sm_") + 3));
-  if (10 * major + minor < needed)
+  if (10 * major_ + minor_ < needed)
     return invalidArgument("this program was compiled for " + target + "; the device is '" + name + "', which is sm_" +
-                           std::to_string(10 * major + minor) + "; compile the model for it");
+                           std::to_string(10 * major_ + minor_) + "; compile the model for it");
   return Status::ok();
 }
 
@@ -56,9 +55,7 @@ Status CudaDevice::open(const std::string &target) {
   error_ = pointerTo(error);
   const char *graphs = std::getenv("CLEAVE_CUDA_GRAPHS");
   canCapture_ = !options_.isTraced && !(graphs && std::string(graphs) == "0");
-  if (options_.image)
-    CLEAVE_TRY(loadModule(options_.image, "the model's kernels", &generated_));
-  return Status::ok();
+  return modules_.open(*driver_, options_.image, major_, minor_, options_.rank);
 }
 
 CudaDevice::~CudaDevice() {
@@ -82,29 +79,12 @@ CudaDevice::~CudaDevice() {
   streams_.close();
   if (blasHandle_)
     blas_->destroy(blasHandle_);
-  if (generated_)
-    driver_->moduleUnload(generated_);
-  for (auto &[image, module] : named_)
-    if (module)
-      driver_->moduleUnload(module);
+  modules_.close();
   for (Pointer memory : memory_)
     driver_->memoryFree(memory);
   for (void *memory : pinned_)
     driver_->hostFree(memory);
   driver_->contextRelease(device_);
-}
-
-Status CudaDevice::loadModule(const void *image, const char *what, Handle *module) {
-  char log[4096] = "";
-  int options[] = {cuda::kErrorLogBuffer, cuda::kErrorLogBytes};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof log)};
-  cuda::Result result = driver_->moduleLoad(module, image, 2, options, values);
-  if (int version = 0; result == cuda::kErrorNewerPtx && driver_->driverVersion(&version) == 0)
-    return notFound("the installed NVIDIA driver is too old: it is of CUDA " + std::to_string(version / 1000) + "." +
-                    std::to_string(version % 1000 / 10) + "; programs need one of CUDA 12.0 or later, and those for sm_100 "
-                    "of 12.7");
-  Status status = check(result, "cuModuleLoadDataEx");
-  return status.isOk() || !*log ? std::move(status).in(what) : std::move(status).in(std::string(what) + ": " + log);
 }
 
 Status CudaDevice::allocate(fb::Space space, size_t bytes, std::byte **data) {

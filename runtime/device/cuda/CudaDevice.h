@@ -15,6 +15,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/Algorithms.h"
+#include "runtime/device/cuda/CudaModules.h"
 #include "runtime/device/cuda/CudaStreams.h"
 #include "runtime/device/cuda/NcclWorld.h"
 
@@ -23,8 +24,6 @@
 #include <vector>
 
 namespace cleave::rt {
-
-struct CudaKernelCall;
 
 class KernelArgs; // runtime/plan/KernelDefs.h
 
@@ -65,13 +64,8 @@ private:
   explicit CudaDevice(const DeviceOptions &options) : options_(options) {}
   Status open(const std::string &target);
   Status checkDevice(const std::string &target);
-  Status loadModule(const void *image, const char *what, cuda::Handle *module);
   Status bindGenerated(const LaunchRequest &request, ActionPtr *action);
   Status bindNamed(const LaunchRequest &request, ActionPtr *action);
-  // A function of a module, looked up once: a deep model launches it for every layer.
-  Status findFunction(cuda::Handle module, const char *name, cuda::Handle *function);
-  // One of the hand-written kernels.
-  Status namedFunction(const CudaKernelCall &kernel, cuda::Handle *function);
   Status openBlas();
   Status bindMatmul(const LaunchRequest &request, const KernelArgs &args, ActionPtr *action);
   Status openDnn(cuda::Handle stream, cuda::Handle *handle);
@@ -101,11 +95,10 @@ private:
   Algorithms algorithms_;            // of blasHandle_
   std::map<cuda::Handle, cuda::Handle> dnnHandles_; // of cuDNN, by stream
   Algorithms dnnAlgorithms_;
-  cuda::Handle generated_ = nullptr; // a module
-  std::map<const char *, cuda::Handle> named_; // modules of Cleave's own kernels, by their text
-  std::map<std::pair<cuda::Handle, std::string>, cuda::Handle> functions_; // by their module and name
-  std::string deviceName_;                                                 // "sm_90, NVIDIA H100 80GB HBM3"
+  CudaModules modules_;
+  std::string deviceName_; // "sm_90, NVIDIA H100 80GB HBM3"
   int device_ = 0, multiprocessors_ = 1;
+  int major_ = 0, minor_ = 0; // its compute capability
   size_t freeBytes_ = 0; // of its memory, when it was opened
   cuda::Pointer error_ = 0;          // CudaCall::error
   struct IndexedLaunch {

@@ -99,7 +99,7 @@ Status CudaDevice::launch(const LaunchRequest &request, ActionPtr *action) {
 
 Status CudaDevice::bindGenerated(const LaunchRequest &request, ActionPtr *action) {
   const cleave_device_kernel *kernel = request.device;
-  if (!kernel || !kernel->symbol || !generated_)
+  if (!kernel || !kernel->symbol || !modules_.hasGenerated())
     return notFound("the generated kernel '" + request.kernel.name()->str() +
                     "' is not in the device image that came with the plan");
   for (size_t i = 0; i < std::min<size_t>(16, request.operands.size()); ++i) {
@@ -112,25 +112,10 @@ Status CudaDevice::bindGenerated(const LaunchRequest &request, ActionPtr *action
   }
   Handle function = nullptr, stream = nullptr;
   CLEAVE_TRY(streams_.at(request.stream, &stream));
-  CLEAVE_TRY(findFunction(generated_, kernel->symbol, &function));
+  CLEAVE_TRY(modules_.generated(kernel->symbol, &function));
   *action = std::make_unique<GeneratedLaunch>(*driver_, stream, function, gridOf(kernel->blocks),
                                               static_cast<unsigned>(kernel->block_size), request.operands);
   return Status::ok();
-}
-
-Status CudaDevice::findFunction(Handle module, const char *name, Handle *function) {
-  Handle &known = functions_[{module, name}];
-  if (!known)
-    CLEAVE_TRY(check(driver_->moduleFunction(&known, module, name), "cuModuleGetFunction").in(name));
-  *function = known;
-  return Status::ok();
-}
-
-Status CudaDevice::namedFunction(const CudaKernelCall &kernel, Handle *function) {
-  Handle &module = named_[kernel.image()];
-  if (!module)
-    CLEAVE_TRY(loadModule(kernel.image(), "Cleave's own kernels", &module));
-  return findFunction(module, kernel.function.c_str(), function);
 }
 
 Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
@@ -155,7 +140,7 @@ Status CudaDevice::bindNamed(const LaunchRequest &request, ActionPtr *action) {
   CLEAVE_TRY(cudaKernelCall(args, &kernel));
   Handle function = nullptr, stream = nullptr;
   CLEAVE_TRY(streams_.at(request.stream, &stream));
-  CLEAVE_TRY(namedFunction(kernel, &function));
+  CLEAVE_TRY(modules_.own(kernel.image(), kernel.function.c_str(), &function));
   CudaCall call = {};
   std::copy(std::begin(kernel.params), std::end(kernel.params), call.params);
   indexed_.push_back(

@@ -43,9 +43,10 @@ typedef struct cleave_model {
   /* "9d3ab2f0": of the header of that file (runtime/state/SafeTensors.h), which holds checksums of all tensors. A file
    * with another one belongs to another compilation, and is refused. NULL when embedded. */
   const char *weights_checksum;
-  /* Code for a device, where the plan's target is not the host: then `kernels` holds NULLs. PTX text, ended by NUL. */
+  /* Code for a device, where the plan's target is not the host: then `kernels` holds NULLs. Of a form of its own
+   * (runtime/device/cuda/DeviceImage.h), which has its size and checksums. */
   const void *device_image;
-  size_t device_image_size;                   /* without the NUL */
+  size_t device_image_size;
   const cleave_device_kernel *device_kernels; /* one per entry of Plan.kernels */
 } cleave_model;
 

@@ -1,0 +1,125 @@
+#include "runtime/device/cuda/DeviceImage.h"
+
+#include "runtime/base/Crc32c.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+namespace cleave::rt {
+
+namespace {
+
+constexpr char kMagic[8] = {'\x7f', 'C', 'l', 'e', 'a', 'v', 'e', '\0'};
+constexpr uint32_t kFormat = 1;
+
+struct Head {
+  char magic[8];
+  uint32_t format, parts;
+  uint32_t tableChecksum;
+  uint32_t checksum; // of what precedes it
+};
+
+// The first part is the PTX with its NUL; the others are machine code. They follow each other without room between, so that
+// every byte is under a checksum.
+struct Part {
+  uint64_t offset, bytes, sourceBytes;
+  uint32_t sourceChecksum, checksum;
+  char chip[16]; // padded with NULs; empty: of no machine
+};
+
+uint32_t checksumOf(std::string_view bytes) { return crc32c(bytes.data(), bytes.size()); }
+uint32_t checksumOf(const Head &head) { return crc32c(&head, offsetof(Head, checksum)); }
+
+template <typename T> std::string_view bytesOf(const T &value) {
+  return {reinterpret_cast<const char *>(&value), sizeof(T)};
+}
+
+} // namespace
+
+bool runsMachineCode(std::string_view chip, int major, int minor) {
+  constexpr std::string_view kPrefix = "sm_";
+  if (chip.substr(0, kPrefix.size()) != kPrefix)
+    return false;
+  chip.remove_prefix(kPrefix.size());
+  int number = 0;
+  for (; !chip.empty() && std::isdigit(static_cast<unsigned char>(chip[0])) && number < 10000; chip.remove_prefix(1))
+    number = 10 * number + (chip[0] - '0');
+  if (!chip.empty()) // "a": of this one alone
+    return chip == "a" && number == 10 * major + minor;
+  return number > 0 && number / 10 == major && number % 10 <= minor;
+}
+
+std::string DeviceImageWriter::finish() const {
+  std::vector<Part> parts(1 + codes_.size());
+  std::string contents;
+  uint64_t begin = sizeof(Head) + parts.size() * sizeof(Part);
+  auto place = [&](Part &part, std::string_view bytes) {
+    part = {};
+    part.offset = begin + contents.size();
+    part.bytes = bytes.size();
+    part.checksum = checksumOf(bytes);
+    contents += bytes;
+  };
+  place(parts[0], std::string_view(ptx_.c_str(), ptx_.size() + 1));
+  for (size_t i = 0; i < codes_.size(); ++i) {
+    Part &part = parts[i + 1];
+    place(part, codes_[i].cubin);
+    part.sourceBytes = codes_[i].source.size();
+    part.sourceChecksum = checksumOf(codes_[i].source);
+    std::copy_n(codes_[i].chip.begin(), std::min(codes_[i].chip.size(), sizeof part.chip - 1), part.chip);
+  }
+  std::string table(reinterpret_cast<const char *>(parts.data()), parts.size() * sizeof(Part));
+  Head head = {};
+  std::copy(std::begin(kMagic), std::end(kMagic), head.magic);
+  head.format = kFormat;
+  head.parts = static_cast<uint32_t>(parts.size());
+  head.tableChecksum = checksumOf(table);
+  head.checksum = checksumOf(head);
+  return std::string(bytesOf(head)) + table + contents;
+}
+
+Status DeviceImage::open(const void *bytes, DeviceImage *result) {
+  auto damaged = [](const std::string &what) {
+    return dataLoss("the program's code for the GPU is damaged: " + what +
+                    "; copy the program again, or compile the model again");
+  };
+  const auto *begin = static_cast<const char *>(bytes);
+  Head head;
+  std::memcpy(&head, begin, sizeof head);
+  if (!std::equal(std::begin(kMagic), std::end(kMagic), head.magic) || head.checksum != checksumOf(head))
+    return damaged("it does not begin as `cleave compile` of this version writes it");
+  if (head.format != kFormat)
+    return invalidArgument("the program's code for the GPU has format " + std::to_string(head.format) +
+                           ", and this runtime reads format " + std::to_string(kFormat) +
+                           "; compile the model with the version that the runtime is of");
+  std::string_view table(begin + sizeof head, head.parts * sizeof(Part));
+  if (head.parts == 0 || checksumOf(table) != head.tableChecksum)
+    return damaged("the checksum of its table does not match");
+  DeviceImage image;
+  for (uint32_t i = 0; i < head.parts; ++i) {
+    Part part;
+    std::memcpy(&part, table.data() + i * sizeof part, sizeof part);
+    std::string_view content(begin + part.offset, part.bytes);
+    std::string chip(part.chip, strnlen(part.chip, sizeof part.chip));
+    if (checksumOf(content) != part.checksum)
+      return damaged("the checksum of its " + (chip.empty() ? "PTX" : "machine code for " + chip) + " does not match");
+    if (i == 0)
+      image.ptx_ = content.data();
+    else
+      image.codes_.push_back({chip, part.sourceBytes, part.sourceChecksum, content});
+  }
+  *result = std::move(image);
+  return Status::ok();
+}
+
+std::string_view DeviceImage::codeFor(std::string_view source, int major, int minor) const {
+  uint32_t checksum = codes_.empty() ? 0 : checksumOf(source);
+  for (const Code &code : codes_)
+    if (code.sourceBytes == source.size() && code.sourceChecksum == checksum &&
+        runsMachineCode(code.chip, major, minor))
+      return code.cubin;
+  return {};
+}
+
+} // namespace cleave::rt
