@@ -1,5 +1,6 @@
 #include "compiler/Codegen/CUDA/CudaCodegen.h"
 
+#include "compiler/Codegen/CUDA/ConstantOffsets.h"
 #include "compiler/Codegen/CUDA/DoubleFunctions.h"
 #include "compiler/Codegen/CUDA/ThreadEmitter.h"
 #include "compiler/Codegen/Loops/GraphFacts.h"
@@ -58,6 +59,8 @@ class ImageBuilder {
 public:
   ImageBuilder(const CudaArchitecture &architecture, StringRef prefix) : architecture(architecture), prefix(prefix) {}
   LogicalResult add(const IsolatedKernel &kernel, ModuleOp module, ArrayRef<uint32_t> alignments);
+  // Whether 32 bits hold every index and offset, in elements, that a thread of these kernels computes.
+  bool hasShortIndices() const { return shortIndices; }
   llvm::Expected<CudaImage> finish(ModuleOp module);
 
 private:
@@ -67,6 +70,7 @@ private:
   const CudaArchitecture &architecture;
   std::string prefix;
   CudaImage image;
+  bool shortIndices = true;
 };
 
 } // namespace
@@ -79,6 +83,20 @@ static uint64_t encoded(ArrayRef<uint32_t> alignments) {
   return code;
 }
 
+// A loop steps once past its end, by at most the threads of all blocks: a quarter of what 32 bits count is left for that.
+static bool fitsShortIndices(const KernelGraph &graph, const ThreadForm &form) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  auto elements = [&](Value tensor) { return ShapedType::getNumElements(graph.shapeOf(tensor)); };
+  int64_t most = std::max(form.parallel, form.terms);
+  for (Value input : graph.getInputs())
+    most = std::max(most, elements(input));
+  for (Value result : graph.getResults())
+    most = std::max(most, elements(result));
+  for (const IterationSpace::Dim &dim : graph.getDims())
+    most = std::max(most, dim.size);
+  return most <= kMost && form.pieces() <= kMost;
+}
+
 LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module, ArrayRef<uint32_t> alignments) {
   ParsedKernel parsed = parseKernel(isolated.text, *module.getContext());
   if (!parsed.kernel)
@@ -87,6 +105,7 @@ LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module,
   if (failed(graph))
     return failure();
   ThreadForm form = ThreadForm::choose(*graph);
+  shortIndices &= fitsShortIndices(*graph, form);
   alignments = alignments.take_front(16);
   if (failed(emitThread(*graph, form, prefix + isolated.label, module, alignments)))
     return failure();
@@ -176,6 +195,8 @@ llvm::Expected<CudaImage> ImageBuilder::finish(ModuleOp module) {
     function->addFnAttr(llvm::Attribute::NoUnwind);
   }
   optimize(*code, **machine);
+  for (llvm::Function &function : *code)
+    splitConstantOffsets(function);
   auto text = emitMachineCode(*code, **machine, llvm::CodeGenFileType::AssemblyFile);
   if (!text)
     return text.takeError();
@@ -213,7 +234,8 @@ llvm::Expected<CudaImage> cleave::compileForCuda(ModuleOp module, const CudaArch
     }
   RewritePatternSet patterns(&context);
   populateDoubleFunctions(patterns);
-  if (failed(status) || failed(applyPatternsGreedily(*code, std::move(patterns))) || failed(lowerToLLVMDialect(*code, /*hasBFloat16=*/true)))
+  if (failed(status) || failed(applyPatternsGreedily(*code, std::move(patterns))) ||
+      failed(lowerToLLVMDialect(*code, /*hasBFloat16=*/true, builder.hasShortIndices() ? 32 : 64)))
     return llvm::createStringError("kernel code generation: %s",
                                    error.empty() ? "a kernel could not be lowered" : error.c_str());
   return builder.finish(*code);

@@ -43,8 +43,9 @@ private:
   Element asI32(Element index);
   Element less(Element a, Element b);
   Element number(int64_t value) { return elements.constantIndex(value); }
-  Element times(Element a, Element b) { return elements.binary<mlir::arith::MulIOp>(a, b); }
-  Element plus(Element a, Element b) { return elements.binary<mlir::arith::AddIOp>(a, b); }
+  static constexpr auto kNoOverflow = ElementEmitter::Overflow::nsw | ElementEmitter::Overflow::nuw;
+  Element times(Element a, Element b) { return elements.multiplyIndices(a, b, kNoOverflow); }
+  Element plus(Element a, Element b) { return elements.addIndices(a, b, kNoOverflow); }
   Element quotient(Element a, int64_t b) { return elements.binary<mlir::arith::DivUIOp>(a, number(b)); }
   Element remainder(Element a, int64_t b) { return elements.binary<mlir::arith::RemUIOp>(a, number(b)); }
   mlir::OpBuilder &here() { return scopes.at(scopes.getDepth()); }

@@ -56,6 +56,17 @@ public:
     unsigned depth = std::max(a.depth, b.depth);
     return {scopes.at(depth).createOrFold<Op>(location, a.value, b.value), depth};
   }
+  // Sums and products of indices never overflow. Where an index has fewer bits than an address, that is what lets
+  // neighbouring accesses become one. A reversed slice has negative terms; others may say nuw, too.
+  using Overflow = mlir::arith::IntegerOverflowFlags;
+  Element addIndices(Element a, Element b, Overflow flags = Overflow::nsw) {
+    unsigned depth = std::max(a.depth, b.depth);
+    return {scopes.at(depth).createOrFold<mlir::arith::AddIOp>(location, a.value, b.value, flags), depth};
+  }
+  Element multiplyIndices(Element a, Element b, Overflow flags = Overflow::nsw) {
+    unsigned depth = std::max(a.depth, b.depth);
+    return {scopes.at(depth).createOrFold<mlir::arith::MulIOp>(location, a.value, b.value, flags), depth};
+  }
   mlir::Location getLocation() const { return location; }
   bool hasFailed() const { return failed; }
 

@@ -93,7 +93,7 @@ static void keepBFloat16InIntegers(ModuleOp module) {
   });
 }
 
-LogicalResult cleave::lowerToLLVMDialect(ModuleOp module, bool hasBFloat16) {
+LogicalResult cleave::lowerToLLVMDialect(ModuleOp module, bool hasBFloat16, unsigned indexBits) {
   if (failed(expandMath(module, hasBFloat16)))
     return module.emitError("could not expand mathematical functions");
   if (!hasBFloat16)
@@ -103,12 +103,13 @@ LogicalResult cleave::lowerToLLVMDialect(ModuleOp module, bool hasBFloat16) {
   passes.addPass(createSCFToControlFlowPass());
   ConvertFuncToLLVMPassOptions functions;
   functions.useBarePtrCallConv = true;
+  functions.indexBitwidth = indexBits;
   passes.addPass(createConvertMathToLLVMPass());
-  passes.addPass(createFinalizeMemRefToLLVMConversionPass());
+  passes.addPass(createFinalizeMemRefToLLVMConversionPass({.indexBitwidth = indexBits}));
   passes.addPass(createConvertFuncToLLVMPass(functions));
-  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createArithToLLVMConversionPass({.indexBitwidth = indexBits}));
   passes.addPass(createConvertVectorToLLVMPass());
-  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createConvertControlFlowToLLVMPass({.indexBitwidth = indexBits}));
   passes.addPass(createConvertMathToLibmPass());
   passes.addPass(createUBToLLVMConversionPass());
   passes.addPass(createReconcileUnrealizedCastsPass());

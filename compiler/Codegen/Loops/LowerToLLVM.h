@@ -14,8 +14,9 @@ namespace cleave {
 void registerLoopDialects(mlir::DialectRegistry &registry);
 
 // Lowers functions over memrefs (LoopEmitter.h) to functions over pointers, with polynomials for transcendental
-// functions. Where the processor has no bf16 that keeps all numbers, integers hold its bits and convert them.
-mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module, bool hasBFloat16 = false);
+// functions. Where the processor has no bf16 that keeps all numbers, integers hold its bits and convert them. An index
+// has `indexBits` bits: 32 where the caller knows that they hold each index and offset.
+mlir::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module, bool hasBFloat16 = false, unsigned indexBits = 64);
 
 // Optimizes with O3, vectorizers included.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);

@@ -37,7 +37,7 @@ Element ElementEmitter::pullMoved(Operation *op, ArrayRef<Element> full) {
           Element index = constantIndex(0);
           for (int64_t dim : group) {
             int64_t size = expand.getResultType().getDimSize(dim);
-            index = binary<arith::AddIOp>(binary<arith::MulIOp>(index, constantIndex(size)), full[dim]);
+            index = addIndices(multiplyIndices(index, constantIndex(size)), full[dim]);
           }
           source.push_back(index);
         }
@@ -86,7 +86,7 @@ Element ElementEmitter::pullSlice(tensor::ExtractSliceOp op, ArrayRef<Element> f
   size_t next = 0;
   for (auto [dim, offset, stride] : llvm::enumerate(op.getStaticOffsets(), op.getStaticStrides())) {
     Element index = dropped.test(dim) ? constantIndex(0) : full[next++];
-    source.push_back(binary<arith::AddIOp>(binary<arith::MulIOp>(index, constantIndex(stride)), constantIndex(offset)));
+    source.push_back(addIndices(multiplyIndices(index, constantIndex(stride)), constantIndex(offset)));
   }
   return pullFull(op.getSource(), source);
 }

@@ -1,0 +1,87 @@
+#include "compiler/Codegen/CUDA/ConstantOffsets.h"
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+using namespace llvm;
+
+// Operations of operations that are looked into: the vector's position is added to a lane's place, which is added to the block's.
+static constexpr unsigned kDepth = 4;
+
+// Whether extending both operands and adding them is extending the sum.
+static bool isExact(const BinaryOperator *sum, bool isSigned) {
+  if (const auto *disjoint = dyn_cast<PossiblyDisjointInst>(sum))
+    return disjoint->isDisjoint();
+  return sum->getOpcode() == Instruction::Add && (isSigned ? sum->hasNoSignedWrap() : sum->hasNoUnsignedWrap());
+}
+
+namespace {
+// A number as (rest + constant).
+struct Split {
+  Value *rest;
+  int64_t constant;
+};
+} // namespace
+
+// A copy of `operation` with another operand at `position`.
+static Value *withOperand(BinaryOperator *operation, unsigned position, Value *operand, IRBuilder<> &builder) {
+  auto *copy = cast<BinaryOperator>(operation->clone());
+  copy->setOperand(position, operand);
+  return builder.Insert(copy);
+}
+
+// `value` with the constant that is a term of it taken out, where there is one and extending both parts is extending the
+// whole. Of unsigned numbers without overflow, a sum that lacks a term does not overflow, either, and the constant may be
+// deep inside. Of signed numbers that is not so: it must be a term of the whole.
+static std::optional<Split> takeConstant(Value *value, bool isSigned, IRBuilder<> &builder, unsigned depth = 0) {
+  auto *operation = dyn_cast<BinaryOperator>(value);
+  if (!operation)
+    return std::nullopt;
+  auto *number = dyn_cast<ConstantInt>(operation->getOperand(1));
+  if (operation->getOpcode() == Instruction::Shl) { // of a number without a sign, by places that keep all its bits
+    if (isSigned || !number || !operation->hasNoUnsignedWrap() || depth == kDepth)
+      return std::nullopt;
+    std::optional<Split> inner = takeConstant(operation->getOperand(0), isSigned, builder, depth + 1);
+    if (!inner)
+      return std::nullopt;
+    return Split{withOperand(operation, 0, inner->rest, builder), inner->constant << number->getZExtValue()};
+  }
+  if (!isExact(operation, isSigned))
+    return std::nullopt;
+  if (number && (isSigned || !number->isNegative()))
+    return Split{operation->getOperand(0), number->getSExtValue()};
+  if (number || isSigned || depth == kDepth)
+    return std::nullopt;
+  for (unsigned position : {0, 1})
+    if (std::optional<Split> inner = takeConstant(operation->getOperand(position), isSigned, builder, depth + 1))
+      return Split{withOperand(operation, position, inner->rest, builder), inner->constant};
+  return std::nullopt;
+}
+
+static void splitConstantOffset(GetElementPtrInst *address) {
+  auto *index = dyn_cast<CastInst>(address->getOperand(1));
+  if (!index || !isa<ZExtInst, SExtInst>(index))
+    return;
+  IRBuilder<> builder(address);
+  std::optional<Split> parts = takeConstant(index->getOperand(0), isa<SExtInst>(index), builder);
+  if (!parts)
+    return;
+  Type *element = address->getSourceElementType(), *wide = index->getType();
+  Value *base = builder.CreateGEP(element, address->getPointerOperand(), builder.CreateCast(index->getOpcode(), parts->rest, wide));
+  Value *whole = builder.CreateGEP(element, base, ConstantInt::getSigned(wide, parts->constant));
+  whole->takeName(address);
+  address->replaceAllUsesWith(whole);
+  address->eraseFromParent();
+  RecursivelyDeleteTriviallyDeadInstructions(index);
+}
+
+void cleave::splitConstantOffsets(Function &function) {
+  SmallVector<GetElementPtrInst *> addresses;
+  for (Instruction &instruction : instructions(function))
+    if (auto *address = dyn_cast<GetElementPtrInst>(&instruction); address && address->getNumIndices() == 1)
+      addresses.push_back(address);
+  for (GetElementPtrInst *address : addresses)
+    splitConstantOffset(address);
+}
