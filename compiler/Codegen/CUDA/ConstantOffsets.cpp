@@ -60,16 +60,30 @@ static std::optional<Split> takeConstant(Value *value, bool isSigned, IRBuilder<
   return std::nullopt;
 }
 
+// Extends the index of an address as an unsigned number where it is none below 0, so that neighbours do it alike.
+static CastInst *asUnsigned(GetElementPtrInst *address, CastInst *index) {
+  if (!isa<SExtInst>(index) || !address->hasNoUnsignedWrap())
+    return index;
+  auto *extension = CastInst::Create(Instruction::ZExt, index->getOperand(0), index->getType(), "", address->getIterator());
+  extension->setNonNeg();
+  address->setOperand(1, extension);
+  RecursivelyDeleteTriviallyDeadInstructions(index);
+  return extension;
+}
+
 static void splitConstantOffset(GetElementPtrInst *address) {
   auto *index = dyn_cast<CastInst>(address->getOperand(1));
   if (!index || !isa<ZExtInst, SExtInst>(index))
     return;
+  index = asUnsigned(address, index);
+  bool isSigned = isa<SExtInst>(index);
   IRBuilder<> builder(address);
-  std::optional<Split> parts = takeConstant(index->getOperand(0), isa<SExtInst>(index), builder);
+  std::optional<Split> parts = takeConstant(index->getOperand(0), isSigned, builder);
   if (!parts)
     return;
   Type *element = address->getSourceElementType(), *wide = index->getType();
-  Value *base = builder.CreateGEP(element, address->getPointerOperand(), builder.CreateCast(index->getOpcode(), parts->rest, wide));
+  Value *rest = isSigned ? builder.CreateSExt(parts->rest, wide) : builder.CreateZExt(parts->rest, wide);
+  Value *base = builder.CreateGEP(element, address->getPointerOperand(), rest);
   Value *whole = builder.CreateGEP(element, base, ConstantInt::getSigned(wide, parts->constant));
   whole->takeName(address);
   address->replaceAllUsesWith(whole);
