@@ -46,6 +46,20 @@ struct Window {
                 (kd * kernel[1] + kh) * kernel[2] + kw);
   }
 
+  // The output that reads input `at` of a dimension by tap `k`; -1 where none does.
+  int64_t readerOf(int dim, int64_t at, int64_t k) const {
+    int64_t start = at + padLow[dim] - k * dilation[dim], o = start / stride[dim];
+    return start >= 0 && start % stride[dim] == 0 && o < out[dim] ? o : -1;
+  }
+
+  // Calls `visit(d, h)` for each row of outputs that reads row (inD, inH) of the inputs, in ascending order.
+  template <typename Visit> void forEachReaderRow(int64_t inD, int64_t inH, Visit visit) const {
+    for (int64_t kd = kernel[0] - 1; kd >= 0; --kd)
+      for (int64_t kh = kernel[1] - 1; kh >= 0; --kh)
+        if (int64_t d = readerOf(0, inD, kd), h = readerOf(1, inH, kh); d >= 0 && h >= 0)
+          visit(d, h);
+  }
+
   // Calls `visit(d, h, w, output index)` for each output, row-major.
   template <typename Visit> void forEachOutput(Visit visit) const {
     int64_t index = 0;

@@ -43,12 +43,12 @@ template <typename T> __device__ void maxPoolGrad(const CudaCall &call) {
   T *dx = buffer<T>(call, 2);
   CLEAVE_FOR_EACH(item, call.params[0] * in) {
     Int plane = item / in, input = item % in;
-    T sum = rounded<T>(C(0));
+    C sum = C(0);
     window.forEachReader(input, [&](Int output, Int) {
       if (maximumOf(x + plane * in, window, output) == input)
-        sum = rounded<T>(widened<C>(sum) + widened<C>(dy[plane * out + output]));
+        sum += widened<C>(dy[plane * out + output]);
     });
-    dx[item] = sum;
+    dx[item] = rounded<T>(sum);
   }
 }
 

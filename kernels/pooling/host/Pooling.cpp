@@ -59,6 +59,22 @@ protected:
     }
   }
 
+  // Sums over windows of T, which is too narrow to add in: adds a piece of a row of inputs at a time in C, and rounds once.
+  // addRow(d, h, first, count, sums) adds to inputs [first, first + count) what row (d, h) of the outputs gives them.
+  template <typename AddRow> void sumRows(T *plane, AddRow addRow) const {
+    constexpr int64_t kPiece = 512;
+    C sums[kPiece];
+    for (int64_t d = 0; d < window_.in[0]; ++d)
+      for (int64_t h = 0; h < window_.in[1]; ++h)
+        for (int64_t w = 0; w < window_.in[2]; w += kPiece) {
+          int64_t first = window_.inIndex(d, h, w), count = std::min(kPiece, window_.in[2] - w);
+          std::fill_n(sums, count, C(0));
+          window_.forEachReaderRow(d, h, [&](int64_t outD, int64_t outH) { addRow(outD, outH, first, count, sums); });
+          for (int64_t i = 0; i < count; ++i)
+            plane[first + i] = static_cast<T>(sums[i]);
+        }
+  }
+
   // How many positions the mean divides by.
   C divisor(int64_t d, int64_t h, int64_t w) const {
     int64_t count = 1, at[3] = {d, h, w};
@@ -118,22 +134,36 @@ public:
     auto *dy = static_cast<const T *>(buffers[1]);
     auto *dx = static_cast<T *>(buffers[2]);
     this->forEachPlane([&](int64_t p) {
+      const T *from = x + p * this->in_, *given = dy + p * this->out_;
       T *plane = dx + p * this->in_;
-      const T *next = dy + p * this->out_;
-      std::fill_n(plane, this->in_, static_cast<T>(0.0f));
-      maxima_.forEachRun(x + p * this->in_, [&](const MaximaRun<C> &run) {
-        for (int64_t i = 0; i < run.count; ++i, ++next) {
-          if (run.tap[i] < 0)
-            continue;
-          T &target = plane[maxima_.inIndex(run, i)];
-          target = static_cast<T>(static_cast<C>(target) + static_cast<C>(*next));
-        }
-      });
+      if constexpr (sizeof(T) < sizeof(C))
+        this->sumRows(plane, [&](int64_t d, int64_t h, int64_t first, int64_t count, C *sums) {
+          addRow(from, given, d, h, [&](int64_t at, C share) {
+            if (at >= first && at < first + count)
+              sums[at - first] += share;
+          });
+        });
+      else {
+        std::fill_n(plane, this->in_, T(0));
+        for (int64_t d = 0; d < this->window_.out[0]; ++d)
+          for (int64_t h = 0; h < this->window_.out[1]; ++h)
+            addRow(from, given, d, h, [&](int64_t at, C share) { plane[at] += share; });
+      }
     });
     return Status::ok();
   }
 
 private:
+  // Calls add(input, gradient) for each output of a row that has a maximum.
+  template <typename Add> void addRow(const T *x, const T *dy, int64_t d, int64_t h, Add add) const {
+    const T *next = dy + (d * this->window_.out[1] + h) * this->window_.out[2];
+    maxima_.forEachRunOfRow(x, d, h, [&](const MaximaRun<C> &run) {
+      for (int64_t i = 0; i < run.count; ++i, ++next)
+        if (run.tap[i] >= 0)
+          add(maxima_.inIndex(run, i), static_cast<C>(*next));
+    });
+  }
+
   WindowMaxima<T> maxima_;
 };
 
@@ -179,15 +209,36 @@ public:
     auto *dy = static_cast<const T *>(buffers[0]);
     auto *dx = static_cast<T *>(buffers[1]);
     this->forEachPlane([&](int64_t p) {
+      const T *given = dy + p * this->out_;
       T *plane = dx + p * this->in_;
-      std::fill_n(plane, this->in_, static_cast<T>(0.0f));
-      this->window_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
-        C share = static_cast<C>(dy[p * this->out_ + o]) / this->divisor(d, h, w);
-        this->window_.forEachTap(
-            d, h, w, [&](int64_t i, int64_t) { plane[i] = static_cast<T>(static_cast<C>(plane[i]) + share); });
-      });
+      if constexpr (sizeof(T) < sizeof(C))
+        this->sumRows(plane, [&](int64_t d, int64_t h, int64_t first, int64_t count, C *sums) {
+          addRow(given, d, h, first, count, sums);
+        });
+      else {
+        std::fill_n(plane, this->in_, T(0));
+        this->window_.forEachOutput([&](int64_t d, int64_t h, int64_t w, int64_t o) {
+          C share = given[o] / this->divisor(d, h, w);
+          this->window_.forEachTap(d, h, w, [&](int64_t i, int64_t) { plane[i] += share; });
+        });
+      }
     });
     return Status::ok();
+  }
+
+private:
+  // To the inputs [first, first + count) of one row what a row of outputs gives them.
+  void addRow(const T *dy, int64_t d, int64_t h, int64_t first, int64_t count, C *sums) const {
+    const Window &window = this->window_;
+    int64_t begin = first % window.in[2];
+    for (int64_t w = 0; w < window.out[2]; ++w) {
+      Window::Taps taps = window.taps(2, w, begin, begin + count);
+      if (taps.first >= taps.last)
+        continue;
+      C share = static_cast<C>(dy[(d * window.out[1] + h) * window.out[2] + w]) / this->divisor(d, h, w);
+      for (int64_t k = taps.first; k < taps.last; ++k)
+        sums[window.position(2, w, k) - begin] += share;
+    }
   }
 };
 

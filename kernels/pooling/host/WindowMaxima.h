@@ -57,13 +57,18 @@ public:
 
   // Calls visit(run) for all outputs of a plane, row-major.
   template <typename Visit> void forEachRun(const T *plane, Visit visit) const {
-    Run run;
     for (int64_t d = 0; d < window_.out[0]; ++d)
       for (int64_t h = 0; h < window_.out[1]; ++h)
-        for (int64_t w = 0; w < window_.out[2]; w += Run::kLongest) {
-          fill(plane, d, h, w, &run);
-          visit(static_cast<const Run &>(run));
-        }
+        forEachRunOfRow(plane, d, h, visit);
+  }
+
+  // The same for one row of outputs.
+  template <typename Visit> void forEachRunOfRow(const T *plane, int64_t d, int64_t h, Visit visit) const {
+    Run run;
+    for (int64_t w = 0; w < window_.out[2]; w += Run::kLongest) {
+      fill(plane, d, h, w, &run);
+      visit(static_cast<const Run &>(run));
+    }
   }
 
   // Input index of the i-th maximum of a run; its tap must not be -1.
