@@ -13,7 +13,8 @@ namespace cleave::rt {
 
 // Whether devices of a plan's target can meet so.
 bool devicesMeetAlone(const std::string &target);
-// Meets the others where they can; waits for them as long as CLEAVE_COMM_TIMEOUT_S says.
+// Meets the others where they can; waits for them as long as CLEAVE_COMM_TIMEOUT_S says. NCCL itself may
+// give up sooner on a rank 0 that does not listen yet (NCCL_SOCKET_RETRY_CNT).
 Status createDeviceCommunicator(const std::string &target, const ProcessPlace &place,
                                 std::unique_ptr<Communicator> *result);
 

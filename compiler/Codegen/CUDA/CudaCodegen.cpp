@@ -86,15 +86,20 @@ static uint64_t encoded(ArrayRef<uint32_t> alignments) {
 // A loop steps once past its end, by at most the threads of all blocks: a quarter of what 32 bits count is left for that.
 static bool fitsShortIndices(const KernelGraph &graph, const ThreadForm &form) {
   constexpr int64_t kMost = int64_t{1} << 30;
-  auto elements = [&](Value tensor) { return ShapedType::getNumElements(graph.shapeOf(tensor)); };
-  int64_t most = std::max(form.parallel, form.terms);
-  for (Value input : graph.getInputs())
-    most = std::max(most, elements(input));
-  for (Value result : graph.getResults())
-    most = std::max(most, elements(result));
-  for (const IterationSpace::Dim &dim : graph.getDims())
-    most = std::max(most, dim.size);
-  return most <= kMost && form.pieces() <= kMost;
+  bool fits = std::max({form.parallel, form.terms, form.pieces()}) <= kMost;
+  auto look = [&](Value value) {
+    if (auto tensor = dyn_cast<RankedTensorType>(value.getType()))
+      fits &= tensor.getNumElements() <= kMost;
+  };
+  llvm::for_each(graph.getInputs(), look);
+  // Values within, too: a slice may read a few elements far inside of one that is in no memory. An index that is data may
+  // be any number.
+  graph.getFunction().walk([&](Operation *op) {
+    llvm::for_each(op->getResults(), look);
+    if (auto cast = dyn_cast<arith::IndexCastOp>(op))
+      fits &= !cast.getType().isIndex();
+  });
+  return fits;
 }
 
 LogicalResult ImageBuilder::add(const IsolatedKernel &isolated, ModuleOp module, ArrayRef<uint32_t> alignments) {

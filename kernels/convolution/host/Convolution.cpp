@@ -157,22 +157,25 @@ struct DnnlConvolution {
 
   // Which kernel computes on channels-last tensors as they are; nothing where none is compiled. Of those with the
   // instructions of the library's first choice (with halfVectors also of others behind it), it is one that is fast for
-  // the shape (isSlow), and whose weights take no more room than plain ones where there is one: those are packed once,
+  // the shape (isSlow) where there is one, and whose weights take no more room than plain ones where there is one: those are packed once,
   // not at each launch (PackedStates.h). The library's first choice fills blocks of up to 64 filters with zeros; those
   // with smaller blocks take as long.
   std::optional<int> findAsTheyAre(const Described &described) const {
-    std::optional<int> found;
+    std::optional<int> found, slow;
+    auto best = [&] { return found ? found : slow; };
     std::string instructions;
     for (int number = 0;; ++number) {
       auto desc = kernelOf(described, number);
       if (!desc || !isCompiled(desc))
-        return found;
+        return best();
       if (number == 0)
         instructions = instructionsOf(desc);
       if (instructionsOf(desc) != instructions && (!halfVectors || isDepthwise()))
-        return found;
-      if (isSlow(desc))
+        return best();
+      if (isSlow(desc)) {
+        slow = slow ? slow : number;
         continue;
+      }
       if (!found)
         found = number;
       if (isDepthwise() || desc.weights_desc().get_size() <= w.desc().get_size())

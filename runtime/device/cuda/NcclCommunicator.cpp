@@ -144,8 +144,9 @@ Status NcclCommunicator::init(Handle *comm) {
   if (status.isOk())
     return status;
   if (result == kInvalidUsage)
-    return invalidArgument(status.message() + "; NCCL needs a GPU of its own for each process: start one process for "
-                                              "each GPU, or start them by mpirun, under which processes may share one");
+    return invalidArgument(status.message() + "; most often two processes share a GPU, which NCCL refuses: start one "
+                                              "process for each GPU, or start them by mpirun, under which processes may "
+                                              "share one. Otherwise NCCL_DEBUG=WARN makes NCCL say more");
   return peerLost(status.message() + "; ranks meet at " + point_.address + " (" + point_.source +
                   "), where rank 0 listens; if another program has that port, CLEAVE_COMM_PORT gives all processes "
                   "another one; NCCL_DEBUG=WARN makes NCCL say more");
@@ -210,8 +211,8 @@ NcclCommunicator::~NcclCommunicator() {
     sayGoodbye();
   if (monitor_)
     monitor_->stop();
+  stopWatching(); // which may find that somebody is lost
   bool isLost = isBroken();
-  stopWatching();
   if (comm_)
     isLost ? nccl_->abort(comm_) : nccl_->destroy(comm_);
   membership = isLost ? Membership::Lost : Membership::None;
