@@ -9,12 +9,15 @@
 
 using namespace cleave;
 
-// Whether the packer makes the second form of a convolution's weights (Kernels.def).
-static bool isForHalfVectors(llvm::StringRef packer, llvm::ArrayRef<int64_t> params) {
+// Whether the packer has the form that it is asked for (Kernels.def): the second is one of convolutions alone, for
+// processors that halve their vectors.
+static bool hasForm(llvm::StringRef packer, llvm::ArrayRef<int64_t> params, bool halvesVectors) {
   const rt::KernelDef *def = rt::findKernelDef({packer.data(), packer.size()});
   rt::KernelArgs args;
-  return packer.starts_with("convolution") && def && rt::KernelArgs::read(*def, params.vec(), &args).isOk() &&
-         args["packed_w"] == 2;
+  if (!def || !rt::KernelArgs::read(*def, params.vec(), &args).isOk())
+    return true; // the kernel says what is wrong
+  bool isConvolution = packer.starts_with("convolution");
+  return args[isConvolution ? "packed_w" : "packed_b"] != 2 || (isConvolution && halvesVectors);
 }
 
 namespace {
@@ -35,7 +38,7 @@ public:
 
   llvm::Expected<uint64_t> packed(llvm::StringRef packer, llvm::ArrayRef<int64_t> params,
                                   int64_t threads) const override {
-    if (!machine.halvesVectors && isForHalfVectors(packer, params))
+    if (!hasForm(packer, params, machine.halvesVectors))
       return 0;
     size_t bytes = 0;
     if (rt::Status status = rt::hostPackedBytes(packer.str(), params.vec(), static_cast<int>(threads), &bytes);

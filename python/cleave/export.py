@@ -202,7 +202,7 @@ class _Job:
 
     def check_module(self):
         """The module and the loss run in PyTorch: what fails here is no fault of an exporter."""
-        with self.traced():
+        with self.traced(), torch.enable_grad():  # the caller may have turned gradients off
             try:
                 outputs = self.module(*self.inputs.values())
             except WrongUse:

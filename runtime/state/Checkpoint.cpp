@@ -131,7 +131,7 @@ Status Checkpoint::load(const RankStates &states) const {
   };
   std::vector<Move> moves;
   std::set<const CheckpointTensor *> used;
-  Problems problems;
+  Problems problems(/*isStateDict=*/false);
   bool onlyOptimizer = true; // whether the weights fit
   // What a segment is read from; null where it keeps its value or the checkpoint does not fit.
   auto check = [&](const fb::State &state, const LogicalSegment &segment) -> const CheckpointTensor * {

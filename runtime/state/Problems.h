@@ -15,6 +15,9 @@ namespace cleave::rt {
 
 class Problems {
 public:
+  // The tensors of a file of weights, which PyTorch may have written, or of a checkpoint.
+  explicit Problems(bool isStateDict) : isStateDict_(isStateDict) {}
+
   // A tensor of the model that the file has as it should be. Several states may take one tensor: it counts once.
   void fits(const std::string &tensor) { fitting_.add(tensor); }
   void missing(const std::string &tensor) { missing_.add(tensor); }
@@ -54,20 +57,28 @@ private:
            name.compare(name.size() - part.size(), part.size(), part) == 0;
   }
 
-  // Where names of the two differ by what stands before them, as those of a module inside of another one do.
-  std::string prefixAdvice() const {
-    if (missing_.list.empty() || superfluous_.list.empty())
+  // What stands before each of `shorter` in `longer`: the same for all, as where one module is inside of another; else
+  // empty.
+  static std::string prefixOf(const Names &longer, const Names &shorter) {
+    if (longer.list.empty() || shorter.list.empty())
       return "";
-    std::string wanted = missing_.list.front().substr(1); // weight' of 'weight'
-    for (const std::string &quoted : superfluous_.list)
-      if (std::string found = quoted.substr(1); endsWithPart(found, wanted))
-        return "; names in the file begin with '" + found.substr(0, found.size() - wanted.size()) +
-               "', those of the model do not: save the state_dict() of the inner module";
-    std::string found = superfluous_.list.front().substr(1);
-    for (const std::string &lacking : missing_.list)
-      if (wanted = lacking.substr(1); endsWithPart(wanted, found))
-        return "; names of the model begin with '" + wanted.substr(0, wanted.size() - found.size()) +
-               "', those in the file do not: save the state_dict() of the whole module that was exported";
+    std::string first = shorter.list.front().substr(1), prefix; // weight' of 'weight'
+    for (const std::string &quoted : longer.list)
+      if (std::string name = quoted.substr(1); prefix.empty() && endsWithPart(name, first))
+        prefix = name.substr(0, name.size() - first.size());
+    bool isOfAll = std::all_of(shorter.list.begin(), shorter.list.end(), [&](const std::string &quoted) {
+      return longer.known.count("'" + prefix + quoted.substr(1)) != 0;
+    });
+    return isOfAll ? prefix : "";
+  }
+
+  std::string prefixAdvice() const {
+    if (std::string prefix = prefixOf(superfluous_, missing_); !prefix.empty())
+      return "; names in the file begin with '" + prefix + "', those of the model do not" +
+             (isStateDict_ ? ": save the state_dict() of the inner module" : "");
+    if (std::string prefix = prefixOf(missing_, superfluous_); !prefix.empty())
+      return "; names of the model begin with '" + prefix + "', those in the file do not" +
+             (isStateDict_ ? ": save the state_dict() of the whole module that was exported" : "");
     return "";
   }
 
@@ -82,6 +93,7 @@ private:
       *text += ", ...";
   }
 
+  bool isStateDict_;
   Names fitting_, missing_, superfluous_, mismatched_;
 };
 

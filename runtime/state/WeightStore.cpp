@@ -210,7 +210,7 @@ uint64_t WeightStore::identity(const fb::Plan &plan) const {
 }
 
 Status WeightStore::check(const fb::Plan &plan) const {
-  Problems problems;
+  Problems problems(/*isStateDict=*/true);
   std::set<const TensorView *> used;
   forEachWeight(plan, [&](const fb::State &state, const LogicalSegment &segment) {
     ElementType type = elementType(state.dtype());

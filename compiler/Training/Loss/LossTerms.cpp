@@ -195,11 +195,14 @@ Value LossTerms::build(OpBuilder &builder, unsigned index, ArrayRef<double> weig
   auto isOff = [](const LossTerm &term) { return term.factor == 0; };
   if (node.isCounting && (count || llvm::all_of(ownTerms, isOff)))
     return build(builder, node.inner.front().second, weights, nullptr);
-  bool isUniform = llvm::all_equal(ownWeights) &&
-                   llvm::none_of(ownTerms, [&](const LossTerm &term) { return term.count && isOff(term); });
-  if (isUniform && (!count || llvm::none_of(ownTerms, [](const LossTerm &term) { return term.count != nullptr; }))) {
+  auto isCounted = [](const LossTerm &term) { return term.count != nullptr; };
+  bool isCountedPart = llvm::any_of(ownTerms, isCounted), isLeaf = node.inner.empty();
+  bool isUniform = llvm::all_equal(ownWeights) && llvm::none_of(ownTerms, [&](const LossTerm &term) {
+                     return isCounted(term) && isOff(term);
+                   });
+  if (isLeaf || (isUniform && !(count && isCountedPart))) {
     Value weighted = a.scale(node.value, ownWeights.front());
-    return count ? a.mul(weighted, a.spread(count, weighted)) : weighted;
+    return count && !isCountedPart ? a.mul(weighted, a.spread(count, weighted)) : weighted;
   }
   IRMapping mapping;
   Operation *op = node.value.getDefiningOp();

@@ -225,7 +225,8 @@ private:
 
   // A pool is treated as one, for its speed, but not inside of an operator.
   bool isProduct(Operation *op) {
-    return isComputingKernel(op) && (isProductKernel(op) || !op->hasAttr(kInnerAttr)) && op->getNumResults() == 1 && isWorking(elementOf(op->getResult(0))) &&
+    return isComputingKernel(op) && (isProductKernel(op) || !op->hasAttr(kInnerAttr)) && op->getNumResults() == 1 &&
+           isWorking(elementOf(op->getResult(0))) &&
            llvm::any_of(op->getOperands(), [&](Value v) { return active.contains(v); });
   }
 

@@ -18,6 +18,8 @@ Status ConvolutionShape::read(const KernelArgs &args, ConvolutionShape *s) {
   s->ic = args["ic"];
   s->oc = args["oc"];
   s->groups = args["groups"];
+  if (args["packed_w"] < 0 || args["packed_w"] > 2)
+    return invalidArgument("packed_w is " + std::to_string(args["packed_w"]) + "; expected 0, 1 or 2");
   s->packedWeights = args["packed_w"] != 0;
   s->halfVectors = args["packed_w"] == 2;
   s->channelsLast = args["channels_last"] != 0;

@@ -57,8 +57,9 @@ std::string shapeAdvice(const Shape &found, const InputType &input) {
     return "; this is one sample: save x[None], which adds the dimension of samples";
   Shape sample(found.begin() + static_cast<ptrdiff_t>(before), found.end());
   bool isWhole = input.type == ElementType::i64 || input.type == ElementType::i32;
-  if (isWhole && sample.size() == input.sample.size() + 1 && sample.back() > 1)
-    return "; these look like one-hot labels, and expected are the numbers of classes: save x.argmax(-1)";
+  bool hasClasses = sample.size() == input.sample.size() + 1 && sample.back() > 1;
+  if (isWhole && hasClasses && std::equal(input.sample.begin(), input.sample.end(), sample.begin()))
+    return "; if these are one-hot labels, save x.argmax(-1): expected are the numbers of classes";
   if (Order order = orderOf(sample, input.sample); !order.empty()) {
     std::string text = input.batched ? "0" : "";
     for (size_t dimension : order)

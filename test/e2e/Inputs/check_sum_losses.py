@@ -88,6 +88,8 @@ LOSSES = {
         helper.make_node("Add", ["base", "penalty"], ["total.all"])] + batch_mean("total.all", "loss"), 1 / SAMPLES, 0.5 / SAMPLES),
     "switched-off": (reduce("ReduceMean", "squares", "base") + reduce("ReduceSum", "squares", "s") + scaled("s", "nothing", 0.0) + [
         helper.make_node("Add", ["base", "nothing"], ["loss"])], 1 / (SAMPLES * CLASSES)),
+    "switched-off-count": (counted("base") + reduce("ReduceSum", "x", "inputs") + [helper.make_node("Div", ["inputs", "m.count"], ["each"])] +
+                           scaled("each", "nothing", 0.0) + [helper.make_node("Add", ["base", "nothing"], ["loss"])], counted_weights),
     "sum-and-mean": (reduce("ReduceSum", "squares", "s") + reduce("ReduceMean", "squares", "m") + [
         helper.make_node("Sub", ["s", "m"], ["loss"])], 1 - 1 / (SAMPLES * CLASSES)),
 }

@@ -101,14 +101,14 @@ TEST(WeightStore, NamesOfAWrappedModuleAreTold) {
             wrapped + " does not fit this model (fitting: 1 of 2 tensors): missing (1): 'b'; not of this model (1): "
                       "'module.b'; names in the file begin with 'module.', those of the model do not: save the "
                       "state_dict() of the inner module");
-  Problems problems;
+  Problems problems(/*isStateDict=*/true);
   problems.missing("'net.0.weight'");
   problems.missing("'net.0.bias'");
   problems.superfluous("'0.bias'");
   std::string text = problems.status("w", false).message();
   EXPECT_NE(text.find("w (fitting: 0 of 2 tensors): "), std::string::npos) << text;
   EXPECT_NE(text.find("; names of the model begin with 'net.', those in the file do not: save"), std::string::npos) << text;
-  problems = Problems();
+  problems = Problems(/*isStateDict=*/true);
   problems.missing("'weight'");
   problems.superfluous("'aweight'");
   EXPECT_EQ(problems.status("w", false).message(),

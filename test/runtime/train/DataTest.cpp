@@ -311,8 +311,8 @@ TEST(DataErrors, LabelsAndTablesOfOtherFormsAreTold) {
   ASSERT_TRUE(writeNpy(dir / "y.npy", viewOf(ElementType::i64, {3, 4}, values)).isOk());
   std::string file = dir / "y.npy";
   EXPECT_EQ(openError("y=" + file, {"y", ElementType::i64, {}, true}),
-            "input 'y': " + file + ": expected i64[samples], got i64[3, 4]; these look like one-hot labels, and expected are "
-                                   "the numbers of classes: save x.argmax(-1)");
+            "input 'y': " + file + ": expected i64[samples], got i64[3, 4]; if these are one-hot labels, "
+                                   "save x.argmax(-1): expected are the numbers of classes");
   EXPECT_NE(openError("x=t.csv", {"x", ElementType::f32, {3}, true})
                 .find("numpy.save(\"x.npy\", numpy.loadtxt(\"t.csv\", delimiter=\",\", dtype=\"float32\"))"),
             std::string::npos);
