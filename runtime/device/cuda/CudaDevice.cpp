@@ -203,12 +203,25 @@ public:
       return check(driver_.fill8(data, static_cast<unsigned char>(pattern_), count, stream_), "cuMemsetD8Async");
     case 2:
       return check(driver_.fill16(data, static_cast<unsigned short>(pattern_), count, stream_), "cuMemsetD16Async");
+    case 8:
+      return fillWide(data, static_cast<unsigned>(pattern_), static_cast<unsigned>(pattern_ >> 32));
     default:
       return check(driver_.fill32(data, static_cast<unsigned>(pattern_), count, stream_), "cuMemsetD32Async");
     }
   }
 
 private:
+  // The driver has no fill of 8 bytes: the first element is made of its halves, and what is there is copied after itself.
+  Status fillWide(Pointer data, unsigned low, unsigned high) const {
+    if (target_.bytes == 0)
+      return Status::ok();
+    CLEAVE_TRY(check(driver_.fill32(data, low, 1, stream_), "cuMemsetD32Async"));
+    CLEAVE_TRY(check(driver_.fill32(data + 4, high, 1, stream_), "cuMemsetD32Async"));
+    for (size_t done = 8; done < target_.bytes; done *= 2)
+      CLEAVE_TRY(check(driver_.copy(data + done, data, std::min<size_t>(done, target_.bytes - done), stream_), "cuMemcpyAsync"));
+    return Status::ok();
+  }
+
   const cuda::Driver &driver_;
   Handle stream_;
   Address target_;
@@ -250,11 +263,8 @@ Status CudaDevice::copy(unsigned stream, Address target, Address source, ActionP
 }
 
 Status CudaDevice::fill(unsigned stream, Address target, uint64_t pattern, unsigned width, ActionPtr *action) {
-  if (width == 8) { // no such fill; both halves are equal in zeros and in repeated patterns
-    if (pattern >> 32 != (pattern & 0xffffffffu))
-      return invalidArgument("the cuda device cannot fill 8-byte elements with this pattern yet");
+  if (width == 8 && pattern >> 32 == (pattern & 0xffffffffu)) // zeros, above all
     width = 4;
-  }
   Handle handle = nullptr;
   CLEAVE_TRY(streams_.at(stream, &handle));
   *action = std::make_unique<FillAction>(*driver_, handle, target, pattern, width);
