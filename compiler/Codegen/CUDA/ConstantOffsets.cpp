@@ -7,7 +7,8 @@
 
 using namespace llvm;
 
-// Operations of operations that are looked into: the vector's position is added to a lane's place, which is added to the block's.
+// Operations of operations that are looked into: the vector's position is added to a lane's place, which is added to
+// the block's.
 static constexpr unsigned kDepth = 4;
 
 // Whether extending both operands and adding them is extending the sum.
@@ -32,9 +33,9 @@ static Value *withOperand(BinaryOperator *operation, unsigned position, Value *o
   return builder.Insert(copy);
 }
 
-// `value` with the constant that is a term of it taken out, where there is one and extending both parts is extending the
-// whole. Of unsigned numbers without overflow, a sum that lacks a term does not overflow, either, and the constant may be
-// deep inside. Of signed numbers that is not so: it must be a term of the whole.
+// `value` with the constant that is a term of it taken out, where there is one and extending both parts is extending
+// the whole. Of unsigned numbers without overflow, a sum that lacks a term does not overflow, either, and the constant
+// may be deep inside. Of signed numbers that is not so: it must be a term of the whole.
 static std::optional<Split> takeConstant(Value *value, bool isSigned, IRBuilder<> &builder, unsigned depth = 0) {
   auto *operation = dyn_cast<BinaryOperator>(value);
   if (!operation)
@@ -64,7 +65,8 @@ static std::optional<Split> takeConstant(Value *value, bool isSigned, IRBuilder<
 static CastInst *asUnsigned(GetElementPtrInst *address, CastInst *index) {
   if (!isa<SExtInst>(index) || !address->hasNoUnsignedWrap())
     return index;
-  auto *extension = CastInst::Create(Instruction::ZExt, index->getOperand(0), index->getType(), "", address->getIterator());
+  auto *extension =
+      CastInst::Create(Instruction::ZExt, index->getOperand(0), index->getType(), "", address->getIterator());
   extension->setNonNeg();
   address->setOperand(1, extension);
   RecursivelyDeleteTriviallyDeadInstructions(index);
