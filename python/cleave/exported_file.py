@@ -244,6 +244,19 @@ def _run_file(job, model, batches):
     return results, reason
 
 
+def _relative_difference(ours, got):
+    """The norm of the difference over the norm of `ours`; infinite if one has an infinity or a NaN where the other has none.
+
+    Equal infinities, NaNs and fills of masks (-1e4, -65504, -3.4e38) are left out: they would be NaN here, or outweigh all other values.
+    """
+    equal = (ours == got) | (np.isnan(ours) & np.isnan(got))
+    kept = ~(equal & ~(np.abs(ours) < 1e4))
+    ours, got = ours[kept], got[kept]
+    if not (np.isfinite(ours).all() and np.isfinite(got).all()):
+        return float("inf")
+    return float(np.linalg.norm(got - ours) / (np.linalg.norm(ours) or 1.0))
+
+
 def _compare_batch(job, inputs, theirs, batch):
     for name, ours, got in zip(job.output_names, job.run(inputs), theirs):
         if ours.shape != got.shape:
@@ -251,10 +264,13 @@ def _compare_batch(job, inputs, theirs, batch):
                                f"batch of {batch}{BATCH_ADVICE}")
         if name in job.smoothed:
             continue
-        scale = np.linalg.norm(ours.astype(np.float64)) or 1.0
-        difference = float(np.linalg.norm(got.astype(np.float64) - ours) / scale)
+        difference = _relative_difference(ours.astype(np.float64), got.astype(np.float64))
         job.report.compared = max(job.report.compared or 0.0, difference)
         if not difference <= 1e-3:
-            raise ExportFailed(f"the exporter's file is not the module: output '{name}' differs by {difference:.1e} (relative) with "
-                               f"a batch of {batch}; a branch on the values of tensors, numpy in forward(), dropout that eval() does not end, or a random number "
-                               "does that (check=False writes the file all the same)")
+            amount = f"differs by {difference:.1e} (relative)" if np.isfinite(difference) else "is infinite or NaN at other places"
+            raise ExportFailed(f"the exporter's file is not the module: output '{name}' {amount} with a batch of {batch}; a branch on the "
+                               "values of tensors, numpy in forward(), dropout that eval() does not end, or a random number does that "
+                               "(check=False writes the file all the same)")
+        nothing = f"output '{name}' is NaN in the file and in the module, so the comparison says nothing: give example inputs with another result"
+        if got.size and np.isnan(got.astype(np.float64)).all() and nothing not in job.notes:
+            job.note(nothing)

@@ -108,6 +108,26 @@ def main():
     assert job.report.compared < 1e-6 and not job.notes, (job.report, job.notes)
     print("the file is the module")
 
+    # What masks fill in is equal in both, or it is not; it does not hide the other values.
+    for fill in (np.inf, -np.inf, np.nan, -1e36):
+        job = Job(folder / "filled.onnx")
+        job.module.buffers[0][1].value[2] = fill
+        exported_file.mend(job)
+        exported_file.compare(job)
+        assert job.report.compared < 1e-6 and not job.notes, (fill, job.report, job.notes)
+        job.module.parameters[2][1].value[0] = 5
+        assert "output 'y' differs" in failure(lambda: exported_file.compare(job))
+        job = Job(folder / "filled.onnx")
+        exported_file.mend(job)
+        job.module.buffers[0][1].value[2] = fill
+        assert "output 'y' " in failure(lambda: exported_file.compare(job))
+    job = Job(folder / "nan.onnx")
+    job.module.buffers[0][1].value[:] = np.nan
+    exported_file.mend(job)
+    exported_file.compare(job)
+    assert ["'y' is NaN" in note for note in job.notes] == [True], job.notes
+    print("values that masks fill in are compared")
+
     # A parameter that the exporter has made a constant of, and one that is frozen, are told.
     job = Job(folder / "folded.onnx", weight="onnx::MatMul_7")
     job.module.parameters[2][1].requires_grad = False
