@@ -80,8 +80,8 @@ private:
   void addListings(KernelCode &code, llvm::StringRef prefix, const CudaImage &image, const MachineCode &machine) const;
 
   CudaArchitecture architecture;
-  // The driver checks all kernels of a plan before it has them compiled.
-  mutable OwnModule own[2] = {{rt::cudaKernelImage, {}}, {rt::cudaAttentionImage, {}}};
+  // As the plan's kernels name them: the driver checks all kernels of a plan before it has them compiled.
+  mutable std::vector<OwnModule> own;
 };
 
 } // namespace
@@ -90,15 +90,14 @@ void Cuda::noteOwn(const rt::KernelArgs &args) const {
   rt::CudaKernelCall call;
   if (!rt::cudaKernelCall(args, &call).isOk())
     return; // a product, which is cuBLASLt's
-  for (OwnModule &module : own)
-    if (module.ptx == call.image)
-      module.entries.insert(call.function);
+  auto module = llvm::find_if(own, [&](const OwnModule &module) { return module.ptx == call.image; });
+  if (module == own.end())
+    module = own.insert(own.end(), {call.image, {}});
+  module->entries.insert(call.function);
 }
 
 llvm::Error Cuda::assembleOwn(const Ptxas &ptxas, const KernelCache *cache, MachineCode &code) const {
   for (const OwnModule &module : own) {
-    if (module.entries.empty())
-      continue;
     auto made = ptxas.assemble(module.ptx(), architecture.chip, module.entries, cache);
     if (!made)
       return made.takeError();
