@@ -229,11 +229,12 @@ private:
   unsigned width_;
 };
 
-class RecordAction : public Action {
+// A record or a wait.
+template <Status (CudaStreams::*enqueue)(unsigned, Handle)> class EventAction : public Action {
 public:
-  RecordAction(CudaStreams &streams, unsigned event, Handle stream)
+  EventAction(CudaStreams &streams, unsigned event, Handle stream)
       : streams_(streams), event_(event), stream_(stream) {}
-  Status run(const Frames &, uint32_t) override { return streams_.record(event_, stream_); }
+  Status run(const Frames &, uint32_t) override { return (streams_.*enqueue)(event_, stream_); }
 
 private:
   CudaStreams &streams_;
@@ -241,17 +242,14 @@ private:
   Handle stream_;
 };
 
-class WaitAction : public Action {
-public:
-  WaitAction(CudaStreams &streams, unsigned event, Handle stream)
-      : streams_(streams), event_(event), stream_(stream) {}
-  Status run(const Frames &, uint32_t) override { return streams_.wait(event_, stream_); }
-
-private:
-  CudaStreams &streams_;
-  unsigned event_;
-  Handle stream_;
-};
+template <Status (CudaStreams::*enqueue)(unsigned, Handle)>
+Status bindEvent(CudaStreams &streams, unsigned stream, unsigned event, ActionPtr *action) {
+  Handle handle = nullptr;
+  CLEAVE_TRY(streams.at(stream, &handle));
+  CLEAVE_TRY(streams.prepare(event));
+  *action = std::make_unique<EventAction<enqueue>>(streams, event, handle);
+  return Status::ok();
+}
 
 } // namespace
 
@@ -272,19 +270,11 @@ Status CudaDevice::fill(unsigned stream, Address target, uint64_t pattern, unsig
 }
 
 Status CudaDevice::record(unsigned stream, unsigned event, ActionPtr *action) {
-  Handle handle = nullptr;
-  CLEAVE_TRY(streams_.at(stream, &handle));
-  CLEAVE_TRY(streams_.prepare(event));
-  *action = std::make_unique<RecordAction>(streams_, event, handle);
-  return Status::ok();
+  return bindEvent<&CudaStreams::record>(streams_, stream, event, action);
 }
 
 Status CudaDevice::wait(unsigned stream, unsigned event, ActionPtr *action) {
-  Handle handle = nullptr;
-  CLEAVE_TRY(streams_.at(stream, &handle));
-  CLEAVE_TRY(streams_.prepare(event));
-  *action = std::make_unique<WaitAction>(streams_, event, handle);
-  return Status::ok();
+  return bindEvent<&CudaStreams::wait>(streams_, stream, event, action);
 }
 
 } // namespace cleave::rt
