@@ -148,7 +148,7 @@ struct DeviceOptions {
   const std::atomic<bool> *failed = nullptr;
   int rank = 0;
   uint64_t deviceBytes = 0;    // that the plan's regions take of the device's memory
-  const void *image = nullptr; // cleave_model.device_image
+  std::string_view image;      // cleave_model.device_image
   bool isTraced = false;       // each action is waited for
 };
 

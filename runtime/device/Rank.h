@@ -36,7 +36,7 @@ struct RankOptions {
   int threads = 1; // compute threads of this rank; progress threads come on top
   TraceSink *trace = nullptr;
   // Code for a device, where the plan's target is not the host (cleave_model); null otherwise.
-  const void *deviceImage = nullptr;
+  std::string_view deviceImage;
   const cleave_device_kernel *deviceKernels = nullptr;
 };
 

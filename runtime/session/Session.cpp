@@ -142,7 +142,7 @@ Status Session::Impl::makeRanks(const cleave_model &model, unsigned threadsPerRa
     options.rank = static_cast<int>(worldRank(index));
     options.threads = static_cast<int>(threadsOf(threadsPerRank));
     options.trace = trace.get();
-    options.deviceImage = model.device_image;
+    options.deviceImage = {static_cast<const char *>(model.device_image), model.device_image_size};
     options.deviceKernels = model.device_kernels;
     CLEAVE_TRY(Rank::create(*plan, model.kernels, options, communicator(index), &ranks[index]));
     states[index] = viewStates(ranks[index]);

@@ -2,21 +2,26 @@
 // driver is a table of functions here.
 #include "runtime/device/cuda/CudaModules.h"
 
+#include "runtime/base/Crc32c.h"
+
 #include "gtest/gtest.h"
 
 #include <cstring>
+#include <set>
+#include <vector>
 
 using namespace cleave::rt;
 
 namespace {
 
 constexpr const char *kPtx = "//\n.version 8.0 // the model's", *kOwnPtx = ".version 8.0 // Cleave's own";
-constexpr int kNoBinary = 209;
+constexpr int kNoBinary = 209, kInvalidPtx = 218, kNotFound = 500;
 
 // What was asked of the driver, and what it answers.
 struct Fake {
   std::vector<std::string> loaded; // the first bytes of each image
-  int refusal = 0;                 // of machine code
+  int refusal = 0, ptxRefusal = 0; // of machine code, of PTX
+  std::string withMemory;          // a kernel that has variables
   int unloaded = 0;
 } fake;
 
@@ -29,8 +34,16 @@ int load(cuda::Handle *module, const void *image, unsigned, int *, void **values
     std::strcpy(static_cast<char *>(values[0]), "refused by the test");
     return fake.refusal;
   }
+  if (!isCode && fake.ptxRefusal) {
+    std::strcpy(static_cast<char *>(values[0]), "no .target of this GPU");
+    return fake.ptxRefusal;
+  }
   *module = new std::string(fake.loaded.back());
   return 0;
+}
+
+int global(cuda::Pointer *, size_t *, cuda::Handle, const char *name) {
+  return name == fake.withMemory + "_counters" ? 0 : kNotFound;
 }
 
 int unload(cuda::Handle module) {
@@ -44,11 +57,6 @@ int function(cuda::Handle *found, cuda::Handle module, const char *) {
   return 0;
 }
 
-int errorText(int, const char **text) {
-  *text = "a text";
-  return 0;
-}
-
 class CudaModulesTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -56,8 +64,7 @@ protected:
     driver.moduleLoad = load;
     driver.moduleUnload = unload;
     driver.moduleFunction = function;
-    driver.errorName = errorText;
-    driver.errorText = errorText;
+    driver.moduleGlobal = global;
   }
   static std::string image(const std::string &chip = "sm_90") {
     DeviceImageWriter writer(kPtx);
@@ -71,10 +78,10 @@ protected:
   bool takesCode(const std::string &chip, int major, int minor) {
     std::string bytes = image(chip);
     CudaModules modules;
-    Status status = modules.open(driver, bytes.data(), major, minor, 0);
+    Status status = modules.open(driver, bytes, major, minor, 0);
     EXPECT_TRUE(status.isOk()) << status.message();
     cuda::Handle found = nullptr;
-    EXPECT_TRUE(modules.generated("k0", &found).isOk());
+    EXPECT_TRUE(modules.generated("k0", 0, &found).isOk());
     bool isCode = of(found)[0] == '\x7f';
     modules.close();
     return isCode;
@@ -104,11 +111,11 @@ TEST_F(CudaModulesTest, MachineCodeIsForItsGpus) {
 TEST_F(CudaModulesTest, ModulesAreLoadedOnce) {
   std::string bytes = image();
   CudaModules modules;
-  ASSERT_TRUE(modules.open(driver, bytes.data(), 9, 0, 0).isOk());
+  ASSERT_TRUE(modules.open(driver, bytes, 9, 0, 0).isOk());
   EXPECT_TRUE(modules.hasGenerated());
   cuda::Handle f = nullptr, g = nullptr;
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(modules.generated("k0", &f).isOk());
+    ASSERT_TRUE(modules.generated("k0", 0, &f).isOk());
     ASSERT_TRUE(modules.own(kOwnPtx, "argmax", &g).isOk());
   }
   EXPECT_NE(f, g);
@@ -126,9 +133,9 @@ TEST_F(CudaModulesTest, RefusedCodeFallsBackToPtx) {
     fake = {};
     fake.refusal = refusal;
     CudaModules modules;
-    ASSERT_TRUE(modules.open(driver, bytes.data(), 9, 0, 0).isOk());
+    ASSERT_TRUE(modules.open(driver, bytes, 9, 0, 0).isOk());
     cuda::Handle found = nullptr;
-    ASSERT_TRUE(modules.generated("k0", &found).isOk());
+    ASSERT_TRUE(modules.generated("k0", 0, &found).isOk());
     EXPECT_EQ(of(found), std::string(kPtx).substr(0, 8));
     EXPECT_EQ(fake.loaded.size(), 2u);
     modules.close();
@@ -136,9 +143,60 @@ TEST_F(CudaModulesTest, RefusedCodeFallsBackToPtx) {
   }
 }
 
+// PTX of an earlier GPU is right for all later ones, which machine code is not.
+TEST_F(CudaModulesTest, LaterGpusTakePtx) {
+  for (auto [major, minor] : {std::pair(10, 0), {10, 3}, {12, 0}, {13, 1}})
+    EXPECT_FALSE(takesCode("sm_90", major, minor));
+}
+
+TEST_F(CudaModulesTest, WhereNeitherIsTakenTheErrorSaysWhy) {
+  std::string bytes = image();
+  fake.refusal = kNoBinary;
+  fake.ptxRefusal = kInvalidPtx;
+  CudaModules modules;
+  std::string said = modules.open(driver, bytes, 9, 0, 0).message();
+  for (const char *part : {"the model's kernels cannot be loaded on this GPU, which is sm_90",
+                           "error 209: refused by the test", "PTX: CUDA: cuModuleLoadDataEx failed with error 218",
+                           "no .target of this GPU", "compile the model again with a --target"})
+    EXPECT_NE(said.find(part), std::string::npos) << part << " is not in " << said;
+  said = CudaModules().open(driver, bytes, 12, 0, 0).message();
+  EXPECT_NE(said.find("Machine code: the program has no machine code of them for sm_120. PTX: "), std::string::npos)
+      << said;
+  cuda::Handle found = nullptr;
+  said = modules.own(kOwnPtx, "argmax", &found).message();
+  EXPECT_NE(said.find("Cleave's own kernels cannot be loaded on this GPU"), std::string::npos) << said;
+  modules.close();
+}
+
+// Two launches at the same time must not meet in one kernel's variables.
+TEST_F(CudaModulesTest, AKernelWithMemoryHasOneForEachStream) {
+  std::string bytes = image();
+  fake.withMemory = "sums";
+  CudaModules modules;
+  ASSERT_TRUE(modules.open(driver, bytes, 9, 0, 0).isOk());
+  cuda::Handle found[5], plain[2];
+  for (unsigned i = 0; i < 5; ++i) // of streams 2, 0, 1, 2, 0
+    ASSERT_TRUE(modules.generated("sums", (i + 2) % 3, &found[i]).isOk());
+  for (unsigned stream : {0, 1})
+    ASSERT_TRUE(modules.generated("plain", stream, &plain[stream]).isOk());
+  EXPECT_EQ(std::set<cuda::Handle>(std::begin(found), std::end(found)).size(), 3u);
+  EXPECT_EQ(found[3], found[0]);
+  EXPECT_EQ(found[4], found[1]);
+  EXPECT_EQ(plain[0], plain[1]);
+  EXPECT_EQ(fake.loaded.size(), 3u);
+  modules.close();
+  EXPECT_EQ(fake.unloaded, 3);
+}
+
+// No library is open here: what has failed is told all the same.
+TEST_F(CudaModulesTest, ErrorsOfLibrariesThatAreNotOpen) {
+  for (auto *check : {cuda::check, cuda::checkBlas, cuda::checkDnn, cuda::checkNccl})
+    EXPECT_NE(check(7, "a call").message().find("a call failed with "), std::string::npos);
+}
+
 TEST_F(CudaModulesTest, NoImage) {
   CudaModules modules;
-  ASSERT_TRUE(modules.open(driver, nullptr, 9, 0, 0).isOk());
+  ASSERT_TRUE(modules.open(driver, {}, 9, 0, 0).isOk());
   EXPECT_FALSE(modules.hasGenerated());
   cuda::Handle found = nullptr;
   ASSERT_TRUE(modules.own(kOwnPtx, "argmax", &found).isOk());
@@ -149,18 +207,72 @@ TEST_F(CudaModulesTest, NoImage) {
 TEST_F(CudaModulesTest, EveryDamagedByteIsFound) {
   const std::string whole = image();
   DeviceImage view;
-  ASSERT_TRUE(DeviceImage::open(whole.data(), &view).isOk());
+  ASSERT_TRUE(DeviceImage::open(whole, &view).isOk());
   EXPECT_STREQ(view.ptx(), kPtx);
   EXPECT_EQ(whole, image()); // the same bytes each time
   for (size_t i = 0; i < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
-    Status status = DeviceImage::open(damaged.data(), &view);
+    Status status = DeviceImage::open(damaged, &view);
     ASSERT_FALSE(status.isOk()) << "byte " << i;
     EXPECT_NE(status.message().find("compile the model"), std::string::npos) << status.message();
-    EXPECT_EQ(CudaModules().open(driver, damaged.data(), 9, 0, 0).code(), status.code());
+    EXPECT_EQ(CudaModules().open(driver, damaged, 9, 0, 0).code(), status.code());
   }
   EXPECT_TRUE(fake.loaded.empty());
+}
+
+// The places of DeviceImage.cpp's numbers, and a change of one of them under checksums that are right.
+struct Forgery {
+  static constexpr size_t kHead = 32, kPart = 48, kParts = 12, kBytes = 16, kTableChecksum = 24, kChecksum = 28;
+  std::string bytes;
+
+  template <typename T> Forgery &set(size_t at, T value) {
+    std::memcpy(&bytes[at], &value, sizeof value);
+    return *this;
+  }
+  template <typename T> T get(size_t at) const {
+    T value;
+    std::memcpy(&value, &bytes[at], sizeof value);
+    return value;
+  }
+  std::string sealed(uint32_t parts) {
+    set(kTableChecksum, crc32c(&bytes[kHead], parts * kPart));
+    set(kChecksum, crc32c(bytes.data(), kChecksum));
+    return bytes;
+  }
+};
+
+TEST_F(CudaModulesTest, NoPlaceOfAForgedImageIsBelieved) {
+  const std::string whole = image();
+  auto expectRefused = [&](const std::string &bytes, const char *word) {
+    // Behind the bytes there is nothing: an access there is a fault of the sanitizers, at least.
+    std::vector<char> exact(bytes.begin(), bytes.end());
+    DeviceImage view;
+    std::string said = DeviceImage::open({exact.data(), exact.size()}, &view).message();
+    EXPECT_NE(said.find(word), std::string::npos) << said;
+    EXPECT_NE(said.find("compile the model again"), std::string::npos) << said;
+  };
+  ASSERT_EQ(Forgery{whole}.sealed(3), whole);
+  const uint64_t kLarge[] = {UINT64_MAX, UINT64_MAX - 31, uint64_t{1} << 63, whole.size(), whole.size() + 1};
+  for (uint64_t value : kLarge)
+    for (uint32_t part : {0, 1, 2}) {
+      size_t at = Forgery::kHead + part * Forgery::kPart;
+      expectRefused(Forgery{whole}.set(at, value).sealed(3), "does not follow what precedes it");
+      expectRefused(Forgery{whole}.set(at + 8, value).sealed(3), "goes beyond the end");
+    }
+  for (uint32_t parts : {0u, 1000u, UINT32_MAX})
+    expectRefused(Forgery{whole}.set(Forgery::kParts, parts).sealed(3), "no room for a table");
+  for (uint64_t bytes : {uint64_t{0}, uint64_t{whole.size() - 1}, UINT64_MAX})
+    expectRefused(Forgery{whole}.set(Forgery::kBytes, bytes).sealed(3), "bytes; expected");
+  for (size_t size = 0; size < whole.size(); ++size) // cut off
+    expectRefused(whole.substr(0, size), size < Forgery::kHead ? "less than its head" : "bytes; expected");
+  expectRefused(Forgery{whole + '!'}.set(Forgery::kBytes, uint64_t{whole.size() + 1}).sealed(3), "after its last part");
+  // A text without an end would be read on beyond the bytes.
+  Forgery endless{whole};
+  auto offset = endless.get<uint64_t>(Forgery::kHead), bytes = endless.get<uint64_t>(Forgery::kHead + 8);
+  endless.bytes[offset + bytes - 1] = '!';
+  expectRefused(endless.set(Forgery::kHead + 28, crc32c(&endless.bytes[offset], bytes)).sealed(3),
+                "its PTX has no end");
 }
 
 } // namespace

@@ -114,7 +114,9 @@ Element ThreadEmitter::finish(const Accumulator &accumulator, Element sum) {
   return sum;
 }
 
-// Whether this block is the last of its tile's to come here; the same in all its threads. Their counter is 0 again then.
+// Whether this block is the last of its tile's to come here; the same in all its threads. Their counter is 0 again
+// then. Two launches at the same time would count together: by the counters' name the runtime knows that it must not
+// let them (runtime/device/cuda/CudaModules.h, "Memory of a kernel's own").
 Element ThreadEmitter::isLastBlock() {
   Slots counters(module, (function.getName() + "_counters").str(), form.tiles(), Slots::Where::Device);
   Slots flag(module, (function.getName() + "_flag").str(), 1, Slots::Where::Block);

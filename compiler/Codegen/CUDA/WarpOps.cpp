@@ -49,8 +49,11 @@ Slots::Slots(ModuleOp module, StringRef name, int64_t slots, Where where)
     : name(name.str()), space(where == Where::Block ? kShared : kGlobal), isVolatile(where == Where::Device) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   Type array = LLVM::LLVMArrayType::get(builder.getI64Type(), slots);
-  auto global = LLVM::GlobalOp::create(builder, module.getLoc(), array, /*isConstant=*/false, LLVM::Linkage::Internal,
-                                       name, Attribute(), /*alignment=*/16, space);
+  // The runtime looks for variables of the device by their names (runtime/device/cuda/CudaModules.h).
+  LLVM::Linkage linkage = where == Where::Device ? LLVM::Linkage::External : LLVM::Linkage::Internal;
+  auto global =
+      LLVM::GlobalOp::create(builder, module.getLoc(), array, /*isConstant=*/false, linkage, name, Attribute(),
+                             /*alignment=*/16, space);
   if (where == Where::Block)
     return; // without a value at first
   Block *block = builder.createBlock(&global.getInitializerRegion());

@@ -112,7 +112,7 @@ Status CudaDevice::bindGenerated(const LaunchRequest &request, ActionPtr *action
   }
   Handle function = nullptr, stream = nullptr;
   CLEAVE_TRY(streams_.at(request.stream, &stream));
-  CLEAVE_TRY(modules_.generated(kernel->symbol, &function));
+  CLEAVE_TRY(modules_.generated(kernel->symbol, request.stream, &function));
   *action = std::make_unique<GeneratedLaunch>(*driver_, stream, function, gridOf(kernel->blocks),
                                               static_cast<unsigned>(kernel->block_size), request.operands);
   return Status::ok();

@@ -12,36 +12,47 @@ using cuda::Handle;
 
 static constexpr const char *kModels = "the model's kernels", *kOwn = "Cleave's own kernels";
 
-Status CudaModules::open(const cuda::Driver &driver, const void *image, int major, int minor, int rank) {
+Status CudaModules::open(const cuda::Driver &driver, std::string_view image, int major, int minor, int rank) {
   driver_ = &driver;
   major_ = major;
   minor_ = minor;
   rank_ = rank;
-  if (!image)
+  if (!image.data())
     return Status::ok();
   CLEAVE_TRY(DeviceImage::open(image, &image_));
   hasImage_ = true;
   Handle loaded = nullptr;
-  return module(image_.ptx(), kModels, &loaded);
+  return module(image_.ptx(), 0, kModels, &loaded);
 }
 
 void CudaModules::close() {
-  for (auto &[text, module] : modules_)
+  for (auto &[key, module] : modules_)
     if (module)
       driver_->moduleUnload(module);
   modules_.clear();
   functions_.clear();
+  firstStreams_.clear();
 }
 
-Status CudaModules::generated(const char *name, Handle *function) {
+// Variables of ThreadSums.cpp have the kernel's name and this.
+bool CudaModules::hasMemory(Handle module, const char *name) const {
+  cuda::Pointer address = 0;
+  size_t bytes = 0;
+  return driver_->moduleGlobal(&address, &bytes, module, (std::string(name) + "_counters").c_str()) == 0;
+}
+
+Status CudaModules::generated(const char *name, unsigned stream, Handle *function) {
   Handle module = nullptr;
-  CLEAVE_TRY(this->module(image_.ptx(), kModels, &module));
+  CLEAVE_TRY(this->module(image_.ptx(), 0, kModels, &module));
+  unsigned first = firstStreams_.try_emplace(name, stream).first->second;
+  if (stream != first && hasMemory(module, name)) // instance 0 may be that of another kernel's stream
+    CLEAVE_TRY(this->module(image_.ptx(), stream + 1, kModels, &module));
   return find(module, name, function);
 }
 
 Status CudaModules::own(const char *ptx, const char *name, Handle *function) {
   Handle module = nullptr;
-  CLEAVE_TRY(this->module(ptx, kOwn, &module));
+  CLEAVE_TRY(this->module(ptx, 0, kOwn, &module));
   return find(module, name, function);
 }
 
@@ -53,8 +64,8 @@ Status CudaModules::find(Handle module, const char *name, Handle *function) {
   return Status::ok();
 }
 
-Status CudaModules::module(const char *ptx, const char *what, Handle *module) {
-  Handle &known = modules_[ptx];
+Status CudaModules::module(const char *ptx, unsigned instance, const char *what, Handle *module) {
+  Handle &known = modules_[{ptx, instance}];
   *module = known;
   if (known)
     return Status::ok();
@@ -75,7 +86,7 @@ Status CudaModules::module(const char *ptx, const char *what, Handle *module) {
     why = "it does not take their machine code (error " + std::to_string(result) + (words.empty() ? "" : ": " + words) + ")";
   }
   log(LogLevel::Debug, rank_, std::string(what) + " are compiled by the driver, from PTX: " + why);
-  CLEAVE_TRY(loadPtx(ptx, what, &known));
+  CLEAVE_TRY(loadPtx(ptx, what, why, &known));
   *module = known;
   return Status::ok();
 }
@@ -91,7 +102,7 @@ cuda::Result CudaModules::load(const void *code, Handle *module, std::string *wo
   return result;
 }
 
-Status CudaModules::loadPtx(const char *ptx, const char *what, Handle *module) const {
+Status CudaModules::loadPtx(const char *ptx, const char *what, const std::string &why, Handle *module) const {
   std::string words;
   cuda::Result result = load(ptx, module, &words);
   if (int version = 0; result == cuda::kErrorNewerPtx && driver_->driverVersion(&version) == 0)
@@ -99,7 +110,13 @@ Status CudaModules::loadPtx(const char *ptx, const char *what, Handle *module) c
                     std::to_string(version % 1000 / 10) + "; programs need one of CUDA 12.0 or later, and those for sm_100 "
                     "of 12.7");
   Status status = check(result, "cuModuleLoadDataEx");
-  return status.isOk() || words.empty() ? std::move(status).in(what) : std::move(status).in(what + (": " + words));
+  if (status.isOk())
+    return status;
+  return internal(
+      std::string(what) + " cannot be loaded on this GPU, which is sm_" + std::to_string(10 * major_ + minor_) +
+      ". Machine code: " + why + ". PTX: " + status.message() + (words.empty() ? "" : ": " + words) +
+      ". Install a newer NVIDIA driver, or compile the model again with a --target that is this GPU's or an "
+      "earlier one's");
 }
 
 } // namespace cleave::rt

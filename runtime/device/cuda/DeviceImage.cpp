@@ -11,11 +11,12 @@ namespace cleave::rt {
 namespace {
 
 constexpr char kMagic[8] = {'\x7f', 'C', 'l', 'e', 'a', 'v', 'e', '\0'};
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 
 struct Head {
   char magic[8];
   uint32_t format, parts;
+  uint64_t bytes; // of the image
   uint32_t tableChecksum;
   uint32_t checksum; // of what precedes it
 };
@@ -74,41 +75,65 @@ std::string DeviceImageWriter::finish() const {
   std::copy(std::begin(kMagic), std::end(kMagic), head.magic);
   head.format = kFormat;
   head.parts = static_cast<uint32_t>(parts.size());
+  head.bytes = begin + contents.size();
   head.tableChecksum = checksumOf(table);
   head.checksum = checksumOf(head);
   return std::string(bytesOf(head)) + table + contents;
 }
 
-Status DeviceImage::open(const void *bytes, DeviceImage *result) {
+// What is wrong with a part that has to begin at `begin`, if anything is. Nothing is added that could overflow.
+static std::string findProblem(const Part &part, uint64_t begin, std::string_view bytes, const std::string &name) {
+  if (part.offset != begin)
+    return "its " + name + " does not follow what precedes it";
+  if (part.bytes > bytes.size() - begin)
+    return "its " + name + " goes beyond the end";
+  if (checksumOf(bytes.substr(begin, part.bytes)) != part.checksum)
+    return "the checksum of its " + name + " does not match";
+  return "";
+}
+
+Status DeviceImage::open(std::string_view bytes, DeviceImage *result) {
   auto damaged = [](const std::string &what) {
     return dataLoss("the program's code for the GPU is damaged: " + what +
                     "; copy the program again, or compile the model again");
   };
-  const auto *begin = static_cast<const char *>(bytes);
   Head head;
-  std::memcpy(&head, begin, sizeof head);
+  if (bytes.size() < sizeof head)
+    return damaged("it has " + std::to_string(bytes.size()) + " bytes, which is less than its head");
+  std::memcpy(&head, bytes.data(), sizeof head);
   if (!std::equal(std::begin(kMagic), std::end(kMagic), head.magic) || head.checksum != checksumOf(head))
     return damaged("it does not begin as `cleave compile` of this version writes it");
   if (head.format != kFormat)
     return invalidArgument("the program's code for the GPU has format " + std::to_string(head.format) +
                            ", and this runtime reads format " + std::to_string(kFormat) +
                            "; compile the model with the version that the runtime is of");
-  std::string_view table(begin + sizeof head, head.parts * sizeof(Part));
-  if (head.parts == 0 || checksumOf(table) != head.tableChecksum)
+  if (head.bytes != bytes.size())
+    return damaged("it has " + std::to_string(bytes.size()) + " bytes; expected " + std::to_string(head.bytes));
+  if (head.parts == 0 || head.parts > (bytes.size() - sizeof head) / sizeof(Part))
+    return damaged("it has no room for a table of " + std::to_string(head.parts) + " parts");
+  std::string_view table = bytes.substr(sizeof head, head.parts * sizeof(Part));
+  if (checksumOf(table) != head.tableChecksum)
     return damaged("the checksum of its table does not match");
   DeviceImage image;
+  uint64_t end = sizeof head + table.size();
   for (uint32_t i = 0; i < head.parts; ++i) {
     Part part;
     std::memcpy(&part, table.data() + i * sizeof part, sizeof part);
-    std::string_view content(begin + part.offset, part.bytes);
     std::string chip(part.chip, strnlen(part.chip, sizeof part.chip));
-    if (checksumOf(content) != part.checksum)
-      return damaged("the checksum of its " + (chip.empty() ? "PTX" : "machine code for " + chip) + " does not match");
+    std::string problem = findProblem(part, end, bytes, chip.empty() ? "PTX" : "machine code for " + chip);
+    if (!problem.empty())
+      return damaged(problem);
+    std::string_view content = bytes.substr(end, part.bytes);
+    end += part.bytes;
+    if (i == 0 && (content.empty() || content.back() != '\0'))
+      return damaged("its PTX has no end");
     if (i == 0)
       image.ptx_ = content.data();
     else
       image.codes_.push_back({chip, part.sourceBytes, part.sourceChecksum, content});
   }
+  if (end != bytes.size())
+    return damaged("it has bytes after its last part");
   *result = std::move(image);
   return Status::ok();
 }

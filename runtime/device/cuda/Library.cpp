@@ -103,17 +103,18 @@ Status load(Nccl *nccl) {
   return Status::ok();
 }
 
-// A library is never closed: its threads may outlive main.
+// A library is never closed, and its table never destroyed: its threads, and those that were left behind in its calls,
+// may outlive main.
 template <typename Table> struct Opened {
   std::once_flag once;
   Table table;
   std::string error;
 };
 
-Opened<Driver> openedDriver;
-Opened<BlasLt> openedBlas;
-Opened<Dnn> openedDnn;
-Opened<Nccl> openedNccl;
+auto &openedDriver = *new Opened<Driver>;
+auto &openedBlas = *new Opened<BlasLt>;
+auto &openedDnn = *new Opened<Dnn>;
+auto &openedNccl = *new Opened<Nccl>;
 
 template <typename Table> Status openOnce(Opened<Table> &opened, const Table **table) {
   std::call_once(opened.once, [&] {
@@ -131,13 +132,16 @@ Status openBlasLt(const BlasLt **library) { return openOnce(openedBlas, library)
 Status openDnn(const Dnn **library) { return openOnce(openedDnn, library); }
 Status openNccl(const Nccl **library) { return openOnce(openedNccl, library); }
 
+// Errors have words where the library is open: one may come of a table that the caller has made.
 Status check(Result result, const char *what) {
   if (result == 0)
     return Status::ok();
   const Driver &driver = openedDriver.table;
   const char *name = nullptr, *text = nullptr;
-  driver.errorName(result, &name);
-  driver.errorText(result, &text);
+  if (driver.errorName && driver.errorText) {
+    driver.errorName(result, &name);
+    driver.errorText(result, &text);
+  }
   std::string message = std::string("CUDA: ") + what + " failed with error " + std::to_string(result) +
                         (name ? std::string(" (") + name + ")" : "") + (text ? std::string(": ") + text : "");
   if (result == kErrorOutOfMemory)
@@ -150,7 +154,7 @@ Status check(Result result, const char *what) {
 Status checkBlas(Result result, const char *what) {
   if (result == 0)
     return Status::ok();
-  const char *text = openedBlas.table.statusText(result);
+  const char *text = openedBlas.table.statusText ? openedBlas.table.statusText(result) : nullptr;
   return internal(std::string("cuBLASLt: ") + what + " failed with status " + std::to_string(result) +
                   (text ? std::string(" (") + text + ")" : ""));
 }
@@ -159,9 +163,10 @@ Status checkDnn(Result result, const char *what) {
   if (result == 0)
     return Status::ok();
   const Dnn &dnn = openedDnn.table;
-  const char *text = dnn.errorText(result);
+  const char *text = dnn.errorText ? dnn.errorText(result) : nullptr;
   char last[512] = "";
-  dnn.lastError(last, sizeof last);
+  if (dnn.lastError)
+    dnn.lastError(last, sizeof last);
   return internal(std::string("cuDNN: ") + what + " failed with status " + std::to_string(result) +
                   (text ? std::string(" (") + text + ")" : "") + (*last ? std::string(": ") + last : ""));
 }
@@ -170,7 +175,8 @@ Status checkNccl(Result result, const char *what) {
   if (result == 0)
     return Status::ok();
   const Nccl &nccl = openedNccl.table;
-  const char *text = nccl.errorText(result), *last = nccl.lastError(nullptr);
+  const char *text = nccl.errorText ? nccl.errorText(result) : nullptr;
+  const char *last = nccl.lastError ? nccl.lastError(nullptr) : nullptr;
   return internal(std::string("NCCL: ") + what + " failed with result " + std::to_string(result) +
                   (text ? std::string(": ") + text : "") + (last && *last ? std::string("; ") + last : ""));
 }

@@ -19,7 +19,7 @@ sys.path.insert(0, str(source / "test/e2e/Inputs"))
 import training_cases  # noqa: E402
 
 GPT = source / "examples/gpt-nano/gpt-nano.onnx"
-MAGIC, HEAD, PART = b"\x7fCleave\0", struct.Struct("<8sIIII"), struct.Struct("<QQQII16s")
+MAGIC, HEAD, PART = b"\x7fCleave\0", struct.Struct("<8sIIQII"), struct.Struct("<QQQII16s")
 
 
 def compiled(name, *options, of=model, target="cuda:sm_90", **environment):
@@ -37,7 +37,7 @@ def made(name, *options, **more):
 def image(program):
     """Where it begins in the file, the PTX, and (chip, bytes) of each cubin."""
     data = program.read_bytes()
-    begin = next(m.start() for m in re.finditer(re.escape(MAGIC), data) if HEAD.unpack_from(data, m.start())[1] == 1)
+    begin = next(m.start() for m in re.finditer(re.escape(MAGIC), data) if HEAD.unpack_from(data, m.start())[1] == 2)
     parts = [PART.unpack_from(data, begin + HEAD.size + i * PART.size) for i in range(HEAD.unpack_from(data, begin)[2])]
     contents = [(p[5].rstrip(b"\0").decode(), data[begin + p[0]:begin + p[0] + p[1]]) for p in parts]
     assert contents[0][0] == "" and contents[0][1].endswith(b"\0") and contents[0][1].count(b"\0") == 1
@@ -172,6 +172,9 @@ def runs():
     assert done.returncode == 0 and "from PTX: the program has no machine code of them for sm_90" in done.stderr, done.stderr
     done, _ = run(folder / "sm_80", CLEAVE_EMULATED_CAPABILITY="8.6")
     assert done.returncode == 0 and "error 209: the image is machine code for sm_80;" in done.stderr, done.stderr
+    done, newer = run(with_code, CLEAVE_EMULATED_CAPABILITY="12.0")  # of a generation that this version does not know
+    assert done.returncode == 0 and "from PTX: the program has no machine code of them for sm_120" in done.stderr, done.stderr
+    assert losses(newer) == losses(metrics), (newer, metrics)
     print("runs on PTX where machine code is refused, is not there, or is of another GPU")
 
 
