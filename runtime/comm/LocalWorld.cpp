@@ -1,7 +1,7 @@
 #include "runtime/comm/LocalWorld.h"
 
+#include "runtime/base/Clock.h"
 #include "runtime/base/Gate.h"
-#include "runtime/base/Trace.h"
 #include "runtime/base/WaitClock.h"
 
 #include <cstring>
@@ -98,7 +98,7 @@ private:
     WaitClock clock;
     bool late = false;
     bool arrived = gate.waitFor(sequence, [&] {
-      late = clock.look(static_cast<double>(TraceSink::now()) * 1e-9) > timeoutSeconds();
+      late = clock.look(secondsNow()) > timeoutSeconds();
       return late || world_.aborted.load();
     });
     if (arrived)

@@ -1,10 +1,10 @@
 #include "runtime/comm/MpiCommunicator.h"
 
 #include "runtime/base/Log.h"
+#include "runtime/comm/Membership.h"
 #include "runtime/comm/PeerMonitor.h"
 #include "runtime/comm/mpi/MpiApi.h"
 
-#include <atomic>
 #include <climits>
 #include <dlfcn.h>
 #include <mutex>
@@ -21,9 +21,7 @@ constexpr const char *kModule = "libcleave_comm_mpi.so";
 constexpr int kBeatChannel = kAllChannels;
 constexpr double kForever = 1e9; // the monitor has limits of its own
 
-// Of this process.
-enum class Membership { None, Joined, Lost };
-std::atomic<Membership> membership{Membership::None};
+Membership membership("mpirun or srun");
 
 class MpiCommunicator : public Communicator {
 public:
@@ -36,7 +34,7 @@ public:
     bool lost = monitor_ && monitor_->failed();
     if (!lost)
       api_.leave();
-    membership = lost ? Membership::Lost : Membership::None;
+    membership.end(lost);
   }
 
   // Learns who the others are.
@@ -153,18 +151,14 @@ Status openModule(const cleave_mpi_api **api) {
 Status createMpiCommunicator(std::unique_ptr<Communicator> *result) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
-  if (membership == Membership::Joined)
-    return invalidArgument(
-        "a process started by mpirun or srun has one session at a time; destroy the other one first");
-  if (membership == Membership::Lost)
-    return peerLost("this process, or one that it was started with, has failed in an earlier session; start all again");
+  CLEAVE_TRY(membership.check());
   const cleave_mpi_api *api = nullptr;
   CLEAVE_TRY(openModule(&api));
   int rank = 0, size = 0;
   char error[256] = "";
   if (api->join(&rank, &size, error, sizeof(error)) != 0)
     return ioError(error);
-  membership = Membership::Joined;
+  membership.begin();
   auto communicator = std::make_unique<MpiCommunicator>(*api, rank, size);
   CLEAVE_TRY(communicator->start());
   *result = std::move(communicator);

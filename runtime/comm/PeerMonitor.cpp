@@ -1,9 +1,9 @@
 #include "runtime/comm/PeerMonitor.h"
 
+#include "runtime/base/Clock.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/Termination.h"
-#include "runtime/base/Trace.h"
 #include "runtime/base/WaitClock.h"
 
 #include <algorithm>
@@ -28,8 +28,6 @@ constexpr double kLookSeconds = 0.1;
 constexpr double kGraceSeconds = 0.3;
 // How long what a process has sent before it left may still be on its way.
 constexpr double kOnTheWaySeconds = 2;
-
-double now() { return static_cast<double>(TraceSink::now()) * 1e-9; }
 
 std::string nameOf(int rank) { return "rank " + std::to_string(rank); }
 
@@ -123,7 +121,7 @@ int PeerMonitor::findDead() const {
 
 // Looks around; true when there is nothing to wait for any more.
 bool PeerMonitor::look() {
-  double time = now();
+  double time = secondsNow();
   if (failed_ || time - lookedAt_ < kLookSeconds)
     return failed_;
   if (lookedAt_ > 0) // while this process was stopped nobody could be heard
@@ -145,7 +143,7 @@ bool PeerMonitor::look() {
 }
 
 void PeerMonitor::hear(const Beat &beat) {
-  heardAt_ = now();
+  heardAt_ = secondsNow();
   if (beat.kind == Leaving) {
     left_[static_cast<size_t>(beat.rank)] = true;
     ++heardLeaving_;
@@ -163,7 +161,7 @@ void PeerMonitor::exchangeBeat(bool hearsFrom, bool speaksTo) {
   bool tells = !leaving_.empty();
   Beat mine{tells ? Leaving : Alive, tells ? leaving_.front() : rank_}, theirs{Alive, -1};
   if (!hearsFrom)
-    heardAt_ = now();
+    heardAt_ = secondsNow();
   if (!exchange_(speaksTo ? &mine : nullptr, hearsFrom ? &theirs : nullptr, stopping_, [this] { return look(); }))
     return;
   if (tells) {
@@ -176,7 +174,7 @@ void PeerMonitor::exchangeBeat(bool hearsFrom, bool speaksTo) {
 
 void PeerMonitor::run() {
   bool beats = peers_.size() > 1 && limitSeconds_ > 0, leaves = false, hearsFrom = beats, speaksTo = beats;
-  heardAt_ = now();
+  heardAt_ = secondsNow();
   while (!failed_ && (hearsFrom || speaksTo || !stopping_)) {
     bool stops = stopping_;
     if (stops && !leaves)
@@ -205,9 +203,9 @@ void PeerMonitor::passOn(bool speaksTo) {
     std::lock_guard<std::mutex> lock(mutex_);
     news = news_;
   }
-  double begin = now();
+  double begin = secondsNow();
   if (speaksTo && (news.rank != next() || news.kind == Missed))
-    exchange_(&news, nullptr, /*hurries=*/false, [&] { return now() - begin > 1; });
+    exchange_(&news, nullptr, /*hurries=*/false, [&] { return secondsNow() - begin > 1; });
   std::this_thread::sleep_for(kStay);
 }
 
@@ -232,7 +230,7 @@ bool PeerWait::isVain(int from, int to) {
     alone_ = 0;
     return false;
   }
-  uint64_t time = TraceSink::now();
+  auto time = static_cast<uint64_t>(nanosecondsNow());
   alone_ = alone_ ? alone_ : time;
   if (static_cast<double>(time - alone_) * 1e-9 < kOnTheWaySeconds)
     return false;

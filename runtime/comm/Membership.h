@@ -1,0 +1,39 @@
+// Whether this process is one of several that a launcher has started, of a transport that joins them once at a time:
+// MPI, or NCCL alone. After somebody was lost it joins nobody again.
+#ifndef CLEAVE_RUNTIME_COMM_MEMBERSHIP_H
+#define CLEAVE_RUNTIME_COMM_MEMBERSHIP_H
+
+#include "runtime/base/Status.h"
+
+#include <atomic>
+#include <string>
+
+namespace cleave::rt {
+
+class Membership {
+public:
+  // `launchers`: "mpirun or srun".
+  explicit constexpr Membership(const char *launchers) : launchers_(launchers) {}
+
+  // Whether it may join. Callers take turns.
+  Status check() const {
+    if (state_ == State::Joined)
+      return invalidArgument("a process started by " + std::string(launchers_) +
+                             " has one session at a time; destroy the other one first");
+    if (state_ == State::Lost)
+      return peerLost(
+          "this process, or one that it was started with, has failed in an earlier session; start all again");
+    return Status::ok();
+  }
+  void begin() { state_ = State::Joined; }
+  void end(bool isLost) { state_ = isLost ? State::Lost : State::None; }
+
+private:
+  enum class State { None, Joined, Lost };
+  const char *launchers_;
+  std::atomic<State> state_{State::None};
+};
+
+} // namespace cleave::rt
+
+#endif
