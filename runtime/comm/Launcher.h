@@ -32,13 +32,16 @@ struct ProcessPlace {
 // An error names the variable that is missing or wrong.
 Status readProcessPlace(ProcessPlace *place);
 
-// Where rank 0 waits for the others: NCCL_COMM_ID. That is the user's own, or made of
+// Where rank 0 waits for the others. That is NCCL_COMM_ID, at which NCCL itself listens; or, where that is not set,
+// made of
 //
 //   the machine   MASTER_ADDR; under Slurm, the step's first machine where that is not set
-//   the port      CLEAVE_COMM_PORT; or the one after MASTER_PORT, which torchrun's agent holds; or that of the Slurm step
+//   the port      CLEAVE_COMM_PORT; or the one after MASTER_PORT, which torchrun's agent holds; or that of the Slurm
+//   step
 struct MeetingPoint {
   std::string address; // "node0:29501", "[::1]:29501"
   std::string source;  // "MASTER_ADDR and the port after MASTER_PORT"
+  bool isNccls = false; // it is NCCL_COMM_ID
 };
 
 Status readMeetingPoint(const ProcessPlace &place, MeetingPoint *point);

@@ -1,8 +1,9 @@
-// The communicator of processes that NCCL alone joins, on the emulated device: the conformance suite, and what can go
-// wrong. The program starts itself once for each rank, which plays a role and says what it has seen.
+// The communicator of processes that NCCL alone joins, on the emulated device: the conformance suite, how they meet,
+// and what can go wrong. The program starts itself once for each rank, which plays a role and says what it has seen.
 #include "runtime/device/cuda/NcclCommunicator.h"
 #include "test/runtime/comm/CommunicatorConformance.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -120,7 +121,21 @@ int again() {
   return say("all is well");
 }
 
+// The environment belongs to the program, whose other threads may read it.
+int environment() {
+  std::string before = std::getenv("NCCL_COMM_ID") ? "set" : "not set";
+  std::unique_ptr<Communicator> comm;
+  if (Status status = meet(&comm); !status.isOk())
+    return say(status.message());
+  std::string after = std::getenv("NCCL_COMM_ID") ? "set" : "not set";
+  return say(before == after ? "all is well" : "NCCL_COMM_ID was " + before + ", and is " + after);
+}
+
 int play(const std::string &role) {
+  if (role == "environment")
+    return environment();
+  if (role == "late" && std::strcmp(std::getenv("RANK"), "0") == 0)
+    std::this_thread::sleep_for(std::chrono::seconds(3));
   if (role == "again")
     return again();
   if (role == "absent" && std::strcmp(std::getenv("RANK"), "1") == 0)
@@ -128,7 +143,7 @@ int play(const std::string &role) {
   std::unique_ptr<Communicator> comm;
   if (Status status = meet(&comm); !status.isOk())
     return say(status.message());
-  if (role == "conformance")
+  if (role == "conformance" || role == "late")
     return conformance(*comm);
   if (role == "sizes")
     return sizes(*comm);
@@ -178,10 +193,14 @@ struct Process {
   }
 };
 
-std::vector<Process> start(const std::string &role, int ranks, int limitSeconds = 20) {
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// `more`: of all; "PORT" in it is the port at which they meet. `only`: the rank that is started; -1: all.
+std::vector<Process> start(const std::string &role, int ranks, int limitSeconds = 20, const Variables &more = {},
+                           int only = -1) {
   int port = freePort();
   std::vector<Process> processes;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = std::max(only, 0); rank < (only < 0 ? ranks : only + 1); ++rank) {
     int pipes[2];
     EXPECT_EQ(::pipe2(pipes, O_CLOEXEC), 0);
     Process process;
@@ -190,18 +209,23 @@ std::vector<Process> start(const std::string &role, int ranks, int limitSeconds 
     if (process.id == 0) {
       ::dup2(pipes[1], 1);
       std::string devices = std::to_string(ranks);
-      for (auto [name, value] : std::vector<std::pair<const char *, std::string>>{
-               {kRole, role},
-               {"RANK", std::to_string(rank)},
-               {"LOCAL_RANK", std::to_string(rank)},
-               {"WORLD_SIZE", std::to_string(ranks)},
-               {"MASTER_ADDR", "127.0.0.1"},
-               {"MASTER_PORT", std::to_string(port)},
-               {"CLEAVE_COMM_TIMEOUT_S", std::to_string(limitSeconds)},
-               {"CLEAVE_LIBCUDA", CLEAVE_EMULATED_LIBRARY},
-               {"CLEAVE_LIBNCCL", CLEAVE_EMULATED_NCCL},
-               {"CLEAVE_EMULATED_DEVICES", devices}})
+      for (auto [name, value] :
+           std::vector<std::pair<const char *, std::string>>{{kRole, role},
+                                                             {"RANK", std::to_string(rank)},
+                                                             {"LOCAL_RANK", std::to_string(rank)},
+                                                             {"WORLD_SIZE", std::to_string(ranks)},
+                                                             {"MASTER_ADDR", "127.0.0.1"},
+                                                             {"MASTER_PORT", std::to_string(port)},
+                                                             {"CLEAVE_COMM_TIMEOUT_S", std::to_string(limitSeconds)},
+                                                             {"CLEAVE_LIBCUDA", CLEAVE_EMULATED_LIBRARY},
+                                                             {"CLEAVE_LIBNCCL", CLEAVE_EMULATED_NCCL},
+                                                             {"CLEAVE_EMULATED_DEVICES", devices}})
         ::setenv(name, value.c_str(), 1);
+      for (auto [name, value] : more) {
+        if (size_t at = value.find("PORT"); at != std::string::npos)
+          value.replace(at, 4, std::to_string(port + 1));
+        ::setenv(name.c_str(), value.c_str(), 1);
+      }
       ::execl("/proc/self/exe", "NcclCommunicatorTest", nullptr);
       ::_exit(127);
     }
@@ -212,8 +236,9 @@ std::vector<Process> start(const std::string &role, int ranks, int limitSeconds 
 }
 
 // Of each rank.
-std::vector<std::string> run(const std::string &role, int ranks, int limitSeconds = 20) {
-  std::vector<Process> processes = start(role, ranks, limitSeconds);
+std::vector<std::string> run(const std::string &role, int ranks, int limitSeconds = 20, const Variables &more = {},
+                             int only = -1) {
+  std::vector<Process> processes = start(role, ranks, limitSeconds, more, only);
   std::vector<std::string> said;
   for (Process &process : processes)
     said.push_back(process.line());
@@ -250,7 +275,8 @@ TEST_P(NcclRanks, NameTheOneThatIsKilled) {
     for (Process &process : processes)
       EXPECT_EQ(process.line(), "ready");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    ::kill(processes[static_cast<size_t>(victim)].id, SIGKILL); // nobody asks for its end before the others have seen it
+    ::kill(processes[static_cast<size_t>(victim)].id,
+           SIGKILL); // nobody asks for its end before the others have seen it
     for (int rank = 0; rank < GetParam(); ++rank)
       if (Process &process = processes[static_cast<size_t>(rank)]; rank != victim) {
         std::string said = process.line();
@@ -262,7 +288,8 @@ TEST_P(NcclRanks, NameTheOneThatIsKilled) {
 }
 
 TEST(NcclCommunicator, DisagreementIsToldByTheOneThatSees) {
-  EXPECT_TRUE(has(run("bytes", 2)[1], "expected 8 bytes from rank 0 on channel 0; got: 7 on channel 0; the ranks' plans disagree"));
+  EXPECT_TRUE(has(run("bytes", 2)[1],
+                  "expected 8 bytes from rank 0 on channel 0; got: 7 on channel 0; the ranks' plans disagree"));
   EXPECT_TRUE(has(run("channel", 2)[1], "got: 8 on channel 17; the ranks' plans disagree"));
 }
 
@@ -270,7 +297,8 @@ TEST(NcclCommunicator, AFailureEndsTheOthers) {
   std::vector<std::string> said = run("fail", 3);
   EXPECT_TRUE(has(said[0], "this rank has failed")) << said[0];
   for (int rank : {1, 2})
-    EXPECT_TRUE(has(said[static_cast<size_t>(rank)], "rank 0") || has(said[static_cast<size_t>(rank)], "another rank is lost"))
+    EXPECT_TRUE(has(said[static_cast<size_t>(rank)], "rank 0") ||
+                has(said[static_cast<size_t>(rank)], "another rank is lost"))
         << said[static_cast<size_t>(rank)];
 }
 
@@ -289,6 +317,38 @@ TEST(NcclCommunicator, WaitsForNobodyForEver) {
   std::string said = run("absent", 2, 1)[0];
   EXPECT_TRUE(has(said, "rank 0 waited 1 s for the other ranks at 127.0.0.1:")) << said;
   EXPECT_TRUE(has(said, "CLEAVE_COMM_TIMEOUT_S sets the limit")) << said;
+}
+
+// The id by Cleave, and by NCCL itself, which gives up before rank 0 comes.
+const Variables kOwnId = {{"NCCL_COMM_ID", "127.0.0.1:PORT"}, {"CLEAVE_EMULATED_NCCL_ROOT_LIMIT_S", "1"}};
+
+TEST(NcclCommunicator, RankZeroMayComeLate) {
+  for (const Variables &more : {Variables(), kOwnId})
+    for (const std::string &said : run("late", 3, 20, more))
+      EXPECT_EQ(said, "all is well");
+}
+
+TEST(NcclCommunicator, RankZeroThatNeverComesIsNamed) {
+  std::string said = run("conformance", 3, 2, {}, /*only=*/2)[0];
+  EXPECT_TRUE(has(said, "rank 2 waited 2 s for the other ranks at 127.0.0.1:")) << said;
+  EXPECT_TRUE(has(said, "all 3 processes must be started, and have the same address; rank 0 does not listen there yet "
+                        "(Connection refused); CLEAVE_COMM_TIMEOUT_S sets the limit"))
+      << said;
+  said = run("conformance", 3, 3, kOwnId, /*only=*/2)[0];
+  EXPECT_TRUE(has(said, "rank 2 waited 3 s for the other ranks at 127.0.0.1:") && has(said, "(NCCL_COMM_ID)") &&
+              has(said, "connect: Connection refused"))
+      << said;
+}
+
+TEST(NcclCommunicator, RankZeroNamesWhoHasNotCome) {
+  std::string said = run("conformance", 3, 2, {}, /*only=*/0)[0];
+  EXPECT_TRUE(has(said, "rank 0 waited 2 s for the other ranks at ") && has(said, "; ranks 1, 2 have not come yet; "))
+      << said;
+}
+
+TEST(NcclCommunicator, TheEnvironmentStaysAsItIs) {
+  for (const std::string &said : run("environment", 2))
+    EXPECT_EQ(said, "all is well");
 }
 
 int main(int argc, char **argv) {

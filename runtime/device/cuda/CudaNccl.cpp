@@ -108,7 +108,11 @@ Status CudaDevice::connect(const ConnectRequest &request) {
   std::iota(numbers.begin(), numbers.end(), 0u);
   CLEAVE_TRY(upload(marks, reinterpret_cast<const std::byte *>(numbers.data()), numbers.size() * sizeof(uint32_t)));
   CLEAVE_TRY(waitFor(streams_.main()));
-  NcclWorld::Setup setup{driver_, context_, &streams_, reinterpret_cast<volatile uint32_t *>(done),
+  NcclWorld::Setup setup{driver_,
+                         device_,
+                         context_,
+                         &streams_,
+                         reinterpret_cast<volatile uint32_t *>(done),
                          reinterpret_cast<cuda::Pointer>(marks)};
   return NcclWorld::join(setup, request, &world_);
 }

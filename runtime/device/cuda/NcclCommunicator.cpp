@@ -1,17 +1,19 @@
 #include "runtime/device/cuda/NcclCommunicator.h"
 
+#include "runtime/base/Clock.h"
 #include "runtime/base/Termination.h"
-#include "runtime/base/Trace.h"
 #include "runtime/base/WaitClock.h"
+#include "runtime/comm/Membership.h"
 #include "runtime/comm/PeerMonitor.h"
 #include "runtime/device/cuda/NcclExchange.h"
+#include "runtime/device/cuda/NcclMeeting.h"
+#include "runtime/device/cuda/WatchedCall.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string_view>
@@ -28,10 +30,9 @@ namespace {
 constexpr const char *kTransport = "nccl";
 constexpr unsigned kLeaveChannel = kAllChannels; // of those that have done their work
 constexpr std::chrono::milliseconds kPeriod{50};
-constexpr std::chrono::seconds kWakeTime{2}; // for calls of NCCL that were aborted
 constexpr double kNamedSeconds = 2;          // NCCL knows of a loss; the monitor may find out who it is
 constexpr double kGoodbyeSeconds = 2;        // all have done their work
-constexpr int kInvalidUsage = 5;             // ncclResult_t
+constexpr int kSystemError = 2, kInvalidUsage = 5, kRemoteError = 6; // ncclResult_t
 constexpr uint64_t kMark = 0x65766165'6c636e63;
 
 // The first block of an exchange. The rest of it is the first of the bytes.
@@ -40,11 +41,7 @@ struct Head {
 };
 constexpr size_t kBlockBytes = 4096, kFirstBytes = kBlockBytes - sizeof(Head);
 
-// Of this process.
-enum class Membership { None, Joined, Lost };
-std::atomic<Membership> membership{Membership::None};
-
-double now() { return static_cast<double>(TraceSink::now()) * 1e-9; }
+Membership membership("torchrun or srun");
 
 std::string nameOf(int rank) { return "rank " + std::to_string(rank); }
 
@@ -63,10 +60,7 @@ public:
   bool servesThreads() const override { return false; }
   void abort(const Status &reason) override;
   Status health() const override;
-  Handle communicator() const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return comm_;
-  }
+  const std::shared_ptr<NcclComms> &comms() const { return comms_; }
 
 protected:
   Status doExchange(const Exchange &step) override;
@@ -80,16 +74,21 @@ private:
       comm_.awaited_ = std::move(what);
       ++comm_.waits_;
     }
-    ~Wait() {
+    ~Wait() { say(""); }
+    // The same wait, in other words.
+    void say(std::string what) {
       std::lock_guard<std::mutex> lock(comm_.mutex_);
-      comm_.awaited_.clear();
+      comm_.awaited_ = std::move(what);
     }
 
   private:
     NcclCommunicator &comm_;
   };
 
-  Status init(Handle *comm);
+  Status findId(Wait &wait, cuda::NcclId *id);
+  Status init(Wait &wait, const cuda::NcclId &id, Handle *comm);
+  Status explainInit(Status status, cuda::Result result) const;
+  std::string awaitedAtMeeting() const;
   Status exchangeAll(const Exchange &step);
   Status exchangePiece(const Exchange &step, size_t sendBytes, size_t receiveBytes);
   Status checkHead(const Exchange &step);
@@ -101,12 +100,12 @@ private:
   bool waitsTooLong(std::string *why);
   std::string nameLost(const std::string &error);
   void fail(const std::string &why);
-  void abortCommunicator();
   bool isBroken() const { return failed_ || (monitor() && monitor()->failed()); }
   PeerMonitor *monitor() const { return watched_.load(); }
 
   const MeetingPoint point_;
   const cuda::Nccl *nccl_ = nullptr;
+  std::shared_ptr<NcclComms> comms_; // one, once it is made
   NcclExchange exchange_;
   std::unique_ptr<PeerMonitor> monitor_;
   std::atomic<PeerMonitor *> watched_{nullptr}; // monitor_, once there is one
@@ -114,7 +113,6 @@ private:
 
   mutable std::mutex mutex_; // what follows
   std::condition_variable changed_;
-  Handle comm_ = nullptr;
   std::string reason_;  // why it was given up; empty where the monitor says why
   std::string awaited_; // whom a thread waits for now; empty: nobody
   uint64_t waits_ = 0;
@@ -126,21 +124,46 @@ private:
 };
 
 Status NcclCommunicator::open(const std::string &target) {
-  // NCCL looks there when an id is asked for, and rank 0 once more when it joins.
-  if (::setenv("NCCL_COMM_ID", point_.address.c_str(), 1) != 0)
-    return internal("the environment has no room for NCCL_COMM_ID");
   CLEAVE_TRY(cuda::openNccl(&nccl_));
+  comms_ = std::make_shared<NcclComms>(*nccl_);
   CLEAVE_TRY(exchange_.open(target, rank()));
   watchdog_ = std::thread([this] { watch(); });
   return Status::ok();
 }
 
-Status NcclCommunicator::init(Handle *comm) {
-  cuda::NcclId id;
-  CLEAVE_TRY(exchange_.enter());
-  CLEAVE_TRY(checkNccl(nccl_->uniqueId(&id), "ncclGetUniqueId"));
-  cuda::Result result = nccl_->init(comm, size(), id, rank());
-  Status status = checkNccl(result, "ncclCommInitRank");
+std::string NcclCommunicator::awaitedAtMeeting() const {
+  return "the other ranks at " + point_.address + " (" + point_.source + "): all " + std::to_string(size()) +
+         " processes must be started, and have the same address";
+}
+
+Status NcclCommunicator::findId(Wait &wait, cuda::NcclId *id) {
+  if (point_.isNccls || rank() == 0)
+    CLEAVE_TRY(checkNccl(nccl_->uniqueId(id), "ncclGetUniqueId"));
+  if (point_.isNccls)
+    return Status::ok();
+  NcclMeeting meeting(
+      point_, rank(), size(), [this] { return failed_.load(); },
+      [&](const std::string &detail) { wait.say(awaitedAtMeeting() + "; " + detail); });
+  CLEAVE_TRY(rank() == 0 ? meeting.tell(*id) : meeting.ask(id));
+  wait.say(awaitedAtMeeting());
+  return health(); // where the time is over, there is no id
+}
+
+// NCCL tries for about 20 s to reach a rank 0 that does not listen yet, and for a minute since version 2.24; the limit
+// of this process may be longer.
+Status NcclCommunicator::init(Wait &wait, const cuda::NcclId &id, Handle *comm) {
+  for (;;) {
+    cuda::Result result = nccl_->init(comm, size(), id, rank());
+    Status status = checkNccl(result, "ncclCommInitRank");
+    bool mayComeLater = point_.isNccls && rank() != 0 && (result == kSystemError || result == kRemoteError);
+    if (!mayComeLater || failed_)
+      return explainInit(std::move(status), result);
+    wait.say(awaitedAtMeeting() + "; " + status.message());
+    std::this_thread::sleep_for(kPeriod);
+  }
+}
+
+Status NcclCommunicator::explainInit(Status status, cuda::Result result) const {
   if (status.isOk())
     return status;
   if (result == kInvalidUsage)
@@ -152,47 +175,26 @@ Status NcclCommunicator::init(Handle *comm) {
                   "another one; NCCL_DEBUG=WARN makes NCCL say more");
 }
 
-// NCCL waits without a limit for ranks that never come: a thread of its own does, and the watchdog looks after it.
+// A communicator that is made after this one has given up is aborted: it has nobody.
 Status NcclCommunicator::join(std::unique_ptr<NcclCommunicator> &self) {
-  struct Joining {
-    std::mutex mutex; // what follows
-    std::condition_variable changed;
-    bool isDone = false, isLeft = false;
+  WatchedCall call([self = self.get()] {
+    Wait wait(*self, self->awaitedAtMeeting());
     Handle comm = nullptr;
-    Status status;
-  };
-  auto joining = std::make_shared<Joining>();
-  Wait wait(*self, "the other ranks at " + self->point_.address + " (" + self->point_.source +
-                       "): all " + std::to_string(self->size()) + " processes must be started, and have the same address");
-  std::thread thread([joining, self = self.get()] {
-    Handle comm = nullptr;
-    Status status = self->init(&comm);
-    std::lock_guard<std::mutex> lock(joining->mutex);
-    joining->status = std::move(status);
-    joining->comm = comm;
-    joining->isDone = true;
-    if (joining->isLeft && joining->status.isOk())
-      self->nccl_->abort(comm);
-    joining->changed.notify_all();
+    cuda::NcclId id = {};
+    CLEAVE_TRY(self->exchange_.enter());
+    CLEAVE_TRY(self->findId(wait, &id));
+    CLEAVE_TRY(self->init(wait, id, &comm));
+    return self->comms_->keep(comm) ? Status::ok() : self->health();
   });
-  std::unique_lock<std::mutex> lock(joining->mutex);
-  while (!joining->isDone && !self->failed_)
-    joining->changed.wait_for(lock, kPeriod);
-  joining->changed.wait_for(lock, kWakeTime, [&] { return joining->isDone; });
-  joining->isLeft = !joining->isDone;
-  if (joining->isLeft) {
-    thread.detach();
+  while (!call.isOver(kPeriod) && !self->failed_)
+    continue;
+  if (!call.isOver(WatchedCall::kWakeTime)) {
     Status lost = self->health();
-    membership = Membership::Lost;
+    membership.end(/*isLost=*/true);
     self.release(); // the thread may still look at it
     return lost;
   }
-  lock.unlock();
-  thread.join();
-  CLEAVE_TRY(std::move(joining->status));
-  std::lock_guard<std::mutex> own(self->mutex_);
-  self->comm_ = joining->comm;
-  return Status::ok();
+  return self->failed_ ? self->health() : call.status();
 }
 
 Status NcclCommunicator::meetPeers() {
@@ -213,9 +215,10 @@ NcclCommunicator::~NcclCommunicator() {
     monitor_->stop();
   stopWatching(); // which may find that somebody is lost
   bool isLost = isBroken();
-  if (comm_)
-    isLost ? nccl_->abort(comm_) : nccl_->destroy(comm_);
-  membership = isLost ? Membership::Lost : Membership::None;
+  if (comms_ && isLost)
+    comms_->abort();
+  comms_.reset();
+  membership.end(isLost);
 }
 
 // Until all have come to their end, one that dies is missed. From then on nobody is: a process may end as soon as it
@@ -285,13 +288,18 @@ Status NcclCommunicator::exchangeAll(const Exchange &step) {
 
 Status NcclCommunicator::exchangePiece(const Exchange &step, size_t sendBytes, size_t receiveBytes) {
   CLEAVE_TRY(health());
-  Handle comm = communicator();
   int to = sendBytes ? step.to : -1, from = receiveBytes ? step.from : -1;
   std::string ranks = nameOf(from >= 0 ? from : to);
   if (from >= 0 && to >= 0 && from != to)
     ranks += " or " + std::to_string(to);
   Wait wait(*this, std::move(ranks));
-  Status status = exchange_.begin(*nccl_, comm, to, sendBytes, from, receiveBytes);
+  Status status;
+  {
+    NcclComms::Use use(*comms_);
+    if (!use)
+      return health();
+    status = exchange_.begin(*nccl_, comms_->first(), to, sendBytes, from, receiveBytes);
+  }
   bool isDone = false;
   for (long polls = 0; status.isOk() && !isDone && !failed_; ++polls) {
     status = exchange_.poll(&isDone);
@@ -336,7 +344,7 @@ void NcclCommunicator::watch() {
     std::string why;
     if (findTrouble(&why)) {
       fail(why);
-      return abortCommunicator();
+      return comms_->abort();
     }
   }
 }
@@ -358,8 +366,7 @@ bool NcclCommunicator::findTrouble(std::string *why) {
     *why = "stopped by a signal while it was joining the other ranks by NCCL";
     return true;
   }
-  cuda::Result error = 0;
-  if (Handle comm = communicator(); comm && nccl_->asyncError(comm, &error) == 0 && error != 0 && !isLeaving_) {
+  if (cuda::Result error = comms_->error(); error && !isLeaving_) {
     *why = nameLost(checkNccl(error, "communication").message());
     return true;
   }
@@ -371,7 +378,7 @@ bool NcclCommunicator::waitsTooLong(std::string *why) {
   if (awaited_.empty() || seenWait_ != waits_)
     clock_ = WaitClock();
   seenWait_ = waits_;
-  double waited = clock_.look(now());
+  double waited = clock_.look(secondsNow());
   if (awaited_.empty() || waited <= (isLeaving_ ? kGoodbyeSeconds : timeoutSeconds()))
     return false;
   char seconds[32];
@@ -382,7 +389,8 @@ bool NcclCommunicator::waitsTooLong(std::string *why) {
 
 // NCCL does not say which rank it is. The monitor may find out; then it is the one that says why.
 std::string NcclCommunicator::nameLost(const std::string &error) {
-  for (double end = now() + kNamedSeconds; now() < end && !isLeaving_; std::this_thread::sleep_for(kPeriod))
+  for (double end = secondsNow() + kNamedSeconds; secondsNow() < end && !isLeaving_;
+       std::this_thread::sleep_for(kPeriod))
     if (monitor() && monitor()->failed())
       return "";
   return error + " (another rank is lost, or the network between them)";
@@ -400,41 +408,26 @@ void NcclCommunicator::fail(const std::string &why) {
     monitor->fail();
 }
 
-// On the watchdog's thread alone, which is also the one that asks NCCL for errors.
-void NcclCommunicator::abortCommunicator() {
-  Handle comm = nullptr;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    std::swap(comm, comm_);
-  }
-  if (comm)
-    nccl_->abort(comm);
-}
-
 } // namespace
 
 Status createNcclCommunicator(const std::string &target, const ProcessPlace &place, const MeetingPoint &point,
                               std::unique_ptr<Communicator> *result) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
-  if (membership == Membership::Joined)
-    return invalidArgument(
-        "a process started by torchrun or srun has one session at a time; destroy the other one first");
-  if (membership == Membership::Lost)
-    return peerLost("this process, or one that it was started with, has failed in an earlier session; start all again");
+  CLEAVE_TRY(membership.check());
   auto communicator = std::make_unique<NcclCommunicator>(place, point);
   CLEAVE_TRY(communicator->open(target));
-  membership = Membership::Joined;
+  membership.begin();
   CLEAVE_TRY(NcclCommunicator::join(communicator));
   CLEAVE_TRY(communicator->meetPeers());
   *result = std::move(communicator);
   return Status::ok();
 }
 
-Handle ncclCommunicatorOf(const Communicator &host) {
+std::shared_ptr<NcclComms> ncclCommsOf(const Communicator &host) {
   if (std::string_view(host.transport()) != kTransport)
     return nullptr;
-  return static_cast<const NcclCommunicator &>(host).communicator();
+  return static_cast<const NcclCommunicator &>(host).comms();
 }
 
 } // namespace cleave::rt

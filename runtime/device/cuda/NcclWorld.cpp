@@ -1,8 +1,8 @@
 #include "runtime/device/cuda/NcclWorld.h"
 
-#include "runtime/base/Log.h"
-#include "runtime/base/Trace.h"
+#include "runtime/base/Clock.h"
 #include "runtime/device/cuda/NcclCommunicator.h"
+#include "runtime/device/cuda/WatchedCall.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Traffic.h"
 
@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kPeriod{50};
 constexpr double kNamedSeconds = 2;
-constexpr std::chrono::seconds kWakeTime{2}; // for calls of NCCL that were aborted
 constexpr int kBytes = 1;    // ncclUint8
 constexpr int kNoColor = -1; // NCCL_SPLIT_NOCOLOR: in no part
 
@@ -51,8 +50,6 @@ int reducedType(fb::DType type) {
 
 int operationOf(Reduction reduction) { return reduction == Reduction::Sum ? 0 : reduction == Reduction::Max ? 2 : 3; }
 
-double now() { return static_cast<double>(TraceSink::now()) * 1e-9; }
-
 // What each rank tells the others before anybody waits in NCCL.
 struct Offer {
   uint32_t opened;
@@ -77,13 +74,14 @@ uint64_t bytesSent(const CollectiveRequest &request) {
 } // namespace
 
 NcclWorld::NcclWorld(const Setup &setup, const ConnectRequest &request, const cuda::Nccl &nccl)
-    : nccl_(nccl), setup_(setup), host_(request.comm), rank_(request.comm.rank()), order_(setup.streams->makeEvent()) {}
+    : nccl_(nccl), setup_(setup), host_(request.comm), rank_(request.comm.rank()),
+      comms_(std::make_shared<NcclComms>(nccl)), order_(setup.streams->makeEvent()) {}
 
 Status NcclWorld::join(const Setup &setup, const ConnectRequest &request, std::unique_ptr<NcclWorld> *result) {
   const cuda::Nccl *nccl = nullptr;
   Status mine = cuda::openNccl(&nccl);
   Offer offer = {};
-  if (mine.isOk() && request.comm.rank() == 0 && !ncclCommunicatorOf(request.comm))
+  if (mine.isOk() && request.comm.rank() == 0 && !ncclCommsOf(request.comm))
     mine = checkNccl(nccl->uniqueId(&offer.id), "ncclGetUniqueId");
   offer.opened = mine.isOk();
   std::vector<Offer> offers(static_cast<size_t>(request.comm.size()));
@@ -94,7 +92,7 @@ Status NcclWorld::join(const Setup &setup, const ConnectRequest &request, std::u
       return peerLost("rank " + std::to_string(rank) + " cannot use NCCL; its message says why");
   std::unique_ptr<NcclWorld> world(new NcclWorld(setup, request, *nccl));
   CLEAVE_TRY(setup.streams->prepare(world->order_));
-  CLEAVE_TRY(makeWatched(world, world->partsOf(request), offers[0].id));
+  CLEAVE_TRY(world->makeCommunicators(world->partsOf(request), offers[0].id, request.comm.size()));
   world->watchdog_ = std::thread([world = world.get()] { world->watch(); });
   *result = std::move(world);
   return Status::ok();
@@ -115,101 +113,85 @@ std::vector<NcclWorld::Part> NcclWorld::partsOf(const ConnectRequest &request) c
   return parts;
 }
 
-Status NcclWorld::makeWatched(std::unique_ptr<NcclWorld> &world, std::vector<Part> parts, const cuda::NcclId &id) {
-  struct Making {
-    std::mutex mutex; // what follows
-    std::condition_variable changed;
-    bool isDone = false;
-    Status status;
-  };
-  auto making = std::make_shared<Making>();
-  Communicator &host = world->host_;
-  std::thread thread([making, world = world.get(), parts = std::move(parts), id, size = host.size()] {
-    world->setup_.driver->contextSetCurrent(world->setup_.context);
-    Status status = world->makeCommunicators(parts, id, size);
-    std::lock_guard<std::mutex> lock(making->mutex);
-    making->status = std::move(status);
-    making->isDone = true;
-    making->changed.notify_all();
-  });
-  std::unique_lock<std::mutex> lock(making->mutex);
-  std::string why;
-  for (double end = now() + host.timeoutSeconds(); !making->isDone && why.empty();) {
-    making->changed.wait_for(lock, kPeriod);
-    if (Status status = host.health(); !status.isOk())
-      why = status.message();
-    else if (now() > end)
-      why = world->waitedText();
+namespace {
+
+// What the thread that makes communicators works with and on. It owns all of it, but for `driver`, which is never
+// destroyed.
+struct Making {
+  const cuda::Driver &driver;
+  Handle context;
+  std::shared_ptr<NcclComms> hosts; // null: the hosts talk by other means
+  std::shared_ptr<NcclComms> comms;
+  std::vector<std::pair<int, int>> splits; // color and index in each
+  cuda::NcclId id;
+  int size, rank;
+  std::vector<Handle> made = {}; // of all ranks, then of the splits; null where this rank is no member
+
+  Status keep(Handle comm) {
+    made.push_back(comm);
+    return !comm || comms->keep(comm) ? Status::ok() : peerLost("another rank is lost");
   }
-  if (!making->isDone) {
-    Status lost = peerLost(why + "; this rank was joining the others by NCCL (ncclCommInitRank, ncclCommSplit)");
-    if (host.health().isOk())
-      host.abort(lost);
-    world->abortAll();
-    if (making->changed.wait_for(lock, kWakeTime, [&] { return making->isDone; })) {
-      lock.unlock();
-      thread.join();
-    } else {
-      thread.detach();
-      world.release(); // the thread may still look at it
-    }
-    return lost;
+  Status split(NcclComms &from, int color, int index) {
+    NcclComms::Use use(from);
+    Handle comm = nullptr;
+    if (!use)
+      return peerLost("another rank is lost");
+    CLEAVE_TRY(checkNccl(from.nccl().split(from.first(), color, index, &comm, nullptr), "ncclCommSplit"));
+    return keep(color == kNoColor ? nullptr : comm);
   }
-  lock.unlock();
-  thread.join();
-  if (!making->status.isOk()) // others may wait in a communicator that this rank has
-    world->abortAll();
-  return making->status;
-}
+  Status init() {
+    Handle comm = nullptr;
+    CLEAVE_TRY(checkNccl(comms->nccl().init(&comm, size, id, rank), "ncclCommInitRank"));
+    return keep(comm);
+  }
+  Status run() {
+    CLEAVE_TRY(check(driver.contextSetCurrent(context), "cuCtxSetCurrent"));
+    CLEAVE_TRY(hosts ? split(*hosts, 0, rank) : init());
+    for (auto [color, index] : splits)
+      CLEAVE_TRY(split(*comms, color, index));
+    return Status::ok();
+  }
+};
+
+} // namespace
 
 Status NcclWorld::makeCommunicators(const std::vector<Part> &parts, const cuda::NcclId &id, int size) {
-  Handle all = nullptr;
-  if (Handle hosts = ncclCommunicatorOf(host_))
-    CLEAVE_TRY(checkNccl(nccl_.split(hosts, 0, rank_, &all, nullptr), "ncclCommSplit"));
-  else
-    CLEAVE_TRY(checkNccl(nccl_.init(&all, size, id, rank_), "ncclCommInitRank"));
+  auto making =
+      std::make_shared<Making>(Making{*setup_.driver, setup_.context, ncclCommsOf(host_), comms_, {}, id, size, rank_});
+  for (const Part &part : parts)
+    making->splits.emplace_back(part.color, part.index);
+  WatchedCall call([making] { return making->run(); });
+  std::string why;
+  for (WaitClock clock; why.empty() && !call.isOver(kPeriod);) {
+    if (Status status = host_.health(); !status.isOk())
+      why = status.message();
+    else if (clock.look(secondsNow()) > host_.timeoutSeconds())
+      why = waitedText();
+  }
+  if (!why.empty()) {
+    Status lost = peerLost(why + "; this rank was joining the others by NCCL (ncclCommInitRank, ncclCommSplit)");
+    if (host_.health().isOk())
+      host_.abort(lost);
+    comms_->abort();
+    if (Handle context = nullptr; !call.isOver(WatchedCall::kWakeTime))
+      setup_.driver->contextRetain(&context, setup_.device); // for ever: the thread may call the driver
+    return lost;
+  }
+  if (Status status = call.status(); !status.isOk()) {
+    comms_->abort(); // others may wait in a communicator that this rank has
+    return status;
+  }
+  all_ = making->made[0];
   std::vector<int> everybody(static_cast<size_t>(size));
   std::iota(everybody.begin(), everybody.end(), 0);
-  CLEAVE_TRY(keep(all, std::move(everybody)));
-  for (const Part &part : parts) {
-    Handle comm = nullptr;
-    CLEAVE_TRY(checkNccl(nccl_.split(all, part.color, part.index, &comm, nullptr), "ncclCommSplit"));
-    if (part.isMember)
-      CLEAVE_TRY(keep(comm, part.members));
-  }
+  groups_[std::move(everybody)] = all_;
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].isMember)
+      groups_[parts[i].members] = making->made[i + 1];
   return Status::ok();
 }
 
-Status NcclWorld::keep(Handle comm, std::vector<int> members) {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!failed_) {
-      comms_.push_back(comm);
-      groups_[std::move(members)] = comm;
-      return Status::ok();
-    }
-  }
-  nccl_.abort(comm); // nobody waits for it any more
-  return peerLost("another rank is lost");
-}
-
-// Ends what waits in communicators, which nobody uses any more.
-void NcclWorld::abortAll() {
-  std::vector<Handle> comms;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    failed_ = true;
-    comms.swap(comms_);
-  }
-  for (size_t i = comms.size(); i-- > 0;)
-    nccl_.abort(comms[i]);
-}
-
-NcclWorld::~NcclWorld() {
-  stopWatching();
-  for (size_t i = comms_.size(); i-- > 0;)
-    nccl_.destroy(comms_[i]);
-}
+NcclWorld::~NcclWorld() { abortIfBroken(); }
 
 void NcclWorld::stopWatching() {
   {
@@ -224,19 +206,15 @@ void NcclWorld::stopWatching() {
 // Who is lost cannot take leave: communicators are aborted then, which ends them.
 void NcclWorld::abortIfBroken() {
   stopWatching();
-  if (!failed_ && host_.health().isOk())
-    return;
-  for (size_t i = comms_.size(); i-- > 0 && !failed_;)
-    nccl_.abort(comms_[i]);
-  failed_ = true;
-  comms_.clear();
+  if (failed_ || !host_.health().isOk())
+    comms_->abort();
 }
 
 void NcclWorld::startRun(const Script *script) {
   std::lock_guard<std::mutex> lock(mutex_);
   *setup_.done = 0; // nothing is under way: each run is waited for
   seen_ = 0;
-  seenAt_ = now();
+  clock_ = WaitClock();
   isIdle_ = false;
   script_ = script ? *script : Script();
   host_.countSent(script_.bytes);
@@ -287,6 +265,9 @@ Status NcclWorld::collective(const CollectiveRequest &request, std::byte *data, 
     return invalidArgument(std::string("NCCL has no reduction of ") + fb::EnumNameDType(request.dtype) +
                            "; use CLEAVE_CUDA_COMM=host");
   CLEAVE_TRY(begin(stream));
+  NcclComms::Use use(*comms_);
+  if (!use)
+    return lost();
   cuda::Result result = 0;
   switch (request.opcode) {
   case Opcode::AllReduce:
@@ -310,11 +291,20 @@ Status NcclWorld::collective(const CollectiveRequest &request, std::byte *data, 
 
 Status NcclWorld::transfer(const TransferRequest &request, std::byte *data, Handle stream, const std::string &place) {
   CLEAVE_TRY(begin(stream));
+  NcclComms::Use use(*comms_);
+  if (!use)
+    return lost();
   bool sends = request.opcode == Opcode::Send;
   size_t bytes = request.data.bytes;
-  CLEAVE_TRY(sends ? checkNccl(nccl_.send(data, bytes, kBytes, request.peer, comms_[0], stream), "ncclSend")
-                   : checkNccl(nccl_.receive(data, bytes, kBytes, request.peer, comms_[0], stream), "ncclRecv"));
+  CLEAVE_TRY(sends ? checkNccl(nccl_.send(data, bytes, kBytes, request.peer, all_, stream), "ncclSend")
+                   : checkNccl(nccl_.receive(data, bytes, kBytes, request.peer, all_, stream), "ncclRecv"));
   return finish(stream, place, sends ? bytes : 0);
+}
+
+// Of communicators that were aborted.
+Status NcclWorld::lost() const {
+  Status status = health();
+  return status.isOk() ? peerLost("another rank is lost") : status;
 }
 
 Status NcclWorld::health() const {
@@ -338,7 +328,7 @@ std::string NcclWorld::pending() const {
 
 // NCCL does not say which rank it is; the hosts' own watch does, perhaps a little later.
 std::string NcclWorld::nameLost(const std::string &error) const {
-  for (double end = now() + kNamedSeconds; now() < end; std::this_thread::sleep_for(kPeriod))
+  for (double end = secondsNow() + kNamedSeconds; secondsNow() < end; std::this_thread::sleep_for(kPeriod))
     if (Status status = host_.health(); !status.isOk())
       return status.message();
   return error + " (another rank is lost, or the network between them)";
@@ -347,20 +337,15 @@ std::string NcclWorld::nameLost(const std::string &error) const {
 std::string NcclWorld::trouble(double time) {
   if (Status status = host_.health(); !status.isOk())
     return status.message();
-  for (Handle comm : comms_) {
-    cuda::Result error = 0;
-    if (nccl_.asyncError(comm, &error) == 0 && error != 0)
-      return nameLost(checkNccl(error, "communication").message());
-  }
+  if (cuda::Result error = comms_->error())
+    return nameLost(checkNccl(error, "communication").message());
   std::lock_guard<std::mutex> lock(mutex_);
   uint32_t done = *setup_.done;
   if (done != seen_ || isIdle_ || done >= lastMark()) {
     seen_ = done;
-    seenAt_ = time;
+    clock_ = WaitClock();
   }
-  if (time - seenAt_ <= host_.timeoutSeconds())
-    return "";
-  return waitedText();
+  return clock_.look(time) > host_.timeoutSeconds() ? waitedText() : "";
 }
 
 std::string NcclWorld::waitedText() const {
@@ -377,7 +362,7 @@ void NcclWorld::watch() {
       if (stopping_)
         return;
     }
-    std::string why = trouble(now());
+    std::string why = trouble(secondsNow());
     if (!why.empty())
       return giveUp(why);
   }
@@ -393,8 +378,7 @@ void NcclWorld::giveUp(const std::string &why) {
   }
   if (host_.health().isOk())
     host_.abort(peerLost(reason_));
-  for (Handle comm : comms_)
-    nccl_.abort(comm);
+  comms_->abort();
 }
 
 } // namespace cleave::rt

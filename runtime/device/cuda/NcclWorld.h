@@ -2,19 +2,30 @@
 //
 // There is a communicator of all ranks, and one for each of the plan's groups (along mesh axes, or among some stages),
 // split from it by every rank in the same order. Where the hosts talk by NCCL, the first one is split from theirs
-// (NcclCommunicator.h), and nothing of the hosts is under way while a program runs. Collectives are enqueued, and may be captured in a graph. All that
-// communicates is in line, in the plan's issue order, across streams and communicators: the plan was proved to end in that order
-// (compiler/Planning/Rationale.md, "Rendezvous on one thread"), and kernels of several communicators that start in
-// different orders on different GPUs would wait for each other for ever.
+// (NcclCommunicator.h), and nothing of the hosts is under way while a program runs. Collectives are enqueued, and may
+// be captured in a graph. All that communicates is in line, in the plan's issue order, across streams and
+// communicators: the plan was proved to end in that order (compiler/Planning/Rationale.md, "Rendezvous on one thread"),
+// and kernels of several communicators that start in different orders on different GPUs would wait for each other for
+// ever.
 //
 // A *watchdog* thread looks for what nobody else would see while the host waits for the GPU: an error of NCCL, a rank
 // that has failed or is lost (the communicator of the hosts knows), or no progress for CLEAVE_COMM_TIMEOUT_S. Then it
 // aborts all communicators, the waiting host returns, and health() says what happened and which instruction was waited
 // in. Progress is a number in pinned memory, which the GPU writes after each operation.
 //
-// Communicators are made under the same rules. NCCL waits without a limit for ranks that never come, so a thread of its
-// own makes them, and the host looks after it. Where NCCL cannot be woken, the thread is left behind, and the program
-// ends with the error.
+// Communicators are made under the same rules, by a thread of its own (WatchedCall.h), and the host looks after it.
+// Where NCCL cannot be woken, the thread is left behind, and the program ends with the error.
+//
+// *Order of destruction.* The watchdog touches this object, the pinned number, the communicator of the hosts, and the
+// places of instructions, which actions own. So:
+//
+//   1. abortIfBroken() or the destructor ends the watchdog, and waits for its end.
+//   2. Then graphs that communicators are in may go, then the communicators, with this object.
+//   3. Then streams, memory and the context (~CudaDevice), then the actions (~Rank::Impl), then the communicator of the
+//      hosts (Session::Impl).
+//
+// The destructor alone is enough for all but graphs. A thread that was left behind in NCCL outlives all of this: it
+// owns the communicators, too (NcclComms.h), and its GPU's context is retained for it and never released.
 //
 // Rejected: nonblocking communicators (ncclConfig_t), which may be polled while they are made. All calls on them may be
 // "in progress" then, within captured graphs too.
@@ -22,8 +33,10 @@
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_NCCLWORLD_H
 #define CLEAVE_RUNTIME_DEVICE_CUDA_NCCLWORLD_H
 
+#include "runtime/base/WaitClock.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/CudaStreams.h"
+#include "runtime/device/cuda/NcclComms.h"
 
 #include <condition_variable>
 #include <map>
@@ -41,6 +54,7 @@ public:
   };
   struct Setup {
     const cuda::Driver *driver = nullptr;
+    int device = 0;
     cuda::Handle context = nullptr;
     CudaStreams *streams = nullptr;
     // Pinned: the number of operations done; on the device: 0, 1, 2, ... up to kMarks.
@@ -76,13 +90,12 @@ private:
     bool isMember;
   };
   std::vector<Part> partsOf(const ConnectRequest &request) const;
-  // Communicators, made by a thread of their own; `world` is let go where the thread is left in NCCL.
-  static Status makeWatched(std::unique_ptr<NcclWorld> &world, std::vector<Part> parts, const cuda::NcclId &id);
+  // By a thread of its own.
   Status makeCommunicators(const std::vector<Part> &parts, const cuda::NcclId &id, int size);
-  Status keep(cuda::Handle comm, std::vector<int> members);
   Status begin(cuda::Handle stream);
   Status finish(cuda::Handle stream, const std::string &place, uint64_t bytes);
   Status findGroup(const Group &group, cuda::Handle *comm) const;
+  Status lost() const;
   uint32_t lastMark() const;
   void watch();
   void stopWatching();
@@ -91,14 +104,14 @@ private:
   std::string trouble(double now);
   std::string nameLost(const std::string &error) const;
   std::string waitedText() const;
-  void abortAll();
   void giveUp(const std::string &why);
 
   const cuda::Nccl &nccl_;
   Setup setup_;
   Communicator &host_;
   int rank_;
-  std::vector<cuda::Handle> comms_;                 // the first one of all ranks; while they are made, under mutex_
+  std::shared_ptr<NcclComms> comms_;                // the first one of all ranks
+  cuda::Handle all_ = nullptr;                      // that one
   std::map<std::vector<int>, cuda::Handle> groups_; // by their members
   unsigned order_;                                  // the event after the last operation
 
@@ -109,8 +122,8 @@ private:
   bool stopping_ = false;
   bool isIdle_ = true; // no run is under way
   std::atomic<bool> failed_{false};
-  uint32_t seen_ = 0; // the watchdog's: progress, and when it was made
-  double seenAt_ = 0; // seconds
+  uint32_t seen_ = 0; // the watchdog's: progress
+  WaitClock clock_;   // since it was made
   std::thread watchdog_;
 };
 

@@ -22,7 +22,10 @@ struct UniqueId {
   char bytes[128];
 };
 
+enum class Life { Living, Aborted, Destroyed };
+
 struct Communicator {
+  std::atomic<Life> life{Life::Living};
   std::unique_ptr<Gathering> meeting; // of those that ncclCommInitRank makes
   std::shared_ptr<Clique> clique;
   int rank = 0;
@@ -39,6 +42,24 @@ int refuse(int result, const std::string &why) {
   lastError = why;
   fprintf(stderr, "emulated NCCL: %s\n", why.c_str());
   return result;
+}
+
+// NCCL frees a communicator that is destroyed or aborted. Here it stays, and a call with it ends the program.
+void expectLiving(const Communicator *comm, const char *call) {
+  if (!comm || comm->life == Life::Living)
+    return;
+  fprintf(stderr, "emulated NCCL: %s of a communicator that was %s: a use of freed memory\n", call,
+          comm->life == Life::Aborted ? "aborted" : "destroyed");
+  abort();
+}
+
+// CLEAVE_EMULATED_NCCL_PAUSE_MS: how long a call that enqueues an operation takes, in which the communicator must live.
+void pauseIn(const Communicator *comm, const char *call) {
+  static const char *text = getenv("CLEAVE_EMULATED_NCCL_PAUSE_MS");
+  if (!text)
+    return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(atoi(text)));
+  expectLiving(comm, call);
 }
 
 // One operation of a communicator on a stream: the calls of a group, or one call.
@@ -168,8 +189,10 @@ int enqueue(Communicator *comm, void *stream, const std::vector<Call> &calls) {
 }
 
 int call(Communicator *comm, void *stream, const Call &c) {
-  if (!comm || comm->stop)
-    return refuse(InvalidArgument, "no communicator, or one that was aborted");
+  if (!comm)
+    return refuse(InvalidArgument, "no communicator");
+  expectLiving(comm, nameOf(c.kind));
+  pauseIn(comm, nameOf(c.kind));
   bool peer = c.kind == Kind::Send || c.kind == Kind::Recv || c.kind == Kind::Broadcast || c.kind == Kind::Reduce;
   if (!bytesOf(c.type) || c.op < 0 || c.op > Avg || (peer && (c.root < 0 || c.root >= comm->clique->size)))
     return refuse(InvalidArgument, std::string(nameOf(c.kind)) + ": this type, operation or peer does not exist");
@@ -281,8 +304,9 @@ CLEAVE_EMULATED_API int ncclCommInitRankConfig(Communicator **result, int size, 
 CLEAVE_EMULATED_API int ncclCommSplit(Communicator *comm, int color, int key, Communicator **result, void *) {
   // Every rank tells its color and key; those of one color are ordered by key, then by rank.
   *result = nullptr;
-  if (!comm || comm->stop)
-    return refuse(InvalidArgument, "no communicator, or one that was aborted");
+  if (!comm)
+    return refuse(InvalidArgument, "no communicator");
+  expectLiving(comm, "ncclCommSplit");
   int number = comm->splits++;
   stallSetup(comm->rank, number + 2, &comm->stop);
   Call mine;
@@ -316,22 +340,27 @@ CLEAVE_EMULATED_API int ncclCommFinalize(Communicator *) { return Success; }
 CLEAVE_EMULATED_API int ncclCommDestroy(Communicator *comm) {
   if (!comm)
     return Success;
+  expectLiving(comm, "ncclCommDestroy");
+  comm->life = Life::Destroyed;
   comm->clique->leave(comm->rank);
-  delete comm;
+  comm->clique.reset();
   return Success;
 }
 
-// The rank's operations give up. They may still look at the communicator, so it is never freed.
+// The rank's operations give up.
 CLEAVE_EMULATED_API int ncclCommAbort(Communicator *comm) {
   if (!comm)
     return Success;
+  expectLiving(comm, "ncclCommAbort");
+  comm->life = Life::Aborted;
   comm->stop = true;
   comm->clique->abort(comm->rank);
   return Success;
 }
 
 CLEAVE_EMULATED_API int ncclCommGetAsyncError(Communicator *comm, int *error) {
-  *error = !comm->stop && comm->clique->anyGone() ? RemoteError : Success;
+  expectLiving(comm, "ncclCommGetAsyncError");
+  *error = comm->clique->anyGone() ? RemoteError : Success;
   return Success;
 }
 CLEAVE_EMULATED_API int ncclCommCount(const Communicator *comm, int *count) {

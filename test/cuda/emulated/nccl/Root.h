@@ -1,5 +1,6 @@
-// How ranks find each other that NCCL_COMM_ID ("node:port") alone has told of each other: rank 0 listens there and tells
-// all others the id of the communicator. As with NCCL, the others try until somebody listens.
+// How ranks find each other that NCCL_COMM_ID ("node:port") alone has told of each other: rank 0 listens there and
+// tells all others the id of the communicator. As with NCCL, the others try for a while until somebody listens: 20 s,
+// or CLEAVE_EMULATED_NCCL_ROOT_LIMIT_S.
 #pragma once
 #include <string>
 

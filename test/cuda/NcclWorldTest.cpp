@@ -1,0 +1,273 @@
+// Who may touch the communicators of GPUs, and until when: a rank gives up while another thread is about to call NCCL,
+// or is inside a call; a world is destroyed after that; a thread is left behind in NCCL. The stand-in of NCCL ends a
+// program that calls with a communicator which was aborted or destroyed. So the program starts itself once for each
+// case.
+#include "runtime/device/cuda/NcclWorld.h"
+#include "runtime/comm/LocalWorld.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+using namespace cleave::rt;
+
+namespace {
+
+constexpr const char *kRole = "CLEAVE_TEST_WORLD_ROLE";
+constexpr int kRanks = 2;
+
+#define CLEAVE_TRY_TEXT(expression)                                                                                    \
+  if (Status status = (expression); !status.isOk())                                                                    \
+  return status.message()
+
+void pause(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+
+// Called where a stream is to wait for an event, which is between the look at a world's health and the call of NCCL.
+thread_local std::function<void()> atWait;
+int (*streamWaitEvent)(cuda::Handle, cuda::Handle, unsigned) = nullptr;
+int waitEvent(cuda::Handle stream, cuda::Handle event, unsigned flags) {
+  if (auto hook = std::exchange(atWait, nullptr))
+    hook();
+  return streamWaitEvent(stream, event, flags);
+}
+
+std::atomic<int> retained{0};
+int (*contextRetain)(cuda::Handle *, int) = nullptr;
+int retain(cuda::Handle *context, int device) {
+  ++retained;
+  return contextRetain(context, device);
+}
+
+// A rank with a GPU of its own, as a thread has it.
+class RankOnGpu {
+public:
+  RankOnGpu(const cuda::Driver &driver, Communicator &host) : driver_(driver), host_(host) {
+    require(driver_.contextRetain(&context_, host.rank()) == 0 && driver_.contextSetCurrent(context_) == 0,
+            "a context");
+    require(streams_.open(driver_).isOk(), "a stream");
+    require(driver_.hostAllocate(&done_, sizeof(uint32_t), 0) == 0, "pinned memory");
+    std::vector<uint32_t> numbers(NcclWorld::kMarks);
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    size_t bytes = numbers.size() * sizeof(uint32_t);
+    for (cuda::Pointer *memory : {&marks_, &data_})
+      require(driver_.memoryAllocate(memory, bytes) == 0 &&
+                  driver_.copy(*memory, reinterpret_cast<cuda::Pointer>(numbers.data()), bytes, streams_.main()) == 0,
+              "memory");
+    require(streams_.synchronize().isOk(), "copies");
+    group_ = meshGroup({kRanks}, {0}, host.rank());
+  }
+  ~RankOnGpu() {
+    if (world)
+      world->abortIfBroken();
+    world.reset();
+    streams_.close();
+    driver_.memoryFree(marks_);
+    driver_.memoryFree(data_);
+    driver_.hostFree(done_);
+    driver_.contextRelease(host_.rank());
+  }
+  Status join() {
+    NcclWorld::Setup setup{&driver_, host_.rank(), context_, &streams_, static_cast<volatile uint32_t *>(done_),
+                           marks_};
+    CLEAVE_TRY(NcclWorld::join(setup, {host_, {kRanks}, {GroupShape{{0}, {}}}}, &world));
+    world->startRun(nullptr);
+    return streams_.fork();
+  }
+  Status allReduce() {
+    Address data{reinterpret_cast<std::byte *>(data_), 64};
+    CollectiveRequest request{Opcode::AllReduce, group_,         host_, data, {},    16,
+                              fb::DType::f32,    Reduction::Sum, 0,     0,    place_};
+    return world->collective(request, data.base, streams_.main(), place_);
+  }
+  Status synchronize() { return streams_.synchronize(); }
+  void awaitTrouble() const {
+    for (int i = 0; i < 1000 && world->health().isOk(); ++i)
+      pause(10);
+  }
+  static void require(bool holds, const char *what) {
+    if (holds)
+      return;
+    std::printf("no %s\n", what);
+    std::_Exit(2);
+  }
+  std::unique_ptr<NcclWorld> world;
+
+private:
+  const cuda::Driver &driver_;
+  Communicator &host_;
+  CudaStreams streams_;
+  cuda::Handle context_ = nullptr;
+  void *done_ = nullptr;
+  cuda::Pointer marks_ = 0, data_ = 0;
+  Group group_;
+  const std::string place_ = "an instruction";
+};
+
+using Body = std::function<std::string(RankOnGpu &, Communicator &)>;
+
+// What each rank says is empty where it is well.
+int playWith(const Body &body) {
+  const cuda::Driver *library = nullptr;
+  Status opened = cuda::openDriver(&library);
+  RankOnGpu::require(opened.isOk(), opened.message().c_str());
+  static cuda::Driver driver = *library; // threads that are left behind look at it
+  streamWaitEvent = std::exchange(driver.streamWaitEvent, waitEvent);
+  contextRetain = std::exchange(driver.contextRetain, retain);
+  std::string said[kRanks];
+  {
+    LocalWorld hosts(kRanks);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < kRanks; ++rank)
+      threads.emplace_back([&, rank] {
+        RankOnGpu gpu(driver, hosts.communicator(rank));
+        said[rank] = body(gpu, hosts.communicator(rank));
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+  for (const std::string &text : said)
+    std::printf("%s\n", text.empty() ? "all is well" : text.c_str());
+  return 0;
+}
+
+// A run of two operations, in the second of which rank 0 gives up as `giveUp` has it.
+std::string giveUpInTheSecond(RankOnGpu &gpu, Communicator &host, const std::function<Status()> &second) {
+  Status status = gpu.join();
+  if (status.isOk())
+    status = gpu.allReduce();
+  if (!status.isOk())
+    return status.message();
+  if (host.rank() == 0)
+    status = second();
+  gpu.awaitTrouble();
+  if (gpu.world->health().isOk())
+    return "no trouble was found";
+  pause(200); // the communicators are aborted then
+  return status.message();
+}
+
+// The watchdog aborts while the thread is on its way into NCCL.
+std::string between(RankOnGpu &gpu, Communicator &host) {
+  std::string said = giveUpInTheSecond(gpu, host, [&] {
+    atWait = [&] {
+      host.abort(internal("out of ideas"));
+      pause(500);
+    };
+    return gpu.allReduce();
+  });
+  if (host.rank() == 0)
+    return said.empty() ? "the operation is under way in a communicator that was aborted" : "";
+  return said;
+}
+
+// And while it is inside a call of NCCL (CLEAVE_EMULATED_NCCL_PAUSE_MS), which must end before its communicator does.
+std::string within(RankOnGpu &gpu, Communicator &host) {
+  return giveUpInTheSecond(gpu, host, [&] {
+    std::thread other([&] {
+      pause(100);
+      host.abort(internal("out of ideas"));
+    });
+    Status status = gpu.allReduce();
+    other.join();
+    return status;
+  });
+}
+
+// Communicators are freed once, though nobody calls abortIfBroken().
+std::string destroyed(RankOnGpu &gpu, Communicator &host) {
+  std::string said = giveUpInTheSecond(gpu, host, [&] {
+    host.abort(internal("out of ideas"));
+    return Status::ok();
+  });
+  gpu.world.reset();
+  return said;
+}
+
+// Rank 1 never comes (CLEAVE_EMULATED_NCCL_STALL_SETUP). Threads stay behind in NCCL, and their GPU's context with
+// them.
+std::string left(RankOnGpu &gpu, Communicator &host) {
+  Status status = gpu.join();
+  if (status.isOk() || gpu.world)
+    return "there is a world";
+  while (retained < 2 * kRanks && host.rank() == 0)
+    pause(10);
+  return "";
+}
+
+// A process that is stopped (Ctrl-Z) for longer than the limit has not waited for anybody.
+std::string stopped(RankOnGpu &gpu, Communicator &host) {
+  CLEAVE_TRY_TEXT(gpu.join());
+  if (host.rank() == 0) { // waits for rank 1
+    CLEAVE_TRY_TEXT(gpu.allReduce());
+  } else {
+    pause(300);
+    pid_t self = ::getpid();
+    if (::fork() == 0) {
+      ::sleep(4);
+      ::kill(self, SIGCONT);
+      ::_exit(0);
+    }
+    ::raise(SIGSTOP);
+    pause(300);
+    CLEAVE_TRY_TEXT(gpu.allReduce());
+  }
+  CLEAVE_TRY_TEXT(gpu.synchronize());
+  return gpu.world->health().message();
+}
+
+int play(const std::string &role) {
+  return playWith(role == "between"     ? between
+                  : role == "within"    ? within
+                  : role == "destroyed" ? destroyed
+                  : role == "stopped"   ? stopped
+                                        : left);
+}
+
+// What the program says in that role, all of it.
+std::string run(const std::string &role, const std::string &environment = "") {
+  char self[4096] = "";
+  EXPECT_GT(::readlink("/proc/self/exe", self, sizeof self - 1), 0);
+  std::string command = std::string(kRole) + "=" + role + " CLEAVE_LIBCUDA=" CLEAVE_EMULATED_LIBRARY +
+                        " CLEAVE_LIBNCCL=" CLEAVE_EMULATED_NCCL " CLEAVE_EMULATED_DEVICES=2 " + environment +
+                        " timeout 60 " + self + " 2>&1; echo \"code $?\"";
+  FILE *pipe = ::popen(command.c_str(), "r");
+  std::string text;
+  for (int c = 0; pipe && (c = std::fgetc(pipe)) != EOF;)
+    text += static_cast<char>(c);
+  if (pipe)
+    ::pclose(pipe);
+  return text;
+}
+
+constexpr const char *kWell = "all is well\nall is well\ncode 0\n";
+
+} // namespace
+
+TEST(NcclWorld, NobodyCallsWithACommunicatorThatWasAborted) { EXPECT_EQ(run("between"), kWell); }
+
+TEST(NcclWorld, AnAbortWaitsForCallsThatAreUnderWay) {
+  EXPECT_EQ(run("within", "CLEAVE_EMULATED_NCCL_PAUSE_MS=400"), kWell);
+}
+
+TEST(NcclWorld, CommunicatorsAreFreedOnce) { EXPECT_EQ(run("destroyed"), kWell); }
+
+TEST(NcclWorld, AProcessThatIsStoppedHasNotWaited) { EXPECT_EQ(run("stopped", "CLEAVE_COMM_TIMEOUT_S=3"), kWell); }
+
+TEST(NcclWorld, AThreadThatIsLeftBehindKeepsItsContext) {
+  EXPECT_EQ(run("left", "CLEAVE_EMULATED_NCCL_STALL_SETUP=1,1 CLEAVE_COMM_TIMEOUT_S=1"), kWell);
+}
+
+int main(int argc, char **argv) {
+  if (const char *role = std::getenv(kRole))
+    return play(role);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
