@@ -97,37 +97,33 @@ Status describeTopK(const KernelArgs &args, CudaKernelCall *call) {
   return Status::ok();
 }
 
-// The compiler puts channels last for the host's kernels alone.
-Status checkLayout(const KernelArgs &args) {
-  return args["channels_last"] == 0 ? Status::ok()
-                                    : invalidArgument("the cuda target has no " + std::string(args.def().name) +
-                                                      " of tensors whose channels are last");
+// What pools and convolutions share. The compiler puts channels last for the host's kernels alone.
+Status describeWindowed(const KernelArgs &args, Window *window, CudaKernelCall *call) {
+  if (!isFloat(args.dtype()))
+    return wrongType(args, args.dtype());
+  if (args["channels_last"] != 0)
+    return invalidArgument("the cuda target has no " + std::string(args.def().name) +
+                           " of tensors whose channels are last");
+  call->function = std::string(args.def().name) + "_" + nameOf(args.dtype());
+  return Window::read(args, window);
 }
 
 Status describePool(const KernelArgs &args, CudaKernelCall *call) {
-  if (!isFloat(args.dtype()))
-    return wrongType(args, args.dtype());
-  CLEAVE_TRY(checkLayout(args));
   Window window;
-  CLEAVE_TRY(Window::read(args, &window));
-  std::string name(args.def().name);
-  call->function = name + "_" + nameOf(args.dtype());
+  CLEAVE_TRY(describeWindowed(args, &window, call));
+  std::string_view name = args.def().name;
   call->params[0] = args["n"] * args["c"];
   call->params[1] = name.rfind("avg", 0) == 0 ? args["count_pad"] : 0;
   setWindow(window, call->params + 2);
-  bool isGradient = name.find("grad") != std::string::npos;
+  bool isGradient = name.find("grad") != std::string_view::npos;
   setItems(call, call->params[0] * (isGradient ? window.inSize() : window.outSize()));
   return Status::ok();
 }
 
 Status describeConvolution(const KernelArgs &args, CudaKernelCall *call) {
-  if (!isFloat(args.dtype()))
-    return wrongType(args, args.dtype());
-  CLEAVE_TRY(checkLayout(args));
   Window window;
-  CLEAVE_TRY(Window::read(args, &window));
-  std::string name(args.def().name);
-  call->function = name + "_" + nameOf(args.dtype());
+  CLEAVE_TRY(describeWindowed(args, &window, call));
+  std::string_view name = args.def().name;
   int64_t n = args["n"], ic = args["ic"], oc = args["oc"], groups = args["groups"];
   call->params[0] = n, call->params[1] = ic, call->params[2] = oc, call->params[3] = groups;
   setWindow(window, call->params + 4);
