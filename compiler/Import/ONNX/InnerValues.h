@@ -9,7 +9,8 @@
 // An operator with products is marked where it has one, and scales it: Gemm's alpha is applied before the result is
 // rounded, for the product alone may be beyond fp16 (alpha = 1/64). In a recurrent layer, an Einsum of three operands or
 // an attention none is marked: values between products are kept for the backward pass as those between operators are,
-// and PyTorch rounds them, too.
+// and PyTorch rounds them, too. (That is of --precision. In a model that is of 16-bit types itself, a handler asks for
+// f32: OpContext::computeInF32.)
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_INNERVALUES_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_INNERVALUES_H
 

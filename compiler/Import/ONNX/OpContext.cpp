@@ -10,9 +10,21 @@ bool OpContext::has(size_t i) const { return i < numInputs() && !node_.proto->in
 
 static bool isHalf(Value value) { return isFloat(value) && elementOf(value).getIntOrFloatBitWidth() < 32; }
 
+// In f32, by one cast for all uses in the node: the gradients of several would be rounded one by one and then added.
+// The newest users come first.
+static Value widened(Emitter &emit, Value value) {
+  for (mlir::Operation *user : value.getUsers()) {
+    if (user->getLoc() != emit.loc || user->getBlock() != emit.builder.getInsertionBlock())
+      break;
+    if (auto cast = llvm::dyn_cast<CastOp>(user); cast && elementOf(cast.getResult()).isF32())
+      return cast.getResult();
+  }
+  return emit.cast(value, emit.builder.getF32Type());
+}
+
 Value OpContext::value(size_t i) {
   Value value = has(i) ? environment_.value(node_.proto->input(int(i))) : Value();
-  return value && narrow_ && isHalf(value) ? emit.cast(value, emit.builder.getF32Type()) : value;
+  return value && narrow_ && isHalf(value) ? widened(emit, value) : value;
 }
 
 void OpContext::computeInF32() {

@@ -1,6 +1,7 @@
 #include "compiler/Training/Arithmetic.h"
 #include "compiler/Training/Chunks/ChunkPorts.h"
 #include "compiler/Training/Chunks/GradientSum.h"
+#include "compiler/Training/Chunks/OpGradient.h"
 #include "compiler/Training/Diagnose.h"
 #include "compiler/Training/Passes.h"
 #include "compiler/Training/Precision/LossScale.h"
@@ -123,7 +124,7 @@ private:
              << "' has no derivative; freeze the parameters before it (--freeze PATTERN), or express it by other "
                 "operators";
     SmallVector<Value> operands(op->getNumOperands());
-    if (failed(differentiable.buildVJP(builder, results, operands)))
+    if (failed(buildGradient(builder, differentiable, results, operands)))
       return op->emitError("the gradient of '") << op->getName() << "' cannot be built";
     for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), operands))
       if (gradient && active.contains(operand))

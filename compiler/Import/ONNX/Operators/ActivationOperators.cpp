@@ -194,7 +194,7 @@ void cleave::onnx_import::addActivationOperators(OperatorTable &table) {
   table.add("Swish", 24, inF32<importFunction<swish>>);
   table.add("Gelu", 20, inF32<importFunction<gelu>>);
   table.add("Shrink", 13, inF32<importFunction<shrink>>);
-  table.add("PRelu", 13, importPRelu);
+  table.add("PRelu", 13, inF32<importPRelu>);
   table.add("Softmax", 13, importSoftmax<false>);
   table.add("LogSoftmax", 13, importSoftmax<true>);
   table.add("Hardmax", 13, importHardmax);

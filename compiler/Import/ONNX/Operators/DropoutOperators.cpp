@@ -36,4 +36,4 @@ LogicalResult importDropout(OpContext &op) {
 
 } // namespace
 
-void cleave::onnx_import::addDropoutOperators(OperatorTable &table) { table.add("Dropout", 13, importDropout); }
+void cleave::onnx_import::addDropoutOperators(OperatorTable &table) { table.add("Dropout", 13, inF32<importDropout>); }

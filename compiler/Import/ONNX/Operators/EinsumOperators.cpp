@@ -208,6 +208,17 @@ LogicalResult checkSizes(OpContext &op, llvm::ArrayRef<Labeled> operands, llvm::
   return success();
 }
 
+// Whether nothing is rounded but the result: it is one sum, or one product.
+bool isOneStep(const Equation &equation) {
+  if (equation.inputs.size() == 1)
+    return true;
+  if (equation.inputs.size() > 2)
+    return false;
+  const std::string &a = equation.inputs[0], &b = equation.inputs[1];
+  auto meets = [&](char c, llvm::StringRef other) { return has(other, c) || has(equation.output, c); };
+  return llvm::all_of(a, [&](char c) { return meets(c, b); }) && llvm::all_of(b, [&](char c) { return meets(c, a); });
+}
+
 LogicalResult importEinsum(OpContext &op) {
   std::string text = op.stringAttr("equation", "");
   llvm::erase_if(text, [](char c) { return c == ' '; });
@@ -217,6 +228,8 @@ LogicalResult importEinsum(OpContext &op) {
   auto ellipsis = expandEllipses(op, text, *equation);
   if (failed(ellipsis) || failed(checkLetters(op, text, *equation, *ellipsis)) || failed(checkOperands(op, *equation)))
     return failure();
+  if (!isOneStep(*equation))
+    op.computeInF32();
   llvm::SmallVector<Labeled> operands;
   for (auto [i, labels] : llvm::enumerate(equation->inputs))
     operands.push_back({op.value(i), labels});
