@@ -26,8 +26,9 @@ public:
   }
 
   void erase() const {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(ops())))
-      op.erase();
+    SmallVector<Operation *> inserted = llvm::map_to_vector(ops(), [](Operation &op) { return &op; });
+    for (Operation *op : llvm::reverse(inserted))
+      op->erase();
   }
 
 private:

@@ -1,8 +1,9 @@
 """Random nodes of the operators that pick, put, rank and resize, against onnxruntime: all nodes are one model.
 
-  check_index_operators.py FOLDER SEED COUNT [RANKS]
+  check_index_operators.py FOLDER SEED COUNT [RANKS [MAKER]]
 
-With RANKS, every input has the batch as its first dimension and the ranks share it: nothing may be gathered for these nodes.
+With RANKS, every input has the batch as its first dimension and the ranks share it: nothing may be gathered for these nodes. MAKER is the method that
+makes all nodes, such as resize.
 """
 import pathlib
 import subprocess
@@ -153,7 +154,8 @@ class Generator:
         dims = 2 if mode == "cubic" else dims
         size = [int(n) for n in self.random.integers(1, 7, dims)]
         attributes = dict(mode=mode)
-        coordinates = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"][self.random.integers(5)]
+        coordinates = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric", "tf_crop_and_resize"]
+        coordinates = coordinates[self.random.integers(6)]
         attributes["coordinate_transformation_mode"] = coordinates
         if mode == "nearest":
             attributes["nearest_mode"] = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"][self.random.integers(4)]
@@ -162,14 +164,20 @@ class Generator:
             attributes["exclude_outside"] = int(self.chance())
         x = self.random.normal(size=(BATCH, 2, *size)).astype("f4")
         new = [int(n) for n in self.random.integers(1, 14, dims)]
-        if self.chance() or coordinates == "align_corners":
-            return Case("Resize", [x, None, None, np.array([BATCH, 2, *new])], [3], bound=1e-5, **attributes)
-        scales = np.array([1, 1, *(n / s for n, s in zip(new, size))], "f4")
-        return Case("Resize", [x, None, scales], [2], bound=1e-5, **attributes)
+        region = None
+        if coordinates == "tf_crop_and_resize":
+            region = np.array([0, 0, *self.random.uniform(-0.2, 0.6, dims), 1, 1, *self.random.uniform(0.4, 1.2, dims)], "f4")
+            attributes["extrapolation_value"] = -7.0
+        if self.chance():
+            return Case("Resize", [x, region, None, np.array([BATCH, 2, *new])], [1, 3], bound=1e-5, **attributes)
+        # Of every second node the length that is asked for is no whole number.
+        part = self.random.uniform(0.1, 0.9) if self.chance() else 0
+        scales = np.array([1, 1, *((n + part) / s for n, s in zip(new, size))], "f4")
+        return Case("Resize", [x, region, scales], [1, 2], bound=1e-5, **attributes)
 
-    def case(self):
+    def case(self, maker=None):
         makers = [self.gather_nd, self.gather_elements, self.scatter_nd, self.scatter_elements, self.top_k, self.conv_transpose, self.resize]
-        return makers[self.random.integers(len(makers))]()
+        return getattr(self, maker)() if maker else makers[self.random.integers(len(makers))]()
 
 
 def port(name, array, batched):
@@ -211,9 +219,10 @@ def expected_of(case):
 def main():
     folder, seed, count = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     ranks = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+    maker = sys.argv[5] if len(sys.argv) > 5 else None
     generator, cases, wanted = Generator(seed, bool(ranks)), {}, {}
     while len(cases) < count:
-        case, name = generator.case(), f"n{len(cases)}"
+        case, name = generator.case(maker), f"n{len(cases)}"
         expected = expected_of(case)
         if expected is not None:
             cases[name], wanted[name] = case, expected

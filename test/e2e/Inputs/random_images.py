@@ -263,7 +263,7 @@ class Network:
         mode = self.pick("nearest", "linear", "cubic") if self.rank == 2 else self.pick("nearest", "linear")
         where = self.pick("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel")
         more = dict(nearest_mode=self.pick("floor", "ceil", "round_prefer_floor")) if mode == "nearest" else {}
-        if where == "align_corners" or self.maybe(0.3):  # where the size is rounded, onnxruntime's corners are not the standard's
+        if self.maybe(0.3):
             sizes = self.constant([*self.shapes[x][:2], *(max(1, int(n * s)) for n, s in zip(self.space(x), scales[2:]))])
             return self.op("Resize", x, "", "", sizes, mode=mode, coordinate_transformation_mode=where, **more)
         return self.op("Resize", x, "", self.constant(np.float32(scales)), mode=mode, coordinate_transformation_mode=where, **more)

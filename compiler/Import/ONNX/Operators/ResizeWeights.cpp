@@ -11,17 +11,17 @@ namespace {
 
 // Where output element `i` lies among the input's elements.
 float coordinateOf(const ResizeMode &mode, const ResizeAxis &axis, float i) {
-  float input = float(axis.input), output = float(axis.output), length = axis.scale * input;
+  float input = float(axis.input), output = float(axis.output);
   float halfPixel = (i + 0.5f) / axis.scale - 0.5f;
   switch (mode.coordinates) {
   case Coordinates::HalfPixel:
     return halfPixel;
   case Coordinates::HalfPixelSymmetric:
-    return input / 2 * (1 - output / length) + halfPixel;
+    return input / 2 * (1 - output / (axis.scale * input)) + halfPixel;
   case Coordinates::PytorchHalfPixel:
     return axis.output > 1 ? halfPixel : 0;
   case Coordinates::AlignCorners:
-    return length == 1 || axis.output == 1 ? 0 : i * (input - 1) / (length - 1);
+    return axis.output == 1 ? 0 : i * (input - 1) / (output - 1);
   case Coordinates::Asymmetric:
     return i / axis.scale;
   case Coordinates::CropAndResize:

@@ -8,6 +8,10 @@
 //
 // Plain C++: no node, no IR. Coordinates are computed in f32, as every runtime does: where a coordinate falls on the
 // border between two elements, its rounding decides which of them is the nearest.
+//
+// Scales may ask for a length that is no whole number: 1.5 makes 7 elements of 5. The standard's `length_resized` is
+// then 7, and align_corners puts the last element on the last one, as in onnxruntime and in PyTorch, whose exporters
+// write such scales. (The standard's reference implementation takes 7.5 there, and puts it elsewhere.)
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_RESIZEWEIGHTS_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_OPERATORS_RESIZEWEIGHTS_H
 

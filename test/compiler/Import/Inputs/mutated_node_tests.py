@@ -34,9 +34,9 @@ REALS = [0, 1, -1, .5, 2, -2, 1e30, 1e-30, float("inf")]
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e4, 1e-7]
 TEXTS = [b"", b"constant", b"reflect", b"edge", b"wrap", b"SAME_UPPER", b"VALID", b"sum", b"mean", b"none", b"linear", b"nearest", b"tanh",
          b"add", b"max", b"\xff", b"ij,jk->ik"]
-# Random numbers; what onnxruntime computes in another way than the standard (align_corners with scales); conversions of numbers that the
-# target cannot hold, which the standard leaves open; batch norm, of which a program for inference has the inference form.
-APART = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Dropout", "Resize", "Cast", "CastLike",
+# Random numbers; conversions of numbers that the target cannot hold, which the standard leaves open; batch norm, of which a program for inference
+# has the inference form.
+APART = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Dropout", "Cast", "CastLike",
          "BatchNormalization", "Mod", "Pow"}
 INTERNAL = ["PLEASE submit", "LLVM ERROR", "failed to legalize", "operand #", "'linalg.", "'arith.", "'vector.", "'memref.", "terminate called"]
 

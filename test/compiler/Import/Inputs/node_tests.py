@@ -12,6 +12,7 @@ import tempfile
 
 import numpy as np
 import onnx
+import onnxruntime
 
 from interpret import ImportFailed, run_model
 
@@ -51,6 +52,17 @@ def dims(model, inputs):
     return ["--dim=" + ",".join(f"{name}={size}" for name, size in bound.items())] if bound else []
 
 
+# Recorded with the fraction of a length (1.2 for 2 elements at scale 0.6), where the standard's text has the length of the resized tensor. What
+# onnxruntime gives is expected instead: it leaves these two out of its own run of the tests, and PyTorch's exporters rely on the text.
+AGAINST_TEXT = {f"test_resize_downsample_scales_{mode}_align_corners" for mode in ("linear", "cubic")}
+
+
+def runtime_results(model, inputs):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, inputs)
+
+
 DRAWS = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}  # no numbers to compare
 
 
@@ -65,6 +77,8 @@ def check(folder):
         return "skipped", "unreadable"
     if any(value is None for value in [*inputs.values(), *expected]):
         return "skipped", "not tensors"
+    if folder.name in AGAINST_TEXT:
+        expected = runtime_results(model, inputs)
     names = list(inputs)
     message = ""
     for fixed in ([], [n for n in names[1:] if inputs[n].dtype.kind in "iub"], names[1:], names):
