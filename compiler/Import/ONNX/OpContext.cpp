@@ -16,7 +16,7 @@ static Value widened(Emitter &emit, Value value) {
   for (mlir::Operation *user : value.getUsers()) {
     if (user->getLoc() != emit.loc || user->getBlock() != emit.builder.getInsertionBlock())
       break;
-    if (auto cast = llvm::dyn_cast<CastOp>(user); cast && elementOf(cast.getResult()).isF32())
+    if (auto cast = llvm::dyn_cast<cleave::CastOp>(user); cast && elementOf(cast.getResult()).isF32())
       return cast.getResult();
   }
   return emit.cast(value, emit.builder.getF32Type());

@@ -130,6 +130,8 @@ struct DnnlConvolution {
   }
 
   dnnl::convolution_forward::primitive_desc forward(dnnl::prop_kind kind) const {
+    // Plain tensors are never described as they lie: with one channel the library takes them for those with channels
+    // last, and gives the other form's kernel, which wants other scratch (ConvolutionScratchTest.cpp).
     // What is described must be there for as long as the library is asked for its next kernel.
     Described plain = describe(kind, x.desc(), y.desc()), any = describe(kind, x.any(), y.any());
     if (auto number = channelsLast ? findAsTheyAre(plain) : std::nullopt)
