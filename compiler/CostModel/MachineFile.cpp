@@ -62,7 +62,7 @@ Status parse(std::string_view text, json *result) {
     return rt::invalidArgument("this is not JSON: " + (end == std::string::npos ? what : what.substr(end + 2)));
   }
   if (!keys.twice().empty())
-    return rt::invalidArgument(keys.twice() + ": this key stands there twice; leave one");
+    return rt::invalidArgument(keys.twice() + ": this key is there twice; remove one");
   return result->is_object()
              ? Status::ok()
              : rt::invalidArgument("expected an object in braces with the machine's rates; got: " + shown(*result));

@@ -28,7 +28,7 @@ std::string printNumber(double value) {
 Expected<double> parseNumber(StringRef key, StringRef text, double low, double high) {
   double value;
   if (text.empty() || text.getAsDouble(value) || !rt::isNumberFrom(value, low, high))
-    return makeError("option '" + key + "' wants a number from " + printNumber(low) +
+    return makeError("option '" + key + "' must be a number from " + printNumber(low) +
                      (std::isinf(high) ? "" : " and below " + printNumber(high)) + " (in f32); got: '" + text + "'");
   return value + 0.0; // -0 is 0
 }
@@ -37,7 +37,7 @@ Expected<double> parseSetting(const OptimizerSetting &setting, StringRef text) {
   if (!setting.isFlag)
     return parseNumber(setting.key, text, setting.low, setting.high);
   if (text != "true" && text != "false")
-    return makeError("option '" + setting.key + "' wants true or false; got: '" + text + "'");
+    return makeError("option '" + setting.key + "' must be true or false; got: '" + text + "'");
   return text == "true" ? 1 : 0;
 }
 

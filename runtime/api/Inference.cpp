@@ -45,11 +45,11 @@ Status checkWhole(const std::string &name, uint64_t samples, uint64_t globalBatc
 
 Status nameOutput(const fb::Program &program, const std::string &text, Output *output) {
   size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    return invalidArgument("'" + text + "': expected OUTPUT=FILE.npy");
-  std::string name = text.substr(0, equals);
+  std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
   std::vector<std::string> names;
   output->port = findPort(program, name, &names);
+  if (name.empty() || equals + 1 == text.size())
+    return invalidArgument("'" + text + "': expected OUTPUT=FILE.npy; the model's outputs are " + joinNames(names));
   if (!output->port) {
     std::string near = didYouMean(name, names);
     return invalidArgument("the model has no output '" + name + "'" +

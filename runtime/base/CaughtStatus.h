@@ -21,8 +21,8 @@ inline Status caughtStatus() {
   } catch (const std::system_error &error) {
     if (error.code() != std::errc::resource_unavailable_try_again)
       return internal(error.what());
-    return {Code::OutOfMemory, "the system gives this process no further thread: expected room for the threads of its ranks "
-                               "below its limits of processes and memory (ulimit -u, ulimit -v)"};
+    return {Code::OutOfMemory, "the system refuses this process another thread; raise the limits of processes and memory "
+                               "(ulimit -u, ulimit -v), or use fewer threads"};
   } catch (const std::exception &error) {
     return internal(error.what());
   }

@@ -1,5 +1,6 @@
 #include "runtime/device/RankImages.h"
 
+#include "runtime/base/HumanUnits.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Mesh.h"
 
@@ -40,7 +41,7 @@ Status RankImages::make(const fb::Plan &plan, const BoundPlan &bound, Device &de
     size_t bytes = std::max<size_t>(1, images_[i].bytes * images_[i].frames);
     void *memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-      return {Code::OutOfMemory, "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno)};
+      return {Code::OutOfMemory, "cannot allocate " + exactBytesText(bytes) + ": " + std::strerror(errno)};
     images_[i].base = static_cast<std::byte *>(memory);
   }
   // Neighbours are moved at once: a copy of a few bytes costs as much as one of many.

@@ -32,7 +32,7 @@ template <typename T> void addCount(CLI::App &command, const char *name, T &targ
 
 // For numbers whose default is not 0, though 0 stands for it within.
 void rejectZero(CLI::Option *option) {
-  option->check([](const std::string &text) { return text == "0" ? "must be at least 1" : std::string(); });
+  option->check([](const std::string &text) { return text == "0" ? "expected a whole number from 1; got: 0" : std::string(); });
 }
 
 void addSessionOptions(CLI::App &command, SessionOptions &session) {
@@ -196,7 +196,7 @@ Status unknownOption(const CLI::App &command, const std::string &typed) {
   std::string name = typed.substr(0, typed.find('=')), help = "; see " + command.get_name() + " --help";
   if (name.size() > 1 && name[0] == '-')
     return invalidArgument(describeUnknownOption(command, KnownProgram::Compiled, name, help));
-  return invalidArgument(command.get_name() + ": '" + typed + "' belongs to no option" + help);
+  return invalidArgument(command.get_name() + ": unexpected argument '" + typed + "'" + help);
 }
 
 struct Parser {

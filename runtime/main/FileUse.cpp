@@ -95,7 +95,7 @@ Status checkFileUse(const Command &command, const std::vector<std::string> &prog
   for (size_t i = 0; i < uses.size(); ++i)
     for (size_t j = 0; uses[i].written && j < i; ++j)
       if (isSameFile(uses[i].path, uses[j].path))
-        return invalidArgument(uses[i].option + ": '" + uses[i].path + "' is what " + uses[j].option +
+        return invalidArgument(uses[i].option + ": '" + uses[i].path + "' is the file that " + uses[j].option +
                                (uses[j].written ? " writes" : " reads") + "; give another name");
   return Status::ok();
 }

@@ -28,7 +28,7 @@ uint64_t meaningSeal(const fb::Plan &plan) {
 Status checkMeaningSeal(const fb::Plan &plan, uint64_t seal) {
   if (meaningSeal(plan) == seal)
     return Status::ok();
-  return badPlan("what it states that its programs compute is not what the program was compiled for; compile the model "
+  return badPlan("its statement of what its programs compute is not the one that was compiled; compile the model "
                  "again");
 }
 

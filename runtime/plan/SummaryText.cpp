@@ -1,4 +1,5 @@
 // The two forms in which people and programs read a summary.
+#include "runtime/base/Counted.h"
 #include "runtime/base/HumanUnits.h"
 #include "runtime/plan/KernelDefs.h"
 #include "runtime/plan/Mesh.h"
@@ -115,7 +116,7 @@ static void printKind(std::ostream &out, const fb::Plan &plan, const PlanSummary
   for (const ProgramSummary &program : summary.programs) {
     if (!program.entry)
       continue;
-    out << "  " << program.name << ": " << program.executed << " instructions, " << flopsText(program.flops) << ", sends "
+    out << "  " << program.name << ": " << counted(program.executed, "instruction") << ", " << flopsText(program.flops) << ", sends "
         << exactBytesText(program.sentBytes) << " per rank";
     for (const auto &[name, times] : program.collectives)
       out << ", " << times << " " << name;

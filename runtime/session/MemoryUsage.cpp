@@ -30,7 +30,8 @@ MemoryUsage memoryUsage() {
 }
 
 std::string formatBytes(uint64_t bytes) {
-  if (bytes < uint64_t{512} << 20 || bytes >= uint64_t{10} << 30)
+  constexpr uint64_t kHalfTenth = (uint64_t{1} << 20) / 20; // less than this below 10 GiB would be "10240.0 MiB"
+  if (bytes < uint64_t{512} << 20 || bytes >= (uint64_t{10} << 30) - kHalfTenth)
     return bytesText(bytes);
   char text[32];
   std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));

@@ -415,7 +415,7 @@ Status Session::writeTrace() {
     path += "." + std::to_string(impl_->processes->rank());
   if (size_t dropped = impl_->trace->dropped())
     log(LogLevel::Warning, -1,
-        "--trace: there is room for the first part of the run alone; " + counted(dropped, "later span") +
+        "--trace: only the first part of the run is recorded, since the trace is full; " + counted(dropped, "later span") +
             (dropped == 1 ? " is" : " are") + " missing from " + path);
   return writeFileAtomically(path, impl_->trace->json());
 }

@@ -61,7 +61,7 @@ std::map<uint32_t, char> bytesOfCharacters() {
 // Fractions and negative numbers are none, of which get<uint64_t>() would make others.
 Status readId(const json &id, uint64_t *token) {
   if (!id.is_number_unsigned())
-    return dataLoss(id.dump().substr(0, 40) + " is no number of a token: expected a whole one from 0 on");
+    return dataLoss(id.dump().substr(0, 40) + " is not the number of a token; expected a whole number from 0");
   *token = id.get<uint64_t>();
   return Status::ok();
 }
@@ -184,7 +184,7 @@ private:
       uint64_t token = 0;
       CLEAVE_TRY(readId(id, &token));
       if (token >= BytePairs::kNone)
-        return dataLoss("the token " + std::to_string(token) + " is no number of a token");
+        return dataLoss("the token " + std::to_string(token) + " is not the number of a token");
       if (auto bytes = toBytes(text)) {
         result_.pairs_.addToken(*bytes, static_cast<BytePairs::Token>(token));
         if (!result_.texts_.emplace(token, *bytes).second)
@@ -205,7 +205,7 @@ private:
       }
       auto first = toBytes(left), second = toBytes(right);
       if (!first || !second || !result_.pairs_.addMerge(*first, *second))
-        return dataLoss("merge " + std::to_string(number) + " joins what are no tokens; the file is damaged");
+        return dataLoss("merge " + std::to_string(number) + " joins texts that are not tokens; the file is damaged");
       ++number;
     }
     return Status::ok();
@@ -286,7 +286,7 @@ Status Tokenizer::open(const std::string &path, Tokenizer *result) {
   try {
     return TokenizerFile(file, result).read().in(path);
   } catch (const json::exception &error) {
-    return dataLoss(path + ": not as a tokenizer.json is: " + error.what());
+    return dataLoss(path + ": not a tokenizer.json of Hugging Face: " + error.what());
   }
 }
 

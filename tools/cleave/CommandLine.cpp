@@ -55,14 +55,14 @@ std::string unknownArgument(const CLI::App &command, const std::vector<std::stri
         name.rfind("--", 0) == 0 && std::find(names.begin(), names.end(), name) == names.end())
       return rt::describeUnknownOption(command, rt::KnownProgram::Cleave, name, help);
   std::vector<std::string> rest = command.remaining();
-  return command.get_name() + ": " + (rest.empty() ? "an argument" : "'" + rest[0] + "'") + " belongs to no option" + help;
+  return command.get_name() + ": " + (rest.empty() ? "unexpected argument" : "unexpected argument '" + rest[0] + "'") + help;
 }
 
 // Switches are true or false; other options have a value.
 void checkSwitch(const std::string &path, const std::string &key, const CLI::Option &option, const nlohmann::json &value) {
   bool isSwitch = option.get_items_expected_max() == 0;
   if (isSwitch != value.is_boolean())
-    failConfig(path + ": '" + key + "' " + (isSwitch ? "is true or false" : "wants a value, as --" + key + " does") +
+    failConfig(path + ": '" + key + "' " + (isSwitch ? "must be true or false" : "needs a value, as --" + key + " does") +
                "; got: " + value.dump());
 }
 
@@ -83,7 +83,7 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
   if (!json.is_object())
     failConfig(path + " is not a JSON object of options");
   if (!keys.twice().empty())
-    failConfig(path + ": " + keys.twice() + " stands there twice; write a list of its values");
+    failConfig(path + ": " + keys.twice() + " is there twice; write a list of its values");
   std::vector<std::string> arguments;
   auto text = [](const nlohmann::json &v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
   for (const auto &[key, value] : json.items()) {
@@ -91,7 +91,7 @@ std::vector<std::string> configArguments(const std::string &path, const CLI::App
     if (!option)
       failConfig(path + ": " + rt::describeUnknownOption(compile, rt::KnownProgram::Cleave, "--" + key, "; see cleave compile --help"));
     if (key == "config")
-      failConfig(path + ": a configuration cannot name another one");
+      failConfig(path + ": a file of options cannot name another one; leave 'config' out");
     if (value.is_object() || value.is_null())
       failConfig(path + ": '" + key + "' must be a text, a number, a boolean or a list of them");
     checkSwitch(path, key, *option, value);

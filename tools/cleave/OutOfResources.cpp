@@ -26,7 +26,7 @@ namespace {
 }
 
 [[noreturn]] void leaveForThread() {
-  leave("cleave: the system gives this process no further thread; expected room below its limits of processes and memory "
+  leave("cleave: the system refuses this process another thread; raise the limits of processes and memory "
         "(ulimit -u, ulimit -v)\n");
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/Import/ONNX/Emitter.h"
 #include "compiler/Import/ONNX/File/Duplicates.h"
 #include "compiler/Import/ONNX/File/ExportNotes.h"
+#include "compiler/Import/ONNX/File/Metadata.h"
 #include "compiler/Import/ONNX/File/ProbableBuffers.h"
 #include "compiler/Import/ONNX/FunctionImporter.h"
 #include "compiler/Import/ONNX/Interpreter.h"
@@ -141,15 +142,14 @@ static void noteNewerOpset(const ModelFile &file, std::vector<std::string> &note
 static llvm::StringSet<> usedOperators(const onnx::ModelProto &model) {
   llvm::StringSet<> used;
   llvm::SmallVector<const google::protobuf::RepeatedPtrField<onnx::NodeProto> *> open = {&model.graph().node()};
-  llvm::StringMap<const onnx::FunctionProto *> uncalled; // "domain/name"
-  auto key = [](llvm::StringRef domain, llvm::StringRef name) { return (canonicalDomain(domain) + "/" + name).str(); };
+  llvm::StringMap<const onnx::FunctionProto *> uncalled;
   for (const onnx::FunctionProto &function : model.functions())
-    uncalled[key(function.domain(), function.name())] = &function;
+    uncalled[functionKey(function)] = &function;
   while (!open.empty())
     for (const onnx::NodeProto &node : *open.pop_back_val()) {
       if (canonicalDomain(node.domain()).empty())
         used.insert(node.op_type());
-      if (auto called = uncalled.find(key(node.domain(), node.op_type())); called != uncalled.end()) {
+      if (auto called = uncalled.find(functionKey(node)); called != uncalled.end()) {
         open.push_back(&called->second->node());
         uncalled.erase(called);
       }
@@ -167,10 +167,10 @@ static void noteStandardFunctions(const ModelFile &file, std::vector<std::string
   if (file.proto.functions().empty())
     return;
   int64_t opset = file.opsets.lookup("");
-  llvm::StringSet<> used = usedOperators(file.proto);
+  llvm::StringSet<> used = usedOperators(file.proto), noted; // overloads of a function have one note
   for (const onnx::FunctionProto &function : file.proto.functions()) {
     bool isCalled = canonicalDomain(function.domain()).empty() && used.contains(function.name());
-    if (!isCalled || !OperatorSchema::find(function.name(), opset))
+    if (!isCalled || !OperatorSchema::find(function.name(), opset) || !noted.insert(function.name()).second)
       continue;
     onnx::NodeProto call;
     call.set_op_type(function.name());

@@ -115,8 +115,9 @@ private:
     if (unbound_.empty())
       return;
     std::vector<std::string> names(unbound_.begin(), unbound_.end());
-    errors_.add(usageError("--dim", "the dimensions " + llvm::join(names, ", ") + " are not bound; give --dim " +
-                                        llvm::join(names, "=N,") + "=N"));
+    errors_.add(usageError("--dim", (names.size() == 1 ? "the model's dimension " : "the model's dimensions ") +
+                                        llvm::join(names, ", ") + (names.size() == 1 ? " has" : " have") +
+                                        " no size; give --dim " + llvm::join(names, "=N,") + "=N"));
   }
 
   // "x is [8, 3], labels is [8]"

@@ -42,7 +42,7 @@ const ScaleRow scaleRows[] = {{"init", &LossScaleOptions::init, 0, INFINITY},
 Error setScaleKey(LossScaleOptions &options, StringRef key, StringRef text) {
   if (key == "interval") {
     if (text.getAsInteger(10, options.interval) || options.interval < 1)
-      return makeError("'interval' wants a positive number of steps; got: '" + text + "'");
+      return makeError("'interval' must be a positive number of steps; got: '" + text + "'");
     return Error::success();
   }
   for (const ScaleRow &row : scaleRows) {
@@ -50,7 +50,7 @@ Error setScaleKey(LossScaleOptions &options, StringRef key, StringRef text) {
       continue;
     double value;
     if (text.getAsDouble(value) || !rt::isNumberAbove(value, row.above, row.below))
-      return makeError("'" + key + "' wants a number above " + printNumber(row.above) +
+      return makeError("'" + key + "' must be a number above " + printNumber(row.above) +
                        (std::isinf(row.below) ? "" : " and below " + printNumber(row.below)) + " (in f32); got: '" +
                        text + "'");
     options.*row.field = value;

@@ -31,7 +31,7 @@ Expected<Recompute> parseRecompute(StringRef text) {
     if (row.key == key) {
       int64_t count = 0;
       if (number.empty() || number.getAsInteger(10, count) || count < 1)
-        return makeError(key + "=N wants a whole number of blocks from 1; got: '" + number + "'");
+        return makeError(key + "=N needs a whole number of blocks from 1; got: '" + number + "'");
       return Recompute{row.kind, count};
     }
   return makeError("expected never, none, blocks, every=N, first=N, segments=N or auto; got: '" + text + "'");

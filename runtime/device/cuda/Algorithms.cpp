@@ -126,7 +126,7 @@ std::string Algorithms::format(const Parts &parts) {
 Status Algorithms::parse(std::string_view text, Parts *parts, std::string *otherFormat) {
   std::string_view rest = text, version = takeLine(&rest);
   if (!takeFront(&version, kHeader))
-    return dataLoss("it is no file of algorithms");
+    return dataLoss("it is not a file of algorithms");
   if (version != kFormat) {
     *otherFormat = version;
     return Status::ok();

@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/CudaDevice.h"
 
 #include "kernels/common/cuda/CudaKernel.h"
+#include "runtime/base/HumanUnits.h"
 #include "runtime/device/cuda/ChosenDevice.h"
 
 #include <algorithm>
@@ -46,9 +47,8 @@ Status CudaDevice::open(const std::string &target) {
   size_t total = 0, &free = freeBytes_;
   CLEAVE_TRY(check(driver_->memoryInfo(&free, &total), "cuMemGetInfo"));
   if (options_.deviceBytes > free)
-    return {Code::OutOfMemory, "the plan takes " + std::to_string(options_.deviceBytes) +
-                                   " bytes of the GPU's memory; " + std::to_string(free) + " of " +
-                                   std::to_string(total) + " are free"};
+    return {Code::OutOfMemory, "the plan takes " + exactBytesText(options_.deviceBytes) + " of the GPU's memory; " +
+                                   exactBytesText(free) + " of " + bytesText(total) + " are free"};
   CLEAVE_TRY(streams_.open(*driver_));
   std::byte *error = nullptr;
   CLEAVE_TRY(allocate(fb::Space::device, 2 * sizeof(long long), &error));

@@ -1,4 +1,5 @@
 // CudaDevice: how the GPUs of all ranks talk, and collectives, sends and receives by NCCL.
+#include "runtime/base/HumanUnits.h"
 #include "runtime/base/Log.h"
 #include "runtime/device/cuda/CudaDevice.h"
 
@@ -43,7 +44,7 @@ Status checkMemory(const std::vector<RankDevice> &devices, const RankDevice &min
   if (needed <= mine.free)
     return Status::ok();
   return {Code::OutOfMemory, "the plans of the " + std::to_string(ranks) + " ranks that share a GPU take " +
-                                 std::to_string(needed) + " bytes of its memory; " + std::to_string(mine.free) +
+                                 exactBytesText(needed) + " of its memory; " + exactBytesText(mine.free) +
                                  " are free; give each rank a GPU of its own, or compile for fewer ranks"};
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/device/host/HostDevice.h"
 
+#include "runtime/base/HumanUnits.h"
 #include "runtime/device/host/HostLaunch.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ Status HostDevice::allocate(fb::Space, size_t bytes, std::byte **data) {
   size_t size = std::max<size_t>(bytes, 1);
   void *memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    return {Code::OutOfMemory, "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno)};
+    return {Code::OutOfMemory, "cannot allocate " + exactBytesText(bytes) + ": " + std::strerror(errno)};
   allocations_.push_back({memory, size});
   *data = static_cast<std::byte *>(memory);
   return Status::ok();

@@ -23,6 +23,9 @@ Status matchSpecs(const std::vector<std::string> &names, const std::vector<std::
                   const std::vector<bool> &spared, std::vector<DataSpec> *result) {
   std::vector<DataSpec> specs(names.size());
   for (const std::string &text : texts) {
+    if (!names.empty() && text.find('=') == std::string::npos)
+      return invalidArgument("'" + text + "': expected INPUT=FILE, as in " + names[0] + "=" + text +
+                             "; the model's inputs are " + joinNames(names));
     DataSpec spec;
     CLEAVE_TRY(parseDataSpec(text, &spec));
     auto found = std::find(names.begin(), names.end(), spec.input);
@@ -120,7 +123,7 @@ Status InputFeed::open(Session &session, const fb::Program &program, unsigned fr
     return invalidArgument(std::string(option) + " has " + std::to_string(data.samples) +
                            " samples, fewer than one global batch of " + std::to_string(globalBatch) +
                            (last == LastBatch::Leave
-                                ? ", and the loss is no sum over samples divided by one count; give more data"
+                                ? ", and the loss is not a sum over samples divided by a count; give more data"
                                 : "; give more data, or --last-batch pad"));
   result->reset(new InputFeed(program, data, frames, sampler, IndexRange::ofInputs(session.plan(), program)));
   (*result)->reader_ = std::make_unique<BatchReader>(data.sources, sampler, geometry, epoch, position);

@@ -119,7 +119,7 @@ Status parse(const std::string &text, size_t equals, DataSpec *spec) {
     end = std::min(findPlain(text, ',', begin), text.size());
     std::string item = text.substr(begin, end - begin);
     if (item.empty())
-      return invalidArgument("an empty item between commas");
+      return invalidArgument("there is nothing between two commas, or after the last one; remove the comma");
     size_t at = findPlain(item, '=');
     if (at == std::string::npos)
       CLEAVE_TRY(addFile(item, spec));

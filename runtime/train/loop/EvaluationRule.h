@@ -4,7 +4,7 @@
 //                     before it divides by it. It acts once, on the count of the whole pass.
 //   evaluate.count    "mean": the count of a batch is a mean. The sum of such counts over B batches is B times the mean
 //                     of all, and so the numbers of the divisor are B times what they say.
-//   evaluate.batches  "whole": the loss is no sum over samples divided by one count (the root of a mean, a contrastive
+//   evaluate.batches  "whole": the loss is not a sum over samples divided by a count (the root of a mean, a contrastive
 //                     loss, two losses that each divide by the labels that they count), so that it has no value for a
 //                     batch that is not full.
 #ifndef CLEAVE_RUNTIME_TRAIN_LOOP_EVALUATIONRULE_H

@@ -57,7 +57,7 @@ void Evaluator::noteTail(const char *option) const {
   std::string batch = std::to_string(feed_->globalBatch());
   log(LogLevel::Warning, -1,
       std::string(option) +
-          ": the loss is no sum over samples divided by one count, so it is evaluated in whole batches " + "of " +
+          ": the loss is not a sum over samples divided by a count, so it is evaluated in whole batches of " +
           batch + ", and their mean is given; the last " + std::to_string(tail) + " of " +
           std::to_string(feed_->samples()) + " samples are left out. Give a multiple of " + batch +
           " samples to use all of them");

@@ -120,9 +120,8 @@ Status TrainLoop::step(StepMetrics *metrics, bool *epochEnds) {
   }));
   CLEAVE_TRY(noteSkipped(*metrics));
   if (nothingCounted(metrics->loss, metrics->gradNorm))
-    progress_->note("step " + std::to_string(metrics->step) + "  nothing counts" +
-                    (metrics->gradNorm == 0.0 ? "" : " on a rank") +
-                    " (all labels are ignored): no gradient from there");
+    progress_->note("step " + std::to_string(metrics->step) + "  all labels are ignored" +
+                    (metrics->gradNorm == 0.0 ? ", so it has no gradient" : " on a rank, which adds no gradient"));
   // The first step warms caches up and says little about those to come.
   smoothStep_ = smoothStep_ == 0 || metrics->step <= 2 ? seconds : 0.9 * smoothStep_ + 0.1 * seconds;
   return Status::ok();

@@ -64,14 +64,15 @@ Status checkOptions(const TrainOptions &options) {
   if (options.epochs && options.steps)
     return invalidArgument("--epochs: give it or --steps, not both");
   if (options.steps == uint64_t{0} || options.epochs == uint64_t{0})
-    return invalidArgument(std::string(options.steps ? "--steps" : "--epochs") + " must be at least 1");
+    return invalidArgument(std::string(options.steps ? "--steps" : "--epochs") +
+                           ": expected a whole number from 1; got: 0 (evaluate computes the loss without training)");
   if (options.lr && !isNumberFrom(*options.lr, 0))
     return invalidArgument("--lr: expected a number from 0 (in f32); got: " + realText(*options.lr));
   if (options.clipGradNorm && !isNumberAbove(*options.clipGradNorm, 0))
     return invalidArgument("--clip-grad-norm: expected a positive number (in f32); got: " +
                            realText(*options.clipGradNorm));
   if (options.logEvery == 0)
-    return invalidArgument("--log-every must be at least 1");
+    return invalidArgument("--log-every: expected a whole number from 1; got: 0");
   if (const char *needs = firstOf({{options.evalEvery != 0, "--eval-every"},
                                    {options.patience != 0, "--patience"},
                                    {options.saveBest, "--save-best"}});

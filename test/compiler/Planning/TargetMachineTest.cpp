@@ -79,7 +79,7 @@ TEST(TargetMachine, ErrorsNameTheKey) {
                      "vector_flops_per_second.\"f33\": there is no such key; "));
   EXPECT_EQ(errorOf(with("\"name\": \"a machine\"", "\"name\": 5")), "name: expected a text in quotes; got: 5");
   EXPECT_EQ(errorOf(with("\"launch_seconds\": 0", "\"launch_seconds\": 0, \"launch_seconds\": 1")),
-            "'launch_seconds': this key stands there twice; leave one");
+            "'launch_seconds': this key is there twice; remove one");
   EXPECT_EQ(errorOf(with("\"launch_seconds\": 0", "\"launch_seconds\": 0, \"targets\": [1]")),
             "targets: expected a list of texts, as [\"cuda:sm_90\"]; got: [1]");
   EXPECT_EQ(errorOf(with("\"launch_seconds\": 0", "\"launch_seconds\": 0, \"network\": 3")),

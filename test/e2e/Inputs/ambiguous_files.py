@@ -175,6 +175,29 @@ assert run(folder / "out", "infer", "--input", f"input={folder / 'x.npy'}", "--o
 np.testing.assert_allclose(np.load(folder / "y.npy"), expected, rtol=1e-5, atol=1e-6)
 
 
+# Functions of one name that differ in their overload: a call means the one with its own overload.
+def one(overload, operator):
+    return helper.make_function("own", "f", ["X"], ["Y"], [helper.make_node(operator, ["X"], ["Y"])], [helper.make_opsetid("", 18)], overload=overload)
+
+
+def overloaded(*functions):
+    file = folder / "overloads.onnx"
+    calls = [helper.make_node("f", ["input"], ["h"], domain="own"), helper.make_node("f", ["h"], ["logits"], domain="own", overload="e")]
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 8]) for name in ("input", "logits")]
+    onnx.save(helper.make_model(helper.make_graph(calls, "g", ports[:1], ports[1:]), functions=functions, ir_version=10,
+                                opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]), file)
+    return file, run("cleave", "compile", file, "-o", folder / "out", "--dim", "batch=8")
+
+
+file, done = overloaded(one("", "Neg"), one("e", "Sigmoid"))
+expect(done, file)
+expected = onnxruntime.InferenceSession(file).run(None, {"input": X})[0]
+assert run(folder / "out", "infer", "--input", f"input={folder / 'x.npy'}", "--output", f"logits={folder / 'y.npy'}").returncode == 0
+np.testing.assert_allclose(np.load(folder / "y.npy"), expected, rtol=1e-5, atol=1e-6)
+file, done = overloaded(one("", "Neg"), one("e", "Sigmoid"), one("e", "Neg"))
+expect(done, file, "function 'f' is defined twice")
+
+
 def options(name, text, said):
     file = folder / name
     file.write_text(text)
@@ -183,7 +206,7 @@ def options(name, text, said):
 
 
 options("nul.json", '{"optimizer": "sgd\\u0000", "dim": "batch=8"}', "'optimizer' has a NUL in its value")
-options("twice.json", '{"dim": "batch=8", "dim": "batch=4"}', "'dim' stands there twice")
+options("twice.json", '{"dim": "batch=8", "dim": "batch=4"}', "'dim' is there twice")
 options("control.json", '{"optim\\u001b[2Jizer": "sgd"}', "\\x1b[2J")
 
 # What a terminal would obey, in a schedule, a path and a name of an array.

@@ -171,7 +171,7 @@ def other_losses(folder):
         failures += expect(f"{name}, note", "depends on that number" in said, True)
         short = {"x": inputs["x"][:3]}
         np.save(folder / name / "x.npy", short["x"])
-        failures += expect(f"{name}, 3 samples", "fewer than one global batch of 4, and the loss is no sum over samples divided by one count" in evaluated(folder / name, short)[3], True)
+        failures += expect(f"{name}, 3 samples", "fewer than one global batch of 4, and the loss is not a sum over samples divided by a count" in evaluated(folder / name, short)[3], True)
     (folder / "sum").mkdir()
     said = compiled(folder / "sum", SQUARES + [("ReduceSum", ["e"], "loss", {"keepdims": 0})], inputs, {"w": np.float32([1])}, ("--dim", "batch=4"))
     failures += expect("sum", evaluated(folder / "sum", inputs)[0], squares.sum() * 4 / 13)

@@ -14,7 +14,7 @@ def outcome(library, count, command):
     errors = [line for line in ended.stderr.splitlines() if "error: " in line or line.startswith("cleave: ") and "warning: " not in line]
     if ended.returncode == 0:
         return "done"
-    if ended.returncode != 1 or len(errors) != 1 or not ("no further thread" in errors[0] or "1 of 2 compute threads" in errors[0]):
+    if ended.returncode != 1 or len(errors) != 1 or not ("refuses this process another thread" in errors[0] or "1 of 2 compute threads" in errors[0]):
         sys.exit(f"without thread {count}: exit code {ended.returncode}, {ended.stderr}")
     return "refused"
 

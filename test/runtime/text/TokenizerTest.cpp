@@ -79,9 +79,9 @@ TEST(Tokenizer, RefusesWhatItDoesNotKnow) {
       {"(", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "the regular expression '(' cannot be read"},
       {{{"type", "Odd"}}, "/post_processor", "the post_processor 'Odd' is not supported"},
       {true, "/added_tokens/0/single_word", "with single_word is not supported"},
-      {{"a", "zz"}, "/model/merges/3", "merge 3 joins what are no tokens"},
-      {-1, "/model/vocab/!", "is no number of a token"},
-      {json::array(), "/model/vocab", "is no number of a token"},
+      {{"a", "zz"}, "/model/merges/3", "merge 3 joins texts that are not tokens"},
+      {-1, "/model/vocab/!", "is not the number of a token"},
+      {json::array(), "/model/vocab", "is not the number of a token"},
       {7, "/model", "expected a tokenizer.json of Hugging Face"},
   };
   for (const Change &change : changes) {

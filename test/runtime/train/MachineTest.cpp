@@ -1,4 +1,5 @@
 #include "runtime/session/Machine.h"
+#include "runtime/session/MemoryUsage.h"
 
 #include <gtest/gtest.h>
 
@@ -24,6 +25,15 @@ TEST(Machine, NotesSayWhatIsTooMuch) {
   ASSERT_EQ(large.size(), 1u);
   EXPECT_EQ(large[0].find("the plan takes 8192.0 MiB and this machine has 8192.0 MiB of memory"), 0u) << large[0];
   EXPECT_TRUE(machineNotes({1, 1, kGiB}, {4, 0}).empty()); // of which nothing is known
+}
+
+TEST(MemoryUsage, SizesHaveTheUnitThatTheyRoundTo) {
+  EXPECT_EQ(formatBytes(8 * kGiB + 1), "8192.0 MiB");
+  EXPECT_EQ(formatBytes(10 * kGiB), "10.0 GiB");
+  EXPECT_EQ(formatBytes(10 * kGiB - 1), "10.0 GiB");
+  EXPECT_EQ(formatBytes(10 * kGiB - kGiB / 10240), "10239.9 MiB");
+  for (uint64_t below = 0; below < kGiB / 10240; below += 997)
+    EXPECT_EQ(formatBytes(10 * kGiB - below).find("10240"), std::string::npos) << below;
 }
 
 TEST(Machine, Here) {

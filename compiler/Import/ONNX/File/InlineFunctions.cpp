@@ -4,6 +4,7 @@
 // A few functions that call each other are exponentially many nodes: every call, name and copy is drawn from the
 // budget.
 #include "compiler/Import/ONNX/File/FlatGraph.h"
+#include "compiler/Import/ONNX/File/Metadata.h"
 #include "compiler/Import/ONNX/Operators/KnownOperators.h"
 #include "dialects/Cleave/IR/Budget.h"
 
@@ -34,7 +35,7 @@ public:
 
   llvm::Error run(const onnx::GraphProto &from) {
     for (const onnx::FunctionProto &function : file_.proto.functions())
-      if (!functions_.try_emplace(key(function.domain(), function.name()), &function).second)
+      if (!functions_.try_emplace(functionKey(function), &function).second)
         return makeError("function " + quote(function.name()) + " is defined twice");
     for (const onnx::NodeProto &node : from.node())
       if (llvm::Error error = add(node, file_.opsets))
@@ -46,10 +47,6 @@ private:
   using Opsets = llvm::StringMap<int64_t>;
   using Actual = llvm::DenseMap<llvm::StringRef, llvm::StringRef>;
 
-  static std::string key(llvm::StringRef domain, llvm::StringRef name) {
-    return (canonicalDomain(domain) + "::" + name).str();
-  }
-
   llvm::Error draw(Kind kind, uint64_t amount, const onnx::NodeProto &node) {
     if (budget_.draw(kind, amount, FlatNode{&node, 0}.describe()))
       return llvm::Error::success();
@@ -59,7 +56,7 @@ private:
   llvm::Error add(const onnx::NodeProto &node, const Opsets &opsets) {
     auto opset = opsets.find(canonicalDomain(node.domain()));
     FlatNode flat{&node, opset == opsets.end() ? 0 : opset->second};
-    auto it = functions_.find(key(node.domain(), node.op_type()));
+    auto it = functions_.find(functionKey(node));
     // The standard leaves open which of the two a call means; onnxruntime takes the operator.
     if (it != functions_.end() && !isStandardOperator(flat))
       return expand(node, *it->second);

@@ -1,5 +1,5 @@
-// The metadata_props of graphs and nodes. They are younger than the protobuf classes that Linux distributions carry:
-// those keep them as unknown fields.
+// Fields that are younger than the protobuf classes that Linux distributions carry: the metadata_props of graphs and
+// nodes, and the overloads of functions. Those classes keep them as unknown fields.
 #ifndef CLEAVE_COMPILER_IMPORT_ONNX_FILE_METADATA_H
 #define CLEAVE_COMPILER_IMPORT_ONNX_FILE_METADATA_H
 
@@ -15,6 +15,10 @@ namespace cleave::onnx_import {
 // The value of the first entry of field `number` whose key is wanted; empty where there is none.
 std::string findMetadata(const google::protobuf::Message &message, int number,
                          llvm::function_ref<bool(llvm::StringRef)> isWanted);
+
+// A function of the file by its name: (domain, name, overload). The key of a call is that of the function it means.
+std::string functionKey(const onnx::FunctionProto &function);
+std::string functionKey(const onnx::NodeProto &call);
 
 } // namespace cleave::onnx_import
 
