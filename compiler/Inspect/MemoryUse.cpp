@@ -34,10 +34,11 @@ uint64_t MemoryUse::totalAt(size_t slice) const {
   return std::accumulate(peaks[slice].begin(), peaks[slice].end(), uint64_t{0});
 }
 
-std::vector<LiveValue> MemoryUse::aliveAt(size_t step) const {
+std::vector<LiveValue> MemoryUse::aliveAt(size_t instruction) const {
   std::vector<LiveValue> alive;
-  for (const LiveValue &value : values) { // in order of birth: parts of one are neighbours, but for others of the same maker
-    if (value.born > step || value.last < step)
+  // In order of birth: parts of one are neighbours, but for others of the same maker.
+  for (const LiveValue &value : values) {
+    if (value.born > instruction || value.last < instruction)
       continue;
     auto isSame = [&](const LiveValue &other) { return other.born == value.born && other.buffer == value.buffer; };
     auto first = alive.end();
@@ -49,14 +50,15 @@ std::vector<LiveValue> MemoryUse::aliveAt(size_t step) const {
     else
       part->bytes += value.bytes;
   }
-  std::stable_sort(alive.begin(), alive.end(), [](const LiveValue &a, const LiveValue &b) { return a.bytes > b.bytes; });
+  std::stable_sort(alive.begin(), alive.end(),
+                   [](const LiveValue &a, const LiveValue &b) { return a.bytes > b.bytes; });
   return alive;
 }
 
-const BodyRun *MemoryUse::bodyAt(size_t step) const {
+const BodyRun *MemoryUse::bodyAt(size_t instruction) const {
   const BodyRun *found = nullptr;
   for (const BodyRun &body : bodies) // callers come before those that they call, which are the narrower
-    if (body.first <= step && step <= body.last)
+    if (body.first <= instruction && instruction <= body.last)
       found = &body;
   return found;
 }
@@ -80,9 +82,10 @@ public:
       if (isAlwaysFull(region.kind()))
         use_.always[at] += region.bytes() * region.frames();
     }
-    use_.allSteps = plan::instructionsOf(kind, entry);
-    plan::walk(kind, entry,
-               [&](const plan::WalkedInstruction &step, const InstructionView &view) { visit(step, view); });
+    use_.allInstructions = plan::instructionsOf(kind, entry);
+    plan::walk(kind, entry, [&](const plan::WalkedInstruction &instruction, const InstructionView &view) {
+      visit(instruction, view);
+    });
     for (auto &region : regions_)
       for (auto &[begin, piece] : region)
         end(piece, piece.end - begin);
@@ -91,7 +94,7 @@ public:
   }
 
   MemoryUse take(size_t slices) {
-    slice(std::max<size_t>(1, std::min(slices, use_.steps)));
+    slice(std::max<size_t>(1, std::min(slices, use_.instructions)));
     return std::move(use_);
   }
 
@@ -107,33 +110,36 @@ private:
     return info.space() == fb::Space::device && !isAlwaysFull(info.kind());
   }
 
-  void visit(const plan::WalkedInstruction &step, const InstructionView &view) {
-    use_.steps = step.number + 1;
-    if (use_.bodies.size() <= step.body)
-      use_.bodies.resize(step.body + 1, {step.program, step.frames.of(fb::Counter::micro_batch), step.number, step.number});
-    BodyRun &body = use_.bodies[step.body];
-    if (body.last < step.number && body.program == step.program)
-      body.last = step.number;
+  void visit(const plan::WalkedInstruction &instruction, const InstructionView &view) {
+    use_.instructions = instruction.number + 1;
+    if (use_.bodies.size() <= instruction.body)
+      use_.bodies.resize(instruction.body + 1, {instruction.program, instruction.frames.of(fb::Counter::micro_batch),
+                                                instruction.number, instruction.number});
+    BodyRun &body = use_.bodies[instruction.body];
+    if (body.last < instruction.number && body.program == instruction.program)
+      body.last = instruction.number;
     for (size_t i = 0; i < view.bufferCount(); ++i)
       if (view.buffer(i).access() != fb::Access::write && isCounted(view.buffer(i).region()))
-        read(step, view, addresses_.of(view.buffer(i), step.frames));
+        read(instruction, view, addresses_.of(view.buffer(i), instruction.frames));
     for (size_t i = 0; i < view.bufferCount(); ++i)
       if (view.buffer(i).access() != fb::Access::read && isCounted(view.buffer(i).region()))
-        write(step, view, i);
+        write(instruction, view, i);
   }
 
-  void read(const plan::WalkedInstruction &step, const InstructionView &view, const plan::Addresses::Range &range) {
+  void read(const plan::WalkedInstruction &instruction, const InstructionView &view,
+            const plan::Addresses::Range &range) {
     Pieces &pieces = regions_[range.region];
-    bool reduces = view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::AllReduce || view.opcode() == Opcode::Reduce;
+    bool reduces =
+        view.opcode() == Opcode::ReduceScatter || view.opcode() == Opcode::AllReduce || view.opcode() == Opcode::Reduce;
     for (auto piece = firstMet(pieces, range); piece != pieces.end() && piece->first < range.end; ++piece) {
-      piece->second.value.last = step.number;
+      piece->second.value.last = instruction.number;
       if (reduces && piece->second.value.use == ValueUse::Value)
         piece->second.value.use = ValueUse::Unreduced;
     }
   }
 
-  void write(const plan::WalkedInstruction &step, const InstructionView &view, size_t buffer) {
-    plan::Addresses::Range range = addresses_.of(view.buffer(buffer), step.frames);
+  void write(const plan::WalkedInstruction &instruction, const InstructionView &view, size_t buffer) {
+    plan::Addresses::Range range = addresses_.of(view.buffer(buffer), instruction.frames);
     Pieces &pieces = regions_[range.region];
     for (auto piece = firstMet(pieces, range); piece != pieces.end() && piece->first < range.end;) {
       Piece old = piece->second;
@@ -143,19 +149,20 @@ private:
         pieces.emplace(begin, Piece{range.begin, old.value});
       if (old.end > range.end)
         piece = pieces.emplace(range.end, old).first;
-      if (old.value.born == step.number)
+      if (old.value.born == instruction.number)
         continue; // the same instruction's: the bytes count once
-      old.value.last = std::min(old.value.last, step.number - 1); // read and written in place: from now on the new value's
+      old.value.last =
+          std::min(old.value.last, instruction.number - 1); // read and written in place: from now on the new value's
       end(old, std::min(old.end, range.end) - std::max(begin, range.begin));
     }
     if (range.begin == range.end)
       return;
     LiveValue value;
-    value.program = step.program;
-    value.instruction = step.index;
+    value.program = instruction.program;
+    value.instruction = instruction.index;
     value.buffer = static_cast<uint32_t>(buffer);
-    value.microBatch = step.frames.of(fb::Counter::micro_batch);
-    value.born = value.last = step.number;
+    value.microBatch = instruction.frames.of(fb::Counter::micro_batch);
+    value.born = value.last = instruction.number;
     value.region = kind_.regions()->Get(range.region)->kind();
     value.use = useOf(view, value.region);
     pieces.emplace(range.begin, Piece{range.end, value});
@@ -186,27 +193,28 @@ private:
   void slice(size_t count) {
     std::vector<size_t> ending(use_.values.size());
     std::iota(ending.begin(), ending.end(), size_t{0});
-    std::sort(ending.begin(), ending.end(), [&](size_t a, size_t b) { return use_.values[a].last < use_.values[b].last; });
+    std::sort(ending.begin(), ending.end(),
+              [&](size_t a, size_t b) { return use_.values[a].last < use_.values[b].last; });
     use_.peaks.assign(count, use_.always);
-    use_.peakSteps.assign(count, 0);
+    use_.peakInstructions.assign(count, 0);
     BytesByKind now = use_.always;
     std::vector<uint64_t> most(count);
     uint64_t total = std::accumulate(now.begin(), now.end(), uint64_t{0});
     size_t born = 0, ended = 0;
-    for (size_t step = 0; step < use_.steps; ++step) {
-      for (; born < use_.values.size() && use_.values[born].born == step; ++born) {
+    for (size_t instruction = 0; instruction < use_.instructions; ++instruction) {
+      for (; born < use_.values.size() && use_.values[born].born == instruction; ++born) {
         now[static_cast<size_t>(use_.values[born].region)] += use_.values[born].bytes;
         total += use_.values[born].bytes;
       }
-      size_t slice = step * count / use_.steps;
+      size_t slice = instruction * count / use_.instructions;
       if (total > most[slice]) {
         most[slice] = total;
         use_.peaks[slice] = now;
-        use_.peakSteps[slice] = step;
+        use_.peakInstructions[slice] = instruction;
         if (total > most[use_.peakSlice])
           use_.peakSlice = slice;
       }
-      for (; ended < ending.size() && use_.values[ending[ended]].last == step; ++ended) {
+      for (; ended < ending.size() && use_.values[ending[ended]].last == instruction; ++ended) {
         now[static_cast<size_t>(use_.values[ending[ended]].region)] -= use_.values[ending[ended]].bytes;
         total -= use_.values[ending[ended]].bytes;
       }
@@ -226,6 +234,8 @@ std::string nameOf(const fb::Plan &kind, const LiveValue &value) {
   return view.note().empty() ? tensorOf(kind, value.program, value.instruction) : nodeOf(view.note());
 }
 
-MemoryUse memoryUse(const fb::Plan &kind, uint32_t entry, size_t slices) { return UseBuilder(kind, entry).take(slices); }
+MemoryUse memoryUse(const fb::Plan &kind, uint32_t entry, size_t slices) {
+  return UseBuilder(kind, entry).take(slices);
+}
 
 } // namespace cleave::view

@@ -28,7 +28,7 @@ const char *wordsFor(ValueUse use);
 struct LiveValue {
   uint32_t program = 0, instruction = 0, buffer = 0; // the maker
   int64_t microBatch = 0;
-  size_t born = 0, last = 0; // steps of the walk; alive in both
+  size_t born = 0, last = 0; // instructions of the walk; alive in both
   uint64_t bytes = 0;
   rt::fb::RegionKind region = rt::fb::RegionKind::transient;
   ValueUse use = ValueUse::Value;
@@ -38,26 +38,26 @@ struct LiveValue {
 struct BodyRun {
   uint32_t program = 0;
   int64_t microBatch = 0;
-  size_t first = 0, last = 0; // steps
+  size_t first = 0, last = 0; // instructions
 };
 
 struct MemoryUse {
-  size_t steps = 0;                     // that are looked at: the first ones of a run
-  uint64_t allSteps = 0;                // of the run
+  size_t instructions = 0;      // that are looked at: the first ones of a run
+  uint64_t allInstructions = 0; // of the run
 
-  bool isWhole() const { return steps == allSteps; }
+  bool isWhole() const { return instructions == allInstructions; }
 
-  BytesByKind planned{}, always{};      // of the device's regions; and of those that count in full
-  std::vector<LiveValue> values;        // in order of birth
+  BytesByKind planned{}, always{}; // of the device's regions; and of those that count in full
+  std::vector<LiveValue> values;   // in order of birth
   std::vector<BodyRun> bodies;
-  std::vector<BytesByKind> peaks;       // of equal slices of the run, each in its fullest step
-  std::vector<size_t> peakSteps;        // those steps
+  std::vector<BytesByKind> peaks;       // of equal slices of the run, each at its fullest instruction
+  std::vector<size_t> peakInstructions; // those instructions
   size_t peakSlice = 0;
 
   uint64_t totalAt(size_t slice) const;
-  // The values alive in a step, the largest first; parts of one value that end at different times are one.
-  std::vector<LiveValue> aliveAt(size_t step) const;
-  const BodyRun *bodyAt(size_t step) const;
+  // The values alive at an instruction, the largest first; parts of one value that end at different times are one.
+  std::vector<LiveValue> aliveAt(size_t instruction) const;
+  const BodyRun *bodyAt(size_t instruction) const;
 };
 
 MemoryUse memoryUse(const rt::fb::Plan &kind, uint32_t entry, size_t slices);

@@ -65,7 +65,7 @@ private:
     return found->second;
   }
 
-  //===--- Memory --------------------------------------------------------------------------------------------------===//
+  //===--- Memory -------------------------------------------------------------------------------------------------===//
 
   json kindJson(const fb::Plan &kind, const PlanSummary &summary) {
     json result = {{"name", summary.kind}, {"ranks", summary.ranksOfKind}, {"total", summary.totalBytes}};
@@ -101,7 +101,10 @@ private:
 
   json memoryJson(const fb::Plan &kind, uint32_t entry) {
     MemoryUse use = memoryUse(kind, entry, std::max<size_t>(kSlices / kinds_.size(), 100));
-    json memory = {{"steps", use.steps}, {"allSteps", use.allSteps}, {"peak", use.peakSlice}, {"at", use.peakSteps}};
+    json memory = {{"instructions", use.instructions},
+                   {"allInstructions", use.allInstructions},
+                   {"peak", use.peakSlice},
+                   {"at", use.peakInstructions}};
     for (fb::RegionKind region : fb::EnumValuesRegionKind()) {
       auto at = static_cast<size_t>(region);
       if (use.planned[at] == 0)
@@ -113,21 +116,22 @@ private:
       memory["meaning"][fb::EnumNameRegionKind(region)] = meaningOf(region);
     }
     memory["where"] = json::array();
-    for (size_t step : use.peakSteps) {
-      const BodyRun *body = use.bodyAt(step);
+    for (size_t instruction : use.peakInstructions) {
+      const BodyRun *body = use.bodyAt(instruction);
       memory["where"].push_back(body ? nameNumber(placeName(kind, body->program, body->microBatch)) : nameNumber(""));
     }
     addAlive(kind, use, memory);
     return memory;
   }
 
-  // Of each slice, the largest values in its fullest step: [name, made in, kind, bytes].
+  // Of each slice, the largest values at its fullest instruction: [name, made in, kind, bytes].
   void addAlive(const fb::Plan &kind, const MemoryUse &use, json &memory) {
-    std::vector<std::vector<const LiveValue *>> alive(use.peakSteps.size());
+    std::vector<std::vector<const LiveValue *>> alive(use.peakInstructions.size());
     auto isSmaller = [](const LiveValue *a, const LiveValue *b) { return a->bytes > b->bytes; };
     for (const LiveValue &value : use.values) {
-      auto slice = std::lower_bound(use.peakSteps.begin(), use.peakSteps.end(), value.born) - use.peakSteps.begin();
-      for (auto at = static_cast<size_t>(slice); at < alive.size() && use.peakSteps[at] <= value.last; ++at) {
+      auto slice = std::lower_bound(use.peakInstructions.begin(), use.peakInstructions.end(), value.born) -
+                   use.peakInstructions.begin();
+      for (auto at = static_cast<size_t>(slice); at < alive.size() && use.peakInstructions[at] <= value.last; ++at) {
         alive[at].push_back(&value);
         std::push_heap(alive[at].begin(), alive[at].end(), isSmaller);
         if (alive[at].size() > kAlive) {
@@ -142,31 +146,33 @@ private:
       json list = json::array();
       for (const LiveValue *value : values) {
         std::string what = value->use == ValueUse::Value ? fb::EnumNameRegionKind(value->region) : wordsFor(value->use);
-        list.push_back({nameNumber(nameOf(kind, *value)), nameNumber(placeName(kind, value->program, value->microBatch)),
-                        nameNumber(what), value->bytes});
+        list.push_back({nameNumber(nameOf(kind, *value)),
+                        nameNumber(placeName(kind, value->program, value->microBatch)), nameNumber(what),
+                        value->bytes});
       }
       memory["alive"].push_back(std::move(list));
     }
   }
 
-  //===--- Traffic -------------------------------------------------------------------------------------------------===//
+  //===--- Traffic ------------------------------------------------------------------------------------------------===//
 
   void addTraffic(const fb::Plan &kind, uint32_t entry, json &result) {
     std::vector<Exchange> exchanges = exchangesOf(kind, entry);
     result["sent"] = json::object();
     for (const auto &[axes, traffic] : trafficByAxes(exchanges))
       result["sent"][axes] = {{"bytes", traffic.sent}, {"times", traffic.times}};
-    std::stable_sort(exchanges.begin(), exchanges.end(), [](const Exchange &a, const Exchange &b) { return a.sent > b.sent; });
+    std::stable_sort(exchanges.begin(), exchanges.end(),
+                     [](const Exchange &a, const Exchange &b) { return a.sent > b.sent; });
     result["exchangesLeftOut"] = exchanges.size() - std::min(exchanges.size(), kExchanges);
     result["exchanges"] = json::array();
     for (size_t i = 0; i < std::min(exchanges.size(), kExchanges); ++i) {
       const Exchange &e = exchanges[i];
-      result["exchanges"].push_back({e.mnemonic, e.axes, nameNumber(e.tensor), nameNumber(e.program), nameNumber(e.made),
-                                     nameNumber(e.used), e.bytes, e.times, e.sent});
+      result["exchanges"].push_back({e.mnemonic, e.axes, nameNumber(e.tensor), nameNumber(e.program),
+                                     nameNumber(e.made), nameNumber(e.used), e.bytes, e.times, e.sent});
     }
   }
 
-  //===--- Time ----------------------------------------------------------------------------------------------------===//
+  //===--- Time ---------------------------------------------------------------------------------------------------===//
 
   // Microseconds, which are short to write.
   static double micro(double seconds) { return static_cast<double>(static_cast<int64_t>(seconds * 1e7 + 0.5)) / 10; }
@@ -189,7 +195,10 @@ private:
     double shortest = timeline.duration * static_cast<double>(std::max<size_t>(lanes, 1)) / kSpans;
     for (size_t i = 0; i < timeline.kinds.size(); ++i) {
       const plan::KindTimeline &kind = timeline.kinds[i];
-      json entry = {{"name", kind.kind}, {"busy", micro(kind.busy)}, {"bodies", json::array()}, {"lanes", lanesOf(i, kind, shortest)}};
+      json entry = {{"name", kind.kind},
+                    {"busy", micro(kind.busy)},
+                    {"bodies", json::array()},
+                    {"lanes", lanesOf(i, kind, shortest)}};
       for (const plan::BodySpan &body : kind.bodies)
         if (bodies <= kBodies || body.end - body.start >= timeline.duration / kBodies)
           entry["bodies"].push_back({nameNumber(body.program), body.microBatch, micro(body.start), micro(body.end)});
@@ -214,7 +223,8 @@ private:
       std::stable_sort(spans.begin(), spans.end(), [](const auto *a, const auto *b) { return a->start < b->start; });
       json list = json::array();
       for (const Merged &one : mergeShort(spans, shortest))
-        list.push_back({micro(one.start), micro(one.end), micro(one.busy), one.count, spanName(*kinds_[number], *one.longest)});
+        list.push_back(
+            {micro(one.start), micro(one.end), micro(one.busy), one.count, spanName(*kinds_[number], *one.longest)});
       lanes[std::to_string(stream)] = std::move(list);
     }
     return lanes;
@@ -226,7 +236,8 @@ private:
     for (const plan::StreamSpan *span : spans) {
       double length = span->end - span->start;
       bool joins = !merged.empty() && span->start - merged.back().end < shortest &&
-                   (merged.back().end - merged.back().start < shortest || length < shortest) && span->end - merged.back().start < 8 * shortest;
+                   (merged.back().end - merged.back().start < shortest || length < shortest) &&
+                   span->end - merged.back().start < 8 * shortest;
       if (!joins) {
         merged.push_back({span->start, span->end, length, 1, span});
         continue;
@@ -260,7 +271,7 @@ private:
     return found->second;
   }
 
-  //===--- State ---------------------------------------------------------------------------------------------------===//
+  //===--- State --------------------------------------------------------------------------------------------------===//
 
   void addParameters() {
     Parameters parameters = parametersOf(plan_);

@@ -30,12 +30,15 @@ static std::string kindsText(const BytesByKind &bytes) {
 // What lives at the peak besides the state, the largest first.
 static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
   constexpr size_t kMost = 16;
-  std::vector<LiveValue> alive = use.aliveAt(use.peakSteps[use.peakSlice]);
-  std::string text = "  values that live then, the largest first: bytes, kind, made in, by the model's node or tensor\n";
+  std::vector<LiveValue> alive = use.aliveAt(use.peakInstructions[use.peakSlice]);
+  std::string text =
+      "  values that live then, the largest first: bytes, kind, made in, by the model's node or tensor\n";
   for (size_t i = 0; i < std::min(kMost, alive.size()); ++i)
     text += padLeft(bytesText(alive[i].bytes), 12) + "  " +
-            padRight(alive[i].use == ValueUse::Value ? fb::EnumNameRegionKind(alive[i].region) : wordsFor(alive[i].use), 29) +
-            padRight(bodyText(kind, alive[i].program, alive[i].microBatch), 28) + shortName(nameOf(kind, alive[i]), 60) + "\n";
+            padRight(alive[i].use == ValueUse::Value ? fb::EnumNameRegionKind(alive[i].region) : wordsFor(alive[i].use),
+                     29) +
+            padRight(bodyText(kind, alive[i].program, alive[i].microBatch), 28) +
+            shortName(nameOf(kind, alive[i]), 60) + "\n";
   if (alive.size() <= kMost)
     return text;
   uint64_t rest = 0;
@@ -44,17 +47,19 @@ static std::string valuesText(const fb::Plan &kind, const MemoryUse &use) {
   return text + padLeft(bytesText(rest), 12) + "  in " + countText(alive.size() - kMost) + " more\n";
 }
 
-// A bar for each slice of the run, with the program that runs in its fullest step.
+// A bar for each slice of the run, with the program that runs at its fullest instruction.
 static std::string barsText(const fb::Plan &kind, const MemoryUse &use) {
   constexpr double kWidth = 44;
   uint64_t most = std::max<uint64_t>(use.totalAt(use.peakSlice), 1);
-  std::string text = "  in use over the run, in slices of " + countOf((use.steps + use.peaks.size() - 1) / use.peaks.size(), "instruction") +
+  std::string text = "  in use over the run, in slices of " +
+                     countOf((use.instructions + use.peaks.size() - 1) / use.peaks.size(), "instruction") +
                      ", each at its fullest\n";
   for (size_t slice = 0; slice < use.peaks.size(); ++slice) {
     uint64_t total = use.totalAt(slice);
     auto length = static_cast<size_t>(static_cast<double>(total) / static_cast<double>(most) * kWidth + 0.5);
-    const BodyRun *body = use.bodyAt(use.peakSteps[slice]);
-    text += padLeft(bytesText(total), 12) + " " + padRight(std::string(length, '#') + (slice == use.peakSlice ? "  peak" : ""), 52) +
+    const BodyRun *body = use.bodyAt(use.peakInstructions[slice]);
+    text += padLeft(bytesText(total), 12) + " " +
+            padRight(std::string(length, '#') + (slice == use.peakSlice ? "  peak" : ""), 52) +
             (body ? bodyText(kind, body->program, body->microBatch) : "") + "\n";
   }
   return text;
@@ -64,17 +69,18 @@ static std::string kindText(const fb::Plan &kind, uint32_t entry) {
   constexpr size_t kSlices = 24;
   MemoryUse use = memoryUse(kind, entry, kSlices);
   std::string name(textOf(kind.kind())), text = "\n";
-  if (use.steps == 0)
+  if (use.instructions == 0)
     return "";
-  size_t step = use.peakSteps[use.peakSlice];
-  const BodyRun *body = use.bodyAt(step);
+  size_t instruction = use.peakInstructions[use.peakSlice];
+  const BodyRun *body = use.bodyAt(instruction);
   uint64_t planned = std::accumulate(use.planned.begin(), use.planned.end(), uint64_t{0});
-  text += "PEAK" + (name.empty() ? "" : " ON " + shortName(name, 20)) + ": " + bytesText(use.totalAt(use.peakSlice)) + " in use of " +
-          bytesText(planned) + " planned, at instruction " + countText(step + 1) + " of " + countText(use.allSteps) +
-          (body ? ", in " + bodyText(kind, body->program, body->microBatch) : "") + "\n";
+  text += "PEAK" + (name.empty() ? "" : " ON " + shortName(name, 20)) + ": " + bytesText(use.totalAt(use.peakSlice)) +
+          " in use of " + bytesText(planned) + " planned, at instruction " + countText(instruction + 1) + " of " +
+          countText(use.allInstructions) + (body ? ", in " + bodyText(kind, body->program, body->microBatch) : "") +
+          "\n";
   text += "  " + kindsText(use.peaks[use.peakSlice]) + "\n";
   if (!use.isWhole())
-    text += "  only the first " + countText(use.steps) + " instructions were looked at\n";
+    text += "  only the first " + countText(use.instructions) + " instructions were looked at\n";
   return text + valuesText(kind, use) + barsText(kind, use);
 }
 
@@ -83,8 +89,10 @@ std::string timelineText(const fb::Plan &plan) {
   for (const fb::Plan *kind : kindsOf(plan))
     if (auto entry = plan::mainProgram(*kind))
       text += kindText(*kind, *entry);
-  return text + "\n\"In use\" is between the instruction that makes a value and the last that reads it; state counts all the time.\n"
-                "What is planned is more where places of different sizes follow each other, and for other programs than this one.\n";
+  return text + "\n\"In use\" is between the instruction that makes a value and the last that reads it; state counts "
+                "all the time.\n"
+                "What is planned is more where places of different sizes follow each other, and for other programs "
+                "than this one.\n";
 }
 
 } // namespace cleave::view

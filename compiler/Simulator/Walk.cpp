@@ -46,9 +46,9 @@ public:
             return false;
         continue;
       }
-      if (steps_ == kMostInstructions)
+      if (count_ == kMostInstructions)
         return false;
-      visit_({steps_++, program, i, body, frames}, view);
+      visit_({count_++, program, i, body, frames}, view);
     }
     return true;
   }
@@ -56,7 +56,7 @@ public:
 private:
   const fb::Plan &kind_;
   const Visit &visit_;
-  size_t steps_ = 0, bodies_ = 0;
+  size_t count_ = 0, bodies_ = 0;
 };
 
 } // namespace
@@ -91,15 +91,15 @@ std::vector<uint64_t> runsOf(const fb::Plan &kind, uint32_t entry) {
 }
 
 uint64_t instructionsOf(const fb::Plan &kind, uint32_t entry) {
-  uint64_t steps = 0;
+  uint64_t count = 0;
   std::vector<uint64_t> runs = runsOf(kind, entry);
   for (uint32_t program = 0; program < runs.size(); ++program) {
     const fb::Program &list = *kind.programs()->Get(program);
     for (uint32_t i = 0; i < lengthOf(list.instructions()); ++i)
       if (InstructionView(*list.instructions()->Get(i)).opcode() != Opcode::Call)
-        steps += runs[program];
+        count += runs[program];
   }
-  return steps;
+  return count;
 }
 
 // The index of the kind's first rank among the group's members, which are in the order of their coordinates.

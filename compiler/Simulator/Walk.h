@@ -26,7 +26,7 @@ struct WalkedInstruction {
   rt::Frames frames;
 };
 
-using Visit = std::function<void(const WalkedInstruction &step, const rt::InstructionView &instruction)>;
+using Visit = std::function<void(const WalkedInstruction &walked, const rt::InstructionView &instruction)>;
 
 // The program of that name; none where the plan has no such one.
 std::optional<uint32_t> programNamed(const rt::fb::Plan &kind, std::string_view name);
@@ -39,7 +39,7 @@ bool walk(const rt::fb::Plan &kind, uint32_t entry, const Visit &visit);
 // How often each program runs in one run of the entry; without walking.
 std::vector<uint64_t> runsOf(const rt::fb::Plan &kind, uint32_t entry);
 
-// The steps of a whole run of the entry, also where `walk` takes the first ones only; without walking.
+// The instructions of a whole run of the entry, also where `walk` takes the first ones only; without walking.
 uint64_t instructionsOf(const rt::fb::Plan &kind, uint32_t entry);
 
 // The bytes that a buffer means on the kind's first rank: all frames of a region lie one after the other.

@@ -49,7 +49,7 @@ TEST(MemoryUse, StateCountsAllTheTimeAndSlicesKeepTheirPeak) {
     builder.add(program, Opcode::Copy, 0, {builder.buffer(t, 0, bytes, w), builder.buffer(s, 0, bytes, r)}, {});
   view::MemoryUse use = view::memoryUse(builder.open(), 0, 2);
   EXPECT_EQ(totals(use), (std::vector<uint64_t>{1050, 1030}));
-  EXPECT_EQ(use.peakSteps, (std::vector<size_t>{1, 3}));
+  EXPECT_EQ(use.peakInstructions, (std::vector<size_t>{1, 3}));
 }
 
 // An instruction that reads and writes the same bytes does not need them twice.
@@ -78,8 +78,8 @@ TEST(MemoryUse, LongRunsAreCountedInFull) {
   builder.add(step, Opcode::Call, 0, {}, {0, kTimes, 0, 0});
   const fb::Plan &plan = builder.open();
   view::MemoryUse use = view::memoryUse(plan, *plan::mainProgram(plan), 4);
-  EXPECT_EQ(use.allSteps, 1u + kInstructions * kTimes);
-  EXPECT_EQ(use.steps, plan::kMostInstructions);
+  EXPECT_EQ(use.allInstructions, 1u + kInstructions * kTimes);
+  EXPECT_EQ(use.instructions, plan::kMostInstructions);
   EXPECT_FALSE(use.isWhole());
 }
 
